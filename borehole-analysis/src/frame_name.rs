@@ -1,7 +1,10 @@
 //! The text by which frames are told apart.
 
 use borehole_model::{Frame, Tables};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 
+use crate::json::Text;
 use crate::path_map::PathMap;
 use crate::query::{Lines, Opcodes, Query};
 
@@ -9,6 +12,8 @@ use crate::query::{Lines, Opcodes, Query};
 ///
 /// Its text is `function file:line [OPCODE]`, with as much of it as the query keeps apart. Frames with equal
 /// texts are one row.
+///
+/// Serialized, `frame` is that text with the whole path, in UTF-8 as all others; what is absent has no key.
 ///
 /// Source: reli 0.12, `rbt:analyze`: an unknown line is `-1`, one of machine code `0`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -23,6 +28,24 @@ pub struct FrameName {
     pub module: Option<Vec<u8>>,
     /// The instruction of the virtual machine.
     pub opcode: Option<Vec<u8>>,
+}
+
+impl Serialize for FrameName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { function, file, line, module, opcode } = self;
+        let mut object = serializer.serialize_map(None)?;
+        object.serialize_entry("frame", &Text(&self.text(Paths::Full)))?;
+        object.serialize_entry("function", &Text(function))?;
+        if let Some(line) = line {
+            object.serialize_entry("line", line)?;
+        }
+        for (key, name) in [("file", file), ("module", module), ("opcode", opcode)] {
+            if let Some(name) = name {
+                object.serialize_entry(key, &Text(name))?;
+            }
+        }
+        object.end()
+    }
 }
 
 /// How much of a path is shown.

@@ -25,6 +25,7 @@ mod frame_name;
 mod groups;
 mod heat_map;
 mod inventory;
+mod json;
 mod page;
 mod path_map;
 mod pattern;

@@ -1,70 +1,121 @@
-//! The answers: plain data, ready to be drawn or written as JSON.
+//! The answers: plain data, ready to be drawn or serialized.
 
 use std::sync::Arc;
 
 use borehole_model::{Mode, ValueType};
+use serde::Serialize;
 
 use crate::frame_name::FrameName;
+use crate::json;
 use crate::ranking::Basis;
 
 /// What a [`Query`](crate::Query) found.
-#[derive(Clone, Debug, Default, PartialEq)]
+///
+/// Serialized, tables that are absent have no keys. Times are [wall times](ReportView::keep_wall_times).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReportView {
     /// The profile as a whole.
     pub summary: Summary,
     /// Where samples were taken: the leaf of each.
+    #[serde(rename = "self")]
     pub self_time: Table,
     /// What was executing, directly or through what it called: each frame of a sample once.
+    #[serde(rename = "total")]
     pub total_time: Table,
     /// What threads were doing while a frame was on their stacks, for sources that know it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub states: Option<StateTable>,
     /// Who called the frames of the query's pattern; `<root>` where nobody did.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub callers: Option<Table>,
     /// Whom the frames of the query's pattern called; `<leaf>` where they were executing themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub callees: Option<Table>,
     /// The last samples that count, oldest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<Vec<RecentRun>>,
     /// Samples by something else than frames.
+    #[serde(rename = "by", skip_serializing_if = "Option::is_none")]
     pub breakdown: Option<Breakdown>,
 }
 
+impl ReportView {
+    /// Forgets all times, of summary and shares, unless they are wall times, as [`Summary::mode`] says. A view that is serialized
+    /// has keys for those only: times of other modes are values with a value type.
+    pub fn keep_wall_times(&mut self) {
+        if self.summary.mode == Mode::Wall {
+            return;
+        }
+        self.summary.time_ns = None;
+        let tables = [&mut self.self_time, &mut self.total_time].into_iter();
+        for table in tables.chain(&mut self.callers).chain(&mut self.callees) {
+            table.rows.iter_mut().for_each(|row| row.share.time_ns = None);
+        }
+        match &mut self.breakdown {
+            Some(Breakdown::Samples { rows, .. }) => {
+                rows.iter_mut().for_each(|row| row.share.time_ns = None);
+            }
+            Some(Breakdown::Frames { rows, .. }) => rows.iter_mut().for_each(|row| {
+                (row.self_time.time_ns, row.total_time.time_ns) = (None, None);
+            }),
+            None => {}
+        }
+    }
+}
+
 /// A profile as a whole.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+///
+/// Serialized, its value type is the keys `value_type` and `unit`, [`Summary::time_ns`] is `wall_ns`
+/// ([of wall time only](ReportView::keep_wall_times)), and what is absent or an empty list has no key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// Samples that were read, without those that are [hidden](Summary::hidden).
     pub samples: u64,
     /// Samples that count under the patterns of the query.
     pub matched: u64,
     /// Their value: what percentages are of, unless samples without a period are among those with one.
+    #[serde(serialize_with = "json::signed")]
     pub value: i128,
     /// What values are: the time of samples where all have a period, their count where some have none, or values of their own.
     /// Times are in nanoseconds.
+    #[serde(flatten, serialize_with = "json::value_type")]
     pub value_type: ValueType,
     /// Whether values are numbers of the profile, or were asked for, rather than worked out from counts of samples.
     pub is_valued: bool,
     /// Whether it is unknown how many observations a sample is: then samples are records.
     pub is_uncounted: bool,
     /// What the time of samples is a time of.
+    #[serde(skip)]
     pub mode: Mode,
     /// What could be added up instead.
+    #[serde(serialize_with = "json::value_type_names", skip_serializing_if = "Vec::is_empty")]
     pub other_value_types: Vec<ValueType>,
     /// Of which kinds samples were hidden, and how many, for they have no such value. Not all kinds if these are very many.
+    #[serde(serialize_with = "json::hidden", skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<(ValueType, u64)>,
     /// All samples that were hidden.
     pub hidden_samples: u64,
     /// Samples with an empty stack.
     pub empty: u64,
     /// Samples whose stack is as deep as their source allows: it may have lost its outer frames.
+    #[serde(rename = "samples_at_depth_limit")]
     pub at_depth_limit: u64,
     /// How many frames that is; the most, of several sources. `None` where there are no such samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub depth_limit: Option<u32>,
     /// How long the samples were, each as long as the period of its own segment, in the time of [`Summary::mode`]; `None`
     /// where no segment has one.
+    #[serde(
+        rename = "wall_ns",
+        serialize_with = "json::optional_time",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub time_ns: Option<u128>,
     /// The periods, in order of first use, with how many samples each. Periods beyond the first
     /// [`Summary::MAX_PERIODS`] are not listed.
     pub periods: Vec<PeriodSamples>,
     /// Samples of segments without a period: they add nothing to any time.
+    #[serde(rename = "samples_without_period")]
     pub without_period: u64,
     /// Segments.
     pub segments: u64,
@@ -77,8 +128,10 @@ pub struct Summary {
     /// Distinct threads that are named.
     pub threads: usize,
     /// Samples that say when they were taken.
+    #[serde(rename = "samples_with_time")]
     pub timed: u64,
     /// From the first to the last of them; summed over inputs.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub span_ns: Option<u64>,
     /// What the reader found odd or lost.
     pub warnings: u64,
@@ -118,7 +171,7 @@ impl Summary {
 }
 
 /// How many samples were taken with one period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PeriodSamples {
     /// The period.
     pub period_ns: u64,
@@ -127,7 +180,7 @@ pub struct PeriodSamples {
 }
 
 /// Frames by count, the largest first; equal ones in order of first appearance.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Table {
     /// The rows, at most as many as the query allows.
     pub rows: Vec<Row>,
@@ -135,17 +188,19 @@ pub struct Table {
     pub distinct: usize,
 }
 
-/// A frame and its share.
-#[derive(Clone, Debug, PartialEq)]
+/// A frame and its share: serialized, the keys of both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// The frame.
+    #[serde(flatten, serialize_with = "json::shared")]
     pub frame: Arc<FrameName>,
     /// Its share of the samples that count.
+    #[serde(flatten)]
     pub share: Share,
 }
 
 /// Frames with the states of threads, in the order of [`ReportView::total_time`].
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StateTable {
     /// The rows, at most as many as the query allows.
     pub rows: Vec<StateRow>,
@@ -153,25 +208,29 @@ pub struct StateTable {
     pub distinct: usize,
 }
 
-/// A frame and what threads were doing while it was on their stacks.
-#[derive(Clone, Debug, PartialEq)]
+/// A frame and what threads were doing while it was on their stacks: serialized, the keys of both beside `count`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StateRow {
     /// The frame.
+    #[serde(flatten, serialize_with = "json::shared")]
     pub frame: Arc<FrameName>,
     /// In how many samples it was on the stack.
     pub count: u64,
     /// What they were doing then.
+    #[serde(flatten)]
     pub states: ThreadStates,
 }
 
 /// In how many of some samples, 0 to 100, threads were in each of these states.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ThreadStates {
     /// They had the GIL.
     pub has_gil: f64,
     /// They were on a CPU; `None` where that was not looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub on_cpu: Option<f64>,
     /// They waited for the GIL.
+    #[serde(rename = "gil_requested")]
     pub waits_for_gil: f64,
     /// They had an exception.
     pub has_exception: f64,
@@ -180,50 +239,69 @@ pub struct ThreadStates {
 }
 
 /// A part of the samples that count.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+///
+/// Serialized, [`Share::time_ns`] is `wall_ns` ([of wall time only](ReportView::keep_wall_times)), which has no key where it is
+/// absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Share {
     /// How many samples.
     pub count: u64,
     /// Of all that count, 0 to 100.
     pub percent: f64,
     /// Its value, of the profile's [value type](Summary::value_type).
+    #[serde(serialize_with = "json::signed")]
     pub value: i128,
     /// How long the samples were; `None` where the profile does not say, or values are something else.
+    #[serde(
+        rename = "wall_ns",
+        serialize_with = "json::optional_time",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub time_ns: Option<u128>,
 }
 
 /// A run of equal samples at the end of a profile.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Serialized, labels are pairs, process and thread are `pid` and `tid`, and what is unknown has no key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RecentRun {
     /// How many samples.
     pub count: u64,
     /// How many samples are later than the last of the run: 0 is "now".
     pub age: u64,
     /// The frames that are not hidden, leaf first, at most as many as the query allows.
+    #[serde(rename = "frames", serialize_with = "json::shared_list")]
     pub frames_leaf_first: Vec<Arc<FrameName>>,
     /// How many frames there are without that limit.
     pub depth: usize,
     /// The labels, in order.
+    #[serde(serialize_with = "json::labels")]
     pub labels: Vec<(Vec<u8>, LabelText)>,
     /// The process, if known.
+    #[serde(rename = "pid", serialize_with = "json::optional_lane", skip_serializing_if = "Option::is_none")]
     pub process: Option<i64>,
     /// The thread, if known.
+    #[serde(rename = "tid", serialize_with = "json::optional_lane", skip_serializing_if = "Option::is_none")]
     pub thread: Option<u64>,
     /// When, on the profile's clock, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<i64>,
 }
 
-/// The value of a label.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// The value of a label: serialized, a text, a number, or an object of `number` and `unit`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(untagged)]
 pub enum LabelText {
     /// A text.
-    Text(Vec<u8>),
+    Text(#[serde(serialize_with = "json::text")] Vec<u8>),
     /// A number, with its unit where one is known.
+    #[serde(serialize_with = "json::quantity")]
     Number(i64, Option<Vec<u8>>),
 }
 
-/// Samples by something else than frames, the largest count first.
-#[derive(Clone, Debug, PartialEq)]
+/// Samples by something else than frames, the largest count first: serialized, a table of either.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Breakdown {
     /// By what a whole sample has: a label, a process, a thread.
     Samples {
@@ -241,35 +319,50 @@ pub enum Breakdown {
     },
 }
 
-/// The samples with one value.
-#[derive(Clone, Debug, PartialEq)]
+/// The samples with one value: serialized, the keys of value and share.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SampleGroup {
     /// The value.
+    #[serde(flatten)]
     pub value: GroupValue,
     /// Its share.
+    #[serde(flatten)]
     pub share: Share,
 }
 
-/// What a group of samples has in common.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// What a group of samples has in common: serialized, its keys beside those of the group's share, of which
+/// [`GroupValue::Absent`] has none.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum GroupValue {
-    /// They have no such label, or their process or thread is unknown.
-    Absent,
     /// The value of a label.
+    #[serde(rename = "value")]
     Label(LabelText),
     /// A process.
-    Process(i64),
+    #[serde(rename = "pid")]
+    Process(#[serde(serialize_with = "json::lane")] i64),
     /// An interpreter.
+    #[serde(rename = "interpreter")]
     Interpreter(u64),
     /// A thread.
+    #[serde(untagged)]
     Thread {
         /// Its process, if known.
+        #[serde(
+            rename = "pid",
+            serialize_with = "json::optional_lane",
+            skip_serializing_if = "Option::is_none"
+        )]
         process: Option<i64>,
         /// The thread.
+        #[serde(rename = "tid", serialize_with = "json::lane")]
         thread: u64,
         /// Its name, if known.
+        #[serde(serialize_with = "json::optional_text", skip_serializing_if = "Option::is_none")]
         name: Option<Vec<u8>>,
     },
+    /// They have no such label, or their process or thread is unknown.
+    #[serde(untagged)]
+    Absent,
 }
 
 impl GroupValue {
@@ -285,12 +378,15 @@ impl GroupValue {
 }
 
 /// The samples in frames of one file or class.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FrameGroup {
     /// The file or class; `None` for frames that have none.
+    #[serde(serialize_with = "json::optional_text", skip_serializing_if = "Option::is_none")]
     pub name: Option<Vec<u8>>,
     /// Samples whose leaf it is.
+    #[serde(rename = "self")]
     pub self_time: Share,
     /// Samples in which it occurs.
+    #[serde(rename = "total")]
     pub total_time: Share,
 }

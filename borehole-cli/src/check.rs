@@ -67,17 +67,19 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
 /// A pipe can be read once only: then strict reading is all there is.
 fn check(path: &Path, reading: &Reading) -> anyhow::Result<Verdict> {
     let strictly = Reading { lenient: false, ..reading.clone() };
-    let input = strictly.open(path)?;
+    let input = match strictly.open(path) {
+        Ok(input) => input,
+        Err(error) => return empty(error.downcast()?),
+    };
     let (name, format) = (input.name().to_owned(), input.format());
     // Whatever reads it takes it for a recording of nothing; but it is also what a full disk leaves of one.
-    let nothing = (input.is_empty() && reading.from.is_none())
-        .then(|| Warning::new(format!("expected {}, found an empty file", format.name())));
+    let nothing = (input.is_empty() && reading.from.is_none()).then(|| nothing_of(format));
     let mut count = Count::default();
     let error = match input.read_into(&mut Tables::default(), &mut Interruptible(&mut count)) {
         Ok(recovery) => return Ok(Verdict::of(name, format, recovery, nothing)),
         // A file that cannot be read is not damaged for that.
         Err(Error::Read { source, .. }) if !source.is_limit() && source.raw_os_error().is_none() => source,
-        Err(error) => return Err(error.into()),
+        Err(error) => return empty(error),
     };
     let first = Warning::new(error.message()).at(error.offset());
     let mut recovery = Recovery { samples: count.samples, events: count.events, ..Recovery::default() };
@@ -86,6 +88,20 @@ fn check(path: &Path, reading: &Reading) -> anyhow::Result<Verdict> {
         recovery = input.read_into(&mut Tables::default(), &mut Interruptible(&mut Count::default()))?;
     }
     Ok(Verdict::of(name, format, recovery, Some(first)))
+}
+
+/// What is found in an empty file of a format that its name tells. Any other error is one.
+fn empty(error: Error) -> anyhow::Result<Verdict> {
+    match error {
+        Error::Empty { name, format: Some(format) } => {
+            Ok(Verdict::of(name, format, Recovery::default(), Some(nothing_of(format))))
+        }
+        error => Err(error.into()),
+    }
+}
+
+fn nothing_of(format: Format) -> Warning {
+    Warning::new(format!("expected {}, found an empty file", format.name()))
 }
 
 impl Verdict {

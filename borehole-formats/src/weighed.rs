@@ -92,14 +92,6 @@ impl<E: Export> Weighed<E> {
             }
         }
     }
-
-    /// An error if a value type was asked for that no profile has.
-    fn check_asked(&self) -> io::Result<()> {
-        let Some(asked) = self.weigher.unknown() else { return Ok(()) };
-        let known: Vec<_> = self.weigher.kinds().iter().map(ToString::to_string).collect();
-        let message = format!("unknown value type: expected one of {}, found {asked}", known.join(", "));
-        Err(io::Error::new(io::ErrorKind::InvalidInput, message))
-    }
 }
 
 impl<E: Export> ProfileSink for Weighed<E> {
@@ -146,7 +138,7 @@ impl<E: Export> ProfileSink for Weighed<E> {
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
-        self.check_asked()?;
+        self.weigher.check()?;
         self.exporter.finish(tables)
     }
 }

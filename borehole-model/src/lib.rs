@@ -54,5 +54,5 @@ pub use stacks::FramesLeafFirst;
 pub use tables::{TableFull, Tables};
 pub use threads::{Thread, ThreadNames};
 pub use value::{Measure, Mode, ValueType, nanoseconds_per};
-pub use weigher::{Sampled, Weigher};
+pub use weigher::{Sampled, UnknownValueType, Weigher};
 pub use workers::{UNKNOWN_WORKER, is_worker};

@@ -1,5 +1,7 @@
 //! The one number that views and formats of one number take of each sample.
 
+use std::{error, fmt, io};
+
 use crate::sample::Sample;
 use crate::segment::Segment;
 use crate::sink::Context;
@@ -222,12 +224,16 @@ impl Weigher {
         self.kinds.iter().filter(is_other)
     }
 
-    /// The name that was asked for, if there were segments and none of them has such a value type.
-    #[must_use]
-    pub fn unknown(&self) -> Option<&str> {
-        let asked = self.asked.as_deref().filter(|_| !self.kinds.is_empty())?;
-        let is_known = self.chosen.is_some() || self.kinds.iter().any(|kind| kind.answers_to(asked));
-        (!is_known).then_some(asked)
+    /// Whether there is what was asked for. Before the first segment nothing is known, and all is well.
+    ///
+    /// # Errors
+    /// When there were segments, and none of them has such a value type.
+    pub fn check(&self) -> Result<(), UnknownValueType> {
+        let Some(asked) = self.asked.as_deref().filter(|_| !self.kinds.is_empty()) else { return Ok(()) };
+        if self.chosen.is_some() || self.kinds.iter().any(|kind| kind.answers_to(asked)) {
+            return Ok(());
+        }
+        Err(UnknownValueType { asked: asked.to_owned(), known: self.kinds.clone() })
     }
 
     /// The value types of profiles that are not weighed, by their default, with how many samples they have.
@@ -239,6 +245,33 @@ impl Weigher {
     #[must_use]
     pub fn hidden_samples(&self) -> u64 {
         self.hidden().fold(self.more_hidden, |sum, (_, samples)| sum.saturating_add(samples))
+    }
+}
+
+/// A value type was asked for that no profile has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownValueType {
+    /// The name that was asked for.
+    pub asked: String,
+    /// What there is, as [`Weigher::kinds`] has it.
+    pub known: Vec<ValueType>,
+}
+
+impl fmt::Display for UnknownValueType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("unknown value type: expected one of ")?;
+        for (place, known) in self.known.iter().enumerate() {
+            write!(f, "{}{known}", if place > 0 { ", " } else { "" })?;
+        }
+        write!(f, ", found {}", self.asked)
+    }
+}
+
+impl error::Error for UnknownValueType {}
+
+impl From<UnknownValueType> for io::Error {
+    fn from(error: UnknownValueType) -> Self {
+        Self::new(io::ErrorKind::InvalidInput, error)
     }
 }
 
@@ -303,10 +336,15 @@ mod tests {
         let mut nobody = Weigher::new(Some("spaces"), Sampled::Time);
         assert_eq!(weigh(&mut nobody, &segments, &[3, -9]), [None, None]);
         assert_eq!((nobody.value_type(), nobody.hidden_samples()), (None, 8));
-        assert_eq!((nobody.unknown(), weigher.unknown()), (Some("spaces"), None));
+        assert_eq!(weigher.check(), Ok(()));
+        let error = nobody.check().unwrap_err();
+        let message = "unknown value type: expected one of cpu/ns, objects/count, space/bytes, found spaces";
+        assert_eq!(error.to_string(), message);
+        let error = io::Error::from(error);
+        assert_eq!((error.kind(), error.to_string().as_str()), (io::ErrorKind::InvalidInput, message));
         let kinds: Vec<_> = weigher.kinds().iter().map(ValueType::to_string).collect();
         assert_eq!(kinds, ["cpu/ns", "objects/count", "space/bytes"]);
-        assert_eq!(Weigher::new(Some("spaces"), Sampled::Time).unknown(), None);
+        assert_eq!(Weigher::new(Some("spaces"), Sampled::Time).check(), Ok(()));
     }
 
     #[test]

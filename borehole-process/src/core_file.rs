@@ -70,7 +70,7 @@ impl Core {
             .map_err(|error| Error::new(ErrorKind::Unsupported, format!("{name}: {}", said(&error))))?;
         let invalid =
             |error| Error::new(ErrorKind::Malformed, format!("{name}: expected a core file: {error}"));
-        let parsed = Parsed::of(&file).map_err(invalid)?;
+        let parsed = Parsed::of(&file, PATH_BYTES).map_err(invalid)?;
         let Parsed { segments, mappings, threads } = parsed;
         Ok(Self { file, segments, mappings: Mappings::new(mappings), threads, root: root.to_owned() })
     }
@@ -186,7 +186,12 @@ impl Target for Core {
     }
 }
 
+/// How much memory the paths of mappings may take. Each mapping has its path, so that a file may ask for far more than it has
+/// bytes. The 65,530 mappings that Linux allows a process take a tenth of it, with paths of a hundred bytes.
+const PATH_BYTES: usize = 64 << 20;
+
 /// What the headers and notes of a core file say.
+#[derive(Debug)]
 struct Parsed {
     segments: Vec<Segment>,
     mappings: Vec<Mapping>,
@@ -196,7 +201,8 @@ struct Parsed {
 type Header = object::elf::ProgramHeader64<Endianness>;
 
 impl Parsed {
-    fn of(file: &File) -> Result<Self, String> {
+    /// Reads a file of which the paths of all mappings take at most `path_bytes`.
+    fn of(file: &File, path_bytes: usize) -> Result<Self, String> {
         let data = ReadCache::new(file);
         let elf: ElfFile64<'_, Endianness, _> = ElfFile64::parse(&data).map_err(|error| error.to_string())?;
         let endian = elf.endian();
@@ -228,9 +234,29 @@ impl Parsed {
         }
         // The thread that crashed stands first.
         parsed.threads.sort_by_key(|thread| thread.id != process);
-        parsed.mappings = loads().map(|header| mapping(header, endian, &files)).collect();
+        parsed.mappings = mappings(loads(), endian, files, path_bytes)?;
         Ok(parsed)
     }
+}
+
+/// The mappings that `headers` are of, with the files that they show.
+fn mappings<'h>(
+    headers: impl Iterator<Item = &'h Header>,
+    endian: Endianness,
+    mut files: Vec<MappedFile>,
+    path_bytes: usize,
+) -> Result<Vec<Mapping>, String> {
+    files.sort_by_key(|file| file.start);
+    let mut left = path_bytes;
+    let mut mappings = Vec::new();
+    for header in headers {
+        let mapping = mapping(header, endian, &files);
+        left = left.checked_sub(mapping.path.len()).ok_or_else(|| {
+            format!("found too many mapped files: expected paths of at most {path_bytes} bytes together")
+        })?;
+        mappings.push(mapping);
+    }
+    Ok(mappings)
 }
 
 fn segment(header: &Header, endian: Endianness) -> Segment {
@@ -249,9 +275,11 @@ struct MappedFile {
     path: Vec<u8>,
 }
 
+/// `files` are in order of their addresses.
 fn mapping(header: &Header, endian: Endianness, files: &[MappedFile]) -> Mapping {
     let (start, flags) = (header.p_vaddr(endian), header.p_flags(endian));
-    let file = files.iter().find(|file| (file.start..file.end).contains(&start));
+    let behind = files.partition_point(|file| file.start <= start);
+    let file = files[..behind].last().filter(|file| start < file.end);
     let file_offset = file.map_or(0, |file| file.file_offset.saturating_add(start - file.start));
     Mapping {
         start,
@@ -288,4 +316,68 @@ fn thread(note: &[u8]) -> Option<Thread> {
 
 fn number(note: &[u8], at: usize) -> Option<i32> {
     Some(i32::from_le_bytes(note.get(at..)?.first_chunk().copied()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    /// A core file of pages from address 0x1000 on, and mapped files of so many pages from there on.
+    fn core(pages: u64, files: &[(u64, &str)]) -> File {
+        let mut note = vec![files.len() as u64, 0x1000];
+        let mut start = 0x1000;
+        for (pages, _) in files {
+            note.extend([start, start + pages * 0x1000, 0]);
+            start += pages * 0x1000;
+        }
+        let mut note: Vec<u8> = note.into_iter().flat_map(u64::to_le_bytes).collect();
+        for (_, path) in files {
+            note.extend([path.as_bytes(), b"\0"].concat());
+        }
+        let header = |kind: u32, offset: u64, address: u64, in_file: u64, in_memory: u64| {
+            let words = [offset, address, 0, in_file, in_memory, 4];
+            let start = [kind, 4].map(u32::to_le_bytes).concat();
+            [start, words.map(u64::to_le_bytes).concat()].concat()
+        };
+        let note_at = 64 + 56 * (pages + 1);
+        let size = u32::try_from(note.len()).unwrap();
+        // The type is `NT_FILE`.
+        let head = [5, size, 0x4649_4c45].map(u32::to_le_bytes).concat();
+        let note = [&head[..], b"CORE\0\0\0\0", &note].concat();
+        let half_words = |words: &[u64]| -> Vec<u8> {
+            words.iter().flat_map(|&word| u16::try_from(word).unwrap().to_le_bytes()).collect()
+        };
+        let mut bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+        bytes.extend([half_words(&[4, 62]), 1_u32.to_le_bytes().to_vec()].concat());
+        bytes.extend([0, 64, 0].map(u64::to_le_bytes).concat());
+        bytes.extend([0_u32.to_le_bytes().to_vec(), half_words(&[64, 56, pages + 1, 0, 0, 0])].concat());
+        for page in 1..=pages {
+            bytes.extend(header(1, 0, page * 0x1000, 0, 0x1000));
+        }
+        bytes.extend(header(4, note_at, 0, note.len() as u64, 0));
+        assert_eq!(bytes.len() as u64, note_at);
+        bytes.extend(note);
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&bytes).unwrap();
+        file
+    }
+
+    #[test]
+    fn segments_have_the_files_that_were_mapped_there() {
+        let parsed = Parsed::of(&core(4, &[(2, "/lib/a.so"), (1, "/lib/b.so")]), PATH_BYTES).unwrap();
+        let found: Vec<(&[u8], u64)> =
+            parsed.mappings.iter().map(|mapping| (&*mapping.path, mapping.file_offset)).collect();
+        let expected = [("/lib/a.so", 0), ("/lib/a.so", 0x1000), ("/lib/b.so", 0), ("", 0)];
+        assert_eq!(found, expected.map(|(path, offset)| (path.as_bytes(), offset)));
+    }
+
+    #[test]
+    fn paths_that_many_segments_share_take_no_more_memory_than_they_may() {
+        let file = core(5, &[(5, "/0123456789")]);
+        assert_eq!(Parsed::of(&file, 55).unwrap().mappings.len(), 5);
+        let error = Parsed::of(&file, 54).unwrap_err();
+        assert_eq!(error, "found too many mapped files: expected paths of at most 54 bytes together");
+    }
 }

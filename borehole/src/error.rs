@@ -26,6 +26,13 @@ pub enum Error {
         /// How it begins, unpacked if it is compressed.
         begins: Vec<u8>,
     },
+    /// There is not a byte in an input, or in what is compressed there, and no profile of its format is so short.
+    Empty {
+        /// The input, as the user named it.
+        name: String,
+        /// The format, by its name; `None` where that tells only that it is a document.
+        format: Option<Format>,
+    },
     /// An input is a file of another program, of a sort that is not read.
     Foreign {
         /// The input, as the user named it.
@@ -159,6 +166,10 @@ impl fmt::Display for Error {
                 write!(f, "{name}: unsupported format: expected one that is known, ")?;
                 let shown = &begins[..begins.len().min(SHOWN_BYTES)];
                 write!(f, "found a file that begins \"{}\"", shown.escape_ascii())
+            }
+            Self::Empty { name, format } => {
+                let expected = format.map_or("a profile", Format::name);
+                write!(f, "{name}: expected {expected}, found an empty file")
             }
             Self::Foreign { name, foreign } => {
                 write!(f, "{name}: unsupported input: this is {}, which is not read", foreign.name)

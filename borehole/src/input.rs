@@ -78,8 +78,8 @@ pub struct InputOptions {
 impl Input {
     /// Opens `source`, which may be compressed.
     ///
-    /// An empty input is an `rbt` trace without samples, and a note: that is what a live capture of nothing
-    /// leaves; unless its name is that of a `tachyon` file, whose profiler leaves that when it is killed.
+    /// An empty input is a trace without samples, and a note: that is what a live capture of nothing leaves. It is `rbt`, or what
+    /// its name says. An input whose name is that of a format that no profiler writes nothing of is an error.
     ///
     /// # Errors
     /// When the source cannot be read, or its format cannot be told or read.
@@ -95,6 +95,7 @@ impl Input {
         let format = match options.format.map_or_else(|| content.tell(&name), Told::Format) {
             Told::Format(format) => format,
             Told::Foreign(foreign) => return Err(Error::Foreign { name, foreign }),
+            Told::Empty(format) => return Err(Error::Empty { name, format }),
             Told::Nothing => return Err(Error::Unrecognised { name, begins: content.shown(prefix) }),
         };
         if !format.readable() {
@@ -168,7 +169,7 @@ impl Input {
     /// When the input is damaged and strictly read, or the sink fails.
     pub fn read_into(self, tables: &mut Tables, sink: &mut dyn ProfileSink) -> Result<Recovery, Error> {
         #[cfg(feature = "tachyon")]
-        if let Some(mapped) = self.mappable.as_ref().and_then(Mappable::map) {
+        if let Some(mapped) = self.mappable.as_ref().filter(|_| !self.is_empty).and_then(Mappable::map) {
             // What was read to tell the format is in the mapping, too.
             drop(self.bytes);
             let passed = Passed::of(&mapped);
@@ -179,8 +180,11 @@ impl Input {
                 .map_err(|error| Error::reading(&self.name, error));
         }
         let Self { name, format, is_empty, .. } = self;
-        let mut recovery = import(format, self.bytes, self.sibling.as_deref(), &self.read, tables, sink)
-            .map_err(|error| Error::reading(&name, error))?;
+        let read = import(format, self.bytes, self.sibling.as_deref(), &self.read, tables, sink);
+        let mut recovery = read.map_err(|error| match error {
+            ReadError::Input(_) if is_empty => Error::Empty { name: name.clone(), format: Some(format) },
+            error => Error::reading(&name, error),
+        })?;
         if is_empty {
             let message = format!("empty: read as {} without samples", format.name());
             recovery.note(Warning::new(message));
@@ -206,6 +210,8 @@ fn beginning(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
 enum Told {
     Format(Format),
     Foreign(&'static Foreign),
+    /// There is not a byte in it, though its name is that of a profile.
+    Empty(Option<Format>),
     Nothing,
 }
 
@@ -235,9 +241,7 @@ impl Beginning {
     /// What it is: by content, then by name.
     fn tell(&self, name: &str) -> Told {
         if self.is_all_of_nothing {
-            let by_name = Format::from_path(name.strip_suffix(".zst").unwrap_or(name));
-            let is_tachyon = |format: &Format| *format == Format::Tachyon && format.readable();
-            return Told::Format(by_name.map(|(format, _)| format).filter(is_tachyon).unwrap_or(Format::Rbt));
+            return nothing(name);
         }
         // Heaps hold text that can be taken for a profile, and have names that profiles have.
         #[cfg(feature = "heap")]
@@ -257,6 +261,31 @@ impl Beginning {
         shown.truncate(BEGINNING_BYTES);
         shown
     }
+}
+
+/// What an input without a byte is, by its name: what a recording of nothing leaves, or no profile.
+fn nothing(name: &str) -> Told {
+    let name = name.strip_suffix(".zst").unwrap_or(name);
+    let format = match Format::from_path(name) {
+        // It is read as folded stacks.
+        Some((Format::Collapsed, _)) => Some(Format::Folded),
+        by_name => by_name.map(|(format, _)| format),
+    };
+    match format {
+        // That of CPython leaves nothing when it is killed; a sibling may have tables for it.
+        Some(Format::Rbt | Format::Phpspy | Format::Folded | Format::Tachyon) | None => {}
+        Some(_) => return Told::Empty(format),
+    }
+    match format.filter(|format| format.readable()) {
+        None if is_json(name) => Told::Empty(None),
+        format => Told::Format(format.unwrap_or(Format::Rbt)),
+    }
+}
+
+/// Whether a name is that of a JSON document, of which even the least has bytes.
+fn is_json(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.strip_suffix(".gz").unwrap_or(&name).ends_with(".json")
 }
 
 #[cfg_attr(not(feature = "tachyon"), allow(unused_variables, reason = "only tachyon files borrow"))]

@@ -83,18 +83,14 @@ impl DiffSink {
 
     /// An error if the sides measure different things, or not what was asked for.
     fn check_kinds(&self) -> io::Result<()> {
-        let invalid = |message| io::Error::new(io::ErrorKind::InvalidInput, message);
-        for side in [&self.before, &self.after] {
-            if let Some(asked) = side.weigher.unknown() {
-                let known: Vec<_> = side.weigher.kinds().iter().map(ToString::to_string).collect();
-                let known = known.join(", ");
-                return Err(invalid(format!("unknown value type: expected one of {known}, found {asked}")));
-            }
-        }
+        [&self.before, &self.after].into_iter().try_for_each(|side| side.weigher.check())?;
         match [&self.before, &self.after].map(|side| side.weigher.tells_of()) {
-            [Some(before), Some(after)] if before != after => Err(invalid(format!(
-                "different value types: expected {before} on both sides, found {after} on the second"
-            ))),
+            [Some(before), Some(after)] if before != after => Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!(
+                    "different value types: expected {before} on both sides, found {after} on the second"
+                ),
+            )),
             _ => Ok(()),
         }
     }

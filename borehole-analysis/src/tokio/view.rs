@@ -1,21 +1,28 @@
-//! What is known of a Tokio program: plain data, ready to be drawn or written as JSON.
+//! What is known of a Tokio program: plain data, ready to be drawn or serialized. Serialized, what is unknown is null.
 //!
 //! Times are nanoseconds on the clock of the trace, which begins at [`TokioView::start_ns`].
+
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+
+use crate::json;
 
 pub(super) use super::activity::{
     AliveCounts, Delay, DelayView, LongPoll, PlaceRow, PollView, TaskPlaceRow, TaskView, WakeView, WorkerRow,
 };
 
-/// What a trace tells of a Tokio program.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What a trace tells of a Tokio program. Serialized, its source is `input`, which has no key where it is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TokioView {
     /// What the source is called that it is of, where sources are kept apart.
+    #[serde(rename = "input", skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The first moment that an event of the runtime tells of.
     pub start_ns: u64,
     /// The last one.
     pub end_ns: u64,
     /// What is to be added to a time for nanoseconds since 1970, if the trace says.
+    #[serde(serialize_with = "json::offset")]
     pub unix_offset_ns: Option<i128>,
     /// Events that were read.
     pub events: u64,
@@ -50,7 +57,7 @@ pub struct TokioView {
 }
 
 /// Rows of a table, at most as many as are asked for.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Rows<T> {
     /// The rows.
     pub rows: Vec<T>,
@@ -58,8 +65,9 @@ pub struct Rows<T> {
     pub distinct: usize,
 }
 
-/// Whether a recorder completed its file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Whether a recorder completed its file: serialized, in lower case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Seal {
     /// The file does not say: the process may have been killed.
     #[default]
@@ -70,8 +78,9 @@ pub enum Seal {
     Incomplete,
 }
 
-/// How grave a finding is, the gravest last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// How grave a finding is, the gravest last: serialized, its [name](Severity::name).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Good to know.
     Info,
@@ -94,7 +103,7 @@ impl Severity {
 }
 
 /// Something that deserves a look.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// How grave it is.
     pub severity: Severity,
@@ -111,7 +120,7 @@ pub struct Finding {
 }
 
 /// How something is distributed, in nanoseconds. Percentiles are right to 1 in 128.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Spread {
     /// How many.
     pub count: u64,
@@ -132,7 +141,7 @@ pub struct Spread {
 }
 
 /// Samples of threads that left their CPU.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BlockingView {
     /// All.
     pub samples: u64,
@@ -145,7 +154,7 @@ pub struct BlockingView {
 }
 
 /// A stack that blocked in polls.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BlockingRow {
     /// How many samples.
     pub count: u64,
@@ -160,7 +169,7 @@ pub struct BlockingRow {
 }
 
 /// Where tasks were spawned that blocked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BlockingPlaceRow {
     /// The place.
     pub spawned_at: String,
@@ -169,7 +178,7 @@ pub struct BlockingPlaceRow {
 }
 
 /// The global queues of all runtimes together.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct QueueView {
     /// How often it was looked at.
     pub samples: u64,
@@ -180,11 +189,12 @@ pub struct QueueView {
     /// When it was so for the first time.
     pub max_ns: u64,
     /// How often it was longer than 100.
+    #[serde(rename = "over_100")]
     pub high: u64,
 }
 
 /// Spans of one name.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SpanRow {
     /// The name.
     pub name: String,
@@ -201,7 +211,7 @@ pub struct SpanRow {
 }
 
 /// Sampled allocations.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AllocationView {
     /// How many were sampled.
     pub allocations: u64,
@@ -222,7 +232,7 @@ pub struct AllocationView {
 }
 
 /// A stack that allocated what is outstanding.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SiteRow {
     /// How many allocations.
     pub count: u64,
@@ -235,7 +245,7 @@ pub struct SiteRow {
 }
 
 /// Events of one name.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EventRow {
     /// The name.
     pub name: String,
@@ -248,7 +258,7 @@ pub struct EventRow {
 }
 
 /// A field of events of one name. Percentiles are right to 1 in 64.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FieldRow {
     /// Its name.
     pub name: String,
@@ -272,4 +282,35 @@ pub struct FieldRow {
     pub max: f64,
     /// Of a counter: how much it grew a second. Of others: values a second.
     pub per_second: Option<f64>,
+}
+
+/// Serializes structs as objects of their fields: all of them, or it does not compile.
+macro_rules! serialize_fields {
+    (@key $field:ident) => { stringify!($field) };
+    (@key $field:ident $key:literal) => { $key };
+    ($($name:ident { $($field:ident $(as $key:literal)?),* })*) => {$(
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let Self { $($field),* } = self;
+                let mut object = serializer.serialize_map(None)?;
+                $(object.serialize_entry(serialize_fields!(@key $field $($key)?), $field)?;)*
+                object.end()
+            }
+        }
+    )*};
+}
+
+serialize_fields! {
+    WorkerRow {
+        worker, polls, busy_ns, active_ns, cpu_ns, parked_ns, parks, longest_poll_ns, longest_queue, longest_wait_ns
+    }
+    PollView { durations, unended, places, longest }
+    PlaceRow { spawned_at, durations }
+    LongPoll { duration_ns, start_ns, worker, task, spawned_at, is_open }
+    TaskView { spawned, ended, alive, older, older_alive, blocking, lifetimes, places, counted }
+    AliveCounts { samples, first, last, peak, peak_ns }
+    TaskPlaceRow { spawned_at, spawned, alive }
+    DelayView { durations, high as "over_5_ms", is_measured, worst }
+    Delay { delay_ns, poll_ns, task, worker, spawned_at }
+    WakeView { count, from_outside, by_itself, off_worker }
 }

@@ -1,7 +1,6 @@
 //! Which number of samples is added up.
 
-use anyhow::bail;
-use borehole::model::{Sampled, Tee, ValueType, Weigher};
+use borehole::model::{Sampled, Tee, Weigher};
 use borehole_analysis::{HeatMapSink, ProfileBuilder};
 use clap::Args;
 
@@ -29,14 +28,12 @@ impl ValueArgs {
 
 /// Fails if a value type was asked for that none of the inputs has. Says which ones there are.
 pub(crate) fn check_value(weigher: &Weigher) -> anyhow::Result<()> {
-    let Some(asked) = weigher.unknown() else { return Ok(()) };
-    let known: Vec<_> = weigher.kinds().iter().map(ValueType::to_string).collect();
-    bail!("unknown --value: expected one of {}, found {asked}", known.join(", "))
+    Ok(weigher.check()?)
 }
 
 #[cfg(test)]
 mod tests {
-    use borehole::model::Segment;
+    use borehole::model::{Segment, ValueType};
 
     use super::*;
 
@@ -53,7 +50,7 @@ mod tests {
             check_value(&weigher).map_err(|error| error.to_string())
         };
         assert_eq!([checked("space"), checked("objects/count")], [Ok(()), Ok(())]);
-        let expected = "unknown --value: expected one of objects/count, space/bytes, found cpu";
+        let expected = "unknown value type: expected one of objects/count, space/bytes, found cpu";
         assert_eq!(checked("cpu"), Err(expected.to_owned()));
     }
 }

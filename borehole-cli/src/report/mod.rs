@@ -10,7 +10,6 @@ mod render;
 mod summary;
 mod table;
 mod tokio;
-mod tokio_json;
 
 use std::io::Write;
 
@@ -50,7 +49,7 @@ pub(crate) fn run<T>(
     }
     let (view, tokio) = (report.into_view(), tokio.into_views());
     if args.json {
-        json::write(&view, &tokio, args, out).map_err(stdout_error)?;
+        json::write(view, &tokio, args, out).map_err(stdout_error)?;
     } else {
         let _ = err.write_all(summary::text(&view.summary, &tokio, args.dialect).as_bytes());
         let rendering = args.rendering(cell::terminal_width());

@@ -93,6 +93,12 @@ fn an_empty_file_is_no_sound_profile_unless_its_format_is_named() {
         assert!(name == "empty.bin" || said.contains("expected rbt, found an empty file"), "{said}");
         run(&["check", "--from", "rbt", text(&file)]).quietly();
     }
+    for (name, format) in [("empty.bin", "tachyon"), ("empty.pb", "pprof"), ("empty.jsonl", "jsonl")] {
+        let file = scratch.write(name, b"");
+        let ended = run(&["check", text(&file)]);
+        let said = String::from_utf8(ended.stdout).unwrap();
+        assert!(ended.code == 3 && said.contains(&format!("expected {format}, found an empty file")), "{said}");
+    }
 }
 
 #[test]

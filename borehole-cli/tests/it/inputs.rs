@@ -70,6 +70,32 @@ fn an_empty_file_is_a_trace_without_samples() {
 }
 
 #[test]
+fn an_empty_file_that_can_be_no_profile_is_said_to_be_empty_by_every_command() {
+    let scratch = Scratch::new();
+    for (name, expected) in [("a.pprof", "pprof"), ("a.speedscope.json", "speedscope"), ("a.json", "a profile")] {
+        let file = scratch.write(name, b"");
+        let file = text(&file);
+        let said = format!("error: {file}: expected {expected}, found an empty file\n");
+        for command in [
+            &["info", file][..],
+            &["report", file],
+            &["convert", file, "--to", "folded"],
+            &["recover", file, "--to", "folded"],
+            &["dump", file],
+        ] {
+            assert_eq!(run(command).failed(), said, "{command:?}");
+        }
+    }
+    let bin = scratch.write("a.bin", b"");
+    let said = format!("error: {}: expected tachyon, found an empty file\n", text(&bin));
+    assert_eq!(run(&["report", text(&bin)]).failed(), said);
+    let folded = scratch.write("a.folded", b"");
+    let ended = run(&["convert", text(&folded), "--to", "folded"]);
+    let note = format!("note: {}: empty: read as folded without samples\n", text(&folded));
+    assert_eq!((ended.code, &*ended.stdout, ended.stderr), (0, b"".as_slice(), note));
+}
+
+#[test]
 fn a_file_of_no_known_format_shows_how_it_begins() {
     let ended = piped(&["convert", "--to", "folded"], b"\x7fOLF\x02");
     let expected = "error: standard input: unsupported format: expected one that is known, found a file \

@@ -101,7 +101,7 @@ pub(super) fn is_gecko(prefix: &[u8]) -> bool {
 }
 
 /// Whether a JSON text has `key`, and behind it a value that starts with `value`.
-fn member_starts_with(json: &[u8], key: &[u8], value: &[u8]) -> bool {
+pub(super) fn member_starts_with(json: &[u8], key: &[u8], value: &[u8]) -> bool {
     memchr::memmem::find_iter(json, key).any(|at| {
         let rest = trim_start(&json[at + key.len()..]);
         rest.strip_prefix(b":").is_some_and(|rest| trim_start(rest).starts_with(value))

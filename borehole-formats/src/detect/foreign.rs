@@ -1,6 +1,6 @@
 //! Files of other programs that are not read: what each is, and what to do with it.
 
-use super::content::{contains, lines, trim_start};
+use super::content::{contains, lines, member_starts_with, trim_start};
 
 /// A sort of file that is not read.
 #[derive(Debug)]
@@ -9,15 +9,47 @@ pub struct Foreign {
     pub name: &'static str,
     /// What to do with it.
     pub advice: &'static str,
-    looks_like: fn(&[u8]) -> bool,
+    sign: Sign,
+}
+
+/// What a sort of file is told by.
+#[derive(Debug)]
+enum Sign {
+    /// It begins with one of these.
+    Magic(&'static [&'static [u8]]),
+    /// This is true of how it begins.
+    Looks(fn(&[u8]) -> bool),
+}
+
+impl Sign {
+    fn is_of(&self, prefix: &[u8]) -> bool {
+        match self {
+            Self::Magic(magics) => magics.iter().any(|magic| prefix.starts_with(magic)),
+            Self::Looks(looks_like) => looks_like(prefix),
+        }
+    }
+}
+
+const fn row(name: &'static str, advice: &'static str, sign: Sign) -> Foreign {
+    Foreign { name, advice, sign }
 }
 
 /// Advice for files that a Python profiler of functions wrote.
 const SUMS_ADVICE: &str =
     "it holds sums of functions without stacks; record stacks, with py-spy or profiling.sampling";
 
+/// Advice for the older formats of pprof.
+const LEGACY_ADVICE: &str =
+    "go tool pprof -proto -output FILE.pb.gz PROGRAM FILE makes a pprof profile of it";
+
+/// Advice for archives.
+const ARCHIVE_ADVICE: &str = "unpack it, and name the profile within";
+
 /// Advice for what is packed in another way than gzip or zstd.
 const UNPACK_ADVICE: &str = "unpack it first; only gzip and zstd are unpacked here";
+
+/// Advice for documents of browsers.
+const BROWSER_ADVICE: &str = "open it at speedscope.app and export it: what that writes is read";
 
 /// Advice for a document that is no profile.
 const DOCUMENT_ADVICE: &str = "name the file that it was made of";
@@ -25,122 +57,101 @@ const DOCUMENT_ADVICE: &str = "name the file that it was made of";
 /// One row a sort of file. The first that fits is the one.
 static TABLE: &[Foreign] = &[
     // Source: tools/perf/Documentation/perf.data-file-format.txt of Linux; PERFFILE in the older form.
-    Foreign {
-        name: "a perf.data file",
-        advice: "perf script -i FILE | stackcollapse-perf.pl > FILE.folded makes folded stacks of it",
-        looks_like: |bytes| {
-            [&b"PERFILE2"[..], b"2ELIFREP", b"PERFFILE"].iter().any(|magic| bytes.starts_with(magic))
-        },
-    },
-    Foreign {
-        name: "the output of perf script",
-        advice: "stackcollapse-perf.pl FILE > FILE.folded makes folded stacks of it",
-        looks_like: is_perf_script,
-    },
+    row(
+        "a perf.data file",
+        "perf script -i FILE | stackcollapse-perf.pl > FILE.folded makes folded stacks of it",
+        Sign::Magic(&[b"PERFILE2", b"2ELIFREP", b"PERFFILE"]),
+    ),
+    row(
+        "the output of perf script",
+        "stackcollapse-perf.pl FILE > FILE.folded makes folded stacks of it",
+        Sign::Looks(is_perf_script),
+    ),
+    // Source: google/pprof, `profile/legacy_profile.go` and `legacy_java_profile.go`.
+    row("a pprof profile in the older text format", LEGACY_ADVICE, Sign::Looks(is_legacy_pprof)),
+    row("a CPU profile of gperftools", LEGACY_ADVICE, Sign::Looks(is_gperftools_cpu)),
     // Source: the chunk header of OpenJDK's flight recorder, `jfrChunk`.
-    Foreign {
-        name: "a JFR recording",
-        advice: "jfrconv --pprof FILE FILE.pb (async-profiler) makes a pprof profile of it",
-        looks_like: |bytes| bytes.starts_with(b"FLR\0"),
-    },
-    Foreign {
-        name: "an HPROF heap dump",
-        advice: "heaps of Java are read by Eclipse MAT or VisualVM",
-        looks_like: |bytes| bytes.starts_with(b"JAVA PROFILE 1."),
-    },
+    row(
+        "a JFR recording",
+        "jfrconv --pprof FILE FILE.pb (async-profiler) makes a pprof profile of it",
+        Sign::Magic(&[b"FLR\0"]),
+    ),
+    row(
+        "an HPROF heap dump",
+        "heaps of Java are read by Eclipse MAT or VisualVM",
+        Sign::Magic(&[b"JAVA PROFILE 1."]),
+    ),
     // Source: memray 1.19, `records.h`, `MAGIC`.
-    Foreign {
-        name: "a memray capture",
-        advice: "memray flamegraph FILE or memray stats FILE shows it",
-        looks_like: |bytes| bytes.starts_with(b"memray\0"),
-    },
+    row(
+        "a memray capture",
+        "memray flamegraph FILE or memray stats FILE shows it",
+        Sign::Magic(&[b"memray\0"]),
+    ),
     // Source: Austin 4, the head of its binary form.
-    Foreign {
-        name: "a MOJO file of Austin",
-        advice: "mojo2austin FILE FILE.folded (of the Python package austin-python) makes folded stacks of it",
-        looks_like: |bytes| bytes.starts_with(b"MOJ") && bytes.get(3).is_some_and(|&version| version < b' '),
-    },
-    Foreign {
-        name: "a .NET trace",
-        advice: "dotnet-trace convert FILE --format Speedscope makes a speedscope document of it",
-        looks_like: |bytes| bytes.starts_with(b"Nettrace"),
-    },
-    Foreign {
-        name: "an ELF core file",
-        advice: "it is the memory of a process, not a profile; borehole stack reads those of PHP",
-        looks_like: is_core,
-    },
-    Foreign {
-        name: "an ELF file",
-        advice: "it is a program or a library, not a profile",
-        looks_like: |bytes| bytes.starts_with(b"\x7fELF"),
-    },
-    Foreign {
-        name: "an SQLite database",
-        advice: "it holds no heap that borehole heap knows, and no profile",
-        looks_like: |bytes| bytes.starts_with(b"SQLite format 3\0"),
-    },
-    Foreign {
-        name: "a zip archive",
-        advice: "unpack it, and name the profile within",
-        looks_like: |bytes| bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06"),
-    },
-    Foreign {
-        name: "a tar archive",
-        advice: "unpack it, and name the profile within",
-        looks_like: |bytes| bytes.get(257..262) == Some(b"ustar"),
-    },
-    Foreign {
-        name: "an xz file",
-        advice: UNPACK_ADVICE,
-        looks_like: |bytes| bytes.starts_with(b"\xfd7zXZ\0"),
-    },
-    Foreign { name: "a bzip2 file", advice: UNPACK_ADVICE, looks_like: is_bzip2 },
-    Foreign {
-        name: "an lz4 file",
-        advice: UNPACK_ADVICE,
-        looks_like: |bytes| bytes.starts_with(b"\x04\x22\x4d\x18"),
-    },
-    Foreign {
-        name: "a 7z archive",
-        advice: UNPACK_ADVICE,
-        looks_like: |bytes| bytes.starts_with(b"7z\xbc\xaf\x27\x1c"),
-    },
-    Foreign { name: "a PDF", advice: DOCUMENT_ADVICE, looks_like: |bytes| bytes.starts_with(b"%PDF-") },
-    Foreign {
-        name: "a PNG picture",
-        advice: DOCUMENT_ADVICE,
-        looks_like: |bytes| bytes.starts_with(b"\x89PNG\r\n\x1a\n"),
-    },
-    Foreign { name: "an HTML page", advice: DOCUMENT_ADVICE, looks_like: is_html },
-    Foreign {
-        name: "a document of Instruments",
-        advice: "xcrun xctrace export --input FILE --xpath ... makes XML of it, inferno-collapse-xctrace folded stacks of that",
-        looks_like: |bytes| {
+    row(
+        "a MOJO file of Austin",
+        "mojo2austin FILE FILE.folded (of the Python package austin-python) makes folded stacks of it",
+        Sign::Looks(|bytes| bytes.starts_with(b"MOJ") && bytes.get(3).is_some_and(|&version| version < b' ')),
+    ),
+    row(
+        "a .NET trace",
+        "dotnet-trace convert FILE --format Speedscope makes a speedscope document of it",
+        Sign::Magic(&[b"Nettrace"]),
+    ),
+    row(
+        "an ELF core file",
+        "it is the memory of a process, not a profile; borehole stack reads those of PHP",
+        Sign::Looks(is_core),
+    ),
+    row("an ELF file", "it is a program or a library, not a profile", Sign::Magic(&[b"\x7fELF"])),
+    row(
+        "an SQLite database",
+        "it holds no heap that borehole heap knows, and no profile",
+        Sign::Magic(&[b"SQLite format 3\0"]),
+    ),
+    row("a zip archive", ARCHIVE_ADVICE, Sign::Magic(&[b"PK\x03\x04", b"PK\x05\x06"])),
+    row("a tar archive", ARCHIVE_ADVICE, Sign::Looks(|bytes| bytes.get(257..262) == Some(b"ustar"))),
+    row("an xz file", UNPACK_ADVICE, Sign::Magic(&[b"\xfd7zXZ\0"])),
+    row("a bzip2 file", UNPACK_ADVICE, Sign::Looks(is_bzip2)),
+    // What memray writes is packed so unless it is told not to.
+    row(
+        "an lz4 file",
+        "memray flamegraph FILE shows it, if memray wrote it; otherwise unpack it first",
+        Sign::Magic(&[b"\x04\x22\x4d\x18"]),
+    ),
+    row("a 7z archive", UNPACK_ADVICE, Sign::Magic(&[b"7z\xbc\xaf\x27\x1c"])),
+    row("a PDF", DOCUMENT_ADVICE, Sign::Magic(&[b"%PDF-"])),
+    row("a PNG picture", DOCUMENT_ADVICE, Sign::Magic(&[b"\x89PNG\r\n\x1a\n"])),
+    row("an HTML page", DOCUMENT_ADVICE, Sign::Looks(is_html)),
+    row(
+        "a document of Instruments",
+        "xcrun xctrace export --input FILE --xpath ... makes XML of it, inferno-collapse-xctrace folded stacks of that",
+        Sign::Looks(|bytes| {
             trim_start(bytes).starts_with(b"<?xml") && contains(bytes, b"<trace-query-result")
-        },
-    },
-    Foreign { name: "a pstats file", advice: SUMS_ADVICE, looks_like: is_marshal },
-    Foreign {
-        name: "a pickle of Python",
-        advice: SUMS_ADVICE,
-        looks_like: |bytes| matches!(bytes, [0x80, 2..=5, 0x95 | b'}' | b']' | b'c' | b'(', ..]),
-    },
-    Foreign {
-        name: "a .cpuprofile of V8",
-        advice: "open it at speedscope.app and export it: what that writes is read",
-        looks_like: |bytes| is_json_with(bytes, &[b"\"nodes\"", b"\"callFrame\""]),
-    },
-    Foreign {
-        name: "a .heapprofile of V8",
-        advice: "open it at speedscope.app and export it: what that writes is read",
-        looks_like: |bytes| is_json_with(bytes, &[b"\"head\"", b"\"callFrame\"", b"\"selfSize\""]),
-    },
-    Foreign {
-        name: "a file of Chrome's trace events",
-        advice: "open it at speedscope.app and export it: what that writes is read",
-        looks_like: is_chrome_trace,
-    },
+        }),
+    ),
+    row("a pstats file", SUMS_ADVICE, Sign::Looks(is_marshal)),
+    row(
+        "a pickle of Python",
+        "Python loads it; that of line_profiler holds sums of lines without stacks",
+        Sign::Looks(|bytes| matches!(bytes, [0x80, 2..=5, 0x95 | b'}' | b']' | b'c' | b'(', ..])),
+    ),
+    // Its events may hold parts of a .cpuprofile.
+    row("a file of Chrome's trace events", BROWSER_ADVICE, Sign::Looks(is_chrome_trace)),
+    // Source: V8, `src/profiler/cpu-profiler.cc` for files of today; Chrome before 58 wrote a tree of `callUID`s.
+    row(
+        "a .cpuprofile of V8",
+        BROWSER_ADVICE,
+        Sign::Looks(|bytes| {
+            is_json_with(bytes, &[b"\"nodes\"", b"\"callFrame\""])
+                || is_json_with(bytes, &[b"\"head\"", b"\"functionName\"", b"\"callUID\""])
+        }),
+    ),
+    row(
+        "a .heapprofile of V8",
+        BROWSER_ADVICE,
+        Sign::Looks(|bytes| is_json_with(bytes, &[b"\"head\"", b"\"callFrame\"", b"\"selfSize\""])),
+    ),
 ];
 
 /// What an input that begins with `prefix` is, if it is a file of another program that is known and not read.
@@ -155,7 +166,42 @@ static TABLE: &[Foreign] = &[
 /// ```
 #[must_use]
 pub fn foreign(prefix: &[u8]) -> Option<&'static Foreign> {
-    TABLE.iter().find(|foreign| (foreign.looks_like)(prefix))
+    TABLE.iter().find(|foreign| foreign.sign.is_of(prefix))
+}
+
+/// The first line of a profile of tcmalloc, of Go's text, or of Java's.
+fn is_legacy_pprof(bytes: &[u8]) -> bool {
+    let first = lines(bytes).next().unwrap_or_default();
+    let heads = [
+        &b"heap profile:"[..],
+        b"--- contentionz ",
+        b"--- contention:",
+        b"--- mutex:",
+        b"--- threadz ",
+        b"--- heapz ",
+    ];
+    heads.iter().any(|head| first.starts_with(head)) || is_count_profile(first)
+}
+
+/// `goroutine profile: total 12`.
+fn is_count_profile(line: &[u8]) -> bool {
+    const HEAD: &[u8] = b" profile: total ";
+    let Some(at) = memchr::memchr(b' ', line).filter(|&at| at > 0) else { return false };
+    let total = line[at..].strip_prefix(HEAD).map(<[u8]>::trim_ascii_end);
+    total.is_some_and(|total| !total.is_empty() && total.iter().all(u8::is_ascii_digit))
+}
+
+/// Words of the machine: 0, the 3 words of the header that follow, version 0, then the period.
+///
+/// Source: gperftools, `docs/cpuprofile-fileformat.html`.
+fn is_gperftools_cpu(bytes: &[u8]) -> bool {
+    let begins = |words: [&[u8]; 3]| {
+        let mut rest = bytes;
+        words.into_iter().all(|word| rest.strip_prefix(word).map(|behind| rest = behind).is_some())
+            && rest.iter().take(4).any(|&byte| byte != 0)
+    };
+    let (zero, three) = ([0; 8], [3, 0, 0, 0, 0, 0, 0, 0]);
+    begins([&zero, &three, &zero]) || begins([&zero[..4], &three[..4], &zero[..4]])
 }
 
 /// An ELF file of the type `ET_CORE`, in either byte order.
@@ -190,15 +236,21 @@ fn is_marshal(bytes: &[u8]) -> bool {
     }
 }
 
+/// An object that has all these members, be it within others.
 fn is_json_with(bytes: &[u8], members: &[&[u8]]) -> bool {
-    trim_start(bytes).starts_with(b"{") && members.iter().all(|member| contains(bytes, member))
+    // Their names alone may be those of functions.
+    trim_start(bytes).starts_with(b"{") && members.iter().all(|member| has_member(bytes, member))
+}
+
+fn has_member(bytes: &[u8], member: &[u8]) -> bool {
+    member_starts_with(bytes, member, b"")
 }
 
 /// An object with `traceEvents`, or a list of objects with phases.
 fn is_chrome_trace(bytes: &[u8]) -> bool {
     let is_list = trim_start(bytes).strip_prefix(b"[").is_some_and(|rest| trim_start(rest).starts_with(b"{"));
     is_json_with(bytes, &[b"\"traceEvents\""])
-        || (is_list && contains(bytes, b"\"ph\"") && contains(bytes, b"\"pid\""))
+        || (is_list && has_member(bytes, b"\"ph\"") && has_member(bytes, b"\"pid\""))
 }
 
 /// A header `COMMAND PID TIME: ... EVENT:` and below it, indented, addresses with symbols.
@@ -248,6 +300,14 @@ mod tests {
         let cases: &[(&[u8], &str)] = &[
             (b"PERFILE2\x68\0\0\0\0\0\0\0", "a perf.data file"),
             (perf, "the output of perf script"),
+            (b"heap profile:  2:  64 [ 5: 160] @ heapprofile\n", "a pprof profile in the older text format"),
+            (b"goroutine profile: total 7\n7 @ 0x1\n", "a pprof profile in the older text format"),
+            (b"--- contentionz 1 ---\n", "a pprof profile in the older text format"),
+            (
+                b"\0\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0",
+                "a CPU profile of gperftools",
+            ),
+            (b"\0\0\0\0\x03\0\0\0\0\0\0\0\x10\x27\0\0", "a CPU profile of gperftools"),
             (b"FLR\0\0\x02\0\x01", "a JFR recording"),
             (b"JAVA PROFILE 1.0.2\0\0\0\0\x08", "an HPROF heap dump"),
             (b"memray\0\x0c\0\0\0", "a memray capture"),
@@ -269,7 +329,12 @@ mod tests {
             (b"\xfb\xa9\x03\xfa\x01~", "a pstats file"),
             (b"{(\x03\0\0\0s\x01\0\0\0~", "a pstats file"),
             (b"{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"(root)\"}}]", "a .cpuprofile of V8"),
+            (b"{\"head\":{\"functionName\":\"(root)\",\"callUID\":3}}", "a .cpuprofile of V8"),
             (b"{\"head\":{\"callFrame\":{},\"selfSize\":0}}", "a .heapprofile of V8"),
+            (
+                b"{\"traceEvents\":[{\"args\":{\"cpuProfile\":{\"nodes\":[{\"callFrame\":{}}]}}}]",
+                "a file of Chrome's trace events",
+            ),
             (b"{\"traceEvents\":[", "a file of Chrome's trace events"),
             (b"[\n{\"name\":\"f\",\"ph\":\"B\",\"pid\":1}", "a file of Chrome's trace events"),
         ];
@@ -290,6 +355,10 @@ mod tests {
             b"{}",
             b"[1,2]",
             b"PERF 3\n",
+            b"heap profile 3\n",
+            b"a profile: total\n",
+            b"{\"stringArray\":[\"nodes\",\"callFrame\",\"traceEvents\"]}",
+            b"\0\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0",
             b"a:\n\tb (c)\n",
         ] {
             assert_eq!(name(text), None, "{}", text.escape_ascii());

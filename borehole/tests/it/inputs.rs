@@ -62,6 +62,57 @@ fn an_envelope_of_nothing_is_as_empty_as_nothing() {
 }
 
 #[test]
+fn an_empty_input_is_a_recording_of_nothing_or_no_profile_by_its_name() {
+    let nothing = gzip(b"");
+    let open = |name: &str| {
+        let bytes = if name.ends_with(".gz") { nothing.clone() } else { Vec::new() };
+        Input::open(Source::reader(name, io::Cursor::new(bytes)), &InputOptions::default())
+    };
+    for (name, format) in [
+        ("standard input", Format::Rbt),
+        ("a", Format::Rbt),
+        ("a.txt", Format::Rbt),
+        ("a.rbt", Format::Rbt),
+        ("a.rbt.gz", Format::Rbt),
+        ("a.phpspy", Format::Phpspy),
+        ("a.folded", Format::Folded),
+        ("a.collapsed", Format::Folded),
+    ] {
+        let recovery = import_all([open(name).unwrap()], &mut Count::default()).unwrap();
+        let message = format!("empty: read as {} without samples", format.name());
+        assert_eq!((recovery.samples, &*recovery.notes[0].message), (0, &*message), "{name}");
+    }
+    for (name, expected) in [
+        ("a.trc", "trc"),
+        ("a.pprof", "pprof"),
+        ("a.pb.gz", "pprof"),
+        ("a.otlp", "otlp"),
+        ("a.speedscope.json", "speedscope"),
+        ("a.gecko.json", "gecko"),
+        ("a.jsonl", "jsonl"),
+        ("a.tachyon.jsonl", "tachyon-jsonl"),
+        ("a.callgrind", "callgrind"),
+        ("a.svg", "flamegraph"),
+        ("a.json", "a profile"),
+        ("A.JSON.gz", "a profile"),
+    ] {
+        let error = open(name).err().unwrap_or_else(|| panic!("{name} was opened"));
+        assert_eq!(error.to_string(), format!("{name}: expected {expected}, found an empty file"));
+        assert_eq!(error.hint(), None, "{name}");
+    }
+}
+
+#[test]
+fn an_empty_input_of_a_format_that_is_named_is_said_to_be_empty() {
+    for (format, expected) in [(Format::Speedscope, "speedscope"), (Format::Tachyon, "tachyon")] {
+        let options = InputOptions { format: Some(format), ..InputOptions::default() };
+        let input = Input::open(Source::reader("a", io::Cursor::new(Vec::new())), &options).unwrap();
+        let error = import_all([input], &mut Count::default()).unwrap_err();
+        assert_eq!(error.to_string(), format!("a: expected {expected}, found an empty file"));
+    }
+}
+
+#[test]
 fn what_is_not_recognised_is_shown_as_it_is_unpacked() {
     let Err(Error::Unrecognised { begins, .. }) = open(&gzip(&b"Buy milk\n".repeat(100))) else {
         panic!("it was recognised");

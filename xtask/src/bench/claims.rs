@@ -6,8 +6,8 @@ use anyhow::Result;
 
 use super::traces::Trace;
 use super::{
-    Bench, Claim, capture, conversion, databases, decoding, events, explore, heap, heap_walk, lake, share,
-    starting, tachyon, text, writing,
+    Bench, Claim, allocations, capture, conversion, damage, databases, decoding, events, explore, heap,
+    heap_walk, lake, lanes, share, starting, tachyon, text, writing,
 };
 
 /// The traces that claims are made about.
@@ -52,13 +52,16 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Claim>> {
     claims.extend(conversion::claims(bench, &traces));
     claims.extend(text::claims(bench)?);
     claims.extend(events::claims(bench)?);
+    claims.extend(damage::claims(bench)?);
     claims.extend(tachyon::claims(bench)?);
+    claims.extend(lanes::claims(bench)?);
     claims.extend(capture::claims(bench)?);
     claims.extend(heap::claims(bench)?);
     claims.extend(heap_walk::claims(bench)?);
     claims.extend(databases::claims(bench)?);
     claims.extend(explore::claims(&traces)?);
     claims.extend(share::claims(bench)?);
+    claims.extend(allocations::claims(bench)?);
     claims.extend(lake::claims(bench)?);
     claims.push(starting::claim(bench));
     Ok(claims)

@@ -1,10 +1,12 @@
 //! What a piece of work takes: CPU time in this process, or CPU time and memory of another.
 
+use std::cell::OnceCell;
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::rc::Rc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
@@ -110,6 +112,21 @@ impl Work {
     /// The highest memory of one run, in bytes.
     pub(crate) fn peak_bytes(self) -> Side {
         Box::new(move || Ok(self.run()?.peak_bytes))
+    }
+
+    /// The CPU time in seconds and the highest memory in bytes of one and the same run, for a command that takes so long
+    /// that it is not run again.
+    pub(crate) fn remembered(self) -> (Side, Side) {
+        let usage = Rc::new(OnceCell::new());
+        let run = move || -> Result<Usage> {
+            if let Some(&usage) = usage.get() {
+                return Ok(usage);
+            }
+            let found = self.run()?;
+            Ok(*usage.get_or_init(|| found))
+        };
+        let again = run.clone();
+        (Box::new(move || Ok(run()?.cpu_seconds)), Box::new(move || Ok(again()?.peak_bytes)))
     }
 }
 

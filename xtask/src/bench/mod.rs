@@ -1,8 +1,10 @@
 //! `cargo xtask bench`: every speed and size that is claimed, measured side by side with its reference.
 
+mod allocations;
 mod capture;
 mod claims;
 mod conversion;
+mod damage;
 mod databases;
 mod decoding;
 mod events;
@@ -12,8 +14,10 @@ mod heap;
 mod heap_walk;
 mod inputs;
 mod lake;
+mod lanes;
 mod measure;
 mod mixes;
+mod python;
 mod recording;
 mod references;
 mod report;

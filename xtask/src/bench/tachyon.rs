@@ -1,6 +1,5 @@
 //! Claims on `tachyon`: reading, converting and writing, beside Python's own profiler where it is set up.
 
-use std::cell::OnceCell;
 use std::fs;
 use std::io::{self, Cursor, Write as _};
 use std::path::{Path, PathBuf};
@@ -10,9 +9,10 @@ use std::rc::Rc;
 use anyhow::{Context, Result, ensure};
 use borehole_formats::tachyon::{Compression, FrameDef, FrameId, Reader, Writer, WriterOptions};
 
-use super::measure::{Usage, Work, elapsed_rate, rate, rate_on};
+use super::measure::{Work, elapsed_rate, rate, rate_on};
+use super::python::Python;
 use super::{Bench, Claim, Goal, Side, Unit};
-use crate::{command, peers};
+use crate::command;
 
 /// A profile of a million samples, of stacks thirty deep on average.
 #[derive(Clone, Copy)]
@@ -57,7 +57,7 @@ pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
     for (profile, path) in PROFILES.into_iter().zip(&plain) {
         claims.extend([decoded(profile, path), opened(profile, path)]);
     }
-    let python = Python::find(bench)?;
+    let python = Python::find(bench, "tachyon")?;
     for (profile, path) in PROFILES.into_iter().zip(&plain) {
         for output in OUTPUTS {
             claims.extend(converted(bench, python.as_ref(), profile, path, output)?);
@@ -139,7 +139,7 @@ fn converted(
     let Some(python) = python else { return Ok(Vec::new()) };
     let input = python.lend(path)?;
     let options = ["-m", "profiling.sampling", "replay", option, "-o", &python.inside("output"), &input];
-    let (their_cpu, their_peak) = remembered(python.work(&options));
+    let (their_cpu, their_peak) = python.work(&options).remembered();
     let output = bench.folder.join("output");
     let words = ["convert".as_ref(), path.as_os_str(), "--to".as_ref(), to.as_ref()];
     let ours = Work::new(&bench.borehole, words).saving(&output);
@@ -147,20 +147,6 @@ fn converted(
     let cpu = Claim::new(name("CPU"), Unit::Seconds, Goal::Ratio(faster), ours.clone().cpu_seconds());
     let peak = Claim::new(name("peak memory"), Unit::Bytes, Goal::Ratio(LESS_MEMORY), ours.peak_bytes());
     Ok(vec![cpu.against(python.name(), their_cpu), peak.against(python.name(), their_peak).once()])
-}
-
-/// Both sides of `work`, which runs once: it takes half a minute.
-fn remembered(work: Work) -> (Side, Side) {
-    let usage = Rc::new(OnceCell::new());
-    let run = move || -> Result<Usage> {
-        if let Some(&usage) = usage.get() {
-            return Ok(usage);
-        }
-        let found = work.run()?;
-        Ok(*usage.get_or_init(|| found))
-    };
-    let again = run.clone();
-    (Box::new(move || Ok(run()?.cpu_seconds)), Box::new(move || Ok(again()?.peak_bytes)))
 }
 
 /// A sample whose frames the writer knows.
@@ -195,14 +181,14 @@ fn written(python: Option<&Python>, path: &Path, compression: Compression, clock
     };
     let Some(python) = python else { return Ok(Claim::new(name, Unit::PerSecond, Goal::Value(1.0), ours)) };
     let input = python.lend(path)?;
-    fs::write(python.folder.join("write.py"), include_str!("tachyon_write.py"))?;
+    let script = python.script("write.py", include_str!("tachyon_write.py"))?;
     let number = u32::from(compression == Compression::Zstd).to_string();
     let seconds = if clock == Clock::Wall { "elapsed" } else { "cpu" }.to_owned();
     let output = python.inside("output");
-    let words = [python.inside("write.py"), input, output, WRITTEN.to_string(), number, seconds];
-    let program = python.command.clone();
+    let words = [script, input, output, WRITTEN.to_string(), number, seconds];
+    let mut write = python.command(&words);
     let reference: Side = Box::new(move || {
-        let answer = command::output(Command::new(&program[0]).args(&program[1..]).args(&words))?;
+        let answer = command::output(&mut write)?;
         answer.trim().parse().with_context(|| format!("writing says {answer}"))
     });
     let claim = Claim::new(name, Unit::PerSecond, Goal::Ratio(FASTER_WRITING), ours);
@@ -262,48 +248,4 @@ fn merged(bench: &Bench) -> Claim {
     let name = "tachyon, 1000 files merged into one, peak memory".to_owned();
     let claim = Claim::new(name, Unit::Bytes, Goal::Ratio(0.9), merge(1000).peak_bytes());
     claim.against("100 files".to_owned(), merge(100).peak_bytes()).once()
-}
-
-/// Python in its own system, and a folder there.
-struct Python {
-    command: Vec<String>,
-    version: String,
-    folder: PathBuf,
-}
-
-impl Python {
-    /// Python, if it is set up.
-    fn find(bench: &Bench) -> Result<Option<Self>> {
-        let Some(ready) = peers::ready("python")? else {
-            eprintln!("WITHOUT python: tachyon is compared with nothing; `cargo xtask peers` sets it up");
-            return Ok(None);
-        };
-        let root = ready.command.get(1).context("Python has no system")?;
-        let folder =
-            Path::new(root).join("tmp").join(bench.folder.file_name().context("a folder has a name")?);
-        fs::create_dir_all(&folder)?;
-        Ok(Some(Self { command: ready.command, version: ready.version, folder }))
-    }
-
-    fn name(&self) -> String {
-        format!("Python {}", self.version)
-    }
-
-    /// What Python calls the file `name` of its folder.
-    fn inside(&self, name: &str) -> String {
-        let folder = self.folder.file_name().unwrap_or_default();
-        Path::new("/tmp").join(folder).join(name).display().to_string()
-    }
-
-    /// Puts a copy of `file` where Python sees it.
-    fn lend(&self, file: &Path) -> Result<String> {
-        let name = super::claims::name(file);
-        fs::copy(file, self.folder.join(&name))?;
-        Ok(self.inside(&name))
-    }
-
-    fn work(&self, arguments: &[&str]) -> Work {
-        let words = self.command[1..].iter().map(String::as_str).chain(arguments.iter().copied());
-        Work::new(Path::new(&self.command[0]), words.map(str::to_owned).collect::<Vec<_>>())
-    }
 }
