@@ -134,7 +134,7 @@ impl<W: Write> Writer<W> {
 
     fn costs(&mut self, cost: Cost) -> io::Result<()> {
         match self.events {
-            Events::Samples | Events::Values(_) => writeln!(self.output, " {}", cost.count),
+            Events::Samples | Events::Values { .. } => writeln!(self.output, " {}", cost.count),
             Events::SamplesAndTime(_) => writeln!(self.output, " {} {}", cost.count, cost.time_ns),
         }
     }
