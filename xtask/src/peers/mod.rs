@@ -17,6 +17,7 @@ mod php_hosts;
 mod pprof;
 mod python;
 mod s3;
+mod samplers;
 mod servers;
 mod speedscope;
 mod visualvm;
@@ -157,6 +158,18 @@ const PEERS: &[Peer] = &[
         judges: "the profiles of Python that we read and write, by its own profiler",
         install: "the Debian package debootstrap, and be root",
         prepare: python::prepare,
+    },
+    Peer {
+        name: "py-spy",
+        judges: "the folded stacks and speedscope files that py-spy writes",
+        install: "the Python package py-spy, which needs python3 and pip",
+        prepare: samplers::py_spy,
+    },
+    Peer {
+        name: "pyinstrument",
+        judges: "the speedscope files that pyinstrument writes",
+        install: "the Python package pyinstrument, which needs python3 and pip",
+        prepare: samplers::pyinstrument,
     },
     Peer {
         name: "azurite",
