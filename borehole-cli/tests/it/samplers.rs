@@ -160,7 +160,7 @@ fn the_events_of_pyinstrument_last_as_long_as_they_say() {
     let frames = document["shared"]["frames"].as_array().unwrap();
     let mut functions = Sums::new();
     for profile in document["profiles"].as_array().unwrap() {
-        let (mut open, mut last) = (Vec::new(), 0);
+        let (mut open, mut last) = (Vec::<usize>::new(), 0);
         for event in profile["events"].as_array().unwrap() {
             let at = nanoseconds(&event["at"]);
             if let Some(&leaf) = open.last().filter(|_| at > last) {
