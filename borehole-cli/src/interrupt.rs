@@ -129,6 +129,8 @@ pub(crate) fn before_leaving(first: fn()) {
 
 #[expect(clippy::exit, reason = "the user will not wait for the work to unwind")]
 fn leave() -> ! {
+    // Held to the end: what is being worked out has nothing more to say.
+    let _stderr = io::stderr().lock();
     if let Some(first) = LEAVING.lock().ok().and_then(|first| *first) {
         first();
     }

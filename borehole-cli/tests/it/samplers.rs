@@ -175,6 +175,6 @@ fn the_events_of_pyinstrument_last_as_long_as_they_say() {
         }
     }
     let seen = report(&file, &[]);
-    assert!(functions["spin"] > 300_000_000, "{functions:?}");
+    assert!(functions["spin"] > 50_000_000, "{functions:?}");
     assert_close(&own(&seen), &functions);
 }
