@@ -9,6 +9,7 @@ use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::prelude::{DataFrame, SQLOptions, SessionContext};
 use futures::StreamExt as _;
 
+use crate::journal::State;
 use crate::value::{Value, value_at};
 use crate::views::VIEWS;
 use crate::{Error, Lake};
@@ -17,6 +18,7 @@ use crate::{Error, Lake};
 pub struct Session<'l> {
     pub(crate) lake: &'l Lake,
     pub(crate) context: SessionContext,
+    pub(crate) state: State,
     /// The address of the cluster that answers, parts of which may be lost on the way; `None` where this process does.
     pub(crate) cluster: Option<String>,
 }
@@ -28,15 +30,15 @@ impl Lake {
     /// When it cannot be read.
     pub fn session(&self) -> Result<Session<'_>, Error> {
         let state = self.state()?;
-        self.session_in(self.context_of(&state, None)?)
+        self.session_in(self.context_of(&state, None)?, state)
     }
 
     /// The same, by an engine that knows the tables already.
-    pub(crate) fn session_in(&self, context: SessionContext) -> Result<Session<'_>, Error> {
+    pub(crate) fn session_in(&self, context: SessionContext, state: State) -> Result<Session<'_>, Error> {
         for view in VIEWS {
             self.block_on(context.sql(&format!("CREATE VIEW {} AS {}", view.name, view.sql)))?;
         }
-        Ok(Session { lake: self, context, cluster: None })
+        Ok(Session { lake: self, context, state, cluster: None })
     }
 }
 

@@ -6,6 +6,7 @@
 //! Nothing but Parquet files, and numbered commits that name them, is stored: any other engine reads the files as well.
 
 mod add;
+mod addend;
 mod ask;
 #[cfg(feature = "cluster")]
 mod cluster;
@@ -26,6 +27,7 @@ mod value;
 mod views;
 
 pub use add::{Added, Adding, Addition, Source, sha256};
+pub use addend::Addend;
 pub use ask::{Answer, Session};
 #[cfg(feature = "cluster")]
 pub use cluster::{ExecutorOptions, SchedulerOptions, run_executor, run_scheduler};

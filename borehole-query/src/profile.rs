@@ -16,7 +16,7 @@ use hashbrown::HashMap;
 
 use crate::ids::{self, Id};
 use crate::tables::ID_TYPE;
-use crate::{Answer, Error, Session};
+use crate::{Addend, Answer, Error, Session};
 
 /// Where in an answer its stacks are.
 #[derive(Clone, Copy)]
@@ -87,13 +87,21 @@ impl Session<'_> {
     /// # Errors
     /// When no columns are such, the question fails, or the sink does ([`Error::into_sink_error`]).
     pub fn export(&self, answer: Answer<'_>, sink: &mut dyn ProfileSink) -> Result<u64, Error> {
+        self.export_sums(answer, &Addend::default(), sink)
+    }
+
+    /// The same of an answer whose numbers are sums of `addend`: what are no observations are values of its type.
+    ///
+    /// # Errors
+    /// As [`Session::export`].
+    pub fn export_sums(
+        &self,
+        answer: Answer<'_>,
+        addend: &Addend,
+        sink: &mut dyn ProfileSink,
+    ) -> Result<u64, Error> {
         let shape = Shape::of(answer.schema())?;
-        let mut profile = Profile {
-            tables: Tables::default(),
-            segment: Segment { format: "lake", ..Segment::default() },
-            sink,
-            stacks: 0,
-        };
+        let mut profile = Profile { tables: Tables::default(), segment: addend.segment(), sink, stacks: 0 };
         profile.begin()?;
         // A sink that has enough is finished like any other.
         let _ = self.give(answer, shape, &mut profile)?;
@@ -193,7 +201,12 @@ impl Profile<'_> {
         let stack = stack(&mut self.tables).map_err(|error| Error::question(error.to_string()))?;
         self.stacks += 1;
         let at = Context { tables: &self.tables, segment: &self.segment };
-        self.sink.sample(at, &Sample { stack, count, ..Sample::default() }).map_err(Error::sink)
+        let value = [i64::try_from(count).unwrap_or(i64::MAX)];
+        let sample = match self.segment.is_uncounted {
+            true => Sample { stack, count: 1, values: &value, ..Sample::default() },
+            false => Sample { stack, count, ..Sample::default() },
+        };
+        self.sink.sample(at, &sample).map_err(Error::sink)
     }
 
     fn finish(self) -> Result<u64, Error> {

@@ -1,5 +1,8 @@
 //! Questions with a name, as SQL. What comes from the user is a literal of SQL in them, whatever is in it.
 
+use crate::Addend;
+use crate::journal::DataFile;
+
 /// Which samples a question is about.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
@@ -15,11 +18,13 @@ pub struct Choice {
     pub labels: Vec<(String, String)>,
     /// Those of stacks in which some function matches this regular expression.
     pub focus: Option<String>,
+    /// What of them is added up.
+    pub addend: Addend,
 }
 
 impl Choice {
-    /// What is true of the rows of `samples`, as a condition of SQL.
-    fn condition(&self) -> String {
+    /// What is true of the rows of `samples` and `measures`, as a condition of SQL.
+    pub(crate) fn condition(&self) -> String {
         let mut all = vec!["true".to_owned()];
         let mut equal = |column: &str, value: &Option<String>| {
             all.extend(value.iter().map(|value| format!("{column} = {}", text(value))));
@@ -39,37 +44,56 @@ impl Choice {
         focus.map_or_else(|| "true".to_owned(), |focus| format!("contains_function(stack, {})", text(focus)))
     }
 
-    /// The stacks and how many samples each has: what a flame graph shows.
+    /// Whether a file may hold rows that are chosen, by what is known of it without opening it.
+    pub(crate) fn may_be_in(&self, file: &DataFile) -> bool {
+        let is_of_service = self.service.is_none() || self.service == file.service;
+        let is_in_time = file.span_us.is_none_or(|(first, last)| {
+            self.since_us.is_none_or(|since| last >= since) && self.until_us.is_none_or(|until| first < until)
+        });
+        let is_listed = |listed: &Vec<String>| {
+            self.labels.iter().all(|(key, value)| listed.contains(&format!("{key}={value}")))
+        };
+        is_of_service && is_in_time && file.labels.as_ref().is_none_or(is_listed)
+    }
+
+    /// What is added up, row by row, as SQL.
+    fn rows(&self) -> String {
+        self.addend.rows(&self.condition())
+    }
+
+    /// The stacks and how much each has: what a flame graph shows.
     #[must_use]
     pub fn stacks(&self) -> String {
-        let (condition, focused) = (self.condition(), self.focused());
+        let (rows, focused, value) = (self.rows(), self.focused(), self.addend.whole("value"));
         format!(
-            "SELECT stack, frames, value FROM \
-             (SELECT stack_id, sum(value) AS value FROM samples WHERE {condition} GROUP BY stack_id) \
+            "SELECT stack, frames, {value} AS value FROM \
+             (SELECT stack_id, sum(value) AS value FROM ({rows}) GROUP BY stack_id) \
              LEFT JOIN stacks USING (stack_id) WHERE {focused}"
         )
     }
 
-    /// Functions with how many samples were in them and in what they called.
+    /// Functions with how much was in them and in what they called.
     fn functions(&self) -> String {
-        let (condition, focused) = (self.condition(), self.focused());
+        let (rows, focused) = (self.rows(), self.focused());
         format!(
             "SELECT function, sum(CASE WHEN function = leaf THEN value ELSE 0 END) AS self, sum(value) AS total FROM \
              (SELECT unnest(frames_of(stack)) AS function, leaf(stack) AS leaf, value FROM \
-             (SELECT stack_id, sum(value) AS value FROM samples WHERE {condition} GROUP BY stack_id) \
+             (SELECT stack_id, sum(value) AS value FROM ({rows}) GROUP BY stack_id) \
              JOIN stacks USING (stack_id) WHERE {focused}) GROUP BY function"
         )
     }
 }
 
-/// The functions that cost most: `function`, `self`, `total`, and both in per cent of all samples.
+/// The functions that cost most: `function`, `self`, `total`, and both in per cent of all that is chosen.
 #[must_use]
 pub fn top(choice: &Choice, limit: Option<usize>) -> String {
-    let (functions, condition) = (choice.functions(), choice.condition());
+    let (functions, rows) = (choice.functions(), choice.rows());
+    let [of_self, of_total] = ["self", "total"].map(|sum| choice.addend.whole(sum));
     let limit = limit.map_or_else(String::new, |limit| format!(" LIMIT {limit}"));
     format!(
-        "WITH functions AS ({functions}), whole AS (SELECT sum(value) AS value FROM samples WHERE {condition}) \
-         SELECT function, self, total, round(100.0 * self / whole.value, 2) AS self_percent, \
+        "WITH functions AS ({functions}), whole AS (SELECT sum(value) AS value FROM ({rows})) \
+         SELECT function, {of_self} AS self, {of_total} AS total, \
+         round(100.0 * self / whole.value, 2) AS self_percent, \
          round(100.0 * total / whole.value, 2) AS total_percent FROM functions CROSS JOIN whole \
          ORDER BY self DESC, total DESC, function{limit}"
     )
@@ -79,10 +103,10 @@ pub fn top(choice: &Choice, limit: Option<usize>) -> String {
 #[must_use]
 pub fn diff(before: &Choice, after: &Choice, limit: Option<usize>) -> String {
     let side = |choice: &Choice| {
-        let (functions, condition) = (choice.functions(), choice.condition());
+        let (functions, rows) = (choice.functions(), choice.rows());
         format!(
             "(SELECT function, 100.0 * self / whole.value AS self, 100.0 * total / whole.value AS total FROM \
-             ({functions}) CROSS JOIN (SELECT sum(value) AS value FROM samples WHERE {condition}) AS whole)"
+             ({functions}) CROSS JOIN (SELECT sum(value) AS value FROM ({rows})) AS whole)"
         )
     };
     let (before, after) = (side(before), side(after));
@@ -100,20 +124,24 @@ pub fn diff(before: &Choice, after: &Choice, limit: Option<usize>) -> String {
 }
 
 /// What a function costs over time: a row a step of time that has samples, with the shares of the function in per cent of all of
-/// them. Where stacks are focused on, `self` and `total` are those of the function on them.
+/// them. What all of them add up to is called `samples`, or `value` if it is something else. Where stacks are focused on, `self` and
+/// `total` are those of the function on them.
 #[must_use]
 pub fn trend(function: &str, step_us: i64, choice: &Choice) -> String {
-    let (condition, focused, function) = (choice.condition(), choice.focused(), text(function));
+    let (rows, focused, function) = (choice.rows(), choice.focused(), text(function));
     let sum =
         |is_counted: &str| format!("coalesce(sum(CASE WHEN {is_counted} AND {focused} THEN value END), 0)");
     let of_self = sum(&format!("leaf(stack) = {function}"));
     let of_total = sum(&format!("array_has(stack, {function})"));
+    let [whole, whole_self, whole_total] =
+        ["sum(value)", &of_self, &of_total].map(|sum| choice.addend.whole(sum));
+    let name = if choice.addend.value_type().is_samples() { "samples" } else { "value" };
     format!(
-        "SELECT step AS time, sum(value) AS samples, {of_self} AS self, {of_total} AS total, \
+        "SELECT step AS time, {whole} AS {name}, {whole_self} AS self, {whole_total} AS total, \
          round(100.0 * {of_self} / sum(value), 2) AS self_percent, \
          round(100.0 * {of_total} / sum(value), 2) AS total_percent \
          FROM (SELECT date_bin(INTERVAL '{step_us} microseconds', time) AS step, stack_id, sum(value) AS value \
-         FROM samples WHERE {condition} GROUP BY 1, 2) LEFT JOIN stacks USING (stack_id) GROUP BY step ORDER BY step"
+         FROM ({rows}) GROUP BY 1, 2) LEFT JOIN stacks USING (stack_id) GROUP BY step ORDER BY step"
     )
 }
 
@@ -124,7 +152,7 @@ pub fn stack_with(function: &str) -> String {
 }
 
 /// A text as a literal of SQL.
-fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 

@@ -4,8 +4,9 @@ use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
-/// The version of these tables. A lake of a later one is not read.
-pub(crate) const SCHEMA_VERSION: u32 = 1;
+/// The version of these tables. A lake of a later one is not read; of the first one, samples have no mode, and those of heaps are
+/// among the others.
+pub(crate) const SCHEMA_VERSION: u32 = 2;
 
 /// How long a day is, by which files are told apart.
 pub(crate) const DAY_US: i64 = 86_400_000_000;
@@ -159,6 +160,16 @@ const SAMPLES: Description = Description {
             "what the thread was doing: `has_gil`, `on_cpu` and so on, with commas",
         ),
         LABELS,
+        Column::new(
+            "time_ns",
+            Kind::Int,
+            "how much time that is, in nanoseconds; absent without a period, and where `measures` has the time",
+        ),
+        Column::new(
+            "mode",
+            Kind::Text,
+            "which clock was sampled: `wall`, `cpu`, `gil` or `exception`; absent is `wall`",
+        ),
     ],
     order: &["minute", "host", "time"],
 };

@@ -17,14 +17,15 @@ pub(crate) const VIEWS: &[View] = &[
     },
     View {
         name: "functions",
-        about: "Samples by service, hour, host and function: `self` where the function was executing, `total` where it was \
-                on the stack",
-        sql: "SELECT service, hour, host, function, \
+        about: "Samples by service, hour, host, mode and function: `self` where the function was executing, `total` where \
+                it was on the stack",
+        sql: "SELECT service, hour, host, mode, function, \
               sum(CASE WHEN function = leaf THEN value ELSE 0 END) AS self, sum(value) AS total FROM \
-              (SELECT service, hour, host, value, unnest(frames_of(stack)) AS function, leaf(stack) AS leaf FROM \
-              (SELECT service, date_trunc('hour', time) AS hour, host, stack_id, sum(value) AS value FROM samples \
-              GROUP BY service, date_trunc('hour', time), host, stack_id) JOIN stacks USING (stack_id)) \
-              GROUP BY service, hour, host, function",
+              (SELECT service, hour, host, mode, value, unnest(frames_of(stack)) AS function, leaf(stack) AS leaf FROM \
+              (SELECT service, date_trunc('hour', time) AS hour, host, coalesce(mode, 'wall') AS mode, stack_id, \
+              sum(value) AS value FROM samples \
+              GROUP BY service, date_trunc('hour', time), host, coalesce(mode, 'wall'), stack_id) \
+              JOIN stacks USING (stack_id)) GROUP BY service, hour, host, mode, function",
     },
     View {
         name: "profiles",

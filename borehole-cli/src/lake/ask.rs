@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use borehole::Error;
-use borehole_query::{Answer, Choice, Lake, Session};
+use borehole_query::{Addend, Answer, Choice, Lake, Session};
 use clap::Args;
 
 use super::open;
@@ -59,6 +59,11 @@ struct ChoiceArgs {
     /// Those of stacks in which the name of some function matches the regular expression
     #[arg(long, value_name = "PATTERN")]
     focus: Option<String>,
+
+    /// The value type to add up, such as cpu or alloc_space/bytes; `samples` counts samples [default: that of the earliest
+    /// profile]
+    #[arg(long, value_name = "NAME")]
+    value: Option<String>,
 }
 
 /// From when to when.
@@ -176,9 +181,24 @@ impl ChoiceArgs {
     /// # Errors
     /// When the pattern is none: whoever works out the answer may meet no stack to try it on.
     fn in_time(&self, since_us: Option<i64>, until_us: Option<i64>) -> anyhow::Result<Choice> {
-        let Self { service, host, label, focus } = self.clone();
+        let Self { service, host, label, focus, .. } = self.clone();
         let focus = pattern("--focus", focus.as_deref())?.map(|pattern| pattern.as_str().to_owned());
-        Ok(Choice { service, host, since_us, until_us, labels: label, focus })
+        let addend = Addend::default();
+        Ok(Choice { service, host, since_us, until_us, labels: label, focus, addend })
+    }
+
+    /// Finds out what is to be added up of all `choices`, and says so where that is no number of samples or not all there is.
+    fn find_addend<const N: usize>(
+        &self,
+        session: &Session<'_>,
+        choices: [Choice; N],
+    ) -> anyhow::Result<[Choice; N]> {
+        let all: Vec<_> = choices.iter().collect();
+        let addend = session.addend(&all, self.value.as_deref())?;
+        if let Some(text) = said_of(&addend) {
+            say(&text);
+        }
+        Ok(choices.map(|choice| Choice { addend: addend.clone(), ..choice }))
     }
 
     /// The end of a question that so much was found for; where that is nothing, it is said, and why if the lake knows no such service.
@@ -197,6 +217,17 @@ impl ChoiceArgs {
     }
 }
 
+/// What is said of an answer that is not all that there is, or no number of samples.
+fn said_of(addend: &Addend) -> Option<String> {
+    let value_type = addend.value_type();
+    let shown = (!value_type.is_samples()).then(|| format!("the numbers are {value_type}"));
+    let others: Vec<_> = addend.others().iter().map(ToString::to_string).collect();
+    let others = (!others.is_empty())
+        .then(|| format!("other value types: {}; --value NAME shows them", others.join(", ")));
+    let all: Vec<_> = [shown, others].into_iter().flatten().collect();
+    (!all.is_empty()).then(|| format!("note: {}", all.join("; ")))
+}
+
 pub(crate) fn query(args: &QueryArgs) -> anyhow::Result<Exit> {
     if args.schema {
         out(borehole_query::page().trim_end())?;
@@ -204,8 +235,8 @@ pub(crate) fn query(args: &QueryArgs) -> anyhow::Result<Exit> {
     }
     let (lake, sql) = (open(&args.lake)?, args.sql.as_deref().unwrap_or_default());
     match is_profile(&args.output) {
-        true => profile(&lake, sql, &args.answer, &args.output)?,
-        false => print(&lake, sql, &args.answer, RowLimit::default())?,
+        true => profile(&lake, &args.answer, &args.output, |_| Ok((sql.to_owned(), Addend::default())))?,
+        false => print(&args.answer.session(&lake)?, sql, &args.answer, RowLimit::default())?,
     };
     Ok(Exit::Done)
 }
@@ -214,10 +245,15 @@ pub(crate) fn top(args: &TopArgs) -> anyhow::Result<Exit> {
     let choice = args.choice.in_time(args.time.since, args.time.until)?;
     let lake = open(&args.lake)?;
     let found = match is_profile(&args.output) {
-        true => profile(&lake, &choice.stacks(), &args.answer, &args.output)?,
+        true => profile(&lake, &args.answer, &args.output, |session| {
+            let [choice] = args.choice.find_addend(session, [choice])?;
+            Ok((choice.stacks(), choice.addend))
+        })?,
         false => {
+            let session = args.answer.session(&lake)?;
+            let [choice] = args.choice.find_addend(&session, [choice])?;
             let sql = borehole_query::top(&choice, with_next(args.limit));
-            print(&lake, &sql, &args.answer, args.limit)?
+            print(&session, &sql, &args.answer, args.limit)?
         }
     };
     args.choice.found(&lake, found)
@@ -227,8 +263,10 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<Exit> {
     let choice = |(since, until)| args.choice.in_time(since, until);
     let (before, after) = (choice(args.before)?, choice(args.after)?);
     let lake = open(&args.lake)?;
+    let session = args.answer.session(&lake)?;
+    let [before, after] = args.choice.find_addend(&session, [before, after])?;
     let sql = borehole_query::diff(&before, &after, with_next(args.limit));
-    args.choice.found(&lake, print(&lake, &sql, &args.answer, args.limit)?)
+    args.choice.found(&lake, print(&session, &sql, &args.answer, args.limit)?)
 }
 
 pub(crate) fn trend(args: &TrendArgs) -> anyhow::Result<Exit> {
@@ -236,9 +274,11 @@ pub(crate) fn trend(args: &TrendArgs) -> anyhow::Result<Exit> {
     // The lake knows microseconds.
     let step_us = us(args.step).max(1);
     let lake = open(&args.lake)?;
+    let session = args.answer.session(&lake)?;
+    let [choice] = args.choice.find_addend(&session, [choice])?;
     let sql = borehole_query::trend(&args.function, step_us, &choice);
-    let found = print(&lake, &sql, &args.answer, RowLimit::default())?;
-    if found > 0 && !is_known(&lake, args)? {
+    let found = print(&session, &sql, &args.answer, RowLimit::default())?;
+    if found > 0 && !is_known(&session, &args.function)? {
         let function = cell(&args.function);
         say(&format!(
             "note: no function is called {function}; borehole lake top says how functions are called"
@@ -248,9 +288,8 @@ pub(crate) fn trend(args: &TrendArgs) -> anyhow::Result<Exit> {
 }
 
 /// Whether the lake has ever seen the function: a row of zeros does not say that.
-fn is_known(lake: &Lake, args: &TrendArgs) -> anyhow::Result<bool> {
-    let session = args.answer.session(lake)?;
-    let mut answer = session.ask(&borehole_query::stack_with(&args.function))?;
+fn is_known(session: &Session<'_>, function: &str) -> anyhow::Result<bool> {
+    let mut answer = session.ask(&borehole_query::stack_with(function))?;
     Ok(answer.next_rows()?.is_some_and(|rows| !rows.is_empty()))
 }
 
@@ -308,8 +347,7 @@ impl<'s> Rows<'s> {
 
 /// Prints at most `limit` rows of an answer, and answers how many they are. Nothing is left half done when the user ends that: Ctrl-C
 /// does what it always does.
-fn print(lake: &Lake, sql: &str, args: &AnswerArgs, limit: RowLimit) -> anyhow::Result<u64> {
-    let session = args.session(lake)?;
+fn print(session: &Session<'_>, sql: &str, args: &AnswerArgs, limit: RowLimit) -> anyhow::Result<u64> {
     let is_table = !args.json && !args.csv;
     let room = if is_table { limit.count().min(TABLE_ROWS) } else { limit.count() };
     let mut rows = Rows { answer: session.ask(sql)?, room, shown: 0, is_cut: false };
@@ -328,8 +366,14 @@ fn print(lake: &Lake, sql: &str, args: &AnswerArgs, limit: RowLimit) -> anyhow::
     Ok(shown as u64)
 }
 
-/// Writes an answer as a profile, and answers how many stacks it has.
-fn profile(lake: &Lake, sql: &str, args: &AnswerArgs, output: &OutputArgs) -> anyhow::Result<u64> {
+/// Writes the answer to a question as a profile, and answers how many stacks it has. `question` gives SQL, and what its numbers are
+/// sums of.
+fn profile(
+    lake: &Lake,
+    args: &AnswerArgs,
+    output: &OutputArgs,
+    question: impl FnOnce(&Session<'_>) -> anyhow::Result<(String, Addend)>,
+) -> anyhow::Result<u64> {
     if args.json || args.csv {
         bail!("expected one of --json, --csv and a profile with --to or -o, found two");
     }
@@ -339,13 +383,14 @@ fn profile(lake: &Lake, sql: &str, args: &AnswerArgs, output: &OutputArgs) -> an
         interrupt::heed_at_once();
     }
     let session = args.session(lake)?;
-    let answer = session.ask(sql)?;
+    let (sql, addend) = question(&session)?;
+    let answer = session.ask(&sql)?;
     let target = output.target(None)?;
     let mut output = output.create(&target)?;
     let name = output.name().to_owned();
     let mut exporter = target.exporter_to_file(&mut output)?;
-    let stacks = match session.export(answer, &mut *exporter).map_err(borehole_query::Error::into_sink_error)
-    {
+    let exported = session.export_sums(answer, &addend, &mut *exporter);
+    let stacks = match exported.map_err(borehole_query::Error::into_sink_error) {
         Ok(stacks) => stacks,
         Err(Ok(source)) => return Err(Error::Write { name, source }.into()),
         Err(Err(error)) => return Err(error.into()),

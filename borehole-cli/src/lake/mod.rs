@@ -91,7 +91,8 @@ const TOP_EXAMPLES: &str = "\
 Examples:
   borehole lake top lake/ --service shop --since 7d
   borehole lake top lake/ --since 2026-11-20 --until 2026-11-21 --label uri=/cart
-  borehole lake top lake/ --service shop --since 1h --to flamegraph -o flame.svg";
+  borehole lake top lake/ --service shop --since 1h --to flamegraph -o flame.svg
+  borehole lake top lake/ --value inuse_space -o heap.svg";
 
 const DIFF_EXAMPLES: &str = "\
 Examples:

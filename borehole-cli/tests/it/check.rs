@@ -97,7 +97,10 @@ fn an_empty_file_is_no_sound_profile_unless_its_format_is_named() {
         let file = scratch.write(name, b"");
         let ended = run(&["check", text(&file)]);
         let said = String::from_utf8(ended.stdout).unwrap();
-        assert!(ended.code == 3 && said.contains(&format!("expected {format}, found an empty file")), "{said}");
+        assert!(
+            ended.code == 3 && said.contains(&format!("expected {format}, found an empty file")),
+            "{said}"
+        );
     }
 }
 

@@ -72,7 +72,9 @@ fn an_empty_file_is_a_trace_without_samples() {
 #[test]
 fn an_empty_file_that_can_be_no_profile_is_said_to_be_empty_by_every_command() {
     let scratch = Scratch::new();
-    for (name, expected) in [("a.pprof", "pprof"), ("a.speedscope.json", "speedscope"), ("a.json", "a profile")] {
+    for (name, expected) in
+        [("a.pprof", "pprof"), ("a.speedscope.json", "speedscope"), ("a.json", "a profile")]
+    {
         let file = scratch.write(name, b"");
         let file = text(&file);
         let said = format!("error: {file}: expected {expected}, found an empty file\n");

@@ -1,5 +1,6 @@
 //! `borehole lake`: the program that keeps lakes, as its users meet it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -98,6 +99,75 @@ fn the_top_functions_are_those_of_the_report() {
     assert_eq!(nothing, [] as [Value; 0]);
     let trend = objects(lake(&["trend", &path, top[0]["function"].as_str().unwrap(), "--json"]));
     assert_eq!((trend.len(), &trend[0]["time"]), (1, &Value::from("2026-11-01T12:00:00Z")));
+}
+
+/// Numbers of functions that are not 0, by name.
+fn numbers_of<'v>(rows: impl IntoIterator<Item = &'v Value>, number: &str) -> BTreeMap<String, i64> {
+    let mut numbers: BTreeMap<String, i64> = BTreeMap::new();
+    for row in rows {
+        let function = row["function"].as_str().unwrap().to_owned();
+        *numbers.entry(function).or_default() += row[number].as_i64().unwrap();
+    }
+    numbers.retain(|_, number| *number != 0);
+    numbers
+}
+
+#[test]
+fn one_kind_of_numbers_is_added_up_and_the_one_asked_for_is_that_of_the_report() {
+    let (_scratch, path) = with_trace();
+    let [cpu, heap] = ["pprof/go-cpu.pb.gz", "pprof/go-heap-in-use.pb.gz"].map(corpus);
+    lake(&["add", &path, &cpu, "--service", "go"]).done();
+    lake(&["add", &path, &heap, "--service", "heap"]).done();
+    for (file, service, value) in [
+        (&corpus("rbt/daemon_worker.rbt"), "shop", "samples"),
+        (&cpu, "go", "samples"),
+        (&cpu, "go", "cpu"),
+        (&heap, "heap", "inuse_space"),
+        (&heap, "heap", "alloc_objects/count"),
+    ] {
+        let asked = ["--value", value, "--json"];
+        let top = lake(&[&["top", &path, "--service", service, "--limit", "0"][..], &asked].concat());
+        let report = run(&[&["report", file, "--no-line", "--top", "0"][..], &asked].concat()).done();
+        let report: Value = serde_json::from_slice(&report).unwrap();
+        let expected = numbers_of(report["self"]["rows"].as_array().unwrap(), "value");
+        assert!(!expected.is_empty(), "{file} {value}");
+        assert_eq!(numbers_of(&objects(top), "self"), expected, "{file} {value}");
+    }
+    let said = lake(&["top", &path, "--json", "--limit", "0"]);
+    assert_eq!(said.code, 0);
+    let begins = "note: other value types: ";
+    assert!(said.stderr.starts_with(begins) && said.stderr.contains("inuse_space/bytes"), "{}", said.stderr);
+    assert_eq!(objects(said).iter().map(|row| row["self"].as_i64().unwrap()).sum::<i64>(), 30);
+    let of_heap = ["--service", "heap"];
+    let said = lake(&[&["top", &path][..], &of_heap].concat()).stderr;
+    let begins = "note: the numbers are inuse_space/bytes; other value types: ";
+    assert!(said.starts_with(begins) && said.contains("; --value NAME shows them\n"), "{said}");
+    let stretches = ["--before", "..2026-11-10", "--after", "2026-11-10.."];
+    let error = lake(&[&["diff", &path][..], &stretches].concat()).failed();
+    assert_eq!(error, "error: different value types: expected wall on both sides, found cpu on the second\n");
+    for question in [&["top", &path][..], &["trend", &path, "main.main"]] {
+        let error = lake(&[question, &of_heap, &["--value", "wall"]].concat()).failed();
+        let known = "alloc_objects/count, alloc_space/bytes, inuse_objects/count, inuse_space/bytes";
+        assert_eq!(error, format!("error: unknown value type: expected one of {known}, found wall\n"));
+    }
+}
+
+#[test]
+fn values_come_out_of_a_lake_as_values() {
+    let (scratch, path) = with_trace();
+    let heap = corpus("pprof/go-heap-in-use.pb.gz");
+    lake(&["add", &path, &heap, "--service", "heap"]).done();
+    let output = scratch.path("heap.pb.gz");
+    lake(&["top", &path, "--value", "inuse_space", "-o", text(&output)]).done();
+    let weights = |file: &str| {
+        let report = run(&["report", file, "--json", "--no-line", "--top", "0", "--value", "inuse_space"]);
+        let report: Value = serde_json::from_slice(&report.done()).unwrap();
+        (report["summary"]["unit"].clone(), numbers_of(report["self"]["rows"].as_array().unwrap(), "value"))
+    };
+    assert_eq!(weights(text(&output)), weights(&heap));
+    let trend = objects(lake(&["trend", &path, "main.alloc", "--value", "inuse_space", "--json"]));
+    let sum: i64 = weights(&heap).1.values().sum();
+    assert_eq!((trend.len(), trend[0]["value"].as_i64()), (1, Some(sum)));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::{Fields, Schema};
 use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
 use datafusion::parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowWriter, encode_arrow_schema};
 use datafusion::parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -45,7 +46,7 @@ impl FileWriter {
         let name = uuid::Uuid::new_v4().simple().to_string();
         let path = format!("{}/{}{name}.parquet", table.name(), partition.folder());
         let options =
-            ArrowWriterOptions::new().with_properties(properties(table)).with_skip_arrow_metadata(true);
+            ArrowWriterOptions::new().with_properties(properties(table, like)).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(Vec::new(), like.schema(), options)?;
         let upload = Upload::new(Arc::clone(place.store()), place.path(&path));
         Ok(Self { table, path, writer, upload, sum: Sha256::new(), rows: 0, bytes: 0 })
@@ -82,6 +83,7 @@ impl FileWriter {
             service: None,
             span_us: None,
             labels: None,
+            numbers: None,
             sorted: true,
         })
     }
@@ -125,12 +127,15 @@ pub(crate) fn date(day: i64) -> String {
     day.map_or_else(|| "unknown".to_owned(), |day| day.format("%Y-%m-%d").to_string())
 }
 
-fn properties(table: Table) -> WriterProperties {
+fn properties(table: Table, like: &RecordBatch) -> WriterProperties {
     let level = ZstdLevel::try_new(ZSTD_LEVEL).expect("a level of Zstandard");
+    let (all, there) = (table.schema(), like.schema());
+    let fields = all.fields().iter().filter(|field| there.index_of(field.name()).is_ok()).cloned();
+    let schema = Schema::new(fields.collect::<Fields>());
     let facts = vec![
         KeyValue::new("borehole.lake".to_owned(), SCHEMA_VERSION.to_string()),
         // Texts in lists are read as what questions work on then, without a copy.
-        KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), encode_arrow_schema(&table.schema())),
+        KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), encode_arrow_schema(&schema)),
     ];
     let builder = WriterProperties::builder()
         .set_created_by(concat!("borehole ", env!("CARGO_PKG_VERSION")).to_owned())
@@ -148,7 +153,7 @@ fn properties(table: Table) -> WriterProperties {
 fn unordered(builder: WriterPropertiesBuilder, table: Table) -> WriterPropertiesBuilder {
     // Stacks are looked up by their ids.
     let columns: &[&str] =
-        if table == Table::Stacks { &[] } else { &["service", "stack_id", "labels", "status"] };
+        if table == Table::Stacks { &[] } else { &["service", "stack_id", "labels", "status", "mode"] };
     let without = |builder: WriterPropertiesBuilder, column: &&str| {
         builder.set_column_statistics_enabled(ColumnPath::from(*column), EnabledStatistics::None)
     };

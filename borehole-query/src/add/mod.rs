@@ -7,6 +7,7 @@ mod events;
 pub(crate) mod files;
 mod heap;
 mod labels;
+pub(crate) mod numbers;
 mod rows;
 mod stacks;
 mod upload;
@@ -25,6 +26,7 @@ use sha2::{Digest as _, Sha256};
 use self::events::Numbers;
 use self::files::{FileWriter, GROUP_ROWS, Partition};
 use self::labels::{LabelWords, Set};
+use self::numbers::{FileNumbers, MeasureWords, NumberWords, SampleNumbers};
 use self::rows::{Cell, Rows};
 use self::stacks::StackRows;
 use self::words::{NO_WORD, Word, Words};
@@ -134,6 +136,7 @@ struct Open {
     sets: HashSet<Word>,
     /// That of the row before: most rows have the same.
     last_set: Word,
+    numbers: FileNumbers,
     used: u64,
 }
 
@@ -146,6 +149,7 @@ impl Open {
             labels: Some(BTreeSet::new()),
             sets: HashSet::new(),
             last_set: NO_WORD,
+            numbers: FileNumbers::default(),
             used: 0,
         }
     }
@@ -185,6 +189,10 @@ pub struct Addition<'l> {
     stacks: StackRows<'l>,
     statuses: HashMap<Status, Word>,
     here: Here,
+    /// What the samples of the segment weigh.
+    weighed: SampleNumbers,
+    /// The value type that the first sample is shown by, and so is all of the input.
+    default_value: Option<MeasureWords>,
     /// Whether what follows is of another program than what came before.
     is_apart: bool,
     open: HashMap<(Table, Word, i64), Open>,
@@ -203,10 +211,13 @@ impl<'l> Addition<'l> {
     fn new(lake: &'l Lake, source: Source, ids: &'l mut Ids) -> Self {
         let mut words = Words::default();
         let here = Here::at_first(&source, &mut words);
+        let weighed = SampleNumbers::of(&Segment::default(), &mut words);
         Self {
             lake,
             source,
             words,
+            weighed,
+            default_value: None,
             labels: LabelWords::default(),
             stacks: StackRows::new(ids),
             statuses: HashMap::new(),
@@ -228,7 +239,7 @@ impl<'l> Addition<'l> {
     /// Adds a row whose first cells are service and time.
     #[inline]
     fn row(&mut self, table: Table, time_us: i64, labels: &Set, cells: &[Cell]) -> Result<(), Error> {
-        self.lasting_row(table, (time_us, time_us), labels, cells)
+        self.lasting_row(table, (time_us, time_us), labels, cells, None)
     }
 
     /// The same of what took so long. It is kept for as long as its end is.
@@ -239,6 +250,7 @@ impl<'l> Addition<'l> {
         (first_us, last_us): (i64, i64),
         labels: &Set,
         cells: &[Cell],
+        number: Option<NumberWords>,
     ) -> Result<(), Error> {
         let key = (table, self.here.service, last_us.div_euclid(DAY_US));
         let open = match self.open.entry(key) {
@@ -251,6 +263,9 @@ impl<'l> Addition<'l> {
             }
         };
         open.rows.push(cells);
+        if let Some(number) = number {
+            open.numbers.see(number, first_us);
+        }
         let (first, last) = open.span_us.get_or_insert((first_us, last_us));
         (*first, *last) = ((*first).min(first_us), (*last).max(last_us));
         if let Some(listed) = &mut open.labels
@@ -332,11 +347,14 @@ impl<'l> Addition<'l> {
             texts
         });
         let service = self.words.text(key.1).map(str::to_owned);
-        self.done.push(DataFile { service, span_us: open.span_us, labels, ..file });
+        let is_numbered = matches!(key.0, Table::Samples | Table::Measures);
+        let numbers = open.numbers.list(&self.words).filter(|_| is_numbered);
+        self.done.push(DataFile { service, span_us: open.span_us, labels, numbers, ..file });
         Ok(())
     }
 
     fn enter(&mut self, segment: &Segment, tables: &Tables) {
+        self.weighed = SampleNumbers::of(segment, &mut self.words);
         self.forget_origin();
         for &(key, value) in &segment.metadata {
             self.name_origin(&String::from_utf8_lossy(tables.string(key)), tables.string(value));
@@ -386,26 +404,31 @@ impl<'l> Addition<'l> {
         let time_us = self.seen(self.here.origin_ns + i128::from(sample.time_ns.unwrap_or(0)), sample.count);
         let id = sample.stack.map(|stack| self.stacks.id(stack, at.tables)).map_or(Cell::Absent, Cell::Id);
         let set = self.labels.of(sample.labels, at.tables, &mut self.words);
-        let common = [
+        let default = *self.default_value.get_or_insert(self.weighed.default);
+        let [service, time, host, process, thread] = [
             Cell::Word(self.here.service),
             Cell::Time(time_us),
             word(self.here.host),
             Cell::int(at.process(sample)),
             Cell::unsigned(sample.thread),
         ];
-        let [service, time, host, process, thread] = common;
-        let labels = word(set.text);
-        let value = Cell::Int(i64::try_from(sample.count).unwrap_or(i64::MAX));
-        let kind = set.other_kind.filter(|_| at.segment.format == "trc");
-        if let Some(kind) = kind {
-            let (kind, unit) = (self.words.word(kind), self.words.word("count"));
-            let cells =
-                [service, time, host, process, thread, id, Cell::Word(kind), Cell::Word(unit), value, labels];
-            self.row(Table::Measures, time_us, &set, &cells)?;
-        } else {
-            let period = at.segment.period_ns.and_then(|period| i64::try_from(period).ok());
-            let interpreter = Cell::unsigned(sample.interpreter);
-            let status = self.status(sample.status);
+        let (labels, mode) = (word(set.text), self.weighed.mode);
+        let number = |measure: MeasureWords, has_time: bool| {
+            let is_default = measure == default;
+            Some(NumberWords { measure, mode, is_default, has_time })
+        };
+        let measure = |(kind, unit): MeasureWords, value: i64| {
+            let [kind, unit] = [kind, unit].map(Cell::Word);
+            [service, time, host, process, thread, id, kind, unit, Cell::Int(value), labels]
+        };
+        let span_us = (time_us, time_us);
+        if let Some(kind) = set.other_kind.filter(|_| at.segment.format == "trc") {
+            let of = (self.words.word(kind), self.weighed.samples.1);
+            let cells = measure(of, i64::try_from(sample.count).unwrap_or(i64::MAX));
+            self.lasting_row(Table::Measures, span_us, &set, &cells, number(of, false))?;
+        } else if let Some((value, time_ns)) = self.weighed.observed(at.segment, sample) {
+            let period = Cell::int(at.segment.period_ns.and_then(|period| i64::try_from(period).ok()));
+            let (interpreter, status) = (Cell::unsigned(sample.interpreter), self.status(sample.status));
             let cells = [
                 service,
                 time,
@@ -415,20 +438,21 @@ impl<'l> Addition<'l> {
                 interpreter,
                 id,
                 value,
-                Cell::int(period),
+                period,
                 status,
                 labels,
+                time_ns,
+                Cell::Word(mode),
             ];
-            self.row(Table::Samples, time_us, &set, &cells)?;
+            let number = number(self.weighed.samples, self.weighed.has_time);
+            self.lasting_row(Table::Samples, span_us, &set, &cells, number)?;
         }
-        for (measured, &value) in at.segment.value_types.iter().zip(sample.values) {
-            if value == 0 || (measured.kind == "samples" && measured.unit == "count") {
-                continue;
+        for index in 0..self.weighed.measures.len() {
+            let (of, place) = self.weighed.measures[index];
+            let value = sample.values.get(place).copied().unwrap_or(0);
+            if value != 0 {
+                self.lasting_row(Table::Measures, span_us, &set, &measure(of, value), number(of, false))?;
             }
-            let kind = Cell::Word(self.words.word(&measured.kind));
-            let unit = Cell::Word(self.words.word(&measured.unit));
-            let cells = [service, time, host, process, thread, id, kind, unit, Cell::Int(value), labels];
-            self.row(Table::Measures, time_us, &set, &cells)?;
         }
         Ok(())
     }
@@ -522,7 +546,7 @@ impl<'l> Addition<'l> {
             Cell::Unsigned(self.added.future),
             if warnings.is_empty() { Cell::Absent } else { text(&warnings) },
         ];
-        self.lasting_row(Table::Sources, (first, last), &Set::NONE, &cells)
+        self.lasting_row(Table::Sources, (first, last), &Set::NONE, &cells, None)
     }
 
     /// Gives up all that was read: nothing is left of it.

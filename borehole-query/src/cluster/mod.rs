@@ -29,8 +29,9 @@ impl Lake {
     /// When the lake cannot be read, or the address is none.
     pub fn session_on(&self, address: &str) -> Result<Session<'_>, Error> {
         let context = self.block_on(connect(address))?;
-        self.register(&context, &self.state()?)?;
-        let session = self.session_in(context)?;
+        let state = self.state()?;
+        self.register(&context, &state)?;
+        let session = self.session_in(context, state)?;
         Ok(Session { cluster: Some(address.to_owned()), ..session })
     }
 }

@@ -14,7 +14,7 @@ mod tests;
 
 use std::time::{Duration, SystemTime};
 
-pub(crate) use record::{Commit, DataFile, Operation};
+pub(crate) use record::{Commit, DataFile, Number, Operation};
 pub(crate) use state::State;
 
 use crate::Error;

@@ -1,5 +1,7 @@
 //! What one commit says.
 
+use std::collections::BTreeSet;
+
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -58,9 +60,48 @@ pub(crate) struct DataFile {
     /// All its labels as `key=value`, in order; absent where they are too many to be listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) labels: Option<Vec<String>>,
+    /// The kinds of numbers that its samples or measures are, in order; absent where they are too many to be listed, and in files
+    /// of earlier builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) numbers: Option<Vec<Number>>,
     /// Whether its rows are in the order of its table.
     #[serde(default)]
     pub(crate) sorted: bool,
+}
+
+/// A kind of numbers that a file has.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Number {
+    /// What is measured, and in which unit: `samples` and `count` of observations.
+    pub(crate) kind: String,
+    pub(crate) unit: String,
+    /// Which clock was sampled.
+    pub(crate) mode: String,
+    /// Whether it is what its input is shown by unless another is asked for.
+    #[serde(default)]
+    pub(crate) is_default: bool,
+    /// Whether samples have a time.
+    #[serde(default)]
+    pub(crate) has_time: bool,
+    /// When it was measured first.
+    pub(crate) first_us: i64,
+}
+
+impl Number {
+    /// Each kind once, with when it was first.
+    pub(crate) fn merged(numbers: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        // The time comes last: of equal ones the earliest comes first.
+        let sorted: BTreeSet<_> = numbers.into_iter().collect();
+        let mut merged: Vec<Self> = Vec::new();
+        for number in sorted {
+            let is_known =
+                merged.last().is_some_and(|last| Self { first_us: last.first_us, ..number.clone() } == *last);
+            if !is_known {
+                merged.push(number);
+            }
+        }
+        merged
+    }
 }
 
 impl Commit {
@@ -101,6 +142,20 @@ fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
 }
 
 impl DataFile {
+    /// The kinds of its numbers; `None` where they are not known. Samples of earlier builds count as those of elapsed time.
+    pub(crate) fn numbers(&self) -> Option<Vec<Number>> {
+        let of_samples = || Number {
+            kind: "samples".to_owned(),
+            unit: "count".to_owned(),
+            mode: "wall".to_owned(),
+            is_default: true,
+            has_time: true,
+            first_us: self.span_us.map_or(i64::MAX, |(first, _)| first),
+        };
+        let is_of_samples = self.table == Table::Samples.name();
+        self.numbers.clone().or_else(|| is_of_samples.then(|| vec![of_samples()]))
+    }
+
     /// Its table; `None` where this build does not know it.
     pub(crate) fn table(&self) -> Option<Table> {
         Table::of_name(&self.table)

@@ -9,7 +9,8 @@ use futures::StreamExt as _;
 use super::clear::Cleared;
 use crate::add::LISTED_LABELS;
 use crate::add::files::{FileWriter, GROUP_ROWS, Partition};
-use crate::journal::{Commit, DataFile, Intent, Operation, State, now_us};
+use crate::add::numbers::LISTED_NUMBERS;
+use crate::journal::{Commit, DataFile, Intent, Number, Operation, State, now_us};
 use crate::tables::{DAY_US, Table};
 use crate::{Error, Lake};
 
@@ -151,10 +152,14 @@ fn described(file: DataFile, group: &Group, of: &[DataFile]) -> DataFile {
     let labels = of.iter().map(|file| file.labels.as_deref()).collect::<Option<Vec<_>>>();
     let labels = labels.map(|lists| lists.into_iter().flatten().cloned().collect::<BTreeSet<_>>());
     let labels = labels.filter(|labels| labels.len() <= LISTED_LABELS);
+    let numbers = of.iter().map(DataFile::numbers).collect::<Option<Vec<_>>>();
+    let numbers = numbers.map(|lists| Number::merged(lists.into_iter().flatten()));
+    let numbers = numbers.filter(|numbers| numbers.len() <= LISTED_NUMBERS);
     DataFile {
         service: group.1.clone(),
         span_us: spans.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1))),
         labels: labels.map(|labels| labels.into_iter().collect()),
+        numbers,
         ..file
     }
 }
@@ -228,7 +233,72 @@ impl Rewriting<'_> {
 
 #[cfg(test)]
 mod tests {
+    use borehole_model::{Context, Frame, Mode, ProfileSink as _, Recovery, Sample, Segment, Tables};
+    use borehole_testkit::Scratch;
+
     use super::*;
+    use crate::{Choice, Source};
+
+    /// Adds 7 samples of 5 ns on a CPU.
+    fn add(lake: &Lake, number: u8) {
+        let source = Source { sha256: [number; 32], service: Some("shop".to_owned()), ..Source::default() };
+        let mut adding = lake.adding();
+        let (tables, mut addition) = adding.input(source);
+        let name = tables.intern_string(b"main").unwrap();
+        let frame = tables.intern_frame(&Frame::named(name)).unwrap();
+        let stack = Some(tables.intern_stack(None, frame).unwrap());
+        let segment = Segment { period_ns: Some(5), mode: Mode::Cpu, ..Segment::default() };
+        let shared: &Tables = tables;
+        let at = Context { tables: shared, segment: &segment };
+        addition.segment(at).unwrap();
+        let _ = addition.sample(at, &Sample { stack, count: 7, ..Sample::default() }).unwrap();
+        addition.commit(shared, &Recovery::default()).unwrap();
+    }
+
+    /// Replaces the files of samples by such as earlier builds wrote.
+    fn make_old(lake: &Lake) {
+        let state = lake.state().unwrap();
+        let files: Vec<_> = state.files_of(Table::Samples).cloned().collect();
+        let group = (Table::Samples, Some("shop".to_owned()), Some(0));
+        let columns =
+            "service, time, host, process, thread, interpreter, stack_id, value, period_ns, status, labels";
+        let written = lake.rewrite(&group, &state, &format!("SELECT {columns} FROM samples")).unwrap();
+        let mut commit = Commit::new(Operation::Compact, now_us());
+        let old = |file| DataFile { numbers: None, ..described(file, &group, &files) };
+        commit.add = written.into_iter().map(old).collect();
+        commit.remove = files.iter().map(|file| file.path.clone()).collect();
+        lake.block_on(lake.journal().transact(async |_| Ok(Intent::Commit(commit.clone())))).unwrap();
+    }
+
+    /// What all samples add up to, and what that is.
+    fn sum(lake: &Lake, asked: Option<&str>) -> (String, String) {
+        let session = lake.session().unwrap();
+        let addend = session.addend(&[&Choice::default()], asked).unwrap();
+        let value_type = addend.value_type().to_string();
+        let sql = crate::top(&Choice { addend, ..Choice::default() }, None);
+        let rows = session.ask(&sql).unwrap().next_rows().unwrap().unwrap();
+        (rows[0][1].to_text(), value_type)
+    }
+
+    #[test]
+    fn samples_of_earlier_builds_are_read_and_count_as_elapsed_time() {
+        let scratch = Scratch::new();
+        let lake = Lake::open_or_create(scratch.path("lake").to_str().unwrap()).unwrap();
+        add(&lake, 1);
+        assert_eq!(sum(&lake, Some("cpu")), ("35".to_owned(), "cpu/nanoseconds".to_owned()));
+        make_old(&lake);
+        assert_eq!(sum(&lake, None), ("7".to_owned(), "samples/count".to_owned()));
+        assert_eq!(sum(&lake, Some("wall")), ("35".to_owned(), "wall/nanoseconds".to_owned()));
+        add(&lake, 2);
+        for _ in 0..2 {
+            assert_eq!(sum(&lake, Some("samples")).0, "14");
+            assert_eq!(sum(&lake, None).0, "7", "samples of two clocks do not add up");
+            assert_eq!(sum(&lake, Some("cpu")).0, "35");
+            assert_eq!(sum(&lake, Some("wall")).0, "35");
+            lake.compact().unwrap();
+        }
+        assert_eq!(lake.check().unwrap().findings, []);
+    }
 
     #[test]
     fn labels_are_listed_while_they_are_few() {
@@ -241,6 +311,7 @@ mod tests {
             service: None,
             span_us: None,
             labels: Some(labels.map(|label| format!("uri=/{label:03}")).collect()),
+            numbers: None,
             sorted: true,
         };
         let listed = |of: &[DataFile]| {

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use borehole::model::{Context, Label, LabelValue, ProfileSink as _, Recovery, Sample, Segment, Tables};
+use borehole::model::{
+    Context, Frame, Label, LabelValue, ProfileSink as _, Recovery, Sample, Sampled, Segment, Tables,
+    ValueType, Weigher,
+};
 use borehole_analysis::{Lines, Query, ReportSink};
 use borehole_query::{Choice, Source};
 use borehole_testkit::{project_file, read_corpus};
 
-use crate::world::{HOUR_US, NOON_US, add, add_folded, lake, number, read, rows, source};
+use crate::world::{HOUR_US, NOON_US, add, add_folded, lake, number, read, rows, source, whole};
 
 #[test]
 fn functions_have_the_numbers_of_a_report() {
@@ -36,6 +39,107 @@ fn functions_have_the_numbers_of_a_report() {
     );
     let named: Vec<_> = found.iter().map(|row| row[..3].to_vec()).collect();
     assert_eq!(view, named);
+}
+
+/// Files that measure different things, each with the service that it is added for.
+const KINDS: [(&str, &str); 3] =
+    [("rbt/daemon_worker.rbt", "php"), ("pprof/go-cpu.pb.gz", "go"), ("pprof/go-heap-in-use.pb.gz", "heap")];
+
+/// What a report says that functions weigh of what was executing them, of those that weigh something.
+fn weights(bytes: &[u8], asked: &str) -> BTreeMap<String, i128> {
+    let query = Query { lines: Lines::Together, limit: None, ..Query::default() };
+    let mut report = ReportSink::new(query).weighing(Weigher::new(Some(asked), Sampled::Count));
+    let mut tables = Tables::default();
+    read("file", bytes.to_vec(), &mut tables, &mut report);
+    report.finish(&tables).unwrap();
+    let mut weights: BTreeMap<String, i128> = BTreeMap::new();
+    for row in &report.into_view().self_time.rows {
+        *weights.entry(String::from_utf8(row.frame.function.clone()).unwrap()).or_default() +=
+            row.share.value;
+    }
+    weights.retain(|_, weight| *weight != 0);
+    weights
+}
+
+#[test]
+fn values_of_every_kind_have_the_numbers_of_a_report() {
+    let (_scratch, lake) = lake();
+    for (file, service) in KINDS {
+        let bytes = read_corpus(file);
+        add(&lake, source(file, service, &bytes), &bytes).unwrap();
+    }
+    let session = lake.session().unwrap();
+    let asked = [(0, "samples"), (1, "samples"), (1, "cpu"), (2, "inuse_space"), (2, "alloc_objects/count")];
+    for (place, value) in asked {
+        let (file, service) = KINDS[place];
+        let choice = Choice { service: Some(service.to_owned()), ..Choice::default() };
+        let addend = session.addend(&[&choice], Some(value)).unwrap();
+        let found = rows(&lake, &borehole_query::top(&Choice { addend, ..choice }, None));
+        let mut found: BTreeMap<String, i128> =
+            found.iter().map(|row| (row[0].clone(), row[1].parse().unwrap())).collect();
+        found.retain(|_, weight| *weight != 0);
+        let expected = weights(&read_corpus(file), value);
+        assert!(!expected.is_empty());
+        assert_eq!(found, expected, "{file} {value}");
+    }
+}
+
+#[test]
+fn numbers_of_different_kinds_are_never_added_up() {
+    let (_scratch, lake) = lake();
+    let bytes = read_corpus(KINDS[0].0);
+    add(&lake, source(KINDS[0].0, KINDS[0].1, &bytes), &bytes).unwrap();
+    let alone = whole(&lake, None);
+    assert_eq!(alone.1, "samples/count");
+    for (file, service) in &KINDS[1..] {
+        let bytes = read_corpus(file);
+        add(&lake, source(file, service, &bytes), &bytes).unwrap();
+    }
+    let session = lake.session().unwrap();
+    let of = |service: &str, asked: Option<&str>| {
+        let choice = Choice { service: Some(service.to_owned()), ..Choice::default() };
+        let addend = session.addend(&[&choice], asked)?;
+        let others: Vec<_> = addend.others().iter().map(ToString::to_string).collect();
+        Ok::<_, borehole_query::Error>((addend.value_type().to_string(), others.join(" ")))
+    };
+    assert_eq!(of("php", None).unwrap(), ("samples/count".to_owned(), String::new()));
+    let heap = of("heap", None).unwrap();
+    assert_eq!(heap.0, "inuse_space/bytes");
+    assert!(heap.1.contains("alloc_space/bytes") && !heap.1.contains("inuse_space"), "{}", heap.1);
+    let error = of("heap", Some("wall")).unwrap_err().to_string();
+    let known = "alloc_objects/count, alloc_space/bytes, inuse_objects/count, inuse_space/bytes";
+    assert_eq!(error, format!("unknown value type: expected one of {known}, found wall"));
+    assert_eq!(number(&lake, "SELECT count(*) FROM samples WHERE service = 'heap'"), 0);
+    // Whatever comes first: of a kind there is only what is of that kind.
+    let php = |asked| whole(&lake, asked).0.into_iter().filter(|line| alone.0.contains(line)).count();
+    assert_eq!(php(Some("inuse_space")), 0);
+    assert_eq!(php(Some("samples")), alone.0.len());
+}
+
+#[test]
+fn sums_that_do_not_fit_stay_at_the_largest() {
+    let (_scratch, lake) = lake();
+    let mut adding = lake.adding();
+    let (tables, mut addition) = adding.input(source("large", "web", b"large"));
+    let value_types = vec![ValueType::new("space", "bytes"), ValueType::new("wait", "s")];
+    let segment = Segment { value_types, is_uncounted: true, ..Segment::default() };
+    let name = tables.intern_string(b"main").unwrap();
+    let frame = tables.intern_frame(&Frame::named(name)).unwrap();
+    let stack = Some(tables.intern_stack(None, frame).unwrap());
+    let at = Context { tables, segment: &segment };
+    addition.segment(at).unwrap();
+    for _ in 0..3 {
+        let values = &[i64::MAX / 2, 5_000_000_000];
+        let _ = addition.sample(at, &Sample { stack, count: 1, values, ..Sample::default() }).unwrap();
+    }
+    addition.commit(tables, &Recovery::default()).unwrap();
+    let largest = i64::MAX.to_string();
+    assert_eq!(whole(&lake, Some("space")).0, [format!("main {largest}")]);
+    assert_eq!(whole(&lake, None), (vec![format!("main {largest}")], "wait/nanoseconds".to_owned()));
+    let session = lake.session().unwrap();
+    let addend = session.addend(&[&Choice::default()], Some("space")).unwrap();
+    let found = rows(&lake, &borehole_query::top(&Choice { addend, ..Choice::default() }, None));
+    assert_eq!(found, [["main", &largest, &largest, "100", "100"]]);
 }
 
 #[test]

@@ -66,11 +66,11 @@ fn files_of_more_rows_than_there_can_be_are_refused() {
 fn a_lake_of_a_later_version_is_refused() {
     let (_scratch, name, commits) = lake_of_three_commits();
     let path = commits.join(commit(3));
-    let text = fs::read_to_string(&path).unwrap().replace("\"schema\":1", "\"schema\":2");
+    let text = fs::read_to_string(&path).unwrap().replace("\"schema\":2", "\"schema\":3");
     fs::write(&path, text).unwrap();
     let error = Lake::open(&name).unwrap_err();
     assert!(
-        error.to_string().contains("unsupported version of a lake: expected at most 1, found 2"),
+        error.to_string().contains("unsupported version of a lake: expected at most 2, found 3"),
         "{error}"
     );
     assert!(error.hint().unwrap().starts_with("a later borehole"));

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use borehole::model::{ProfileSink, Tables};
 use borehole::{Format, Input, InputOptions, OnDamage, ReadOptions, SampleKind, Source as Bytes, Target};
-use borehole_query::{Added, Error, Lake, Source, Value};
+use borehole_query::{Added, Choice, Error, Lake, Source, Value};
 use borehole_testkit::Scratch;
 
 /// Noon on the first of November 2026.
@@ -75,6 +75,19 @@ pub(crate) fn number(lake: &Lake, sql: &str) -> i64 {
     let rows = rows(lake, sql);
     assert_eq!(rows.len(), 1, "{rows:?}");
     if rows[0][0].is_empty() { 0 } else { rows[0][0].parse().unwrap() }
+}
+
+/// All that is in a lake, or what of it is `asked` for, as folded stacks in the order of the alphabet; and what it adds up.
+pub(crate) fn whole(lake: &Lake, asked: Option<&str>) -> (Vec<String>, String) {
+    let session = lake.session().unwrap();
+    let addend = session.addend(&[&Choice::default()], asked).unwrap();
+    let choice = Choice { addend, ..Choice::default() };
+    let answer = session.ask(&choice.stacks()).unwrap();
+    let mut text = Vec::new();
+    let mut exporter = Target::new(Format::Folded).exporter(&mut text).unwrap();
+    session.export_sums(answer, &choice.addend, &mut *exporter).unwrap();
+    drop(exporter);
+    (sorted_lines(&text), choice.addend.value_type().to_string())
 }
 
 /// What a question is answered with, as folded stacks in the order of the alphabet.

@@ -1,0 +1,151 @@
+//! What the samples of a segment weigh, as cells of rows, and which kinds of numbers files have.
+
+use borehole_model::{Measure, Sample, Segment, ValueType};
+
+use super::rows::Cell;
+use super::words::{Word, Words};
+use crate::journal::Number;
+
+/// Kinds of numbers of a file beyond so many are not listed.
+pub(crate) const LISTED_NUMBERS: usize = 64;
+
+/// What is measured, and in which unit.
+pub(super) type MeasureWords = (Word, Word);
+
+/// The numbers that the samples of a segment have.
+#[derive(Clone, Debug)]
+pub(super) struct SampleNumbers {
+    /// Which one is shown unless another is asked for.
+    pub(super) default: MeasureWords,
+    pub(super) mode: Word,
+    /// What observations are.
+    pub(super) samples: MeasureWords,
+    /// How many observations a sample is, of samples that are observations.
+    observations: Option<Measure>,
+    pub(super) has_time: bool,
+    /// Whatever else was measured, and where it is among the values.
+    pub(super) measures: Vec<(MeasureWords, usize)>,
+}
+
+impl SampleNumbers {
+    pub(super) fn of(segment: &Segment, words: &mut Words) -> Self {
+        let of_samples = |(_, value_type): &(Measure, ValueType)| value_type.is_samples();
+        let mut in_words =
+            |value_type: &ValueType| (words.word(&value_type.kind), words.word(&value_type.unit));
+        let own = segment.value_types.iter().enumerate();
+        let measures = own.filter(|(_, value_type)| !value_type.is_samples());
+        let measures = measures.map(|(place, value_type)| (in_words(value_type), place)).collect();
+        let (default, samples) = (in_words(&default_value(segment)), in_words(&ValueType::samples()));
+        Self {
+            default,
+            mode: words.word(segment.mode.name()),
+            samples,
+            observations: segment.measures().find(of_samples).map(|(measure, _)| measure),
+            has_time: segment.measures().any(|(measure, _)| measure == Measure::Time),
+            measures,
+        }
+    }
+
+    /// How many observations a sample is, and how much time that is; `None` of what is no observation.
+    pub(super) fn observed(&self, segment: &Segment, sample: &Sample<'_>) -> Option<(Cell, Cell)> {
+        let count = self.observations?.of(segment, sample);
+        let time_ns = self.has_time.then(|| Measure::Time.of(segment, sample));
+        Some((Cell::Int(count), Cell::int(time_ns)))
+    }
+}
+
+/// A kind of numbers of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NumberWords {
+    pub(super) measure: MeasureWords,
+    pub(super) mode: Word,
+    pub(super) is_default: bool,
+    pub(super) has_time: bool,
+}
+
+/// The kinds of numbers that a file has, and when each was first.
+#[derive(Debug, Default)]
+pub(super) struct FileNumbers {
+    kinds: Vec<(NumberWords, i64)>,
+    are_too_many: bool,
+}
+
+impl FileNumbers {
+    #[inline]
+    pub(super) fn see(&mut self, number: NumberWords, time_us: i64) {
+        match self.kinds.iter().position(|(known, _)| *known == number) {
+            Some(place) => self.kinds[place].1 = self.kinds[place].1.min(time_us),
+            None if self.kinds.len() < LISTED_NUMBERS => self.kinds.push((number, time_us)),
+            None => self.are_too_many = true,
+        }
+    }
+
+    /// All of them in order; `None` where they are too many.
+    pub(super) fn list(&self, words: &Words) -> Option<Vec<Number>> {
+        let text = |word: Word| words.text(word).unwrap_or_default().to_owned();
+        let number = |&(number, first_us): &(NumberWords, i64)| Number {
+            kind: text(number.measure.0),
+            unit: text(number.measure.1),
+            mode: text(number.mode),
+            is_default: number.is_default,
+            has_time: number.has_time,
+            first_us,
+        };
+        (!self.are_too_many).then(|| Number::merged(self.kinds.iter().map(number)))
+    }
+}
+
+/// What reports show of a segment: of sampled profiles that is how many samples there are.
+fn default_value(segment: &Segment) -> ValueType {
+    let default = match segment.default_measure() {
+        Measure::Time => Measure::Count,
+        measure => measure,
+    };
+    let value_type = segment.value_type(default);
+    if value_type.is_samples() { ValueType::samples() } else { value_type }
+}
+
+#[cfg(test)]
+mod tests {
+    use borehole_model::Mode;
+
+    use super::*;
+
+    fn observed(segment: &Segment, values: &[i64]) -> (String, Option<(Cell, Cell)>) {
+        let mut words = Words::default();
+        let numbers = SampleNumbers::of(segment, &mut words);
+        let sample = Sample { count: 3, values, ..Sample::default() };
+        let [kind, unit] = [numbers.default.0, numbers.default.1].map(|word| words.text(word).unwrap());
+        (format!("{kind}/{unit}"), numbers.observed(segment, &sample))
+    }
+
+    #[test]
+    fn records_of_heaps_are_no_observations_and_values_of_samples_are() {
+        let sampled = Segment { period_ns: Some(7), mode: Mode::Cpu, ..Segment::default() };
+        assert_eq!(observed(&sampled, &[]), ("samples/count".into(), Some((Cell::Int(3), Cell::Int(21)))));
+        let value_types = vec![ValueType::samples(), ValueType::new("cpu", "nanoseconds")];
+        let of_pprof = Segment { value_types, is_uncounted: true, ..sampled };
+        let expected = ("cpu/nanoseconds".into(), Some((Cell::Int(2), Cell::Absent)));
+        assert_eq!(observed(&of_pprof, &[2, 14]), expected);
+        let value_types = vec![ValueType::new("inuse_space", "bytes")];
+        let heap = Segment { value_types, is_uncounted: true, ..Segment::default() };
+        assert_eq!(observed(&heap, &[4096]), ("inuse_space/bytes".into(), None));
+    }
+
+    #[test]
+    fn kinds_of_a_file_are_listed_while_they_are_few() {
+        let (mut words, mut numbers) = (Words::default(), FileNumbers::default());
+        let number =
+            |kind: Word| NumberWords { measure: (kind, 0), mode: 0, is_default: false, has_time: false };
+        for (kind, time_us) in [(1, 9), (2, 8), (1, 7)] {
+            words.word(&format!("w{kind}{time_us}"));
+            numbers.see(number(kind), time_us);
+        }
+        let firsts = |numbers: &FileNumbers| {
+            Some(numbers.list(&words)?.iter().map(|number| number.first_us).collect::<Vec<_>>())
+        };
+        assert_eq!(firsts(&numbers), Some(vec![8, 7]));
+        (0..=64).for_each(|kind| numbers.see(number(kind), 1));
+        assert_eq!(firsts(&numbers), None);
+    }
+}

@@ -1,0 +1,328 @@
+//! What questions add up: numbers of one kind, as reports do.
+
+use borehole_model::{Context, Mode, Sample, Sampled, Segment, Tables, ValueType, Weigher, nanoseconds_per};
+
+use crate::journal::Number;
+use crate::questions::{Choice, text};
+use crate::tables::Table;
+use crate::{Error, Session};
+
+/// So many kinds of measures are looked for in files that do not list theirs.
+const MOST_KINDS: usize = 10_000;
+
+/// How long a row of `samples` is, of builds that did not write it, too.
+const TIME_NS: &str = "CASE WHEN mode IS NULL THEN value * period_ns ELSE time_ns END";
+
+/// Numbers as they are added up: the sums of a fleet's nanoseconds do not fit in 64 bits.
+const WIDE: &str = "DECIMAL(30, 0)";
+
+/// What a question adds up. The default is how many observations there are, whatever of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addend {
+    value_type: ValueType,
+    /// What observations are of, or which clock was sampled for a time; `None` for all.
+    mode: Option<Mode>,
+    /// Whether there are observations of others.
+    has_other_modes: bool,
+    /// In which units `measures` has it.
+    units: Vec<String>,
+    others: Vec<ValueType>,
+}
+
+impl Default for Addend {
+    fn default() -> Self {
+        Self {
+            value_type: ValueType::samples(),
+            mode: None,
+            has_other_modes: false,
+            units: Vec::new(),
+            others: Vec::new(),
+        }
+    }
+}
+
+impl Addend {
+    /// What it is. Times are in nanoseconds.
+    #[must_use]
+    pub const fn value_type(&self) -> &ValueType {
+        &self.value_type
+    }
+
+    /// What could be added up instead.
+    #[must_use]
+    pub fn others(&self) -> &[ValueType] {
+        &self.others
+    }
+
+    /// What its numbers tell of, as [`Weigher::tells_of`] says it.
+    fn tells_of(&self) -> &str {
+        match self.mode.filter(|_| self.value_type.is_samples()) {
+            Some(mode) => mode.name(),
+            None => &self.value_type.kind,
+        }
+    }
+
+    /// Whether it is among the numbers of a kind.
+    fn is_of(&self, kind: &Kind) -> bool {
+        if self.value_type.is_samples() {
+            return kind.value_type.is_samples() && self.mode.is_none_or(|mode| mode == kind.mode);
+        }
+        let is_time = kind.has_time && ValueType::time(kind.mode) == self.value_type;
+        is_time || kind.value_type.shown().0 == self.value_type
+    }
+
+    /// A segment of samples that have it.
+    pub(crate) fn segment(&self) -> Segment {
+        let segment = Segment { format: "lake", mode: self.mode.unwrap_or_default(), ..Segment::default() };
+        if self.value_type.is_samples() {
+            return segment;
+        }
+        Segment { value_types: vec![self.value_type.clone()], is_uncounted: true, ..segment }
+    }
+
+    /// `stack_id`, `time` and `value` of what `condition` is true of, as SQL.
+    pub(crate) fn rows(&self, condition: &str) -> String {
+        let of_mode = |mode: Mode| format!(" AND coalesce(mode, 'wall') = '{}'", mode.name());
+        let of_mode = self.mode.filter(|_| self.has_other_modes).map_or_else(String::new, of_mode);
+        if self.value_type.is_samples() {
+            return format!("SELECT stack_id, time, value FROM samples WHERE {condition}{of_mode}");
+        }
+        let mut all = Vec::new();
+        if self.mode.is_some() {
+            all.push(format!(
+                "SELECT stack_id, time, CAST({TIME_NS} AS {WIDE}) AS value FROM samples \
+                 WHERE {condition}{of_mode} AND {TIME_NS} > 0"
+            ));
+        }
+        let kind = text(&self.value_type.kind);
+        all.extend(self.units.iter().map(|unit| {
+            let factor = nanoseconds_per(unit).unwrap_or(1);
+            let unit = text(unit);
+            format!(
+                "SELECT stack_id, time, CAST(CAST(value AS {WIDE}) * {factor} AS {WIDE}) AS value \
+                 FROM measures WHERE {condition} AND kind = {kind} AND unit = {unit}"
+            )
+        }));
+        all.join(" UNION ALL ")
+    }
+
+    /// A sum as a whole number of 64 bits, as SQL. What does not fit stays at the largest.
+    pub(crate) fn whole(&self, sum: &str) -> String {
+        if self.value_type.is_samples() {
+            return sum.to_owned();
+        }
+        format!("coalesce(TRY_CAST({sum} AS BIGINT), {})", i64::MAX)
+    }
+}
+
+/// Numbers of one kind.
+#[derive(Clone, Debug)]
+struct Kind {
+    value_type: ValueType,
+    mode: Mode,
+    /// Whether it is what is shown of the inputs that have it.
+    is_default: bool,
+    /// Whether there is a time beside.
+    has_time: bool,
+}
+
+impl Kind {
+    fn of(number: &Number) -> Self {
+        Self {
+            value_type: ValueType::new(&number.kind, &number.unit),
+            mode: Mode::named(&number.mode).unwrap_or_default(),
+            is_default: number.is_default,
+            has_time: number.has_time,
+        }
+    }
+
+    /// A segment of samples that have such numbers.
+    fn segment(&self) -> Segment {
+        if self.value_type.is_samples() {
+            return Segment { mode: self.mode, period_ns: self.has_time.then_some(1), ..Segment::default() };
+        }
+        Segment { value_types: vec![self.value_type.clone()], is_uncounted: true, ..Segment::default() }
+    }
+}
+
+impl Session<'_> {
+    /// What to add up of all `choices`: what is `asked` for, or else what is shown of the earliest input that they may choose
+    /// something of, as far as that can be told of whole files.
+    ///
+    /// # Errors
+    /// When something is asked for that no such file has, when one of the choices has numbers and none of that kind, or a question
+    /// fails.
+    pub fn addend(&self, choices: &[&Choice], asked: Option<&str>) -> Result<Addend, Error> {
+        let mut all = Vec::new();
+        let mut sides = Vec::new();
+        for choice in choices {
+            let mut numbers = Vec::new();
+            let files =
+                [Table::Samples, Table::Measures].into_iter().flat_map(|table| self.state.files_of(table));
+            let mut are_all_known = true;
+            for file in files.filter(|file| choice.may_be_in(file)) {
+                let of_file = file.numbers();
+                are_all_known &= of_file.is_some();
+                let since_us = choice.since_us.unwrap_or(i64::MIN);
+                numbers.extend(
+                    of_file
+                        .into_iter()
+                        .flatten()
+                        .map(|number| Number { first_us: number.first_us.max(since_us), ..number }),
+                );
+            }
+            if !are_all_known {
+                numbers.extend(self.measured(choice)?);
+            }
+            let numbers = Number::merged(numbers);
+            sides.push(kinds_of(numbers.clone()));
+            all.extend(numbers);
+        }
+        let addend = addend_of(kinds_of(Number::merged(all)), asked)?;
+        check_sides(&addend, sides)?;
+        Ok(addend)
+    }
+
+    /// The kinds of measures that are chosen, of files that do not list them.
+    fn measured(&self, choice: &Choice) -> Result<Vec<Number>, Error> {
+        let sql = format!(
+            "SELECT DISTINCT kind, unit FROM measures WHERE {} ORDER BY kind, unit LIMIT {MOST_KINDS}",
+            choice.condition()
+        );
+        let mut answer = self.ask(&sql)?;
+        let mut numbers = Vec::new();
+        while let Some(rows) = answer.next_rows()? {
+            numbers.extend(rows.iter().filter_map(|row| {
+                let [kind, unit] = &row[..] else { return None };
+                let (kind, unit, mode) = (kind.to_text(), unit.to_text(), Mode::Wall.name().to_owned());
+                Some(Number { kind, unit, mode, is_default: false, has_time: false, first_us: i64::MAX })
+            }));
+        }
+        Ok(numbers)
+    }
+}
+
+/// Kinds in the order of time. Of those that begin together the order is that of their names.
+fn kinds_of(mut numbers: Vec<Number>) -> Vec<Kind> {
+    numbers.sort_by_key(|number| number.first_us);
+    numbers.iter().map(Kind::of).collect()
+}
+
+/// An error if one of several sides has numbers and none of those that are added up.
+fn check_sides(addend: &Addend, sides: Vec<Vec<Kind>>) -> Result<(), Error> {
+    for (kinds, place) in sides.into_iter().zip(["first", "second"]) {
+        if !kinds.is_empty() && !kinds.iter().any(|kind| addend.is_of(kind)) {
+            let (expected, found) = (addend.tells_of(), addend_of(kinds, None)?);
+            return Err(Error::question(format!(
+                "different value types: expected {expected} on both sides, found {} on the {place}",
+                found.tells_of()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn addend_of(mut kinds: Vec<Kind>, asked: Option<&str>) -> Result<Addend, Error> {
+    if asked.is_none() {
+        // Who asks for nothing is shown what reports show.
+        kinds.sort_by_key(|kind| !kind.is_default);
+    }
+    let mut weigher = Weigher::new(asked, Sampled::Count);
+    let tables = Tables::default();
+    for kind in &kinds {
+        let segment = kind.segment();
+        weigher.segment(&segment);
+        let sample = Sample { count: 1, values: &[1], ..Sample::default() };
+        weigher.weigh(Context { tables: &tables, segment: &segment }, &sample);
+    }
+    weigher.check().map_err(|error| Error::question(error.to_string()))?;
+    let Some(value_type) = weigher.value_type().cloned() else { return Ok(Addend::default()) };
+    let mode = match asked {
+        None if value_type.is_samples() => weigher.tells_of().and_then(Mode::named),
+        _ => sampled_time(&kinds, &value_type),
+    };
+    let has_unit = |kind: &&Kind| !kind.value_type.is_samples() && kind.value_type.shown().0 == value_type;
+    let mut units: Vec<_> = kinds.iter().filter(has_unit).map(|kind| kind.value_type.unit.clone()).collect();
+    units.sort_unstable();
+    units.dedup();
+    let is_of_other =
+        |kind: &Kind| kind.value_type.is_samples() && mode.is_some_and(|mode| mode != kind.mode);
+    let has_other_modes = kinds.iter().any(is_of_other);
+    let is_other = |kind: &&ValueType| {
+        let shown = kind.shown().0;
+        if !value_type.is_samples() {
+            return shown != value_type;
+        }
+        // The time that samples stand for is no other kind than they are.
+        let is_their_time = mode.is_some_and(|mode| ValueType::time(mode) == shown);
+        !is_their_time && (!shown.is_samples() || has_other_modes)
+    };
+    let others = weigher.kinds().iter().filter(is_other).cloned().collect();
+    Ok(Addend { value_type, mode, has_other_modes, units, others })
+}
+
+/// The clock of samples whose time is of the type.
+fn sampled_time(kinds: &[Kind], value_type: &ValueType) -> Option<Mode> {
+    let is_it = |kind: &&Kind| kind.has_time && ValueType::time(kind.mode) == *value_type;
+    kinds.iter().find(is_it).map(|kind| kind.mode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(mode: Mode, default: bool) -> Kind {
+        Kind { value_type: ValueType::samples(), mode, is_default: default, has_time: true }
+    }
+
+    fn measured(kind: &str, unit: &str, is_default: bool) -> Kind {
+        Kind { value_type: ValueType::new(kind, unit), mode: Mode::Wall, is_default, has_time: false }
+    }
+
+    fn told(kinds: &[Kind], asked: Option<&str>) -> (String, Option<Mode>, String) {
+        let addend = addend_of(kinds.to_vec(), asked).unwrap();
+        let others = addend.others.iter().map(ToString::to_string).collect::<Vec<_>>();
+        (addend.value_type.to_string(), addend.mode, others.join(" "))
+    }
+
+    #[test]
+    fn the_first_default_is_added_up_unless_another_is_asked_for() {
+        let kinds = [
+            measured("inuse_objects", "count", false),
+            samples(Mode::Cpu, false),
+            measured("cpu", "milliseconds", true),
+            samples(Mode::Cpu, true),
+            measured("inuse_space", "bytes", true),
+        ];
+        let cpu = "cpu/nanoseconds".to_owned();
+        let others = "samples/count inuse_space/bytes inuse_objects/count".to_owned();
+        assert_eq!(told(&kinds, None), (cpu.clone(), Some(Mode::Cpu), others));
+        let (value_type, mode, _) = told(&kinds, Some("inuse_space"));
+        assert_eq!((value_type.as_str(), mode), ("inuse_space/bytes", None));
+        assert_eq!(told(&kinds, Some("samples")).1, None);
+        let (value_type, _, others) = told(&kinds[3..4], None);
+        assert_eq!((value_type.as_str(), others.as_str()), ("samples/count", ""));
+        assert_eq!(told(&[], Some("cpu")).0, "samples/count");
+        let error = addend_of(kinds[..2].to_vec(), Some("wall")).unwrap_err().to_string();
+        let known = "inuse_objects/count, samples/count, cpu/nanoseconds";
+        assert_eq!(error, format!("unknown value type: expected one of {known}, found wall"));
+    }
+
+    #[test]
+    fn samples_of_another_clock_are_told_of() {
+        let kinds = [samples(Mode::Wall, true), samples(Mode::Cpu, true)];
+        let expected =
+            ("samples/count".to_owned(), Some(Mode::Wall), "samples/count cpu/nanoseconds".to_owned());
+        assert_eq!(told(&kinds, None), expected);
+        let sides = |second: &[Kind]| {
+            let addend = addend_of(kinds.to_vec(), None).unwrap();
+            check_sides(&addend, vec![kinds[..1].to_vec(), second.to_vec()])
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!([sides(&kinds), sides(&[])], [Ok(()), Ok(())]);
+        let error = "different value types: expected wall on both sides, found cpu on the second";
+        assert_eq!(sides(&kinds[1..]), Err(error.to_owned()));
+        let rows = addend_of(kinds.to_vec(), Some("cpu")).unwrap().rows("true");
+        assert!(rows.contains("= 'cpu'") && !rows.contains("measures"), "{rows}");
+    }
+}
