@@ -127,3 +127,40 @@ impl Number {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use borehole_analysis::tokio::{DelayView, QueueView, Seal};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_unknown_of_a_tokio_program_is_null() {
+        let object = tokio_object(&TokioView::default()).unwrap();
+        for key in ["unix_offset_ns", "queue", "allocations"] {
+            assert_eq!(object.get(key), Some(&Value::Null), "{key}");
+        }
+        assert_eq!((object.get("input"), &object["seal"]), (None, &json!("absent")));
+        assert_eq!(object["spans"], json!({"count": 0, "distinct": 0, "rows": []}));
+        assert_eq!(object["tasks"]["counted"], Value::Null);
+    }
+
+    #[test]
+    fn what_is_known_of_a_tokio_program_has_its_key() {
+        let view = TokioView {
+            source: Some("a.bin".to_owned()),
+            unix_offset_ns: Some(i128::MAX),
+            seal: Seal::Incomplete,
+            delays: DelayView { high: 3, ..DelayView::default() },
+            queue: Some(QueueView { high: 4, ..QueueView::default() }),
+            span_count: 5,
+            ..TokioView::default()
+        };
+        let object = tokio_object(&view).unwrap();
+        assert_eq!((&object["input"], &object["seal"]), (&json!("a.bin"), &json!("incomplete")));
+        assert_eq!(object["unix_offset_ns"], Value::Null, "no number of 64 bits");
+        assert_eq!((&object["delays"]["over_5_ms"], &object["queue"]["over_100"]), (&json!(3), &json!(4)));
+        assert_eq!(object["spans"]["count"], 5);
+    }
+}

@@ -2,8 +2,11 @@
 
 use anyhow::anyhow;
 use borehole_analysis::ReportSink;
-use borehole_model::{Context, Frame, Label, LabelValue, NameParts, ProfileSink, Sample, Segment, Tables};
+use borehole_model::{
+    Context, Frame, Label, LabelValue, LaneId, Mode, NameParts, ProfileSink, Sample, Segment, Tables,
+};
 use clap::Parser;
+use serde_json::{Value, json};
 
 use super::render::render;
 use super::{Dialect, ReportArgs, run};
@@ -29,11 +32,12 @@ fn rejected(options: &[&str]) -> String {
 struct Profile {
     tables: Tables,
     samples: Vec<Sample<'static>>,
+    mode: Mode,
 }
 
 impl Profile {
     fn new() -> Self {
-        Self { tables: Tables::default(), samples: Vec::new() }
+        Self { tables: Tables::default(), samples: Vec::new(), mode: Mode::Wall }
     }
 
     fn string(&mut self, text: &str) -> borehole_model::StringId {
@@ -80,7 +84,8 @@ impl Profile {
     fn feed(&self, sink: &mut dyn ProfileSink) -> anyhow::Result<()> {
         for (index, sample) in self.samples.iter().enumerate() {
             let index = index as u64;
-            let segment = Segment { index, period_ns: Some(10_000_000), ..Segment::default() };
+            let segment =
+                Segment { index, period_ns: Some(10_000_000), mode: self.mode, ..Segment::default() };
             let at = Context { tables: &self.tables, segment: &segment };
             sink.segment(at)?;
             let _ = sink.sample(at, sample)?;
@@ -98,6 +103,10 @@ impl Profile {
 
     fn out(&self, options: &[&str]) -> String {
         self.report(Dialect::Native, options).0
+    }
+
+    fn json(&self, options: &[&str]) -> Value {
+        serde_json::from_str(&self.out(&[&["--json"], options].concat())).unwrap()
     }
 }
 
@@ -386,7 +395,7 @@ fn by_comes_first_unless_it_has_a_place() {
 fn names_that_are_not_utf8_are_spelled_out() {
     let profile = Profile::new().add(1, &["caf?|/tmp/?.php|1"], |_, _| {});
     assert!(profile.out(&["--path=short"]).contains(r"| caf\xff \xff.php:1 |"));
-    let json: serde_json::Value = serde_json::from_str(&profile.out(&["--json"])).unwrap();
+    let json = profile.json(&[]);
     assert_eq!(json["self"]["rows"][0]["function"], "caf\u{fffd}");
 }
 
@@ -421,7 +430,7 @@ fn json_says_what_the_text_says() {
 
 #[test]
 fn json_leaves_out_what_is_unknown_or_not_asked_for() {
-    let json: serde_json::Value = serde_json::from_str(&web().out(&["--json", "--top=0"])).unwrap();
+    let json = web().json(&["--top=0"]);
     let keys: Vec<_> = json.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["schema_version", "summary"]);
     let json: serde_json::Value =
@@ -430,6 +439,71 @@ fn json_leaves_out_what_is_unknown_or_not_asked_for() {
     let class = serde_json::json!({"count": 8, "percent": 100.0, "value": 80_000_000, "wall_ns": 80_000_000});
     assert_eq!(json["by"]["rows"][1].get("name"), None);
     assert_eq!(json["by"]["rows"][1]["total"], class);
+}
+
+#[test]
+fn a_view_serializes_as_the_tables_of_the_document() {
+    let options = ["--by=class", "--last=2", "--callers=sleep"];
+    let mut sink = ReportSink::new(args(&options).query().unwrap());
+    web().feed(&mut sink).unwrap();
+    let (view, mut document) = (json!(sink.into_view()), web().json(&options));
+    for key in ["self", "total", "last"] {
+        assert_eq!(view[key], document[key], "{key}");
+    }
+    // The command adds what was asked for.
+    let _ = document["callers"].as_object_mut().unwrap().remove("pattern").unwrap();
+    let _ = document["by"].as_object_mut().unwrap().remove("by").unwrap();
+    assert_eq!((&view["callers"], &view["by"]), (&document["callers"], &document["by"]));
+    assert_eq!((view.get("callees"), view.get("states")), (None, None));
+}
+
+#[test]
+fn json_has_wall_times_of_wall_time_only() {
+    let mut profile = web();
+    let options = ["--callers=sleep", "--callees=sleep", "--by=class"];
+    assert_eq!(profile.json(&options)["summary"]["wall_ns"], 80_000_000);
+    profile.mode = Mode::Cpu;
+    for by in ["--by=class", "--by=pid"] {
+        let json = profile.json(&["--callers=sleep", "--callees=sleep", by]);
+        assert!(!json.to_string().contains("wall_ns"), "{json}");
+        assert_eq!(
+            (&json["summary"]["value_type"], &json["summary"]["unit"]),
+            (&"cpu".into(), &"nanoseconds".into())
+        );
+        assert_eq!(json["self"]["rows"][0]["value"], 50_000_000);
+    }
+}
+
+#[test]
+fn json_has_lanes_and_labels_as_numbers_where_they_are() {
+    let lane = |text| LaneId::parse(text).unwrap();
+    let profile = Profile::new()
+        .add(2, &["f"], |profile, sample| {
+            (sample.process, sample.thread) = (Some(lane("100.1").to_process()), Some(lane("#2").to_u64()));
+            let [size, depth, unit] = ["size", "depth", "bytes"].map(|text| profile.string(text));
+            let number = |key, value, unit| Label { key, value: LabelValue::Number { value, unit } };
+            let labels = [number(size, 3, Some(unit)), number(depth, 4, None)];
+            sample.labels = Some(profile.tables.intern_labels(&labels).unwrap());
+        })
+        .add(1, &["f"], |_, sample| (sample.process, sample.thread) = (Some(-1), Some(9)));
+    let json = profile.json(&["--last=9", "--by=thread"]);
+    let [first, last] = [0, 1].map(|run| json["last"][run].clone());
+    assert_eq!((&first["pid"], &first["tid"]), (&"100.1".into(), &"#2".into()));
+    assert_eq!((&last["pid"], &last["tid"]), (&(-1).into(), &9.into()));
+    assert_eq!(first["labels"], json!([["size", {"number": 3, "unit": "bytes"}], ["depth", 4]]));
+    let rows = json["by"]["rows"].as_array().unwrap();
+    let lanes: Value = rows.iter().map(|row| json!([row["pid"], row["tid"]])).collect();
+    assert_eq!(lanes, json!([["100.1", "#2"], [-1, 9]]));
+    assert!(rows.iter().all(|row| row.get("name").is_none()), "{json}");
+    assert_eq!(profile.json(&["--by=pid"])["by"]["rows"][0]["pid"], "100.1");
+}
+
+#[test]
+fn numbers_of_json_stop_at_64_bits() {
+    let json = Profile::new().add(1_000_000_000_000_000, &["f"], |_, _| {}).json(&[]);
+    for numbers in [&json["summary"], &json["self"]["rows"][0]] {
+        assert_eq!((&numbers["value"], &numbers["wall_ns"]), (&i64::MAX.into(), &u64::MAX.into()));
+    }
 }
 
 #[test]

@@ -41,6 +41,8 @@ mod recipes;
 mod recover;
 mod reli;
 mod report;
+mod samplers;
+mod sums;
 mod terminal;
 mod thread_names;
 mod timeline;
