@@ -335,7 +335,7 @@ pub struct SampleGroup {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum GroupValue {
     /// The value of a label.
-    #[serde(rename = "value")]
+    #[serde(rename = "label")]
     Label(LabelText),
     /// A process.
     #[serde(rename = "pid")]

@@ -1,9 +1,11 @@
 //! What workers and tasks do, as plain data. Times are nanoseconds on the clock of the trace.
 
+use serde::Serialize;
+
 use super::view::{Rows, Spread};
 
 /// A worker.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WorkerRow {
     /// Its number.
     pub worker: u64,
@@ -28,7 +30,7 @@ pub struct WorkerRow {
 }
 
 /// Polls.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PollView {
     /// Those that ended.
     pub durations: Spread,
@@ -41,7 +43,7 @@ pub struct PollView {
 }
 
 /// A place where tasks are spawned, and the polls of those.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PlaceRow {
     /// The place: file, line and column.
     pub spawned_at: String,
@@ -50,7 +52,7 @@ pub struct PlaceRow {
 }
 
 /// A poll.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LongPoll {
     /// How long it was.
     pub duration_ns: u64,
@@ -67,7 +69,7 @@ pub struct LongPoll {
 }
 
 /// Tasks.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TaskView {
     /// Those whose spawning the trace holds.
     pub spawned: u64,
@@ -90,7 +92,7 @@ pub struct TaskView {
 }
 
 /// How many tasks were alive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AliveCounts {
     /// How often they were counted.
     pub samples: u64,
@@ -105,7 +107,7 @@ pub struct AliveCounts {
 }
 
 /// A place where tasks are spawned, and what became of those.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskPlaceRow {
     /// The place.
     pub spawned_at: String,
@@ -116,11 +118,12 @@ pub struct TaskPlaceRow {
 }
 
 /// How long tasks waited to be polled.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DelayView {
     /// The delays.
     pub durations: Spread,
     /// How many were over 5 ms.
+    #[serde(rename = "over_5_ms")]
     pub high: u64,
     /// Whether the runtime measured them; otherwise they are from a task's first wake to its next poll.
     pub is_measured: bool,
@@ -129,7 +132,7 @@ pub struct DelayView {
 }
 
 /// A wait.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Delay {
     /// How long.
     pub delay_ns: u64,
@@ -144,7 +147,7 @@ pub struct Delay {
 }
 
 /// Wakes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WakeView {
     /// All.
     pub count: u64,

@@ -2,8 +2,7 @@
 //!
 //! Times are nanoseconds on the clock of the trace, which begins at [`TokioView::start_ns`].
 
-use serde::ser::SerializeMap as _;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::json;
 
@@ -282,35 +281,4 @@ pub struct FieldRow {
     pub max: f64,
     /// Of a counter: how much it grew a second. Of others: values a second.
     pub per_second: Option<f64>,
-}
-
-/// Serializes structs as objects of their fields: all of them, or it does not compile.
-macro_rules! serialize_fields {
-    (@key $field:ident) => { stringify!($field) };
-    (@key $field:ident $key:literal) => { $key };
-    ($($name:ident { $($field:ident $(as $key:literal)?),* })*) => {$(
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let Self { $($field),* } = self;
-                let mut object = serializer.serialize_map(None)?;
-                $(object.serialize_entry(serialize_fields!(@key $field $($key)?), $field)?;)*
-                object.end()
-            }
-        }
-    )*};
-}
-
-serialize_fields! {
-    WorkerRow {
-        worker, polls, busy_ns, active_ns, cpu_ns, parked_ns, parks, longest_poll_ns, longest_queue, longest_wait_ns
-    }
-    PollView { durations, unended, places, longest }
-    PlaceRow { spawned_at, durations }
-    LongPoll { duration_ns, start_ns, worker, task, spawned_at, is_open }
-    TaskView { spawned, ended, alive, older, older_alive, blocking, lifetimes, places, counted }
-    AliveCounts { samples, first, last, peak, peak_ns }
-    TaskPlaceRow { spawned_at, spawned, alive }
-    DelayView { durations, high as "over_5_ms", is_measured, worst }
-    Delay { delay_ns, poll_ns, task, worker, spawned_at }
-    WakeView { count, from_outside, by_itself, off_worker }
 }

@@ -46,7 +46,12 @@ pub(crate) const CRATES: &[Crate] = &[
         freedom: Freedom::Pure,
     },
     Crate { name: "borehole-heap", level: 1, outside: &["hashbrown", "serde_json"], freedom: Freedom::Pure },
-    Crate { name: "borehole-analysis", level: 1, outside: &["hashbrown", "regex"], freedom: Freedom::Pure },
+    Crate {
+        name: "borehole-analysis",
+        level: 1,
+        outside: &["hashbrown", "regex", "serde"],
+        freedom: Freedom::Pure,
+    },
     Crate { name: "borehole-recorder", level: 2, outside: &["nix", "signal-hook"], freedom: Freedom::System },
     Crate { name: "borehole-php", level: 2, outside: &["hashbrown"], freedom: Freedom::Pure },
     Crate {

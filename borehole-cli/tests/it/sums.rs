@@ -1,0 +1,481 @@
+//! Every view of a profile adds up to the same, for every profile of the corpus: the value as a whole, what it is of, and self
+//! and total of each function.
+//!
+//! What `report` says is held against what the other commands make of the same file, each read in its own way: as text, as a
+//! picture, as data of a page, or by `report` again out of another format.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread;
+
+use borehole_testkit::Scratch;
+use serde_json::Value;
+
+use crate::program::{Ended, program, run, text};
+
+/// The folders of the corpus that hold profiles.
+const FOLDERS: [&str; 9] =
+    ["folded", "gecko", "otlp", "pprof", "rbt", "speedscope", "tachyon", "trc", "zstd"];
+
+/// Folders in these that hold something else, or profiles that take too long.
+const LEFT_OUT: [&str; 6] = ["analysis", "expected", "opcodes", "sweeps", "synthetic", "text"];
+
+/// Profiles of a million samples, and one that decompresses to a gigabyte.
+const TOO_LARGE: [&str; 2] = ["rbt/samples_1m.rbt", "tachyon/corrupt/zstd_bomb_1100MB.bin"];
+
+/// The most bytes of a file.
+const MOST_BYTES: u64 = 2_000_000;
+
+/// Where views differ from reports for a reason: the file, the view, and why.
+const DIFFERENCES: [(&str, &str, &str); 3] = [
+    ("rbt/big_string.rbt", "page", "pages cut names"),
+    ("rbt/unicode.rbt", "page", "pages replace control characters"),
+    ("tachyon/corrupt/string_with_nul.bin", "page", "pages replace control characters"),
+];
+
+/// Profiles whose samples have several periods.
+const SEVERAL_PERIODS: [&str; 6] = [
+    "rbt/concat_first_single.rbt",
+    "rbt/concat_no_end.rbt",
+    "rbt/gzip_then_raw.rbt.gz",
+    "rbt/magic_in_string.rbt",
+    "rbt/raw_then_gzip.rbt",
+    "rbt/repeat_huge.rbt",
+];
+
+/// Where their times differ: the view, and why.
+const OF_SEVERAL_PERIODS: [(&str, &str); 2] = [
+    ("speedscope", "the weights of several periods come back as counts of samples"),
+    ("diff", "the shares of sampled profiles are those of their samples, however long these are"),
+];
+
+/// What reports leave out: frames of Python's own profiler.
+const HIDE: [&str; 2] = ["--hide", r"_sync_coordinator\.py"];
+
+/// What a view says of a profile.
+#[derive(Debug, Default, PartialEq)]
+struct Sums {
+    /// Kind and unit.
+    value_type: String,
+    value: i64,
+    functions: Functions,
+}
+
+/// Self and total by name, without those that have neither.
+type Functions = BTreeMap<String, (i64, i64)>;
+
+/// A profile that is compared.
+struct Profile<'a> {
+    /// Its path in the corpus.
+    name: String,
+    path: String,
+    /// The kind of the values that are added up, as `--value` takes it.
+    kind: String,
+    /// What `report` says of it.
+    sums: Sums,
+    /// Its folded stacks.
+    lines: String,
+    /// What has an empty stack: reports leave it out of their value, others count it.
+    empty: i64,
+    /// For files that are written on the way.
+    folder: &'a Path,
+}
+
+/// Asks for a view of a profile and answers with what differs from its report.
+type View = fn(&Profile<'_>) -> Result<Vec<String>, String>;
+
+const VIEWS: [(&str, View); 6] = [
+    ("folded", folded),
+    ("flamegraph", flamegraph),
+    ("pprof", pprof),
+    ("speedscope", speedscope),
+    ("page", page),
+    ("diff", diff),
+];
+
+/// What the program writes, if all goes well.
+fn written(ended: Ended) -> Result<Vec<u8>, String> {
+    match ended.code {
+        0 => Ok(ended.stdout),
+        code => Err(format!("ends with {code}: {}", ended.stderr)),
+    }
+}
+
+fn json(arguments: &[&str]) -> Result<Value, String> {
+    let text = written(run(arguments))?;
+    serde_json::from_slice(&text).map_err(|error| format!("{arguments:?}: {error}"))
+}
+
+/// What a report says, with rows that are told apart by `key`.
+fn sums_of(report: &Value, key: &str) -> Sums {
+    let summary = &report["summary"];
+    let word = |key: &str| summary[key].as_str().unwrap().to_owned();
+    let mut functions = Functions::new();
+    let mut add = |table: &str, put: fn(&mut (i64, i64), i64)| {
+        for row in report[table]["rows"].as_array().unwrap() {
+            let sums = functions.entry(row[key].as_str().unwrap().to_owned()).or_default();
+            put(sums, row["value"].as_i64().unwrap());
+        }
+    };
+    add("self", |sums, value| sums.0 = sums.0.saturating_add(value));
+    add("total", |sums, value| sums.1 = sums.1.saturating_add(value));
+    Sums {
+        value_type: format!("{}/{}", word("value_type"), word("unit")),
+        value: summary["value"].as_i64().unwrap(),
+        functions: with_something(functions),
+    }
+}
+
+fn with_something(mut functions: Functions) -> Functions {
+    functions.retain(|_, sums| *sums != (0, 0));
+    functions
+}
+
+/// What `report` says of the functions of a file.
+fn reported(path: &str, kind: &str) -> Result<Sums, String> {
+    let report = json(&["report", "--json", "--limit", "0", "--no-line", "--value", kind, path])?;
+    Ok(sums_of(&report, "function"))
+}
+
+/// How two views differ.
+fn differences(expected: &Sums, found: &Sums) -> Vec<String> {
+    let mut differences = Vec::new();
+    if expected.value_type != found.value_type {
+        differences.push(format!("expected {}, found {}", expected.value_type, found.value_type));
+    }
+    if expected.value != found.value {
+        differences.push(format!("expected {} in all, found {}", expected.value, found.value));
+    }
+    differences.extend(differing(&expected.functions, &found.functions));
+    differences
+}
+
+/// The first functions whose sums differ.
+fn differing(expected: &Functions, found: &Functions) -> Vec<String> {
+    let names: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
+    let differing = names.into_iter().filter(|name| expected.get(*name) != found.get(*name));
+    let said = differing.map(|name| {
+        let [expected, found] = [expected, found].map(|sums| sums.get(name).copied().unwrap_or_default());
+        format!("{name:?}: expected self and total {expected:?}, found {found:?}")
+    });
+    said.take(3).collect()
+}
+
+/// A name as one word, without what folded stacks put something else in the place of.
+fn plain(name: &str) -> String {
+    let plain = |c: char| match c {
+        ';' => ':',
+        '#' => '_',
+        c if c.is_ascii_whitespace() => '_',
+        c => c,
+    };
+    name.chars().map(plain).collect()
+}
+
+/// Folded stacks with their numbers.
+fn lines(text: &str) -> Result<Vec<(&str, i64)>, String> {
+    text.split_terminator('\n').map(line).collect()
+}
+
+fn line(text: &str) -> Result<(&str, i64), String> {
+    let (stack, number) = text.rsplit_once(' ').ok_or("a line without a number")?;
+    Ok((stack, number.parse().map_err(|_| format!("no number: {number}"))?))
+}
+
+/// The lines of folded stacks, whose frames have lines as well.
+fn folded(profile: &Profile<'_>) -> Result<Vec<String>, String> {
+    let Profile { path, kind, lines, .. } = profile;
+    let report = json(&["report", "--json", "--limit", "0", "--value", kind, path])?;
+    let mut found = Sums::default();
+    for (stack, number) in self::lines(lines)?.into_iter().filter(|(stack, _)| !stack.is_empty()) {
+        found.value = found.value.saturating_add(number);
+        let frames: Vec<String> = stack.split(';').map(plain).collect();
+        for frame in frames.iter().collect::<BTreeSet<_>>() {
+            let sums = found.functions.entry(frame.clone()).or_default();
+            sums.1 = sums.1.saturating_add(number);
+        }
+        let sums = found.functions.entry(frames[frames.len() - 1].clone()).or_default();
+        sums.0 = sums.0.saturating_add(number);
+    }
+    let mut expected = sums_of(&report, "frame");
+    let mut functions = Functions::new();
+    for (name, (own, total)) in std::mem::take(&mut expected.functions) {
+        let sums = functions.entry(plain(&name)).or_default();
+        *sums = (sums.0.saturating_add(own), sums.1.saturating_add(total));
+    }
+    // The lines say nowhere what their numbers are.
+    found.value_type.clone_from(&expected.value_type);
+    found.functions = with_something(found.functions);
+    Ok(differences(&Sums { functions, ..expected }, &found))
+}
+
+/// How many of what are below the title of a picture.
+fn flamegraph(profile: &Profile<'_>) -> Result<Vec<String>, String> {
+    let Profile { path, kind, .. } = profile;
+    let svg = written(run(&["convert", "--to", "flamegraph", "-o", "-", "--value", kind, path]))?;
+    let svg = String::from_utf8_lossy(&svg);
+    let expected = profile.whole();
+    let Some((_, rest)) = svg.split_once("<title>all (") else {
+        let said = (expected != 0).then(|| format!("expected {expected}, found nothing"));
+        return Ok(said.into_iter().collect());
+    };
+    let (number, rest) = rest.split_once(' ').ok_or("a number without a unit")?;
+    let (unit, _) = rest.split_once(", 100%)").ok_or("a number that is no whole")?;
+    let number: i64 = number.replace(',', "").parse().map_err(|_| format!("no number: {number}"))?;
+    // Times are rounded to what is said.
+    let divisor: i64 = match unit.split(' ').next() {
+        Some("us") => 1_000,
+        Some("ms") => 1_000_000,
+        _ => 1,
+    };
+    let mut differences = Vec::new();
+    if number.saturating_mul(divisor).abs_diff(expected) > divisor.unsigned_abs() / 2 {
+        differences.push(format!("expected {expected}, found {number} {unit}"));
+    }
+    if unit.rsplit(' ').next() != Some(kind.as_str()) {
+        differences.push(format!("expected {kind}, found {unit}"));
+    }
+    Ok(differences)
+}
+
+/// The file in another format, reported again.
+fn again(profile: &Profile<'_>, file: &str, options: &[&str]) -> Result<Vec<String>, String> {
+    let Profile { path, kind, sums, folder, .. } = profile;
+    let copy = folder.join(file);
+    let convert = ["convert", "--force", "-o", text(&copy), path];
+    written(run(&[&convert[..], &HIDE, options].concat()))?;
+    Ok(differences(sums, &reported(text(&copy), kind)?))
+}
+
+fn pprof(profile: &Profile<'_>) -> Result<Vec<String>, String> {
+    again(profile, "again.pb.gz", &[])
+}
+
+fn speedscope(profile: &Profile<'_>) -> Result<Vec<String>, String> {
+    // Reports have U+FFFD as well in the place of what is not UTF-8.
+    let options = ["--value", &profile.kind, "--utf8-errors", "substitute"];
+    again(profile, "again.speedscope.json", &options)
+}
+
+/// The data of the page that is opened: all that is in its cells, and its table, where functions of one name in several files
+/// are several.
+fn page(profile: &Profile<'_>) -> Result<Vec<String>, String> {
+    let Profile { path, kind, sums, folder, .. } = profile;
+    let mut open = program(&["open", "--no-browser", "--value", kind, path]);
+    let address = written(open.env("TMPDIR", folder).output().unwrap().into())?;
+    let address = String::from_utf8(address).map_err(|error| error.to_string())?;
+    let file = PathBuf::from(address.trim_end().strip_prefix("file://").ok_or("no address")?);
+    let html = fs::read_to_string(&file).map_err(|error| error.to_string())?;
+    fs::remove_file(&file).map_err(|error| error.to_string())?;
+    let (_, data) = html.split_once("id=\"data\">").ok_or("a page without data")?;
+    let (data, _) = data.split_once("</script>").ok_or("data without an end")?;
+    let data: Value = serde_json::from_str(data).map_err(|error| error.to_string())?;
+    let mut found = Sums {
+        value_type: [&data["value_kind"], &data["value_unit"]].map(|word| word.as_str().unwrap()).join("/"),
+        value: numbers(&data["cells"]["values"]).into_iter().fold(0, i64::saturating_add),
+        functions: Functions::new(),
+    };
+    let mut expected = Sums { functions: Functions::new(), value_type: sums.value_type.clone(), ..*sums };
+    let mut rows: BTreeMap<&str, Vec<(i64, i64)>> = BTreeMap::new();
+    for row in data["top"].as_array().unwrap() {
+        let [function, own, total] = numbers(row)[..] else { return Err(format!("no row: {row}")) };
+        let name = data["names"][usize::try_from(function).unwrap()].as_str().unwrap();
+        rows.entry(name).or_default().push((own, total));
+    }
+    for (name, rows) in rows {
+        let [own, total] = [0, 1].map(|column| rows.iter().map(|row| [row.0, row.1][column]).sum::<i64>());
+        let wanted = sums.functions.get(name).copied().unwrap_or_default();
+        // A stack with two functions of one name is in the total of both.
+        let total = if rows.len() > 1 { total.min(wanted.1) } else { total };
+        found.functions.insert(name.to_owned(), (own, total));
+    }
+    // Of very many functions not all have room.
+    let is_cut = data["distinct"] != data["top"].as_array().unwrap().len();
+    let shown = sums.functions.iter().filter(|(name, _)| !is_cut || found.functions.contains_key(*name));
+    expected.functions = shown.map(|(name, sums)| (name.clone(), *sums)).collect();
+    Ok(differences(&expected, &found))
+}
+
+fn numbers(list: &Value) -> Vec<i64> {
+    list.as_array().unwrap().iter().map(|number| number.as_i64().unwrap()).collect()
+}
+
+/// The file beside itself: both sides are what the report says, and nothing has changed.
+fn diff(profile: &Profile<'_>) -> Result<Vec<String>, String> {
+    let Profile { path, kind, sums, .. } = profile;
+    let diff = json(&["diff", "--json", "--limit", "0", "--key", "function", "--value", kind, path, path])?;
+    let expected = Sums { value: profile.whole(), value_type: sums.value_type.clone(), ..Sums::default() };
+    let mut differences = Vec::new();
+    for side in ["before", "after"] {
+        let whole = whole_of(&diff[side]);
+        // Of the time of a sampled profile only shares are said.
+        if diff[side].get("value").is_some() || kind == "samples" {
+            let found = self::differences(&expected, &whole);
+            differences.extend(found.into_iter().map(|said| format!("{side}: {said}")));
+        }
+        let found = with_something(shares(&diff, side, expected.value)?);
+        let found = differing(&sums.functions, &found);
+        differences.extend(found.into_iter().map(|said| format!("{side}: {said}")));
+    }
+    let changes = diff["functions"]["rows"].as_array().unwrap().iter();
+    let changes = changes.flat_map(|row| [&row["self"], &row["total"]]).chain([&diff["whole"]]);
+    for change in changes.filter(|change| change["beyond_noise"] != false || change["change"] != 0.0) {
+        differences.push(format!("expected no change, found {change}"));
+    }
+    Ok(differences)
+}
+
+/// What all of a side is. What is counted has no value type.
+fn whole_of(side: &Value) -> Sums {
+    let word = |key: &str, otherwise: &str| side[key].as_str().unwrap_or(otherwise).to_owned();
+    Sums {
+        value_type: format!("{}/{}", word("value_type", "samples"), word("unit", "count")),
+        value: side.get("value").unwrap_or(&side["samples"]).as_i64().unwrap(),
+        functions: Functions::new(),
+    }
+}
+
+/// The functions of a side, whose shares are of `whole`.
+fn shares(diff: &Value, side: &str, whole: i64) -> Result<Functions, String> {
+    let whole = Value::from(whole).as_f64().ok_or("no number")?;
+    let mut functions = Functions::new();
+    for row in diff["functions"]["rows"].as_array().unwrap() {
+        let [own, total] = ["self", "total"].map(|part| {
+            // A double has more digits than the sums here, but for one that no number holds.
+            let sum = row[part][side]["value"].as_f64().unwrap() * whole;
+            format!("{sum:.0}").parse().unwrap_or(i64::MAX)
+        });
+        functions.insert(row["function"].as_str().unwrap().to_owned(), (own, total));
+    }
+    Ok(functions)
+}
+
+impl<'a> Profile<'a> {
+    fn new(name: &str, path: &str, kind: &str, folder: &'a Path) -> Result<Self, String> {
+        let sums = reported(path, kind)?;
+        let convert = ["convert", "--to", "folded", "-o", "-", "--value", kind, path];
+        let text = written(run(&[&convert[..], &HIDE].concat()))?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let without_stack = lines(&text)?.into_iter().filter(|(stack, _)| stack.is_empty());
+        let empty = without_stack.fold(0, |sum: i64, (_, number)| sum.saturating_add(number));
+        let [name, path, kind] = [name, path, kind].map(str::to_owned);
+        Ok(Self { name, path, kind, sums, lines: text, empty, folder })
+    }
+
+    /// The value with that of empty stacks.
+    const fn whole(&self) -> i64 {
+        self.sums.value.saturating_add(self.empty)
+    }
+
+    /// Why a view may differ from the report.
+    fn reason(&self, view: &str) -> Option<&'static str> {
+        let mut known = DIFFERENCES.iter().filter(|(file, of, _)| self.name == *file && *of == view);
+        let is_time = self.kind != "samples" && SEVERAL_PERIODS.contains(&&*self.name);
+        let mut of_periods = OF_SEVERAL_PERIODS.iter().filter(|(of, _)| is_time && *of == view);
+        known.next().map(|known| known.2).or_else(|| of_periods.next().map(|known| known.1))
+    }
+
+    /// What the views differ in.
+    fn failures(&self) -> Vec<String> {
+        let mut failures = Vec::new();
+        for (view, ask) in VIEWS {
+            let found = ask(self).unwrap_or_else(|error| vec![error]);
+            let said = match self.reason(view) {
+                None => found,
+                Some(reason) if found.is_empty() => vec![format!("does not differ, though {reason}")],
+                Some(_) => Vec::new(),
+            };
+            failures.extend(
+                said.into_iter().map(|said| format!("{} ({}), {view}: {said}", self.name, self.kind)),
+            );
+        }
+        failures
+    }
+}
+
+/// The kinds of values that a profile can be asked for: its samples and their time, or values of its own.
+fn kinds(summary: &Value) -> Vec<&str> {
+    let mut kinds = Vec::new();
+    if summary["is_valued"] == false {
+        kinds.push("samples");
+    }
+    let others = summary["other_value_types"].as_array().into_iter().flatten();
+    for value_type in [&summary["value_type"]].into_iter().chain(others) {
+        let kind = value_type.as_str().unwrap().split('/').next().unwrap();
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds
+}
+
+/// What the views of the profile in a file differ in; `None` where there is no profile, or damage, or no sample.
+fn compared(name: &str, folder: &Path) -> Option<Vec<String>> {
+    let path = borehole_testkit::corpus(name);
+    let report = json(&["report", "--json", "--limit", "0", text(&path)]).ok()?;
+    let summary = &report["summary"];
+    let is_sound = ["warnings", "lost_bytes"].iter().all(|key| summary[key] == 0);
+    if !is_sound || summary["samples"] == 0 {
+        return None;
+    }
+    let mut failures = Vec::new();
+    for kind in kinds(summary) {
+        match Profile::new(name, text(&path), kind, folder) {
+            Err(error) => failures.push(format!("{name} ({kind}), report: {error}")),
+            Ok(profile) => {
+                if kind == "samples" && summary["is_valued"] == false && summary["empty"] != profile.empty {
+                    let (expected, found) = (&summary["empty"], profile.empty);
+                    failures.push(format!("{name}, report: expected {expected} empty stacks, found {found}"));
+                }
+                failures.extend(profile.failures());
+            }
+        }
+    }
+    Some(failures)
+}
+
+/// The files below a folder of the corpus that may be profiles.
+fn files(folder: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(borehole_testkit::corpus(folder)).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        let path = format!("{folder}/{name}");
+        let metadata = entry.metadata().unwrap();
+        if metadata.is_dir() {
+            files.extend(if LEFT_OUT.contains(&&*name) { Vec::new() } else { self::files(&path) });
+        } else if metadata.len() <= MOST_BYTES && !TOO_LARGE.contains(&&*path) {
+            files.push(path);
+        }
+    }
+    files
+}
+
+#[test]
+fn every_view_of_every_profile_of_the_corpus_adds_up_to_the_same() {
+    let waiting = Mutex::new(FOLDERS.iter().flat_map(|folder| files(folder)).collect::<Vec<_>>());
+    let (profiles, failures) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                let folder = Scratch::new();
+                loop {
+                    let Some(name) = waiting.lock().unwrap().pop() else { return };
+                    let Some(found) = compared(&name, folder.folder()) else { continue };
+                    failures.lock().unwrap().extend(found);
+                    profiles.lock().unwrap().push(name);
+                }
+            });
+        }
+    });
+    let (profiles, mut failures) = (profiles.into_inner().unwrap(), failures.into_inner().unwrap());
+    failures.sort();
+    assert!(failures.is_empty(), "{} differences:\n{}", failures.len(), failures.join("\n"));
+    // A test over no profiles shows nothing.
+    for folder in FOLDERS {
+        assert!(profiles.iter().any(|name| name.starts_with(folder)), "no profile of {folder}");
+    }
+    assert!(profiles.len() > 150, "{}", profiles.len());
+}
