@@ -118,7 +118,7 @@ fn sorted(paths: Vec<PathBuf>, heads: &[Head]) -> Vec<Program> {
         if paths.iter().all(|(first_ns, _)| first_ns.is_some()) {
             paths.sort_by_key(|&(first_ns, _)| first_ns);
         }
-        let name = head.filter(|_| !is_one).map(|head| head.name());
+        let name = head.filter(|_| !is_one).map(Head::name);
         Program { paths: paths.into_iter().map(|(_, path)| path).collect(), name }
     });
     programs.collect()

@@ -88,7 +88,7 @@ impl Side {
     #[inline]
     pub(crate) fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>, per: &Per) {
         let Some(weight) = self.weigher.weigh(at, sample) else { return };
-        if let Some(Measure::Value(_)) = self.weigher.measure() {
+        if self.weigher.measure() != Some(Measure::Count) {
             return self.value(at, sample, weight, per);
         }
         if sample.count > 0 {

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, ProfileSink, Sample, Tables, Warning};
+use borehole_model::{Context, Mode, ProfileSink, Sample, Tables, Warning};
 
 use super::answer::Answer;
 use super::rows::has_files;
@@ -127,7 +127,9 @@ impl ProfileSink for DiffSink {
         let summaries = [&mut self.before, &mut self.after].map(|side| {
             side.finish();
             side.has_files = has_files(side, tables);
-            side.facts.summary()
+            // What is told of is a mode, of observations and of the time of a mode.
+            let mode = side.weigher.tells_of().and_then(Mode::named).unwrap_or_default();
+            Summary { mode, ..side.facts.summary() }
         });
         let sides = [(&self.before, &summaries[0]), (&self.after, &summaries[1])];
         let mut view = Answer::new(&self.query, sides, tables, self.identity())?.view();

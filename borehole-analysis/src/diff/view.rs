@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use borehole_model::ValueType;
+use borehole_model::{Mode, ValueType};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
@@ -41,7 +41,7 @@ pub struct DiffView {
 /// A side.
 ///
 /// Serialized, its value type is the keys `value_type` and `unit`, of the summary there are the numbers of samples, bytes and
-/// nanoseconds, and what is absent has no key.
+/// nanoseconds of wall time, and what is absent has no key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DiffSide {
     /// The side as a whole.
@@ -78,7 +78,7 @@ fn numbers<S: Serializer>(summary: &Summary, serializer: S) -> Result<S::Ok, S::
         ("matched", Some(summary.matched)),
         ("empty", Some(summary.empty)),
         ("stacks", Some(summary.stacks as u64)),
-        ("wall_ns", summary.time_ns.map(json::time)),
+        ("wall_ns", summary.time_ns.filter(|_| summary.mode == Mode::Wall).map(json::time)),
         ("span_ns", summary.span_ns),
         ("warnings", Some(summary.warnings)),
         ("lost_bytes", Some(summary.lost_bytes)),

@@ -35,22 +35,6 @@ const DIFFERENCES: [(&str, &str, &str); 3] = [
     ("tachyon/corrupt/string_with_nul.bin", "page", "pages replace control characters"),
 ];
 
-/// Profiles whose samples have several periods.
-const SEVERAL_PERIODS: [&str; 6] = [
-    "rbt/concat_first_single.rbt",
-    "rbt/concat_no_end.rbt",
-    "rbt/gzip_then_raw.rbt.gz",
-    "rbt/magic_in_string.rbt",
-    "rbt/raw_then_gzip.rbt",
-    "rbt/repeat_huge.rbt",
-];
-
-/// Where their times differ: the view, and why.
-const OF_SEVERAL_PERIODS: [(&str, &str); 2] = [
-    ("speedscope", "the weights of several periods come back as counts of samples"),
-    ("diff", "the shares of sampled profiles are those of their samples, however long these are"),
-];
-
 /// What reports leave out: frames of Python's own profiler.
 const HIDE: [&str; 2] = ["--hide", r"_sync_coordinator\.py"];
 
@@ -372,9 +356,7 @@ impl<'a> Profile<'a> {
     /// Why a view may differ from the report.
     fn reason(&self, view: &str) -> Option<&'static str> {
         let mut known = DIFFERENCES.iter().filter(|(file, of, _)| self.name == *file && *of == view);
-        let is_time = self.kind != "samples" && SEVERAL_PERIODS.contains(&&*self.name);
-        let mut of_periods = OF_SEVERAL_PERIODS.iter().filter(|(of, _)| is_time && *of == view);
-        known.next().map(|known| known.2).or_else(|| of_periods.next().map(|known| known.1))
+        known.next().map(|known| known.2)
     }
 
     /// What the views differ in.

@@ -171,7 +171,8 @@ where
     /// What the weights of a track are, where they are values. Samples of several periods have their times as values.
     fn value_type(&self, track: &Track) -> Option<ValueType> {
         let Key { weights, value, mode, .. } = track.key;
-        let is_mixed = weights == Weights::Durations && value.is_none() && track.period_ns.is_none();
+        let is_time = matches!(weights, Weights::Durations | Weights::Periods);
+        let is_mixed = is_time && value.is_none() && track.period_ns.is_none();
         let value_type = value.and_then(|value| self.value_types.get(value)).cloned();
         value_type.or_else(|| is_mixed.then(|| ValueType::time(mode)))
     }

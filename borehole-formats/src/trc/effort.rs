@@ -91,7 +91,7 @@ mod tests {
             ("tags of pools", stream(|_| vec![3, 0xff])),
             ("events to the end", stream(|left| event(1, left + 1000))),
             ("texts to the end", stream(|left| event(3, left / 2))),
-            ("lists to the end", stream(|left| [event(2, left), vec![11, 0].repeat(3)].concat())),
+            ("lists to the end", stream(|left| [event(2, left), [11, 0].repeat(3)].concat())),
             ("schemas that do not end", stream(|_| schema.clone())),
         ];
         for (name, bytes) in &crafted {

@@ -240,7 +240,7 @@ fn cut_off_and_bad_documents_among_others_are_told_by_place() {
     assert!(error.offset().unwrap() > at as u64 && error.offset().unwrap() < bad.len() as u64, "{error}");
     let line = corpus("collector-lines.jsonl.gz");
     let line = line.trim_ascii_end();
-    let lines = [&line[..], b"\n{\"dictionary\": 7} {}\n\n", &line, b"\n{\"resourceProfiles\": ["].concat();
+    let lines = [line, b"\n{\"dictionary\": 7} {}\n\n", line, b"\n{\"resourceProfiles\": ["].concat();
     let error = read_with(&lines, &ReadOptions::default()).unwrap_err();
     assert_eq!(error.position(), borehole_formats::Position::Line(2), "{error}");
     assert!(error.message().contains("expected an object as dictionary"), "{error}");

@@ -11,11 +11,14 @@ use borehole_model::{Context, Frame, Mode, ProfileSink, Sample, Tables};
 use borehole_testkit::{corpus_files, read_corpus};
 use serde_json::Value;
 
+/// The period of a segment, its mode, and its metadata.
+type Facts = (Option<u64>, Mode, Vec<(String, String)>);
+
 /// How many samples there are of each leaf, and what the segments say.
 #[derive(Debug, Default, PartialEq)]
 struct Sums {
     by_leaf: BTreeMap<String, u64>,
-    segments: Vec<(Option<u64>, Mode, Vec<(String, String)>)>,
+    segments: Vec<Facts>,
     stop_after: Option<u64>,
     samples: u64,
 }
