@@ -84,7 +84,11 @@ fn look_for_damage(profile: &Profile, damage: &mut Damage) -> Result<(), Error> 
     let is_negative = |weight: &Number| weight.float() < 0.0;
     let is_sampled = profile.kind == Kind::Sampled;
     if is_sampled && profile.unit.nanoseconds().is_some() && profile.weights.iter().any(is_negative) {
-        damage.meet(malformed("expected times of 0 or more, found less".to_owned()), 0)?;
+        damage.recovery.note(Warning::new(format!("profile {index} has times below 0")));
+    }
+    if let Some(unit) = &profile.other_unit {
+        let message = format!("unknown unit of profile {index}: \"{}\"", unit.escape_debug());
+        damage.recovery.note(Warning::new(message));
     }
     if *open_frames > 0 {
         // As of other formats, an end that is cut off ends the data, and is no error.

@@ -344,7 +344,7 @@ impl<'de> Visitor<'de> for ProfileSeed<'_> {
             match &*key {
                 "type" => profile.kind = map.next_value()?,
                 "name" => profile.name = map.next_value()?,
-                "unit" => map.next_value_seed(UnitSeed { profile, oddities })?,
+                "unit" => map.next_value_seed(UnitSeed(profile))?,
                 "startValue" => profile.start = Some(map.next_value()?),
                 "endValue" => profile.end = Some(map.next_value()?),
                 "borehole" => profile.own = Some(map.next_value()?),
@@ -369,10 +369,7 @@ impl<'de> Visitor<'de> for ProfileSeed<'_> {
 }
 
 /// A unit of the format, or another one.
-struct UnitSeed<'a> {
-    profile: &'a mut Profile,
-    oddities: &'a mut Oddities,
-}
+struct UnitSeed<'a>(&'a mut Profile);
 
 impl<'de> DeserializeSeed<'de> for UnitSeed<'_> {
     type Value = ();
@@ -391,11 +388,8 @@ impl Visitor<'_> for UnitSeed<'_> {
 
     fn visit_str<E: Error>(self, name: &str) -> Result<(), E> {
         match Unit::named(name) {
-            Some(unit) => self.profile.unit = unit,
-            None => {
-                self.oddities.meet(E::unknown_variant(name, &Unit::NAMES))?;
-                self.profile.other_unit = Some(name.to_owned());
-            }
+            Some(unit) => self.0.unit = unit,
+            None => self.0.other_unit = Some(name.to_owned()),
         }
         Ok(())
     }
