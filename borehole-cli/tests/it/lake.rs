@@ -127,7 +127,7 @@ fn one_kind_of_numbers_is_added_up_and_the_one_asked_for_is_that_of_the_report()
     ] {
         let asked = ["--value", value, "--json"];
         let top = lake(&[&["top", &path, "--service", service, "--limit", "0"][..], &asked].concat());
-        let report = run(&[&["report", file, "--no-line", "--top", "0"][..], &asked].concat()).done();
+        let report = run(&[&["report", file, "--no-line", "--all"][..], &asked].concat()).done();
         let report: Value = serde_json::from_slice(&report).unwrap();
         let expected = numbers_of(report["self"]["rows"].as_array().unwrap(), "value");
         assert!(!expected.is_empty(), "{file} {value}");
@@ -160,7 +160,7 @@ fn values_come_out_of_a_lake_as_values() {
     let output = scratch.path("heap.pb.gz");
     lake(&["top", &path, "--value", "inuse_space", "-o", text(&output)]).done();
     let weights = |file: &str| {
-        let report = run(&["report", file, "--json", "--no-line", "--top", "0", "--value", "inuse_space"]);
+        let report = run(&["report", file, "--json", "--no-line", "--all", "--value", "inuse_space"]);
         let report: Value = serde_json::from_slice(&report.done()).unwrap();
         (report["summary"]["unit"].clone(), numbers_of(report["self"]["rows"].as_array().unwrap(), "value"))
     };
