@@ -34,14 +34,27 @@ fn readable() -> Vec<(String, Vec<u8>, Vec<String>)> {
     found
 }
 
-/// Folded stacks of a file, as far as it can be read; `None` of one that is no profile.
+/// Folded stacks of a file, as far as it can be read: those of threads that executed, or else how often memory was allocated;
+/// `None` of one that is no profile.
 fn folded_file(name: &str, bytes: &[u8]) -> Option<Vec<String>> {
-    let read =
-        ReadOptions { on_damage: OnDamage::ReadOn, samples: SampleKind::Cpu, ..ReadOptions::default() };
+    let executed = folded_samples(name, bytes, SampleKind::Cpu, None)?;
+    let allocated = || folded_samples(name, bytes, SampleKind::Allocation, Some("samples".to_owned()));
+    if executed.is_empty() { allocated() } else { Some(executed) }
+}
+
+fn folded_samples(
+    name: &str,
+    bytes: &[u8],
+    samples: SampleKind,
+    value: Option<String>,
+) -> Option<Vec<String>> {
+    let read = ReadOptions { on_damage: OnDamage::ReadOn, samples, ..ReadOptions::default() };
     let input = Bytes::reader(name, std::io::Cursor::new(bytes.to_vec()));
     let input = Input::open(input, &InputOptions { format: None, read }).ok()?;
     let (mut tables, mut text) = (Tables::default(), Vec::new());
-    let mut exporter = Target::new(Format::Folded).exporter(&mut text).unwrap();
+    let mut target = Target::new(Format::Folded);
+    target.value = value;
+    let mut exporter = target.exporter(&mut text).unwrap();
     input.read_into(&mut tables, &mut *exporter).ok()?;
     exporter.finish(&tables).unwrap();
     drop(exporter);
