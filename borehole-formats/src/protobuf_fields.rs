@@ -70,10 +70,6 @@ pub(crate) fn read_document<'a>(
 }
 
 impl<'a> Fields<'a> {
-    pub(crate) const fn of_document(format: &'static str, bytes: &'a [u8]) -> Self {
-        Self::within_document(format, bytes, 0)
-    }
-
     /// Fields of a document whose first one stands at `offset`.
     pub(crate) const fn within_document(format: &'static str, bytes: &'a [u8], offset: u64) -> Self {
         Self { cursor: Cursor::new(bytes, offset), nested: false, format }

@@ -60,6 +60,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The byte offset of the line read last.
+    #[cfg(any(feature = "phpspy", feature = "folded", feature = "jsonl"))]
     pub(crate) const fn offset(&self) -> u64 {
         self.offset
     }

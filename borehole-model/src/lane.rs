@@ -120,8 +120,8 @@ impl LaneId {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(index) = text.strip_prefix('#') {
-            let index: u64 = index.parse().ok()?;
-            return (0 < index && index <= PROFILE).then_some(Self::Profile(index - 1));
+            let index = index.parse::<u64>().ok()?.checked_sub(1)?;
+            return (index < PROFILE).then_some(Self::Profile(index));
         }
         match text.split_once('.') {
             None if text.starts_with('-') => {

@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::Write;
 
+use borehole_formats::Export;
 #[cfg(feature = "callgrind")]
 use borehole_formats::callgrind;
 #[cfg(feature = "chrome-trace")]
@@ -39,7 +40,6 @@ use borehole_formats::tachyon;
 use borehole_formats::tachyon_jsonl;
 #[cfg(feature = "trc")]
 use borehole_formats::trc;
-use borehole_formats::{Export, Weighed};
 
 use crate::eventless::Eventless;
 use crate::sorted::SortByTime;
@@ -287,8 +287,15 @@ impl Target {
     }
 
     /// An exporter of a format of one number.
+    #[cfg(any(
+        feature = "folded",
+        feature = "collapsed",
+        feature = "pstats",
+        feature = "callgrind",
+        feature = "flamegraph"
+    ))]
     fn weighed<'w>(&self, exporter: impl Export + 'w) -> Box<dyn Export + 'w> {
-        Box::new(Weighed::new(exporter, self.value.as_deref()))
+        Box::new(borehole_formats::Weighed::new(exporter, self.value.as_deref()))
     }
 
     #[cfg(feature = "rbt")]

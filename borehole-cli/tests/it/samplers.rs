@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use borehole_testkit::Scratch;
 use borehole_testkit::peers::peer;
@@ -75,15 +75,20 @@ fn assert_close(ours: &Sums, theirs: &Sums) {
     }
 }
 
+/// What py-spy writes of the program; `None` if it is left out.
+fn recorded(folder: &Scratch, format: &str) -> Option<PathBuf> {
+    let py_spy = peer("py-spy")?;
+    let (program, file) = (folder.write("busy.py", PROGRAM.as_bytes()), folder.path("busy.profile"));
+    let options = ["record", "--threads", "--format", format, "--rate", "200", "--output"];
+    let (text, program) = (file.to_str().unwrap(), program.to_str().unwrap());
+    drop(py_spy.stdout(&[&options[..], &[text, "--", "python3", program]].concat()));
+    Some(file)
+}
+
 #[test]
 fn folded_stacks_of_py_spy_have_their_functions_lines_and_threads() {
-    let Some(py_spy) = peer("py-spy") else { return };
     let folder = Scratch::new();
-    let program = folder.write("busy.py", PROGRAM.as_bytes());
-    let file = folder.path("busy.raw");
-    let options = ["record", "--threads", "--format", "raw", "--rate", "200", "--output"];
-    let (file_text, program) = (file.to_str().unwrap(), program.to_str().unwrap());
-    drop(py_spy.stdout(&[&options[..], &[file_text, "--", "python3", program]].concat()));
+    let Some(file) = recorded(&folder, "raw") else { return };
     let (mut all, mut functions, mut workers) = (0, Sums::new(), 0);
     for line in fs::read_to_string(&file).unwrap().lines() {
         let (stack, count) = line.rsplit_once(' ').unwrap();
@@ -116,13 +121,8 @@ fn folded_stacks_of_py_spy_have_their_functions_lines_and_threads() {
 
 #[test]
 fn each_thread_of_a_speedscope_file_of_py_spy_keeps_its_time() {
-    let Some(py_spy) = peer("py-spy") else { return };
     let folder = Scratch::new();
-    let program = folder.write("busy.py", PROGRAM.as_bytes());
-    let file = folder.path("busy.speedscope.json");
-    let options = ["record", "--threads", "--format", "speedscope", "--rate", "200", "--output"];
-    let (file_text, program) = (file.to_str().unwrap(), program.to_str().unwrap());
-    drop(py_spy.stdout(&[&options[..], &[file_text, "--", "python3", program]].concat()));
+    let Some(file) = recorded(&folder, "speedscope") else { return };
     let document: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     let frames = document["shared"]["frames"].as_array().unwrap();
     let (mut threads, mut functions) = (Sums::new(), Sums::new());

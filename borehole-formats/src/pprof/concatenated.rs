@@ -83,7 +83,7 @@ fn id_of(field: &Field<'_>) -> Option<u64> {
 pub(super) fn beginnings(bytes: &[u8]) -> Vec<usize> {
     let mut beginnings = vec![0];
     let (mut seen, mut begin) = (Seen::default(), 0);
-    let mut fields = Fields::of_document(NAME, bytes);
+    let mut fields = Fields::within_document(NAME, bytes, 0);
     while let Ok(Some(field)) = fields.next_field() {
         if seen.take(&field) && seen.run > begin {
             begin = seen.run;

@@ -9,6 +9,7 @@ mod heap;
 mod labels;
 pub(crate) mod numbers;
 mod rows;
+mod source;
 mod stacks;
 mod upload;
 mod words;
@@ -21,13 +22,13 @@ use borehole_analysis::tokio::TokioSink;
 use borehole_model::{Context, Event, ProfileSink, Recovery, Sample, Segment, Status, StringId, Tables};
 use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashSet};
-use sha2::{Digest as _, Sha256};
 
 use self::events::Numbers;
 use self::files::{FileWriter, GROUP_ROWS, Partition};
 use self::labels::{LabelWords, Set};
 use self::numbers::{FileNumbers, MeasureWords, NumberWords, SampleNumbers};
 use self::rows::{Cell, Rows};
+pub use self::source::{Added, Source, sha256};
 use self::stacks::StackRows;
 use self::words::{NO_WORD, Word, Words};
 use crate::ids::Ids;
@@ -45,61 +46,6 @@ pub(crate) const LISTED_LABELS: usize = 64;
 const FUTURE_US: i64 = DAY_US;
 /// The service of inputs that do not say theirs.
 const UNNAMED: &str = "unnamed";
-
-/// What an input is, beside what is in it.
-#[derive(Clone, Debug, Default)]
-pub struct Source {
-    /// What it is called.
-    pub name: String,
-    /// Its format, by its short name.
-    pub format: String,
-    /// The SHA-256 of its bytes: an input that is in the lake is not added again.
-    pub sha256: [u8; 32],
-    /// The service that it is of; `None` to go by its metadata.
-    pub service: Option<String>,
-    /// The machine that it is of; `None` to go by its metadata.
-    pub host: Option<String>,
-    /// When it began, in nanoseconds since 1970 (UTC), if the user says it. It holds for inputs that do not record it.
-    pub began_unix_ns: Option<i64>,
-    /// When it was written last: what else is known of when it began.
-    pub modified_unix_ns: Option<i64>,
-}
-
-/// The checksum of all that `reader` gives: for [`Source::sha256`].
-///
-/// # Errors
-/// When it cannot be read.
-pub fn sha256(reader: &mut dyn io::Read) -> io::Result<[u8; 32]> {
-    let mut sum = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match reader.read(&mut buffer) {
-            Ok(0) => return Ok(sum.finalize().into()),
-            Ok(count) => sum.update(&buffer[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// What became of an input.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Added {
-    /// Samples, runs in full.
-    pub samples: u64,
-    /// Rows of all tables.
-    pub rows: u64,
-    /// Bytes of all files that were written.
-    pub bytes: u64,
-    /// Stacks that the lake did not know.
-    pub stacks: u64,
-    /// The services that it is of.
-    pub services: Vec<String>,
-    /// Samples and events later than now by more than a day.
-    pub future: u64,
-    /// Where times are from that the input itself does not date: the time when it was written last.
-    pub is_dated_by_file: bool,
-}
 
 /// Where the times of an input are from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
