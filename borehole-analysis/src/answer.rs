@@ -1,4 +1,4 @@
-//! The tables of a query, once all samples are counted.
+//! The tables of a query, built after all samples are counted.
 
 use std::cmp::Reverse;
 
@@ -18,7 +18,7 @@ use crate::view::{
     Breakdown, FrameGroup, ReportView, Row, SampleGroup, Share, StateRow, StateTable, Summary, Table,
 };
 
-/// The groups of the rows that stand for no frame.
+/// The groups of rows that are not frames.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edges {
     root: GroupId,
@@ -35,7 +35,7 @@ impl Edges {
     }
 }
 
-/// The views of a profile whose stacks are all placed.
+/// The views of a profile whose stacks have all been derived.
 #[derive(Clone, Copy)]
 pub(crate) struct Answer<'a> {
     pub(crate) query: &'a Query,
@@ -46,7 +46,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) edges: Edges,
 }
 
-/// What percentages are of, what values are, and whether times are known.
+/// The basis of percentages, the kind of values, and whether times are known.
 #[derive(Clone, Copy)]
 struct Whole {
     matched: Tally,
@@ -56,7 +56,7 @@ struct Whole {
 }
 
 impl Whole {
-    // A percentage has no use for the digits that a double lacks.
+    // A percentage does not need more precision than a double has.
     #[expect(clippy::cast_precision_loss)]
     fn share(self, tally: Tally) -> Share {
         Share {
@@ -105,14 +105,14 @@ impl Answer<'_> {
         self.counts.iter().filter(|&(stack, _)| self.tree.counts(stack))
     }
 
-    /// The calls of all stacks that were placed, with the rows that `row_of` says of them.
+    /// The calls of all derived stacks, with the rows that `row_of` returns for them.
     fn paths(&self, rows: usize, row_of: impl Fn(StackId) -> Option<usize>) -> CallPaths {
         let Self { tree, tables, .. } = *self;
         let shown = |stack| if tree.is_placed(stack) { row_of(stack) } else { None };
         CallPaths::new(tables, rows, shown, |stack| tree.counts(stack))
     }
 
-    /// By call: what `of` says of the stacks that count.
+    /// By call: the sum of `of` over the stacks that count.
     fn own<T: Summable>(&self, paths: &CallPaths, of: impl Fn(StackId, Tally) -> T) -> Vec<T> {
         let mut own = vec![T::default(); paths.len()];
         for (stack, tally) in self.matched() {
@@ -123,7 +123,7 @@ impl Answer<'_> {
         own
     }
 
-    /// The leaf of a stack that counts: the shown frame nearest to its end.
+    /// The leaf of a stack that counts: its shown frame nearest to the leaf.
     fn leaf(&self, stack: StackId) -> StackId {
         self.tree.leaf(stack).expect("a stack counts only if a frame of it is shown")
     }
@@ -143,7 +143,7 @@ impl Answer<'_> {
         rank_totals(tree, tables, stacks, &totals, |stack| tree.shown(stack, tables))
     }
 
-    /// The states of the frames of `total`.
+    /// The thread states for the frames of `total`.
     fn state_table(&self, paths: &CallPaths, total: Ranking, basis: Basis) -> StateTable {
         let Self { tree, tables, states, .. } = *self;
         let collecting = collecting(tables);

@@ -1,8 +1,8 @@
-//! The tree of what called what, with equal paths merged: where every view adds up.
+//! The call tree with equal paths merged, where every view adds up its numbers.
 //!
-//! Constraints: a call stands before those that it makes, and all that happened below it are the calls up to its end
-//! (preorder). So everything about a call and what it called is one stretch of the columns, a walk needs no
-//! recursion, and the time for a view is linear in the distinct stacks, whatever their depth.
+//! Constraints: calls are in preorder. A call comes before its callees, and everything below it is the range up to its
+//! end. So a call with all its callees is one stretch of the columns, a walk needs no recursion, and a view takes time
+//! linear in the distinct stacks, whatever their depth.
 
 use std::hash::BuildHasher as _;
 use std::ops::Range;
@@ -13,10 +13,10 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 /// The number of a call, in preorder.
 pub(crate) type CallId = u32;
 
-/// Beside a stack that has no call.
+/// Marks a stack without a call.
 const NO_CALL: CallId = CallId::MAX;
 
-/// What calls have, and what is added up of it.
+/// Numbers of calls that can be added up.
 pub(crate) trait Summable: Copy + Default {
     fn add(&mut self, other: Self);
 }
@@ -27,34 +27,34 @@ impl Summable for i64 {
     }
 }
 
-/// Whether there is anything, even if its sum is 0.
+/// Whether any sample exists, even if their sum is 0.
 impl Summable for bool {
     fn add(&mut self, other: Self) {
         *self |= other;
     }
 }
 
-/// The calls of the stacks of a profile, each with a row of whatever table they are shown in.
+/// The calls of a profile's stacks, each with its row in a table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallPaths {
-    /// By call: the row of what was called.
+    /// By call: the row of the called function.
     rows: Vec<u32>,
     /// By call: the caller, or [`NO_CALL`].
     parents: Vec<CallId>,
-    /// By call: one more than the last call below it.
+    /// By call: the end of its subtree, which is one more than the last call below it.
     ends: Vec<CallId>,
-    /// By call: whether no call above is of the same row.
+    /// By call: whether no caller has the same row.
     is_outermost: Vec<bool>,
-    /// By stack: the call of its leaf, if it counts.
+    /// By stack: the call of its leaf, if samples of the stack count.
     of_stack: Vec<CallId>,
     row_count: usize,
 }
 
 impl CallPaths {
-    /// The calls of all stacks of `tables`. `row_of` says in which of `row_count` rows the leaf of a stack is; a stack whose
-    /// leaf is hidden is its caller's call. Stacks that do not count have none.
+    /// Builds the calls of all stacks of `tables`. `row_of` returns the row, below `row_count`, of the leaf of a stack; a
+    /// stack whose leaf is hidden has the call of its caller. Stacks for which `counts` is false have no call.
     ///
-    /// Siblings stand in the order in which they first appear.
+    /// Siblings are in order of first appearance.
     pub(crate) fn new(
         tables: &Tables,
         row_count: usize,
@@ -65,7 +65,7 @@ impl CallPaths {
         let mut of_stack: Vec<CallId> = Vec::with_capacity(tables.stack_count());
         for stack in tables.stack_ids() {
             let above = tables.parent(stack).map_or(NO_CALL, |parent| of_stack[parent.index()]);
-            // There are not more rows than frames, but for a few.
+            // There are only a few more rows than frames.
             let row = |row| u32::try_from(row).unwrap_or(u32::MAX);
             of_stack.push(row_of(stack).map_or(above, |shown| found.intern(above, row(shown))));
         }
@@ -85,7 +85,7 @@ impl CallPaths {
 
     /// All calls.
     pub(crate) fn ids(&self) -> Range<CallId> {
-        // There are not more calls than stacks, whose numbers fit.
+        // There are no more calls than stacks, whose numbers fit.
         0..CallId::try_from(self.len()).unwrap_or(NO_CALL)
     }
 
@@ -106,24 +106,24 @@ impl CallPaths {
         self.of_stack.get(stack.index()).copied().filter(|&call| call != NO_CALL)
     }
 
-    /// A call and its callers, up to the root.
+    /// A call and its callers, leaf first.
     pub(crate) fn leaf_first(&self, call: CallId) -> impl Iterator<Item = CallId> {
         std::iter::successors(Some(call), |&call| self.parent(call))
     }
 
-    /// The calls that begin at `first` and stand side by side up to `end`.
+    /// The sibling calls from `first` up to `end`.
     pub(crate) fn siblings(&self, first: CallId, end: CallId) -> impl Iterator<Item = CallId> {
         let within = move |call: &CallId| *call < end;
         let next = move |&call: &CallId| Some(self.end(call)).filter(within);
         std::iter::successors(Some(first).filter(within), next)
     }
 
-    /// The first call that a call made.
+    /// The first callee of a call.
     pub(crate) fn first_called(&self, call: CallId) -> Option<CallId> {
         Some(call + 1).filter(|&called| called < self.end(call))
     }
 
-    /// How many callers each call has.
+    /// By call: the number of its callers.
     pub(crate) fn depths(&self) -> Vec<u32> {
         let mut depths: Vec<u32> = Vec::with_capacity(self.len());
         for call in self.ids() {
@@ -132,7 +132,7 @@ impl CallPaths {
         depths
     }
 
-    /// What each call and all below it have, of what each has itself.
+    /// By call: the sum of `own` over the call and everything below it.
     pub(crate) fn totals<T: Summable>(&self, own: &[T]) -> Vec<T> {
         let mut totals = own.to_vec();
         for call in self.ids().rev() {
@@ -144,12 +144,13 @@ impl CallPaths {
         totals
     }
 
-    /// What the calls of each row have.
+    /// By row: the sum over its calls.
     pub(crate) fn by_row<T: Summable>(&self, of_calls: &[T]) -> Vec<T> {
         self.sums_by_row(of_calls, self.ids())
     }
 
-    /// The same of what calls and all below them have: a sample counts once for a row that is on its stack several times.
+    /// By row: the sum of totals over its outermost calls, so that a sample with a row several times on its stack counts
+    /// once.
     pub(crate) fn totals_by_row<T: Summable>(&self, totals: &[T]) -> Vec<T> {
         self.sums_by_row(totals, self.ids().filter(|&call| self.is_outermost(call)))
     }
@@ -162,7 +163,7 @@ impl CallPaths {
         sums
     }
 
-    /// Whether no call above is of the same row.
+    /// Whether no caller of this call has the same row.
     pub(crate) fn is_outermost(&self, call: CallId) -> bool {
         self.is_outermost[call as usize]
     }
@@ -183,13 +184,13 @@ impl CallPaths {
     }
 }
 
-/// Gives numbers to calls in the order in which they are found: callers first. Most calls make one call only, which is found
-/// right behind them, without hashing.
+/// Numbers calls in the order in which they are found, callers first. Most calls have a single callee, which comes right
+/// after them and is found without hashing.
 #[derive(Default)]
 struct Interner {
     rows: Vec<u32>,
     parents: Vec<CallId>,
-    /// The calls that are not right behind their caller, but for the first root.
+    /// Calls that do not come right after their caller, except the first root.
     index: HashTable<CallId>,
     hasher: DefaultHashBuilder,
 }
@@ -200,7 +201,7 @@ impl Interner {
     }
 
     fn intern(&mut self, parent: CallId, row: u32) -> CallId {
-        // Behind no call is the first root.
+        // For a root, `parent` is `NO_CALL` and wraps to 0, the first root.
         let behind = parent.wrapping_add(1);
         match self.rows.get(behind as usize) {
             None => self.push(parent, row),
@@ -225,15 +226,15 @@ impl Interner {
     }
 
     fn push(&mut self, parent: CallId, row: u32) -> CallId {
-        // There are not more calls than stacks, whose numbers fit.
+        // There are no more calls than stacks, whose numbers fit.
         let call = CallId::try_from(self.rows.len()).unwrap_or(NO_CALL);
         self.rows.push(row);
         self.parents.push(parent);
         call
     }
 
-    /// The same in preorder. A call's place follows from its caller's and from how many calls stand below those
-    /// that the caller made before.
+    /// Puts the calls into preorder. The place of a call follows from its caller's place and from how many calls are
+    /// below the caller's earlier callees.
     fn in_preorder(self, mut of_stack: Vec<CallId>, row_count: usize) -> CallPaths {
         let Self { rows, parents, .. } = self;
         let mut sizes: Vec<CallId> = vec![1; rows.len()];
@@ -244,7 +245,7 @@ impl Interner {
             }
         }
         let mut places: Vec<CallId> = vec![0; rows.len()];
-        // Once a call has its place, where the next one that it makes goes stands there in place of its size.
+        // Once a call has its place, its size is replaced by the place of its next callee.
         let mut next_below = sizes;
         let mut next_root = 0;
         let (mut placed_rows, mut placed_parents) = (vec![0; rows.len()], vec![NO_CALL; rows.len()]);

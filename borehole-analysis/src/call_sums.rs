@@ -1,20 +1,20 @@
-//! What the samples of a profile weigh, by call and by row.
+//! Sample weights by call and by row.
 
 use crate::call_paths::{CallPaths, Summable as _};
 use crate::profile::Profile;
 use crate::selection::{Selection, Weight};
 use crate::tops::TopRow;
 
-/// What the samples of a selection weigh.
+/// The weights of the samples of a selection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallSums {
-    /// By call: what the samples weigh that were executing it.
+    /// By call: self weight.
     pub(crate) own: Vec<i64>,
-    /// By call: what the samples weigh of it and of all below it.
+    /// By call: total weight.
     pub(crate) totals: Vec<i64>,
-    /// By call: whether anything of it or below it weighs something, even if its sum is 0.
+    /// By call: whether it or anything below it has a weight, even if the sum is 0.
     pub(crate) has_weight: Vec<bool>,
-    /// What all samples that count weigh.
+    /// The weight of all samples that count.
     pub(crate) all: i64,
 }
 
@@ -31,7 +31,7 @@ impl CallSums {
         Self { totals: paths.totals(&own), has_weight: paths.totals(&has_weight), own, all }
     }
 
-    /// All rows that weigh something, in their order.
+    /// All rows that have a weight, in order of their numbers.
     pub(crate) fn rows(&self, paths: &CallPaths) -> Vec<TopRow> {
         let weighs = paths.by_row(&self.has_weight);
         let sums = paths.by_row(&self.own).into_iter().zip(paths.totals_by_row(&self.totals));

@@ -1,42 +1,42 @@
-//! What a query says about each stack, derived from what it says about the stack's caller.
+//! Properties of stacks under a query, each derived from the properties of the stack's caller.
 //!
-//! Constraints: a stack is derived after its caller and once; a lookup is one array access; nothing
-//! depends on the depth of a stack, because a property of all frames of a stack (is one of them kept, which
-//! is the match nearest to the leaf) follows from the caller's and one frame more. There may be millions of stacks:
-//! what is said of one takes five bytes, and what few queries ask for stands in a column of its own.
+//! Constraints: a stack is derived once, after its caller; a lookup is one array access; no cost depends on the depth
+//! of a stack, because a property of all its frames (is one of them kept, which match is nearest to the leaf) follows
+//! from the caller's property and one more frame. There may be millions of stacks, so each takes five bytes, and rarely
+//! needed properties are in a separate column.
 
 use borehole_model::{StackId, Tables};
 
 use crate::groups::{FrameGroups, GroupId, Traits};
 use crate::query::{Query, Recursion};
 
-/// What holds of all frames of a stack together: a bit each.
+/// Properties of all frames of a stack together, one bit each.
 #[derive(Clone, Copy, Debug, Default)]
 struct PathFacts(u8);
 
 impl PathFacts {
-    /// The stack was looked at.
+    /// The stack has been derived.
     const PLACED: u8 = 1;
     /// Samples of the stack count.
     const COUNTS: u8 = 2;
-    /// A frame is asked for, or none has to be.
+    /// A frame matches the query's `keep`, or there is no such pattern.
     const KEPT: u8 = 4;
-    /// There is a frame because of which samples do not count.
+    /// A frame excludes the stack.
     const EXCLUDED: u8 = 8;
-    /// The frame from which on frames are shown has come.
+    /// The frame from which frames are shown has been reached.
     const FOCUSED: u8 = 16;
 
     const fn has(self, fact: u8) -> bool {
         self.0 & fact != 0
     }
 
-    /// The same, and `fact` if it holds.
+    /// Adds `fact` if it holds.
     const fn with(self, fact: u8, holds: bool) -> Self {
         if holds { Self(self.0 | fact) } else { self }
     }
 
-    /// What holds with a frame more; `is_focused`: from this frame, or from one before, frames are shown; `has_leaf`:
-    /// one is. Hidden frames say nothing.
+    /// Adds a frame. `is_focused`: frames are shown from this one or from an earlier one on; `has_leaf`: any frame is
+    /// shown. Hidden frames change nothing.
     fn with_frame(self, traits: Traits, is_focused: bool, has_leaf: bool) -> Self {
         let is_asked = !traits.hidden && is_focused;
         let facts = Self(self.0 & !Self::COUNTS)
@@ -48,34 +48,35 @@ impl PathFacts {
     }
 }
 
-/// What stands beside the frames that patterns find on a stack.
+/// The neighbours of the frames that patterns match on a stack.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Beside {
-    /// Who called the frame that the pattern for callers finds first from the leaf.
+    /// The caller of the match for callers that is nearest to the leaf.
     pub(crate) caller: Neighbour,
-    /// Whom the frame that the pattern for callees finds first from the root called.
+    /// The callee of the match for callees that is nearest to the root.
     pub(crate) callee: Neighbour,
 }
 
-/// The frame beside one that a pattern found.
+/// The frame beside a match of a pattern.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Neighbour {
-    /// The pattern found none.
+    /// The pattern does not match.
     #[default]
     NoMatch,
-    /// The one it found is at the end of the stack.
+    /// The match is at the end of the stack.
     Outside,
     /// A frame of this group.
     Frame(GroupId),
 }
 
-/// The stacks that were looked at, under a query.
+/// The derived stacks of a query.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallTree {
-    /// By stack: the one whose leaf is the shown frame nearest to this one's leaf. Empty as long as every frame is
-    /// shown: then it is the stack itself.
+    /// By stack: the one whose leaf is the shown frame nearest to this stack's leaf. Empty while every frame is shown;
+    /// the stack is then its own entry.
     leaves: Vec<Option<StackId>>,
-    /// By stack. What is asked for each sample stands in a column of its own, a byte a stack, which stays in the cache.
+    /// By stack. These properties are read for each sample, so they are in a separate column of one byte a stack, which
+    /// stays in the cache.
     facts: Vec<PathFacts>,
     /// Empty unless the query asks for callers or callees.
     beside: Vec<Beside>,
@@ -84,7 +85,7 @@ pub(crate) struct CallTree {
 }
 
 impl CallTree {
-    /// All stacks of `tables`.
+    /// Derives all stacks of `tables`.
     pub(crate) fn of_all(tables: &Tables, query: &Query) -> Self {
         let mut tree = Self::default();
         tree.grow(tables.stack_count(), query);
@@ -92,7 +93,7 @@ impl CallTree {
         tree
     }
 
-    /// Whether samples of a stack count. The first time it and its callers are placed.
+    /// Whether samples of a stack count. On the first call, derives the stack and its callers.
     #[inline]
     pub(crate) fn place(&mut self, stack: StackId, tables: &Tables, query: &Query) -> bool {
         let facts = self.facts(stack);
@@ -106,48 +107,48 @@ impl CallTree {
         self.facts.get(stack.index()).copied().unwrap_or_default()
     }
 
-    /// Whether a stack was placed, or is a caller of one.
+    /// Whether a stack has been derived, by itself or as a caller.
     pub(crate) fn is_placed(&self, stack: StackId) -> bool {
         self.facts(stack).has(PathFacts::PLACED)
     }
 
-    /// Whether samples of a stack that was placed count.
+    /// Whether samples of a derived stack count.
     pub(crate) fn counts(&self, stack: StackId) -> bool {
         self.facts(stack).has(PathFacts::COUNTS)
     }
 
-    /// The stack whose leaf is the shown frame nearest to the leaf of one that was placed.
+    /// The stack whose leaf is the shown frame nearest to the leaf of a derived stack.
     pub(crate) fn leaf(&self, stack: StackId) -> Option<StackId> {
         if self.leaves.is_empty() { Some(stack) } else { self.leaves[stack.index()] }
     }
 
-    /// The group that the leaf frame of a stack that was placed is shown as, if it is.
+    /// The group that the leaf frame of a derived stack is shown as, if it is shown.
     pub(crate) fn group(&self, stack: StackId, tables: &Tables) -> GroupId {
         self.groups.row(tables.leaf(stack)).expect("a stack is placed together with its leaf frame")
     }
 
-    /// Whether the leaf frame of a stack that was placed is shown rather than hidden.
+    /// Whether the leaf frame of a derived stack is shown.
     pub(crate) fn is_shown(&self, stack: StackId) -> bool {
         self.leaf(stack) == Some(stack)
     }
 
-    /// The group of the leaf frame of a stack that was placed, if the frame is shown.
+    /// The group of the leaf frame of a derived stack, if the frame is shown.
     pub(crate) fn shown(&self, stack: StackId, tables: &Tables) -> Option<GroupId> {
         self.is_shown(stack).then(|| self.group(stack, tables))
     }
 
-    /// What stands beside the frames that the query's patterns for callers and callees find.
+    /// The neighbours of the frames that match the query's patterns for callers and callees.
     pub(crate) fn beside(&self, stack: StackId) -> Beside {
         self.beside.get(stack.index()).copied().unwrap_or_default()
     }
 
-    /// All placed stacks of `tables`, callers before what they call.
+    /// All derived stacks of `tables`, callers before their callees.
     pub(crate) fn callers_first(&self, tables: &Tables) -> impl DoubleEndedIterator<Item = StackId> {
-        // Tables hold a caller before what it calls.
+        // Tables store callers before their callees.
         tables.stack_ids().filter(|&stack| self.is_placed(stack))
     }
 
-    /// One more than the largest index of a placed stack: how long a column beside them has to be.
+    /// One more than the largest index of a derived stack: the length of a column beside them.
     pub(crate) const fn width(&self) -> usize {
         self.facts.len()
     }
@@ -188,7 +189,7 @@ impl CallTree {
         }
     }
 
-    /// Works out what holds of a stack whose caller is placed. There is room for it.
+    /// Derives a stack whose caller has been derived. The columns must be long enough.
     fn derive(&mut self, stack: StackId, tables: &Tables, query: &Query) {
         let frame = tables.leaf(stack);
         let group = self.groups.of(frame, tables, query);
@@ -216,7 +217,7 @@ impl CallTree {
         }
     }
 
-    /// What stands beside the frames that were found, once a shown frame is added below the one of group `above`.
+    /// The neighbours after adding a shown frame below the one of group `above`.
     fn below(&self, of_caller: Beside, above: Option<GroupId>, group: GroupId) -> Beside {
         let traits = self.groups.traits(group);
         let caller = above.map_or(Neighbour::Outside, Neighbour::Frame);

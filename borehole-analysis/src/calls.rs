@@ -1,4 +1,4 @@
-//! The calls of a profile under a query: what call trees, sandwiches, flame graphs and top tables are made of.
+//! The calls of a profile under a query: the data of call trees, sandwiches, flame graphs and top tables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::profile::Profile;
 use crate::query::Query;
 use crate::selection::{Selection, Weight};
 
-/// All calls of a profile: the tree of what called what, with equal paths merged.
+/// All calls of a profile: its call tree with equal paths merged.
 ///
 /// # Examples
 ///
@@ -34,7 +34,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// The calls of `profile` as `query` shows them, with the weights of what `selection` takes.
+    /// Builds the calls of `profile` as `query` shows them, with the weights of the samples in `selection`.
     #[must_use]
     pub fn new(profile: &Profile, query: &Query, selection: &Selection, weight: Weight) -> Self {
         let tables = &profile.tables;
@@ -53,31 +53,31 @@ impl Calls {
         self.sums = CallSums::new(&self.paths, profile, selection, weight);
     }
 
-    /// What all samples that count weigh.
+    /// The weight of all samples that count.
     #[must_use]
     pub const fn total(&self) -> i64 {
         self.sums.all
     }
 
-    /// What weights are.
+    /// The unit of the weights.
     #[must_use]
     pub const fn weight(&self) -> Weight {
         self.weight
     }
 
-    /// What stands in the row of that number.
+    /// The frame of a row.
     #[must_use]
     pub fn frame(&self, row: usize) -> &Arc<FrameName> {
         &self.frames[row]
     }
 
-    /// How many rows there are; some may have no weight.
+    /// The number of rows; some may have no weight.
     #[must_use]
     pub const fn frame_count(&self) -> usize {
         self.frames.len()
     }
 
-    /// The row of that name.
+    /// The row with a name; `None` if there is none.
     #[must_use]
     pub fn find(&self, name: &FrameName) -> Option<usize> {
         self.frames.iter().position(|frame| **frame == *name)
@@ -91,10 +91,9 @@ impl Calls {
         &self.sums
     }
 
-    /// The samples of which the weights are, by stack and by how long each of them stands for: those of one period after
-    /// the other.
+    /// The samples behind the weights, by stack and period, ordered by period.
     ///
-    /// A weight of time is not a number of samples: this takes apart what was multiplied.
+    /// A weight of time is samples times period; this divides it by the period again.
     pub fn samples(&self, profile: &Profile, selection: &Selection) -> impl Iterator<Item = StackSamples> {
         let mut sums: BTreeMap<(Option<u64>, CallId), i64> = BTreeMap::new();
         profile.each(selection, self.weight, |pair, _, weight| {
@@ -116,7 +115,7 @@ impl Calls {
         })
     }
 
-    /// The rows from the root to a call.
+    /// The rows of a call path, root first.
     fn path(&self, call: CallId) -> Vec<usize> {
         let mut path: Vec<usize> = self.paths.leaf_first(call).map(|call| self.paths.row(call)).collect();
         path.reverse();
@@ -135,12 +134,12 @@ impl Calls {
         self.sums.totals[call as usize]
     }
 
-    /// The calls that nobody made, of those that weigh something.
+    /// The root calls that have a weight.
     pub(crate) fn roots(&self) -> impl Iterator<Item = CallId> {
         self.weighty(self.paths.siblings(0, self.paths.ids().end))
     }
 
-    /// The calls that a call made, of those that weigh something.
+    /// The callees of a call that have a weight.
     pub(crate) fn callees(&self, call: CallId) -> impl Iterator<Item = CallId> {
         self.weighty(self.paths.siblings(call + 1, self.paths.end(call)))
     }
@@ -150,13 +149,13 @@ impl Calls {
     }
 }
 
-/// Samples of one stack that stand for equally long.
+/// Samples of one stack with one period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackSamples {
-    /// The rows of the calls, from the root to the leaf.
+    /// The rows of the call path, root first.
     pub path: Vec<usize>,
-    /// How many samples; their value, of profiles that have values.
+    /// The number of samples, or the sum of their values in profiles that have values.
     pub sum: i64,
-    /// How long each stands for; `None` where that is not known.
+    /// The time that each sample stands for; `None` if unknown.
     pub period_ns: Option<u64>,
 }

@@ -1,10 +1,10 @@
-//! Samples added up per stack: what happens for each sample.
+//! Samples added up per stack: the work done for each sample.
 
 use borehole_model::StackId;
 
 use crate::call_paths::Summable;
 
-/// How often, and how much: the time of samples, or the sum of their values.
+/// A count, and the time of samples or the sum of their values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) count: u64,
@@ -28,7 +28,8 @@ impl Summable for Tally {
     }
 }
 
-/// Samples that wait to be counted together: then the processor fetches what one adds to while it waits for another's.
+/// Samples held back to be counted in batches, so that the processor can prefetch the memory of one while it waits for
+/// another's.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting(Vec<(StackId, u64)>);
 
@@ -39,7 +40,7 @@ impl Waiting {
         Self(Vec::new())
     }
 
-    /// Whether there is no room for another one then.
+    /// Adds samples. Returns whether the batch is full.
     #[inline]
     pub(crate) fn push(&mut self, stack: StackId, count: u64) -> bool {
         self.0.push((stack, count));
@@ -53,28 +54,28 @@ impl Waiting {
 
 /// Samples per stack, and the order in which stacks were first sampled.
 ///
-/// Most stacks are only callers of sampled ones, so a sampled one has a place among those, and a sample is one addition
-/// there. Time is worked out when the period changes, for the stacks that were sampled since it last did: at most once a
-/// sample, mostly never.
+/// Most stacks are only callers of sampled ones. So each sampled stack has a place of its own, and a sample is one
+/// addition there. Time is computed when the period changes, for the stacks sampled since the last change: at most once
+/// per sample, usually never.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StackCounts {
     waiting: Waiting,
-    /// By stack, one more than its place; 0 for those that were not sampled.
+    /// By stack, one more than its place; 0 if it was not sampled.
     places: Vec<u32>,
-    // From here on by place.
+    // The following columns are by place.
     stacks: Vec<StackId>,
-    /// Samples of the period that was met last.
+    /// Samples of the current period.
     pending: Vec<u64>,
-    /// All of other periods. Mostly there is no other.
+    /// Sums of earlier periods. Usually there are none.
     settled: Vec<Tally>,
-    /// The places of what is pending.
+    /// The places that have pending samples.
     touched: Vec<u32>,
-    /// The period of what is pending, once that is known.
+    /// The period of the pending samples, once known.
     period_ns: u64,
 }
 
 impl StackCounts {
-    /// Adds `count` samples, which are not 0, of the period that the next [`StackCounts::settle`] names.
+    /// Adds `count` samples, which must not be 0, of the period that the next [`StackCounts::settle`] names.
     #[inline]
     pub(crate) fn add(&mut self, stack: StackId, count: u64) {
         if self.waiting.push(stack, count) {
@@ -91,7 +92,7 @@ impl StackCounts {
         self.waiting = waiting;
     }
 
-    /// The same as [`StackCounts::add`], at once. Answers the place of the stack.
+    /// Like [`StackCounts::add`], but counts immediately. Returns the place of the stack.
     #[inline]
     pub(crate) fn count(&mut self, stack: StackId, count: u64) -> usize {
         let place = self.place(stack);
@@ -118,13 +119,13 @@ impl StackCounts {
         }
         self.stacks.push(stack);
         self.pending.push(0);
-        // There are not more than stacks, whose numbers fit.
+        // There are no more places than stacks, whose numbers fit.
         let place = u32::try_from(self.stacks.len()).unwrap_or(u32::MAX);
         self.places[stack.index()] = place;
         place - 1
     }
 
-    /// All samples since the last call are of one period; the next ones are of another.
+    /// Assigns a period to all samples since the last call; the following ones have another.
     pub(crate) fn settle(&mut self, period_ns: u64) {
         self.count_waiting();
         self.settled.resize(self.stacks.len(), Tally::default());
@@ -134,13 +135,13 @@ impl StackCounts {
         }
     }
 
-    /// All samples since the last call are of one period, and there are no more.
+    /// Assigns a period to all samples since the last call, after the last sample.
     pub(crate) fn finish(&mut self, period_ns: u64) {
         self.count_waiting();
         self.period_ns = period_ns;
     }
 
-    /// Adds what needs no period, after all samples so far.
+    /// Adds a tally that needs no period, after all samples so far.
     pub(crate) fn add_tally(&mut self, stack: StackId, tally: Tally) {
         self.count_waiting();
         let place = self.place(stack) as usize;
@@ -150,13 +151,13 @@ impl StackCounts {
         self.settled[place].add(tally);
     }
 
-    /// How many stacks were sampled.
+    /// The number of stacks sampled.
     pub(crate) const fn len(&self) -> usize {
         self.stacks.len()
     }
 
-    /// The stacks that were sampled with their tallies, in order of first appearance, which is that of their places, once
-    /// all is counted.
+    /// The sampled stacks with their tallies, in order of places, which is that of first appearance. Complete once no
+    /// samples are waiting.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (StackId, Tally)> + Clone {
         self.stacks.iter().enumerate().map(|(place, &stack)| (stack, self.tally_at(place)))
     }

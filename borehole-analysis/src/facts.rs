@@ -1,4 +1,4 @@
-//! What a report says about the profile as a whole.
+//! The facts of a report about the profile as a whole.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -8,14 +8,14 @@ use borehole_model::{Context, Sample, Warning};
 use crate::counts::Tally;
 use crate::view::{PeriodSamples, Summary};
 
-/// Counts what passes.
+/// Counts samples, segments and warnings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     /// Samples that are counted.
     samples: u64,
-    /// Samples of which a value is added up.
+    /// Samples whose value is added up.
     valued: u64,
-    /// Samples since the period last changed.
+    /// Samples since the last change of period.
     pending: u64,
     empty: u64,
     at_depth_limit: u64,
@@ -70,7 +70,7 @@ impl Facts {
         }
     }
 
-    /// All samples since the last call are of one period.
+    /// Assigns a period to all samples since the last call.
     pub(crate) fn settle(&mut self, period_ns: Option<u64>) {
         let count = std::mem::take(&mut self.pending);
         self.samples = self.samples.saturating_add(count);
@@ -86,7 +86,7 @@ impl Facts {
         }
     }
 
-    /// Begins a segment. The first of an input begins a clock of its own.
+    /// Begins a segment. The first segment of an input begins a new clock.
     pub(crate) fn segment(&mut self, at: Context<'_>) {
         self.segments += 1;
         if at.segment.index == 0 {
@@ -99,7 +99,7 @@ impl Facts {
         self.lost_bytes = self.lost_bytes.saturating_add(warning.lost_bytes);
     }
 
-    /// Whether any sample has a time that it stands for.
+    /// Whether any sample has a period.
     const fn has_time(&self) -> bool {
         self.without_period < self.samples
     }
@@ -126,7 +126,7 @@ impl Facts {
     }
 }
 
-/// A set whose last member is looked up without hashing: samples of one process follow each other.
+/// A set that finds its last member without hashing, because consecutive samples are usually of one process.
 #[derive(Clone, Debug)]
 struct Distinct<T> {
     seen: HashSet<T>,
@@ -149,7 +149,7 @@ impl<T: Copy + Eq + Hash> Distinct<T> {
     }
 }
 
-/// The time from the first to the last sample, over several clocks.
+/// The time from the first to the last sample, summed over clocks.
 #[derive(Clone, Debug, Default)]
 struct Span {
     open: Option<(i64, i64)>,

@@ -1,4 +1,4 @@
-//! Frames grouped by a text: each distinct text is one group, numbered in order of first use.
+//! Frames grouped by text: each distinct text is a group, numbered in order of first use.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use crate::frame_name::{FrameName, Paths, class_of, file_of, namespace_of};
 use crate::pattern::Pattern;
 use crate::query::{Query, Rows};
 
-/// The number of a group: what columns beside the groups are indexed by.
+/// The number of a group: the index of columns beside the groups.
 pub(crate) type GroupId = usize;
 
-/// Which group each frame is in.
+/// The group of each frame.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FrameColumn(Vec<Option<GroupId>>);
 
@@ -29,7 +29,7 @@ impl FrameColumn {
     }
 }
 
-/// What the patterns of a query say about a frame.
+/// The patterns of a query that a frame matches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traits {
     pub(crate) hidden: bool,
@@ -54,11 +54,11 @@ impl Traits {
     }
 }
 
-/// Frames grouped by the text that a report prints, with what the patterns say about each.
+/// Frames grouped by the text that a report prints, with the patterns that each group matches.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FrameGroups {
     of_frame: FrameColumn,
-    /// The group that a frame is shown as, where that is another one.
+    /// The group that a frame is shown as, if it differs from its own.
     row_of_frame: FrameColumn,
     names: Vec<Arc<FrameName>>,
     traits: Vec<Traits>,
@@ -66,17 +66,17 @@ pub(crate) struct FrameGroups {
 }
 
 impl FrameGroups {
-    /// The group that a frame is shown as, once [`FrameGroups::of`] has been asked.
+    /// The group that a frame is shown as. Requires an earlier call of [`FrameGroups::of`].
     pub(crate) fn row(&self, frame: FrameId) -> Option<GroupId> {
         self.row_of_frame.get(frame).or_else(|| self.of_frame.get(frame))
     }
 
-    /// What a frame is shown as instead of its own name.
+    /// The name that a frame is shown as, if it differs from its own.
     pub(crate) fn renamed(&self, frame: FrameId) -> Option<&FrameName> {
         self.row_of_frame.get(frame).map(|row| &*self.names[row])
     }
 
-    /// The group of a frame. Its text is built, and matched, the first time only.
+    /// The group of a frame. Its text is built and matched only once.
     pub(crate) fn of(&mut self, frame: FrameId, tables: &Tables, query: &Query) -> GroupId {
         if let Some(group) = self.of_frame.get(frame) {
             return group;
@@ -89,11 +89,11 @@ impl FrameGroups {
         group
     }
 
-    /// The group that a frame is shown as, where that is another one.
+    /// The group that a frame is shown as, if it differs from its own.
     fn shown_as(&mut self, frame: FrameId, tables: &Tables, query: &Query) -> Option<GroupId> {
         let frame = tables.frame(frame);
         if !query.collapse.is_empty() {
-            // Libraries are told by their paths, even where lines are not shown.
+            // Libraries are identified by their paths, even if lines are not shown.
             let text = FrameName::whole(&frame, tables, query).text(Paths::Full);
             if let Some(collapse) = query.collapse.iter().find(|collapse| collapse.pattern.is_match(&text)) {
                 return Some(self.labelled(collapse.name.clone(), query));
@@ -108,7 +108,7 @@ impl FrameGroups {
         Some(self.labelled(part.unwrap_or_else(|| absent.into()), query))
     }
 
-    /// The group of that name alone.
+    /// The group with a function name and nothing else.
     fn labelled(&mut self, function: Vec<u8>, query: &Query) -> GroupId {
         self.named(FrameName { function, ..FrameName::default() }, query)
     }
@@ -141,10 +141,10 @@ impl FrameGroups {
     }
 }
 
-/// The part of a frame that is its group's name; `None` where it has none.
+/// The part of a frame that names its group; `None` if it has none.
 type PartOf<'q> = Box<dyn Fn(&Frame, &Tables) -> Option<Vec<u8>> + 'q>;
 
-/// Frames grouped by a part of them: their file, their class.
+/// Frames grouped by a part, such as their file or class.
 pub(crate) struct PartGroups<'q> {
     part: PartOf<'q>,
     of_frame: FrameColumn,
@@ -175,7 +175,7 @@ impl<'q> PartGroups<'q> {
         group
     }
 
-    /// The group of a frame that was asked for before.
+    /// The group of a frame that was looked up before.
     pub(crate) fn get(&self, frame: FrameId) -> Option<GroupId> {
         self.of_frame.get(frame)
     }

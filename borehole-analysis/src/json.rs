@@ -1,7 +1,6 @@
-//! How views are serialized where their types alone do not say it.
+//! Serialization of view fields whose type alone does not define it.
 //!
-//! Text that is not UTF-8 has U+FFFD in place of the bytes that are not. Integers of 128 bits stop at the limits of 64 bits,
-//! where those of most readers do.
+//! Invalid UTF-8 is replaced by U+FFFD. 128-bit integers saturate at the limits of 64 bits, which are those of most readers.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use crate::view::LabelText;
 
-/// Bytes, as text.
+/// Bytes serialized as text.
 pub(crate) struct Text<'a>(pub(crate) &'a [u8]);
 
 impl Serialize for Text<'_> {
@@ -31,7 +30,7 @@ pub(crate) fn optional_text<S: Serializer>(
     bytes.as_deref().map(Text).serialize(serializer)
 }
 
-/// A number; with a unit, an object of `number` and `unit`.
+/// A number, or an object of `number` and `unit` if there is a unit.
 pub(crate) fn quantity<S: Serializer>(
     number: &i64,
     unit: &Option<Vec<u8>>,
@@ -44,7 +43,7 @@ pub(crate) fn quantity<S: Serializer>(
     object.end()
 }
 
-/// A list of pairs: key and value.
+/// A list of pairs of key and value.
 pub(crate) fn labels<S: Serializer>(
     labels: &[(Vec<u8>, LabelText)],
     serializer: S,
@@ -52,7 +51,7 @@ pub(crate) fn labels<S: Serializer>(
     serializer.collect_seq(labels.iter().map(|(key, value)| (Text(key), value)))
 }
 
-/// The number of a process (`i64`) or of a thread (`u64`).
+/// The number of a process (`i64`) or thread (`u64`).
 pub(crate) trait LaneNumber: Copy + Serialize {
     fn id(self) -> LaneId;
 }
@@ -69,7 +68,7 @@ impl LaneNumber for u64 {
     }
 }
 
-/// The operating system's number, or a text such as `100.1` where it has given none.
+/// The operating system's number; a text such as `100.1` for other lane ids.
 pub(crate) fn lane<N: LaneNumber, S: Serializer>(number: &N, serializer: S) -> Result<S::Ok, S::Error> {
     match number.id() {
         LaneId::System(_) => number.serialize(serializer),
@@ -92,7 +91,7 @@ pub(crate) fn value_type<S: Serializer>(of: &ValueType, serializer: S) -> Result
     serializer.collect_map([("value_type", &of.kind), ("unit", &of.unit)])
 }
 
-/// The same keys, or none.
+/// The keys `value_type` and `unit`, or none.
 pub(crate) fn optional_value_type<S: Serializer>(
     of: &Option<ValueType>,
     serializer: S,
@@ -103,12 +102,12 @@ pub(crate) fn optional_value_type<S: Serializer>(
     }
 }
 
-/// A list of texts: `kind/unit`.
+/// A list of texts of the form `kind/unit`.
 pub(crate) fn value_type_names<S: Serializer>(types: &[ValueType], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(types.iter().map(ToString::to_string))
 }
 
-/// A list of objects of `value_type`, `unit` and `samples`.
+/// A list of objects with `value_type`, `unit` and `samples`.
 pub(crate) fn hidden<S: Serializer>(kinds: &[(ValueType, u64)], serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Hidden<'a> {
@@ -128,17 +127,17 @@ pub(crate) fn optional_time<S: Serializer>(time_ns: &Option<u128>, serializer: S
     time_ns.map(time).serialize(serializer)
 }
 
-/// Nanoseconds: 64 bits are 584 years.
+/// Nanoseconds, saturating at 64 bits, which are 584 years.
 pub(crate) fn time(time_ns: u128) -> u64 {
     u64::try_from(time_ns).unwrap_or(u64::MAX)
 }
 
-/// What is to be added to a time, which is of no use if it does not fit.
+/// An offset to add to a time; `null` if it does not fit into 64 bits.
 pub(crate) fn offset<S: Serializer>(offset_ns: &Option<i128>, serializer: S) -> Result<S::Ok, S::Error> {
     offset_ns.and_then(|offset_ns| i64::try_from(offset_ns).ok()).serialize(serializer)
 }
 
-/// What is shared, as if it was not.
+/// A shared value, serialized like an owned one.
 pub(crate) fn shared<T: Serialize, S: Serializer>(value: &Arc<T>, serializer: S) -> Result<S::Ok, S::Error> {
     (**value).serialize(serializer)
 }

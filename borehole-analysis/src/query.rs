@@ -1,106 +1,104 @@
-//! What is asked of a profile.
+//! Queries of a profile.
 
 use crate::path_map::PathMap;
 use crate::pattern::Pattern;
 
-/// What a report is to show.
+/// The content and shape of a report.
 ///
-/// Patterns look at the text of a frame as the report prints it (see
-/// [`FrameName`](crate::FrameName)), paths in full.
+/// Patterns match the text of a frame as the report prints it (see [`FrameName`](crate::FrameName)), with full paths.
 #[derive(Clone, Debug, Default)]
 pub struct Query {
-    /// Whether the lines of a function are rows of their own.
+    /// Whether each line of a function is a row.
     pub lines: Lines,
-    /// Whether the instructions on a line are rows of their own.
+    /// Whether each opcode on a line is a row.
     pub opcodes: Opcodes,
-    /// Frames that are taken out of every stack before anything is counted. A stack of which nothing is
-    /// left is not counted.
+    /// Frames to remove from every stack before anything is counted. A stack without remaining frames is not counted.
     pub hide: Option<Pattern>,
-    /// Only stacks with such a frame are counted.
+    /// Counts only stacks with a matching frame.
     pub keep: Option<Pattern>,
-    /// Stacks with such a frame are not counted.
+    /// Excludes stacks with a matching frame.
     pub exclude: Option<Pattern>,
-    /// Only stacks with such a frame are counted, from the first one after the root on.
+    /// Counts only stacks with a matching frame, and shows them from the match nearest to the root.
     pub focus: Option<Pattern>,
-    /// Calls among frames that match become one frame of that name. The first that matches decides.
+    /// Groups of frames whose calls among each other become one named frame. The first matching pattern applies.
     pub collapse: Vec<Collapse>,
-    /// Whether a function that calls itself is a frame for each call.
+    /// Whether recursive calls are separate frames.
     pub recursion: Recursion,
-    /// What the rows of views that are not about whole samples are.
+    /// The rows of views that are not about whole samples.
     pub rows: Rows,
-    /// What paths are shown as. Patterns see paths that are mapped.
+    /// The mapping of paths for display. Patterns match mapped paths.
     pub path_map: PathMap,
-    /// The frames whose callers are asked for.
+    /// The frames whose callers to list.
     pub callers: Option<Pattern>,
-    /// The frames whose callees are asked for.
+    /// The frames whose callees to list.
     pub callees: Option<Pattern>,
-    /// How many of the last samples are asked for.
+    /// The number of last samples to list.
     pub last: u64,
-    /// How many frames of each of those, from the leaf; `None` for all.
+    /// The number of frames to list of each of them, from the leaf; `None` for all.
     pub last_depth: Option<usize>,
-    /// What samples are broken down by.
+    /// The property to break samples down by.
     pub by: Option<By>,
-    /// The most rows of a table; `None` for all.
+    /// The maximum number of rows of a table; `None` for all.
     pub limit: Option<usize>,
 }
 
-/// Frames of which it does not matter how they call each other.
+/// Frames shown as one, because it does not matter how they call each other.
 #[derive(Clone, Debug)]
 pub struct Collapse {
-    /// Which frames.
+    /// The frames to combine.
     pub pattern: Pattern,
-    /// What stands in their place.
+    /// The name to show instead.
     pub name: Vec<u8>,
 }
 
-/// Whether a function that calls itself is a frame for each call.
+/// The treatment of functions that call themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recursion {
-    /// It is.
+    /// Each recursive call is a frame.
     #[default]
     Kept,
-    /// Calls of a row from the same row are one.
+    /// Calls of a row from the same row are one frame.
     Folded,
 }
 
-/// What rows are. Calls within a file, a class or a namespace are one.
+/// The kind of rows. Consecutive calls within a file, class or namespace are one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rows {
-    /// Frames, as [`Query::lines`] and [`Query::opcodes`] tell them apart.
+    /// Frames, as distinguished by [`Query::lines`] and [`Query::opcodes`].
     #[default]
     Frames,
-    /// Source files, and libraries of machine code.
+    /// Source files, and libraries of native code.
     Files,
     /// Classes, with their namespaces.
     Classes,
-    /// Namespaces of PHP, modules of Python and Rust, libraries of machine code.
+    /// Namespaces of PHP, modules of Python and Rust, libraries of native code.
     Namespaces,
 }
 
-/// Whether frames of one function that differ in file or line are told apart.
+/// The treatment of frames of one function that differ in file or line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lines {
-    /// Each is a row.
+    /// Each line is a row.
     #[default]
     Apart,
-    /// They are one row.
+    /// All lines of a function are one row.
     Together,
 }
 
-/// Whether frames that differ in their instruction are told apart.
+/// The treatment of frames that differ in their opcode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Opcodes {
-    /// Each is a row.
+    /// Each opcode is a row.
     Apart,
-    /// They are one row.
+    /// All opcodes of a line are one row.
     #[default]
     Together,
 }
 
-/// What samples are broken down by.
+/// A property to break samples down by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum By {
-    /// The value of the label with this key; the last one where a sample has several.
+    /// The value of the label with this key; the last one if a sample has several.
     Label(Vec<u8>),
     /// The process.
     Process,

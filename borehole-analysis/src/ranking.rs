@@ -1,4 +1,4 @@
-//! Rows in the order of a table.
+//! The order of table rows.
 
 use std::cmp::Reverse;
 
@@ -9,7 +9,7 @@ use crate::call_tree::CallTree;
 use crate::counts::Tally;
 use crate::groups::GroupId;
 
-/// Which number of a tally rows are sorted by, and percentages are of.
+/// The number of a tally that rows are sorted by and that percentages are relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Basis {
     Count,
@@ -25,7 +25,7 @@ impl Basis {
     }
 }
 
-/// Tallies of groups, and the order in which the groups were first met.
+/// Tallies of groups, with the groups in order of first appearance.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranking {
     met: Vec<GroupId>,
@@ -54,16 +54,16 @@ impl Ranking {
         self.met.len()
     }
 
-    /// The groups, the largest by `basis` first; equal ones in the order in which they were met.
+    /// The groups, largest by `basis` first; equal ones in order of first appearance.
     pub(crate) fn sorted(mut self, basis: Basis) -> Vec<(GroupId, Tally)> {
         self.met.sort_by_key(|&group| Reverse(basis.of(self.tallies[group])));
         self.met.into_iter().map(|group| (group, self.tallies[group])).collect()
     }
 }
 
-/// `totals` in the order in which a reader of all samples, each from the leaf to the root, meets the groups.
+/// The `totals` in the order in which a reader of all samples, each from leaf to root, meets the groups.
 ///
-/// A stack that was walked over is not walked again: all of its groups have been met.
+/// A walk stops at a stack that was walked before, because all of its groups have been met.
 pub(crate) fn rank_totals(
     tree: &CallTree,
     tables: &Tables,
@@ -86,12 +86,12 @@ pub(crate) fn rank_totals(
     ranking
 }
 
-/// What a row is sorted by in one order: the largest is the first.
+/// A sort key for rows: the largest comes first.
 pub type SortKey<'k, T, K> = &'k dyn Fn(&T) -> K;
 
-/// The rows that are among the first `count` in at least one of the orders, as they stand.
+/// The rows that are among the first `count` in at least one of the orders, in their original order.
 ///
-/// A table that is cut by one order lacks the first rows of another.
+/// A table cut by one order only would lack the first rows of the others.
 ///
 /// # Examples
 ///
@@ -108,7 +108,7 @@ pub fn leading<T, K: Ord>(rows: Vec<T>, count: usize, orders: &[SortKey<'_, T, K
     let mut is_kept = vec![false; rows.len()];
     let mut places: Vec<usize> = (0..rows.len()).collect();
     for key in orders {
-        // Of equal rows those that stand first.
+        // Among equal rows, the earlier ones are kept.
         places.select_nth_unstable_by_key(count, |&place| (Reverse(key(&rows[place])), place));
         for &place in &places[..count] {
             is_kept[place] = true;

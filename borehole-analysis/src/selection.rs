@@ -1,44 +1,45 @@
-//! Which samples of a profile a view is of, and what they weigh.
+//! The samples of a profile that a view covers, and their weights.
 
 use borehole_model::{LabelValue, Status, Tables};
 
 use crate::profile::TimeRange;
 use crate::profile::situations::{Situation, Situations};
 
-/// What a sample adds to the numbers of a view. [`Profile::value_type`](crate::Profile::value_type) says what that is.
+/// The amount that a sample adds to a view. [`Profile::value_type`](crate::Profile::value_type) returns its value type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Weight {
-    /// One, of samples that are counted.
+    /// 1 for each sample, in profiles whose samples are counted.
     #[default]
     Samples,
-    /// The value that the profile was built of, or else the nanoseconds that a sample stands for: the period of its own
+    /// The value that the profile was built from, or else the nanoseconds that a sample stands for: the period of its
     /// segment.
     Value,
-    /// Those nanoseconds, of samples that say that their thread was on a CPU.
+    /// The nanoseconds that a sample stands for, if its thread is known to have been on a CPU.
     OnCpu,
 }
 
-/// Which samples count, by what they are beside their stack. An empty list takes all; what a sample does not know
-/// it does not meet.
+/// A filter of samples by their context, which is everything except the stack.
+///
+/// An empty list accepts all samples. A sample whose property is unknown does not match a filter on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// When they were taken. A slice of time of which some is in it counts as a whole.
+    /// The time range. A slice that is partly in the range counts as a whole.
     pub time: Option<TimeRange>,
-    /// Their threads, as the operating system numbers them.
+    /// Threads, as numbered by the operating system.
     pub threads: Vec<u64>,
-    /// Their processes.
+    /// Processes.
     pub processes: Vec<i64>,
-    /// Their interpreters.
+    /// Interpreters.
     pub interpreters: Vec<u64>,
-    /// Labels that they have, all of them: key and value. Numbers are compared by their digits. A key that a sample has no
-    /// label of is looked up in the metadata of its profile.
+    /// Labels that samples must have, all of them, as keys and values. Numbers are compared as decimal text. If a sample
+    /// has no label with a key, the metadata of its profile is searched.
     pub labels: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The states that their thread was in, all of them.
+    /// Thread states that samples must have, all of them.
     pub status: Status,
 }
 
 impl Selection {
-    /// Whether a selection takes the samples of a situation, leaving time aside.
+    /// Whether a selection accepts the samples of a situation, ignoring time.
     pub(crate) fn takes(&self, situation: &Situation, all: &Situations, tables: &Tables) -> bool {
         among(&self.threads, situation.thread)
             && among(&self.processes, situation.process)

@@ -1,4 +1,4 @@
-//! Samples over time, a row for each lane: thread and, where there are several, interpreter.
+//! Samples over time, one row for each lane: a thread and, if there are several, an interpreter.
 
 use std::cmp::Reverse;
 
@@ -14,9 +14,9 @@ use crate::view::GroupValue;
 /// Samples of threads over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
-    /// The time, in as many slices as each row has numbers.
+    /// The covered time; its slices are those of each row.
     pub span: Timespan,
-    /// The threads, the heaviest first.
+    /// The threads, heaviest first.
     pub rows: Vec<TimelineRow>,
 }
 
@@ -25,16 +25,16 @@ pub struct Timeline {
 pub struct TimelineRow {
     /// The thread.
     pub thread: GroupValue,
-    /// The interpreter that it ran, of profiles with several.
+    /// The interpreter; `None` unless the profile has several.
     pub interpreter: Option<u64>,
-    /// What those of its samples weigh that say when they were taken.
+    /// The weight of its samples that have a timestamp.
     pub total: i64,
-    /// What those of each slice weigh.
+    /// The weight in each slice.
     pub slices: Vec<i64>,
 }
 
 impl Timeline {
-    /// The same in at most `most` slices, each of which is a power of two of those there were.
+    /// Joins slices so that at most `most` remain. The number joined into each is a power of two.
     #[must_use]
     pub fn joined(mut self, most: usize) -> Self {
         let joined = self.span.join(most);
@@ -46,7 +46,7 @@ impl Timeline {
     }
 }
 
-/// How many slices all threads have together: where these are thousands, each has fewer and wider ones.
+/// The maximum number of slices of all threads together. With thousands of threads, each has fewer and wider slices.
 const MOST_SLICES: usize = 1 << 22;
 
 impl Profile {
@@ -55,14 +55,14 @@ impl Profile {
         threads.collect::<HashSet<_>>().len()
     }
 
-    /// The samples of a selection over time; `None` where no sample says when it was taken.
+    /// The samples of a selection over time; `None` if no sample has a timestamp.
     #[must_use]
     pub fn timeline(&self, selection: &Selection, weight: Weight) -> Option<Timeline> {
         let time = selection.time.or_else(|| Some(self.timespan()?.whole()));
         self.lay_out(&Selection { time, ..selection.clone() }, weight, |_| true)
     }
 
-    /// The samples of a selection that has a time, if they count, over all of the time.
+    /// The samples of a selection with a time range that pass `counts`, over the whole time of the profile.
     fn lay_out(
         &self,
         selection: &Selection,
@@ -101,8 +101,9 @@ impl Profile {
 }
 
 impl Calls {
-    /// The samples that count over all of the time, by thread; with a frame, those that have it on their stack. The
-    /// selection's time is left aside. `None` where the time of samples is not known.
+    /// The samples that count over the whole time, by thread; with a frame, only those that have it on their stack.
+    ///
+    /// The selection's time range is ignored. `None` if no sample has a timestamp.
     #[must_use]
     pub fn timeline(
         &self,

@@ -1,4 +1,4 @@
-//! Top tables: what weighs most, by itself and with what it called.
+//! Top tables: the heaviest functions by self and by total weight.
 
 use std::cmp::Reverse;
 
@@ -17,13 +17,13 @@ use crate::view::GroupValue;
 pub struct TopRow {
     /// The row of the [`Calls`].
     pub frame: usize,
-    /// The weight of samples whose leaf it is.
+    /// Self weight: that of samples whose leaf it is.
     pub own: i64,
-    /// The weight of samples that have it on the stack, each counted once.
+    /// Total weight: that of samples that have it on the stack, each counted once.
     pub total: i64,
 }
 
-/// By what a top table is sorted. Equal rows are in order of first appearance.
+/// The order of a top table. Equal rows are in order of first appearance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SortBy {
     /// [`TopRow::own`], then [`TopRow::total`].
@@ -33,17 +33,17 @@ pub enum SortBy {
     Total,
 }
 
-/// A row of a table by what whole samples have.
+/// A row of a table of sample properties, such as labels, processes or threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupRow {
     /// The value.
     pub value: GroupValue,
-    /// What its samples weigh.
+    /// The weight of its samples.
     pub total: i64,
 }
 
 impl Calls {
-    /// All rows that weigh something, the heaviest first.
+    /// All rows that have a weight, heaviest first.
     #[must_use]
     pub fn top(&self, sort: SortBy) -> Vec<TopRow> {
         let mut rows = self.sums().rows(self.paths());
@@ -54,7 +54,8 @@ impl Calls {
         rows
     }
 
-    /// The samples that count by a label, a process or a thread, the heaviest first. Empty for what frames have.
+    /// The samples that count by a label, process, thread or interpreter, heaviest first. Empty if `by` is a property
+    /// of frames.
     #[must_use]
     pub fn by(&self, profile: &Profile, selection: &Selection, by: &By) -> Vec<GroupRow> {
         let mut groups: Vec<GroupRow> = Vec::new();

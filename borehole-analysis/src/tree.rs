@@ -1,4 +1,4 @@
-//! Trees of calls that open level by level: from the roots, from the leaves, below or above a function.
+//! Call trees that open level by level: from the roots, from the leaves, below or above a function.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -8,36 +8,36 @@ use hashbrown::HashMap;
 use crate::call_paths::CallId;
 use crate::calls::Calls;
 
-/// Which way a tree grows.
+/// The direction in which a tree grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From a function to those that it called.
+    /// From a function to its callees.
     Callees,
-    /// From a function to those that called it.
+    /// From a function to its callers.
     Callers,
 }
 
 /// A node of a tree: a path, merged over all places where it occurs.
 #[derive(Clone, Debug)]
 pub struct Branch {
-    /// What was called, as a row of the [`Calls`].
+    /// The called function, as a row of the [`Calls`].
     pub frame: usize,
-    /// The node that it stands below; `None` at the top.
+    /// The parent node; `None` at the top.
     pub parent: Option<usize>,
-    /// How many nodes it stands below.
+    /// The number of nodes above it.
     pub depth: usize,
-    /// The weight of samples that have this path.
+    /// The weight of samples with this path.
     pub total: i64,
-    /// What those of them weigh that end here: in which the function was executing, or, in a tree of callers, nobody
-    /// called it.
+    /// The part of that weight whose path ends here: samples of which it is the leaf, or, in a tree of callers, the
+    /// root.
     pub own: i64,
-    /// The calls that are merged, with what each weighs.
+    /// The merged calls, with the weight of each.
     places: Vec<(CallId, i64)>,
-    /// Its own nodes, once it was opened.
+    /// The child nodes, once it has been opened.
     children: Option<Range<usize>>,
 }
 
-/// A tree of calls. Nodes come into being when the node above them is opened, so it costs what is looked at.
+/// A call tree whose nodes are built when their parent is opened, so that it costs only as much as is looked at.
 #[derive(Clone, Debug)]
 pub struct Tree {
     direction: Direction,
@@ -53,20 +53,20 @@ impl Tree {
         Self::new(Direction::Callees, calls, tops)
     }
 
-    /// The inverted call tree: from functions that were executing to those that called them.
+    /// The inverted call tree: from leaf functions to their callers.
     #[must_use]
     pub fn from_leaves(calls: &Calls) -> Self {
         let tops = calls.paths().ids().map(|call| (call, calls.own_of(call))).filter(|&(_, own)| own != 0);
         Self::new(Direction::Callers, calls, tops)
     }
 
-    /// What a function called, directly and not: from its call nearest to the root on.
+    /// The direct and indirect callees of a function, starting at its call nearest to the root.
     #[must_use]
     pub fn below(calls: &Calls, frame: usize) -> Self {
         Self::new(Direction::Callees, calls, outermost(calls, frame))
     }
 
-    /// Who called a function: from its call nearest to the leaf on.
+    /// The callers of a function, starting at its call nearest to the leaf.
     #[must_use]
     pub fn above(calls: &Calls, frame: usize) -> Self {
         Self::new(Direction::Callers, calls, innermost(calls, frame).into_iter())
@@ -78,13 +78,13 @@ impl Tree {
         tree
     }
 
-    /// Which way it grows.
+    /// The direction in which it grows.
     #[must_use]
     pub const fn direction(&self) -> Direction {
         self.direction
     }
 
-    /// The nodes that stand below none, the heaviest first.
+    /// The top nodes, heaviest first.
     #[must_use]
     pub fn roots(&self) -> &[Branch] {
         &self.nodes[..self.tops]
@@ -96,7 +96,7 @@ impl Tree {
         &self.nodes[node]
     }
 
-    /// The nodes below a node, the heaviest first.
+    /// Opens a node and returns its children, heaviest first.
     pub fn open(&mut self, calls: &Calls, node: usize) -> Range<usize> {
         if let Some(children) = &self.nodes[node].children {
             return children.clone();
@@ -117,7 +117,7 @@ impl Tree {
         children
     }
 
-    /// Adds nodes, one for each row among `places`.
+    /// Adds one node for each row among `places`.
     fn merge(
         &mut self,
         calls: &Calls,
@@ -163,7 +163,7 @@ fn calls_of(calls: &Calls, frame: usize) -> impl Iterator<Item = CallId> {
     calls.paths().ids().filter(move |&call| calls.row(call) == frame)
 }
 
-/// The calls of a row that are not below another one, with all that was sampled below them.
+/// The calls of a row that are not below another call of it, with their total weights.
 fn outermost(calls: &Calls, frame: usize) -> impl Iterator<Item = (CallId, i64)> {
     let mut end = 0;
     let found = calls_of(calls, frame).filter(move |&call| {
@@ -176,7 +176,7 @@ fn outermost(calls: &Calls, frame: usize) -> impl Iterator<Item = (CallId, i64)>
     found.map(|call| (call, calls.total_of(call))).filter(|&(_, total)| total != 0)
 }
 
-/// The calls of a row, each with what was sampled below it and not below another one of the row that is below it.
+/// The calls of a row, each with its total weight minus that of calls of the same row below it.
 fn innermost(calls: &Calls, frame: usize) -> Vec<(CallId, i64)> {
     let mut found: Vec<(CallId, i64)> = Vec::new();
     let mut open: Vec<usize> = Vec::new();

@@ -1,4 +1,4 @@
-//! The answers: plain data, ready to be drawn or serialized.
+//! The results of queries: plain data, ready to be drawn or serialized.
 
 use std::sync::Arc;
 
@@ -9,39 +9,40 @@ use crate::frame_name::FrameName;
 use crate::json;
 use crate::ranking::Basis;
 
-/// What a [`Query`](crate::Query) found.
+/// The result of a [`Query`](crate::Query).
 ///
-/// Serialized, tables that are absent have no keys. Times are [wall times](ReportView::keep_wall_times).
+/// Serialized, absent tables have no keys. Times are [wall times](ReportView::keep_wall_times).
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReportView {
     /// The profile as a whole.
     pub summary: Summary,
-    /// Where samples were taken: the leaf of each.
+    /// Frames by self: the leaf of each sample.
     #[serde(rename = "self")]
     pub self_time: Table,
-    /// What was executing, directly or through what it called: each frame of a sample once.
+    /// Frames by total: each frame of a sample once.
     #[serde(rename = "total")]
     pub total_time: Table,
-    /// What threads were doing while a frame was on their stacks, for sources that know it.
+    /// Thread states of the samples with a frame on the stack; `None` if the source does not record them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub states: Option<StateTable>,
-    /// Who called the frames of the query's pattern; `<root>` where nobody did.
+    /// Callers of the frames that match the query's pattern; `<root>` if there is no caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callers: Option<Table>,
-    /// Whom the frames of the query's pattern called; `<leaf>` where they were executing themselves.
+    /// Callees of the frames that match the query's pattern; `<leaf>` if the frame is the leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callees: Option<Table>,
     /// The last samples that count, oldest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<Vec<RecentRun>>,
-    /// Samples by something else than frames.
+    /// Samples by something other than frames.
     #[serde(rename = "by", skip_serializing_if = "Option::is_none")]
     pub breakdown: Option<Breakdown>,
 }
 
 impl ReportView {
-    /// Forgets all times, of summary and shares, unless they are wall times, as [`Summary::mode`] says. A view that is serialized
-    /// has keys for those only: times of other modes are values with a value type.
+    /// Removes all times, in the summary and in shares, unless they are wall times according to [`Summary::mode`].
+    ///
+    /// Serialized views have keys for wall times only; times of other modes are values with a value type.
     pub fn keep_wall_times(&mut self) {
         if self.summary.mode == Mode::Wall {
             return;
@@ -65,83 +66,84 @@ impl ReportView {
 
 /// A profile as a whole.
 ///
-/// Serialized, its value type is the keys `value_type` and `unit`, [`Summary::time_ns`] is `wall_ns`
-/// ([of wall time only](ReportView::keep_wall_times)), and what is absent or an empty list has no key.
+/// Serialized, its value type becomes the keys `value_type` and `unit`, and [`Summary::time_ns`] becomes `wall_ns`
+/// ([wall time only](ReportView::keep_wall_times)). Absent values and empty lists have no key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// Samples that were read, without those that are [hidden](Summary::hidden).
+    /// Samples read, without the [hidden](Summary::hidden) ones.
     pub samples: u64,
-    /// Samples that count under the patterns of the query.
+    /// Samples that match the patterns of the query.
     pub matched: u64,
-    /// Their value: what percentages are of, unless samples without a period are among those with one.
+    /// The value of the matched samples. Percentages are relative to it, except if only some samples have a period.
     #[serde(serialize_with = "json::signed")]
     pub value: i128,
-    /// What values are: the time of samples where all have a period, their count where some have none, or values of their own.
+    /// The value type: the time of samples if all have a period, their count if some have none, or that of their own values.
     /// Times are in nanoseconds.
     #[serde(flatten, serialize_with = "json::value_type")]
     pub value_type: ValueType,
-    /// Whether values are numbers of the profile, or were asked for, rather than worked out from counts of samples.
+    /// Whether values come from the profile or were asked for, rather than computed from counts of samples.
     pub is_valued: bool,
-    /// Whether it is unknown how many observations a sample is: then samples are records.
+    /// Whether the number of observations per sample is unknown; each sample is then one record.
     pub is_uncounted: bool,
-    /// What the time of samples is a time of.
+    /// The mode of the times of samples.
     #[serde(skip)]
     pub mode: Mode,
-    /// What could be added up instead.
+    /// The value types that could be used instead.
     #[serde(serialize_with = "json::value_type_names", skip_serializing_if = "Vec::is_empty")]
     pub other_value_types: Vec<ValueType>,
-    /// Of which kinds samples were hidden, and how many, for they have no such value. Not all kinds if these are very many.
+    /// The value types of hidden samples, which lack the chosen one, and how many samples each has. Incomplete if there are
+    /// very many types.
     #[serde(serialize_with = "json::hidden", skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<(ValueType, u64)>,
-    /// All samples that were hidden.
+    /// The number of hidden samples.
     pub hidden_samples: u64,
     /// Samples with an empty stack.
     pub empty: u64,
-    /// Samples whose stack is as deep as their source allows: it may have lost its outer frames.
+    /// Samples whose stack is as deep as the source allows, so that outer frames may be missing.
     #[serde(rename = "samples_at_depth_limit")]
     pub at_depth_limit: u64,
-    /// How many frames that is; the most, of several sources. `None` where there are no such samples.
+    /// The depth limit; the largest one if there are several sources. `None` if no sample reaches it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth_limit: Option<u32>,
-    /// How long the samples were, each as long as the period of its own segment, in the time of [`Summary::mode`]; `None`
-    /// where no segment has one.
+    /// The time that all samples stand for, each for the period of its segment, in the mode [`Summary::mode`]; `None` if
+    /// no segment has a period.
     #[serde(
         rename = "wall_ns",
         serialize_with = "json::optional_time",
         skip_serializing_if = "Option::is_none"
     )]
     pub time_ns: Option<u128>,
-    /// The periods, in order of first use, with how many samples each. Periods beyond the first
-    /// [`Summary::MAX_PERIODS`] are not listed.
+    /// The periods in order of first use, with the number of samples of each. At most [`Summary::MAX_PERIODS`] are
+    /// listed.
     pub periods: Vec<PeriodSamples>,
-    /// Samples of segments without a period: they add nothing to any time.
+    /// Samples of segments without a period. They add nothing to any time.
     #[serde(rename = "samples_without_period")]
     pub without_period: u64,
     /// Segments.
     pub segments: u64,
-    /// Distinct stacks that were sampled.
+    /// Distinct stacks sampled.
     pub stacks: usize,
-    /// Distinct frames that count, as the query tells them apart.
+    /// Distinct frames that count, as distinguished by the query.
     pub frames: usize,
-    /// Distinct processes that are named.
+    /// Distinct known processes.
     pub processes: usize,
-    /// Distinct threads that are named.
+    /// Distinct known threads.
     pub threads: usize,
-    /// Samples that say when they were taken.
+    /// Samples with a timestamp.
     #[serde(rename = "samples_with_time")]
     pub timed: u64,
-    /// From the first to the last of them; summed over inputs.
+    /// The time from the first to the last timestamp, summed over inputs; `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span_ns: Option<u64>,
-    /// What the reader found odd or lost.
+    /// The number of warnings of the reader.
     pub warnings: u64,
     /// Bytes of the input that could not be used.
     pub lost_bytes: u64,
 }
 
 impl Summary {
-    /// How many distinct periods are listed: more than any honest profile has, few enough for a file that
-    /// is made of segments alone.
+    /// The maximum number of distinct periods listed: more than any genuine profile has, and few enough for a file that
+    /// consists of segments only.
     pub const MAX_PERIODS: usize = 64;
 
     /// Whether all samples have a period.
@@ -149,46 +151,47 @@ impl Summary {
         self.time_ns.is_some() && self.without_period == 0
     }
 
-    /// What rows are sorted by, and percentages are of. Counts say the same as times where there is one period.
+    /// The number that rows are sorted by and that percentages are relative to. With a single period, counts are
+    /// equivalent to times.
     pub(crate) fn basis(&self) -> Basis {
         if self.is_valued || self.periods.len() > 1 { self.values() } else { Basis::Count }
     }
 
-    /// Which number of a tally is a value.
+    /// The number of a tally that is its value.
     pub(crate) fn values(&self) -> Basis {
         if self.is_valued || !self.value_type.is_samples() { Basis::Value } else { Basis::Count }
     }
 
-    /// How many samples there were a second, of those that say when they were taken; `None` where fewer than two do.
-    // Tenths have no use for the digits that a double lacks.
+    /// The number of samples per second, counting those with a timestamp; `None` if they span no time.
+    // The result is shown with one decimal, so the precision of a double is enough.
     #[expect(clippy::cast_precision_loss)]
     #[must_use]
     pub fn samples_per_second(&self) -> Option<f64> {
         let span_ns = self.span_ns.filter(|&span_ns| span_ns > 0)?;
-        // The span is from the first sample to the last: one less than there are samples.
+        // The span goes from the first to the last sample, so it contains one interval fewer than there are samples.
         Some(self.timed.saturating_sub(1) as f64 * 1e9 / span_ns as f64)
     }
 }
 
-/// How many samples were taken with one period.
+/// The number of samples with one period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PeriodSamples {
-    /// The period.
+    /// The period in nanoseconds.
     pub period_ns: u64,
-    /// The samples.
+    /// The number of samples.
     pub samples: u64,
 }
 
-/// Frames by count, the largest first; equal ones in order of first appearance.
+/// Frames by count, largest first; equal ones in order of first appearance.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Table {
     /// The rows, at most as many as the query allows.
     pub rows: Vec<Row>,
-    /// How many rows there are without that limit.
+    /// The number of rows without that limit.
     pub distinct: usize,
 }
 
-/// A frame and its share: serialized, the keys of both.
+/// A frame and its share. Serialized, it has the keys of both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// The frame.
@@ -199,59 +202,60 @@ pub struct Row {
     pub share: Share,
 }
 
-/// Frames with the states of threads, in the order of [`ReportView::total_time`].
+/// Frames with thread states, in the order of [`ReportView::total_time`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StateTable {
     /// The rows, at most as many as the query allows.
     pub rows: Vec<StateRow>,
-    /// How many rows there are without that limit.
+    /// The number of rows without that limit.
     pub distinct: usize,
 }
 
-/// A frame and what threads were doing while it was on their stacks: serialized, the keys of both beside `count`.
+/// A frame and the thread states of the samples that have it on the stack. Serialized, it has the keys of both, and
+/// `count`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StateRow {
     /// The frame.
     #[serde(flatten, serialize_with = "json::shared")]
     pub frame: Arc<FrameName>,
-    /// In how many samples it was on the stack.
+    /// The number of samples with the frame on the stack.
     pub count: u64,
-    /// What they were doing then.
+    /// The states of their threads.
     #[serde(flatten)]
     pub states: ThreadStates,
 }
 
-/// In how many of some samples, 0 to 100, threads were in each of these states.
+/// Percentages, 0 to 100, of samples in each thread state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ThreadStates {
-    /// They had the GIL.
+    /// Holding the GIL.
     pub has_gil: f64,
-    /// They were on a CPU; `None` where that was not looked at.
+    /// On a CPU; `None` if that was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_cpu: Option<f64>,
-    /// They waited for the GIL.
+    /// Waiting for the GIL.
     #[serde(rename = "gil_requested")]
     pub waits_for_gil: f64,
-    /// They had an exception.
+    /// With an exception.
     pub has_exception: f64,
-    /// They collected garbage.
+    /// Collecting garbage.
     pub in_gc: f64,
 }
 
 /// A part of the samples that count.
 ///
-/// Serialized, [`Share::time_ns`] is `wall_ns` ([of wall time only](ReportView::keep_wall_times)), which has no key where it is
+/// Serialized, [`Share::time_ns`] becomes `wall_ns` ([wall time only](ReportView::keep_wall_times)), which has no key if
 /// absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Share {
-    /// How many samples.
+    /// The number of samples.
     pub count: u64,
-    /// Of all that count, 0 to 100.
+    /// The percentage of all samples that count, 0 to 100.
     pub percent: f64,
-    /// Its value, of the profile's [value type](Summary::value_type).
+    /// The value, in the profile's [value type](Summary::value_type).
     #[serde(serialize_with = "json::signed")]
     pub value: i128,
-    /// How long the samples were; `None` where the profile does not say, or values are something else.
+    /// The time that the samples stand for; `None` if the profile does not say, or values are something else.
     #[serde(
         rename = "wall_ns",
         serialize_with = "json::optional_time",
@@ -262,17 +266,17 @@ pub struct Share {
 
 /// A run of equal samples at the end of a profile.
 ///
-/// Serialized, labels are pairs, process and thread are `pid` and `tid`, and what is unknown has no key.
+/// Serialized, labels are pairs, process and thread are `pid` and `tid`, and unknown values have no key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RecentRun {
-    /// How many samples.
+    /// The number of samples.
     pub count: u64,
-    /// How many samples are later than the last of the run: 0 is "now".
+    /// The number of samples after the last one of the run: 0 is "now".
     pub age: u64,
-    /// The frames that are not hidden, leaf first, at most as many as the query allows.
+    /// The visible frames, leaf first, at most as many as the query allows.
     #[serde(rename = "frames", serialize_with = "json::shared_list")]
     pub frames_leaf_first: Vec<Arc<FrameName>>,
-    /// How many frames there are without that limit.
+    /// The number of frames without that limit.
     pub depth: usize,
     /// The labels, in order.
     #[serde(serialize_with = "json::labels")]
@@ -283,43 +287,43 @@ pub struct RecentRun {
     /// The thread, if known.
     #[serde(rename = "tid", serialize_with = "json::optional_lane", skip_serializing_if = "Option::is_none")]
     pub thread: Option<u64>,
-    /// When, on the profile's clock, if known.
+    /// The time on the profile's clock, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<i64>,
 }
 
-/// The value of a label: serialized, a text, a number, or an object of `number` and `unit`.
+/// The value of a label. Serialized, it is a text, a number, or an object of `number` and `unit`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum LabelText {
     /// A text.
     Text(#[serde(serialize_with = "json::text")] Vec<u8>),
-    /// A number, with its unit where one is known.
+    /// A number, with its unit if known.
     #[serde(serialize_with = "json::quantity")]
     Number(i64, Option<Vec<u8>>),
 }
 
-/// Samples by something else than frames, the largest count first: serialized, a table of either.
+/// Samples by something other than frames, largest count first. Serialized, it is a table of either kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Breakdown {
-    /// By what a whole sample has: a label, a process, a thread.
+    /// By a property of whole samples: a label, a process, a thread.
     Samples {
         /// The rows, at most as many as the query allows.
         rows: Vec<SampleGroup>,
-        /// How many rows there are without that limit.
+        /// The number of rows without that limit.
         distinct: usize,
     },
-    /// By what each of its frames has: a file, a class.
+    /// By a property of frames: a file, a class.
     Frames {
-        /// The rows, by self time and then by total time, at most as many as the query allows.
+        /// The rows, sorted by self and then by total, at most as many as the query allows.
         rows: Vec<FrameGroup>,
-        /// How many rows there are without that limit.
+        /// The number of rows without that limit.
         distinct: usize,
     },
 }
 
-/// The samples with one value: serialized, the keys of value and share.
+/// The samples with one value. Serialized, it has the keys of value and share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SampleGroup {
     /// The value.
@@ -330,7 +334,7 @@ pub struct SampleGroup {
     pub share: Share,
 }
 
-/// What a group of samples has in common: serialized, its keys beside those of the group's share, of which
+/// The common value of a group of samples. Serialized, its keys are beside those of the group's share;
 /// [`GroupValue::Absent`] has none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum GroupValue {
@@ -360,13 +364,13 @@ pub enum GroupValue {
         #[serde(serialize_with = "json::optional_text", skip_serializing_if = "Option::is_none")]
         name: Option<Vec<u8>>,
     },
-    /// They have no such label, or their process or thread is unknown.
+    /// The samples have no such label, or their process or thread is unknown.
     #[serde(untagged)]
     Absent,
 }
 
 impl GroupValue {
-    /// Whether both are the same; a thread is, by whatever name it goes now.
+    /// Whether both values are the same. Threads are compared without their names.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let thread = |value: &Self| match *value {
@@ -380,13 +384,13 @@ impl GroupValue {
 /// The samples in frames of one file or class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FrameGroup {
-    /// The file or class; `None` for frames that have none.
+    /// The file or class; `None` for frames without one.
     #[serde(serialize_with = "json::optional_text", skip_serializing_if = "Option::is_none")]
     pub name: Option<Vec<u8>>,
-    /// Samples whose leaf it is.
+    /// Self: samples whose leaf is in it.
     #[serde(rename = "self")]
     pub self_time: Share,
-    /// Samples in which it occurs.
+    /// Total: samples with any frame in it.
     #[serde(rename = "total")]
     pub total_time: Share,
 }

@@ -1,22 +1,22 @@
-//! What samples add to views: themselves, or a value that they have.
+//! The amounts that samples add to views: their count, or a value.
 
 use borehole_model::{Context, Measure, Mode, Sample, Sampled, Segment, ValueType, Weigher};
 
 use crate::view::Summary;
 
-/// What a sample adds.
+/// The amount that a sample adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Added {
-    /// Its count, and the time that its count and its period make.
+    /// Its count, and the time of its count times its period.
     Samples,
-    /// A value, whatever its count.
+    /// A value, regardless of its count.
     Value(i64),
 }
 
-/// Which samples add something, and what.
+/// Decides which samples add to a view, and how much.
 ///
-/// The weigher is asked for the samples of profiles with values. Of those without it says once a segment that samples are
-/// counted: then a sample costs one comparison.
+/// In profiles with values, the weigher is asked for each sample. In profiles without, it is asked once per segment; each
+/// further sample then costs one comparison.
 #[derive(Clone, Debug)]
 pub(crate) struct Weighing {
     weigher: Weigher,
@@ -30,14 +30,14 @@ pub(crate) struct Weighing {
 enum Path {
     /// No segment has begun.
     Unknown,
-    /// The weigher is asked.
+    /// The weigher is asked for each sample.
     Asked,
     /// Samples are counted.
     Sampled,
 }
 
 impl Default for Weighing {
-    /// What is counted of sampled profiles is samples, with or without a period: their time is worked out beside it.
+    /// Counts the samples of sampled profiles, with or without a period. Their time is computed separately.
     fn default() -> Self {
         Self::new(Weigher::new(None, Sampled::Count))
     }
@@ -57,7 +57,7 @@ impl Weighing {
         self.path = Path::Asked;
     }
 
-    /// What a sample adds; `None` if that is nothing, or of a kind that is hidden.
+    /// The amount that a sample adds; `None` if it adds nothing or its value type is hidden.
     #[inline]
     pub(crate) fn weigh(&mut self, at: Context<'_>, sample: &Sample<'_>) -> Option<Added> {
         if self.path == Path::Sampled {
@@ -81,7 +81,7 @@ impl Weighing {
         (sample.count > 0).then_some(Added::Samples)
     }
 
-    /// Says in a summary, whose periods are known, what values are and what was hidden.
+    /// Fills in the value types and hidden samples of a summary whose periods are known.
     pub(crate) fn describe(&self, summary: &mut Summary) {
         let weigher = &self.weigher;
         summary.mode = self.mode.unwrap_or_default();

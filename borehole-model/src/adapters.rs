@@ -1,4 +1,4 @@
-//! Sinks that stand between a reader and another sink.
+//! Sinks that sit between a reader and another sink.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -10,10 +10,10 @@ use crate::sink::{Context, ProfileSink, Warning};
 use crate::tables::Tables;
 use crate::threads::Thread;
 
-/// Two sinks that both see everything. Reading stops when both have had enough.
+/// Two sinks that both receive everything. Reading stops once both have asked to stop.
 ///
-/// Events that tell of stacks stay events only if both sinks [keep](ProfileSink::keeps_events) them. If one does not, both
-/// get the samples.
+/// Events that carry stacks stay events only if both sinks [keep](ProfileSink::keeps_events) them. If one does not, both
+/// receive samples instead.
 #[derive(Clone, Debug, Default)]
 pub struct Tee<A, B> {
     first: A,
@@ -23,7 +23,7 @@ pub struct Tee<A, B> {
 }
 
 impl<A: ProfileSink, B: ProfileSink> Tee<A, B> {
-    /// Both sinks as one.
+    /// Combines two sinks.
     pub const fn new(first: A, second: B) -> Self {
         Self { first, second, first_done: false, second_done: false }
     }
@@ -62,7 +62,7 @@ impl<A: ProfileSink, B: ProfileSink> ProfileSink for Tee<A, B> {
     }
 
     fn keeps_events(&mut self) -> bool {
-        // The other way round one would miss every sample.
+        // With `||`, a sink that does not keep events would miss every sample.
         self.first.keeps_events() && self.second.keeps_events()
     }
 
@@ -113,12 +113,12 @@ where
     S: ProfileSink,
     P: FnMut(Context<'_>, &Sample<'_>) -> bool,
 {
-    /// `sink` behind `keep`.
+    /// Puts the predicate `keep` in front of `sink`.
     pub const fn new(sink: S, keep: P) -> Self {
         Self { sink, keep }
     }
 
-    /// The sink.
+    /// Returns the inner sink.
     pub fn into_inner(self) -> S {
         self.sink
     }
@@ -138,12 +138,12 @@ where
     }
 }
 
-/// Counts what passes and keeps nothing.
+/// Counts what passes through and stores nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Samples, runs counted in full.
+    /// Samples; a run counts as its `count`.
     pub samples: u64,
-    /// Calls of [`ProfileSink::sample`]: runs counted once.
+    /// Calls of [`ProfileSink::sample`]; a run counts as 1.
     pub runs: u64,
     /// Events.
     pub events: u64,

@@ -1,11 +1,11 @@
-//! Columns beside tables: what a sink works out of each row, once.
+//! Columns beside tables: values that a sink derives from each row once.
 
 use crate::ids::StackId;
 use crate::tables::Tables;
 
-/// What was worked out of the rows of a table, by the [index](StackId::index) of their ids.
+/// Values derived from the rows of a table, by the [index](StackId::index) of their ids.
 ///
-/// It grows with the largest index that is set.
+/// Memory: grows with the largest index that is set.
 #[derive(Clone, Debug)]
 pub struct Column<T> {
     rows: Vec<Option<T>>,
@@ -18,14 +18,14 @@ impl<T> Default for Column<T> {
 }
 
 impl<T: Copy> Column<T> {
-    /// What is known of a row.
+    /// The value of a row; `None` if it has not been set.
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<T> {
         self.rows.get(index).copied().flatten()
     }
 
-    /// Sets what is known of a row, and answers with it.
+    /// Sets the value of a row and returns it.
     #[inline]
     pub fn set(&mut self, index: usize, value: T) -> T {
         if index >= self.rows.len() {
@@ -36,11 +36,11 @@ impl<T: Copy> Column<T> {
     }
 }
 
-/// What is known of stacks, each worked out of what is known of its caller, and once.
+/// Values of stacks, each derived once from the value of its caller.
 ///
 /// # Examples
 ///
-/// How many frames of a function there are on each stack:
+/// The number of frames of one function on each stack:
 ///
 /// ```
 /// use borehole_model::{Frame, StackColumn, Tables};
@@ -73,18 +73,20 @@ impl<T> Default for StackColumn<T> {
 }
 
 impl<T: Copy> StackColumn<T> {
-    /// What is known of a stack.
+    /// The value of a stack; `None` if it has not been derived.
     #[inline]
     #[must_use]
     pub fn get(&self, stack: StackId) -> Option<T> {
         self.known.get(stack.index())
     }
 
-    /// What is known of a stack. `derive` is asked for it and its callers, as far as they are not known yet, from the
-    /// root on: with what is known of the caller (`None` at a root), and the stack.
+    /// The value of a stack, derived if necessary.
+    ///
+    /// `derive` is called for each stack whose value is missing, callers first. It receives the caller's value (`None`
+    /// at a root) and the stack.
     ///
     /// # Errors
-    /// That of `derive`; what was known before it failed stays known.
+    /// Those of `derive`. Values derived before the error are kept.
     #[inline]
     pub fn derive<E>(
         &mut self,

@@ -1,13 +1,13 @@
-//! Slices, each stored once, end to end.
+//! Distinct slices, stored end to end.
 //!
-//! Columns: `items` (all slices one after the other), `ends` (where each ends). The hash index holds row numbers only and
-//! compares through the columns.
+//! Columns: `items` (all slices, concatenated) and `ends` (the end of each slice). The hash index holds row numbers only
+//! and compares through the columns.
 
 use std::hash::{BuildHasher as _, Hash};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// Distinct slices, numbered in the order of their first appearance: strings as bytes, stacks as addresses.
+/// Distinct slices, numbered in order of first appearance: strings as bytes, stacks as addresses.
 ///
 /// # Examples
 ///
@@ -32,7 +32,7 @@ impl<T> Default for Distinct<T> {
 }
 
 impl<T: Copy + Eq + Hash> Distinct<T> {
-    /// The number of a slice; `None` when it is new and no number is left, which are those below 2^32 - 1.
+    /// The number of a slice, stored if it is new; `None` if no number is left. Numbers are below 2^32 - 1.
     pub fn intern(&mut self, slice: &[T]) -> Option<u32> {
         let hash = self.hasher.hash_one(slice);
         let found = self.index.find(hash, |&row| of_row(&self.items, &self.ends, row as usize) == slice);
@@ -47,24 +47,24 @@ impl<T: Copy + Eq + Hash> Distinct<T> {
         Some(row)
     }
 
-    /// The number of a slice that is there.
+    /// The number of a stored slice; `None` if it is not stored.
     #[must_use]
     pub fn find(&self, slice: &[T]) -> Option<u32> {
         let hash = self.hasher.hash_one(slice);
         self.index.find(hash, |&row| self.get(row as usize) == slice).copied()
     }
 
-    /// The slice of a number.
+    /// The slice with a number.
     ///
     /// # Panics
-    /// When there is none of that number.
+    /// If no slice has this number.
     #[inline]
     #[must_use]
     pub fn get(&self, row: usize) -> &[T] {
         of_row(&self.items, &self.ends, row)
     }
 
-    /// All slices, by number.
+    /// All slices, in order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &[T]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| &self.items[start..end])
@@ -72,12 +72,12 @@ impl<T: Copy + Eq + Hash> Distinct<T> {
 }
 
 impl<T> Distinct<T> {
-    /// How many slices there are.
+    /// The number of slices.
     pub(crate) const fn count(&self) -> usize {
         self.ends.len()
     }
 
-    /// How long all of them are together.
+    /// The total length of all slices.
     pub(crate) const fn item_count(&self) -> usize {
         self.items.len()
     }

@@ -1,4 +1,4 @@
-//! How long samples last, for all that draw time.
+//! How long samples last, for everything that draws time.
 
 use crate::sample::Sample;
 use crate::segment::Segment;
@@ -6,8 +6,8 @@ use crate::value::{Measure, Mode};
 
 /// How long the samples of a segment last.
 ///
-/// The time until the next sample says nothing where that is known: a thread that was not sampled in between was not on a CPU,
-/// or did not have the GIL, or was not looked at.
+/// The gap to the next sample is used only if nothing else is known: a thread that was not sampled in between was off CPU, did
+/// not hold the GIL, or was not observed.
 ///
 /// # Examples
 ///
@@ -20,23 +20,23 @@ use crate::value::{Measure, Mode};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lasting {
-    /// As long as one of their values says.
+    /// Their duration is one of their values.
     Value {
-        /// The value, 0-based.
+        /// The index of the value, 0-based.
         column: usize,
-        /// How many nanoseconds its unit has.
+        /// Nanoseconds per unit of the value.
         factor: u64,
     },
-    /// As long as their count times the period, in nanoseconds.
+    /// Their duration is their count times this period, in nanoseconds.
     Period(u64),
-    /// Until the next sample of their lane, for nothing else is known.
+    /// They last until the next sample of their lane, because nothing else is known.
     #[default]
     UntilNext,
 }
 
 impl Lasting {
-    /// How long the samples of a segment last: their own wall time, or else the time that is their default value, or else their
-    /// count times the period.
+    /// How long the samples of a segment last: their wall time if they have one, else their default value if it is a time, else
+    /// their count times the period.
     #[must_use]
     pub fn of(segment: &Segment) -> Self {
         let types = &segment.value_types;
@@ -54,7 +54,7 @@ impl Lasting {
         own.or_else(period).unwrap_or_default()
     }
 
-    /// How long a sample lasts, in nanoseconds; `None` where only the next one says. Values below 0 last no time.
+    /// The duration of a sample in nanoseconds; `None` if it lasts until the next one. Negative values count as 0.
     #[inline]
     #[must_use]
     pub fn ns(self, sample: &Sample<'_>) -> Option<u64> {
@@ -69,8 +69,10 @@ impl Lasting {
     }
 }
 
-/// Whether a sample that comes `gap_ns` after the one before it, which lasts `lasts_ns`, goes on where that one ends: samplers
-/// are late by some of a period, and a whole period later one sample is missing.
+/// Whether a sample that comes `gap_ns` after the previous one, which lasts `lasts_ns`, continues it without a break.
+///
+/// Samplers run late by a fraction of a period, so up to half a period is tolerated. After a whole period, a sample is
+/// missing.
 #[must_use]
 pub const fn goes_on(gap_ns: u64, lasts_ns: u64) -> bool {
     gap_ns <= lasts_ns.saturating_add(lasts_ns / 2)

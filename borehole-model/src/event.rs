@@ -1,7 +1,7 @@
 //! Events: named records of typed fields, for traces that hold more than samples.
 //!
-//! What all events of one sort have in common, their [`Shape`], is stored once in
-//! [`Tables`](crate::Tables). An event itself is a row of values, borrowed from wherever they were read.
+//! The [`Shape`] that all events of one type share is stored once in [`Tables`](crate::Tables). An event itself is a
+//! row of values, borrowed from where they were read.
 
 use std::borrow::Cow;
 use std::hash::BuildHasher as _;
@@ -12,49 +12,49 @@ use crate::ids::{Id as _, ShapeId, StringId};
 
 /// One event of a trace.
 ///
-/// Shape: as many values as its [`Shape`] has fields, in their order.
+/// Shape: one value for each field of its [`Shape`], in the same order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event<'a> {
-    /// What it is called and what its fields are.
+    /// Its name and fields.
     pub shape: ShapeId,
-    /// The number that its source gives to events of this sort, within the segment.
+    /// The number that the source gives this event type, within the segment.
     pub type_id: Option<u32>,
-    /// When, in nanoseconds on the clock of the input.
+    /// The time in nanoseconds, on the clock of the input.
     pub time_ns: Option<u64>,
     /// The values of the fields.
     pub values: &'a [Value<'a>],
 }
 
-/// What events of one sort have in common.
+/// The name and fields that events of one type share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// What the events are called.
+    /// The name of the events.
     pub name: StringId,
     /// The fields.
     pub fields: Vec<FieldShape>,
-    /// What the source says about fields beyond their type, such as units.
+    /// Further facts about fields from the source, such as units.
     pub annotations: Vec<Annotation>,
 }
 
-/// One field of events of a sort.
+/// One field of an event type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FieldShape {
-    /// Its name; two fields may have the same.
+    /// The name; two fields may have the same one.
     pub name: StringId,
     /// The type that the source declares.
     pub kind: FieldKind,
-    /// Whether the source says that it may be absent.
+    /// Whether the source declares that it may be absent.
     pub optional: bool,
 }
 
 /// A fact about a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Annotation {
-    /// The field, 0-based. A source may name one that there is not.
+    /// The field, 0-based. A source may name a field that does not exist.
     pub field: u32,
-    /// What the fact is about: `unit`, `kind`.
+    /// The key, such as `unit` or `kind`.
     pub key: StringId,
-    /// The fact: `ns`, `gauge`.
+    /// The value, such as `ns` or `gauge`.
     pub value: StringId,
 }
 
@@ -62,30 +62,30 @@ pub struct Annotation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FieldKind {
-    /// None is declared: the values say what they are.
+    /// No type is declared; the values have types of their own.
     #[default]
     Undeclared,
-    /// An unsigned integer of 8 bits.
+    /// An unsigned 8-bit integer.
     Unsigned8,
-    /// An unsigned integer of 16 bits.
+    /// An unsigned 16-bit integer.
     Unsigned16,
-    /// An unsigned integer of 32 bits.
+    /// An unsigned 32-bit integer.
     Unsigned32,
     /// An unsigned integer of up to 64 bits.
     Unsigned64,
-    /// A signed integer of 64 bits.
+    /// A signed 64-bit integer.
     Signed64,
-    /// A floating-point number of 64 bits.
+    /// A 64-bit floating-point number.
     Float64,
     /// True or false.
     Bool,
-    /// Text that stands in each event.
+    /// Text stored in each event.
     Text,
     /// Text that the source stores once and refers to.
     PooledText,
     /// Bytes.
     Bytes,
-    /// Addresses that stand in each event.
+    /// Addresses stored in each event.
     Stack,
     /// Addresses that the source stores once and refers to.
     PooledStack,
@@ -100,7 +100,7 @@ pub enum FieldKind {
 /// The value of a field.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Value<'a> {
-    /// There is none.
+    /// No value.
     #[default]
     Absent,
     /// An unsigned integer.
@@ -115,17 +115,17 @@ pub enum Value<'a> {
     Text(Cow<'a, str>),
     /// Bytes.
     Bytes(&'a [u8]),
-    /// A call stack as addresses, the leaf first.
+    /// A call stack as addresses, leaf first.
     Stack(Addresses<'a>),
-    /// Values one after the other.
+    /// A list of values.
     List(Vec<Value<'a>>),
-    /// Keys and values in order; keys need not be different.
+    /// Key-value pairs in order; keys may repeat.
     Map(Vec<(Value<'a>, Value<'a>)>),
-    /// A reference to pooled text or to a pooled stack that the source has not defined.
+    /// A reference to pooled text or a pooled stack that the source has not defined.
     Unresolved(u32),
 }
 
-/// Addresses as files store them: eight bytes each, the least significant first, at any alignment.
+/// Addresses as files store them: eight bytes each, little-endian, at any alignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Addresses<'a>(pub &'a [[u8; 8]]);
 
@@ -135,13 +135,13 @@ impl<'a> Addresses<'a> {
         self.0.iter().map(|&bytes| u64::from_le_bytes(bytes))
     }
 
-    /// How many there are.
+    /// The number of addresses.
     #[must_use]
     pub const fn len(self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no addresses.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0.is_empty()

@@ -1,4 +1,4 @@
-//! Frames: what each kind of source knows about one level of a stack, without a string per sample.
+//! Frames: what a source knows about one level of a stack, without a string per sample.
 
 use std::hash::BuildHasher as _;
 
@@ -8,20 +8,20 @@ use crate::ids::{FrameId, Id as _, StringId};
 
 /// One level of a stack.
 ///
-/// Two frames with equal fields are the same frame and get the same [`FrameId`].
+/// Frames with equal fields are the same frame and have the same [`FrameId`].
 ///
 /// Units: lines are 1-based, columns 0-based in UTF-8 bytes, as the sources count them.
 ///
-/// Absent: `None` is unknown; an empty string is a string that the source stored empty.
+/// Absent: `None` is unknown; an empty string was stored as empty by the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// The whole name as a person reads it: `App\Db::query`, `zend_execute`, `Widget.render`.
+    /// The whole name as people read it: `App\Db::query`, `zend_execute`, `Widget.render`.
     pub function: StringId,
-    /// The same name in parts, where the source keeps them apart. Present on PHP frames of `rbt` files.
+    /// The name in parts, if the source stores them separately. Present on PHP frames of `rbt` files.
     pub parts: Option<NameParts>,
     /// The source file.
     pub file: Option<StringId>,
-    /// The line that was executing; `None` where the source says "unknown" (`rbt`: -1).
+    /// The line that was executing; `None` if the source says "unknown" (`rbt`: -1).
     pub line: Option<i64>,
     /// The last line of the executing expression.
     pub end_line: Option<i64>,
@@ -29,37 +29,37 @@ pub struct Frame {
     pub column: Option<u32>,
     /// The column after the executing expression.
     pub end_column: Option<u32>,
-    /// The name of the virtual machine's instruction, such as `ZEND_DO_FCALL`.
+    /// The opcode of the virtual machine, such as `ZEND_DO_FCALL`.
     pub opcode: Option<StringId>,
-    /// Present on frames of machine code.
+    /// The position in machine code; present on native frames only.
     pub native: Option<NativeFrame>,
 }
 
-/// What a string of a frame says.
+/// The role of a string in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameText {
-    /// The name of the function, or a part of it.
+    /// The function name, or a part of it.
     Name,
     /// The source file.
     File,
     /// The executable or shared library.
     Module,
-    /// The name of the virtual machine's instruction.
+    /// The opcode of the virtual machine.
     Opcode,
 }
 
-/// A PHP function's name in its parts; the empty string where there is no such part.
+/// The parts of a PHP function's name; a missing part is the empty string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NameParts {
     /// The namespace, without a leading or trailing backslash.
     pub namespace: StringId,
     /// The class, without its namespace.
     pub class: StringId,
-    /// The method, or the function where there is no class.
+    /// The method, or the function if there is no class.
     pub method: StringId,
 }
 
-/// Where in machine code a frame is.
+/// The position of a frame in machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NativeFrame {
     /// The executable or shared library.
@@ -69,7 +69,7 @@ pub struct NativeFrame {
 }
 
 impl Frame {
-    /// A frame of which only the name is known.
+    /// A frame of which only the function name is known.
     #[must_use]
     pub const fn named(function: StringId) -> Self {
         Self {
@@ -85,10 +85,10 @@ impl Frame {
         }
     }
 
-    /// The same frame with other strings: those of other tables, say.
+    /// Replaces the strings of a frame, for example by those of other tables.
     ///
     /// # Errors
-    /// That of `text`.
+    /// Those of `text`.
     pub fn try_map<E>(
         self,
         mut text: impl FnMut(FrameText, StringId) -> Result<StringId, E>,
@@ -111,19 +111,20 @@ impl Frame {
     }
 }
 
-/// The distinct frames. What only some have stands apart: the others take little more than a third so.
+/// The distinct frames. Rare fields are stored in separate columns, so that other frames take little more than a third
+/// of the memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FrameTable {
     rows: Vec<Row>,
     parts: Vec<NameParts>,
     natives: Vec<NativeFrame>,
-    /// Frames that a row has no room for.
+    /// Frames that do not fit into a row.
     whole: Vec<Frame>,
     index: HashTable<FrameId>,
     hasher: DefaultHashBuilder,
 }
 
-/// A frame as it is kept.
+/// A frame as it is stored.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     function: StringId,
@@ -141,13 +142,13 @@ struct Row {
 const NO_LINE: i32 = i32::MIN;
 const NO_COLUMN: u32 = u32::MAX;
 
-/// What of a frame stands elsewhere, and at which place there.
+/// Which part of a frame is stored elsewhere, and its index there.
 #[derive(Clone, Copy, Debug)]
 enum Apart {
     Nothing,
     Parts(u32),
     Native(u32),
-    /// All of it.
+    /// The whole frame.
     Frame(u32),
 }
 
@@ -166,7 +167,7 @@ impl FrameTable {
         Some(id)
     }
 
-    /// The row of a new frame, of which there are no more than there are ids.
+    /// Makes the row of a new frame. There are never more rows than ids.
     fn row(&mut self, frame: &Frame) -> Option<Row> {
         let Frame { function, parts, file, line, end_line, column, end_column, opcode, native } = *frame;
         let numbers = small_line(line).zip(small_line(end_line));
@@ -216,14 +217,14 @@ impl FrameTable {
     }
 }
 
-/// Puts `value` behind the others and says where that is.
+/// Appends `value` and returns its index.
 fn put<T>(column: &mut Vec<T>, value: T) -> Option<u32> {
     let at = u32::try_from(column.len()).ok()?;
     column.push(value);
     Some(at)
 }
 
-/// A line as a row has it; `None` where it has no room.
+/// A line as stored in a row; `None` if it does not fit.
 fn small_line(line: Option<i64>) -> Option<i32> {
     match line {
         None => Some(NO_LINE),
@@ -271,7 +272,7 @@ mod tests {
             let id = FrameId::from_row(row).unwrap();
             assert_eq!((table.get(id), table.function(id)), (frame, frame.function));
         }
-        // What profiles of one language have is to stay this small.
+        // A row, which is all that most frames take, must stay this small.
         assert_eq!(size_of::<Row>(), 36);
     }
 }

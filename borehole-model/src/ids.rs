@@ -1,4 +1,4 @@
-//! Row numbers of the tables: dense, starting at 1, so that an `Option` of one costs nothing.
+//! Row numbers of the tables: dense and starting at 1, so that an `Option` of one takes no extra space.
 
 use std::num::NonZeroU32;
 
@@ -15,15 +15,14 @@ macro_rules! id {
         pub struct $name(NonZeroU32);
 
         impl $name {
-            /// The position in its table, 0-based: what a column that a sink keeps beside the table is
-            /// indexed by.
+            /// The 0-based position in its table: the index of columns that a sink keeps beside the table.
             #[inline]
             #[must_use]
             pub const fn index(self) -> usize {
                 (self.0.get() - 1) as usize
             }
 
-            /// The id as the number that is printed: 1-based, in order of first appearance.
+            /// The id as it is printed: 1-based, in order of first appearance.
             #[inline]
             #[must_use]
             pub const fn get(self) -> u32 {
@@ -58,10 +57,10 @@ id! {
     StackId
 }
 id! {
-    /// A sort of events of [`Tables`](crate::Tables).
+    /// An event type of [`Tables`](crate::Tables).
     ShapeId
 }
 id! {
-    /// An ordered set of labels of [`Tables`](crate::Tables).
+    /// An ordered label set of [`Tables`](crate::Tables).
     LabelsId
 }

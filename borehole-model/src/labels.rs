@@ -1,11 +1,11 @@
-//! Label sets: what was true of a sample beside its stack (a query, a URL, a worker).
+//! Label sets: context of a sample beside its stack, such as a query, a URL or a worker.
 //!
 //! A set keeps its order and its duplicates, because `rbt` does: `a=1,b=2` and `b=2,a=1` are two sets.
 
 use crate::distinct::Distinct;
 use crate::ids::{Id as _, LabelsId, StringId};
 
-/// One key and value.
+/// A key and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Label {
     /// The key, such as `http.url`.
@@ -14,12 +14,12 @@ pub struct Label {
     pub value: LabelValue,
 }
 
-/// What a label says.
+/// The value of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LabelValue {
     /// A text.
     Text(StringId),
-    /// A number, with its unit where one is known.
+    /// A number, with its unit if known.
     Number {
         /// The number.
         value: i64,
@@ -30,7 +30,7 @@ pub enum LabelValue {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LabelTable {
-    /// What every set has, unless it has another of that key.
+    /// Labels of every set that has no label with the same key.
     common: Vec<Label>,
     sets: Distinct<Label>,
 }

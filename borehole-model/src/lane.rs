@@ -1,7 +1,7 @@
-//! Lanes: what draws a row of its own over time.
+//! Lanes: the rows of a view over time.
 //!
-//! A lane is a thread of an interpreter of a process. Processes and threads have the numbers of the operating system, and
-//! documents of other programs have two further sorts, which share the 64 bits with them: see [`LaneId`].
+//! A lane is a thread of an interpreter of a process. Processes and threads usually have the numbers of the operating
+//! system. Documents of other programs have two further kinds of ids, which share the same 64 bits: see [`LaneId`].
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use crate::sample::Sample;
 use crate::sink::Context;
 use crate::threads::Thread;
 
-/// What a lane is of. Absent: `None` is unknown, and one lane for all of them.
+/// A process, thread and interpreter. Absent: `None` is unknown; all unknown ones share a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lane {
-    /// The process: see [`LaneId::of_process`].
+    /// The process, encoded as a [`LaneId`]: see [`LaneId::of_process`].
     pub process: Option<i64>,
-    /// The thread: see [`LaneId::of`].
+    /// The thread, encoded as a [`LaneId`]: see [`LaneId::of`].
     pub thread: Option<u64>,
     /// The interpreter within the process.
     pub interpreter: Option<u64>,
@@ -37,7 +37,7 @@ impl Context<'_> {
     }
 }
 
-/// What the number of a thread or a process says. [`fmt::Display`] is how people read it.
+/// The meaning of a thread or process number. [`fmt::Display`] writes it for people.
 ///
 /// # Examples
 ///
@@ -51,30 +51,30 @@ impl Context<'_> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LaneId {
-    /// The operating system's.
+    /// A number of the operating system.
     System(u64),
-    /// The operating system's, of one whose number an earlier one had: `100.1` in files of samply.
+    /// A number of the operating system that an earlier process or thread had before: `100.1` in files of samply.
     Reused {
         /// The operating system's number, below 2^48.
         number: u64,
-        /// Which use of it this is: the second one is 1. Below 2^14.
+        /// The use of the number: 1 is the second use. Below 2^14.
         use_number: u64,
     },
-    /// Nobody's: the thread is a profile of a document, 0-based, that tells no number.
+    /// A profile of a document, 0-based, that states no thread number.
     Profile(u64),
 }
 
-/// Numbers with this bit set are none of the operating system's: those fit in 48 bits on every system there is.
+/// Numbers with this bit set are not the operating system's, which fit in 48 bits on every existing system.
 const OWN: u64 = 1 << 63;
-/// Beside [`OWN`]: the thread is a profile of a document.
+/// Set beside [`OWN`]: the thread is a profile of a document.
 const PROFILE: u64 = 1 << 62;
 const NUMBER_BITS: u32 = 48;
 
 impl LaneId {
-    /// What a number says.
+    /// Decodes the number of a thread.
     #[must_use]
     pub const fn of(number: u64) -> Self {
-        // Numbers below zero, which programs write for what they do not know, have all upper bits.
+        // Negative numbers, which programs write for unknown ids, have all upper bits set.
         if number & OWN == 0 || number >> NUMBER_BITS == 0xffff {
             Self::System(number)
         } else if number & PROFILE != 0 {
@@ -85,19 +85,19 @@ impl LaneId {
         }
     }
 
-    /// What the number of a process says.
+    /// Decodes the number of a process.
     #[must_use]
     pub const fn of_process(number: i64) -> Self {
         Self::of(number.cast_unsigned())
     }
 
-    /// The number of a process that says it.
+    /// Encodes this id as the number of a process.
     #[must_use]
     pub const fn to_process(self) -> i64 {
         self.to_u64().cast_signed()
     }
 
-    /// The number of a thread that says it.
+    /// Encodes this id as the number of a thread.
     #[must_use]
     pub const fn to_u64(self) -> u64 {
         match self {
@@ -116,7 +116,7 @@ impl LaneId {
         }
     }
 
-    /// The number that [`fmt::Display`] writes as `text`; `None` where it is no such text, or too large.
+    /// Parses the text that [`fmt::Display`] writes; `None` if it is invalid or a number is too large.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(index) = text.strip_prefix('#') {
@@ -141,7 +141,7 @@ impl LaneId {
 impl fmt::Display for LaneId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // Programs write numbers below zero for what they do not know.
+            // Programs write negative numbers for unknown ids.
             Self::System(number) if *number >> NUMBER_BITS == 0xffff => write!(f, "{}", number.cast_signed()),
             Self::System(number) => write!(f, "{number}"),
             Self::Reused { number, use_number } => write!(f, "{number}.{use_number}"),
@@ -150,20 +150,20 @@ impl fmt::Display for LaneId {
     }
 }
 
-/// What the name of a lane says in documents that have nothing else to tell it by.
+/// The process and thread that the name of a lane contains, in documents that identify lanes by name only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneName<'a> {
     /// The process.
     pub process: Option<i64>,
     /// The thread.
     pub thread: Option<LaneId>,
-    /// The name without the numbers; `None` where nothing is left.
+    /// The name without the numbers; `None` if nothing remains.
     pub name: Option<&'a str>,
 }
 
 impl<'a> LaneName<'a> {
-    /// Reads `Thread 27126 "MainThread"`, `Process 27109 Thread 27126`, `process 1, thread 2, worker`, and whatever is made of
-    /// these words. All other text is the name.
+    /// Parses names such as `Thread 27126 "MainThread"`, `Process 27109 Thread 27126`, `process 1, thread 2, worker`, and
+    /// other combinations of these words. All other text is the name.
     #[must_use]
     pub fn parse(text: &'a str) -> Self {
         let mut lane = Self::default();

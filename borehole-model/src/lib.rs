@@ -1,17 +1,17 @@
-//! What a profile is, whichever program wrote it.
+//! The data model of profiles, whichever program wrote them.
 //!
-//! * [`Tables`] hold what repeats, once: strings, frames, stacks, label sets and shapes of events. Everything
-//!   else refers to them by small ids. Stacks are parent pointers, parents before children, so a whole stack
-//!   is one integer and shared callers are stored once.
-//! * A [`Sample`] is one observation (or a run of equal ones); an [`Event`] is something else that happened,
-//!   with fields of its own; a [`Segment`] says what a stretch of either has in common: its period, its
-//!   process, its clock.
-//! * A profile has one or more [value types](ValueType). A [`Weigher`] picks the one that is added up, so that numbers of
-//!   different kinds never are; [`Lasting`] is how long a sample lasts, and a [`Lane`] is what draws a row over time.
-//! * A [`ProfileSink`] takes samples and events as they are read. Importers push into one, exporters and
-//!   views are one, and [`Tee`], [`Filter`] and [`Count`] stand in between.
+//! * [`Tables`] hold repeated data once: strings, frames, stacks, label sets and shapes of events. Everything else refers
+//!   to them by small ids. Stacks are parent pointers, parents before children, so a whole stack is one integer and
+//!   shared callers are stored once.
+//! * A [`Sample`] is one observation, or a run of equal ones. An [`Event`] is anything else that happened, with fields of
+//!   its own. A [`Segment`] holds what a stretch of samples and events shares: its period, its process, its clock.
+//! * A profile has one or more [value types](ValueType). A [`Weigher`] picks the one to add up, so that numbers of
+//!   different kinds are never mixed. [`Lasting`] is how long a sample lasts, and a [`Lane`] is a row in a view over
+//!   time.
+//! * A [`ProfileSink`] takes samples and events as they are read. Importers push into a sink; exporters and views are
+//!   sinks; [`Tee`], [`Filter`] and [`Count`] sit in between.
 //!
-//! Memory grows with what is distinct, never with how many samples pass. Nothing here does I/O or knows a
+//! Memory grows with the number of distinct rows, never with the number of samples. This crate does no I/O and knows no
 //! file format.
 
 mod adapters;

@@ -1,10 +1,10 @@
-//! Rows for the numbers that programs give out: of tasks, workers, threads.
+//! Table rows for numbers that programs assign: to tasks, workers, threads.
 
 use hashbrown::HashMap;
 
-/// Leads from numbers to rows of a table. Neighbouring numbers are looked up together, for programs count.
+/// Maps numbers to rows of a table. Programs count up, so neighbouring numbers share a page.
 ///
-/// Memory: some 80 bytes for each 16 neighbouring numbers of which one is in use.
+/// Memory: about 80 bytes for each 16 neighbouring numbers of which at least one is in use.
 ///
 /// # Examples
 ///
@@ -22,9 +22,9 @@ use hashbrown::HashMap;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct RowIndex {
-    /// The row of `pages`, by what numbers have in common but for their last four bits.
+    /// The row in `pages`, by all but the last four bits of the numbers.
     page_rows: HashMap<u64, usize>,
-    /// One more than the row; 0 where there is none.
+    /// One more than the row; 0 means none.
     pages: Vec<[u32; PAGE]>,
     /// The page that was looked up last.
     last: Option<(u64, usize)>,
@@ -33,7 +33,7 @@ pub struct RowIndex {
 const PAGE: usize = 16;
 
 impl RowIndex {
-    /// The row of a number.
+    /// The row of a number; `None` if it has none. Remembers the page for the next lookup.
     #[inline]
     pub fn get(&mut self, number: u64) -> Option<usize> {
         let (page, place) = split(number);
@@ -48,14 +48,14 @@ impl RowIndex {
         (self.pages[row][place] as usize).checked_sub(1)
     }
 
-    /// The same for who only looks, which forgets the page.
+    /// Like [`RowIndex::get`], but does not remember the page.
     #[must_use]
     pub fn find(&self, number: u64) -> Option<usize> {
         let (page, place) = split(number);
         (self.pages[*self.page_rows.get(&page)?][place] as usize).checked_sub(1)
     }
 
-    /// Gives a row to a number. Rows beyond 2^32 - 2 are not kept.
+    /// Sets the row of a number. Rows beyond 2^32 - 2 are not stored.
     pub fn insert(&mut self, number: u64, row: usize) {
         let (page, place) = split(number);
         let page_row = *self.page_rows.entry(page).or_insert(self.pages.len());

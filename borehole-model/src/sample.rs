@@ -4,29 +4,29 @@ use crate::ids::{LabelsId, StackId};
 
 /// One observation of a stack, or a run of equal ones.
 ///
-/// Absent: `None` is unknown, never 0; `stack: None` is the empty stack.
+/// Absent: `None` is unknown, never 0. `stack: None` is the empty stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample<'a> {
-    /// What was executing; `None` where nothing was.
+    /// The stack that was executing; `None` if none was.
     pub stack: Option<StackId>,
-    /// How many equal observations this is.
+    /// The number of equal observations.
     pub count: u64,
-    /// When, in nanoseconds on the segment's clock (see [`Segment`](crate::Segment)).
+    /// The time in nanoseconds, on the segment's clock (see [`Segment`](crate::Segment)).
     pub time_ns: Option<i64>,
-    /// Microseconds since the previous sample as the file stores them, for formats that store differences.
-    /// A run of `count` samples stores one difference for all of them.
+    /// Microseconds since the previous sample as stored in the file, for formats that store differences. A run of
+    /// `count` samples stores one difference for all of them.
     pub delta_us: Option<i64>,
-    /// The process, where the sample itself names it; otherwise the segment may.
+    /// The process, if the sample names it; otherwise the segment may.
     pub process: Option<i64>,
-    /// The thread, as the operating system numbers it.
+    /// The thread, as numbered by the operating system.
     pub thread: Option<u64>,
     /// The interpreter within the process.
     pub interpreter: Option<u64>,
-    /// What the thread was doing.
+    /// The state of the thread.
     pub status: Option<Status>,
-    /// What else was true: the query, the URL. An empty set is not the same as none.
+    /// Its labels, such as the query or the URL. An empty set differs from `None`.
     pub labels: Option<LabelsId>,
-    /// Measured values, one for each of the segment's value types. Empty where a sample only counts.
+    /// Measured values, one for each value type of the segment. Empty if a sample only counts.
     pub values: &'a [i64],
 }
 
@@ -37,11 +37,11 @@ pub struct Sample<'a> {
 pub struct Status(pub u8);
 
 impl Status {
-    /// The names of the flags, from bit 0 upwards: of the last two nobody knows what they say.
+    /// The names of the flags, from bit 0 upwards. The meaning of the last two is unknown.
     pub const NAMES: [&'static str; 8] =
         ["has_gil", "on_cpu", "unknown", "gil_requested", "has_exception", "main_thread", "bit6", "bit7"];
 
-    /// The flag that is called `name`.
+    /// The flag with a name; `None` if there is none.
     #[must_use]
     pub fn flag(name: &[u8]) -> Option<Self> {
         let mut names = (0..).zip(Self::NAMES);

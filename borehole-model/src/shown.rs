@@ -1,12 +1,12 @@
-//! Text of others where people look at it: a name must not pretend to be another.
+//! Text from outside, made safe to display: a name must not pass for another.
 
 use std::io;
 
-/// Whether nothing is seen of a character, though it may have an effect: controls above ASCII, breaks of lines, marks of direction,
-/// joiners, selectors of glyphs, tags, fillers, and spaces other than the one of ASCII.
+/// Whether a character is invisible though it may have an effect: control characters above ASCII, line breaks, direction marks,
+/// joiners, variation selectors, tags, fillers, and spaces other than the ASCII space.
 ///
-/// Source: Unicode 16, `Default_Ignorable_Code_Point`, the categories Zs, Zl and Zp but U+0020, the marks of annotations U+FFF9 to
-/// U+FFFB, and the Braille pattern without dots.
+/// Source: Unicode 16, `Default_Ignorable_Code_Point`, the categories Zs, Zl and Zp except U+0020, the annotation marks U+FFF9 to
+/// U+FFFB, and the blank Braille pattern.
 #[must_use]
 pub const fn is_unseen(character: char) -> bool {
     matches!(
@@ -35,8 +35,8 @@ pub const fn is_unseen(character: char) -> bool {
     )
 }
 
-/// Appends a character to the text of a document, such as a page or a picture: what no such text may hold is replaced,
-/// what is not seen is spelled out.
+/// Appends a character to the text of a document, such as a page or a picture. Characters that documents must not
+/// contain are replaced; invisible ones are escaped.
 ///
 /// # Examples
 ///
@@ -54,7 +54,7 @@ pub fn push(character: char, text: &mut String) {
     }
 }
 
-/// A name as a shell takes it for one word, and a command for no option of its own.
+/// Quotes a name so that a shell takes it as one word and a command does not take it as an option.
 ///
 /// # Examples
 ///
@@ -73,7 +73,8 @@ pub fn word(name: &str) -> String {
     format!("'{beginning}{}'", name.replace('\'', "'\\''"))
 }
 
-/// What the operating system says, as our own messages are written: lower case, without its number.
+/// The text of an I/O error in the style of Borehole's messages: lower case, without the number of the operating
+/// system.
 #[must_use]
 pub fn cause(error: &io::Error) -> String {
     let text = error.to_string();
@@ -82,7 +83,7 @@ pub fn cause(error: &io::Error) -> String {
     }
     match error.kind() {
         io::ErrorKind::IsADirectory => return "expected a file, found a directory".to_owned(),
-        // What is read from more than one place of it.
+        // For example, an input that is read from more than one position.
         io::ErrorKind::NotSeekable => return "expected a file, found a pipe".to_owned(),
         _ => {}
     }

@@ -1,11 +1,11 @@
 //! Stacks as parent pointers.
 //!
-//! Constraints: a parent is stored before its children, so a walk towards the root always ends; a
-//! `(parent, frame)` pair is stored once, so equal stacks have equal ids; the empty stack has no row and is
-//! `None` wherever a stack is named.
+//! Constraints: a parent is stored before its children, so a walk towards the root always ends; a `(parent, frame)`
+//! pair is stored once, so equal stacks have equal ids; the empty stack has no row and is `None` wherever a stack is
+//! named.
 //!
-//! The children of a stack are a chain. Most stacks have one, or few: only those far back in the chain stand in the
-//! hash index too. Deep stacks then take 20 bytes a frame, and following one touches rows that lie side by side.
+//! The children of a stack form a chain. Most stacks have few children, so only those far back in the chain are also in
+//! the hash index. Deep stacks then take 20 bytes a frame, and following one touches adjacent rows.
 
 use std::hash::BuildHasher as _;
 
@@ -23,21 +23,21 @@ struct Node {
     depth: u32,
 }
 
-/// How many children of a parent are looked for in the chain: so far steps in it cost less than the index does.
+/// How many children are searched in the chain; this many steps cost less than a lookup in the index.
 const CHAINED: usize = 3;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StackTable {
     nodes: Vec<Node>,
-    /// The stacks that are further back in their chain.
+    /// The stacks beyond the first [`CHAINED`] of their chain.
     index: HashTable<StackId>,
     hasher: DefaultHashBuilder,
-    /// The last stack that was interned whole, from the root: those that follow each other share most of their callers.
+    /// The last stack that was interned whole, root first: consecutive stacks share most of their callers.
     last_path: Vec<StackId>,
 }
 
 impl StackTable {
-    /// The whole stack; `Some(None)` for no frames.
+    /// Interns a whole stack; `Some(None)` if it has no frames.
     pub(crate) fn intern_leaf_first(&mut self, frames: &[FrameId]) -> Option<Option<StackId>> {
         let mut path = std::mem::take(&mut self.last_path);
         let is_shared = |&(&id, &frame): &(&StackId, &FrameId)| self.frame(id) == frame;
@@ -64,7 +64,7 @@ impl StackTable {
         self.intern_further(parent, before, frame)
     }
 
-    /// The first child of `parent`; the first root is the first of all rows.
+    /// The first child of `parent`. The first root is always row 0.
     #[inline]
     pub(crate) fn first_child(&self, parent: Option<StackId>) -> Option<StackId> {
         match parent {
@@ -73,7 +73,7 @@ impl StackTable {
         }
     }
 
-    /// The next one with the same parent.
+    /// The next stack with the same parent.
     #[inline]
     pub(crate) fn next_sibling(&self, id: StackId) -> Option<StackId> {
         self.nodes[id.row()].next_sibling
@@ -97,7 +97,7 @@ impl StackTable {
         Some(id)
     }
 
-    /// A new child of `parent`, in the chain behind `before`, or at its beginning.
+    /// Adds a child of `parent`, in the chain after `before`, or at its beginning.
     fn push(&mut self, parent: Option<StackId>, before: Option<StackId>, frame: FrameId) -> Option<StackId> {
         let id = StackId::from_row(self.nodes.len())?;
         let depth = parent.map_or(0, |parent| self.depth(parent)).checked_add(1)?;
@@ -126,7 +126,7 @@ impl StackTable {
         self.nodes[id.row()].depth
     }
 
-    /// Forgets everything but the room that it took.
+    /// Removes all stacks but keeps the allocated memory.
     pub(crate) fn clear(&mut self) {
         self.nodes.clear();
         self.index.clear();

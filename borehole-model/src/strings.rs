@@ -1,4 +1,4 @@
-//! Byte strings, each stored once. Strings are bytes, not text: PHP names need not be UTF-8.
+//! Distinct byte strings. Strings are bytes, not text: PHP names need not be UTF-8.
 
 use crate::distinct::Distinct;
 use crate::ids::{Id as _, StringId};

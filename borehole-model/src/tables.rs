@@ -1,4 +1,4 @@
-//! The tables of a profile in one place, and the one way in which they can fail.
+//! The tables of a profile, and their only error.
 
 use std::{fmt, io};
 
@@ -11,7 +11,7 @@ use crate::strings::StringTable;
 
 /// Strings, frames, stacks, label sets and shapes of events, each distinct one stored once.
 ///
-/// Ids are only meaningful in the tables that gave them out.
+/// Ids are only valid in the tables that assigned them.
 ///
 /// # Examples
 ///
@@ -42,7 +42,7 @@ impl Tables {
     /// The id of `string`, stored if it is new.
     ///
     /// # Errors
-    /// When the table is full.
+    /// If the table is full.
     pub fn intern_string(&mut self, string: &[u8]) -> Result<StringId, TableFull> {
         self.strings.intern(string).ok_or(TableFull { table: "strings" })
     }
@@ -50,62 +50,65 @@ impl Tables {
     /// The id of `frame`, stored if it is new.
     ///
     /// # Errors
-    /// When the table is full.
+    /// If the table is full.
     pub fn intern_frame(&mut self, frame: &Frame) -> Result<FrameId, TableFull> {
         self.frames.intern(frame).ok_or(TableFull { table: "frames" })
     }
 
-    /// The id of the stack in which `frame` was called from `parent` (`None`: `frame` is the root).
+    /// The id of the stack in which `parent` called `frame`, stored if it is new. Without a parent, `frame` is the
+    /// root.
     ///
     /// # Errors
-    /// When the table is full.
+    /// If the table is full.
     pub fn intern_stack(&mut self, parent: Option<StackId>, frame: FrameId) -> Result<StackId, TableFull> {
         self.stacks.intern(parent, frame).ok_or(TableFull { table: "stacks" })
     }
 
-    /// The id of a whole stack, its leaf first; `None` for no frames.
+    /// The id of a whole stack, given leaf first, stored if it is new; `None` for no frames.
     ///
     /// # Errors
-    /// When the table is full.
+    /// If the table is full.
     pub fn intern_stack_leaf_first(&mut self, frames: &[FrameId]) -> Result<Option<StackId>, TableFull> {
         self.stacks.intern_leaf_first(frames).ok_or(TableFull { table: "stacks" })
     }
 
-    /// Forgets all stacks, whose ids mean nothing from then on; frames stay. Only for whoever has asked all that hold
-    /// such ids: see [`ProfileSink::settle`](crate::ProfileSink::settle).
+    /// Removes all stacks, whose ids become invalid. Frames stay.
+    ///
+    /// Call it only after everything that holds such ids has agreed: see
+    /// [`ProfileSink::settle`](crate::ProfileSink::settle).
     pub fn forget_stacks(&mut self) {
         self.stacks.clear();
     }
 
-    /// The id of an ordered label set, stored if it is new. The common labels stand before its own.
+    /// The id of an ordered label set, stored if it is new. The common labels come before its own.
     ///
     /// # Errors
-    /// When the table is full.
+    /// If the table is full.
     pub fn intern_labels(&mut self, labels: &[Label]) -> Result<LabelsId, TableFull> {
         self.labels.intern(labels).ok_or(TableFull { table: "label sets" })
     }
 
-    /// Makes `labels` part of every set that is interned from here on and that has none of the same key. Answers those
-    /// that were common before. Samples without a set stay without.
+    /// Adds `labels` to every set interned from now on, except those whose key the set already has. Returns the
+    /// previous common labels. Samples without a set stay without one.
     pub fn set_common_labels(&mut self, labels: Vec<Label>) -> Vec<Label> {
         self.labels.set_common(labels)
     }
 
-    /// The id of a sort of events, stored if it is new.
+    /// The id of an event type, stored if it is new.
     ///
     /// # Errors
-    /// When the table is full.
+    /// If the table is full.
     pub fn intern_shape(&mut self, shape: &Shape) -> Result<ShapeId, TableFull> {
         self.shapes.intern(shape).ok_or(TableFull { table: "shapes of events" })
     }
 
-    /// The id of `string` if it is stored.
+    /// The id of `string`; `None` if it is not stored.
     #[must_use]
     pub fn find_string(&self, string: &[u8]) -> Option<StringId> {
         self.strings.find(string)
     }
 
-    /// The bytes of a string: mostly, but not surely, UTF-8.
+    /// The bytes of a string, usually but not necessarily UTF-8.
     #[inline]
     #[must_use]
     pub fn string(&self, id: StringId) -> &[u8] {
@@ -119,7 +122,7 @@ impl Tables {
         self.frames.get(id)
     }
 
-    /// The name of a frame's function, for who asks for no more of many frames.
+    /// The function name of a frame. Faster than [`Tables::frame`] if nothing else is needed.
     #[inline]
     #[must_use]
     pub fn function(&self, id: FrameId) -> StringId {
@@ -140,7 +143,7 @@ impl Tables {
         self.stacks.parent(stack)
     }
 
-    /// One of the stacks that were called from `parent`, or of those that are a root alone; `None` if there are none.
+    /// One of the stacks called from `parent`, or a root stack for `None`; `None` if there are none.
     /// [`Tables::next_sibling`] leads to the others.
     #[inline]
     #[must_use]
@@ -148,14 +151,14 @@ impl Tables {
         self.stacks.first_child(parent)
     }
 
-    /// Another stack that was called from where `stack` was; `None` at the last one. They come in no particular order.
+    /// The next stack with the same parent; `None` after the last one. The order is unspecified.
     #[inline]
     #[must_use]
     pub fn next_sibling(&self, stack: StackId) -> Option<StackId> {
         self.stacks.next_sibling(stack)
     }
 
-    /// How many frames a stack has.
+    /// The number of frames of a stack.
     #[inline]
     #[must_use]
     pub fn depth(&self, stack: StackId) -> u32 {
@@ -175,55 +178,55 @@ impl Tables {
         self.labels.get(id)
     }
 
-    /// What events of a sort have in common.
+    /// The name and fields of an event type.
     #[inline]
     #[must_use]
     pub fn shape(&self, id: ShapeId) -> &Shape {
         self.shapes.get(id)
     }
 
-    /// The name of events of a sort.
+    /// The name of an event type.
     #[must_use]
     pub fn event_name(&self, id: ShapeId) -> &[u8] {
         self.string(self.shape(id).name)
     }
 
-    /// All sorts of events, in order of first appearance.
+    /// All event types, in order of first appearance.
     pub fn shape_ids(&self) -> impl Iterator<Item = ShapeId> + use<> {
         (0..self.shapes.len()).map_while(ShapeId::from_row)
     }
 
-    /// How many distinct sorts of events there are.
+    /// The number of distinct event types.
     #[must_use]
     pub const fn shape_count(&self) -> usize {
         self.shapes.len()
     }
 
-    /// How many distinct strings there are; their ids are `1..=string_count()`.
+    /// The number of distinct strings; their ids are `1..=string_count()`.
     #[must_use]
     pub const fn string_count(&self) -> usize {
         self.strings.len()
     }
 
-    /// How long all distinct strings are together, in bytes.
+    /// The total length of all distinct strings, in bytes.
     #[must_use]
     pub const fn string_bytes(&self) -> usize {
         self.strings.byte_len()
     }
 
-    /// How many distinct frames there are.
+    /// The number of distinct frames.
     #[must_use]
     pub const fn frame_count(&self) -> usize {
         self.frames.len()
     }
 
-    /// How many stacks there are, every caller of a sampled stack included.
+    /// The number of stacks, including every caller of a sampled stack.
     #[must_use]
     pub const fn stack_count(&self) -> usize {
         self.stacks.len()
     }
 
-    /// All sets of labels, in order of first appearance.
+    /// All label sets, in order of first appearance.
     pub fn labels_ids(&self) -> impl Iterator<Item = LabelsId> + use<> {
         (0..self.labels.len()).filter_map(LabelsId::from_row)
     }
@@ -238,19 +241,19 @@ impl Tables {
         (0..self.frames.len()).filter_map(FrameId::from_row)
     }
 
-    /// All stacks, callers before those that they call.
+    /// All stacks, callers before their callees.
     pub fn stack_ids(&self) -> impl DoubleEndedIterator<Item = StackId> + use<> {
         (0..self.stacks.len()).filter_map(StackId::from_row)
     }
 
-    /// How many distinct label sets there are.
+    /// The number of distinct label sets.
     #[must_use]
     pub const fn labels_count(&self) -> usize {
         self.labels.len()
     }
 }
 
-/// A table has no ids left: it holds 2³² − 1 distinct rows.
+/// A table is full: it holds 2³² − 1 distinct rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableFull {
     table: &'static str,

@@ -1,14 +1,15 @@
-//! Bytes of programs as text that every database and every column takes, and back.
+//! Bytes as text that every database and column accepts, and back.
 //!
-//! PHP's strings and names are bytes; a database's text is UTF-8 without NUL. A byte that cannot stand in such text is
-//! written as the replacement character U+FFFD and the two hexadecimal digits of the byte: `caf\xe9` is `caf\u{fffd}e9`. The
-//! replacement character itself is written as its three bytes, so that there is one way back. All other text is as it is.
+//! PHP's strings and names are bytes; a database's text is UTF-8 without NUL. A byte that such text cannot contain is
+//! written as the replacement character U+FFFD and the byte's two hexadecimal digits: `caf\xe9` becomes `caf\u{fffd}e9`. The
+//! replacement character itself is written as its three bytes, so that the way back is unambiguous. All other text is
+//! unchanged.
 
 use std::borrow::Cow;
 
 const ESCAPE: char = char::REPLACEMENT_CHARACTER;
 
-/// `bytes` as text.
+/// Escapes `bytes` as text.
 ///
 /// # Examples
 ///
@@ -49,7 +50,7 @@ fn push_escaped(text: &mut String, byte: u8) {
     text.extend([byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).expect("below 16")));
 }
 
-/// The bytes that [`escape`] made `text` of. A replacement character without two digits stands for itself.
+/// The bytes that [`escape`] turned into `text`. A replacement character without two digits is taken literally.
 #[must_use]
 pub fn unescape(text: &str) -> Cow<'_, [u8]> {
     if !text.contains(ESCAPE) {

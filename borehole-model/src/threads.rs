@@ -1,35 +1,34 @@
-//! Threads, and what they are called.
+//! Threads and their names.
 
 use hashbrown::HashMap;
 
 use crate::ids::StringId;
 
-/// A thread. Its number tells it from the other threads of its process, and from no others: in containers the same
-/// small numbers come again.
+/// A thread. Its number is unique within its process only: in containers the same small numbers recur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Thread {
     /// The process, if it is known.
     pub process: Option<i64>,
-    /// The number that the operating system, or the runtime, gave it.
+    /// The number assigned by the operating system or the runtime.
     pub number: u64,
 }
 
-/// What threads are called, each by an `N`.
+/// The names of threads, each an `N`.
 #[derive(Clone, Debug)]
 pub struct ThreadNames<N = StringId> {
     names: HashMap<Thread, N>,
 }
 
 impl<N: PartialEq> ThreadNames<N> {
-    /// Names a thread; false if it was called so already.
+    /// Sets the name of a thread. Returns `false` if it already had that name.
     pub fn name(&mut self, thread: Thread, name: N) -> bool {
         let is_new = self.names.get(&thread) != Some(&name);
         self.names.insert(thread, name);
         is_new
     }
 
-    /// What a thread is called. What was said of a number without a process is of threads without one only: in each process
-    /// another thread may have the number.
+    /// The name of a thread. A name given without a process applies only to threads without one, because in each process
+    /// another thread may have that number.
     #[must_use]
     pub fn of(&self, thread: Thread) -> Option<&N> {
         self.names.get(&thread)

@@ -1,11 +1,11 @@
-//! What samples weigh: value types, and which of them a view or a format of one number adds up.
+//! The numbers of samples: value types, and the one that a view or a single-value format adds up.
 
 use std::fmt;
 
 use crate::sample::Sample;
 use crate::segment::Segment;
 
-/// What a value measures.
+/// The kind and unit of a value.
 ///
 /// # Examples
 ///
@@ -18,53 +18,53 @@ use crate::segment::Segment;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueType {
-    /// What is measured: `wall`, `cpu`, `alloc_space`.
+    /// The kind, such as `wall`, `cpu` or `alloc_space`.
     pub kind: String,
-    /// In which unit: `nanoseconds`, `bytes`, `count`.
+    /// The unit, such as `nanoseconds`, `bytes` or `count`.
     pub unit: String,
 }
 
 impl ValueType {
-    /// A value type.
+    /// Creates a value type.
     #[must_use]
     pub fn new(kind: impl Into<String>, unit: impl Into<String>) -> Self {
         Self { kind: kind.into(), unit: unit.into() }
     }
 
-    /// Observations: `samples/count`.
+    /// The value type of observations: `samples/count`.
     #[must_use]
     pub fn samples() -> Self {
         Self::new("samples", "count")
     }
 
-    /// The time that samples of `mode` stand for, in nanoseconds.
+    /// The value type of the time that samples of `mode` stand for, in nanoseconds.
     #[must_use]
     pub fn time(mode: Mode) -> Self {
         Self::new(mode.name(), "nanoseconds")
     }
 
-    /// How many nanoseconds a unit has, of a value that is a time.
+    /// Nanoseconds per unit; `None` if the value is not a time.
     ///
-    /// Source: google/pprof, `internal/measurement/measurement.go`: the names that the tool takes for a time.
+    /// Source: google/pprof, `internal/measurement/measurement.go`: the names that the tool accepts as units of time.
     #[must_use]
     pub fn nanoseconds_per_unit(&self) -> Option<u64> {
         nanoseconds_per(&self.unit)
     }
 
-    /// Whether values are numbers of observations.
+    /// Whether the values count observations.
     #[must_use]
     pub fn is_samples(&self) -> bool {
         matches!(&*self.kind, "samples" | "sample") && self.unit == "count"
     }
 
-    /// Whether a user who asks for `name` means this one: by its kind, or by kind and unit.
+    /// Whether `name` selects this type: by its kind, or by kind and unit.
     #[must_use]
     pub fn answers_to(&self, name: &str) -> bool {
         let with_unit = name.strip_prefix(&*self.kind).and_then(|rest| rest.strip_prefix('/'));
         name == self.kind || with_unit == Some(&*self.unit)
     }
 
-    /// The same with its unit as views show it, and what a value has to be multiplied by: times become nanoseconds.
+    /// This type with the unit that views show, and the factor for its values: times become nanoseconds.
     #[must_use]
     pub fn shown(&self) -> (Self, i64) {
         match self.nanoseconds_per_unit() {
@@ -83,9 +83,9 @@ impl fmt::Display for ValueType {
     }
 }
 
-/// How many nanoseconds a unit of time has; `None` for a unit of something else.
+/// Nanoseconds per unit of time; `None` for other units.
 ///
-/// Source: google/pprof, `internal/measurement/measurement.go`: the names that the tool takes for a time.
+/// Source: google/pprof, `internal/measurement/measurement.go`: the names that the tool accepts as units of time.
 #[must_use]
 pub fn nanoseconds_per(unit: &str) -> Option<u64> {
     match unit {
@@ -97,16 +97,16 @@ pub fn nanoseconds_per(unit: &str) -> Option<u64> {
     }
 }
 
-/// The clock that a sampler follows: what its samples, multiplied by their period, measure.
+/// The clock that a sampler follows: it defines what its samples times their period measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mode {
-    /// Time that passed.
+    /// Elapsed time.
     #[default]
     Wall,
     /// Time on a CPU.
     Cpu,
-    /// Time with the GIL.
+    /// Time while holding the GIL.
     Gil,
     /// Time with an exception in flight.
     Exception,
@@ -116,7 +116,7 @@ impl Mode {
     /// All modes.
     pub const ALL: [Self; 4] = [Self::Wall, Self::Cpu, Self::Gil, Self::Exception];
 
-    /// Its name, which is the kind of its [value type](ValueType::time).
+    /// The name, which is also the kind of its [value type](ValueType::time).
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -127,26 +127,26 @@ impl Mode {
         }
     }
 
-    /// The mode of that name.
+    /// The mode with a name; `None` if there is none.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.name() == name)
     }
 }
 
-/// Where a number of a sample comes from.
+/// The origin of a sample's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Measure {
-    /// How many observations it is.
+    /// Its count of observations.
     Count,
     /// Its count times the period, in nanoseconds.
     Time,
-    /// One of its values, 0-based.
+    /// One of its values, by 0-based index.
     Value(usize),
 }
 
 impl Measure {
-    /// The number of a sample. Absent values are 0; a product that does not fit stays at the largest number.
+    /// The number of a sample. Absent values are 0; a product that does not fit saturates.
     #[inline]
     #[must_use]
     pub fn of(self, segment: &Segment, sample: &Sample<'_>) -> i64 {
@@ -162,8 +162,8 @@ impl Measure {
 }
 
 impl Segment {
-    /// All numbers that its samples have: their own values in order, then their count if they are counted, then the time
-    /// they stand for if there is a period and no value is that time already.
+    /// All numbers of its samples: their own values in order, then their count if they are counted, then the time they
+    /// stand for if there is a period and no value is a time.
     pub fn measures(&self) -> impl Iterator<Item = (Measure, ValueType)> + '_ {
         let own = self.value_types.iter().enumerate();
         let own = own.map(|(column, value_type)| (Measure::Value(column), value_type.clone()));
@@ -173,7 +173,7 @@ impl Segment {
         own.chain(count).chain(time)
     }
 
-    /// Whether count and period say how much time samples stand for.
+    /// Whether count and period give the time that samples stand for.
     fn has_time(&self) -> bool {
         let is_time = |own: &ValueType| own.nanoseconds_per_unit().is_some();
         self.period_ns.is_some_and(|period_ns| period_ns > 0)
@@ -181,8 +181,8 @@ impl Segment {
             && !self.value_types.iter().any(is_time)
     }
 
-    /// The number that views show unless they are asked for another: the one that the source names, or else its last own
-    /// value, as `go tool pprof` has it, or else the time that samples stand for, or else their count.
+    /// The number that views show by default: the one that the source names, else its last value as in `go tool pprof`,
+    /// else the time that samples stand for, else their count.
     #[must_use]
     pub fn default_measure(&self) -> Measure {
         let last = || self.value_types.len().checked_sub(1).map(Measure::Value);
@@ -190,7 +190,7 @@ impl Segment {
         self.default_measure.or_else(last).or_else(time).unwrap_or(Measure::Count)
     }
 
-    /// The type of a number of its samples.
+    /// The value type of a measure.
     #[must_use]
     pub fn value_type(&self, measure: Measure) -> ValueType {
         match measure {

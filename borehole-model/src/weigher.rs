@@ -1,4 +1,4 @@
-//! The one number that views and formats of one number take of each sample.
+//! The single number that views and single-value formats take from each sample.
 
 use std::{error, fmt, io};
 
@@ -7,23 +7,23 @@ use crate::segment::Segment;
 use crate::sink::Context;
 use crate::value::{Measure, Mode, ValueType};
 
-/// What the number of a sampled profile is that nobody asked about.
+/// The default number of a sampled profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sampled {
-    /// The time that samples stand for, where there is a period; otherwise their count.
+    /// The time that samples stand for if there is a period, otherwise their count.
     #[default]
     Time,
-    /// Their count, in formats that are made of counts.
+    /// Their count, for formats made of counts.
     Count,
 }
 
 /// Picks one number of each sample, so that only numbers of one kind are added up.
 ///
-/// The first profile with samples decides which kind that is, by its [default](Segment::default_measure), unless a user
-/// asks for one by name. Samples that have no such number weigh nothing and are counted as [hidden](Weigher::hidden).
-/// Times come in nanoseconds, whatever their unit is in the source.
+/// The first profile with samples decides the kind, by its [default](Segment::default_measure), unless a user asks for
+/// one by name. Samples without such a number weigh nothing and are counted as [hidden](Weigher::hidden). Times are in
+/// nanoseconds, whatever their unit in the source.
 ///
-/// Tell it of each segment, then weigh its samples.
+/// Pass it each segment, then weigh the segment's samples.
 ///
 /// # Examples
 ///
@@ -47,22 +47,22 @@ pub enum Sampled {
 pub struct Weigher {
     asked: Option<String>,
     sampled: Sampled,
-    /// What is weighed, once a sample has been.
+    /// The kind to add up, known after the first sample.
     chosen: Option<Chosen>,
-    /// What the samples of the current segment are weighed by.
+    /// How to weigh the samples of the current segment.
     current: Current,
-    /// Other kinds, with how many samples have them.
+    /// Other kinds, and how many samples have them.
     hidden: Vec<(ValueType, u64)>,
     more_hidden: u64,
-    /// All that there was to choose from, up to [`Weigher::MOST_HIDDEN`].
+    /// All kinds found, at most [`Weigher::MOST_HIDDEN`].
     kinds: Vec<ValueType>,
 }
 
-/// The kind of numbers that are added up.
+/// The kind of numbers to add up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Chosen {
     value_type: ValueType,
-    /// Of observations: what they are observations of.
+    /// For counts of observations: the mode of the samples.
     mode: Option<Mode>,
 }
 
@@ -71,17 +71,17 @@ struct Chosen {
 struct Current {
     measure: Option<Measure>,
     factor: i64,
-    /// The kind, until the first sample has been weighed.
+    /// The kind; taken by the first sample that is weighed.
     kind: Option<Chosen>,
-    /// The row of `hidden`, of a segment whose samples have no such number.
+    /// The row of `hidden`, if the segment's samples have no such number.
     hidden_row: Option<usize>,
 }
 
 impl Weigher {
-    /// How many other kinds are told apart; further ones are counted together.
+    /// The maximum number of other kinds listed; further ones are counted together.
     pub const MOST_HIDDEN: usize = 64;
 
-    /// A weigher of the value type that is `asked` for, or else of the first profile's default.
+    /// Creates a weigher of the value type `asked` for, or else of the first profile's default.
     #[must_use]
     pub fn new(asked: Option<&str>, sampled: Sampled) -> Self {
         Self { asked: asked.map(str::to_owned), sampled, ..Self::default() }
@@ -104,7 +104,7 @@ impl Weigher {
         };
     }
 
-    /// The number of a segment's samples that is of the kind that is added up.
+    /// The measure of a segment that has the chosen kind.
     fn kind_of(&self, segment: &Segment) -> Option<(Measure, Chosen)> {
         let kind = |measure| self.kind(segment, measure);
         match (&self.chosen, &self.asked) {
@@ -135,12 +135,12 @@ impl Weigher {
 
     fn kind(&self, segment: &Segment, measure: Measure) -> Chosen {
         let value_type = segment.value_type(measure);
-        // Somebody who asks for samples wants all of them.
+        // A user who asks for samples wants those of all modes.
         let mode = (value_type.is_samples() && self.asked.is_none()).then_some(segment.mode);
         Chosen { value_type, mode }
     }
 
-    /// The number of a sample of the current segment; `None` if it has none of the kind that is added up.
+    /// The number of a sample of the current segment; `None` if it has none of the chosen kind.
     #[inline]
     pub fn weigh(&mut self, at: Context<'_>, sample: &Sample<'_>) -> Option<i64> {
         let Some(measure) = self.current.measure else {
@@ -153,7 +153,7 @@ impl Weigher {
         Some(measure.of(at.segment, sample).saturating_mul(self.current.factor))
     }
 
-    /// Takes the kind of the current segment for all that follow.
+    /// Fixes the kind of the current segment for all that follow.
     #[cold]
     fn choose(&mut self) {
         let kind = self.current.kind.take();
@@ -182,20 +182,21 @@ impl Weigher {
         })
     }
 
-    /// Where the number of the current segment's samples comes from.
+    /// The origin of the number of the current segment's samples; `None` if they have none.
     #[must_use]
     pub const fn measure(&self) -> Option<Measure> {
         self.current.measure
     }
 
-    /// What is weighed; `None` before the first sample that has such a number.
+    /// The value type weighed; `None` before the first sample with such a number.
     #[must_use]
     pub fn value_type(&self) -> Option<&ValueType> {
         self.chosen.as_ref().map(|chosen| &chosen.value_type)
     }
 
-    /// What the numbers that are weighed tell of: the kind of their value type, or of observations what they are observations of.
-    /// Profiles of which this is equal can be compared, for a time and the samples that stand for it have equal shares.
+    /// The quantity that the weights stand for: the kind of their value type, or for counts of observations the mode.
+    ///
+    /// Profiles with equal quantities can be compared, because a time and the samples that stand for it have equal shares.
     #[must_use]
     pub fn tells_of(&self) -> Option<&str> {
         let Chosen { value_type, mode } = self.chosen.as_ref()?;
@@ -205,14 +206,14 @@ impl Weigher {
         })
     }
 
-    /// What was asked for.
+    /// The value type that the user asked for.
     #[must_use]
     pub fn asked(&self) -> Option<&str> {
         self.asked.as_deref()
     }
 
-    /// All value types of the segments so far, in order of first appearance, with the units of their sources: what can be asked
-    /// for. Those beyond the first [`Weigher::MOST_HIDDEN`] are not listed.
+    /// The value types of all segments so far, in order of first appearance, with the units of their sources: the ones that can
+    /// be asked for. At most [`Weigher::MOST_HIDDEN`] are listed.
     #[must_use]
     pub fn kinds(&self) -> &[ValueType] {
         &self.kinds
@@ -224,10 +225,10 @@ impl Weigher {
         self.kinds.iter().filter(is_other)
     }
 
-    /// Whether there is what was asked for. Before the first segment nothing is known, and all is well.
+    /// Checks that the value type asked for exists. Before the first segment there is nothing to check.
     ///
     /// # Errors
-    /// When there were segments, and none of them has such a value type.
+    /// If there were segments and none of them has such a value type.
     pub fn check(&self) -> Result<(), UnknownValueType> {
         let Some(asked) = self.asked.as_deref().filter(|_| !self.kinds.is_empty()) else { return Ok(()) };
         if self.chosen.is_some() || self.kinds.iter().any(|kind| kind.answers_to(asked)) {
@@ -236,24 +237,24 @@ impl Weigher {
         Err(UnknownValueType { asked: asked.to_owned(), known: self.kinds.clone() })
     }
 
-    /// The value types of profiles that are not weighed, by their default, with how many samples they have.
+    /// The default value types of profiles that are not weighed, and how many samples each has.
     pub fn hidden(&self) -> impl Iterator<Item = (&ValueType, u64)> {
         self.hidden.iter().map(|(value_type, samples)| (value_type, *samples))
     }
 
-    /// How many samples are not weighed.
+    /// The number of samples that are not weighed.
     #[must_use]
     pub fn hidden_samples(&self) -> u64 {
         self.hidden().fold(self.more_hidden, |sum, (_, samples)| sum.saturating_add(samples))
     }
 }
 
-/// A value type was asked for that no profile has.
+/// No profile has the value type that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownValueType {
     /// The name that was asked for.
     pub asked: String,
-    /// What there is, as [`Weigher::kinds`] has it.
+    /// The available value types: see [`Weigher::kinds`].
     pub known: Vec<ValueType>,
 }
 

@@ -1,10 +1,10 @@
-//! A borrowing reader that says where it failed.
+//! A borrowing reader that reports where it failed.
 
 use std::fmt;
 
-/// A position in a slice that knows the slice's place in its file.
+/// A read position in a slice that knows the slice's offset in its file.
 ///
-/// It is `Copy`: a decoder works on a copy and the caller keeps the original when the decoder fails.
+/// It is `Copy`: a decoder works on a copy, and the caller keeps the original if the decoder fails.
 ///
 /// # Examples
 ///
@@ -26,7 +26,7 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor at the start of `bytes`, which stand at `offset` in their file.
+    /// Creates a cursor at the start of `bytes`, which are at `offset` in their file.
     #[inline]
     #[must_use]
     pub const fn new(bytes: &'a [u8], offset: u64) -> Self {
@@ -40,7 +40,7 @@ impl<'a> Cursor<'a> {
         self.end_offset.saturating_sub(self.rest.len() as u64)
     }
 
-    /// What has not been read yet.
+    /// The bytes not yet read.
     #[inline]
     #[must_use]
     pub const fn rest(&self) -> &'a [u8] {
@@ -54,14 +54,14 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
-    /// The next byte, left where it is; `None` at the end.
+    /// The next byte, without consuming it; `None` at the end.
     #[inline]
     #[must_use]
     pub fn peek(&self) -> Option<u8> {
         self.rest.first().copied()
     }
 
-    /// One byte.
+    /// Reads one byte.
     ///
     /// # Errors
     /// Truncated at the end of the slice.
@@ -72,10 +72,10 @@ impl<'a> Cursor<'a> {
         Ok(byte)
     }
 
-    /// `count` bytes, borrowed from the slice.
+    /// Reads `count` bytes, borrowed from the slice.
     ///
     /// # Errors
-    /// Truncated if fewer are left; nothing is consumed then.
+    /// Truncated if fewer are left; nothing is consumed in that case.
     #[inline]
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Error> {
         let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(|| self.truncated(count))?;
@@ -83,10 +83,10 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    /// `N` bytes as an array, for fixed-width numbers.
+    /// Reads `N` bytes as an array, for fixed-width numbers.
     ///
     /// # Errors
-    /// Truncated if fewer are left; nothing is consumed then.
+    /// Truncated if fewer are left; nothing is consumed in that case.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or_else(|| self.truncated(N))?;
@@ -94,37 +94,37 @@ impl<'a> Cursor<'a> {
         Ok(*taken)
     }
 
-    /// A 16-bit little-endian number.
+    /// Reads a 16-bit little-endian number.
     ///
     /// # Errors
-    /// As [`Cursor::array`].
+    /// Those of [`Cursor::array`].
     #[inline]
     pub fn u16_le(&mut self) -> Result<u16, Error> {
         self.array().map(u16::from_le_bytes)
     }
 
-    /// A 32-bit little-endian number.
+    /// Reads a 32-bit little-endian number.
     ///
     /// # Errors
-    /// As [`Cursor::array`].
+    /// Those of [`Cursor::array`].
     #[inline]
     pub fn u32_le(&mut self) -> Result<u32, Error> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// A 64-bit little-endian number.
+    /// Reads a 64-bit little-endian number.
     ///
     /// # Errors
-    /// As [`Cursor::array`].
+    /// Those of [`Cursor::array`].
     #[inline]
     pub fn u64_le(&mut self) -> Result<u64, Error> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// An unsigned varint of at most 64 bits.
+    /// Reads an unsigned varint of at most 64 bits.
     ///
     /// # Errors
-    /// Truncated, or malformed where the value needs more than 64 bits.
+    /// Truncated, or too large if the value needs more than 64 bits.
     #[inline]
     pub fn varint(&mut self) -> Result<u64, Error> {
         let (value, overflow, rest) = self.varint_groups()?;
@@ -135,7 +135,7 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// An unsigned varint of any length, whose bits above the 64th are dropped.
+    /// Reads an unsigned varint of any length. Bits above the 64th are dropped.
     ///
     /// # Errors
     /// Truncated.
@@ -150,8 +150,8 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// The value of a varint, whether bits above the 64th were set, and what follows. By value, so that a
-    /// cursor whose short varints are read in line can stay in registers.
+    /// The value of a varint, whether bits above the 64th were set, and the remaining bytes. Takes `self` by value, so
+    /// that a cursor whose short varints are read inline can stay in registers.
     fn varint_groups(self) -> Result<(u64, bool, &'a [u8]), Error> {
         let mut value = 0_u64;
         let mut overflow = false;
@@ -179,18 +179,18 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A read that failed, and where.
+/// A failed read and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
     offset: u64,
     kind: ErrorKind,
 }
 
-/// What went wrong in a read.
+/// The kind of a failed read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The slice ended; at least `missing` more bytes were needed.
+    /// The slice ended before the value did.
     Truncated {
         /// How many more bytes were needed, at least.
         missing: usize,
@@ -206,7 +206,7 @@ impl Error {
         self.offset
     }
 
-    /// What went wrong.
+    /// The kind of failure.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         self.kind

@@ -1,10 +1,10 @@
-//! Bytes to numbers and back: the lowest floor of Borehole.
+//! Bytes to numbers and back: the lowest layer of Borehole.
 //!
-//! * [`Cursor`] reads: it borrows a slice, knows the slice's offset in its file, and every failed read
-//!   says where it stood and how many bytes were missing.
+//! * [`Cursor`] reads. It borrows a slice, knows the slice's offset in its file, and every failed read reports its
+//!   position and how many bytes were missing.
 //! * [`put_varint`] and [`put_varint_signed`] write.
 //!
-//! Nothing here allocates for what it reads, does I/O, or knows a format.
+//! This crate allocates nothing for what it reads, does no I/O, and knows no format.
 
 mod cursor;
 mod varint;

@@ -1,4 +1,4 @@
-//! Inputs into one output.
+//! Conversion of inputs into one output.
 
 use std::io::Write;
 
@@ -7,16 +7,16 @@ use borehole_model::{ProfileSink, Recovery, Tables, Warning};
 
 use crate::{Error, Input, Target};
 
-/// What came out of a conversion.
+/// The outcome of a conversion.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// What was read, and what was odd or lost in the inputs.
+    /// The data read from the inputs, and anything odd or lost in them.
     pub recovery: Recovery,
-    /// What the target format could not hold.
+    /// Data that the target format could not hold.
     pub losses: Losses,
 }
 
-/// Writes all of `inputs` to `output` as `target`: one profile with the samples of all of them.
+/// Converts `inputs` to one profile with the samples of all of them, and writes it to `output` as `target`.
 ///
 /// # Examples
 ///
@@ -38,7 +38,7 @@ pub struct Outcome {
 /// ```
 ///
 /// # Errors
-/// When an input cannot be read or the output cannot be written.
+/// If an input cannot be read or the output cannot be written.
 pub fn convert(
     inputs: impl IntoIterator<Item = Input>,
     target: &Target,
@@ -49,7 +49,7 @@ pub fn convert(
     Ok(Outcome { recovery, losses: exporter.losses() })
 }
 
-/// Streams all of `inputs` into `sink`, one after the other, and finishes it.
+/// Streams `inputs` into `sink`, one after the other, and finishes the sink.
 ///
 /// # Examples
 ///
@@ -68,7 +68,7 @@ pub fn convert(
 /// ```
 ///
 /// # Errors
-/// As [`Input::read_into`], and when the sink cannot finish.
+/// Those of [`Input::read_into`], and if the sink cannot finish.
 pub fn import_all(
     inputs: impl IntoIterator<Item = Input>,
     sink: &mut dyn ProfileSink,
@@ -85,10 +85,11 @@ pub fn import_all(
     Ok(recovery)
 }
 
-/// Lets `sink` finish with what stands before `error`, if that is of the input: the sink is told of it as of a warning.
+/// Finishes `sink` with everything read before `error`, if it is an error of the input. The sink receives the error as a
+/// warning.
 ///
-/// For who reads inputs one by one into something that is read as it is written, see [`Target::is_stream`]. What goes wrong
-/// then matters no more than the error.
+/// For callers that read inputs one by one into an output that is read as it is written: see [`Target::is_stream`]. Further
+/// errors of the sink are ignored, because `error` matters more.
 pub fn finish_before(error: &Error, tables: &Tables, sink: &mut dyn ProfileSink) {
     if let Error::Read { source, .. } = error {
         let warning = Warning::new(source.message()).at(source.offset());

@@ -1,4 +1,4 @@
-//! What can go wrong between a file and another file.
+//! Errors of reading inputs and writing outputs.
 
 use std::{error, fmt, io};
 
@@ -8,7 +8,7 @@ use borehole_model::shown::{cause, word};
 
 use crate::source::STDIN;
 
-/// Why an input could not be read or an output could not be written. It names the file.
+/// The reason why an input could not be read or an output could not be written. It names the file.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,28 +16,28 @@ pub enum Error {
     Open {
         /// The input, as the user named it.
         name: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The format of an input could not be told.
+    /// The format of an input could not be detected.
     Unrecognised {
         /// The input, as the user named it.
         name: String,
-        /// How it begins, unpacked if it is compressed.
+        /// The first bytes, decompressed if the input is compressed.
         begins: Vec<u8>,
     },
-    /// There is not a byte in an input, or in what is compressed there, and no profile of its format is so short.
+    /// An input is empty, or decompresses to nothing, and its format does not allow that.
     Empty {
         /// The input, as the user named it.
         name: String,
-        /// The format, by its name; `None` where that tells only that it is a document.
+        /// The format, according to the name; `None` if the name only says that it is a document.
         format: Option<Format>,
     },
-    /// An input is a file of another program, of a sort that is not read.
+    /// An input is a file of another program, of a kind that is not read.
     Foreign {
         /// The input, as the user named it.
         name: String,
-        /// What it is.
+        /// The kind of file.
         foreign: &'static Foreign,
     },
     /// A format cannot be read, or not by this build.
@@ -47,7 +47,7 @@ pub enum Error {
         /// The format.
         format: Format,
     },
-    /// A format is not made of records that could be printed one by one.
+    /// A format does not consist of records that could be printed one by one.
     NoRecords {
         /// The input, as the user named it.
         name: String,
@@ -63,23 +63,23 @@ pub enum Error {
     Read {
         /// The input, as the user named it.
         name: String,
-        /// Where and how.
+        /// The position and kind of the damage.
         source: borehole_formats::Error,
     },
     /// An output could not be written.
     Write {
-        /// The output, as the user named it; empty where the caller owns it.
+        /// The output, as the user named it; empty if the caller owns it.
         name: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// How much of the beginning of an input is shown.
+/// How many of the first bytes of an input are shown.
 const SHOWN_BYTES: usize = 16;
 
 impl Error {
-    /// What an importer said, with the name of its input.
+    /// Adds the name of the input to an importer's error.
     pub(crate) fn reading(name: &str, error: ReadError) -> Self {
         match error {
             ReadError::Input(source) => Self::Read { name: name.to_owned(), source },
@@ -87,7 +87,7 @@ impl Error {
         }
     }
 
-    /// The same error, with the name of the output where it has none.
+    /// Sets the name of the output if there is none.
     #[must_use]
     pub fn with_output(self, output: &str) -> Self {
         match self {
@@ -98,13 +98,13 @@ impl Error {
         }
     }
 
-    /// Whether whoever reads the output has closed it: for a command in a pipe that is no failure.
+    /// Whether the reader of the output has closed it, which is no failure for a command in a pipe.
     #[must_use]
     pub fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// What the user may try next.
+    /// A suggestion for what the user can try next; `None` if there is none.
     ///
     /// # Examples
     ///
@@ -132,7 +132,7 @@ impl Error {
     }
 }
 
-/// The command that saves what a damaged input still holds.
+/// The command that recovers the rest of a damaged input.
 fn recover(name: &str) -> String {
     if name == STDIN {
         return "borehole recover -o recovered.rbt < FILE".to_owned();
@@ -142,12 +142,12 @@ fn recover(name: &str) -> String {
     format!("borehole recover {} -o {}", word(name), word(&format!("recovered.{extension}")))
 }
 
-/// What to do with an input of no known format.
+/// The suggestion for an input of no known format.
 #[cfg_attr(not(feature = "heap"), allow(unused_variables, reason = "only heaps are told here"))]
 fn unrecognised(name: &str, begins: &[u8]) -> String {
     #[cfg(feature = "heap")]
     if let Some(format) = crate::heap::tell(begins) {
-        // Heaps are not read from pipes.
+        // Heaps cannot be read from pipes.
         let file = if name == STDIN { "FILE".to_owned() } else { word(name) };
         return if format.readable() {
             format!("it holds a heap: borehole heap info {file}")
@@ -195,7 +195,7 @@ impl fmt::Display for Error {
 }
 
 impl error::Error for Error {
-    /// What lies behind the cause; the cause itself is part of this error's text.
+    /// The source of the cause; the cause itself is part of this error's text.
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
             Self::Open { source, .. } | Self::Write { source, .. } => source.source(),

@@ -1,4 +1,4 @@
-//! Formats that hold samples and nothing else.
+//! Formats that hold only samples.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use borehole_formats::{Export, Losses};
 use borehole_model::{Context, Event, ProfileSink, Sample, Tables};
 
-/// An exporter of a format that has no place for events: it counts them as lost.
+/// An exporter of a format without events. It counts events as lost.
 pub(crate) struct Eventless<'w> {
     exporter: Box<dyn Export + 'w>,
     events: u64,

@@ -25,7 +25,7 @@ use crate::{Error, Source};
 ///
 /// # Examples
 ///
-/// Told by content, and read into a sink:
+/// Detect the format by content, and read into a sink:
 ///
 /// ```
 /// # #[cfg(feature = "rbt")] {
@@ -60,29 +60,30 @@ pub struct Input {
     sibling: Option<Vec<u8>>,
 }
 
-/// How much of an input of no known format is kept, for messages.
+/// How many of the first bytes of an input of no known format are kept for messages.
 const BEGINNING_BYTES: usize = 64;
 
-/// What has been looked at already, and the rest.
+/// The bytes read for detection, followed by the rest.
 type Bytes = io::Chain<Cursor<Vec<u8>>, Box<dyn Read>>;
 
-/// How an input is to be opened and read.
+/// The options for opening and reading an input.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InputOptions {
-    /// The format; `None` to tell it by content, and by name where that does not decide.
+    /// The format; `None` to detect it by content, or by name if the content does not decide.
     pub format: Option<Format>,
-    /// How to read it.
+    /// The options for reading.
     pub read: ReadOptions,
 }
 
 impl Input {
     /// Opens `source`, which may be compressed.
     ///
-    /// An empty input is a trace without samples, and a note: that is what a live capture of nothing leaves. It is `rbt`, or what
-    /// its name says. An input whose name is that of a format that no profiler writes nothing of is an error.
+    /// An empty input is a trace without samples, and yields a note, because a live capture of nothing leaves such a file. Its
+    /// format is `rbt`, or the one of its name. It is an error if the name is that of a format of which no profiler writes empty
+    /// files.
     ///
     /// # Errors
-    /// When the source cannot be read, or its format cannot be told or read.
+    /// If the source cannot be read, or its format cannot be detected or read.
     pub fn open(source: Source, options: &InputOptions) -> Result<Self, Error> {
         #[cfg(feature = "tachyon")]
         let (mappable, source) = source.split_mappable();
@@ -102,7 +103,7 @@ impl Input {
             return Err(Error::NotReadable { name, format });
         }
         #[cfg(feature = "tachyon")]
-        // Of a compressed file there is nothing to map.
+        // A compressed file cannot be mapped.
         let mappable = mappable.filter(|_| format == Format::Tachyon && Method::of(&prefix).is_none());
         let is_empty = content.is_all_of_nothing;
         let bytes = Cursor::new(prefix).chain(reader);
@@ -118,13 +119,13 @@ impl Input {
         })
     }
 
-    /// Lends the tables of `sibling` to an input of the format `tachyon` that has lost its own: a whole file of another
-    /// run of the same program, or what a killed program left beside the input
-    /// ([`Target::exporter_to_file`](crate::Target::exporter_to_file)). The sibling may be compressed; `name` is what it is called
-    /// in errors. Other inputs are not affected.
+    /// Lends the tables of `sibling` to a `tachyon` input that has lost its own. Other inputs are not affected.
+    ///
+    /// The sibling is a complete file of another run of the same program, or the file that a killed program left beside the input
+    /// ([`Target::exporter_to_file`](crate::Target::exporter_to_file)). It may be compressed; `name` is its name in errors.
     ///
     /// # Errors
-    /// When there are no tables in the sibling.
+    /// If the sibling has no tables.
     #[cfg(feature = "tachyon")]
     pub fn lend_tables(&mut self, name: &str, sibling: &[u8]) -> Result<(), Error> {
         let open = || {
@@ -150,27 +151,26 @@ impl Input {
         &self.name
     }
 
-    /// Whether there is not a byte in it, or in what is compressed there.
+    /// Whether the input is empty, or decompresses to nothing.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.is_empty
     }
 
-    /// The bytes as they are in the file, compressed or not.
+    /// The bytes of the file, without decompression.
     #[must_use]
     pub fn into_bytes(self) -> impl Read {
         self.bytes
     }
 
-    /// Streams everything into `sink`, without finishing it: further inputs may follow, with the same
-    /// tables.
+    /// Streams everything into `sink` without finishing it, so that further inputs with the same tables may follow.
     ///
     /// # Errors
-    /// When the input is damaged and strictly read, or the sink fails.
+    /// If the input is damaged and read strictly, or the sink fails.
     pub fn read_into(self, tables: &mut Tables, sink: &mut dyn ProfileSink) -> Result<Recovery, Error> {
         #[cfg(feature = "tachyon")]
         if let Some(mapped) = self.mappable.as_ref().filter(|_| !self.is_empty).and_then(Mappable::map) {
-            // What was read to tell the format is in the mapping, too.
+            // The mapping also has the bytes that were read for detection.
             drop(self.bytes);
             let passed = Passed::of(&mapped);
             let on_passed = |end| passed.up_to(end);
@@ -193,11 +193,11 @@ impl Input {
     }
 }
 
-/// The first bytes of an input, as many as it takes to tell its format.
+/// The first bytes of an input: as many as detection needs.
 fn beginning(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
     let mut prefix = Vec::new();
     reader.take(DETECT_BYTES as u64).read_to_end(&mut prefix)?;
-    // A frame yields nothing before its first block is there.
+    // A frame yields nothing before its first block is complete.
     #[cfg(feature = "zstd")]
     if prefix.starts_with(&FRAME_MAGIC) {
         let missing = FIRST_BLOCK_BYTES.saturating_sub(prefix.len());
@@ -206,31 +206,32 @@ fn beginning(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
     Ok(prefix)
 }
 
-/// What an input turned out to be.
+/// The detected kind of an input.
 enum Told {
     Format(Format),
     Foreign(&'static Foreign),
-    /// There is not a byte in it, though its name is that of a profile.
+    /// The input is empty, but has the name of a profile.
     Empty(Option<Format>),
     Nothing,
 }
 
-/// What the first bytes of an input are, once they are unpacked.
+/// The first bytes of an input, decompressed.
 struct Beginning {
     bytes: Vec<u8>,
-    /// Whether the input ends there, and nothing was in it.
+    /// Whether the input ends there and is empty.
     is_all_of_nothing: bool,
 }
 
 impl Beginning {
     fn of(prefix: &[u8]) -> Self {
         let mut bytes = Vec::new();
-        // A damaged or cut member still shows how it begins.
+        // A damaged or truncated member still yields its first bytes.
         let unpacked = Envelope::new(prefix).take(DETECT_BYTES as u64).read_to_end(&mut bytes);
         let is_all_of_nothing = prefix.len() < DETECT_BYTES && unpacked.is_ok() && bytes.is_empty();
         if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
             let mut text = Vec::new();
-            // A slice can be read to its end. It is cut to what is told by, for its end may be half a character.
+            // A slice can be read to its end. The text is cut to the length for detection, because it may end with half
+            // a character.
             let _ = Decoded::new(&bytes[..]).read_to_end(&mut text);
             text.truncate(DETECT_BYTES);
             bytes = text;
@@ -238,12 +239,12 @@ impl Beginning {
         Self { bytes, is_all_of_nothing }
     }
 
-    /// What it is: by content, then by name.
+    /// Detects the kind, by content and then by name.
     fn tell(&self, name: &str) -> Told {
         if self.is_all_of_nothing {
             return nothing(name);
         }
-        // Heaps hold text that can be taken for a profile, and have names that profiles have.
+        // Heaps contain text that could pass for a profile, and have names like profiles.
         #[cfg(feature = "heap")]
         if crate::heap::tell(&self.bytes).is_some() {
             return Told::Nothing;
@@ -255,7 +256,7 @@ impl Beginning {
         format.map_or(Told::Nothing, Told::Format)
     }
 
-    /// So much of an input of no known format as messages need: what cannot be unpacked as it is.
+    /// The part of an input of no known format that messages need. If it cannot be decompressed, this is the raw part.
     fn shown(self, prefix: Vec<u8>) -> Vec<u8> {
         let mut shown = if self.bytes.is_empty() { prefix } else { self.bytes };
         shown.truncate(BEGINNING_BYTES);
@@ -263,16 +264,16 @@ impl Beginning {
     }
 }
 
-/// What an input without a byte is, by its name: what a recording of nothing leaves, or no profile.
+/// The kind of an empty input, by its name: a recording of nothing, or not a profile.
 fn nothing(name: &str) -> Told {
     let name = name.strip_suffix(".zst").unwrap_or(name);
     let format = match Format::from_path(name) {
-        // It is read as folded stacks.
+        // Collapsed stacks are read as folded stacks.
         Some((Format::Collapsed, _)) => Some(Format::Folded),
         by_name => by_name.map(|(format, _)| format),
     };
     match format {
-        // That of CPython leaves nothing when it is killed; a sibling may have tables for it.
+        // CPython leaves an empty file if it is killed; a sibling may have tables for it.
         Some(Format::Rbt | Format::Phpspy | Format::Folded | Format::Tachyon) | None => {}
         Some(_) => return Told::Empty(format),
     }
@@ -282,7 +283,7 @@ fn nothing(name: &str) -> Told {
     }
 }
 
-/// Whether a name is that of a JSON document, of which even the least has bytes.
+/// Whether a name is that of a JSON document, which is never empty.
 fn is_json(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.strip_suffix(".gz").unwrap_or(&name).ends_with(".json")
@@ -312,7 +313,8 @@ fn import(
     }
 }
 
-/// Reads what is not read out of its envelope by its format: what stands before damage there, if damage is read over.
+/// Imports a format that does not read its own envelope. In lenient reading, this yields what precedes damage of the
+/// envelope.
 fn import_plain(
     format: Format,
     bytes: Bytes,
@@ -339,7 +341,7 @@ fn import_plain(
         Format::TachyonJsonl => borehole_formats::tachyon_jsonl::import(&mut plain, options, tables, sink),
         #[cfg(feature = "jsonl")]
         Format::Jsonl => borehole_formats::jsonl::import(&mut plain, options, tables, sink),
-        // `Input::open` refuses what this build cannot read.
+        // `Input::open` rejects formats that this build cannot read.
         _ => {
             let _ = (&mut plain, options, tables);
             Err(ReadError::Sink(io::Error::other(format!("{} cannot be read", format.name()))))
@@ -353,7 +355,7 @@ fn import_plain(
             recovery.warn(warning);
             Ok(recovery)
         }
-        // Nothing can be made of so little: that it ends early is no more than what comes of the damage.
+        // The remaining input is too short to import. Its early end is only a consequence of the damage.
         Err(ReadError::Input(error)) if !error.is_limit() => {
             Err(borehole_formats::Error::io(format.name(), Position::Whole, damage.into()).into())
         }

@@ -1,14 +1,14 @@
 //! Profiles of many formats: open, convert, recover, write.
 //!
-//! This crate is what a Rust program depends on. It opens any readable file by its content ([`Input`]),
-//! streams its samples and events into any [`ProfileSink`], writes any writable format ([`Target`]), and saves what a
-//! damaged file still holds. A program that records itself uses the writers of [`rbt`] and [`trc`] directly.
+//! Rust programs depend on this crate. It opens any readable file by its content ([`Input`]), streams its samples and
+//! events into any [`ProfileSink`], writes any writable format ([`Target`]), and recovers the intact parts of damaged
+//! files. A program that records itself uses the writers of [`rbt`] and [`trc`] directly.
 //!
-//! Every format is a Cargo feature; all are on by default.
+//! Every format is a Cargo feature. All are on by default.
 //!
 //! # Examples
 //!
-//! Convert a file, whatever it is, and keep what is left of it if it is damaged:
+//! Convert a file of any format, and recover the rest of it if it is damaged:
 //!
 //! ```
 //! # #[cfg(all(feature = "rbt", feature = "folded"))] {
@@ -24,7 +24,7 @@
 //! # Ok::<(), borehole::Error>(())
 //! ```
 //!
-//! Look at samples one by one, without a file format in between:
+//! Look at samples one by one, without converting the file:
 //!
 //! ```
 //! # #[cfg(feature = "rbt")] {
@@ -55,7 +55,7 @@
 //! # Ok::<(), borehole::Error>(())
 //! ```
 
-//! Record a program's own samples, one file an hour, without a profile format in the program's way:
+//! Record a program's own samples, one file per hour:
 //!
 //! ```
 //! # #[cfg(feature = "rbt")] {
@@ -77,7 +77,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Everything into one trace, as it comes:
+//! Write everything into one trace, as it arrives:
 //!
 //! ```
 //! # #[cfg(feature = "rbt")] {
@@ -97,7 +97,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-//! Events of the program's own types, and the same read back (with the feature `derive`):
+//! Write events of the program's own types, and read them back (with the feature `derive`):
 //!
 //! ```
 //! # #[cfg(feature = "derive")] {
@@ -172,7 +172,7 @@ pub use borehole_formats::speedscope;
 #[cfg(feature = "tachyon")]
 pub use borehole_formats::tachyon;
 
-/// Events: the format, and with the feature `derive` structs as types of them.
+/// Events: the format, and with the feature `derive` structs as event types.
 #[cfg(feature = "trc")]
 pub mod trc {
     #[cfg(feature = "derive")]

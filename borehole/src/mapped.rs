@@ -1,4 +1,4 @@
-//! A file as memory, for readers that need the end of a file before its beginning.
+//! Files mapped into memory, for readers that need the end of a file before its beginning.
 
 #[cfg(feature = "tachyon")]
 use std::cell::Cell;
@@ -9,24 +9,24 @@ use std::ops::Range;
 
 use memmap2::Mmap;
 
-/// A file, and where in it the input begins.
+/// A file, and the offset of the input in it.
 pub(crate) struct Mappable {
     file: File,
     start: u64,
 }
 
-/// So much of a mapped file is given back at once, when it has been read.
+/// How much of a mapped file is released at once, after it has been read.
 #[cfg(feature = "tachyon")]
 const GIVEN_BACK_BYTES: usize = 64 << 10;
 
-/// As much as the system maps before a page that is looked at, and more.
+/// At least as much as the kernel maps before an accessed page.
 ///
-/// Source: seen of Linux 6.18, which maps the whole piece of its cache that the page is in, of 2 MiB at most on x86-64; before it,
-/// `fault_around_bytes`, 64 KiB unless it is told otherwise.
+/// Source: observed on Linux 6.18, which maps the whole piece of the page cache that contains the page, at most 2 MiB on x86-64.
+/// Earlier versions map `fault_around_bytes`, by default 64 KiB.
 #[cfg(feature = "tachyon")]
 const MAPPED_BEFORE_BYTES: usize = 2 << 20;
 
-/// A mapped file that is read from its beginning to its end, and given back behind the reader.
+/// A mapped file that is read from start to end, and released behind the reader.
 #[cfg(feature = "tachyon")]
 pub(crate) struct Passed<'m> {
     mapped: &'m Mapped,
@@ -35,36 +35,36 @@ pub(crate) struct Passed<'m> {
 
 #[cfg(feature = "tachyon")]
 impl<'m> Passed<'m> {
-    /// Nothing has been read so far.
+    /// Creates the state in which nothing has been read.
     pub(crate) const fn of(mapped: &'m Mapped) -> Self {
         Self { mapped, end: Cell::new(0) }
     }
 
-    /// The input has been read up to `end`, and nobody looks there again.
+    /// Releases the input up to `end`, which will not be read again.
     pub(crate) fn up_to(&self, end: usize) {
         if end >= self.end.get() + GIVEN_BACK_BYTES {
-            // Where reading goes on, the system maps what stands before, too.
+            // The kernel has also mapped pages before the previous end, where reading continued.
             let begin = self.end.replace(end).saturating_sub(MAPPED_BEFORE_BYTES);
             self.mapped.give_back(begin..end);
         }
     }
 }
 
-/// The bytes of a file from where the input begins. Only what is looked at is read, and nothing is copied.
+/// The bytes of a file from the start of the input. Only accessed pages are read, and nothing is copied.
 pub(crate) struct Mapped {
     map: Mmap,
     start: usize,
 }
 
 impl Mappable {
-    /// `file` from where it stands now; `None` if that cannot be told.
+    /// Takes `file` from its current position; `None` if that is unknown.
     pub(crate) fn here(file: &File) -> Option<Self> {
         let mut file = file.try_clone().ok()?;
         let start = file.stream_position().ok()?;
         Some(Self { file, start })
     }
 
-    /// Maps the file, to be read from end to end; `None` where that does not work, and it has to be read instead.
+    /// Maps the file for sequential reading; `None` if that fails and the file has to be read instead.
     #[cfg(feature = "tachyon")]
     pub(crate) fn map(&self) -> Option<Mapped> {
         let mapped = self.map_for_lookup()?;
@@ -72,13 +72,13 @@ impl Mappable {
         Some(mapped)
     }
 
-    /// Maps the file, to be looked at here and there.
+    /// Maps the file for random access.
     #[allow(unsafe_code, reason = "mapping a file is unsafe, because others may change it")]
     pub(crate) fn map_for_lookup(&self) -> Option<Mapped> {
         let start = usize::try_from(self.start).ok()?;
-        // SAFETY: the mapping is private and only read from. Readers take any bytes and hold on to no
-        // conclusion about bytes that they would read again, so a file that changes underneath gives a wrong
-        // profile or an error. One that is made shorter meanwhile ends the program, as for all who map files.
+        // SAFETY: the mapping is private and only read. Readers accept any bytes and do not rely on bytes that they
+        // would read again, so a file that changes meanwhile causes a wrong profile or an error. A file that is
+        // truncated meanwhile ends the program, as for every program that maps files.
         let map = unsafe { Mmap::map(&self.file) }.ok()?;
         if start > map.len() {
             return None;
@@ -88,7 +88,7 @@ impl Mappable {
 }
 
 impl Mapped {
-    /// Gives back the memory of a part of the input, which is read from the file again by who looks there again.
+    /// Releases the memory of a part of the input. It is read from the file again if it is accessed again.
     #[cfg(feature = "tachyon")]
     #[allow(unsafe_code, reason = "of a mapping that was written to the content would be lost")]
     fn give_back(&self, part: Range<usize>) {
@@ -110,13 +110,13 @@ impl Mapped {
     }
 }
 
-/// From here on large pages are worth it.
+/// The size from which huge pages are worthwhile.
 ///
 /// Source: the specification of `tachyon`.
 #[cfg(all(feature = "tachyon", target_os = "linux"))]
 const HUGE_PAGES_FROM: usize = 32 << 20;
 
-/// Tells the system that all of the file will be read in order. Without the hints reading takes longer.
+/// Tells the kernel that the whole file will be read in order. Without these hints, reading takes longer.
 #[cfg(feature = "tachyon")]
 fn give_hints(map: &Mmap) {
     #[cfg(unix)]

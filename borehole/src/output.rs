@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all.
+//! Output files that appear complete or not at all.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -9,10 +9,9 @@ use tempfile::TempPath;
 
 use crate::{Compression, Error};
 
-/// An output that is written beside its place and moved there when it is complete.
+/// An output that is written beside its destination and moved there when it is complete.
 ///
-/// Devices and named pipes are written directly. Dropping an output that was not completed leaves nothing
-/// behind.
+/// Devices and named pipes are written directly. Dropping an incomplete output leaves nothing behind.
 ///
 /// # Examples
 ///
@@ -35,7 +34,7 @@ use crate::{Compression, Error};
 pub struct Output {
     name: String,
     stream: Stream,
-    /// What goes when the output is in its place, or given up.
+    /// Temporary files to remove when the output is complete or dropped.
     leftovers: Vec<TempPath>,
 }
 
@@ -49,28 +48,28 @@ enum Place {
     Direct(Box<dyn Write>),
 }
 
-/// What becomes of a file that is already there.
+/// The treatment of a file that already exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and the output is refused.
+    /// Keep it, and refuse the output.
     #[default]
     Keep,
-    /// It is replaced when the output is complete.
+    /// Replace it when the output is complete.
     Replace,
 }
 
 impl Existing {
-    /// What becomes of a file where its replacement is asked for, or is not.
+    /// [`Existing::Replace`] if replacement is asked for, else [`Existing::Keep`].
     #[must_use]
     pub const fn replacing(is_asked: bool) -> Self {
         if is_asked { Self::Replace } else { Self::Keep }
     }
 }
 
-/// Who may read a new file.
+/// The users who may read a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Readers {
-    /// Whom the settings of the process let.
+    /// Those that the process's umask allows.
     Others,
     Owner,
 }
@@ -88,14 +87,14 @@ impl Readers {
 
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// How many links in a row are followed, as many as the kernel follows: links that lead in a circle end.
+/// The maximum number of links to follow, which is that of the kernel, so that circular links end.
 const MAX_LINKS: usize = 40;
 
 impl Output {
-    /// An output at `path`.
+    /// Creates an output at `path`.
     ///
     /// # Errors
-    /// When the file exists and is to be kept, or nothing can be created beside it.
+    /// If the file exists and should be kept, or nothing can be created beside it.
     pub fn create(
         path: impl AsRef<Path>,
         existing: Existing,
@@ -104,10 +103,11 @@ impl Output {
         Self::create_for(path.as_ref(), existing, compression, Readers::Others)
     }
 
-    /// An output at `path` that only its owner may read and write: memory of a process holds secrets.
+    /// Creates an output at `path` that only its owner may read and write, because the memory of a process contains
+    /// secrets.
     ///
     /// # Errors
-    /// When the file exists and is to be kept, or nothing can be created beside it.
+    /// If the file exists and should be kept, or nothing can be created beside it.
     pub fn create_private(path: impl AsRef<Path>, existing: Existing) -> Result<Self, Error> {
         Self::create_for(path.as_ref(), existing, Compression::None, Readers::Owner)
     }
@@ -125,18 +125,18 @@ impl Output {
         }
     }
 
-    /// Whether an output can be begun at `path`, as far as that can be told without beginning it: for who would work for
-    /// long before.
+    /// Checks whether an output could be created at `path`, as far as possible without creating it. For callers with
+    /// long work to do first.
     ///
     /// # Errors
-    /// When the file exists and is to be kept, or is a folder.
+    /// If the file exists and should be kept, or is a directory.
     pub fn check(path: impl AsRef<Path>, existing: Existing) -> Result<(), Error> {
         let path = path.as_ref();
         let checked = Found::at(path, existing).map(drop);
         checked.map_err(|source| Error::Write { name: path.display().to_string(), source })
     }
 
-    /// An output to anything that can be written, such as standard output.
+    /// Creates an output to any writer, such as standard output.
     pub fn direct(name: impl Into<String>, writer: impl Write + 'static, compression: Compression) -> Self {
         Self::over(name.into(), Place::Direct(Box::new(writer)), compression)
     }
@@ -155,9 +155,9 @@ impl Output {
         &self.name
     }
 
-    /// The file beside the output's place that is being written; `None` for what is written directly.
+    /// The temporary file that is being written beside the destination; `None` if the destination is written directly.
     ///
-    /// Dropping the output removes it. A program that ends otherwise removes it itself.
+    /// Dropping the output removes it. A program that ends without dropping the output must remove it.
     #[must_use]
     pub fn unfinished(&self) -> Option<&Path> {
         match self.place()? {
@@ -166,7 +166,7 @@ impl Output {
         }
     }
 
-    /// The file that the output becomes, behind links; `None` for what is written directly.
+    /// The file that the output becomes, with links resolved; `None` if the destination is written directly.
     #[must_use]
     pub fn destination(&self) -> Option<&Path> {
         match self.place()? {
@@ -182,8 +182,8 @@ impl Output {
         }
     }
 
-    /// Creates a file whose name is the output's and `suffix`. It is removed when the output is complete, or dropped;
-    /// if the program is killed before, it stays. `None` for what is written directly.
+    /// Creates a file with the output's name and `suffix`; `None` if the destination is written directly. It is removed
+    /// when the output is complete or dropped, and remains if the program is killed before.
     #[cfg(feature = "tachyon")]
     pub(crate) fn create_beside(&mut self, suffix: &str) -> Result<Option<File>, Error> {
         let Some(Place::File { path, existing, .. }) = self.place() else { return Ok(None) };
@@ -197,10 +197,10 @@ impl Output {
         Ok(Some(file))
     }
 
-    /// Completes the output: the file is now in its place.
+    /// Completes the output and moves the file to its destination.
     ///
     /// # Errors
-    /// When the rest cannot be written, or the file cannot be moved.
+    /// If the rest cannot be written, or the file cannot be moved.
     pub fn complete(self) -> Result<(), Error> {
         let Self { name, stream, leftovers: _leftovers } = self;
         let place = match stream {
@@ -227,11 +227,11 @@ impl Write for Output {
     }
 }
 
-/// What is where an output is to be.
+/// The kind of file at the destination of an output.
 enum Found {
-    /// A device or a named pipe, which is written directly.
+    /// A device or named pipe, which is written directly.
     Device,
-    /// Nothing yet, or a file that may be replaced.
+    /// Nothing, or a file that may be replaced.
     FileOrNothing,
 }
 
@@ -256,16 +256,16 @@ impl Place {
         }
     }
 
-    /// A temporary file in the folder of `path`, with the permissions of the file that it replaces, or
-    /// those of an ordinary new one, or of a private one.
+    /// Creates a temporary file in the directory of `path`, with the permissions of the file that it replaces, or those
+    /// of an ordinary or private new file.
     fn beside(path: &Path, existing: Existing, readers: Readers) -> io::Result<Self> {
-        // A link stays a link: what it leads to is written.
+        // Links are kept; their target is written.
         let (path, strangers) = linked(path);
         let folder = folder_of(&path);
         let (options, permissions) = new_file(&path, readers);
         let created =
             tempfile::Builder::new().prefix(".borehole-").make_in(folder, |beside| options.open(beside))?;
-        // Apart: what the two together say of a failure is the name of the file beside, and no number.
+        // Separate the two: combined, their errors name the temporary file and lack the error number.
         let (file, unfinished) = created.into_parts();
         strangers.refuse(&file)?;
         permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
@@ -290,7 +290,7 @@ impl Place {
     }
 }
 
-/// Where `path` leads to, whether there is something yet or not, and who may have laid a trap on the way.
+/// The path that `path` links to, whether it exists or not, and the strangers whose links led there.
 fn linked(path: &Path) -> (PathBuf, Strangers) {
     let (mut path, mut strangers) = (path.to_owned(), Strangers::default());
     for _ in 0..MAX_LINKS {
@@ -301,10 +301,11 @@ fn linked(path: &Path) -> (PathBuf, Strangers) {
     (path, strangers)
 }
 
-/// Users who laid links where anybody may, as in `/tmp`.
+/// Users whose links were followed in directories that everyone can write to, such as `/tmp`.
 ///
-/// Source: Linux, `Documentation/admin-guide/sysctl/fs.rst`, `protected_symlinks`: there only one's own links are followed, and those
-/// of the owner of the folder. The kernel sees to it when a path is opened, but here links are read and their targets replaced.
+/// Source: Linux, `Documentation/admin-guide/sysctl/fs.rst`, `protected_symlinks`: in such directories, only links of one's own
+/// and of the directory's owner are followed. The kernel enforces that when a path is opened, but here links are read and their
+/// targets replaced.
 #[derive(Default)]
 struct Strangers {
     users: Vec<u32>,
@@ -312,7 +313,7 @@ struct Strangers {
 
 #[cfg(unix)]
 impl Strangers {
-    /// A folder in which all may write, and nobody may remove what is another's.
+    /// The mode of a directory in which everyone may create files, but remove only their own.
     const ANYBODYS: u32 = 0o1002;
 
     fn note(&mut self, link: &Path) {
@@ -324,7 +325,7 @@ impl Strangers {
         }
     }
 
-    /// Refuses to go on if one of them is not who made the file `own`.
+    /// Fails if one of the users is not the owner of the file `own`.
     fn refuse(&self, own: &File) -> io::Result<()> {
         let own = std::os::unix::fs::MetadataExt::uid(&own.metadata()?);
         match self.users.iter().find(|&&user| user != own) {
@@ -348,13 +349,14 @@ impl Strangers {
     }
 }
 
-/// The folder that `path` is in.
+/// The directory of `path`.
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// How a file is created that is to stand at `path`, and the permissions that it is given then: those of the file that it
-/// replaces. Until it has them it is the owner's, for whoever opens it before may read what is written later.
+/// The options for creating a file that will become `path`, and the permissions to set afterwards: those of the file that
+/// it replaces. Until then only the owner has access, because whoever opens the file earlier could read what is written
+/// later.
 fn new_file(path: &Path, readers: Readers) -> (OpenOptions, Option<Permissions>) {
     let replaced = fs::metadata(path).ok().filter(|_| readers == Readers::Others);
     let readers = if replaced.is_some() { Readers::Owner } else { readers };
@@ -364,8 +366,8 @@ fn new_file(path: &Path, readers: Readers) -> (OpenOptions, Option<Permissions>)
     (options, replaced.map(|replaced| replaced.permissions()))
 }
 
-/// A file `beside` the output at `path`, with the permissions that the output will have. What is there is not written to: it may be
-/// a link of somebody who knew the name.
+/// Creates a file `beside` the output at `path`, with the permissions that the output will have. An existing file is never
+/// written to, because it may be a link by someone who guessed the name.
 #[cfg(feature = "tachyon")]
 fn leftover(path: &Path, beside: &Path, existing: Existing) -> io::Result<(File, TempPath)> {
     if existing == Existing::Replace {

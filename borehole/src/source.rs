@@ -1,4 +1,4 @@
-//! Where bytes come from: a path, standard input, or anything that can be read.
+//! Sources of bytes: a path, standard input, or any reader.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,7 +8,7 @@ use crate::Error;
 #[cfg(feature = "tachyon")]
 use crate::mapped::Mappable;
 
-/// What standard input is called in messages.
+/// The name of standard input in messages.
 pub(crate) const STDIN: &str = "standard input";
 
 /// A stream of bytes with a name for messages.
@@ -39,10 +39,10 @@ pub struct Source {
 }
 
 impl Source {
-    /// The file at `path`: a file, a named pipe or a device.
+    /// Opens the file, named pipe or device at `path`.
     ///
     /// # Errors
-    /// When it cannot be opened, or is a directory.
+    /// If it cannot be opened, or is a directory.
     pub fn path(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -52,10 +52,10 @@ impl Source {
         }
     }
 
-    /// A file that is open already, from where it stands.
+    /// Takes an open file, from its current position.
     ///
     /// # Errors
-    /// When it is a directory.
+    /// If it is a directory.
     pub fn file(name: impl Into<String>, file: File) -> Result<Self, Error> {
         let name = name.into();
         match size_bytes(&file) {
@@ -76,7 +76,7 @@ impl Source {
         Self::reader(STDIN, io::stdin())
     }
 
-    /// Anything that can be read.
+    /// Takes any reader.
     pub fn reader(name: impl Into<String>, reader: impl Read + 'static) -> Self {
         Self {
             name: name.into(),
@@ -93,15 +93,15 @@ impl Source {
         &self.name
     }
 
-    /// How many bytes there are, if that is known before reading.
+    /// The number of bytes; `None` if it is unknown before reading.
     #[must_use]
     pub const fn size_bytes(&self) -> Option<u64> {
         self.size_bytes
     }
 
-    /// The same source with its bytes passing through `wrap`, for example to show progress.
+    /// Passes the bytes through `wrap`, for example to show progress.
     ///
-    /// Of a `tachyon` file, which is mapped rather than read, only the beginning passes.
+    /// A `tachyon` file is mapped rather than read, so only its beginning passes through.
     ///
     /// # Examples
     ///
@@ -130,14 +130,14 @@ impl Source {
         (self.name, self.reader)
     }
 
-    /// The file, if the source is one that can be mapped, and the source.
+    /// Separates the file from the source, if it can be mapped.
     #[cfg(feature = "tachyon")]
     pub(crate) fn split_mappable(mut self) -> (Option<Mappable>, Self) {
         (self.mappable.take(), self)
     }
 }
 
-/// How much there is to read; `None` where only reading tells.
+/// The size of the file; `None` if it is unknown before reading.
 fn size_bytes(file: &File) -> io::Result<Option<u64>> {
     let metadata = file.metadata()?;
     if metadata.is_dir() {

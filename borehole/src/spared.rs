@@ -1,15 +1,15 @@
-//! What a damaged envelope still yields, as a whole input.
+//! The readable part of a damaged envelope, as an input of its own.
 
 use std::io::{self, Read};
 
 use borehole_formats::envelope::{Damage, Envelope};
 
-/// Reads out of an envelope for readers that do not look into it themselves: where damage is read over, it is the end of the
+/// Reads the content of an envelope for formats that do not read envelopes themselves. In lenient reading, damage ends the
 /// input.
 pub(crate) struct Spared<R> {
     envelope: Envelope<R>,
     reads_over: bool,
-    /// What was read over.
+    /// The damage that ended the input.
     pub(crate) damage: Option<Damage>,
 }
 

@@ -1,4 +1,4 @@
-//! Temporary files for what cannot be written or read in the order in which it comes.
+//! Temporary files for data that cannot be written or read in the order in which it arrives.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::{env, fmt};
@@ -6,15 +6,14 @@ use std::{env, fmt};
 use borehole_model::shown::cause;
 use tempfile::SpooledTempFile;
 
-/// How much of a spool stays in memory before it goes to a temporary file.
+/// How much of a spool stays in memory before it moves to a temporary file.
 const IN_MEMORY_BYTES: usize = 256 << 10;
 
-/// A temporary file whose errors say that they are not of the file that is read or written: its folder is another, mostly on
-/// another disk.
+/// A temporary file whose errors name its directory, which is usually on another disk than the file that is read or written.
 #[derive(Debug)]
 pub(crate) struct Spool(SpooledTempFile);
 
-/// An empty one.
+/// Creates an empty spool.
 pub(crate) fn spool() -> Spool {
     Spool(tempfile::spooled_tempfile(IN_MEMORY_BYTES))
 }
@@ -44,13 +43,13 @@ impl Seek for Spool {
 #[cold]
 fn in_its_folder(error: io::Error) -> io::Error {
     match error.kind() {
-        // Not for anybody to see: it is done again.
+        // Callers retry interrupted calls, so nobody sees this error.
         io::ErrorKind::Interrupted => error,
         kind => io::Error::new(kind, Failure(error)),
     }
 }
 
-/// What went wrong with a temporary file.
+/// An error of a temporary file.
 #[derive(Debug)]
 struct Failure(io::Error);
 

@@ -1,4 +1,4 @@
-//! Which format samples are to become, and how.
+//! The output format and its options.
 
 #[cfg(feature = "tachyon")]
 use std::fs::File;
@@ -47,17 +47,17 @@ use crate::sorted::SortByTime;
 use crate::spool::spool;
 use crate::{Error, Output};
 
-/// What follows the output's name in that of the samples of a file that is not complete.
+/// The suffix of the file that holds the samples of an incomplete output.
 #[cfg(feature = "tachyon")]
 const SPOOL_SUFFIX: &str = ".part";
 
-/// What follows it in that of their names.
+/// The suffix of the file that holds its names.
 #[cfg(feature = "tachyon")]
 const JOURNAL_SUFFIX: &str = ".part.tables";
 
-/// An output format with its options. What does not concern the format is ignored.
+/// An output format with its options. Options of other formats are ignored.
 ///
-/// Whether the whole is compressed as well is what an [`Output`] is told; `pprof` files always are.
+/// Compression of the whole output is an option of [`Output`]; `pprof` files are always compressed.
 ///
 /// # Examples
 ///
@@ -80,52 +80,53 @@ const JOURNAL_SUFFIX: &str = ".part.tables";
 pub struct Target {
     /// The format.
     pub format: Format,
-    /// The sampling period in microseconds of inputs that do not know theirs (`rbt`).
+    /// The sampling period in microseconds for inputs without one (`rbt`).
     pub period_us: Option<u32>,
     /// Whether samples carry timestamps (`rbt`).
     #[cfg(feature = "rbt")]
     pub timestamps: rbt::Timestamps,
-    /// Which readers have to understand the output (`trc`).
+    /// The readers that must understand the output (`trc`).
     #[cfg(feature = "trc")]
     pub trc_dialect: trc::Dialect,
     /// Whether opcodes are written (`phpspy`).
     #[cfg(feature = "phpspy")]
     pub opcodes: phpspy::Opcodes,
-    /// What to do with names that are not UTF-8 (`speedscope`).
+    /// The treatment of names that are not UTF-8 (`speedscope`).
     #[cfg(feature = "speedscope")]
     pub utf8_errors: speedscope::Utf8Errors,
-    /// How the file is laid out (`tachyon`).
+    /// The layout of the file (`tachyon`).
     #[cfg(feature = "tachyon")]
     pub tachyon: tachyon::ExportOptions,
-    /// What is printed, and in which order (`pstats-text`).
+    /// The content and order of the text (`pstats-text`).
     #[cfg(feature = "pstats")]
     pub pstats: pstats::TextOptions,
     /// The title (`flamegraph`).
     pub title: Option<String>,
     /// Whether each sample carries its frames (`jsonl`).
     pub flat: bool,
-    /// The value type that formats of one number hold, by its kind, or kind and unit; absent: the default of the first profile.
+    /// The value type of single-value formats, by its kind, or kind and unit; `None`: the default of the first profile.
     pub value: Option<String>,
 }
 
-/// Whether an output is compressed.
+/// The compression of an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
-    /// It is not.
+    /// No compression.
     #[default]
     None,
-    /// Gzip, at the default level.
+    /// Gzip at the default level.
     Gzip,
 }
 
 impl Target {
-    /// Whether the output is read as it is written, sample by sample: so what stands before an error in an input is of use.
+    /// Whether the output can be read while it is written, sample by sample, so that everything before an error in an input
+    /// is useful.
     #[must_use]
     pub const fn is_stream(&self) -> bool {
         matches!(self.format, Format::Jsonl | Format::Rbt | Format::Trc | Format::Phpspy | Format::Folded)
     }
 
-    /// `format` with default options.
+    /// Creates a target with the default options of `format`.
     #[must_use]
     pub fn new(format: Format) -> Self {
         Self {
@@ -149,11 +150,11 @@ impl Target {
         }
     }
 
-    /// A sink that writes the format to `output`. Nothing is complete before its `finish`.
+    /// Creates a sink that writes the format to `output`. The output is incomplete until `finish`.
     ///
     /// # Examples
     ///
-    /// Samples that come from nowhere else:
+    /// Write samples that come from no input:
     ///
     /// ```
     /// # #[cfg(feature = "folded")] {
@@ -178,20 +179,21 @@ impl Target {
     /// ```
     ///
     /// # Errors
-    /// When the format cannot be written, or not by this build.
+    /// If the format cannot be written, or not by this build.
     pub fn exporter<'w>(&self, output: impl Write + 'w) -> Result<Box<dyn Export + 'w>, Error> {
         let exporter = self.exporter_of_format(output)?;
         Ok(match self.format {
             Format::Trc | Format::Jsonl => exporter,
-            // What belongs together is told by what follows on what.
+            // These formats identify related events by their order.
             Format::Perfetto | Format::ChromeTrace => Box::new(SortByTime::new(exporter)),
             _ => Box::new(Eventless::new(exporter)),
         })
     }
 
-    /// As [`Target::exporter`], for a file: what a format has to keep back until its end is kept beside the file, so
-    /// that [`Input`](crate::Input) recovers it if the program is killed (`tachyon`: `NAME.part`, and names in
-    /// `NAME.part.tables`).
+    /// Like [`Target::exporter`], but for a file.
+    ///
+    /// Data that the format has to hold back until its end is stored beside the file, so that [`Input`](crate::Input)
+    /// can recover it if the program is killed (`tachyon`: `NAME.part`, and names in `NAME.part.tables`).
     ///
     /// # Examples
     ///
@@ -213,7 +215,7 @@ impl Target {
     /// ```
     ///
     /// # Errors
-    /// When the format cannot be written, or nothing can be created beside the file.
+    /// If the format cannot be written, or nothing can be created beside the file.
     pub fn exporter_to_file<'w>(&self, output: &'w mut Output) -> Result<Box<dyn Export + 'w>, Error> {
         #[cfg(feature = "tachyon")]
         if self.format == Format::Tachyon
@@ -286,7 +288,7 @@ impl Target {
         }
     }
 
-    /// An exporter of a format of one number.
+    /// Makes an exporter of a single-value format.
     #[cfg(any(
         feature = "folded",
         feature = "collapsed",

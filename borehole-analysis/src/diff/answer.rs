@@ -1,4 +1,4 @@
-//! Both sides compared, once all samples are counted.
+//! The comparison of both sides, after all samples are counted.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -17,18 +17,18 @@ use super::{DiffQuery, Identity, Per, frames};
 use crate::call_paths::{CallId, CallPaths};
 use crate::view::Summary;
 
-/// Fewer observations than these on both sides together are never more than noise, and are not tested.
+/// Fewer observations than this on both sides together are never more than noise, and are not tested.
 const FEWEST: f64 = 6.0;
 
 /// A path that may be listed.
 struct Candidate {
     call: CallId,
     chance: f64,
-    /// Without its sign.
+    /// The absolute difference.
     difference: f64,
 }
 
-/// Both sides as sums over one tree.
+/// Both sides as sums over one call tree.
 pub(crate) struct Answer<'a> {
     query: &'a DiffQuery,
     paths: CallPaths,
@@ -37,7 +37,7 @@ pub(crate) struct Answer<'a> {
     after: Columns,
     measure: Measure,
     basis: Basis,
-    /// How many deviations the confidence is.
+    /// The confidence as a number of standard deviations.
     deviations: f64,
     by_file: bool,
 }
@@ -109,7 +109,7 @@ impl<'a> Answer<'a> {
         1.0 - self.query.confidence
     }
 
-    /// A change that is not marked yet.
+    /// A change that is not yet marked.
     fn change(&self, before: &Sum, after: &Sum) -> Change {
         let [first, second] = [self.before.estimate(before), self.after.estimate(after)];
         let compared = compare(&first, &second, self.measure == Measure::Share, self.deviations);
@@ -147,12 +147,12 @@ impl<'a> Answer<'a> {
         rows
     }
 
-    /// The chance up to which paths are marked, and those that are listed.
+    /// The chance up to which paths are marked, and the listed paths.
     fn path_changes(&self) -> (f64, Vec<DiffPath>) {
         let (before, after) = (&self.before, &self.after);
         let mut chances = Vec::new();
         let mut listed: Vec<Candidate> = Vec::new();
-        // Mostly what a call has is what its caller has, or all of it is its own: what was worked out last.
+        // Most calls have the sums of their caller, or a total equal to their self, so the last result is often reused.
         let mut last = ([Sum::default(); 2], None);
         let mut chance = |sums: [Sum; 2]| {
             if last.0 != sums {
@@ -191,7 +191,7 @@ impl<'a> Answer<'a> {
         (level, rows.collect())
     }
 
-    /// The chance of a difference, 1 if it is surely too large; `None` for too few samples.
+    /// The chance of a difference, 1 if it is certainly too large to matter; `None` if there are too few samples.
     fn chance(&self, before: &Sum, after: &Sum) -> Option<f64> {
         if !self.has_enough(before.samples, after.samples) {
             return None;
@@ -200,8 +200,8 @@ impl<'a> Answer<'a> {
         Some(chance(&first, &second, self.measure == Measure::Share, self.deviations))
     }
 
-    /// Whether there are as many observations as are tested.
-    // A handful has no use for the digits that a double lacks.
+    /// Whether there are enough observations to test.
+    // A small count does not need more precision than a double has.
     #[expect(clippy::cast_precision_loss)]
     fn has_enough(&self, before: u64, after: u64) -> bool {
         before as f64 / self.before.observation + after as f64 / self.after.observation >= FEWEST
@@ -224,12 +224,12 @@ impl<'a> Answer<'a> {
         frames
     }
 
-    /// The paths that are not too small, and how many are.
+    /// The paths that are large enough, and the number of others.
     fn tree(&self, level: f64) -> (Vec<DiffNode>, usize) {
         let sides = [&self.before, &self.after];
         let least = sides.map(|side| side.whole.amount * self.query.least_share);
         let is_large = |side: usize, total: &Sum| total.samples > 0 && total.amount >= least[side];
-        // By call, its place among those that are large.
+        // By call: its index among the large ones.
         let mut places = vec![None; self.paths.len()];
         let (mut large, mut sampled) = (Vec::new(), 0);
         for call in self.paths.ids() {
@@ -254,7 +254,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// The order of rows: what is marked first, then what changed most.
+/// The order of rows: marked ones first, then by size of the change.
 fn order(own: &Change, total: &Change, other_own: &Change, other_total: &Change) -> Ordering {
     let is_marked = |own: &Change, total: &Change| own.is_marked || total.is_marked;
     let size = |change: &Change| change.difference().abs();
@@ -277,15 +277,15 @@ fn measure(query: &DiffQuery, sides: [(&Side, &Summary); 2]) -> Measure {
     }
 }
 
-/// What the samples of a side are divided by.
-// As many digits as a double has will do.
+/// The divisor of a side's samples.
+// The precision of a double is enough.
 #[expect(clippy::cast_precision_loss)]
 fn divisor(per: &Per, side: &Side, summary: &Summary) -> io::Result<f64> {
     let missing = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
     let found = match per {
         Per::Samples => return Ok(side.values.unwrap_or(summary.samples).max(1) as f64),
         Per::Input => return Ok(side.inputs.max(1) as f64),
-        // A second has none of the samples of which nobody knows when they were taken.
+        // Samples without a timestamp cannot be assigned to any second.
         Per::Time => {
             summary.span_ns.filter(|_| summary.timed == summary.samples).map(|span_ns| span_ns as f64 / 1e9)
         }
@@ -305,7 +305,7 @@ fn divisor(per: &Per, side: &Side, summary: &Summary) -> io::Result<f64> {
     )
 }
 
-/// Functions that vanished from all of their files and appeared in others.
+/// The number of functions that vanished from all their files and appeared in others.
 fn moved(rows: &[DiffRow]) -> usize {
     let mut seen: HashMap<&[u8], [bool; 3]> = HashMap::new();
     for row in rows {

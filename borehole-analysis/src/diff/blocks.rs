@@ -1,50 +1,50 @@
-//! Samples of a side by stretches of time.
+//! Samples of a side, divided into stretches.
 //!
-//! How long the side will be is not known when it begins. So stretches start short, and whenever they do not reach,
-//! every two of them become one: memory is a fixed number of sums a stack.
+//! The length of a side is unknown when it begins. So stretches start short, and when there are too few, every two of
+//! them are merged into one. Memory is a fixed number of sums per stack.
 
 use borehole_model::StackId;
 
 use crate::counts::{StackCounts, Waiting};
 
-/// The most stretches that a side is cut into. Once it is longer than a moment there are at least half as many.
+/// The maximum number of stretches of a side. All but very short sides have at least half as many.
 pub const BLOCKS: usize = 16;
 
-/// What was counted in each stretch.
+/// The count in each stretch.
 pub(crate) type Sums = [f32; BLOCKS];
 
-/// The first width of a stretch in time as a power of two: a millisecond or so.
+/// The initial width of a stretch of time as a power of two of nanoseconds: about a millisecond.
 const FIRST_WIDTH_LOG2: u32 = 20;
 
-/// How many stacks at a time have what columns say put together.
+/// How many stacks are assembled from the columns at a time.
 const PIECE: usize = 256;
 
 /// The stretches of a side.
 ///
-/// Samples come in the order of time, so each stretch has a column of its own: the one that is being counted in is small
-/// enough for the cache.
+/// Samples arrive in order of time, so each stretch has a column of its own: the one being counted is small enough for
+/// the cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
     /// All samples by stack.
     pub(crate) counts: StackCounts,
     /// By stretch, then by the place of the stack in `counts`.
     sums: [Vec<f32>; BLOCKS],
-    /// How long the longest column is: the next one need not grow there step by step.
+    /// The length of the longest column, so that the next one does not have to grow step by step.
     stacks: usize,
-    /// Samples of one stretch that are not counted yet.
+    /// Samples of the current stretch that are not yet counted.
     waiting: Waiting,
-    /// Which stretch that is.
+    /// The current stretch.
     current: usize,
-    /// How far a stretch reaches, in positions, as a power of two.
+    /// The width of a stretch in positions, as a power of two.
     width_log2: u32,
-    /// One more than the last position that was used.
+    /// One more than the last position used.
     end: u64,
     samples: [f64; BLOCKS],
     labels: [f64; BLOCKS],
 }
 
 impl Blocks {
-    /// Stretches of time, or of numbers of samples, or of inputs.
+    /// Creates stretches of time, of numbers of samples, or of inputs.
     pub(crate) fn new(of_time: bool) -> Self {
         let width_log2 = if of_time { FIRST_WIDTH_LOG2 } else { 0 };
         Self {
@@ -67,7 +67,7 @@ impl Blocks {
         self.put(stack, block, count);
     }
 
-    /// Counts `count` samples at as many positions from `position` on.
+    /// Counts `count` samples at as many consecutive positions, starting at `position`.
     pub(crate) fn spread(&mut self, stack: Option<StackId>, position: u64, count: u64) {
         let last = position.saturating_add(count.saturating_sub(1));
         self.block(last);
@@ -75,7 +75,7 @@ impl Blocks {
         while left > 0 {
             let block = self.block(from);
             let room = self.width() - from % self.width();
-            // Behind the last position that there is, all are in its stretch.
+            // At the end of the range of positions, all remaining samples are in the last stretch.
             let part = if from.checked_add(room).is_some() { left.min(room) } else { left };
             self.put(stack, block, part);
             left -= part;
@@ -83,7 +83,7 @@ impl Blocks {
         }
     }
 
-    /// Counts a value of the label that was not met before.
+    /// Counts a new value of the label.
     pub(crate) fn label(&mut self, position: u64) {
         let block = self.block(position);
         self.labels[block] += 1.0;
@@ -104,8 +104,8 @@ impl Blocks {
         }
     }
 
-    /// Counts what waits.
-    // Sums are what variation is judged by: seven digits are plenty.
+    /// Counts waiting samples.
+    // The sums serve to estimate variation only, so seven digits are enough.
     #[expect(clippy::cast_precision_loss)]
     pub(crate) fn settle(&mut self) {
         let sums = &mut self.sums[self.current];
@@ -119,7 +119,7 @@ impl Blocks {
         }
     }
 
-    /// How far a stretch reaches.
+    /// The width of a stretch in positions.
     const fn width(&self) -> u64 {
         1 << self.width_log2
     }
@@ -142,27 +142,27 @@ impl Blocks {
         let mut halves = std::mem::take(&mut self.sums);
         for block in 0..BLOCKS / 2 {
             let [one, other] = [2 * block, 2 * block + 1].map(|half| std::mem::take(&mut halves[half]));
-            // Of two columns one is empty then, and used again.
+            // One of the two columns is then empty, and is reused.
             (self.sums[block], self.sums[BLOCKS / 2 + block]) = joined(one, other);
         }
         self.samples = pairs(&self.samples, 0.0, |one, other| one + other);
         self.labels = pairs(&self.labels, 0.0, |one, other| one + other);
     }
 
-    /// One more than the last position that was used.
+    /// One more than the last position used.
     pub(crate) const fn end(&self) -> u64 {
         self.end
     }
 
-    /// How many stretches there are.
+    /// The number of stretches in use.
     pub(crate) fn used(&self) -> usize {
         usize::try_from(self.end.div_ceil(self.width())).unwrap_or(BLOCKS).min(BLOCKS)
     }
 
-    /// What each sampled stack has in each stretch, in the order of `counts`, once all is settled.
+    /// The counts of each sampled stack in each stretch, in the order of `counts`. Complete after `settle`.
     pub(crate) fn rows(&self) -> Vec<Sums> {
         let mut rows = vec![[0.0; BLOCKS]; self.counts.len()];
-        // In pieces that stay in the cache until all columns are in them.
+        // In pieces that stay in the cache until all columns are copied.
         for (piece, rows) in rows.chunks_mut(PIECE).enumerate() {
             for (block, sums) in self.sums.iter().enumerate() {
                 let sums = sums.get(piece * PIECE..).unwrap_or_default();
@@ -177,12 +177,12 @@ impl Blocks {
         &self.samples
     }
 
-    /// New values of the label in each stretch.
+    /// The number of new label values in each stretch.
     pub(crate) const fn labels(&self) -> &[f64; BLOCKS] {
         &self.labels
     }
 
-    /// How many positions each stretch has.
+    /// The number of positions in each stretch.
     // As above.
     #[expect(clippy::cast_precision_loss)]
     pub(crate) fn positions(&self) -> [f64; BLOCKS] {
@@ -193,14 +193,14 @@ impl Blocks {
     }
 }
 
-/// What either has, together, and an empty column.
+/// The sums of both columns, and an empty column.
 fn joined(one: Vec<f32>, other: Vec<f32>) -> (Vec<f32>, Vec<f32>) {
     let (mut longer, mut shorter) = if one.len() < other.len() { (other, one) } else { (one, other) };
     longer.iter_mut().zip(shorter.drain(..)).for_each(|(sum, more)| *sum += more);
     (longer, shorter)
 }
 
-/// Every two neighbours as one, in the first half.
+/// Joins every two neighbours, in the first half of the result.
 fn pairs<T: Copy>(of: &[T; BLOCKS], empty: T, join: impl Fn(T, T) -> T) -> [T; BLOCKS] {
     std::array::from_fn(|block| of.get(2 * block..2 * block + 2).map_or(empty, |pair| join(pair[0], pair[1])))
 }

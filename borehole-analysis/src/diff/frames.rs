@@ -1,4 +1,4 @@
-//! What makes frames of both sides the same.
+//! The identity of frames across both sides.
 
 use std::sync::Arc;
 
@@ -10,22 +10,22 @@ use crate::call_paths::CallPaths;
 use crate::frame_name::FrameName;
 use crate::query::Query;
 
-/// What is said of a frame.
+/// The properties of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
-    /// The frame that stands for all that are the same.
+    /// The frame that represents all identical ones.
     pub(crate) group: FrameId,
     pub(crate) is_hidden: bool,
     pub(crate) is_focus: bool,
 }
 
-/// The file of a frame, or the library of machine code.
+/// The source file of a frame, or the library of native code.
 pub(crate) fn file(frame: &Frame, tables: &Tables) -> Option<StringId> {
     let file = frame.file.or(frame.native.map(|native| native.module))?;
     Some(file).filter(|&file| !tables.string(file).is_empty())
 }
 
-/// By frame of `tables`, what is said of it. Those that are the same are one frame of `merged`.
+/// By frame of `tables`: its properties. Identical frames become one frame of `merged`.
 pub(crate) fn known(
     tables: &Tables,
     merged: &mut Tables,
@@ -55,7 +55,7 @@ pub(crate) fn known(
     frames.collect()
 }
 
-/// The calls of all stacks of `tables`, whose frames are `known`: a row is a frame of what they were merged into. Stacks
+/// The calls of all stacks of `tables`, whose frames are `known`. Each row is a frame of the merged tables. Stacks
 /// without a frame in focus do not count.
 pub(crate) fn paths(tables: &Tables, merged: &Tables, known: &[Known]) -> CallPaths {
     let frame_of = |stack: StackId| &known[tables.leaf(stack).index()];

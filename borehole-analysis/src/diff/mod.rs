@@ -1,18 +1,18 @@
-//! Two sets of profiles beside each other, and which of their differences are more than noise.
+//! Comparison of two sets of profiles, with a test of which differences are more than noise.
 //!
-//! [`DiffSink`] takes the samples of both sides, over tables that they share, and answers with a [`DiffView`].
-//! Sides are made comparable by dividing what was sampled by something that both know ([`Per`]).
+//! [`DiffSink`] takes the samples of both sides, over shared tables, and produces a [`DiffView`]. To make sides
+//! comparable, their samples are divided by something that both sides know ([`Per`]).
 //!
-//! Noise is measured, not assumed: samples that follow each other are alike, so the number of samples says little
-//! about how far a share can be trusted. Each side is cut into at most [`BLOCKS`] stretches of time (or into its
-//! inputs, where there are several), and how much a function's share varies between them says how much it varies by
-//! itself. It is never taken to vary less than independent samples would. A difference is then held against both
-//! sides' variation (Welch's test), and all of them together against how many there are (the procedure of Benjamini and
-//! Hochberg): of the differences that are marked, the expected part that is noise is at most one minus the confidence,
-//! and so is the chance of any mark between runs of an unchanged program.
+//! Noise is measured, not assumed: consecutive samples are similar, so the number of samples says little about how
+//! reliable a share is. Each side is cut into at most [`BLOCKS`] stretches of time (or into its inputs, if there are
+//! several), and the variation of a function's share between them estimates how much it varies by itself. The estimate
+//! is never lower than that of independent samples. Each difference is then compared with both sides' variation
+//! (Welch's test), and all of them together are corrected for their number (the procedure of Benjamini and Hochberg).
+//! Of the differences that are marked, the expected part that is noise is at most one minus the confidence, and so is
+//! the chance of any mark between runs of an unchanged program.
 //!
 //! * A sample costs two additions. The rest is linear in the distinct stacks, whatever their depth.
-//! * What varies more slowly than a whole profile lasts shows between several inputs of a side, and nowhere else.
+//! * Variation slower than the length of a profile is visible only between several inputs of a side.
 
 mod answer;
 mod blocks;
@@ -35,31 +35,33 @@ pub use view::{
 
 use crate::pattern::Pattern;
 
-/// What is asked of two sides.
+/// A query about two sides.
 #[derive(Clone, Debug)]
 pub struct DiffQuery {
-    /// What samples are divided by.
+    /// The divisor of samples.
     pub per: Per,
-    /// The value type that is compared, by its kind, or kind and unit; `None` for the default of each side's first profile.
+    /// The value type to compare, by its kind, or kind and unit; `None` for the default of each side's first profile.
     pub value: Option<String>,
-    /// What makes two frames the same.
+    /// The properties by which frames are identical.
     pub identity: Identity,
-    /// Only stacks with such a frame are compared; they are still divided by all of their side.
+    /// Compares only stacks with a matching frame. They are still divided by the whole side.
     pub focus: Option<Pattern>,
-    /// Frames that are taken out of every stack.
+    /// Frames to remove from every stack.
     pub hide: Option<Pattern>,
-    /// How sure a marked difference is to be, from 0 to 1.
+    /// The confidence of marked differences, 0 to 1.
     pub confidence: f64,
-    /// How many inputs each side has: from [`DiffQuery::RUNS`] on for both, noise is what differs between them.
+    /// The number of inputs of each side. If both have at least [`DiffQuery::RUNS`], noise is the variation between
+    /// them.
     pub inputs: [usize; 2],
-    /// The most paths that are listed; `None` for all.
+    /// The maximum number of paths listed; `None` for all.
     pub paths: Option<usize>,
-    /// The part of the whole below which calls are left out of the tree.
+    /// The share of the whole below which calls are left out of the tree.
     pub least_share: f64,
 }
 
 impl DiffQuery {
-    /// From how many inputs a side on noise is what differs between inputs: fewer say too little about it.
+    /// The minimum number of inputs of each side for noise to be measured between inputs; fewer say too little about
+    /// it.
     pub const RUNS: usize = 4;
 }
 
@@ -79,7 +81,7 @@ impl Default for DiffQuery {
     }
 }
 
-/// What samples are divided by, so that sides of different length can be compared.
+/// The divisor of samples, which makes sides of different length comparable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Per {
     /// All samples of the side: shares are compared.
@@ -88,14 +90,14 @@ pub enum Per {
     Time,
     /// Its inputs: runs of the same work.
     Input,
-    /// The distinct values of the label with this key: requests, jobs.
+    /// The distinct values of the label with this key, such as requests or jobs.
     Label(Vec<u8>),
 }
 
-/// What makes two frames the same.
+/// The properties by which frames are identical.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Identity {
-    /// Function and file where both sides know files, else the function.
+    /// Function and file if both sides know files, else the function.
     #[default]
     Known,
     /// The function.

@@ -1,31 +1,31 @@
-//! Whether a difference is more than noise.
+//! Tests of whether a difference is more than noise.
 
-/// What a side says about one quantity: an amount, divided by something.
+/// The estimate of one quantity on one side: an amount divided by a divisor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Estimate {
-    /// What was sampled.
+    /// The sampled amount.
     pub(crate) amount: f64,
-    /// What it is divided by.
+    /// The divisor.
     pub(crate) divisor: f64,
-    /// What one of the samples, or whatever is counted, stands for.
+    /// The amount that one counted sample (or other unit) stands for.
     pub(crate) weight: f64,
-    /// How many of those one observation is.
+    /// The number of counted units per observation.
     pub(crate) observation: f64,
-    /// The sum of squares, in samples, of what stretches differ from what they would have if all were alike.
+    /// The sum of squared differences, in samples, of stretches from what each would have if all were alike.
     pub(crate) squares: f64,
-    /// How many stretches; with one nothing can be said, and none has who has no samples.
+    /// The number of stretches. Nothing can be said with one; a side without samples has none.
     pub(crate) blocks: usize,
 }
 
 impl Estimate {
-    /// The quotient.
+    /// The quotient of amount and divisor.
     pub(crate) fn value(&self) -> f64 {
         self.amount / self.divisor
     }
 
-    /// How far the quotient varies, squared, and how many degrees of freedom say so. Never less than independent
-    /// samples at the quotient `rate` of both sides would.
-    // There are not more stretches than a double can count.
+    /// The variance of the quotient, and its degrees of freedom. Never less than that of independent samples at the
+    /// common `rate` of both sides.
+    // There are never more stretches than a double can count.
     #[expect(clippy::cast_precision_loss)]
     fn variance(&self, rate: f64, is_share: bool) -> (f64, f64) {
         let others = if is_share { (1.0 - rate).max(0.0) } else { 1.0 };
@@ -40,30 +40,30 @@ impl Estimate {
     }
 }
 
-/// Degrees of freedom of a variance that is known.
+/// The degrees of freedom of a known variance.
 const INFINITE: f64 = 1e9;
 
-/// The outcome of holding two estimates against each other.
+/// The result of comparing two estimates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Comparison {
-    /// The chance of a difference of this size or larger without a change.
+    /// The chance of a difference of at least this size without a change.
     pub(crate) chance: f64,
-    /// How far the difference may be off, either way, with the confidence asked for.
+    /// The margin of error of the difference, either way, at the given confidence.
     pub(crate) margin: f64,
 }
 
-/// Welch's test of two quotients. `z` is how many deviations the confidence is.
+/// Compares two quotients by Welch's test. `z` is the confidence as a number of standard deviations.
 pub(crate) fn compare(before: &Estimate, after: &Estimate, is_share: bool, z: f64) -> Comparison {
     let Some(Deviation { size, free }) = Deviation::of(before, after, is_share) else {
         return Comparison { chance: 1.0, margin: 0.0 };
     };
-    // The quantile of Student's distribution from that of the normal one: its expansion to the first order.
+    // The quantile of Student's distribution, by first-order expansion from that of the normal distribution.
     let quantile = z + (z * z * z + z) / (4.0 * free);
     let t = (after.value() - before.value()) / size;
     Comparison { chance: two_sided(t, free), margin: quantile * size }
 }
 
-/// The chance alone, and 1 for one that is too large to be of interest at the confidence: most are.
+/// The chance only; 1 if it is too large to matter at the given confidence, as it usually is.
 pub(crate) fn chance(before: &Estimate, after: &Estimate, is_share: bool, z: f64) -> f64 {
     let difference = after.value() - before.value();
     match Deviation::of(before, after, is_share) {
@@ -72,14 +72,14 @@ pub(crate) fn chance(before: &Estimate, after: &Estimate, is_share: bool, z: f64
     }
 }
 
-/// How far a difference varies, and how many degrees of freedom say so.
+/// The standard deviation of a difference, and its degrees of freedom.
 struct Deviation {
     size: f64,
     free: f64,
 }
 
 impl Deviation {
-    /// `None` where nothing varies, or nothing is known of a side.
+    /// `None` if nothing varies, or one side is unknown.
     fn of(before: &Estimate, after: &Estimate, is_share: bool) -> Option<Self> {
         if before.blocks == 0 || after.blocks == 0 {
             return None;
@@ -96,23 +96,23 @@ impl Deviation {
     }
 }
 
-/// The chance that a number of Student's distribution with `free` degrees of freedom is as far from 0 as `t`.
+/// The chance that a value from Student's distribution with `free` degrees of freedom is at least as far from 0 as `t`.
 ///
-/// Source: D. L. Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", 1959:
-/// a normal deviate with the same chance.
+/// Source: D. L. Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", 1959: a
+/// normal deviate with the same chance.
 fn two_sided(t: f64, free: f64) -> f64 {
     let squared = free * (t * t / free).ln_1p();
     let z = (8.0 * free + 1.0) / (8.0 * free + 3.0) * squared.sqrt();
     beyond(z)
 }
 
-/// The chance that a normal number is as far from 0 as `z`.
+/// The chance that a value from the normal distribution is at least as far from 0 as `z`.
 pub(crate) fn beyond(z: f64) -> f64 {
     let x = z.abs() / std::f64::consts::SQRT_2;
     if x < 2.5 { 1.0 - near(x) } else { far(x) }
 }
 
-/// The error function by its series.
+/// The error function, by its series.
 fn near(x: f64) -> f64 {
     let (mut term, mut sum, mut n) = (x, x, 0.0);
     while term.abs() > 1e-17 * sum.abs() && n < 200.0 {
@@ -123,7 +123,7 @@ fn near(x: f64) -> f64 {
     sum * 2.0 / std::f64::consts::PI.sqrt()
 }
 
-/// What the error function lacks to 1, by its continued fraction.
+/// The complementary error function, by its continued fraction.
 fn far(x: f64) -> f64 {
     let mut fraction = x;
     for n in (1..60).rev() {
@@ -132,7 +132,7 @@ fn far(x: f64) -> f64 {
     (-x * x).exp() / fraction / std::f64::consts::PI.sqrt()
 }
 
-/// How many deviations from 0 leave one minus `confidence` beyond them.
+/// The number of standard deviations beyond which a probability of one minus `confidence` lies, on both sides together.
 pub(crate) fn deviations(confidence: f64) -> f64 {
     let (mut low, mut high) = (0.0, 40.0);
     for _ in 0..80 {
@@ -142,7 +142,7 @@ pub(crate) fn deviations(confidence: f64) -> f64 {
     low
 }
 
-/// The largest chance that is still taken for a change, so that of those taken the expected part that is noise is at most
+/// The largest chance that counts as a change, chosen so that the expected part of noise among changes is at most
 /// `level`.
 ///
 /// Source: Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", 1995.
@@ -150,7 +150,7 @@ pub(crate) fn threshold(mut chances: Vec<f64>, level: f64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "there are not more chances than a double can count")]
     let place = |number: usize| number as f64;
     let all = place(chances.len());
-    // Larger ones are not taken whatever their rank is, and change no other's.
+    // Larger chances are never accepted, whatever their rank, and do not affect the others.
     chances.retain(|&chance| chance <= level);
     chances.sort_unstable_by(f64::total_cmp);
     let ranked = chances.iter().enumerate().rev();

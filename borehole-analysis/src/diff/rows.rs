@@ -1,4 +1,4 @@
-//! What one side has of each function and each path.
+//! The numbers of one side for each function and path.
 
 use borehole_model::{StackId, Tables};
 
@@ -9,13 +9,13 @@ use super::side::Side;
 use super::view::Measure;
 use crate::call_paths::{CallId, CallPaths, Summable};
 
-/// A sum of samples, and how much it varies over the stretches.
+/// A sum of samples, and its variation over the stretches.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sum {
     pub(crate) samples: u64,
-    /// As the view measures, not yet divided.
+    /// The amount in the view's measure, before division.
     pub(crate) amount: f64,
-    /// Squared differences from what each stretch would have if all were alike, in samples.
+    /// Squared differences, in samples, from what each stretch would have if all were alike.
     squares: f32,
 }
 
@@ -26,31 +26,31 @@ impl Summable for Sum {
     }
 }
 
-/// One side as sums over the tree of both.
+/// One side as sums over the call tree of both.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
-    /// By call: when its last function was executing.
+    /// By call: self.
     path_own: Owns,
-    /// By call: when it was on the stack.
+    /// By call: total.
     pub(crate) path_total: Vec<Sum>,
-    /// By function: when it was on the stack.
+    /// By function: total.
     pub(crate) total: Vec<Sum>,
-    /// By function: when it was executing.
+    /// By function: self.
     pub(crate) own: Vec<Sum>,
     pub(crate) whole: Sum,
     pub(crate) divisor: f64,
-    /// The part of the divisor that each stretch has.
+    /// The part of the divisor in each stretch.
     parts: [f64; BLOCKS],
-    /// What a sample of which nothing was seen would stand for.
+    /// The amount that a sample stands for if there is no sample to tell.
     weight: f64,
-    /// How much of what is counted one observation is: 1 where samples are counted.
+    /// The number of counted units per observation: 1 if samples are counted.
     pub(crate) observation: f64,
-    /// How many stretches; 1 where samples keep no order.
+    /// The number of stretches; 1 if samples have no order.
     pub(crate) blocks: usize,
 }
 
 impl Columns {
-    /// `knows_order`: stretches tell something.
+    /// `knows_order`: stretches are meaningful.
     pub(crate) fn new(
         side: &Side,
         paths: &CallPaths,
@@ -81,7 +81,7 @@ impl Columns {
         columns
     }
 
-    /// When a call's last function was executing.
+    /// The self of a call.
     pub(crate) fn path_own(&self, call: CallId) -> Sum {
         self.path_own.place(call).map_or_else(Sum::default, |place| self.path_own.sums[place])
     }
@@ -99,7 +99,7 @@ impl Columns {
         let mut own = vec![[0.0; BLOCKS]; self.own.len()];
         let mut total = own.clone();
         let depths = paths.depths();
-        // What is called comes before its caller and is summed up here, by how many callers it has.
+        // Callees come before their caller and are summed up here, by depth.
         let mut called: Vec<Sums> = vec![[0.0; BLOCKS]];
         for call in paths.ids().rev() {
             let (depth, row) = (depths[call as usize] as usize, paths.row(call));
@@ -115,7 +115,7 @@ impl Columns {
                 part = Some(*sum);
             }
             let samples = self.path_total[call as usize].samples;
-            // Mostly all of a call's samples are its own, or those of the first that it calls.
+            // Often all samples of a call are its self, or those of its first callee.
             let all = part.filter(|part| part.samples == samples);
             self.path_total[call as usize].squares =
                 all.map_or_else(|| squares(samples, sums), |all| all.squares);
@@ -133,8 +133,8 @@ impl Columns {
         self.whole.squares = squares(self.whole.samples, &called[0]);
     }
 
-    /// What the side says about a sum.
-    // As above.
+    /// The estimate of a sum on this side.
+    // As below.
     #[expect(clippy::cast_precision_loss)]
     pub(crate) fn estimate(&self, sum: &Sum) -> Estimate {
         Estimate {
@@ -148,24 +148,24 @@ impl Columns {
     }
 }
 
-/// What calls have when their last functions were executing: of those that have something, which are few.
+/// The self of calls. Only the few calls that have samples of their own have a row.
 #[derive(Clone, Debug)]
 struct Owns {
-    /// In the order of the tree.
+    /// In tree order, once sorted.
     sums: Vec<Sum>,
     stretches: Vec<Sums>,
-    /// By call, one more than its place; 0 for those without samples.
+    /// By call: one more than its row; 0 if it has no samples.
     places: Vec<u32>,
 }
 
 impl Owns {
-    /// What a side has, and the sum of it.
-    // Shares and times have no use for the digits that a double lacks.
+    /// The self of calls of one side, and their sum.
+    // Shares and times do not need more precision than a double has.
     #[expect(clippy::cast_precision_loss)]
     fn new(side: &Side, paths: &CallPaths, measure: Measure) -> (Self, Sum) {
         let (mut stretches, mut places) = (side.blocks.rows(), vec![0_u32; paths.len()]);
         let (mut sums, mut whole) = (vec![Sum::default(); stretches.len()], Sum::default());
-        // There are not more stacks than their numbers.
+        // There are no more stacks than their numbers.
         for (number, (stack, tally)) in (1..).zip(side.blocks.counts.iter()) {
             let Some(call) = paths.of_stack(stack) else { continue };
             let amount = match measure {
@@ -188,7 +188,7 @@ impl Owns {
         (Self { sums, stretches, places }.sorted(), whole)
     }
 
-    /// The same in the order of the tree, in which it is looked at from here on.
+    /// Puts the rows into tree order, in which they are read from here on.
     fn sorted(mut self) -> Self {
         let (mut sums, mut stretches) =
             (Vec::with_capacity(self.sums.len()), Vec::with_capacity(self.sums.len()));
@@ -196,7 +196,7 @@ impl Owns {
             let from = *place as usize - 1;
             sums.push(self.sums[from]);
             stretches.push(self.stretches[from]);
-            // There are not more than before.
+            // There are no more rows than before.
             *place = u32::try_from(sums.len()).unwrap_or(u32::MAX);
         }
         Self { sums, stretches, ..self }
@@ -207,7 +207,7 @@ impl Owns {
     }
 }
 
-// Neither this nor the next is inlined: within a long function neither becomes a few instructions on many numbers.
+// Neither this function nor the next is inlined: inside a long function, neither becomes vector instructions.
 #[inline(never)]
 fn add(sums: &mut Sums, others: &Sums) {
     for (sum, other) in sums.iter_mut().zip(others) {
@@ -215,7 +215,7 @@ fn add(sums: &mut Sums, others: &Sums) {
     }
 }
 
-// The digits that are lost are none that variation has.
+// The precision lost is below that of any variation.
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
 #[inline(never)]
 fn squares(samples: u64, stretches: &Sums, parts: &[f64; BLOCKS], divisor: f64) -> f32 {
@@ -231,7 +231,7 @@ fn squares(samples: u64, stretches: &Sums, parts: &[f64; BLOCKS], divisor: f64) 
     sum as f32
 }
 
-/// The part of the divisor that each stretch has. What is not seen of it is spread as the samples are.
+/// The part of the divisor in each stretch. What cannot be observed of it is distributed like the samples.
 fn parts(side: &Side, per: &Per, divisor: f64) -> [f64; BLOCKS] {
     let of = match per {
         Per::Label(_) => *side.blocks.labels(),

@@ -1,4 +1,4 @@
-//! What is kept of one side while it is read.
+//! The state of one side while it is read.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use super::blocks::Blocks;
 use super::sums::Sums;
 use crate::facts::Facts;
 
-/// What stretches are stretches of.
+/// The kind of a side's stretches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Axis {
     Time,
@@ -17,45 +17,45 @@ enum Axis {
     Inputs,
 }
 
-/// How long an observation is of a time of which nobody says how it was observed: most profilers look a hundred times a second.
+/// The assumed period of times whose source does not state one: most profilers sample a hundred times a second.
 const USUAL_PERIOD_NS: f64 = 1e7;
 
-/// As how many observations a sum counts that is no time and says nothing of observations: differences of less than a hundredth of
-/// the whole are noise then.
+/// The assumed number of observations of a sum that is not a time and states none. Differences below a hundredth of the whole are
+/// then noise.
 const OBSERVATIONS_OF_A_SUM: f64 = 1e4;
 
-/// A side. Its samples are counted, or their values are: a value of 5 counts as 5 samples do.
+/// A side. Either its samples are counted, or their values: a value of 5 counts like 5 samples.
 #[derive(Clone, Debug)]
 pub(crate) struct Side {
     pub(crate) facts: Facts,
     pub(crate) weigher: Weigher,
-    /// The sum of values, those of empty stacks too; `None` where samples are counted.
+    /// The sum of values, including those of empty stacks; `None` if samples are counted.
     pub(crate) values: Option<u64>,
-    /// The period of the samples that have values, where they have one.
+    /// The period of the samples that have values, if known.
     value_period_ns: Option<u64>,
     pub(crate) blocks: Blocks,
     pub(crate) inputs: u64,
-    /// Whether all inputs so far tell of an order.
+    /// Whether all inputs so far keep samples in order.
     pub(crate) is_ordered: bool,
-    /// Of the input that is being read.
+    /// Detects whether the current input consists of sums.
     sums: Sums,
     pub(crate) has_files: bool,
     pub(crate) labels: HashSet<LabelValue>,
-    /// Whether the labels of a set were looked at.
+    /// By label set: whether its labels have been read.
     known_labels: Vec<bool>,
     period_ns: Option<u64>,
     axis: Option<Axis>,
     position: u64,
-    /// Where the time of the input that is being read begins, and its position.
+    /// The first time of the current input, and its position.
     origin: Option<(i64, u64)>,
 }
 
 impl Side {
-    /// `by_input`: stretches are inputs.
+    /// `by_input`: each input is a stretch.
     pub(crate) fn new(by_input: bool, value: Option<&str>) -> Self {
         Self {
             facts: Facts::default(),
-            // Samples without a period are compared with those that have one.
+            // Count samples, so that those without a period can be compared with those that have one.
             weigher: Weigher::new(value, Sampled::Count),
             values: None,
             value_period_ns: None,
@@ -96,7 +96,7 @@ impl Side {
         }
     }
 
-    /// Counts a value. Those below zero are none.
+    /// Counts a value. Negative values count as 0.
     fn value(&mut self, at: Context<'_>, sample: &Sample<'_>, value: i64, per: &Per) {
         let value = u64::try_from(value).unwrap_or(0);
         let sum = self.values.get_or_insert(0);
@@ -120,7 +120,7 @@ impl Side {
         }
     }
 
-    /// Works out the time of the samples so far; the next ones are of another period.
+    /// Computes the time of the samples so far. The following samples have another period.
     #[cold]
     fn settle(&mut self, next_period_ns: Option<u64>) {
         self.blocks.settle();
@@ -129,12 +129,13 @@ impl Side {
         self.period_ns = next_period_ns;
     }
 
-    /// An order that a profile of sums was given, when it was converted into a format that has one, is none.
+    /// Ends an input. If it consists of sums, its order is meaningless: it comes from conversion into a format with an
+    /// order.
     fn end_input(&mut self) {
         self.is_ordered &= !std::mem::take(&mut self.sums).are_all();
     }
 
-    /// Counts what waits: there are no more samples.
+    /// Counts waiting samples after the last one.
     pub(crate) fn finish(&mut self) {
         self.end_input();
         self.blocks.settle();
@@ -142,15 +143,15 @@ impl Side {
         self.facts.settle(self.period_ns);
     }
 
-    /// Whether values are counted that are times, in nanoseconds.
+    /// Whether counted values are times, in nanoseconds.
     pub(crate) fn is_time(&self) -> bool {
         let value_type = self.weigher.value_type();
         self.values.is_some()
             && value_type.is_some_and(|value_type| value_type.nanoseconds_per_unit().is_some())
     }
 
-    /// How much of what is counted one observation is.
-    // Noise has no use for the digits that a double lacks.
+    /// The number of counted units per observation.
+    // Noise does not need more precision than a double has.
     #[expect(clippy::cast_precision_loss)]
     pub(crate) fn observation(&self) -> f64 {
         match self.values {
@@ -162,12 +163,12 @@ impl Side {
         }
     }
 
-    /// Whether stretches are stretches of time.
+    /// Whether stretches are of time.
     pub(crate) fn is_of_time(&self) -> bool {
         self.axis == Some(Axis::Time)
     }
 
-    /// Whether stretches are inputs.
+    /// Whether each stretch is an input.
     pub(crate) fn is_of_inputs(&self) -> bool {
         self.axis == Some(Axis::Inputs)
     }
@@ -206,8 +207,8 @@ impl Side {
         axis
     }
 
-    /// Inputs have clocks of their own: each begins where the one before it ended. A clock that goes back stays within
-    /// its input.
+    /// Sets the position to the sample's time. Each input has a clock of its own, which begins where the previous input
+    /// ended. A clock that goes backwards stays within its input.
     #[inline]
     fn tick(&mut self, sample: &Sample<'_>) {
         let Some(time_ns) = sample.time_ns else { return };

@@ -1,4 +1,4 @@
-//! The sink that takes both sides.
+//! The sink that reads both sides.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use super::view::DiffView;
 use super::{DiffQuery, Identity};
 use crate::view::Summary;
 
-/// Reads two sides over the same tables, and compares them when it is finished.
+/// Reads two sides over the same tables, and compares them in `finish`.
 ///
 /// # Examples
 ///
@@ -53,7 +53,7 @@ pub struct DiffSink {
 }
 
 impl DiffSink {
-    /// A sink for `query`, that takes what came before first.
+    /// Creates a sink for `query` that first takes the inputs of the "before" side.
     #[must_use]
     pub fn new(query: DiffQuery) -> Self {
         let by_input = query.inputs.iter().all(|&inputs| inputs >= DiffQuery::RUNS);
@@ -66,12 +66,12 @@ impl DiffSink {
         }
     }
 
-    /// From here on inputs are of what came after.
+    /// Assigns all further inputs to the "after" side.
     pub const fn begin_after(&mut self) {
         self.is_after = true;
     }
 
-    /// The answer: empty before [`ProfileSink::finish`].
+    /// The result. Empty before [`ProfileSink::finish`].
     #[must_use]
     pub fn into_view(self) -> DiffView {
         self.view
@@ -81,7 +81,7 @@ impl DiffSink {
         if self.is_after { &mut self.after } else { &mut self.before }
     }
 
-    /// An error if the sides measure different things, or not what was asked for.
+    /// Fails if the sides measure different things, or not the value type that was asked for.
     fn check_kinds(&self) -> io::Result<()> {
         [&self.before, &self.after].into_iter().try_for_each(|side| side.weigher.check())?;
         match [&self.before, &self.after].map(|side| side.weigher.tells_of()) {
@@ -95,7 +95,7 @@ impl DiffSink {
         }
     }
 
-    /// Whether functions are told apart by their files.
+    /// The identity to use: resolves `Known` by whether both sides have files.
     fn identity(&self) -> Identity {
         match self.query.identity {
             Identity::Known if self.before.has_files && self.after.has_files => Identity::File,
@@ -127,7 +127,7 @@ impl ProfileSink for DiffSink {
         let summaries = [&mut self.before, &mut self.after].map(|side| {
             side.finish();
             side.has_files = has_files(side, tables);
-            // What is told of is a mode, of observations and of the time of a mode.
+            // For observations and for times of a mode, the weigher tells of that mode.
             let mode = side.weigher.tells_of().and_then(Mode::named).unwrap_or_default();
             Summary { mode, ..side.facts.summary() }
         });

@@ -1,10 +1,10 @@
-//! Whether an input is sums rather than samples.
+//! Detection of inputs that consist of sums rather than samples.
 
 use std::collections::HashSet;
 
 use borehole_model::{Context, LabelsId, Sample, StackId, Status};
 
-/// What sums are told apart by.
+/// The properties that distinguish sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     stack: Option<StackId>,
@@ -15,9 +15,9 @@ struct Key {
     labels: Option<LabelsId>,
 }
 
-/// Looks for what only samples do: to come back to where they were.
+/// Looks for a key that occurs again later, which happens among samples but not among sums.
 ///
-/// Memory: by what is distinct, until something comes back, which soon happens in what was sampled.
+/// Memory: grows with the distinct keys until one recurs, which happens soon in sampled inputs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sums {
     seen: HashSet<Key>,
@@ -44,7 +44,7 @@ impl Sums {
         }
     }
 
-    /// Whether all samples of a kind stood in one place, and some were more than one.
+    /// Whether every key occurred in one place only, and some sum counts more than one sample.
     pub(crate) fn are_all(&self) -> bool {
         !self.came_back && self.samples > self.seen.len() as u64
     }

@@ -1,4 +1,4 @@
-//! Differences of programs whose truth is known.
+//! Differences between programs whose true behaviour is known.
 
 use borehole_model::{
     Context, Frame, Label, LabelValue, Mode, ProfileSink as _, Sample, Segment, StackId, Tables,
@@ -6,11 +6,11 @@ use borehole_model::{
 
 use super::*;
 
-/// A program that answers requests, and stays in each of its functions for a while.
+/// A program that answers requests, and remains in each of its functions for a while.
 struct Program {
-    /// How much each of its functions is called.
+    /// How often each of its functions is called.
     weights: Vec<f64>,
-    /// How many samples a function lasts, on average.
+    /// How many samples a function lasts on average.
     stays: u64,
 }
 
@@ -59,7 +59,7 @@ fn stack(tables: &mut Tables, names_leaf_first: &[&str]) -> StackId {
 }
 
 impl Program {
-    /// Many functions of very different weight.
+    /// Many functions with very different weights.
     fn usual() -> Self {
         Self { weights: (1..=60).map(|rank| 1.0 / f64::from(rank)).collect(), stays: 6 }
     }
@@ -69,7 +69,7 @@ impl Program {
         self
     }
 
-    /// A run of it: which function was executing at each sample, and for which handler.
+    /// A run of the program: the function that was executing at each sample, and its handler.
     fn run(&self, random: &mut Random, samples: usize) -> Vec<(usize, usize)> {
         let sum: f64 = self.weights.iter().sum();
         let (mut function, mut handler) = (0, 0);
@@ -124,7 +124,7 @@ fn marked(view: &DiffView) -> usize {
 
 const PAIRS: usize = 200;
 
-/// In how many of [`PAIRS`] pairs of runs anything is marked.
+/// The number of pairs of runs, out of [`PAIRS`], in which anything is marked.
 fn alarms(samples: usize, inputs: usize) -> usize {
     let (program, mut random) = (Program::usual(), Random(0x9e37_79b9_7f4a_7c15));
     let mut runs = || (0..inputs).map(|_| program.run(&mut random, samples)).collect::<Vec<_>>();
@@ -133,7 +133,7 @@ fn alarms(samples: usize, inputs: usize) -> usize {
 
 #[test]
 fn an_unchanged_program_is_marked_in_at_most_one_run_of_twenty() {
-    // Functions and paths are two families of differences, each at 5%. What is seen is printed on failure.
+    // Functions and paths are two families of differences, each at 5%. The observed number is printed on failure.
     for (samples, inputs) in [(4_000, 1), (20_000, 1), (2_000, 5)] {
         let alarms = alarms(samples, inputs);
         assert!(alarms <= PAIRS / 10, "{samples} samples, {inputs} inputs: {alarms} of {PAIRS}");
@@ -161,13 +161,13 @@ fn a_change_of_a_known_size_is_found_and_nothing_beside_it() {
     let mut random = Random(0x1234_5678_9abc_def1);
     let (mut found, mut wrong) = (0, 0);
     for _ in 0..PAIRS {
-        // The fourth function has 5.3% of the samples, and then 9.6%.
+        // The fourth function has 5.3% of the samples before, and 9.6% after.
         let before = Program::usual().run(&mut random, 40_000);
         let after = Program::usual().with(3, 1.9).run(&mut random, 40_000);
         let view = compare_runs(DiffQuery::default(), [vec![before], vec![after]]);
         let row = view.functions.iter().find(|row| row.frame.function == b"function3").unwrap();
         found += usize::from(row.own.is_marked && row.own.difference() > 0.0);
-        // The others have less of the whole, if only a little: that is no wrong mark.
+        // The others lose a little of their share; marking that is not wrong.
         wrong += view.functions.iter().filter(|row| row.own.is_marked && row.own.difference() > 0.0).count();
     }
     assert!(found > PAIRS * 95 / 100, "{found} of {PAIRS}");
@@ -185,11 +185,11 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
             all += 1;
         }
     }
-    // Rows are those that differ most: a few per cent fewer than of all.
+    // The rows are those that differ most, so a few per cent fewer of them hold than of all rows.
     assert!(f64::from(held) / f64::from(all) > 0.9, "{held} of {all}");
 }
 
-/// A view of folded stacks, root first, with what is taken for a format.
+/// A view of folded stacks, root first, as if they were read from `format`.
 fn folded(format: &'static str, query: DiffQuery, sides: [&[(&str, u64)]; 2]) -> DiffView {
     let mut tables = Tables::default();
     let sides = sides.map(|side| {

@@ -1,4 +1,4 @@
-//! The answer: plain data.
+//! The result of a comparison, as plain data.
 
 use std::sync::Arc;
 
@@ -9,61 +9,61 @@ use serde::{Serialize, Serializer};
 use crate::json;
 use crate::view::Summary;
 
-/// Two sides beside each other.
+/// A comparison of two sides.
 #[derive(Clone, Debug, Default)]
 pub struct DiffView {
-    /// What came first.
+    /// The first side.
     pub before: DiffSide,
-    /// What came then.
+    /// The second side.
     pub after: DiffSide,
-    /// What values are.
+    /// The measure of all values.
     pub measure: Measure,
-    /// What noise is judged by.
+    /// The basis on which noise is estimated.
     pub basis: Basis,
-    /// How sure a marked difference is.
+    /// The confidence of marked differences.
     pub confidence: f64,
-    /// All that is compared: the whole, or the stacks in focus.
+    /// The sum of all that is compared: the whole, or the stacks in focus.
     pub whole: Change,
-    /// Functions: those that changed beyond noise first, then by how much their own value changed, then their total.
+    /// Functions: those that changed beyond noise first, then by the change of self, then by that of total.
     pub functions: Vec<DiffRow>,
-    /// Call paths that changed, in the same order, at most as many as were asked for.
+    /// Call paths that changed, in that order, at most as many as were asked for.
     pub paths: Vec<DiffPath>,
-    /// How many call paths there are.
+    /// The number of call paths.
     pub distinct_paths: usize,
-    /// Every call path that is not too small, callers before what they call.
+    /// All call paths that are large enough, callers before their callees.
     pub tree: Vec<DiffNode>,
-    /// How many call paths are not in the tree because they are too small.
+    /// The number of call paths left out of the tree because they are too small.
     pub pruned: usize,
-    /// Functions that one side lacks and the other has in other files; only where files tell functions apart.
+    /// The number of functions that one side lacks and the other has in other files. 0 unless files identify functions.
     pub moved: usize,
 }
 
-/// A side.
+/// One side of a comparison.
 ///
-/// Serialized, its value type is the keys `value_type` and `unit`, of the summary there are the numbers of samples, bytes and
-/// nanoseconds of wall time, and what is absent has no key.
+/// Serialized, its value type becomes the keys `value_type` and `unit`; the summary has only the numbers of samples and bytes
+/// and the nanoseconds of wall time; absent values have no key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DiffSide {
     /// The side as a whole.
     #[serde(flatten, serialize_with = "numbers")]
     pub summary: Summary,
-    /// How many inputs it has.
+    /// The number of inputs.
     pub inputs: u64,
-    /// What its samples are divided by: samples, seconds, inputs, values of the label.
+    /// The divisor of its samples: samples, seconds, inputs, or values of the label.
     pub divisor: f64,
-    /// In how many stretches its samples were looked at; 1 where nothing is known of their order.
+    /// The number of stretches that its samples were divided into; 1 if their order is unknown.
     #[serde(rename = "stretches")]
     pub blocks: usize,
-    /// Whether its samples come in the order in which they were taken.
+    /// Whether its samples are in the order in which they were taken.
     #[serde(rename = "ordered")]
     pub is_ordered: bool,
-    /// The value type that is compared, times in nanoseconds; `None` where samples are counted.
+    /// The value type compared, times in nanoseconds; `None` if samples are counted.
     #[serde(flatten, serialize_with = "json::optional_value_type")]
     pub value_type: Option<ValueType>,
-    /// The sum of that.
+    /// The sum of these values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<u64>,
-    /// The other value types that there are.
+    /// The other available value types.
     #[serde(
         rename = "other_value_types",
         serialize_with = "json::value_type_names",
@@ -86,50 +86,50 @@ fn numbers<S: Serializer>(summary: &Summary, serializer: S) -> Result<S::Ok, S::
     serializer.collect_map(numbers.into_iter().filter_map(|(key, number)| Some((key, number?))))
 }
 
-/// What values are: serialized, in lower case.
+/// The measure of values. Serialized in lower case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
-    /// Parts of all samples of the side, from 0 to 1.
+    /// The share of all samples of the side, 0 to 1.
     #[default]
     Share,
-    /// Samples, or values that are no times, for each unit of the divisor.
+    /// Samples, or values that are not times, per unit of the divisor.
     Samples,
-    /// Seconds of sampled time for each unit of the divisor.
+    /// Seconds of sampled time per unit of the divisor.
     Seconds,
 }
 
-/// What noise is judged by: serialized, what it is between.
+/// The basis on which noise is estimated. Serialized as `stretches`, `inputs` or `samples`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
-    /// What stretches of time of a side differ from each other.
+    /// The variation between stretches of a side.
     #[default]
     Stretches,
-    /// What inputs of a side differ from each other.
+    /// The variation between inputs of a side.
     Inputs,
-    /// Samples of a side at least keep no order: they are taken for independent.
+    /// At least one side has samples without an order. Samples are assumed to be independent.
     #[serde(rename = "samples")]
     Independent,
 }
 
-/// One value on both sides: serialized, [`Change::difference`] is `change`, and [`Change::is_marked`] is `beyond_noise`.
+/// One value on both sides. Serialized, [`Change::difference`] is `change`, and [`Change::is_marked`] is `beyond_noise`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Change {
-    /// What came first.
+    /// The first side.
     pub before: Amount,
-    /// What came then.
+    /// The second side.
     pub after: Amount,
-    /// How far the difference may be off, either way, with the view's confidence.
+    /// The margin of error of the difference, either way, at the view's confidence.
     pub margin: f64,
-    /// The chance of such a difference without a change, looked at alone.
+    /// The chance of such a difference without a change, considered alone.
     pub chance: f64,
-    /// Whether the difference is more than noise, with all others in view.
+    /// Whether the difference is more than noise, considering all differences of the view.
     pub is_marked: bool,
 }
 
 impl Change {
-    /// How much more it is: negative if it is less.
+    /// The increase; negative for a decrease.
     #[must_use]
     pub fn difference(&self) -> f64 {
         self.after.value - self.before.value
@@ -150,30 +150,30 @@ impl Serialize for Change {
     }
 }
 
-/// What one side says.
+/// The amount on one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Amount {
     /// Samples, or the sum of their values.
     pub samples: u64,
-    /// As the view measures.
+    /// The value in the view's measure.
     pub value: f64,
 }
 
-/// On which sides something was sampled: serialized, in lower case.
+/// The sides that have samples. Serialized in lower case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Presence {
-    /// On both.
+    /// Both sides.
     #[default]
     Both,
-    /// Before only.
+    /// The first side only.
     Vanished,
-    /// After only.
+    /// The second side only.
     Appeared,
 }
 
 impl Presence {
-    /// Where there were samples.
+    /// The sides on which a total has samples.
     #[must_use]
     pub const fn of(total: &Change) -> Self {
         match (total.before.samples, total.after.samples) {
@@ -184,44 +184,44 @@ impl Presence {
     }
 }
 
-/// A function as a diff tells functions apart: serialized in UTF-8, without keys of what is absent.
+/// A function, as identified by a diff. Serialized in UTF-8; absent values have no key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct DiffFrame {
-    /// Its whole name.
+    /// The whole name.
     #[serde(serialize_with = "json::text")]
     pub function: Vec<u8>,
-    /// Its source file, or the library of machine code, where that tells functions apart.
+    /// The source file, or the library of native code; `None` unless it identifies functions.
     #[serde(serialize_with = "json::optional_text", skip_serializing_if = "Option::is_none")]
     pub file: Option<Vec<u8>>,
-    /// Its line, where that does.
+    /// The line; `None` unless it identifies functions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<i64>,
 }
 
-/// A function: serialized, with the keys of its frame, and [`Presence`] as `on`.
+/// A function that is compared. Serialized, it has the keys of its frame, and [`Presence`] as `on`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DiffRow {
     /// The function.
     #[serde(flatten, serialize_with = "json::shared")]
     pub frame: Arc<DiffFrame>,
-    /// When it was executing.
+    /// Self: samples whose leaf it is.
     #[serde(rename = "self")]
     pub own: Change,
-    /// When it was on the stack.
+    /// Total: samples that have it on the stack.
     #[serde(flatten, serialize_with = "total_and_presence")]
     pub total: Change,
 }
 
-/// A call path: serialized, with [`Presence`] as `on`.
+/// A call path that is compared. Serialized, it has [`Presence`] as `on`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DiffPath {
-    /// Its functions from the root.
+    /// The functions, root first.
     #[serde(rename = "frames_root_first", serialize_with = "json::shared_list")]
     pub frames: Vec<Arc<DiffFrame>>,
-    /// When its last function was executing.
+    /// Self: samples whose stack is this path.
     #[serde(rename = "self")]
     pub own: Change,
-    /// When the path was on the stack.
+    /// Total: samples whose stack begins with this path.
     #[serde(flatten, serialize_with = "total_and_presence")]
     pub total: Change,
 }
@@ -236,13 +236,13 @@ fn total_and_presence<S: Serializer>(total: &Change, serializer: S) -> Result<S:
 /// A call path of the tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiffNode {
-    /// The place of its caller in the tree; `None` at a root.
+    /// The index of its caller in the tree; `None` at a root.
     pub caller: Option<usize>,
-    /// Its last function.
+    /// The last function of the path.
     pub frame: Arc<DiffFrame>,
-    /// When that was executing; what is too small for the tree counts as its caller's total only.
+    /// Self, before and after. Calls too small for the tree count only in the total of their caller.
     pub own: [f64; 2],
-    /// When the path was on the stack, before and after.
+    /// Total, before and after.
     pub total: [f64; 2],
     /// Whether the total changed beyond noise.
     pub is_marked: bool,

@@ -8,13 +8,13 @@ use crate::profile::slices::Pair;
 use crate::profile::{Profile, Timespan};
 use crate::selection::Selection;
 
-/// What stands for a time that is not known. Behind all others.
+/// The slice of samples without a time. It sorts after all others.
 const NO_SLICE: u32 = u32::MAX;
 
-/// The fewest slices that time is cut into before call paths are left out instead.
+/// The minimum number of slices before call paths are left out instead.
 const FEWEST_SLICES: usize = 32;
 
-/// Samples of a call that is kept.
+/// Samples of a kept call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     call: u32,
@@ -23,8 +23,8 @@ struct Entry {
     sum: i64,
 }
 
-/// All samples by the calls that are kept, with slices of the profile joined so that there are at most `slices`, and the
-/// same call, situation and slice once.
+/// All samples by kept call, with the profile's slices joined to at most `slices`, and one entry per call, situation and
+/// slice.
 fn entries(
     profile: &Profile,
     paths: &CallPaths,
@@ -36,12 +36,12 @@ fn entries(
     let weight = profile.default_weight();
     let mut put = |pair: &Pair, slice: u32, sum: i64| {
         if let Some(call) = paths.of_stack(pair.stack).and_then(|call| kept.call_of[call as usize]) {
-            // There are not more calls than paths, whose ids fit.
+            // There are no more calls than paths, whose ids fit.
             let call = u32::try_from(call).unwrap_or(u32::MAX);
             entries.push(Entry { call, situation: situations.of(pair.situation), slice, sum });
         }
     };
-    // All samples as if without time first; those with one are taken off again below.
+    // Add all samples without a time first; those with one are subtracted below.
     profile.each(&Selection::default(), weight, |pair, _, sum| put(pair, NO_SLICE, sum));
     if let Some(span) = profile.timespan() {
         let mut shown = span;
@@ -59,8 +59,8 @@ fn entries(
     entries
 }
 
-/// The same, call by call, and otherwise in the order in which they were: that of time, mostly, so that little is left to
-/// sort.
+/// Groups entries by call and otherwise keeps their order, which is mostly that of time, so that little remains to be
+/// sorted.
 fn by_call(entries: &[Entry], calls: usize) -> Vec<Entry> {
     let mut next = vec![0; calls + 1];
     for entry in entries {
@@ -78,7 +78,7 @@ fn by_call(entries: &[Entry], calls: usize) -> Vec<Entry> {
     sorted
 }
 
-/// Makes one of entries that differ in their sum only. They come call by call, and stay so.
+/// Merges entries that differ in their sum only. Entries are grouped by call and stay so.
 fn merge(entries: &mut Vec<Entry>) {
     for of_call in entries.chunk_by_mut(|one, other| one.call == other.call) {
         of_call.sort();
@@ -92,7 +92,7 @@ fn merge(entries: &mut Vec<Entry>) {
     });
 }
 
-/// What is without time is all that is not with one.
+/// Subtracts timed samples from the sums without a time, which then hold the untimed ones only.
 fn take_off_timed(entries: &mut Vec<Entry>) {
     let mut timed = 0_i64;
     let mut of = None;
@@ -110,7 +110,7 @@ fn take_off_timed(entries: &mut Vec<Entry>) {
     entries.retain(|entry| entry.sum != 0);
 }
 
-/// The cells of the calls that are kept, with as many slices of time as there is room for; `None` if there is no room.
+/// The cells of the kept calls, with as many slices of time as fit; `None` if nothing fits.
 pub(super) fn cells(
     profile: &Profile,
     paths: &CallPaths,
@@ -125,7 +125,7 @@ pub(super) fn cells(
     }
     while entries.len() > limits.cells {
         let wide = time.as_mut().filter(|time| time.slices > FEWEST_SLICES);
-        // Coarser than a tenth of all samples a tree says nothing: then time goes.
+        // A call tree coarser than a tenth of all samples is useless, so time is reduced instead.
         let wide = match wide {
             Some(time) => time,
             None if kept.pruned.share < 0.1 => return None,

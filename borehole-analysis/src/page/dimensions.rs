@@ -1,4 +1,4 @@
-//! What samples can be chosen by: their thread, and the labels that few enough values have.
+//! The properties by which samples of a page can be selected: their thread, interpreter, and a few labels.
 
 use std::collections::HashMap;
 
@@ -8,22 +8,22 @@ use crate::profile::situations::{Situation, SituationId};
 use crate::selection::Selection;
 use crate::view::{GroupValue, LabelText};
 
-/// How many keys of labels.
+/// The maximum number of label keys.
 const MOST_KEYS: usize = 3;
 
-/// How many values are told apart; the others are one.
+/// The maximum number of separate values; the others are combined.
 const MOST_VALUES: usize = 40;
 
-/// Something that samples can be chosen by.
+/// A property by which samples can be selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dimension {
-    /// What it is.
+    /// The kind of property.
     pub kind: DimensionKind,
-    /// The values, those that weigh most first.
+    /// The values, heaviest first.
     pub values: Vec<DimensionValue>,
 }
 
-/// What samples are chosen by.
+/// The kind of a dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DimensionKind {
     /// The thread.
@@ -37,13 +37,13 @@ pub enum DimensionKind {
 /// A value of a dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DimensionValue {
-    /// One that is told apart.
+    /// A value of its own.
     Known(GroupValue),
-    /// So many others, together.
+    /// This many other values, combined.
     Others(usize),
 }
 
-/// The situations of a profile, as far as dimensions tell them apart.
+/// The situations of a profile, as distinguished by the dimensions.
 pub(super) struct Situations {
     pub(super) dimensions: Vec<Dimension>,
     pub(super) rows: Vec<Vec<usize>>,
@@ -79,7 +79,7 @@ impl Situations {
     }
 }
 
-/// A dimension and the value of each situation; `None` if it tells nothing apart.
+/// A dimension, and its value for each situation; `None` if there is only one value.
 fn dimension(profile: &Profile, kind: DimensionKind, weights: &[i64]) -> Option<(Dimension, Vec<usize>)> {
     let value = |situation: &Situation| match &kind {
         DimensionKind::Thread => profile.thread_of(situation),
@@ -120,7 +120,7 @@ fn dimension(profile: &Profile, kind: DimensionKind, weights: &[i64]) -> Option<
     Some((Dimension { kind, values: known }, column))
 }
 
-/// What a value is looked up by.
+/// The lookup key of a value.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Absent,

@@ -1,10 +1,10 @@
-//! A profile made small enough to be handed on, whatever its size: what a web page shows.
+//! A profile of bounded size, for web pages.
 //!
-//! The calls of a profile are one tree of functions. Samples are cells of it: a call path, a situation (thread, labels),
-//! a slice of time, a count, so that whoever shows the page can choose among all of these. What would make it too large is
-//! left out and said: paths with less than a share of all samples, which become one "smaller calls" beside their larger
-//! siblings, and slices of time, which become longer. The top table counts everything; what is at the top by none of its
-//! columns is not in it.
+//! All calls of a profile form one tree of functions. Samples are cells of a call path, a situation (thread, labels), a
+//! slice of time and a count, so that users of the page can select by any of these. Anything that would make the page too
+//! large is left out, and the page states what: paths with less than a minimum share of all samples become one "smaller
+//! calls" entry beside their larger siblings, and slices of time become longer. The top table counts everything; it lacks
+//! only functions that none of its columns ranks high enough.
 
 mod cells;
 mod dimensions;
@@ -25,115 +25,115 @@ use crate::view::Summary;
 
 pub use dimensions::{Dimension, DimensionKind, DimensionValue};
 
-/// A profile, small.
+/// A profile of bounded size.
 #[derive(Clone, Debug)]
 pub struct Page {
     /// The profile as a whole.
     pub summary: Summary,
     /// The value type of all numbers of calls and functions.
     pub value_type: ValueType,
-    /// The functions that calls and rows are of.
+    /// The functions that calls and rows refer to.
     pub functions: Vec<PageFunction>,
-    /// Call paths, callers before what they call.
+    /// The call paths, callers before their callees.
     pub calls: Vec<PageCall>,
-    /// What samples can be chosen by.
+    /// The properties by which samples can be selected.
     pub dimensions: Vec<Dimension>,
-    /// Situations: for each dimension which of its values.
+    /// The situations: for each dimension the index of its value.
     pub situations: Vec<Vec<usize>>,
-    /// All samples that have a stack.
+    /// All samples with a stack.
     pub cells: Vec<PageCell>,
-    /// The time that slices are of; `None` where no sample says when it was taken.
+    /// The time that slices divide; `None` if no sample has a timestamp.
     pub time: Option<Timespan>,
-    /// Functions by how often they were executing, and then by how often they were on the stack: the first of both orders.
+    /// The top functions by self and then by total: the first ones in both orders.
     pub top: Vec<PageRow>,
-    /// How many functions there are; those that are not in `top` are behind it in both orders.
+    /// The number of functions. Those missing from `top` come after it in both orders.
     pub distinct_functions: usize,
-    /// What was left out.
+    /// The parts left out.
     pub pruned: Pruned,
 }
 
-/// A function. Those of one name in several files are several.
+/// A function. Functions with the same name in several files are distinct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageFunction {
     /// Its name.
     pub name: Vec<u8>,
-    /// The file that it stands in, or the library of machine code.
+    /// The source file, or the library of native code.
     pub file: Option<Vec<u8>>,
 }
 
 /// A call path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageCall {
-    /// The place of its caller among the calls; `None` at a root.
+    /// The index of its caller in the calls; `None` at a root.
     pub caller: Option<usize>,
-    /// The place of its function among the functions; `None` for calls that are too small, together.
+    /// The index of its function; `None` for the combined smaller calls.
     pub function: Option<usize>,
 }
 
 /// Equal samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PageCell {
-    /// The call path that was executing.
+    /// The index of the call path.
     pub call: usize,
-    /// The situation.
+    /// The index of the situation.
     pub situation: usize,
-    /// The slice of time; `None` if it is not known.
+    /// The slice of time, 0-based; `None` if unknown.
     pub slice: Option<usize>,
-    /// What they weigh, in the profile's [default](Profile::default_weight).
+    /// The weight, in the profile's [default](Profile::default_weight).
     pub value: i64,
 }
 
 /// A row of the top table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRow {
-    /// The place of the function among the functions.
+    /// The index of the function.
     pub function: usize,
-    /// The weight of samples whose leaf it is.
+    /// Self weight: that of samples whose leaf it is.
     pub own: i64,
-    /// The weight of samples that have it on the stack, each counted once.
+    /// Total weight: that of samples that have it on the stack, each counted once.
     pub total: i64,
 }
 
-/// What was left out.
+/// The parts of a profile left out of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pruned {
-    /// The part of all samples below which call paths are not shown apart, from 0 to 1.
+    /// The minimum share of all samples for a call path to be shown, 0 to 1.
     pub share: f64,
-    /// How many call paths were left out.
+    /// The number of call paths left out.
     pub paths: usize,
-    /// The weight of samples that have one of them on the stack.
+    /// The weight of samples with one of them on the stack.
     pub value: i64,
-    /// The depth below which all are left out.
+    /// The depth below which all calls are left out.
     pub depth: usize,
 }
 
-/// How large a page may become.
+/// The maximum size of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct PageLimits {
-    /// The most call paths.
+    /// The maximum number of call paths.
     pub calls: usize,
-    /// The most cells.
+    /// The maximum number of cells.
     pub cells: usize,
-    /// The most rows of the top table by each of its columns.
+    /// The maximum number of rows of the top table, for each of its columns.
     pub rows: usize,
-    /// The most slices of time.
+    /// The maximum number of slices of time.
     pub slices: usize,
-    /// The deepest call paths.
+    /// The maximum depth of call paths.
     pub depth: usize,
 }
 
 impl Default for PageLimits {
-    /// What makes pages of two megabytes at most.
+    /// The limits of pages of at most two megabytes.
     fn default() -> Self {
         Self { calls: 12_000, cells: 110_000, rows: 1_000, slices: 128, depth: 400 }
     }
 }
 
 impl Page {
-    /// The page of a profile.
+    /// Builds the page of a profile.
     ///
     /// # Errors
-    /// When there are too many functions or call paths for a table.
+    /// If there are too many functions or call paths for a table.
     pub fn new(profile: &Profile, limits: PageLimits) -> Result<Self, TableFull> {
         let mut merged = Tables::default();
         let known = frames::known(&profile.tables, &mut merged, &DiffQuery::default(), Identity::File)?;
@@ -180,7 +180,7 @@ impl Page {
     }
 }
 
-/// The functions that are named, in order of first use.
+/// The functions in use, in order of first use.
 struct Listed<'a> {
     names: &'a [Arc<DiffFrame>],
     places: Vec<Option<usize>>,

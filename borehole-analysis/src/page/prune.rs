@@ -1,21 +1,21 @@
-//! Which call paths are large enough.
+//! The call paths that are large enough for a page.
 
 use super::{PageLimits, Pruned};
 use crate::call_paths::{CallPaths, Summable as _};
 use crate::call_sums::CallSums;
 
-/// Below a ten-thousandth nothing is to be seen.
+/// Shares below a ten-thousandth are too small to be visible.
 const LEAST_SHARE: f64 = 0.0001;
 
-/// A path that is kept, or all that are too small beside it.
+/// A kept path, or all paths that are too small beside it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeptCall {
     pub(super) caller: Option<usize>,
-    /// The row of what was called; `None` for those that are too small.
+    /// The row of the called function; `None` for combined paths that are too small.
     pub(super) row: Option<usize>,
 }
 
-/// All calls, with what they weigh.
+/// All calls with their weights.
 pub(super) struct PageTree<'a> {
     paths: &'a CallPaths,
     sums: &'a CallSums,
@@ -28,16 +28,16 @@ impl<'a> PageTree<'a> {
     }
 }
 
-/// The paths that are kept.
+/// The kept paths.
 pub(super) struct Kept {
     pub(super) calls: Vec<KeptCall>,
-    /// By call of the tree, the one that its samples are counted at; `None` where there are none.
+    /// By call of the tree: the kept call that counts its samples; `None` if it has no samples.
     pub(super) call_of: Vec<Option<usize>>,
     pub(super) pruned: Pruned,
 }
 
 impl Kept {
-    /// As many as the limits allow.
+    /// Keeps as many paths as the limits allow.
     pub(super) fn new(tree: &PageTree<'_>, limits: PageLimits) -> Self {
         let mut kept = Self::of_share(tree, limits, LEAST_SHARE);
         while kept.calls.len() > limits.calls && kept.pruned.share < 1.0 {
@@ -46,12 +46,12 @@ impl Kept {
         kept
     }
 
-    /// Fewer than before.
+    /// Keeps fewer paths than before.
     pub(super) fn coarser(tree: &PageTree<'_>, limits: PageLimits, before: &Self) -> Self {
         Self::of_share(tree, limits, before.pruned.share * 2.0)
     }
 
-    // A share has no use for the digits that a double lacks.
+    // A share does not need more precision than a double has.
     #[expect(clippy::cast_precision_loss)]
     fn of_share(tree: &PageTree<'_>, limits: PageLimits, share: f64) -> Self {
         let PageTree { paths, sums, depths } = tree;
@@ -61,19 +61,20 @@ impl Kept {
             call_of: vec![None; paths.len()],
             pruned: Pruned { share, depth: limits.depth, ..Pruned::default() },
         };
-        // By call, the one of those that are too small below it; the last one for roots.
+        // By kept call: its callee for all paths that are too small. `small_root` is that of the roots.
         let mut small_below: Vec<Option<usize>> = Vec::new();
         let mut small_root = None;
         for call in paths.ids() {
             let place = call as usize;
             let (total, own) = (sums.totals[place], sums.own[place]);
-            // The tree is of all stacks, those of samples that were not chosen too. Below such a call there is nothing either.
+            // The tree has all stacks, including those of samples that were not selected. Below such a call nothing has weight
+            // either.
             if !sums.has_weight[place] {
                 continue;
             }
             let caller = paths.parent(call).and_then(|caller| kept.call_of[caller as usize]);
             if caller.is_some_and(|caller| kept.calls[caller].row.is_none()) {
-                // Below what is too small everything is.
+                // Everything below a path that is too small is too small.
                 kept.call_of[place] = caller;
                 kept.leave_out(own);
                 continue;

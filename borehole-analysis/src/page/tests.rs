@@ -5,8 +5,8 @@ use borehole_model::{Context, Frame, ProfileSink as _, Sample, Segment, Tables};
 use super::*;
 use crate::ProfileBuilder;
 
-/// A profile of folded stacks, root first, each a sample a millisecond of one of some threads. Behind the name of a function may
-/// stand its file.
+/// A profile of folded stacks, root first: one sample per millisecond, in turn for each thread. A function name may be followed
+/// by its file.
 fn profile(stacks: &[(String, u64)], threads: u64, has_times: bool) -> Profile {
     let mut tables = Tables::default();
     let stacks: Vec<_> = stacks
@@ -121,7 +121,7 @@ fn nothing_and_very_deep_stacks_have_pages_too() {
     assert_eq!((page.calls.len(), page.pruned.value, page.top[0].total), (401, 7, 7));
 }
 
-/// As a choice of samples leaves it, by thread or by time.
+/// As after a selection of samples by thread or time.
 #[test]
 fn stacks_without_samples_have_no_place_on_a_page() {
     let all = stacks(&[("other;a;b", 0), ("main;a", 5), ("main;c;d", 0), ("last", 0)]);

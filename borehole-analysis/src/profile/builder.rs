@@ -1,4 +1,4 @@
-//! The sink that a profile is built by.
+//! The sink that builds a profile.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -15,13 +15,13 @@ use crate::ranking::Basis;
 use crate::selection::{Selection, Weight};
 use crate::weighing::{Added, Weighing};
 
-/// Adds up a profile as it is read: the samples of sampled ones, and their times; of others the default values, unless a weigher
-/// picks some.
+/// Builds a profile as it is read. It adds up samples and their times for sampled profiles, and the default values for others,
+/// unless a weigher picks different ones.
 #[derive(Clone, Debug, Default)]
 pub struct ProfileBuilder {
     facts: Facts,
     weighing: Weighing,
-    /// The period of the samples that are not settled.
+    /// The period of the samples that are not yet settled.
     period_ns: Option<u64>,
     clock: Clock,
     source: u32,
@@ -33,20 +33,22 @@ pub struct ProfileBuilder {
 }
 
 impl ProfileBuilder {
-    /// A builder of the values that `weigher` picks. For counts of sampled profiles beside their times, it has to be one of
+    /// Creates a builder of the values that `weigher` picks.
+    ///
+    /// To get the counts of sampled profiles beside their times, the weigher must use
     /// [`Sampled::Count`](borehole_model::Sampled::Count).
     #[must_use]
     pub fn new(weigher: Weigher) -> Self {
         Self { weighing: Weighing::new(weigher), ..Self::default() }
     }
 
-    /// What has picked the values, and knows what else there was.
+    /// The weigher that picked the values, and that knows the other value types.
     #[must_use]
     pub const fn weigher(&self) -> &Weigher {
         self.weighing.weigher()
     }
 
-    /// The profile. `tables` are those that the samples were read into.
+    /// Finishes the profile. `tables` must be those that the samples were read into.
     #[must_use]
     pub fn into_profile(mut self, tables: Tables) -> Profile {
         self.facts.settle(self.period_ns);

@@ -1,13 +1,13 @@
-//! The time of samples: from the clocks of several inputs to one.
+//! Sample times: the clocks of several inputs, mapped to one.
 
 use std::ops::RangeInclusive;
 
 use borehole_model::Segment;
 
-/// Puts the clocks of inputs on one that begins with the first sample.
+/// Maps the clocks of inputs to one that begins with the first sample.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
-    /// What is added to times of the current input; `None` before its first sample.
+    /// The offset to add to times of the current input; `None` before its first sample.
     offset_ns: Option<i64>,
     has_begun: bool,
     /// The wall time of the origin.
@@ -15,12 +15,12 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A further input begins, with a clock of its own.
+    /// Begins another input, with a clock of its own.
     pub(crate) const fn restart(&mut self) {
         self.offset_ns = None;
     }
 
-    /// The time since the origin. Inputs of which the wall time is not known begin together.
+    /// The time since the origin. Inputs without a known wall time begin at the origin.
     #[inline]
     pub(crate) fn since_origin(&mut self, time_ns: i64, segment: &Segment) -> i64 {
         let offset_ns = match self.offset_ns {
@@ -43,16 +43,16 @@ impl Clock {
     }
 }
 
-/// The time that the samples of a profile cover, in slices.
+/// The time that the samples of a profile cover, divided into slices.
 ///
-/// Times are nanoseconds since the first sample that was read; a clock that went backwards has times below 0.
+/// Units: nanoseconds since the first sample read. Times are negative if a clock went backwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timespan {
-    /// When the first slice begins.
+    /// The start of the first slice.
     pub start_ns: i64,
-    /// How long a slice is.
+    /// The length of a slice.
     pub slice_ns: u64,
-    /// How many slices there are.
+    /// The number of slices.
     pub slices: usize,
     /// The wall time of the first sample, in nanoseconds since 1970 (UTC), if known.
     pub origin_unix_ns: Option<i64>,
@@ -61,7 +61,7 @@ pub struct Timespan {
 impl Timespan {
     pub(crate) fn new(shift: u32, first: i64, last: i64, origin_unix_ns: Option<i64>) -> Self {
         Self {
-            // A slice that is in use begins at or after the earliest time there is.
+            // A used slice never starts before the earliest representable time.
             start_ns: first << shift,
             slice_ns: 1 << shift,
             slices: usize::try_from(last - first + 1).unwrap_or(0),
@@ -69,7 +69,7 @@ impl Timespan {
         }
     }
 
-    /// Makes slices wider, so that there are at most `most`; answers with how many become one, a power of two.
+    /// Joins slices so that at most `most` remain. Returns how many become one, a power of two.
     pub(crate) fn join(&mut self, most: usize) -> usize {
         let joined = self.slices.div_ceil(most.max(1)).max(1).next_power_of_two();
         self.slice_ns = self.slice_ns.saturating_mul(joined as u64);
@@ -77,19 +77,19 @@ impl Timespan {
         joined
     }
 
-    /// The number, from 0, of the slice of a profile.
+    /// The 0-based index of a profile's slice; `None` if it is outside.
     pub(crate) fn place(&self, slice: i64) -> Option<usize> {
         let first = self.start_ns >> self.slice_ns.trailing_zeros();
         usize::try_from(slice.checked_sub(first)?).ok().filter(|&place| place < self.slices)
     }
 
-    /// All of it.
+    /// The whole time.
     #[must_use]
     pub fn whole(&self) -> TimeRange {
         self.range(0..=self.slices.saturating_sub(1))
     }
 
-    /// The time of some slices, numbered from 0.
+    /// The time of a range of slices, by 0-based index.
     #[must_use]
     pub fn range(&self, slices: RangeInclusive<usize>) -> TimeRange {
         let start = |slice: usize| {
@@ -100,17 +100,17 @@ impl Timespan {
     }
 }
 
-/// A stretch of time, its end not included.
+/// A range of time; the end is excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimeRange {
-    /// When it begins, in nanoseconds since the first sample.
+    /// The start, in nanoseconds since the first sample.
     pub start_ns: i64,
-    /// When it ends.
+    /// The end, in nanoseconds since the first sample.
     pub end_ns: i64,
 }
 
 impl TimeRange {
-    /// The first and the last slice of which some is in it. A slice that is cut counts as a whole.
+    /// The first and last slice that overlap the range. A slice that is partly in the range counts as a whole.
     pub(crate) const fn slices(self, shift: u32) -> (i64, i64) {
         (self.start_ns >> shift, self.end_ns.saturating_sub(1) >> shift)
     }

@@ -1,8 +1,8 @@
-//! A profile in memory: what is distinct in it, counted, so that any view under any selection can be made of it.
+//! A profile in memory, aggregated so that any view under any selection can be derived from it.
 //!
-//! Samples are counted per stack and situation (process, thread, state, labels, period), and where their time is
-//! known per slice of time as well. Memory grows with what is distinct, never with the number of samples: see
-//! `slices`.
+//! Samples are counted per stack and situation (process, thread, interpreter, state, labels, metadata, period), and
+//! also per slice of time if their times are known. Memory grows with the number of distinct combinations, never with
+//! the number of samples: see `slices`.
 
 mod builder;
 pub(crate) mod clock;
@@ -22,7 +22,7 @@ use crate::view::{GroupValue, LabelText, Summary};
 use situations::{Situation, Situations};
 use slices::{Pair, SliceCounts};
 
-/// A profile that can be looked at from all sides.
+/// A profile that supports any view under any selection.
 ///
 /// # Examples
 ///
@@ -56,24 +56,24 @@ pub struct Profile {
     /// By source.
     thread_names: HashMap<u32, ThreadNames>,
     summary: Summary,
-    /// The wall time of the origin of time.
+    /// The wall time of the origin of the profile's clock.
     origin_unix_ns: Option<i64>,
 }
 
 impl Profile {
-    /// The profile as a whole. `matched` and `frames` are those without any pattern.
+    /// The summary of the whole profile. `matched` and `frames` are those without any pattern.
     #[must_use]
     pub const fn summary(&self) -> &Summary {
         &self.summary
     }
 
-    /// What views of it weigh by themselves: values if it has them, times where periods differ, and otherwise samples.
+    /// The default weight of views: values if the profile has them, times if periods differ, otherwise samples.
     #[must_use]
     pub fn default_weight(&self) -> Weight {
         if self.summary.basis() == Basis::Value { Weight::Value } else { Weight::Samples }
     }
 
-    /// What can be weighed, the default first.
+    /// The available weights, the default first.
     #[must_use]
     pub fn weights(&self) -> Vec<Weight> {
         let has_time = !self.summary.is_valued && self.summary.time_ns.is_some();
@@ -89,7 +89,7 @@ impl Profile {
         weights
     }
 
-    /// The value type of numbers that are weighed so.
+    /// The value type of a weight.
     #[must_use]
     pub fn value_type(&self, weight: Weight) -> ValueType {
         match weight {
@@ -100,21 +100,21 @@ impl Profile {
         }
     }
 
-    /// The time that is known of samples; `None` where the source does not say when they were taken.
+    /// The time that samples cover; `None` if no sample has a timestamp.
     #[must_use]
     pub fn timespan(&self) -> Option<Timespan> {
         let (first, last) = self.counts.used()?;
         Some(Timespan::new(self.counts.shift(), first, last, self.origin_unix_ns))
     }
 
-    /// Whether samples say what their thread was doing.
+    /// Whether any sample has a thread state.
     #[must_use]
     pub fn knows_status(&self) -> bool {
         self.situations.iter().any(|situation| situation.status.is_some())
     }
 
-    /// The keys of the labels that samples have, in order of first appearance, and of the metadata in which the profiles of
-    /// which this was built differ.
+    /// The keys of sample labels, in order of first appearance, followed by the keys of metadata that differs between the
+    /// merged profiles.
     #[must_use]
     pub fn label_keys(&self) -> Vec<Vec<u8>> {
         let mut keys = Vec::new();
@@ -133,8 +133,8 @@ impl Profile {
         keys.into_iter().map(|key| self.tables.string(key).to_vec()).collect()
     }
 
-    /// Calls `take` with each sum of samples that a selection takes: their pair, their slice of time if that is
-    /// known and asked for, and what they weigh.
+    /// Calls `take` with each sum of samples in a selection: their pair, their slice of time if it is known and the
+    /// selection has a time range, and their weight.
     pub(crate) fn each(
         &self,
         selection: &Selection,
@@ -159,7 +159,7 @@ impl Profile {
         }
     }
 
-    /// The factor of a situation's sums: its period for times, 0 if the selection leaves it out.
+    /// The factor of a situation's sums: its period for times, 0 if the selection excludes it.
     fn factor(&self, situation: &Situation, selection: &Selection, weight: Weight) -> i64 {
         if !selection.takes(situation, &self.situations, &self.tables) {
             return 0;
@@ -179,7 +179,7 @@ impl Profile {
         Some(label_text(value, &self.tables))
     }
 
-    /// Whether samples are of several interpreters.
+    /// Whether there are samples of several interpreters.
     #[must_use]
     pub fn has_interpreters(&self) -> bool {
         let mut known = self.situations.iter().filter_map(|situation| situation.interpreter);
@@ -187,7 +187,7 @@ impl Profile {
         known.any(|interpreter| Some(interpreter) != first)
     }
 
-    /// The thread of a situation, as it is shown.
+    /// The thread of a situation, in the form that views show.
     pub(crate) fn thread_of(&self, situation: &Situation) -> GroupValue {
         let Situation { source, process, thread, .. } = *situation;
         let Some(thread) = thread else { return GroupValue::Absent };

@@ -1,4 +1,4 @@
-//! What samples have in common beside their stack, each distinct combination once.
+//! Everything about samples except their stack; each distinct combination is stored once.
 
 use borehole_model::{LabelValue, LabelsId, Status, StringId, Tables};
 use hashbrown::HashMap;
@@ -6,33 +6,33 @@ use hashbrown::HashMap;
 /// The number of a situation: dense, in order of first appearance.
 pub(crate) type SituationId = u32;
 
-/// In what circumstances samples were taken.
+/// The circumstances in which samples were taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Situation {
-    /// Which of the sources that are kept apart.
+    /// The source, if several are kept apart.
     pub(crate) source: u32,
     pub(crate) process: Option<i64>,
     pub(crate) thread: Option<u64>,
     pub(crate) interpreter: Option<u64>,
     pub(crate) status: Option<Status>,
     pub(crate) labels: Option<LabelsId>,
-    /// What the profile says of all of its samples: see [`Situations::metadata`].
+    /// The metadata of the profile: see [`Situations::metadata`].
     pub(crate) metadata: u32,
-    /// How long each sample stands for.
+    /// The time that each sample stands for.
     pub(crate) period_ns: Option<u64>,
-    /// Whether sums are of values, and not counts of samples.
+    /// Whether sums are of values, not counts of samples.
     pub(crate) is_valued: bool,
 }
 
-/// What was seen of a key of metadata.
+/// The observed values of a metadata key.
 struct Seen {
     value: StringId,
-    /// Whether there is another value.
+    /// Whether there are different values.
     is_other: bool,
     times: usize,
 }
 
-/// The flag of a thread that was on a CPU.
+/// The flag of a thread on a CPU.
 ///
 /// Source: CPython 3.15, `_remote_debugging`: thread status bits.
 const ON_CPU: u8 = 2;
@@ -49,7 +49,7 @@ impl Situation {
 pub(crate) struct Situations {
     rows: Vec<Situation>,
     index: HashMap<Situation, SituationId>,
-    /// Samples of one situation follow each other.
+    /// The last situation looked up, because consecutive samples usually share theirs.
     last: Option<(Situation, SituationId)>,
     /// The distinct metadata of profiles.
     metadata: Vec<Vec<(StringId, StringId)>>,
@@ -57,7 +57,7 @@ pub(crate) struct Situations {
 }
 
 impl Situations {
-    /// The number of a situation. Those beyond 2^32 share the last number.
+    /// The number of a situation. All beyond 2^32 share the last number.
     #[inline]
     pub(crate) fn intern(&mut self, situation: Situation) -> SituationId {
         match self.last {
@@ -77,7 +77,7 @@ impl Situations {
         id
     }
 
-    /// The number of a profile's metadata. Those beyond 2^32 share the last number.
+    /// The number of a profile's metadata. All beyond 2^32 share the last number.
     pub(crate) fn metadata(&mut self, metadata: &[(StringId, StringId)]) -> u32 {
         if let Some(&known) = self.metadata_index.get(metadata) {
             return known;
@@ -88,7 +88,7 @@ impl Situations {
         number
     }
 
-    /// The last value that a situation has of a label, or else its profile's metadata.
+    /// The last value of a situation's label, or else the value in its profile's metadata.
     pub(crate) fn label(&self, situation: &Situation, key: &[u8], tables: &Tables) -> Option<LabelValue> {
         let labels = situation.labels.map(|labels| tables.labels(labels)).unwrap_or_default();
         let label = labels.iter().rfind(|label| tables.string(label.key) == key).map(|label| label.value);
@@ -100,7 +100,7 @@ impl Situations {
         label.or_else(of_profile)
     }
 
-    /// The keys of metadata that tell profiles apart, in order of first appearance.
+    /// The metadata keys that differ between profiles, in order of first appearance.
     pub(crate) fn telling_keys(&self) -> Vec<StringId> {
         let mut keys: Vec<StringId> = Vec::new();
         let mut seen: HashMap<StringId, Seen> = HashMap::new();

@@ -1,8 +1,8 @@
 //! Samples counted per stack, situation and slice of time.
 //!
-//! Constraints: a slice is a power of two of nanoseconds wide, so that the slice of a time is a shift; there are
-//! at most [`MOST_SLICES`] of them, and they become twice as wide when time outgrows them or the rows become too
-//! many. So memory is bounded by what is distinct, whatever the number of samples and however their clock runs.
+//! Constraints: the width of a slice in nanoseconds is a power of two, so that the slice of a time is a shift. There
+//! are at most [`MOST_SLICES`]; their width doubles when the covered time needs more, or when there are too many rows.
+//! So memory is bounded by the distinct pairs, whatever the number of samples and however their clock runs.
 
 use std::hash::BuildHasher as _;
 
@@ -11,20 +11,20 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::situations::SituationId;
 
-/// How many slices are told apart: some for each column of a wide terminal. At least half as many are in use once
-/// a profile is longer than [`MOST_SLICES`] of the narrowest.
+/// The maximum number of slices: several for each column of a wide terminal. At least half of them are in use once a
+/// profile is longer than [`MOST_SLICES`] of the narrowest.
 pub(crate) const MOST_SLICES: i64 = 2048;
 
-/// The narrowest slice is 2^20 ns, a millisecond: nobody samples much faster.
+/// The narrowest slice is 2^20 ns, about a millisecond; few profilers sample much faster.
 const FIRST_SHIFT: u32 = 20;
 
-/// The most rows before slices become wider, unless there are very many pairs: 128 MiB.
+/// The maximum number of rows before slices become wider, unless there are very many pairs: 128 MiB.
 const MOST_ROWS: usize = 1 << 23;
 
-/// How many rows a pair may have in any case.
+/// The number of rows that each pair may always have.
 const ROWS_PER_PAIR: usize = 4;
 
-/// Beside a pair that has no row. It has no slice either: none is below those of the earliest times.
+/// Marks a pair without a row. It has no slice either, because no time has a slice that low.
 const NO_ROW: (i64, usize) = (i64::MIN, usize::MAX);
 
 /// A stack in a situation.
@@ -33,7 +33,7 @@ pub(crate) struct Pair {
     pub(crate) stack: StackId,
     pub(crate) situation: SituationId,
     pub(crate) sum: i64,
-    /// The slice of its last row, and that row: whether a sample begins another one is known without a look at the rows.
+    /// The slice and index of its last row, to tell without reading the rows whether a sample needs a new one.
     last_row: (i64, usize),
 }
 
@@ -54,15 +54,16 @@ struct Seen {
     sum: i64,
 }
 
-/// How many samples wait to be counted together: then the processor fetches the pair of one while it waits for another's.
+/// How many samples are counted in one batch, so that the processor can prefetch the pair of one while it waits for
+/// another's.
 const WAITING: usize = 256;
 
-/// Counts samples.
+/// Counts samples per pair and slice.
 #[derive(Clone, Debug)]
 pub(crate) struct SliceCounts {
     waiting: Vec<Seen>,
     pairs: Vec<Pair>,
-    /// One more than the first pair of each stack; 0 where there is none. Further pairs of a stack are in `index`.
+    /// By stack: one more than its first pair; 0 if it has none. Further pairs of a stack are in `index`.
     first_pair: Vec<u32>,
     index: HashTable<usize>,
     hasher: DefaultHashBuilder,
@@ -70,7 +71,7 @@ pub(crate) struct SliceCounts {
     shift: u32,
     /// The first and the last slice in use.
     used: Option<(i64, i64)>,
-    /// Whether a pair may have several rows of one slice.
+    /// Whether a pair may have several rows for one slice.
     has_repeats: bool,
     most_rows: usize,
 }
@@ -93,7 +94,7 @@ impl Default for SliceCounts {
 }
 
 impl SliceCounts {
-    /// Adds the count of samples, or their value; `time_ns` since the profile's origin, if known.
+    /// Adds the count of samples, or their value. `time_ns` is the time since the profile's origin, if known.
     #[inline]
     pub(crate) fn add(&mut self, stack: StackId, situation: SituationId, time_ns: Option<i64>, sum: i64) {
         self.waiting.push(Seen { stack, situation, time_ns, sum });
@@ -142,7 +143,7 @@ impl SliceCounts {
         if stack.index() >= self.first_pair.len() {
             self.first_pair.resize(stack.index() + 1, 0);
         }
-        // Beyond 2^32 pairs every sample would look up the index.
+        // With more than 2^32 pairs, every sample would use the index.
         self.first_pair[stack.index()] = u32::try_from(pair + 1).unwrap_or(0);
         pair
     }
@@ -187,14 +188,14 @@ impl SliceCounts {
         if by_pairs > self.most_rows { by_pairs } else { self.most_rows }
     }
 
-    /// Widens the range of slices, and the slices if it becomes too long.
+    /// Extends the range of slices, and widens the slices if there are too many.
     #[cold]
     fn extend(&mut self, pair: usize, time_ns: i64, sum: i64) {
         loop {
             let slice = time_ns >> self.shift;
             let (first, last) = self.used.unwrap_or((slice, slice));
             let (first, last) = (first.min(slice), last.max(slice));
-            // With a shift of 63 there are two slices: before the origin and after it.
+            // With a shift of 63 there are only two slices: before the origin and after it.
             if last.saturating_sub(first) < MOST_SLICES {
                 self.used = Some((first, last));
                 return self.add_row(pair, slice, sum);
@@ -203,7 +204,7 @@ impl SliceCounts {
         }
     }
 
-    /// Makes slices wider until half of the rows that are allowed are enough.
+    /// Widens slices until the rows take at most half of the limit.
     #[cold]
     fn make_room(&mut self) {
         self.merge_repeats();
@@ -212,7 +213,7 @@ impl SliceCounts {
         }
     }
 
-    /// Makes slices twice as wide.
+    /// Doubles the width of slices.
     fn widen(&mut self) {
         self.shift += 1;
         self.used = self.used.map(|(first, last)| (first >> 1, last >> 1));
@@ -222,7 +223,7 @@ impl SliceCounts {
         self.merge();
     }
 
-    /// Counts what waits, and makes one row of all rows of a pair in a slice.
+    /// Counts waiting samples, and merges the rows of each pair and slice.
     pub(crate) fn settle(&mut self) {
         self.count_waiting();
         self.merge_repeats();
@@ -235,7 +236,7 @@ impl SliceCounts {
         }
     }
 
-    /// Makes one row of rows of a pair that follow on each other.
+    /// Merges rows of the same pair and slice, which must be consecutive among the rows of their pair.
     fn merge(&mut self) {
         self.pairs.iter_mut().for_each(|pair| pair.last_row = NO_ROW);
         let mut kept: usize = 0;
@@ -254,17 +255,17 @@ impl SliceCounts {
         self.rows.truncate(kept);
     }
 
-    /// The pairs. Complete once settled.
+    /// The pairs. Complete after `settle`.
     pub(crate) fn pairs(&self) -> &[Pair] {
         &self.pairs
     }
 
-    /// The samples whose time is known. Complete, and one row a pair and slice, once settled.
+    /// The samples with a known time. After `settle` they are complete, with one row per pair and slice.
     pub(crate) fn rows(&self) -> &[SliceRow] {
         &self.rows
     }
 
-    /// How wide slices are, as a power of two of nanoseconds.
+    /// The width of a slice, as a power of two of nanoseconds.
     pub(crate) const fn shift(&self) -> u32 {
         self.shift
     }
@@ -293,7 +294,7 @@ mod tests {
 
     const MS: i64 = 1 << FIRST_SHIFT;
 
-    /// Pair, slice, count, sorted.
+    /// Sorted tuples of pair, slice and sum.
     fn rows(counts: &SliceCounts) -> Vec<(usize, i64, i64)> {
         let mut rows: Vec<_> = counts.rows().iter().map(|row| (row.pair, row.slice, row.sum)).collect();
         rows.sort_unstable();
