@@ -1,4 +1,4 @@
-//! What a session shares with who started it.
+//! The state that a session shares with the code that started it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -6,7 +6,7 @@ use std::thread::{self, Thread};
 
 use crate::statistics::Statistics;
 
-/// What those outside a session share with it.
+/// The state that a session shares with its outside.
 #[derive(Clone, Debug, Default)]
 pub struct Shared(Arc<State>);
 
@@ -19,7 +19,7 @@ struct State {
     written: Arc<AtomicU64>,
     progress: Mutex<Progress>,
     departed: Mutex<Vec<i32>>,
-    /// Who is woken when a process has departed or the session has ended.
+    /// The thread to wake when a process has departed or the session has ended.
     watcher: OnceLock<Thread>,
 }
 
@@ -31,17 +31,17 @@ impl State {
     }
 }
 
-/// How far a session is.
+/// The progress of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
-    /// What became of the samples so far.
+    /// The number of samples by outcome, so far.
     pub statistics: Statistics,
-    /// The processes that are being sampled.
+    /// The processes that are sampled now.
     pub processes: Vec<i32>,
 }
 
 impl Shared {
-    /// For a session whose samples count together with those of others.
+    /// Creates the state of a session whose samples count together with those of others.
     pub(crate) fn counting_in(written: Arc<AtomicU64>) -> Self {
         Self(Arc::new(State { written, ..State::default() }))
     }
@@ -50,17 +50,17 @@ impl Shared {
         self.0.written.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many samples have been written, by all sessions that count together.
+    /// The number of samples written by all sessions that count together.
     pub(crate) fn written(&self) -> u64 {
         self.0.written.load(Ordering::Relaxed)
     }
 
-    /// Asks for the end, in good order.
+    /// Asks the session to end and to complete its output.
     pub fn stop(&self) {
         self.0.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the end was asked for.
+    /// Whether the session was asked to end.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.0.stop.load(Ordering::Relaxed)
@@ -72,17 +72,17 @@ impl Shared {
         self.0.has_ended.load(Ordering::Acquire)
     }
 
-    /// Whether the session has ended because it could not go on.
+    /// Whether the session has ended because of an error.
     pub(crate) fn has_failed(&self) -> bool {
         self.has_ended() && self.0.has_failed.load(Ordering::Relaxed)
     }
 
-    /// Whether nobody else has this any more: its session has ended, or never began.
+    /// Whether this is the last reference: the session has ended, or was dropped before it began.
     pub(crate) fn is_last(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
 
-    /// How far the session was up to half a second ago.
+    /// The progress of the session, at most half a second old.
     #[must_use]
     pub fn progress(&self) -> Progress {
         lock(&self.0.progress).clone()
@@ -92,7 +92,7 @@ impl Shared {
         *lock(&self.0.progress) = progress;
     }
 
-    /// From now on this thread is unparked when there is something for it to see. It need not look all the time.
+    /// Registers the current thread to be unparked at every event of the session, so that it does not have to poll.
     pub(crate) fn watch(&self) {
         let _ = self.0.watcher.set(thread::current());
     }
@@ -104,7 +104,7 @@ impl Shared {
         }
     }
 
-    /// The processes that are no longer sampled since this was last asked.
+    /// Takes the processes whose sampling has ended since the last call.
     pub(crate) fn take_departed(&self) -> Vec<i32> {
         std::mem::take(&mut *lock(&self.0.departed))
     }
@@ -114,10 +114,10 @@ impl Shared {
     }
 }
 
-/// Says that a session has ended when it goes.
+/// Marks the session as ended when dropped.
 pub(crate) struct EndOnDrop {
     shared: Shared,
-    /// Whether it has ended in good order.
+    /// Whether the session ended without an error.
     pub(crate) is_well: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Finds processes and gives them to sessions.
+//! Finds processes and assigns them to sessions.
 
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::finder::Finder;
 use crate::schedule::now_ns;
 use crate::subject::Subject;
 
-/// Finds processes and gives them to sessions, to the one that has the fewest.
+/// Finds processes and assigns each to the session that has the fewest.
 pub struct Coordinator {
     finder: Finder,
     command: Option<Launched>,
     seats: Vec<Seat>,
-    /// How many samples all sessions have written.
+    /// The number of samples that all sessions have written.
     written: Arc<AtomicU64>,
 }
 
-/// The way to a session.
+/// The connection to a session.
 struct Seat {
-    /// `None` once nothing more is to arrive.
+    /// `None` once no more processes will arrive.
     arrivals: Option<Sender<Box<dyn Subject>>>,
     shared: Shared,
     processes: usize,
@@ -38,55 +38,55 @@ impl Seat {
     }
 }
 
-/// What is told to who watches.
+/// A notification to the caller of [`Coordinator::run`].
 pub enum News {
-    /// A process is being sampled from now on.
+    /// A process is sampled from now on.
     Attached {
-        /// Its number.
+        /// The process number.
         process: i32,
-        /// What is known of it.
+        /// The known facts of the process: keys and values.
         facts: Vec<(String, String)>,
     },
-    /// A process has ended or become another program.
+    /// A process has ended or replaced its program.
     Departed(i32),
     /// A process cannot be sampled.
     Refused(i32, Error),
-    /// How far all sessions are together. Told twice a second.
+    /// The progress of all sessions together, twice a second.
     Progress(Progress),
 }
 
-/// What became of a command that was started to be sampled.
+/// The outcome of a command that was started to be sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It has ended.
+    /// It ended.
     Ended(ExitStatus),
-    /// It was asked to end and goes on.
+    /// It was asked to end and still runs.
     StillRuns,
 }
 
-/// New processes are looked for this often.
+/// The interval of the search for new processes.
 const LOOK_NS: u64 = 500_000_000;
 
-/// So often while a command has just been started.
+/// The interval while a command has just been started.
 const EAGER_LOOK_NS: u64 = 5_000_000;
 
-/// How long a command counts as just started.
+/// The time for which a command counts as just started.
 const EAGER_FOR_NS: u64 = 3_000_000_000;
 
 const PROGRESS_NS: u64 = 500_000_000;
 
-/// Who is asked whether to stop is asked this often. Whatever a session has to tell wakes the coordinator: each time that it
-/// wakes it takes from the processor what a sample takes.
+/// The interval at which the caller is asked whether to stop. Notifications from a session wake the coordinator, so it
+/// need not wake more often: each time costs as much CPU as a sample.
 const STEP_NS: u64 = 50_000_000;
 
 impl Coordinator {
-    /// Gives out what `finder` finds; `command` is what was started for it, if anything was.
+    /// Creates a coordinator that assigns the processes that `finder` finds. `command` is the command started for it, if any.
     #[must_use]
     pub fn new(finder: Finder, command: Option<Launched>) -> Self {
         Self { finder, command, seats: Vec::new(), written: Arc::default() }
     }
 
-    /// A place for one more session: what it shares with this one, and where its processes arrive.
+    /// Adds a session: returns the state that it shares with this coordinator, and the channel on which its processes arrive.
     pub fn seat(&mut self) -> (Shared, Receiver<Box<dyn Subject>>) {
         let (sender, arrivals) = mpsc::channel();
         let shared = Shared::counting_in(Arc::clone(&self.written));
@@ -94,19 +94,19 @@ impl Coordinator {
         (shared, arrivals)
     }
 
-    /// Works until all sessions have ended, or can no longer begin; asks them to when `is_interrupted`, or one has failed: what
-    /// that one was given nobody samples any more. Answers what became of the command, which is asked to end (SIGTERM) with
-    /// them; `None` if there was none.
+    /// Runs until all sessions have ended or have been dropped before they began. Asks them to end when
+    /// `is_interrupted`, or when one has failed, because nothing samples the processes of a failed session. Then asks
+    /// the command to end too (SIGTERM), and returns its outcome; `None` if there was none.
     ///
     /// # Errors
-    /// When processes cannot be listed: sessions are asked to end then too.
+    /// If processes cannot be listed. Sessions are asked to end in this case too.
     pub fn run(
         mut self,
         is_interrupted: impl Fn() -> bool,
         mut tell: impl FnMut(News),
     ) -> Result<Option<Ending>, Error> {
         let watched = self.watch(&is_interrupted, &mut tell);
-        // Nobody else would end the sessions.
+        // Nothing else would end the sessions.
         self.stop();
         for (process, error) in self.finder.untold() {
             tell(News::Refused(process, error));
@@ -116,7 +116,7 @@ impl Coordinator {
         watched.map(|()| ending)
     }
 
-    /// Gives out what is found until all sessions have ended, or nothing can be found any more.
+    /// Assigns processes until all sessions have ended, or no more processes can be found.
     fn watch(
         &mut self,
         is_interrupted: &impl Fn() -> bool,
@@ -209,5 +209,5 @@ impl Coordinator {
     }
 }
 
-/// How long a command that is no longer sampled may take to end.
+/// The maximum time for a command that is no longer sampled to end.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(5);

@@ -1,21 +1,21 @@
-//! What can go wrong with a capture.
+//! The errors of a capture.
 
 use std::{fmt, io};
 
-/// Why a process cannot be sampled, or a capture had to end.
+/// The reason why a process cannot be sampled or a capture had to end.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The process may not be read, or has ended.
     Process(borehole_process::Error),
-    /// It runs no PHP that is understood.
+    /// The process runs no supported PHP.
     Php(borehole_php::Error),
-    /// What was sampled cannot be written.
+    /// The output cannot be written.
     Output(io::Error),
 }
 
 impl Error {
-    /// Whether the process has ended: nothing is wrong, there is only nothing more to see.
+    /// Whether the process has ended, which is normal and ends its sampling.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         let process = match self {
@@ -32,13 +32,14 @@ impl Error {
         matches!(self, Self::Php(error) if error.kind() == borehole_php::ErrorKind::NotPhp)
     }
 
-    /// Whether a program that has just been started may be why: it is another one at first, and its state makes no sense.
+    /// Whether the cause may be that the program has just been started: at first the process is another program, and
+    /// its state is inconsistent.
     pub(crate) fn may_be_early(&self) -> bool {
         let Self::Php(error) = self else { return false };
         matches!(error.kind(), borehole_php::ErrorKind::NotPhp | borehole_php::ErrorKind::Implausible)
     }
 
-    /// Whether there are more distinct names, frames or stacks than a profile can hold.
+    /// Whether the cause is that there are more distinct names, frames or stacks than a profile can hold.
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Php(error) if error.kind() == borehole_php::ErrorKind::TableFull)
@@ -55,7 +56,7 @@ impl fmt::Display for Error {
     }
 }
 
-// Its text says all of it: what is behind it is no further source.
+// The text already includes the inner error, so there is no `source`.
 impl std::error::Error for Error {}
 
 impl From<borehole_process::Error> for Error {

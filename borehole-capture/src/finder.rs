@@ -1,4 +1,4 @@
-//! Which processes are to be sampled, and attaching to them.
+//! Selects the processes to sample, and attaches to them.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,24 +12,24 @@ use crate::ready;
 use crate::schedule::now_ns;
 use crate::subject::Subject;
 
-/// Tells by a command line whether a process is wanted.
+/// Decides by the command line whether a process is wanted.
 pub type IsWanted = Box<dyn Fn(&[u8]) -> bool + Send>;
 
 /// Attaches to the process of this number.
 pub type Attach = Box<dyn Fn(i32) -> Result<Box<dyn Subject>, Error> + Send>;
 
-/// Which processes are to be sampled.
+/// A selection of the processes to sample.
 pub enum Selection {
-    /// This one.
+    /// A single process.
     One(i32),
-    /// This one and its descendants.
+    /// A process and its descendants.
     Family(i32),
-    /// Those whose command lines match, now and later.
+    /// All processes, present and future, whose command lines match.
     Matching(IsWanted),
 }
 
 impl Selection {
-    /// The processes that belong to it now.
+    /// The processes that the selection contains now.
     fn members(&self) -> Result<Vec<i32>, Error> {
         Ok(match self {
             Self::One(process) => vec![*process],
@@ -42,8 +42,9 @@ impl Selection {
     }
 }
 
-/// Finds processes and attaches to them. One that cannot be attached to is tried again, ever more rarely: it may not have
-/// got as far yet. When it replaces its program, as a shell does at the end of a script, it is tried anew.
+/// Finds processes and attaches to them. If it cannot attach to a process, it tries again at growing intervals, because
+/// the process may not be ready yet. When the process replaces its program, as a shell does at the end of a script, the
+/// attempts start anew.
 pub struct Finder {
     selection: Selection,
     attach: Attach,
@@ -55,13 +56,13 @@ enum State {
     Refused(Refusal),
 }
 
-/// What came of the attempts to attach to a process.
+/// The failed attempts to attach to a process.
 struct Refusal {
     program: Option<PathBuf>,
     attempts: u32,
     first_ns: u64,
     again_ns: u64,
-    /// Why the last attempt failed, until it is told.
+    /// The error of the last attempt, until it is reported.
     untold: Option<Error>,
 }
 
@@ -70,7 +71,7 @@ impl Refusal {
         now_ns.saturating_sub(self.first_ns) >= nanoseconds(ready::LIMIT)
     }
 
-    /// With one more attempt, which failed too, of a process that was running `program`.
+    /// Adds a failed attempt on a process that was running `program`.
     fn again(earlier: Option<State>, program: Option<PathBuf>, now_ns: u64, error: Error) -> Self {
         let (attempts, first_ns, is_told) = match earlier {
             Some(State::Refused(earlier)) if earlier.program == program => {
@@ -88,36 +89,36 @@ impl Refusal {
     }
 }
 
-/// What one look around has found.
+/// The result of one search.
 #[derive(Default)]
 pub struct Found {
-    /// Processes that are attached to now.
+    /// The newly attached processes.
     pub attached: Vec<Box<dyn Subject>>,
-    /// Processes that were not, and why; each is told once it has been tried for a while.
+    /// The processes that could not be attached to, with the reason. Each is reported once, after several attempts.
     pub refused: Vec<(i32, Error)>,
 }
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 impl Finder {
-    /// Nothing is looked for yet.
+    /// Creates a finder, without a search yet.
     #[must_use]
     pub fn new(selection: Selection, attach: Attach) -> Self {
         Self { selection, attach, known: HashMap::new() }
     }
 
-    /// Looks around once.
+    /// Searches once.
     ///
     /// # Errors
-    /// When processes cannot be listed.
+    /// If processes cannot be listed.
     pub fn look(&mut self) -> Result<Found, Error> {
         self.look_by(now_ns)
     }
 
-    /// The same, by another clock.
+    /// Like [`Self::look`], with another clock.
     fn look_by(&mut self, now_ns: impl Fn() -> u64) -> Result<Found, Error> {
         let members = self.selection.members()?;
-        // What is attached to is being sampled, whatever its command line says by now, until it is forgotten.
+        // An attached process is sampled until it is forgotten, even if its command line no longer matches.
         self.known.retain(|process, state| matches!(state, State::Attached) || members.contains(process));
         let mut found = Found::default();
         for process in members {
@@ -150,7 +151,7 @@ impl Finder {
         self.known.insert(process, state);
     }
 
-    /// Refusals that have not been told, for who looks no more. What has ended meanwhile is none.
+    /// Takes the refusals not yet reported, when the search ends. Leaves out processes that have ended.
     pub fn untold(&mut self) -> Vec<(i32, Error)> {
         let mut untold = self.tell(|_| true);
         untold.retain(|(process, error)| !error.is_gone() && borehole_process::exists(*process));
@@ -165,12 +166,12 @@ impl Finder {
         told.collect()
     }
 
-    /// The process is no longer being sampled. If it still runs, it may be found again: it may have become another program.
+    /// Notes that a process is no longer sampled. If it still runs, it may be found again: it may have replaced its program.
     pub fn forget(&mut self, process: i32) {
         self.known.remove(&process);
     }
 
-    /// Whether there can be nothing more to find: the one process that was selected is gone.
+    /// Whether no more processes can be found, because the selected process is gone.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         match self.selection {
@@ -183,7 +184,7 @@ impl Finder {
     }
 }
 
-/// How long is waited behind a failed attempt, before which so many had failed.
+/// The pause after a failed attempt that follows this many failed ones.
 fn pause_ns(attempts: u32) -> u64 {
     let doubled = ready::PAUSE.saturating_mul(1 << attempts.min(20));
     nanoseconds(doubled.min(LONGEST_PAUSE))

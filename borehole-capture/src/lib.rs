@@ -1,10 +1,10 @@
-//! Samples running processes: attach, launch, schedule, many at once.
+//! Samples running processes: attaches to them or launches them, on a schedule, many at once.
 //!
 //! * A [`Subject`] is one process: [`PhpProcess`] attaches to one that runs PHP.
 //! * A [`Session`] samples any number of them on one thread, at absolute points in time, into one [`LiveSink`]. It counts
-//!   what it was asked for and what became of it, and writes that into the file.
-//! * A [`Coordinator`] finds processes by number, family or command line, attaches to them and gives them to sessions.
-//! * [`RbtOutput`] writes live `rbt` files: what was flushed can be read whatever happens to this program.
+//!   the requested samples by outcome, and writes the counts into the file.
+//! * A [`Coordinator`] finds processes by number, family or command line, attaches to them and assigns them to sessions.
+//! * [`RbtOutput`] writes live `rbt` files: flushed data can be read whatever happens to this program.
 
 mod control;
 mod coordinator;

@@ -1,58 +1,59 @@
-//! How processes are sampled.
+//! The options of sampling.
 
 use std::time::Duration;
 
-/// When a process is stopped for a sample.
+/// When to stop a process for a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StopMode {
     /// Never.
     Never,
-    /// When its stack has changed at every look.
+    /// If its stack has changed at every look.
     #[default]
     WhenTorn,
     /// For every sample.
     Always,
 }
 
-/// What is done with a process that executes nothing.
+/// The treatment of a process that executes nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Idle {
-    /// It is counted, and no sample is written.
+    /// Count it, and write no sample.
     #[default]
     Skip,
-    /// A sample with one frame, `<idle>`, is written.
+    /// Write a sample with one frame, `<idle>`.
     Sample,
 }
 
-/// How the samples of several processes stand in one output.
+/// The arrangement of the samples of several processes in one output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grouping {
-    /// A segment begins whenever a process is attached to. Of one with a single process the metadata names it, of others
-    /// each sample.
+    /// A segment begins whenever a process is attached to. If a segment has a single process, its metadata states the
+    /// process; otherwise each sample does.
     #[default]
     Segments,
-    /// One segment for all, and each sample names its process.
+    /// One segment contains all samples, and each sample states its process.
     Bundled,
 }
 
-/// How processes are sampled.
+/// The options of sampling.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleOptions {
-    /// The time from one sample to the next; `None` or zero: as fast as it can.
+    /// The time from one sample to the next; `None` or zero: as fast as possible.
     pub period: Option<Duration>,
-    /// How often a look is repeated at once when the stack changed meanwhile.
+    /// The maximum number of immediate repeats of a look during which the stack changed.
     pub max_retries: u32,
-    /// When a process is stopped.
+    /// When to stop a process.
     pub stop: StopMode,
-    /// What is done with a process that executes nothing.
+    /// The treatment of a process that executes nothing.
     pub idle: Idle,
-    /// After which time to end.
+    /// The time after which to end; `None`: no limit.
     pub duration: Option<Duration>,
-    /// After how many samples, idle ones included if they are written, to end. Sessions of one coordinator count together.
+    /// The number of samples after which to end; `None`: no limit. Includes written idle samples. Sessions of one
+    /// coordinator count together.
     pub samples: Option<u64>,
-    /// When a new segment is begun.
+    /// The age at which a new segment begins; `None`: no limit.
     pub rotate: Option<Duration>,
-    /// How the samples of several processes stand in the output.
+    /// The arrangement of the samples of several processes.
     pub grouping: Grouping,
 }
 

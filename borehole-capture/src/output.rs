@@ -1,4 +1,4 @@
-//! Where samples go while they are taken.
+//! The outputs that samples are written to while they are taken.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,30 +9,30 @@ use borehole_formats::rbt::layout::CHECKPOINT_INTERVAL;
 use borehole_formats::rbt::{self, Compression, SegmentOutput, Timestamps};
 use borehole_model::{Context, ProfileSink, Sample, StringId, Tables};
 
-/// A sink that can be made to write out what it has.
+/// A sink that can be flushed.
 pub trait LiveSink: ProfileSink {
-    /// Brings everything to where it survives this program, as far as the format can. Called at least once a second.
+    /// Writes everything to a place that survives this program, as far as the format can. Called at least once a second.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Whether a segment may come with other tables than the one before.
+    /// Whether a segment may have other tables than the segment before.
     fn takes_new_tables(&self) -> bool {
         false
     }
 }
 
-/// How samples become a live `rbt` file.
+/// The options of a live `rbt` file.
 #[derive(Clone, Copy, Debug)]
 pub struct RbtOptions {
-    /// Whether samples carry the time since the previous one.
+    /// Whether samples store the time since the previous sample.
     pub timestamps: bool,
     /// Whether each segment is a gzip member.
     pub compression: Compression,
-    /// After how many samples a checkpoint is written.
+    /// The number of samples from one checkpoint to the next.
     pub checkpoint_interval: u64,
 }
 
@@ -42,37 +42,37 @@ impl Default for RbtOptions {
     }
 }
 
-/// Opens the stream for the segment of this number. Answering the one before continues it.
+/// Opens the stream for the segment of this number. Returning the previous stream continues it.
 pub type OpenStream = Box<dyn FnMut(u64) -> io::Result<Stream> + Send>;
 
-/// A live `rbt` file, or several: what was flushed can be read even if this program is killed.
+/// A live `rbt` file, or several: flushed data can be read even if this program is killed.
 pub struct RbtOutput {
     options: RbtOptions,
     open: OpenStream,
-    /// Writes the segment that was begun last.
+    /// The exporter of the current segment.
     exporter: Option<rbt::Exporter<SegmentOutput<Stream>>>,
-    /// How many segments have been begun.
+    /// The number of segments begun.
     segments: u64,
-    /// The time of the last sample of the segments that are complete: the next one counts from it.
+    /// The time of the last sample of the completed segments, from which the next sample counts.
     last_time_us: Option<i64>,
 }
 
 impl RbtOutput {
-    /// Nothing is opened before the first segment.
+    /// Creates an output, which opens nothing before the first segment.
     #[must_use]
     pub fn new(options: RbtOptions, open: OpenStream) -> Self {
         Self { options, open, exporter: None, segments: 0, last_time_us: None }
     }
 
-    /// A single stream for all segments.
+    /// Creates an output with a single stream for all segments.
     #[must_use]
     pub fn single(options: RbtOptions, stream: impl Write + Send + 'static) -> Self {
         let stream = Stream::new(stream);
         Self::new(options, Box::new(move |_| Ok(stream.clone())))
     }
 
-    /// The number of the segment that was begun last, even if its stream could not be opened: what failed, failed there.
-    /// Before the first it is 0.
+    /// The number of the segment begun last, even if its stream could not be opened. It tells which stream an error is
+    /// about. 0 before the first segment.
     #[must_use]
     pub const fn segment_number(&self) -> u64 {
         self.segments.saturating_sub(1)
@@ -93,7 +93,7 @@ impl RbtOutput {
 
     fn export_options(&self) -> rbt::ExportOptions {
         let timestamps = if self.options.timestamps { Timestamps::Always } else { Timestamps::Never };
-        // Who samples as often as it can has no period, which is 0 in the format.
+        // A session without a period samples as fast as it can; the format states this as 0.
         let period_us = Some(0);
         rbt::ExportOptions {
             timestamps,
@@ -132,18 +132,18 @@ impl LiveSink for RbtOutput {
         self.exporter.as_mut().map_or(Ok(()), rbt::Exporter::flush)
     }
 
-    /// Each segment defines what it uses.
+    /// Each segment defines everything that it uses.
     fn takes_new_tables(&self) -> bool {
         true
     }
 }
 
-/// What several segments are written to, one after the other.
+/// A stream for one or several segments, written in sequence.
 #[derive(Clone)]
 pub struct Stream(Arc<Mutex<dyn Write + Send>>);
 
 impl Stream {
-    /// Writes to `stream`.
+    /// Creates a stream that writes to `stream`.
     pub fn new(stream: impl Write + Send + 'static) -> Self {
         Self(Arc::new(Mutex::new(stream)))
     }

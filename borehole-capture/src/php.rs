@@ -1,4 +1,4 @@
-//! A process that runs PHP, as what is sampled.
+//! A process that runs PHP, as a subject to sample.
 
 use borehole_model::{Label, LabelValue, LabelsId, TableFull, Tables};
 use borehole_php::{
@@ -10,32 +10,32 @@ use crate::error::Error;
 use crate::ready::when_ready;
 use crate::subject::{Look, Subject};
 
-/// Tells by the path of a mapped file whether it is PHP.
+/// Decides by the path of a mapped file whether it is PHP.
 pub type IsPhpFile = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
-/// How PHP is attached to and walked.
+/// The options for attaching to PHP and walking its stacks.
 #[derive(Default)]
 pub struct PhpOptions {
-    /// How many frames of a stack are kept, counted from the leaf; `None`: all.
+    /// The maximum number of frames of a stack, counted from the leaf; `None`: all.
     pub depth: Option<u32>,
-    /// Whether frames carry the name of the instruction.
+    /// Whether frames contain the name of the instruction.
     pub opcodes: bool,
-    /// The release, where the process must not be asked for it.
+    /// The release; `None`: it is read from the process.
     pub release: Option<Release>,
-    /// Which mapped file is PHP; `None`: it is looked for.
+    /// Decides which mapped file is PHP; `None`: it is searched for.
     pub is_php: Option<IsPhpFile>,
-    /// What samples are labelled with.
+    /// The labels of samples.
     pub labels: RequestLabels,
 }
 
-/// Which facts about the request that is served become labels of a sample.
+/// The facts about the current request that become labels of a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestLabels {
-    /// Its method and when it began: `http.method`, `request.start` in seconds since 1970.
+    /// The method and the start time: `http.method`, `request.start` in seconds since 1970.
     pub request: bool,
-    /// Its path and query: `http.url`.
+    /// The path and query: `http.url`.
     pub uri: bool,
-    /// The file of its script: `script`.
+    /// The file of the script: `script`.
     pub script: bool,
 }
 
@@ -44,7 +44,7 @@ impl RequestLabels {
         self.request || self.uri || self.script
     }
 
-    /// Keys and values.
+    /// The labels of a request: keys and values.
     fn of(self, request: Request) -> Vec<(&'static str, Vec<u8>)> {
         let Request { method, uri, query, script, time_unix_s } = request;
         let uri = uri.map(|uri| match query {
@@ -79,7 +79,7 @@ impl PhpProcess {
     /// Attaches to the process of this number.
     ///
     /// # Errors
-    /// When there is none, it may not be read, or runs no PHP that is understood: the error says which.
+    /// If the process does not exist, may not be read, or does not run a supported PHP. The error says which.
     pub fn attach(id: i32, options: &PhpOptions) -> Result<Self, Error> {
         let process = Process::open(id)?;
         let is_php = options.is_php.as_ref().map(|is_php| is_php.as_ref() as &dyn Fn(&[u8]) -> bool);
@@ -90,7 +90,7 @@ impl PhpProcess {
         Ok(Self { process, php, walker, walk, labels: options.labels, executors })
     }
 
-    /// The same, of a process that may just have been started: what is not ready yet is tried again for half a second.
+    /// Like [`attach`](Self::attach), for a process that may have just been started: retries for half a second.
     ///
     /// # Errors
     /// As [`attach`](Self::attach).
@@ -98,13 +98,13 @@ impl PhpProcess {
         when_ready(|| Self::attach(id, options))
     }
 
-    /// Exactly which PHP it is.
+    /// The identity of the PHP in the process.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         self.php.identity()
     }
 
-    /// What has a stack: one executor, or one a thread.
+    /// The executors, each with a stack: one, or one per thread.
     #[must_use]
     pub fn executors(&self) -> &[Executor] {
         &self.executors

@@ -1,20 +1,21 @@
-//! Patience with programs that have just been started.
+//! Retries for programs that have just been started.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
 
-/// A program that has just been started is not ready yet.
+/// The pause before the next attempt.
 pub(crate) const PAUSE: Duration = Duration::from_millis(10);
 
-/// What is not ready after this time is something else.
+/// The time after which the failure has another cause than an early attempt.
 pub(crate) const LIMIT: Duration = Duration::from_millis(500);
 
-/// Attempts until what runs in the process is ready: it may still be the shell that has started it, or on its way to its first line.
+/// Repeats the attempt until it succeeds. A process that was just started may still be the shell that started it, or
+/// may not have reached its first line.
 ///
 /// # Errors
-/// That of the last attempt; one that says that no time will help is the last.
+/// The error of the last attempt. An error that waiting cannot cure ends the attempts.
 pub(crate) fn when_ready<T>(attempt: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     let begun = Instant::now();
     loop {

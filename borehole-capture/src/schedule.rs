@@ -1,4 +1,4 @@
-//! When samples are due: at fixed points in time, so that what one sample takes does not put off the next.
+//! The schedule of samples: fixed points in time, so that a slow sample does not delay the next one.
 
 use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
@@ -6,51 +6,51 @@ use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 
 use crate::timers::Timers;
 
-/// Nanoseconds on a clock that never steps.
+/// The time in nanoseconds on a clock that never steps.
 pub(crate) fn now_ns() -> u64 {
-    // The clock is there on every Linux.
+    // Every Linux has this clock.
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |time| {
         let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
         seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec()).unwrap_or(0))
     })
 }
 
-/// The kernel wakes a thread up to 50 µs late, to wake several at once. Not this thread.
+/// Turns off the timer slack of this thread: the kernel wakes a thread up to 50 µs late, to wake several at once.
 ///
 /// Source: prctl(2), `PR_SET_TIMERSLACK`.
 pub(crate) fn be_punctual() {
-    // Where it is not allowed samples are late by as much.
+    // If this is not allowed, samples are that late.
     let _ = prctl::set_timerslack(1);
 }
 
-/// Sleeping takes about this long at least: with shorter periods it is not slept at all.
+/// The minimum duration of a sleep: with shorter periods the thread does not sleep.
 const SHORT_PERIOD_NS: u64 = 50_000;
 
-/// Falling asleep and waking up takes the processor about this long: what is due sooner is waited for awake.
+/// The CPU time of falling asleep and waking up: for shorter times the thread spins.
 const SPIN_NS: u64 = 10_000;
 
-/// Who sleeps wakes at least so often to see whether it is to end.
+/// The maximum duration of a sleep, after which the thread checks whether to end.
 const MAX_SLEEP_NS: u64 = 100_000_000;
 
-/// Points in time at which samples are due.
+/// The points in time at which samples are due.
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    /// `None`: as fast as it can.
+    /// `None`: as fast as possible.
     period_ns: Option<u64>,
     due_ns: u64,
-    /// What wakes this thread at these points in time. Without it the thread asks to be woken each time.
+    /// The timers that wake this thread at the points in time; `None`: the thread sets each wake-up itself.
     timers: Option<Timers>,
 }
 
 impl Schedule {
-    /// The first is due now.
+    /// Starts a schedule whose first point in time is now.
     pub(crate) fn start(period_ns: Option<u64>) -> Self {
         let mut schedule = Self { period_ns, due_ns: 0, timers: None };
         schedule.restart();
         schedule
     }
 
-    /// The first is due now again, and none was missed.
+    /// Restarts the schedule at the current time, without missed points.
     pub(crate) fn restart(&mut self) {
         self.due_ns = now_ns();
         let is_slept = |period_ns: &u64| (SHORT_PERIOD_NS + 1..=MAX_SLEEP_NS).contains(period_ns);
@@ -58,14 +58,14 @@ impl Schedule {
         self.timers = period_ns.and_then(|period_ns| Timers::start(self.due_ns, period_ns));
     }
 
-    /// Goes on to the next point in time. One that has passed by less than a period is taken at once: it is late, not
-    /// missed. Answers how many have passed without being waited for.
+    /// Advances to the next point in time, and returns the number of points missed. A point that has passed by less
+    /// than a period is late, not missed: it is taken at once.
     pub(crate) fn advance(&mut self) -> u64 {
         self.period_ns.map_or(0, |period_ns| self.advance_at(period_ns, now_ns()))
     }
 
-    /// Waits for the point in time that is next, but at the latest until `limit_ns` or `is_over`. Answers whether it has come.
-    /// Where the next is near enough for timers, it may come before the limit is seen.
+    /// Waits until the next point in time, `limit_ns` or `is_over`. Returns whether the point has come. If timers are
+    /// used and the point is near, it may come before the limit is checked.
     pub(crate) fn wait_until(&mut self, limit_ns: u64, is_over: impl Fn() -> bool) -> bool {
         let Some(period_ns) = self.period_ns else { return true };
         let spin_ns = if period_ns <= SHORT_PERIOD_NS { SHORT_PERIOD_NS } else { SPIN_NS };
@@ -81,12 +81,12 @@ impl Schedule {
         false
     }
 
-    /// How many points in time have passed since the one that was last waited for.
+    /// The number of points in time passed since the one last waited for.
     pub(crate) fn overdue(&self) -> u64 {
         self.period_ns.map_or(0, |period_ns| now_ns().saturating_sub(self.due_ns) / period_ns.max(1))
     }
 
-    /// Sleeps until what is due, or not that long.
+    /// Sleeps until the next point in time, or for less.
     fn sleep(&mut self, now_ns: u64, limit_ns: u64) {
         let has_slept = self.timers.as_ref().is_some_and(|timers| timers.wait_for(self.due_ns));
         if !has_slept {
@@ -106,7 +106,7 @@ impl Schedule {
 fn sleep_until(time_ns: u64) {
     let part = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let time = TimeSpec::new(part(time_ns / 1_000_000_000), part(time_ns % 1_000_000_000));
-    // A signal ends it early: the caller looks at the clock.
+    // A signal may end the sleep early; the caller checks the clock.
     let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &time);
 }
 

@@ -1,4 +1,4 @@
-//! What a segment says of itself.
+//! The metadata of a segment.
 
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,28 +8,28 @@ use borehole_model::{Segment, StringId, Tables};
 use crate::schedule::now_ns;
 use crate::subject::Subject;
 
-/// What every segment says of itself, beside what is known of its processes.
+/// The metadata of every segment, beside the facts of its processes.
 #[derive(Clone, Debug, Default)]
 pub struct Header {
     facts: Vec<(String, String)>,
 }
 
 impl Header {
-    /// The name of this machine, where it has one.
+    /// Adds the name of this machine, if it has one.
     #[must_use]
     pub fn of_this_machine() -> Self {
         let host = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
         Self { facts: host.map(|host| ("host".to_owned(), host)).into_iter().collect() }
     }
 
-    /// With one more fact.
+    /// Adds a fact.
     #[must_use]
     pub fn with(mut self, key: &str, value: &str) -> Self {
         self.facts.push((key.to_owned(), value.to_owned()));
         self
     }
 
-    /// A segment of these processes, whose samples count their time from `start_ns` on.
+    /// Creates a segment of these processes, whose samples count their time from `start_ns` on.
     pub(crate) fn segment(
         &self,
         index: u64,
@@ -66,7 +66,7 @@ impl Header {
     }
 }
 
-/// When by the clock on the wall the clock of the samples stood at zero.
+/// The wall-clock time at which the clock of the samples was zero.
 fn start_unix_ns(start_ns: u64) -> Option<i64> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
     i64::try_from(now.as_nanos()).ok()?.checked_sub(i64::try_from(now_ns() - start_ns).ok()?)

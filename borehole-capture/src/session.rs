@@ -1,4 +1,4 @@
-//! One thread that samples processes into one output.
+//! A session: one thread that samples processes into one output.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
@@ -16,25 +16,25 @@ use crate::segment::Header;
 use crate::statistics::Statistics;
 use crate::subject::{Look, Subject};
 
-/// What is written to the file, and what is known of processes, is looked after this often.
+/// The interval of flushing the file and of updating what is known about processes.
 const CARE_NS: u64 = 500_000_000;
 
-/// With nothing to sample, new processes are waited for this long at a time.
+/// The maximum time of one wait for new processes when there is nothing to sample.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Rows of tables beyond which a new segment begins with empty ones: about 100 MB.
+/// The number of table rows beyond which a new segment begins with empty tables: about 100 MB.
 const MAX_ROWS: usize = 1 << 20;
 
-/// The same for the bytes of strings, such as the addresses of requests. What reads a segment holds them too.
+/// The corresponding limit for the bytes of strings, such as the URLs of requests. Readers hold a whole segment in memory too.
 const MAX_STRING_BYTES: usize = 64 << 20;
 
-/// How often a process is stopped again because it was stopped at a bad moment.
+/// The maximum number of further stops of a process that was stopped at an unsuitable moment.
 const MAX_STOPS: u32 = 3;
 
-/// What a process is called that executes nothing.
+/// The name of the frame of a process that executes nothing.
 const IDLE_FRAME: &[u8] = b"<idle>";
 
-/// Samples processes into one output, on the thread that runs it.
+/// Samples processes into one output, on the calling thread.
 pub struct Session<'a> {
     options: SampleOptions,
     header: Header,
@@ -46,23 +46,24 @@ pub struct Session<'a> {
     idle: Option<StackId>,
     statistics: Statistics,
     start_ns: u64,
-    /// When it is to be looked after what does not have to be looked after at every sample.
+    /// The time at which the periodic work is due.
     care_ns: u64,
 }
 
-/// The segment that is being written.
+/// The segment being written.
 struct Current {
     segment: Segment,
     start_ns: u64,
-    /// What had been counted when it began, as [`Statistics::facts`].
+    /// The counts at its beginning, as [`Statistics::facts`].
     counted_before: [(&'static str, u64); 10],
 }
 
-/// A process that is being sampled.
+/// A process being sampled.
 struct Target {
     subject: Box<dyn Subject>,
     stopper: Stopper,
-    /// It could not be stopped, which may take long to find out: that is not tried again before it is looked after.
+    /// Whether the process could not be stopped. Finding that out may take long, so stopping is not tried again before
+    /// the next periodic work.
     cannot_stop: bool,
     is_gone: bool,
 }
@@ -73,7 +74,7 @@ impl Target {
         Self { subject, stopper, cannot_stop: false, is_gone: false }
     }
 
-    /// Looks while the process stands still; `None` if it cannot be stopped now.
+    /// Looks while the process is stopped; `None` if it cannot be stopped now.
     fn look_stopped(
         &mut self,
         lane: usize,
@@ -94,7 +95,7 @@ impl Target {
         Ok(None)
     }
 
-    /// The same, until it was stopped where its stack was not half built.
+    /// Like [`Self::look_stopped`], repeated until the process was stopped with a complete stack.
     fn look_stopped_again(
         &mut self,
         lane: usize,
@@ -115,7 +116,8 @@ impl Target {
 }
 
 impl<'a> Session<'a> {
-    /// Samples into `output` what comes to [`Session::run`]; `header` is what each segment says of itself.
+    /// Creates a session that samples into `output` the processes given to [`Session::run`]. `header` is the metadata
+    /// of each segment.
     pub fn new(options: SampleOptions, header: Header, output: &'a mut dyn LiveSink, shared: Shared) -> Self {
         let start_ns = now_ns();
         Self {
@@ -133,13 +135,13 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Samples until it is asked to end, the time or number of samples is reached, or nothing is left to sample and
-    /// nothing more will `arrive`. Completes the output in every case.
+    /// Samples until it is asked to end, the time or number of samples is reached, or there is nothing to sample and no
+    /// more processes will `arrive`. Completes the output in every case.
     ///
     /// # Errors
-    /// When the output cannot be written, or a profile cannot hold more.
+    /// If the output cannot be written, or a profile cannot hold more.
     pub fn run(mut self, arrivals: &Receiver<Box<dyn Subject>>) -> Result<Statistics, Error> {
-        // Whoever waits for the end must see it even if this panics.
+        // Threads that wait for the end must see it even after a panic.
         let mut end = self.shared.end_on_drop();
         schedule::be_punctual();
         let sampled = self.sample_all(arrivals);
@@ -179,8 +181,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits for the next point in time, and does meanwhile what is due before. Ends early when sampling is over, or nothing is
-    /// left to sample.
+    /// Waits for the next point in time, and does the periodic work that is due before it. Returns early if sampling is
+    /// over or nothing is left to sample.
     fn wait(&mut self, schedule: &mut Schedule, arrivals: &Receiver<Box<dyn Subject>>) -> Result<(), Error> {
         let missed = schedule.advance();
         self.miss(missed);
@@ -202,7 +204,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Notes how long it has gone on, and answers what time it is.
+    /// Updates the elapsed time, and returns the current time.
     fn note_time(&mut self) -> u64 {
         let now_ns = now_ns();
         self.statistics.elapsed_ns = now_ns - self.start_ns;
@@ -222,7 +224,7 @@ impl<'a> Session<'a> {
         self.options.duration.is_some_and(|duration| self.statistics.elapsed_ns >= nanoseconds(duration))
     }
 
-    /// Takes in what has arrived; waits for it if there is nothing else to do. Answers whether more may come.
+    /// Adds the processes that have arrived; waits for one if there is nothing else to do. Returns whether more may come.
     fn welcome(&mut self, arrivals: &Receiver<Box<dyn Subject>>) -> Result<bool, Error> {
         let mut arrived = Vec::new();
         let mut may_come = true;
@@ -254,7 +256,7 @@ impl<'a> Session<'a> {
         Ok(may_come)
     }
 
-    /// Begins a segment for the processes that there are now.
+    /// Begins a segment for the current processes.
     fn begin_segment(&mut self) -> Result<(), Error> {
         self.end_segment()?;
         if self.is_to_forget() {
@@ -276,14 +278,15 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Names that come and go, such as those of requests, must not fill the memory of a run without end.
+    /// Whether the tables must be emptied. Names that come and go, such as URLs of requests, must not fill the memory
+    /// of an endless run.
     fn is_to_forget(&self) -> bool {
         let Self { tables, output, .. } = self;
         let rows = tables.string_count() + tables.stack_count() + tables.labels_count();
         output.takes_new_tables() && (rows > MAX_ROWS || tables.string_bytes() > MAX_STRING_BYTES)
     }
 
-    /// Begins with empty tables.
+    /// Empties the tables.
     fn forget(&mut self) {
         self.tables = Tables::default();
         self.idle = None;
@@ -292,7 +295,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Writes into the segment what became of its samples.
+    /// Writes the counts of the segment's samples into the segment, and ends it.
     fn end_segment(&mut self) -> Result<(), Error> {
         let Some(Current { segment, counted_before, .. }) = &self.current else { return Ok(()) };
         for ((key, now), (_, before)) in self.statistics.facts().into_iter().zip(counted_before) {
@@ -321,7 +324,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Looks until the stack holds still; if it never does, the process is made to.
+    /// Looks until the stack does not change during the look; if it always changes, stops the process as the options allow.
     fn sample(&mut self, row: usize, lane: usize) -> Result<Look, Error> {
         let Self { options, targets, tables, statistics, .. } = self;
         let target = &mut targets[row];
@@ -368,7 +371,7 @@ impl<'a> Session<'a> {
         };
         let Some(Current { segment, .. }) = &self.current else { return Ok(()) };
         let subject = &mut self.targets[row].subject;
-        // What cannot be read now is not known now.
+        // Labels that cannot be read now are unknown.
         let labels = subject.labels(lane, &mut self.tables).unwrap_or(None);
         let time_ns = i64::try_from(now_ns() - self.start_ns).unwrap_or(i64::MAX);
         if self.statistics.first_sample_unix_ns.is_none() {
@@ -410,7 +413,7 @@ impl<'a> Session<'a> {
         self.statistics.asked += missed;
     }
 
-    /// What does not have to be done at every sample. It is due again a while later.
+    /// Does the periodic work, and schedules it again.
     fn take_care(&mut self) -> Result<(), Error> {
         self.care_ns = now_ns() + CARE_NS;
         for target in &mut self.targets {

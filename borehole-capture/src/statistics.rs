@@ -1,46 +1,47 @@
-//! What became of the samples that were asked for.
+//! Counts of the requested samples by outcome.
 
 use std::ops::AddAssign;
 
-/// How many samples there were and what became of them.
+/// The number of samples by outcome.
 ///
 /// `asked` is the sum of `taken`, `idle`, `torn`, `failed` and `missed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Samples that the schedule asked for: deadlines times what there was to be sampled.
+    /// Samples that the schedule requested: deadlines times lanes.
     pub asked: u64,
-    /// Stacks.
+    /// Samples with a stack.
     pub taken: u64,
-    /// Looks at a process that was executing nothing.
+    /// Samples that found the process executing nothing.
     pub idle: u64,
     /// Samples that were given up because the stack changed at every look.
     pub torn: u64,
     /// Samples that could not be read.
     pub failed: u64,
-    /// Deadlines that passed while others were being sampled, or while this program was not running.
+    /// Samples whose deadline passed while others were taken, or while this program did not run.
     pub missed: u64,
     /// Looks that were repeated because the stack changed.
     pub retried: u64,
     /// Samples for which the process was stopped.
     pub stopped: u64,
-    /// Samples for which the process was to be stopped and could not be.
+    /// Samples for which the process should have been stopped and could not be.
     pub unstopped: u64,
-    /// Stacks that lack frames on the root's side, because there were more than were to be kept.
+    /// Stacks without some frames on the root's side, because they exceeded the maximum depth.
     pub truncated: u64,
-    /// Processes that were attached to.
+    /// Attached processes.
     pub attached: u64,
-    /// How long it went on, in nanoseconds.
+    /// The duration in nanoseconds.
     pub elapsed_ns: u64,
-    /// When the first sample was written, in nanoseconds since 1970. `None`: none was, or the machine does not know the time.
+    /// The time of the first sample in nanoseconds since 1970. `None` if there was no sample or the machine does not
+    /// know the time.
     pub first_sample_unix_ns: Option<i64>,
 }
 
 impl Statistics {
-    /// What became of the samples as keys and values, for the metadata of a file. Processes and times are left out: the
-    /// file tells them otherwise.
+    /// The counts as keys and values, for the metadata of a file. Processes and times are left out, because the file
+    /// states them elsewhere.
     #[must_use]
     pub fn facts(&self) -> [(&'static str, u64); 10] {
-        // All are named, so that a new one is either told or left out on purpose.
+        // Name all fields, so that a new one is either stated or left out on purpose.
         let Self {
             asked,
             taken,
@@ -70,7 +71,7 @@ impl Statistics {
         ]
     }
 
-    /// Stacks a second.
+    /// Stacks per second.
     #[must_use]
     pub fn taken_per_second(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a rate for people to read")]
@@ -80,9 +81,10 @@ impl Statistics {
 }
 
 impl AddAssign for Statistics {
-    /// Of two that ran at the same time: the longer time, the earlier first sample, the sum of everything else.
+    /// Adds the counts of a session that ran at the same time. The longer duration and the earlier first sample win;
+    /// everything else is summed.
     fn add_assign(&mut self, other: Self) {
-        // All are named, so that a new one is not forgotten.
+        // Name all fields, so that a new one is not forgotten.
         let Self {
             asked,
             taken,

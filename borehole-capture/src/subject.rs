@@ -1,30 +1,29 @@
-//! What is sampled.
+//! The interface of a sampled process.
 
 use borehole_model::{LabelsId, StackId, Tables};
 
 use crate::error::Error;
 
-/// One process that is sampled.
+/// A process to sample.
 ///
-/// A lane is what has one stack: a thread of an interpreter that has several, or the whole process.
+/// A lane has one stack. It is a thread of an interpreter with several executors, or else the whole process.
 pub trait Subject: Send {
-    /// Its number.
+    /// The process number.
     fn process(&self) -> i32;
 
-    /// How many lanes it has now.
+    /// The current number of lanes.
     fn lanes(&self) -> usize;
 
-    /// The thread of a lane, where the interpreter has one executor a thread.
+    /// The thread of a lane; `None` unless the interpreter has one executor per thread.
     fn thread(&self, lane: usize) -> Option<u64>;
 
-    /// Looks once at a lane. All ids it gives are of these `tables`, which are the same ones every time until
-    /// [`Subject::forget`].
+    /// Looks at a lane once. All ids belong to `tables`, which must be the same in every call until [`Subject::forget`].
     ///
     /// # Errors
-    /// When the process is gone or cannot be read any more, or the tables are full.
+    /// If the process is gone or cannot be read any more, or the tables are full.
     fn look(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error>;
 
-    /// What else is true of a lane now, such as the request that it serves. Asked after a look that found something.
+    /// The current labels of a lane, such as those of its request. Called after a look that found a stack.
     ///
     /// # Errors
     /// As [`Subject::look`].
@@ -32,32 +31,31 @@ pub trait Subject: Send {
         Ok(None)
     }
 
-    /// From now on all ids are of other tables.
+    /// Drops all ids: from now on the tables are other ones.
     fn forget(&mut self);
 
-    /// Looks for threads that have come and gone, and whether the process still runs the same program. Called twice a
-    /// second.
+    /// Updates the list of threads, and checks that the process still runs the same program. Called twice a second.
     ///
     /// # Errors
-    /// When the process is gone or has become another program.
+    /// If the process is gone or has replaced its program.
     fn refresh(&mut self) -> Result<(), Error>;
 
-    /// What is known of it, for the metadata of a file: keys and values.
+    /// The facts about the process, for the metadata of a file: keys and values.
     fn facts(&self) -> Vec<(String, String)>;
 }
 
-/// What one look has seen.
+/// The result of one look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// A stack that stood there while it was read.
+    /// A stack that did not change while it was read.
     Stack {
         /// The stack.
         stack: StackId,
-        /// How many frames it lacks on the root's side.
+        /// The number of frames left out on the root's side.
         omitted: u64,
     },
-    /// Nothing was executing.
+    /// The process was executing nothing.
     Idle,
-    /// It changed while it was read. Looking again at once is cheap.
+    /// The stack changed while it was read. Looking again at once is cheap.
     Torn,
 }

@@ -1,9 +1,9 @@
-//! What wakes a thread at points in time that are equally far apart.
+//! Timers that wake a thread at regular points in time.
 //!
-//! A thread that asks to be woken pays for setting the machine's clock to the time it asks for, unless the clock is set to an
-//! earlier one already: in a virtual machine, that was a sixth of what it takes to sleep and wake a thousand times a second, and
-//! a third at ten thousand. So there are two timers, for every other point in time. When one of them is waited for, it asks for
-//! its next time, and the other's is before that.
+//! A thread that sleeps until a given time pays for setting the machine's clock event to that time, unless it is
+//! already set to an earlier one. In a virtual machine, this was a sixth of the cost of sleeping and waking a thousand
+//! times a second, and a third at ten thousand. So there are two timers, each for every other point in time: when a
+//! thread waits for one of them, that timer requests its next time while the other timer's earlier time is already set.
 //!
 //! Source: Linux 6.1, `fs/timerfd.c`: a periodic timer that went off asks for its next time when it is read (`timerfd_read`),
 //! not when it goes off.
@@ -20,7 +20,7 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    /// For the points in time that are whole periods behind `start_ns`. `None` where the system has no such timers to spare.
+    /// Starts the timers for the points in time at whole periods after `start_ns`. `None` if the system has no timers to spare.
     pub(crate) fn start(start_ns: u64, period_ns: u64) -> Option<Self> {
         let timer = |first_ns| {
             let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC).ok()?;
@@ -33,13 +33,13 @@ impl Timers {
         Some(Self { start_ns, period_ns, timers })
     }
 
-    /// Waits for a point in time that is to come, or for less if others of its timer have passed without being waited for.
-    /// `false` if it cannot be waited for.
+    /// Waits for a future point in time. Returns early if earlier times of the timer were not waited for. `false` if it
+    /// cannot wait.
     pub(crate) fn wait_for(&self, due_ns: u64) -> bool {
         let number = due_ns.saturating_sub(self.start_ns) / self.period_ns;
         let [even, odd] = &self.timers;
         let timer = if number.is_multiple_of(2) { even } else { odd };
-        // Where a signal ends it nix waits again.
+        // nix repeats the wait if a signal interrupts it.
         timer.wait().is_ok()
     }
 }

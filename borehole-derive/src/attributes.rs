@@ -1,19 +1,19 @@
-//! `#[traceevent(…)]`, on a type and on a field.
+//! Parses `#[traceevent(…)]` on types and fields.
 
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, Error, Expr, LitStr, Path, Result};
 
-/// Units that readers know. Source: `dial9-trace-format` 0.5.4.
+/// The units that readers know. Source: `dial9-trace-format` 0.5.4.
 const UNITS: &[&str] = &["ns", "us", "ms", "s", "bytes"];
 
-/// How the values of a field add up. Source: as [`UNITS`].
+/// The ways in which the values of a field add up. Source: as [`UNITS`].
 const KINDS: &[&str] = &["gauge", "counter", "updown-counter"];
 
-/// What a field means to readers. Source: as [`UNITS`].
+/// The meanings of a field that readers know. Source: as [`UNITS`].
 const ROLES: &[&str] =
     &["span.start", "span.duration", "span.name", "thread_id", "tokio.task_id", "tokio.worker_id"];
 
-/// What a type says of itself.
+/// The attributes of a type.
 #[derive(Default)]
 pub(crate) struct TypeAttributes {
     /// A constant string.
@@ -22,13 +22,13 @@ pub(crate) struct TypeAttributes {
     pub(crate) home: Option<Path>,
 }
 
-/// What a field says of itself.
+/// The attributes of a field.
 #[derive(Default)]
 pub(crate) struct FieldAttributes {
     pub(crate) timestamp: bool,
     pub(crate) pooled: bool,
     pub(crate) name: Option<LitStr>,
-    /// Keys, as they stand in streams, and values.
+    /// Keys, as they are in streams, and values.
     pub(crate) annotations: Vec<(&'static str, LitStr)>,
 }
 
@@ -74,7 +74,7 @@ impl FieldAttributes {
         Ok(())
     }
 
-    /// Whether anything is said that a timestamp cannot have.
+    /// Whether there are attributes that a timestamp cannot have.
     pub(crate) fn describes_a_value(&self) -> bool {
         self.pooled || self.name.is_some() || !self.annotations.is_empty()
     }

@@ -1,4 +1,4 @@
-//! A struct or enum that was written to be derived for.
+//! The input of the derives: structs and enums.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens as _;
@@ -10,7 +10,7 @@ use syn::{
 
 use crate::attributes::{FieldAttributes, TypeAttributes};
 
-/// A struct whose values are events.
+/// A struct that becomes a type of events.
 pub(crate) struct Event {
     pub(crate) ident: Ident,
     pub(crate) lifetime: Option<Lifetime>,
@@ -19,11 +19,11 @@ pub(crate) struct Event {
     pub(crate) fields: Vec<EventField>,
 }
 
-/// A field of an event beside its timestamp.
+/// A field of an event other than its timestamp.
 pub(crate) struct EventField {
     pub(crate) ident: Ident,
     pub(crate) r#type: Type,
-    /// What it is called on the wire.
+    /// The name of the field in the stream.
     pub(crate) name: LitStr,
     pub(crate) attributes: FieldAttributes,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Choice {
     pub(crate) variants: Vec<(Ident, Type)>,
 }
 
-/// The most bytes of a name and the most fields: their counts have 16 bits.
+/// The maximum length of a name and number of fields: both are stored in 16 bits.
 const MAX_U16: usize = u16::MAX as usize;
 
 impl Event {
@@ -62,7 +62,7 @@ impl Event {
         Ok(Self { ident: input.ident, lifetime, attributes, timestamp, fields: values })
     }
 
-    /// Refuses what cannot be read: a field that borrows for longer than any event is there.
+    /// Rejects events that cannot be read: a field must not borrow for longer than the event lives.
     pub(crate) fn check_readable(&self) -> Result<()> {
         let mut types = self.fields.iter().map(|field| &field.r#type);
         match types.find(|r#type| names_static(r#type.to_token_stream())) {
@@ -76,7 +76,7 @@ impl Event {
     }
 }
 
-/// Whether `'static` is named.
+/// Whether the tokens contain `'static`.
 fn names_static(tokens: TokenStream) -> bool {
     let mut is_lifetime = false;
     tokens.into_iter().any(|token| {
@@ -102,8 +102,8 @@ impl EventField {
         Ok(Self { r#type: field.ty, name, attributes, ident })
     }
 
-    /// Where messages about the field point. The names that code there uses are those of the derived code, also where
-    /// the type comes from elsewhere than the struct, as from who calls a macro that writes it.
+    /// The place that messages about the field refer to. Names in code with this span resolve as in the derived code,
+    /// even if the type comes from elsewhere than the struct, such as from the caller of a macro that generates it.
     pub(crate) fn span(&self) -> Span {
         self.r#type.span().resolved_at(Span::call_site())
     }
@@ -144,7 +144,7 @@ fn fields(input: &DeriveInput) -> Result<Fields> {
     }
 }
 
-/// The lifetime of what is borrowed, if there is one.
+/// The lifetime of borrowed fields; `None` if nothing is borrowed.
 fn lifetime(generics: &Generics) -> Result<Option<Lifetime>> {
     let mut found = None;
     for parameter in &generics.params {
@@ -179,7 +179,7 @@ fn put_timestamp(place: &mut Option<Ident>, field: &Field, attributes: &FieldAtt
     Err(Error::new(field.span(), problem))
 }
 
-/// The type without what a macro or a writer has put around it.
+/// The type without the invisible groups and parentheses that a macro or the author has added.
 fn bare(r#type: &Type) -> &Type {
     match r#type {
         Type::Group(group) => bare(&group.elem),
@@ -188,7 +188,7 @@ fn bare(r#type: &Type) -> &Type {
     }
 }
 
-/// Names must be different and fit.
+/// Checks that names are distinct and not too long.
 fn check(fields: &[EventField]) -> Result<()> {
     if fields.len() > MAX_U16 {
         return Err(Error::new(Span::call_site(), format!("expected at most {MAX_U16} fields")));

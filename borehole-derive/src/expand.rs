@@ -1,4 +1,4 @@
-//! What is derived.
+//! Generates the derived code.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -8,7 +8,7 @@ use syn::{Data, DeriveInput, Ident, Lifetime, Path, Result};
 use crate::attributes::TypeAttributes;
 use crate::event::{Choice, Event, EventField};
 
-/// Writing and reading; writing alone of what cannot be read. `home` is the path of the traits.
+/// Derives writing and reading; only writing if the event cannot be read. `home` is the path of the traits.
 pub(crate) fn trace_event(input: TokenStream, home: &str) -> TokenStream {
     let derive = |input| {
         let event = Event::new(input)?;
@@ -20,7 +20,7 @@ pub(crate) fn trace_event(input: TokenStream, home: &str) -> TokenStream {
     syn::parse2(input).and_then(derive).unwrap_or_else(|error| error.to_compile_error())
 }
 
-/// Reading alone.
+/// Derives reading only.
 pub(crate) fn read_event(input: TokenStream, home: &str) -> TokenStream {
     let derive = |input: DeriveInput| {
         if matches!(input.data, Data::Enum(_)) {
@@ -112,7 +112,7 @@ fn put(field: &EventField, home: &Path) -> TokenStream {
     quote_spanned! { field.span() => #writing::#method(&self.#ident, out); }
 }
 
-/// The lifetime of what is read, and the generics of the `impl`.
+/// The lifetime of the event to read: that of the struct, or a new one.
 fn read_lifetime(lifetime: Option<&Lifetime>) -> Lifetime {
     lifetime.cloned().unwrap_or_else(|| Lifetime::new("'event", Span::mixed_site()))
 }
@@ -197,7 +197,7 @@ fn read_impl(
 mod tests {
     use super::*;
 
-    /// The message, and where it points: the text of that line from that column on.
+    /// The error message, and the source line from the error's column on.
     fn refusal(derive: fn(DeriveInput) -> Result<()>, source: &str) -> (String, String) {
         let error = derive(syn::parse_str(source).unwrap()).unwrap_err();
         let start = error.span().start();

@@ -1,8 +1,8 @@
-//! Derives for the events of `trc`: a struct becomes a type of events, written and read without a value being
-//! copied or boxed on the way.
+//! Derives for the events of `trc`: a struct becomes a type of events, whose values are written and read without copies
+//! or allocations.
 //!
-//! The traits live in `borehole_formats::trc`; its feature `derive` re-exports these macros beside them, and so
-//! do the crates that programs depend on.
+//! The traits are in `borehole_formats::trc`. Its feature `derive` re-exports these macros beside them, and so do the
+//! crates that programs depend on.
 //!
 //! # Examples
 //!
@@ -38,18 +38,18 @@
 //!
 //! # Attributes
 //!
-//! Of the struct:
+//! On the struct:
 //!
-//! * `name = "…"`: what the events are called, if not as the struct. Any constant string.
-//! * `wire_slot`: the events have the same low number in every batch that the process writes, as long as the
-//!   255 of them last.
-//! * `crate = "…"`: where the traits are, if not where the macro comes from.
+//! * `name = "…"`: the name of the events; default: the name of the struct. Any constant string.
+//! * `wire_slot`: the events have the same low number in every batch that the process writes, until all 255 of these
+//!   numbers are taken.
+//! * `crate = "…"`: the path of the traits; default: the crate that exports the macro.
 //!
-//! Of a field:
+//! On a field:
 //!
-//! * `timestamp`: when it happened, in nanoseconds: a `u64`. There has to be exactly one.
-//! * `name = "…"`: what the field is called, if not as in the struct.
-//! * `pooled`: text or a stack that repeats; it is stored once a batch.
+//! * `timestamp`: the time of the event in nanoseconds, a `u64`. Exactly one field must have it.
+//! * `name = "…"`: the name of the field in the stream; default: its name in the struct.
+//! * `pooled`: text or a stack that repeats; it is stored once per batch.
 //! * `unit`: `ns`, `us`, `ms`, `s` or `bytes`.
 //! * `kind`: `gauge`, `counter` or `updown-counter`.
 //! * `role`: `span.start`, `span.duration`, `span.name`, `thread_id`, `tokio.task_id` or `tokio.worker_id`.
@@ -59,12 +59,13 @@
 //! `u8`, `u16`, `u32`, `u64`, `usize`, `i64`, `f64`, `bool`, `&str`, `String`, `&[u8]`, `Vec<u8>`, `StackFrames`,
 //! `Vec<u64>` (a stack), `Vec<(String, String)>` (a map), and `Option` of each.
 //!
-//! What is read borrows from its event. So a struct with a field that borrows for `'static`, as `&'static str`, can be
-//! written and not read: to read its events, give another struct of that name a lifetime, or a `String`.
+//! Read values borrow from their event. So a struct with a field that borrows for `'static`, such as `&'static str`,
+//! can be written but not read. To read its events, define another struct of that name with a lifetime, or with a
+//! `String`.
 //!
-//! # What is refused
+//! # Compile errors
 //!
-//! A field of another type:
+//! A field of an unsupported type:
 //!
 //! ```compile_fail,E0277
 //! #[derive(borehole_formats::trc::TraceEvent)]
@@ -75,7 +76,7 @@
 //! }
 //! ```
 //!
-//! A pool of what is not pooled:
+//! `pooled` on a type that cannot be pooled:
 //!
 //! ```compile_fail,E0277
 //! #[derive(borehole_formats::trc::TraceEvent)]
@@ -87,7 +88,7 @@
 //! }
 //! ```
 //!
-//! A struct without a time:
+//! A struct without a timestamp:
 //!
 //! ```compile_fail
 //! #[derive(borehole_formats::trc::TraceEvent)]
@@ -102,17 +103,17 @@ mod expand;
 
 use proc_macro::TokenStream;
 
-/// Makes a struct a type of events, which can be written and, if nothing in it is `'static`, read.
+/// Derives a type of events from a struct. They can be written and, if no field borrows for `'static`, read.
 ///
-/// See the [crate](self).
+/// See the [crate documentation](self).
 #[proc_macro_derive(TraceEvent, attributes(traceevent))]
 pub fn derive_trace_event(input: TokenStream) -> TokenStream {
     expand::trace_event(input.into(), "::borehole_formats::trc").into()
 }
 
-/// Makes a struct readable from events, or an enum of such structs: one event of several types.
+/// Derives reading for a struct, or for an enum of such structs: one event of several types.
 ///
-/// The variants of the enum hold one struct each; an event is the first of them that has its name.
+/// Each variant of the enum contains one struct; an event becomes the first variant whose struct has the event's name.
 #[proc_macro_derive(ReadEvent, attributes(traceevent))]
 pub fn derive_read_event(input: TokenStream) -> TokenStream {
     expand::read_event(input.into(), "::borehole_formats::trc").into()

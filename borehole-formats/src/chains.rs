@@ -1,23 +1,24 @@
 //! Entries of many chains in one temporary file.
 //!
-//! Samples of all threads come mixed and are written thread by thread, column by column. So entries of three
-//! numbers wait as varints in blocks, each of one chain, in a file that the caller supplies. Memory is one block
-//! a chain, which is short or at most a quarter of what the chain has stored, and sixteen bytes for each block that is full.
+//! Samples of all threads arrive mixed, but are written thread by thread and column by column. So entries of three
+//! numbers wait as varints in blocks in a file that the caller supplies. Each block belongs to one chain. Memory per
+//! chain is one block, which is short or at most a quarter of what the chain has stored, and sixteen bytes for each
+//! full block.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use borehole_wire::{Cursor, put_varint};
 
-/// How long the first blocks of a chain are, about: short enough for thousands of chains.
+/// The approximate length of the first blocks of a chain: short enough for thousands of chains.
 const BLOCK_BYTES: usize = 4 << 10;
 
-/// After so many blocks of a length a chain has blocks twice as long: what is long is not looked for piece by piece.
+/// The number of blocks of a length, after which blocks are twice as long: a long chain is not read in small pieces.
 const BLOCKS_OF_A_LENGTH: usize = 8;
 
-/// How often that goes on: up to 64 KiB.
+/// The number of times that the length doubles: up to 64 KiB.
 const MOST_DOUBLINGS: usize = 4;
 
-/// One entry: what its chain makes of it.
+/// One entry. Its chain gives the numbers their meaning.
 pub(crate) type Entry = [u64; 3];
 
 /// Entries of one kind, in order.
@@ -28,20 +29,20 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// Whether nothing has been pushed.
+    /// Whether no entry has been pushed.
     #[cfg(feature = "speedscope")]
     pub(crate) const fn is_empty(&self) -> bool {
         self.full.is_empty() && self.last.is_empty()
     }
 
-    /// How long its last block may become.
+    /// The maximum length of the last block.
     #[inline]
     fn block_bytes(&self) -> usize {
         BLOCK_BYTES << (self.full.len() / BLOCKS_OF_A_LENGTH).min(MOST_DOUBLINGS)
     }
 }
 
-/// The file that full blocks go to. It is made when the first block is full.
+/// The file of full blocks, created when the first block is full.
 #[derive(Debug)]
 pub(crate) struct Spool<S, F> {
     make: F,
@@ -49,7 +50,7 @@ pub(crate) struct Spool<S, F> {
     end: u64,
 }
 
-/// How far a chain has been read.
+/// The reading position in a chain.
 #[derive(Debug)]
 pub(crate) struct Pull<'c> {
     chain: &'c Chain,
@@ -90,7 +91,7 @@ impl<S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Spool<S, F> {
         Ok(())
     }
 
-    /// The next entry of a chain. Nothing is pushed once something has been pulled.
+    /// The next entry of a chain. Push no entry after the first pull.
     #[inline]
     pub(crate) fn pull(&mut self, pull: &mut Pull<'_>) -> io::Result<Option<Entry>> {
         if pull.at == pull.block.len() && !self.load(pull)? {

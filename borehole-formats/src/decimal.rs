@@ -1,4 +1,4 @@
-//! Numbers in decimal, several times faster than the standard library's formatter; a profile is mostly numbers.
+//! Decimal numbers, written several times faster than by the standard library's formatter; a profile is mostly numbers.
 
 /// Room for the digits of 2⁶⁴ − 1, in pairs.
 const MAX_DIGITS: usize = 20;

@@ -1,4 +1,4 @@
-//! Documents that are in memory as a whole, for what a sample refers to may stand anywhere in them.
+//! Documents that are held in memory whole, because a sample may refer to any part of them.
 
 #[cfg(any(feature = "pprof", feature = "otlp"))]
 use std::io::{BufRead, Read as _};
@@ -13,7 +13,7 @@ use crate::{Error, Position, ReadError, ReadOptions};
 #[derive(Debug, Default)]
 pub(crate) struct Damage {
     lenient: bool,
-    /// Where the document stands in a text, whose bytes are not those that are read.
+    /// The line of the document within a text, where byte offsets differ from those of the input.
     pub(crate) line: Option<u64>,
     pub(crate) recovery: Recovery,
 }
@@ -23,10 +23,10 @@ impl Damage {
         Self { lenient: options.is_lenient(), line: None, recovery: Recovery::default() }
     }
 
-    /// Notes an error that cost `lost_bytes`, where damage is read over.
+    /// Notes an error that cost `lost_bytes`, if damage is skipped.
     ///
     /// # Errors
-    /// The error itself, where it is not.
+    /// The error itself, if damage is not skipped.
     pub(crate) fn meet(&mut self, error: Error, lost_bytes: u64) -> Result<(), Error> {
         let error = match (self.line, error.position()) {
             (Some(line), Position::Byte(_)) => {
@@ -45,10 +45,10 @@ impl Damage {
         Ok(())
     }
 
-    /// Tells `sink` of the warnings.
+    /// Reports the warnings to `sink`.
     ///
     /// # Errors
-    /// When the sink fails.
+    /// If the sink fails.
     pub(crate) fn finish(self, sink: &mut dyn ProfileSink) -> Result<Recovery, ReadError> {
         for warning in &self.recovery.warnings {
             sink.warning(warning)?;
@@ -57,10 +57,10 @@ impl Damage {
     }
 }
 
-/// The whole input, up to the limit.
+/// Reads the whole input, up to the limit.
 ///
 /// # Errors
-/// When it cannot be read, is larger, or empty.
+/// If it cannot be read, is larger or is empty.
 #[cfg(any(feature = "pprof", feature = "otlp"))]
 pub(crate) fn read_whole(format: &'static str, input: impl BufRead, limit: usize) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();

@@ -1,15 +1,15 @@
-//! Byte-order marks and UTF-16 in front of the readers of text: what comes out is UTF-8 without a mark.
+//! Byte-order marks and UTF-16, decoded before the text readers: the output is UTF-8 without a mark.
 
 use std::io::{self, Read};
 
-/// How long the longest mark is, that of UTF-8.
+/// The length of the longest mark, that of UTF-8.
 const MARK_BYTES: usize = 3;
 
-/// How much UTF-16 is turned at once.
+/// The number of bytes of UTF-16 decoded at once.
 const CHUNK_BYTES: usize = 16 << 10;
 
-/// Reads text as UTF-8. An input without a byte-order mark goes through as it is, and so do the bytes behind the mark of UTF-8;
-/// UTF-16 has to have its mark. What is no text in UTF-16 becomes U+FFFD.
+/// Reads text as UTF-8. Inputs without a byte-order mark, and the bytes after a UTF-8 mark, are passed through
+/// unchanged. UTF-16 needs its mark; invalid UTF-16 becomes U+FFFD.
 ///
 /// # Examples
 ///
@@ -25,10 +25,10 @@ const CHUNK_BYTES: usize = 16 << 10;
 pub struct Decoded<R> {
     input: R,
     coding: Option<Coding>,
-    /// What has been read of UTF-16 and not turned: the beginning of a character.
+    /// UTF-16 read but not decoded yet: the beginning of a character.
     raw: Vec<u8>,
     ready: Vec<u8>,
-    /// How much of `ready` has been given out.
+    /// The number of bytes of `ready` already returned.
     given: usize,
 }
 
@@ -40,7 +40,7 @@ enum Coding {
 }
 
 impl<R: Read> Decoded<R> {
-    /// Text out of `input`.
+    /// Creates a reader of `input`.
     pub const fn new(input: R) -> Self {
         Self { input, coding: None, raw: Vec::new(), ready: Vec::new(), given: 0 }
     }
@@ -66,7 +66,7 @@ impl<R: Read> Decoded<R> {
         Ok(coding)
     }
 
-    /// Turns a further piece; false at the end of the input.
+    /// Decodes another piece; false at the end of the input.
     fn turn(&mut self, coding: Coding) -> io::Result<bool> {
         let read = self.input.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut self.raw)?;
         if read == 0 && self.raw.is_empty() {
@@ -74,7 +74,7 @@ impl<R: Read> Decoded<R> {
         }
         let is_end = read < CHUNK_BYTES;
         let units: Vec<u16> = self.raw.chunks_exact(2).map(|pair| unit([pair[0], pair[1]], coding)).collect();
-        // The first half of a pair waits for the second.
+        // The first half of a surrogate pair waits for the second.
         let waits = !is_end && units.last().is_some_and(|unit| (0xd800..0xdc00).contains(unit));
         let turned = units.len() - usize::from(waits);
         self.ready.clear();
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn text_is_the_same_in_every_coding_whatever_its_length() {
-        // A character of two units comes at every place of a piece.
+        // Place a character of two units at every position of a piece.
         for length in CHUNK_BYTES / 2 - 4..CHUNK_BYTES / 2 + 4 {
             let text = format!("{}\u{1f418}é\n", "a".repeat(length));
             assert_eq!(decoded(&utf16(&text, [0xff, 0xfe], u16::to_le_bytes)), text.as_bytes());

@@ -1,10 +1,10 @@
-//! The envelope of profiles: plain bytes, gzip members, Zstandard frames, or a mixture, as one stream of
-//! decompressed bytes. Frames are members too; they are read with the feature `zstd` only.
+//! The envelope of profiles: plain bytes, gzip members, Zstandard frames, or a mixture, as one stream of decompressed
+//! bytes. Frames are members too; they are read only with the feature `zstd`.
 //!
-//! Content decides, not names. Every member of a concatenation is read; zero padding after a member is
-//! skipped; plain bytes may follow a member; and a caller that knows where a record of plain data ends can
-//! look for a member there with [`Envelope::unread_member`]. Everything that a damaged member still yields
-//! comes out before the damage is reported.
+//! Members are detected by content, not by file name. All members of a concatenation are read. Zero padding after a
+//! member is skipped. Plain bytes may follow a member. A caller that knows where a record of plain data ends can look
+//! for a member there with [`Envelope::unread_member`]. All bytes that can be decompressed from a damaged member are
+//! returned before the damage is reported.
 
 use std::io::{self, Read};
 use std::{error, fmt};
@@ -23,18 +23,18 @@ pub const MEMBER_MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
 /// Reads an input of plain bytes and members.
 pub struct Envelope<R> {
     input: R,
-    /// Up to `start` what was used, the last [`KEPT_BYTES`] of it at least; up to `end` what was not.
+    /// Used bytes up to `start`, at least the last [`KEPT_BYTES`] of them; unused bytes from there up to `end`.
     raw: Vec<u8>,
     start: usize,
     end: usize,
     raw_offset: u64,
     input_ended: bool,
     mode: Mode,
-    /// Whether the bytes that were read last came out of a member.
+    /// Whether the last bytes read were decompressed from a member.
     from_member: bool,
-    /// How the member entered last is compressed.
+    /// The compression of the last member entered.
     method: Method,
-    /// Where the member that was found damaged last starts, and whether anything came out of it.
+    /// The start of the last damaged member, and whether any bytes were decompressed from it.
     damaged_member: (u64, bool),
     skipped_zeros: u64,
 }
@@ -50,26 +50,26 @@ enum Mode {
         offset: u64,
         has_output: bool,
     },
-    /// A damaged member, already drained; the damage has still to be reported.
+    /// A damaged member, drained; the damage is not reported yet.
     Damaged(Damage),
     End,
 }
 
-/// What is wrong with a member, and where.
+/// The fault of a member, with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Where the member starts in the compressed input.
+    /// The start of the member in the compressed input.
     pub member_offset: u64,
-    /// Where the damage was met in the compressed input.
+    /// The position of the damage in the compressed input.
     pub offset: u64,
-    /// How the member is compressed.
+    /// The compression of the member.
     pub method: Method,
-    /// What is wrong.
+    /// The fault.
     pub fault: Fault,
 }
 
 impl Damage {
-    /// The damage that an error of an [`Envelope`] stands for; `None` where reading failed for another reason.
+    /// The damage behind an error of an [`Envelope`]; `None` if reading failed for another reason.
     #[must_use]
     pub fn of(error: &io::Error) -> Option<Self> {
         error.get_ref().and_then(|inner| inner.downcast_ref::<Self>()).copied()
@@ -112,12 +112,12 @@ impl From<Damage> for io::Error {
 
 const RAW_BYTES: usize = 64 << 10;
 
-/// How far one can go back behind a damage to find what a member has swallowed, however the input comes in: more than
-/// the longest block of a frame.
+/// The number of bytes before a damage that can always be searched again for what a member has swallowed: more than the
+/// longest block of a frame.
 const KEPT_BYTES: usize = 132 << 10;
 
 impl<R: Read> Envelope<R> {
-    /// An envelope around `input`.
+    /// Creates an envelope around `input`.
     pub fn new(input: R) -> Self {
         Self {
             input,
@@ -134,24 +134,23 @@ impl<R: Read> Envelope<R> {
         }
     }
 
-    /// Whether the bytes that were read last came out of a member. One read never mixes them with plain
-    /// ones.
+    /// Whether the last bytes read were decompressed from a member. One read never mixes them with plain bytes.
     pub const fn is_compressed(&self) -> bool {
         self.from_member
     }
 
-    /// How the member that was read last is compressed.
+    /// The compression of the last member read.
     pub const fn method(&self) -> Method {
         self.method
     }
 
-    /// How many zero bytes of padding after a member were skipped.
+    /// The number of zero bytes skipped as padding after a member.
     pub const fn skipped_zeros(&self) -> u64 {
         self.skipped_zeros
     }
 
-    /// Takes back plain bytes that the caller has read but not used, which start with a member, and
-    /// goes on by decompressing them.
+    /// Takes back plain bytes that the caller has read but not used, which start with a member, and continues by
+    /// decompressing them.
     pub fn unread_member(&mut self, unread: &[u8]) {
         let mut raw = Vec::with_capacity(unread.len() + RAW_BYTES);
         raw.extend_from_slice(unread);
@@ -164,16 +163,16 @@ impl<R: Read> Envelope<R> {
         self.mode = Mode::Boundary { after_member: true };
     }
 
-    /// After damage was reported: goes on with the next member, or the next `plain_magic`, that can be
-    /// found in the rest of the input. Answers how many compressed bytes were passed over.
+    /// Continues after reported damage, at the next member or the next `plain_magic` in the rest of the input. Returns
+    /// the number of compressed bytes skipped.
     ///
-    /// A member whose own end is damaged swallows what follows, so the next one may begin a little before the
-    /// place where the damage was met.
+    /// A member whose own end is damaged swallows what follows, so the next one may begin shortly before the position
+    /// of the damage.
     ///
     /// # Errors
-    /// When the input cannot be read.
+    /// If the input cannot be read.
     pub fn skip_damage(&mut self, plain_magic: &[u8]) -> io::Result<u64> {
-        // A magic number may begin in what was used and end in what was not.
+        // A magic number may begin in the used bytes and end in the unused ones.
         self.buffer(plain_magic.len().max(MAGIC_BYTES))?;
         if self.step_back(plain_magic) {
             self.mode = Mode::Boundary { after_member: true };
@@ -197,8 +196,8 @@ impl<R: Read> Envelope<R> {
         }
     }
 
-    /// Goes back to what the damaged member has swallowed, if that is still in the buffer. Where something came
-    /// out of it only members are looked for: plain segments may stand, uncompressed, inside.
+    /// Goes back to the bytes that the damaged member has swallowed, if they are still in the buffer. If any bytes were
+    /// decompressed from the member, only members are searched for: it may contain plain segments, uncompressed.
     fn step_back(&mut self, plain_magic: &[u8]) -> bool {
         let (member_offset, has_output) = self.damaged_member;
         let swallowed = self.raw_offset.saturating_sub(member_offset + 1);
@@ -224,14 +223,14 @@ impl<R: Read> Envelope<R> {
         self.raw_offset += count as u64;
     }
 
-    /// Reads more of the input behind what is buffered.
+    /// Reads more of the input after the buffered bytes.
     fn fill(&mut self) -> io::Result<()> {
         if self.end == self.raw.len() {
             let unneeded = self.start.saturating_sub(KEPT_BYTES);
             self.raw.copy_within(unneeded..self.end, 0);
             self.start -= unneeded;
             self.end -= unneeded;
-            // Where little is free, each byte would be moved again and again.
+            // With little free space, each byte would be moved again and again.
             let least = self.end + RAW_BYTES / 2;
             self.raw.resize(self.raw.len().max(least), 0);
         }
@@ -242,7 +241,7 @@ impl<R: Read> Envelope<R> {
         Ok(())
     }
 
-    /// Fills until `count` bytes are buffered or the input has ended.
+    /// Fills the buffer until it has `count` bytes or the input has ended.
     fn buffer(&mut self, count: usize) -> io::Result<&[u8]> {
         while self.end - self.start < count && !self.input_ended {
             self.fill()?;
@@ -291,7 +290,7 @@ impl<R: Read> Envelope<R> {
         self.input_ended = count == 0;
     }
 
-    /// One step of decompression; `None` when the mode has changed and nothing came out.
+    /// Performs one step of decompression; `None` if the mode has changed without output.
     fn read_member(&mut self, out: &mut [u8]) -> io::Result<Option<usize>> {
         if self.start == self.end && !self.input_ended {
             self.fill()?;
@@ -313,7 +312,7 @@ impl<R: Read> Envelope<R> {
     }
 
     fn damaged(&mut self, member: (u64, bool), fault: Fault) {
-        // What is wrong from its first byte on must not be found again.
+        // A member that is damaged from its first byte must not be found again.
         if self.raw_offset == member.0 && self.start < self.end {
             self.consume(1);
         }

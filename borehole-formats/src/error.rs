@@ -1,14 +1,14 @@
-//! The one error of all formats.
+//! The error type of all formats.
 //!
-//! It is opaque and one word long: readers return `Result<_, Error>` for every record, and what a caller
-//! does with an error is to show it, to ask what sort it is, or to ask where it happened.
+//! It is opaque and one word long, because readers return `Result<_, Error>` for every record. Callers show an error,
+//! ask for its kind or ask for its position.
 
 use std::{error, fmt, io};
 
 use borehole_model::TableFull;
 use borehole_model::shown::cause;
 
-/// What is wrong with an input, and where.
+/// An error in an input, with its position.
 ///
 /// Its text reads "expected X, found Y (format, at byte 0x1a40)".
 pub struct Error(Box<Inner>);
@@ -21,23 +21,23 @@ struct Inner {
     source: Option<io::Error>,
 }
 
-/// The sort of an [`Error`].
+/// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The input ends in the middle of something.
+    /// The input ends in the middle of a record.
     Truncated,
     /// The input contradicts its format.
     Malformed,
-    /// The input uses a version or a feature that is not supported.
+    /// The input uses an unsupported version or feature.
     Unsupported,
-    /// The input needs more than one of the [`Limits`](crate::Limits) allows.
+    /// The input exceeds one of the [`Limits`](crate::Limits).
     Limit,
-    /// The input could not be read at all.
+    /// The input could not be read.
     Io,
 }
 
-/// Where in an input something is.
+/// A position in an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
     /// A byte offset, 0-based, after decompression.
@@ -49,7 +49,7 @@ pub enum Position {
 }
 
 impl Error {
-    /// An error of `kind` in an input of `format`; `message` says what was expected and what was found.
+    /// Creates an error of `kind` in an input of `format`; `message` says what was expected and what was found.
     #[cold]
     #[must_use]
     pub fn new(
@@ -61,21 +61,21 @@ impl Error {
         Self(Box::new(Inner { kind, format, position, message: message.into(), source: None }))
     }
 
-    /// A malformed input.
+    /// Creates an error for a malformed input.
     #[cold]
     #[must_use]
     pub fn malformed(format: &'static str, position: Position, message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Malformed, format, position, message)
     }
 
-    /// An input that ends too early.
+    /// Creates an error for an input that ends too early.
     #[cold]
     #[must_use]
     pub fn truncated(format: &'static str, position: Position, message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Truncated, format, position, message)
     }
 
-    /// A failure of the operating system while reading the input.
+    /// Creates an error for a failure of the operating system while reading the input.
     #[cold]
     #[must_use]
     pub fn io(format: &'static str, position: Position, source: io::Error) -> Self {
@@ -83,14 +83,13 @@ impl Error {
         Self(Box::new(Inner { kind: ErrorKind::Io, format, position, message, source: Some(source) }))
     }
 
-    /// The number of the operating system's error; `None` where it was not the system that failed: what an input is packed in may
-    /// be damaged.
+    /// The number of the operating system's error; `None` for other failures, such as damaged compressed data.
     #[must_use]
     pub fn raw_os_error(&self) -> Option<i32> {
         self.0.source.as_ref()?.raw_os_error()
     }
 
-    /// The sort of error.
+    /// The kind of error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
@@ -102,7 +101,7 @@ impl Error {
         self.0.format
     }
 
-    /// The byte offset, for formats that are not text.
+    /// The byte offset; `None` for text formats.
     #[must_use]
     pub fn offset(&self) -> Option<u64> {
         match self.0.position {
@@ -111,13 +110,13 @@ impl Error {
         }
     }
 
-    /// Where.
+    /// The position.
     #[must_use]
     pub fn position(&self) -> Position {
         self.0.position
     }
 
-    /// What was expected and what was found, without format and position.
+    /// The text "expected X, found Y", without format and position.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
@@ -135,19 +134,19 @@ impl Error {
         self.kind() == ErrorKind::Malformed
     }
 
-    /// Whether the input uses what is not supported.
+    /// Whether the input uses an unsupported version or feature.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         self.kind() == ErrorKind::Unsupported
     }
 
-    /// Whether a limit was met.
+    /// Whether the input exceeds a limit.
     #[must_use]
     pub fn is_limit(&self) -> bool {
         self.kind() == ErrorKind::Limit
     }
 
-    /// Whether the input could not be read at all.
+    /// Whether the input could not be read.
     #[must_use]
     pub fn is_io(&self) -> bool {
         self.kind() == ErrorKind::Io
@@ -173,17 +172,17 @@ impl fmt::Debug for Error {
 
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        // What a failure of the system says is the message already.
+        // The message already holds the text of the system's error.
         self.0.source.as_ref().and_then(error::Error::source)
     }
 }
 
-/// Why an import ended early: the input is bad, or the sink could not take more.
+/// The reason why an import ended early: the input is bad, or the sink failed.
 #[derive(Debug)]
 pub enum ReadError {
-    /// The input.
+    /// An error in the input.
     Input(Error),
-    /// The sink: a full disk, a closed pipe, a full table.
+    /// A failure of the sink: a full disk, a closed pipe, a full table.
     Sink(io::Error),
 }
 

@@ -1,4 +1,4 @@
-//! What all exporters have in common.
+//! The parts that all exporters share.
 
 use std::io;
 
@@ -6,20 +6,19 @@ use borehole_model::{ProfileSink, ValueType};
 
 /// A sink that writes a file format.
 ///
-/// Nothing is complete before [`ProfileSink::finish`].
+/// The output is incomplete before [`ProfileSink::finish`].
 pub trait Export: ProfileSink {
-    /// What the samples held and the format cannot: for a message to the user, once, after `finish`.
+    /// The data of the samples that the format cannot hold, for one message to the user after `finish`.
     fn losses(&self) -> Losses;
 
-    /// Tells a format of one number what the counts of its samples are, before the first sample and only if they are not counts of
-    /// samples. Ignored unless overridden, by formats that say it.
+    /// Tells a single-value format the value type of the counts, before the first sample and only if they do not count
+    /// samples. Ignored by default; formats that state the value type override it.
     fn counted(&mut self, _value_type: &ValueType) {}
 
-    /// Brings what has come so far to where it survives the program, if there is such a place. Does nothing unless
-    /// overridden.
+    /// Moves the output so far to a place where it survives the program, if there is one. Does nothing by default.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -39,7 +38,7 @@ impl<E: Export + ?Sized> Export for Box<E> {
     }
 }
 
-/// What a target format could not hold, with counts.
+/// The data that a target format could not hold, with counts.
 ///
 /// # Examples
 ///
@@ -58,7 +57,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Counts `count` more of `what`, a plural such as "annotations". Nothing is recorded for 0.
+    /// Counts `count` more of `what`, a plural such as "annotations". Records nothing for 0.
     pub fn add(&mut self, what: &'static str, count: u64) {
         if count == 0 {
             return;
@@ -75,7 +74,7 @@ impl Losses {
         self.counts.is_empty()
     }
 
-    /// What was lost and how many, in the order of first loss.
+    /// The losses with their counts, in the order of first loss.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.counts.iter().copied()
     }

@@ -1,10 +1,10 @@
-//! Folded stacks: one line a stack, frames from the root to the leaf with semicolons between them, and a
-//! count. The folded format is made of them, and flame graphs are drawn from them.
+//! Folded stacks: one line per stack, with the frames from the root to the leaf separated by semicolons, and a count.
+//! The folded format consists of them, and flame graphs are drawn from them.
 //!
-//! What would break a line is replaced: a semicolon in a name by a colon (as `stackcollapse-perf.pl` does),
-//! a line break by a space. At the ends of a line, where readers trim and guess, an underscore takes the
-//! place of what they would misread: white space at the end, the space before a last word that is a number
-//! (it would be a second count), `#` before a space at the beginning (a comment).
+//! Characters that would break a line are replaced: a semicolon in a name by a colon (like `stackcollapse-perf.pl`), a
+//! line break by a space. At the ends of a line, where readers trim and guess, an underscore replaces what they would
+//! misread: white space at the end, the space before a last word that is a number (it would be a second count), `#`
+//! before a space at the beginning (a comment).
 
 use std::borrow::Cow;
 
@@ -12,23 +12,23 @@ use borehole_model::{Frame, FrameId, StackColumn, StringId, TableFull, Tables};
 
 use crate::stack_counts::StackCounts;
 
-/// What a frame is called in a folded stack.
+/// The form of frames in a folded stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Names {
-    /// `FUNCTION FILE:LINE`, with -1 for an unknown line; only the function where the file and the line are
-    /// both unknown. The file of a native frame is its module.
+    /// `FUNCTION FILE:LINE`, with -1 for an unknown line; only the function if both file and line are unknown. The file
+    /// of a native frame is its module.
     #[default]
     FunctionFileLine,
-    /// The function alone, so that stacks which differ in lines only become one.
+    /// The function alone, so that stacks that differ only in lines are merged.
     Function,
 }
 
-/// Stacks of named frames: stacks that look alike as text are one stack here.
+/// Stacks of named frames. Stacks with equal text are one stack.
 pub(crate) struct FoldedLines<'a> {
     tables: &'a Tables,
     counts: Cow<'a, StackCounts>,
     names: FrameNames,
-    /// Whether the stacks are those of names, because two frames have one name: they are in the tables of the names then.
+    /// Whether the stacks are those of the names' tables, because two frames share a name.
     are_merged: bool,
     replaced: u64,
 }
@@ -37,7 +37,7 @@ impl<'a> FoldedLines<'a> {
     /// Names and adds up the stacks of `counts`.
     ///
     /// # Errors
-    /// When a table is full.
+    /// If a table is full.
     pub(crate) fn new(tables: &'a Tables, counts: &'a StackCounts, style: Names) -> Result<Self, TableFull> {
         let mut names = FrameNames::new(tables, style);
         let mut seen = StackColumn::default();
@@ -51,14 +51,14 @@ impl<'a> FoldedLines<'a> {
         Ok(Self { tables, counts, names, are_merged, replaced })
     }
 
-    /// Counts stacks with fewer than `least` samples, callees included, as their callers.
+    /// Counts stacks with fewer than `least` total samples as their callers.
     #[cfg(feature = "flamegraph")]
     pub(crate) fn gather(&mut self, least: u64) {
         let tables = if self.are_merged { &self.names.texts } else { self.tables };
         self.counts = Cow::Owned(self.counts.gathered(tables, least));
     }
 
-    /// Gives each line to `write`: the frames of the stack, and the count.
+    /// Passes each line to `write`: the frames of the stack, and the count.
     pub(crate) fn each<E>(&mut self, mut write: impl FnMut(&[u8], u64) -> Result<(), E>) -> Result<(), E> {
         let Self { tables, counts, names, are_merged, replaced } = self;
         let (mut path, mut line) = (Vec::new(), Vec::new());
@@ -77,7 +77,7 @@ impl<'a> FoldedLines<'a> {
         Ok(())
     }
 
-    /// How many characters have been replaced so far, each distinct name counted once.
+    /// The number of characters replaced so far, each distinct name counted once.
     #[cfg(feature = "folded")]
     pub(crate) const fn replaced(&self) -> u64 {
         self.replaced
@@ -100,10 +100,10 @@ fn join(
     }
 }
 
-/// What frames are called.
+/// The names of frames.
 struct FrameNames {
     style: Names,
-    /// The names and, if stacks have to be merged, frames and stacks that consist of names only.
+    /// The names and, if stacks have to be merged, frames and stacks that consist only of names.
     texts: Tables,
     frames: Vec<Option<StringId>>,
     named: usize,
@@ -128,12 +128,12 @@ impl FrameNames {
         Ok(())
     }
 
-    /// Whether no two frames have the same name: then no two stacks look alike.
+    /// Whether all frames have different names, so that all stacks have different texts.
     const fn are_distinct(&self) -> bool {
         self.named == self.texts.string_count()
     }
 
-    /// Adds up the stacks that look alike.
+    /// Adds up the stacks with equal text.
     fn merge(&mut self, tables: &Tables, counts: &StackCounts) -> Result<StackCounts, TableFull> {
         let mut merged = StackCounts::default();
         let mut stacks = StackColumn::default();
@@ -180,7 +180,7 @@ fn replace_separators(text: &mut [u8]) -> u64 {
     replaced
 }
 
-/// Keeps the two ends of a line, to which a space and the count are added, from being misread.
+/// Protects the two ends of a line, to which a space and the count are added, from being misread.
 fn guard_ends(line: &mut [u8]) -> u64 {
     let mut replaced = 0;
     let before_number = line.iter().rposition(|byte| !byte.is_ascii_digit() && *byte != b'.');

@@ -1,6 +1,6 @@
-//! Frames by the text that named them, so that a text which repeats is taken apart once.
+//! Frames by the text that named them, so that a repeated text is parsed once.
 //!
-//! All texts stand end to end; the hash table says where each one is. One look-up here replaces three in the
+//! All texts are stored end to end; the hash table holds their positions. One look-up here replaces three in the
 //! tables.
 
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -23,7 +23,7 @@ struct Entry {
 }
 
 impl FrameMemo {
-    /// The frame that `text` names, made by `make` when the text is new.
+    /// The frame that `text` names, created by `make` if the text is new.
     #[inline]
     pub(crate) fn frame<E>(
         &mut self,
@@ -46,7 +46,7 @@ impl FrameMemo {
     }
 }
 
-/// The hash of the bytes alone, without their length in front.
+/// The hash of the bytes alone, without a length prefix.
 #[inline]
 fn hash(hasher: &DefaultHashBuilder, text: &[u8]) -> u64 {
     let mut hasher = hasher.build_hasher();

@@ -1,10 +1,10 @@
-//! PHP function names: one string for people, three for the file.
+//! PHP function names: one string for display, three for the file.
 
 use memchr::memmem;
 
-/// A function's name in the parts that a `FRAME_DEF` stores.
+/// The parts of a function's name that a `FRAME_DEF` stores.
 ///
-/// The decomposition is reli's, and loses what reli's loses: a leading backslash, or a class without a name.
+/// The decomposition is reli's, with its losses: a leading backslash, or a class without a name.
 ///
 /// Source: reli 0.12, `BinaryTraceWriter` (splitting) and `BinaryTraceReader` (joining); the corpus file
 /// `rbt/function_names.json` lists its results.
@@ -20,7 +20,7 @@ use memchr::memmem;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionName<'a> {
-    /// What stands before the last backslash of the class, or of a function without class.
+    /// The part before the last backslash of the class, or of a function without a class.
     pub namespace: &'a [u8],
     /// The class.
     pub class: &'a [u8],
@@ -29,7 +29,7 @@ pub struct FunctionName<'a> {
 }
 
 impl<'a> FunctionName<'a> {
-    /// The parts of `name`.
+    /// Splits `name` into its parts.
     #[must_use]
     pub fn split(name: &'a [u8]) -> Self {
         match memmem::rfind(name, b"::") {
@@ -44,7 +44,7 @@ impl<'a> FunctionName<'a> {
         }
     }
 
-    /// Appends the name as a person reads it.
+    /// Appends the name for display.
     pub fn join_into(&self, out: &mut Vec<u8>) {
         if !self.namespace.is_empty() {
             out.extend_from_slice(self.namespace);
@@ -57,7 +57,7 @@ impl<'a> FunctionName<'a> {
         out.extend_from_slice(self.method);
     }
 
-    /// The name as a person reads it.
+    /// The name for display.
     #[must_use]
     pub fn join(&self) -> Vec<u8> {
         let mut name = Vec::new();

@@ -1,4 +1,4 @@
-//! Gzip output that is whole or visibly not.
+//! Gzip output that is either complete or recognisably cut off.
 
 use std::io::{self, Write};
 
@@ -7,8 +7,8 @@ use flate2::write::GzEncoder;
 
 /// Writes a gzip member at the default level, without a time in its header: equal bytes give equal bytes.
 ///
-/// The encoder beneath ends its member when it is dropped. What an error cut short would look complete; so
-/// the stream is taken from it first, and the member stays without its end.
+/// The encoder beneath ends its member when it is dropped, so output that an error cut short would look complete.
+/// Therefore the stream is taken from it first, and the member stays without its end.
 ///
 /// # Examples
 ///
@@ -30,25 +30,25 @@ pub struct GzipWriter<W: Write> {
     encoder: GzEncoder<Gate<W>>,
 }
 
-/// A stream until it is taken out; then nowhere.
+/// The stream; `None` after it was taken out, when writes are discarded.
 #[derive(Debug)]
 struct Gate<W>(Option<W>);
 
 impl<W: Write> GzipWriter<W> {
-    /// A member that is written to `stream`.
+    /// Creates a writer of one member to `stream`.
     pub fn new(stream: W) -> Self {
         Self { encoder: GzEncoder::new(Gate(Some(stream)), Compression::default()) }
     }
 
-    /// The stream; `None` once the member is complete.
+    /// The stream; `None` after the member is complete.
     pub fn stream(&self) -> Option<&W> {
         self.encoder.get_ref().0.as_ref()
     }
 
-    /// Ends the member and gives the stream back. What is written later goes nowhere.
+    /// Ends the member and returns the stream. Later writes are discarded.
     ///
     /// # Errors
-    /// When the rest cannot be written, or the member has been completed before.
+    /// If the rest cannot be written, or the member is already complete.
     pub fn complete(&mut self) -> io::Result<W> {
         self.encoder.try_finish()?;
         let stream = self.encoder.get_mut().0.take();

@@ -1,4 +1,4 @@
-//! JSON documents that are read while they stream, up to a limit.
+//! JSON documents, read as a stream up to a limit.
 
 use std::io::{self, BufRead, Read};
 
@@ -6,12 +6,12 @@ use serde::de::DeserializeSeed;
 
 use crate::{Error, ErrorKind, Position};
 
-/// An input that ends with an error at the limit.
+/// An input that fails at the limit.
 struct Limited<R> {
     input: R,
     left: usize,
     is_met: bool,
-    /// How many lines have ended.
+    /// The number of ended lines.
     lines: u64,
 }
 
@@ -30,10 +30,10 @@ impl<R: BufRead> Read for Limited<R> {
     }
 }
 
-/// Reads a document of at most `limit` bytes, and nothing behind it.
+/// Reads a document of at most `limit` bytes with nothing after it.
 ///
 /// # Errors
-/// When it is longer, cut off, or not what `seed` takes.
+/// If it is longer, cut off, or rejected by `seed`.
 pub(crate) fn parse<'de, S: DeserializeSeed<'de>>(
     format: &'static str,
     input: impl BufRead,
@@ -47,11 +47,11 @@ pub(crate) fn parse<'de, S: DeserializeSeed<'de>>(
     read.map_err(|error| json_error(format, error, 0, is_met.then_some(limit)))
 }
 
-/// Reads one object of at most `limit` bytes, behind which others may stand. `lines` is how many lines have ended before; when that
-/// fails, how many of the object have been read is anybody's guess.
+/// Reads one object of at most `limit` bytes, which others may follow. `lines` is the number of lines that have ended
+/// before; after an error, it is unspecified how much of the object has been read.
 ///
 /// # Errors
-/// When it is longer, cut off, or not what `seed` takes.
+/// If it is longer, cut off, or rejected by `seed`.
 #[cfg(feature = "otlp")]
 pub(crate) fn parse_next<'de, S: DeserializeSeed<'de>>(
     format: &'static str,

@@ -1,10 +1,10 @@
-//! JSON to a stream, piece by piece.
+//! JSON written to a stream piece by piece.
 
 use std::io::{self, Write};
 
 use crate::decimal::put_decimal;
 
-/// A document on its way into a stream.
+/// A document that is being written to a stream.
 #[derive(Debug)]
 pub(crate) struct JsonStream<W> {
     buffer: Vec<u8>,
@@ -12,21 +12,21 @@ pub(crate) struct JsonStream<W> {
 }
 
 impl<W: Write> JsonStream<W> {
-    /// Bytes that are collected before the stream sees them.
+    /// The number of bytes to collect before writing to the stream.
     const BUFFER_BYTES: usize = 64 << 10;
 
     pub(crate) const fn new(stream: W) -> Self {
         Self { buffer: Vec::new(), stream }
     }
 
-    /// JSON as it stands.
+    /// Appends JSON text unchanged.
     #[inline]
     pub(crate) fn raw(&mut self, json: &str) -> &mut Self {
         self.buffer.extend_from_slice(json.as_bytes());
         self
     }
 
-    /// JSON as it stands, in bytes.
+    /// Appends JSON bytes unchanged.
     #[cfg(feature = "gecko")]
     #[inline]
     pub(crate) fn bytes(&mut self, json: &[u8]) -> &mut Self {
@@ -50,7 +50,7 @@ impl<W: Write> JsonStream<W> {
         self
     }
 
-    /// Hands over what has been collected, if that is enough to be worth it.
+    /// Writes the collected bytes, if they are enough.
     #[inline]
     pub(crate) fn spill(&mut self) -> io::Result<()> {
         if self.buffer.len() < Self::BUFFER_BYTES { Ok(()) } else { self.hand_over() }

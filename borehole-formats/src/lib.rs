@@ -1,15 +1,14 @@
-//! Profile file formats, each in a module and a Cargo feature of its own.
+//! Profile file formats, each in its own module with its own Cargo feature.
 //!
-//! Inside a format the files are `layout` (the numbers of the wire), `read`, `write`, `import`, `export`
-//! and `recover`, as far as the format has them. `layout`, `read` and `write` know bytes only; `import` and
-//! `export` connect them with [`borehole_model`]. No format knows another: what goes from one to the other
-//! goes through [`ProfileSink`](borehole_model::ProfileSink).
+//! The files of a format are `layout` (the numbers of the wire), `read`, `write`, `import`, `export` and `recover`, as
+//! far as the format has them. `layout`, `read` and `write` handle only bytes; `import` and `export` connect them with
+//! [`borehole_model`]. No format knows another: conversions go through [`ProfileSink`](borehole_model::ProfileSink).
 //!
-//! An importer is a function `import(input, options, tables, sink)` that answers with a
-//! [`Recovery`]; an exporter is a type that implements [`Export`].
+//! An importer is a function `import(input, options, tables, sink)` that returns a [`Recovery`]; an exporter is a type
+//! that implements [`Export`].
 //!
-//! Any byte string is a permissible input: no reader panics, and memory is bounded by [`Limits`] and by what
-//! is distinct in the input.
+//! Any byte string is a permissible input: no reader panics, and memory is bounded by [`Limits`] and by the distinct
+//! contents of the input.
 
 #[cfg(feature = "callgrind")]
 pub mod callgrind;
@@ -131,7 +130,7 @@ mod write_out;
 #[cfg(feature = "zstd")]
 pub mod zstd;
 
-// What comes out of damaged input is this crate's business; sinks hear of it too, so the model owns the types.
+// This crate creates these, but sinks receive them too, so the model owns the types.
 pub use borehole_model::{Recovery, Warning};
 pub use error::{Error, ErrorKind, Position, ReadError};
 pub use export::{Export, Losses};

@@ -1,25 +1,24 @@
-//! `FUNCTION FILE:LINE`, the way in which text profiles of PHP name a frame.
+//! `FUNCTION FILE:LINE`, the frames of text profiles of PHP.
 //!
-//! Names and paths may hold spaces, and nothing quotes them. The rule, in this order:
+//! Names and paths may hold spaces and are not quoted. The rules, in this order:
 //!
-//! 1. The line is what stands after the last colon.
+//! 1. The line is the text after the last colon.
 //! 2. If the rest ends with ` <internal>`, ` [native]` or ` <VM>`, that is the file.
 //! 3. Otherwise the file begins after the first space that is followed by `/`: an absolute path.
 //! 4. Otherwise the file begins after the first space (`<main> Command line code`).
 //!
-//! In 3 and 4 a space does not count as long as the name before it is unfinished. PHP puts paths into two
-//! sorts of names, and both show where they end: a closure (`{closure:/a b/c.php:12}`) with line and brace,
-//! an anonymous class (`class@anonymous`, a NUL byte, `/a b/c.php:3$0`) with line, dollar sign and a
-//! hexadecimal number.
+//! In 3 and 4 a space does not count while the name before it is unfinished. PHP puts paths into two kinds of names,
+//! and both mark their end: a closure (`{closure:/a b/c.php:12}`) with a line and a brace, an anonymous class
+//! (`class@anonymous`, a NUL byte, `/a b/c.php:3$0`) with a line, a dollar sign and a hexadecimal number.
 //!
 //! Source: names as PHP 7.4 to 8.6 makes them, seen in `corpus/phpspy`.
 
 use memchr::{memchr, memchr_iter, memmem};
 
-/// What stands for a file where there is none.
+/// Placeholders for an absent file.
 const PSEUDO_FILES: [&[u8]; 3] = [b" <internal>", b" [native]", b" <VM>"];
 
-/// Splits `FUNCTION FILE` by the rules of the module; `None` without any space.
+/// Splits `FUNCTION FILE` by the rules of the module; `None` if there is no space.
 pub(crate) fn split_function(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let cut = pseudo_file(text).or_else(|| absolute_path(text)).or_else(|| first_space(text))?;
     Some((&text[..cut], &text[cut + 1..]))
@@ -37,7 +36,7 @@ fn first_space(text: &[u8]) -> Option<usize> {
     memchr_iter(b' ', text).find(|&cut| is_finished(&text[..cut])).or_else(|| memchr(b' ', text))
 }
 
-/// Whether a path that PHP put into the name is complete.
+/// Whether a path within the name is complete.
 fn is_finished(name: &[u8]) -> bool {
     closure_is_finished(name) && anonymous_class_is_finished(name)
 }
@@ -61,14 +60,14 @@ fn ends_with_line(text: &[u8]) -> bool {
     digits > 0 && text[..text.len() - digits].ends_with(b":")
 }
 
-/// Whether the text is what follows the dollar sign in an anonymous class: a number, and maybe a method.
+/// Whether the text is what follows the dollar sign of an anonymous class: a number, and optionally a method.
 fn is_class_key(text: &[u8]) -> bool {
     let digits = text.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     let rest = &text[digits..];
     rest.is_empty() || rest.starts_with(b"::")
 }
 
-/// A frame's name, file and line, in exactly the shape that our own writers give them.
+/// A frame's name, file and line, in exactly the form that our writers use.
 #[cfg(feature = "folded")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Location<'a> {
@@ -77,21 +76,20 @@ pub(crate) struct Location<'a> {
     pub(crate) line: i64,
 }
 
-/// Takes `FUNCTION FILE:LINE` apart; `None` for any other text. What is taken apart can be put together
-/// again, byte for byte.
+/// Parses `FUNCTION FILE:LINE`; `None` for any other text. Joining the parts restores the text byte for byte.
 #[cfg(feature = "folded")]
 pub(crate) fn parse(text: &[u8]) -> Option<Location<'_>> {
     let colon = memchr::memrchr(b':', text)?;
     let line = canonical_decimal(&text[colon + 1..])?;
     let place = &text[..colon];
     let (function, file) = split_function(place)?;
-    // rbspy writes `name - file:line`, with spaces in the name as well: no shape of ours.
+    // rbspy writes `name - file:line`, with spaces in the name as well: not our form.
     let is_dashed =
         function.ends_with(b" -") || (!file.starts_with(b"/") && memmem::find(place, b" - ").is_some());
     (!is_dashed).then_some(Location { function, file, line })
 }
 
-/// A number that is written as we write it: no plus sign, no leading zeros, no negative zero.
+/// A number in our form: no plus sign, no leading zeros, no negative zero.
 #[cfg(feature = "folded")]
 fn canonical_decimal(text: &[u8]) -> Option<i64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);

@@ -1,4 +1,4 @@
-//! What compressed data comes in: gzip members and Zstandard frames, one decoder a member.
+//! Compressed members: gzip members and Zstandard frames, one decoder per member.
 
 use std::{fmt, io};
 
@@ -8,7 +8,7 @@ use crate::envelope::MEMBER_MAGIC;
 #[cfg(feature = "zstd")]
 use crate::zstd::{FRAME_MAGIC, FrameDecoder, is_skippable};
 
-/// The bytes with which members begin.
+/// The first bytes of members.
 pub(crate) const MAGICS: &[&[u8]] = &[
     &MEMBER_MAGIC,
     #[cfg(feature = "zstd")]
@@ -22,7 +22,7 @@ pub(crate) const FIRST_BYTES: [u8; 2] = [MAGICS[0][0], MAGICS[MAGICS.len() - 1][
 /// The length of the longest of [`MAGICS`].
 pub(crate) const MAGIC_BYTES: usize = 4;
 
-/// How a member is compressed. As text it is the name of such a member.
+/// The compression of a member. [`fmt::Display`] writes the name of such a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Method {
@@ -33,7 +33,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// How the member is compressed that stands at the front of `bytes`, if one does.
+    /// The compression of the member at the start of `bytes`; `None` if there is no member.
     ///
     /// # Examples
     ///
@@ -49,10 +49,10 @@ impl Method {
         Some(if index == 0 { Self::Gzip } else { Self::Zstd })
     }
 
-    /// As [`of`](Self::of), where nothing but a member is expected: the input may end in its magic number, and a
-    /// frame may be one that decoders pass over.
+    /// Like [`of`](Self::of), but expects a member: the input may end within its magic number, and skippable frames are
+    /// accepted.
     pub(crate) fn expected(bytes: &[u8]) -> Option<Self> {
-        // Two bytes are enough only where no more come.
+        // Two bytes suffice only at the end of the input.
         if bytes == &MEMBER_MAGIC[..2] {
             return Some(Self::Gzip);
         }
@@ -80,14 +80,14 @@ pub(crate) enum Decoder {
     Zstd(Box<FrameDecoder>),
 }
 
-/// What came of a step of decompression.
+/// The result of a step of decompression.
 pub(crate) struct Step {
     pub(crate) consumed: usize,
     pub(crate) produced: usize,
     pub(crate) state: State,
 }
 
-/// How a member stands after a step.
+/// The state of a member after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Inside,
@@ -95,17 +95,17 @@ pub(crate) enum State {
     Failed(Fault),
 }
 
-/// What is wrong with a member.
+/// The fault of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
     /// The input ends too early.
     Truncated,
-    /// It cannot be decompressed.
+    /// The member cannot be decompressed.
     Invalid,
-    /// To decompress it, more of what came out has to be kept than may be.
+    /// Decompression needs a larger window than is allowed.
     WindowTooLarge {
-        /// How much that is at most.
+        /// The largest window allowed.
         max_bytes: u64,
     },
 }
@@ -119,8 +119,8 @@ impl Decoder {
         }
     }
 
-    /// One step: what `input` holds into `output`, as far as that goes. A step that neither takes nor gives needs
-    /// more input.
+    /// Decompresses `input` into `output` as far as possible. A step that consumes and produces nothing needs more
+    /// input.
     pub(crate) fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
         match self {
             Self::Gzip(inflate) => gzip_step(inflate, input, output),

@@ -1,30 +1,30 @@
-//! The one clock that a document has room for.
+//! The single clock of a document.
 
 use borehole_model::Segment;
 
-/// The clock of a document: that of the first input that knows when its own began. The times of others that know it
-/// are moved to it, be they earlier or later; those that do not stay as they are.
+/// The clock of a document: that of the first input with a known start. Times of other inputs with a known start are
+/// moved to it, earlier or later; times of inputs without one stay unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OneClock {
     start_unix_ns: Option<i64>,
 }
 
 impl OneClock {
-    /// Takes in a segment's clock; whether it is the document's from now on, and was not before.
+    /// Takes a segment's clock; returns whether it has just become the document's clock.
     pub(crate) fn take(&mut self, segment: &Segment) -> bool {
         let is_new = self.start_unix_ns.is_none() && segment.start_unix_ns.is_some();
         self.start_unix_ns = self.start_unix_ns.or(segment.start_unix_ns);
         is_new
     }
 
-    /// A time of a segment, by the document's clock.
+    /// A time of a segment on the document's clock.
     pub(crate) fn time_ns(self, segment: &Segment, time_ns: i64) -> i128 {
         let between = segment.start_unix_ns.zip(self.start_unix_ns);
         let later_ns = between.map_or(0, |(own, common)| i128::from(own) - i128::from(common));
         i128::from(time_ns) + later_ns
     }
 
-    /// The wall time at which it began.
+    /// The wall time of the clock's start.
     pub(crate) const fn start_unix_ns(self) -> Option<i64> {
         self.start_unix_ns
     }

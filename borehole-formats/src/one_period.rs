@@ -1,19 +1,19 @@
-//! The one sampling period that a format has room for.
+//! The single sampling period of a document.
 
 use crate::Losses;
 
-/// The period of a document, in the unit of its format, and how many samples had another. The first that is known is the
-/// document's. Samples that do not know theirs lose none, and take the document's.
+/// The period of a document, in the unit of its format, and the number of samples with another one. The first known
+/// period is the document's. Samples without a known period take the document's and are not counted as losses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OnePeriod {
     period: Option<u64>,
-    /// Whether the samples of the segment have another.
+    /// Whether the segment's samples have another period.
     is_other: bool,
     lost: u64,
 }
 
 impl OnePeriod {
-    /// Begins a segment of that period.
+    /// Begins a segment with `period`.
     pub(crate) fn segment(&mut self, period: Option<u64>) {
         self.period = self.period.or(period);
         self.is_other = period.is_some() && period != self.period;
@@ -27,7 +27,7 @@ impl OnePeriod {
         }
     }
 
-    /// The document's, as far as it is known.
+    /// The document's period; `None` before one is known.
     pub(crate) const fn known(&self) -> Option<u64> {
         self.period
     }

@@ -1,54 +1,53 @@
-//! How an input is to be read.
+//! Options for reading an input.
 
-/// What all importers are told.
+/// The options of all importers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// What to do when the input is damaged.
+    /// The reaction to damage.
     pub on_damage: OnDamage,
-    /// How much the input may ask for.
+    /// The resources that the input may use.
     pub limits: Limits,
-    /// Which events of a trace that holds more than samples are its samples, for sinks that keep no events.
+    /// The kind of events to read as samples from a trace with several kinds, for sinks that keep no events.
     pub samples: SampleKind,
 }
 
 impl ReadOptions {
-    /// Reads on after damage, and says what was lost.
+    /// Continues after damage and reports what was lost.
     #[must_use]
     pub fn lenient() -> Self {
         Self { on_damage: OnDamage::ReadOn, ..Self::default() }
     }
 
-    /// Whether damage is read over.
+    /// Whether damage is skipped.
     #[must_use]
     pub const fn is_lenient(&self) -> bool {
         matches!(self.on_damage, OnDamage::ReadOn)
     }
 }
 
-/// What to do when an input is damaged.
+/// The reaction to a damaged input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDamage {
-    /// Stop with an error that says where. A cut-off end is not damage: it ends the data, with a warning.
+    /// Stop with an error that states the position. A cut-off end is not damage: it ends the data, with a warning.
     #[default]
     Fail,
-    /// Skip what cannot be read, say so in a warning, and go on.
+    /// Skip what cannot be read, report it in a warning, and continue.
     ReadOn,
 }
 
-/// Which observations of stacks a profile is made of, where a trace holds several kinds: numbers of different
-/// kinds mean nothing when they are added up.
+/// The kind of samples to read from a trace with several kinds, whose numbers must not be added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SampleKind {
-    /// What threads executed, at regular times.
+    /// Code that threads executed, at regular times.
     #[default]
     Cpu,
-    /// Where threads were when they left the CPU.
+    /// Stacks of threads as they left the CPU.
     OffCpu,
-    /// Where memory was allocated, with its bytes.
+    /// Stacks of memory allocations, with their bytes.
     Allocation,
-    /// Where tasks waited that were idle for long.
+    /// Stacks of tasks that were idle for long.
     TaskDump,
-    /// All of them; the label `source` tells which is which.
+    /// All kinds, distinguished by the label `source`.
     All,
 }
 
@@ -56,7 +55,7 @@ impl SampleKind {
     /// All kinds.
     pub const ALL: [Self; 5] = [Self::Cpu, Self::OffCpu, Self::Allocation, Self::TaskDump, Self::All];
 
-    /// Its name, in options and in the label `source`.
+    /// The name in options and in the label `source`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -68,31 +67,31 @@ impl SampleKind {
         }
     }
 
-    /// Whether samples of the kind `other` belong to it.
+    /// Whether this kind includes samples of the kind `other`.
     #[must_use]
     pub fn includes(self, other: Self) -> bool {
         self == Self::All || self == other
     }
 }
 
-/// How much of a machine an input may use before it is refused.
+/// The resources that an input may use before it is rejected.
 ///
-/// Each default is far above what real profiles need and far below what hurts a machine; an input that
-/// meets one ends with an error whose [`is_limit`](crate::Error::is_limit) is true.
+/// Each default is far above the needs of real profiles and far below what overloads a machine. An input that exceeds
+/// one ends with an error whose [`is_limit`](crate::Error::is_limit) is true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The longest payload of one `rbt` event, in bytes. The specification names 16 MiB.
     pub payload_bytes: usize,
-    /// The longest frame of a `trc` stream, in bytes. What writers make is far shorter; the specification
-    /// allows several GiB.
+    /// The longest frame of a `trc` stream, in bytes. Writers make far shorter ones; the specification allows several
+    /// GiB.
     pub frame_bytes: usize,
-    /// How many bytes the definitions of one `rbt` segment or `trc` batch may take: strings, frames, stacks
-    /// and schemas together, and a segment's metadata.
+    /// The maximum size of the definitions of one `rbt` segment or `trc` batch, in bytes: strings, frames, stacks and
+    /// schemas together, and a segment's metadata.
     pub definition_bytes: usize,
     /// The longest line of a text format, in bytes.
     pub line_bytes: usize,
-    /// The largest document of a format that has to be in memory as a whole (`pprof`, `otlp`, `speedscope`, `gecko`), in
-    /// bytes after decompression.
+    /// The largest document of a format that is held in memory whole (`pprof`, `otlp`, `speedscope`, `gecko`), in bytes
+    /// after decompression.
     pub document_bytes: usize,
 }
 

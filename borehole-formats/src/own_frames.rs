@@ -1,13 +1,13 @@
-//! Frames that a Python profile has of the profiler itself.
+//! Frames of the profiler itself in a Python profile.
 
 use borehole_model::{Frame, Tables};
 
-/// The end of the path of the profiler's own file, whose frames the collectors of CPython leave out.
+/// The end of the path of the profiler's own file. CPython's collectors omit its frames.
 ///
 /// Source: CPython 3.15.2, `profiling/sampling`; `tachyon/corpus/expected/*.collapsed.txt`.
 const OWN_FILE: &[u8] = b"_sync_coordinator.py";
 
-/// The file of a frame: its source, or else its module of machine code; empty if neither is known.
+/// The file of a frame: its source, or else its native module; empty if neither is known.
 pub(crate) fn file<'a>(frame: &Frame, tables: &'a Tables) -> &'a [u8] {
     frame.file.or(frame.native.map(|native| native.module)).map_or(b"", |file| tables.string(file))
 }

@@ -1,10 +1,10 @@
-//! Messages to protobuf's wire format. Source: protobuf.dev, "Encoding".
+//! Messages written in protobuf's wire format. Source: protobuf.dev, "Encoding".
 
 use borehole_wire::put_varint;
 #[cfg(any(feature = "pprof", feature = "otlp"))]
 use borehole_wire::{put_varint_signed, varint_len};
 
-/// How a field's value is stored.
+/// The wire types: the storage of a field's value.
 pub(crate) mod wire {
     pub(crate) const VARINT: u64 = 0;
     pub(crate) const FIXED64: u64 = 1;
@@ -13,7 +13,7 @@ pub(crate) mod wire {
     pub(crate) const FIXED32: u64 = 5;
 }
 
-/// A message under construction. Cleared and used again.
+/// A message under construction, cleared and reused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Message {
     bytes: Vec<u8>,
@@ -26,7 +26,7 @@ impl Message {
         self
     }
 
-    /// A number that is always eight bytes long.
+    /// Appends a number of eight bytes.
     #[cfg(any(feature = "perfetto", feature = "otlp"))]
     pub(crate) fn fixed64(&mut self, field: u32, value: u64) -> &mut Self {
         put_tag(&mut self.bytes, field, wire::FIXED64);
@@ -34,31 +34,31 @@ impl Message {
         self
     }
 
-    /// A floating-point number.
+    /// Appends a floating-point number.
     #[cfg(feature = "perfetto")]
     pub(crate) fn double(&mut self, field: u32, value: f64) -> &mut Self {
         self.fixed64(field, value.to_bits())
     }
 
-    /// A number, left out when it is 0, as the format's default.
+    /// Appends a number, omitted if it is 0, the format's default.
     pub(crate) fn number(&mut self, field: u32, value: u64) -> &mut Self {
         if value == 0 { self } else { self.explicit(field, value) }
     }
 
-    /// A signed number, left out when it is 0.
+    /// Appends a signed number, omitted if it is 0.
     #[cfg(any(feature = "pprof", feature = "perfetto"))]
     pub(crate) fn signed(&mut self, field: u32, value: i64) -> &mut Self {
         self.number(field, value.cast_unsigned())
     }
 
-    /// A number that is written also when it is 0, where "0" and "absent" differ for the importer.
+    /// Appends a number even if it is 0, where importers distinguish 0 from an absent value.
     pub(crate) fn explicit(&mut self, field: u32, value: u64) -> &mut Self {
         put_tag(&mut self.bytes, field, wire::VARINT);
         put_varint(&mut self.bytes, value);
         self
     }
 
-    /// A packed block of signed numbers.
+    /// Appends a packed block of signed numbers.
     #[cfg(any(feature = "pprof", feature = "otlp"))]
     pub(crate) fn packed_signed(&mut self, field: u32, values: impl Iterator<Item = i64> + Clone) {
         let length: usize = values.clone().map(|value| varint_len(value.cast_unsigned())).sum();
@@ -67,7 +67,7 @@ impl Message {
         values.for_each(|value| put_varint_signed(&mut self.bytes, value));
     }
 
-    /// Bytes: a string, a packed block, a message.
+    /// Appends bytes: a string, a packed block or a message.
     pub(crate) fn bytes(&mut self, field: u32, bytes: &[u8]) -> &mut Self {
         put_bytes(&mut self.bytes, field, bytes);
         self
@@ -78,12 +78,12 @@ impl Message {
     }
 }
 
-/// What stands before a field.
+/// Appends the tag of a field.
 pub(crate) fn put_tag(out: &mut Vec<u8>, field: u32, wire_type: u64) {
     put_varint(out, u64::from(field) << 3 | wire_type);
 }
 
-/// A field of bytes: a string, a packed block, a message.
+/// Appends a field of bytes: a string, a packed block or a message.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
     put_tag(out, field, wire::BYTES);
     put_varint(out, bytes.len() as u64);

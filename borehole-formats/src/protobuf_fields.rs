@@ -1,4 +1,4 @@
-//! Messages of protobuf as they stand in the bytes. Source: protobuf.dev, "Encoding".
+//! Protobuf messages, read in place. Source: protobuf.dev, "Encoding".
 //!
 //! Nothing is copied: a field is a number, or a cursor over its bytes.
 
@@ -8,11 +8,11 @@ use crate::document::Damage;
 use crate::protobuf::wire;
 use crate::{Error, Position};
 
-/// The fields of one message, one after the other.
+/// The fields of one message, in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields<'a> {
     cursor: Cursor<'a>,
-    /// A message within another cannot be cut off: its length was already found to fit.
+    /// A nested message cannot be cut off: its length was checked before.
     nested: bool,
     /// The format, for errors.
     format: &'static str,
@@ -36,11 +36,11 @@ enum Value<'a> {
     Fixed32,
 }
 
-/// Hands each field of a document, which begins at `base` in its input, to `take`. Answers with the bytes up to where fields
-/// can be read.
+/// Passes each field of a document, which begins at `base` in its input, to `take`. Returns the bytes up to the end of
+/// the readable fields.
 ///
 /// # Errors
-/// Damage that is not read over.
+/// Damage that is not skipped.
 pub(crate) fn read_document<'a>(
     format: &'static str,
     base: u64,
@@ -58,7 +58,7 @@ pub(crate) fn read_document<'a>(
                     damage.meet(error, fields.offset() - before)?;
                 }
             }
-            // Without a readable length there is no telling where the next field starts.
+            // Without a readable length, the start of the next field is unknown.
             Err(error) => {
                 let whole = usize::try_from(before - base).unwrap_or(bytes.len());
                 let (read, lost) = bytes.split_at(whole);
@@ -70,12 +70,12 @@ pub(crate) fn read_document<'a>(
 }
 
 impl<'a> Fields<'a> {
-    /// Fields of a document whose first one stands at `offset`.
+    /// The fields of a document whose first one is at `offset`.
     pub(crate) const fn within_document(format: &'static str, bytes: &'a [u8], offset: u64) -> Self {
         Self { cursor: Cursor::new(bytes, offset), nested: false, format }
     }
 
-    /// How many bytes are behind the field that was read last.
+    /// The number of bytes after the last field read.
     #[cfg(feature = "pprof")]
     pub(crate) const fn left(&self) -> usize {
         self.cursor.rest().len()
@@ -85,7 +85,7 @@ impl<'a> Fields<'a> {
         self.cursor.offset()
     }
 
-    /// The next field; the cursor stays where it is when that fails.
+    /// The next field; on errors the cursor does not move.
     pub(crate) fn next_field(&mut self) -> Result<Option<Field<'a>>, Error> {
         if self.cursor.is_empty() {
             return Ok(None);
@@ -166,7 +166,7 @@ impl<'a> Field<'a> {
         Ok(Fields { cursor: self.cursor("a message")?, nested: true, format: self.format })
     }
 
-    /// A repeated number: a packed block of them, or one.
+    /// Reads a repeated number: a packed block or a single one.
     pub(crate) fn numbers(&self, mut take: impl FnMut(u64)) -> Result<(), Error> {
         let Value::Bytes(mut cursor) = self.value else {
             take(self.number()?);
@@ -179,7 +179,7 @@ impl<'a> Field<'a> {
         Ok(())
     }
 
-    /// A repeated number of eight bytes: a packed block of them, or one.
+    /// Reads a repeated number of eight bytes: a packed block or a single one.
     #[cfg(feature = "otlp")]
     pub(crate) fn fixed64s(&self, mut take: impl FnMut(u64)) -> Result<(), Error> {
         let Value::Bytes(mut cursor) = self.value else {
@@ -193,7 +193,7 @@ impl<'a> Field<'a> {
         Ok(())
     }
 
-    /// A number that is always eight bytes long.
+    /// Reads a number of eight bytes.
     #[cfg(feature = "otlp")]
     pub(crate) fn fixed64(&self) -> Result<u64, Error> {
         match self.value {

@@ -1,31 +1,31 @@
-//! Samples added up by rows that frames belong to, for formats that tell of functions or lines and not of stacks.
+//! Samples added up by the rows of their frames, for formats that report functions or lines instead of stacks.
 //!
-//! Stacks are looked at as the tree that they are, each of them once, however many samples are of it or of what it
-//! calls. What has been added up needs no stack any more.
+//! Stacks form a tree, and each one is visited once, however many samples it or its callees have. Samples that have
+//! been added up no longer need their stacks.
 
 use borehole_model::{FrameId, StackId, TableFull, Tables};
 
 use crate::stack_counts::StackCounts;
 
-/// What frames are counted as.
+/// The rows of frames.
 pub(crate) trait Rows {
-    /// The row of a frame, asked for once a frame: rows are numbered from 0 in the order in which they appear. `None`
-    /// of a frame to leave out.
+    /// The row of a frame; called once per frame. Rows are numbered from 0 in the order of their appearance. `None` for
+    /// a frame to leave out.
     ///
     /// # Errors
-    /// When a table is full.
+    /// If a table is full.
     fn row(&mut self, frame: FrameId, tables: &Tables) -> Result<Option<u32>, TableFull>;
 
-    /// Takes that one row called another in `count` samples.
+    /// Notes that one row called another in `count` samples.
     fn call(&mut self, _caller: u32, _callee: u32, _count: u64) {}
 }
 
-/// How many samples a row has.
+/// The numbers of samples of a row.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RowSum {
-    /// Those that were executing it.
+    /// Self samples: those that were executing the row.
     pub(crate) direct: u64,
-    /// Those that had it on the stack, counted once each.
+    /// Total samples: those with the row on the stack, counted once each.
     pub(crate) cumulative: u64,
 }
 
@@ -35,26 +35,26 @@ pub(crate) struct RowSums<R> {
     pub(crate) rows: R,
     /// By row.
     pub(crate) sums: Vec<RowSum>,
-    /// How many samples had no frame to count.
+    /// The number of samples without any frame to count.
     pub(crate) empty: u64,
-    /// By frame; the inner `None` is one to leave out.
+    /// By frame; an inner `None` is a frame to leave out.
     frames: Vec<Option<Option<u32>>>,
-    /// By stack: whether it has been looked at.
+    /// By stack: whether it has been visited.
     known: Vec<bool>,
-    /// Stacks that have not, the innermost first.
+    /// Stacks not visited yet, the leaf first.
     new: Vec<StackId>,
-    /// The stack that was looked at last, from its root on, and by row how many of its frames are of it.
+    /// The last stack visited, from its root on, and by row the number of its frames in that row.
     path: Vec<StackId>,
     on_path: Vec<u32>,
 }
 
 impl<R: Rows> RowSums<R> {
-    /// Adds all samples of `counts`, and leaves nothing there.
+    /// Adds all samples of `counts` and clears it.
     ///
-    /// Frames appear as CPython's collectors meet them: stack by stack, the innermost frame first.
+    /// Frames appear in the order of CPython's collectors: stack by stack, from the leaf on.
     ///
     /// # Errors
-    /// When a table is full.
+    /// If a table is full.
     pub(crate) fn take(&mut self, counts: &mut StackCounts, tables: &Tables) -> Result<(), TableFull> {
         let totals = counts.totals(tables);
         self.known.clear();
@@ -69,7 +69,7 @@ impl<R: Rows> RowSums<R> {
         Ok(())
     }
 
-    /// Counts a stack and its callers, as far as they have not been.
+    /// Counts a stack and those of its callers that have not been counted.
     fn walk(&mut self, stack: Option<StackId>, totals: &[u64], tables: &Tables) -> Result<(), TableFull> {
         let mut next = stack;
         while let Some(stack) = next.filter(|stack| !self.known[stack.index()]) {
@@ -96,7 +96,7 @@ impl<R: Rows> RowSums<R> {
         Ok(())
     }
 
-    /// Makes `stack`, which is known, the path. Stacks that follow each other share most of it.
+    /// Makes `stack`, which has been visited, the path. Successive stacks share most of it.
     fn go_to(&mut self, stack: Option<StackId>, tables: &Tables) {
         let (start, mut next) = (self.new.len(), stack);
         while let Some(stack) = next.filter(|&stack| !self.is_on_path(stack, tables)) {
@@ -115,7 +115,7 @@ impl<R: Rows> RowSums<R> {
         self.path.get(tables.depth(stack) as usize - 1) == Some(&stack)
     }
 
-    /// Puts a stack on the path that ends with its caller; answers the row of its leaf.
+    /// Appends a stack to the path that ends with its caller; returns the row of its leaf.
     fn enter(&mut self, stack: StackId, tables: &Tables) -> Option<u32> {
         self.path.push(stack);
         let row = self.frames[tables.leaf(stack).index()].flatten()?;
@@ -132,7 +132,7 @@ impl<R: Rows> RowSums<R> {
         }
     }
 
-    /// The row of the innermost frame that counts.
+    /// The row of the innermost frame that is counted.
     fn next_row(&mut self, stack: Option<StackId>, tables: &Tables) -> Result<Option<u32>, TableFull> {
         for frame in tables.frames_leaf_first(stack) {
             if let Some(row) = self.row(frame, tables)? {
@@ -142,7 +142,7 @@ impl<R: Rows> RowSums<R> {
         Ok(None)
     }
 
-    /// Counts samples that were executing a stack that has been walked.
+    /// Counts the self samples of a stack that has been walked.
     fn execute(&mut self, stack: Option<StackId>, count: u64, tables: &Tables) {
         let mut rows =
             tables.frames_leaf_first(stack).filter_map(|frame| self.frames[frame.index()].flatten());
@@ -173,7 +173,7 @@ impl<R: Rows> RowSums<R> {
     }
 }
 
-/// The number of a row: no more of them than frames, or of calls than stacks.
+/// The number of a row. There are at most as many rows as frames, and as many calls as stacks.
 pub(crate) fn row_number(len: usize) -> u32 {
     u32::try_from(len).expect("frames and stacks are numbered with 32 bits")
 }

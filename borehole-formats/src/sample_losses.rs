@@ -1,4 +1,4 @@
-//! Counts what samples hold beside their stack, for formats that hold only some of it.
+//! Counts the parts of samples beside their stack, for formats that hold only some of them.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -7,7 +7,7 @@ use borehole_model::{Context, ProfileSink, Sample, StringId};
 
 use crate::Losses;
 
-/// What has been left out so far, in samples; runs count in full, and records that are no samples once.
+/// The losses so far, in samples. Runs count in full; records that are not samples count once.
 #[derive(Debug, Default)]
 pub(crate) struct SampleLosses {
     times: u64,
@@ -21,7 +21,7 @@ pub(crate) struct SampleLosses {
 }
 
 impl SampleLosses {
-    /// Counts all that a sample holds beside its stack and its count.
+    /// Counts all parts of a sample except its stack and count.
     #[inline]
     pub(crate) fn all_but_stack(&mut self, at: Context<'_>, sample: &Sample<'_>) {
         let count = counted(at, sample);
@@ -30,7 +30,7 @@ impl SampleLosses {
         self.all_but_labels(at, sample);
     }
 
-    /// Counts what a sample holds beside its stack, its count, its labels and its process.
+    /// Counts all parts of a sample except its stack, count, labels and process.
     #[inline]
     pub(crate) fn all_but_labels(&mut self, at: Context<'_>, sample: &Sample<'_>) {
         let count = counted(at, sample);
@@ -41,7 +41,7 @@ impl SampleLosses {
         add(&mut self.values, !sample.values.is_empty(), count);
     }
 
-    /// Counts what a sample holds that no timeline shows.
+    /// Counts the parts of a sample that timelines do not show.
     #[cfg(any(feature = "perfetto", feature = "chrome-trace"))]
     pub(crate) fn all_but_timeline(&mut self, sample: &Sample<'_>) {
         add(&mut self.labels, sample.labels.is_some(), sample.count);
@@ -62,7 +62,7 @@ impl SampleLosses {
     }
 }
 
-/// As the sink behind an exporter it takes what the exporter does not: what it is given is lost.
+/// As the sink behind an exporter, it receives what the exporter does not handle, and counts it as lost.
 impl ProfileSink for SampleLosses {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.all_but_stack(at, sample);
@@ -80,7 +80,7 @@ impl ProfileSink for SampleLosses {
     }
 }
 
-/// The count of a record that is no sample is 1, or what its value has been made.
+/// The count of a record that is not a sample is 1, or a value that was made its count.
 #[inline]
 const fn counted(at: Context<'_>, sample: &Sample<'_>) -> u64 {
     if at.segment.is_uncounted { 1 } else { sample.count }

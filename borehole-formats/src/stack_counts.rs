@@ -1,14 +1,14 @@
-//! Samples added up by stack, for formats that keep no order in time.
+//! Samples added up by stack, for formats without an order in time.
 
 use borehole_model::StackId;
 #[cfg(any(feature = "flamegraph", feature = "pstats", feature = "tachyon-jsonl"))]
 use borehole_model::Tables;
 
-/// What stands for the stack of a sample that has none, in formats where a sample must be somewhere.
+/// Placeholder for the stack of a sample without one, in formats that need a stack.
 #[cfg(any(feature = "callgrind", feature = "flamegraph"))]
 pub(crate) const EMPTY_STACK: &str = "[empty stack]";
 
-/// A column of counts beside the table of stacks, and the order in which the stacks appeared.
+/// A column of counts beside the table of stacks, with the stacks' order of appearance.
 #[derive(Clone, Default)]
 pub(crate) struct StackCounts {
     counts: Vec<u64>,
@@ -17,7 +17,7 @@ pub(crate) struct StackCounts {
 }
 
 impl StackCounts {
-    /// Adds `count` samples of a stack. Sums that do not fit stay at the largest number.
+    /// Adds `count` samples of a stack. Sums saturate.
     #[inline]
     pub(crate) fn add(&mut self, stack: Option<StackId>, count: u64) {
         if count == 0 {
@@ -38,7 +38,7 @@ impl StackCounts {
         *sum = sum.saturating_add(count);
     }
 
-    /// Forgets all samples.
+    /// Removes all samples.
     #[cfg(any(feature = "pstats", feature = "tachyon-jsonl"))]
     pub(crate) fn clear(&mut self) {
         self.counts.clear();
@@ -46,12 +46,12 @@ impl StackCounts {
         self.empty = 0;
     }
 
-    /// How many samples a stack has.
+    /// The number of samples of a stack.
     pub(crate) fn count(&self, stack: Option<StackId>) -> u64 {
         stack.map_or(self.empty, |id| self.counts.get(id.index()).copied().unwrap_or(0))
     }
 
-    /// How many samples had each stack on theirs, itself included: by stack.
+    /// By stack: its total samples.
     #[cfg(any(feature = "flamegraph", feature = "pstats", feature = "tachyon-jsonl"))]
     pub(crate) fn totals(&self, tables: &Tables) -> Vec<u64> {
         let mut totals = self.counts.clone();
@@ -64,8 +64,8 @@ impl StackCounts {
         totals
     }
 
-    /// The same samples, those of stacks with fewer than `least`, callees included, counted as their callers'.
-    /// The stacks, of `tables`, come in the order there.
+    /// The samples with stacks of fewer than `least` total samples counted as their callers'. The stacks, of `tables`,
+    /// are in the order of the table.
     #[cfg(feature = "flamegraph")]
     pub(crate) fn gathered(&self, tables: &Tables, least: u64) -> Self {
         let totals = self.totals(tables);
@@ -85,7 +85,7 @@ impl StackCounts {
         gathered
     }
 
-    /// The stacks that have samples and how many, in order of first appearance.
+    /// The stacks with samples and their numbers, in order of first appearance.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Option<StackId>, u64)> + '_ {
         self.order.iter().map(|&stack| (stack, self.count(stack)))
     }

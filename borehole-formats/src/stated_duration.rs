@@ -1,11 +1,11 @@
-//! How long inputs say that they took.
+//! The durations that inputs state.
 
 use borehole_model::{StringId, Tables};
 
-/// The metadata that says it, in nanoseconds.
+/// The metadata key of a duration, in nanoseconds.
 pub(crate) const KEY: &str = "duration_ns";
 
-/// The sum over the inputs, each with the longest that it states: what one input holds ran beside each other.
+/// The sum over the inputs of the longest duration that each states: the parts of one input ran in parallel.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StatedDuration {
     input: u64,
@@ -14,7 +14,7 @@ pub(crate) struct StatedDuration {
 }
 
 impl StatedDuration {
-    /// Takes what an input states; inputs come one after the other.
+    /// Adds a duration that an input states; inputs come one after the other.
     pub(crate) fn take(&mut self, input: u64, duration_ns: u64) {
         if input != self.input {
             *self = Self { input, longest_ns: None, before_ns: self.sum_ns() };
@@ -22,7 +22,7 @@ impl StatedDuration {
         self.longest_ns = self.longest_ns.max(Some(duration_ns));
     }
 
-    /// The sum; `None` where no input states anything.
+    /// The sum; `None` if no input states a duration.
     pub(crate) fn sum_ns(self) -> Option<u64> {
         match (self.before_ns, self.longest_ns) {
             (Some(before), Some(longest)) => Some(before.saturating_add(longest)),
@@ -31,7 +31,7 @@ impl StatedDuration {
     }
 }
 
-/// The duration that metadata state, if that is what they are about.
+/// The duration in a metadata entry; `None` if the entry is about something else.
 pub(crate) fn stated_ns(tables: &Tables, (key, value): (StringId, StringId)) -> Option<u64> {
     let value = Some(tables.string(value)).filter(|_| tables.string(key) == KEY.as_bytes())?;
     std::str::from_utf8(value).ok()?.parse().ok()

@@ -1,7 +1,7 @@
-//! Lines of text formats, with their numbers and a bound on their length.
+//! Lines of text formats, with their numbers and a limit on their length.
 //!
-//! A line that lies whole in the input's own buffer is lent from there; only a line that straddles two
-//! fillings of the buffer is copied.
+//! A line that is entirely in the input's own buffer is lent from there; only a line that straddles two fillings of the
+//! buffer is copied.
 
 use std::io::{self, BufRead};
 use std::mem;
@@ -14,7 +14,7 @@ pub(crate) struct Lines<R> {
     format: &'static str,
     /// A line that straddles two fillings of the input's buffer.
     gathered: Vec<u8>,
-    /// How much of the input's buffer is lent out, to be consumed before the next line.
+    /// The number of bytes of the input's buffer lent out, to be consumed before the next line.
     lent: usize,
     number: u64,
     offset: u64,
@@ -41,7 +41,7 @@ impl<R: BufRead> Lines<R> {
     /// The next line without its line feed; `None` at the end.
     ///
     /// # Errors
-    /// When the input cannot be read, or a line is longer than the limit.
+    /// If the input cannot be read, or a line exceeds the limit.
     pub(crate) fn next_line(&mut self) -> Result<Option<&[u8]>, Error> {
         self.input.consume(mem::take(&mut self.lent));
         self.number += 1;
@@ -54,25 +54,24 @@ impl<R: BufRead> Lines<R> {
         Ok(self.fill()?.get(..length))
     }
 
-    /// The number of the line read last, 1-based.
+    /// The number of the last line read, 1-based.
     pub(crate) const fn number(&self) -> u64 {
         self.number
     }
 
-    /// The byte offset of the line read last.
+    /// The byte offset of the last line read.
     #[cfg(any(feature = "phpspy", feature = "folded", feature = "jsonl"))]
     pub(crate) const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Whether the line read last ended with a line feed. The last line of an input that was cut off does
-    /// not.
+    /// Whether the last line read ended with a line feed. The last line of an input that was cut off does not.
     #[cfg(any(feature = "phpspy", feature = "folded"))]
     pub(crate) const fn is_terminated(&self) -> bool {
         self.is_terminated
     }
 
-    /// The line of which the input's buffer holds only the beginning.
+    /// Reads a line whose beginning only is in the input's buffer.
     fn gather(&mut self) -> Result<Option<&[u8]>, Error> {
         self.gathered.clear();
         self.is_terminated = false;
@@ -87,7 +86,7 @@ impl<R: BufRead> Lines<R> {
         Ok(Some(&self.gathered))
     }
 
-    /// Adds to the gathered line what the buffer holds of it; answers how much of the buffer that used up.
+    /// Adds the buffer's part of the line to the gathered line; returns the number of buffer bytes used.
     fn gather_chunk(&mut self) -> Result<usize, Error> {
         self.fill()?;
         let chunk = self.input.fill_buf().map_err(|error| io_error(self.format, self.number, error))?;
@@ -101,7 +100,7 @@ impl<R: BufRead> Lines<R> {
         Ok(taken + usize::from(feed.is_some()))
     }
 
-    /// What the input's buffer holds; nothing at the end of the input.
+    /// The contents of the input's buffer; empty at the end of the input.
     fn fill(&mut self) -> Result<&[u8], Error> {
         loop {
             match self.input.fill_buf() {
@@ -110,7 +109,8 @@ impl<R: BufRead> Lines<R> {
                 Err(error) => return Err(io_error(self.format, self.number, error)),
             }
         }
-        // A second look, because a loop cannot lend out what it borrowed; a filled buffer is not read again.
+        // This asks for the buffer again, because a loop cannot lend what it borrowed; a filled buffer is not read
+        // again.
         self.input.fill_buf().map_err(|error| io_error(self.format, self.number, error))
     }
 
@@ -130,7 +130,7 @@ fn io_error(format: &'static str, number: u64, error: io::Error) -> Error {
     Error::io(format, Position::Line(number), error)
 }
 
-/// A line as it is shown in a message: its beginning, with what is not UTF-8 replaced.
+/// A line for a message: its beginning, with invalid UTF-8 replaced.
 #[cold]
 #[cfg(any(feature = "phpspy", feature = "folded"))]
 pub(crate) fn excerpt(line: &[u8]) -> String {

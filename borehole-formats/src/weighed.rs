@@ -1,4 +1,4 @@
-//! Formats of one number, given the one that is asked for.
+//! Single-value formats, with a choice of the value.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -7,11 +7,11 @@ use borehole_model::{Context, Measure, ProfileSink, Sample, Sampled, Segment, Ta
 
 use crate::{Export, Losses};
 
-/// An exporter of a format that holds one number a stack, behind the choice of that number.
+/// An exporter of a format with one number per stack, behind the choice of that number.
 ///
-/// It is given the number as the count of each sample: the value type that is asked for, or else the default of the first profile,
-/// or else the count. Sums of values below zero do not exist in these formats; they are counted as lost, and so are samples of other
-/// kinds.
+/// It receives the number as the count of each sample: the value type that is asked for, or else the default of the
+/// first profile, or else the count. These formats have no negative sums; they are counted as lost, and so are samples
+/// of other kinds.
 ///
 /// # Examples
 ///
@@ -40,14 +40,14 @@ pub struct Weighed<E> {
     exporter: E,
     weigher: Weigher,
     is_told: bool,
-    /// The current segment without what has been made the count.
+    /// The current segment without the value that became the count.
     weighed: Segment,
     negative: u64,
     other_values: u64,
 }
 
 impl<E: Export> Weighed<E> {
-    /// `exporter`, given the value type that is `asked` for.
+    /// Creates an exporter that passes the value type `asked` for to `exporter`.
     pub fn new(exporter: E, asked: Option<&str>) -> Self {
         Self {
             exporter,
@@ -59,7 +59,7 @@ impl<E: Export> Weighed<E> {
         }
     }
 
-    /// Tells the exporter, once, what its counts are.
+    /// Tells the exporter, once, the value type of its counts.
     #[cold]
     fn tell(&mut self) {
         self.is_told = true;
@@ -80,7 +80,7 @@ impl<E: Export> Weighed<E> {
         u64::try_from(weight).unwrap_or(0)
     }
 
-    /// What one of the counts stands for, in formats of seconds: a nanosecond of times, a second of anything else, so that they
+    /// The period of one count in formats of seconds: a nanosecond for times, a second for anything else, so that they
     /// show the number itself.
     fn period_ns(&self, segment: &Segment) -> Option<u64> {
         match self.weigher.measure()? {
@@ -163,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps the counts that it is given, and what they are.
+    /// Keeps the counts that it receives, and their value type.
     #[derive(Debug, Default)]
     struct Counts(Vec<u64>, Vec<String>);
 

@@ -1,7 +1,6 @@
 //! A sliding view of the decompressed input.
 //!
-//! It holds one record, or one chunk of input, whichever is larger, and grows only by bytes that really
-//! arrived.
+//! It holds one record or one chunk of input, whichever is larger, and grows only by bytes that really arrived.
 
 use std::io::{self, Read};
 
@@ -17,17 +16,17 @@ pub(crate) struct Window<R> {
     /// The offset of `bytes[0]`.
     base: u64,
     ended: bool,
-    /// Up to which offset the bytes came out of a member.
+    /// The offset up to which the bytes were decompressed from a member.
     compressed_until: u64,
     damage: Option<Damage>,
-    /// Whether the damage has been reported, and may be passed over.
+    /// Whether the damage has been reported and may be skipped.
     damaged: bool,
-    /// How what may follow a damaged member begins.
+    /// The first bytes of the parts that may follow a damaged member.
     magic: &'static [u8],
 }
 
 impl<R: Read> Window<R> {
-    /// A view of `input`, whose self-contained parts begin with `magic`.
+    /// Creates a view of `input`, whose self-contained parts begin with `magic`.
     pub(crate) fn new(input: Envelope<R>, magic: &'static [u8]) -> Self {
         Self {
             input,
@@ -43,19 +42,19 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// The bytes at hand.
+    /// The available bytes.
     #[inline]
     pub(crate) fn available(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }
 
-    /// The offset of the first byte at hand, after decompression.
+    /// The offset of the first available byte, after decompression.
     #[inline]
     pub(crate) const fn offset(&self) -> u64 {
         self.base + self.start as u64
     }
 
-    /// Whether nothing more comes.
+    /// Whether the input has ended.
     pub(crate) const fn has_ended(&self) -> bool {
         self.ended
     }
@@ -65,14 +64,14 @@ impl<R: Read> Window<R> {
         self.start = self.end.min(self.start + count);
     }
 
-    /// Consumes all but the last `count` bytes at hand.
+    /// Consumes all but the last `count` available bytes.
     #[cfg(feature = "rbt")]
     #[inline]
     pub(crate) const fn keep(&mut self, count: usize) {
         self.start = self.end.saturating_sub(count);
     }
 
-    /// Reads on until `count` bytes are at hand or the input ends.
+    /// Reads until `count` bytes are available or the input ends.
     #[inline]
     pub(crate) fn ensure(&mut self, count: usize) -> io::Result<&[u8]> {
         while self.end - self.start < count && !self.ended {
@@ -81,7 +80,7 @@ impl<R: Read> Window<R> {
         Ok(self.available())
     }
 
-    /// Reads one more chunk. A damaged member ends the input here, with the damage on record.
+    /// Reads one more chunk. A damaged member ends the input here; the damage is recorded.
     pub(crate) fn fill(&mut self) -> io::Result<()> {
         self.make_room();
         match self.input.read(&mut self.bytes[self.end..]) {
@@ -104,8 +103,8 @@ impl<R: Read> Window<R> {
         Ok(())
     }
 
-    /// Makes room for a chunk. What is at hand moves to the front only when half of the room is used up, so
-    /// that each byte moves a bounded number of times.
+    /// Makes room for a chunk. Available bytes move to the front only when half of the room is used up, so that each
+    /// byte moves a bounded number of times.
     fn make_room(&mut self) {
         if self.start == self.end || self.start >= self.bytes.len() / 2 {
             self.bytes.copy_within(self.start..self.end, 0);
@@ -118,15 +117,15 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// The damage that ended the input, once.
+    /// Takes the damage that ended the input.
     pub(crate) const fn take_damage(&mut self) -> Option<Damage> {
         let damage = self.damage.take();
         self.damaged |= damage.is_some();
         damage
     }
 
-    /// Passes over the damage that ended the input, if it was that: reading goes on at the next member or
-    /// magic. Answers how many bytes of the input were passed over.
+    /// Skips the damage that ended the input, if there was any: reading continues at the next member or magic. Returns
+    /// the number of input bytes skipped.
     pub(crate) fn past_damage(&mut self) -> Option<io::Result<u64>> {
         let damaged = std::mem::take(&mut self.damaged);
         damaged.then(|| {
@@ -135,7 +134,7 @@ impl<R: Read> Window<R> {
         })
     }
 
-    /// Whether the bytes at hand are the first behind a member.
+    /// Whether the available bytes are the first after a member.
     #[cfg(feature = "trc")]
     pub(crate) const fn is_behind_member(&self) -> bool {
         self.compressed_until > 0 && self.offset() == self.compressed_until
@@ -146,14 +145,14 @@ impl<R: Read> Window<R> {
         self.member_at(0).is_some()
     }
 
-    /// The bytes from `at` bytes on, if a member may begin there, in the middle of plain data.
+    /// The bytes from `at` on, if a member may begin there, in the middle of plain data.
     pub(crate) fn member_at(&self, at: usize) -> Option<&[u8]> {
         let bytes = self.available().get(at..)?;
         let plain = self.offset() + at as u64 >= self.compressed_until;
         (plain && Method::of(bytes).is_some()).then_some(bytes)
     }
 
-    /// Goes on by decompressing what is at hand and what follows.
+    /// Continues by decompressing the available bytes and the following ones.
     pub(crate) fn enter_member(&mut self) {
         self.input.unread_member(&self.bytes[self.start..self.end]);
         self.end = self.start;

@@ -1,12 +1,12 @@
-//! Bytes on their way to an output that may fail for a moment, as a disk does that is full.
+//! Writes to an output that may fail for a while, such as a full disk.
 
 use std::io::{self, Write};
 
-/// Writes `bytes` to `output` and empties it. What has been written when an error comes is gone from `bytes`: who tries
-/// again writes no byte twice.
+/// Writes `bytes` to `output` and empties it. On an error, the bytes already written are gone from `bytes`, so a retry
+/// writes no byte twice.
 ///
 /// # Errors
-/// When the output cannot be written.
+/// If the output cannot be written.
 #[cold]
 pub(crate) fn write_out(output: &mut impl Write, bytes: &mut Vec<u8>) -> io::Result<()> {
     let (mut written, mut outcome) = (0, Ok(()));

@@ -13,38 +13,38 @@ use crate::member::{Fault, State, Step};
 /// Source: RFC 8878, section 3.1.1.
 pub const FRAME_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// The binary logarithm of the largest window that a frame may ask for, in bytes: 128 MiB, what the program `zstd`
-/// takes too unless it is told otherwise. Only what a frame fills of it is ever touched.
+/// The binary logarithm of the largest window of a frame, in bytes: 128 MiB, the default limit of the program `zstd`.
+/// Only the part of it that a frame fills is ever touched.
 pub const WINDOW_LOG_MAX: u32 = 27;
 
-/// So many bytes of a compressed input hold the first one that comes out of it: the header of a frame, and a whole
-/// block with its own.
+/// The number of bytes of a compressed input that always hold its first decompressed byte: the header of a frame, and a
+/// whole block with its own header.
 ///
 /// Source: RFC 8878, sections 3.1.1.1 and 3.1.1.2.4.
 pub const FIRST_BLOCK_BYTES: usize = 18 + 3 + (128 << 10);
 
-/// Whether a frame begins here that decoders pass over.
+/// Whether a frame that decoders skip begins here.
 ///
 /// Source: RFC 8878, section 3.1.2.
 pub(crate) fn is_skippable(bytes: &[u8]) -> bool {
     matches!(bytes, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
-/// The fewest bytes that tell how long the header of a frame is.
+/// The number of bytes that determine the length of a frame's header.
 const FRAME_BEGINNING_BYTES: usize = 5;
 
-/// The bytes in front of a block.
+/// The length of a block's header.
 const BLOCK_HEADER_BYTES: usize = 3;
 
 /// Decompresses one frame.
 ///
-/// A step that fails forgets what it has written. So no step gets more than one block or one header, and none
-/// while something of the block before may be left to write: all that stands before the damage comes out.
+/// A step that fails loses its output. So no step gets more than one block or header, and none is given while output of
+/// the block before may be pending: everything before the damage is returned.
 pub(crate) struct FrameDecoder {
     decoder: DCtx<'static>,
-    /// How many bytes the decoder is to be given next.
+    /// The number of bytes to pass to the decoder next.
     wanted: usize,
-    /// Whether the output was full, so that there may be more.
+    /// Whether the output was full, so that more may be pending.
     was_full: bool,
 }
 
@@ -75,7 +75,7 @@ impl FrameDecoder {
         let state = match outcome {
             Ok(0) => State::Ended,
             Ok(hint) => {
-                // The hint counts the header of the next block in.
+                // The hint includes the header of the next block.
                 self.wanted = if hint > BLOCK_HEADER_BYTES { hint - BLOCK_HEADER_BYTES } else { hint };
                 State::Inside
             }
@@ -85,7 +85,7 @@ impl FrameDecoder {
     }
 }
 
-/// What an error means: its number, negated.
+/// The fault behind an error code, which is its number, negated.
 fn fault(code: usize) -> Fault {
     let too_large = ZSTD_ErrorCode::ZSTD_error_frameParameter_windowTooLarge as usize;
     if code == too_large.wrapping_neg() {
@@ -97,7 +97,7 @@ fn fault(code: usize) -> Fault {
 
 /// Writes a frame at the default level, with a checksum: equal bytes give equal bytes.
 ///
-/// A frame that was not completed has no end, so nobody takes it for whole.
+/// An uncompleted frame has no end, so readers detect that it is cut off.
 ///
 /// # Examples
 ///
@@ -121,20 +121,20 @@ pub struct ZstdWriter<W: Write> {
 }
 
 impl<W: Write> ZstdWriter<W> {
-    /// A frame that is written to `stream`.
+    /// Creates a writer of one frame to `stream`.
     ///
     /// # Errors
-    /// When there is no memory for the encoder.
+    /// If there is no memory for the encoder.
     pub fn new(stream: W) -> io::Result<Self> {
         let mut encoder = Encoder::new(stream, zstd::DEFAULT_COMPRESSION_LEVEL)?;
         encoder.include_checksum(true)?;
         Ok(Self { encoder })
     }
 
-    /// Ends the frame and gives the stream back.
+    /// Ends the frame and returns the stream.
     ///
     /// # Errors
-    /// When the rest cannot be written.
+    /// If the rest cannot be written.
     pub fn complete(self) -> io::Result<W> {
         self.encoder.finish()
     }

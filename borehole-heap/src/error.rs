@@ -1,8 +1,8 @@
-//! What is wrong with a heap graph, or with the file that holds one.
+//! The errors of heap graphs and their files.
 
 use std::{error, fmt, io};
 
-/// What is wrong, and where.
+/// An error with its position.
 ///
 /// Its text reads "expected X, found Y (rmem, at byte 0x1a40)".
 pub struct Error(Box<Inner>);
@@ -15,17 +15,17 @@ struct Inner {
     source: Option<io::Error>,
 }
 
-/// The sort of an [`Error`].
+/// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The input ends in the middle of something.
+    /// The input ends too early.
     Truncated,
-    /// The input contradicts its format.
+    /// The input violates its format.
     Malformed,
-    /// The input uses a version or a feature that is not supported.
+    /// The input uses an unsupported version or feature.
     Unsupported,
-    /// More than numbers of 32 bits can count.
+    /// There are more items than fit in 32 bits.
     Limit,
     /// Reading or writing failed.
     Io,
@@ -48,20 +48,20 @@ impl Error {
         Self(Box::new(Inner { kind: ErrorKind::Io, format, offset: None, message, source: Some(source) }))
     }
 
-    /// The same, at byte `offset` of the input.
+    /// Creates an error at byte `offset` of the input.
     #[cold]
     pub(crate) fn at(mut self, offset: u64) -> Self {
         self.0.offset = Some(offset);
         self
     }
 
-    /// The sort of this error.
+    /// The kind of this error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// Where in the input, in bytes from 0; `None` where it is the whole.
+    /// The position in the input in bytes, from 0; `None` if the error is about the whole input.
     #[must_use]
     pub fn offset(&self) -> Option<u64> {
         self.0.offset
@@ -73,13 +73,13 @@ impl Error {
         self.0.kind == ErrorKind::Truncated
     }
 
-    /// Whether the input contradicts its format.
+    /// Whether the input violates its format.
     #[must_use]
     pub fn is_malformed(&self) -> bool {
         self.0.kind == ErrorKind::Malformed
     }
 
-    /// The failure of reading or writing, where it was one.
+    /// The error of reading or writing, if there was one.
     #[must_use]
     pub fn as_io(&self) -> Option<&io::Error> {
         self.0.source.as_ref()

@@ -1,4 +1,4 @@
-//! Exports a graph as a heap snapshot of V8, which Chrome's developer tools open.
+//! Exports a graph as a V8 heap snapshot, which Chrome's developer tools open.
 //!
 //! Source: V8 12, `src/profiler/heap-snapshot-generator.cc` (`HeapSnapshotJSONSerializer`).
 
@@ -13,12 +13,12 @@ use crate::sink::{NodeId, StringId};
 
 const FORMAT: &str = "heapsnapshot";
 
-/// What the columns are called, and the types that their numbers stand for.
+/// The names of the columns, and the types behind their numbers.
 const META: &str = r#"{"node_fields":["type","name","id","self_size","edge_count","trace_node_id","detachedness"],"node_types":[["hidden","array","string","object","code","closure","regexp","number","native","synthetic","concatenated string","sliced string","symbol","bigint","object shape"],"string","number","number","number","number","number"],"edge_fields":["type","name_or_index","to_node"],"edge_types":[["context","element","property","internal","hidden","shortcut","weak"],"string_or_number","node"],"trace_function_info_fields":["function_id","name","script_name","script_id","line","column"],"trace_node_fields":["id","function_info_index","count","size","children"],"sample_fields":["timestamp_us","last_assigned_id"],"location_fields":["object_index","script_id","line","column"]}"#;
 
 const FIELDS_OF_A_NODE: u64 = 7;
 
-// Of `node_types`.
+// Indexes in `node_types`.
 const ARRAY: u64 = 1;
 const STRING: u64 = 2;
 const OBJECT: u64 = 3;
@@ -28,22 +28,22 @@ const NUMBER: u64 = 7;
 const NATIVE: u64 = 8;
 const SYNTHETIC: u64 = 9;
 
-// Of `edge_types`.
+// Indexes in `edge_types`.
 const ELEMENT: u64 = 1;
 const PROPERTY: u64 = 2;
 const INTERNAL: u64 = 3;
 const WEAK: u64 = 6;
 
-/// Strings are names here: of longer ones the beginning is enough.
+/// The maximum length of a string in bytes; strings are names here, so longer ones are truncated.
 const NAME_BYTES: usize = 1024;
 
 /// Writes `graph` as a `.heapsnapshot`.
 ///
-/// Node N of the graph has the number 2N + 3 there; a root of its own stands before them. A node's size is that of its memory
-/// with what the allocator adds.
+/// Node N of the graph gets the number 2N + 3; an added root precedes the nodes. The size of a node includes the
+/// allocator's overhead.
 ///
 /// # Errors
-/// Those of `output`.
+/// The errors of writing `output`.
 pub fn write(graph: &impl Graph, output: impl Write) -> Result<(), Error> {
     let mut writer = Writer { graph, out: io::BufWriter::with_capacity(1 << 16, output) };
     writer.document().map_err(|error| Error::io(FORMAT, error))
@@ -100,7 +100,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
         Ok(())
     }
 
-    /// Its name is the last string.
+    /// The name of the root is the last string.
     fn root(&mut self) -> io::Result<()> {
         let name = self.graph.counts().strings as u64;
         let edges = self.children(None).count() as u64;
@@ -113,7 +113,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
         let size = locations
             .map(|location| location.size.saturating_add(u64::from(location.bin_overhead)))
             .fold(0, u64::saturating_add);
-        // Numbers of JavaScript are whole up to here.
+        // Larger integers are inexact in JavaScript.
         let size = size.min((1 << 53) - 1);
         let edges = self.children(Some(node)).count() as u64;
         let number = u64::from(node.0) * 2 + 3;
@@ -121,7 +121,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
         self.numbers(&[node_type, name, number, size, edges, 0, 0])
     }
 
-    /// The type and the name's string.
+    /// The type, and the string of the name.
     fn describe(&self, node: NodeId) -> (u64, u64) {
         let found = self.graph.node_type(node);
         let own_name = self.graph.vocabulary().node_types.get(usize::from(found.number())).copied();

@@ -1,4 +1,4 @@
-//! What a graph is and what is in it, at a glance.
+//! A summary of a graph.
 
 use hashbrown::HashMap;
 
@@ -6,47 +6,47 @@ use crate::graph::{Counts, Graph, Total, Totals, nodes};
 use crate::names::{NodeType, Strength};
 use crate::totals::{Scope, totals};
 
-/// A graph at a glance. Lists are sorted, the largest first.
+/// A summary of a graph. Lists are sorted, the largest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Info {
-    /// How much of each sort there is.
+    /// The number of items of each kind.
     pub counts: Counts,
-    /// When it was taken, as ISO 8601; empty where unknown.
+    /// The time of the snapshot, in ISO 8601; empty if unknown.
     pub created: String,
-    /// Facts about the whole, in order.
+    /// Facts about the whole heap, in order.
     pub summary: Vec<(String, String)>,
-    /// How many nodes of each type there are.
+    /// The number of nodes of each type.
     pub node_types: Vec<(String, u64)>,
-    /// References of each strength, and how many are second ones.
+    /// References by strength, and further counts.
     pub references: References,
-    /// Types of locations and classes in PHP's own memory, as counted by the one who walked where that is known.
+    /// Totals by location type and class in PHP's own memory, as counted by the program that walked the heap if known.
     pub own_memory: Totals,
-    /// The same, those outside of PHP's own memory too.
+    /// The totals of all memory, including that outside of PHP's own.
     pub everything: Totals,
-    /// Each part of PHP's memory; those outside have no name.
+    /// Each region of PHP's memory; memory outside has an empty name.
     pub regions: Vec<Total>,
-    /// Bytes that blocks have beyond what is in them.
+    /// Bytes of blocks beyond their contents.
     pub overhead_bytes: u64,
-    /// Nodes that stand for the same memory as another with a smaller number.
+    /// Nodes that represent the same memory as another node with a smaller number.
     pub duplicates: u64,
 }
 
-/// How many references there are.
+/// The number of references by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct References {
-    /// From nothing: the branches of the graph.
+    /// References to roots.
     pub roots: u64,
-    /// That keep their target alive.
+    /// Strong references, which keep their target alive.
     pub strong: u64,
-    /// That do not.
+    /// Weak references, which do not.
     pub weak: u64,
-    /// That are the engine's own.
+    /// Structural references of the engine.
     pub structural: u64,
-    /// To what the walk had seen before.
+    /// References to nodes that the walk had already reached.
     pub shared: u64,
 }
 
-/// Looks at all of `graph` once.
+/// Summarizes `graph` in one pass.
 #[must_use]
 pub fn info(graph: &impl Graph) -> Info {
     let text = |string| String::from_utf8_lossy(graph.string(string)).into_owned();

@@ -1,11 +1,11 @@
-//! The largest of many.
+//! Selects the largest of many values.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::sink::NodeId;
 
-/// A list of the largest, of which it keeps as many as are asked for.
+/// Keeps the largest values added to it, up to a given number.
 #[derive(Debug)]
 pub(crate) struct Largest {
     heap: BinaryHeap<Reverse<(u64, Reverse<u32>)>>,
@@ -28,7 +28,7 @@ impl Largest {
         }
     }
 
-    /// The largest first; of equals, that with the smallest number.
+    /// The values, the largest first; of equal ones, the smallest node number first.
     pub(crate) fn sorted(&self) -> Vec<(u64, NodeId)> {
         let mut entries: Vec<_> = self.heap.iter().map(|Reverse(entry)| *entry).collect();
         entries.sort_unstable_by(|left, right| right.cmp(left));

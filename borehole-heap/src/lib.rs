@@ -1,7 +1,7 @@
-//! A PHP heap as a graph: nodes, the edges between them, and the memory that each stands for.
+//! A PHP heap as a graph: nodes, the edges between them, and the memory that each represents.
 //!
-//! The vocabulary (types of nodes and locations, names of links, regions, strengths) is that of reli's memory profiler, so that
-//! queries and habits carry over.
+//! The vocabulary (types of nodes and locations, names of links, regions, strengths) is that of reli's memory profiler,
+//! so that its users can keep their queries and habits.
 #![forbid(unsafe_code)]
 
 pub mod compare;

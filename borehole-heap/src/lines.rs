@@ -1,4 +1,4 @@
-//! A graph as JSON Lines: an object for each node, reference, location and attribute.
+//! Writes a graph as JSON Lines: one object per node, reference, location and attribute.
 //!
 //! `docs/heap-lines.md` describes the lines.
 
@@ -12,13 +12,13 @@ use crate::sink::{Location, NodeId, StringId};
 
 const FORMAT: &str = "heap lines";
 
-/// The version of the rules for the lines.
+/// The version of the format of the lines.
 const SCHEMA_VERSION: u64 = 1;
 
-/// Writes `graph` as JSON Lines, lossless, in the order of its nodes.
+/// Writes `graph` as JSON Lines, without loss, in the order of its nodes.
 ///
 /// # Errors
-/// Those of `output`.
+/// The errors of writing `output`.
 pub fn write(graph: &impl Graph, output: impl Write) -> Result<(), Error> {
     let mut lines = Lines { graph, out: io::BufWriter::with_capacity(1 << 16, output) };
     lines.all().map_err(|error| Error::io(FORMAT, error))
@@ -90,7 +90,7 @@ impl<G: Graph, W: Write> Lines<'_, G, W> {
         self.bytes(key, self.graph.string(string))
     }
 
-    /// What is not UTF-8 is printed in hexadecimal digits.
+    /// Bytes that are not valid UTF-8 are written in hexadecimal digits.
     fn bytes(&mut self, key: &str, bytes: &[u8]) -> io::Result<()> {
         self.key(key)?;
         if std::str::from_utf8(bytes).is_ok() {
@@ -163,7 +163,7 @@ impl<G: Graph, W: Write> Lines<'_, G, W> {
                 self.key("value")?;
                 self.out.write_all(text)?;
             }
-            // A number that JSON does not have is the list that stands for it, as text.
+            // A number that JSON lacks is the list that replaces it, as text.
             ValueKind::Json => self.string("json", found.value)?,
             _ => self.string("value", found.value)?,
         }

@@ -1,6 +1,6 @@
-//! The words of the graph: what kinds of nodes, locations, regions and references there are.
+//! The vocabulary of the graph: types of nodes, locations, regions and references.
 
-/// Declares a type whose values are rows of a table of names.
+/// Declares a type whose values are indexes in a table of names.
 macro_rules! names {
     ($(#[$doc:meta])* $type:ident: $($constant:ident = $name:literal,)+) => {
         $(#[$doc])*
@@ -8,8 +8,8 @@ macro_rules! names {
         pub struct $type(u16);
 
         impl $type {
-            /// The names that this version knows, in the order of their constants. A graph that was read from a file may
-            /// know more: their numbers follow.
+            /// The names that this version knows, in the order of their constants. A graph from a file may have more
+            /// names, whose numbers follow.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
             names!(@constants $type 0_u16; $($constant = $name,)+);
@@ -36,7 +36,7 @@ macro_rules! names {
 }
 
 names! {
-    /// What a node stands for.
+    /// The type of a node.
     NodeType:
     ARG_INFO = "ArgInfoContext",
     ARG_INFOS = "ArgInfosContext",
@@ -113,7 +113,7 @@ names! {
 }
 
 names! {
-    /// What a range of memory holds.
+    /// The type of a range of memory, by its content.
     LocationType:
     CALL_FRAME_HEADER = "CallFrameHeaderMemoryLocation",
     CALL_FRAME_VARIABLE_TABLE = "CallFrameVariableTableMemoryLocation",
@@ -161,7 +161,7 @@ names! {
 }
 
 names! {
-    /// What part of PHP's memory a range lies in.
+    /// The region of PHP's memory that a range is in.
     Region:
     HEAP = "zend_mm_heap",
     HUGE = "zend_mm_huge",
@@ -175,14 +175,14 @@ pub enum Strength {
     /// It counts in the target's reference count.
     #[default]
     Strong,
-    /// It does not: the table of objects, weak references and the keys of weak maps.
+    /// It does not: in the table of objects, weak references, and keys of weak maps.
     Weak,
-    /// It is the engine's own: an object's class or handlers.
+    /// It belongs to the engine: an object's class or handlers.
     Structural,
 }
 
 impl Strength {
-    /// Its name in databases.
+    /// The name in databases.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,8 +1,8 @@
-//! Numbers as PHP writes them into JSON.
+//! Formats numbers as PHP does in JSON.
 
 use crate::graph::ValueKind;
 
-/// A whole number in digits, without an allocation.
+/// An integer in digits, without an allocation.
 pub(crate) struct Digits {
     bytes: [u8; 20],
     start: usize,
@@ -32,7 +32,7 @@ impl Digits {
     pub(crate) fn of_unsigned(mut number: u64) -> Self {
         let mut bytes = [0; 20];
         let mut start = bytes.len();
-        // Two at a time: heaps are full of addresses, and a division takes longer than all else here.
+        // Two digits at a time: heaps are full of addresses, and division is the slowest step.
         while number >= 100 {
             start -= 2;
             bytes[start..start + 2].copy_from_slice(&PAIRS[(number % 100) as usize]);
@@ -53,8 +53,8 @@ impl Digits {
     }
 }
 
-/// The shortest text that reads as the same number. Source: PHP 8.2, `json_encode`: an exponent below 1e-4 and from 1e17 on,
-/// with a fraction before it; reli's way with numbers that JSON lacks, as the recorded files show it.
+/// The shortest text that parses as the same number. Source: PHP 8.2, `json_encode`: an exponent below 1e-4 and from
+/// 1e17 on, with a fraction before it; reli for numbers that JSON lacks, as in the recorded files.
 pub(crate) fn float_text(number: f64) -> (String, ValueKind) {
     if number.is_nan() {
         return ("[\"nan\"]".to_owned(), ValueKind::Json);
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(Digits::of_unsigned(u64::MAX).text(), u64::MAX.to_string().as_bytes());
     }
 
-    /// The texts are what PHP 8.2 prints.
+    /// The expected texts are the output of PHP 8.2.
     #[test]
     fn fractions_are_written_as_php_does() {
         let php = [

@@ -1,13 +1,13 @@
-//! Where a node hangs, as a PHP engineer would write it: `<main>:28::$users->items[0]`.
+//! The path of a node, as a PHP engineer would write it: `<main>:28::$users->items[0]`.
 
 use crate::graph::{Graph, TreeParents};
 use crate::names::NodeType;
 use crate::sink::{NodeId, StringId};
 
-/// As many steps at either end of a path are written; what lies between them is counted.
+/// The number of steps written at each end of a path; those between are counted.
 pub const STEPS: usize = 24;
 
-/// What the elements of an array are, which its own place tells.
+/// The kind of an array's elements, which follows from the place of the array.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Elements {
     Keys,
@@ -16,11 +16,11 @@ enum Elements {
     StaticVariables,
 }
 
-/// The path to `node` from its root, by the references by which the walk came to it.
+/// The path to `node` from its root, along tree references.
 ///
-/// A call frame is its function and line, a variable of it follows behind `::`; of a long path the middle is left out. What PHP
-/// has no syntax for is the name of the reference behind a dot, and so is a frame that a generator or a fiber leads to. Names are
-/// as stored: they may be any bytes.
+/// A call frame is written as its function and line, and its variables follow after `::`. The middle of a long path is
+/// left out. A step that has no syntax in PHP is written as a dot and the name of the reference, and so is a frame
+/// below a generator or a fiber. Names are as stored: they may contain any bytes.
 #[must_use]
 pub fn path(graph: &impl Graph, parents: &TreeParents, node: NodeId) -> Vec<u8> {
     let nodes = parents.path(node);
@@ -28,8 +28,8 @@ pub fn path(graph: &impl Graph, parents: &TreeParents, node: NodeId) -> Vec<u8> 
     of_steps(graph, steps)
 }
 
-/// The path to `node`, if that lies at most so deep; of what lies deeper the last steps, behind `...`: all of a long chain would
-/// be walked for each of its nodes.
+/// The path to `node` if it is at most this deep; otherwise its last steps after `...`, because following all of a long
+/// chain for each of its nodes would take too long.
 #[must_use]
 pub fn near(graph: &impl Graph, parents: &TreeParents, node: NodeId, deepest: usize) -> Vec<u8> {
     let upwards = std::iter::successors(Some(node), |&node| parents.parent(node));
@@ -43,31 +43,32 @@ pub fn near(graph: &impl Graph, parents: &TreeParents, node: NodeId, deepest: us
     if is_cut { [&b"..."[..], &path].concat() } else { path }
 }
 
-/// What one step adds to a path: the reference of this name, from a node of the type `above`. Empty where PHP shows nothing of it.
+/// The text that one step adds to a path: the reference with this name, from a node of the type `above`. Empty if PHP
+/// shows nothing of it.
 pub(crate) fn step(graph: &impl Graph, above: NodeType, node: NodeId, link: StringId) -> Vec<u8> {
     let mut writer = Writer { above: Some(above), ..Writer::new(graph) };
     writer.step(node, graph.string(link))
 }
 
-/// The path of these steps from a root: each node, and the name by which the one before refers to it.
+/// The path of these steps from a root: each node, and the name of the reference to it.
 #[must_use]
 pub fn of_steps(graph: &impl Graph, steps: impl Iterator<Item = (NodeId, StringId)>) -> Vec<u8> {
     StepPaths::new(graph, steps.map(|(node, link)| (node, graph.string(link)))).whole()
 }
 
-/// The paths to all steps of a way. What they have in common is worked out once: a way may be as long as a list is.
+/// The paths to all steps along a chain. Common parts are computed once, because a chain may be as long as a list.
 #[derive(Clone, Debug, Default)]
 pub struct StepPaths {
     /// The name of the root.
     branch: Vec<u8>,
-    /// What the steps add, of those that PHP shows something of.
+    /// The texts of the steps that PHP shows.
     parts: Vec<Vec<u8>>,
-    /// How many parts there are up to each step.
+    /// The number of parts up to each step.
     ends: Vec<usize>,
 }
 
 impl StepPaths {
-    /// Of these steps from a root: each node, and the name by which the one before refers to it.
+    /// Creates the paths for these steps from a root: each node, and the name of the reference to it.
     #[must_use]
     pub fn new<'s>(graph: &impl Graph, steps: impl Iterator<Item = (NodeId, &'s [u8])>) -> Self {
         let mut writer = Writer::new(graph);
@@ -85,7 +86,7 @@ impl StepPaths {
         paths
     }
 
-    /// The path that ends with the step of this number; of a long one the middle is left out.
+    /// The path up to the step with this index; the middle of a long one is left out.
     #[must_use]
     pub fn path(&self, step: usize) -> Vec<u8> {
         self.joined(self.ends.get(step).copied().unwrap_or(0))
@@ -119,7 +120,7 @@ struct Writer<'g, G> {
     above: Option<NodeType>,
     elements: Elements,
     in_class: bool,
-    /// Whether the calls are those of a generator or a fiber, which something leads to.
+    /// Whether the calls are those of a generator or a fiber, which is referred to by something.
     is_suspended: bool,
 }
 
@@ -128,7 +129,7 @@ impl<'g, G: Graph> Writer<'g, G> {
         Self { graph, above: None, elements: Elements::Keys, in_class: false, is_suspended: false }
     }
 
-    /// What a step adds.
+    /// The text of a step.
     fn step(&mut self, node: NodeId, link: &[u8]) -> Vec<u8> {
         let part = match self.above {
             None => self.root(link),
@@ -178,7 +179,7 @@ impl<'g, G: Graph> Writer<'g, G> {
         }
     }
 
-    /// Takes the next array for one of these, and gives `text`.
+    /// Notes that the next array has these elements, and returns `text`.
     fn expect(&mut self, elements: Elements, text: &[u8]) -> Vec<u8> {
         self.elements = elements;
         text.to_vec()
@@ -215,7 +216,7 @@ impl<'g, G: Graph> Writer<'g, G> {
         found.next().map(|attribute| self.graph.string(attribute.value))
     }
 
-    /// The name of a class or a function as it was written: that in tables is in lower case.
+    /// The name of a class or a function as written in the source; names in tables are lower case.
     fn name_of(&self, node: NodeId) -> Option<&[u8]> {
         let children = self.graph.children(Some(node)).filter_map(|row| self.graph.child(row));
         let mut names = children.filter(|child| self.graph.string(child.link) == b"name");
@@ -225,7 +226,7 @@ impl<'g, G: Graph> Writer<'g, G> {
     }
 }
 
-/// References that are how the engine stores a thing, of which the language shows nothing.
+/// References that are an implementation detail of the engine, and invisible in the language.
 fn is_plumbing(above: NodeType, link: &[u8]) -> bool {
     match above {
         NodeType::CALL_FRAME => link == b"local_variables",
@@ -243,7 +244,7 @@ fn variable(name: &[u8]) -> Vec<u8> {
     if name.starts_with(b"$") { name.to_vec() } else { [b"$", name].concat() }
 }
 
-/// Whether PHP would take a key for a number.
+/// Whether PHP would treat a key as an integer.
 fn is_integer(key: &[u8]) -> bool {
     let text = std::str::from_utf8(key).unwrap_or_default();
     text.parse::<i64>().is_ok_and(|number| number.to_string() == text)

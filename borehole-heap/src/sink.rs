@@ -1,4 +1,4 @@
-//! Where the nodes, edges and locations of a heap flow into.
+//! The interface that receives the nodes, edges and locations of a heap.
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::names::{LocationType, NodeType, Region, Strength};
 
-/// A node's number: in the order of creation, from 0. As text it is `#17`.
+/// A node's number, in order of creation, from 0. Its text is like `#17`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
@@ -19,56 +19,56 @@ impl fmt::Display for NodeId {
 impl FromStr for NodeId {
     type Err = ParseIntError;
 
-    /// The number with or without its sign.
+    /// Parses the number with or without `#`.
     fn from_str(text: &str) -> Result<Self, ParseIntError> {
         text.strip_prefix('#').unwrap_or(text).parse().map(Self)
     }
 }
 
-/// A string's number in the sink that gave it.
+/// A string's number in the sink that assigned it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StringId(pub u32);
 
 /// A reference from a node to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// `None`: the child is a root.
+    /// The node that refers; `None`: the child is a root.
     pub parent: Option<NodeId>,
-    /// What is referred to.
+    /// The node referred to.
     pub child: NodeId,
-    /// By what name: a variable, a property, a key, or a fixed word.
+    /// The name: a variable, a property, a key, or a fixed word.
     pub link: StringId,
-    /// Whether this is the edge by which the walk came to the child first. Each node has exactly one.
+    /// Whether the walk first reached the child by this edge. Each node has exactly one such edge.
     pub is_tree: bool,
     /// Whether it keeps the child alive.
     pub strength: Strength,
 }
 
-/// Memory that a node stands for.
+/// A range of memory that a node represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// What it holds.
+    /// The type of the content.
     pub location_type: LocationType,
-    /// Where it begins in the target's memory.
+    /// The first address in the target's memory.
     pub address: u64,
-    /// Its logical size in bytes: what its content needs.
+    /// The logical size in bytes: the size of the content.
     pub size: u64,
-    /// Bytes that the allocator's block has beyond `size`.
+    /// The bytes of the allocator's block beyond `size`.
     pub bin_overhead: u32,
-    /// The class, of objects.
+    /// The class, for objects.
     pub class: Option<StringId>,
-    /// The content, of strings.
+    /// The content, for strings.
     pub string: Option<StringId>,
-    /// The reference count, of what has one.
+    /// The reference count, for values that have one.
     pub refcount: Option<u32>,
-    /// `GC_TYPE_INFO`, of what has it.
+    /// `GC_TYPE_INFO`, for values that have it.
     pub type_info: Option<u32>,
-    /// `None`: in none of PHP's own.
+    /// The region of PHP's own memory; `None`: outside of it.
     pub region: Option<Region>,
 }
 
 impl Location {
-    /// Memory of which nothing more is known: in none of PHP's own, with neither class, content nor count.
+    /// A location without further facts: outside of PHP's own memory, without class, content or count.
     #[must_use]
     pub const fn new(location_type: LocationType, address: u64, size: u64) -> Self {
         Self {
@@ -85,27 +85,27 @@ impl Location {
     }
 }
 
-/// What an attribute says.
+/// The value of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// Nothing: PHP's `null`.
+    /// PHP's `null`.
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
-    /// A number with a fraction, or one that is none.
+    /// A number with a fraction, or NaN or infinity.
     Float(f64),
-    /// A text: the name of a function or a file.
+    /// Text, such as the name of a function or a file.
     Text(&'a [u8]),
 }
 
-/// What takes a heap as it is walked.
+/// Receives a heap as it is walked.
 pub trait HeapSink {
-    /// The number of `string`. Equal strings have the same one.
+    /// Interns `string`: equal strings get the same number.
     fn string(&mut self, string: &[u8]) -> StringId;
 
-    /// Adds a node. Its tree edge follows before the next node does.
+    /// Adds a node. Its tree edge must follow before the next node.
     fn node(&mut self, node_type: NodeType) -> NodeId;
 
     /// Adds an edge between nodes that were added.
@@ -114,11 +114,11 @@ pub trait HeapSink {
     /// Adds a location of `node`.
     fn location(&mut self, node: NodeId, location: &Location);
 
-    /// Adds a fact about `node`, such as `#count` of an array's elements or `value` of a number. What says how a location
-    /// is to be understood is a fact of its node: `is_packed` of an array's table; `function_name`, `file`, `line_start` and
+    /// Adds a fact about `node`, such as `#count` of an array's elements or `value` of a number. Facts that explain a
+    /// location are facts of its node: `is_packed` of an array's table; `function_name`, `file`, `line_start` and
     /// `line_end` of a function's instructions.
     fn attribute(&mut self, node: NodeId, key: StringId, value: Value<'_>);
 
-    /// Adds a fact about the whole, by a key of the memory database's `summary`.
+    /// Adds a fact about the whole heap, with a key of the memory database's `summary`.
     fn summary(&mut self, key: &str, value: &str);
 }

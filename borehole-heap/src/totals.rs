@@ -1,4 +1,4 @@
-//! How much memory things of each type and each class take.
+//! Sums memory by location type and by class.
 
 use hashbrown::{HashMap, HashSet};
 
@@ -6,17 +6,17 @@ use crate::graph::{Graph, Total, Totals};
 use crate::names::LocationType;
 use crate::sink::Location;
 
-/// Which locations count.
+/// The locations to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Those in PHP's own memory: what reli's JSON counts.
+    /// Locations in PHP's own memory, which reli's JSON counts.
     OwnMemory,
-    /// All, those outside of PHP's own memory too: what reli's databases count.
+    /// All locations, including those outside of PHP's own memory, which reli's databases count.
     Everything,
 }
 
-/// Counts and sizes by type of location and by class, the largest first. A location of two nodes counts once where only
-/// PHP's own memory does.
+/// Counts and sizes by location type and by class, the largest first. With [`Scope::OwnMemory`], a location that two
+/// nodes share counts once.
 #[must_use]
 pub fn totals(graph: &impl Graph, scope: Scope) -> Totals {
     let mut types: HashMap<u16, (u64, u64)> = HashMap::new();
@@ -46,7 +46,7 @@ pub fn totals(graph: &impl Graph, scope: Scope) -> Totals {
     Totals { location_types: ranked(types, type_name), classes: ranked(classes, class_name) }
 }
 
-/// Whether this memory has not been counted. Only that of nodes that share some needs to be remembered.
+/// Whether this memory has not been counted yet. Only memory of nodes that share some is remembered.
 fn is_new(
     graph: &impl Graph,
     row: usize,

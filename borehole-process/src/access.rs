@@ -1,4 +1,4 @@
-//! Why a process may not be read, and what would help.
+//! Explains why a process may not be read, and what would help.
 //!
 //! Source: Linux, `ptrace(2)`, "Ptrace access mode checking"; `Documentation/admin-guide/LSM/Yama.rst`.
 
@@ -8,34 +8,34 @@ use std::os::unix::fs::MetadataExt as _;
 use crate::error::{Error, ErrorKind};
 use crate::files;
 
-/// Something that stands between this process and another's memory.
+/// An obstacle to reading another process's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Obstacle {
-    /// It belongs to another user.
+    /// The process belongs to another user.
     OtherUser {
-        /// Whose it is.
+        /// The user of the process.
         owner: u32,
-        /// Who we are.
+        /// The user of this process.
         own: u32,
     },
-    /// It changed its user after it was started, as workers of php-fpm do, and lets nobody of its user look into it.
+    /// The process changed its user after it was started, as workers of php-fpm do, and does not allow its own user to read it.
     NotDumpable,
-    /// The system lets processes look into their descendants only.
+    /// The system lets processes read only their descendants.
     OnlyDescendants,
-    /// The system lets only privileged processes look into others, or none.
+    /// The system lets only privileged processes read others, or none.
     OnlyPrivileged {
         /// The setting `kernel.yama.ptrace_scope`.
         scope: u8,
     },
-    /// It is in a user namespace (a container) in which this process has no rights.
+    /// The process is in a user namespace (a container) in which this process has no rights.
     OtherUserNamespace,
-    /// This process runs as root, but its container or service was not given the right.
+    /// This process runs as root, but its container or service lacks the capability.
     RootWithoutCapability,
 }
 
 impl Obstacle {
-    /// What is in the way, as the end of a sentence about the process.
+    /// Describes the obstacle, as the end of a sentence about the process.
     #[must_use]
     pub fn reason(&self) -> String {
         match self {
@@ -51,7 +51,7 @@ impl Obstacle {
         }
     }
 
-    /// What would help.
+    /// Describes the remedy.
     #[must_use]
     pub fn fix(&self) -> &'static str {
         match self {
@@ -80,7 +80,7 @@ impl Obstacle {
 /// Source: Linux, `include/uapi/linux/capability.h`.
 const CAP_SYS_PTRACE: u32 = 19;
 
-/// What stands between this process and the memory of `process`, as far as the system tells; the most certain first.
+/// The obstacles to reading the memory of `process`, as far as the system shows them; the most certain one first.
 #[must_use]
 pub fn obstacles(process: i32) -> Vec<Obstacle> {
     let mut found = Vec::new();
@@ -107,7 +107,7 @@ pub fn obstacles(process: i32) -> Vec<Obstacle> {
     found
 }
 
-/// The error with what stands in the way, if it is about a refusal.
+/// Adds the obstacles to an error, if access was denied.
 pub(crate) fn explain(process: i32, error: Error) -> Error {
     if error.kind() != ErrorKind::Denied {
         return error;
@@ -127,11 +127,11 @@ struct Identity {
 }
 
 impl Identity {
-    /// Of the process whose folder in `/proc` is called `name`.
+    /// Reads the credentials of the process whose folder in `/proc` is called `name`.
     fn of(name: &str) -> Self {
         let status = fs::read(format!("/proc/{name}/status")).unwrap_or_default();
         let users = files::status_field(&status, "Uid").unwrap_or_default();
-        // The real, the effective, the saved user, and that of the file system, which is the one that counts.
+        // The real, effective, saved and file-system user; the last one counts.
         let user =
             users.split_ascii_whitespace().nth(3).and_then(|user| user.parse().ok()).unwrap_or(u32::MAX);
         let capabilities = files::status_field(&status, "CapEff").unwrap_or_default();
@@ -140,7 +140,7 @@ impl Identity {
     }
 }
 
-/// The files of a process that is not dumpable belong to root.
+/// Whether the process is not dumpable: its files then belong to root.
 fn is_not_dumpable(process: i32, owner: u32) -> bool {
     owner != 0 && fs::metadata(files::path(process, "mem")).is_ok_and(|mem| mem.uid() == 0)
 }
@@ -149,7 +149,7 @@ fn namespace(folder: &str) -> Option<std::path::PathBuf> {
     fs::read_link(format!("{folder}/ns/user")).ok()
 }
 
-/// The setting of the security module Yama; `None` where it is not in the kernel.
+/// The setting of the security module Yama; `None` if the kernel lacks it.
 #[must_use]
 pub fn ptrace_scope() -> Option<u8> {
     fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?.trim().parse().ok()

@@ -1,4 +1,4 @@
-//! The memory that a process had when it crashed, from its ELF core file.
+//! The memory of a crashed process, from its ELF core file.
 //!
 //! Source: Linux, `fs/binfmt_elf.c`: what `elf_core_dump`, `fill_files_note` and `fill_prstatus` write.
 
@@ -18,7 +18,7 @@ use crate::memory::{Memory, Piece};
 use crate::symbols::Symbols;
 use crate::target::Target;
 
-/// A core file, and the files that its process had mapped.
+/// A core file, and the mapped files of its process.
 #[derive(Debug)]
 pub struct Core {
     file: File,
@@ -26,11 +26,11 @@ pub struct Core {
     segments: Vec<Segment>,
     mappings: Mappings,
     threads: Vec<Thread>,
-    /// The folder that was the root of the process.
+    /// The folder to use as the root folder of the process.
     root: PathBuf,
 }
 
-/// Memory that the core file holds.
+/// Memory in the core file.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     address: u64,
@@ -39,7 +39,7 @@ struct Segment {
 }
 
 impl Segment {
-    /// How much of it stands in a file of so many bytes.
+    /// The number of its bytes that a file of this size contains.
     fn bytes_within(self, file_bytes: u64) -> u64 {
         self.bytes.min(file_bytes.saturating_sub(self.offset))
     }
@@ -51,19 +51,18 @@ struct Thread {
     pointer: u64,
 }
 
-/// Where the process is called by its number in `elf_prpsinfo`.
+/// The offset of the process number in `elf_prpsinfo`.
 const PRPSINFO_ID: usize = 24;
-/// Where the thread is called by its number in `elf_prstatus`.
+/// The offset of the thread number in `elf_prstatus`.
 const PRSTATUS_ID: usize = 32;
-/// Where `elf_prstatus` has the base of the segment `fs` on x86-64: the registers begin at 112, and it is the 22nd.
+/// The offset of the base of the segment `fs` in `elf_prstatus` on x86-64: the registers begin at 112, and it is the 22nd.
 const PRSTATUS_FS_BASE: usize = 112 + 21 * 8;
 
 impl Core {
-    /// Opens a core file. The files that were mapped are looked for below `root`, which is `/` for a process of this
-    /// system.
+    /// Opens a core file. Looks for the mapped files below `root`, which is `/` for a process of this system.
     ///
     /// # Errors
-    /// When the file cannot be read, or is no core file of a 64-bit process.
+    /// If the file cannot be read, or is not a core file of a 64-bit process.
     pub fn open(path: &Path, root: &Path) -> Result<Self, Error> {
         let name = path.display();
         let file = elf::open_regular(path)
@@ -75,14 +74,14 @@ impl Core {
         Ok(Self { file, segments, mappings: Mappings::new(mappings), threads, root: root.to_owned() })
     }
 
-    /// How many bytes of memory the file lacks that its headers promise: a full disk or a limit cut it off.
+    /// The number of bytes that the headers promise and the file lacks, because a full disk or a limit truncated it.
     #[must_use]
     pub fn missing_bytes(&self) -> u64 {
         let length = self.file_bytes();
         self.segments.iter().map(|segment| segment.bytes - segment.bytes_within(length)).sum()
     }
 
-    /// The memory that stands in the core file; of what is only code if `with_code`. No more than the file has.
+    /// The memory in the core file, at most as much as the file has; includes memory that is only code if `with_code`.
     #[must_use]
     pub fn spans(&self, with_code: bool) -> Vec<Span> {
         let length = self.file_bytes();
@@ -105,7 +104,7 @@ impl Core {
         self.file.metadata().map_or(0, |file| file.len())
     }
 
-    /// Copies memory that stands in the core file, from `address` on. Answers how many bytes.
+    /// Copies dumped memory from `address` on. Returns the number of bytes.
     fn copy_dumped(&self, address: u64, into: &mut [u8]) -> usize {
         let behind = self.segments.partition_point(|segment| segment.address <= address);
         let Some(segment) = self.segments[..behind].last() else { return 0 };
@@ -114,7 +113,7 @@ impl Core {
         copy(&self.file, segment.offset.saturating_add(skipped), left, into)
     }
 
-    /// Copies memory that was not dumped because a file has it.
+    /// Copies memory that was not dumped because a mapped file contains it.
     fn copy_mapped(&self, address: u64, into: &mut [u8]) -> usize {
         let Some(mapping) = self.mappings.at(address).filter(|mapping| mapping.shows_file()) else {
             return 0;
@@ -131,7 +130,7 @@ fn copy(file: &File, offset: u64, left: u64, into: &mut [u8]) -> usize {
     let mut copied = 0;
     while copied < length {
         match file.read_at(&mut into[copied..length], offset.saturating_add(copied as u64)) {
-            // The file was cut there.
+            // The file is truncated here.
             Ok(0) | Err(_) => break,
             Ok(read) => copied += read,
         }
@@ -186,11 +185,12 @@ impl Target for Core {
     }
 }
 
-/// How much memory the paths of mappings may take. Each mapping has its path, so that a file may ask for far more than it has
-/// bytes. The 65,530 mappings that Linux allows a process take a tenth of it, with paths of a hundred bytes.
+/// The maximum memory for the paths of mappings. Each mapping has its own copy of the path, so a file could demand far
+/// more memory than its size. The 65,530 mappings that Linux allows a process take a tenth of this, with paths of a
+/// hundred bytes.
 const PATH_BYTES: usize = 64 << 20;
 
-/// What the headers and notes of a core file say.
+/// The headers and notes of a core file.
 #[derive(Debug)]
 struct Parsed {
     segments: Vec<Segment>,
@@ -201,7 +201,7 @@ struct Parsed {
 type Header = object::elf::ProgramHeader64<Endianness>;
 
 impl Parsed {
-    /// Reads a file of which the paths of all mappings take at most `path_bytes`.
+    /// Parses a file; the paths of all mappings may take at most `path_bytes`.
     fn of(file: &File, path_bytes: usize) -> Result<Self, String> {
         let data = ReadCache::new(file);
         let elf: ElfFile64<'_, Endianness, _> = ElfFile64::parse(&data).map_err(|error| error.to_string())?;
@@ -232,14 +232,14 @@ impl Parsed {
                 }
             }
         }
-        // The thread that crashed stands first.
+        // The crashed thread is first in the file; put the main thread first.
         parsed.threads.sort_by_key(|thread| thread.id != process);
         parsed.mappings = mappings(loads(), endian, files, path_bytes)?;
         Ok(parsed)
     }
 }
 
-/// The mappings that `headers` are of, with the files that they show.
+/// The mappings described by `headers`, with their files.
 fn mappings<'h>(
     headers: impl Iterator<Item = &'h Header>,
     endian: Endianness,
@@ -267,7 +267,7 @@ fn segment(header: &Header, endian: Endianness) -> Segment {
     }
 }
 
-/// A part of a file that was mapped.
+/// A mapped part of a file.
 struct MappedFile {
     start: u64,
     end: u64,
@@ -275,7 +275,7 @@ struct MappedFile {
     path: Vec<u8>,
 }
 
-/// `files` are in order of their addresses.
+/// Creates a mapping; `files` are in order of their addresses.
 fn mapping(header: &Header, endian: Endianness, files: &[MappedFile]) -> Mapping {
     let (start, flags) = (header.p_vaddr(endian), header.p_flags(endian));
     let behind = files.partition_point(|file| file.start <= start);
@@ -294,7 +294,7 @@ fn mapping(header: &Header, endian: Endianness, files: &[MappedFile]) -> Mapping
     }
 }
 
-/// `NT_FILE`: how many, the size of a page, three numbers a file, then the paths.
+/// Parses `NT_FILE`: the number of files, the page size, three numbers per file, then the paths.
 fn mapped_files(note: &[u8]) -> Option<Vec<MappedFile>> {
     let word = |index: usize| Some(u64::from_le_bytes(note.get(index * 8..)?.first_chunk().copied()?));
     let (count, page_bytes) = (usize::try_from(word(0)?).ok()?, word(1)?);
@@ -324,7 +324,7 @@ mod tests {
 
     use super::*;
 
-    /// A core file of pages from address 0x1000 on, and mapped files of so many pages from there on.
+    /// A core file of this many pages from address 0x1000 on, and mapped files of the given page counts from there on.
     fn core(pages: u64, files: &[(u64, &str)]) -> File {
         let mut note = vec![files.len() as u64, 0x1000];
         let mut start = 0x1000;

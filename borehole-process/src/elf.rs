@@ -1,4 +1,4 @@
-//! Symbols of the ELF files that a process has mapped.
+//! Reads the symbols of the ELF files that a process has mapped.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,14 +16,14 @@ use crate::files;
 use crate::maps::Mapping;
 use crate::symbols::{Symbol, Symbols, ThreadLocalBlock};
 
-/// Segments begin at pages, whatever their headers say. No machine of ours has smaller ones, and larger ones are
+/// Segments begin at pages, whatever their headers state. No supported machine has smaller pages, and larger sizes are
 /// multiples.
 const PAGE_BYTES: u64 = 4096;
 
-/// Opens the file that `mapping` of the process shows, however the process may see the file system.
+/// Opens the file of `mapping`, even if the process sees another file system.
 ///
-/// In order: its path below the root of the process, unless that file was deleted or replaced; the kernel's own link to
-/// what is mapped, which needs privileges; the program's file, if it is that.
+/// Tries in order: its path below the root of the process, unless the file was deleted or replaced; the kernel's link
+/// to the mapped file, which needs privileges; the file of the program, if it is the mapped one.
 pub(crate) fn open_mapped(process: i32, mapping: &Mapping) -> Result<File, Error> {
     if !mapping.shows_file() {
         return Err(no_file(process, mapping));
@@ -56,7 +56,7 @@ fn no_file(process: i32, mapping: &Mapping) -> Error {
     Error::new(ErrorKind::Unsupported, what)
 }
 
-/// The absolute `path` as it is seen from `root`.
+/// The absolute `path`, seen from `root`.
 pub(crate) fn below(root: &Path, path: &[u8]) -> PathBuf {
     let relative = path.strip_prefix(b"/").unwrap_or(path);
     root.join(std::ffi::OsStr::from_bytes(relative))
@@ -68,7 +68,7 @@ fn shows_program(program: &Path, mapping: &Mapping) -> bool {
     link.strip_suffix(b" (deleted)").unwrap_or(link) == mapping.path
 }
 
-/// Opens a file, and nothing that would make us wait.
+/// Opens a regular file, and nothing that could block.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     if file.metadata()?.is_file() {
@@ -77,7 +77,7 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     Err(io::Error::other("expected a regular file"))
 }
 
-/// The dynamic symbols of `file`, at their addresses where `mapping` shows a part of it.
+/// The dynamic symbols of `file`, at the addresses where `mapping` maps a part of it.
 pub(crate) fn symbols(file: &File, mapping: &Mapping) -> Result<Symbols, Error> {
     let invalid = |error: object::Error| {
         let path = String::from_utf8_lossy(&mapping.path);
@@ -90,7 +90,7 @@ pub(crate) fn symbols(file: &File, mapping: &Mapping) -> Result<Symbols, Error> 
     let bias = bias(headers, endian, mapping)?;
     let mut symbols = Symbols::new(thread_local_block(headers, endian));
     let table = elf.elf_dynamic_symbol_table();
-    // All names with one read: the table would read each by itself.
+    // Read all names at once: the table would read each name separately.
     let names = elf.elf_section_table().section(table.string_section());
     let names = names.and_then(|section| section.data(endian, &data)).unwrap_or_default();
     let names = StringTable::new(names, 0, names.len() as u64);
@@ -109,7 +109,7 @@ pub(crate) fn symbols(file: &File, mapping: &Mapping) -> Result<Symbols, Error> 
 
 type Header = <FileHeader64<Endianness> as object::read::elf::FileHeader>::ProgramHeader;
 
-/// What is added to the addresses of the file to get those of the process.
+/// The difference between an address in the process and the address in the file.
 fn bias(headers: &[Header], endian: Endianness, mapping: &Mapping) -> Result<u64, Error> {
     let shown = |header: &&ProgramHeader64<Endianness>| {
         let (offset, size) = header.file_range(endian);

@@ -1,24 +1,24 @@
-//! What can go wrong with another process.
+//! The errors of reading another process.
 
 use std::{fmt, io};
 
-/// Why a process could not be read.
+/// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// There is no such process, or it has ended.
+    /// The process does not exist or has ended.
     Gone,
-    /// The system does not let this process look into that one.
+    /// The system does not allow this process to read the other one.
     Denied,
     /// Nothing is mapped at the address.
     Unmapped,
-    /// A file of the process (`maps`, its program, a core file) is not what it should be.
+    /// A file of the process (`maps`, its program, a core file) is invalid.
     Malformed,
-    /// The system cannot do what was asked.
+    /// The system does not support the request.
     Unsupported,
 }
 
-/// An error with what was being done and, where there is one, the address.
+/// An error with the failed action and, if there is one, the address.
 #[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -27,25 +27,25 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error of `kind` while doing `what`.
+    /// Creates an error of `kind` that happened while doing `what`.
     #[must_use]
     pub fn new(kind: ErrorKind, what: impl Into<String>) -> Self {
         Self { kind, what: what.into(), address: None }
     }
 
-    /// Nothing is mapped at `address`.
+    /// Creates the error that nothing is mapped at `address`.
     #[must_use]
     pub fn unmapped(address: u64) -> Self {
         Self { kind: ErrorKind::Unmapped, what: "unmapped memory".to_owned(), address: Some(address) }
     }
 
-    /// Which kind of error.
+    /// The kind of error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// Where in the other process, if the error is about a place there.
+    /// The address in the other process; `None` if the error is not about an address.
     #[must_use]
     pub fn address(&self) -> Option<u64> {
         self.address
@@ -61,8 +61,8 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What the operating system says, as our own messages are written: lower case, without its number. `borehole_model::shown::cause`
-/// says it so too, of which nothing is known here.
+/// The operating system's message in the style of our own: lower case, without the error number. Duplicates
+/// `borehole_model::shown::cause`, because this crate does not depend on that one.
 pub(crate) fn said(error: &io::Error) -> String {
     let text = error.to_string();
     let mut text = text.split(" (os error").next().unwrap_or(&text).to_owned();
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// A disk that is broken.
+    /// A broken disk.
     struct Broken;
 
     impl Read for Broken {

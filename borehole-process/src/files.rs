@@ -1,4 +1,4 @@
-//! What the folder `/proc/PID` says of a process.
+//! The files of `/proc/PID`.
 
 use std::fs;
 use std::io::{self, ErrorKind as IoError};
@@ -6,17 +6,17 @@ use std::path::PathBuf;
 
 use crate::error::{Error, ErrorKind, said};
 
-/// A file in the folder of a process.
+/// The path of a file in the folder of a process.
 pub(crate) fn path(process: i32, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{process}/{name}"))
 }
 
-/// The content of a file in the folder of a process.
+/// Reads a file in the folder of a process.
 pub(crate) fn read(process: i32, name: &str) -> Result<Vec<u8>, Error> {
     fs::read(path(process, name)).map_err(|error| of_io(process, name, &error))
 }
 
-/// An error of the system as ours.
+/// Converts an error of the system.
 pub(crate) fn of_io(process: i32, name: &str, error: &io::Error) -> Error {
     let kind = match (error.kind(), error.raw_os_error()) {
         (IoError::NotFound, _) | (_, Some(libc::ESRCH)) => return gone(process),
@@ -26,18 +26,18 @@ pub(crate) fn of_io(process: i32, name: &str, error: &io::Error) -> Error {
     Error::new(kind, format!("/proc/{process}/{name}: {}", said(error)))
 }
 
-/// There is no such process.
+/// The error that a process does not exist.
 pub(crate) fn gone(process: i32) -> Error {
     Error::new(ErrorKind::Gone, format!("process {process} does not exist or has ended"))
 }
 
-/// What a process is and when it began; two processes that had the same number differ in it.
+/// The state and start time of a process. Two processes that had the same number differ in their start times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
-    /// The letter of its state; `Z` is a process that has ended.
+    /// The letter of the state; `Z` is a process that has ended.
     pub(crate) state: u8,
     pub(crate) parent: i32,
-    /// In ticks since the machine was started.
+    /// The start time in ticks since the machine was started.
     pub(crate) started: u64,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn stat(process: i32, name: &str) -> Result<Stat, Error> {
 }
 
 fn parse_stat(text: &[u8]) -> Option<Stat> {
-    // The name stands in parentheses and may hold any.
+    // The name is in parentheses and may itself contain some.
     let behind_name = text.iter().rposition(|&byte| byte == b')')? + 1;
     let rest = std::str::from_utf8(text.get(behind_name..)?).ok()?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
@@ -62,14 +62,14 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
     })
 }
 
-/// A field of `/proc/PID/status`.
+/// Finds a field of `/proc/PID/status`.
 pub(crate) fn status_field(status: &[u8], name: &str) -> Option<String> {
     let text = String::from_utf8_lossy(status);
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     Some(line.trim().to_owned())
 }
 
-/// The numbers that the entries of a folder are called.
+/// The entries of a folder whose names are numbers.
 pub(crate) fn numbers(folder: &std::path::Path) -> io::Result<Vec<i32>> {
     let entries = fs::read_dir(folder)?;
     let number = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();

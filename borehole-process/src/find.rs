@@ -1,4 +1,4 @@
-//! Which processes there are.
+//! Lists the running processes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,29 +7,29 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 use crate::files;
 
-/// A process as the list of them shows it.
+/// A process in the list of processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its number.
+    /// The process number.
     pub id: i32,
-    /// Who started it.
+    /// The number of the parent process.
     pub parent: i32,
-    /// Its command line, the arguments apart by spaces.
+    /// The command line, its arguments separated by spaces.
     pub command: Vec<u8>,
 }
 
-/// All processes that run a program, but this one.
+/// Lists all processes that run a program, except this one.
 ///
 /// # Errors
-/// When `/proc` cannot be read.
+/// If `/proc` cannot be read.
 pub fn processes() -> Result<Vec<Candidate>, Error> {
     let own = std::process::id();
     let ids = files::numbers(Path::new("/proc")).map_err(|error| files::of_io(0, "", &error))?;
-    // A process may end between its number and its command line.
+    // A process may end before its command line is read.
     Ok(ids.into_iter().filter(|id| own.try_into() != Ok(*id)).filter_map(candidate).collect())
 }
 
-/// `None` for threads of the kernel and for what has ended: they have no command line.
+/// Reads one process; `None` for kernel threads and ended processes, which have no command line.
 fn candidate(id: i32) -> Option<Candidate> {
     let mut command = files::read(id, "cmdline").ok()?;
     // The title that a process gives itself ends in many zero bytes.
@@ -42,11 +42,10 @@ fn candidate(id: i32) -> Option<Candidate> {
     Some(Candidate { id, parent, command })
 }
 
-/// The process `ancestor` and whatever it and its descendants have started, as far as it still runs, in order of their
-/// numbers.
+/// The process `ancestor` and all its descendants that still run, in order of their numbers.
 ///
 /// # Errors
-/// When `/proc` cannot be read.
+/// If `/proc` cannot be read.
 pub fn descendants(ancestor: i32) -> Result<Vec<i32>, Error> {
     let all = processes()?;
     let mut family = BTreeSet::from([ancestor]);
@@ -65,14 +64,14 @@ pub fn descendants(ancestor: i32) -> Result<Vec<i32>, Error> {
     Ok(all.iter().map(|process| process.id).filter(|id| family.contains(id)).collect())
 }
 
-/// The file of the program that a process runs: another one, after it has replaced its program. `None` if it has ended, or
-/// that is not for us to know.
+/// The file of the program that a process runs now, which differs from the first one if the process has replaced its
+/// program. `None` if the process has ended or this process may not read the link.
 #[must_use]
 pub fn program(process: i32) -> Option<PathBuf> {
     fs::read_link(files::path(process, "exe")).ok()
 }
 
-/// Whether there is a process of this number that has not ended.
+/// Whether a process of this number exists and has not ended.
 #[must_use]
 pub fn exists(process: i32) -> bool {
     files::stat(process, "stat").is_ok_and(|stat| stat.state != b'Z')

@@ -1,4 +1,4 @@
-//! A recorded piece of a process: the pages that somebody read, with what else they asked for.
+//! A recorded part of a process: the pages that were read, and the mappings, symbols and threads that were asked for.
 //!
 //! # The file
 //!
@@ -13,8 +13,8 @@
 //! thread ID POINTER                         POINTER is `-` where nobody asked
 //! page ADDRESS                              followed by 4096 bytes and a line break
 //! ```
-//! Numbers are hexadecimal, those of threads decimal. Line breaks and backslashes in paths and names are written `\n` and
-//! `\\`.
+//! Numbers are hexadecimal, except for thread numbers, which are decimal. Line breaks and backslashes in paths and
+//! names are written `\n` and `\\`.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -29,42 +29,42 @@ use crate::memory::{Memory, Piece};
 use crate::symbols::{Symbol, Symbols, ThreadLocalBlock};
 use crate::target::Target;
 
-/// Bytes of a page of an image, whatever the pages of the machine were.
+/// The size of a page in an image, whatever the machine's page size was.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
 pub(crate) type Page = [u8; PAGE_BYTES];
 
 const FIRST_LINE: &str = "borehole-image 1";
 
-/// A line is a path or a name and a few numbers.
+/// A line is a path or a name, and a few numbers.
 const MAX_LINE_BYTES: u64 = 64 << 10;
 
-/// Recorded memory, with the mappings, symbols and threads that belong to it.
+/// Recorded memory with its mappings, symbols and threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
     pub(crate) mappings: Mappings,
-    /// By the first address of the mapping.
+    /// Keyed by the first address of the mapping.
     pub(crate) symbols: BTreeMap<u64, Symbols>,
     pub(crate) threads: BTreeMap<i32, Option<u64>>,
-    /// By address.
+    /// Keyed by address.
     pub(crate) pages: BTreeMap<u64, Box<Page>>,
 }
 
 impl Image {
-    /// Keeps only the symbols that `is_wanted`: a large program has thousands, of which few matter.
+    /// Drops all symbols except those that `is_wanted`: a large program has thousands, and few are needed.
     pub fn retain_symbols(&mut self, is_wanted: impl Fn(&[u8]) -> bool) {
         for symbols in self.symbols.values_mut() {
             symbols.retain(&is_wanted);
         }
     }
 
-    /// How many bytes of memory it holds.
+    /// The number of bytes of memory it contains.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.pages.len() * PAGE_BYTES
     }
 
-    /// Forgets the pages that lie whole between these addresses.
+    /// Drops the pages that lie entirely between these addresses.
     pub(crate) fn forget_pages(&mut self, start: u64, end: u64) {
         let Some(last) = end.checked_sub(PAGE_BYTES as u64).filter(|&last| start <= last) else { return };
         let pages: Vec<u64> = self.pages.range(start..=last).map(|(&address, _)| address).collect();
@@ -73,7 +73,7 @@ impl Image {
         }
     }
 
-    /// Overwrites recorded memory, for tests of what reads damaged memory. What was not recorded stays so.
+    /// Overwrites recorded memory, to test readers with damaged memory. Memory that was not recorded stays absent.
     pub fn overwrite(&mut self, address: u64, bytes: &[u8]) {
         for (index, &byte) in bytes.iter().enumerate() {
             let (start, offset) = split(address.saturating_add(index as u64));
@@ -83,10 +83,10 @@ impl Image {
         }
     }
 
-    /// Writes the file.
+    /// Writes the image as a file.
     ///
     /// # Errors
-    /// When `output` cannot be written.
+    /// If `output` cannot be written.
     pub fn write(&self, output: impl Write) -> io::Result<()> {
         let mut output = GzEncoder::new(output, Compression::best());
         writeln!(output, "{FIRST_LINE}")?;
@@ -111,10 +111,10 @@ impl Image {
         output.finish()?.flush()
     }
 
-    /// Reads the file.
+    /// Reads an image from a file.
     ///
     /// # Errors
-    /// When `input` cannot be read or is no such file.
+    /// If `input` cannot be read or is not an image.
     pub fn read(input: impl BufRead) -> Result<Self, Error> {
         let mut parser = Parser::default();
         let mut input = BufReader::new(GzDecoder::new(input));
@@ -134,13 +134,13 @@ impl Image {
     }
 }
 
-/// The page of an address, and where in it that is.
+/// The page of an address, and the offset within the page.
 pub(crate) fn split(address: u64) -> (u64, usize) {
     let offset = address % PAGE_BYTES as u64;
     (address - offset, usize::try_from(offset).expect("less than a page"))
 }
 
-/// Reads pieces page by page, as far as there are pages.
+/// Reads the pieces page by page, up to the first missing page.
 pub(crate) fn read_pages(
     pieces: &mut [Piece<'_>],
     mut page: impl FnMut(u64, &mut dyn FnMut(&Page)) -> Result<bool, Error>,
@@ -220,7 +220,7 @@ fn write_symbols(output: &mut impl Write, symbols: &Symbols) -> io::Result<()> {
     Ok(())
 }
 
-/// Text to the end of the line.
+/// Writes text, escaped, to the end of the line.
 fn write_text(output: &mut impl Write, text: &[u8]) -> io::Result<()> {
     for &byte in text {
         match byte {
@@ -271,12 +271,12 @@ fn malformed(line: &[u8]) -> Error {
     )
 }
 
-/// Takes line by line.
+/// Parses the file line by line.
 #[derive(Default)]
 struct Parser {
     image: Image,
     mappings: Vec<Mapping>,
-    /// The mapping whose symbols follow.
+    /// The mapping that the following symbols belong to.
     mapping: Option<u64>,
 }
 
@@ -285,7 +285,7 @@ impl Parser {
         self.take(line, rest)?.ok_or_else(|| malformed(line))
     }
 
-    /// `None` if the line is not understood.
+    /// Parses a line; `None` if it is invalid.
     fn take(&mut self, line: &[u8], rest: &mut impl Read) -> Result<Option<()>, Error> {
         let mut fields = line.splitn(6, |&byte| byte == b' ');
         let kind = fields.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A command that is started to be looked at.
+//! Starts a command to be captured.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 
 use crate::error::{Error, ErrorKind};
 
-/// A command of ours. It may be read even where the system lets processes look into their descendants only.
+/// A child process running a command. It may be read even if the system lets processes read only their descendants.
 #[derive(Debug)]
 pub struct Launched {
     child: Child,
@@ -18,10 +18,10 @@ pub struct Launched {
 }
 
 impl Launched {
-    /// Starts a program with its arguments, with our standard input and error, and `output` for its standard output.
+    /// Starts a program with its arguments. It inherits standard input and error; `output` is its standard output.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// If it cannot be started.
     pub fn start(program: &OsString, arguments: &[OsString], output: Stdio) -> Result<Self, Error> {
         let name = program.to_string_lossy();
         let child = Command::new(program).args(arguments).stdout(output).spawn().map_err(|error| {
@@ -39,20 +39,20 @@ impl Launched {
         Ok(Self { child, id })
     }
 
-    /// Its number.
+    /// The process number.
     #[must_use]
     pub fn id(&self) -> i32 {
         self.id
     }
 
-    /// How it ended; `None` while it runs.
+    /// The exit status; `None` while it runs.
     pub fn exit_status(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Asks it to end, and waits for that, but not for longer than `patience`. Answers how it ended, `None` if it has not.
+    /// Asks the process to end, and waits for at most `patience`. Returns the exit status, `None` if it still runs.
     pub fn end(&mut self, patience: Duration) -> Option<ExitStatus> {
-        // A child that nobody has waited for keeps its number: the signal meets nobody else.
+        // A child keeps its number until it is waited for, so the signal cannot reach another process.
         if self.exit_status().is_none() {
             let _ = kill(Pid::from_raw(self.id), Signal::SIGTERM);
         }

@@ -1,10 +1,10 @@
-//! Another process, seen from outside: its memory, its mappings, its threads and its symbols.
+//! Reads other processes: their memory, mappings, threads and symbols.
 //!
-//! What walks the structures of an interpreter is written against [`Memory`] and [`Target`] alone, so that a live
-//! process, a core file and a recorded image are read by the same code.
+//! Code that walks the structures of an interpreter uses only [`Memory`] and [`Target`], so that the same code reads a
+//! live process, a core file and a recorded image.
 //!
-//! Promises: the other process is only read; what stops it ([`Stopper`]) lets it go on every way out; no number found in
-//! it or in a file decides how much is allocated here.
+//! Promises: the other process is only read; a process stopped by [`Stopper`] is released on every exit path; no number
+//! read from a process or a file decides the size of an allocation here.
 
 mod access;
 mod core_file;

@@ -24,24 +24,24 @@ pub struct Process {
     id: i32,
     started: u64,
     mappings: Mappings,
-    /// `/proc/PID/mem`, where it may be opened. It stays with the address space that it was opened on.
+    /// `/proc/PID/mem`, if it may be opened. It stays bound to the address space that it was opened on.
     memory: Option<File>,
-    /// Whether the system refuses the call and all is read from the file.
+    /// Whether the system refuses the call, so that all reads use the file.
     refuses_call: AtomicBool,
-    /// Where something can be read for as long as the program does not unmap it.
+    /// An address that is readable until the program unmaps it.
     probe_address: u64,
     thread_pointers: ThreadPointers,
 }
 
-/// Up to this size one piece is read faster from the file than by the call: 1.1 µs against 1.5 µs. Above a few pages it is
-/// the other way round.
+/// Up to this size, reading one piece from the file is faster than the call: 1.1 µs against 1.5 µs. Above a few pages
+/// the call is faster.
 const SMALL_PIECE_BYTES: usize = 4096;
 
 impl Process {
-    /// Opens the process and makes sure that its memory can be read.
+    /// Opens the process and checks that its memory can be read.
     ///
     /// # Errors
-    /// When there is no such process, or it may not be read: then the error says what is in the way and what would help.
+    /// If the process does not exist or may not be read; then the error names the obstacle and the remedy.
     pub fn open(id: i32) -> Result<Self, Error> {
         let Stat { state, started, .. } = files::stat(id, "stat")?;
         if state == b'Z' {
@@ -58,24 +58,24 @@ impl Process {
         Ok(process)
     }
 
-    /// Its number.
+    /// The process number.
     #[must_use]
     pub fn id(&self) -> i32 {
         self.id
     }
 
-    /// Whether it has not ended, and its number is not another's by now.
+    /// Whether the process has not ended. A later process with the same number does not count.
     #[must_use]
     pub fn is_running(&self) -> bool {
         files::stat(self.id, "stat").is_ok_and(|stat| stat.started == self.started && stat.state != b'Z')
     }
 
-    /// Whether it runs the program that it ran when it was opened: a process may replace its program, and its memory with
-    /// it.
+    /// Whether the process still runs the program that it ran when it was opened. A process may replace its program,
+    /// which replaces its memory too.
     #[must_use]
     pub fn runs_same_program(&self) -> bool {
         match &self.memory {
-            // Nothing is read from an address space that is no more; from one that is, a byte or an error.
+            // A read from a gone address space returns 0 bytes; from an existing one it returns a byte or an error.
             // Source: Linux, fs/proc/base.c, mem_rw: 0 where mmget_not_zero finds that nobody uses it any longer.
             Some(memory) => !matches!(memory.read_at(&mut [0], self.probe_address), Ok(0)),
             None => self.is_running() && self.shows_same_program(),
@@ -88,16 +88,16 @@ impl Process {
         now.is_ok_and(|now| shown(&now) == shown(&self.mappings))
     }
 
-    /// Looks again what is mapped where.
+    /// Reads the mappings again.
     ///
     /// # Errors
-    /// When the process has ended.
+    /// If the process has ended.
     pub fn refresh(&mut self) -> Result<(), Error> {
         self.mappings = Mappings::parse(&files::read(self.id, "maps")?)?;
         Ok(())
     }
 
-    /// One byte of its memory has to be readable.
+    /// Checks that one byte of the memory is readable.
     fn probe(&self) -> Result<(), Error> {
         self.pieces(&mut [Piece { address: self.probe_address, into: &mut [0] }], false).map(drop)
     }
@@ -155,13 +155,13 @@ impl Target for Process {
     }
 }
 
-/// Where threads keep their thread-local storage, of those that were asked: it stays there as long as they live, and to be asked
-/// they are stopped. By number, with when the thread began, for numbers are given out again.
+/// The known thread pointers. They are remembered because finding one stops the thread, and it does not change while
+/// the thread lives. Keyed by thread number, with the start time of the thread, because numbers are reused.
 #[derive(Debug, Default)]
 struct ThreadPointers(Mutex<BTreeMap<i32, (u64, u64)>>);
 
 impl ThreadPointers {
-    /// The pointer of `thread`, which began at `started`, if that is known; `ask` tells where it is not remembered.
+    /// The pointer of `thread`, which began at `started`, if that is known; calls `ask` if it is not remembered.
     fn of(
         &self,
         thread: i32,
@@ -181,7 +181,7 @@ impl ThreadPointers {
         Ok(pointer)
     }
 
-    /// Forgets all but those of `threads`.
+    /// Drops all pointers except those of `threads`.
     fn retain(&self, threads: &[i32]) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.is_empty() {
@@ -191,12 +191,12 @@ impl ThreadPointers {
     }
 }
 
-/// A readable address. What the kernel maps for every process is none: some of it cannot be read from outside.
+/// A readable address outside the kernel's special mappings, some of which cannot be read from outside.
 fn probe_address(id: i32, mappings: &Mappings) -> Result<u64, Error> {
     let mapping = mappings.iter().find(|mapping| mapping.readable && !mapping.path.starts_with(b"[v"));
     let missing = || {
-        // A process that is ending has no memory either, for a moment. Source: Linux, kernel/kthread.c: 2 is `kthreadd`, the
-        // parent of all threads of the kernel.
+        // An ending process briefly has no memory either. Source: Linux, kernel/kthread.c: 2 is `kthreadd`, the parent
+        // of all threads of the kernel.
         let is_of_kernel = files::stat(id, "stat").is_ok_and(|stat| id == 2 || stat.parent == 2);
         if !is_of_kernel {
             return files::gone(id);

@@ -1,31 +1,31 @@
-//! What is mapped where in a process.
+//! The memory mappings of a process.
 
 use crate::error::{Error, ErrorKind};
 
-/// One mapping, a line of `/proc/PID/maps`.
+/// One mapping: a line of `/proc/PID/maps`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// Its first address.
+    /// The first address.
     pub start: u64,
-    /// The address behind its last.
+    /// The address after the last one.
     pub end: u64,
-    /// The offset in the file that `start` shows.
+    /// The offset in the file that is mapped at `start`.
     pub file_offset: u64,
-    /// Whether it can be read.
+    /// Whether it is readable.
     pub readable: bool,
-    /// Whether it can be written.
+    /// Whether it is writable.
     pub writable: bool,
-    /// Whether it can be executed.
+    /// Whether it is executable.
     pub executable: bool,
-    /// Whether writes are seen by others.
+    /// Whether other processes see writes to it.
     pub shared: bool,
-    /// The file, a name in brackets, or nothing, as the process sees it; the mark of a deleted file is cut off.
+    /// The path of the file as the process sees it, without the mark of a deleted file; or a name in brackets, or empty.
     pub path: Vec<u8>,
-    /// Whether the file has been deleted or replaced since.
+    /// Whether the file has been deleted or replaced since it was mapped.
     pub deleted: bool,
 }
 
-/// What the kernel writes behind the path of a file that is no longer there.
+/// The mark that the kernel appends to the path of a deleted file.
 const DELETED: &[u8] = b" (deleted)";
 
 impl Mapping {
@@ -54,7 +54,7 @@ impl Mapping {
         })
     }
 
-    /// Whether it shows a file of the file system.
+    /// Whether a file of the file system is mapped.
     #[must_use]
     pub fn shows_file(&self) -> bool {
         self.path.starts_with(b"/")
@@ -66,7 +66,7 @@ impl Mapping {
 pub struct Mappings(Vec<Mapping>);
 
 impl Mappings {
-    /// These mappings, in order of their addresses.
+    /// Creates the list from mappings in order of their addresses.
     #[must_use]
     pub fn new(mut mappings: Vec<Mapping>) -> Self {
         mappings.sort_by_key(|mapping| mapping.start);
@@ -76,19 +76,19 @@ impl Mappings {
     /// Parses `/proc/PID/maps`.
     ///
     /// # Errors
-    /// When a line is none of such a file.
+    /// If a line is invalid.
     pub fn parse(text: &[u8]) -> Result<Self, Error> {
         let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
         let parse = |line| Mapping::parse(line).ok_or_else(|| malformed(line));
         Ok(Self::new(lines.map(parse).collect::<Result<_, _>>()?))
     }
 
-    /// Each of them.
+    /// Iterates over the mappings.
     pub fn iter(&self) -> std::slice::Iter<'_, Mapping> {
         self.0.iter()
     }
 
-    /// The one that holds `address`.
+    /// The mapping that contains `address`.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<&Mapping> {
         let behind = self.0.partition_point(|mapping| mapping.start <= address);
@@ -110,7 +110,7 @@ fn malformed(line: &[u8]) -> Error {
     Error::new(ErrorKind::Malformed, format!("expected a mapping, found {line:?}"))
 }
 
-/// The text before the next space, and what is behind it.
+/// Splits the text at the next space.
 fn split_field(text: &[u8]) -> (&[u8], &[u8]) {
     let end = text.iter().position(|&byte| byte == b' ').unwrap_or(text.len());
     (&text[..end], text.get(end + 1..).unwrap_or_default())
@@ -120,7 +120,7 @@ fn parse_hex(digits: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// The kernel writes the line breaks of a path as octal numbers.
+/// Decodes the octal numbers that the kernel writes for line breaks in a path.
 fn unescape(path: &[u8]) -> Vec<u8> {
     const LINE_BREAK: &[u8] = b"\\012";
     let mut plain = Vec::with_capacity(path.len());

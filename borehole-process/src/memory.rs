@@ -1,30 +1,30 @@
-//! Memory of another address space, read in batches.
+//! Reads memory of another address space in batches.
 
 use crate::error::Error;
 
-/// A range of the other address space, and where its bytes go.
+/// A range of the other address space, and the buffer for its bytes.
 #[derive(Debug)]
 pub struct Piece<'b> {
-    /// Where the range begins.
+    /// The first address of the range.
     pub address: u64,
-    /// As many bytes as are wanted.
+    /// The buffer, as long as the range.
     pub into: &'b mut [u8],
 }
 
-/// Memory of another address space: a live process, a core file, a recorded image.
+/// Memory of another address space: a live process, a core file or a recorded image.
 pub trait Memory {
-    /// Reads the pieces in order, of a live process in one system call as far as that is possible, and says how many
-    /// bytes it filled, counted over all pieces. Fewer than asked for means that the rest begins with memory that cannot
-    /// be read; bytes behind that place are left as they were.
+    /// Reads the pieces in order, and returns the number of bytes read over all pieces. Reads a live process with one
+    /// system call if possible. If the number is smaller than requested, the memory at that place cannot be read, and
+    /// the bytes after it are unchanged.
     ///
     /// # Errors
-    /// When the process is gone or may not be read. Unmapped memory is no error here.
+    /// If the process is gone or may not be read. Unmapped memory is not an error here.
     fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, Error>;
 
-    /// Fills `into` from `address`.
+    /// Fills `into` with the memory from `address` on.
     ///
     /// # Errors
-    /// When not all of it can be read.
+    /// If any of it cannot be read.
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Error> {
         let wanted = into.len();
         let filled = self.read_pieces(&mut [Piece { address, into }])?;
@@ -37,7 +37,7 @@ pub trait Memory {
     /// Reads the eight bytes at `address` as a little-endian number.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// If they cannot be read.
     fn read_u64(&self, address: u64) -> Result<u64, Error> {
         let mut bytes = [0; 8];
         self.read(address, &mut bytes)?;

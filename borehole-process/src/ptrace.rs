@@ -1,7 +1,7 @@
-//! The few calls of `ptrace` that stopping a thread takes.
+//! The calls of `ptrace` that are needed to stop a thread.
 //!
-//! They are made here and not through a wrapper because a signal that arrives while a thread is stopped has to reach it
-//! afterwards, whatever its number, and because an exit must not be taken from a parent that waits for it.
+//! The calls are made directly, not through a wrapper, for two reasons: a signal that arrives while a thread is stopped
+//! must reach it afterwards, whatever its number; and an exit must not be taken from a parent that waits for it.
 
 #![allow(unsafe_code, reason = "no crate offers these calls with signals beyond 31")]
 
@@ -9,12 +9,12 @@ use std::io;
 
 use libc::{c_int, c_void, pid_t};
 
-/// Why a thread stands still.
+/// The reason why a thread is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// It was asked to, or its process was stopped by a signal.
+    /// It was asked to stop, or a signal stopped its process.
     Asked,
-    /// This signal was about to reach it.
+    /// This signal is about to be delivered.
     Signal(c_int),
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn interrupt(thread: pid_t) -> io::Result<()> {
     check(unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, thread, NOTHING, NOTHING) })
 }
 
-/// Lets a stopped thread go, with the signal that was about to reach it.
+/// Lets a stopped thread continue, and delivers its pending signal.
 pub(crate) fn detach(thread: pid_t, stop: Stop) -> io::Result<()> {
     let signal = match stop {
         Stop::Asked => 0,
@@ -41,7 +41,7 @@ pub(crate) fn detach(thread: pid_t, stop: Stop) -> io::Result<()> {
     check(unsafe { libc::ptrace(libc::PTRACE_DETACH, thread, NOTHING, signal) })
 }
 
-/// Whether a seized thread stands still by now; does not wait, and leaves exits to whom they concern.
+/// Checks whether a seized thread has stopped; does not wait, and leaves exits to the parent.
 pub(crate) fn poll_stop(thread: pid_t) -> io::Result<Option<Stop>> {
     let id = libc::id_t::try_from(thread).map_err(io::Error::other)?;
     let flags = libc::WSTOPPED | libc::WNOHANG | libc::__WALL;
@@ -56,7 +56,7 @@ pub(crate) fn poll_stop(thread: pid_t) -> io::Result<Option<Stop>> {
     if changed == 0 {
         return Ok(None);
     }
-    // Source: Linux, `ptrace(2)`: the event stands above the signal.
+    // Source: Linux, `ptrace(2)`: the event is in the bits above the signal.
     let is_event = status >> 8 == libc::PTRACE_EVENT_STOP;
     Ok(Some(if is_event { Stop::Asked } else { Stop::Signal(status & 0xff) }))
 }

@@ -1,4 +1,4 @@
-//! Recording what is read of a target.
+//! Recording of the memory that is read from a target.
 
 use std::cell::RefCell;
 
@@ -9,10 +9,10 @@ use crate::memory::{Memory, Piece};
 use crate::symbols::Symbols;
 use crate::target::Target;
 
-/// A target that remembers the pages that are read of it, and answers from them when they are read again: whoever reads
-/// through it sees what they will see in the image.
+/// A target that keeps the pages read from it and serves repeated reads from them, so that its readers see exactly what
+/// the image will contain.
 ///
-/// A live process has to stand still meanwhile, or the pages are of different moments.
+/// Stop a live process while it is recorded; otherwise the pages are from different moments.
 #[derive(Debug)]
 pub struct Recorder<T> {
     target: T,
@@ -20,17 +20,17 @@ pub struct Recorder<T> {
 }
 
 impl<T: Target> Recorder<T> {
-    /// Records what is read of `target`.
+    /// Starts to record the reads of `target`.
     ///
     /// # Errors
-    /// When it is gone.
+    /// If the target is gone.
     pub fn new(target: T) -> Result<Self, Error> {
         let threads = target.threads()?.into_iter().map(|thread| (thread, None)).collect();
         let image = Image { mappings: target.mappings().clone(), threads, ..Image::default() };
         Ok(Self { target, image: RefCell::new(image) })
     }
 
-    /// What was recorded.
+    /// The image recorded so far.
     #[must_use]
     pub fn finish(self) -> Image {
         self.image.into_inner()

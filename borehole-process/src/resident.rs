@@ -1,4 +1,4 @@
-//! Which memory of a process is there: what it has touched, not what it may touch.
+//! Finds the resident memory of a process: the pages that it has touched.
 
 use std::fs::File;
 use std::io;
@@ -13,29 +13,29 @@ use crate::files;
 use crate::maps::Mapping;
 use crate::scan::{self, Region};
 
-/// Which pages of a mapping are meant.
+/// A selection of pages of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
-    /// Those that the process has for itself, in memory or swapped out: whatever it has written.
+    /// Private pages in memory or swapped out: everything that the process has written.
     Own,
-    /// All that are in its memory, those of files included.
+    /// All pages in the memory of the process, including those of files.
     Present,
-    /// All that are in memory that several processes share, whoever of them touched it.
+    /// All pages in memory that several processes share, whichever process touched them.
     Shared,
 }
 
-/// Tells which pages of a process are there.
+/// Finds the resident pages of a process.
 #[derive(Debug)]
 pub struct Resident {
     process: i32,
     pagemap: File,
     page_bytes: u64,
     entries: Vec<u8>,
-    /// Empty where the kernel cannot be asked for regions.
+    /// Empty if the kernel cannot be asked for regions.
     regions: Vec<Region>,
 }
 
-/// Bytes of an entry of `/proc/PID/pagemap`, and what its upper bits say of a page.
+/// The size of an entry of `/proc/PID/pagemap` in bytes, and the meaning of its upper bits.
 ///
 /// Source: Linux, `Documentation/admin-guide/mm/pagemap.rst`.
 const ENTRY_BYTES: u64 = 8;
@@ -43,17 +43,17 @@ const PRESENT: u64 = 1 << 63;
 const SWAPPED: u64 = 1 << 62;
 const OF_FILE: u64 = 1 << 61;
 
-/// Entries that are read at once.
+/// The number of entries read at once.
 const BATCH: u64 = 1 << 15;
 
-/// Regions that are asked for at once.
+/// The number of regions requested at once.
 const REGIONS: usize = 1 << 12;
 
 impl Resident {
-    /// Of the process of this number, and the program that it runs now.
+    /// Opens the page tables of the process of this number and of the program that it runs now.
     ///
     /// # Errors
-    /// When it is gone, or may not be asked.
+    /// If the process is gone or may not be read.
     pub fn open(process: i32) -> Result<Self, Error> {
         let pagemap = File::open(files::path(process, "pagemap"))
             .map_err(|error| crate::access::explain(process, files::of_io(process, "pagemap", &error)))?;
@@ -63,10 +63,10 @@ impl Resident {
         Ok(Self { process, pagemap, page_bytes, entries: Vec::new(), regions })
     }
 
-    /// Appends the pages of `mapping` to `into`, as spans.
+    /// Appends the resident pages of `mapping` to `into`, as spans.
     ///
     /// # Errors
-    /// When the process is gone.
+    /// If the process is gone.
     pub fn add(&mut self, mapping: &Mapping, pages: Pages, into: &mut Vec<Span>) -> Result<(), Error> {
         match pages {
             Pages::Shared if self.add_shared(mapping, into).is_some() => Ok(()),
@@ -89,7 +89,7 @@ impl Resident {
     }
 
     fn add_scanned(&mut self, mapping: &Mapping, pages: Pages, into: &mut Vec<Span>) -> io::Result<()> {
-        // Of memory without a file none has to be told apart, which is faster.
+        // Without a file there are no file pages to exclude, and not excluding them is faster.
         let skips_files = pages == Pages::Own && mapping.shows_file();
         let mut start = mapping.start;
         while start < mapping.end {
@@ -133,7 +133,7 @@ impl Resident {
         self.entries.resize(bytes, 0);
         let offset = start / self.page_bytes * ENTRY_BYTES;
         match self.pagemap.read_at(&mut self.entries, offset) {
-            // The address space that the file was opened on is no more.
+            // The address space that the file was opened on no longer exists.
             Ok(0) => Err(files::gone(self.process)),
             Ok(read) => {
                 self.entries.truncate(read);
@@ -143,7 +143,7 @@ impl Resident {
         }
     }
 
-    /// What is in shared memory is known to the file that it is: `None` if that may not be opened.
+    /// Adds the pages of shared memory, as known from its file: `None` if the file may not be opened.
     fn add_shared(&self, mapping: &Mapping, into: &mut Vec<Span>) -> Option<()> {
         let name = format!("map_files/{:x}-{:x}", mapping.start, mapping.end);
         let file = File::open(files::path(self.process, &name)).ok()?;
@@ -168,7 +168,7 @@ fn seek(file: &File, offset: u64, whence: Whence) -> Result<u64, Errno> {
     lseek(file, offset, whence)?.try_into().map_err(|_| Errno::EOVERFLOW)
 }
 
-/// Appends memory that may go on where the last does.
+/// Appends memory, or extends the last span if it continues there.
 fn append(into: &mut Vec<Span>, address: u64, bytes: u64) {
     let Ok(length) = usize::try_from(bytes) else { return };
     match into.last_mut() {
@@ -178,10 +178,10 @@ fn append(into: &mut Vec<Span>, address: u64, bytes: u64) {
     }
 }
 
-/// How many bytes of memory the process of this number has, those that it shares included.
+/// The number of bytes of memory that the process of this number has, including shared memory.
 ///
 /// # Errors
-/// When it is gone, or may not be asked.
+/// If the process is gone or may not be read.
 pub fn resident_bytes(process: i32) -> Result<u64, Error> {
     let status = files::read(process, "status")?;
     let field = files::status_field(&status, "VmRSS").unwrap_or_default();
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use crate::maps::Mappings;
 
-    /// The pages of a mapping of our own, asked for in the old way or in the new one.
+    /// The pages of a mapping of this process, from the old or the new interface.
     fn found(is_old: bool, mapping: &Mapping, pages: Pages) -> Vec<Span> {
         let id = i32::try_from(std::process::id()).expect("a small number");
         let mut resident = Resident::open(id).expect("our own");
@@ -209,7 +209,7 @@ mod tests {
         spans
     }
 
-    /// What both ways find, at a moment at which no other test has touched anything.
+    /// The pages that both interfaces find, at a moment when no other test has touched memory.
     fn agreed(mapping: &Mapping, pages: Pages) -> Vec<Span> {
         loop {
             let [before, new, after] = [true, false, true].map(|is_old| found(is_old, mapping, pages));

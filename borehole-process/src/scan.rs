@@ -1,4 +1,5 @@
-//! Asks the kernel for pages by what they are: several times as fast as reading `/proc/PID/pagemap`, from Linux 6.7 on.
+//! Asks the kernel for pages by their properties, which is several times faster than reading `/proc/PID/pagemap`. Needs
+//! Linux 6.7.
 //!
 //! Source: Linux, `include/uapi/linux/fs.h`, `struct pm_scan_arg`; `Documentation/admin-guide/mm/pagemap.rst`.
 
@@ -32,7 +33,7 @@ struct Arguments {
     returned: u64,
 }
 
-/// Pages next to each other.
+/// A contiguous range of pages.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Region {
@@ -41,8 +42,8 @@ pub(crate) struct Region {
     _categories: u64,
 }
 
-/// Fills `regions` with pages between two addresses that are in memory or swapped out, without those that are only what
-/// a file has where `skips_files`. Answers how many, and from where to go on.
+/// Fills `regions` with the pages between two addresses that are in memory or swapped out. If `skips_files`, leaves out
+/// unmodified pages of files. Returns the number of regions, and the address at which to continue.
 pub(crate) fn pages(
     pagemap: &File,
     (start, end): (u64, u64),

@@ -1,15 +1,15 @@
-//! What this process does with signals.
+//! The signal handling of this process.
 
 use std::fs;
 
 use crate::files::status_field;
 
-/// Whether this process ignores a signal, as `nohup` has it. Where the system does not tell, it does not.
+/// Whether this process ignores a signal, as it does under `nohup`. `false` if the system does not say.
 ///
 /// Source: Linux, `Documentation/filesystems/proc.rst`, table 1-2.
 #[must_use]
 pub fn ignores(signal: i32) -> bool {
-    // By its number it may be another where `/proc` is that of other processes.
+    // `/proc/PID` may be another process if `/proc` belongs to another PID namespace, so use `self`.
     fs::read("/proc/self/status").is_ok_and(|status| is_ignored(&status, signal))
 }
 

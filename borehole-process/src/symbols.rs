@@ -2,28 +2,28 @@
 
 use std::collections::BTreeMap;
 
-/// Where something that has a name is.
+/// The place of a named object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// The address in the process; of a thread-local symbol the offset in the file's block of thread-local storage.
+    /// The address in the process; for a thread-local symbol, the offset in the file's block of thread-local storage.
     pub address: u64,
-    /// How many bytes it has; 0 if the file does not say.
+    /// The size in bytes; 0 if the file does not state it.
     pub size: u64,
-    /// Whether each thread has its own.
+    /// Whether each thread has its own copy.
     pub thread_local: bool,
 }
 
-/// What each thread has of a file's thread-local variables.
+/// The block that each thread has for a file's thread-local variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadLocalBlock {
-    /// Bytes of the block.
+    /// The size in bytes.
     pub size: u64,
-    /// What its address is a multiple of.
+    /// The address of the block is a multiple of this.
     pub alignment: u64,
 }
 
 impl ThreadLocalBlock {
-    /// How far below the thread pointer the block begins, if the file is the program itself and the machine an x86-64.
+    /// The distance in bytes from the start of the block up to the thread pointer, for the main program on x86-64.
     ///
     /// Source: System V ABI, "ELF Handling for Thread-Local Storage", variant II.
     #[must_use]
@@ -40,29 +40,29 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// No symbols yet, of a file with this thread-local storage.
+    /// Creates an empty list for a file with this thread-local storage.
     #[must_use]
     pub fn new(thread_local_block: Option<ThreadLocalBlock>) -> Self {
         Self { by_name: BTreeMap::new(), thread_local_block }
     }
 
-    /// Adds one; the first of a name stays.
+    /// Adds a symbol, unless there is one of the same name.
     pub fn add(&mut self, name: &[u8], symbol: Symbol) {
         self.by_name.entry(name.to_owned()).or_insert(symbol);
     }
 
-    /// Keeps those whose names are wanted.
+    /// Drops the symbols whose names are not wanted.
     pub(crate) fn retain(&mut self, is_wanted: impl Fn(&[u8]) -> bool) {
         self.by_name.retain(|name, _| is_wanted(name));
     }
 
-    /// The one called `name`.
+    /// The symbol called `name`.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<Symbol> {
         self.by_name.get(name.as_bytes()).copied()
     }
 
-    /// All of them by name.
+    /// Iterates over all symbols, in order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Symbol)> {
         self.by_name.iter().map(|(name, symbol)| (name.as_slice(), *symbol))
     }

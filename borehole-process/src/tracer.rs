@@ -1,9 +1,9 @@
-//! Stopping the threads of a process, and letting them go whatever happens.
+//! Stops the threads of a process, and lets them continue in every case.
 //!
-//! A thread of ours does nothing but hold them. The kernel lets go of whatever a thread traces when that thread ends, so
-//! the ways out are all the same way: after an error the holding thread ends; a panic elsewhere drops the guard, which
-//! lets go; and when this process is killed all its threads end. Nothing is left behind in the other process, because
-//! seizing, unlike attaching, sends no signal.
+//! A dedicated thread traces the stopped threads. The kernel releases everything that a thread traces when that thread
+//! ends, so every exit path works the same way: after an error the tracing thread ends; a panic elsewhere drops the
+//! guard, which releases the threads; and if this process is killed, all its threads end. Nothing is left behind in the
+//! other process, because seizing, unlike attaching, sends no signal.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,20 +16,20 @@ use crate::files;
 use crate::live::threads;
 use crate::ptrace::{self, Stop};
 
-/// Stops a process for moments.
+/// Stops a process for short moments.
 #[derive(Debug)]
 pub struct Stopper {
     process: i32,
     holder: Option<Holder>,
 }
 
-/// A process whose threads all stand still, until this is dropped.
+/// A process whose threads are all stopped until this guard is dropped.
 #[derive(Debug)]
 pub struct Stopped<'a> {
     stopper: &'a mut Stopper,
 }
 
-/// The thread that holds, and the way to talk to it.
+/// The tracing thread and its channels.
 #[derive(Debug)]
 struct Holder {
     orders: Sender<Order>,
@@ -43,14 +43,15 @@ enum Order {
     Resume,
 }
 
-/// How long threads may take to stop. A thread that waits for a disk that does not answer cannot be stopped at all.
+/// The maximum time for threads to stop. A thread that waits for a disk that does not answer cannot be stopped at all.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// How often the list of threads is read until it shows no new ones. Each round all known threads stand still already.
+/// The maximum number of times that the list of threads is read until it has no new threads. In each round all known
+/// threads are stopped already.
 const MAX_ROUNDS: usize = 64;
 
 impl Stopper {
-    /// For the process of this number. Nothing is done to it yet.
+    /// Creates a stopper for the process of this number, without any effect on the process yet.
     #[must_use]
     pub fn new(process: i32) -> Self {
         Self { process, holder: None }
@@ -59,7 +60,7 @@ impl Stopper {
     /// Stops all threads of the process.
     ///
     /// # Errors
-    /// When the process is gone, may not be stopped, is being traced by another, or does not stop in time. It then runs on.
+    /// If the process is gone, may not be stopped, is traced by another process, or does not stop in time. It then runs on.
     pub fn stop(&mut self) -> Result<Stopped<'_>, Error> {
         match self.order(Order::Stop) {
             Ok(()) => Ok(Stopped { stopper: self }),
@@ -80,7 +81,7 @@ impl Stopper {
         holder.answers.recv().map_err(|_| ended())?
     }
 
-    /// Ends the holding thread; with it everything that it may still hold is let go.
+    /// Ends the tracing thread, which releases all stopped threads.
     fn end(&mut self) {
         if let Some(Holder { orders, answers, thread }) = self.holder.take() {
             drop((orders, answers));
@@ -119,7 +120,7 @@ impl Holder {
     }
 }
 
-/// Carries out orders until there will be no more, or one could not be carried out in full.
+/// Executes orders until the channel closes or an order fails.
 fn hold(process: i32, orders: &Receiver<Order>, answers: &Sender<Result<(), Error>>) {
     let mut held = Held::default();
     for order in orders {
@@ -134,7 +135,7 @@ fn hold(process: i32, orders: &Receiver<Order>, answers: &Sender<Result<(), Erro
     }
 }
 
-/// Threads that stand still, and why.
+/// Stopped threads, and the reason each stopped.
 #[derive(Debug, Default)]
 struct Held(BTreeMap<i32, Stop>);
 
@@ -161,7 +162,8 @@ impl Held {
         ))
     }
 
-    /// A thread that has ended stops no more; a main thread stays in the list like that while others run.
+    /// Whether a thread still has to be stopped. An ended thread cannot stop, and an ended main thread stays in the
+    /// list while others run.
     fn is_to_be_stopped(&self, process: i32, thread: i32) -> bool {
         !self.0.contains_key(&thread)
             && files::stat(process, &format!("task/{thread}/stat"))
@@ -187,7 +189,7 @@ impl Held {
         let mut result = Ok(());
         for (thread, stop) in std::mem::take(&mut self.0) {
             if ptrace::detach(thread, stop).is_err() {
-                // It was killed meanwhile. Who holds must end, for it cannot be buried before.
+                // The thread was killed meanwhile. The tracing thread must end, or the dead one cannot be reaped.
                 result = Err(Error::new(ErrorKind::Gone, format!("thread {thread} has ended")));
             }
         }
@@ -232,7 +234,7 @@ fn vanished(process: i32, thread: i32) -> Error {
     )
 }
 
-/// Waits between two looks: a running thread stops within some microseconds, one that does not may take long.
+/// The delay between two polls. A running thread stops within some microseconds; others may take long.
 #[derive(Default)]
 struct Pause {
     looks: u32,
@@ -249,7 +251,7 @@ impl Pause {
     }
 }
 
-/// Where a thread keeps its thread-local storage. Only this thread is stopped, by a thread of ours that ends right after.
+/// The thread pointer of a thread. Stops only this thread, from a helper thread that ends right after.
 pub(crate) fn thread_pointer(process: i32, thread: i32) -> Result<u64, Error> {
     let learn = move || {
         let mut held = Held::default();

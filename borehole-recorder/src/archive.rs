@@ -1,5 +1,4 @@
-//! What becomes of completed files: compression, and room for others. It has a thread of its own, so that the
-//! collector is never kept waiting.
+//! Compresses completed files and removes old ones, on a separate thread so that the collector never waits for it.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,19 +14,19 @@ use borehole_formats::zstd::ZstdWriter;
 use crate::options::{Builder, Compression, SUFFIXES};
 use crate::segment::{ACTIVE, COMPLETE, with_suffix};
 
-/// The thread that looks after completed files.
+/// The thread that processes completed files.
 pub(crate) struct Archive {
     completed: Sender<PathBuf>,
     thread: JoinHandle<()>,
 }
 
 impl Archive {
-    /// `started` is a time before the recording made its first file.
+    /// Starts the thread. `started` is a time before the first file of this recording was created.
     pub(crate) fn start(options: &Builder, started: SystemTime) -> io::Result<Self> {
         let (completed, arrivals) = mpsc::channel::<PathBuf>();
         let options = options.clone();
         let keep = move || {
-            // Nobody is there to be told: a file that cannot be compressed stays as it is.
+            // Nobody could be told about an error here: a file that cannot be compressed stays as it is.
             let _ = make_room(&options, started);
             for path in arrivals {
                 let _ = compress(&path, options.compression);
@@ -38,23 +37,23 @@ impl Archive {
         Ok(Self { completed, thread })
     }
 
-    /// Takes a completed file.
+    /// Queues a completed file.
     pub(crate) fn add(&self, path: PathBuf) {
-        // The thread ends after this one.
+        // Sending fails only if the thread has ended.
         let _ = self.completed.send(path);
     }
 
-    /// Waits until all is done.
+    /// Waits until all files are processed.
     pub(crate) fn finish(self) {
         drop(self.completed);
         let _ = self.thread.join();
     }
 }
 
-/// What a file ends in that is being compressed.
+/// The suffix of a file that is being compressed.
 const PART: &str = ".part";
 
-/// Puts a compressed file, if so is said, into the place of `path`; it appears whole or not at all.
+/// Replaces `path` by a compressed file, if `compression` says so; the file appears complete or not at all.
 fn compress(path: &Path, compression: Compression) -> io::Result<()> {
     let Some(suffix) = compression.suffix() else { return Ok(()) };
     let target = with_suffix(path, suffix);
@@ -67,7 +66,7 @@ fn compress(path: &Path, compression: Compression) -> io::Result<()> {
 }
 
 fn write_compressed(path: &Path, target: &Path, compression: Compression) -> io::Result<()> {
-    // Anybody may know its name, and lay a link there to a file of ours.
+    // The name is predictable: another user may have put a link to one of our files there.
     let _ = fs::remove_file(target);
     let (mut input, output) = (File::open(path)?, File::create_new(target)?);
     match compression {
@@ -92,15 +91,15 @@ struct Kept {
     modified: SystemTime,
 }
 
-/// Removes the oldest completed files, until the others and one that is being written fit the budget.
+/// Removes the oldest completed files until the rest and one open file fit the budget.
 fn make_room(options: &Builder, started: SystemTime) -> io::Result<()> {
     let room = options.budget_bytes.saturating_sub(options.segment_bytes);
     fit(kept(options, started)?, room, |path| fs::remove_file(path));
     Ok(())
 }
 
-/// Removes the oldest `files` until the others fit the `room`. One that cannot be removed takes of the room, and the next oldest
-/// goes instead.
+/// Removes the oldest `files` until the rest fit the `room`. If a file cannot be removed, the next oldest one is
+/// removed instead.
 fn fit(mut files: Vec<Kept>, room: u64, mut remove: impl FnMut(&Path) -> io::Result<()>) {
     files.sort_by_key(|file| file.modified);
     let mut bytes: u64 = files.iter().map(|file| file.bytes).sum();
@@ -110,26 +109,26 @@ fn fit(mut files: Vec<Kept>, room: u64, mut remove: impl FnMut(&Path) -> io::Res
         }
         match remove(&file.path) {
             Ok(()) => bytes -= file.bytes,
-            // Another process makes room too.
+            // Another process removes files too.
             Err(error) if error.kind() == io::ErrorKind::NotFound => bytes -= file.bytes,
             Err(_) => {}
         }
     }
 }
 
-/// The files that are kept, those that a process left when it was killed included.
+/// The completed files, including those left by a killed process.
 fn kept(options: &Builder, started: SystemTime) -> io::Result<Vec<Kept>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(&options.folder)? {
         let entry = entry?;
         let name = entry.file_name();
         let Some(state) = State::of(&name.to_string_lossy(), &options.name) else { continue };
-        // A file may vanish between its name and its size: another process makes room too.
+        // A file may vanish between listing and reading its size, because another process removes files too.
         let Some(metadata) = entry.metadata().ok().filter(fs::Metadata::is_file) else { continue };
         let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let is_left = match state {
             State::Complete => true,
-            // Numbers of processes come again, in containers at once.
+            // Process numbers are reused; containers may even use the same one at once.
             State::Active(process) if process == std::process::id() => modified < started,
             State::Active(process) => is_gone(process),
         };
@@ -140,17 +139,17 @@ fn kept(options: &Builder, started: SystemTime) -> io::Result<Vec<Kept>> {
     Ok(found)
 }
 
-/// What a file of a recording is, by its name.
+/// The kind of a recording's file, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Complete,
-    /// The process of that number is writing it, or was when it was killed.
+    /// The process with this number is writing it, or was killed while it did.
     Active(u32),
 }
 
 impl State {
-    /// `None` if the file does not belong to the recordings called `name`: `NAME.PROCESS.NUMBER.bin`, compressed or
-    /// not, or still being written or compressed.
+    /// Parses a file name; `None` if the file does not belong to the recordings called `name`:
+    /// `NAME.PROCESS.NUMBER.bin`, compressed or not, or still being written or compressed.
     fn of(file: &str, name: &str) -> Option<Self> {
         let rest = file.strip_prefix(name)?.strip_prefix('.')?;
         let (numbers, end) = rest.split_once(COMPLETE)?;
@@ -168,7 +167,7 @@ impl State {
     }
 }
 
-/// Whether the process has ended. Where the system does not tell, it has not.
+/// Whether the process has ended; `false` if the system does not say.
 #[cfg(target_os = "linux")]
 fn is_gone(process: u32) -> bool {
     Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{process}")).exists()

@@ -1,4 +1,4 @@
-//! What one thread has recorded since the last flush.
+//! The buffer of events that one thread has recorded since the last flush.
 
 use std::cell::RefCell;
 use std::io::{self, Sink};
@@ -8,34 +8,34 @@ use std::thread;
 use crate::recording::Recording;
 use crate::trc::{TraceEvent, WriteOptions, Writer};
 
-/// The buffer of a thread. The thread writes, the collector takes; they meet a few times a second.
+/// The buffer of a thread. The thread writes, the collector takes; they contend a few times a second.
 pub(crate) struct ThreadBuffer {
     pub(crate) thread_name: Option<String>,
     content: Mutex<Content>,
 }
 
 struct Content {
-    /// Puts one batch together, which the collector is handed as it is.
+    /// Encodes one batch, which is handed to the collector unchanged.
     writer: Writer<Sink>,
-    /// Events that are in the batch.
+    /// The number of events in the batch.
     events: u64,
-    /// Events that were not taken since the last flush.
+    /// The number of events lost since the last flush.
     lost_events: u64,
     limit_bytes: usize,
-    /// Whether the collector was asked to come before its time.
+    /// Whether the collector was asked to come early.
     is_urgent: bool,
     /// Whether the recording has ended.
     is_closed: bool,
 }
 
-/// How many events a flush has found, and how many it has not.
+/// The number of events that a flush took, and the number lost before it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Taken {
     pub(crate) events: u64,
     pub(crate) lost_events: u64,
 }
 
-/// Part of a full buffer from which on the collector is called.
+/// The collector is called early when one buffer is filled to 1/`URGENT_PART`.
 const URGENT_PART: usize = 2;
 
 impl ThreadBuffer {
@@ -52,13 +52,13 @@ impl ThreadBuffer {
         Self { thread_name: thread::current().name().map(str::to_owned), content: Mutex::new(content) }
     }
 
-    /// A panic in the middle of an event leaves nothing of it: the next one begins where the last whole one ends.
+    /// A panic in the middle of an event discards that event: the next one begins after the last complete one.
     #[inline]
     fn lock(&self) -> MutexGuard<'_, Content> {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes an event. Answers whether the collector has to come.
+    /// Writes an event. Returns whether the collector must come early.
     #[inline]
     fn write<T: TraceEvent>(&self, event: &T) -> bool {
         let mut content = self.lock();
@@ -76,7 +76,7 @@ impl ThreadBuffer {
         is_urgent && !std::mem::replace(&mut content.is_urgent, true)
     }
 
-    /// Takes what is there as a whole batch, in exchange for the memory of another.
+    /// Takes the content as a complete batch, and swaps in the memory of another batch.
     pub(crate) fn take(&self, batch: &mut Vec<u8>) -> Taken {
         let mut content = self.lock();
         if content.events > 0 {
@@ -91,7 +91,7 @@ impl ThreadBuffer {
         }
     }
 
-    /// Lets nothing more in.
+    /// Rejects all further events.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
     }
@@ -108,7 +108,7 @@ struct Entry {
 }
 
 thread_local! {
-    /// One entry for each recording that the thread takes part in; mostly one.
+    /// One entry for each recording that the thread takes part in, usually one.
     static BUFFERS: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -116,7 +116,7 @@ thread_local! {
 #[inline]
 pub(crate) fn record<T: TraceEvent>(recording: &Recording, event: &T) {
     let written = BUFFERS.try_with(|entries| {
-        // Who records while an event is being recorded, as an allocator may, is not heard.
+        // Events recorded while another one is being recorded, as by an allocator, are ignored.
         let mut entries = entries.try_borrow_mut().ok()?;
         let found = entries.iter().position(|entry| entry.recording == recording.id);
         let place = found.unwrap_or_else(|| join(&mut entries, recording));
@@ -130,7 +130,7 @@ pub(crate) fn record<T: TraceEvent>(recording: &Recording, event: &T) {
     }
 }
 
-/// Makes a buffer for this thread. Answers its place.
+/// Creates a buffer for this thread. Returns its index.
 #[cold]
 fn join(entries: &mut Vec<Entry>, recording: &Recording) -> usize {
     entries.retain(|entry| !entry.buffer.is_closed());

@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The time that events carry, in nanoseconds: it never goes back, and stops for nothing but a suspended
-/// machine. Its zero is that of the machine where the system says so (`CLOCK_MONOTONIC`), else the first call.
+/// The time of events in nanoseconds. It never goes back, and stops only while the machine is suspended. It counts from
+/// the zero of the system's clock (`CLOCK_MONOTONIC`) if there is one, otherwise from the first call.
 #[inline]
 #[must_use]
 pub fn now_ns() -> u64 {
@@ -14,7 +14,7 @@ pub fn now_ns() -> u64 {
 #[inline]
 fn monotonic_ns() -> u64 {
     use nix::time::{ClockId, clock_gettime};
-    // The clock is there on every system, and does not count from a later time.
+    // Every system has this clock, and its zero is in the past.
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |time| {
         time.tv_sec().unsigned_abs().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec().unsigned_abs())
     })
@@ -26,7 +26,7 @@ fn monotonic_ns() -> u64 {
     u64::try_from(START.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The time of the world, in nanoseconds since 1970; 0 where the machine believes that it is earlier.
+/// The wall-clock time in nanoseconds since 1970; 0 if the machine's clock is set before 1970.
 pub(crate) fn unix_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! The thread that brings what was recorded into files.
+//! The thread that writes recorded events into files.
 
 use std::io;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use crate::recorder::Summary;
 use crate::recording::Recording;
 use crate::segment::Segment;
 
-/// Collects, writes, rotates.
+/// Collects, writes and rotates.
 pub(crate) struct Collector {
     recording: Arc<Recording>,
     options: Builder,
     archive: Archive,
-    /// `None` when another file could not be begun.
+    /// `None` if no new file could be created.
     segment: Option<Segment>,
     next_number: u64,
-    /// Changes hands with the buffers.
+    /// Swapped with the memory of the buffers.
     bytes: Vec<u8>,
     buffers: Vec<Arc<ThreadBuffer>>,
     losses: Losses,
@@ -46,7 +46,7 @@ impl Collector {
         })
     }
 
-    /// Works until it is told to stop. Answers what was recorded, or the first error.
+    /// Runs until it is asked to stop. Returns the summary, or the first error.
     pub(crate) fn run(mut self) -> io::Result<Summary> {
         loop {
             let order = self.recording.wait(self.options.flush_every);
@@ -62,7 +62,7 @@ impl Collector {
         }
     }
 
-    /// Takes everything from all buffers; for the last time if so. Answers whether all that was recorded is in the file.
+    /// Takes the events from all buffers, for the last time if `is_last`. Returns whether all recorded events are in the file.
     fn collect(&mut self, is_last: bool) -> bool {
         let mut is_complete = true;
         let mut buffers = std::mem::take(&mut self.buffers);
@@ -99,14 +99,14 @@ impl Collector {
         self.losses.note(thread_name, lost_events);
     }
 
-    /// Writes what was noted; if that cannot be written either, it stays for the next time.
+    /// Writes the noted losses; if that fails too, they stay noted.
     fn write_losses(&mut self) {
         if self.append(&self.losses.batch()) {
             self.losses.clear();
         }
     }
 
-    /// Appends whole batches to the file. Answers whether they are in it.
+    /// Appends complete batches to the file. Returns whether they are in it.
     fn append(&mut self, bytes: &[u8]) -> bool {
         if bytes.is_empty() {
             return true;
@@ -118,7 +118,7 @@ impl Collector {
         is_written
     }
 
-    /// Begins another file when it is time, or when there is none.
+    /// Begins a new file if it is time or there is none.
     fn rotate(&mut self) {
         let Builder { segment_bytes, rotate_every, .. } = self.options;
         if self.segment.as_ref().is_some_and(|segment| !segment.is_full(segment_bytes, rotate_every)) {
@@ -139,7 +139,7 @@ impl Collector {
         if let Some(mut segment) = self.segment.take() {
             let ended = segment.end(&self.options.metadata);
             self.remember(ended);
-            // Whether it could be ended or not: on a full disk, it is the archive that makes room.
+            // Do this even if the end could not be written: on a full disk, the archive frees space.
             let sealed = segment.seal();
             self.remember(sealed.map(|path| self.archive.add(path)));
         }

@@ -1,16 +1,15 @@
 //! Records what a program does, as a trace of events of its own types.
 //!
-//! Each thread writes into a buffer of its own; a thread of the recorder collects what is there and appends it
-//! to a file, a few times a second. Files are rotated by time and size, completed ones are compressed, and the
-//! oldest make room when the folder reaches its budget.
+//! Each thread writes into its own buffer. A thread of the recorder collects the events and appends them to a file, a
+//! few times a second. Files are rotated by time and size, completed files are compressed, and the oldest are removed
+//! when the folder reaches its budget.
 //!
-//! * A process that is killed loses what it recorded since the last flush, half a second's worth by default, and
-//!   no more: what is in the file is whole.
+//! * A killed process loses only the events since the last flush, half a second by default. The file up to there is intact.
 //! * A panic flushes. [`Recorder::finish_on_signals`] completes the recording when the process is asked to end.
-//! * Nothing blocks the program. Where events come faster than the disk takes them, they are counted, and the
-//!   count stands in the trace: [`EventsLostEvent`].
+//! * Nothing blocks the program. If events come faster than the disk can write them, they are dropped and counted, and
+//!   the trace contains the count: [`EventsLostEvent`].
 //!
-//! The files are `trc`: dial9's viewer opens them, and so does every tool that reads its traces.
+//! The files are in the format `trc`, which dial9's viewer and all tools that read its traces can open.
 //!
 //! # Examples
 //!
@@ -62,5 +61,5 @@ pub mod trc {
     pub use borehole_formats::trc::*;
 }
 
-// The derives name this crate from outside.
+// The derives refer to this crate by its external name.
 extern crate self as borehole_recorder;

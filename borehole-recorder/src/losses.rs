@@ -1,4 +1,4 @@
-//! What was lost and does not stand in a file yet.
+//! Lost events that are not yet stated in a file.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use crate::clock::now_ns;
 use crate::events::EventsLostEvent;
 use crate::trc::Writer;
 
-/// How many names of threads are told apart: where files cannot be written, threads may come and go without end.
+/// The maximum number of distinct thread names: while files cannot be written, any number of threads may come and go.
 const MOST_NAMES: usize = 256;
 
-/// Lost events by the name of the thread that wanted to record them.
+/// The number of lost events by the name of the thread that recorded them.
 #[derive(Debug, Default)]
 pub(crate) struct Losses {
     counts: BTreeMap<Option<String>, u64>,
@@ -25,7 +25,7 @@ impl Losses {
         }
     }
 
-    /// A batch of events that tell of it; empty if nothing was lost.
+    /// A batch of events that state the losses; empty if nothing was lost.
     pub(crate) fn batch(&self) -> Vec<u8> {
         if self.counts.is_empty() {
             return Vec::new();
@@ -33,13 +33,13 @@ impl Losses {
         let mut writer = Writer::new(Vec::new());
         for (thread_name, &lost_events) in &self.counts {
             let thread_name = thread_name.as_deref();
-            // A vector takes it, and it fits.
+            // Writing to a vector cannot fail, and the event fits.
             let _ = writer.write(&EventsLostEvent { timestamp_ns: now_ns(), lost_events, thread_name });
         }
         writer.finish().unwrap_or_default()
     }
 
-    /// The batch stands in a file.
+    /// Forgets the losses, once the batch is in a file.
     pub(crate) fn clear(&mut self) {
         self.counts.clear();
     }

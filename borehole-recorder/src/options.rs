@@ -1,4 +1,4 @@
-//! How to record.
+//! The options of a recording.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use crate::recorder::Recorder;
 
-/// What becomes of completed files.
+/// The compression of completed files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {
-    /// They stay as they are.
+    /// They are not compressed.
     None,
-    /// They are compressed with gzip, aside.
+    /// They are compressed with gzip, in the background.
     #[default]
     Gzip,
-    /// They are compressed with zstd, aside.
+    /// They are compressed with zstd, in the background.
     #[cfg(feature = "zstd")]
     Zstd,
 }
 
 impl Compression {
-    /// What the names of such files have behind the others'.
+    /// The suffix that the names of compressed files have.
     pub(crate) const fn suffix(self) -> Option<&'static str> {
         match self {
             Self::None => None,
@@ -32,10 +32,10 @@ impl Compression {
     }
 }
 
-/// What completed files may have behind their names, whoever wrote them.
+/// The suffixes that completed files may have, whoever wrote them.
 pub(crate) const SUFFIXES: &[&str] = &[".gz", ".zst"];
 
-/// How to record; [`Builder::start`] begins.
+/// The options of a recording; [`Builder::start`] begins it.
 #[derive(Clone, Debug)]
 pub struct Builder {
     pub(crate) folder: PathBuf,
@@ -49,13 +49,13 @@ pub struct Builder {
     pub(crate) metadata: Vec<(String, String)>,
 }
 
-/// Flushes are no rarer than that, so that a killed process loses no more.
+/// The maximum time between flushes, which limits the loss of a killed process.
 const MAX_FLUSH: Duration = Duration::from_secs(1);
 
-/// Flushes are no more frequent than that: the collector would do nothing else.
+/// The minimum time between flushes: with a shorter time, the collector would do nothing else.
 const MIN_FLUSH: Duration = Duration::from_millis(1);
 
-/// A segment is at most this part of the budget, so that making room does not take everything.
+/// A segment takes at most this fraction of the budget, so that freeing space never removes everything.
 const BUDGET_SEGMENTS: u64 = 4;
 
 impl Builder {
@@ -73,60 +73,58 @@ impl Builder {
         }
     }
 
-    /// What the names of the files begin with, before a dot: `trace`, unless something else is said.
+    /// Sets the start of the file names, before a dot. Default: `trace`.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }
 
-    /// How often what was recorded goes to the file: every half second, unless something else is said, at
-    /// least once a second, and at most every millisecond.
+    /// Sets the time between flushes to the file. Default: half a second; limited to 1 ms to 1 s.
     #[must_use]
     pub fn flush_every(mut self, interval: Duration) -> Self {
         self.flush_every = interval.clamp(MIN_FLUSH, MAX_FLUSH);
         self
     }
 
-    /// When a file is completed and another one begun: after a minute, unless something else is said.
+    /// Sets the age at which a file is completed and a new one begins. Default: one minute.
     #[must_use]
     pub fn rotate_every(mut self, interval: Duration) -> Self {
         self.rotate_every = interval;
         self
     }
 
-    /// How large a file becomes, roughly, before another one is begun: 64 MiB, unless something else is said, and
-    /// at most a quarter of the budget.
+    /// Sets the approximate size at which a file is completed and a new one begins. Default: 64 MiB; at most a quarter
+    /// of the budget.
     #[must_use]
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
         self.segment_bytes = bytes;
         self
     }
 
-    /// How much all files of that name in the folder may take together, those of earlier processes included:
-    /// 1 GiB, unless something else is said. The oldest make room.
+    /// Sets the total size of all files of that name in the folder, including those of earlier processes. Default: 1
+    /// GiB. The oldest are removed.
     #[must_use]
     pub fn budget_bytes(mut self, bytes: u64) -> Self {
         self.budget_bytes = bytes;
         self
     }
 
-    /// How much a thread may record between two flushes before events are lost: 1 MiB, unless something else is
-    /// said.
+    /// Sets the size of the buffer of a thread: if it fills up between two flushes, events are lost. Default: 1 MiB.
     #[must_use]
     pub fn buffer_bytes(mut self, bytes: usize) -> Self {
         self.buffer_bytes = bytes;
         self
     }
 
-    /// What becomes of completed files: gzip, unless something else is said.
+    /// Sets the compression of completed files. Default: gzip.
     #[must_use]
     pub fn compression(mut self, compression: Compression) -> Self {
         self.compression = compression;
         self
     }
 
-    /// A fact that each file says about itself.
+    /// Adds a fact to the metadata of each file.
     #[must_use]
     pub fn metadata(mut self, key: &str, value: &str) -> Self {
         self.metadata.push((key.to_owned(), value.to_owned()));
@@ -136,7 +134,7 @@ impl Builder {
     /// Begins to record.
     ///
     /// # Errors
-    /// When the folder or the first file cannot be made, or the system has no threads left.
+    /// If the folder or the first file cannot be created, or the system cannot create a thread.
     pub fn start(mut self) -> io::Result<Recorder> {
         self.segment_bytes = self.segment_bytes.min(self.budget_bytes / BUDGET_SEGMENTS).max(1);
         Recorder::start(self)

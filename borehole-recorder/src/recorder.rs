@@ -1,4 +1,4 @@
-//! The recorder, and handles to it.
+//! The recorder and its handles.
 
 use std::io;
 use std::panic;
@@ -14,7 +14,7 @@ use crate::options::Builder;
 use crate::recording::Recording;
 use crate::trc::TraceEvent;
 
-/// A recording of this process. Dropping it completes it, as [`Recorder::finish`] does.
+/// A recording of this process. Dropping it completes it, like [`Recorder::finish`].
 pub struct Recorder {
     handle: Handle,
     collector: Option<JoinHandle<io::Result<Summary>>>,
@@ -26,26 +26,26 @@ pub struct Handle {
     recording: Arc<Recording>,
 }
 
-/// What has become of a recording.
+/// The result of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Events of the program that are in files.
+    /// The number of the program's events in files.
     pub events: u64,
-    /// Events of the program that are not. The files say where they are missing.
+    /// The number of the program's events that were lost. The files state where they are missing.
     pub lost_events: u64,
-    /// Files that were begun.
+    /// The number of files begun.
     pub segments: u64,
 }
 
-/// How long a flush and the completion may take before it is given up: a disk may hang.
+/// The maximum time to wait for a flush or for the completion, because a disk may hang.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a panic waits for a flush. The thread that panics may hold what the collector waits for.
+/// The maximum time that a panic waits for a flush. The panicking thread may hold a lock that the collector needs.
 const PANIC_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Recorder {
-    /// Says how to record into files in `folder`, which is made if there is none.
+    /// Starts to configure a recording into files in `folder`, which is created if it does not exist.
     #[must_use]
     pub fn builder(folder: impl AsRef<Path>) -> Builder {
         Builder::new(folder.as_ref())
@@ -60,16 +60,16 @@ impl Recorder {
         Ok(Self { handle: Handle { recording }, collector: Some(collector) })
     }
 
-    /// What records: cheap to clone, for every thread and task that has something to say.
+    /// A handle that records events. It is cheap to clone, so each thread and task can have one.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Completes the recording. What is recorded afterwards is not heard.
+    /// Completes the recording. Events recorded afterwards are ignored.
     ///
     /// # Errors
-    /// The first error that the files have met. What could be written is.
+    /// The first error of writing the files. Everything that could be written was written.
     pub fn finish(mut self) -> io::Result<Summary> {
         self.stop().unwrap_or_else(|| Err(io::Error::other("the recording ended before")))
     }
@@ -81,12 +81,12 @@ impl Recorder {
         Some(collector.join().unwrap_or_else(died))
     }
 
-    /// Completes the recording when the process is asked to end: SIGINT, SIGTERM, SIGHUP and SIGQUIT do what they
-    /// would have done, a moment later; one that is ignored, as under `nohup`, stays ignored. Not for programs that
-    /// handle those signals themselves: they call [`Recorder::finish`].
+    /// Completes the recording when the process is asked to end. SIGINT, SIGTERM, SIGHUP and SIGQUIT then have their
+    /// usual effect, a moment later; an ignored signal, as under `nohup`, stays ignored. Programs that handle these
+    /// signals themselves should call [`Recorder::finish`] instead.
     ///
     /// # Errors
-    /// When the system does not let signals be handled.
+    /// If the system does not allow signal handlers.
     #[cfg(all(unix, feature = "signal"))]
     pub fn finish_on_signals(&self) -> io::Result<()> {
         crate::signals::finish_on_signals(Arc::downgrade(&self.handle.recording), PATIENCE)
@@ -95,7 +95,7 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        // Who wants to know calls `finish`.
+        // Programs that need the result call `finish`.
         let _ = self.stop();
     }
 }
@@ -107,20 +107,21 @@ impl Handle {
         buffer::record(&self.recording, event);
     }
 
-    /// Records an event that happens now; `event` is given the time.
+    /// Records an event that happens now; `event` receives the time.
     #[inline]
     pub fn record_now<T: TraceEvent>(&self, event: impl FnOnce(u64) -> T) {
         self.record(&event(now_ns()));
     }
 
-    /// Brings everything that was recorded before into the file. Answers whether all that was recorded since the flush before is
-    /// there: not if that takes too long, if the file could not be written, if a buffer was full, or if the recording has ended.
+    /// Writes everything recorded so far to the file. Returns whether all events since the previous flush are in the
+    /// file: `false` if it takes too long, the file could not be written, a buffer was full, or the recording has
+    /// ended.
     pub fn flush(&self) -> bool {
         self.recording.flush(PATIENCE)
     }
 }
 
-/// Flushes after whatever else is done on a panic.
+/// Installs a panic hook that flushes after the existing hook.
 fn flush_on_panic(recording: Weak<Recording>) {
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

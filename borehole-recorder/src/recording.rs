@@ -1,4 +1,4 @@
-//! What the threads of the program and the collector know of each other.
+//! The state shared by the threads of the program and the collector.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,40 +9,40 @@ use crate::buffer::ThreadBuffer;
 
 /// One recording.
 pub(crate) struct Recording {
-    /// Different for each recording of the process.
+    /// Unique among the recordings of the process.
     pub(crate) id: u64,
     pub(crate) buffer_bytes: usize,
     buffers: Mutex<Buffers>,
-    /// Events that came where there was no buffer for them.
+    /// The number of events recorded without a buffer.
     lost_events: AtomicU64,
     orders: Mutex<Orders>,
     changed: Condvar,
 }
 
-/// The buffers that the collector looks at.
+/// The buffers that the collector reads.
 #[derive(Default)]
 struct Buffers {
     list: Vec<Arc<ThreadBuffer>>,
-    /// Whether it has looked for the last time.
+    /// Whether the collector has read them for the last time.
     is_closed: bool,
 }
 
-/// What the collector is asked for, and what it has done.
+/// The requests to the collector, and its progress.
 #[derive(Default)]
 struct Orders {
-    /// Come before the time.
+    /// Whether to collect before the regular time.
     wake: bool,
-    /// The last flush that was asked for, and the last that was done.
+    /// The number of the last flush requested and of the last one done.
     asked: u64,
     done: u64,
-    /// The last flush before which something could not be written, asked for or not yet; 0 if there is none.
+    /// The number of the last flush before which something could not be written, requested or not yet; 0 if there is none.
     incomplete: u64,
     stop: bool,
     has_stopped: bool,
     collector: Option<ThreadId>,
 }
 
-/// What the collector has to do now.
+/// The next work of the collector.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order {
     flush: u64,
@@ -62,7 +62,7 @@ impl Recording {
         }
     }
 
-    /// Takes part from now on. What nobody would collect is not heard.
+    /// Adds a buffer. After the last collection, the buffer is closed instead.
     pub(crate) fn add(&self, buffer: Arc<ThreadBuffer>) {
         let mut buffers = self.lock_buffers();
         if buffers.is_closed {
@@ -80,13 +80,13 @@ impl Recording {
         self.lost_events.swap(0, Ordering::Relaxed)
     }
 
-    /// All buffers; those whose threads have ended are given out for the last time. After the last time of all, no
-    /// more are taken.
+    /// Lists all buffers; those whose threads have ended are listed for the last time. After a call with `is_last`, no
+    /// more are added.
     pub(crate) fn buffers(&self, into: &mut Vec<Arc<ThreadBuffer>>, is_last: bool) {
         let mut buffers = self.lock_buffers();
         buffers.is_closed |= is_last;
         into.extend(buffers.list.iter().cloned());
-        // One owner is the list, one the copy just made.
+        // One reference is in the list, one in the copy just made.
         buffers.list.retain(|buffer| Arc::strong_count(buffer) > 2);
     }
 
@@ -95,8 +95,8 @@ impl Recording {
         self.changed.notify_all();
     }
 
-    /// Asks for a flush, and waits for it, but not for longer than `patience`. Answers whether it was done, and nothing
-    /// could not be written since the flush before.
+    /// Requests a flush, and waits for it for at most `patience`. Returns whether it was done, and everything since the
+    /// previous flush could be written.
     pub(crate) fn flush(&self, patience: Duration) -> bool {
         let mut orders = self.orders();
         if orders.collector == Some(thread::current().id()) {
@@ -106,11 +106,11 @@ impl Recording {
         let asked = orders.asked;
         self.changed.notify_all();
         let orders = self.wait_until(orders, patience, |orders| orders.done >= asked || orders.has_stopped);
-        // A recording that has stopped hears nothing more.
+        // A stopped recording accepts no more events.
         orders.done >= asked && orders.incomplete < asked
     }
 
-    /// Asks the collector to end, and waits for it, but not for longer than `patience`. Answers whether it has.
+    /// Asks the collector to end, and waits for at most `patience`. Returns whether it has ended.
     pub(crate) fn stop(&self, patience: Duration) -> bool {
         let mut orders = self.orders();
         orders.stop = true;
@@ -128,7 +128,7 @@ impl Recording {
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Waits until something is asked for or `interval` has passed. For the collector.
+    /// Waits for a request or until `interval` has passed. For the collector.
     pub(crate) fn wait(&self, interval: Duration) -> Order {
         let deadline = Instant::now() + interval;
         let mut orders = self.orders();
@@ -145,11 +145,11 @@ impl Recording {
         }
     }
 
-    /// Says that `order` was carried out, and whether all that there was could be written. For the collector.
+    /// Marks `order` as done, and notes whether everything could be written. For the collector.
     pub(crate) fn done(&self, order: Order, is_complete: bool) {
         let mut orders = self.orders();
         if !is_complete {
-            // Who asked meanwhile may miss something as well; if nobody waits, whoever asks next does.
+            // Flushes requested meanwhile may be incomplete too; if none is waiting, the next one is.
             orders.incomplete = orders.asked.max(orders.done + 1);
         }
         orders.done = orders.done.max(order.flush);
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn a_flush_is_told_of_what_could_not_be_written_since_the_one_before() {
         let (recording, minute) = (Recording::new(1_000), Duration::from_secs(60));
-        // The collector's thread is one that does not flush.
+        // The collector's thread may not flush.
         let round = |patience, is_complete| recording.done(recording.wait(patience), is_complete);
         let flush = |is_complete| {
             thread::scope(|scope| {
@@ -183,7 +183,7 @@ mod tests {
             })
         };
         assert_eq!([true, false, true].map(flush), [true, false, true]);
-        // Nobody has asked for this one.
+        // This one was not requested.
         thread::scope(|scope| drop(scope.spawn(|| round(Duration::ZERO, false))));
         assert_eq!([true, true].map(flush), [false, true]);
         recording.stop(Duration::ZERO);

@@ -11,23 +11,23 @@ use crate::events::{ClockSyncEvent, SegmentMetadataEvent};
 use crate::options::{Builder, SUFFIXES};
 use crate::trc::Writer;
 
-/// What a file that is being written ends in, behind its later name. Source: `dial9-core` 0.5.7.
+/// The suffix of a file that is being written, after its final name. Source: `dial9-core` 0.5.7.
 pub(crate) const ACTIVE: &str = ".active";
 
-/// What a completed file ends in.
+/// The suffix of a completed file.
 pub(crate) const COMPLETE: &str = ".bin";
 
-/// A file of whole batches.
+/// A file of complete batches.
 pub(crate) struct Segment {
     file: File,
-    /// Its name once it is complete.
+    /// The path of the file once it is complete.
     path: PathBuf,
     len: u64,
     opened: Instant,
 }
 
 impl Segment {
-    /// Begins a file: the first that there is not, from `number` on. Answers its number too.
+    /// Creates a file, with the first unused number from `number` on. Returns its number too.
     pub(crate) fn create(options: &Builder, number: u64) -> io::Result<(Self, u64)> {
         fs::create_dir_all(&options.folder)?;
         for number in number.. {
@@ -43,7 +43,7 @@ impl Segment {
                     return match segment.describe(&options.metadata, Part::Head) {
                         Ok(()) => Ok((segment, number)),
                         Err(error) => {
-                            // Or else each attempt on a full disk would leave one.
+                            // Otherwise each attempt on a full disk would leave a file.
                             let _ = fs::remove_file(with_suffix(&segment.path, ACTIVE));
                             Err(error)
                         }
@@ -54,29 +54,29 @@ impl Segment {
         Err(io::Error::other("no numbers are left for another file"))
     }
 
-    /// Whether it is time for another one.
+    /// Whether it is time for a new file.
     pub(crate) fn is_full(&self, max_bytes: u64, max_age: Duration) -> bool {
         self.len >= max_bytes || self.opened.elapsed() >= max_age
     }
 
-    /// Appends whole batches, or nothing of them.
+    /// Appends complete batches, or none of them.
     pub(crate) fn append(&mut self, batches: &[u8]) -> io::Result<()> {
         let written = self.file.write_all(batches);
         if written.is_ok() {
             self.len += batches.len() as u64;
         } else {
-            // What follows must not stand behind half a batch. If that fails too, readers find the next header.
+            // Remove the incomplete batch. If that fails too, readers find the next header.
             let _ = self.file.set_len(self.len).and_then(|()| self.file.seek(SeekFrom::Start(self.len)));
         }
         written
     }
 
-    /// Writes at its end that the file is complete.
+    /// Marks the file as complete, at its end.
     pub(crate) fn end(&mut self, metadata: &[(String, String)]) -> io::Result<()> {
         self.describe(metadata, Part::Tail)
     }
 
-    /// Gives the file the name that it keeps. Answers its path.
+    /// Renames the file to its final name. Returns its path.
     pub(crate) fn seal(self) -> io::Result<PathBuf> {
         fs::rename(with_suffix(&self.path, ACTIVE), &self.path)?;
         Ok(self.path)
@@ -96,7 +96,7 @@ impl Segment {
     }
 }
 
-/// Where in a file its description stands.
+/// The place of a metadata event in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Head,
@@ -107,7 +107,7 @@ fn path(folder: &Path, name: &str, number: u64) -> PathBuf {
     folder.join(format!("{name}.{}.{number}{COMPLETE}", process::id()))
 }
 
-/// The path with something behind it.
+/// Appends a suffix to the path.
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

@@ -1,4 +1,4 @@
-//! The requests to end.
+//! Handles the signals that ask a process to end.
 
 use std::fs;
 use std::io;
@@ -12,11 +12,11 @@ use signal_hook::low_level::emulate_default_handler;
 
 use crate::recording::Recording;
 
-/// What a program is asked to end with.
+/// The signals that ask a program to end.
 const REQUESTS: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
-/// Completes a recording on the first signal, and then does what the signal asks for. Those that the program ignores, because
-/// of `nohup` or of a shell that started it in the background, stay ignored.
+/// Completes a recording on the first signal, and then does what the signal asks for. Signals that the program ignores
+/// stay ignored, as under `nohup` or in a shell's background.
 pub(crate) fn finish_on_signals(recording: Weak<Recording>, patience: Duration) -> io::Result<()> {
     let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
     let mut signals = Signals::new(REQUESTS.into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0))?;
@@ -25,7 +25,7 @@ pub(crate) fn finish_on_signals(recording: Weak<Recording>, patience: Duration) 
             if let Some(recording) = recording.upgrade() {
                 recording.stop(patience);
             }
-            // An error would mean that the signal is none of those above.
+            // An error would mean that the signal is not one of the above.
             let _ = emulate_default_handler(signal);
         }
     };
@@ -33,11 +33,13 @@ pub(crate) fn finish_on_signals(recording: Weak<Recording>, patience: Duration) 
     Ok(())
 }
 
-/// The signals that a process ignores, the first in the lowest bit, by what `/proc/PID/status` says. None where the system has no such file.
+/// The signals that a process ignores, the first in the lowest bit, from the text of `/proc/PID/status`. None if the
+/// system has no such file.
 ///
 /// Source: Linux, `Documentation/filesystems/proc.rst`, table 1-2.
 fn ignored(status: &str) -> u64 {
-    // `borehole-process` knows that too, and would bring what it reads other processes with into each program that records itself.
+    // `borehole-process` has this too, but using it would bring its code for reading other processes into each program
+    // that records itself.
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

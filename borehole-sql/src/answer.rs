@@ -1,4 +1,4 @@
-//! What a query answers.
+//! The results of queries.
 
 use crate::backend::{Field, Rows};
 use crate::error::{Error, ErrorKind};
@@ -8,38 +8,38 @@ use crate::error::{Error, ErrorKind};
 pub struct Answer {
     /// The names of the columns.
     pub columns: Vec<String>,
-    /// The rows, each as long as there are columns.
+    /// The rows, each with one value per column.
     pub rows: Vec<Vec<Value>>,
 }
 
-/// A value of an answer.
+/// A value of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Nothing.
+    /// SQL's `NULL`.
     Null,
-    /// A whole number.
+    /// An integer.
     Integer(i64),
     /// A number with a fraction.
     Real(f64),
-    /// Text, as the database has it: see [`text`](crate::text).
+    /// Text as stored in the database: see [`text`](crate::text).
     Text(String),
 }
 
-/// Takes an answer as it comes, row by row. When a method fails, no other one is called: the question ends, with that error.
+/// Receives a result row by row. If a method fails, no other one is called, and the query ends with its error.
 pub trait AnswerSink {
-    /// What goes wrong, here or with the question.
+    /// An error of the sink or of the query.
     type Error: From<Error>;
 
-    /// The names of the columns, once, before the rows.
+    /// Receives the names of the columns, once, before the rows.
     ///
     /// # Errors
-    /// When the answer is not to be taken.
+    /// If the result is not wanted.
     fn columns(&mut self, names: &[String]) -> Result<(), Self::Error>;
 
-    /// A row, as long as there are columns.
+    /// Receives a row, with one value per column.
     ///
     /// # Errors
-    /// When nothing further is to be taken.
+    /// If no more rows are wanted.
     fn row(&mut self, row: Vec<Value>) -> Result<(), Self::Error>;
 }
 
@@ -57,7 +57,7 @@ impl AnswerSink for Answer {
     }
 }
 
-/// Gives `sink` what `ask` answers.
+/// Passes the result of `ask` to `sink`.
 pub(crate) fn give<S: AnswerSink>(
     sink: &mut S,
     ask: impl FnOnce(&mut dyn Rows) -> Result<(), Error>,
@@ -70,7 +70,7 @@ pub(crate) fn give<S: AnswerSink>(
     }
 }
 
-/// Gives rows to a sink, and keeps what that failed of.
+/// Passes rows to a sink, and keeps its error.
 struct Giver<'s, S: AnswerSink> {
     sink: &'s mut S,
     failed: Option<S::Error>,

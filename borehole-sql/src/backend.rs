@@ -1,4 +1,4 @@
-//! What each database does in a way of its own.
+//! The operations that each database implements differently.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::rows::RowSink;
 
-/// How long a turn is waited for, in seconds: others may have much to write.
+/// The maximum time to wait for a turn, in seconds: other writers may have much to write.
 #[cfg(any(feature = "postgresql", feature = "mysql"))]
 pub(crate) const TURN_PATIENCE_S: u32 = 600;
 
@@ -14,43 +14,43 @@ pub(crate) const TURN_PATIENCE_S: u32 = 600;
 pub(crate) trait Backend: Send {
     fn dialect(&self) -> Dialect;
 
-    /// Runs a statement that answers nothing.
+    /// Runs a statement without a result.
     fn execute(&mut self, statement: &str) -> Result<(), Error>;
 
-    /// Runs a statement with numbers for its places, and gives out the names of its columns and its rows.
+    /// Runs a statement with numbers for its placeholders, and passes the names of its columns and its rows to `rows`.
     fn answer(&mut self, statement: &str, numbers: &[Option<i64>], rows: &mut dyn Rows) -> Result<(), Error>;
 
-    /// The same, where the names of the columns are known.
+    /// Like [`Self::answer`], without the names of the columns.
     fn select(&mut self, statement: &str, numbers: &[Option<i64>], take: &mut Take<'_>) -> Result<(), Error> {
         self.answer(statement, numbers, &mut Unnamed(take))
     }
 
-    /// Adds a row to `runs`, and answers its number.
+    /// Adds a row to `runs`, and returns its number.
     fn insert_run(&mut self, created_at: &str) -> Result<i64, Error>;
 
-    /// Waits until nobody else has the turn to write, which is then ours to the end of the transaction, or until
-    /// [`Self::end_turn`] where making something ends a transaction. A file has one writer at a time in any case.
+    /// Waits for the turn to write, which lasts until the end of the transaction, or until [`Self::end_turn`] if
+    /// creating something ends a transaction. A file allows only one writer at a time anyway.
     fn take_turn(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Lets the next one have the turn.
+    /// Passes the turn on.
     fn end_turn(&mut self) {}
 
-    /// Takes in the rows that `fill` gives.
+    /// Loads the rows that `fill` provides.
     fn load(&mut self, fill: &mut Fill<'_>) -> Result<(), Error>;
 }
 
-/// Takes what a statement answers.
+/// Receives the result of a statement.
 pub(crate) trait Rows {
-    /// The names of the columns, before the rows.
+    /// Receives the names of the columns, before the rows.
     fn columns(&mut self, names: &[String]) -> Result<(), Error>;
 
-    /// A row.
+    /// Receives a row.
     fn row(&mut self, fields: &[Field<'_>]) -> Result<(), Error>;
 }
 
-/// Takes the rows only.
+/// Receives the rows only.
 struct Unnamed<'u, 't>(&'u mut Take<'t>);
 
 impl Rows for Unnamed<'_, '_> {
@@ -63,24 +63,24 @@ impl Rows for Unnamed<'_, '_> {
     }
 }
 
-/// Takes a row.
+/// Receives a row.
 pub(crate) type Take<'t> = dyn FnMut(&[Field<'_>]) -> Result<(), Error> + 't;
 
-/// Gives rows.
+/// Provides rows.
 pub(crate) type Fill<'f> = dyn FnMut(&mut dyn RowSink) -> Result<(), Error> + 'f;
 
-/// A value that a database answers.
+/// A value in a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Field<'r> {
     Null,
     Integer(i64),
     Real(f64),
-    /// Text, which need not be UTF-8 in files that others wrote.
+    /// Text, which may be invalid UTF-8 in files of other programs.
     Text(&'r [u8]),
 }
 
 impl<'r> Field<'r> {
-    /// The same, without a copy of what is text.
+    /// Like [`Self::text`], without a copy if it is valid text.
     pub(crate) fn borrowed(self) -> Cow<'r, str> {
         match self {
             Self::Null => Cow::Borrowed(""),
@@ -90,7 +90,7 @@ impl<'r> Field<'r> {
         }
     }
 
-    /// The number; of what is none, `None`.
+    /// The integer; `None` for other values.
     pub(crate) const fn integer(self) -> Option<i64> {
         match self {
             Self::Integer(number) => Some(number),
@@ -98,7 +98,7 @@ impl<'r> Field<'r> {
         }
     }
 
-    /// The text, what cannot stand in one replaced.
+    /// The value as text, with invalid bytes replaced.
     pub(crate) fn text(self) -> String {
         self.borrowed().into_owned()
     }

@@ -1,4 +1,4 @@
-//! Rows between the thread that makes them and the one that sends them.
+//! Encodes rows for the transfer from the thread that creates them to the one that sends them.
 
 use crate::rows::Cell;
 
@@ -20,10 +20,10 @@ pub(crate) fn encode_cells(cells: &[Cell<'_>], bytes: &mut Vec<u8>) {
     }
 }
 
-/// What [`encode_cells`] encoded.
+/// Cells encoded by [`encode_cells`].
 pub(crate) struct Cells<'b>(pub(super) &'b [u8]);
 
-/// A cell of these.
+/// A decoded cell.
 pub(crate) enum Decoded<'b> {
     Null,
     Integer(i64),

@@ -1,4 +1,4 @@
-//! The schema in the words of each database.
+//! The schema in the SQL of each database.
 
 use crate::schema::{Column, INDEXES, Index, KEY_INDEXES, Kind, TABLES, Table};
 
@@ -15,14 +15,14 @@ pub enum Dialect {
     Mariadb,
 }
 
-/// How many characters of a text servers keep in an index: with four bytes each, far below the 3072 that MySQL has for all
-/// columns together, and the 2704 that PostgreSQL has.
+/// The number of characters of a text that servers store in an index. With four bytes each, they are far below the
+/// limits: 3072 bytes for all columns together in MySQL, and 2704 in PostgreSQL.
 const PREFIX_CHARACTERS: usize = 191;
 
-/// Names that are words of MySQL.
+/// Names that are keywords of MySQL.
 const WORDS_OF_MYSQL: &[&str] = &["key", "value", "count", "type"];
 
-/// A function that goes from a node upwards, for MariaDB.
+/// A function that follows the tree from a node to its root, for MariaDB.
 const NODE_PATH: &str = "\
 CREATE FUNCTION node_path(run BIGINT, node BIGINT) RETURNS LONGTEXT CHARACTER SET utf8mb4
 READS SQL DATA
@@ -38,7 +38,7 @@ BEGIN
 END";
 
 impl Dialect {
-    /// The statement that makes `table`, unless it is there.
+    /// The statement that creates `table` if it does not exist.
     #[must_use]
     pub fn create_table(self, table: &Table) -> String {
         let mut parts: Vec<String> = table.columns.iter().map(|column| self.column(column)).collect();
@@ -47,7 +47,7 @@ impl Dialect {
             parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
         }
         let unseen = if table.key.is_empty() || self.is_key(table) { "" } else { self.unseen_key() };
-        // The engine is named as a server's own choice may know no transactions.
+        // The engine is stated because a server's default engine may not support transactions.
         let options = match self {
             Self::Mysql => " ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin",
             Self::Mariadb => " ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
@@ -57,19 +57,19 @@ impl Dialect {
         format!("CREATE TABLE IF NOT EXISTS {} (\n    {parts}{unseen}\n){options}", table.name)
     }
 
-    /// Whether it is MySQL, or MariaDB, which began as it.
+    /// Whether it is MySQL or MariaDB, which is derived from it.
     pub(crate) const fn is_mysql(self) -> bool {
         matches!(self, Self::Mysql | Self::Mariadb)
     }
 
-    /// Whether the key of a table can be one: servers do not take texts of any length for it.
+    /// Whether the table can have its primary key: servers do not accept texts of any length in one.
     fn is_key(self, table: &Table) -> bool {
         let is_text = |column: &Column| column.kind == Kind::Key;
         !table.key.is_empty() && (self == Self::Sqlite || !table.columns.iter().any(is_text))
     }
 
-    /// The key of a table that cannot have its own, behind its columns: some servers refuse a table without any. Nobody sees it
-    /// who does not ask for it by its name. Of MySQL, 8.0.23 is the first that has such columns.
+    /// A replacement key for a table that cannot have its own, added after the columns, because some servers reject a
+    /// table without a key. It is invisible unless it is selected by name. MySQL has such columns from 8.0.23 on.
     const fn unseen_key(self) -> &'static str {
         match self {
             Self::Mysql => "/*!80023 , id BIGINT AUTO_INCREMENT PRIMARY KEY INVISIBLE */",
@@ -94,7 +94,7 @@ impl Dialect {
             (Self::Sqlite, Kind::Serial) => "INTEGER PRIMARY KEY",
             (Self::Sqlite, Kind::Integer) => "INTEGER",
             (Self::Sqlite, Kind::Key | Kind::Text) => "TEXT",
-            // By code points, as the others compare.
+            // Compare by code points, like the other databases.
             (Self::Postgresql, Kind::Key | Kind::Text) => "TEXT COLLATE \"C\"",
             (Self::Postgresql, Kind::Serial) => "BIGSERIAL PRIMARY KEY",
             (_, Kind::Integer) => "BIGINT",
@@ -103,23 +103,23 @@ impl Dialect {
         }
     }
 
-    /// A column's name: some are words of a dialect.
+    /// A column's name, quoted if it is a keyword of the dialect.
     #[must_use]
     pub fn quoted(self, name: &str) -> String {
         if self.is_mysql() && WORDS_OF_MYSQL.contains(&name) { format!("`{name}`") } else { name.to_owned() }
     }
 
-    /// The indexes that a database has: beside the documented ones, those in the place of keys.
+    /// The indexes of a database: the documented ones, and those that replace keys.
     pub(crate) fn indexes(self) -> impl Iterator<Item = &'static Index> {
         let of_keys: &[Index] = if self == Self::Sqlite { &[] } else { &KEY_INDEXES };
         INDEXES.iter().chain(of_keys)
     }
 
-    /// The statement that makes `index`.
+    /// The statement that creates `index`.
     #[must_use]
     pub fn create_index(self, index: &Index) -> String {
         let columns: Vec<String> = index.columns.iter().map(|name| self.indexed(index.table, name)).collect();
-        // MySQL has no condition: it is looked before.
+        // MySQL has no `IF NOT EXISTS` here; the caller checks before.
         let condition = if self.is_mysql() { "" } else { "IF NOT EXISTS " };
         format!("CREATE INDEX {condition}{} ON {}({})", index.name, index.table, columns.join(", "))
     }
@@ -131,7 +131,7 @@ impl Dialect {
         let quoted = self.quoted(name);
         match self {
             Self::Mysql | Self::Mariadb if is_text => format!("{quoted}({PREFIX_CHARACTERS})"),
-            // The excepted one is one of three words.
+            // The exception has only three different values.
             Self::Postgresql if is_text && name != "strength" => {
                 format!("left({quoted}, {PREFIX_CHARACTERS})")
             }
@@ -139,7 +139,7 @@ impl Dialect {
         }
     }
 
-    /// The statements that make the views, unless they are there.
+    /// The statements that create the views if they do not exist.
     #[must_use]
     pub fn create_views(self) -> [String; 2] {
         let create = match self {
@@ -152,13 +152,13 @@ impl Dialect {
         ]
     }
 
-    /// The canonical path of every node.
+    /// The view of the canonical path of every node.
     fn paths(self) -> String {
         let joined = match self {
             Self::Mysql | Self::Mariadb => "CONCAT(above.path, ' -> ', edge.link_name)",
             Self::Sqlite | Self::Postgresql => "above.path || ' -> ' || edge.link_name",
         };
-        // The type of the first row decides; MySQL would cut the paths to the length of the first.
+        // The first row decides the type; MySQL would truncate the paths to the length of the first one.
         let first = match self {
             Self::Mysql | Self::Mariadb => "CAST(link_name AS CHAR(16000000))",
             Self::Sqlite | Self::Postgresql => "link_name",
@@ -176,11 +176,11 @@ impl Dialect {
         )
     }
 
-    /// The statements that make the view of the paths that `node_parents` stands for, each with the name of what it makes. A
-    /// row is worked out when it is asked for, by going upwards from its node.
+    /// The statements that create the view of the paths computed from `node_parents`, each with the name of what it
+    /// creates. The path of a row is computed when it is read, by following the tree from its node.
     pub(crate) fn parent_paths(self) -> Vec<(&'static str, String)> {
         let path = match self {
-            // It has no queries within queries that know the row around them.
+            // MariaDB's nested queries cannot refer to the row outside.
             Self::Mariadb => "node_path(node.run_id, node.node_id)".to_owned(),
             _ => self.path_upwards(),
         };
@@ -193,7 +193,7 @@ impl Dialect {
         function.into_iter().chain([("v_parent_paths", view)]).collect()
     }
 
-    /// The path of `node`, by a query of its own.
+    /// The path of `node`, as a subquery.
     fn path_upwards(self) -> String {
         let (first, joined) = match self {
             // As in [`Self::paths`].
@@ -216,13 +216,13 @@ impl Dialect {
         )
     }
 
-    /// Arrays with their tables.
+    /// The view of arrays with their tables.
     fn arrays(self) -> String {
         let (key, value) = (self.quoted("key"), self.quoted("value"));
         let count = match self {
             Self::Mysql | Self::Mariadb => format!("CAST(counted.{value} AS SIGNED)"),
             Self::Sqlite => "CAST(counted.value AS BIGINT)".to_owned(),
-            // The others take what is no number for 0.
+            // The others convert text that is not a number to 0.
             Self::Postgresql => {
                 "CASE WHEN counted.value ~ '^[0-9]{1,18}$' THEN CAST(counted.value AS BIGINT) \
                                  WHEN counted.value IS NOT NULL THEN 0 END"
@@ -247,7 +247,7 @@ impl Dialect {
         )
     }
 
-    /// The statements that add up the locations of a run by type and by class, the largest sums first.
+    /// The statements that sum the locations of a run by type and by class, the largest sums first.
     #[must_use]
     pub(crate) fn add_up(self, run: i64) -> Vec<String> {
         let add_up = |table: &str, name: &str, column: &str| {
@@ -264,7 +264,7 @@ impl Dialect {
         ]
     }
 
-    /// Everything but the rows, in the order in which it is made: before the rows, and behind them.
+    /// The statements that create everything but the rows, in order: those before the rows, and those after them.
     #[must_use]
     pub fn create_all(self) -> (Vec<String>, Vec<String>) {
         let tables = TABLES.iter().map(|table| self.create_table(table)).collect();
@@ -272,12 +272,12 @@ impl Dialect {
         (tables, indexes.chain(self.create_views()).collect())
     }
 
-    /// Whether a statement that makes something ends the transaction.
+    /// Whether a statement that creates something ends the transaction.
     pub(crate) const fn commits_what_it_makes(self) -> bool {
         self.is_mysql()
     }
 
-    /// The statement that answers the names of all tables, indexes, views and functions that are there.
+    /// The statement that lists the names of all tables, indexes, views and functions.
     pub(crate) const fn existing(self) -> &'static str {
         match self {
             Self::Sqlite => "SELECT name FROM sqlite_schema",
@@ -290,7 +290,7 @@ impl Dialect {
         }
     }
 
-    /// The statement that begins to change something: all of it is seen at once, or nothing.
+    /// The statement that begins a transaction for changes, which others see all at once or not at all.
     pub(crate) const fn begin(self) -> &'static str {
         match self {
             Self::Sqlite => "BEGIN IMMEDIATE",
@@ -299,7 +299,7 @@ impl Dialect {
         }
     }
 
-    /// The statement behind which everything is read as of one moment.
+    /// The statement that begins a transaction in which all reads are from one moment.
     pub(crate) const fn begin_to_read(self) -> &'static str {
         match self {
             Self::Sqlite => "BEGIN",
@@ -308,8 +308,8 @@ impl Dialect {
         }
     }
 
-    /// The statements that tell a database how many rows an index leads to. Without that, SQLite takes the wrong one for
-    /// paths and depths and looks at all nodes for each node; servers look by themselves, but later.
+    /// The statements that update the statistics of the indexes. Without them, SQLite chooses the wrong index for paths
+    /// and depths and scans all nodes for each node; servers update them by themselves, but later.
     pub(crate) fn statistics(self) -> Vec<String> {
         let tables = TABLES.map(|table| table.name);
         match self {
@@ -321,18 +321,18 @@ impl Dialect {
         }
     }
 
-    /// What orders the rows of a table as they were written, where it has numbers for them in the column `id`, or has none.
+    /// The SQL that orders the rows of a table as they were written, with a number in the column `id` or without one.
     pub(crate) const fn written_order(self, has_numbers: bool) -> &'static str {
         match (self, has_numbers) {
             (Self::Sqlite, _) => " ORDER BY rowid",
             (Self::Postgresql | Self::Mysql | Self::Mariadb, true) => " ORDER BY id",
             (Self::Postgresql, false) => " ORDER BY ctid",
-            // Tables without a key are in that order as long as no index is used.
+            // Tables without a key are in this order as long as no index is used.
             (Self::Mysql | Self::Mariadb, false) => "",
         }
     }
 
-    /// The statement that adds a column to a table that lacks it.
+    /// The statement that adds a missing column to a table.
     pub(crate) fn add_column(self, table: &Table, column: &Column) -> String {
         let default = match column.absent {
             Some(absent) if self.is_mysql() && !column.nullable => format!(" DEFAULT ({absent})"),
@@ -341,8 +341,8 @@ impl Dialect {
         format!("ALTER TABLE {} ADD COLUMN {}{default}", table.name, self.column(column))
     }
 
-    /// The condition for the rows of `:run` in a table that numbers its rows, where they are wanted in the order of their
-    /// numbers: those of a run stand together. SQLite would go by an index of the run, and sort.
+    /// The condition for the rows of `:run` in a table that numbers its rows, if they are needed in order of these
+    /// numbers. The rows of a run are adjacent. SQLite would otherwise use an index of the run, and sort.
     pub(crate) fn rows_of_run(self, table: &str) -> String {
         let end = |end: &str| format!("(SELECT {end}(rowid) FROM {table} WHERE run_id = :run)");
         match self {

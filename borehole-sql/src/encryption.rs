@@ -1,33 +1,33 @@
-//! Whether the way to a server is encrypted, and whom it has to lead to.
+//! The encryption of connections to servers, and the verification of their certificates.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// What an address asks of the connection.
+/// The encryption parameters of an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Encryption {
-    /// What `sslmode` said; `None` if it said nothing.
+    /// The value of `sslmode`; `None` if it is absent.
     mode: Option<String>,
-    /// The file of `sslrootcert`: who may vouch for the server, beside those whom everybody trusts.
+    /// The file in `sslrootcert`: certificate authorities to trust, in addition to the public ones.
     pub(crate) roots: Option<PathBuf>,
 }
 
-/// How much is asked.
+/// The required encryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// None.
+    /// No encryption.
     Disable,
-    /// If the server can.
+    /// Encryption if the server supports it.
     Prefer,
-    /// With whoever answers.
+    /// Encryption, without verification of the server.
     Require,
-    /// With one who has a certificate that somebody trusted has signed.
+    /// Encryption, and a certificate signed by a trusted authority.
     VerifyCa,
-    /// With one whose certificate is for the name in the address as well.
+    /// Encryption, and a trusted certificate for the name in the address.
     VerifyFull,
 }
 
-/// The names of the modes: PostgreSQL's, and what MySQL calls the same.
+/// The names of the modes: PostgreSQL's, and MySQL's equivalents.
 ///
 /// Source: PostgreSQL's documentation of libpq, "SSL Support"; MySQL's reference manual, `--ssl-mode`.
 const MODES: [(&str, Mode); 10] = [
@@ -43,12 +43,12 @@ const MODES: [(&str, Mode); 10] = [
     ("verify-identity", Mode::VerifyFull),
 ];
 
-/// The parameters of an address that are about encryption, in PostgreSQL's words and MySQL's.
+/// The names of the mode parameter in PostgreSQL and MySQL.
 const MODE_KEYS: [&str; 2] = ["sslmode", "ssl-mode"];
 const ROOTS_KEYS: [&str; 2] = ["sslrootcert", "ssl-ca"];
 
 impl Encryption {
-    /// Whether a parameter of an address is about encryption: then it is heeded. Drivers know some of them only.
+    /// Takes a parameter of an address if it is about encryption. The drivers support only some of them.
     pub(crate) fn takes(&mut self, key: &str, value: &str) -> bool {
         if MODE_KEYS.contains(&key) {
             self.mode = Some(value.to_owned());
@@ -60,30 +60,30 @@ impl Encryption {
         true
     }
 
-    /// The mode for a server: if nothing is said, none where nobody stands between, else if the server can.
+    /// The mode for a server. If none is given: no encryption to this machine, else encryption if the server supports it.
     ///
     /// # Errors
-    /// The names of the modes, if another was given.
+    /// The names of the modes, if an unknown one is given.
     pub(crate) fn mode(&self, is_near: bool) -> Result<Mode, String> {
         let Some(said) = &self.mode else {
             return Ok(if is_near { Mode::Disable } else { Mode::Prefer });
         };
-        // MySQL writes an underscore.
+        // MySQL writes underscores.
         let name = said.to_ascii_lowercase().replace('_', "-");
         let mode = MODES.into_iter().find(|(known, _)| *known == name).map(|(_, mode)| mode);
         let mode = mode.ok_or_else(|| {
             format!("expected sslmode disable, prefer, require, verify-ca or verify-full, found {said}")
         })?;
-        // Who names those who may vouch wants it to be one of them.
+        // A file of authorities implies that the certificate must be verified.
         Ok(if mode == Mode::Require && self.roots.is_some() { Mode::VerifyCa } else { mode })
     }
 }
 
-/// Why a connection that has to be encrypted is not.
+/// The error for a connection that must be encrypted, in a build without encryption.
 #[cfg(not(feature = "tls"))]
 pub(crate) const MISSING: &str = "this program was built without encryption";
 
-/// Whether a host is this one, so that nobody stands between.
+/// Whether a host is this machine, so that nobody can intercept the connection.
 pub(crate) fn is_near(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost")

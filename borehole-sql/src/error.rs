@@ -1,8 +1,8 @@
-//! What a database refuses.
+//! The errors of databases.
 
 use std::{error, fmt};
 
-/// What is wrong, and what helps.
+/// An error with its message, which includes a remedy if there is one.
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -11,17 +11,17 @@ struct Inner {
     source: Option<Box<dyn error::Error + Send + Sync>>,
 }
 
-/// What is said of [`ErrorKind::Locked`], whoever keeps the database.
+/// The message of [`ErrorKind::Locked`], for all databases.
 #[cfg(any(feature = "sqlite", feature = "postgresql", feature = "mysql"))]
 pub(crate) const LOCKED: &str = "somebody else is writing the database; try again when they are done";
 
-/// The sort of an [`Error`].
+/// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The file is no database, or one of another shape.
+    /// The file is not a database, or a database of another shape.
     Unsupported,
-    /// The file is a database that is not whole.
+    /// The file is a damaged or incomplete database.
     Damaged,
     /// The run, or the database of a server, does not exist.
     Missing,
@@ -29,11 +29,11 @@ pub enum ErrorKind {
     UnknownNode,
     /// The server does not know the user, or expects another password.
     Denied,
-    /// There is no connection to the server, or none any more.
+    /// There is no connection to the server, or it was lost.
     Connection,
-    /// Somebody else is writing.
+    /// Another program is writing.
     Locked,
-    /// The statement is wrong.
+    /// The statement is invalid.
     Statement,
     /// Reading or writing failed.
     Io,
@@ -54,7 +54,7 @@ impl Error {
         Self(Box::new(Inner { kind, message: message.into(), source: Some(Box::new(source)) }))
     }
 
-    /// The sort of this error.
+    /// The kind of this error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
@@ -75,7 +75,7 @@ impl fmt::Debug for Error {
 
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        // Its text is part of this error's.
+        // This error's text includes that of its source.
         self.0.source.as_deref().and_then(error::Error::source)
     }
 }

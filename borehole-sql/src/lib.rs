@@ -1,6 +1,6 @@
-//! PHP heaps in databases: the schema of reli's memory database, filled from a heap graph, and read back.
+//! PHP heaps in databases: writes a heap graph in the schema of reli's memory database, and reads it back.
 //!
-//! [`schema`] describes the tables once; [`dialect`] says it in the words of SQLite, PostgreSQL and MySQL.
+//! [`schema`] describes the tables once; [`dialect`] translates them to the SQL of SQLite, PostgreSQL and MySQL.
 #![forbid(unsafe_code)]
 
 mod answer;
@@ -51,18 +51,18 @@ pub use server::{Access, Server, ServerKind};
 /// A run of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Its number.
+    /// The number of the run.
     pub id: i64,
-    /// When its heap was captured, in ISO 8601; empty where that is not known.
+    /// The time when its heap was captured, in ISO 8601; empty if unknown.
     pub created_at: String,
-    /// How many nodes it has.
+    /// The number of nodes.
     pub nodes: u64,
 }
 
-/// What a [`Query`] is asked of. A second run or a node that it needs and that is absent is `NULL`, which nothing equals.
+/// The parameters of a [`Query`]. A second run or a node that is needed and absent is `NULL`, which equals nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
-    /// The run; `None`: the last.
+    /// The run; `None`: the last one.
     pub run: Option<i64>,
     /// A second run.
     pub other: Option<i64>,
@@ -71,12 +71,12 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Only a run.
+    /// Parameters with only a run.
     pub(crate) const fn of_run(run: i64) -> Self {
         Self { run: Some(run), other: None, node: None }
     }
 
-    /// With the names that stand for them.
+    /// The parameters with their names.
     pub(crate) const fn all(self) -> [(&'static str, Option<i64>); 3] {
         [(":run", self.run), (":other", self.other), (":node", self.node)]
     }

@@ -1,4 +1,4 @@
-//! Servers of MySQL and MariaDB.
+//! MySQL and MariaDB servers.
 
 mod load;
 
@@ -24,31 +24,31 @@ use crate::server::{Access, Server};
 pub(crate) struct Mysql {
     connection: Conn,
     dialect: Dialect,
-    /// Whether the server asks for the rows of a file: MySQL has that switched off, unless somebody switches it on.
+    /// Whether the server accepts rows as a local file: MySQL disables this by default.
     takes_files: bool,
-    /// How many bytes the server takes in one statement: with a longer one it ends the connection.
+    /// The maximum length of a statement in bytes: the server closes the connection at a longer one.
     longest_statement: usize,
 }
 
-/// How long to wait for the server.
+/// The maximum time to wait for a connection.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long an answer's row may be: as long as the protocol has it. Otherwise the driver refuses what is longer than the
-/// server takes in one statement, but a server sends, and `LOAD DATA` takes, what is longer.
+/// The maximum length of a result row: the limit of the protocol. By default the driver rejects rows longer than the
+/// server's limit for a statement, but a server sends such rows, and `LOAD DATA` accepts them.
 const LONGEST_PACKET: usize = 1 << 30;
 
-/// A server may be set up to take what clients say for text of another character set, whatever they say when they connect.
+/// A server may be configured to ignore the character set that clients state when they connect.
 const NAMES: &str = "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci";
 
-/// What does not fit is refused instead of cut off; others are waited for as long as SQLite does.
+/// Rejects values that do not fit instead of truncating them, and waits for locks as long as with SQLite.
 const SETTINGS: &str = "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
                         SESSION innodb_lock_wait_timeout = 5, SESSION lock_wait_timeout = 5";
 
-/// The name of the lock that writers of one database take turns by. A server has it for all databases, and at most 64
-/// characters of it.
+/// The name of the lock by which writers of one database take turns. The lock is global to the server, and its name has
+/// at most 64 characters.
 const TURN: &str = "LEFT(CONCAT('borehole ', DATABASE()), 64)";
 
-/// The versions that first had recursive queries, and collations that tell spaces at the end of a text.
+/// The first versions with recursive queries, and with collations that distinguish trailing spaces.
 const OLDEST_MYSQL: (u16, u16, u16) = (8, 0, 17);
 const OLDEST_MARIADB: (u16, u16, u16) = (10, 3, 0);
 
@@ -88,7 +88,7 @@ impl Mysql {
 #[cfg(feature = "tls")]
 fn connect(server: &Server, opts: OptsBuilder, mode: Mode) -> Result<Conn, Error> {
     let refused = |error| not_connected(server, error);
-    // The driver has parameters of its own for it.
+    // The driver has its own parameters for this.
     if mode == Mode::Disable {
         return Conn::new(opts).map_err(refused);
     }
@@ -105,11 +105,11 @@ fn connect(server: &Server, opts: OptsBuilder, mode: Mode) -> Result<Conn, Error
     }
 }
 
-/// Chooses the cryptography, as the driver asks the process for it. Who came first has chosen.
+/// Selects the cryptography, as the driver requires for the process. The first selection wins.
 #[cfg(feature = "tls")]
 fn choose_provider() {
     if CryptoProvider::get_default().is_none() {
-        // Somebody may come first in between.
+        // Another thread may have selected one meanwhile.
         let _ = ring::default_provider().install_default();
     }
 }
@@ -123,10 +123,10 @@ fn connect(server: &Server, opts: OptsBuilder, mode: Mode) -> Result<Conn, Error
     }
 }
 
-/// What a server of this version speaks.
+/// The dialect of a server of this version.
 fn dialect_of(version: &str) -> Result<Dialect, Error> {
     let is_mariadb = version.contains("MariaDB");
-    // Some say that they are 5.5.5 first, for old programs.
+    // For old programs, some servers state 5.5.5 first.
     let plain = version.strip_prefix("5.5.5-").filter(|_| is_mariadb).unwrap_or(version);
     let mut numbers =
         plain.split(|sign: char| !sign.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
@@ -187,7 +187,7 @@ impl Backend for Mysql {
     }
 
     fn end_turn(&mut self) {
-        // It ends with the connection as well.
+        // The end of the connection releases the lock too.
         drop(self.connection.query_drop(format!("DO RELEASE_LOCK({TURN})")));
     }
 
@@ -216,20 +216,20 @@ fn field(value: Option<&Value>, kind: ColumnType) -> Result<Field<'_>, Error> {
     })
 }
 
-/// No such database.
+/// The database does not exist.
 ///
 /// Source of the numbers: MySQL's error reference; MariaDB has the same.
 const ER_BAD_DB: u16 = 1049;
-/// No such user, or another password; a database that the user may not use.
+/// The user does not exist or has another password, or may not use the database.
 const ER_ACCESS_DENIED: [u16; 3] = [1045, 1044, 1698];
-/// Somebody else has a lock, each has the other's, or the lock of the next number could not be had.
+/// A lock is held by another writer, there was a deadlock, or the lock of the next number was not available.
 const ER_LOCKED: [u16; 4] = [1205, 1213, 3572, 1467];
 const ER_DISK_FULL: [u16; 3] = [1021, 1114, 3];
-/// A server that ends, or has ended the connection.
+/// The server is shutting down, or has closed the connection.
 const ER_SHUTDOWN: [u16; 4] = [1053, 1927, 1080, 3169];
 const ER_PACKET_TOO_LARGE: u16 = 1153;
 
-/// Why there is no connection, and what to do.
+/// Converts the error of a failed connection, and adds a remedy.
 #[cold]
 fn not_connected(server: &Server, error: mysql::Error) -> Error {
     let said = said(&error);
@@ -248,7 +248,7 @@ fn not_connected(server: &Server, error: mysql::Error) -> Error {
     }
 }
 
-/// An error of MySQL's with what to do about it.
+/// Converts an error of MySQL, and adds a remedy.
 #[cold]
 fn refused(error: mysql::Error) -> Error {
     let said = said(&error);
@@ -264,7 +264,7 @@ fn refused(error: mysql::Error) -> Error {
             ER_PACKET_TOO_LARGE => (ErrorKind::Io, format!("{said}; raise the server's max_allowed_packet")),
             _ => (ErrorKind::Statement, said),
         },
-        // What is not the connection's fault, such as a packet that is too long, will be so later.
+        // An error that the connection did not cause, such as a packet that is too long, will happen again.
         mysql::Error::CodecError(cause) if cause.source().is_none() => (ErrorKind::Io, said),
         _ if error.is_connectivity_error() => (ErrorKind::Connection, format!("the server is gone: {said}")),
         _ => (ErrorKind::Statement, said),
@@ -272,7 +272,7 @@ fn refused(error: mysql::Error) -> Error {
     Error::caused(kind, message, error)
 }
 
-/// What the server says, or the driver.
+/// The message of the server or of the driver.
 fn said(error: &mysql::Error) -> String {
     match error {
         mysql::Error::MySqlError(answer) => answer.message.clone(),

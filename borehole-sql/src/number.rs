@@ -1,8 +1,8 @@
-//! Decimal numbers of servers.
+//! Parses decimal numbers from servers.
 
 use crate::backend::Field;
 
-/// A decimal number: whole if it has no fraction and 64 bits hold it.
+/// Parses a decimal number: an integer if it has no fraction and fits in 64 bits.
 pub(crate) fn decimal(text: &str) -> Field<'static> {
     if let Ok(number) = text.parse() {
         return Field::Integer(number);
@@ -10,7 +10,7 @@ pub(crate) fn decimal(text: &str) -> Field<'static> {
     text.parse().map_or(Field::Null, Field::Real)
 }
 
-/// The text of a `numeric` of PostgreSQL: four decimal digits a group. `None` if `raw` is none.
+/// Decodes a `numeric` of PostgreSQL, with four decimal digits per group, as text. `None` if `raw` is invalid.
 ///
 /// Source: PostgreSQL's `numeric_send`, in `src/backend/utils/adt/numeric.c`.
 #[cfg(feature = "postgresql")]

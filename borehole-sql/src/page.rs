@@ -1,4 +1,4 @@
-//! The page that describes the database, made of its description.
+//! The documentation page of the database, generated from the schema.
 
 use std::fmt::Write as _;
 

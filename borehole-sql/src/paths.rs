@@ -1,45 +1,45 @@
-//! The path from the root to each node, written out.
+//! Builds the path from the root to each node.
 
-/// The paths of a run, which are written out when they are asked for: here is the tree that they are made of.
+/// The tree of a run, from which paths are built on demand.
 #[derive(Default)]
 pub struct Paths {
     pub(crate) run: i64,
-    /// In the order of their numbers, which may be any: somebody else may have written them. Databases have them in that order,
-    /// and take them fastest so.
+    /// In order of node numbers, which may be any numbers in databases of other programs. Databases store rows in this
+    /// order, and accept them fastest in it.
     nodes: Vec<Node>,
-    /// The names of all links, one after the other.
+    /// The names of all links, concatenated.
     links: String,
 }
 
 struct Node {
     id: i64,
     parent: Option<i64>,
-    /// Where the name of the link begins and ends.
+    /// The start and end of the link's name.
     link: (usize, usize),
 }
 
-/// How much there is to write.
+/// The amount of data to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathSizes {
-    /// How many paths.
+    /// The number of paths.
     pub nodes: u64,
-    /// How long all of them are together, in bytes.
+    /// The total length of the paths in bytes.
     pub bytes: u64,
-    /// How long the names of all links are together, in bytes: what the compact form has.
+    /// The total length of the names of all links in bytes, which is the size of the compact form.
     pub link_bytes: u64,
 }
 
-/// What stands between the links of a path.
+/// The separator between the links of a path.
 const SEPARATOR: &str = " -> ";
 
-/// Where a node stands that a root leads to.
+/// The place of a node that a root leads to.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
-    /// So many links below its root.
+    /// The number of links below its root.
     pub(crate) depth: u32,
-    /// The row of the child of the root that it is, or is below; that of a root is its own.
+    /// The row of the child of the root that is its ancestor or itself; for a root, its own row.
     pub(crate) branch: usize,
-    /// How long its path is.
+    /// The length of its path in bytes.
     bytes: u64,
 }
 
@@ -48,14 +48,14 @@ impl Paths {
         Self { run, ..Self::default() }
     }
 
-    /// Adds the tree edge of node `id`. Behind the last one comes [`Self::sort`].
+    /// Adds the tree edge of node `id`. Call [`Self::sort`] after the last one.
     pub(crate) fn push(&mut self, id: i64, parent: Option<i64>, link: &str) {
         let begin = self.links.len();
         self.links.push_str(link);
         self.nodes.push(Node { id, parent, link: (begin, self.links.len()) });
     }
 
-    /// Puts the nodes in order, as they nearly always are, and passes over a second edge of the same node.
+    /// Sorts the nodes, which are nearly always in order already, and drops further edges of the same node.
     pub(crate) fn sort(&mut self) {
         if !self.nodes.is_sorted_by_key(|node| node.id) {
             self.nodes.sort_by_key(|node| node.id);
@@ -63,12 +63,12 @@ impl Paths {
         self.nodes.dedup_by_key(|node| node.id);
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub(crate) const fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The row of a node: where it is if the numbers before it have no gaps, or where it is looked for.
+    /// The row of a node: at its number if there are no gaps, otherwise found by search.
     pub(crate) fn row(&self, id: i64) -> Option<usize> {
         let expected = usize::try_from(id.abs_diff(self.nodes.first()?.id));
         expected
@@ -82,7 +82,7 @@ impl Paths {
         &self.links[begin..end]
     }
 
-    /// How much there is to write: of nodes that a root leads to.
+    /// The amount of data to write, for the nodes that a root leads to.
     #[must_use]
     pub fn sizes(&self) -> PathSizes {
         let links = self.nodes.iter().map(|node| (node.link.1 - node.link.0) as u64);
@@ -94,14 +94,14 @@ impl Paths {
         sizes
     }
 
-    /// Where each row stands, if a root leads to it: looks upwards until it is known, and keeps what it learned for the others.
+    /// The place of each row that a root leads to. Follows parents up to a known place, and fills in the rows on the way.
     pub(crate) fn places(&self) -> Vec<Option<Place>> {
         let mut places = vec![None; self.nodes.len()];
         let mut is_seen = vec![false; self.nodes.len()];
         let mut open = Vec::new();
         for start in 0..places.len() {
             let mut next = Some(start);
-            // Who comes to a row again before its place is known goes in a circle.
+            // A row seen again before its place is known is on a cycle.
             while let Some(row) = next.filter(|&row| !std::mem::replace(&mut is_seen[row], true)) {
                 open.push(row);
                 next = self.nodes[row].parent.and_then(|parent| self.row(parent));
@@ -113,7 +113,7 @@ impl Paths {
         places
     }
 
-    /// Where a row stands whose parent's place is known.
+    /// The place of a row whose parent's place is known.
     fn place(&self, row: usize, places: &[Option<Place>]) -> Option<Place> {
         let own = self.link(row).len() as u64;
         let Some(parent) = self.nodes[row].parent else {
@@ -127,7 +127,7 @@ impl Paths {
         })
     }
 
-    /// The names of the links to the root and to the child of it in a row; that is empty for a root itself.
+    /// The names of the links to the root of a row and to the root's child; the latter is empty for a root itself.
     pub(crate) fn branch_name(&self, row: usize) -> (&str, &str) {
         match self.nodes[row].parent.and_then(|root| self.row(root)) {
             Some(root) => (self.link(root), self.link(row)),
@@ -135,7 +135,7 @@ impl Paths {
         }
     }
 
-    /// Gives out the step to each node that a root leads to: the node, its parent, the name of the link and its depth.
+    /// Visits each node that a root leads to: the node, its parent, the name of the link and its depth.
     pub(crate) fn visit_steps<E>(
         &self,
         take: &mut impl FnMut(i64, Option<i64>, &str, u64) -> Result<(), E>,
@@ -146,7 +146,7 @@ impl Paths {
         })
     }
 
-    /// Gives out each node that a root leads to with its path and its depth, in the order of their numbers.
+    /// Visits each node that a root leads to, with its path and its depth, in order of node numbers.
     pub(crate) fn visit<E>(&self, take: &mut impl FnMut(i64, &str, u64) -> Result<(), E>) -> Result<(), E> {
         let mut path = Path::default();
         rooted(&self.places()).try_for_each(|(row, depth)| {
@@ -161,21 +161,21 @@ fn rooted(places: &[Option<Place>]) -> impl Iterator<Item = (usize, u32)> {
     places.iter().enumerate().filter_map(|(row, place)| Some((row, (*place)?.depth)))
 }
 
-/// A path that is written out. What one has in common with the one before it stays.
+/// A path as text. It keeps the part that it has in common with the previous path.
 #[derive(Default)]
 struct Path {
     text: String,
     /// The rows from the root on, each with the length of its path.
     rows: Vec<(usize, usize)>,
-    /// The rows to be added, the last one first.
+    /// The rows to add, the last one first.
     missing: Vec<usize>,
 }
 
 impl Path {
-    /// Makes it the path of a row, which a root leads to.
+    /// Changes it to the path of a row that a root leads to.
     fn lead_to(&mut self, paths: &Paths, row: usize, depth: u32) {
         let (mut depth, mut next) = (depth as usize, Some(row));
-        // The row at a depth of both is the same: so is all above it.
+        // If both paths have the same row at a depth, they are equal above it.
         while let Some(row) = next.filter(|&row| self.rows.get(depth).is_none_or(|&(known, _)| known != row))
         {
             self.missing.push(row);
@@ -207,14 +207,14 @@ mod tests {
         tree.push(3, Some(0), "1");
         tree.push(4, None, "objects_store");
         tree.push(6, Some(4), "7");
-        // A node whose parent is missing, and a cycle, are in no path.
+        // Nodes with a missing parent, and nodes of a cycle, have no path.
         tree.push(7, Some(99), "lost");
         tree.push(8, Some(9), "a");
         tree.push(9, Some(8), "b");
         // Numbers may be any.
         tree.push(i64::MAX, Some(0), "2");
         tree.push(-1, Some(i64::MAX), "a");
-        // The first edge of a node is the one.
+        // The first edge of a node counts.
         tree.push(3, Some(4), "second");
         tree.sort();
         let mut paths = Vec::new();

@@ -1,13 +1,13 @@
-//! Texts in addresses.
+//! Percent-encoding in addresses.
 
 use std::fmt::Write as _;
 
-/// What percent signs stand for; one that stands for nothing is itself.
+/// Decodes percent signs; an invalid one is kept.
 pub(crate) fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&byte, behind)) = rest.split_first() {
-        // Digits only: a number may begin with a sign as well.
+        // Check for digits, because parsing would accept a sign.
         let digits = behind.get(..2).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
         let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
         match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| byte == b'%') {
@@ -24,7 +24,7 @@ pub(crate) fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// With percent signs for all that has a meaning in an address.
+/// Encodes all characters with a meaning in an address.
 pub(crate) fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -38,7 +38,7 @@ pub(crate) fn encoded(text: &str) -> String {
     encoded
 }
 
-/// Takes the parameters from an address that `wants`, which is given the key and the value, takes for itself.
+/// Removes the parameters from an address for which `wants` returns `true`; it receives the key and the value.
 pub(crate) fn take_parameters(url: &mut String, mut wants: impl FnMut(&str, String) -> bool) {
     let Some((address, parameters)) = url.split_once('?') else { return };
     let is_left = |parameter: &&str| {

@@ -1,4 +1,4 @@
-//! Rows on their way from the graph to the database: one thread encodes them, another one sends them.
+//! Passes rows from the graph to the database: one thread encodes them, another one sends them.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -8,10 +8,10 @@ use crate::error::{Error, ErrorKind};
 use crate::rows::{Cell, RowSink};
 use crate::schema::Table;
 
-/// How much is encoded before it is sent on.
+/// The number of bytes encoded before they are sent.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// How many buffers wait to be sent.
+/// The maximum number of buffers waiting to be sent.
 const BUFFERS: usize = 8;
 
 /// Encoded rows.
@@ -21,8 +21,8 @@ pub(crate) struct Batch {
     pub(crate) rows: u64,
 }
 
-/// Has `encode` encode each row that `fill` gives, and meanwhile `send` send what is encoded, table by table. What `send`
-/// complains of goes before what `fill` does.
+/// Runs `fill`, encodes its rows with `encode`, and sends them with `send` on another thread, table by table. An error
+/// of `send` takes precedence over one of `fill`.
 pub(crate) fn run(
     encode: fn(&[Cell<'_>], &mut Vec<u8>),
     fill: &mut Fill<'_>,
@@ -43,7 +43,7 @@ pub(crate) fn run(
 struct Encoder {
     encode: fn(&[Cell<'_>], &mut Vec<u8>),
     tables: SyncSender<(&'static Table, Receiver<Batch>)>,
-    /// The way of the rows of the table that was begun.
+    /// The channel for the rows of the current table.
     rows: Option<SyncSender<Batch>>,
     batch: Batch,
 }
@@ -58,7 +58,7 @@ impl Encoder {
     }
 }
 
-/// The other thread knows why.
+/// The error that the sending thread has stopped; that thread reports the cause.
 #[cold]
 fn stopped() -> Error {
     Error::new(ErrorKind::Io, "the database takes no more rows")
@@ -68,7 +68,7 @@ impl RowSink for Encoder {
     fn begin(&mut self, table: &'static Table) -> Result<(), Error> {
         self.flush()?;
         let (rows, receiver) = sync_channel(BUFFERS);
-        // The rows of the table before end here.
+        // This ends the rows of the previous table.
         self.rows = Some(rows);
         self.tables.send((table, receiver)).map_err(|_| stopped())
     }

@@ -1,4 +1,4 @@
-//! Servers of PostgreSQL.
+//! PostgreSQL servers.
 
 use std::error::Error as _;
 use std::io::Write as _;
@@ -25,19 +25,19 @@ use crate::server::{Access, Server};
 /// A connection to a server.
 pub(crate) struct Postgresql(Client);
 
-/// How long to wait for the server.
+/// The maximum time to wait for a connection.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The oldest version that is known to do: it has identifiers of 64 bits and recursive views.
+/// The oldest supported version: it has 64-bit ids and recursive views.
 const OLDEST: i64 = 100_000;
 
-/// How long to wait for a lock that somebody else has: as long as with SQLite.
+/// The maximum time to wait for a lock, as long as with SQLite.
 const LOCK_PATIENCE: &str = "lock_timeout = '5s'";
 
-/// Sorts indexes with more memory than a server's few users of old.
+/// Gives more memory than the default to the sorting of indexes.
 const SETTINGS: &str = "SET maintenance_work_mem = '256MB'; SET client_min_messages = warning;";
 
-/// The number of the lock that writers of one database take turns by: `borehole` in ASCII.
+/// The number of the lock by which writers of one database take turns: `borehole` in ASCII.
 const TURN: i64 = i64::from_be_bytes(*b"borehole");
 
 impl Postgresql {
@@ -77,8 +77,8 @@ impl Postgresql {
     }
 }
 
-/// Whether all servers that may be connected to are this one. The driver goes to addresses where there are any, whatever
-/// the hosts are.
+/// Whether all servers in the configuration are this machine. If there are addresses, the driver uses them and ignores
+/// the hosts.
 fn is_near(config: &Config) -> bool {
     let mut hosts = config.get_hosts().iter();
     hosts.all(|host| match host {
@@ -87,7 +87,7 @@ fn is_near(config: &Config) -> bool {
     }) && config.get_hostaddrs().iter().all(IpAddr::is_loopback)
 }
 
-/// Connects in a mode; where encryption is preferred, the driver goes without if the server has none.
+/// Connects in a mode. If encryption is preferred, the driver connects without it if the server has none.
 fn connect(server: &Server, config: &mut Config, mode: Mode) -> Result<Client, Error> {
     let refused = |error| not_connected(server, error);
     config.ssl_mode(match mode {
@@ -162,15 +162,15 @@ impl Backend for Postgresql {
     }
 }
 
-/// What a binary COPY begins with: its signature, no flags, no further header.
+/// The start of a binary COPY: its signature, no flags, no header extension.
 ///
 /// Source: PostgreSQL's documentation of COPY, "Binary Format".
 const COPY_HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// What it ends with, in the place of the count of a row's fields.
+/// The end of a binary COPY, in the place of a row's field count.
 const COPY_TRAILER: [u8; 2] = (-1_i16).to_be_bytes();
 
-/// Fields as a binary COPY has them: all numbers are of 64 bits.
+/// Encodes fields for a binary COPY; all numbers have 64 bits.
 fn encode(cells: &[Cell<'_>], bytes: &mut Vec<u8>) {
     let count = i16::try_from(cells.len()).expect("tables have few columns");
     bytes.extend_from_slice(&count.to_be_bytes());
@@ -182,7 +182,7 @@ fn encode(cells: &[Cell<'_>], bytes: &mut Vec<u8>) {
                 bytes.extend_from_slice(&number.to_be_bytes());
             }
             Cell::Text(text) => {
-                // What is longer the server refuses, as it refuses everything above 1 GiB.
+                // The server rejects this length, as it rejects everything above 1 GiB.
                 let length = i32::try_from(text.len()).unwrap_or(i32::MAX);
                 bytes.extend_from_slice(&length.to_be_bytes());
                 bytes.extend_from_slice(text.as_bytes());
@@ -203,7 +203,7 @@ fn copy(client: &mut Client, table: &'static Table, batches: Receiver<Batch>) ->
     copy.finish().map(drop).map_err(refused)
 }
 
-/// A value as a server answers it.
+/// A value as returned by a server.
 struct Answered<'r>(Field<'r>);
 
 impl<'r> FromSql<'r> for Answered<'r> {
@@ -240,7 +240,7 @@ impl<'r> FromSql<'r> for Answered<'r> {
     }
 }
 
-/// Why there is no connection, and what to do.
+/// Converts the error of a failed connection, and adds a remedy.
 #[cold]
 fn not_connected(server: &Server, error: postgres::Error) -> Error {
     let code = error.code();
@@ -248,7 +248,7 @@ fn not_connected(server: &Server, error: postgres::Error) -> Error {
         let message = format!("missing database: {}; make it with createdb", said(&error));
         return Error::caused(ErrorKind::Missing, message, error);
     }
-    // The driver's own text is `invalid configuration`; what is wrong with it is the cause.
+    // The driver's text is only `invalid configuration`; the cause states the problem.
     let is_asked_for = error.source().is_some_and(|cause| cause.to_string() == "password missing");
     let is_refused = matches!(code, Some(code) if [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION].contains(code));
     if is_asked_for || is_refused {
@@ -258,10 +258,10 @@ fn not_connected(server: &Server, error: postgres::Error) -> Error {
     Error::caused(ErrorKind::Connection, message, error)
 }
 
-/// The connection broke while something was written.
+/// Converts the error of a connection that broke during a write.
 #[cold]
 fn lost(error: std::io::Error) -> Error {
-    // What the server said before it, if it did.
+    // Report the server's earlier message, if there is one.
     match error.get_ref().and_then(|cause| cause.downcast_ref::<postgres::Error>()) {
         Some(cause) if cause.as_db_error().is_some() => {
             let (kind, message) = kind_and_message(cause);
@@ -271,11 +271,11 @@ fn lost(error: std::io::Error) -> Error {
     }
 }
 
-/// An error of PostgreSQL's with what to do about it.
+/// Converts an error of PostgreSQL, and adds a remedy.
 #[cold]
 fn refused(error: postgres::Error) -> Error {
     let (kind, message) = kind_and_message(&error);
-    // What a server says is in the message; what the driver says has a cause that is not.
+    // The message includes what a server reports, but not the cause of a driver's error.
     if error.as_db_error().is_some() {
         return Error::new(kind, message);
     }
@@ -304,14 +304,14 @@ fn kind_and_message(error: &postgres::Error) -> (ErrorKind, String) {
     (ErrorKind::Statement, said)
 }
 
-/// What the server says, or the driver.
+/// The message of the server or of the driver.
 fn said(error: &postgres::Error) -> String {
     match error.as_db_error() {
         Some(answer) => match answer.detail() {
             Some(detail) => format!("{} ({detail})", answer.message()),
             None => answer.message().to_owned(),
         },
-        // Its cause is told behind it.
+        // The cause is reported separately.
         None => error.to_string(),
     }
 }

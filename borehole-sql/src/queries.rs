@@ -1,45 +1,46 @@
-//! Questions that are asked of every heap, by name.
+//! The named queries, which apply to every heap.
 //!
-//! They answer what the examples in reli's document of its database output answer, in SQL that all three databases take where
-//! that comes to an end: what follows the tree is worked out here, for its edges may make circles in what others wrote.
-//! `CROSS JOIN` tells SQLite to begin on the left: with `JOIN` it looks through all edges for each node.
+//! They return the results of the examples in reli's document of its database output. They use SQL that all three
+//! databases accept, if that terminates. Queries that follow the tree are computed here, because tree edges may form
+//! cycles in databases of other programs. `CROSS JOIN` makes SQLite begin with the left table: with `JOIN` it scans all
+//! edges for each node.
 
-/// A question with a name.
+/// A named query.
 #[derive(Clone, Copy, Debug)]
 pub struct Query {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What it answers.
+    /// The result that it returns.
     pub doc: &'static str,
-    /// How it is answered.
+    /// The way to compute it.
     pub(crate) means: Means,
 }
 
-/// How a question is answered.
+/// A way to compute a query.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Means {
-    /// By a statement: `:run` stands for the run, `:other` for a second one, `:node` for a node, and `{strength}` for that of an
-    /// edge, which a database may lack.
+    /// A statement. `:run` is the run, `:other` a second run, `:node` a node, and `{strength}` the strength of an edge,
+    /// which a database may lack.
     Statement(&'static str),
-    /// By adding up what the nodes of the tree hold at each distance from the roots.
+    /// Sums the sizes of the nodes of the tree at each distance from the roots.
     Depths,
-    /// By adding up what the nodes of the tree hold below each root and its children.
+    /// Sums the sizes of the nodes of the tree below each root and its children.
     Branches,
-    /// By following the references of the tree upwards.
+    /// Follows the references of the tree towards the root.
     Path,
-    /// By following references upwards. A statement that does has no bound: MySQL and MariaDB find all paths before they give
-    /// out the first, and of a graph with cycles there are more than anybody can wait for.
+    /// Follows all references towards the roots. A statement for this could not be limited: MySQL and MariaDB find all
+    /// paths before they return the first, and a graph with cycles has far too many.
     AllPaths,
 }
 
 impl Query {
-    /// The one with this name.
+    /// The query with this name.
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Self> {
         QUERIES.iter().find(|query| query.name == name)
     }
 
-    /// Which of `:run`, `:other` and `:node` it needs.
+    /// The parameters that it needs, of `:run`, `:other` and `:node`.
     #[must_use]
     pub fn needs(&self, parameter: &str) -> bool {
         match self.means {
@@ -50,7 +51,7 @@ impl Query {
     }
 }
 
-/// All of them.
+/// All named queries.
 pub const QUERIES: &[Query] = &[
     Query {
         name: "types",

@@ -1,4 +1,4 @@
-//! What stands where a new file of SQLite is to stand.
+//! Prepares the place of a new SQLite file.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,28 +9,28 @@ use rusqlite::{Connection, OpenFlags};
 use crate::error::{Error, ErrorKind};
 use crate::sqlite::{PATIENCE, named, refused};
 
-/// A database file in whose place another file is put, kept from everybody else until this is dropped.
+/// A database file that is about to be replaced, locked against all others until this is dropped.
 ///
-/// SQLite knows what a writer has left by its name alone: a journal of the old file would be played into the new one.
+/// SQLite finds the leftovers of a writer by name alone: it would apply a journal of the old file to the new one.
 pub struct Replaced(#[expect(dead_code, reason = "it holds the lock of the file")] Option<Connection>);
 
-/// What SQLite puts behind the name of a database for that of a file beside it.
+/// The suffixes of the files that SQLite creates beside a database.
 ///
 /// Source: SQLite's documentation, "Temporary Files Used By SQLite".
 const BESIDE: [&str; 3] = ["-journal", "-wal", "-shm"];
 
 impl Replaced {
-    /// Readies `path`, behind links, for a new file: the database that is there becomes what it was without the writer that left
-    /// it unfinished, so that it stays whole if nothing is put in its place after all; then what is beside it is removed. What
-    /// is no database, or a damaged one, stays as it is.
+    /// Prepares `path`, after resolving links, for a new file. First it rolls back the unfinished changes of a dead
+    /// writer, so that the old database stays intact if it is not replaced after all. Then it removes the files beside
+    /// it. A file that is not a database, or is damaged, stays unchanged.
     ///
     /// # Errors
-    /// When somebody is writing the database, or what is beside it cannot be removed.
+    /// If the database is being written, or a file beside it cannot be removed.
     pub fn at(path: &Path) -> Result<Self, Error> {
         let whole = if path.is_file() { settled(path) } else { Ok(None) };
         let locked = match whole.map_err(refused) {
             Err(error) if error.kind() == ErrorKind::Locked => return Err(error),
-            // What cannot be opened cannot be brought back either.
+            // A database that cannot be opened cannot be rolled back either.
             whole => whole.ok().flatten(),
         };
         BESIDE.iter().try_for_each(|suffix| remove(path, suffix))?;
@@ -38,19 +38,19 @@ impl Replaced {
     }
 }
 
-/// The database at `path` without what a writer has left, and with a lock on it.
+/// The database at `path`, without the leftovers of a writer, and with a lock on it.
 fn settled(path: &Path) -> rusqlite::Result<Option<Connection>> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(named(path), flags)?;
     connection.busy_timeout(PATIENCE)?;
-    // The first takes back what was begun; the second takes in a write-ahead log, and ends it.
+    // The first statement rolls back unfinished changes; the second applies and ends a write-ahead log.
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     connection.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(()))?;
     connection.execute_batch("BEGIN EXCLUSIVE")?;
     Ok(Some(connection))
 }
 
-/// The file beside `path` that has this behind its name.
+/// The file beside `path` with this suffix.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut beside = OsString::from(path);
     beside.push(suffix);
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::{Database, ErrorKind};
 
-    /// A database as a writer leaves it that is killed: a thousand rows, and behind them a transaction in `mode`.
+    /// A database as a killed writer leaves it: a thousand rows, and then an unfinished transaction in `mode`.
     fn left_by_a_killed_writer(scratch: &Scratch, mode: &str, end: &str) -> PathBuf {
         let (whole, left) = (scratch.path("whole.db"), scratch.path(&format!("{mode}.db")));
         let connection = Connection::open(&whole).unwrap();
@@ -119,7 +119,7 @@ mod tests {
             assert!(!left(&path).is_empty(), "{mode}");
             let replaced = Replaced::at(&path).unwrap();
             assert_eq!(left(&path), Vec::<PathBuf>::new());
-            // If the program is killed here, the old one is whole.
+            // If the program is killed here, the old file is intact.
             let old = scratch.path("old.db");
             fs::copy(&path, &old).unwrap();
             assert_eq!(rows(&old), expected, "{mode}");
@@ -158,7 +158,7 @@ mod tests {
         let error = Replaced::at(&path).err().unwrap();
         assert_eq!((error.kind(), left(&path)), (ErrorKind::Locked, before));
         writing.execute_batch("COMMIT").unwrap();
-        // And what is to be replaced is not written.
+        // The file to be replaced is not written.
         let replaced = Replaced::at(&path).unwrap();
         assert_eq!(Database::open(&path).err().unwrap().kind(), ErrorKind::Locked);
         drop(replaced);

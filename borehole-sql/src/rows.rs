@@ -1,4 +1,4 @@
-//! A heap graph as rows of the tables.
+//! Converts a heap graph to rows of the tables.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ impl<'a> Cell<'a> {
         Self::Integer(node.0.into())
     }
 
-    /// Addresses and sizes above 2⁶³ are negative: databases have signed numbers only.
+    /// Reinterprets a number as signed, the only kind that databases have: addresses and sizes from 2⁶³ on become negative.
     const fn bits(number: u64) -> Self {
         Self::Integer(number.cast_signed())
     }
@@ -57,21 +57,21 @@ impl<'a> From<&'a [u8]> for Cell<'a> {
     }
 }
 
-/// The columns of a table that rows are given for: all but the numbers that the database gives.
+/// The columns of a table that rows have values for: all but those that the database numbers.
 pub(crate) fn given(table: &Table) -> impl Iterator<Item = &'static str> {
     table.columns.iter().filter(|column| column.kind != Kind::Serial).map(|column| column.name)
 }
 
-/// Where the rows go.
+/// Receives rows.
 pub(crate) trait RowSink {
-    /// The rows that follow are of `table`.
+    /// Begins the rows of `table`.
     fn begin(&mut self, table: &'static Table) -> Result<(), Error>;
 
-    /// Adds a row: its cells are those of [`given`].
+    /// Adds a row, with a cell for each column of [`given`].
     fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), Error>;
 }
 
-/// Gives out all rows of a run that come straight from `graph`.
+/// Writes all rows of a run that come directly from `graph`.
 pub(crate) fn write<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<(), Error> {
     summary(graph, run, sink)?;
     nodes(graph, run, sink)?;
@@ -146,7 +146,7 @@ fn attributes<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<(
     Ok(())
 }
 
-/// Every node, in order.
+/// Iterates over all nodes, in order.
 fn all<G: Graph>(graph: &G) -> impl Iterator<Item = NodeId> + use<G> {
     (0..u32::try_from(graph.counts().nodes).unwrap_or(u32::MAX)).map(NodeId)
 }

@@ -1,5 +1,5 @@
-//! The tables, indexes and views of the memory database: one description, from which the statements of every dialect, the
-//! documentation and the tests come.
+//! The tables, indexes and views of the memory database. The statements of every dialect, the documentation and the
+//! tests are generated from this description.
 //!
 //! Source: reli's document of its database output, of April 2026, for names, columns, keys and indexes; reli 0.12 for the
 //! columns that the document leaves out: `context_edges.id` and `context_node_locations.bin_overhead`.
@@ -7,37 +7,38 @@
 /// A table.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What a row is.
+    /// The meaning of a row.
     pub doc: &'static str,
-    /// Its columns, in order.
+    /// The columns, in order.
     pub columns: &'static [Column],
-    /// The columns of the primary key; a [`Kind::Serial`] column is one by itself.
+    /// The columns of the primary key; a [`Kind::Serial`] column is a key by itself.
     pub key: &'static [&'static str],
 }
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What it holds.
+    /// The type of the values.
     pub kind: Kind,
-    /// Whether it may be absent.
+    /// Whether a value may be absent.
     pub nullable: bool,
-    /// What a value means.
+    /// The meaning of a value.
     pub doc: &'static str,
-    /// What stands for it, in SQL, where a database lacks it: reli's document leaves it out, or older versions of reli did.
+    /// The SQL that replaces the column in a database without it, because reli's document or older versions of reli
+    /// leave it out.
     pub absent: Option<&'static str>,
 }
 
-/// What a column holds.
+/// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A number that the database gives.
+    /// A number that the database assigns.
     Serial,
-    /// A signed number of 64 bits.
+    /// A signed 64-bit number.
     Integer,
     /// Text that is part of a key.
     Key,
@@ -48,13 +49,13 @@ pub enum Kind {
 /// An index.
 #[derive(Clone, Copy, Debug)]
 pub struct Index {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Its table.
+    /// The table.
     pub table: &'static str,
-    /// Its columns, in order.
+    /// The columns, in order.
     pub columns: &'static [&'static str],
-    /// What it is for.
+    /// The purpose.
     pub doc: &'static str,
 }
 
@@ -66,14 +67,14 @@ const fn nullable(name: &'static str, kind: Kind, doc: &'static str) -> Column {
     Column { name, kind, nullable: true, doc, absent: None }
 }
 
-/// The same where databases may lack it.
+/// A column that databases may lack.
 const fn late(column: Column, absent: &'static str) -> Column {
     Column { absent: Some(absent), ..column }
 }
 
 const RUN: Column = column("run_id", Kind::Integer, "the run");
 
-/// The invocations whose results the database holds.
+/// The invocations whose results are in the database.
 pub const RUNS: Table = Table {
     name: "runs",
     doc: "a heap, as of one moment",
@@ -100,7 +101,7 @@ pub const SUMMARY: Table = Table {
     key: &["run_id", "key"],
 };
 
-/// Memory by what it holds.
+/// Memory by type of location.
 pub const LOCATION_TYPES_SUMMARY: Table = Table {
     name: "location_types_summary",
     doc: "all locations of one type together",
@@ -162,7 +163,7 @@ pub const CONTEXT_EDGES: Table = Table {
     key: &[],
 };
 
-/// The memory that nodes stand for.
+/// The memory that nodes represent.
 pub const CONTEXT_NODE_LOCATIONS: Table = Table {
     name: "context_node_locations",
     doc: "memory that a node stands for",
@@ -204,7 +205,7 @@ pub const CONTEXT_NODE_ATTRIBUTES: Table = Table {
     key: &[],
 };
 
-/// Where each node stands in the tree, written out: filled when asked for.
+/// The path of each node in the tree, as text; filled on request.
 pub const NODE_PATHS: Table = Table {
     name: "node_paths",
     doc: "the path from the root to a node",
@@ -217,7 +218,7 @@ pub const NODE_PATHS: Table = Table {
     key: &["run_id", "node_id"],
 };
 
-/// The same in little room: who is above each node, and how far from the root it is.
+/// The compact form of the paths: the parent of each node and its distance from the root.
 pub const NODE_PARENTS: Table = Table {
     name: "node_parents",
     doc: "the step that leads to a node, of which `v_parent_paths` makes paths",
@@ -231,10 +232,10 @@ pub const NODE_PARENTS: Table = Table {
     key: &["run_id", "node_id"],
 };
 
-/// The tables that a database has when somebody has asked for them.
+/// The tables that a database has only on request.
 pub const PATH_TABLES: [Table; 2] = [NODE_PATHS, NODE_PARENTS];
 
-/// The tables that every database has.
+/// The tables of every database.
 pub const TABLES: [Table; 8] = [
     RUNS,
     SUMMARY,
@@ -255,7 +256,7 @@ const fn index(
     Index { name, table, columns, doc }
 }
 
-/// The indexes, which are made after the rows.
+/// The indexes, which are created after the rows.
 pub const INDEXES: [Index; 9] = [
     index(
         "idx_context_edges_run_parent_tree",
@@ -313,7 +314,7 @@ pub const INDEXES: [Index; 9] = [
     ),
 ];
 
-/// What servers have in the place of keys that begin with texts, which they do not take at any length.
+/// The indexes that replace keys beginning with texts on servers, which limit the length of a key.
 pub const KEY_INDEXES: [Index; 3] = [
     index("idx_summary_run_key", "summary", &["run_id", "key"], "a fact by its name"),
     index("idx_location_types_summary_run_type", "location_types_summary", &["run_id", "type"], "a type"),

@@ -1,4 +1,4 @@
-//! Where a server is, and who asks it.
+//! The address of a server, and its user.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use crate::encryption::Encryption;
 use crate::error::{Error, ErrorKind};
 use crate::percent::{decoded, encoded, take_parameters};
 
-/// A server and a database of it: `postgresql://user:password@host:port/database`, or `mysql://…`.
+/// A server and one of its databases: `postgresql://user:password@host:port/database`, or `mysql://…`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
     kind: ServerKind,
-    /// With the scheme that the driver knows, without the password and without what is said of encryption.
+    /// The address with the scheme that the driver knows, without the password and the encryption parameters.
     url: String,
     password: Option<String>,
     encryption: Encryption,
@@ -22,16 +22,16 @@ pub struct Server {
 pub enum ServerKind {
     /// PostgreSQL.
     Postgresql,
-    /// MySQL or MariaDB: which of them, the server says.
+    /// MySQL or MariaDB: the server's version tells which.
     Mysql,
 }
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Only to ask.
+    /// Only reading.
     Read,
-    /// To add, change and delete.
+    /// Adding, changing and deleting.
     Write,
 }
 
@@ -50,7 +50,7 @@ impl ServerKind {
         }
     }
 
-    /// The port that its servers listen at if nobody says otherwise.
+    /// The default port.
     #[must_use]
     pub const fn port(self) -> u16 {
         match self {
@@ -61,7 +61,7 @@ impl ServerKind {
 }
 
 impl Server {
-    /// The server that `address` names; `None` if it is no address of a server.
+    /// Parses an address; `None` if it is not the address of a server.
     #[must_use]
     pub fn parse(address: &str) -> Option<Self> {
         let is_scheme = |scheme: &str| {
@@ -88,7 +88,7 @@ impl Server {
         Some(Self { kind, url, password, encryption })
     }
 
-    /// The database called `database` of the server at `host` and `port`.
+    /// The address of `database` on the server at `host` and `port`.
     #[must_use]
     pub fn new(kind: ServerKind, host: &str, port: Option<u16>, database: &str, user: &str) -> Self {
         let port = port.unwrap_or(kind.port());
@@ -97,26 +97,26 @@ impl Server {
         Self { kind, url, password: None, encryption: Encryption::default() }
     }
 
-    /// The same with a password.
+    /// Sets the password.
     #[must_use]
     pub fn with_password(mut self, password: impl Into<String>) -> Self {
         self.password = Some(password.into());
         self
     }
 
-    /// Whether a password is known.
+    /// Whether there is a password.
     #[must_use]
     pub const fn has_password(&self) -> bool {
         self.password.is_some()
     }
 
-    /// What kind of server it is.
+    /// The kind of server.
     #[must_use]
     pub const fn kind(&self) -> ServerKind {
         self.kind
     }
 
-    /// Its address without the password.
+    /// The address without the password.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.url
@@ -137,14 +137,14 @@ impl Server {
         self.password.as_deref()
     }
 
-    /// There is no way to the server.
+    /// The error that the server cannot be reached.
     #[cold]
     #[cfg(any(feature = "postgresql", feature = "mysql"))]
     pub(crate) fn unreached(&self, why: impl fmt::Display) -> Error {
         Error::new(ErrorKind::Connection, format!("no connection to {}: {why}", self.name()))
     }
 
-    /// The server does not let us in.
+    /// The error that the server rejects the user.
     #[cold]
     #[cfg(any(feature = "postgresql", feature = "mysql"))]
     pub(crate) fn denied(&self, said: &str, source: impl std::error::Error + Send + Sync + 'static) -> Error {
@@ -157,8 +157,9 @@ impl Server {
     }
 }
 
-/// Where the `@` is that user and password end with. A password has `/` and `?` as `%2F` and `%3F`; one that has not is told by
-/// what would stand before its `/` otherwise, which is no host with a port: drivers take it, and it must not be shown.
+/// The position of the `@` that ends user and password. A password should encode `/` and `?` as `%2F` and `%3F`.
+/// Drivers accept one that does not, and it must not be shown: it is recognised because the part before its `/` would
+/// not be a host with a port.
 fn credentials_end(rest: &str) -> Option<usize> {
     let end_of_host = |from: usize| rest[from..].find(['/', '?']).map_or(rest.len(), |at| from + at);
     let first = rest.find('@')?;
@@ -168,7 +169,8 @@ fn credentials_end(rest: &str) -> Option<usize> {
     rest[..end_of_host(first)].rfind('@')
 }
 
-/// Whether what stands before an `@` is a host without a user, and the `@` is in the name of the database or in a parameter.
+/// Whether the part before an `@` is a host without a user, so that the `@` belongs to the name of the database or to a
+/// parameter.
 fn is_place(before: &str, behind: &str) -> bool {
     // Parameters may be paths.
     let behind = behind.split('?').next().unwrap_or_default();
@@ -179,7 +181,7 @@ fn is_place(before: &str, behind: &str) -> bool {
         && (is_parameter || !behind.contains('/'))
 }
 
-/// Without the password.
+/// Omits the password.
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("kind", &self.kind).field("url", &self.url).finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! Files of SQLite.
+//! SQLite files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,34 +23,34 @@ pub(crate) struct Sqlite {
     access: Access,
 }
 
-/// Settings for a file that nobody else sees yet: if the machine fails, there is no file.
+/// Settings for a new file that nobody else can see yet. If the machine fails, there is no file.
 ///
 /// Source: reli's document, "Bulk insert tuning"; a cache of 256 MiB and a second thread serve the sorting of indexes.
 const FOR_NEW: &str = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; \
                        PRAGMA cache_size = -262144; PRAGMA temp_store = FILE; PRAGMA threads = 2;";
 
-/// Settings for a file that others may read meanwhile.
+/// Settings for a file that others may read at the same time.
 const FOR_EXISTING: &str = "PRAGMA cache_size = -262144; PRAGMA threads = 2;";
 
-/// How long to wait for somebody else who writes.
+/// The maximum time to wait for another writer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Sqlite {
-    /// A new database in the empty or missing file at `path`.
+    /// Creates a database in the empty or missing file at `path`.
     pub(crate) fn create(path: &Path) -> Result<Self, Error> {
         let connection = Connection::open(named(path)).map_err(refused)?;
         connection.execute_batch(FOR_NEW).map_err(refused)?;
         Ok(Self { connection, access: Access::Write })
     }
 
-    /// A database that exists, to be changed.
+    /// Opens an existing database to change it.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let connection = connect(checked(path)?, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(refused)?;
         Ok(Self { connection, access: Access::Write })
     }
 
-    /// A database that is only read. What a writer had begun that was killed is taken back first, which needs the right to
-    /// write.
+    /// Opens a database for reading only. The unfinished changes of a killed writer are rolled back first, which needs
+    /// write permission.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
         let connected = match connect(checked(path)?, OpenFlags::SQLITE_OPEN_READ_ONLY) {
             Err(error) if is_unfinished(&error) => {
@@ -63,12 +63,12 @@ impl Sqlite {
     }
 }
 
-/// A path that is nothing but one: SQLite takes one that begins with `file:` for an address, and `:memory:` for no file.
+/// Makes a path that SQLite cannot misread: it takes one that begins with `file:` for a URI, and `:memory:` for no file.
 pub(crate) fn named(path: &Path) -> PathBuf {
     if path.is_absolute() { path.to_owned() } else { Path::new(".").join(path) }
 }
 
-/// Refuses what is not there, and a folder, of which SQLite says that the disk has failed.
+/// Rejects a missing file, and a folder, for which SQLite would report a disk error.
 fn checked(path: &Path) -> Result<&Path, Error> {
     match path.metadata() {
         Ok(found) if found.is_dir() => {
@@ -85,12 +85,12 @@ fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(named(path), flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(PATIENCE)?;
     connection.execute_batch(FOR_EXISTING)?;
-    // Reads the file for the first time.
+    // The first read of the file.
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(connection)
 }
 
-/// Whether the file has to be brought back to what it was before a writer that is gone, and may not be written.
+/// Whether the file needs a rollback of a dead writer's changes but may not be written.
 fn is_unfinished(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error().map(|error| error.extended_code);
     [ffi::SQLITE_READONLY_ROLLBACK, ffi::SQLITE_READONLY_RECOVERY].map(Some).contains(&code)
@@ -107,7 +107,7 @@ impl Backend for Sqlite {
 
     fn answer(&mut self, statement: &str, numbers: &[Option<i64>], rows: &mut dyn Rows) -> Result<(), Error> {
         let mut statement = self.connection.prepare(statement).map_err(refused)?;
-        // `VACUUM INTO` writes another file however this one was opened.
+        // `VACUUM INTO` writes another file even if this one is opened read-only.
         if self.access == Access::Read && !statement.readonly() {
             let message = "expected a statement that only asks, found one that changes something";
             return Err(Error::new(ErrorKind::Statement, message));
@@ -144,7 +144,7 @@ const fn field(value: ValueRef<'_>) -> Field<'_> {
     }
 }
 
-/// How many rows a statement inserts: the more, the less often it begins anew to look for the place of a row.
+/// The number of rows per insert statement: with more rows, SQLite searches less often for the place of a row.
 const ROWS: u32 = 100;
 
 fn insert(connection: &mut Connection, table: &'static Table, batches: Receiver<Batch>) -> Result<(), Error> {
@@ -168,7 +168,7 @@ fn insert(connection: &mut Connection, table: &'static Table, batches: Receiver<
     Ok(())
 }
 
-/// Inserts as many rows as the statement has places for.
+/// Inserts as many rows as the statement has placeholders for.
 fn insert_rows(statement: &mut Statement<'_>, cells: &mut Cells<'_>) -> rusqlite::Result<()> {
     for (index, cell) in (1..=statement.parameter_count()).zip(cells) {
         match cell {
@@ -180,11 +180,11 @@ fn insert_rows(statement: &mut Statement<'_>, cells: &mut Cells<'_>) -> rusqlite
     statement.raw_execute().map(drop)
 }
 
-/// An error of SQLite's with what to do about it.
+/// Converts an error of SQLite, and adds a remedy.
 #[cold]
 pub(crate) fn refused(error: rusqlite::Error) -> Error {
     let code = error.sqlite_error_code();
-    // What SQLite says of it would not help.
+    // SQLite's own message would not help.
     if code == Some(ErrorCode::DatabaseCorrupt) {
         return Error::new(ErrorKind::Damaged, "the database is damaged");
     }
@@ -203,6 +203,6 @@ pub(crate) fn refused(error: rusqlite::Error) -> Error {
         }
         _ => (ErrorKind::Statement, error.to_string()),
     };
-    // Behind its text there is only SQLite's number for the same.
+    // The source would add only SQLite's number for the same message.
     Error::new(kind, message)
 }

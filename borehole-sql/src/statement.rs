@@ -1,11 +1,11 @@
-//! Statements, as far as they have to be understood to put numbers in the place of names.
+//! Parses statements as far as needed to replace names by numbers.
 
 use crate::Parameters;
 use crate::dialect::Dialect;
 
 impl Dialect {
-    /// `statement` with places for numbers in the place of their names, and the numbers in their order. What stands in quotes and
-    /// comments stays as it is.
+    /// Replaces the parameter names in `statement` by placeholders, and returns the numbers in order. Quoted text and
+    /// comments are unchanged.
     pub(crate) fn bind(self, statement: &str, parameters: Parameters) -> (String, Vec<Option<i64>>) {
         let mut numbers = Vec::new();
         let mut bound = String::with_capacity(statement.len());
@@ -16,7 +16,7 @@ impl Dialect {
             };
             numbers.push(number);
             match self {
-                // The type is said, as the server would take one of another width where it fits as well.
+                // Without the type, the server might choose another width.
                 Self::Postgresql => bound += &format!("CAST(${} AS BIGINT)", numbers.len()),
                 Self::Sqlite | Self::Mysql | Self::Mariadb => bound.push('?'),
             }
@@ -24,15 +24,15 @@ impl Dialect {
         (bound, numbers)
     }
 
-    /// Whether a name, such as `:run`, stands for a number in `statement`.
+    /// Whether `statement` contains a parameter, such as `:run`.
     #[must_use]
     pub fn uses(self, statement: &str, name: &str) -> bool {
         self.pieces(statement).any(|piece| piece == name)
     }
 
-    /// Whether `statement` is none: blank, or nothing but comments.
+    /// Whether `statement` is blank or contains only comments.
     pub(crate) fn is_nothing(self, statement: &str) -> bool {
-        // MySQL obeys a comment that begins with an exclamation mark.
+        // MySQL executes a comment that begins with an exclamation mark.
         let is_comment = |piece: &str| {
             let begins = piece.starts_with("--") || piece.starts_with("/*") && !piece.starts_with("/*!");
             begins || self.is_mysql() && piece.starts_with('#')
@@ -40,7 +40,7 @@ impl Dialect {
         self.pieces(statement).all(|piece| piece.trim().is_empty() || piece == ";" || is_comment(piece))
     }
 
-    /// A statement in pieces: words, names with their colon, quoted texts, comments, and single signs.
+    /// Splits a statement into words, names with their colon, quoted texts, comments and single characters.
     fn pieces(self, statement: &str) -> impl Iterator<Item = &str> {
         let mut rest = statement;
         std::iter::from_fn(move || {
@@ -51,7 +51,7 @@ impl Dialect {
         })
     }
 
-    /// How long the first piece is.
+    /// The length of the first piece.
     fn piece(self, text: &str) -> usize {
         let mut signs = text.chars();
         match (signs.next(), signs.next()) {
@@ -71,12 +71,12 @@ impl Dialect {
         }
     }
 
-    /// Whether two dashes begin a comment: in MySQL they do before a blank only.
+    /// Whether two dashes begin a comment: in MySQL only before a blank.
     fn is_comment(self, text: &str) -> bool {
         !self.is_mysql() || !text[2..].starts_with(|sign: char| !sign.is_whitespace() && !sign.is_control())
     }
 
-    /// How long a comment is. In PostgreSQL others may be in it.
+    /// The length of a comment. In PostgreSQL, comments nest.
     fn comment(self, text: &str) -> usize {
         if self != Self::Postgresql {
             return behind(text, 2, "*/");
@@ -95,18 +95,18 @@ impl Dialect {
     }
 }
 
-/// How long a word is that `text` begins with.
+/// The length of the word at the start of `text`.
 fn word(text: &str) -> usize {
     text.find(|sign: char| !sign.is_alphanumeric() && sign != '_').unwrap_or(text.len())
 }
 
-/// How far it is behind the next `end` that stands at `from` or later; all that is left if there is none.
+/// The position after the next `end` at `from` or later; the end of the text if there is none.
 fn behind(text: &str, from: usize, end: &str) -> usize {
     text[from..].find(end).map_or(text.len(), |at| from + at + end.len())
 }
 
-/// How long a text is whose first quote is at `begin`. Two quotes in a row look like the end of one text and the beginning of another,
-/// which comes to the same.
+/// The length of a quoted text whose opening quote is at `begin`. Two quotes in a row are treated as the end of one
+/// text and the start of another, which gives the same result.
 fn quoted(text: &str, begin: usize, quote: char, has_escapes: bool) -> usize {
     let mut is_escaped = false;
     for (at, sign) in text.char_indices().skip(begin + 1) {
@@ -121,7 +121,7 @@ fn quoted(text: &str, begin: usize, quote: char, has_escapes: bool) -> usize {
     text.len()
 }
 
-/// How long a text is that stands between two of the same tag, such as `$$` or `$tag$`; a dollar sign where there is no tag.
+/// The length of a text between two equal tags, such as `$$` or `$tag$`; that of the dollar sign if there is no tag.
 fn dollars(text: &str) -> usize {
     let tag = 1 + word(&text[1..]);
     let is_number = text[1..].starts_with(|sign: char| sign.is_ascii_digit());

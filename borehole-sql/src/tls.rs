@@ -1,4 +1,4 @@
-//! Encrypted connections to PostgreSQL: which certificates are believed.
+//! The certificates accepted for encrypted connections to PostgreSQL.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::encryption::Mode;
 
 type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
 
-/// How to connect in a mode; `roots` are a file of certificates of those who may vouch for servers.
+/// The TLS configuration for a mode; `roots` is a file with certificates of further authorities.
 ///
 /// # Errors
-/// When the file cannot be read, or has no certificates.
+/// If the file cannot be read or contains no certificates.
 pub(crate) fn config(mode: Mode, roots: Option<&Path>) -> Result<ClientConfig> {
     let provider = Arc::new(ring::default_provider());
     let trusted = Arc::new(trusted(roots)?);
@@ -28,7 +28,7 @@ pub(crate) fn config(mode: Mode, roots: Option<&Path>) -> Result<ClientConfig> {
     Ok(builder.with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
-/// Whom browsers trust, and those in the file.
+/// The authorities that browsers trust, and those in the file.
 fn trusted(roots: Option<&Path>) -> Result<RootCertStore> {
     let mut trusted = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     let Some(path) = roots else { return Ok(trusted) };
@@ -45,7 +45,7 @@ fn trusted(roots: Option<&Path>) -> Result<RootCertStore> {
     }
 }
 
-/// Believes what the mode lets it.
+/// Verifies certificates as far as the mode requires.
 #[derive(Debug)]
 struct Verifier {
     strict: Arc<WebPkiServerVerifier>,

@@ -1,36 +1,36 @@
-//! The events, as dial9 names and lays them out. Source: `dial9-tokio-telemetry` 0.5.7.
+//! The events, with the names and layouts of dial9. Source: `dial9-tokio-telemetry` 0.5.7.
 
 use borehole_recorder::trc::TraceEvent;
 
-/// The worker that is not known.
+/// The number of an unknown worker.
 pub(crate) const UNKNOWN_WORKER: u8 = 255;
 
 /// A worker begins to poll a task.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 #[traceevent(wire_slot)]
 pub struct PollStartEvent<'a> {
-    /// When.
+    /// The time.
     #[traceevent(timestamp)]
     pub timestamp_ns: u64,
-    /// The worker; 255 if it is not known.
+    /// The worker; 255 if unknown.
     pub worker_id: u64,
-    /// Tasks in the worker's queue, not told here: 0.
+    /// Number of tasks in the worker's queue; not recorded, always 0.
     pub local_queue: u8,
     /// The task.
     pub task_id: u64,
-    /// Where it was spawned: `file:line:column`.
+    /// The place where it was spawned: `file:line:column`.
     #[traceevent(pooled)]
     pub spawn_loc: &'a str,
 }
 
-/// A worker has polled a task, the one that it began with.
+/// A worker has polled a task: the one of its last [`PollStartEvent`].
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 #[traceevent(wire_slot)]
 pub struct PollEndEvent {
-    /// When.
+    /// The time.
     #[traceevent(timestamp)]
     pub timestamp_ns: u64,
-    /// The worker; 255 if it is not known.
+    /// The worker; 255 if unknown.
     pub worker_id: u64,
 }
 
@@ -38,16 +38,16 @@ pub struct PollEndEvent {
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 #[traceevent(wire_slot)]
 pub struct WorkerParkEvent {
-    /// When.
+    /// The time.
     #[traceevent(timestamp)]
     pub timestamp_ns: u64,
-    /// The worker; 255 if it is not known.
+    /// The worker; 255 if unknown.
     pub worker_id: u64,
-    /// Tasks in the worker's queue, not told here: 0.
+    /// Number of tasks in the worker's queue; not recorded, always 0.
     pub local_queue: u8,
-    /// How long its thread has run so far.
+    /// The CPU time of its thread so far; 0 if unknown.
     pub cpu_time_ns: u64,
-    /// Its thread, as the system numbers it; 0 where that is not known.
+    /// The system's number of its thread; 0 if unknown.
     pub tid: u32,
 }
 
@@ -55,33 +55,33 @@ pub struct WorkerParkEvent {
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 #[traceevent(wire_slot)]
 pub struct WorkerUnparkEvent {
-    /// When.
+    /// The time.
     #[traceevent(timestamp)]
     pub timestamp_ns: u64,
-    /// The worker; 255 if it is not known.
+    /// The worker; 255 if unknown.
     pub worker_id: u64,
-    /// Tasks in the worker's queue, not told here: 0.
+    /// Number of tasks in the worker's queue; not recorded, always 0.
     pub local_queue: u8,
-    /// How long its thread has run so far.
+    /// The CPU time of its thread so far; 0 if unknown.
     pub cpu_time_ns: u64,
-    /// How long the thread waited for a processor.
+    /// The time that the thread waited for a processor; `None`: unknown.
     pub sched_wait_ns: Option<u64>,
-    /// Its thread, as the system numbers it; 0 where that is not known.
+    /// The system's number of its thread; 0 if unknown.
     pub tid: u32,
 }
 
-/// How a runtime stands.
+/// The state of a runtime's queues.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 pub struct RuntimeMetricsEvent<'a> {
-    /// When.
+    /// The time.
     #[traceevent(timestamp)]
     pub timestamp_ns: u64,
-    /// The runtime.
+    /// The name of the runtime.
     #[traceevent(pooled)]
     pub runtime_name: &'a str,
-    /// Tasks in the queue of all workers.
+    /// Number of tasks in the queue of all workers.
     pub global_queue_depth: u32,
-    /// Tasks that have not ended.
+    /// Number of tasks that have not ended.
     pub alive_tasks: u32,
 }
 
@@ -89,12 +89,12 @@ pub struct RuntimeMetricsEvent<'a> {
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 #[traceevent(wire_slot)]
 pub struct TaskSpawnEvent<'a> {
-    /// When.
+    /// The time.
     #[traceevent(timestamp)]
     pub timestamp_ns: u64,
     /// The task.
     pub task_id: u64,
-    /// Where: `file:line:column`.
+    /// The place where it is spawned: `file:line:column`.
     #[traceevent(pooled)]
     pub spawn_loc: &'a str,
     /// Whether its wakes are recorded.
@@ -107,7 +107,7 @@ pub struct TaskSpawnEvent<'a> {
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 #[traceevent(wire_slot)]
 pub struct TaskTerminateEvent {
-    /// When.
+    /// The time.
     #[traceevent(timestamp)]
     pub timestamp_ns: u64,
     /// The task.
@@ -118,13 +118,13 @@ pub struct TaskTerminateEvent {
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 #[traceevent(wire_slot)]
 pub struct WakeEventEvent {
-    /// When.
+    /// The time.
     #[traceevent(timestamp)]
     pub timestamp_ns: u64,
-    /// The task that wakes it; 0 if it is none.
+    /// The task that wakes it; 0 if it is not woken by a task.
     pub waker_task_id: u64,
-    /// The task.
+    /// The woken task.
     pub woken_task_id: u64,
-    /// The worker that wakes it; 255 if it is none.
+    /// The worker that wakes it; 255 if it is not woken by a worker.
     pub target_worker: u8,
 }

@@ -11,17 +11,17 @@ use crate::events::{PollEndEvent, PollStartEvent, TaskTerminateEvent, UNKNOWN_WO
 use crate::hooks::TokioRecorder;
 use crate::thread::current_task;
 
-/// A future whose wakes are recorded; its polls and its end too, where Tokio does not tell of them.
+/// A future whose wakes are recorded, and on stable Tokio also its polls and its end.
 pub struct Traced<F> {
     future: Pin<Box<F>>,
     recorder: TokioRecorder,
     spawn_loc: &'static str,
-    /// The task, once it was polled.
+    /// The number of the task; `None` before the first poll.
     task_id: Option<u64>,
     waker: Option<Wakers>,
 }
 
-/// The waker of the task, and the one that records.
+/// The waker of the task, and the waker that records.
 struct Wakers {
     inner: Waker,
     recording: Waker,
@@ -40,13 +40,13 @@ impl<F: Future> Future for Traced<F> {
         let this = &mut *self;
         let task_id = *this.task_id.get_or_insert_with(current_task);
         let waker = Wakers::renew(&mut this.waker, context.waker(), &this.recorder, task_id);
-        // Tokio's own hooks tell of polls, where it has them.
+        // With `tokio_unstable`, Tokio's hooks record the polls.
         let _poll = (!cfg!(tokio_unstable)).then(|| OpenPoll::begin(&this.recorder, task_id, this.spawn_loc));
         this.future.as_mut().poll(&mut Context::from_waker(waker))
     }
 }
 
-/// A poll that has begun. It ends with this, also when the future panics: Tokio catches that, and the worker goes on.
+/// A poll in progress. Dropping this ends it, also if the future panics: Tokio catches the panic, and the worker goes on.
 struct OpenPoll<'a> {
     recorder: &'a TokioRecorder,
     worker_id: u64,
@@ -76,7 +76,7 @@ impl Drop for OpenPoll<'_> {
 impl<F> Drop for Traced<F> {
     fn drop(&mut self) {
         if cfg!(not(tokio_unstable)) {
-            // A task that was never polled is dropped as itself.
+            // A task that was never polled is dropped as the current task.
             let task_id = self.task_id.unwrap_or_else(current_task);
             self.recorder.handle().record_now(|timestamp_ns| TaskTerminateEvent { timestamp_ns, task_id });
         }
@@ -84,7 +84,7 @@ impl<F> Drop for Traced<F> {
 }
 
 impl Wakers {
-    /// The waker that records, in whose `place` may be the one of the poll before.
+    /// The recording waker. `place` may have the one of the previous poll, which is reused if it wakes the same task.
     fn renew<'w>(
         place: &'w mut Option<Self>,
         inner: &Waker,
@@ -104,7 +104,7 @@ impl Wakers {
     }
 }
 
-/// Wakes a task and records that.
+/// Wakes a task and records the wake.
 struct TaskWaker {
     inner: Waker,
     recorder: TokioRecorder,

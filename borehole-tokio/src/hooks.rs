@@ -1,4 +1,4 @@
-//! What is recorded when the runtime calls.
+//! Records what a runtime does, from its hooks.
 
 use std::future::Future;
 use std::io;
@@ -15,8 +15,8 @@ use crate::thread::{cpu_time_ns, note_own_task, number, place, tid};
 
 /// Records what a runtime does. Cheap to clone.
 ///
-/// [`TokioRecorder::build`] does all there is to do. A program whose runtime has hooks of its own calls from them
-/// the methods that are named like Tokio's.
+/// [`TokioRecorder::build`] is all that most programs need. A program with its own hooks calls the methods with the
+/// names of Tokio's hooks from them.
 #[derive(Clone)]
 pub struct TokioRecorder {
     handle: Handle,
@@ -24,30 +24,29 @@ pub struct TokioRecorder {
 }
 
 impl TokioRecorder {
-    /// Records by `handle`.
+    /// Creates a recorder that records through `handle`.
     #[must_use]
     pub fn new(handle: Handle) -> Self {
         Self { handle, first_worker: 0 }
     }
 
-    /// Counts the workers from `number` on, so that several runtimes have different ones.
+    /// Numbers the workers from `number` on, so that several runtimes have different numbers.
     #[must_use]
     pub fn first_worker(mut self, number: u64) -> Self {
         self.first_worker = number;
         self
     }
 
-    /// Builds a runtime of that name, whose work is recorded. The hooks that are recorded by replace those that
-    /// `builder` had.
+    /// Builds a recorded runtime with this name. The hooks for recording replace those of `builder`.
     ///
     /// # Errors
-    /// When Tokio cannot build the runtime, or the system has no threads left.
+    /// If Tokio cannot build the runtime, or the system cannot create a thread.
     pub fn build(&self, name: &str, builder: &mut Builder) -> io::Result<RecordedRuntime> {
         self.install(builder);
         RecordedRuntime::new(builder.build()?, name, &self.handle)
     }
 
-    /// Sets the hooks of `builder`.
+    /// Installs the hooks in `builder`.
     pub fn install(&self, builder: &mut Builder) {
         let recorder = self.clone();
         builder.on_thread_park(move || recorder.on_thread_park());
@@ -57,7 +56,7 @@ impl TokioRecorder {
         self.install_unstable(builder);
     }
 
-    /// A worker goes to sleep.
+    /// Records that a worker goes to sleep.
     pub fn on_thread_park(&self) {
         note_own_task();
         let (worker_id, cpu_time_ns, tid) = (self.worker_id(), cpu_time_ns(), tid());
@@ -70,7 +69,7 @@ impl TokioRecorder {
         });
     }
 
-    /// A worker wakes up.
+    /// Records that a worker wakes up.
     pub fn on_thread_unpark(&self) {
         let (worker_id, cpu_time_ns, tid) = (self.worker_id(), cpu_time_ns(), tid());
         self.handle.record_now(|timestamp_ns| WorkerUnparkEvent {
@@ -83,10 +82,10 @@ impl TokioRecorder {
         });
     }
 
-    /// Spawns a task whose polls and wakes are recorded.
+    /// Spawns a task and records its polls and wakes.
     ///
     /// # Panics
-    /// Outside a runtime, as [`tokio::spawn`].
+    /// If called outside a runtime, like [`tokio::spawn`].
     #[track_caller]
     pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where
@@ -114,7 +113,7 @@ impl TokioRecorder {
         &self.handle
     }
 
-    /// The worker that runs; `None` outside of workers.
+    /// The current worker; `None` outside of workers.
     pub(crate) fn worker(&self) -> Option<u64> {
         worker_index().map(|index| self.first_worker.wrapping_add(index as u64))
     }

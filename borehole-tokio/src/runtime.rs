@@ -1,4 +1,4 @@
-//! A runtime that is recorded, and the thread that looks at it.
+//! A recorded runtime, and the thread that samples its queues.
 
 use std::io;
 use std::ops::Deref;
@@ -11,13 +11,13 @@ use tokio::runtime::{self, Runtime};
 
 use crate::events::RuntimeMetricsEvent;
 
-/// A runtime whose work is recorded. It is used as Tokio's own, and ends like it when it is dropped.
+/// A recorded runtime. It is used like Tokio's, and shuts down like it when it is dropped.
 pub struct RecordedRuntime {
     runtime: Runtime,
     _sampler: Sampler,
 }
 
-/// How often the queues are looked at. Source: `dial9-tokio-telemetry` 0.5.7.
+/// The interval at which the queues are sampled. Source: `dial9-tokio-telemetry` 0.5.7.
 const SAMPLE_EVERY: Duration = Duration::from_millis(10);
 
 impl RecordedRuntime {
@@ -35,7 +35,7 @@ impl Deref for RecordedRuntime {
     }
 }
 
-/// The thread that looks at the queues, until this is dropped.
+/// The thread that samples the queues until this is dropped.
 struct Sampler {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -45,7 +45,7 @@ impl Sampler {
     fn start(runtime: runtime::Handle, name: String, handle: Handle) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let sample = move || {
-            // Nothing is sent: the channel ends with the runtime.
+            // Nothing is sent; the channel closes when the runtime is dropped.
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(SAMPLE_EVERY) {
                 let metrics = runtime.metrics();
                 let (queued, alive) = (metrics.global_queue_depth(), metrics.num_alive_tasks());
@@ -66,7 +66,7 @@ impl Drop for Sampler {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It does not panic.
+            // The thread does not panic.
             let _ = thread.join();
         }
     }

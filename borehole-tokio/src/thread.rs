@@ -1,4 +1,4 @@
-//! What is known about the thread that runs, and the names of places.
+//! Facts about the current thread, and the names of source locations.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -8,18 +8,18 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::task::Id;
 
-/// The text of every place that any thread has named. Threads come and go, and what is in here stays.
+/// The texts of all locations named by any thread. They outlive the threads.
 static PLACES: Mutex<BTreeMap<usize, &'static str>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
-    /// The number of the task that a worker is itself.
+    /// The number of the task that the worker itself is.
     static OWN_TASK: Cell<u64> = const { Cell::new(0) };
     static TID: Cell<Option<u32>> = const { Cell::new(None) };
-    /// The places that the thread has named: it waits for no other to name them again.
+    /// The locations that this thread has named, which it finds again without a lock.
     static OWN_PLACES: RefCell<HashMap<usize, &'static str>> = RefCell::default();
 }
 
-/// The number that the system gives the thread; 0 where it does not tell.
+/// The system's number of the thread; 0 if the system does not provide it.
 pub(crate) fn tid() -> u32 {
     TID.get().unwrap_or_else(|| {
         let tid = system_tid();
@@ -38,7 +38,7 @@ fn system_tid() -> u32 {
     0
 }
 
-/// How long the thread has run, not counting when it waited; 0 where the system does not tell.
+/// The CPU time of the thread; 0 if the system does not provide it.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "macos", target_os = "freebsd"))]
 pub(crate) fn cpu_time_ns() -> u64 {
     use nix::time::{ClockId, clock_gettime};
@@ -52,40 +52,39 @@ pub(crate) fn cpu_time_ns() -> u64 {
     0
 }
 
-/// The place as text. It is made once and kept as long as the program runs: there are as many as there are calls in the
-/// source.
+/// The location as text. The text is created once and never freed: there are only as many as calls in the source.
 pub(crate) fn place(location: &'static Location<'static>) -> &'static str {
     let key = std::ptr::from_ref(location).addr();
     let make = || -> &'static str {
         let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
         places.entry(key).or_insert_with(|| Box::leak(location.to_string().into_boxed_str()))
     };
-    // A thread that is ending has no table any more.
+    // A thread that is ending has dropped its table.
     OWN_PLACES.try_with(|places| *places.borrow_mut().entry(key).or_insert_with(make)).unwrap_or("")
 }
 
-/// The number of a task, which Tokio gives out as text only.
+/// The number of a task, which Tokio provides only as text.
 pub(crate) fn number(id: Id) -> u64 {
     let mut digits = Digits(0);
-    // It takes everything.
+    // Writing to it cannot fail.
     let _ = write!(digits, "{id}");
     digits.0
 }
 
-/// The number of the task that runs; 0 if there is none.
+/// The number of the current task; 0 if there is none.
 pub(crate) fn current_task() -> u64 {
     let task = tokio::task::try_id().map_or(0, number);
     if task == OWN_TASK.get() { 0 } else { task }
 }
 
-/// Notes that no task runs here: to Tokio a worker is a task of its own, which blocks.
+/// Notes that no task runs here: for Tokio, a worker is itself a blocking task.
 pub(crate) fn note_own_task() {
     if OWN_TASK.get() == 0 {
         OWN_TASK.set(tokio::task::try_id().map_or(0, number));
     }
 }
 
-/// Digits read as they are written, without text in between.
+/// The number that the digits written to it form. Other characters are ignored.
 struct Digits(u64);
 
 impl fmt::Write for Digits {

@@ -1,4 +1,4 @@
-//! The hooks that Tokio calls unstable: those that see every task.
+//! The hooks that Tokio marks as unstable: they see every task.
 
 use std::cell::Cell;
 
@@ -9,11 +9,11 @@ use crate::hooks::TokioRecorder;
 use crate::thread::{number, place};
 
 thread_local! {
-    /// Whether a task is being spawned whose wakes are recorded.
+    /// Whether this thread is spawning a task whose wakes are recorded.
     static IS_INSTRUMENTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// As long as it lives, tasks that this thread spawns are ones whose wakes are recorded.
+/// While it lives, tasks that this thread spawns are marked as having their wakes recorded.
 pub(crate) struct Instrumented(());
 
 impl Instrumented {
@@ -41,7 +41,7 @@ impl TokioRecorder {
         builder.on_task_terminate(move |task| recorder.on_task_terminate(task));
     }
 
-    /// A task is spawned.
+    /// Records that a task is spawned.
     pub fn on_task_spawn(&self, task: &TaskMeta<'_>) {
         let (task_id, spawn_loc, worker_id) = (number(task.id()), place(task.spawned_at()), self.worker());
         let instrumented = IS_INSTRUMENTED.get();
@@ -54,7 +54,7 @@ impl TokioRecorder {
         });
     }
 
-    /// A task is about to be polled.
+    /// Records that a task is about to be polled.
     pub fn on_before_task_poll(&self, task: &TaskMeta<'_>) {
         let (task_id, spawn_loc, worker_id) = (number(task.id()), place(task.spawned_at()), self.worker_id());
         self.handle().record_now(|timestamp_ns| PollStartEvent {
@@ -66,13 +66,13 @@ impl TokioRecorder {
         });
     }
 
-    /// A task was polled.
+    /// Records that a task was polled.
     pub fn on_after_task_poll(&self, _task: &TaskMeta<'_>) {
         let worker_id = self.worker_id();
         self.handle().record_now(|timestamp_ns| PollEndEvent { timestamp_ns, worker_id });
     }
 
-    /// A task has ended.
+    /// Records that a task has ended.
     pub fn on_task_terminate(&self, task: &TaskMeta<'_>) {
         let task_id = number(task.id());
         self.handle().record_now(|timestamp_ns| TaskTerminateEvent { timestamp_ns, task_id });

@@ -1,4 +1,4 @@
-//! Copies much memory in few calls.
+//! Copies large amounts of memory in few calls.
 
 use std::thread;
 
@@ -7,26 +7,26 @@ use borehole_process::{Memory, Piece, Span, page_start};
 use crate::error::Error;
 use crate::heap::plan::Plan;
 
-/// What was copied: where each span begins in the buffer.
+/// The result of a copy: the place of each span in the buffer.
 #[derive(Debug, Default)]
 pub(super) struct Copied {
     pub(super) placed: Vec<(usize, Span)>,
     pub(super) unreadable_bytes: u64,
 }
 
-/// Larger pieces are not copied faster, and between two the threads are told apart.
+/// The maximum size of a piece: larger ones are not copied faster. Threads divide the work between pieces.
 const PIECE_BYTES: usize = 2 << 20;
 
-/// Pieces of one system call.
+/// The number of pieces in one system call.
 const BATCH: usize = 64;
 
-/// What cannot be read is left out in units of this.
+/// The unit in which unreadable memory is left out.
 const PAGE_BYTES: usize = 4096;
 
-/// Less than this is copied faster than a thread starts.
+/// Copying fewer bytes than this takes less time than starting a thread.
 const MIN_BYTES_PER_THREAD: usize = 4 << 20;
 
-/// Copies the spans of the plan one after the other to `into`, from its first whole page on: it has room for them.
+/// Copies the spans of the plan, one after the other, to `into` from its first whole page on. `into` must be large enough.
 pub(super) fn all(memory: &(impl Memory + Sync), plan: &Plan, into: &mut [u8]) -> Result<Copied, Error> {
     let start = page_start(into);
     let pieces = pieces(&plan.spans, start);
@@ -48,7 +48,7 @@ pub(super) fn all(memory: &(impl Memory + Sync), plan: &Plan, into: &mut [u8]) -
     Ok(first)
 }
 
-/// The spans in pieces of limited size, each with its offset, of which `offset` is the first.
+/// Splits spans into pieces of limited size, each with its offset in the buffer; `offset` is the first.
 fn pieces(spans: &[Span], mut offset: usize) -> Vec<(usize, Span)> {
     let mut pieces = Vec::with_capacity(spans.len());
     for span in spans {
@@ -100,7 +100,7 @@ fn copy(
     Ok(copied)
 }
 
-/// The parts of `into`, which begins at the offset `base`, that the pieces are copied to.
+/// The parts of `into` for the pieces; `into` begins at the offset `base`.
 fn borrow<'b>(pieces: &[(usize, Span)], base: usize, into: &'b mut [u8]) -> Vec<Piece<'b>> {
     let (mut rest, mut at) = (into, base);
     let mut borrowed = Vec::with_capacity(pieces.len());
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// Memory of which some pages cannot be read.
+    /// Memory with some unreadable pages.
     struct Holed(Vec<u64>);
 
     impl Memory for Holed {

@@ -1,4 +1,4 @@
-//! The heap of a process that has crashed, from its core file.
+//! The heap of a crashed process, from its core file.
 
 use std::time::Instant;
 
@@ -10,10 +10,10 @@ use crate::heap::copy::{self, Copied};
 use crate::heap::plan::Plan;
 use crate::heap::{HeapOptions, HeapStatistics, Taken, record, state};
 
-/// Copies the memory that a core file holds.
+/// Copies the memory in a core file.
 ///
 /// # Errors
-/// When it is not of a PHP that is understood, or does not hold what is needed to tell.
+/// If the process did not run a supported PHP, or the file lacks the data to find out.
 pub fn of_core(core: &Core, attach: &AttachOptions<'_>) -> Result<Taken, Error> {
     let begun = Instant::now();
     let mut dump = Dump::new(record(core, attach)?);
@@ -41,7 +41,7 @@ pub fn of_core(core: &Core, attach: &AttachOptions<'_>) -> Result<Taken, Error> 
     Ok(state(dump, &identity, statistics, &HeapOptions::default()))
 }
 
-/// Copies the data of PHP's files, which stands in them and not in the core file.
+/// Copies the data of PHP's files, which is in these files and not in the core file.
 fn insert_data(core: &Core, dump: &mut Dump) -> Result<(), Error> {
     let plan = Plan::of_php_data(core.mappings());
     let mut buffer = prefaulted(plan.bytes);

@@ -3,17 +3,17 @@
 use borehole_php::Failure;
 use borehole_process::Dump;
 
-/// Where a program has exceeded its memory limit, as its `error_get_last()` says it.
+/// The place where a program has exceeded its memory limit, as its `error_get_last()` states it.
 ///
-/// PHP leaves all calls then, and executes what the program has registered for its end. From there the heap can be copied,
-/// and the calls are found by this ([`borehole_php::Php::failed_call`]): it goes with the dump.
+/// At the error, PHP leaves all calls and executes the program's shutdown functions. They can copy the heap; this place
+/// is stored in the dump and identifies the calls that failed ([`borehole_php::Php::failed_call`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryLimitError {
     /// The file.
     pub file: Vec<u8>,
     /// The line, counted from 1.
     pub line: u32,
-    /// The longest chain of calls that is taken for one.
+    /// The maximum number of calls in the chain that is searched for.
     pub max_depth: usize,
 }
 
@@ -22,10 +22,10 @@ const LINE: &str = "memory_limit_error_line";
 const MAX_DEPTH: &str = "memory_limit_error_max_depth";
 
 impl MemoryLimitError {
-    /// How deep calls are if nobody says more.
+    /// The default maximum number of calls.
     pub const DEFAULT_MAX_DEPTH: usize = 512;
 
-    /// What a dump says of it.
+    /// Reads the place from the facts of a dump; `None` if they are absent or invalid.
     #[must_use]
     pub fn of(dump: &Dump) -> Option<Self> {
         let number = |name| std::str::from_utf8(dump.fact(name)?).ok();
@@ -42,7 +42,7 @@ impl MemoryLimitError {
         dump.set_fact(MAX_DEPTH, self.max_depth.to_string());
     }
 
-    /// What is to be looked for.
+    /// The call to search for.
     #[must_use]
     pub fn failure(&self) -> Failure<'_> {
         Failure { file: &self.file, line: self.line, max_depth: self.max_depth }

@@ -1,8 +1,8 @@
-//! The heap of a running PHP process, copied while it stands still for a moment.
+//! Copies the heap of a running PHP process, which is stopped for a moment.
 //!
-//! What is needed to walk it is found out before: PHP is attached to, and memory of ours is made ready for as much as there
-//! was to copy. Then the process is stopped, what is mapped and touched is looked at once more, all of it is copied in
-//! large pieces, and the process runs on. Whatever else is to be done is done with the copy.
+//! Everything that can be done before is done before: attaching to PHP, and allocating memory for as much as there is
+//! to copy. Then the process is stopped, its mappings and resident pages are read once more, all of them are copied in
+//! large pieces, and the process runs on. Everything else is done with the copy.
 
 mod copy;
 mod crashed;
@@ -25,22 +25,22 @@ pub use crashed::of_core;
 pub use limit::MemoryLimitError;
 use plan::Plan;
 
-/// How a heap is copied.
+/// The options of copying a heap.
 pub struct HeapOptions {
-    /// Whether the process is stopped meanwhile. If it is not, what is copied is of different moments.
+    /// Whether to stop the process. If it is not stopped, the copied parts are from different moments.
     pub stop: bool,
-    /// Whether what is mapped of files is copied as well, so that nothing of them is missed elsewhere.
+    /// Whether to copy mapped files too, so that the dump can be read where these files are absent.
     pub include_binary: bool,
-    /// Whether memory is left out that PHP's allocator has not made: the heap and the stacks of the C library. What PHP
-    /// keeps from one request to the next is there.
+    /// Whether to leave out memory that PHP's allocator did not allocate: the heap and the stacks of the C library. The
+    /// data that PHP keeps from one request to the next is in that memory.
     pub exclude_heap: bool,
-    /// The release, where the process must not be asked for it.
+    /// The release; `None`: it is read from the process.
     pub release: Option<Release>,
-    /// Which mapped file is PHP; `None`: it is looked for.
+    /// Decides which mapped file is PHP; `None`: it is searched for.
     pub is_php: Option<IsPhpFile>,
-    /// When this is, as the dump is to say it; nothing is said if it is empty.
+    /// The current time, as the dump will state it; empty: the dump states none.
     pub created_at: String,
-    /// Where the program has exceeded its memory limit, if that is why its heap is copied.
+    /// The place where the program has exceeded its memory limit, if that is why its heap is copied.
     pub memory_limit_error: Option<MemoryLimitError>,
 }
 
@@ -58,45 +58,45 @@ impl Default for HeapOptions {
     }
 }
 
-/// A heap that was copied, and what that took.
+/// A copied heap.
 #[derive(Debug)]
 pub struct Taken {
-    /// All of it, to be walked or written.
+    /// The dump, to be walked or written.
     pub dump: Dump,
-    /// Which PHP it is.
+    /// The identity of the PHP in the process.
     pub identity: Identity,
-    /// What it took.
+    /// The cost of the copy.
     pub statistics: HeapStatistics,
 }
 
-/// What it took to copy a heap.
+/// The cost of copying a heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapStatistics {
-    /// How long the process stood still, from the moment when it was asked to until it ran on; `None` if it did not.
+    /// The time from the request to stop until the process ran on; `None` if it was not stopped.
     pub stopped: Option<Duration>,
-    /// Of that, until all its threads stood still.
+    /// The part of it until all threads had stopped.
     pub stopping: Duration,
-    /// Then, until it was known what to copy.
+    /// The next part, until it was known what to copy.
     pub planning: Duration,
-    /// Then, until it was copied.
+    /// The next part, until the memory was copied.
     pub copying: Duration,
-    /// All that was done before.
+    /// The time for all the work before.
     pub preparing: Duration,
-    /// Bytes that were copied meanwhile.
+    /// The number of bytes copied while the process was stopped.
     pub copied_bytes: u64,
-    /// Bytes that should have been and could not be read.
+    /// The number of bytes that could not be read.
     pub unreadable_bytes: u64,
-    /// How often it was stopped: again when it had grown in between, or was in the middle of a change.
+    /// The number of attempts: a new one is made if the process had grown in between, or was in the middle of a change.
     pub attempts: u32,
 }
 
-/// How often it is tried.
+/// The maximum number of attempts.
 const MAX_ATTEMPTS: u32 = 4;
 
 /// Copies the heap of the PHP process of this number.
 ///
 /// # Errors
-/// When there is no such process, it may not be read or stopped, runs no PHP that is understood, or ends meanwhile. It is
+/// If the process does not exist, may not be read or stopped, does not run a supported PHP, or ends meanwhile. It is
 /// never left stopped.
 pub fn take(process_id: i32, options: &HeapOptions) -> Result<Taken, Error> {
     let begun = Instant::now();
@@ -111,7 +111,7 @@ pub fn take(process_id: i32, options: &HeapOptions) -> Result<Taken, Error> {
     taking.run(begun, &attach, &image).map_err(|error| in_process(&taking.process, error))
 }
 
-/// What is read of a process that is just ending may look like anything.
+/// Replaces an error by that of an ended process, because data read from an ending process may be arbitrary.
 fn in_process(process: &Process, error: Error) -> Error {
     if process.is_running() { error } else { ended(process.id()) }
 }
@@ -121,21 +121,21 @@ fn ended(process: i32) -> Error {
     borehole_process::Error::new(ErrorKind::Gone, what).into()
 }
 
-/// Memory that was copied, and where in the buffer each span begins.
+/// Copied memory, and the place of each span in the buffer.
 #[derive(Clone)]
 struct Copy {
     buffer: Vec<u8>,
     placed: Vec<(usize, Span)>,
 }
 
-/// Memory that was copied at one moment.
+/// Memory copied at one moment.
 struct Moment {
     memory: Copy,
     mappings: Mappings,
     statistics: HeapStatistics,
 }
 
-/// A process whose heap is being copied.
+/// The copying of a process's heap.
 struct Taking<'o> {
     options: &'o HeapOptions,
     process: Process,
@@ -157,7 +157,7 @@ impl Taking<'_> {
                 match Php::attach(&dump, attach) {
                     Ok(php) => return Ok(self.finish(dump, php.identity(), statistics)),
                     Err(error) if is_last => return Err(error.into()),
-                    // It was in the middle of a change.
+                    // The process was in the middle of a change.
                     Err(_) => {}
                 }
             }
@@ -165,14 +165,14 @@ impl Taking<'_> {
         }
     }
 
-    /// Memory for all that there is to copy now, and for some more.
+    /// Allocates memory for everything there is to copy now, and some more.
     fn make_ready(&mut self) -> Result<Vec<u8>, Error> {
         self.process.refresh()?;
         let plan = Plan::of_memory(self.process.mappings(), &mut self.resident, self.options)?;
         Ok(prefaulted(plan.bytes + (plan.bytes / 16).max(SLACK_BYTES)))
     }
 
-    /// Copies files, which do not change: the process runs meanwhile.
+    /// Copies files while the process runs, because files do not change.
     fn copy_files(&mut self) -> Result<Copy, Error> {
         let plan = Plan::of_files(self.process.mappings(), &mut self.resident, self.options)?;
         let mut buffer = prefaulted(plan.bytes);
@@ -180,8 +180,7 @@ impl Taking<'_> {
         Ok(Copy { buffer, placed })
     }
 
-    /// Stops the process, copies its memory, and lets it run on. `None` if there is more than has room in `buffer`, and
-    /// another attempt is left.
+    /// Stops the process, copies its memory, and lets it run on. `None` if `buffer` is too small and another attempt is left.
     fn copy_all(&mut self, mut buffer: Vec<u8>, is_last: bool) -> Result<Option<Moment>, Error> {
         let mut statistics = HeapStatistics::default();
         let begun = Instant::now();
@@ -219,7 +218,7 @@ impl Taking<'_> {
         if let Some(stopped) = statistics.stopped {
             dump.set_fact("stop_us", stopped.as_micros().to_string());
         }
-        // It may have ended meanwhile, with all that is needed of it copied.
+        // The process may have ended meanwhile, after everything needed was copied.
         if let Ok(bytes) = resident_bytes(self.process.id()) {
             dump.set_fact("rss_bytes", bytes.to_string());
         }
@@ -227,7 +226,7 @@ impl Taking<'_> {
     }
 }
 
-/// States what is known of every dump.
+/// Adds the facts of every dump.
 fn state(mut dump: Dump, identity: &Identity, statistics: HeapStatistics, options: &HeapOptions) -> Taken {
     dump.set_fact("php", identity.to_string());
     dump.set_fact("include_binary", if options.include_binary { "yes" } else { "no" });
@@ -241,7 +240,7 @@ fn state(mut dump: Dump, identity: &Identity, statistics: HeapStatistics, option
     Taken { dump, identity: identity.clone(), statistics }
 }
 
-/// Puts together what was learnt before, what was copied, and the files.
+/// Combines the data read before, the copied memory, and the files.
 fn assemble(image: Image, moment: Moment, files: &Copy) -> Dump {
     let mut dump = Dump::new(image);
     dump.set_mappings(moment.mappings);
@@ -250,7 +249,7 @@ fn assemble(image: Image, moment: Moment, files: &Copy) -> Dump {
     dump
 }
 
-/// So much is made ready beyond what there is: a process that runs grows.
+/// The number of bytes allocated beyond the current size, because a running process grows.
 const SLACK_BYTES: usize = 8 << 20;
 
 fn attach_options(options: &HeapOptions) -> AttachOptions<'_> {
@@ -258,7 +257,7 @@ fn attach_options(options: &HeapOptions) -> AttachOptions<'_> {
     AttachOptions { release: options.release, is_php }
 }
 
-/// What attaching to the process reads, and what it asks of files and threads: later it may be gone.
+/// Records all data that attaching reads from the process, its files and threads, because it may be gone later.
 fn record(process: &impl Target, options: &AttachOptions<'_>) -> Result<Image, Error> {
     let recorder = Recorder::new(process)?;
     Php::attach(&recorder, options)?;

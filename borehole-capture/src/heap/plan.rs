@@ -1,11 +1,11 @@
-//! What of a process is copied.
+//! Selects the memory of a process to copy.
 
 use borehole_process::{Mapping, Mappings, Pages, Resident, Span};
 
 use crate::error::Error;
 use crate::heap::HeapOptions;
 
-/// What is to be copied, and how much that is.
+/// The spans to copy, and their total size.
 pub(super) struct Plan {
     pub(super) spans: Vec<Span>,
     pub(super) bytes: usize,
@@ -17,11 +17,11 @@ pub(super) struct Plan {
 /// Source: php-src, `Zend/zend_alloc_sizes.h`, `ZEND_MM_CHUNK_SIZE`.
 const CHUNK_BYTES: u64 = 2 << 20;
 
-/// More than PHP with all its extensions has.
+/// More than the data of PHP with all its extensions.
 const MAX_PHP_DATA_BYTES: usize = 128 << 20;
 
 impl Plan {
-    /// Whatever the process has written, and what it shares with others.
+    /// Selects everything that the process has written, and the memory that it shares with others.
     pub(super) fn of_memory(
         mappings: &Mappings,
         resident: &mut Resident,
@@ -30,7 +30,7 @@ impl Plan {
         Self::of(mappings, resident, |mapping| memory(mapping, options.exclude_heap))
     }
 
-    /// What the process has mapped of files and has not written: of PHP itself the data that it has looked at, or
+    /// Selects mapped parts of files that the process has not written: either the data of PHP that it has touched, or
     /// everything of all files.
     pub(super) fn of_files(
         mappings: &Mappings,
@@ -70,7 +70,7 @@ impl Plan {
         Self { spans, bytes }
     }
 
-    /// The data of PHP's files that a core file leaves out because the files have it.
+    /// Selects the data of PHP's files that a core file leaves out because the files contain it.
     pub(super) fn of_php_data(mappings: &Mappings) -> Self {
         let is_data = |mapping: &&Mapping| {
             mapping.readable && !mapping.executable && !mapping.writable && contains_php(&mapping.path)
@@ -78,7 +78,7 @@ impl Plan {
         let mut plan = Self { spans: Vec::new(), bytes: 0 };
         for mapping in mappings.iter().filter(is_data) {
             let length = usize::try_from(mapping.end.saturating_sub(mapping.start)).unwrap_or(usize::MAX);
-            // How large they are is said by the core file alone.
+            // Only the core file states their size.
             if length <= MAX_PHP_DATA_BYTES - plan.bytes {
                 plan.spans.push(Span { address: mapping.start, length });
                 plan.bytes += length;
@@ -87,7 +87,7 @@ impl Plan {
         plan
     }
 
-    /// All of all files, whether or not the process has looked at it.
+    /// Adds all of all mapped files, whether or not the process has touched it.
     fn add_whole(&mut self, mappings: &Mappings) {
         let is_file = |mapping: &&Mapping| mapping.readable && !mapping.shared && mapping.shows_file();
         for mapping in mappings.iter().filter(is_file) {
@@ -98,10 +98,10 @@ impl Plan {
     }
 }
 
-/// Which pages of a mapping can hold what PHP has made.
+/// The pages of a mapping that can contain data made by PHP.
 fn memory(mapping: &Mapping, excludes_heap: bool) -> Option<Pages> {
     let is_code = mapping.executable && !mapping.writable;
-    // What the kernel shows to each process: `[vvar]`, `[vdso]`.
+    // The kernel maps these into each process: `[vvar]`, `[vdso]`.
     let is_kernels = mapping.path.starts_with(b"[v");
     if !mapping.readable || is_code || is_kernels {
         return None;
@@ -113,7 +113,7 @@ fn memory(mapping: &Mapping, excludes_heap: bool) -> Option<Pages> {
     (!is_excluded).then_some(Pages::Own)
 }
 
-/// Whether it is memory that processes share, as opcache's, and not a file.
+/// Whether it is memory that processes share, such as opcache's, and not a file.
 fn is_shared_memory(mapping: &Mapping) -> bool {
     let kinds: [&[u8]; 5] = [b"/dev/zero", b"/dev/shm/", b"/memfd:", b"/SYSV", b"[anon_shmem"];
     mapping.deleted || mapping.path.is_empty() || kinds.iter().any(|kind| mapping.path.starts_with(kind))
@@ -127,7 +127,7 @@ fn may_hold_chunks(mapping: &Mapping) -> bool {
     !is_of_library && has_room
 }
 
-/// Whether a path says that it leads to PHP or something of it.
+/// Whether a path names PHP or a part of it.
 fn contains_php(path: &[u8]) -> bool {
     path.windows(3).any(|part| part == b"php")
 }
@@ -136,7 +136,7 @@ fn contains_php(path: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// What is copied of each line of `/proc/PID/maps`, with the C library's heap and without.
+    /// The pages copied of each line of `/proc/PID/maps`, with the C library's heap and without.
     const MAPS: [(&str, Option<Pages>, Option<Pages>); 14] = {
         use Pages::{Own, Shared};
         let own = Some(Own);

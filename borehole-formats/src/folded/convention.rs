@@ -1,15 +1,15 @@
-//! How other programs than ours write frames, threads and processes into folded stacks.
+//! The conventions of other programs for frames, threads and processes in folded stacks.
 //!
-//! A convention is told by the first lines together: where one of them is otherwise, frames are plain names, and lines go
-//! out as they came in.
+//! A convention is detected by all of the first lines: if one of them differs, frames are plain names, and lines are
+//! kept unchanged.
 
 use super::read;
 use crate::location::decimal;
 
-/// So much of the input is looked at, and no more kept.
+/// The number of bytes examined, and kept, at the beginning of the input.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
 
-/// How frames are written.
+/// The form of frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Convention {
     /// Names, or `FUNCTION FILE:LINE`.
@@ -23,27 +23,27 @@ pub(super) enum Convention {
     ///
     /// Source: py-spy 0.4.3, `corpus/folded/py-spy-*.txt`.
     PySpy,
-    /// `P12;T0:34;file:func:line`, and what was measured in the place of a count.
+    /// `P12;T0:34;file:func:line`, with a measured value in place of the count.
     ///
     /// Source: Austin 3.6.0, `corpus/folded/austin-*.txt`.
     Austin(Measured),
 }
 
-/// What Austin's numbers are.
+/// The meaning of Austin's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Measured {
-    /// Microseconds that passed.
+    /// Elapsed microseconds.
     #[default]
     Wall,
     /// Microseconds on a CPU.
     Cpu,
-    /// Bytes that were allocated.
+    /// Allocated bytes.
     Memory,
     /// Microseconds, whether the thread was idle, and bytes.
     Full,
 }
 
-/// Whose sample a line is.
+/// The process and thread of a line's sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Origin<'a> {
     pub(super) process: Option<i64>,
@@ -54,7 +54,7 @@ pub(super) struct Origin<'a> {
     pub(super) interpreter: Option<u64>,
 }
 
-/// A frame in its parts.
+/// The parts of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place<'a> {
     pub(super) function: &'a [u8],
@@ -63,7 +63,7 @@ pub(super) struct Place<'a> {
 }
 
 impl Convention {
-    /// The convention of a text that begins with `head`.
+    /// Detects the convention of a text that begins with `head`.
     pub(super) fn of(head: &[u8]) -> Self {
         let whole =
             if head.len() < HEAD_BYTES { head.len() } else { memchr::memrchr(b'\n', head).unwrap_or(0) };
@@ -84,7 +84,7 @@ impl Convention {
         }
     }
 
-    /// Whose sample the line is, and its frames.
+    /// The process and thread of a line, and its frames.
     pub(super) fn split(self, stack: &[u8]) -> (Origin<'_>, &[u8]) {
         let mut origin = Origin::default();
         let mut rest = stack;
@@ -94,7 +94,7 @@ impl Convention {
         (origin, rest)
     }
 
-    /// Takes a root that is no frame off a stack.
+    /// Removes a root that is not a frame from a stack.
     fn root<'a>(self, stack: &'a [u8], origin: &mut Origin<'a>) -> Option<&'a [u8]> {
         match self {
             Self::Plain => None,
@@ -104,7 +104,7 @@ impl Convention {
         }
     }
 
-    /// The parts of a frame; `None` where it is a name only.
+    /// The parts of a frame; `None` if it is only a name.
     pub(super) fn place(self, frame: &[u8]) -> Option<Place<'_>> {
         match self {
             Self::Plain => None,
@@ -114,7 +114,7 @@ impl Convention {
     }
 }
 
-/// What the header of Austin says that the numbers are.
+/// The meaning of the numbers according to Austin's header.
 fn measured<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> Measured {
     match lines.find_map(|line| line.strip_prefix(b"# mode: ")).map(<[u8]>::trim_ascii) {
         Some(b"cpu") => Measured::Cpu,
@@ -129,7 +129,7 @@ fn stack(line: &[u8]) -> &[u8] {
     read::split_last_word(line).map_or(line, |(stack, _)| stack)
 }
 
-/// A process and a thread.
+/// Whether the stack begins with a process and a thread.
 fn is_austin(stack: &[u8]) -> bool {
     let mut origin = Origin::default();
     let rest = austin_root(stack, &mut origin).and_then(|rest| austin_root(rest, &mut origin));
@@ -142,7 +142,7 @@ fn is_tachyon(stack: &[u8]) -> bool {
     origin.thread.is_some() && frames.all(|frame| python_place(frame).is_some())
 }
 
-/// Nothing but roots and frames with parentheses.
+/// Whether the stack consists of roots and frames with parentheses.
 fn is_py_spy(stack: &[u8]) -> bool {
     let (_, frames) = Convention::PySpy.split(stack);
     frames.is_empty() || frames.split(|&byte| byte == b';').all(|frame| py_spy_place(frame).is_some())
@@ -163,7 +163,7 @@ fn first(stack: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// `tid:N`.
+/// Parses `tid:N`.
 fn tachyon_root<'a>(stack: &'a [u8], origin: &mut Origin<'a>) -> Option<&'a [u8]> {
     let (root, rest) = first(stack);
     let thread = number(root.strip_prefix(b"tid:").filter(|_| origin.thread.is_none())?)?;
@@ -171,7 +171,7 @@ fn tachyon_root<'a>(stack: &'a [u8], origin: &mut Origin<'a>) -> Option<&'a [u8]
     Some(rest)
 }
 
-/// `P12`, `T34` or `T0:34`.
+/// Parses `P12`, `T34` or `T0:34`.
 fn austin_root<'a>(stack: &'a [u8], origin: &mut Origin<'a>) -> Option<&'a [u8]> {
     let (root, rest) = first(stack);
     match root.split_first()? {
@@ -189,7 +189,7 @@ fn austin_root<'a>(stack: &'a [u8], origin: &mut Origin<'a>) -> Option<&'a [u8]>
     Some(rest)
 }
 
-/// `process N:"command"`, `thread (N)` or `thread (N): name`.
+/// Parses `process N:"command"`, `thread (N)` or `thread (N): name`.
 fn py_spy_root<'a>(stack: &'a [u8], origin: &mut Origin<'a>) -> Option<&'a [u8]> {
     if let Some(process) = stack.strip_prefix(b"process ") {
         let colon = memchr::memchr(b':', process)?;
@@ -214,7 +214,7 @@ fn py_spy_root<'a>(stack: &'a [u8], origin: &mut Origin<'a>) -> Option<&'a [u8]>
     Some(rest)
 }
 
-/// A decimal number, or a hexadecimal one after `0x`.
+/// Parses a decimal number, or a hexadecimal one after `0x`.
 fn number(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok().filter(|text| !text.starts_with('+'))?;
     match text.strip_prefix("0x") {
@@ -223,7 +223,7 @@ fn number(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// `file:func:line`. The file `~` and the line 0 stand for none.
+/// Parses `file:func:line`. The file `~` and the line 0 stand for none.
 fn python_place(frame: &[u8]) -> Option<Place<'_>> {
     let colon = memchr::memrchr(b':', frame)?;
     let line = decimal(&frame[colon + 1..])?;
@@ -233,7 +233,7 @@ fn python_place(frame: &[u8]) -> Option<Place<'_>> {
     Some(Place { function, file, line: (line > 0).then_some(line) })
 }
 
-/// `func (file:line)`, or `func (file)`.
+/// Parses `func (file:line)` or `func (file)`.
 fn py_spy_place(frame: &[u8]) -> Option<Place<'_>> {
     let inside = frame.strip_suffix(b")")?;
     let open = memchr::memmem::rfind_iter(inside, b" (").find(|&at| is_balanced(&inside[at + 2..]))?;
@@ -244,7 +244,7 @@ fn py_spy_place(frame: &[u8]) -> Option<Place<'_>> {
     is_named.then_some(Place { function, file: Some(file), line: line.filter(|&line| line > 0) })
 }
 
-/// Whether each parenthesis that is closed was opened.
+/// Whether each closing parenthesis has an opening one.
 fn is_balanced(text: &[u8]) -> bool {
     let mut open = 0u32;
     text.iter().all(|byte| match byte {
@@ -257,7 +257,7 @@ fn is_balanced(text: &[u8]) -> bool {
     })
 }
 
-/// What Austin measured: as many numbers as [`Measured`] has, `None` for anything else.
+/// Parses Austin's measured values: as many numbers as [`Measured`] has; `None` for anything else.
 pub(super) fn metrics(text: &[u8], measured: Measured) -> Option<Vec<i64>> {
     let numbers: Option<Vec<i64>> = text.split(|&byte| byte == b',').map(decimal).collect();
     match (measured, &numbers?[..]) {

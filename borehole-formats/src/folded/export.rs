@@ -1,4 +1,4 @@
-//! The model into folded stacks.
+//! Exports the model to folded stacks.
 
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
@@ -11,10 +11,10 @@ use crate::sample_losses::SampleLosses;
 use crate::stack_counts::StackCounts;
 use crate::{Export, Losses};
 
-/// How folded stacks are written.
+/// The options of an export to folded stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportOptions {
-    /// What a frame is called.
+    /// The form of frames.
     pub names: Names,
 }
 
@@ -47,7 +47,7 @@ pub struct Exporter<W: Write> {
 }
 
 impl<W: Write> Exporter<W> {
-    /// An exporter that writes to `output` when it is finished.
+    /// Creates an exporter that writes to `output` when it is finished.
     pub fn new(output: W, options: ExportOptions) -> Self {
         Self {
             output: BufWriter::with_capacity(1 << 16, output),

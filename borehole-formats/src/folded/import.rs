@@ -1,4 +1,4 @@
-//! Folded stacks into the model.
+//! Imports folded stacks into the model.
 
 use std::io::{self, BufRead, Read as _};
 use std::ops::ControlFlow;
@@ -18,19 +18,18 @@ use crate::{Error, Position, ReadError, ReadOptions};
 
 /// Reads folded stacks: one sample, a run, for each line.
 ///
-/// A frame of the shape `FUNCTION FILE:LINE` keeps its parts, with a line of -1 as unknown; any other frame
-/// is a name. Counts with a fraction are rounded, of two counts (a differential profile) the second is
-/// taken, and a warning says so once for each file. Comments begin with `# `.
+/// A frame of the form `FUNCTION FILE:LINE` keeps its parts, with a line of -1 as unknown; any other frame is a name.
+/// Counts with a fraction are rounded, and of two counts (a differential profile) the second is taken, with one warning
+/// per file. Comments begin with `# `.
 ///
-/// Where all of the first lines are written as CPython's profiler, py-spy or Austin does it, their processes and threads are
-/// those of the samples, and frames have files and lines. The command line of a process is a label, `command`. Austin's
-/// numbers are values: what a line counts it does not say.
+/// If all of the first lines follow the convention of CPython's profiler, py-spy or Austin, samples get their processes
+/// and threads, and frames get files and lines. The command line of a process becomes a label, `command`. Austin's
+/// numbers become values, because its lines have no counts.
 ///
 /// A last line without a line feed that cannot be read is a cut-off end: a warning.
 ///
 /// # Errors
-/// When a line has no count and damage is not read over, when a limit is met, when the input cannot be
-/// read, or when the sink fails.
+/// If a line has no count and damage is not skipped, a limit is exceeded, the input cannot be read, or the sink fails.
 ///
 /// # Examples
 ///
@@ -64,7 +63,7 @@ pub fn import(
     Ok(importer.recovery)
 }
 
-/// What the convention is told by, and what follows it.
+/// The beginning of the input, for detecting the convention, and the rest.
 fn head_of<R: BufRead>(mut input: R) -> io::Result<(Vec<u8>, R)> {
     let mut head = Vec::new();
     input.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head)?;
@@ -95,7 +94,7 @@ struct Counted<'a> {
 }
 
 impl<'a> Counted<'a> {
-    /// Takes a line apart; `None` for a blank line and for a comment.
+    /// Parses a line; `None` for a blank line and for a comment.
     fn parse(line: &'a [u8], convention: Convention) -> Result<Option<Self>, String> {
         let Convention::Austin(measured) = convention else {
             let line = read::parse(line)?;
@@ -125,7 +124,7 @@ struct Importer<'a> {
     recovery: Recovery,
     path: Path,
     names: ThreadNames,
-    /// Whether fractions and second counts have been warned of.
+    /// Whether fractions and second counts have been reported.
     reported: [bool; 2],
 }
 
@@ -168,7 +167,7 @@ impl Importer<'_> {
         Ok(self.sink.sample(at, &sample)?)
     }
 
-    /// Tells the sink what a thread is called, the first time.
+    /// Passes the name of a thread to the sink, the first time.
     fn name_thread(&mut self, origin: &Origin<'_>) -> Result<(), ReadError> {
         let (Some(number), Some(name)) = (origin.thread, origin.thread_name) else { return Ok(()) };
         let thread = Thread { process: origin.process, number };
@@ -199,7 +198,7 @@ impl Importer<'_> {
         self.warn(Warning::new(message).at(lines.offset()).losing(lost_bytes))
     }
 
-    /// Notes an oddity, the first time.
+    /// Reports an oddity, the first time.
     #[cold]
     fn odd(&mut self, oddity: Oddity, lines: &Lines<impl BufRead>) {
         let (reported, message) = match oddity {
@@ -221,12 +220,12 @@ impl Importer<'_> {
     }
 }
 
-/// The stack of the line before, so that a line which begins alike need not be looked up from its root:
-/// folded files are mostly sorted.
+/// The stack of the line before, so that a line with the same beginning need not be looked up from its root: folded
+/// files are usually sorted.
 #[derive(Default)]
 struct Path {
     text: Vec<u8>,
-    /// For each frame where it ends in the text, and the stack up to it.
+    /// For each frame its end in the text, and the stack up to it.
     stacks: Vec<(usize, StackId)>,
     memo: FrameMemo,
     convention: Convention,
@@ -272,7 +271,7 @@ fn intern_frame(tables: &mut Tables, text: &[u8], convention: Convention) -> Res
     tables.intern_frame(&Frame { file, line, ..Frame::named(function) })
 }
 
-/// How many bytes two texts have in common at their beginning.
+/// The length of the common prefix of two texts in bytes.
 fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
     const CHUNK: usize = 16;
     let chunks = a.chunks_exact(CHUNK).zip(b.chunks_exact(CHUNK)).take_while(|(a, b)| a == b).count();

@@ -1,14 +1,13 @@
-//! Folded stacks: `main /index.php:5;query /db.php:7 12`, one line a stack, its count last.
+//! Folded stacks: `main /index.php:5;query /db.php:7 12`, one line per stack, its count last.
 //!
-//! The common language of flame graphs. [`import`] reads what the many programs write that speak it, and
-//! tells function, file and line apart where a frame has the shape `FUNCTION FILE:LINE`; [`Exporter`] adds
-//! samples up by stack and writes them in order of first appearance.
+//! This is the common language of flame graphs. [`import`] reads the output of the many programs that write it, and
+//! separates function, file and line if a frame has the form `FUNCTION FILE:LINE`; [`Exporter`] adds samples up by
+//! stack and writes them in order of first appearance.
 //!
-//! What CPython's profiler, py-spy and Austin write is read for what they mean: places of frames, threads, processes, and
-//! Austin's numbers as the values that they are.
+//! The output of CPython's profiler, py-spy and Austin is interpreted: locations of frames, threads, processes, and
+//! Austin's numbers as values.
 //!
-//! A folded file of ours holds stacks and counts and nothing else: times, processes, threads and labels are lost,
-//! and counted.
+//! The exporter writes only stacks and counts: times, processes, threads and labels are lost, and counted.
 
 mod convention;
 mod export;

@@ -1,26 +1,26 @@
-//! One line of folded stacks.
+//! Parses one line of folded stacks.
 
 use crate::text::excerpt;
 
 /// A stack and its count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line<'a> {
-    /// The frames, from the root, with semicolons between them. Empty for the empty stack.
+    /// The frames, from the root, separated by semicolons. Empty for the empty stack.
     pub(super) stack: &'a [u8],
     pub(super) count: u64,
     pub(super) oddity: Option<Oddity>,
 }
 
-/// What a line holds that a profile cannot.
+/// A property of a line that a profile cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Oddity {
     /// The count has a fraction; it was rounded, half up.
     Fraction,
-    /// There are two counts, before and after; the first was left out, as flame graphs do.
+    /// There are two counts, before and after; the first was dropped, as in flame graphs.
     Differential,
 }
 
-/// Takes a line apart; `None` for a blank line and for a comment (`#` and a space).
+/// Parses a line; `None` for a blank line and for a comment (`#` and a space).
 pub(super) fn parse(line: &[u8]) -> Result<Option<Line<'_>>, String> {
     let text = line.trim_ascii_end();
     if text.is_empty() || text.starts_with(b"# ") || text == b"#" {
@@ -33,7 +33,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Option<Line<'_>>, String> {
     Ok(Some(Line { stack, count, oddity: differential.or(fraction) }))
 }
 
-/// The last word, and what stands before it without the white space between them.
+/// The last word, and the text before it without the white space between them.
 pub(super) fn split_last_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let space = memchr::memrchr2(b' ', b'\t', text)?;
     Some((text[..space].trim_ascii_end(), &text[space + 1..]))
@@ -53,7 +53,7 @@ struct Number {
     is_fraction: bool,
 }
 
-/// A count: digits, maybe a point and more digits; `None` for another word.
+/// Parses a count: digits, optionally a point and more digits; `None` for another word.
 fn number(word: &[u8]) -> Option<Result<Number, String>> {
     let point = word.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(word.len());
     let (digits, fraction) = word.split_at(point);

@@ -1,4 +1,4 @@
-//! The document: lanes as threads, each with its tables.
+//! Writes the document: lanes as threads, each with its tables.
 //!
 //! Source: the processed profile format, version 57, of Firefox Profiler, and what CPython 3.15.2 writes of it
 //! (`tachyon/corpus/expected/*.gecko.json`).
@@ -36,14 +36,14 @@ const OPCODE_SCHEMA: &str = r#"{"name":"Opcode","display":["marker-table","marke
 {"key":"function","label":"Function","format":"string"},
 {"key":"duration","label":"Duration","format":"duration"}]}"#;
 
-/// What is true of all lanes.
+/// The common facts of all lanes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     pub(super) interval_ns: u64,
     pub(super) start_unix_ns: Option<i64>,
 }
 
-/// A document while it is written.
+/// A document that is being written.
 pub(super) struct Document<'a, W, S, F> {
     output: JsonStream<W>,
     spool: &'a mut Spool<S, F>,
@@ -51,14 +51,14 @@ pub(super) struct Document<'a, W, S, F> {
     strings: Strings,
     known: KnownRows,
     frames_are_distinct: bool,
-    /// When the first sample of all was taken.
+    /// The time of the earliest sample.
     base_ns: i64,
     pub(super) stacks: &'a [StackId],
     pub(super) instructions: &'a [FrameId],
     pub(super) names: Option<&'a ThreadNames>,
 }
 
-/// A marker: its state, and when it began and how long it lasted, in nanoseconds.
+/// A marker: its state, start and duration, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Marker {
     kind: Kind,
@@ -88,7 +88,7 @@ where
         }
     }
 
-    /// Answers how many names are not as they were, for they are not UTF-8.
+    /// Writes the document; returns the number of names changed because they are not UTF-8.
     pub(super) fn write(mut self, facts: &Facts, lanes: &[Lane]) -> io::Result<u64> {
         self.base_ns = lanes.iter().filter_map(|lane| lane.start_ns).min().unwrap_or(0);
         self.put_meta(facts, lanes);
@@ -146,7 +146,7 @@ where
         output.string(&LaneId::of_process(lane.key.lane.process.unwrap_or(0)).to_string());
         output.raw(",\"tid\":");
         put_thread(output, lane);
-        // The format has no place for it, and the name is silent of the first; the viewer passes over the member.
+        // The format has no field for it, and the name omits the first one; the viewer ignores this member.
         if let Some(interpreter) = lane.key.lane.interpreter {
             output.raw(",\"borehole\":{\"interpreter\":").number(interpreter).raw("}");
         }
@@ -154,7 +154,8 @@ where
         output.raw(",\"processType\":\"default\",\"processName\":").string(process);
     }
 
-    /// As `replay` names it, with the name if it is known and the interpreter if it is not the first.
+    /// The name that `replay` gives a lane, with the thread's name if it is known and the interpreter if it is not the
+    /// first.
     fn lane_name(&self, lane: &Lane) -> String {
         let key = lane.key.lane;
         let known = key.thread().zip(self.names).and_then(|(thread, names)| names.of(thread));
@@ -169,7 +170,7 @@ where
         name
     }
 
-    /// Writes the samples of a lane; answers the tables of what they refer to.
+    /// Writes the samples of a lane; returns their tables.
     fn put_samples(&mut self, lane: &Lane) -> io::Result<LaneTables> {
         self.output.raw(",\n\"samples\":{\"stack\":[");
         let mut lane_tables = LaneTables::new(self.frames_are_distinct);
@@ -338,7 +339,7 @@ where
         Ok(())
     }
 
-    /// Markers, in the order in which they begin.
+    /// Writes the markers, in the order of their starts.
     fn put_markers(&mut self, lane: &Lane) -> io::Result<()> {
         self.output.raw(",\n\"markers\":{\"data\":[");
         self.each_marker(lane, |document, marker| document.put_marker_data(lane, marker))?;
@@ -369,7 +370,7 @@ where
         Ok(())
     }
 
-    /// Calls `put` with each marker of a lane: the stretches of all kinds, merged by their starts.
+    /// Calls `put` with each marker of a lane: the intervals of all kinds, merged by their starts.
     fn each_marker(&mut self, lane: &Lane, mut put: impl FnMut(&mut Self, &Marker)) -> io::Result<()> {
         let start_ns = self.since_base(lane);
         let mut heads = Vec::new();
@@ -438,7 +439,7 @@ where
     }
 }
 
-/// Writes the thread of a lane: a number, or a text where that is not the operating system's.
+/// Writes the thread of a lane: a number, or a text for ids other than the operating system's.
 fn put_thread<W: Write>(output: &mut JsonStream<W>, lane: &Lane) {
     match LaneId::of(lane.key.lane.thread.unwrap_or(0)) {
         LaneId::System(number) => output.number(number),
@@ -446,7 +447,7 @@ fn put_thread<W: Write>(output: &mut JsonStream<W>, lane: &Lane) {
     };
 }
 
-/// The index of a place that counts from 1. Samples without a place are not kept.
+/// Converts a 1-based place to an index. Samples without a place are not kept.
 fn index_of(place: u64) -> usize {
     usize::try_from(place).unwrap_or(0).saturating_sub(1)
 }

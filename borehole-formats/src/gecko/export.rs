@@ -1,4 +1,4 @@
-//! The model into a profile.
+//! Exports the model to a profile.
 
 use std::convert::Infallible;
 use std::io::{self, Read, Seek, Write};
@@ -18,16 +18,16 @@ use crate::one_period::OnePeriod;
 use crate::own_frames;
 use crate::{Export, Losses};
 
-/// The period where the source does not know its own.
+/// The period of sources without a known one.
 const DEFAULT_PERIOD_NS: u64 = 1_000_000;
 
 /// Writes a processed profile: a lane for each process, interpreter and thread.
 ///
-/// Times count from the earliest sample; those without times stand from there, and each lasts a period. Frames of the profiler
-/// itself are left out, and samples without any other frame.
+/// Times count from the earliest sample; samples without times begin there, and each lasts a period. Frames of the
+/// profiler itself are omitted, and so are samples without any other frame.
 ///
-/// Columns wait in a temporary file that `make_spool` supplies, so memory grows with the distinct stacks and
-/// not with the samples. Nothing is written before `finish`.
+/// Columns wait in a temporary file that `make_spool` supplies, so memory grows with the distinct stacks and not with
+/// the samples. Nothing is written before `finish`.
 #[derive(Debug)]
 pub struct Exporter<W, S, F> {
     output: Option<W>,
@@ -41,29 +41,29 @@ pub struct Exporter<W, S, F> {
     instructions: Instructions,
     names: ThreadNames,
     period_ns: OnePeriod,
-    /// What the samples of the current segment weigh, and what that is.
+    /// The measure that weighs the current segment's samples, with its kind.
     weight: Measure,
     weights: Weights,
     lost: Lost,
 }
 
-/// The stacks that samples have, and what is to be seen of each.
+/// The stacks of samples, with the displayed part of each.
 #[derive(Debug, Default)]
 struct Shown {
     stacks: Vec<StackId>,
-    /// Of each of these.
+    /// The displayed part of each stack.
     sights: Vec<Sight>,
-    /// By stack: its place among these, plus one.
+    /// By stack: its index among these, plus one.
     places: Vec<u32>,
     traits: StackColumn<Traits>,
 }
 
-/// What is to be seen of a sampled stack.
+/// The displayed part of a sampled stack.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sight {
-    /// The place of the stack, plus one; 0 where there is nothing to show.
+    /// The index of the stack, plus one; 0 if nothing of it is displayed.
     place: u32,
-    /// The place of the instruction at its top, plus one; 0 where it is unknown.
+    /// The index of the instruction of its leaf, plus one; 0 if unknown.
     opcode: u32,
     in_gc: bool,
 }
@@ -74,14 +74,14 @@ struct Traits {
     in_gc: bool,
 }
 
-/// The leaves of which the instruction is known.
+/// The leaves with a known instruction.
 #[derive(Debug, Default)]
 struct Instructions {
     frames: Vec<FrameId>,
     index: HashMap<FrameId, u32>,
 }
 
-/// What samples had that could not be kept.
+/// The parts of samples that could not be kept.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lost {
     labels: u64,
@@ -97,7 +97,7 @@ where
     S: Read + Write + Seek,
     F: FnMut() -> io::Result<S>,
 {
-    /// An exporter to `output`. `make_spool` makes an empty temporary file; it is called once at most.
+    /// Creates an exporter to `output`. `make_spool` creates an empty temporary file; it is called at most once.
     pub fn new(output: W, make_spool: F) -> Self {
         Self {
             output: Some(output),
@@ -148,7 +148,7 @@ where
         }
     }
 
-    /// When a sample was taken, by the clock of the document.
+    /// The time of a sample, on the clock of the document.
     #[inline]
     fn time_ns(&self, segment: &Segment, sample: &Sample<'_>) -> Option<i64> {
         i64::try_from(self.clock.time_ns(segment, sample.time_ns?)).ok()
@@ -169,7 +169,7 @@ where
     }
 }
 
-/// What samples weigh: their count, or their value where that is all there is, and a time or bytes.
+/// The weights of samples: their count, or, if it is their only measure and a time or bytes, their value.
 fn weights(segment: &Segment) -> (Measure, Weights) {
     let measure = segment.default_measure();
     let value_type = segment.value_type(measure);
@@ -209,7 +209,7 @@ impl Shown {
         sight
     }
 
-    /// The traits of a stack, which are those of its callers and its leaf.
+    /// The traits of a stack: those of its callers and its leaf.
     fn find_traits(&mut self, stack: StackId, tables: &Tables) -> Traits {
         let Ok(traits) = self.traits.derive(stack, tables, |callers: Option<Traits>, stack| {
             let Traits { has_frames, in_gc } = callers.unwrap_or_default();
@@ -224,7 +224,7 @@ impl Shown {
 }
 
 impl Instructions {
-    /// The place of the instruction at the top of a stack, plus one; 0 where it is unknown.
+    /// The index of the instruction of a stack's leaf, plus one; 0 if unknown.
     fn of(&mut self, stack: StackId, tables: &Tables) -> u32 {
         let leaf = tables.leaf(stack);
         if tables.frame(leaf).opcode.is_none() {
@@ -238,7 +238,7 @@ impl Instructions {
     }
 }
 
-/// How many stacks or frames there are.
+/// The number of stacks or frames.
 fn number(len: usize) -> u32 {
     u32::try_from(len).expect("stacks and frames are numbered with 32 bits")
 }
@@ -283,7 +283,7 @@ where
         for lane in &mut self.lanes {
             lane.close(&mut self.spool)?;
         }
-        // What the document knows by stack takes the place of what was known while samples came.
+        // The document's columns by stack replace those used while collecting samples.
         let Shown { stacks, .. } = std::mem::take(&mut self.shown);
         let mut document = Document::new(output, &mut self.spool, tables);
         document.stacks = &stacks;

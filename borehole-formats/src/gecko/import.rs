@@ -1,4 +1,4 @@
-//! A processed profile into the model.
+//! Imports a processed profile into the model.
 
 use std::io::BufRead;
 use std::marker::PhantomData;
@@ -16,11 +16,11 @@ use crate::{Error, ErrorKind, Position, ReadError, ReadOptions, json_document};
 
 /// Reads a processed profile of Firefox Profiler, of any version from 1 to 75; each thread becomes a segment.
 ///
-/// Weights are counts, or values where they are times or bytes. Markers and counters are not read.
+/// Weights are counts, or values if they are times or bytes. Markers and counters are not read.
 ///
 /// # Errors
-/// When the input is no such profile (those that Firefox hands out before they are processed are not), is larger than
-/// the limit, or the sink fails. Positions are lines.
+/// If the input is not such a profile (unprocessed profiles from Firefox are not) or exceeds the limit, or the sink
+/// fails. Positions are lines.
 pub fn import(
     input: impl BufRead,
     options: &ReadOptions,
@@ -53,20 +53,20 @@ struct Reading<'d> {
     tables: &'d mut Tables,
     sink: &'d mut dyn ProfileSink,
     damage: &'d mut Damage,
-    /// The processes whose names are no numbers, by the first of their threads.
+    /// The processes whose names are not numbers, by the first of their threads.
     processes: HashMap<String, u64>,
 }
 
-/// A stack of the document: `None` where it cannot be resolved.
+/// The stacks of the document; `None` if one cannot be resolved.
 type Stacks = Vec<Option<StackId>>;
 
-/// What weights are.
+/// The kind of weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weights {
     Counts,
     Times,
     Bytes,
-    /// Counts that are below 0 or have fractions, as differences and averages do.
+    /// Counts that are negative or have fractions, as in differences and averages.
     Numbers,
 }
 
@@ -128,7 +128,7 @@ impl Reading<'_> {
         self.damage.meet(Error::malformed(NAME, Position::Whole, message), 0)
     }
 
-    /// All stacks of a table. Callers stand before those that they call.
+    /// All stacks of a table. Callers come before callees.
     fn stacks(&mut self, tables: &Thread, strings: &[String]) -> Result<Stacks, ReadError> {
         let Some(stack_table) = &tables.stack_table else { return Ok(Vec::new()) };
         let frames = self.frames(tables, strings)?;
@@ -194,7 +194,7 @@ impl Reading<'_> {
             }
             None => None,
         };
-        // What has no file of its own is known by where it came from.
+        // A function without a file is identified by its resource.
         let place = || resource.filter(|_| native.is_none()).and_then(|resource| resources.name(resource));
         let file = file.or_else(place).and_then(|file| strings.get(file));
         let frame = Frame {
@@ -290,23 +290,23 @@ impl Reading<'_> {
         })
     }
 
-    /// The process of a thread. Texts that are no numbers keep processes apart, too.
+    /// The process of a thread. Names that are not numbers also distinguish processes.
     fn process(&mut self, index: u64, thread: &Thread) -> Option<i64> {
         let text = id_text(&thread.pid)?;
         let id = LaneId::parse(&text);
         let id = id.unwrap_or_else(|| LaneId::Profile(*self.processes.entry(text).or_insert(index)));
-        // A number of 0 is how one is written that is not known.
+        // Some versions write an unknown number as 0.
         Some(id.to_process()).filter(|&process| process != 0)
     }
 
-    /// The number of a thread. Those that have none are told apart by their place, where there are several.
+    /// The number of a thread. If there are several, threads without one are numbered by their index.
     fn thread_number(&self, index: u64, thread: &Thread) -> Option<u64> {
         let id = id_text(&thread.tid).and_then(|text| LaneId::parse(&text));
         let place = || (self.document.threads.len() > 1).then_some(LaneId::Profile(index));
         id.or_else(place).map(LaneId::to_u64).filter(|&number| number != 0)
     }
 
-    /// What all samples of a thread have in common; tells the sink the thread's name.
+    /// The common properties of a thread's samples; passes the thread's name to the sink.
     fn who(&mut self, index: u64, thread: &Thread, segment: &Segment) -> Result<Sample<'static>, ReadError> {
         let number = self.thread_number(index, thread);
         let (name, interpreter) = split_interpreter(thread.name.as_deref().unwrap_or_default());
@@ -335,7 +335,7 @@ fn measure(weights: Weights, weight: Option<f64>) -> (u64, i64) {
     }
 }
 
-/// What a process or thread is called: a number in some versions, and a text such as `100.1` in others.
+/// The id of a process or thread: a number in some versions, and a text such as `100.1` in others.
 fn id_text(id: &serde_json::Value) -> Option<String> {
     match id {
         serde_json::Value::String(text) if !text.is_empty() => Some(text.clone()),
@@ -344,7 +344,7 @@ fn id_text(id: &serde_json::Value) -> Option<String> {
     }
 }
 
-/// The name of a thread, and the interpreter that the exporter puts behind it.
+/// The name of a thread, and the interpreter that the exporter appends to it.
 fn split_interpreter(name: &str) -> (&str, Option<u64>) {
     let behind = name.strip_suffix(')').and_then(|name| name.rsplit_once(" (interpreter "));
     match behind.and_then(|(name, number)| Some((name, number.parse().ok()?))) {

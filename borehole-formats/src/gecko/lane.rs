@@ -1,4 +1,4 @@
-//! One thread of one interpreter while its samples come in.
+//! One thread of one interpreter while its samples are collected.
 
 use std::io::{self, Read, Seek, Write};
 
@@ -7,7 +7,7 @@ use borehole_model::Status;
 use super::state::{self, Kind, Stretches};
 use crate::chains::{Chain, Spool};
 
-/// What tells lanes apart: inputs too, as each has its own clock.
+/// The identity of a lane, including the input, as each input has its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) input: u64,
@@ -15,10 +15,10 @@ pub(super) struct Key {
     pub(super) weights: Weights,
 }
 
-/// What the weights of samples are.
+/// The kind of weights of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Weights {
-    /// How many samples.
+    /// The numbers of samples.
     #[default]
     Counts,
     /// Nanoseconds.
@@ -37,19 +37,19 @@ impl Weights {
     }
 }
 
-/// A sample as a lane takes it.
+/// A sample in the form of lanes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
-    /// The place of the stack, plus one; 0 where there is nothing to show.
+    /// The index of the stack, plus one; 0 if nothing of it is displayed.
     pub(super) stack: u64,
     pub(super) count: u64,
-    /// The count, or the value that [`Weights`] says, which may be below 0.
+    /// The count, or the value that [`Weights`] says, which may be negative.
     pub(super) weight: i64,
     pub(super) time_ns: Option<i64>,
     pub(super) period_ns: u64,
     pub(super) status: Option<Status>,
     pub(super) in_gc: bool,
-    /// The instruction, plus one; 0 where it is unknown.
+    /// The instruction, plus one; 0 if unknown.
     pub(super) opcode: u64,
 }
 
@@ -58,17 +58,17 @@ pub(super) struct Lane {
     pub(super) key: Key,
     pub(super) is_main: bool,
     pub(super) is_python: bool,
-    /// Unknown as long as no sample has a time.
+    /// `None` as long as no sample has a time.
     pub(super) start_ns: Option<i64>,
-    /// Since the start: of the last sample, and of the last one that is shown.
+    /// The time since the start: of the last sample, and of the last displayed one.
     last: u64,
     last_shown: u64,
     pub(super) samples: u64,
-    /// Whether a sample does not weigh 1.
+    /// Whether the weight of any sample is not 1.
     pub(super) has_weights: bool,
-    /// Samples that are older than the one before them.
+    /// The number of samples that are older than the one before them.
     pub(super) disordered: u64,
-    /// What was told of the last sample: status, collection of garbage and instruction.
+    /// The state at the last sample: status, garbage collection and instruction.
     told: Option<(Option<Status>, bool, u64)>,
     /// Entries: the stack, the time since the one before, and the weight.
     pub(super) chain: Chain,
@@ -115,11 +115,11 @@ impl Lane {
         Ok(())
     }
 
-    /// Time does not run backwards: the viewer looks samples up by time.
+    /// Advances the time, which never runs backwards: the viewer looks samples up by time.
     #[inline]
     fn pass_time(&mut self, sample: &Taken) {
         let Some(time_ns) = sample.time_ns else { return };
-        // Samples without times that came before end where the first one with a time begins.
+        // Earlier samples without times end at the first one with a time.
         let start_ns = *self.start_ns.get_or_insert(time_ns.saturating_sub_unsigned(self.last));
         let since = i128::from(time_ns) - i128::from(start_ns);
         match u64::try_from(since) {
@@ -150,7 +150,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Ends what is open when the last sample was taken.
+    /// Ends the open intervals at the time of the last sample.
     pub(super) fn close<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
         &mut self,
         spool: &mut Spool<S, F>,

@@ -1,8 +1,8 @@
-//! The processed profiles of Firefox Profiler. They are written as CPython's `replay --gecko` does: a lane a thread, with
-//! its samples, and with the stretches in which it had the GIL, was on a CPU, waited, or had an exception. They are read
-//! whoever wrote them, in any version (`docs/formats/gecko.md`).
+//! The processed profiles of Firefox Profiler. They are written like CPython's `replay --gecko` does: a lane per
+//! thread, with its samples, and with the intervals in which it had the GIL, was on a CPU, waited, or had an exception.
+//! Profiles of any writer and version can be read (`docs/formats/gecko.md`).
 //!
-//! Where `replay` is wrong, this is not: `docs/formats/tachyon.md` lists where the two differ.
+//! Errors of `replay` are not copied: `docs/formats/tachyon.md` lists the differences.
 
 mod document;
 mod export;

@@ -1,13 +1,13 @@
-//! A processed profile as its JSON says.
+//! A processed profile, read from JSON.
 //!
-//! Memory is proportional to the document. Every column that is used may be absent: versions differ in what they have.
+//! Memory is proportional to the document. Every column may be absent: versions have different ones.
 //!
 //! Source: Firefox Profiler, `docs-developer/CHANGELOG-formats.md` (versions up to 58), and the upgraders in the
 //! package `@firefox-devtools/profiler-cli` 0.10.0 (versions up to 75).
 
 use serde::Deserialize;
 
-/// A whole number of a column, or none.
+/// An integer of a column, or none.
 type Index = Option<i64>;
 
 /// A document.
@@ -23,7 +23,7 @@ pub(super) struct Document {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Meta {
-    /// Absent in the profiles that Firefox itself hands out, which are of another format.
+    /// Absent in unprocessed profiles from Firefox, which have another format.
     pub(super) preprocessed_profile_version: Option<i64>,
     /// The period, in milliseconds.
     pub(super) interval: Option<f64>,
@@ -45,7 +45,7 @@ pub(super) struct Sources {
     pub(super) filename: Vec<Index>,
 }
 
-/// A thread. What threads share has the same shape: strings since version 56, all tables since version 60.
+/// A thread. The shared data has the same shape: strings since version 56, all tables since version 60.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Thread {
@@ -62,19 +62,19 @@ pub(super) struct Thread {
     pub(super) func_table: FuncTable,
     pub(super) resource_table: ResourceTable,
     pub(super) native_symbols: NativeSymbols,
-    /// Only of what is shared.
+    /// Only in shared data.
     pub(super) sources: Sources,
     pub(super) markers: Length,
 }
 
-/// What our exporter says of a thread.
+/// The exporter's additions to a thread.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct OwnFacts {
     pub(super) interpreter: Option<u64>,
 }
 
-/// A table of which only the length is looked at.
+/// A table of which only the length is used.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Length {
@@ -87,7 +87,7 @@ pub(super) struct Samples {
     pub(super) stack: Vec<Index>,
     /// In milliseconds.
     pub(super) time: Option<Vec<f64>>,
-    /// The same as differences, since version 50.
+    /// The times as differences, since version 50.
     pub(super) time_deltas: Option<Vec<f64>>,
     pub(super) weight: Option<Vec<f64>>,
     pub(super) weight_type: Option<String>,
@@ -98,7 +98,7 @@ pub(super) struct Samples {
 pub(super) struct StackTable {
     pub(super) frame: Vec<i64>,
     pub(super) prefix: Vec<Index>,
-    /// How many rows up the caller stands, 0 for none, since version 66.
+    /// The distance to the caller's row, upwards, 0 for none, since version 66.
     pub(super) prefix_offset: Vec<i64>,
 }
 
@@ -112,7 +112,7 @@ pub(super) struct FrameTable {
     pub(super) native_symbol: Vec<Index>,
     /// Since version 70.
     pub(super) lib: Vec<Index>,
-    /// Which of the others are known, since version 71.
+    /// The flags of the known columns, since version 71.
     pub(super) flags: Vec<i64>,
 }
 
@@ -125,7 +125,7 @@ pub(super) struct FuncTable {
     pub(super) file_name: Vec<Index>,
     /// Since version 58.
     pub(super) source: Vec<Index>,
-    /// Which of the others are known, since version 75.
+    /// The flags of the known columns, since version 75.
     pub(super) flags: Vec<i64>,
 }
 
@@ -157,7 +157,7 @@ mod func_flags {
     pub(super) const SOURCE: i64 = 8;
 }
 
-/// The number of a column at `row`, unless the flags of the row say that it is unknown.
+/// The number of a column at `row`, unless the flags of the row mark it as unknown.
 fn known(column: &[Index], flags: &[i64], row: usize, flag: i64) -> Option<i64> {
     let is_known = flags.get(row).is_none_or(|flags| flags & flag != 0);
     column.get(row).copied().flatten().filter(|_| is_known)
@@ -168,7 +168,7 @@ fn row_of(index: i64) -> Option<usize> {
 }
 
 impl StackTable {
-    /// The row of the caller; `Err` where it does not stand before its callee.
+    /// The row of the caller; `Err` if it is not before its callee.
     pub(super) fn caller(&self, row: usize) -> Result<Option<usize>, i64> {
         let before = |caller: i64| row_of(caller).filter(|&caller| caller < row).ok_or(caller).map(Some);
         match (self.prefix.get(row), self.prefix_offset.get(row)) {
@@ -211,7 +211,7 @@ impl FuncTable {
         known(&self.resource, &self.flags, row, func_flags::RESOURCE).and_then(row_of)
     }
 
-    /// The number of the string that names the file.
+    /// The index of the string that names the file.
     pub(super) fn file(&self, row: usize, sources: &Sources) -> Option<usize> {
         let named = known(&self.file_name, &[], row, 0);
         let source = known(&self.source, &self.flags, row, func_flags::SOURCE).and_then(row_of);
@@ -231,7 +231,7 @@ impl ResourceTable {
 }
 
 impl Samples {
-    /// When each sample was taken, in nanoseconds from the origin, if that is known.
+    /// The time of each sample, in nanoseconds from the origin, if known.
     pub(super) fn times_ns(&self) -> Option<Vec<i64>> {
         if let Some(times) = &self.time {
             return Some(times.iter().map(|&time| nanoseconds(time)).collect());
@@ -249,7 +249,7 @@ impl Samples {
     }
 }
 
-/// Milliseconds as nanoseconds, to the nearest.
+/// Converts milliseconds to nanoseconds, rounded.
 #[expect(clippy::cast_possible_truncation, reason = "what is too large becomes the largest")]
 pub(super) fn nanoseconds(milliseconds: f64) -> i64 {
     (milliseconds * 1e6).round() as i64

@@ -1,4 +1,4 @@
-//! What a thread did besides executing a stack: the stretches that become markers.
+//! The states of a thread beside its stack: the intervals that become markers.
 
 use std::io::{self, Read, Seek, Write};
 
@@ -6,7 +6,7 @@ use borehole_model::Status;
 
 use crate::chains::{Chain, Spool};
 
-/// The kinds of stretches. At one time a thread is in one state of each kind at most.
+/// The kinds of intervals. A thread is in at most one state of each kind at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Gil,
@@ -22,7 +22,7 @@ impl Kind {
     pub(super) const ALL: [Self; 7] =
         [Self::Gil, Self::Cpu, Self::Code, Self::Wait, Self::Gc, Self::Exception, Self::Opcode];
 
-    /// The name of each state from 1 on; of instructions the caller knows them.
+    /// The name of each state from 1 on; those of instructions are known to the caller.
     ///
     /// Source: CPython 3.15.2, `profiling/sampling/gecko_collector.py`.
     pub(super) const fn states(self) -> &'static [&'static str] {
@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// The place of the marker's category in the list of categories.
+    /// The index of the marker's category in the list of categories.
     pub(super) const fn category(self) -> u64 {
         match self {
             Self::Gil | Self::Wait => 4,
@@ -62,9 +62,9 @@ pub(super) const fn is_main(status: Status) -> bool {
     status.0 & MAIN_THREAD != 0
 }
 
-/// The state of one kind that a status tells of; 0 where it tells of none.
+/// The state of one kind in a status; 0 if the status does not state it.
 ///
-/// Whether a thread is on a CPU is unknown unless that was looked at; `replay` says then that it is not.
+/// Whether a thread is on a CPU is unknown unless it was checked; `replay` then says that it is not.
 pub(super) const fn told(kind: Kind, status: Status) -> u64 {
     let has_gil = has_flag(status, HAS_GIL);
     let cpu_known = !has_flag(status, UNKNOWN) || has_flag(status, ON_CPU);
@@ -87,7 +87,7 @@ const fn either(holds: bool) -> u64 {
     if holds { 1 } else { 2 }
 }
 
-/// The stretches of one kind of one lane.
+/// The intervals of one kind of one lane.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stretches {
     open: Option<(u64, u64)>,
@@ -98,7 +98,7 @@ pub(super) struct Stretches {
 }
 
 impl Stretches {
-    /// Takes the state at a time that is not before the last one; 0 is none.
+    /// Takes the state at a time that is not before the last one; 0 for none.
     #[inline]
     pub(super) fn observe<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
         &mut self,
@@ -114,7 +114,7 @@ impl Stretches {
         Ok(())
     }
 
-    /// Ends the stretch that is open.
+    /// Ends the open interval.
     pub(super) fn close<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
         &mut self,
         time: u64,

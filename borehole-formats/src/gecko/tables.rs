@@ -1,4 +1,4 @@
-//! The tables of a lane, which hold what its samples refer to, and the strings of all lanes.
+//! The tables of a lane, with the definitions of its samples, and the strings of all lanes.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher as _, Hash};
@@ -9,13 +9,13 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 use crate::own_frames;
 
-/// The strings of a document, in order of first use. Each is held once: the index holds places only.
+/// The strings of a document, in order of first use. Each is stored once: the hash table holds only indexes.
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     list: Vec<Box<str>>,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    /// Those that had bytes outside UTF-8.
+    /// The number of strings that were not UTF-8.
     pub(super) broken: u64,
 }
 
@@ -50,16 +50,16 @@ impl Strings {
     }
 }
 
-/// Categories that frames have, as places in the list of categories.
+/// The categories of frames, as indexes in the list of categories.
 const PYTHON: u64 = 1;
 const NATIVE: u64 = 2;
 const GC: u64 = 3;
 
-/// A stack. There are most of these, so they are small: eight bytes, and five in the index.
+/// A stack. Most rows are stacks, so they are small: eight bytes, and five in the hash table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct StackRow {
     frame: u32,
-    /// The place of the caller's row, plus one.
+    /// The index of the caller's row, plus one.
     prefix: u32,
 }
 
@@ -68,7 +68,7 @@ impl StackRow {
         self.frame.into()
     }
 
-    /// The place of the caller's row.
+    /// The index of the caller's row.
     pub(super) fn prefix(self) -> Option<u64> {
         self.prefix.checked_sub(1).map(u64::from)
     }
@@ -98,7 +98,7 @@ impl KnownRows {
     }
 }
 
-/// By id: in which lane it was looked up last, and its row plus one there; 0 where there is nothing to show.
+/// By id: the lane of its last look-up, and its row plus one there; 0 if nothing of it is displayed.
 #[derive(Debug, Default)]
 struct Known(Vec<(u32, u32)>);
 
@@ -121,13 +121,13 @@ pub(super) struct FrameRow {
 pub(super) struct FunctionRow {
     pub(super) name: u64,
     pub(super) resource: u64,
-    /// The name of the file and the line that was seen first, of code that has source.
+    /// The name of the file and the first line seen, for code with source.
     pub(super) file: Option<u64>,
     pub(super) line: Option<u64>,
     pub(super) category: u64,
 }
 
-/// Rows, each stored once. There may be many: the index holds places only.
+/// Rows, each stored once. There may be many: the hash table holds only indexes.
 #[derive(Debug)]
 pub(super) struct Rows<T> {
     pub(super) list: Vec<T>,
@@ -142,7 +142,7 @@ impl<T> Default for Rows<T> {
 }
 
 impl<T: Copy + Eq + Hash> Rows<T> {
-    /// The place of a row. If all rows are distinct this one is new, and none needs to be looked for.
+    /// The index of a row. If all rows are distinct, the row is new, and no search is needed.
     fn place(&mut self, row: T, are_distinct: bool) -> u32 {
         let Self { list, index, hasher } = self;
         let next = number(list.len() as u64);
@@ -158,10 +158,10 @@ impl<T: Copy + Eq + Hash> Rows<T> {
     }
 }
 
-/// What the samples of one lane refer to, in order of first use.
+/// The definitions of one lane's samples, in order of first use.
 #[derive(Debug, Default)]
 pub(super) struct LaneTables {
-    /// Whether no two frames are shown as one, and so no two stacks.
+    /// Whether no two frames have the same displayed form, and so no two stacks.
     are_distinct: bool,
     pub(super) stacks: Rows<StackRow>,
     pub(super) frames: Rows<FrameRow>,
@@ -173,12 +173,12 @@ pub(super) struct LaneTables {
 }
 
 impl LaneTables {
-    /// Tables of frames that are distinct, see [`are_distinct`], or not.
+    /// Creates tables of frames that are distinct, see [`are_distinct`], or not.
     pub(super) fn new(are_distinct: bool) -> Self {
         Self { are_distinct, ..Self::default() }
     }
 
-    /// The row of a stack, which is taken in without the profiler's own frames; `None` if nothing is left of it.
+    /// The row of a stack without the profiler's own frames, added if it is new; `None` if no other frames are left.
     #[inline]
     pub(super) fn stack(
         &mut self,
@@ -217,12 +217,12 @@ impl LaneTables {
         row
     }
 
-    /// The category of a frame, which is that of its function.
+    /// The category of a frame: that of its function.
     pub(super) fn category(&self, frame: &FrameRow) -> u64 {
         self.functions[index(frame.function)].category
     }
 
-    /// The category of a stack, which is that of its frame.
+    /// The category of a stack: that of its frame.
     pub(super) fn stack_category(&self, row: StackRow) -> u64 {
         self.category(&self.frames.list[index(row.frame())])
     }
@@ -283,14 +283,14 @@ impl LaneTables {
     }
 }
 
-/// Whether each frame is shown, and none as another is. Then no two stacks are shown as one.
+/// Whether every frame is displayed, all in different forms, so that all stacks have different forms.
 pub(super) fn are_distinct(tables: &Tables) -> bool {
     let shown = |id: FrameId| {
         let frame = tables.frame(id);
         (file(&frame), frame.function, line(&frame), frame.column)
     };
     let hasher = DefaultHashBuilder::default();
-    // Ids, not what is shown: there may be many frames.
+    // Ids instead of displayed forms: there may be many frames.
     let mut seen = HashTable::with_capacity(tables.frame_count());
     tables.frame_ids().all(|id| {
         let row = shown(id);
@@ -309,7 +309,7 @@ fn file(frame: &Frame) -> Option<StringId> {
     frame.file.or(frame.native.map(|native| native.module))
 }
 
-/// The line that is shown.
+/// The displayed line.
 fn line(frame: &Frame) -> Option<u64> {
     frame.line.and_then(|line| u64::try_from(line).ok()).filter(|&line| line > 0)
 }
@@ -321,7 +321,7 @@ impl FunctionRow {
     }
 }
 
-/// A place as it is stored: no more stacks, frames and strings are shown than the model has.
+/// An index in its stored form: there are at most as many displayed stacks, frames and strings as the model has.
 fn number(place: u64) -> u32 {
     u32::try_from(place).expect("stacks, frames and strings are numbered with 32 bits")
 }
@@ -334,8 +334,8 @@ fn base_name(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
-/// The category of a function. Markers of the profiler, whose file is `~`, have their own; `replay` calls them
-/// Python code.
+/// The category of a function. Markers of the profiler, whose file is `~`, have their own; `replay` calls them Python
+/// code.
 fn category(path: &[u8], name: &[u8]) -> u64 {
     match (path, name) {
         (b"~", b"<GC>") => GC,

@@ -1,14 +1,14 @@
-//! What this format writes often, on the stream of JSON.
+//! Frequent values of this format, written to the stream of JSON.
 
 use std::io::{self, Write};
 
 use crate::json_stream::JsonStream;
 
-/// How often a value that repeats is put at once.
+/// The number of repetitions of a value written at once.
 const REPEATED_AT_ONCE: u64 = 1 << 10;
 
 impl<W: Write> JsonStream<W> {
-    /// A number, or nothing.
+    /// Writes a number, or `null`.
     pub(super) fn optional(&mut self, value: Option<u64>) -> &mut Self {
         match value {
             Some(value) => self.number(value),
@@ -16,7 +16,7 @@ impl<W: Write> JsonStream<W> {
         }
     }
 
-    /// Nanoseconds as milliseconds, exactly.
+    /// Writes nanoseconds as milliseconds, exactly.
     #[inline]
     pub(super) fn milliseconds(&mut self, ns: u64) -> &mut Self {
         self.number(ns / 1_000_000);
@@ -36,7 +36,7 @@ impl<W: Write> JsonStream<W> {
         self.bytes(&digits[..length])
     }
 
-    /// The elements of a list of so many equal values.
+    /// Writes the elements of a list of `count` equal values.
     pub(super) fn repeated(&mut self, value: &str, count: u64) -> io::Result<()> {
         let Some(mut left) = count.checked_sub(1) else { return Ok(()) };
         self.raw(value);

@@ -1,4 +1,4 @@
-//! Events between the model and lines.
+//! Converts events between the model and lines.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use borehole_model::{
 use super::value::{EventLine, ValueObject};
 use super::write::LineWriter;
 
-/// Writes the line of an event, its end apart.
+/// Writes the line of an event without its end.
 pub(super) fn write_event(line: &mut LineWriter, tables: &Tables, event: &Event<'_>) {
     let shape = tables.shape(event.shape);
     line.raw(r#"{"type":"event","name":"#);
@@ -35,7 +35,7 @@ fn write_field(line: &mut LineWriter, tables: &Tables, name: StringId, value: &V
     line.end_array();
 }
 
-/// Writes a value. What it holds is as deep as what the reader of its format lets pass.
+/// Writes a value. Its nesting is bounded by the reader of its format.
 fn write_value(line: &mut LineWriter, value: &Value<'_>) {
     match value {
         Value::Absent => line.null(),
@@ -77,7 +77,7 @@ fn write_list<T>(
     line.end_object();
 }
 
-/// What the event of a line and others have in common. Lines declare no kinds.
+/// The shape that the event of a line shares with others. Lines declare no kinds.
 pub(super) fn intern_shape(tables: &mut Tables, line: &EventLine<'_>) -> Result<ShapeId, TableFull> {
     let fields = line.fields.iter().map(|(name, _)| {
         let name = tables.intern_string(&name.0)?;
@@ -93,7 +93,7 @@ pub(super) fn values<'a>(line: &'a EventLine<'_>) -> Vec<Value<'a>> {
     line.fields.iter().map(|(_, value)| model_value(value)).collect()
 }
 
-/// A value as the model has it. The parser of JSON bounds how deep it is.
+/// Converts a value to the model's form. The JSON parser bounds its nesting.
 fn model_value<'a>(value: &'a ValueObject<'_>) -> Value<'a> {
     match value {
         ValueObject::Absent => Value::Absent,

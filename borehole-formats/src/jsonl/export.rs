@@ -1,4 +1,4 @@
-//! The model as lines.
+//! Exports the model to lines.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -13,11 +13,11 @@ use super::layout::{self, SCHEMA_VERSION};
 use super::write::LineWriter;
 use crate::{Export, Losses};
 
-/// How the lines are laid out.
+/// The options of an export to lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportOptions {
-    /// Whether each sample carries its own frames, and there are no lines for stacks. The output is larger
-    /// by far, but each line can be understood alone.
+    /// Whether each sample carries its own frames, without lines for stacks. The output is far larger, but each line
+    /// can be understood alone.
     pub flat: bool,
 }
 
@@ -29,23 +29,23 @@ pub struct Exporter<W> {
     output: W,
     options: ExportOptions,
     lines: LineWriter,
-    /// The printed id of each stack, 0 where it is not printed yet. Row 0 is the empty stack, row n the
-    /// stack with the index n − 1.
+    /// The printed id of each stack, 0 if it is not printed yet. Row 0 is the empty stack, row n the stack with the
+    /// index n − 1.
     printed: Vec<u32>,
     stacks: u32,
     began: bool,
-    /// The process of the segment, as its line says.
+    /// The process in the segment's line.
     process: Option<i64>,
-    /// The source of what follows, of which nothing has been printed yet.
+    /// The source of the next segment, not printed yet.
     next_source: Option<String>,
     outcome: Recovery,
 }
 
-/// How many bytes are collected before they are written: few calls, little memory.
+/// The number of bytes to collect before writing: few calls, little memory.
 const BUFFER_BYTES: usize = 64 << 10;
 
 impl<W: Write> Exporter<W> {
-    /// An exporter that writes to `output`.
+    /// Creates an exporter to `output`.
     pub fn new(output: W, options: ExportOptions) -> Self {
         Self {
             output,
@@ -60,7 +60,7 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// The output. What was not [`finish`](ProfileSink::finish)ed is incomplete.
+    /// Returns the output. It is incomplete before [`finish`](ProfileSink::finish).
     pub fn into_inner(self) -> W {
         self.output
     }
@@ -103,7 +103,7 @@ impl<W: Write> Exporter<W> {
         Ok(())
     }
 
-    /// The printed id of a stack; its line is written first if this is its first use.
+    /// The printed id of a stack; on first use its line is written before.
     #[inline]
     fn stack_id(&mut self, at: Context<'_>, stack: Option<StackId>) -> io::Result<u32> {
         let row = stack.map_or(0, |stack| stack.index() + 1);
@@ -223,7 +223,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
-        // Nothing follows.
+        // The input ends without another segment.
         self.next_source = None;
         self.begin(tables, None);
         self.write_end();
@@ -274,7 +274,7 @@ fn string_if_known(line: &mut LineWriter, tables: &Tables, key: &str, value: Opt
     }
 }
 
-/// The facts that the lines of files and of segments share.
+/// Writes the facts that the lines of files and of segments share.
 fn write_header(line: &mut LineWriter, segment: &Segment) {
     line.key("format");
     line.text(segment.format);
@@ -320,7 +320,7 @@ fn write_segment(line: &mut LineWriter, at: Context<'_>) {
     write_value_types(line, segment);
 }
 
-/// Writes what the numbers of samples are, as far as it is not what readers assume.
+/// Writes the types of the samples' numbers, except for the defaults of readers.
 fn write_value_types(line: &mut LineWriter, segment: &Segment) {
     if segment.mode != Mode::default() {
         line.key("mode");
@@ -387,7 +387,7 @@ fn write_frame(line: &mut LineWriter, at: Context<'_>, frame: FrameId) {
     line.end_object();
 }
 
-/// The parts of a name, where they are not what a reader takes them for anyway.
+/// Writes the parts of a name, if they differ from those that a reader assumes.
 fn write_parts(line: &mut LineWriter, at: Context<'_>, frame: &Frame) {
     let tables = at.tables;
     let parts =
@@ -406,7 +406,7 @@ fn write_parts(line: &mut LineWriter, at: Context<'_>, frame: &Frame) {
     }
 }
 
-/// Writes the number of a thread, or its text where it is none of the operating system's.
+/// Writes the number of a thread, or its text if it is not the operating system's.
 #[inline]
 fn write_thread_id(line: &mut LineWriter, thread: u64) {
     match LaneId::of(thread) {
@@ -415,7 +415,7 @@ fn write_thread_id(line: &mut LineWriter, thread: u64) {
     }
 }
 
-/// Like [`write_thread_id`], of a process.
+/// Like [`write_thread_id`], for a process.
 #[inline]
 fn write_process_id(line: &mut LineWriter, process: i64) {
     match LaneId::of_process(process) {
@@ -430,7 +430,7 @@ fn write_lane_id(line: &mut LineWriter, key: &str, id: LaneId) {
     line.string(id.to_string().as_bytes());
 }
 
-/// What a sample says beside its stack, in a segment whose line names `process`.
+/// Writes the properties of a sample beside its stack, in a segment whose line names `process`.
 #[inline]
 fn write_observation(line: &mut LineWriter, at: Context<'_>, sample: &Sample<'_>, process: Option<i64>) {
     line.raw(r#","count":"#);
@@ -459,7 +459,7 @@ fn write_observation(line: &mut LineWriter, at: Context<'_>, sample: &Sample<'_>
     }
 }
 
-/// The process of a sample that is not that of its segment's line, or not any longer.
+/// Writes the process of a sample that is not, or no longer, that of its segment's line.
 #[cold]
 fn write_process(line: &mut LineWriter, process: Option<i64>) {
     match process {
@@ -468,7 +468,7 @@ fn write_process(line: &mut LineWriter, process: Option<i64>) {
     }
 }
 
-/// A number behind a comma and a key that stand ready as one piece: quicker than putting them together.
+/// Writes a number after a comma and a key that are prepared as one piece, which is faster.
 #[inline]
 fn raw_integer(line: &mut LineWriter, key: &str, value: Option<i64>) {
     if let Some(value) = value {

@@ -1,4 +1,4 @@
-//! Lines as the model.
+//! Imports lines into the model.
 
 use std::io::{self, BufRead};
 use std::ops::ControlFlow;
@@ -24,12 +24,12 @@ use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
 
 /// Reads lines into `tables` and `sink`.
 ///
-/// Types and keys that are not known are passed over. Several outputs one after the other are one input.
-/// An input without its last line, or cut off in the middle of one, ends there with a warning.
+/// Unknown types and keys are ignored. Several concatenated outputs are one input. An input without its last line, or
+/// cut off in the middle of one, ends there with a warning.
 ///
 /// # Errors
-/// When the input cannot be read, a line is longer than the limit, or the sink fails; and, unless damage is
-/// read over, at the first line that is not what it should be.
+/// If the input cannot be read, a line exceeds the limit, or the sink fails; and, unless damage is skipped, at the
+/// first invalid line.
 pub fn import(
     input: impl BufRead,
     options: &ReadOptions,
@@ -60,7 +60,7 @@ pub fn import(
     Ok(importer.recovery)
 }
 
-/// A line that was not taken. What becomes of it depends on whether it is the last.
+/// A rejected line. It is handled differently if it is the last one.
 struct Rejected {
     why: BadLine,
     number: u64,
@@ -68,7 +68,7 @@ struct Rejected {
     length: u64,
 }
 
-/// Why a line was not taken.
+/// The reason why a line was rejected.
 enum Failure {
     Line(BadLine),
     Sink(ReadError),
@@ -77,7 +77,7 @@ enum Failure {
 struct BadLine {
     kind: ErrorKind,
     message: String,
-    /// Whether the line is a beginning of something good.
+    /// Whether the line may be the beginning of a valid one.
     is_cut: bool,
 }
 
@@ -86,7 +86,7 @@ impl Failure {
         Self::Line(BadLine { kind: ErrorKind::Malformed, message: message.into(), is_cut: false })
     }
 
-    /// What the parser found wrong with `line`, without the line number 1 that it gives to every line.
+    /// The parser's error in `line`, without the line number 1 that it gives to every line.
     fn parse(error: &serde_json::Error, line: &[u8]) -> Self {
         let text = error.to_string();
         let what = text.split(" at line 1 ").next().unwrap_or_default();
@@ -117,10 +117,10 @@ impl From<TableFull> for Failure {
     }
 }
 
-/// Where between the first line of an output and its last the reader is.
+/// The reader's position between the first line of an output and its last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Before anything.
+    /// Before the first line.
     Start,
     /// After a line of type `file`, or without one.
     Inside,
@@ -133,15 +133,15 @@ struct Importer<'a> {
     sink: &'a mut dyn ProfileSink,
     stage: Stage,
     segment: Segment,
-    /// Whether the sink knows of `segment`.
+    /// Whether the sink has received `segment`.
     segment_begun: bool,
-    /// The format as it is printed, which may be none that this program knows.
+    /// The format as printed, which may be unknown to this program.
     format: String,
     stacks: HashMap<u64, Option<StackId>>,
     recovery: Recovery,
-    /// Samples before the current output, when several follow each other.
+    /// The number of samples before the current output, if several are concatenated.
     samples_before: u64,
-    /// The same for events.
+    /// The number of events before the current output.
     events_before: u64,
     events_with_stacks: u64,
     frames: Vec<FrameId>,
@@ -246,7 +246,7 @@ impl<'a> Importer<'a> {
         Ok(self.sink.segment(Context { tables: self.tables, segment: &self.segment })?)
     }
 
-    /// What the lines after the first but before a segment belong to.
+    /// Ensures a segment for lines after the first line but before a segment.
     fn ensure_segment(&mut self) -> Result<(), Failure> {
         if self.segment_begun { Ok(()) } else { self.begin_segment() }
     }
@@ -308,7 +308,7 @@ impl<'a> Importer<'a> {
             labels: line.labels.as_deref().map(|labels| self.intern_labels(labels)).transpose()?,
             values: &line.values,
         };
-        // The segment's is another sample's, too: it is nobody's for as long as this one passes.
+        // The segment's process is another sample's: it is unknown while this sample is delivered.
         let process = self.segment.process;
         self.segment.process = process.filter(|_| line.pid != Some(None));
         let flow = self.sink.sample(Context { tables: self.tables, segment: &self.segment }, &sample);
@@ -340,7 +340,7 @@ impl<'a> Importer<'a> {
         Ok(self.tables.intern_labels(&self.labels)?)
     }
 
-    /// Takes over what was wrong with the input that the lines were made from.
+    /// Takes the warnings of the input that the lines were made from.
     fn end(&mut self, line: EndLine<'_>) -> Result<(), Failure> {
         self.stage = Stage::Ended;
         let mut named = 0_u64;
@@ -358,7 +358,7 @@ impl<'a> Importer<'a> {
         self.compare("events", line.events, found)
     }
 
-    /// Holds what an output says it has against what was read of it.
+    /// Compares the counts stated by an output with those read.
     fn compare(&mut self, what: &str, expected: Option<u64>, found: u64) -> Result<(), Failure> {
         match expected {
             Some(expected) if expected != found => {
@@ -378,8 +378,8 @@ impl<'a> Importer<'a> {
         self.pass_on(Warning::new(message).at(offset))
     }
 
-    /// Ends the import at a bad line, or gets over it: where the input was cut off in the middle of its last
-    /// line, and where damage is read over.
+    /// Ends the import at an invalid line, or skips it: if the input was cut off in the middle of its last line, or if
+    /// damage is skipped.
     fn reject(&mut self, line: Rejected, is_last: bool, options: &ReadOptions) -> Result<(), ReadError> {
         let Rejected { why, number, offset, length } = line;
         let message = if is_last && why.is_cut {
@@ -399,7 +399,7 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    /// Says where samples are looked for in vain: of events only the reader of traces makes them.
+    /// Notes that there are no samples: only the reader of traces makes them from events.
     fn note_stacks(&mut self) {
         if self.events_with_stacks > 0 && !self.sink.keeps_events() {
             let count = self.events_with_stacks;
@@ -495,7 +495,7 @@ fn intern_label_value(tables: &mut Tables, value: &LabelObject<'_>) -> Result<La
     })
 }
 
-/// The flags of a thread's state from their names.
+/// Parses the flags of a thread's state from their names.
 fn status(flags: &[Text<'_>]) -> Result<Status, Failure> {
     let mut bits = 0;
     for flag in flags {

@@ -1,19 +1,19 @@
-//! What writer and reader of the lines agree on beside the keys.
+//! The conventions of writer and reader beside the keys.
 
 use crate::function_name::FunctionName;
 
-/// The version of the lines, in the first of them. It changes when a reader of today would misread the
-/// lines of tomorrow; a new key or a new type of line does not change it.
+/// The version of the lines, stated in the first of them. It changes if current readers would misread the new lines; a
+/// new key or a new type of line does not change it.
 pub const SCHEMA_VERSION: u64 = 1;
 
 /// The parts of a PHP function's name: namespace, class, method.
 pub(super) type Parts<'a> = [&'a [u8]; 3];
 
-/// What a frame's name parts are where its line does not say: in a segment of `format`, for a frame that
-/// is machine code or not.
+/// The default name parts of a frame whose line states none: in a segment of `format`, for a frame that is native or
+/// not.
 ///
-/// PHP names come in parts in `rbt` files only, and there nearly always as [`FunctionName::split`] says; so lines of
-/// either sort need no keys for the parts.
+/// Only `rbt` files have PHP names in parts, nearly always those of [`FunctionName::split`]; so lines of either format
+/// need no keys for the parts.
 pub(super) fn parts_unsaid<'a>(format: &str, native: bool, function: &'a [u8]) -> Option<Parts<'a>> {
     (format == "rbt" && !native).then(|| {
         let FunctionName { namespace, class, method } = FunctionName::split(function);

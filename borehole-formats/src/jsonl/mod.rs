@@ -1,11 +1,11 @@
-//! The `jsonl` format: one JSON object a line, as `borehole dump` prints them.
+//! The `jsonl` format: one JSON object per line, as `borehole dump` prints them.
 //!
-//! It holds everything that the model knows, so that what is written here and read back is the same
-//! profile. `docs/dump.md` describes every line for users; a test holds that page against this code.
+//! It holds all data of the model, so that writing and reading restores the profile. `docs/dump.md` describes every
+//! line for users; a test compares that page with this code.
 //!
 //! * [`Exporter`] writes the lines, [`import`] reads them.
-//! * [`LineWriter`] is the JSON writer underneath: small, without allocation per line, and of use to
-//!   whatever else prints lines.
+//! * [`LineWriter`] is the JSON writer underneath: small, without allocation per line, and useful for any other output
+//!   of lines.
 
 mod event;
 mod export;

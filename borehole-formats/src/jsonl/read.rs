@@ -1,4 +1,4 @@
-//! One line as a value, borrowed from the line where it can be.
+//! Parses one line to a value that borrows from the line if possible.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::value::EventLine;
 
-/// A line, by its type. What this reader does not know is `Other`.
+/// A line, by its type. Unknown types are `Other`.
 pub(super) enum Line<'a> {
     File(FileLine<'a>),
     Segment(SegmentLine<'a>),
@@ -25,8 +25,8 @@ pub(super) enum Line<'a> {
 
 /// Parses one line.
 ///
-/// The line is gone over twice, once for its type and once for its keys: a tagged enum would copy every
-/// line into a tree of values first.
+/// The line is parsed twice, once for its type and once for its keys: a tagged enum would copy every line into a tree
+/// of values first.
 pub(super) fn parse_line(line: &[u8]) -> Result<Line<'_>, serde_json::Error> {
     let tag: Tag<'_> = serde_json::from_slice(line)?;
     Ok(match &*tag.name {
@@ -71,7 +71,7 @@ pub(super) struct SegmentLine<'a> {
     #[serde(default)]
     pub(super) is_ordered: bool,
     pub(super) pid: Option<i64>,
-    /// In place of `pid`, of a process whose number is none of the operating system's.
+    /// Replaces `pid`, for a process whose number is not the operating system's.
     #[serde(borrow)]
     pub(super) process: Option<Cow<'a, str>>,
     pub(super) start_unix_ns: Option<i64>,
@@ -88,7 +88,7 @@ pub(super) struct SegmentLine<'a> {
     pub(super) is_uncounted: bool,
 }
 
-/// The number that the source wants shown first: one of the values, 0-based, or another.
+/// The source's default measure: one of the values, 0-based, or another.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(untagged)]
 pub(super) enum DefaultValue {
@@ -115,18 +115,18 @@ pub(super) struct MetadataLine<'a> {
 pub(super) struct ThreadLine<'a> {
     #[serde(default)]
     pub(super) pid: Option<i64>,
-    /// In place of `pid`, of a process whose number is none of the operating system's.
+    /// Replaces `pid`, for a process whose number is not the operating system's.
     #[serde(borrow)]
     pub(super) process: Option<Cow<'a, str>>,
     pub(super) tid: Option<u64>,
-    /// In place of `tid`, of a thread whose number is none of the operating system's.
+    /// Replaces `tid`, for a thread whose number is not the operating system's.
     #[serde(borrow)]
     pub(super) thread: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(super) name: Text<'a>,
 }
 
-/// What follows is of that input, and to be kept apart.
+/// Names the input of the following lines, which is kept apart from others.
 #[derive(Deserialize)]
 pub(super) struct InputLine<'a> {
     #[serde(borrow)]
@@ -175,14 +175,14 @@ pub(super) struct SampleLine<'a> {
     pub(super) count: u64,
     pub(super) delta_us: Option<i64>,
     pub(super) time_ns: Option<i64>,
-    /// `Some(None)`: it is said that nobody knows.
+    /// `Some(None)` if the line states that it is unknown.
     #[serde(default, deserialize_with = "said")]
     pub(super) pid: Option<Option<i64>>,
-    /// In place of `pid`, of a process whose number is none of the operating system's.
+    /// Replaces `pid`, for a process whose number is not the operating system's.
     #[serde(borrow)]
     pub(super) process: Option<Cow<'a, str>>,
     pub(super) tid: Option<u64>,
-    /// In place of `tid`, of a thread whose number is none of the operating system's.
+    /// Replaces `tid`, for a thread whose number is not the operating system's.
     #[serde(borrow)]
     pub(super) thread: Option<Cow<'a, str>>,
     pub(super) interpreter: Option<u64>,
@@ -194,7 +194,7 @@ pub(super) struct SampleLine<'a> {
     pub(super) values: Vec<i64>,
 }
 
-/// What a key that is there says; its default is for one that is not.
+/// Deserializes the value of a present key; the default stands for an absent one.
 fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }

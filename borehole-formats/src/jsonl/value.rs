@@ -1,4 +1,4 @@
-//! Lines of type `event`, and the values in them.
+//! Lines of type `event`, with their values.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,7 +28,7 @@ pub(super) enum ValueObject<'a> {
     Bool(bool),
     Text(Cow<'a, str>),
     Bytes(Vec<u8>),
-    /// Addresses in eight bytes each, the least significant first.
+    /// Addresses of eight bytes each, the least significant byte first.
     Stack(Vec<[u8; 8]>),
     List(Vec<ValueObject<'a>>),
     Map(Vec<(ValueObject<'a>, ValueObject<'a>)>),
@@ -43,7 +43,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for ValueObject<'a> {
 
 struct ValueVisitor;
 
-/// An object that stands for a value: one of these keys.
+/// An object that represents a value: it has one of these keys.
 #[derive(Deserialize)]
 struct TaggedObject<'a> {
     #[serde(borrow)]

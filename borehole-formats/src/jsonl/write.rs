@@ -1,16 +1,16 @@
-//! JSON, line by line, into one buffer.
+//! Writes JSON, line by line, into one buffer.
 //!
-//! A sample line costs some tens of nanoseconds: keys are copied, digits are written in place, and nothing
-//! is allocated once the buffer has grown. Whether a comma is due is told by the last byte written, so the
-//! writer has no stack of open objects and no state to get wrong.
+//! A sample line costs some tens of nanoseconds: keys are copied, digits are written in place, and nothing is allocated
+//! once the buffer has grown. The last byte written decides whether a comma is due, so the writer has no stack of open
+//! objects and no state to get wrong.
 
 use crate::decimal::put_decimal;
 
-/// Builds lines of JSON in a buffer that is used again.
+/// Builds lines of JSON in a reused buffer.
 ///
-/// Shape: calls follow the JSON: [`begin_object`](Self::begin_object), then a [`key`](Self::key) and a value
-/// each, [`end_object`](Self::end_object), [`end_line`](Self::end_line). Commas are placed by the writer;
-/// that brackets match is the caller's part.
+/// Shape: calls follow the JSON: [`begin_object`](Self::begin_object), then a [`key`](Self::key) and a value each,
+/// [`end_object`](Self::end_object), [`end_line`](Self::end_line). The writer places commas; the caller must match the
+/// brackets.
 ///
 /// # Examples
 ///
@@ -39,13 +39,13 @@ pub struct LineWriter {
 }
 
 impl LineWriter {
-    /// What has been written since the last [`clear`](Self::clear).
+    /// The bytes written since the last [`clear`](Self::clear).
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Forgets what has been written and keeps the memory.
+    /// Removes the written bytes and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
@@ -82,7 +82,7 @@ impl LineWriter {
         self.bytes.push(b'\n');
     }
 
-    /// Writes the key of the next value. It is copied as it is: a plain word, nothing to escape.
+    /// Writes the key of the next value. It is copied unchanged: a plain word without characters to escape.
     #[inline]
     pub fn key(&mut self, key: &str) {
         debug_assert!(key.bytes().all(|byte| !is_escaped(byte)));
@@ -92,13 +92,13 @@ impl LineWriter {
         self.bytes.extend_from_slice(b"\":");
     }
 
-    /// Writes a piece of JSON as it stands, commas included: for what is the same in each of a million lines.
+    /// Writes a piece of JSON unchanged, commas included: for parts that are equal in a million lines.
     #[inline]
     pub fn raw(&mut self, json: &str) {
         self.bytes.extend_from_slice(json.as_bytes());
     }
 
-    /// Writes a string: as JSON text where it is UTF-8, else as `{"hex":"…"}`.
+    /// Writes a string: as JSON text if it is UTF-8, otherwise as `{"hex":"…"}`.
     pub fn string(&mut self, string: &[u8]) {
         match std::str::from_utf8(string) {
             Ok(text) => self.text(text),
@@ -106,7 +106,7 @@ impl LineWriter {
         }
     }
 
-    /// Writes text: quotes, backslashes and control characters escaped, everything else as it is.
+    /// Writes text: quotes, backslashes and control characters are escaped, everything else is unchanged.
     pub fn text(&mut self, text: &str) {
         self.separate();
         self.bytes.push(b'"');
@@ -150,8 +150,8 @@ impl LineWriter {
         put_decimal(&mut self.bytes, value);
     }
 
-    /// Writes a floating-point number in the fewest digits that read back to the same bits. What JSON lacks
-    /// is `{"f64":"NaN"}`, `{"f64":"Infinity"}` or `{"f64":"-Infinity"}`.
+    /// Writes a floating-point number in the fewest digits that restore its bits. Values that JSON lacks are
+    /// `{"f64":"NaN"}`, `{"f64":"Infinity"}` or `{"f64":"-Infinity"}`.
     pub fn float(&mut self, value: f64) {
         use std::io::Write as _;
         let name = match value {
@@ -181,7 +181,7 @@ impl LineWriter {
         self.bytes.extend_from_slice(b"null");
     }
 
-    /// Writes a comma unless what follows is the first of its object, array or line, or the value of a key.
+    /// Writes a comma, unless the next value is the first of its object, array or line, or follows a key.
     #[inline]
     fn separate(&mut self) {
         if !matches!(self.bytes.last(), None | Some(b'{' | b'[' | b':' | b'\n')) {
@@ -212,7 +212,7 @@ impl LineWriter {
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Whether a byte cannot stand in a JSON string as it is.
+/// Whether a byte must be escaped in a JSON string.
 const fn is_escaped(byte: u8) -> bool {
     matches!(byte, 0..0x20 | b'"' | b'\\')
 }

@@ -1,4 +1,4 @@
-//! What attributes say of a sample: its process, its thread, its state, and labels.
+//! The attributes of a sample: its process, its thread, its state, and labels.
 
 use borehole_model::{Label, LabelValue, Sample as ModelSample, Status, StringId};
 
@@ -18,17 +18,17 @@ pub(super) struct Resolved {
 #[derive(Debug, Default)]
 pub(super) struct Properties {
     labels: Vec<Label>,
-    /// What every sample of the resource has, unless it has another of that key.
+    /// Labels of the resource, for every sample without its own label of that key.
     pub(super) of_resource: Vec<Label>,
-    /// Values within values, which labels cannot hold.
+    /// The number of nested values, which labels cannot hold.
     pub(super) nested: u64,
 }
 
 impl Properties {
-    /// Everything that is said of a sample but its numbers.
+    /// Resolves all parts of a sample except its numbers.
     ///
     /// # Errors
-    /// When something that it refers to is not there.
+    /// If a reference is to a missing entry.
     pub(super) fn resolve(
         &mut self,
         record: &Sample,
@@ -64,10 +64,10 @@ impl Properties {
         Ok(resolved)
     }
 
-    /// Takes an attribute of the resource that is one of its samples.
+    /// Takes an attribute of the resource as one of its samples.
     ///
     /// # Errors
-    /// When it cannot be resolved.
+    /// If it cannot be resolved.
     pub(super) fn take_of_resource(
         &mut self,
         name: &[u8],
@@ -124,7 +124,7 @@ impl Properties {
 /// The name of an attribute.
 ///
 /// # Errors
-/// When it cannot be resolved.
+/// If it cannot be resolved.
 pub(super) fn name_of<'a>(
     attribute: &Attribute<'a>,
     resolver: &Resolver<'_, 'a>,
@@ -138,17 +138,17 @@ pub(super) fn name_of<'a>(
 /// The values of an attribute: several, if it is an array.
 ///
 /// # Errors
-/// When they are malformed.
+/// If they are malformed.
 pub(super) fn values<'a>(attribute: &Attribute<'a>) -> Result<Vec<Any<'a>>, ReadError> {
     let mut values = Vec::new();
     attribute.each_value(|value| values.push(value))?;
     Ok(values)
 }
 
-/// A value as text; the empty text for one within another.
+/// A value as text; empty for a nested one.
 ///
 /// # Errors
-/// When it cannot be resolved.
+/// If it cannot be resolved.
 pub(super) fn text(
     value: Any<'_>,
     offset: u64,
@@ -175,7 +175,7 @@ fn first_text(
     }
 }
 
-/// Takes an attribute that stands for a property of the sample; false if it is one like any other.
+/// Takes an attribute that stands for a property of the sample; false if it is an ordinary one.
 fn take_property(
     name: &[u8],
     attribute: &Attribute<'_>,

@@ -1,7 +1,7 @@
-//! What samples refer to: strings, functions, mappings, locations, attributes and stacks, each stored once.
+//! The definitions of samples: strings, functions, mappings, locations, attributes and stacks, each stored once.
 //!
-//! Entries are encoded when they are first asked for, and told apart by their bytes. Number 0 of each table is the
-//! empty entry, which stands for none.
+//! Entries are encoded on first use, and compared by their bytes. Number 0 of each table is the empty entry, which
+//! stands for an absent one.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::layout::{any, attribute, dictionary, function, key, line, location, m
 use crate::Losses;
 use crate::protobuf::{Message, put_bytes};
 
-/// One table: its entries, encoded, and their numbers.
+/// One table: its encoded entries with their numbers.
 #[derive(Debug)]
 struct Table {
     field: u32,
@@ -38,7 +38,7 @@ impl Table {
     }
 }
 
-/// What an attribute says.
+/// The value of an attribute.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Said<'a> {
     Text(&'a str),
@@ -54,7 +54,7 @@ pub(super) struct Dictionary<'t> {
     functions: Table,
     attributes: Table,
     stacks: Table,
-    /// By string, frame and stack: one more than its number, 0 where it has none.
+    /// By string, frame and stack: its number plus one, 0 if it has none.
     string_column: Vec<u64>,
     frame_column: Vec<u64>,
     stack_column: Vec<u64>,
@@ -88,7 +88,7 @@ impl<'t> Dictionary<'t> {
 
     fn string(&mut self, id: StringId) -> u64 {
         if self.string_column[id.index()] == 0 {
-            // A `string` of protobuf is UTF-8, and most readers refuse a whole document for one that is not.
+            // A `string` of protobuf is UTF-8, and most readers reject a whole document with an invalid one.
             let text = String::from_utf8_lossy(self.tables.string(id));
             self.losses.add("bytes outside UTF-8 (in names)", u64::from(matches!(text, Cow::Owned(_))));
             self.string_column[id.index()] = self.strings.number(text.as_bytes()) + 1;
@@ -137,7 +137,7 @@ impl<'t> Dictionary<'t> {
         self.locations.number(message.as_bytes())
     }
 
-    /// The number of a mapping; 0 for memory without a name, of which the table has one entry already.
+    /// The number of a mapping; 0 for memory without a name, whose entry already exists.
     fn mapping(&mut self, module: StringId) -> u64 {
         let name = self.string(module);
         let mut message = Message::default();
@@ -192,8 +192,8 @@ impl<'t> Dictionary<'t> {
         self.attribute_of(key, &array(&flags), 0)
     }
 
-    /// The numbers of attributes for labels. A sample has an attribute of a name once: labels that share theirs become
-    /// a list.
+    /// The numbers of attributes for labels. A sample has an attribute of a name only once: labels with equal keys
+    /// become a list.
     pub(super) fn labels(&mut self, labels: &[Label]) -> Vec<i64> {
         let mut keys = Vec::new();
         for label in labels {
@@ -237,7 +237,7 @@ impl<'t> Dictionary<'t> {
         }
     }
 
-    /// The numbers of attributes for metadata, whose keys may repeat as those of labels may.
+    /// The numbers of attributes for metadata, whose keys may repeat like those of labels.
     pub(super) fn texts(&mut self, pairs: &[(Cow<'_, str>, Cow<'_, str>)]) -> Vec<i64> {
         let mut numbers = Vec::new();
         for (place, (key, _)) in pairs.iter().enumerate() {
@@ -255,7 +255,7 @@ impl<'t> Dictionary<'t> {
         numbers
     }
 
-    /// The message, and what it lost.
+    /// The message, with its losses.
     pub(super) fn into_message(self) -> (Vec<u8>, Losses) {
         let mut links = Vec::new();
         put_bytes(&mut links, dictionary::LINK, &[]);

@@ -1,8 +1,8 @@
-//! The documents of an input: one, or as many as somebody wrote into one file, one behind the other.
+//! The documents of an input: one, or several concatenated in one file.
 //!
-//! Source: opentelemetry-collector-contrib, `exporter/fileexporter`: `format: json` writes a line a document, `format: proto` or
-//! a compression its length in four bytes, big-endian, before each; opentelemetry-specification, `protocol/file-exporter.md`: lengths
-//! as varints ("delimited").
+//! Source: opentelemetry-collector-contrib, `exporter/fileexporter`: `format: json` writes a line a document,
+//! `format: proto` or a compression its length in four bytes, big-endian, before each; opentelemetry-specification,
+//! `protocol/file-exporter.md`: lengths as varints ("delimited").
 
 use std::io::{BufRead, Chain, Cursor, Read};
 
@@ -12,20 +12,20 @@ use crate::document::{Damage, read_whole};
 use crate::envelope::Envelope;
 use crate::{Error, ErrorKind, Position, json_document};
 
-/// How documents stand in an input.
+/// The arrangement of documents in an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packing {
-    /// One, as it is.
+    /// A single document.
     Whole,
-    /// As JSON.
+    /// JSON documents.
     Json,
-    /// With their lengths before them, in four bytes.
+    /// Documents preceded by their lengths in four bytes.
     Lengths,
-    /// With their lengths before them, as varints.
+    /// Documents preceded by their lengths as varints.
     Varints,
 }
 
-/// How many bytes tell it.
+/// The number of bytes that determine the packing.
 const HEAD_BYTES: u64 = 16;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -34,28 +34,28 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) bytes: Vec<u8>,
-    /// Where its bytes stand in the input.
+    /// The offset of its bytes in the input.
     pub(super) base: u64,
-    /// Where it begins, of one that was a text.
+    /// The line at which it begins; `None` for binary documents.
     pub(super) line: Option<u64>,
 }
 
-/// Reads one document after the other.
+/// Reads documents in order.
 pub(super) struct Documents<R> {
     input: Chain<Cursor<Vec<u8>>, R>,
     packing: Packing,
     limit: usize,
     offset: u64,
-    /// How many lines have ended.
+    /// The number of ended lines.
     lines: u64,
     is_over: bool,
 }
 
 impl<R: BufRead> Documents<R> {
-    /// Reads documents of at most `limit` bytes.
+    /// Creates a reader of documents of at most `limit` bytes.
     ///
     /// # Errors
-    /// When the input cannot be read.
+    /// If the input cannot be read.
     pub(super) fn new(mut input: R, limit: usize) -> Result<Self, Error> {
         let mut head = Vec::new();
         let read = input.by_ref().take(HEAD_BYTES).read_to_end(&mut head);
@@ -71,7 +71,7 @@ impl<R: BufRead> Documents<R> {
     /// The next document; `None` at the end.
     ///
     /// # Errors
-    /// Damage that is not read over.
+    /// Damage that is not skipped.
     pub(super) fn next_piece(&mut self, damage: &mut Damage) -> Result<Option<Piece>, Error> {
         if self.is_over {
             return Ok(None);
@@ -85,7 +85,7 @@ impl<R: BufRead> Documents<R> {
             Packing::Json => self.next_object(damage),
             Packing::Lengths | Packing::Varints => match self.next_chunk() {
                 Ok(piece) => Ok(piece),
-                // What is behind it has no beginning.
+                // The start of the following document is unknown.
                 Err((error, lost)) => {
                     self.is_over = true;
                     damage.meet(error, lost)?;
@@ -111,7 +111,7 @@ impl<R: BufRead> Documents<R> {
         }
     }
 
-    /// Goes to what is no white space; false at the end.
+    /// Skips white space; false at the end.
     fn skip_space(&mut self) -> Result<bool, Error> {
         loop {
             let bytes = self.input.fill_buf().map_err(|error| io(self.lines, error))?;
@@ -125,7 +125,7 @@ impl<R: BufRead> Documents<R> {
         }
     }
 
-    /// Goes behind the end of the line, and answers with how many bytes that took.
+    /// Skips the rest of the line; returns the number of bytes skipped.
     fn skip_line(&mut self) -> Result<u64, Error> {
         let mut skipped = 0;
         loop {
@@ -141,7 +141,7 @@ impl<R: BufRead> Documents<R> {
         }
     }
 
-    /// A document behind its length. With an error comes what it costs.
+    /// A document after its length. An error comes with the number of bytes lost.
     fn next_chunk(&mut self) -> Result<Option<Piece>, (Error, u64)> {
         let Some(length) = self.length()? else { return Ok(None) };
         let limit = self.limit as u64;
@@ -195,7 +195,7 @@ impl<R: BufRead> Documents<R> {
         ))
     }
 
-    /// So many bytes, or fewer at the end.
+    /// Takes `length` bytes, or fewer at the end.
     fn take(&mut self, length: u64) -> Result<Vec<u8>, (Error, u64)> {
         let mut bytes = Vec::new();
         let read = self.input.by_ref().take(length).read_to_end(&mut bytes);
@@ -205,7 +205,7 @@ impl<R: BufRead> Documents<R> {
         Ok(bytes)
     }
 
-    /// A document that may be compressed, and may be JSON.
+    /// Decodes a document that may be compressed and may be JSON.
     fn unpacked(&self, bytes: Vec<u8>, base: u64) -> Result<Piece, Error> {
         let mut plain = Vec::new();
         let read =
@@ -234,11 +234,12 @@ fn too_large(offset: u64, limit: u64) -> Error {
 }
 
 impl Packing {
-    /// Told by what an input begins with.
+    /// Detects the packing from the first bytes of an input.
     fn of(head: &[u8]) -> Self {
         let text = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start();
         if let Some(object) = text.strip_prefix(b"{") {
-            // A document may begin with these bytes, a field 1 that is 123 bytes long; but no quotation mark follows it.
+            // A binary document may begin with these bytes, a field 1 of 123 bytes, but without a quotation mark after
+            // them.
             if matches!(object.trim_ascii_start().first(), None | Some(b'"' | b'}')) {
                 return Self::Json;
             }

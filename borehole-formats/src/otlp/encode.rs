@@ -1,4 +1,4 @@
-//! The message, whose parts say their lengths first: each is measured, then written.
+//! Writes the message. Its parts are preceded by their lengths: each is measured, then written.
 
 use std::borrow::Cow;
 use std::io::{self, Read, Seek, Write};
@@ -14,22 +14,22 @@ use crate::chains::{Entry, Pull, Spool};
 use crate::protobuf::{Message, put_tag, wire};
 use crate::{Losses, stated_period};
 
-/// Bytes that are collected before the stream sees them.
+/// The number of bytes to collect before writing to the stream.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// One profile, but for its samples.
+/// One profile without its samples.
 struct Facts {
-    /// Which value of the batch's samples it has.
+    /// The index of its value in the batch's samples.
     column: usize,
-    /// What stands before the samples, and behind them.
+    /// The parts before and after the samples.
     before: Message,
     after: Message,
-    /// Whether observations are written without their values, all of which are 1.
+    /// Whether values are omitted because all of them are 1.
     omits_values: bool,
     length: u64,
 }
 
-/// The stream, and what fills it.
+/// The stream, with the state to write it.
 pub(super) struct Document<'a, W, S, F> {
     output: &'a mut W,
     buffer: Vec<u8>,
@@ -57,7 +57,7 @@ where
         Self { output, buffer: Vec::new(), spool, dictionary, attributes }
     }
 
-    /// Writes all batches, those of a resource and a process together, and the dictionary. Answers with what could not be said.
+    /// Writes all batches, grouped by resource and process, and the dictionary. Returns the losses.
     pub(super) fn write(
         mut self,
         batches: &[Batch],
@@ -148,7 +148,7 @@ where
         Ok(())
     }
 
-    /// What a sample is before its observations; with the sum of those without times.
+    /// The part of a sample before its observations, with the sum of those without times.
     fn head(&mut self, row: &Row, facts: &Facts) -> Message {
         let mut head = Message::default();
         head.number(sample::STACK_INDEX, self.dictionary.stack(row.stack));
@@ -191,7 +191,7 @@ where
         let mut duration_ns = batch.stated.sum_ns().unwrap_or(0);
         let mut start_unix_ns = batch.start_unix_ns.filter(|_| !batch.kind.is_relative);
         let (mut said, mut period) = (Vec::new(), None);
-        // What is said of the resource is said there.
+        // Labels of the resource are written there.
         let of_profile = |(key, _): &&(StringId, StringId)| labels.iter().all(|label| label.key != *key);
         for &(key, value) in batch.metadata.iter().filter(of_profile) {
             let (key, value): (Cow<'_, str>, Cow<'_, str>) =
@@ -203,7 +203,8 @@ where
         }
         if let Some((first, last)) = batch.span_ns {
             duration_ns = last.abs_diff(first).saturating_add(batch.kind.period_ns.unwrap_or(1));
-            // Of a relative clock too: a profile's times lie between its start and its end, whatever they count from.
+            // This also applies to a relative clock: a profile's times lie between its start and its end, whatever
+            // their origin.
             start_unix_ns = Some(first);
         }
         if let Some(start) =
@@ -236,7 +237,7 @@ where
         message
     }
 
-    /// Begins a field of bytes that is `length` long.
+    /// Begins a field of `length` bytes.
     fn open(&mut self, field: u32, length: u64) {
         put_tag(&mut self.buffer, field, wire::BYTES);
         put_varint(&mut self.buffer, length);
@@ -307,7 +308,7 @@ fn pair(name: &str, said: Said<'_>) -> Message {
     pair
 }
 
-/// The labels that are said of the resource: those of which there is one, without a unit.
+/// The labels written at the resource: those with a unique key and without a unit.
 pub(super) fn of_resource<'l>(tables: &'l Tables, labels: &'l [Label]) -> impl Iterator<Item = &'l Label> {
     let is_known = |label: &Label| {
         let name = tables.string(label.key);
@@ -342,7 +343,7 @@ fn row_length(head: &Message, row: &Row, facts: &Facts) -> u64 {
     head.as_bytes().len() as u64 + observations
 }
 
-/// How many bytes a field of so many bytes takes, with its tag, which is one byte here.
+/// The length of a field of `length` bytes with its tag, which is one byte here.
 fn field_length(length: u64) -> u64 {
     1 + varint_len(length) as u64 + length
 }

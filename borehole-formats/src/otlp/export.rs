@@ -1,4 +1,4 @@
-//! The model into a document.
+//! Exports the model to a document.
 
 use std::io::{self, Read, Seek, Write};
 use std::ops::ControlFlow;
@@ -17,11 +17,11 @@ use crate::stated_duration::stated_ns;
 use crate::{Export, Losses};
 
 /// Writes profiles of OpenTelemetry, development version: samples by process, stack, thread and labels, each with the
-/// times at which it was seen.
+/// times of its observations.
 ///
-/// There is a profile of `samples/count` for each resource, process and period, and one for each type of value beside it; none of
-/// what is not counted. Nothing is written before `finish`. Memory: what is distinct, and for each stack and thread that is seen at many times a
-/// block of 4 KiB; observations go to the spool that the caller supplies.
+/// There is a profile of `samples/count` for each resource, process and period, and one for each other value type;
+/// uncounted samples have no profile of counts. Nothing is written before `finish`. Memory: the distinct contents, and
+/// a block of 4 KiB for each stack and thread with many times; observations go to the spool that the caller supplies.
 ///
 /// # Examples
 ///
@@ -45,7 +45,7 @@ pub struct Exporter<W, S, F> {
     spool: Spool<S, F>,
     types: Vec<Vec<ValueType>>,
     type_index: HashMap<Vec<ValueType>, usize>,
-    /// What is said of resources, and by labels which one it is.
+    /// The labels of resources, and the resource by labels.
     resources: Vec<Vec<Label>>,
     resource_index: HashMap<Vec<Label>, usize>,
     resource_of_labels: HashMap<LabelsId, usize>,
@@ -60,14 +60,14 @@ pub struct Exporter<W, S, F> {
     losses: Losses,
 }
 
-/// What the samples of the current segment are to be read as.
+/// The interpretation of the current segment's samples.
 #[derive(Debug, Default)]
 struct Plan {
     types: usize,
-    /// Whether the samples are counted and no value says so, so that their numbers are written first.
+    /// Whether the samples are counted without a value for it, so that their counts are written first.
     adds_count: bool,
     metadata: Vec<(StringId, StringId)>,
-    /// How long the segment says that it took.
+    /// The duration that the segment states.
     stated_ns: Option<u64>,
     /// The batch and the scope of the last sample.
     batch: Option<(Kind, usize)>,
@@ -75,7 +75,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Takes in what the segment says of itself.
+    /// Takes a metadata entry of the segment.
     fn take(&mut self, tables: &Tables, pair: (StringId, StringId)) {
         match stated_ns(tables, pair) {
             Some(stated_ns) => self.stated_ns = self.stated_ns.max(Some(stated_ns)),
@@ -85,7 +85,8 @@ impl Plan {
 }
 
 impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, S, F> {
-    /// An exporter to `output`. `spool` makes an empty file that can be written and read, when the samples are many.
+    /// Creates an exporter to `output`. `spool` creates an empty file for reading and writing, if there are many
+    /// samples.
     pub fn new(output: W, spool: F) -> Self {
         Self {
             output,
@@ -138,7 +139,7 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, 
         }
     }
 
-    /// The number of what labels say of the resource.
+    /// The number of the resource that the labels describe.
     fn resource(&mut self, tables: &Tables, labels: LabelsId) -> usize {
         let Self { resources, resource_index, resource_of_labels, .. } = self;
         *resource_of_labels.entry(labels).or_insert_with(|| {
@@ -182,7 +183,7 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, 
         number
     }
 
-    /// When a sample was taken, as it is written.
+    /// The time of a sample in the format's form.
     fn time(&mut self, segment: &Segment, sample: &Sample<'_>) -> Option<i64> {
         let time_ns = sample.time_ns?;
         let Some(origin) = segment.start_unix_ns else { return Some(time_ns) };

@@ -1,7 +1,7 @@
-//! Which profiles of a document are about the same samples.
+//! Groups the profiles of a document that have the same samples.
 //!
-//! A profile has one type of value. Who measures several writes as many profiles, with the same samples in the same
-//! order: those are one segment again.
+//! A profile has one value type. Writers that measure several write as many profiles, with the same samples in the same
+//! order: those form one segment again.
 
 use borehole_model::{Measure, Mode, ValueType, nanoseconds_per};
 use hashbrown::HashSet;
@@ -9,25 +9,25 @@ use hashbrown::HashSet;
 use super::layout::key;
 use super::read::{self, Any, Document, Key, Profile, Sample};
 
-/// Profiles of the same samples, one for each type of value.
+/// Profiles of the same samples, one for each value type.
 #[derive(Debug)]
 pub(super) struct Group<'d, 'a> {
     pub(super) profiles: Vec<&'d Profile<'a>>,
     names: HashSet<(u64, u64)>,
-    /// The one whose values are numbers of samples. It may be among the values too.
+    /// The profile whose values count samples. It may be among the values too.
     pub(super) count: Option<usize>,
-    /// Those whose values are kept.
+    /// The profiles kept as values.
     pub(super) own: Vec<usize>,
     pub(super) mode: Mode,
     pub(super) default_measure: Option<Measure>,
     pub(super) has_times: bool,
-    /// Whether its times count from a moment that nobody knows.
+    /// Whether its times have an unknown origin.
     pub(super) is_relative: bool,
-    /// When its first sample was taken.
+    /// The time of its first sample.
     pub(super) earliest_unix_ns: Option<u64>,
 }
 
-/// What a look at all samples of a profile shows.
+/// The findings of a pass over all samples of a profile.
 #[derive(Debug, Default)]
 struct Survey {
     has_negative: bool,
@@ -35,7 +35,7 @@ struct Survey {
 }
 
 impl Survey {
-    /// A malformed sample is met again, and told of, when it is delivered.
+    /// Surveys a profile. A malformed sample is reported later, when it is delivered.
     fn of(profile: &Profile<'_>) -> Self {
         let (mut survey, mut sample, mut samples) = (Self::default(), Sample::default(), profile.samples());
         while samples.next_sample(&mut sample).unwrap_or(true) {
@@ -50,8 +50,8 @@ impl Survey {
     }
 }
 
-/// The profiles of a document, put together: those of CPU time first, then those of wall time, then all others. Who adds up one
-/// kind only takes the first one.
+/// The groups of a document's profiles: those of CPU time first, then those of wall time, then all others. Consumers
+/// that add up only one kind take the first one.
 pub(super) fn groups<'d, 'a>(document: &'d Document<'a>) -> Vec<Group<'d, 'a>> {
     let mut groups: Vec<Group<'d, 'a>> = Vec::new();
     for profile in &document.profiles {
@@ -86,14 +86,14 @@ const fn name_of(profile: &Profile<'_>) -> (u64, u64) {
     (profile.sample_type.kind, profile.sample_type.unit)
 }
 
-/// What the values of a profile are. A name that is not there is met again when the segment is made.
+/// The value type of a profile. A missing name is reported later, when the segment is created.
 pub(super) fn value_type(document: &Document<'_>, profile: &Profile<'_>) -> ValueType {
     let text = |index| String::from_utf8_lossy(document.string(index, profile.offset).unwrap_or_default());
     let read::ValueType { kind, unit } = profile.sample_type;
     ValueType::new(text(kind), text(unit))
 }
 
-/// Whether the exporter says that it did not know when its clock began.
+/// Whether the exporter states that the start of its clock was unknown.
 fn is_relative(document: &Document<'_>, profile: &Profile<'_>) -> bool {
     let attributes = profile.attributes.iter().filter_map(|&index| usize::try_from(index).ok());
     let mut attributes = attributes.filter_map(|index| document.attributes.get(index));
@@ -105,7 +105,7 @@ fn is_relative(document: &Document<'_>, profile: &Profile<'_>) -> bool {
     })
 }
 
-/// The kind that a profile wants shown.
+/// The kind that a profile names as its default.
 fn default_type<'a>(document: &Document<'a>, profile: &Profile<'_>) -> Option<&'a [u8]> {
     let attributes = profile.attributes.iter().filter_map(|&index| usize::try_from(index).ok());
     let mut attributes = attributes.filter_map(|index| document.attributes.get(index));
@@ -123,7 +123,7 @@ fn default_type<'a>(document: &Document<'a>, profile: &Profile<'_>) -> Option<&'
 }
 
 impl Group<'_, '_> {
-    /// Decides what the profiles are, once all are there.
+    /// Decides the roles of the profiles, once all are there.
     fn settle(&mut self, document: &Document<'_>) {
         let types: Vec<_> = self.profiles.iter().map(|profile| value_type(document, profile)).collect();
         if !self.counts_all() {
@@ -146,14 +146,14 @@ impl Group<'_, '_> {
         });
     }
 
-    /// Whether every record that has values counts samples.
+    /// Whether every record with values counts samples.
     fn counts_all(&self) -> bool {
         let Some(count) = self.count.filter(|_| self.profiles.len() > 1) else { return true };
         let mut readers: Vec<_> = self.profiles.iter().map(|profile| profile.samples()).collect();
         let mut records = vec![Sample::default(); readers.len()];
         loop {
             for (reader, record) in readers.iter_mut().zip(&mut records) {
-                // They are the same samples, which were read once before.
+                // These are the same samples, which have been read once before.
                 if !reader.next_sample(record).unwrap_or(false) {
                     return true;
                 }
@@ -169,7 +169,7 @@ impl Group<'_, '_> {
         }
     }
 
-    /// Where its place among the others is.
+    /// The group's position in the order of all groups.
     fn rank(&self, document: &Document<'_>) -> usize {
         let types = self.profiles.iter().map(|profile| value_type(document, profile));
         let times = types.filter(|own| own.nanoseconds_per_unit().is_some());
@@ -181,7 +181,7 @@ impl Group<'_, '_> {
         ranks.iter().position(|mode| modes.contains(mode)).unwrap_or(ranks.len())
     }
 
-    /// Whether a profile is about the samples of this group, and measures something else.
+    /// Whether a profile has the samples of this group, and another value type.
     fn takes(&self, profile: &Profile<'_>) -> bool {
         let facts = |profile: &Profile<'_>| {
             let Profile { resource, scope, time_unix_ns, duration_ns, period, .. } = *profile;
@@ -195,7 +195,7 @@ impl Group<'_, '_> {
     }
 }
 
-/// What the period of a profile is of, if it is a time.
+/// The mode of a profile's period, if that is a time.
 fn period_mode(document: &Document<'_>, profile: &Profile<'_>) -> Option<Mode> {
     let text = |index| document.string(index, profile.offset).ok().and_then(|text| str::from_utf8(text).ok());
     let mode = Mode::named(text(profile.period_type.kind)?)?;

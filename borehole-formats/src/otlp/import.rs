@@ -1,4 +1,4 @@
-//! A document into the model.
+//! Imports a document into the model.
 
 use std::io::BufRead;
 
@@ -17,18 +17,18 @@ use super::{NAME, read};
 use crate::document::Damage;
 use crate::{Error, ReadError, ReadOptions, stated_duration, stated_period};
 
-/// Reads decompressed profiles of OpenTelemetry: `ProfilesData`, or the request that carries them to a collector, as bytes or as
-/// JSON, or several of them in one input.
+/// Reads decompressed profiles of OpenTelemetry: `ProfilesData`, or the request that carries them to a collector, in
+/// binary form or as JSON, or several of them in one input.
 ///
 /// Each profile becomes a segment; profiles of one scope with the same samples and different values become one segment
-/// with several values. Those of CPU time come first, then those of wall time, then the others of the document. Samples with times
-/// come in the order of time. Attributes become labels, but for those that name process and thread; so do the attributes by which
-/// resources are told apart. Attributes of the resource and of the profile become metadata.
+/// with several values. Those of CPU time come first, then those of wall time, then the others of the document. Samples
+/// with times come in the order of time. Attributes become labels, except for those that name process and thread; so do
+/// the attributes that distinguish resources. Other attributes of the resource and of the profile become metadata.
 ///
-/// A file that is cut off is an error, since samples refer to what stands behind them.
+/// A file that is cut off is an error, since samples refer to later parts of it.
 ///
 /// # Errors
-/// When the input is no such document, is larger than the limit, or the sink fails.
+/// If the input is not such a document or exceeds the limit, or the sink fails.
 pub fn import(
     input: impl BufRead,
     options: &ReadOptions,
@@ -48,11 +48,11 @@ pub fn import(
     state.finish(sink)
 }
 
-/// What the documents of an input share.
+/// The state shared by the documents of an input.
 #[derive(Default)]
 struct State {
     damage: Damage,
-    /// The origin of the clock; 0 is unknown.
+    /// The origin of the clock; 0 if unknown.
     origin_unix_ns: u64,
     properties: Properties,
     thread_names: ThreadNames,
@@ -89,7 +89,7 @@ fn import_document(
     Ok(())
 }
 
-/// When the first profile began: the origin of the clock that all segments share.
+/// The start of the first profile: the origin of the clock that all segments share.
 fn origin(groups: &[Group<'_, '_>]) -> u64 {
     let known = groups.iter().filter(|group| !group.is_relative);
     let times = known.flat_map(|group| {
@@ -105,12 +105,12 @@ struct Importer<'d, 'a> {
     sink: &'d mut dyn ProfileSink,
 }
 
-/// One observation that waits for its turn: samples are kept by stack, and wanted by time.
+/// A pending observation: files group observations by stack, but sinks need them by time.
 struct Observation {
     time_ns: i64,
     sample: usize,
     count: u64,
-    /// Where its values are.
+    /// The index of its values.
     values: usize,
 }
 
@@ -149,7 +149,7 @@ impl<'a> Importer<'_, 'a> {
         self.deliver(group, &segment, held)
     }
 
-    /// The same sample of all profiles of a group.
+    /// The corresponding sample of each profile of a group.
     fn records(
         &mut self,
         group: &Group<'_, 'a>,
@@ -189,7 +189,7 @@ impl<'a> Importer<'_, 'a> {
             .map_err(|_| malformed(offset, format!("expected a time below 2^63, found {time_unix_ns}")))
     }
 
-    /// A sum without times is delivered at once.
+    /// Delivers a sum without times at once.
     fn timeless(
         &mut self,
         group: &Group<'_, 'a>,
@@ -199,7 +199,7 @@ impl<'a> Importer<'_, 'a> {
     ) -> Result<(), ReadError> {
         let sum = |record: &Sample| record.values.iter().fold(0_i64, |sum, &value| sum.saturating_add(value));
         let values: Vec<_> = own(group, records).map(sum).collect();
-        // A record that is not counted is one.
+        // An uncounted record is one record.
         let count = group.count.map_or(1, |column| sum(&records[column]).unsigned_abs());
         let sample = ModelSample { count, values: &values, ..resolved.sample };
         self.give(segment, &sample)
@@ -255,7 +255,7 @@ impl<'a> Importer<'_, 'a> {
         Ok(segment)
     }
 
-    /// The period as metadata, where period and mode of the segment do not say the same.
+    /// Adds the period as metadata, if the segment's period and mode do not imply it.
     fn period(&mut self, profile: &Profile<'a>, segment: &mut Segment) -> Result<(), ReadError> {
         let read::ValueType { kind, unit } = profile.period_type;
         let text = |index| self.resolver.document.string(index, profile.offset).map(String::from_utf8_lossy);
@@ -271,7 +271,7 @@ impl<'a> Importer<'_, 'a> {
         Ok(())
     }
 
-    /// What resource, scope and profile say, as process, labels and metadata.
+    /// Takes the facts of resource, scope and profile, as process, labels and metadata.
     fn facts(&mut self, group: &Group<'_, 'a>, segment: &mut Segment) -> Result<(), ReadError> {
         let (document, first) = (self.resolver.document, group.profiles[0]);
         self.state.properties.of_resource.clear();
@@ -332,12 +332,12 @@ impl<'a> Importer<'_, 'a> {
     }
 }
 
-/// The records of the profiles whose values are kept.
+/// The records of the profiles that are kept as values.
 fn own<'r>(group: &Group<'_, '_>, records: &'r [Sample]) -> impl Iterator<Item = &'r Sample> {
     group.own.iter().map(|&column| &records[column])
 }
 
-/// The next sample of each profile; false at the end.
+/// Reads the next sample of each profile; false at the end.
 fn next(readers: &mut [Samples<'_>], records: &mut [Sample]) -> Result<bool, Error> {
     let mut any = false;
     for (reader, record) in readers.iter_mut().zip(records) {

@@ -1,10 +1,10 @@
-//! Documents as JSON, which are read as the bytes that they stand for.
+//! JSON documents, converted to the equivalent binary ones.
 //!
-//! Names are those of the messages in either spelling, numbers may be texts, ids are hexadecimal digits or base64, and fields that
-//! nobody knows are skipped.
+//! Names are those of the messages in either spelling, numbers may be texts, ids are hexadecimal digits or base64, and
+//! unknown fields are skipped.
 //!
-//! Source: protobuf.dev, "ProtoJSON Format"; the OTLP specification, "JSON Protobuf Encoding" (hexadecimal ids); what the
-//! file exporter of OpenTelemetry's collector writes (base64 ids).
+//! Source: protobuf.dev, "ProtoJSON Format"; the OTLP specification, "JSON Protobuf Encoding" (hexadecimal ids); what
+//! the file exporter of OpenTelemetry's collector writes (base64 ids).
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ struct Field {
     kind: Kind,
 }
 
-/// What a field holds, once or several times.
+/// The type of a field, which may be repeated.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Message(&'static [Field]),
@@ -36,7 +36,7 @@ enum Kind {
     Fixed64,
     Double,
     Bool,
-    /// Of older releases, whose other fields mean other things.
+    /// A field of older releases, whose other fields have other meanings.
     Older,
 }
 
@@ -134,7 +134,7 @@ static ANY: [Field; 8] = [
 ];
 static ARRAY: [Field; 1] = [field("values", any::VALUES, Message(&ANY))];
 
-/// Takes a document, and answers with its bytes.
+/// Deserializes a document; returns its binary form.
 pub(super) struct Data;
 
 impl<'de> DeserializeSeed<'de> for Data {
@@ -147,7 +147,7 @@ impl<'de> DeserializeSeed<'de> for Data {
     }
 }
 
-/// Takes the members of an object as the fields of a message.
+/// Deserializes the members of an object as the fields of a message.
 struct Members<'o> {
     fields: &'static [Field],
     out: &'o mut Vec<u8>,
@@ -171,7 +171,7 @@ impl<'de> Visitor<'de> for Members<'_> {
     }
 }
 
-/// Whether a field has this name, as JSON or as the definition of the message spells it.
+/// Whether `name` is the name of the field, in the spelling of JSON or of the message's definition.
 fn is_called(field: &str, name: &str) -> bool {
     let letters = name.bytes().filter(|&byte| byte != b'_');
     field == name
@@ -181,7 +181,7 @@ fn is_called(field: &str, name: &str) -> bool {
             .eq(letters.map(|byte| byte.to_ascii_lowercase()))
 }
 
-/// Takes what a field holds: a value, several, or `null`, which is none.
+/// Deserializes the value of a field: one, several, or `null`, which is none.
 struct Content<'o> {
     field: &'static Field,
     out: &'o mut Vec<u8>,
@@ -276,7 +276,7 @@ impl<'de> Visitor<'de> for Content<'_> {
 }
 
 impl Content<'_> {
-    /// Puts a number, be it signed or not.
+    /// Appends a number, signed or not.
     fn number<E: serde::de::Error>(self, number: u64) -> Result<(), E> {
         match self.field.kind {
             Fixed64 | Double => {
@@ -292,7 +292,7 @@ impl Content<'_> {
         Ok(())
     }
 
-    /// Puts what a text says.
+    /// Appends the value of a text.
     fn written<E: serde::de::Error>(self, text: &str) -> Result<(), E> {
         let found = serde::de::Unexpected::Str(text);
         match self.field.kind {
@@ -319,10 +319,10 @@ impl Content<'_> {
     }
 }
 
-/// How many bytes the lengths of messages take here, which are known when the messages are written.
+/// The number of bytes for the length of a message, which is known only after the message is written.
 const LENGTH_BYTES: usize = 5;
 
-/// A number below 2^35 in that many bytes.
+/// Encodes a number below 2^35 in that many bytes.
 fn wide_varint(number: u64) -> [u8; LENGTH_BYTES] {
     let mut rest = number;
     let mut bytes = [0; LENGTH_BYTES];
@@ -334,7 +334,7 @@ fn wide_varint(number: u64) -> [u8; LENGTH_BYTES] {
     bytes
 }
 
-/// The bytes that a text stands for: hexadecimal digits of an id, or base64.
+/// Decodes a text to bytes: hexadecimal digits of an id, or base64.
 fn bytes_of(text: &str) -> Option<Vec<u8>> {
     let is_id = matches!(text.len(), 16 | 32) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_id {
@@ -344,7 +344,7 @@ fn bytes_of(text: &str) -> Option<Vec<u8>> {
     text.as_bytes().chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
 }
 
-/// Source: RFC 4648, sections 4 and 5: either alphabet, with or without padding.
+/// Decodes base64. Source: RFC 4648, sections 4 and 5: either alphabet, with or without padding.
 fn base64(text: &[u8]) -> Option<Vec<u8>> {
     let (mut bits, mut held) = (0_u32, 0_u32);
     let mut bytes = Vec::new();

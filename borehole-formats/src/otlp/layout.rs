@@ -1,8 +1,8 @@
-//! Field numbers of the messages, and the names that attributes have.
+//! The field numbers of the messages, and the names of attributes.
 //!
-//! Source: open-telemetry/opentelemetry-proto 1.10.0, `profiles/v1development/profiles.proto`,
-//! `common/v1/common.proto` and `resource/v1/resource.proto` (field numbers, as the Python package
-//! opentelemetry-proto 1.45.2 describes them); OpenTelemetry's semantic conventions (names of attributes).
+//! Source: open-telemetry/opentelemetry-proto 1.10.0, `profiles/v1development/profiles.proto`, `common/v1/common.proto`
+//! and `resource/v1/resource.proto` (field numbers, as the Python package opentelemetry-proto 1.45.2 describes them);
+//! OpenTelemetry's semantic conventions (names of attributes).
 
 /// Fields of `ProfilesData`, the outermost message, and of `ExportProfilesServiceRequest`, which is the same.
 pub(super) mod data {
@@ -10,7 +10,7 @@ pub(super) mod data {
     pub(crate) const DICTIONARY: u32 = 2;
 }
 
-/// Fields of `ProfilesDictionary`. The first entry of each table stands for none.
+/// Fields of `ProfilesDictionary`. The first entry of each table stands for an absent one.
 pub(super) mod dictionary {
     pub(crate) const MAPPING: u32 = 1;
     pub(crate) const LOCATION: u32 = 2;
@@ -79,7 +79,7 @@ pub(super) mod mapping {
 pub(super) mod location {
     pub(crate) const MAPPING_INDEX: u32 = 1;
     pub(crate) const ADDRESS: u32 = 2;
-    /// Innermost inlined function first; the last one is the function that has the code.
+    /// Innermost inlined function first; the last one is the function that contains the code.
     pub(crate) const LINES: u32 = 3;
     pub(crate) const ATTRIBUTE_INDICES: u32 = 4;
 }
@@ -87,9 +87,9 @@ pub(super) mod location {
 /// Fields of `Line`.
 pub(super) mod line {
     pub(crate) const FUNCTION_INDEX: u32 = 1;
-    /// 1-based, 0 where unknown.
+    /// 1-based, 0 if unknown.
     pub(crate) const LINE: u32 = 2;
-    /// 1-based, 0 where unknown.
+    /// 1-based, 0 if unknown.
     pub(crate) const COLUMN: u32 = 3;
 }
 
@@ -133,22 +133,22 @@ pub(super) mod any {
     pub(crate) const VALUES: u32 = 1;
 }
 
-/// Names of attributes that stand for what the model has fields for.
+/// The names of attributes for which the model has fields.
 pub(super) mod key {
     pub(crate) const PROCESS: &str = "process.pid";
     pub(crate) const THREAD: &str = "thread.id";
     pub(crate) const THREAD_NAME: &str = "thread.name";
-    /// `native` for machine code.
+    /// `native` for native frames.
     pub(crate) const FRAME_TYPE: &str = "profile.frame.type";
     pub(crate) const NATIVE: &str = "native";
     pub(crate) const SCOPE_NAME: &str = "otel.scope.name";
     pub(crate) const SCOPE_VERSION: &str = "otel.scope.version";
-    /// The names of links, as labels.
+    /// The label keys of links.
     pub(crate) const TRACE_ID: &str = "trace_id";
     pub(crate) const SPAN_ID: &str = "span_id";
 
-    /// Attributes of resources by which profiles are told apart: labels of their samples. Of the last two one is the older name of
-    /// the other.
+    /// The attributes of resources that distinguish profiles; they become labels of the samples. One of the last two is
+    /// the older name of the other.
     pub(crate) const OF_RESOURCE: [&str; 5] = [
         "service.name",
         "service.version",
@@ -156,22 +156,22 @@ pub(super) mod key {
         "deployment.environment.name",
         "deployment.environment",
     ];
-    /// The kind of value that a profile wants shown, of the profiles of the same samples.
+    /// The default value type among the profiles of the same samples.
     pub(crate) const DEFAULT_TYPE: &str = "default_sample_type";
 
     // There are no conventions for these.
     pub(crate) const INTERPRETER: &str = "borehole.interpreter";
     /// The names of the flags that are set.
     pub(crate) const STATUS: &str = "borehole.thread_status";
-    /// Of a profile whose times count from a moment that nobody knows.
+    /// Marks a profile whose times have an unknown origin.
     pub(crate) const CLOCK: &str = "borehole.clock";
     pub(crate) const RELATIVE: &str = "relative";
-    /// Of such a profile: when profiling began, in nanoseconds on the clock of its times.
+    /// For such a profile: the start of profiling, in nanoseconds on the clock of its times.
     pub(crate) const BEGAN: &str = "borehole.began_ns";
     pub(crate) const OPCODE: &str = "borehole.opcode";
     pub(crate) const END_LINE: &str = "borehole.end_line";
     pub(crate) const END_COLUMN: &str = "borehole.end_column";
 }
 
-/// The name that the exporter gives itself.
+/// The scope name of the exporter.
 pub(super) const SCOPE: &str = "borehole";

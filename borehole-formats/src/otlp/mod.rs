@@ -1,10 +1,10 @@
-//! Profiles of OpenTelemetry (OTLP), development version: what its collector passes on.
+//! Profiles of OpenTelemetry (OTLP), development version, the format of its collector.
 //!
 //! A document holds profiles by resource, which is a process here, and one dictionary for all of them. Samples of one
-//! stack and the same attributes are one record, with a value and a time for each observation. Read and written by
-//! hand, as the other formats are: an importer can then say at which byte a file is wrong.
+//! stack and the same attributes are one record, with a value and a time for each observation. The wire is read and
+//! written by hand, as in the other formats, so that errors of an import can state the byte offset.
 //!
-//! Files hold one document or several: as bytes, with their lengths before them, or as JSON.
+//! Files hold one document or several: in binary form, with their lengths before them, or as JSON.
 //!
 //! The signal is under development and its messages still change; those read and written here are of release 1.10.0 of
 //! opentelemetry-proto. Mapping to the model: `docs/formats/otlp.md`.

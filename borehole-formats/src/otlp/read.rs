@@ -1,7 +1,7 @@
-//! The messages as they stand in the bytes.
+//! The messages, decoded from bytes.
 //!
-//! Memory is proportional to the document: indexes and cursors are kept, nothing is copied and nothing is sized by a
-//! number in the file. What a message refers to is looked up later, by the importer.
+//! Memory is proportional to the document: indexes and cursors are kept, nothing is copied, and no allocation is sized
+//! by a number in the file. The importer resolves references later.
 
 use super::NAME;
 use super::layout::{
@@ -12,7 +12,7 @@ use crate::document::Damage;
 use crate::protobuf_fields::{Field, Fields, read_document};
 use crate::{Error, ErrorKind, Position};
 
-/// What is measured and in which unit, as string indexes.
+/// A measured quantity with its unit, as string indexes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ValueType {
     pub(super) kind: u64,
@@ -27,7 +27,7 @@ pub(super) struct Mapping {
     pub(super) file: u64,
 }
 
-/// An address with its lines and attributes, which are read when they are asked for.
+/// An address with its lines and attributes, which are decoded on demand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Location<'a> {
     pub(super) mapping: u64,
@@ -36,7 +36,7 @@ pub(super) struct Location<'a> {
     fields: Fields<'a>,
 }
 
-/// A place in a function. `None` is a field that is absent.
+/// A location in a function. `None` is an absent field.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Line {
     pub(super) function: u64,
@@ -44,7 +44,7 @@ pub(super) struct Line {
     pub(super) column: i64,
 }
 
-/// A function, with string indexes. `None` is a field that is absent.
+/// A function, with string indexes. `None` is an absent field.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Function {
     pub(super) name: u64,
@@ -52,7 +52,7 @@ pub(super) struct Function {
     pub(super) file: Option<u64>,
 }
 
-/// The span that was going on.
+/// The span that was active.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Link<'a> {
     pub(super) trace: &'a [u8],
@@ -75,7 +75,7 @@ pub(super) struct Attribute<'a> {
     value: Option<Fields<'a>>,
 }
 
-/// What an attribute says.
+/// The value of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Any<'a> {
     Text(&'a [u8]),
@@ -87,11 +87,11 @@ pub(super) enum Any<'a> {
     Nested,
 }
 
-/// One profile of the document, but for its samples.
+/// One profile of the document, without its samples.
 #[derive(Clone, Debug)]
 pub(super) struct Profile<'a> {
     pub(super) offset: u64,
-    /// Which of the document's resources and scopes it belongs to.
+    /// The index of its resource and scope in the document.
     pub(super) resource: usize,
     pub(super) scope: usize,
     pub(super) sample_type: ValueType,
@@ -103,7 +103,7 @@ pub(super) struct Profile<'a> {
     fields: Fields<'a>,
 }
 
-/// One sample, in buffers that the next one uses again.
+/// One sample, in reused buffers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sample {
     pub(super) offset: u64,
@@ -114,14 +114,14 @@ pub(super) struct Sample {
     pub(super) times_unix_ns: Vec<u64>,
 }
 
-/// The name and version of what made profiles.
+/// The name and version of the writer of profiles.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scope<'a> {
     pub(super) name: &'a [u8],
     pub(super) version: &'a [u8],
 }
 
-/// A whole document but for its samples, which are read one by one.
+/// A whole document without its samples, which are read one by one.
 #[derive(Debug, Default)]
 pub(super) struct Document<'a> {
     pub(super) length: u64,
@@ -139,10 +139,10 @@ pub(super) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Reads all messages but samples. The document begins at `base` in its input.
+    /// Reads all messages except samples. The document begins at `base` in its input.
     ///
     /// # Errors
-    /// Damage that is not read over.
+    /// Damage that is not skipped.
     pub(super) fn read(base: u64, bytes: &'a [u8], damage: &mut Damage) -> Result<Self, Error> {
         let mut document = Self { length: bytes.len() as u64, ..Self::default() };
         read_document(NAME, base, bytes, damage, |field| document.take(field))?;
@@ -213,16 +213,16 @@ impl<'a> Document<'a> {
     /// A string.
     ///
     /// # Errors
-    /// When there is none at `index`; `offset` is where the index stands.
+    /// If there is none at `index`; `offset` is the position of the index.
     pub(super) fn string(&self, index: u64, offset: u64) -> Result<&'a [u8], Error> {
-        // Index 0 is the empty string by definition, also in a document that has no strings.
+        // Index 0 is the empty string by definition, even in a document without strings.
         if index == 0 { Ok(b"") } else { at(&self.strings, index, "a string", offset).copied() }
     }
 
-    /// The locations of a stack, leaf first.
+    /// Passes the locations of a stack to `take`, leaf first.
     ///
     /// # Errors
-    /// When there is no such stack.
+    /// If there is no such stack.
     pub(super) fn stack(&self, index: u64, offset: u64, mut take: impl FnMut(u64)) -> Result<(), Error> {
         if index == 0 && self.stacks.is_empty() {
             return Ok(());
@@ -240,7 +240,7 @@ impl<'a> Document<'a> {
 /// The entry of a table at `index`.
 ///
 /// # Errors
-/// When there is none.
+/// If there is none.
 pub(super) fn at<'t, T>(table: &'t [T], index: u64, what: &str, offset: u64) -> Result<&'t T, Error> {
     usize::try_from(index).ok().and_then(|index| table.get(index)).ok_or_else(|| {
         let count = table.len();
@@ -248,7 +248,7 @@ pub(super) fn at<'t, T>(table: &'t [T], index: u64, what: &str, offset: u64) -> 
     })
 }
 
-/// A stack whose every field can be read.
+/// A stack whose fields are all readable.
 fn checked_stack(fields: Fields<'_>) -> Result<Fields<'_>, Error> {
     let mut rest = fields;
     while let Some(field) = rest.next_field()? {
@@ -347,7 +347,7 @@ impl<'a> Location<'a> {
         Ok(row)
     }
 
-    /// The lines, innermost first. They were read once before: a bad one is an error of the document.
+    /// The lines, innermost first. They have been read once before: a malformed one was an error of the document.
     pub(super) fn lines(&self) -> impl Iterator<Item = Line> + use<'a> {
         self.fields_numbered(location::LINES).filter_map(|field| field.message().and_then(Line::read).ok())
     }
@@ -413,10 +413,10 @@ impl<'a> Attribute<'a> {
         Ok(row)
     }
 
-    /// Calls `take` with the value, or with each of an array.
+    /// Calls `take` with the value, or with each one of an array.
     ///
     /// # Errors
-    /// When the value is malformed.
+    /// If the value is malformed.
     pub(super) fn each_value(&self, mut take: impl FnMut(Any<'a>)) -> Result<(), Error> {
         let Some(mut fields) = self.value else { return Ok(()) };
         while let Some(field) = fields.next_field()? {
@@ -493,10 +493,10 @@ pub(super) struct Samples<'a> {
 }
 
 impl Samples<'_> {
-    /// Reads the next sample into `into`; false at the end. After an error the one behind it can be read.
+    /// Reads the next sample into `into`; false at the end. After an error the following sample can be read.
     ///
     /// # Errors
-    /// When the sample is malformed.
+    /// If the sample is malformed.
     pub(super) fn next_sample(&mut self, into: &mut Sample) -> Result<bool, Error> {
         while let Some(field) = self.fields.next_field()? {
             if field.number == profile::SAMPLES {
@@ -528,15 +528,15 @@ impl Sample {
     }
 }
 
-/// What is said of profiles of older releases, as far as they can be told.
+/// The message about profiles of older releases, as far as they can be detected.
 pub(super) const OLDER: &str =
     "expected profiles of OpenTelemetry as of opentelemetry-proto 1.10, found those of an older release";
 
-/// The error of a profile, or what it comes of: the fields had other numbers in other releases.
+/// Replaces the error of a profile by its cause, if it is of an older release, in which fields had other numbers.
 ///
 /// Source: open-telemetry/opentelemetry-proto, `profiles/v1experimental/profiles.proto` of releases up to 1.4, and
-/// `profiles/v1development/profiles.proto` of those before 1.8, in which profiles had lists of locations, and times that were not of
-/// eight bytes.
+/// `profiles/v1development/profiles.proto` of those before 1.8, in which profiles had lists of locations, and times
+/// that were not of eight bytes.
 #[cold]
 fn of_release(mut fields: Fields<'_>, error: Error) -> Error {
     while let Ok(Some(field)) = fields.next_field() {

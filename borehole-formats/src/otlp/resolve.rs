@@ -1,4 +1,4 @@
-//! Stacks of a document as stacks of the model, each looked up once.
+//! Converts the stacks of a document to stacks of the model, each once.
 
 use borehole_model::{Frame, FrameId, NativeFrame, StackId, StringId, Tables};
 use hashbrown::HashMap;
@@ -12,7 +12,7 @@ pub(super) struct Resolver<'d, 'a> {
     pub(super) document: &'d Document<'a>,
     pub(super) tables: &'d mut Tables,
     stacks: HashMap<u64, Option<StackId>>,
-    /// Where in `frames` the frames of a location are.
+    /// The ranges of locations' frames in `frames`.
     locations: HashMap<u64, (usize, usize)>,
     frames: Vec<FrameId>,
     stack: Vec<FrameId>,
@@ -20,7 +20,7 @@ pub(super) struct Resolver<'d, 'a> {
     frames_left: u64,
 }
 
-/// What the attributes of a location say of its innermost frame.
+/// The attributes of a location about its innermost frame.
 #[derive(Clone, Copy, Debug, Default)]
 struct Extras {
     opcode: Option<StringId>,
@@ -30,10 +30,10 @@ struct Extras {
 }
 
 impl<'d, 'a> Resolver<'d, 'a> {
-    /// Frames that any document may have, and frames per byte beyond that.
+    /// The number of frames that any document may have, beyond which frames are limited per byte.
     ///
-    /// A location stands for all functions that were inlined at it, so two bytes in a stack can name thousands of
-    /// frames. Real profiles stay below one frame a byte; this bounds time and memory by the size of the document.
+    /// A location stands for all functions inlined at it, so two bytes in a stack can name thousands of frames. Real
+    /// profiles stay below one frame per byte; this bounds time and memory by the size of the document.
     const FRAMES_FREE: u64 = 1 << 20;
     const FRAMES_PER_BYTE: u64 = 16;
 
@@ -87,7 +87,7 @@ impl<'d, 'a> Resolver<'d, 'a> {
         let start = self.frames.len();
         for line in location.lines() {
             let frame = self.frame(&line, mapping, &location, &extras)?;
-            // Attributes are of the code at the address, which is the innermost function's.
+            // Attributes belong to the code at the address, which is the innermost function's.
             let frame = match self.frames.len() - start {
                 0 => with_extras(frame, &extras),
                 _ => frame,
@@ -144,9 +144,9 @@ impl<'d, 'a> Resolver<'d, 'a> {
         let name = if function.name == 0 { function.system_name } else { function.name };
         let name = self.intern(name, location.offset)?;
         let file = function.file.map(|file| self.intern(file, location.offset)).transpose()?;
-        // Programs that profile themselves put source functions into mappings, too; those have a file.
+        // Programs that profile themselves put source functions into mappings too; those have a file.
         let is_native = extras.is_native || (mapping.is_some() && function.file.unwrap_or(0) == 0);
-        // Machine code without a mapping is in memory that has no name.
+        // Native code without a mapping is in memory without a name.
         let native =
             if is_native { Some(self.native(&mapping.unwrap_or_default(), location)?) } else { None };
         Ok(Frame {
@@ -158,7 +158,7 @@ impl<'d, 'a> Resolver<'d, 'a> {
         })
     }
 
-    /// A frame of which only the address is known: that is its name.
+    /// A frame of which only the address is known: the address is its name.
     fn nameless(&mut self, mapping: Option<Mapping>, location: &Location<'a>) -> Result<Frame, ReadError> {
         let function = self.tables.intern_string(format!("{:#x}", location.address).as_bytes())?;
         let native = match mapping {
@@ -172,8 +172,8 @@ impl<'d, 'a> Resolver<'d, 'a> {
 
     fn native(&mut self, mapping: &Mapping, location: &Location<'a>) -> Result<NativeFrame, ReadError> {
         let module = self.intern(mapping.file, location.offset)?;
-        // In a mapping that has a range the address is one of the process or of the file; how far that is from the
-        // start of the function is not said. An address of 0 is one that is not known.
+        // In a mapping with a range the address is one of the process or of the file, and its distance from the start
+        // of the function is not stated. An address of 0 is unknown.
         let is_offset = mapping.limit <= mapping.start && location.address != 0;
         Ok(NativeFrame { module, offset: is_offset.then_some(location.address.cast_signed()) })
     }

@@ -1,6 +1,6 @@
-//! Samples put together: one row for each stack with all that is said of its samples, with its observations behind it.
+//! Samples grouped into rows: one for each stack and its samples' properties, followed by its observations.
 //!
-//! Observations with times wait in a spool, a chain for each row and value; those without are added up.
+//! Observations with times wait in a spool, one chain per row and value; those without are added up.
 
 use std::io::{self, Read, Seek, Write};
 
@@ -11,7 +11,7 @@ use crate::chains::{Chain, Spool};
 use crate::cut_sums::cut_sums;
 use crate::stated_duration::StatedDuration;
 
-/// What is said of samples beside their stack.
+/// The properties of samples beside their stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Scope {
     pub(super) thread: Option<Thread>,
@@ -20,17 +20,17 @@ pub(super) struct Scope {
     pub(super) labels: Option<LabelsId>,
 }
 
-/// What the samples of one profile have in common.
+/// The common properties of the samples of one profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Kind {
     pub(super) process: Option<i64>,
-    /// The number of what is said of its resource.
+    /// The number of its resource.
     pub(super) resource: usize,
     pub(super) period_ns: Option<u64>,
     pub(super) mode: Mode,
     /// The number of its list of value types.
     pub(super) types: usize,
-    /// Whether its times count from a moment that nobody knows.
+    /// Whether its times have an unknown origin.
     pub(super) is_relative: bool,
 }
 
@@ -40,18 +40,18 @@ pub(super) struct Series {
     pub(super) chain: Chain,
     last_ns: i64,
     pub(super) points: u64,
-    /// How many bytes the values take as varints.
+    /// The length of the values as varints, in bytes.
     pub(super) value_bytes: u64,
 }
 
-/// One stack with all that is said of its samples.
+/// One stack with its samples' properties.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) stack: Option<StackId>,
     pub(super) scope: usize,
     /// By value: observations with times; empty if there are none.
     pub(super) series: Vec<Series>,
-    /// By value: the sum of those without; empty if there are none.
+    /// By value: the sum of the observations without times; empty if there are none.
     pub(super) sums: Vec<i64>,
 }
 
@@ -63,15 +63,15 @@ pub(super) struct Batch {
     index: HashMap<(Option<StackId>, usize, bool), usize>,
     pub(super) metadata: Vec<(StringId, StringId)>,
     metadata_seen: HashSet<(StringId, StringId)>,
-    /// How long the inputs say that it took.
+    /// The duration that the inputs state.
     pub(super) stated: StatedDuration,
-    /// When the first and the last sample were taken.
+    /// The times of the first and the last sample.
     pub(super) span_ns: Option<(i64, i64)>,
-    /// When the profile began, if its samples do not say.
+    /// The start of the profile, if its samples do not state it.
     pub(super) start_unix_ns: Option<i64>,
-    /// When profiling began, on the clock of times that count from elsewhere.
+    /// The start of profiling, on the clock of times with an unknown origin.
     pub(super) began_ns: Option<i64>,
-    /// By value: whether all observations with times are 1, which need not be written.
+    /// By value: whether all observations with times are 1, which are omitted.
     pub(super) all_ones: Vec<bool>,
 }
 
@@ -97,7 +97,7 @@ impl Batch {
         }
     }
 
-    /// How many sums were too large, or too far below zero, and are cut.
+    /// The number of sums that overflowed in either direction and were cut.
     pub(super) fn cut_sums(&self) -> u64 {
         cut_sums(self.rows.iter().flat_map(|row| row.sums.iter().copied()))
     }

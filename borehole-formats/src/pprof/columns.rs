@@ -1,7 +1,7 @@
-//! What the sample types of a document become: a count, a period, and values.
+//! The roles of a document's sample types: a count, a period, and values.
 //!
-//! Count and time are taken out only where the exporter puts them in again, in their places: so a profile that is written
-//! again has the columns that it had.
+//! Count and time are taken out only if the exporter restores them in their places, so that a re-exported profile has
+//! the columns that it had.
 
 use borehole_model::{Measure, Mode, ValueType, nanoseconds_per};
 
@@ -9,20 +9,20 @@ use super::layout::{PERIODS_COMMENT, SHOWN_PERIODS};
 use super::read::{Document, Sample, Samples};
 use crate::Error;
 
-/// What the sample types become.
+/// The roles of the sample types.
 #[derive(Debug)]
 pub(super) struct Columns {
-    /// The one that counts samples. It may be among the values too.
+    /// The column that counts samples. It may be among the values too.
     pub(super) count: Option<usize>,
-    /// The one that says of which period a sample is.
+    /// The column that implies the period of samples.
     time: Option<Time>,
-    /// Those that are kept as values, and what they are.
+    /// The columns kept as values, and their types.
     pub(super) own: Vec<usize>,
     pub(super) value_types: Vec<ValueType>,
     /// The period of the first samples.
     pub(super) period_ns: Option<u64>,
     pub(super) mode: Mode,
-    /// The one that the document wants shown.
+    /// The document's default measure.
     pub(super) default_measure: Option<Measure>,
 }
 
@@ -53,13 +53,13 @@ impl Columns {
             mode,
             default_measure: None,
         };
-        // Samples with a period have a time as well, and it would be shown.
+        // Samples with a period also have a time, which would be shown.
         let default = default.or(count.filter(|_| shows_count && is_implied && period_ns.is_some()));
         columns.default_measure = default.map(|column| columns.measure(column));
         Ok(columns)
     }
 
-    /// Where the number of a column is found again.
+    /// The measure that holds the number of a column.
     fn measure(&self, column: usize) -> Measure {
         match self.own.binary_search(&column) {
             Ok(own) => Measure::Value(own),
@@ -79,8 +79,8 @@ impl Columns {
     }
 }
 
-/// Whether the exporter puts a count, and a time if `with_time`, before these values, and nothing else. It does not add a time
-/// to one, nor to a count that is to be shown.
+/// Whether the exporter would put exactly a count, and a time if `with_time`, before these values. It adds no time to a
+/// time, nor to a count that is the default.
 fn goes_without_saying(own: &[ValueType], with_time: bool, adds_time: bool) -> bool {
     let has_time = own.iter().any(|own| own.nanoseconds_per_unit().is_some());
     (adds_time && !has_time) == with_time && !own.iter().any(ValueType::is_samples)
@@ -97,7 +97,7 @@ pub(super) fn text(document: &Document, index: i64) -> Result<String, Error> {
     document.string(index, 0).map(|text| String::from_utf8_lossy(text).into_owned())
 }
 
-/// What the period is of, or else the first time that is measured.
+/// The mode of the period, or else of the first time measured.
 fn mode_of(document: &Document, types: &[ValueType]) -> Result<Mode, Error> {
     let unit = text(document, document.period_type.unit)?;
     let kind = text(document, document.period_type.kind)?;
@@ -107,22 +107,23 @@ fn mode_of(document: &Document, types: &[ValueType]) -> Result<Mode, Error> {
     Ok(stated.or_else(measured).unwrap_or_default())
 }
 
-/// What a look at all samples shows.
+/// The findings of a pass over all samples.
 struct Survey {
-    /// Whether every record that has values counts samples.
+    /// Whether every record with values counts samples.
     is_counted: bool,
-    /// What the first sample is of, or `NoneNamed` as soon as one is.
+    /// The period of the first sample, or `NoneNamed` once one has none.
     derived: Option<Derived>,
     has_period: bool,
 }
 
 impl Survey {
-    /// A malformed sample is met again, and told of, when it is delivered.
+    /// Surveys the samples. A malformed sample is reported later, when it is delivered.
     fn of(samples: &Samples, count: Option<usize>, time: Option<usize>, periods: &Periods) -> Self {
         let mut survey = Self { is_counted: count.is_some(), derived: None, has_period: false };
         samples.look_at(|sample| {
             let value = |column: Option<usize>| column.and_then(|index| sample.values.get(index).copied());
-            // A difference of two profiles has negative counts; others measure what they have not counted.
+            // A difference of two profiles has negative counts; other documents measure samples that they have not
+            // counted.
             if value(count).is_some_and(|count| count < 0 || (count == 0 && has_values(sample))) {
                 survey.is_counted = false;
             }
@@ -136,8 +137,8 @@ impl Survey {
         survey
     }
 
-    /// Whether the time is the count times a period, in every sample. Whoever multiplied by a period would get another time than
-    /// the one that is stated, otherwise.
+    /// Whether the time is the count times a period, in every sample. Otherwise multiplying by a period would give
+    /// another time than the stated one.
     fn is_derived(&self) -> bool {
         self.is_counted
             && self.derived != Some(Derived::NoneNamed)
@@ -149,7 +150,7 @@ fn has_values(sample: &Sample) -> bool {
     sample.values.iter().any(|&value| value != 0)
 }
 
-/// The column of times that are counts times a period, and the periods.
+/// The column of times that are counts times a period, with the periods.
 #[derive(Debug)]
 struct Time {
     column: usize,
@@ -163,14 +164,14 @@ impl Time {
     }
 }
 
-/// Of which period samples are, by how many they are and how long they take.
+/// The period of samples, derived from their count and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Derived {
-    /// Of this one, in nanoseconds.
+    /// A period in nanoseconds.
     Period(u64),
-    /// Of an unknown one: they take no time.
+    /// An unknown period: the samples take no time.
     Unknown,
-    /// Of none that the file names.
+    /// No period that the file names.
     NoneNamed,
 }
 
@@ -207,7 +208,7 @@ impl Periods {
         self.0.first().copied()
     }
 
-    /// Of which period so many samples are that take so long.
+    /// The period of `count` samples that take `time`.
     fn derive(&self, count: i64, time: i64) -> Derived {
         match (self.first(), time) {
             (None, _) => Derived::NoneNamed,
@@ -221,7 +222,7 @@ impl Periods {
     }
 }
 
-/// `count` samples as time, clamped as the exporter clamps it.
+/// The time of `count` samples, clamped as the exporter clamps it.
 fn time_ns(count: i64, period_ns: u64) -> i64 {
     let product = i128::from(count) * i128::from(period_ns);
     i64::try_from(product).unwrap_or(i64::MAX)

@@ -1,15 +1,15 @@
-//! Where documents begin that stand one behind the other.
+//! Finds the boundaries of concatenated documents.
 //!
-//! Nothing marks the end of a message, so protobuf takes them for one, whose indexes and ids contradict each other;
-//! `go tool pprof` refuses them where it meets a second time ("concatenated profiles detected"). A document begins with the
-//! field that the first one began with: that is where the next one is looked for, once something came twice that a document has
-//! once.
+//! Nothing marks the end of a message, so protobuf reads several as one, with contradicting indexes and ids. The
+//! command `go tool pprof` rejects them when it meets a second time ("concatenated profiles detected"). A document
+//! begins with the same field as the first one: the next document is searched for there, once a field was repeated that
+//! a document has only once.
 
 use super::NAME;
 use super::layout::profile;
 use crate::protobuf_fields::{Field, Fields};
 
-/// Fields that a document has once, or not at all.
+/// Fields that a document has at most once.
 const SINGULAR: [u32; 8] = [
     profile::DROP_FRAMES,
     profile::KEEP_FRAMES,
@@ -21,22 +21,22 @@ const SINGULAR: [u32; 8] = [
     profile::DOC_URL,
 ];
 
-/// What was met of a document.
+/// The fields seen of a document.
 #[derive(Default)]
 struct Seen {
     first: u32,
     /// The id of the first field, if it has one.
     first_id: Option<u64>,
     last: u32,
-    /// Where the last run of fields with the number of the first one began.
+    /// The start of the last run of fields with the number of the first one.
     run: u64,
-    /// Bit by field: whether it was met.
+    /// Bit by field: whether it was seen.
     once: u32,
     has_strings: bool,
 }
 
 impl Seen {
-    /// Takes a field, and answers whether it is one too many.
+    /// Takes a field; returns whether it repeats one that a document has only once.
     fn take(&mut self, field: &Field<'_>) -> bool {
         let number = field.number;
         let is_first = self.first == 0;
@@ -51,7 +51,7 @@ impl Seen {
             }
         }
         if number == profile::STRING_TABLE {
-            // The first string is empty, and no other has to be.
+            // The first string is empty, and no other one need be.
             let is_empty = field.cursor("a string").is_ok_and(|text| text.is_empty());
             return std::mem::replace(&mut self.has_strings, true) && is_new_run && is_empty;
         }
@@ -62,7 +62,7 @@ impl Seen {
     }
 }
 
-/// The id that a mapping, location or function has: its field 1.
+/// The id of a mapping, location or function: its field 1.
 fn id_of(field: &Field<'_>) -> Option<u64> {
     let mut fields = match field.number {
         profile::MAPPING | profile::LOCATION | profile::FUNCTION => field.message().ok()?,
@@ -76,10 +76,10 @@ fn id_of(field: &Field<'_>) -> Option<u64> {
     None
 }
 
-/// Where the documents in `bytes` begin, in order. The first one begins at 0, whatever it is.
+/// The starts of the documents in `bytes`, in order. The first one is 0, whatever is there.
 ///
-/// Each byte is looked at twice at most: the next document begins where the last run began, so that its own next run begins
-/// behind the field that told it.
+/// Each byte is read at most twice: the next document begins at the last run, so that its own next run begins after the
+/// repeated field.
 pub(super) fn beginnings(bytes: &[u8]) -> Vec<usize> {
     let mut beginnings = vec![0];
     let (mut seen, mut begin) = (Seen::default(), 0);
@@ -87,7 +87,7 @@ pub(super) fn beginnings(bytes: &[u8]) -> Vec<usize> {
     while let Ok(Some(field)) = fields.next_field() {
         if seen.take(&field) && seen.run > begin {
             begin = seen.run;
-            // It stands in memory.
+            // The document is in memory.
             let at = usize::try_from(begin).unwrap_or(bytes.len());
             beginnings.push(at);
             fields = Fields::within_document(NAME, &bytes[at..], begin);

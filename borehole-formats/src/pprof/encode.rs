@@ -1,4 +1,4 @@
-//! What a document says beside its definitions: its types, its samples with their labels, its facts.
+//! Writes the parts of a document beside its definitions: types, samples with labels, facts.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::rows::{Rows, Scope};
 use super::symbols::Symbols;
 use super::write::{Message, Output};
 
-/// Numbers about the profile as a whole; 0 is unknown.
+/// Numbers about the profile as a whole; 0 if unknown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     pub(super) time_ns: i64,
@@ -17,11 +17,11 @@ pub(super) struct Facts {
     pub(super) period: i64,
 }
 
-/// Everything that is neither a definition nor a sample.
+/// All parts except definitions and samples.
 #[derive(Debug)]
 pub(super) struct Said {
     pub(super) types: Vec<ValueType>,
-    /// Absent: no period is known.
+    /// `None` if no period is known.
     pub(super) period_type: Option<ValueType>,
     pub(super) default_type: Option<String>,
     pub(super) doc_url: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct Said {
     pub(super) facts: Facts,
 }
 
-/// The same with its strings numbered.
+/// The parts of [`Said`], with numbered strings.
 #[derive(Debug)]
 pub(super) struct Header {
     types: Vec<(i64, i64)>,
@@ -77,7 +77,7 @@ fn type_message((kind, unit): (i64, i64)) -> Message {
     message
 }
 
-/// Writes what is said of a sample beside its stack, as labels.
+/// Writes a sample's properties beside its stack as labels.
 #[derive(Debug)]
 pub(super) struct ScopeLabels<'n> {
     process: i64,
@@ -149,7 +149,7 @@ impl<'n> ScopeLabels<'n> {
         }
     }
 
-    /// One label for each flag, so that a viewer can pick samples by one; an empty text for no flags at all.
+    /// One label per flag, so that a viewer can filter samples by flags; an empty text for no flags at all.
     fn each_flag(&self, status: Status, message: &mut Message, take: &mut dyn FnMut(&Message)) {
         let mut any = false;
         for (bit, &flag) in self.flags.iter().enumerate() {
@@ -164,7 +164,7 @@ impl<'n> ScopeLabels<'n> {
     }
 }
 
-/// A text label. The text is written also when it is empty: that tells it from the number 0.
+/// A text label. An empty text is written too, to distinguish it from the number 0.
 fn text_label(message: &mut Message, key: i64, text: i64) -> &Message {
     message.clear().signed(label::KEY, key).explicit(label::STR, text.cast_unsigned())
 }
@@ -174,7 +174,7 @@ fn number_label(message: &mut Message, key: i64, value: i64, unit: i64) -> &Mess
     message.signed(label::NUM_UNIT, unit)
 }
 
-/// Writes the samples, one for each row.
+/// Writes the samples, one per row.
 pub(super) fn write_samples<W: Write>(
     output: &mut Output<W>,
     rows: &Rows,

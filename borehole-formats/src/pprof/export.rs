@@ -1,4 +1,4 @@
-//! The model into a document.
+//! Exports the model to a document.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -19,9 +19,9 @@ use crate::{Export, Losses, stated_period};
 
 /// Writes `profile.proto`: all samples added up by stack, process, thread and labels.
 ///
-/// Sample types are `samples/count`, then the time of the mode (`wall/nanoseconds`) where a period is known, then the samples' own;
-/// where the samples' own say how many they are, or nothing does, they are all there is.
-/// Nothing is written before `finish`; memory grows with what is distinct, never with how many samples pass.
+/// Sample types are `samples/count`, then the time of the mode (`wall/nanoseconds`) if a period is known, then the
+/// samples' own types. If these state the number of samples, or nothing does, they are the only ones. Nothing is
+/// written before `finish`; memory grows with the distinct contents, never with the number of samples.
 ///
 /// # Examples
 ///
@@ -46,15 +46,15 @@ pub struct Exporter<W: Write> {
     rows: Rows,
     plan: Plan,
     columns: Vec<ValueType>,
-    /// By type, and how many of the same segment stand before it: its column.
+    /// The column by type and by the number of equal types before it in its segment.
     column_index: HashMap<(ValueType, usize), usize>,
-    /// The time that the first samples with a period stand for.
+    /// The column and mode of the time of the first samples with a period.
     time: Option<(usize, Mode)>,
-    /// What the first segment with samples is shown by, and whether that is the last of its values, which nobody stated.
+    /// The default type of the first segment with samples, and whether that is an implied one, the last of its values.
     default_type: Option<(ValueType, bool)>,
     /// The types of a file without samples.
     empty_types: Vec<(Measure, ValueType)>,
-    /// The first distinct periods of segments that have samples, one more than are shown, and what the first one is of.
+    /// The first distinct periods of segments with samples, one more than are shown, and the type of the first one.
     periods: Vec<u64>,
     period_mode: Option<Mode>,
     span: Span,
@@ -68,7 +68,7 @@ pub struct Exporter<W: Write> {
     untimed: u64,
 }
 
-/// What the metadata of all segments says of the file.
+/// The facts about the file in the metadata of all segments.
 #[derive(Debug, Default)]
 struct FileMetadata {
     comments: Vec<String>,
@@ -77,12 +77,12 @@ struct FileMetadata {
     period: Option<(i64, ValueType)>,
 }
 
-/// What the samples of the current segment are to be read as.
+/// The interpretation of the current segment's samples.
 #[derive(Debug, Default)]
 struct Plan {
-    /// Of samples that are given the time that they stand for.
+    /// The period, if samples get the time that they stand for.
     period_ns: Option<u64>,
-    /// The numbers of a sample, and their columns.
+    /// The measures of a sample, with their columns.
     columns: Vec<(Measure, usize)>,
     /// Whether samples are counted and have no time.
     is_untimed: bool,
@@ -90,7 +90,7 @@ struct Plan {
     noted: bool,
 }
 
-/// How long the timed samples span, input by input.
+/// The time span of the timed samples, input by input.
 #[derive(Debug, Default)]
 struct Span {
     first_ns: Option<i64>,
@@ -112,7 +112,7 @@ impl Span {
         }
     }
 
-    /// Closes an input: the next one may count from another origin.
+    /// Ends an input: the next one may count from another origin.
     fn end_input(&mut self) {
         if let Some(first) = self.first_ns.take() {
             self.ended_ns = self.ended_ns.saturating_add(self.last_ns.abs_diff(first));
@@ -121,7 +121,7 @@ impl Span {
 }
 
 impl<W: Write> Exporter<W> {
-    /// An exporter to `output`.
+    /// Creates an exporter to `output`.
     pub fn new(output: W, compression: Compression) -> Self {
         Self {
             output: Output::new(output, compression),
@@ -146,7 +146,7 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// Notes a segment at its first sample: segments without samples have no say.
+    /// Notes a segment at its first sample: segments without samples are ignored.
     #[cold]
     fn note_segment(&mut self, segment: &Segment) {
         let is_first = self.columns.is_empty();
@@ -172,8 +172,8 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// Finds the columns of a segment's numbers, and makes those that are not there. Of several with the same type the first one
-    /// belongs to the first one of other segments.
+    /// Finds the columns of a segment's numbers, and adds missing ones. The first of several numbers of one type shares
+    /// the column of the first one in other segments.
     fn add_columns(&mut self, numbers: &[(Measure, ValueType)]) -> Vec<(Measure, usize)> {
         let mut before: HashMap<&ValueType, usize> = HashMap::new();
         let mut columns = Vec::new();
@@ -200,12 +200,12 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// Everything about the profile that is not a sample.
+    /// All parts of the profile except the samples.
     fn said(&self, tables: &Tables) -> Said {
         let metadata = self.read_metadata(tables);
         let period = self.periods.first().map(|&period| clamp(u128::from(period)));
         let period = metadata.period.or_else(|| Some((period?, self.period_type())));
-        // Without a default the tool shows the last type, which is what files with values of their own expect.
+        // Without a default the tool shows the last type, which files with their own values expect.
         let is_stated =
             |(shown, is_last_own): &&(ValueType, bool)| !is_last_own || self.columns.last() != Some(shown);
         let default_type = self.default_type.as_ref().filter(is_stated);
@@ -224,7 +224,7 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// What a period is of: what its samples are given, or else the first time among the values.
+    /// The type of the period: that of the samples' time, or else the first time among the values.
     fn period_type(&self) -> ValueType {
         let mode = self.period_mode.unwrap_or_default();
         match self.time {
@@ -233,11 +233,11 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// How long the profile took.
+    /// The duration of the profile.
     ///
-    /// With times: from the first sample to one period after the last, added up over the inputs, as
-    /// `go tool pprof` does when it merges. Without: what the inputs say, added up as well; or else the time of
-    /// the process and thread that has most, since the others ran beside it.
+    /// With times: from the first sample to one period after the last, added up over the inputs, as `go tool pprof`
+    /// does when it merges. Without: the stated durations of the inputs, added up as well; or else the time of the
+    /// process and thread with the most, since the others ran in parallel.
     fn duration_ns(&self) -> i64 {
         if self.span.ended_ns > 0 {
             return clamp(u128::from(self.span.ended_ns));
@@ -381,13 +381,13 @@ fn too_many_rows() -> io::Error {
     io::Error::other(format!("too many distinct samples: expected at most {}", u32::MAX - 1))
 }
 
-/// The numbers of a segment's samples that are written, in order: none that its source does not have, and whatever follows from
-/// count and period.
+/// The numbers of a segment's samples that are written, in order: only those that its source has, without those that
+/// follow from count and period.
 fn written(segment: &Segment) -> Vec<(Measure, ValueType)> {
     let is_own = |number: &(Measure, ValueType)| matches!(number.0, Measure::Value(_));
     let is_counted = segment.value_types.iter().any(ValueType::is_samples);
     let (own, derived): (Vec<_>, Vec<_>) = segment.measures().partition(is_own);
-    // Whose source shows the count had no time.
+    // A source whose default is the count had no time.
     let shows_count = segment.default_measure == Some(Measure::Count);
     let derived =
         derived.into_iter().filter(|(measure, _)| !(is_counted || shows_count && *measure == Measure::Time));
@@ -397,7 +397,7 @@ fn written(segment: &Segment) -> Vec<(Measure, ValueType)> {
     if numbers.is_empty() { vec![(Measure::Count, ValueType::samples())] } else { numbers }
 }
 
-/// A comment that names the periods where they differ: the format has room for one.
+/// A comment that lists several distinct periods: the format can hold one.
 fn periods_comment(periods: &[u64]) -> Option<String> {
     if periods.len() < 2 {
         return None;

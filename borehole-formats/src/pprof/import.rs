@@ -1,4 +1,4 @@
-//! A document into the model.
+//! Imports a document into the model.
 
 use std::io::BufRead;
 
@@ -16,16 +16,16 @@ use super::resolve::Resolver;
 use crate::document::{self, Damage};
 use crate::{ReadError, ReadOptions, stated_duration, stated_period};
 
-/// Reads a decompressed `profile.proto`, or several, one behind the other.
+/// Reads a decompressed `profile.proto`, or several concatenated ones.
 ///
-/// Of the sample types, `samples/count` becomes the count and the others become values, but for a time that is the count times a
-/// period that the file names in every sample: that one is derived again by whoever needs it. Where the exporter would not write
-/// the same columns again, all of them are values. A record that has values and no count is one that is not counted. Samples
-/// of one period after another are a segment. A file that is cut off is an error, since samples
-/// refer to what stands elsewhere; a lenient reading delivers the samples that are whole.
+/// The sample type `samples/count` becomes the count and the others become values, except for a time that in every
+/// sample is the count times a period named by the file: consumers derive that time again. If the exporter would not
+/// restore the same columns, all of them become values. A record with values but without a count is uncounted.
+/// Consecutive samples of one period form a segment. A file that is cut off is an error, since samples refer to other
+/// parts of it; a lenient reading delivers the complete samples.
 ///
 /// # Errors
-/// When the input is not a profile, is larger than the limit, or the sink fails.
+/// If the input is not a profile or exceeds the limit, or the sink fails.
 pub fn import(
     input: impl BufRead,
     options: &ReadOptions,
@@ -35,7 +35,7 @@ pub fn import(
     let mut bytes = document::read_whole(NAME, input, options.limits.document_bytes)?;
     let mut damage = Damage::new(options);
     let begin = beginnings(&bytes);
-    // The last one first: what is cut off is not moved again.
+    // The last one first: bytes that were split off are not moved again.
     let cut = begin.iter().skip(1).rev().map(|&at| (at, bytes.split_off(at)));
     let mut waiting: Vec<_> = cut.collect();
     waiting.push((0, bytes));
@@ -81,7 +81,7 @@ fn segment(document: &Document, columns: &Columns, tables: &mut Tables) -> Resul
     Ok(Segment { metadata: file_metadata(document, columns, tables)?, ..segment })
 }
 
-/// Comments as keys and values, and the fields that the model has no place for.
+/// The comments as keys and values, and the fields that the model cannot hold.
 fn file_metadata(
     document: &Document,
     columns: &Columns,
@@ -95,7 +95,7 @@ fn file_metadata(
     for &index in &document.comments {
         let comment = document.string(index, 0)?;
         match memchr::memchr(b'=', comment) {
-            // The segments say the periods.
+            // The segments hold the periods.
             _ if columns.has_periods() && comment.starts_with(PERIODS_COMMENT.as_bytes()) => {}
             Some(at) if at > 0 && !is_field(&comment[..at]) => put(&comment[..at], &comment[at + 1..])?,
             _ => put(metadata::COMMENT.as_bytes(), comment)?,
@@ -117,7 +117,7 @@ fn file_metadata(
     Ok(pairs)
 }
 
-/// Whether metadata with this key stand for something else than a comment.
+/// Whether metadata with this key stand for something other than a comment.
 fn is_field(key: &[u8]) -> bool {
     let fields = [
         metadata::COMMENT,
@@ -129,7 +129,7 @@ fn is_field(key: &[u8]) -> bool {
     fields.iter().any(|field| field.as_bytes() == key)
 }
 
-/// The period as metadata, where period and mode of the segment do not say the same.
+/// The period as metadata, if the segment's period and mode do not imply it.
 fn period_metadata(document: &Document, columns: &Columns) -> Result<Option<String>, ReadError> {
     let kind = text(document, document.period_type.kind)?;
     let period_type = ValueType { kind, unit: text(document, document.period_type.unit)? };
@@ -182,7 +182,7 @@ fn deliver(
         }
         values.clear();
         values.extend(columns.own.iter().map(|&index| record.values[index]));
-        // A record that is not counted is one.
+        // An uncounted record is one record.
         let count = columns.count.map_or(1, |index| record.values[index].unsigned_abs());
         let sample = ModelSample { count, values: &values, ..resolved.sample };
         damage.recovery.samples = damage.recovery.samples.saturating_add(count);

@@ -1,7 +1,7 @@
-//! Field numbers of the messages.
+//! The field numbers of the messages.
 //!
-//! Source: google/pprof, `proto/profile.proto` (field numbers), `profile/encode.go` (Go 1.27's copy: what the
-//! tool accepts, `Line.column`, `Profile.doc_url`).
+//! Source: google/pprof, `proto/profile.proto` (field numbers), `profile/encode.go` (Go 1.27's copy: what the tool
+//! accepts, `Line.column`, `Profile.doc_url`).
 
 /// Fields of `Profile`, the outermost message.
 pub(super) mod profile {
@@ -58,16 +58,16 @@ pub(super) mod location {
     pub(crate) const ID: u32 = 1;
     pub(crate) const MAPPING_ID: u32 = 2;
     pub(crate) const ADDRESS: u32 = 3;
-    /// Innermost inlined function first; the last one is the function that has the code.
+    /// Innermost inlined function first; the last one is the function that contains the code.
     pub(crate) const LINE: u32 = 4;
 }
 
 /// Fields of `Line`.
 pub(super) mod line {
     pub(crate) const FUNCTION_ID: u32 = 1;
-    /// 1-based, 0 where unknown.
+    /// 1-based, 0 if unknown.
     pub(crate) const LINE: u32 = 2;
-    /// 1-based, 0 where unknown.
+    /// 1-based, 0 if unknown.
     pub(crate) const COLUMN: u32 = 3;
 }
 
@@ -79,27 +79,27 @@ pub(super) mod function {
     pub(crate) const FILENAME: u32 = 4;
 }
 
-/// Label keys that stand for a sample's own properties, since the format has no fields for them.
+/// The label keys of a sample's properties, for which the format has no fields.
 pub(super) mod key {
     pub(crate) const PROCESS: &str = "pid";
     pub(crate) const THREAD: &str = "thread";
-    /// What perf's converter calls the thread; read, never written.
+    /// The label of a thread in perf's converter; read, never written.
     pub(crate) const THREAD_OF_PERF: &str = "tid";
     pub(crate) const THREAD_NAME: &str = "thread_name";
     pub(crate) const INTERPRETER: &str = "interpreter";
-    /// One label for each flag that is set.
+    /// One label per flag that is set.
     pub(crate) const STATUS: &str = "thread_status";
 }
 
-/// Metadata keys that stand for fields of `Profile` which the model has no place for.
+/// The metadata keys of fields of `Profile` that the model cannot hold.
 pub(super) mod metadata {
     pub(crate) const COMMENT: &str = "comment";
     pub(crate) const DEFAULT_SAMPLE_TYPE: &str = "default_sample_type";
     pub(crate) const DOC_URL: &str = "doc_url";
 }
 
-/// What a comment begins with that names the periods of a file that has several: the format has room for one.
+/// The prefix of a comment with the periods of a file that has several: the format can hold one.
 pub(super) const PERIODS_COMMENT: &str = "sampling_periods_ns=";
 
-/// Enough to see what was mixed; a comment is not a table.
+/// The number of periods listed: enough to show the mixture; a comment is not a table.
 pub(super) const SHOWN_PERIODS: usize = 16;

@@ -1,8 +1,8 @@
-//! pprof's `profile.proto`: what `go tool pprof` and most profile stores read.
+//! pprof's `profile.proto`, the format that `go tool pprof` and most profile stores read.
 //!
-//! One protobuf message holds the whole profile. Samples are aggregated, there is no time axis. The wire is
-//! read and written by hand: the message has eight types and no extensions, and an importer can then say at
-//! which byte a file is wrong.
+//! One protobuf message holds the whole profile. Samples are aggregated; there is no time axis. The wire is read and
+//! written by hand: the message has eight types and no extensions, and errors of an import can then state the byte
+//! offset.
 //!
 //! Mapping to the model: `docs/formats/pprof.md`.
 

@@ -1,5 +1,5 @@
-//! Frames that a document wants dropped: those of functions that `drop_frames` names, with all that they called, unless
-//! `keep_frames` names them too.
+//! Drops frames as a document asks: those of functions that match `drop_frames`, with all their callees, unless they
+//! match `keep_frames` too.
 //!
 //! Source: google/pprof, `profile/prune.go`, `RemoveUninteresting` and `Prune`.
 
@@ -9,27 +9,27 @@ use regex::bytes::Regex;
 
 use super::read::{Document, Line};
 
-/// Which functions are dropped.
+/// The functions to drop.
 #[derive(Debug, Default)]
 pub(super) struct Pruning {
     drop: Option<Regex>,
     keep: Option<Regex>,
-    /// By function.
+    /// By function: whether it is dropped.
     known: HashMap<u64, bool>,
 }
 
-/// What is dropped at a location.
+/// The part of a location that is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
     Nothing,
-    /// All of it, with the locations that were called from there.
+    /// All of it, with the locations called from there.
     Whole,
-    /// So many lines, the innermost ones, with the locations that were called from there.
+    /// This number of its innermost lines, with the locations called from there.
     Lines(usize),
 }
 
 impl Cut {
-    /// How many of the location's lines are dropped wherever it stands.
+    /// The number of the location's lines that are dropped in every stack.
     pub(super) const fn lines(self) -> usize {
         match self {
             Self::Nothing | Self::Whole => 0,
@@ -37,8 +37,8 @@ impl Cut {
         }
     }
 
-    /// How many locations of a stack are dropped, which is leaf first. What stands at the root stays, whatever it is: else nothing
-    /// might be left.
+    /// The number of locations dropped from a stack, which is leaf first. The location at the root always stays, so
+    /// that the stack never becomes empty.
     pub(super) fn dropped(stack: impl DoubleEndedIterator<Item = Self> + ExactSizeIterator) -> usize {
         let from_root = stack.enumerate().rev();
         let mut inner = from_root.skip_while(|(_, cut)| *cut != Self::Nothing);
@@ -51,7 +51,7 @@ impl Cut {
 }
 
 impl Pruning {
-    /// What a document wants, and what is wrong with it.
+    /// The pruning of a document, and a warning about its patterns.
     pub(super) fn of(document: &Document) -> (Self, Option<Warning>) {
         let pattern = |index: i64| match document.string(index, 0) {
             Ok([]) => Ok(None),
@@ -70,7 +70,7 @@ impl Pruning {
         }
     }
 
-    /// What is dropped at a location with these lines, innermost first.
+    /// The part dropped of a location with these lines, innermost first.
     pub(super) fn cut(&mut self, document: &Document, lines: &[Line]) -> Cut {
         if self.drop.is_none() {
             return Cut::Nothing;
@@ -94,7 +94,7 @@ impl Pruning {
     }
 }
 
-/// A pattern that has to match all of a name.
+/// Compiles a pattern that has to match the whole name.
 fn compile(text: &[u8]) -> Result<Regex, String> {
     let text = String::from_utf8_lossy(text);
     let invalid = |error: regex::Error| match error {
@@ -104,7 +104,7 @@ fn compile(text: &[u8]) -> Result<Regex, String> {
     Regex::new(&format!("^(?:{text})$")).map_err(invalid)
 }
 
-/// A name without the dot that the ABI of PowerPC puts before it, and without its arguments.
+/// A name without the leading dot of PowerPC's ABI and without its arguments.
 fn simple(name: &[u8]) -> &[u8] {
     const RESERVED: [&[u8]; 2] = [b"(anonymous namespace)", b"operator()"];
     let name = name.strip_prefix(b".").unwrap_or(name);

@@ -1,8 +1,8 @@
-//! The messages as they stand in the bytes.
+//! The messages, decoded from bytes.
 //!
-//! Memory is proportional to the document: what samples refer to is copied, nothing is sized by a number in the file,
-//! and the bytes of the samples, which are most of it, are given back while they are delivered. What a message refers to
-//! is looked up later, by the importer.
+//! Memory is proportional to the document: the definitions are copied, no allocation is sized by a number in the file,
+//! and the bytes of the samples, most of the document, are released while they are delivered. The importer resolves
+//! references later.
 
 use std::ops::Range;
 
@@ -15,14 +15,14 @@ use crate::document::Damage;
 use crate::protobuf_fields::{Field, Fields, read_document};
 use crate::{Error, Position};
 
-/// What is measured and in which unit, as string indexes.
+/// A measured quantity with its unit, as string indexes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ValueType {
     pub(super) kind: i64,
     pub(super) unit: i64,
 }
 
-/// One label, with string indexes. `None` is a field that is absent, which `0` need not be.
+/// One label, with string indexes. `None` is an absent field, which may differ from `0`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Label {
     pub(super) key: i64,
@@ -45,11 +45,11 @@ pub(super) struct Location {
     pub(super) mapping: u64,
     pub(super) address: u64,
     pub(super) offset: u64,
-    /// Which of the document's, innermost first.
+    /// The range among the document's lines, innermost first.
     lines: Range<usize>,
 }
 
-/// A place in a function. `None` is a field that is absent.
+/// A location in a function. `None` is an absent field.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Line {
     pub(super) function: u64,
@@ -57,7 +57,7 @@ pub(super) struct Line {
     pub(super) column: i64,
 }
 
-/// A function, with string indexes. `None` is a field that is absent.
+/// A function, with string indexes. `None` is an absent field.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Function {
     pub(super) name: i64,
@@ -65,7 +65,7 @@ pub(super) struct Function {
     pub(super) file: Option<i64>,
 }
 
-/// One sample, in buffers that the next one uses again.
+/// One sample, in reused buffers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sample {
     pub(super) offset: u64,
@@ -74,12 +74,12 @@ pub(super) struct Sample {
     pub(super) labels: Vec<Label>,
 }
 
-/// A whole profile but for its samples.
+/// A whole profile without its samples.
 #[derive(Debug, Default)]
 pub(super) struct Document {
-    /// The size in bytes of all of it.
+    /// The size of the document in bytes.
     pub(super) len: u64,
-    /// One behind the other.
+    /// All strings, end to end.
     strings: Vec<u8>,
     string_ends: Vec<usize>,
     lines: Vec<Line>,
@@ -99,10 +99,10 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Reads all messages that samples refer to, and finds the samples. The document begins at `base` in its input.
+    /// Reads all messages that samples refer to, and locates the samples. The document begins at `base` in its input.
     ///
     /// # Errors
-    /// Damage that is not read over.
+    /// Damage that is not skipped.
     pub(super) fn read(base: u64, bytes: Vec<u8>, damage: &mut Damage) -> Result<(Self, Samples), Error> {
         let (mut document, mut outline) = (Self::default(), Outline { base, ..Outline::default() });
         let read = read_document(NAME, base, &bytes, damage, |field| {
@@ -196,9 +196,9 @@ impl Document {
     /// A string.
     ///
     /// # Errors
-    /// When there is none at `index`; `offset` is where the index stands.
+    /// If there is none at `index`; `offset` is the position of the index.
     pub(super) fn string(&self, index: i64, offset: u64) -> Result<&[u8], Error> {
-        // Index 0 is the empty string by definition, also in a document that has no strings.
+        // Index 0 is the empty string by definition, even in a document without strings.
         if index == 0 {
             return Ok(b"");
         }
@@ -274,20 +274,20 @@ impl Label {
     }
 }
 
-/// Where in a document samples are.
+/// The positions of the samples in a document.
 #[derive(Default)]
 struct Outline {
-    /// Where the document begins in its input.
+    /// The start of the document in its input.
     base: u64,
-    /// Where pieces begin that begin with a sample.
+    /// The starts of pieces, each of which begins with a sample.
     pieces: Vec<usize>,
-    /// Where what follows the last sample begins.
+    /// The start of the part after the last sample.
     end: Option<usize>,
 }
 
 impl Outline {
     fn add(&mut self, field: &Field<'_>) {
-        // It stands in memory.
+        // The document is in memory.
         let at = usize::try_from(field.offset - self.base).unwrap_or(usize::MAX);
         if field.number != profile::SAMPLE {
             self.end.get_or_insert(at);
@@ -311,16 +311,16 @@ impl Outline {
     }
 }
 
-/// Samples, and what stands between them.
+/// Samples, and the fields between them.
 #[derive(Debug)]
 struct Piece {
-    /// Where it begins in the input.
+    /// The start of the piece in the input.
     offset: u64,
     bytes: Vec<u8>,
 }
 
 impl Piece {
-    /// What is left of it behind `read` bytes.
+    /// The rest of the piece after `read` bytes.
     fn fields(&self, read: usize) -> Fields<'_> {
         Fields::within_document(NAME, &self.bytes[read..], self.offset + read as u64)
     }
@@ -329,26 +329,26 @@ impl Piece {
 /// The samples of a document.
 #[derive(Debug)]
 pub(super) struct Samples {
-    /// Those that are not read yet, the first one last.
+    /// The unread pieces, the first one last.
     pieces: Vec<Piece>,
-    /// How much of the first one is.
+    /// The number of bytes read of the first piece.
     read: usize,
 }
 
 impl Samples {
-    /// How long a piece is at least, unless it is the last.
+    /// The minimum length of a piece, except for the last.
     const PIECE_BYTES: usize = 1 << 18;
 
-    /// Reads the next sample into `into`, and frees the piece before it; false at the end. After an error the one
-    /// behind it can be read.
+    /// Reads the next sample into `into`, and frees the piece before it; false at the end. After an error the following
+    /// sample can be read.
     ///
     /// # Errors
-    /// When the sample is malformed.
+    /// If the sample is malformed.
     pub(super) fn next_sample(&mut self, into: &mut Sample) -> Result<bool, Error> {
         while let Some(piece) = self.pieces.last() {
             let mut fields = piece.fields(self.read);
             let found = next_sample(&mut fields, into);
-            // What is left stands in memory.
+            // The rest is in memory.
             self.read = piece.bytes.len() - fields.left();
             if !matches!(found, Ok(false)) {
                 return found;
@@ -359,7 +359,7 @@ impl Samples {
         Ok(false)
     }
 
-    /// Hands every sample to `take`, without reading on. Of one that is malformed it gets what could be read.
+    /// Passes every sample to `take`, without advancing. A malformed one is passed as far as it could be read.
     pub(super) fn look_at(&self, mut take: impl FnMut(&Sample)) {
         let mut sample = Sample::default();
         for piece in self.pieces.iter().rev() {
@@ -371,10 +371,10 @@ impl Samples {
     }
 }
 
-/// The next sample among `fields`; false if there is none.
+/// Reads the next sample among `fields`; false if there is none.
 fn next_sample(fields: &mut Fields<'_>, into: &mut Sample) -> Result<bool, Error> {
     while let Some(field) = fields.next_field()? {
-        // A sample that is not a message was found when the document was read.
+        // A sample that is not a message was reported when the document was read.
         if field.number == profile::SAMPLE
             && let Ok(message) = field.message()
         {

@@ -1,4 +1,4 @@
-//! What samples of a document refer to, each location looked up once.
+//! Resolves the references of a document's samples, each location once.
 
 use borehole_model::{
     Frame, FrameId, Label as ModelLabel, LabelValue, NativeFrame, Sample as ModelSample, StackId, Status,
@@ -12,7 +12,7 @@ use super::prune::{Cut, Pruning};
 use super::read::{Document, Function, Label, Line, Mapping, Sample, malformed};
 use crate::{Error, ErrorKind, Position, ReadError};
 
-/// Looks up what samples refer to, each location once.
+/// Resolves the references of samples, each location once.
 pub(super) struct Resolver<'d> {
     document: &'d Document,
     pub(super) tables: &'d mut Tables,
@@ -25,7 +25,7 @@ pub(super) struct Resolver<'d> {
     frames_left: u64,
 }
 
-/// Where in `frames` the frames of a location are, and what is dropped there.
+/// The frames of a location in `frames`, and the part of them that is dropped.
 #[derive(Clone, Copy)]
 struct Place {
     start: usize,
@@ -40,11 +40,10 @@ pub(super) struct Resolved {
 }
 
 impl<'d> Resolver<'d> {
-    /// Frames that any document may have, and frames per byte beyond that.
+    /// The number of frames that any document may have, beyond which frames are limited per byte.
     ///
-    /// A location stands for all functions that were inlined at it, so two bytes in a sample can name
-    /// thousands of frames. Real profiles stay below one frame a byte; this bounds time and memory by the
-    /// size of the document.
+    /// A location stands for all functions inlined at it, so two bytes in a sample can name thousands of frames. Real
+    /// profiles stay below one frame per byte; this bounds time and memory by the size of the document.
     const FRAMES_FREE: u64 = 1 << 20;
     const FRAMES_PER_BYTE: u64 = 16;
 
@@ -163,7 +162,7 @@ impl<'d> Resolver<'d> {
         let native = native.map(|mapping| self.native(mapping, address, offset)).transpose()?;
         Ok(Frame {
             file,
-            // -1 is how reli writes that it does not know.
+            // reli writes -1 for an unknown line.
             line: line.line.filter(|&line| line != -1),
             column: line.column.checked_sub(1).and_then(|column| u32::try_from(column).ok()),
             native,
@@ -171,7 +170,7 @@ impl<'d> Resolver<'d> {
         })
     }
 
-    /// A frame of which only the address is known: that is its name.
+    /// A frame of which only the address is known: the address is its name.
     fn nameless_frame(
         &mut self,
         address: u64,
@@ -191,8 +190,8 @@ impl<'d> Resolver<'d> {
 
     fn native(&mut self, mapping: &Mapping, address: u64, offset: u64) -> Result<NativeFrame, ReadError> {
         let module = self.intern(mapping.file, offset)?;
-        // In a mapping that has a range the address is one of the process; how far that is from the start of
-        // the function is not in the file. An address of 0 is one that is not known.
+        // In a mapping with a range the address is absolute, and the file does not state its distance from the start of
+        // the function. An address of 0 is unknown.
         let known = !has_range(mapping) && address != 0;
         let offset = known.then_some(address.cast_signed());
         Ok(NativeFrame { module, offset })
@@ -202,7 +201,7 @@ impl<'d> Resolver<'d> {
         Ok(self.tables.intern_string(self.document.string(index, offset)?)?)
     }
 
-    /// The thread that a sample's labels name.
+    /// The thread named by a sample's labels.
     fn thread(&self, record: &Sample) -> Result<Option<u64>, Error> {
         for label in &record.labels {
             let key = self.document.string(label.key, record.offset)?;
@@ -215,7 +214,7 @@ impl<'d> Resolver<'d> {
         Ok(None)
     }
 
-    /// Takes a label that stands for a property of the sample; false if it is a label like any other.
+    /// Takes a label that stands for a property of the sample; false if it is an ordinary label.
     fn take_property(
         &mut self,
         label: &Label,
@@ -267,19 +266,19 @@ fn too_many_frames(offset: u64) -> Error {
     Error::new(ErrorKind::Limit, NAME, Position::Byte(offset), message)
 }
 
-/// Whether frames of `function` in `mapping` are machine code.
+/// Whether frames of `function` in `mapping` are native.
 ///
-/// Programs that profile themselves (Go) put source functions into mappings, too; those have a file.
+/// Programs that profile themselves (Go) put source functions into mappings too; those have a file.
 fn is_native(mapping: &Mapping, function: &Function) -> bool {
     function.file.unwrap_or(0) == 0 || (!has_range(mapping) && mapping.file != 0)
 }
 
-/// Whether a mapping says which addresses it covers. The exporter's do not: it knows offsets in functions.
+/// Whether a mapping states its address range. The exporter's mappings do not: it has only offsets in functions.
 const fn has_range(mapping: &Mapping) -> bool {
     mapping.limit > mapping.start
 }
 
-/// The number of a label that is a number without a unit.
+/// The value of a label that is a number without a unit.
 fn plain_number(label: &Label) -> Option<i64> {
     label.number.filter(|_| label.unit == 0 && label.text.unwrap_or(0) == 0)
 }

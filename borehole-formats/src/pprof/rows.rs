@@ -1,8 +1,8 @@
-//! Samples added up: one row for each stack with all that is said of its samples.
+//! Samples added up: one row for each stack and its samples' properties.
 //!
-//! Constraints: the common case is a long run of samples that differ in their stack only, so a row is found
-//! by comparing the properties with the last ones and looking into a column of the stacks; the hash index is
-//! asked only when that misses. Rows keep the order of first appearance, so the output is deterministic.
+//! Constraints: most samples are in long runs that differ only in their stack, so a row is found by comparing the
+//! properties with the last ones and looking into a column of the stacks; the hash index is used only when that misses.
+//! Rows keep the order of first appearance, so the output is deterministic.
 
 use std::hash::BuildHasher as _;
 
@@ -11,7 +11,7 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 use crate::cut_sums::cut_sums;
 
-/// What is said of samples beside their stack.
+/// The properties of samples beside their stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Scope {
     pub(super) process: Option<i64>,
@@ -37,20 +37,20 @@ pub(super) struct Row {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     rows: Vec<Row>,
-    /// The sums, `width` for each row.
+    /// The sums, `width` per row.
     values: Vec<i64>,
     width: usize,
     scopes: Vec<Scope>,
     scope_index: HashMap<Scope, usize>,
     current: usize,
-    /// By stack: the row that was used last, plus one; 0 where there is none. The empty stack is at 0.
+    /// By stack: the last row used, plus one; 0 if there is none. The empty stack is at 0.
     latest: Vec<u32>,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
 }
 
 impl Rows {
-    /// The number of the row of `stack` in `scope`; `None` when there are too many rows.
+    /// The number of the row of `stack` in `scope`; `None` if there are too many rows.
     #[inline]
     pub(super) fn row(&mut self, stack: Option<StackId>, scope: &Scope) -> Option<usize> {
         if self.scopes.get(self.current) != Some(scope) {
@@ -87,7 +87,7 @@ impl Rows {
         self.width = width;
     }
 
-    /// How many sums were too large, or too far below zero, and are cut.
+    /// The number of sums that overflowed in either direction and were cut.
     pub(super) fn cut_sums(&self) -> u64 {
         cut_sums(self.values.iter().copied())
     }

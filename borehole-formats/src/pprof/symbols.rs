@@ -1,7 +1,7 @@
-//! Strings, functions, mappings and locations of a document, numbered in the order of first use.
+//! The strings, functions, mappings and locations of a document, numbered in the order of first use.
 //!
-//! Columns beside the model's tables say which number a string or frame has; only what a sample uses gets
-//! one. Definitions are written before the samples, so that a reader can resolve each sample as it comes.
+//! Columns beside the model's tables hold the numbers of strings and frames; only strings and frames of samples have
+//! one. Definitions are written before the samples, so that a reader can resolve each sample immediately.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -16,10 +16,10 @@ use crate::Losses;
 #[derive(Debug)]
 pub(super) struct Symbols<'t> {
     tables: &'t Tables,
-    /// By string: its index in the document, 0 where it has none (or is empty).
+    /// By string: its index in the document, 0 if it has none (or is empty).
     string_column: Vec<u32>,
     strings: Vec<Text>,
-    /// By text: the index of a string that is not in the tables.
+    /// By text: the index of a string outside the tables.
     fixed: HashMap<String, i64>,
     functions: Vec<Function>,
     function_index: HashMap<(StringId, Option<StringId>), u64>,
@@ -27,7 +27,7 @@ pub(super) struct Symbols<'t> {
     mapping_index: HashMap<StringId, u64>,
     locations: Vec<Location>,
     location_index: HashMap<Location, u64>,
-    /// By frame: the number of its location, 0 where it has none.
+    /// By frame: the number of its location, 0 if it has none.
     frame_column: Vec<u64>,
     /// By stack: whether its frames have been numbered.
     seen: Vec<bool>,
@@ -92,7 +92,7 @@ impl<'t> Symbols<'t> {
         i64::from(*column)
     }
 
-    /// The index of a string that may not be in the tables.
+    /// The index of a string that may be outside the tables.
     pub(super) fn text(&mut self, text: &str) -> i64 {
         if let Some(id) = self.tables.find_string(text.as_bytes()) {
             return self.string(id);
@@ -119,7 +119,7 @@ impl<'t> Symbols<'t> {
         }
     }
 
-    /// The locations of a stack whose frames are numbered, leaf first.
+    /// The locations of a stack with numbered frames, leaf first.
     pub(super) fn locations(&self, stack: Option<StackId>) -> impl Iterator<Item = i64> + Clone {
         let frames = self.tables.frames_leaf_first(stack);
         frames.map(|frame| self.frame_column[frame.index()].cast_signed())
@@ -163,7 +163,7 @@ impl<'t> Symbols<'t> {
         number(&mut self.mappings, &mut self.mapping_index, module, file)
     }
 
-    /// Writes all definitions, and answers with what they lost.
+    /// Writes all definitions, and returns their losses.
     pub(super) fn write<W: Write>(&mut self, output: &mut Output<W>) -> io::Result<Losses> {
         self.write_strings(output)?;
         self.write_mappings(output)?;
@@ -177,8 +177,8 @@ impl<'t> Symbols<'t> {
         for (id, &file) in (1..).zip(&self.mappings) {
             message.clear().number(mapping::ID, id);
             if file == 0 {
-                // `go tool pprof` joins a mapping without a name to its neighbour if their ranges meet; all
-                // others are at 0, so this one does not.
+                // `go tool pprof` joins a mapping without a name to its neighbour if their ranges meet; all others are
+                // at 0, so this one does not.
                 message.number(mapping::MEMORY_START, 1).number(mapping::MEMORY_LIMIT, 1);
             }
             message.signed(mapping::FILENAME, file).number(mapping::HAS_FUNCTIONS, 1);
@@ -191,8 +191,8 @@ impl<'t> Symbols<'t> {
         let mut message = Message::default();
         for (id, row) in (1..).zip(&self.functions) {
             message.clear().number(function::ID, id);
-            // No system_name: where it equals the name, `go tool pprof` takes both for mangled C++ and turns
-            // `<main>` into `<unknown>`.
+            // No system_name: if it equals the name, `go tool pprof` takes both for mangled C++ and turns `<main>` into
+            // `<unknown>`.
             message.signed(function::NAME, row.name);
             if let Some(file) = row.file {
                 message.explicit(function::FILENAME, file.cast_unsigned());
@@ -224,7 +224,7 @@ impl<'t> Symbols<'t> {
                 Text::Interned(id) => self.tables.string(*id),
                 Text::Fixed(text) => text.as_bytes(),
             };
-            // A `string` of protobuf is UTF-8, and most readers refuse a whole document for one that is not.
+            // A `string` of protobuf is UTF-8, and most readers reject a whole document with an invalid one.
             let text = String::from_utf8_lossy(bytes);
             self.losses.add("bytes outside UTF-8 (in names)", u64::from(matches!(text, Cow::Owned(_))));
             output.bytes(profile::STRING_TABLE, text.as_bytes())?;

@@ -1,4 +1,4 @@
-//! Messages to bytes, and bytes to a stream, through gzip if that is asked for.
+//! Writes messages to a stream, optionally through gzip.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::envelope::GzipWriter;
 pub(super) use crate::protobuf::Message;
 use crate::protobuf::{put_bytes, put_tag, wire};
 
-/// Whether a file is compressed. `go tool pprof` reads both.
+/// The compression of a file. `go tool pprof` reads both kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
     /// Gzip at the default level, without a time in its header: equal profiles give equal bytes.
@@ -32,7 +32,7 @@ enum Stream<W: Write> {
 }
 
 impl<W: Write> Output<W> {
-    /// Bytes that are collected before the stream sees them: few system calls, little memory.
+    /// The number of bytes to collect before writing to the stream: few system calls, little memory.
     const BUFFER_BYTES: usize = 64 << 10;
 
     pub(super) fn new(stream: W, compression: Compression) -> Self {
@@ -52,7 +52,7 @@ impl<W: Write> Output<W> {
         self.bytes(field, message.as_bytes())
     }
 
-    /// A number, left out when it is 0.
+    /// Writes a signed number, omitted if it is 0.
     pub(super) fn signed(&mut self, field: u32, value: i64) -> io::Result<()> {
         if value != 0 {
             put_tag(&mut self.buffer, field, wire::VARINT);
@@ -61,7 +61,7 @@ impl<W: Write> Output<W> {
         self.spill(Self::BUFFER_BYTES)
     }
 
-    /// Writes what is outstanding and ends the stream.
+    /// Writes the pending bytes and ends the stream.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.spill(0)?;
         match &mut self.stream {

@@ -1,4 +1,4 @@
-//! Keys and values of a sample.
+//! The keys and values of a sample.
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -9,7 +9,7 @@ use super::event::Varints;
 /// Keys and values, each key once.
 pub(super) type Annotations = Vec<(StringRef, StringRef)>;
 
-/// Replaces `annotations` by `pairs`. Of two equal keys the later value counts, at the place of the first.
+/// Replaces `annotations` by `pairs`. Of two equal keys the later value is kept, at the position of the first.
 pub(super) fn replace(
     annotations: &mut Annotations,
     mut pairs: Varints<'_>,
@@ -28,14 +28,14 @@ pub(super) fn replace(
     Ok(())
 }
 
-/// Where the keys of an annotation are: few are searched in line, many through a map.
+/// The positions of an annotation's keys: few keys are searched linearly, many through a map.
 #[derive(Default)]
 struct KeyPlaces<'a>(HashMap<&'a [u8], usize>);
 
 impl<'a> KeyPlaces<'a> {
     const FEW: usize = 32;
 
-    /// The place of `key` among `annotations`; if there is none, it is about to be pushed.
+    /// The position of `key` among `annotations`; if there is none, the caller pushes it next.
     fn find(
         &mut self,
         key: &'a [u8],

@@ -1,11 +1,11 @@
-//! What the definitions of one segment have defined so far.
+//! The definitions of one segment so far.
 //!
-//! Ids of the file may be anything (sparse, huge, negative, redefined); a reader of samples wants small
-//! numbers that stay what they are. So every definition gets a *reference*, a dense row number that is never
-//! reused within the segment, and ids only lead to the reference that is current.
+//! Ids of the file may be anything (sparse, huge, negative, redefined), but a reader of samples needs small, stable
+//! numbers. So every definition gets a *reference*, a dense row number that is never reused within the segment, and ids
+//! map to the current reference.
 //!
-//! A stack is resolved when it is first sampled, as in the reference reader: its frames may be defined after
-//! it, and redefining a frame changes the stacks that name it, but not samples already delivered.
+//! A stack is resolved when it is first sampled, as in the reference reader: its frames may be defined after it, and
+//! redefining a frame changes the stacks that name it, but not samples already delivered.
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -24,7 +24,8 @@ pub struct StringRef(u32);
 pub struct FrameRef(u32);
 
 /// A stack of the current segment. Equal references are equal stacks; the reverse need not hold.
-// One more than its index: what leads from ids to stacks is looked up for each sample, and half as much of it is in the cache.
+// Stores index + 1, so that an option needs no tag: ids are mapped to stacks for each sample, and twice as much of the map
+// fits into the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StackRef(NonZeroU32);
 
@@ -62,25 +63,25 @@ impl Default for StackRef {
     }
 }
 
-/// A frame with its strings found.
+/// A frame with resolved strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// A PHP frame.
     Php {
-        /// The namespace; empty for none.
+        /// The namespace; empty if there is none.
         namespace: StringRef,
-        /// The class; empty for none.
+        /// The class; empty if there is none.
         class: StringRef,
         /// The method or function.
         method: StringRef,
         /// The file.
         file: StringRef,
-        /// The line; -1 is unknown.
+        /// The line; -1 if unknown.
         line: i64,
         /// The opcode.
         opcode: Option<StringRef>,
     },
-    /// A frame of machine code.
+    /// A native frame.
     Native {
         /// The symbol.
         symbol: StringRef,
@@ -91,7 +92,7 @@ pub enum Frame {
     },
 }
 
-/// Something refers to what has not been defined.
+/// A reference to an undefined id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Undefined {
     pub(super) what: &'static str,
@@ -107,17 +108,17 @@ pub struct Definitions {
     frame_rows: Vec<Frame>,
     frames: IdMap<FrameRef>,
     paths: Paths,
-    /// Nothing for stacks without frames.
+    /// `None` for stacks without frames.
     stacks: IdMap<Option<StepRef>>,
-    /// What ids of stacks mean now, of those that were sampled. Forgotten when a frame is redefined.
+    /// The current meaning of the ids of sampled stacks. Cleared when a frame is redefined.
     sampled: IdMap<StackRef>,
-    /// Stacks that were lost, and what takes their place.
+    /// Lost stacks, with their replacements.
     stand_ins: IdMap<StackRef>,
     sampled_rows: Vec<Option<CallRef>>,
     next_ids: NextIds,
 }
 
-/// The ids that a writer would give out next: one more than the largest so far.
+/// The next ids that a writer would assign: one more than the largest so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct NextIds {
     pub(super) string: i64,
@@ -151,13 +152,13 @@ impl Definitions {
         self.sampled_rows[stack.index()]
     }
 
-    /// All paths that stacks have meant, by their references.
+    /// All paths that stacks have had, by their references.
     #[inline]
     pub(super) fn calls(&self) -> &[Call] {
         self.paths.calls()
     }
 
-    /// How many strings, frames and sampled stacks there are.
+    /// The numbers of strings, frames and sampled stacks.
     #[must_use]
     pub const fn counts(&self) -> [usize; 3] {
         [self.string_ends.len(), self.frame_rows.len(), self.sampled_rows.len()]
@@ -167,14 +168,14 @@ impl Definitions {
         self.next_ids
     }
 
-    /// Roughly how much memory the definitions take.
+    /// The approximate memory of the definitions.
     const fn size_bytes(&self) -> usize {
         let strings = self.bytes.len() + self.string_ends.len() * 24;
         let frames = self.frame_rows.len() * (size_of::<Frame>() + 16);
         strings + frames + self.sampled_rows.len() * 64 + self.paths.size_bytes()
     }
 
-    /// Forgets everything: a new segment begins. Memory is kept for it.
+    /// Removes all definitions for a new segment. Keeps the memory.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.string_ends.clear();
@@ -189,7 +190,7 @@ impl Definitions {
         self.next_ids = NextIds::default();
     }
 
-    /// Whether the definitions take more memory than they may.
+    /// Whether the definitions use more memory than allowed.
     pub(super) const fn exceed(&self, limit_bytes: usize) -> bool {
         self.size_bytes() > limit_bytes
     }
@@ -224,7 +225,7 @@ impl Definitions {
         let reference = FrameRef(row(self.frame_rows.len()));
         self.frame_rows.push(frame);
         if self.frames.insert(id, reference).is_some() {
-            // Not cleared: that takes time for all that was ever in it, for each of any number of frames.
+            // Not cleared: clearing takes time for everything that was ever in it, for each of any number of frames.
             self.sampled = IdMap::default();
             self.paths.forget();
         }
@@ -234,7 +235,7 @@ impl Definitions {
 
     pub(super) fn define_stack(&mut self, id: i64, frames_leaf_first: Varints<'_>) {
         let path = self.paths.define(frames_leaf_first);
-        // Now all of it is at hand. Where a frame is missing, sampling the stack tells.
+        // Now the whole stack is defined. If a frame is missing, sampling the stack reports it.
         let _ = self.resolve(path);
         self.stacks.insert(id, path);
         self.sampled.vacate(id);
@@ -245,13 +246,13 @@ impl Definitions {
         self.strings.get(id).copied().ok_or(Undefined { what: "string", id })
     }
 
-    /// The stack that `id` means now, if it has been sampled since it came to mean that.
+    /// The stack that `id` currently means, if it has been sampled with this meaning.
     #[inline]
     pub(super) fn sampled(&self, id: i64) -> Option<StackRef> {
         self.sampled.get(id).copied()
     }
 
-    /// The stack that `id` means now.
+    /// The stack that `id` currently means.
     pub(super) fn stack_ref(&mut self, id: i64) -> Result<StackRef, Undefined> {
         if let Some(known) = self.sampled(id) {
             return Ok(known);
@@ -268,7 +269,7 @@ impl Definitions {
         Ok(reference)
     }
 
-    /// What a path means now.
+    /// The current meaning of a path.
     fn resolve(&mut self, path: Option<StepRef>) -> Result<Option<CallRef>, Undefined> {
         let Self { paths, frames, .. } = self;
         paths.resolve(path, |id| frames.get(id).copied().ok_or(Undefined { what: "frame", id }))
@@ -280,7 +281,7 @@ impl Definitions {
         reference
     }
 
-    /// Defines `<lost WHAT ID>` in the place of a definition that was lost.
+    /// Defines `<lost WHAT ID>` in place of a lost definition.
     pub(super) fn define_stand_in(&mut self, what: &str, id: i64) {
         let name = self.push_string(format!("<lost {what} {id}>").as_bytes());
         if what == "string" {
@@ -314,7 +315,7 @@ fn range(ends: &[usize], index: usize) -> Range<usize> {
     start..ends[index]
 }
 
-/// A map from ids, which are 0, 1, 2, … in files of real writers and may be anything in others.
+/// A map from ids. They are 0, 1, 2, … in files of real writers and may be anything in others.
 #[derive(Debug)]
 struct IdMap<T> {
     dense: Vec<Option<T>>,
@@ -328,7 +329,7 @@ impl<T> Default for IdMap<T> {
 }
 
 impl<T> IdMap<T> {
-    /// How far an id may run ahead of the dense part and still extend it.
+    /// The distance from an id to the dense part up to which it still extends that part.
     const MAX_GAP: usize = 1024;
 
     #[inline]
@@ -341,7 +342,7 @@ impl<T> IdMap<T> {
         }
     }
 
-    /// Stores `value` and answers what it replaces.
+    /// Stores `value` and returns the replaced one.
     fn insert(&mut self, id: i64, value: T) -> Option<T> {
         match self.dense_place(id) {
             Some(place) => place.replace(value).or_else(|| self.sparse.remove(&id)),
@@ -349,8 +350,8 @@ impl<T> IdMap<T> {
         }
     }
 
-    /// Removes what `id` has, and keeps the place for what it will have: whatever order values come in, ids that were
-    /// vacated in theirs are dense.
+    /// Removes the value of `id` and keeps its place for the next one: vacated ids become dense whatever order new
+    /// values come in.
     fn vacate(&mut self, id: i64) {
         if let Some(place) = self.dense_place(id) {
             *place = None;
@@ -360,7 +361,7 @@ impl<T> IdMap<T> {
         }
     }
 
-    /// Where the value of `id` is in the dense part, if that reaches so far or nearly.
+    /// The place of `id` in the dense part, if that reaches it or nearly does.
     fn dense_place(&mut self, id: i64) -> Option<&mut Option<T>> {
         let index = usize::try_from(id).ok().filter(|&index| index < self.dense.len() + Self::MAX_GAP)?;
         if self.dense.len() <= index {

@@ -1,46 +1,46 @@
-//! One event: its frame on the wire, and what its payload says.
+//! One event: its framing and its decoded payload.
 //!
-//! The only decoder of events. It borrows from the bytes it is given and allocates nothing.
+//! This is the only decoder of events. It borrows from its input and allocates nothing.
 
 use borehole_wire::{Cursor, Error, ErrorKind};
 
 use super::layout::{EventType, FRAME_HAS_OPCODE, FRAME_NATIVE};
 
-/// An event as it stands in the file, its payload not yet looked into.
+/// An event with an undecoded payload.
 #[derive(Clone, Copy, Debug)]
 pub struct RawEvent<'a> {
     /// The type byte.
     pub type_byte: u8,
-    /// Where the type byte stands, in bytes after decompression.
+    /// The offset of the type byte, in bytes after decompression.
     pub offset: u64,
-    /// The payload; empty for the two types that have none.
+    /// The payload; empty for the two types without one.
     pub payload: Cursor<'a>,
-    /// What the two types without payload hold: a stack id or a count.
+    /// The value of the two types without a payload: a stack id or a count.
     pub value: i64,
 }
 
-/// The outline of an event at the front of some bytes.
+/// The outline of an event at the start of some bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Framed {
     pub(crate) type_byte: u8,
     pub(crate) value: i64,
-    /// Where the payload starts, from the type byte.
+    /// The start of the payload, relative to the type byte.
     pub(crate) payload: usize,
-    /// Where the event ends, from the type byte.
+    /// The end of the event, relative to the type byte.
     pub(crate) end: usize,
 }
 
-/// Why no event could be taken from the front of some bytes.
+/// The reason why some bytes do not start with a complete event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unframed {
-    /// The bytes end first: at least `missing` more are needed.
+    /// The bytes end too early: at least `missing` more are needed.
     Short { missing: usize },
     /// The payload is longer than the limit.
     TooLong { length: u64 },
 }
 
 impl Framed {
-    /// The event at the front of `bytes`.
+    /// The event at the start of `bytes`.
     pub(crate) fn of(bytes: &[u8], max_payload: usize) -> Result<Self, Unframed> {
         let mut cursor = Cursor::new(bytes, 0);
         let RawEvent { type_byte, value, payload, .. } = RawEvent::read(&mut cursor, max_payload)?;
@@ -48,7 +48,7 @@ impl Framed {
         Ok(Self { type_byte, value, payload: end - payload.rest().len(), end })
     }
 
-    /// The event at the front of `bytes`, whatever its length says: its end may lie beyond them.
+    /// The event at the start of `bytes`, whatever its length: its end may lie beyond them.
     pub(crate) fn head_of(bytes: &[u8]) -> Option<Self> {
         let mut cursor = Cursor::new(bytes, 0);
         let type_byte = cursor.u8().ok()?;
@@ -68,7 +68,7 @@ fn short(error: Error) -> Unframed {
 }
 
 impl<'a> RawEvent<'a> {
-    /// The event at the front of `bytes`.
+    /// The event at the start of `bytes`.
     ///
     /// A length whose sign bit is set counts as 0, as in the reference reader.
     #[expect(
@@ -93,7 +93,7 @@ impl<'a> RawEvent<'a> {
         Ok(Self { type_byte, offset, payload, value: 0 })
     }
 
-    /// The event that `framed` outlines at the front of `bytes`, which stand at `offset`.
+    /// The event that `framed` outlines at the start of `bytes`, which are at `offset`.
     #[inline]
     pub(crate) fn new(bytes: &'a [u8], offset: u64, framed: Framed) -> Self {
         let Framed { type_byte, value, payload, end } = framed;
@@ -101,7 +101,7 @@ impl<'a> RawEvent<'a> {
         Self { type_byte, offset, payload, value }
     }
 
-    /// The type, if it is a known one.
+    /// The type; `None` if it is unknown.
     #[inline]
     #[must_use]
     pub const fn event_type(&self) -> Option<EventType> {
@@ -109,26 +109,26 @@ impl<'a> RawEvent<'a> {
     }
 }
 
-/// What an event says.
+/// A decoded event.
 ///
 /// Ids are signed 64-bit numbers here, because files may hold any: the reference reader keeps them in maps.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// A string gets an id.
+    /// Assigns an id to a string.
     StringDef {
         /// The id.
         id: i64,
-        /// The string: mostly, but not surely, UTF-8.
+        /// The string, usually but not necessarily UTF-8.
         string: &'a [u8],
     },
-    /// A frame gets an id.
+    /// Assigns an id to a frame.
     FrameDef {
         /// The id.
         id: i64,
         /// The frame.
         frame: FrameFields,
     },
-    /// A stack gets an id.
+    /// Assigns an id to a stack.
     StackDef {
         /// The id.
         id: i64,
@@ -141,22 +141,22 @@ pub enum Event<'a> {
         stack: i64,
         /// The process, for a `PID_SAMPLE`.
         pid: Option<i64>,
-        /// Microseconds since the previous sample; `None` where the segment or the event has none.
+        /// Microseconds since the previous sample; `None` if the segment or the event has no time.
         delta_us: Option<i64>,
     },
-    /// More of the last completed sample.
+    /// Repeats the last completed sample.
     Repeat {
-        /// How many more; 0 and negative numbers mean none.
+        /// The number of repeats; 0 and negative numbers mean none.
         count: i64,
     },
-    /// Keys and values of the preceding sample.
+    /// The keys and values of the preceding sample.
     Annotation {
         /// String ids: key, value, key, value, …
         pairs: Varints<'a>,
     },
-    /// Counts of what the writer had defined and written so far in this segment.
+    /// The numbers of the writer's definitions and samples so far in this segment.
     Checkpoint {
-        /// Frames, stacks and samples; `None` where the payload is not three numbers.
+        /// Frames, stacks and samples; `None` if the payload is not three numbers.
         counts: Option<[i64; 3]>,
     },
     /// The clean end of a segment.
@@ -165,17 +165,17 @@ pub enum Event<'a> {
     Metadata {
         /// The key.
         key: &'a [u8],
-        /// The value, cut where its length exceeds the payload, as in the reference reader.
+        /// The value, cut if its length exceeds the payload, as in the reference reader.
         value: &'a [u8],
     },
-    /// An event of a type that this version does not know.
+    /// An event of an unknown type.
     Unknown {
         /// The type byte.
         type_byte: u8,
     },
 }
 
-/// A frame's definition, its strings still as ids.
+/// The definition of a frame, with its strings as ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameFields {
     /// A PHP frame.
@@ -188,12 +188,12 @@ pub enum FrameFields {
         method: i64,
         /// The file.
         file: i64,
-        /// The line; -1 is unknown.
+        /// The line; -1 if unknown.
         line: i64,
         /// The opcode, if the frame has one.
         opcode: Option<i64>,
     },
-    /// A frame of machine code.
+    /// A native frame.
     Native {
         /// The symbol.
         symbol: i64,
@@ -204,7 +204,7 @@ pub enum FrameFields {
     },
 }
 
-/// What a sample of any of the three types says.
+/// The fields of a sample of any of the three types.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SampleFields {
     pub(super) stack: i64,
@@ -213,7 +213,7 @@ pub(super) struct SampleFields {
 }
 
 impl SampleFields {
-    /// The fields of `raw`, if it is a sample and nothing stands behind them.
+    /// The fields of `raw`, if it is a sample and its payload holds nothing else.
     #[expect(clippy::inline_always, reason = "every sample of a file passes here, in registers if in line")]
     #[inline(always)]
     pub(super) fn of(raw: &RawEvent<'_>, has_timestamps: bool) -> Option<Self> {
@@ -238,10 +238,10 @@ impl SampleFields {
 }
 
 impl<'a> Event<'a> {
-    /// What `raw` says. Payload bytes behind what the type needs are ignored.
+    /// Decodes `raw`. Payload bytes after the fields of its type are ignored.
     ///
     /// # Errors
-    /// When the payload ends too early.
+    /// If the payload ends too early.
     #[inline]
     pub fn decode(raw: &RawEvent<'a>, has_timestamps: bool) -> Result<Self, Error> {
         let mut payload = raw.payload;
@@ -303,7 +303,7 @@ fn frame(payload: &mut Cursor<'_>) -> Result<FrameFields, Error> {
     }
     let (namespace, class, method) = (signed(payload)?, signed(payload)?, signed(payload)?);
     let (file, line) = (signed(payload)?, signed(payload)?);
-    // The flag may be set without an id behind it: then there is no opcode.
+    // The flag may be set without an id after it: then there is no opcode.
     let has_opcode = flags & FRAME_HAS_OPCODE != 0 && !payload.is_empty();
     let opcode = if has_opcode { Some(signed(payload)?) } else { None };
     Ok(FrameFields::Php { namespace, class, method, file, line, opcode })
@@ -326,7 +326,7 @@ fn sized<'a>(payload: &mut Cursor<'a>) -> Result<&'a [u8], Error> {
     payload.bytes(length)
 }
 
-/// A list of varints that is known to be whole.
+/// A list of varints that is known to be complete.
 #[derive(Clone, Copy, Debug)]
 pub struct Varints<'a> {
     cursor: Cursor<'a>,
@@ -334,11 +334,11 @@ pub struct Varints<'a> {
 }
 
 impl<'a> Varints<'a> {
-    /// `count` varints from the front of `payload`; none for a negative count.
+    /// Takes `count` varints from the start of `payload`; none for a negative count.
     fn take(payload: &mut Cursor<'a>, count: i64) -> Result<Self, Error> {
         let left = usize::try_from(count.max(0)).unwrap_or(usize::MAX);
         let start = *payload;
-        // Mostly the list is all that is left, and its numbers are counted by their last bytes, many at a time.
+        // Usually the list is the whole rest, and its numbers are counted by their last bytes, many at a time.
         if start.rest().iter().filter(|byte| **byte < 0x80).count() == left
             && start.rest().last().is_none_or(|byte| *byte < 0x80)
         {
@@ -352,18 +352,18 @@ impl<'a> Varints<'a> {
         Ok(Self { cursor: Cursor::new(list, start.offset()), left })
     }
 
-    /// Those that are left as they stand in the file.
+    /// The remaining varints as encoded bytes.
     pub(super) const fn bytes(&self) -> &'a [u8] {
         self.cursor.rest()
     }
 
-    /// How many there are.
+    /// The number of varints left.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.left
     }
 
-    /// Whether there are none.
+    /// Whether there are no varints left.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.left == 0

@@ -1,4 +1,4 @@
-//! The events of a file one after the other, and where segments begin and end.
+//! The events of a file in order, with the boundaries of segments.
 
 use std::io::Read;
 
@@ -13,34 +13,34 @@ use crate::member::{FIRST_BYTES, MAGIC_BYTES};
 use crate::window::Window;
 use crate::{Error, ErrorKind, Position, ReadOptions, Warning};
 
-/// Pulls the headers and events of a file, without looking into payloads.
+/// Pulls the headers and events of a file, without decoding payloads.
 ///
-/// A cut-off end is the end of the data; [`Events::take_warnings`] tells of it.
+/// A cut-off end is the end of the data; [`Events::take_warnings`] reports it.
 pub struct Events<R> {
     pub(super) window: Window<R>,
     pub(super) place: Place,
     pub(super) header: Header,
-    /// The length of the record given out last, which is still at the front of the window.
+    /// The length of the last record returned, which is still at the start of the window.
     pub(super) taken: usize,
-    /// Where the next header may be taken for one although it is damaged.
+    /// The offset of a header to accept although it is damaged.
     trusted_header: Option<u64>,
-    /// The outline of the event given out last.
+    /// The outline of the last event returned.
     last: Option<Framed>,
-    /// The event at the front of the window, whose length was mended, still to be given out.
+    /// The event at the start of the window whose length was repaired, to be returned next.
     mended: Option<Framed>,
     options: ReadOptions,
     warnings: Vec<Warning>,
     failed: bool,
 }
 
-/// What has to come next.
+/// The kinds of records that may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The first header, or nothing.
+    /// The first header, or the end.
     Start,
-    /// An event, a header, or nothing.
+    /// An event, a header, or the end.
     InSegment,
-    /// After a clean end: a header, or nothing.
+    /// After a clean end: a header, or the end.
     AfterEnd,
 }
 
@@ -49,9 +49,9 @@ pub(super) enum Place {
 pub enum RawRecord<'a> {
     /// A segment begins.
     Header {
-        /// What its header says.
+        /// The contents of its header.
         header: Header,
-        /// Where the header stands, in bytes after decompression.
+        /// The offset of the header, in bytes after decompression.
         offset: u64,
     },
     /// An event.
@@ -66,7 +66,7 @@ pub(super) enum Step {
 }
 
 impl<R: Read> Events<R> {
-    /// The events of `input`: raw, compressed, or segments of all sorts one after the other.
+    /// Creates a reader of the events of `input`: raw, compressed, or segments of all kinds one after the other.
     pub fn new(input: R, options: ReadOptions) -> Self {
         Self {
             window: Window::new(Envelope::new(input), &MAGIC),
@@ -85,8 +85,8 @@ impl<R: Read> Events<R> {
     /// The next header or event; `None` at the end, and after an error.
     ///
     /// # Errors
-    /// When the input cannot be read, a header is missing where one has to be, its version is unsupported,
-    /// an event is of the reserved type, or a payload is longer than the limit.
+    /// If the input cannot be read, a required header is missing or has an unsupported version, an event has the
+    /// reserved type, or a payload exceeds the limit.
     pub fn next_record(&mut self) -> Result<Option<RawRecord<'_>>, Error> {
         let step = self.advance()?;
         Ok(step.map(|step| match step {
@@ -95,7 +95,7 @@ impl<R: Read> Events<R> {
         }))
     }
 
-    /// Moves on to the next header or event, which then stands at the front of the window.
+    /// Advances to the next header or event, which is then at the start of the window.
     pub(super) fn advance(&mut self) -> Result<Option<Step>, Error> {
         self.leave();
         self.last = None;
@@ -110,52 +110,52 @@ impl<R: Read> Events<R> {
         Ok(step)
     }
 
-    /// Moves behind the record given out last.
+    /// Advances past the last record returned.
     pub(super) fn leave(&mut self) {
         self.window.consume(std::mem::take(&mut self.taken));
     }
 
-    /// The event that `framed` outlines at the front of the window.
+    /// The event that `framed` outlines at the start of the window.
     #[inline]
     fn event(&self, framed: Framed) -> RawEvent<'_> {
         RawEvent::new(self.window.available(), self.window.offset(), framed)
     }
 
-    /// Whether events stand one behind the other here, with nothing special about where.
+    /// Whether the position is within a plain sequence of events.
     pub(super) fn is_flowing(&self) -> bool {
         self.place == Place::InSegment && self.mended.is_none() && !self.failed
     }
 
-    /// What stands in the window behind the record given out last, once that was left.
+    /// The bytes of the window after the last record returned, once that was left.
     #[inline]
     pub(super) fn ahead(&self) -> Cursor<'_> {
         Cursor::new(self.window.available(), self.window.offset())
     }
 
-    /// Passes over events that were read ahead; `left` bytes in the window are behind them.
+    /// Skips events that were read ahead; `left` bytes of the window follow them.
     #[inline]
     pub(super) const fn pass_to(&mut self, left: usize) {
         self.window.keep(left);
     }
 
-    /// What was odd since the last call.
+    /// Takes the warnings since the last call.
     pub fn take_warnings(&mut self) -> Vec<Warning> {
         std::mem::take(&mut self.warnings)
     }
 
-    /// The padding behind members, which is harmless; complete once the end has been reached.
+    /// A warning about the padding after members, which is harmless; complete at the end of the input.
     pub fn padding(&self) -> Option<Warning> {
         let zeros = self.window.envelope().skipped_zeros();
         let message = format!("{zeros} zero bytes after a {}", self.window.envelope().method());
         (zeros > 0).then(|| Warning::new(message).at(self.window.offset()))
     }
 
-    /// Where the record given out last stands, or where the next one will.
+    /// The offset of the last record returned, or of the next one.
     pub const fn offset(&self) -> u64 {
         self.window.offset()
     }
 
-    /// The event given out last, which is still at the front of the window.
+    /// The last event returned, which is still at the start of the window.
     pub(super) fn last_event(&self) -> Option<RawEvent<'_>> {
         self.last.map(|framed| self.event(framed))
     }
@@ -165,30 +165,30 @@ impl<R: Read> Events<R> {
         self.failed = true;
     }
 
-    /// Reads on after an error, from wherever the window now stands.
+    /// Continues after an error, from the current position of the window.
     pub(super) const fn resume(&mut self, place: Place) {
         self.failed = false;
         self.place = place;
     }
 
-    /// Takes what stands at the front of the window for a header, whatever its fixed bytes say.
+    /// Accepts the start of the window as a header, whatever its fixed bytes are.
     pub(super) const fn trust_header(&mut self) {
         self.trusted_header = Some(self.window.offset());
         self.resume(Place::Start);
     }
 
-    /// The outline of the front of the window as an event, its end beyond the window if need be.
+    /// The outline of the start of the window as an event. Its end may lie beyond the window.
     pub(super) fn front(&self) -> Option<Framed> {
         self.last.or_else(|| Framed::head_of(self.window.available()))
     }
 
-    /// Gives the event at the front of the window another end.
+    /// Replaces the outline of the event at the start of the window.
     pub(super) const fn retake(&mut self, framed: Framed) {
         self.taken = framed.end;
         self.last = Some(framed);
     }
 
-    /// Gives the event at the front of the window out once more.
+    /// Returns the event at the start of the window again.
     pub(super) const fn give_again(&mut self) {
         self.mended = self.last;
         self.taken = 0;
@@ -238,7 +238,7 @@ impl<R: Read> Events<R> {
         self.window.ensure(count).map_err(|error| Error::io(NAME, Position::Byte(offset), error))
     }
 
-    /// Whether a member begins here; if so, what comes next is what it holds.
+    /// Enters a member that begins here; false if there is none.
     fn enter_member(&mut self) -> Result<bool, Error> {
         self.ensure(MAGIC_BYTES)?;
         let entered = self.window.at_member();
@@ -249,7 +249,7 @@ impl<R: Read> Events<R> {
         Ok(entered)
     }
 
-    /// A header, where one has to be or an event starts with its first byte.
+    /// A header, if one is required or an event starts with its first byte.
     fn header_step(&mut self) -> Result<Option<Step>, Error> {
         while self.enter_member()? {}
         let offset = self.window.offset();
@@ -279,8 +279,8 @@ impl<R: Read> Events<R> {
         }
     }
 
-    /// Where, in a header that was cut off, another segment begins: raw, or in a member. Only readers that
-    /// read on after damage care.
+    /// The start of a segment, raw or in a member, inside a header that was cut off. Only needed when damage is
+    /// skipped.
     fn segment_inside_header(&mut self) -> Result<Option<usize>, Error> {
         if !self.options.is_lenient() {
             return Ok(None);
@@ -296,7 +296,7 @@ impl<R: Read> Events<R> {
         Ok((1..HEADER_BYTES).find(begins).filter(cut))
     }
 
-    /// The end of the data; an error if a member is damaged in a way that cutting does not explain.
+    /// The end of the data; an error if a member has damage that truncation does not explain.
     fn end(&mut self) -> Result<Option<Step>, Error> {
         let offset = self.window.offset();
         if let Some(damage) = self.window.take_damage() {
@@ -317,7 +317,7 @@ impl<R: Read> Events<R> {
         self.cut(left, message)
     }
 
-    /// An event that the input ends in. If a segment starts inside, its length is wrong rather than its end.
+    /// An event cut off by the end of the input. If a segment starts inside, the event's length is wrong instead.
     fn cut_event(&mut self, missing: usize) -> Result<Option<Step>, Error> {
         let bytes = self.window.available();
         let offset = self.window.offset();

@@ -1,4 +1,4 @@
-//! From the model into `rbt`.
+//! Exports the model to `rbt`.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -16,42 +16,42 @@ use super::write::{FrameDef, SampleDef, Writer};
 use crate::function_name::FunctionName;
 use crate::{Export, Losses};
 
-/// How samples become `rbt`.
+/// The options of an export to `rbt`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportOptions {
     /// Whether samples carry timestamps.
     pub timestamps: Timestamps,
-    /// The sampling period in microseconds, for segments that do not know theirs. Default: 10,000, as reli.
+    /// The sampling period in microseconds, for segments without a known one. Default: 10,000, like reli.
     pub period_us: Option<u32>,
-    /// After how many samples a checkpoint is written; `None`: at the end of each segment only.
+    /// The number of samples between two checkpoints; `None` for one at the end of each segment only.
     pub checkpoint_interval: Option<u64>,
 }
 
 /// Whether samples carry timestamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Timestamps {
-    /// Each segment as its source.
+    /// As in the source of each segment.
     #[default]
     AsSource,
     /// Never: the smallest files.
     Never,
-    /// Always; 0 where the time is unknown.
+    /// Always; 0 if the time is unknown.
     Always,
 }
 
-/// The period that reli assumes when none is given.
+/// The period that reli assumes if none is given.
 ///
 /// Source: reli 0.12, `converter:rbt`, default of `--sampling-period`.
 const DEFAULT_PERIOD_US: u32 = 10_000;
 
-/// Writes samples as `rbt`: a segment for each of the source's, with its own period and metadata.
+/// Writes samples as `rbt`: one segment per segment of the source, with its own period and metadata.
 pub struct Exporter<W: Write> {
     /// The output before the first segment, the writer after it.
     state: State<W>,
     options: ExportOptions,
     columns: Columns,
     has_timestamps: bool,
-    /// What the metadata of the segment say to who reads it.
+    /// The process in the metadata written for the segment.
     process: SegmentProcess,
     last_time_us: Option<i64>,
     losses: Losses,
@@ -63,7 +63,7 @@ enum State<W> {
     Finished,
 }
 
-/// What the writer calls the frames and stacks of the tables, in the current segment.
+/// The writer's ids of the tables' frames and stacks, in the current segment.
 #[derive(Default)]
 struct Columns {
     frames: Vec<Option<ids::FrameId>>,
@@ -73,7 +73,7 @@ struct Columns {
 }
 
 impl<W: Write> Exporter<W> {
-    /// Writes to `output`.
+    /// Creates an exporter to `output`.
     pub fn new(output: W, options: ExportOptions) -> Self {
         Self {
             state: State::Unopened(output),
@@ -86,32 +86,33 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// Counts the time of the first sample from `last_time_us`, which is that of the last sample of the segment before. For
-    /// who writes each segment with an exporter of its own: the first segment of a source counts from its own first sample.
+    /// Counts the time of the first sample from `last_time_us`, the time of the last sample of the segment before. For
+    /// callers that write each segment with its own exporter: the first segment of a source counts from its own first
+    /// sample.
     #[must_use]
     pub const fn continuing(mut self, last_time_us: Option<i64>) -> Self {
         self.last_time_us = last_time_us;
         self
     }
 
-    /// The time of the last sample that had one, in microseconds. Absent while segments carry no timestamps.
+    /// The time of the last sample that had one, in microseconds. `None` while segments carry no timestamps.
     #[must_use]
     pub const fn last_time_us(&self) -> Option<i64> {
         self.last_time_us
     }
 
-    /// Completes what is written and gives the output back; `None` if it was completed before.
+    /// Completes the output and returns it; `None` if it was already complete.
     ///
     /// # Errors
-    /// When the output cannot be written.
+    /// If the output cannot be written.
     pub fn into_output(mut self) -> io::Result<Option<W>> {
         self.complete()
     }
 
-    /// Writes everything out: what is in the output now can be read, though its last segment is not complete.
+    /// Writes all buffered bytes. The output can then be read, though its last segment is not complete.
     ///
     /// # Errors
-    /// When the output cannot be written.
+    /// If the output cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
         match &mut self.state {
             State::Unopened(output) => output.flush(),
@@ -145,7 +146,7 @@ impl<W: Write> Exporter<W> {
         self.columns.forget();
         self.process = SegmentProcess::default();
         if let State::Open(writer) = &mut self.state {
-            // Where it is: a segment that cannot begin leaves the one before to be completed.
+            // This comes last: if a segment cannot begin, the one before must still be completed.
             writer.start_segment(header)?;
         } else if let State::Unopened(output) = std::mem::replace(&mut self.state, State::Finished) {
             let writer = Writer::new(output, header)?;
@@ -164,7 +165,7 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// Microseconds since the previous sample: as its source stored them, or else by the clock.
+    /// Microseconds since the previous sample: as stored by the source, otherwise by the clock.
     fn delta_us(&self, sample: &Sample<'_>) -> Option<i64> {
         let since_last = time_us(sample).zip(self.last_time_us).and_then(|(now, last)| now.checked_sub(last));
         let delta = since_last.or(sample.delta_us);
@@ -180,8 +181,8 @@ impl<W: Write> Exporter<W> {
         Ok(())
     }
 
-    /// The process that a sample has to name, because its segment says another. That it is nobody's it cannot say: then a segment
-    /// begins that says nothing.
+    /// The process that a sample has to name, because it differs from the segment's. The format cannot say that a
+    /// sample has no process: for such a sample a segment without one begins.
     #[inline]
     fn own_process(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<Option<i64>> {
         if sample.process.is_some() || at.segment.process == self.process.process() {
@@ -219,7 +220,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
             None => writer.write_sample(&def)?,
             Some(labels) => write_annotated(writer, &def, labels, at.tables)?,
         }
-        // Of one that was refused the time is not in the file: the next counts from the one before.
+        // The time of a rejected sample is not in the file: the next counts from the one before.
         if self.has_timestamps {
             self.last_time_us = time_us(sample).or(self.last_time_us);
         }
@@ -261,7 +262,7 @@ impl<W: Write> Export for Exporter<W> {
 }
 
 impl Columns {
-    /// A new segment defines everything anew.
+    /// Clears the columns: a new segment defines everything again.
     fn forget(&mut self) {
         self.frames.clear();
         self.stacks.clear();
@@ -325,7 +326,7 @@ fn frame_def(frame: FrameId, tables: &Tables) -> FrameDef<'_> {
         return FrameDef::Native {
             symbol: function,
             module: tables.string(native.module),
-            // The format has no way to say that it is not known.
+            // The format cannot represent an unknown offset.
             offset: native.offset.unwrap_or(0),
         };
     }
@@ -358,7 +359,7 @@ fn write_annotated<W: Write>(
     writer.write_sample(&SampleDef { annotations: Some(&pairs), ..*sample })
 }
 
-/// Whether two labels share their key: of those the format has the last.
+/// Whether two labels share their key. The format keeps only the last of these.
 fn repeats_a_key(labels: &[Label]) -> bool {
     if labels.len() < 2 {
         return false;
@@ -368,7 +369,7 @@ fn repeats_a_key(labels: &[Label]) -> bool {
     keys.windows(2).any(|pair| pair[0] == pair[1])
 }
 
-/// A period in whole microseconds, of which 0 says that there is none.
+/// A period in whole microseconds; 0 for an unknown one.
 fn nearest_us(ns: u64) -> u32 {
     let nearest = (ns.saturating_add(500) / 1000).max(ns.min(1));
     u32::try_from(nearest).unwrap_or(u32::MAX)
@@ -383,7 +384,7 @@ fn no_segment() -> io::Error {
     io::Error::other("expected a segment before its samples")
 }
 
-/// A label's value as the string that an annotation's is: a number is printed.
+/// The value of a label as an annotation's string: numbers are printed.
 fn value_text(value: LabelValue, tables: &Tables) -> Cow<'_, [u8]> {
     match value {
         LabelValue::Text(text) => Cow::Borrowed(tables.string(text)),
@@ -428,7 +429,7 @@ mod tests {
         assert_eq!((deltas_us(&first), last_time_us), (vec![0, 2_000], Some(9_000)));
         let (second, _) = segment(1, &[209_000, 210_000], last_time_us);
         assert_eq!(deltas_us(&second), [200_000, 1_000]);
-        // What begins anew counts from its own first sample.
+        // The first segment of a source counts from its own first sample.
         assert_eq!(deltas_us(&segment(0, &[209_000], last_time_us).0), [0]);
     }
 }

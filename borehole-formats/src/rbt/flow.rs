@@ -1,8 +1,8 @@
-//! The fast way through the bulk of a file.
+//! The fast path through the bulk of a file.
 //!
-//! A sample is complete when what follows can neither annotate nor repeat it. In general that is known only
-//! when the next record has been read; but mostly the next sample already stands in the window. Then the
-//! sample is given out at once, and nothing has to be remembered of it. The decoders are the same.
+//! A sample is complete when the next record can neither annotate nor repeat it. In general that is known only after
+//! reading the next record, but usually the next sample is already in the window. Then the sample is returned at once,
+//! without saving any state. The decoders are the same.
 
 use std::io::Read;
 
@@ -15,14 +15,14 @@ use super::layout::EventType;
 use super::read::{Core, PlainSample, Reader, Sample};
 
 impl<R: Read> Reader<R> {
-    /// The next sample, if it and what follows it are at hand.
+    /// The next sample, if it and the record after it are available.
     #[inline]
     pub(super) fn sample_at_sight(&mut self) -> Option<Sample<'_>> {
         let core = if self.in_flow { self.complete_sample()? } else { return None };
         Some(self.sample(core))
     }
 
-    /// Takes the sample at the front of the window, if it is plain, complete, and all of it is there.
+    /// Takes the sample at the start of the window, if it is plain, complete and entirely available.
     #[inline]
     pub(super) fn complete_sample(&mut self) -> Option<Core> {
         let mut ahead = self.ahead();
@@ -40,7 +40,8 @@ impl<R: Read> Reader<R> {
         Some(self.give_out(sample, more, false))
     }
 
-    /// The same for `sample`, whose annotation stands `left` bytes before the end of the window.
+    /// Like [`complete_sample`](Self::complete_sample), for `sample`, whose annotation begins `left` bytes before the
+    /// end of the window.
     fn complete_annotated(&mut self, sample: PlainSample, left: usize) -> Option<Core> {
         let mut annotations = std::mem::take(&mut self.pending_annotations);
         let more = self.ahead_from(left).and_then(|mut ahead| {
@@ -56,7 +57,7 @@ impl<R: Read> Reader<R> {
         Some(self.give_out(sample, more, true))
     }
 
-    /// Whether what follows the record taken last can neither annotate nor repeat the pending sample.
+    /// Whether the record after the last one can neither annotate nor repeat the pending sample.
     pub(super) fn is_superseded(&mut self) -> bool {
         self.events.leave();
         let ahead = self.ahead();
@@ -65,25 +66,24 @@ impl<R: Read> Reader<R> {
             && (!self.options.is_lenient() || self.is_plain_at(ahead.bytes.rest().len()))
     }
 
-    /// Whether a sample follows that is no damaged event of another type, `left` bytes before the end of the
-    /// window.
+    /// Whether a sample begins `left` bytes before the end of the window, and not a damaged event of another type.
     #[inline(never)]
     fn is_plain_at(&self, left: usize) -> bool {
         self.ahead_from(left).is_some_and(|mut ahead| ahead.plain_sample().is_some())
     }
 
-    /// Whether no segment begins in what stands before the last `left` bytes of the window.
+    /// Whether no segment begins before the last `left` bytes of the window.
     fn is_one_piece(&self, left: usize) -> bool {
         self.segments_before(self.passed_at(left)).next().is_none()
     }
 
-    /// How many bytes of the window stand before its last `left` ones.
+    /// The number of bytes of the window before its last `left` ones.
     #[inline]
     fn passed_at(&self, left: usize) -> usize {
         self.events.ahead().rest().len() - left
     }
 
-    /// What is ahead from `left` bytes before the end of the window on.
+    /// The bytes ahead, from `left` bytes before the end of the window on.
     #[inline]
     fn ahead_from(&self, left: usize) -> Option<Ahead<'_>> {
         let mut ahead = self.ahead();
@@ -102,7 +102,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// The bytes at hand, and what it takes to read them.
+/// The available bytes, with the state needed to read them.
 #[derive(Clone, Copy)]
 struct Ahead<'a> {
     bytes: Cursor<'a>,
@@ -112,7 +112,7 @@ struct Ahead<'a> {
 }
 
 impl Ahead<'_> {
-    /// Takes a sample, if nothing about it needs care.
+    /// Takes a sample, if it is simple.
     #[expect(clippy::inline_always, reason = "every sample of a file passes here, in registers if in line")]
     #[inline(always)]
     fn plain_sample(&mut self) -> Option<PlainSample> {
@@ -122,7 +122,7 @@ impl Ahead<'_> {
         Some(PlainSample { stack, pid, delta_us, offset: raw.offset })
     }
 
-    /// Takes what annotates the sample before it, if nothing about it needs care, and replaces `annotations`.
+    /// Takes a simple annotation of the sample before it, and replaces `annotations`.
     #[inline]
     fn annotation(&mut self, annotations: &mut Annotations) -> Option<()> {
         let raw = RawEvent::read(&mut self.bytes, self.max_payload).ok()?;
@@ -135,7 +135,7 @@ impl Ahead<'_> {
         annotations::replace(annotations, pairs, self.definitions).ok()
     }
 
-    /// Takes what repeats the sample before it, and says how often.
+    /// Takes a repeat of the sample before it; returns the number of repeats.
     #[inline]
     fn repeats(&mut self) -> Option<u64> {
         if self.bytes.peek() != Some(EventType::RepeatSample as u8) {
@@ -151,7 +151,7 @@ impl Ahead<'_> {
         self.bytes.peek().is_some_and(EventType::is_sample)
     }
 
-    /// How many bytes are left, if the next sample begins here.
+    /// The number of bytes left, if the next sample begins here.
     #[inline]
     fn left_at_sample(&self) -> Option<usize> {
         self.is_at_sample().then(|| self.bytes.rest().len())
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use crate::ReadOptions;
 
-    /// Gives out one byte at a time, so that nothing ever stands in the window ahead.
+    /// Returns one byte at a time, so that the window never holds anything ahead.
     struct Trickle<'a>(&'a [u8]);
 
     impl Read for Trickle<'_> {
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// Everything that comes out of a reader, and how often it came out at sight.
+    /// All output of a reader, and the number of samples read by the fast path.
     fn read(mut reader: Reader<impl Read>) -> (Vec<String>, usize) {
         let (mut lines, mut at_sight) = (Vec::new(), 0);
         loop {
@@ -203,7 +203,8 @@ mod tests {
         (lines, at_sight)
     }
 
-    /// Compares what is read at sight with what is read byte by byte. Answers how many samples more were.
+    /// Compares the fast path with reading byte by byte. Returns the number of samples that took the fast path
+    /// additionally.
     fn compare(bytes: &[u8], name: &str) -> usize {
         let mut at_sight = 0;
         for options in [ReadOptions::default(), ReadOptions::lenient()] {
@@ -219,7 +220,7 @@ mod tests {
     fn samples_read_at_sight_are_those_of_the_general_way() {
         let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../corpus/rbt"));
         let files = std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path());
-        // Traces of a million samples show nothing more, byte by byte and in two modes.
+        // Traces of a million samples show nothing new, byte by byte and in two modes.
         let is_wanted = |path: &PathBuf| {
             path.extension().is_some_and(|extension| extension == "rbt")
                 && path.metadata().unwrap().len() < 500_000

@@ -1,8 +1,8 @@
-//! What a frame is made of, kept so that the next frame is compared with it in a moment.
+//! The contents of a frame, stored for a fast comparison with the next frame.
 
 use super::write::FrameDef;
 
-/// The content of a frame but for its texts, which stand elsewhere in one piece: comparing follows no ids and no
+/// The contents of a frame without its texts, which are stored elsewhere in one piece: comparing follows no ids and no
 /// pointers.
 #[derive(Clone, Copy)]
 pub(super) struct FrameContent {
@@ -11,7 +11,7 @@ pub(super) struct FrameContent {
 }
 
 impl FrameContent {
-    /// Keeps `frame`, whose texts go behind `texts`.
+    /// Stores `frame`, appending its strings to `texts`.
     pub(super) fn keep(frame: &FrameDef<'_>, texts: &mut Vec<u8>) -> Self {
         let strings = frame.strings();
         for text in strings {
@@ -20,10 +20,10 @@ impl FrameContent {
         Self { lengths: strings.map(<[u8]>::len), number: frame.number() }
     }
 
-    /// Whether this frame, whose texts are `texts`, is `frame`. An empty opcode and none are the same, as in reli.
+    /// Whether this frame, whose texts are `texts`, equals `frame`. An empty opcode equals none, as in reli.
     #[inline(always)]
     pub(super) fn is(&self, texts: &[u8], frame: &FrameDef<'_>) -> bool {
-        // Written out: a loop over the five would put them on the stack first.
+        // Unrolled: a loop over the five would put them on the stack first.
         let [namespace, class, method, file, opcode] = frame.strings();
         let lengths = &self.lengths;
         let mut rest = texts;
@@ -36,7 +36,7 @@ impl FrameContent {
     }
 }
 
-/// Whether the first `length` of `texts` are `wanted`; they are taken off.
+/// Whether the first `length` bytes of `texts` are `wanted`; removes them.
 #[inline(always)]
 fn follows(texts: &mut &[u8], length: usize, wanted: &[u8]) -> bool {
     if length != wanted.len() {
@@ -47,8 +47,8 @@ fn follows(texts: &mut &[u8], length: usize, wanted: &[u8]) -> bool {
     is_same(text, wanted)
 }
 
-/// Whether two texts of one length are equal. Names and paths are short, and for those a call of `memcmp`
-/// takes longer than looking at both ends.
+/// Whether two texts of one length are equal. Names and paths are short: a call of `memcmp` takes longer than comparing
+/// both ends.
 #[inline(always)]
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     match other.len() {

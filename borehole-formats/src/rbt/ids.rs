@@ -1,4 +1,4 @@
-//! The numbers of frames and stacks in a segment, and the ids that callers have of them, which know their segment.
+//! The numbers of frames and stacks in a segment, and the ids of them for callers, which include their segment.
 
 use std::io;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -12,25 +12,26 @@ pub struct FrameId(NonZeroU64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StackId(NonZeroU64);
 
-/// What a frame is called in the segment.
+/// The number of a frame in the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FrameNumber(pub(super) u32);
 
-/// What a stack is called in the segment.
+/// The number of a stack in the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct StackNumber(pub(super) u32);
 
-/// Another one for each segment that the process writes.
+/// The number of a segment, different for each one that the process writes.
 ///
-/// It stands in the lower half of the ids, and the number in the upper: an id without its segment is its number, and
-/// without another segment it is more than any number.
+/// It is in the lower half of the ids, and the frame's or stack's number is in the upper half: removing the id's own
+/// segment leaves the number, and removing another segment leaves more than any number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SegmentId(NonZeroU64);
 
 impl SegmentId {
     pub(super) fn next() -> Self {
         static BEFORE: AtomicU32 = AtomicU32::new(0);
-        // After 2^32 segments they come again; there is one number less than that, so two in a row have the largest.
+        // Numbers repeat after 2^32 segments. There is one number less than that, so two successive segments have the
+        // largest one.
         let number = NonZeroU32::MIN.saturating_add(BEFORE.fetch_add(1, Ordering::Relaxed));
         Self(number.into())
     }
@@ -44,24 +45,24 @@ impl SegmentId {
         StackId(self.0 | (u64::from(number.0) << 32))
     }
 
-    /// What a frame is called in this segment.
+    /// The number of a frame in this segment.
     ///
     /// # Errors
-    /// When another segment defines it.
+    /// If another segment defines it.
     pub(super) fn number_of_frame(self, id: FrameId) -> io::Result<FrameNumber> {
         u32::try_from(self.strip(id.0)).map(FrameNumber).map_err(|_| foreign("frame"))
     }
 
-    /// What a stack is called in this segment.
+    /// The number of a stack in this segment.
     ///
     /// # Errors
-    /// When another segment defines it.
+    /// If another segment defines it.
     #[inline]
     pub(super) fn number_of_stack(self, id: StackId) -> io::Result<StackNumber> {
         u32::try_from(self.strip_stack(id)).map(StackNumber).map_err(|_| foreign("stack"))
     }
 
-    /// What a stack is called in this segment; 2³² or more if another defines it.
+    /// The number of a stack in this segment; 2³² or more if another segment defines it.
     #[inline]
     pub(super) const fn strip_stack(self, id: StackId) -> u64 {
         self.strip(id.0)

@@ -1,4 +1,4 @@
-//! From `rbt` into the model.
+//! Imports `rbt` into the model.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -20,11 +20,11 @@ use crate::{ReadError, ReadOptions};
 
 /// Streams `input`, raw or compressed, into `sink`.
 ///
-/// Time runs on over the segments of an input, as reli's segmented writer counts it: the origin is the start
-/// of the first segment. A segment's process is its metadata `pid`, if that names only one.
+/// Time continues over the segments of an input, as reli's segmented writer counts it: the origin is the start of the
+/// first segment. A segment's process is its metadata `pid`, if that names only one.
 ///
 /// # Errors
-/// When the input is damaged (strictly read) or cannot be read, or the sink fails.
+/// If the input is damaged (read strictly) or cannot be read, or the sink fails.
 pub fn import(
     input: impl Read,
     options: &ReadOptions,
@@ -34,10 +34,10 @@ pub fn import(
     import_reader(Reader::with_options(input, *options), tables, sink)
 }
 
-/// Streams what `reader` reads into `sink`.
+/// Streams the output of `reader` into `sink`.
 ///
 /// # Errors
-/// As [`import`].
+/// Those of [`import`].
 pub fn import_reader(
     mut reader: Reader<impl Read>,
     tables: &mut Tables,
@@ -58,10 +58,10 @@ struct Importer<'a> {
     sink: &'a mut dyn ProfileSink,
     columns: Columns,
     segment: Segment,
-    /// Whether the sink has been told of the segment: metadata before the first sample belongs to it.
+    /// Whether the sink has received the segment: metadata before the first sample belongs to it.
     announced: bool,
     process: SegmentProcess,
-    /// The time of the segment's start, in microseconds since the first one's.
+    /// The start of the segment, in microseconds since the start of the first one.
     segment_start_us: i64,
     last_time_us: i64,
 }
@@ -82,8 +82,8 @@ impl<'a> Importer<'a> {
 
     fn run(&mut self, reader: &mut Reader<impl Read>) -> Result<ControlFlow<()>, ReadError> {
         loop {
-            // On a way of their own samples stay in registers. Through a record each is written and read again at once,
-            // for which the processor waits longer than decoding takes.
+            // Samples of the fast path stay in registers. As records, each would be written and read again at once, and
+            // waiting for that takes the processor longer than decoding.
             while let Some(sample) = reader.sample_at_sight() {
                 if self.sample(&sample)?.is_break() {
                     return Ok(ControlFlow::Break(()));
@@ -172,14 +172,14 @@ impl<'a> Importer<'a> {
     }
 }
 
-/// What the references of the current segment are in the tables.
+/// The rows of the current segment's references in the tables.
 #[derive(Default)]
 struct Columns {
     strings: Vec<Option<StringId>>,
     frames: Vec<Option<FrameId>>,
-    /// As far as any was sampled.
+    /// Only up to the last sampled one.
     calls: Vec<StackId>,
-    /// Nothing for those without frames, too.
+    /// `None` also for stacks without frames.
     stacks: Vec<Option<StackId>>,
     labels: HashMap<Box<[(StringRef, StringRef)]>, LabelsId>,
     name: Vec<u8>,
@@ -215,8 +215,8 @@ impl Columns {
         tables: &mut Tables,
     ) -> Result<Option<StackId>, TableFull> {
         let Some(leaf) = definitions.leaf(stack) else { return Ok(None) };
-        // In the order of definition, which is that of whoever wrote the trace: callers and what they call are near each
-        // other then, in the file and in the tables, whatever order they are sampled in.
+        // In the order of definition, which the writer of the trace chose: callers and callees are then near each
+        // other, in the file and in the tables, whatever order they are sampled in.
         let new = definitions.calls().get(self.calls.len()..=leaf.index());
         for &Call { caller, frame } in new.unwrap_or_default() {
             let caller = caller.map(|caller| self.calls[caller.index()]);

@@ -1,6 +1,6 @@
-//! What the writer has defined in the current segment.
+//! The writer's definitions in the current segment.
 //!
-//! Strings and frames stand in columns in the order of their ids; hash tables beside them hold row numbers and
+//! Strings and frames are stored in columns in the order of their ids. Hash tables beside them hold row numbers and
 //! compare by content, so that looking up borrowed frames allocates nothing.
 
 use std::hash::BuildHasher as _;
@@ -20,7 +20,7 @@ pub(super) struct Strings {
     hasher: DefaultHashBuilder,
 }
 
-/// Where a string stands among the others.
+/// The position of a string among the others.
 #[derive(Clone, Copy)]
 struct Span {
     start: usize,
@@ -52,7 +52,7 @@ impl Span {
 #[derive(Default)]
 pub(super) struct Frames {
     rows: Vec<FrameRow>,
-    /// The texts of every frame, as it has them: one that many frames have is there as often.
+    /// The texts of every frame. Texts that frames share are repeated.
     texts: Vec<u8>,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
@@ -60,7 +60,7 @@ pub(super) struct Frames {
 
 struct FrameRow {
     content: FrameContent,
-    /// Where its texts begin.
+    /// The start of its texts.
     start: usize,
     hash: u64,
 }
@@ -100,11 +100,11 @@ pub(super) fn next_id(len: usize) -> io::Result<u32> {
         .map_err(|_| io::Error::other("too many definitions in one segment: expected at most 2^32"))
 }
 
-/// The annotations of a run, copied: the caller's may be gone when the run is written.
+/// The annotations of a run, copied, because the caller's may be gone when the run is written.
 #[derive(Default)]
 pub(super) struct AnnotationList {
     bytes: Vec<u8>,
-    /// Where each string ends: key, value, key, value, …
+    /// The end of each string: key, value, key, value, …
     ends: Vec<usize>,
     present: bool,
 }
@@ -126,7 +126,7 @@ impl AnnotationList {
         }
     }
 
-    /// Whether `annotations` are these, in the same order. None and an empty list differ.
+    /// Whether `annotations` equal these, in the same order. `None` and an empty list differ.
     #[inline]
     pub(super) fn equal(&self, annotations: Option<&[(&[u8], &[u8])]>) -> bool {
         match annotations {

@@ -1,7 +1,7 @@
-//! The trace written last, frame by frame, as the writer was given it.
+//! The frames of the last stack written, as the writer received them.
 //!
-//! Most traces share most of their callers with the one before. Its texts stand in one piece, in the order in
-//! which they are compared, so that finding out what is shared follows no ids and no pointers.
+//! Most stacks share most of their callers with the one before. The texts are stored in one piece, in the order of
+//! comparison, so that finding the shared callers follows no ids and no pointers.
 
 use super::frame_content::FrameContent;
 use super::trie::{Path, Stacks};
@@ -9,7 +9,7 @@ use super::write::FrameDef;
 
 #[derive(Default)]
 pub(super) struct LastTrace {
-    /// From the root.
+    /// The frames, from the root.
     frames: Vec<Seen>,
     texts: Vec<u8>,
 }
@@ -17,7 +17,7 @@ pub(super) struct LastTrace {
 struct Seen {
     path: Path,
     content: FrameContent,
-    /// Where the texts of this frame end.
+    /// The end of this frame's texts.
     end: usize,
 }
 
@@ -27,8 +27,8 @@ impl LastTrace {
         self.texts.clear();
     }
 
-    /// How many callers, from the root, `frames_leaf_first` shares with this trace, and their path. What is not
-    /// shared is forgotten.
+    /// The number of callers, from the root, that `frames_leaf_first` shares with this stack, and their path. Removes
+    /// the rest.
     pub(super) fn keep_shared(&mut self, frames_leaf_first: &[FrameDef<'_>]) -> (usize, Path) {
         let mut at = 0;
         let pairs = self.frames.iter().zip(frames_leaf_first.iter().rev());
@@ -44,7 +44,7 @@ impl LastTrace {
         (shared, last.map_or(Stacks::ROOT, |seen| seen.path))
     }
 
-    /// Adds the callee of the last frame, whose path from the root is `path`.
+    /// Appends the callee of the last frame; its path from the root is `path`.
     pub(super) fn push(&mut self, frame: &FrameDef<'_>, path: Path) {
         let content = FrameContent::keep(frame, &mut self.texts);
         self.frames.push(Seen { path, content, end: self.texts.len() });

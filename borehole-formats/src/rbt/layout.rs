@@ -7,7 +7,7 @@ use borehole_wire::Cursor;
 /// The first four bytes of every segment.
 pub const MAGIC: [u8; 4] = *b"RELI";
 
-/// The only version there is.
+/// The only version.
 pub const VERSION: u8 = 1;
 
 /// The length of a segment's header.
@@ -16,21 +16,21 @@ pub const HEADER_BYTES: usize = 16;
 /// Header flag: samples carry the time since the previous sample.
 pub const HAS_TIMESTAMPS: u8 = 0x01;
 
-/// Frame flag: machine code rather than PHP.
+/// Frame flag: a native frame, not a PHP one.
 pub const FRAME_NATIVE: u64 = 0x01;
 
-/// Frame flag: a PHP frame that names its opcode.
+/// Frame flag: a PHP frame with an opcode.
 pub const FRAME_HAS_OPCODE: u64 = 0x02;
 
-/// The first byte of [`MAGIC`], which therefore never is an event type.
+/// The first byte of [`MAGIC`], which is therefore never an event type.
 pub const RESERVED_EVENT: u8 = b'R';
 
-/// How many samples a live capture writes between two checkpoints.
+/// The number of samples between two checkpoints of a live capture.
 ///
 /// Source: reli 0.12, `BinaryTraceOutput`, default `checkpoint_interval`.
 pub const CHECKPOINT_INTERVAL: u64 = 1000;
 
-/// The types of events, as they stand in the file.
+/// The types of events, with their numbers in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum EventType {
@@ -48,9 +48,9 @@ pub enum EventType {
     Metadata = 0x06,
     /// A sample with its process.
     PidSample = 0x07,
-    /// A sample of a segment without timestamps; it has no length.
+    /// A sample of a segment without timestamps, without a length.
     CompactSample = 0x08,
-    /// More of the last completed sample; it has no length.
+    /// Repeats the last completed sample, without a length.
     RepeatSample = 0x09,
     /// Defines a string.
     StringDef = 0x0a,
@@ -59,7 +59,7 @@ pub enum EventType {
 }
 
 impl EventType {
-    /// All types, in order of their number.
+    /// All types, in order of their numbers.
     pub const ALL: [Self; 11] = [
         Self::FrameDef,
         Self::StackDef,
@@ -74,7 +74,7 @@ impl EventType {
         Self::SampleAnnotation,
     ];
 
-    /// The type with this number; `None` for numbers of the future.
+    /// The type with this number; `None` for unknown numbers.
     #[inline]
     #[must_use]
     pub const fn from_byte(byte: u8) -> Option<Self> {
@@ -92,7 +92,7 @@ impl EventType {
         byte == SAMPLES[0] || byte == SAMPLES[1] || byte == SAMPLES[2]
     }
 
-    /// The name, as the specification spells it.
+    /// The name in the specification.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -116,12 +116,12 @@ impl EventType {
 pub struct Header {
     /// Whether samples carry the time since the previous sample.
     pub has_timestamps: bool,
-    /// The sampling period in microseconds; 0 is stored by writers that do not know it.
+    /// The sampling period in microseconds; 0 if the writer did not know it.
     pub period_us: u32,
 }
 
 impl Header {
-    /// The 16 bytes of the header.
+    /// Encodes the 16 bytes of the header.
     #[must_use]
     pub fn encode(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
@@ -133,7 +133,7 @@ impl Header {
     }
 }
 
-/// The 16 bytes of a header, before they are judged.
+/// The 16 bytes of a header, unchecked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawHeader {
     bytes: [u8; HEADER_BYTES],
@@ -149,21 +149,21 @@ impl RawHeader {
         self.bytes[4]
     }
 
-    /// How many of the eleven bytes that can have one value only have it: magic, version, reserved.
+    /// The number of correct bytes among the eleven that can have only one value: magic, version, reserved.
     pub(crate) fn fixed_bytes_right(&self) -> usize {
         let magic = self.bytes.iter().zip(MAGIC).filter(|(found, expected)| *found == expected);
         let reserved = self.bytes[6..8].iter().chain(&self.bytes[12..]).filter(|&&byte| byte == 0);
         magic.count() + reserved.count() + usize::from(self.version() == VERSION)
     }
 
-    /// Whether every bit that can have one value only has it.
+    /// Whether every bit with only one valid value has it.
     pub(crate) fn is_flawless(&self) -> bool {
         self.fixed_bytes_right() == Self::FIXED_BYTES && self.bytes[5] & !HAS_TIMESTAMPS == 0
     }
 
     pub(crate) const FIXED_BYTES: usize = 11;
 
-    /// What the header says. Reserved bits and bytes are ignored.
+    /// Decodes the header. Reserved bits and bytes are ignored.
     pub(crate) fn header(&self) -> Header {
         let [.., a, b, c, d, _, _, _, _] = self.bytes;
         Header {

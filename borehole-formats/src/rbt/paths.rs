@@ -1,8 +1,7 @@
 //! The stacks of a segment as paths from the root.
 //!
-//! A stack is mostly defined behind one that it shares most of its callers with, and only what it does not share is
-//! stored. Paths are kept twice: as ids of frames, which is what the file defines, and as the frames that the ids meant
-//! when the path was sampled.
+//! A stack is usually defined after one with mostly the same callers, and only the difference is stored. Paths are kept
+//! twice: as ids of frames, which the file defines, and as the frames that the ids meant when the path was sampled.
 
 use std::num::NonZeroU32;
 
@@ -15,7 +14,7 @@ use super::event::Varints;
 pub(super) struct CallRef(NonZeroU32);
 
 impl CallRef {
-    /// Dense from 0 within the segment, callers before what they call.
+    /// Dense from 0 within the segment, callers before callees.
     #[inline]
     pub(super) const fn index(self) -> usize {
         (self.0.get() - 1) as usize
@@ -42,7 +41,7 @@ impl StepRef {
 #[derive(Clone, Copy, Debug)]
 struct Step {
     caller: Option<StepRef>,
-    /// What the path was when it was last sampled.
+    /// The meaning of the path when it was last sampled.
     call: Option<CallRef>,
     frame: i64,
 }
@@ -52,12 +51,12 @@ struct Step {
 pub(super) struct Paths {
     steps: Vec<Step>,
     calls: Vec<Call>,
-    /// Calls before this one are of frames that may be others now.
+    /// Calls before this index may be of outdated frames.
     outdated: usize,
-    /// The list of frames that was defined last, and its path, root first.
+    /// The last list of frames defined, with its path, root first.
     last_list: Vec<u8>,
     last_path: Vec<StepRef>,
-    /// Room for what is put together.
+    /// A reused buffer.
     ids: Vec<i64>,
     new_calls: Vec<(StepRef, FrameRef)>,
 }
@@ -71,12 +70,12 @@ impl Paths {
         self.last_path.clear();
     }
 
-    /// Roughly how much memory the paths take.
+    /// The approximate memory of the paths.
     pub(super) const fn size_bytes(&self) -> usize {
         self.steps.len() * size_of::<Step>() + self.calls.len() * size_of::<Call>()
     }
 
-    /// The path that a list of frame ids is; `None` if it is empty.
+    /// The path of a list of frame ids; `None` if it is empty.
     pub(super) fn define(&mut self, frames_leaf_first: Varints<'_>) -> Option<StepRef> {
         let list = frames_leaf_first.bytes();
         let shared = shared_numbers(&self.last_list, list);
@@ -94,10 +93,10 @@ impl Paths {
         self.last_path.last().copied()
     }
 
-    /// The frames that the ids of `path` mean now, as `frame_of` tells.
+    /// Resolves the ids of `path` to their current frames with `frame_of`.
     ///
     /// # Errors
-    /// The frame next to the leaf that is not defined.
+    /// The undefined frame nearest to the leaf.
     pub(super) fn resolve(
         &mut self,
         path: Option<StepRef>,
@@ -122,18 +121,18 @@ impl Paths {
         Ok(caller)
     }
 
-    /// From here on ids may mean other frames than before.
+    /// Notes that from here on ids may mean other frames than before.
     pub(super) const fn forget(&mut self) {
         self.outdated = self.calls.len();
     }
 
-    /// A path of one frame that no definition leads to.
+    /// Adds a path of one frame that no definition leads to.
     pub(super) fn push_root(&mut self, frame: FrameRef) -> CallRef {
         self.calls.push(Call { caller: None, frame });
         CallRef(number(self.calls.len()))
     }
 
-    /// By [`CallRef::index`].
+    /// All calls, by [`CallRef::index`].
     #[inline]
     pub(super) fn calls(&self) -> &[Call] {
         &self.calls
@@ -145,11 +144,11 @@ fn number(len: usize) -> NonZeroU32 {
     u32::try_from(len).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MAX)
 }
 
-/// How many varints at the end of two lists are the same.
+/// The number of equal varints at the end of two lists.
 fn shared_numbers(one: &[u8], other: &[u8]) -> usize {
     let shared = shared_end(one, other);
     let ends = other[other.len() - shared..].iter().filter(|byte| is_last(**byte)).count();
-    // What ends within the shared bytes may begin before them.
+    // A varint that ends within the shared bytes may begin before them.
     let begins = |list: &[u8]| list[..list.len() - shared].last().is_none_or(|byte| is_last(*byte));
     if begins(one) && begins(other) { ends } else { ends.saturating_sub(1) }
 }
@@ -159,7 +158,7 @@ const fn is_last(byte: u8) -> bool {
     byte < 0x80
 }
 
-/// How many bytes at the end of both are the same.
+/// The number of equal bytes at the end of both.
 fn shared_end(one: &[u8], other: &[u8]) -> usize {
     let eights = one.rchunks_exact(8).zip(other.rchunks_exact(8));
     let whole = 8 * eights.take_while(|(one, other)| one == other).count();

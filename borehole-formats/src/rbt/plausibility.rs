@@ -7,41 +7,41 @@ use super::event::{Event, FrameFields, Framed, RawEvent};
 use super::layout::{EventType, MAGIC, RESERVED_EVENT, RawHeader};
 use super::recover::find_header;
 
-/// How far an id may lie ahead of the next one: as many definitions may have been lost together.
+/// The maximum distance of an id from the next one: that many definitions may have been lost together.
 pub(super) const MAX_LOST: i64 = 64;
 
-/// The same for the stack of a sample, which is weaker evidence than a definition.
+/// Like [`MAX_LOST`], for the stack of a sample, which is weaker evidence than a definition.
 const MAX_LOST_STACKS: i64 = 4;
 
-/// What a judgement is for, which decides how strict it is.
+/// The purpose of a judgement, which decides its strictness.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// To go on where an event ends. Events of unknown types may follow, although they prove nothing.
+    /// To continue at the end of an event. Events of unknown types may follow, but prove nothing.
     Continue,
-    /// The same where it is in doubt whether the event ends there.
+    /// Like [`Continue`](Self::Continue), if it is in doubt whether the event ends there.
     Resume,
-    /// To find a place by trying one after the other: what chance does once in a while, it does here.
+    /// To search one position after the other, which meets even rare coincidences.
     Search,
-    /// The same in what may be nothing but an event that was cut off: its ids, which mostly follow each other,
-    /// look like small events.
+    /// Like [`Search`](Self::Search), in what may be a cut-off event: its ids, which usually are consecutive, look like
+    /// small events.
     SearchCut,
 }
 
-/// Judges bytes as a chain of events, each of which has to fit what came before.
+/// Judges bytes as a chain of events, each of which has to fit the ones before.
 pub(super) struct Plausibility {
     pub(super) next: NextIds,
     pub(super) has_timestamps: bool,
     pub(super) has_sample: bool,
     pub(super) purpose: Purpose,
-    /// Roughly, in bits: how unlikely it is that chance looks like this.
+    /// The evidence in bits: roughly, how improbable such bytes are by chance.
     pub(super) evidence: u32,
 }
 
 impl Plausibility {
-    /// Enough to believe in a chain that is still going on.
+    /// Enough to accept a chain that continues.
     const ENOUGH: u32 = 24;
 
-    /// Enough to believe in a chain that ends exactly where the input or the segment does.
+    /// Enough to accept a chain that ends exactly at the end of the input or segment.
     const fn enough_to_end(&self) -> u32 {
         match self.purpose {
             Purpose::Continue | Purpose::Resume | Purpose::Search => 5,
@@ -49,7 +49,7 @@ impl Plausibility {
         }
     }
 
-    /// Enough to believe in a chain that ends in an event of which not all can be seen.
+    /// Enough to accept a chain that ends in an incomplete event.
     const fn enough_to_be_cut(&self) -> u32 {
         match self.purpose {
             Purpose::Continue | Purpose::Resume => 5,
@@ -57,7 +57,7 @@ impl Plausibility {
         }
     }
 
-    /// Whether `bytes` are believable. `whole`: they reach to the end of the input.
+    /// Whether `bytes` are plausible. `whole`: they reach to the end of the input.
     pub(super) fn of(mut self, bytes: &[u8], whole: bool) -> bool {
         let mut cursor = Cursor::new(bytes, 0);
         while self.evidence < Self::ENOUGH {
@@ -88,7 +88,7 @@ impl Plausibility {
         true
     }
 
-    /// The evidence that one event is; `None` if no writer would write it here.
+    /// The evidence of one event; `None` if no writer would write it here.
     pub(super) fn weigh(&mut self, raw: &RawEvent<'_>) -> Option<u32> {
         let mut payload = raw.payload;
         let event = Event::decode_payload(raw, &mut payload, self.has_timestamps).ok()?;
@@ -145,7 +145,7 @@ impl Plausibility {
     }
 }
 
-/// The evidence that an id is: strong if it is exactly the next, weak if some before it were lost.
+/// The evidence of an id: strong if it is exactly the next, weak if some before it were lost.
 fn next_id(next: &mut i64, id: i64) -> Option<u32> {
     let bits = if id == *next { 7 } else { 1 };
     let believable = (*next..next.saturating_add(MAX_LOST)).contains(&id);
@@ -153,7 +153,7 @@ fn next_id(next: &mut i64, id: i64) -> Option<u32> {
     believable.then_some(bits)
 }
 
-/// Whether all ids are defined, or may be among those lost.
+/// Whether all ids are defined or may be among the lost ones.
 fn all_defined(mut ids: impl Iterator<Item = i64>, next: i64) -> Option<()> {
     let bound = next.saturating_add(MAX_LOST);
     ids.all(|id| (0..bound).contains(&id)).then_some(())

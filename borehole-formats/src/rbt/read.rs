@@ -1,4 +1,4 @@
-//! Segments, metadata and samples, pulled one after the other.
+//! Segments, metadata and samples, pulled in order.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -14,42 +14,42 @@ use crate::{Error, ErrorKind, Position, ReadOptions, Recovery};
 
 /// Reads segments, metadata and samples.
 ///
-/// Whatever reli's strict reader accepts is accepted, sample for sample. Beyond it, a cut-off end loses
-/// nothing that was whole: it is the end of the data, and a warning in [`Reader::recovery`].
+/// It accepts everything that reli's strict reader accepts, sample for sample. In addition, a cut-off end loses no
+/// complete record: it is the end of the data, with a warning in [`Reader::recovery`].
 ///
-/// Memory is bounded by one event and by what one segment defines. Nothing is allocated per sample.
+/// Memory is bounded by one event and by the definitions of one segment. Nothing is allocated per sample.
 pub struct Reader<R> {
     pub(super) events: Events<R>,
     pub(super) definitions: Definitions,
     pub(super) options: ReadOptions,
     pub(super) recovery: Recovery,
-    /// The sample that may still get annotations and repeats: it is given out when something else begins.
+    /// The sample that may still get annotations and repeats: it is returned when another record begins.
     pending: Option<Core>,
     pub(super) pending_annotations: Annotations,
     current: Core,
     current_annotations: Annotations,
-    /// Metadata that stood behind the pending sample or, the first `metadata_ready` of it, before it.
+    /// Metadata after the pending sample; the first `metadata_ready` entries were before it.
     metadata: VecDeque<(Vec<u8>, Vec<u8>)>,
     metadata_ready: usize,
-    /// How much metadata the segment has, which somebody may have to keep.
+    /// The size of the segment's metadata, which a caller may have to keep.
     metadata_bytes: usize,
     metadata_out: (Vec<u8>, Vec<u8>),
     held: Held,
     pub(super) segment: SegmentStart,
-    /// How many samples came before this segment.
+    /// The number of samples before this segment.
     samples_before: u64,
     accumulated_us: Option<i64>,
-    /// Whether nothing stands between here and the next sample: nothing pending, nothing waiting.
+    /// Whether the next sample follows directly: no record is pending or waiting.
     pub(super) in_flow: bool,
-    /// Whether this segment has lost something: then what it refers to may be what was lost.
+    /// Whether this segment has lost data: references may then be to the lost part.
     pub(super) segment_damaged: bool,
     pub(super) region: Option<Region>,
     pub(super) lost_time: Option<LostTime>,
-    /// Whether a segment begins without a header where reading goes on.
+    /// Whether the segment at the position where reading continues has lost its header.
     pub(super) lost_header: bool,
 }
 
-/// What a file says next.
+/// A record of a file.
 #[derive(Clone, Copy, Debug)]
 pub enum Record<'a> {
     /// A segment begins. Tables, metadata and time start anew.
@@ -68,11 +68,11 @@ pub enum Record<'a> {
 /// The beginning of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentStart {
-    /// What the header says.
+    /// The contents of the header.
     pub header: Header,
-    /// Which segment this is, 0-based.
+    /// The index of this segment, 0-based.
     pub index: u64,
-    /// Where its header stands, in bytes after decompression.
+    /// The offset of its header, in bytes after decompression.
     pub offset: u64,
 }
 
@@ -81,20 +81,20 @@ pub struct SegmentStart {
 pub struct Sample<'a> {
     /// The stack.
     pub stack: StackRef,
-    /// How many equal samples this is: 1, and what `REPEAT_SAMPLE` adds.
+    /// The number of equal samples: 1 plus the repeats of `REPEAT_SAMPLE`.
     pub count: u64,
-    /// Microseconds since the previous sample, as stored; `None` where there is no timestamp.
+    /// Microseconds since the previous sample, as stored; `None` if there is no timestamp.
     pub delta_us: Option<i64>,
-    /// Microseconds since the segment's start, which is the sum of all differences so far; `None` where
-    /// there is no timestamp or the sum overflows.
+    /// Microseconds since the segment's start, which is the sum of all differences so far; `None` if there is no
+    /// timestamp or the sum overflows.
     pub accumulated_us: Option<i64>,
     /// The process, for a sample that names it.
     pub pid: Option<i64>,
     /// Keys and values. `None`: no annotation event; empty: an annotation event without pairs.
     pub annotations: Option<&'a [(StringRef, StringRef)]>,
-    /// What the references refer to.
+    /// The definitions that the references refer to.
     pub definitions: &'a Definitions,
-    /// Where the sample stands, in bytes after decompression.
+    /// The offset of the sample, in bytes after decompression.
     pub offset: u64,
 }
 
@@ -111,7 +111,7 @@ pub(super) struct Core {
     repeated: bool,
 }
 
-/// What was met already but has to wait until the pending sample has been given out.
+/// A record or failure that waits until the pending sample has been returned.
 enum Held {
     Nothing,
     Segment(SegmentStart),
@@ -125,7 +125,7 @@ pub(super) enum Turn {
     Sample,
 }
 
-/// What an event does beyond defining something.
+/// The effect of an event other than defining something.
 pub(super) enum Effect {
     Nothing,
     Sample(PlainSample),
@@ -135,7 +135,7 @@ pub(super) enum Effect {
     Checkpoint { counts: Option<[i64; 3]>, offset: u64 },
 }
 
-/// A sample of which all is known but what follows it.
+/// A sample that is complete except for the records after it.
 #[derive(Clone, Copy)]
 pub(super) struct PlainSample {
     pub(super) stack: StackRef,
@@ -144,7 +144,7 @@ pub(super) struct PlainSample {
     pub(super) offset: u64,
 }
 
-/// Why an event cannot be used.
+/// The reason why an event cannot be used.
 #[derive(Clone, Copy)]
 pub(super) enum Fault {
     Payload(borehole_wire::Error),
@@ -155,12 +155,12 @@ pub(super) enum Fault {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads `input` strictly: raw, compressed, or segments of all sorts one after the other.
+    /// Reads `input` strictly: raw, compressed, or segments of all kinds one after the other.
     pub fn new(input: R) -> Self {
         Self::with_options(input, ReadOptions::default())
     }
 
-    /// Reads `input` as `options` say.
+    /// Reads `input` with `options`.
     pub fn with_options(input: R, options: ReadOptions) -> Self {
         let nothing = Core {
             stack: StackRef::default(),
@@ -201,8 +201,8 @@ impl<R: Read> Reader<R> {
     /// The next record; `None` at the end, and after an error.
     ///
     /// # Errors
-    /// When the input cannot be read or contradicts the format. All samples before that place have been
-    /// given out. With lenient options only the former is an error.
+    /// If the input cannot be read or contradicts the format. All samples before that position have been returned. With
+    /// lenient options only the former is an error.
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, Error> {
         if self.in_flow
@@ -213,7 +213,7 @@ impl<R: Read> Reader<R> {
         self.any_record()
     }
 
-    /// The next record by the way that any can go.
+    /// The next record by the general path.
     pub(super) fn any_record(&mut self) -> Result<Option<Record<'_>>, Error> {
         self.in_flow = false;
         let turn = self.turn()?;
@@ -228,12 +228,12 @@ impl<R: Read> Reader<R> {
         }))
     }
 
-    /// What has come out so far, and what was odd or lost.
+    /// The numbers of records read so far, and the warnings.
     pub const fn recovery(&self) -> &Recovery {
         &self.recovery
     }
 
-    /// What has come out, and what was odd or lost.
+    /// The numbers of records read, and the warnings.
     pub fn into_recovery(mut self) -> Recovery {
         self.end_region(self.recovery.samples);
         self.warn_of_lost_time();
@@ -272,7 +272,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Carries out the event that was taken last, whatever it is.
+    /// Applies the last event taken, whatever it is.
     fn event(&mut self) -> Result<Option<Turn>, Error> {
         let effect = if self.options.is_lenient() {
             self.apply_carefully()
@@ -282,7 +282,7 @@ impl<R: Read> Reader<R> {
         effect.and_then(|effect| self.take_effect(effect)).or_else(|error| self.failed(error))
     }
 
-    /// What had to wait for the sample that was given out last.
+    /// The record that waited for the last sample returned.
     fn waiting(&mut self) -> Result<Option<Turn>, Error> {
         if self.metadata_ready > 0
             && let Some(metadata) = self.metadata.pop_front()
@@ -302,7 +302,7 @@ impl<R: Read> Reader<R> {
         self.metadata_ready > 0 || !matches!(self.held, Held::Nothing)
     }
 
-    /// Gives out the pending sample, and puts `next` in its place.
+    /// Returns the pending sample, and puts `next` in its place.
     #[inline]
     fn release(&mut self, next: Option<Core>) -> Option<Turn> {
         let released = std::mem::replace(&mut self.pending, next)?;
@@ -313,7 +313,7 @@ impl<R: Read> Reader<R> {
         Some(Turn::Sample)
     }
 
-    /// The annotations of the sample that is given out become the current ones.
+    /// Makes the annotations of the returned sample the current ones.
     #[inline]
     fn release_annotations(&mut self, annotated: bool) {
         if annotated {
@@ -321,7 +321,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// `sample` and `more` like it, given out at once, with the pending annotations if it is `annotated`.
+    /// `sample` with `more` repeats, returned at once, with the pending annotations if it is `annotated`.
     #[inline]
     pub(super) fn give_out(&mut self, sample: PlainSample, more: u64, annotated: bool) -> Core {
         self.release_annotations(annotated);
@@ -358,7 +358,7 @@ impl<R: Read> Reader<R> {
         self.release(None)
     }
 
-    /// Ends the reading with `error`, or, when lenient, finds the place to go on.
+    /// Ends the reading with `error`, or, when lenient, finds the position to continue at.
     #[cold]
     fn failed(&mut self, error: Error) -> Result<Option<Turn>, Error> {
         if self.options.is_lenient() && !error.is_io() {
@@ -376,7 +376,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The sample as it begins: alone and without annotations.
+    /// A new sample without repeats or annotations.
     #[inline]
     fn begin_sample(&mut self, sample: PlainSample) -> Core {
         let PlainSample { stack, pid, delta_us, offset } = sample;
@@ -454,8 +454,8 @@ impl<R: Read> Reader<R> {
         Ok(Some(Turn::Metadata))
     }
 
-    /// Compares a checkpoint with what was read. Real writers store counts; the specification says largest
-    /// ids, one less, and is believed as well.
+    /// Compares a checkpoint with the records read. Real writers store counts; the specification says largest ids, one
+    /// less, which are accepted too.
     fn verify(&mut self, counts: Option<[i64; 3]>, offset: u64) {
         let Some([frames, stacks, samples]) = counts else {
             return self.warn(offset, "invalid CHECKPOINT: expected three numbers".to_owned());
@@ -467,13 +467,13 @@ impl<R: Read> Reader<R> {
                 self.warn(offset, format!("CHECKPOINT differs: expected {said} {what}, found {found}"));
             }
         }
-        // Of 2^63 samples and more the count takes the place of the sign.
+        // From 2^63 samples on, the count occupies the sign bit.
         if samples.cast_unsigned() != read {
             self.warn(offset, format!("CHECKPOINT differs: expected {samples} samples, found {read}"));
         }
     }
 
-    /// Applies the event that was taken last.
+    /// Applies the last event taken.
     pub(super) fn apply(&mut self) -> Result<Effect, (Fault, Error)> {
         let Some(raw) = self.events.last_event() else { return Ok(Effect::Nothing) };
         let Self { segment, definitions, pending_annotations, options, .. } = self;
@@ -482,7 +482,7 @@ impl<R: Read> Reader<R> {
             .map_err(|fault| (fault, fault.at(&raw)))
     }
 
-    /// How many samples have been read, one that is still pending among them.
+    /// The number of samples read, including a pending one.
     pub(super) fn samples_read(&self) -> u64 {
         self.recovery.samples.saturating_add(self.pending.map_or(0, |pending| pending.count))
     }
@@ -492,7 +492,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// Carries out the definitions of `raw` and says what else it does.
+/// Applies the definitions of `raw` and returns its other effect.
 fn apply(
     raw: &RawEvent<'_>,
     has_timestamps: bool,

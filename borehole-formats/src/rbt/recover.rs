@@ -1,20 +1,19 @@
-//! Reading on after damage.
+//! Continues reading after damage.
 //!
-//! Events have a length but no checksum, so where reading may go on has to be judged by what stands there.
-//! [`Plausibility`] adds up evidence over the events that would follow: a known type, an id that is the next
-//! to be given out, a payload that its fields fill exactly. Damage is then met in this order:
+//! Events have a length but no checksum, so a position to continue at is judged by the bytes there. [`Plausibility`]
+//! adds up evidence over the events that would follow: a known type, an id that is the next to be assigned, a payload
+//! that its fields fill exactly. Damage is then handled in this order:
 //!
-//! 1. A length that disagrees with the fields of its event is mended if the fields end where something
-//!    plausible follows.
-//! 2. An event whose payload is bad, but which something plausible follows, is passed over alone.
-//! 3. Otherwise the search goes on byte by byte from behind the failed event's first byte, for a flawless
-//!    header or a plausible chain of events of the same segment.
+//! 1. A length that disagrees with the fields of its event is repaired if plausible bytes follow the end of the fields.
+//! 2. An event with a bad payload that plausible bytes follow is skipped alone.
+//! 3. Otherwise the search continues byte by byte after the failed event's first byte, for a flawless header or a
+//!    plausible chain of events of the same segment.
 //!
-//! A segment whose header was lost is read all the same, if it is the first, or begins with its first string: whether its
-//! samples have times is seen on them.
+//! A segment that lost its header is read all the same, if it is the first, or begins with its first string: whether
+//! its samples have times is detected from them.
 //!
-//! A definition that was lost leaves a hole that later samples refer to. They keep their weight and time: a
-//! stand-in named `<lost …>` takes the place of what is missing.
+//! A lost definition leaves a hole that later samples refer to. They keep their weight and time: a stand-in named
+//! `<lost …>` replaces the missing part.
 
 use std::io::{ErrorKind, Read};
 
@@ -31,31 +30,31 @@ use crate::envelope::{Envelope, Method};
 use crate::member::FIRST_BYTES;
 use crate::{Error, Position, Warning};
 
-/// How many bytes behind a candidate are looked at.
+/// The number of bytes examined after a candidate.
 pub(super) const LOOK_AHEAD: usize = 4096;
 
-/// How many bytes of an event whose length is not believed are looked at for its end.
+/// The number of bytes searched for the end of an event whose length is not trusted.
 const MENDED_BYTES: usize = 64 << 10;
 
-/// What stands between one damage and the next.
+/// The part of a file between one damage and the next.
 pub(super) struct Region {
-    /// Which warning tells of the damage.
+    /// The index of the damage's warning.
     warning_index: usize,
     samples_before: u64,
 }
 
-/// Time that was lost with samples: it counts from sample to sample, so all behind them are early.
+/// Lost time of lost samples: times are differences between samples, so all later ones are early.
 pub(super) struct LostTime {
-    /// Where.
+    /// The offset of the loss.
     offset: u64,
-    /// How many samples with times have been read since.
+    /// The number of samples with times read since then.
     samples: u64,
-    /// How many samples had been read when they were last counted.
+    /// The number of samples read at the last count.
     counted: u64,
 }
 
 impl<R: Read> Reader<R> {
-    /// Applies the event that was taken last, mending what can be mended.
+    /// Applies the last event taken, repairing it if possible.
     pub(super) fn apply_carefully(&mut self) -> Result<Effect, Error> {
         if let Some(error) = self.cut_by_segment()? {
             return Err(error);
@@ -71,7 +70,7 @@ impl<R: Read> Reader<R> {
             };
             let helped = match fault {
                 Fault::Undefined(undefined) => self.stand_in(undefined),
-                // Of a length and a payload that disagree, the length is right if something follows it.
+                // If a length and a payload disagree, the length is right if plausible bytes follow it.
                 Fault::Payload(_) if !mended && !self.plausible_at(self.events.taken)? => {
                     self.mend_length()?
                 }
@@ -84,8 +83,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The error of an event that a segment's header stands in: the event was cut off, and the segment was
-    /// appended. Only texts, and payloads that nobody knows, may look like that by themselves.
+    /// The error of an event that contains a segment's header: the event was cut off, and the segment was appended.
+    /// Only texts and payloads of unknown types may look like that by chance.
     fn cut_by_segment(&mut self) -> Result<Option<Error>, Error> {
         let Some(raw) = self.events.last_event() else { return Ok(None) };
         let (event_type, type_byte) = (raw.event_type(), raw.type_byte);
@@ -108,14 +107,14 @@ impl<R: Read> Reader<R> {
         Ok(Some(Error::truncated(NAME, Position::Byte(offset), message)))
     }
 
-    /// Where behind the front of the window, but before `end`, segments begin: raw, or in a member.
+    /// The starts of segments, raw or in a member, after the start of the window and before `end`.
     pub(super) fn segments_before(&self, end: usize) -> impl Iterator<Item = usize> {
         let bytes = self.events.window.available().get(1..end).unwrap_or_default();
         let starts = memchr::memchr3_iter(RESERVED_EVENT, FIRST_BYTES[0], FIRST_BYTES[1], bytes);
         starts.map(|at| at + 1).filter(|&at| self.is_segment(at))
     }
 
-    /// Whether what looks like a segment `at` bytes into the window is one, by the events behind its header.
+    /// Whether the bytes that look like a segment `at` bytes into the window are one, by the events after their header.
     fn begins_a_segment(&self, at: usize) -> bool {
         let bytes = self.events.window.available().get(at..).unwrap_or_default();
         let (Some(raw), Some(events)) = (RawHeader::at(bytes), bytes.get(HEADER_BYTES..)) else {
@@ -127,7 +126,7 @@ impl<R: Read> Reader<R> {
         !raw.is_flawless() || (is_first_event(events) && self.judge(judge, at + HEADER_BYTES))
     }
 
-    /// Whether the segment goes on behind the event taken last, as far as that goes.
+    /// Whether the segment continues after the last event taken, as far as the bytes reach.
     fn goes_on_behind(&self, end: usize) -> bool {
         let mut judge = self.plausibility(Purpose::Resume);
         if let Some(raw) = self.events.last_event() {
@@ -144,7 +143,7 @@ impl<R: Read> Reader<R> {
             || self.events.window.member_at(at).is_some_and(holds_a_segment)
     }
 
-    /// Whether the event taken last is of an unknown type.
+    /// Whether the last event taken has an unknown type.
     fn took_unknown(&self) -> bool {
         self.events.last_event().is_some_and(|raw| raw.event_type().is_none())
     }
@@ -155,20 +154,20 @@ impl<R: Read> Reader<R> {
         Error::malformed(NAME, position, format!("unexpected {name}: nothing plausible follows it"))
     }
 
-    /// Whether the event taken last may have a wrong length: its fields do not vouch for it, and what
-    /// follows does not look like an event.
+    /// Whether the last event taken may have a wrong length: its fields do not confirm it, and the following bytes do
+    /// not look like an event.
     fn length_is_suspect(&mut self) -> Result<bool, Error> {
         let Some(raw) = self.events.last_event() else { return Ok(false) };
         if is_exact(&raw, self.events.header.has_timestamps) {
             return Ok(false);
         }
-        // What a wrong length leads to may look like an event of unknown type.
+        // The bytes after a wrong length may look like an event of unknown type.
         let purpose = if raw.event_type().is_none() { Purpose::Continue } else { Purpose::Resume };
         let end = self.events.taken;
         Ok(!self.plausible(end, purpose)?)
     }
 
-    /// Gives the event at the front of the window the end that its fields ask for, if that is plausible.
+    /// Moves the end of the event at the start of the window to the end of its fields, if that is plausible.
     fn mend_length(&mut self) -> Result<bool, Error> {
         let Some(framed) = self.events.front() else { return Ok(false) };
         let mended = match EventType::from_byte(framed.type_byte) {
@@ -184,7 +183,7 @@ impl<R: Read> Reader<R> {
         Ok(true)
     }
 
-    /// Where the fields of an event end when its length is not believed.
+    /// The end of an event's fields, if its length is not trusted.
     fn field_end(&mut self, framed: Framed) -> Result<Option<usize>, Error> {
         let most = framed.payload.saturating_add(MENDED_BYTES);
         self.events.ensure(most)?;
@@ -198,14 +197,14 @@ impl<R: Read> Reader<R> {
             return Ok(None);
         }
         let end = bytes.len() - payload.rest().len();
-        // An event without fields ends nowhere in particular.
+        // An event without fields has no definite end.
         let settled = end > framed.payload && end != framed.end;
         let mended = RawEvent::new(bytes, self.events.offset(), Framed { end, ..framed });
         let believable = settled && self.plausibility(Purpose::Search).weigh(&mended).is_some();
         Ok((believable && self.plausible_at(end)?).then_some(end))
     }
 
-    /// Where a string ends whose length is not believed: before the first thing in it that is plausible.
+    /// The end of a string whose length is not trusted: before the first plausible event in it.
     fn string_end(&mut self, framed: Framed) -> Result<Option<usize>, Error> {
         let most = framed.end.min(framed.payload.saturating_add(MENDED_BYTES));
         let end = most.min(self.events.ensure(most)?.len());
@@ -217,7 +216,7 @@ impl<R: Read> Reader<R> {
         Ok(None)
     }
 
-    /// Puts a stand-in where something that was lost is referred to.
+    /// Defines a stand-in for a lost definition that is referred to.
     fn stand_in(&mut self, Undefined { what, id }: Undefined) -> bool {
         let next = self.definitions.next_ids();
         let bound = match what {
@@ -234,7 +233,7 @@ impl<R: Read> Reader<R> {
         believable
     }
 
-    /// After `error`: finds the place where reading can go on. The failed record is at the window's front.
+    /// Finds the position to continue at after `error`. The failed record is at the start of the window.
     pub(super) fn resynchronise(&mut self, error: &Error) -> Result<(), Error> {
         self.keep_warnings();
         let from = self.events.offset();
@@ -254,7 +253,7 @@ impl<R: Read> Reader<R> {
         self.segment_damaged = true;
         self.events.resume(place);
         let lost_bytes = self.events.offset() - from;
-        // Where a header was expected, no more than that may be lost, and a definition takes no time with it.
+        // If a header was expected, no more than that may be lost, and a lost definition loses no time.
         let is_alone = is_definition && lost_bytes == skip as u64;
         if (before == Place::InSegment && !is_alone) || lost_bytes > HEADER_BYTES as u64 {
             self.lose_time(from);
@@ -263,7 +262,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Begins a segment, if the events of one stand at the front of the window whose header was lost.
+    /// Begins a segment that lost its header, if its events are at the start of the window.
     pub(super) fn stand_in_segment(&mut self) -> Result<Option<Turn>, Error> {
         let is_first = self.events.place == Place::InSegment && self.recovery.segments == 0;
         if !std::mem::take(&mut self.lost_header) && !is_first {
@@ -276,7 +275,7 @@ impl<R: Read> Reader<R> {
         Ok(turn)
     }
 
-    /// Whether the first sample in sight has a time.
+    /// Whether the first sample found has a time.
     fn first_sample_is_timed(&mut self) -> Result<bool, Error> {
         let bytes = self.events.ensure(MENDED_BYTES)?;
         let mut bytes = &bytes[..bytes.len().min(MENDED_BYTES)];
@@ -296,7 +295,7 @@ impl<R: Read> Reader<R> {
         self.lost_time.get_or_insert(LostTime { offset, samples: 0, counted });
     }
 
-    /// Counts the samples of the segment whose time is not known.
+    /// Counts the samples of the segment with unknown times.
     pub(super) fn count_lost_time(&mut self) {
         let (read, has_timestamps) = (self.samples_read(), self.segment.header.has_timestamps);
         if let Some(lost) = &mut self.lost_time {
@@ -306,7 +305,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Says of how many samples the time is not known.
+    /// Warns of the samples with unknown times.
     pub(super) fn warn_of_lost_time(&mut self) {
         self.count_lost_time();
         let Some(LostTime { offset, samples: samples @ 1.., .. }) = self.lost_time else { return };
@@ -319,8 +318,8 @@ impl<R: Read> Reader<R> {
         self.recovery.warn(Warning::new(message).at(offset));
     }
 
-    /// Mends the front of the window itself: a header that is almost right, or an event whose length runs
-    /// beyond the input or the limit.
+    /// Repairs the start of the window itself: a header that is almost right, or an event whose length exceeds the
+    /// input or the limit.
     fn mend_front(&mut self, error: &Error) -> Result<bool, Error> {
         self.events.ensure(HEADER_BYTES + LOOK_AHEAD)?;
         let bytes = self.events.window.available();
@@ -345,7 +344,7 @@ impl<R: Read> Reader<R> {
         Ok(false)
     }
 
-    /// Moves the window to the next place from which reading can go on, behind its first byte.
+    /// Moves the window to the next position, after its first byte, at which reading can continue.
     fn scan(&mut self, purpose: Purpose) -> Result<Place, Error> {
         let before = self.events.place;
         if self.recovery.segments == 0 && self.starts_like_a_record(0) && self.plausible(0, purpose)? {
@@ -372,7 +371,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// What may begin at `at`, if anything.
+    /// The kind of record that may begin at `at`, if any.
     fn place_at(&mut self, at: usize, purpose: Purpose) -> Result<Option<Place>, Error> {
         if self.is_segment(at) {
             return Ok(Some(Place::Start));
@@ -385,7 +384,7 @@ impl<R: Read> Reader<R> {
         Ok((goes_on || self.lost_header).then_some(Place::InSegment))
     }
 
-    /// Whether a segment begins `at` bytes into the window whose header was lost: with the first of its strings.
+    /// Whether a segment that lost its header begins `at` bytes into the window, with the first of its strings.
     fn begins_without_header(&self, at: usize) -> bool {
         let bytes = self.events.window.available().get(at..).unwrap_or_default();
         let [string_def, _, 0, ..] = bytes else { return false };
@@ -400,8 +399,8 @@ impl<R: Read> Reader<R> {
         byte.is_some_and(|byte| EventType::from_byte(byte).is_some() || byte == RESERVED_EVENT)
     }
 
-    /// Whether what stands `at` bytes into the window, behind an event, reads like the continuation of this
-    /// segment, the beginning of another, or the end.
+    /// Whether the bytes `at` bytes into the window, after an event, read like the continuation of this segment, the
+    /// beginning of another, or the end.
     fn plausible_at(&mut self, at: usize) -> Result<bool, Error> {
         self.plausible(at, Purpose::Continue)
     }
@@ -411,7 +410,7 @@ impl<R: Read> Reader<R> {
         Ok(self.judge(self.plausibility(purpose), at))
     }
 
-    /// What `judge` makes of the events `at` bytes into the window.
+    /// The verdict of `judge` on the events `at` bytes into the window.
     fn judge(&self, judge: Plausibility, at: usize) -> bool {
         let window = &self.events.window;
         let bytes = window.available().get(at..).unwrap_or_default();
@@ -431,7 +430,7 @@ impl<R: Read> Reader<R> {
         self.damage(Warning::new(message).at(offset).losing(lost_bytes));
     }
 
-    /// Keeps what the events warned of, all of it damage.
+    /// Keeps the warnings of the events, all of them damage.
     pub(super) fn keep_warnings(&mut self) {
         for warning in self.events.take_warnings() {
             if self.options.is_lenient() {
@@ -442,12 +441,12 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Keeps a warning of something that is no damage, or that comes of one told before.
+    /// Keeps a warning that is not damage, or that follows from an earlier one.
     pub(super) fn warn(&mut self, offset: u64, message: String) {
         self.recovery.warn(Warning::new(message).at(offset));
     }
 
-    /// Keeps `warning`, which begins a region, and ends the one before.
+    /// Keeps `warning`, which begins a region and ends the one before.
     fn damage(&mut self, warning: Warning) {
         let samples_before = self.samples_read();
         self.end_region(samples_before);
@@ -456,17 +455,16 @@ impl<R: Read> Reader<R> {
         self.recovery.warn(warning);
     }
 
-    /// Says in the warning that began the region how many of the samples that have been read are its.
+    /// Adds the number of samples read in the region to the warning that began it.
     pub(super) fn end_region(&mut self, samples_read: u64) {
         let Some(Region { warning_index, samples_before }) = self.region.take() else { return };
-        // Warnings are kept up to a bound.
+        // Only a limited number of warnings is kept.
         if let Some(warning) = self.recovery.warnings.get_mut(warning_index) {
             warning.saved_samples = Some(samples_read.saturating_sub(samples_before));
         }
     }
 
-    /// After the end of the data: whether it was the end of a damaged member only, behind which there is
-    /// more to read.
+    /// After the end of the data: whether it was only the end of a damaged member, with more to read after it.
     pub(super) fn go_on_after_damage(&mut self) -> Result<bool, Error> {
         if !self.options.is_lenient() {
             return Ok(false);
@@ -487,7 +485,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// Whether `bytes` may be the first event of a segment: what it defines has the id 0.
+/// Whether `bytes` may be the first event of a segment: it defines the id 0.
 fn is_first_event(bytes: &[u8]) -> bool {
     let Ok(framed) = Framed::of(bytes, bytes.len()) else { return true };
     match EventType::from_byte(framed.type_byte) {
@@ -497,8 +495,8 @@ fn is_first_event(bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether a member that begins with a segment's header stands at the front of `bytes`. Of a frame whose first block
-/// is longer than that its magic number has to be enough.
+/// Whether a member that begins with a segment's header is at the start of `bytes`. For a frame with a first block
+/// longer than that, its magic number has to suffice.
 pub(super) fn holds_a_segment(bytes: &[u8]) -> bool {
     let mut header = [0; HEADER_BYTES];
     let read = Envelope::new(&bytes[..bytes.len().min(LOOK_AHEAD)]).read_exact(&mut header);
@@ -508,7 +506,7 @@ pub(super) fn holds_a_segment(bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether the fields of `raw` fill its payload exactly, so that its length can be believed.
+/// Whether the fields of `raw` fill its payload exactly, so that its length can be trusted.
 fn is_exact(raw: &RawEvent<'_>, has_timestamps: bool) -> bool {
     let mut payload = raw.payload;
     match Event::decode_payload(raw, &mut payload, has_timestamps) {
@@ -525,7 +523,7 @@ fn almost_a_header(bytes: &[u8]) -> bool {
         && RawHeader::at(bytes).is_some_and(|raw| raw.fixed_bytes_right() + 2 >= RawHeader::FIXED_BYTES)
 }
 
-/// The first header behind the start of `bytes` that is flawless.
+/// The first flawless header after the start of `bytes`.
 pub(super) fn find_header(bytes: &[u8]) -> Option<usize> {
     memmem::find_iter(bytes, &MAGIC)
         .filter(|&at| at > 0)

@@ -1,4 +1,4 @@
-//! Where one segment goes: as it is, or as a gzip member of its own.
+//! The output of one segment: raw or a gzip member of its own.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ pub enum Compression {
     Gzip,
 }
 
-/// The stream of one segment. Dropped without being completed, it leaves a member without its end.
+/// The stream of one segment. If it is dropped before completion, its member stays without an end.
 pub struct SegmentOutput<W: Write>(Form<W>);
 
 enum Form<W: Write> {
@@ -23,7 +23,7 @@ enum Form<W: Write> {
 }
 
 impl<W: Write> SegmentOutput<W> {
-    /// A segment that is written to `stream`.
+    /// Creates an output of a segment to `stream`.
     pub fn new(stream: W, compression: Compression) -> Self {
         Self(match compression {
             Compression::None => Form::Plain(stream),
@@ -31,10 +31,10 @@ impl<W: Write> SegmentOutput<W> {
         })
     }
 
-    /// Ends the segment's member, if it is one, writes everything out, and gives the stream back.
+    /// Ends the segment's member, if it is one, writes all buffered bytes and returns the stream.
     ///
     /// # Errors
-    /// When the rest cannot be written.
+    /// If the rest cannot be written.
     pub fn complete(self) -> io::Result<W> {
         let mut stream = match self.0 {
             Form::Plain(stream) => stream,

@@ -1,6 +1,6 @@
-//! Whose a segment is.
+//! The process of a segment.
 
-/// The process that the metadata of a segment name, as far as they have been read or written.
+/// The process named by the metadata of a segment that have been read or written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SegmentProcess {
     process: Option<i64>,
@@ -8,10 +8,10 @@ pub(super) struct SegmentProcess {
 }
 
 impl SegmentProcess {
-    /// The key of the metadata that name one.
+    /// The metadata key of a process.
     pub(super) const KEY: &'static [u8] = b"pid";
 
-    /// Takes an entry in. A segment of several processes is not one's: there each sample says whose it is.
+    /// Takes an entry. A segment of several processes has no process: each of its samples names one.
     pub(super) fn metadata(&mut self, key: &[u8], value: &[u8]) {
         if key == Self::KEY {
             let process = std::str::from_utf8(value).ok().and_then(|pid| pid.parse().ok());

@@ -1,4 +1,4 @@
-//! Continuous profiling: a new segment every so often, on one stream or on a new one each time.
+//! Continuous profiling: a new segment at regular intervals, on one stream or on a new one each time.
 
 use std::io::{self, Write};
 
@@ -9,16 +9,15 @@ use super::write::{FrameDef, SampleDef, Writer};
 
 /// Writes samples with timestamps, and begins a new segment when one has lasted long enough.
 ///
-/// Every segment can be decoded alone. A new segment defines what it uses when it uses it, so its
-/// definitions are bounded by its own samples; reli repeats every stack seen since the start, which grows
-/// without bound.
+/// Every segment can be decoded alone. A new segment defines stacks on first use, so its definitions are bounded by its
+/// own samples; reli repeats every stack seen since the start, which grows without bound.
 ///
-/// Streams stay the caller's: the writer takes one, writes, flushes, and hands it back, through
-/// [`SegmentedWriter::finish`] or the function given to [`SegmentedWriter::rotating`].
+/// Streams stay the caller's: the writer takes one, writes, flushes, and returns it, through
+/// [`SegmentedWriter::finish`] or the function passed to [`SegmentedWriter::rotating`].
 ///
 /// # Examples
 ///
-/// One file a segment:
+/// One file per segment:
 ///
 /// ```
 /// use borehole_formats::rbt::{Compression, FrameDef, SegmentedWriter};
@@ -49,7 +48,7 @@ type Open<'a, W> = Box<dyn FnMut(u64) -> io::Result<W> + 'a>;
 type Close<'a, W> = Box<dyn FnMut(W) -> io::Result<()> + 'a>;
 
 enum Target<'a, W> {
-    /// One stream; it is here between segments.
+    /// One stream, stored here between segments.
     Single(Option<W>),
     Rotating {
         open: Open<'a, W>,
@@ -61,16 +60,16 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
     /// Writes all segments to `output`, one after the other.
     ///
     /// # Errors
-    /// When the output cannot be written.
+    /// If the output cannot be written.
     pub fn single(output: W, period_us: u32, segment_us: u64, compression: Compression) -> io::Result<Self> {
         Self::new(Target::Single(Some(output)), period_us, segment_us, compression)
     }
 
-    /// Writes each segment to a stream of its own: `open` gives it, told the segment's number from 0, and
-    /// `close` gets it back when the segment is complete.
+    /// Writes each segment to its own stream: `open` creates it for the segment's number from 0, and `close` receives
+    /// it when the segment is complete.
     ///
     /// # Errors
-    /// When a stream cannot be opened or written.
+    /// If a stream cannot be opened or written.
     pub fn rotating(
         open: impl FnMut(u64) -> io::Result<W> + 'a,
         close: impl FnMut(W) -> io::Result<()> + 'a,
@@ -105,7 +104,7 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
     /// Writes a sample taken at `time_us`, on any clock that runs forward.
     ///
     /// # Errors
-    /// When a stream cannot be opened, written or closed.
+    /// If a stream cannot be opened, written or closed.
     pub fn write_trace(&mut self, frames_leaf_first: &[FrameDef<'_>], time_us: u64) -> io::Result<()> {
         let delta_us = self.advance(time_us)?;
         let writer = self.writer()?;
@@ -115,10 +114,10 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
         Ok(())
     }
 
-    /// As [`SegmentedWriter::write_trace`], with process and annotations.
+    /// Like [`SegmentedWriter::write_trace`], with process and annotations.
     ///
     /// # Errors
-    /// As [`SegmentedWriter::write_trace`].
+    /// Those of [`SegmentedWriter::write_trace`].
     pub fn write_annotated(
         &mut self,
         frames_leaf_first: &[FrameDef<'_>],
@@ -134,10 +133,11 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
         Ok(())
     }
 
-    /// Ends the last segment. Answers the stream when there is only one.
+    /// Ends the last segment. Returns the stream if there is only one.
     ///
     /// # Errors
-    /// When a stream cannot be written or closed, or the last segment has failed before: its stream is not complete, and gone.
+    /// If a stream cannot be written or closed, or the last segment has failed before: its stream is incomplete, and
+    /// gone.
     pub fn finish(mut self) -> io::Result<Option<W>> {
         self.writer()?;
         self.complete()?;
@@ -147,9 +147,9 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
         })
     }
 
-    /// Rotates if it is time, and answers the microseconds since the previous sample: 0 for the first, and
-    /// when the clock steps back. The difference carries over the boundary of segments. The sample counts as previous once it is
-    /// written: of one that was refused the time is not in the file.
+    /// Rotates if it is time, and returns the microseconds since the previous sample: 0 for the first, and when the
+    /// clock steps back. The difference continues over the boundary of segments. The sample counts as previous once it
+    /// is written: the time of a rejected sample is not in the file.
     fn advance(&mut self, time_us: u64) -> io::Result<i64> {
         let last_us = self.last_us.unwrap_or_else(|| {
             self.segment_start_us = time_us;

@@ -1,8 +1,8 @@
 //! The stacks that the writer has defined in the current segment, as paths from the root.
 //!
-//! Constraints: row 0 is the empty stack; a parent stands before its children; a `(parent, frame)` pair is
-//! stored once. Each row remembers the callee that was asked for last, so that a trace equal to the one before
-//! it, or equal up to some caller, is followed without hashing.
+//! Constraints: row 0 is the empty stack; a parent is before its children; a `(parent, frame)` pair is stored once.
+//! Each row remembers the last callee requested, so that a stack equal to the one before it, or equal up to some
+//! caller, is followed without hashing.
 
 use std::hash::BuildHasher as _;
 use std::io;
@@ -20,14 +20,14 @@ pub(super) struct Path(u32);
 struct Row {
     caller: Path,
     frame: FrameNumber,
-    /// The callee asked for last; the root, which is nobody's callee, where there is none.
+    /// The last callee requested; the root, which is nobody's callee, if there is none.
     likely: Path,
     stack: Option<StackNumber>,
 }
 
 pub(super) struct Stacks {
     rows: Vec<Row>,
-    /// Every row but the root's, by caller and frame.
+    /// Every row except the root's, by caller and frame.
     index: HashTable<Path>,
     hasher: DefaultHashBuilder,
     defined: usize,
@@ -49,19 +49,19 @@ impl Stacks {
     /// The empty path.
     pub(super) const ROOT: Path = Path(0);
 
-    /// How many stacks are defined.
+    /// The number of defined stacks.
     pub(super) const fn len(&self) -> usize {
         self.defined
     }
 
-    /// The callee of `caller` that was asked for last.
+    /// The last callee of `caller` requested.
     #[inline]
     pub(super) fn likely(&self, caller: Path) -> Option<(Path, FrameNumber)> {
         let likely = self.row(caller).likely;
         (likely != Self::ROOT).then(|| (likely, self.row(likely).frame))
     }
 
-    /// The path of `frame` called by `caller`, if it is there.
+    /// The path of `frame` called by `caller`, if it exists.
     #[inline]
     pub(super) fn find(&mut self, caller: Path, frame: FrameNumber) -> Option<Path> {
         match self.likely(caller) {
@@ -78,7 +78,7 @@ impl Stacks {
         Some(found)
     }
 
-    /// The path of `frame` called by `caller`.
+    /// The path of `frame` called by `caller`, added if it is new.
     pub(super) fn extend(&mut self, caller: Path, frame: FrameNumber) -> io::Result<Path> {
         if let Some(path) = self.find(caller, frame) {
             return Ok(path);
@@ -92,7 +92,7 @@ impl Stacks {
         Ok(path)
     }
 
-    /// The stack that `path` is defined as.
+    /// The stack that `path` is defined as; `None` if it is not defined.
     #[inline]
     pub(super) fn defined(&self, path: Path) -> Option<StackNumber> {
         self.row(path).stack

@@ -1,8 +1,8 @@
-//! Writing segments.
+//! Writes segments.
 //!
-//! Given the same samples, the bytes are those of reli's writer: definitions on first use, ids from 0 in that
-//! order, runs coded as reli codes them. Where reli's writer is at fault ours is right: a pending run is
-//! written before a sample with a process, so that samples keep their order.
+//! For equal samples, the bytes are those of reli's writer: definitions on first use, ids from 0 in that order, runs
+//! coded as reli codes them. Where reli's writer has a bug, this one is right: it writes a pending run before a sample
+//! with a process, so that samples keep their order.
 //!
 //! Source: reli 0.12, `BinaryTraceWriter`; every writer-made file of the corpus comes out byte for byte.
 
@@ -20,8 +20,8 @@ use crate::write_out::write_out;
 
 /// Writes segments of samples.
 ///
-/// Nothing reaches the output until a buffer is full, [`Writer::flush`] or [`Writer::finish`]. Where the output fails, what
-/// was to be written is not taken; who goes on loses nothing else, and no byte is written twice.
+/// Nothing reaches the output until a buffer is full, [`Writer::flush`] or [`Writer::finish`]. If the output fails, the
+/// rejected record is not taken; callers that continue lose nothing else, and no byte is written twice.
 pub struct Writer<W> {
     output: W,
     buffer: Vec<u8>,
@@ -31,7 +31,7 @@ pub struct Writer<W> {
     frames: Frames,
     stacks: Stacks,
     last_trace: LastTrace,
-    /// The frames of a trace that no trace before it has had in this place.
+    /// The frames of a stack that no earlier stack has had in this place.
     new_frames: Vec<FrameNumber>,
     run: Option<Run>,
     run_annotations: AnnotationList,
@@ -51,12 +51,12 @@ pub enum FrameDef<'a> {
         name: FunctionName<'a>,
         /// The file.
         file: &'a [u8],
-        /// The line; -1 is unknown.
+        /// The line; -1 if unknown.
         line: i64,
-        /// The opcode. Empty and absent are the same frame; what the first one has is written.
+        /// The opcode. Empty and `None` are the same frame, and the first one is written.
         opcode: Option<&'a [u8]>,
     },
-    /// A frame of machine code.
+    /// A native frame.
     Native {
         /// The symbol.
         symbol: &'a [u8],
@@ -75,7 +75,7 @@ impl<'a> FrameDef<'a> {
         Self::Php { name, file: file.as_bytes(), line, opcode: None }
     }
 
-    /// Namespace, class, method, file and opcode; or symbol and module. The empty string where there is none.
+    /// Namespace, class, method, file and opcode; or symbol and module. Absent ones are empty.
     pub(super) fn strings(&self) -> [&'a [u8]; 5] {
         match *self {
             Self::Php { name, file, opcode, .. } => {
@@ -85,7 +85,7 @@ impl<'a> FrameDef<'a> {
         }
     }
 
-    /// The strings that its definition refers to, in the order in which they are defined.
+    /// The strings that its definition refers to, in the order of their definition.
     fn defined_strings(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let count = match self {
             Self::Php { opcode: Some(_), .. } => 5,
@@ -109,18 +109,18 @@ impl<'a> FrameDef<'a> {
 pub struct SampleDef<'a> {
     /// The stack.
     pub stack: StackId,
-    /// How many equal samples.
+    /// The number of equal samples.
     pub count: u64,
-    /// Microseconds since the previous sample. Written in segments with timestamps only.
+    /// Microseconds since the previous sample. Only written in segments with timestamps.
     pub delta_us: Option<i64>,
-    /// The process, where the sample has to name it.
+    /// The process, if the sample has to name it.
     pub pid: Option<i64>,
-    /// Keys and values. `None` and empty write the same, but do not share a run.
+    /// Keys and values. `None` and empty write the same bytes, but do not share a run.
     pub annotations: Option<&'a [(&'a [u8], &'a [u8])]>,
 }
 
 impl SampleDef<'_> {
-    /// One sample of `stack`, nothing else known.
+    /// One sample of `stack` without further data.
     #[must_use]
     pub const fn of(stack: StackId) -> Self {
         Self { stack, count: 1, delta_us: None, pid: None, annotations: None }
@@ -157,9 +157,8 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Writes a checkpoint whenever `interval` samples have been written since the last, as a live capture
-    /// does every [`CHECKPOINT_INTERVAL`](super::layout::CHECKPOINT_INTERVAL). Without it there is one at the
-    /// end of each segment.
+    /// Writes a checkpoint after every `interval` samples, as a live capture does every
+    /// [`CHECKPOINT_INTERVAL`](super::layout::CHECKPOINT_INTERVAL). By default there is one at the end of each segment.
     #[must_use]
     pub const fn checkpoint_every(mut self, interval: u64) -> Self {
         self.checkpoint_interval = Some(interval);
@@ -169,7 +168,7 @@ impl<W: Write> Writer<W> {
     /// The id of a frame in this segment, defined on first use.
     ///
     /// # Errors
-    /// When the output cannot be written, or the segment has 2³² frames.
+    /// If the output cannot be written, or the segment has 2³² frames.
     pub fn define_frame(&mut self, frame: &FrameDef<'_>) -> io::Result<FrameId> {
         Ok(self.segment.frame(self.frame_number(frame)?))
     }
@@ -189,7 +188,7 @@ impl<W: Write> Writer<W> {
     /// The id of a stack in this segment, defined on first use. An empty stack is a stack.
     ///
     /// # Errors
-    /// When the output cannot be written, another segment defines one of the frames, or this one has 2³² stacks.
+    /// If the output cannot be written, another segment defines one of the frames, or this one has 2³² stacks.
     pub fn define_stack(&mut self, frames_leaf_first: &[FrameId]) -> io::Result<StackId> {
         let mut path = Stacks::ROOT;
         for &frame in frames_leaf_first.iter().rev() {
@@ -198,10 +197,10 @@ impl<W: Write> Writer<W> {
         self.define_path(path, frames_leaf_first.len())
     }
 
-    /// Writes one sample of a trace given by its frames, without timestamp.
+    /// Writes one sample of a stack given by its frames, without a timestamp.
     ///
     /// # Errors
-    /// As [`Writer::define_frame`] and [`Writer::write_sample`].
+    /// Those of [`Writer::define_frame`] and [`Writer::write_sample`].
     pub fn write_trace(&mut self, frames_leaf_first: &[FrameDef<'_>]) -> io::Result<()> {
         let stack = self.define_trace(frames_leaf_first)?;
         self.write_sample(&SampleDef::of(stack))
@@ -210,7 +209,7 @@ impl<W: Write> Writer<W> {
     /// The id of the stack of these frames, all defined on first use.
     ///
     /// # Errors
-    /// As [`Writer::define_frame`].
+    /// Those of [`Writer::define_frame`].
     pub fn define_trace(&mut self, frames_leaf_first: &[FrameDef<'_>]) -> io::Result<StackId> {
         let (mut known, mut path) = self.last_trace.keep_shared(frames_leaf_first);
         let depth = frames_leaf_first.len();
@@ -227,10 +226,10 @@ impl<W: Write> Writer<W> {
         self.define_path(path, depth)
     }
 
-    /// The path that leads on from `path` through frames none of which was there before.
+    /// Extends `path` by frames that are all new there.
     #[cold]
     fn extend_path(&mut self, mut path: Path, frames_leaf_first: &[FrameDef<'_>]) -> io::Result<Path> {
-        // Frames are defined from the leaf, as reli does, and the path is made from the root.
+        // Frames are defined from the leaf, like in reli, and the path is built from the root.
         let mut numbers = std::mem::take(&mut self.new_frames);
         numbers.clear();
         for frame in frames_leaf_first {
@@ -281,11 +280,10 @@ impl<W: Write> Writer<W> {
         Ok(self.segment.stack(number))
     }
 
-    /// Writes a sample, or a run of equal ones. In a segment without timestamps equal neighbours become one
-    /// run.
+    /// Writes a sample, or a run of equal ones. In a segment without timestamps adjacent equal samples become one run.
     ///
     /// # Errors
-    /// When the output cannot be written, or another segment defines the stack.
+    /// If the output cannot be written, or another segment defines the stack.
     #[inline]
     pub fn write_sample(&mut self, sample: &SampleDef<'_>) -> io::Result<()> {
         if sample.count == 0 {
@@ -311,7 +309,7 @@ impl<W: Write> Writer<W> {
     /// Writes a fact about the segment.
     ///
     /// # Errors
-    /// When the output cannot be written.
+    /// If the output cannot be written.
     pub fn write_metadata(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
         self.make_room()?;
         self.end_run()?;
@@ -327,7 +325,7 @@ impl<W: Write> Writer<W> {
     /// Writes the counts of frames, stacks and samples so far, for verification.
     ///
     /// # Errors
-    /// When the output cannot be written.
+    /// If the output cannot be written.
     pub fn write_checkpoint(&mut self) -> io::Result<()> {
         self.make_room()?;
         self.put_checkpoint()
@@ -344,10 +342,10 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends the segment and begins another on the same output, which defines what it uses anew.
+    /// Ends the segment and begins another on the same output, with its own definitions.
     ///
     /// # Errors
-    /// When the output cannot be written.
+    /// If the output cannot be written.
     pub fn start_segment(&mut self, header: Header) -> io::Result<()> {
         self.make_room()?;
         self.end_segment()?;
@@ -357,20 +355,20 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends the segment and hands the output back, flushed.
+    /// Ends the segment and returns the output, flushed.
     ///
     /// # Errors
-    /// When the output cannot be written.
+    /// If the output cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
         self.end_segment()?;
         self.flush()?;
         Ok(self.output)
     }
 
-    /// Writes everything out, the pending run included: what is in the output now can be read.
+    /// Writes all buffered bytes, including the pending run: the output can then be read.
     ///
     /// # Errors
-    /// When the output cannot be written. The rest waits for the next flush.
+    /// If the output cannot be written. The rest waits for the next flush.
     pub fn flush(&mut self) -> io::Result<()> {
         self.end_run()?;
         write_out(&mut self.output, &mut self.buffer)?;
@@ -397,7 +395,7 @@ impl<W: Write> Writer<W> {
     #[inline]
     fn begin_run(&mut self, sample: &SampleDef<'_>) -> io::Result<()> {
         self.make_room()?;
-        // Samples with timestamps are in no runs, so that none is pending.
+        // Samples with timestamps form no runs, so none is pending.
         if self.header.has_timestamps {
             return if self.put_small(sample) { Ok(()) } else { self.put_alone(sample) };
         }
@@ -411,7 +409,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes a sample that is no part of a run.
+    /// Writes a sample outside of a run.
     fn put_alone(&mut self, sample: &SampleDef<'_>) -> io::Result<()> {
         let stack = u64::from(self.segment.number_of_stack(sample.stack)?.0);
         let delta_us = if self.header.has_timestamps { sample.delta_us } else { None };
@@ -431,9 +429,8 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes a sample that is a small stack and a small delta and nothing else, as nearly all are, and answers
-    /// whether it did. It takes 8 bytes at most, which are put together in a register. The stack of another segment is
-    /// not small.
+    /// Writes a sample with only a small stack and a small delta, as nearly all are; returns whether it did. It takes
+    /// at most 8 bytes, which are assembled in a register. The stack of another segment is not small.
     #[inline]
     fn put_small(&mut self, sample: &SampleDef<'_>) -> bool {
         let SampleDef { stack, count: 1, delta_us: Some(delta_us), pid: None, annotations: None } = *sample
@@ -469,8 +466,8 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes that the last sample comes again, so many times. Readers take a number for one with a sign: more than fit
-    /// are several, which add up.
+    /// Writes repeats of the last sample. Readers take the number as signed, so more than fit are written as several,
+    /// which readers add up.
     #[inline]
     fn put_repeats(&mut self, mut repeats: u64) {
         while repeats > 0 {
@@ -480,8 +477,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes the annotations of the run. Their strings are defined here, behind the sample, where reli
-    /// defines them.
+    /// Writes the annotations of the run. Their strings are defined here, after the sample, as in reli.
     fn put_annotations(&mut self) -> io::Result<()> {
         if self.run_annotations.is_empty() {
             return Ok(());
@@ -516,7 +512,7 @@ impl<W: Write> Writer<W> {
         Ok(id)
     }
 
-    /// The ids of the strings of `frame`, `None` for those it does not have.
+    /// The ids of the strings of `frame`; `None` for absent ones.
     fn define_strings(&mut self, frame: &FrameDef<'_>) -> io::Result<[Option<u32>; 5]> {
         let mut ids = [None; 5];
         for (id, string) in ids.iter_mut().zip(frame.defined_strings()) {
@@ -542,24 +538,24 @@ impl<W: Write> Writer<W> {
         self.put_event(EventType::FrameDef);
     }
 
-    /// Writes the payload at hand as an event.
+    /// Writes the current payload as an event.
     fn put_event(&mut self, event_type: EventType) {
         self.buffer.push(event_type as u8);
         put_varint(&mut self.buffer, self.payload.len() as u64);
         self.buffer.extend_from_slice(&self.payload);
     }
 
-    /// Writes the type of an event and the number behind it: for two of the types all there is, for the others
-    /// the length of the payload.
+    /// Writes the type of an event and the number after it: the whole event for two of the types, otherwise the length
+    /// of the payload.
     #[inline]
     fn put_number(&mut self, event_type: EventType, number: u64) {
-        // Shorter by far than what `put_small` writes: one store of 8 bytes was measured to be slower here.
+        // Far shorter than the output of `put_small`: one store of 8 bytes was measured to be slower here.
         self.buffer.push(event_type as u8);
         put_varint(&mut self.buffer, number);
     }
 
-    /// Hands the buffer to the output when it is full. This comes before anything is put into it: what cannot be written
-    /// out is then not taken, and the buffer does not grow while the output fails.
+    /// Writes a full buffer to the output. This comes before anything is added: records that cannot be written are then
+    /// not taken, and the buffer does not grow while the output fails.
     #[inline]
     fn make_room(&mut self) -> io::Result<()> {
         if self.buffer.len() >= BUFFER_BYTES { write_out(&mut self.output, &mut self.buffer) } else { Ok(()) }
@@ -573,7 +569,7 @@ struct Run {
     count: u64,
 }
 
-/// Numbers below this take three bytes at most.
+/// Numbers below this take at most three bytes.
 const SMALL: u64 = 1 << 21;
 
 /// A number below [`SMALL`] as a varint, first byte lowest.
@@ -588,7 +584,7 @@ const fn small_varint(value: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// An output that takes nothing.
+    /// An output that accepts nothing.
     struct Dead;
 
     impl Write for Dead {
@@ -628,7 +624,7 @@ mod tests {
             let sample = SampleDef { delta_us: Some(delta_us.cast_signed()), ..SampleDef::of(stack) };
             writer.write_sample(&sample).unwrap();
             let small = std::mem::take(&mut writer.buffer);
-            // Empty annotations write nothing, and take the other way.
+            // Empty annotations write nothing, and take the other path.
             writer.write_sample(&SampleDef { annotations: Some(&[]), ..sample }).unwrap();
             assert_eq!(small[16..], writer.buffer, "{sample:?}");
         }

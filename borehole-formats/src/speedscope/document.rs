@@ -1,4 +1,4 @@
-//! The document: lanes as profiles, and the frames of all.
+//! Writes the document: lanes as profiles, with shared frames.
 
 use std::io::{self, Read, Seek, Write};
 
@@ -12,7 +12,7 @@ use crate::Losses;
 use crate::chains::{Pull, Spool};
 use crate::json_stream::JsonStream;
 
-/// A document while it is written.
+/// A document that is being written.
 pub(super) struct Document<'a, W, S, F> {
     pub(super) output: &'a mut JsonStream<W>,
     pub(super) spool: &'a mut Spool<S, F>,
@@ -30,7 +30,7 @@ where
     S: Read + Write + Seek,
     F: FnMut() -> io::Result<S>,
 {
-    /// Answers what its names lost.
+    /// Writes the document; returns the losses of its names.
     pub(super) fn write(&mut self, tracks: &[Track]) -> io::Result<Losses> {
         let losses = self.put_head(tracks)?;
         for (index, track) in tracks.iter().enumerate() {
@@ -38,7 +38,7 @@ where
             self.put_profile(track)?;
         }
         if tracks.is_empty() {
-            // The viewer wants a profile, though there is nothing in it.
+            // The viewer needs a profile even if there are no samples.
             self.output.raw("{\"type\":\"sampled\",\"name\":\"no samples\",\"unit\":\"none\",");
             self.output.raw("\"startValue\":0,\"endValue\":0,\"samples\":[],\"weights\":[]}");
         }
@@ -47,7 +47,7 @@ where
     }
 
     fn put_head(&mut self, tracks: &[Track]) -> io::Result<Losses> {
-        // The profile with most samples is shown first; the earliest of several.
+        // The profile with the most samples is shown first; the earliest of several.
         let heaviest = tracks.iter().enumerate().rev().max_by_key(|(_, track)| track.samples);
         let output = &mut *self.output;
         output.raw("{\"$schema\":").string(SCHEMA);
@@ -81,7 +81,7 @@ where
         Ok(())
     }
 
-    /// A number that the source states, or else ours.
+    /// Writes a number that the source states, or else `own`.
     fn put_stated(&mut self, stated: Option<StringId>, axis: Axis, own: i128) {
         match stated.and_then(|text| std::str::from_utf8(self.tables.string(text)).ok()) {
             Some(text) => {
@@ -91,7 +91,7 @@ where
         }
     }
 
-    /// What the source calls it, or else which process, thread and interpreter it is, and what is weighed.
+    /// The name in the source, or else the process, thread and interpreter with the weighed value.
     fn name(&self, track: &Track) -> io::Result<String> {
         if let Some(name) = track.origin.name {
             return Ok(self.utf8_errors.text(self.tables.string(name))?.into_owned());
@@ -105,7 +105,7 @@ where
             thread => parts.extend(thread.map(|thread| format!("thread {thread}"))),
         }
         parts.extend(known);
-        // As in Python's own documents the first is not named.
+        // As in Python's own documents, the first interpreter is not named.
         let interpreter = lane.interpreter.filter(|&interpreter| interpreter != 0);
         parts.extend(interpreter.map(|interpreter| format!("interpreter {interpreter}")));
         if parts.is_empty() {
@@ -123,8 +123,8 @@ where
         name.map(|&name| Ok(self.utf8_errors.text(self.tables.string(name))?.into_owned())).transpose()
     }
 
-    /// Writes the member `borehole`, which lets our importer restore what the format has no place for. A profile of another
-    /// program that is as it was has none.
+    /// Writes the member `borehole`, from which the importer restores the data that the format cannot hold. An
+    /// unchanged profile of another program has none.
     fn put_own_facts(&mut self, track: &Track) -> io::Result<()> {
         let value_type = self.value_type(track);
         if is_as_it_was(track, value_type.as_ref()) {
@@ -168,7 +168,7 @@ where
         self.put_own_columns(track)
     }
 
-    /// What the weights of a track are, where they are values. Samples of several periods have their times as values.
+    /// The value type of a track's weights, if they are values. Samples of several periods have their times as values.
     fn value_type(&self, track: &Track) -> Option<ValueType> {
         let Key { weights, value, mode, .. } = track.key;
         let is_time = matches!(weights, Weights::Durations | Weights::Periods);
@@ -177,7 +177,7 @@ where
         value_type.or_else(|| is_mixed.then(|| ValueType::time(mode)))
     }
 
-    /// Writes the counts of the entries and their times, unless they follow from the weights, and closes the member.
+    /// Writes the counts and times of the entries, unless they follow from the weights, and closes the member.
     fn put_own_columns(&mut self, track: &Track) -> io::Result<()> {
         if !track.counts_follow {
             self.output.raw(",\n\"counts\":[");
@@ -226,7 +226,7 @@ where
         Ok(())
     }
 
-    /// Writes entries as events: what is open goes on as far as the next stack begins alike.
+    /// Writes entries as events: frames that the next stack shares stay open.
     fn put_events(&mut self, track: &Track, axis: Axis) -> io::Result<()> {
         self.output.raw(",\n\"events\":[");
         let (mut open, mut next, mut separator) = (Vec::new(), Vec::new(), "");
@@ -275,7 +275,7 @@ fn stack_of(entry: Entry, stacks: &[StackId]) -> Option<StackId> {
     Some(stacks[place])
 }
 
-/// Whether a profile of another program says all that is known of it in that program's own way.
+/// Whether a profile of another program states everything known about it in that program's own way.
 fn is_as_it_was(track: &Track, value_type: Option<&ValueType>) -> bool {
     let Track { key, origin, .. } = track;
     let says_value = match (key.weights, value_type) {
@@ -289,7 +289,7 @@ fn is_as_it_was(track: &Track, value_type: Option<&ValueType>) -> bool {
     origin.name.is_some() && says_value && track.counts_follow && !track.has_late()
 }
 
-/// The unit of weights, and how many of the track's are one of it.
+/// The unit of weights, with the number of the track's weights per unit.
 #[derive(Clone, Copy, Debug)]
 struct Axis {
     unit: Unit,
@@ -311,7 +311,7 @@ impl Axis {
         Self { unit, factor }
     }
 
-    /// Writes a number, in decimals as far as it takes.
+    /// Writes a number, with as many decimals as needed.
     fn put<W: Write>(self, output: &mut JsonStream<W>, number: i128) {
         let factor = i128::from(self.factor);
         if let (1, Ok(number)) = (factor, u64::try_from(number)) {

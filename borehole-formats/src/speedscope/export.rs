@@ -1,4 +1,4 @@
-//! The model into a document.
+//! Exports the model to a document.
 
 use std::io::{self, Read, Seek, Write};
 use std::num::NonZeroU32;
@@ -21,25 +21,25 @@ use crate::chains::Spool;
 use crate::json_stream::JsonStream;
 use crate::{Export, Losses};
 
-/// What is written.
+/// The options of an export to speedscope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExportOptions {
-    /// What to do with names that are not UTF-8.
+    /// The handling of names that are not UTF-8.
     pub utf8_errors: Utf8Errors,
-    /// The value type that weighs samples, by its name. Absent: each profile's own default, for a document can hold profiles
-    /// of several units.
+    /// The name of the value type that weighs samples. `None` for each profile's own default, since a document can hold
+    /// profiles of several units.
     pub value: Option<String>,
 }
 
-/// Writes a speedscope document: a profile for each [lane](borehole_model::Lane), and for each profile of a document that is
-/// read from this format.
+/// Writes a speedscope document: a profile for each [lane](borehole_model::Lane), and for each profile of a document
+/// that was read from this format.
 ///
-/// A sample with a time weighs as long as it [lasts](Lasting), and where a period or more passes until the next one an entry
-/// without a stack stands between them. Other samples weigh what their profile shows by default. Neighbours with equal stacks
-/// become one entry.
+/// A sample with a time weighs as long as it [lasts](Lasting), and if a period or more passes until the next one, an
+/// entry without a stack separates them. Other samples weigh their profile's default measure. Adjacent samples with
+/// equal stacks become one entry.
 ///
-/// Entries wait in a temporary file that `make_spool` supplies, so memory grows with the distinct stacks and
-/// not with the samples. Nothing is written before `finish`.
+/// Entries wait in a temporary file that `make_spool` supplies, so memory grows with the distinct stacks and not with
+/// the samples. Nothing is written before `finish`.
 ///
 /// # Examples
 ///
@@ -70,8 +70,8 @@ pub struct Exporter<W, S, F> {
     plan: Plan,
     profiles: u64,
     value_types: Vec<ValueType>,
-    /// The stacks that samples have, of those shown alike the first; by stack, its place there plus one; and
-    /// the same by the number of what is shown.
+    /// The stacks of samples, only the first of those with equal text; by stack, its index there plus one; and the same
+    /// by the number of its text.
     stacks: Vec<StackId>,
     places: Vec<u32>,
     shown: ShownStacks,
@@ -81,14 +81,14 @@ pub struct Exporter<W, S, F> {
     losses: Losses,
 }
 
-/// How the samples of the current segment are weighed.
+/// The weights of the current segment's samples.
 #[derive(Clone, Copy, Debug, Default)]
 struct Plan {
-    /// How long those last that have a time; `None` where their number is no time.
+    /// The duration of samples with a time; `None` if their number is not a time.
     lasting: Option<Lasting>,
-    /// The number of those without a time.
+    /// The measure of samples without a time.
     measure: Option<Measure>,
-    /// The type of that number, or of how long they last, in `value_types`.
+    /// The index of the type of that number, or of the duration, in `value_types`.
     value: Option<usize>,
     profile: Option<u64>,
     origin: Origin,
@@ -104,7 +104,7 @@ impl Plan {
         }
     }
 
-    /// What the samples of a segment weigh.
+    /// The kind of weights of a segment's samples.
     fn weights(&self, is_timed: bool) -> Weights {
         match (is_timed, self.lasting, self.measure) {
             (true, Some(Lasting::UntilNext), _) => Weights::Times,
@@ -115,7 +115,7 @@ impl Plan {
         }
     }
 
-    /// How much later than the end of the one before a sample is that has a gap before it.
+    /// The minimum delay after the end of the sample before that counts as a gap.
     fn gap_ns(&self, lasts_ns: u64) -> u64 {
         match (self.lasting, self.origin.name, self.origin.period_ns) {
             (Some(Lasting::Value { .. }), Some(_), _) => 1,
@@ -125,7 +125,7 @@ impl Plan {
     }
 }
 
-/// What samples had that could not be kept.
+/// The parts of samples that could not be kept.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lost {
     labels: u64,
@@ -140,8 +140,8 @@ where
     S: Read + Write + Seek,
     F: FnMut() -> io::Result<S>,
 {
-    /// An exporter to `output`. `make_spool` makes an empty temporary file; it is called once at most, and not
-    /// for profiles of a few thousand entries.
+    /// Creates an exporter to `output`. `make_spool` creates an empty temporary file; it is called at most once, and
+    /// not for profiles of a few thousand entries.
     pub fn new(output: W, options: ExportOptions, make_spool: F) -> Self {
         Self {
             output: JsonStream::new(output),
@@ -164,7 +164,7 @@ where
         }
     }
 
-    /// Decides how the samples of a segment are weighed.
+    /// Decides the weights of a segment's samples.
     fn plan(&mut self, at: Context<'_>) {
         let segment = at.segment;
         self.weigher.segment(segment);
@@ -190,7 +190,7 @@ where
         self.plan = Plan { value, origin, ..plan };
     }
 
-    /// How long samples with a time last, if the number that was chosen is a time, or if nobody chose their count.
+    /// The duration of samples with a time, if the chosen number is a time, or if their count was not asked for.
     fn lasting(&self, segment: &Segment, measure: Measure) -> Option<Lasting> {
         let is_asked = self.options.value.is_some();
         let is_default = measure == segment.default_measure() && !is_asked;
@@ -204,7 +204,7 @@ where
         }
     }
 
-    /// The place of a value type among those that weigh samples.
+    /// The index of a value type among those that weigh samples.
     fn value_place(&mut self, value_type: &ValueType) -> usize {
         let known = self.value_types.iter().position(|known| known == value_type);
         known.unwrap_or_else(|| {
@@ -221,7 +221,7 @@ where
         let weight = match (weights, plan.lasting, plan.measure) {
             (Weights::Counts, ..) => sample.count,
             (Weights::Times | Weights::Durations, Some(lasting), _) => lasting.ns(sample).unwrap_or(0),
-            // The viewer refuses negative weights.
+            // The viewer rejects negative weights.
             (_, _, Some(measure)) => u64::try_from(measure.of(at.segment, sample)).unwrap_or(0),
             _ => 0,
         };
@@ -233,7 +233,7 @@ where
         (key, Taken { stack, count, weight, time_ns, period_ns, gap_ns: plan.gap_ns(weight) })
     }
 
-    /// The track of `key`, made if it is new.
+    /// The track of `key`, created if it is new.
     #[inline]
     fn track(&mut self, key: Key, first: &Taken) -> usize {
         if self.tracks.get(self.current).is_some_and(|track| track.key == key) {
@@ -247,7 +247,7 @@ where
         self.current
     }
 
-    /// The place of a stack among those that samples have, plus one; 0 for the empty stack.
+    /// The index of a stack among those of samples, plus one; 0 for the empty stack.
     #[inline]
     fn place(&mut self, stack: Option<StackId>, tables: &Tables) -> u32 {
         let Some(stack) = stack else { return 0 };
@@ -300,7 +300,7 @@ where
     }
 }
 
-/// The unit that a value is written in.
+/// The unit in which a value is written.
 fn unit_of(name: &str) -> Unit {
     let short = match name {
         "ns" | "nanosecond" => "nanoseconds",
@@ -313,7 +313,7 @@ fn unit_of(name: &str) -> Unit {
     Unit::named(short).unwrap_or_default()
 }
 
-/// Takes in what the metadata of a segment says of the profile that it was; answers how many entries that were.
+/// Takes the facts about the original profile from a segment's metadata; returns their number.
 fn read_facts(origin: &mut Origin, at: Context<'_>) -> usize {
     let mut read = 0;
     for &(key, value) in &at.segment.metadata {

@@ -1,4 +1,4 @@
-//! A document into the model.
+//! Imports a document into the model.
 
 use std::io::BufRead;
 
@@ -13,15 +13,14 @@ use super::read::{Document, DocumentSeed, Frame, Kind, Number, OwnFacts, Profile
 use crate::document::Damage;
 use crate::{Error, Position, ReadError, ReadOptions, json_document};
 
-/// Reads a speedscope document; each profile becomes a segment, and a lane.
+/// Reads a speedscope document; each profile becomes a segment and a lane.
 ///
-/// What a weight becomes, in profiles of other programs: without a unit and whole, it is the count. A time
-/// moves the clock, and is the count if all weights of the profile are multiples of the smallest, which is
-/// then the period; otherwise it is the value `wall/nanoseconds` of one record. Everything else is a value
-/// `weight` of one record.
+/// Weights of profiles of other programs: a whole number without a unit is the count. A time moves the clock, and is
+/// the count if all weights of the profile are multiples of the smallest, which is then the period; otherwise it is the
+/// value `wall/nanoseconds` of one record. Everything else is a value `weight` of one record.
 ///
 /// # Errors
-/// When the input is not such a document, is larger than the limit, or the sink fails. Positions are lines.
+/// If the input is not such a document or exceeds the limit, or the sink fails. Positions are lines.
 pub fn import(
     input: impl BufRead,
     options: &ReadOptions,
@@ -72,7 +71,7 @@ pub fn import(
     damage.finish(sink)
 }
 
-/// Warns of what is odd about a profile, or ends the reading.
+/// Warns of oddities in a profile, or ends the reading.
 fn look_for_damage(profile: &Profile, damage: &mut Damage) -> Result<(), Error> {
     let Profile { index, open_frames, .. } = profile;
     let malformed = |message| Error::malformed(NAME, Position::Whole, message);
@@ -91,7 +90,7 @@ fn look_for_damage(profile: &Profile, damage: &mut Damage) -> Result<(), Error> 
         damage.recovery.note(Warning::new(message));
     }
     if *open_frames > 0 {
-        // As of other formats, an end that is cut off ends the data, and is no error.
+        // As in other formats, a cut-off end ends the data, and is not an error.
         let message = format!(
             "truncated: profile {index} ends with {open_frames} open frames, which are read as open to its end"
         );
@@ -106,18 +105,18 @@ fn look_for_damage(profile: &Profile, damage: &mut Damage) -> Result<(), Error> 
     Ok(())
 }
 
-/// What a profile is of.
+/// The process and thread of a profile.
 #[derive(Debug)]
 struct Lane<'d> {
     process: Option<i64>,
     thread: Option<u64>,
     interpreter: Option<u64>,
-    /// What the thread is called.
+    /// The name of the thread.
     name: Option<&'d str>,
 }
 
 impl<'d> Lane<'d> {
-    /// Profiles that tell no thread are threads of their own where there are several.
+    /// The lane of a profile. Profiles without a thread are threads of their own if there are several.
     fn of(profile: &'d Profile, several: bool) -> Self {
         if let Some(own) = &profile.own {
             let (process, thread, interpreter) = (own.process, own.thread, own.interpreter);
@@ -129,7 +128,7 @@ impl<'d> Lane<'d> {
     }
 }
 
-/// The stack of each node, that of node 0 first.
+/// The stack of each node, from node 0 on.
 fn intern_stacks(document: &Document, tables: &mut Tables) -> Result<Vec<Option<StackId>>, ReadError> {
     let rows = document.nodes.rows();
     let frames = document.frames.as_deref();
@@ -159,25 +158,25 @@ fn intern_frame(frame: &Frame, tables: &mut Tables) -> Result<FrameId, ReadError
         None => None,
     };
     let column = whole(frame.col).and_then(|column| u32::try_from(column.saturating_sub(1)).ok());
-    // -1 is how reli writes that it does not know.
+    // reli writes -1 for an unknown line.
     let line = whole(frame.line).filter(|&line| line != -1);
     Ok(tables.intern_frame(&ModelFrame { file, line, column, ..ModelFrame::named(function) })?)
 }
 
-/// What the weights of a profile mean.
+/// The interpretation of a profile's weights.
 #[derive(Debug)]
 struct Reading {
     count: Count,
     period_ns: Option<u64>,
-    /// What a weight of 1 is: nanoseconds of times, otherwise 1.
+    /// The factor from weights to nanoseconds for times, otherwise 1.
     factor: u32,
     has_clock: bool,
-    /// What is kept as a value, and by what weights are divided for it.
+    /// The value type of weights kept as values, and their divisor.
     value: Option<(ValueType, i64)>,
     is_uncounted: bool,
 }
 
-/// How many samples an entry is.
+/// The count of an entry.
 #[derive(Clone, Copy, Debug)]
 enum Count {
     One,
@@ -187,7 +186,7 @@ enum Count {
 }
 
 impl Reading {
-    /// Profilers do not sample more often than this; a smaller common divisor comes from the clock.
+    /// The shortest period of profilers; a smaller common divisor comes from the clock.
     const SHORTEST_PERIOD_NS: u64 = 100_000;
 
     fn of(profile: &Profile) -> Self {
@@ -260,7 +259,7 @@ impl Reading {
             (value_type, i64::try_from(per_unit).unwrap_or(1))
         });
         Self {
-            // What lasts its own time is one record, unless the counts say otherwise.
+            // An entry with its own time is one record, unless the counts say otherwise.
             count: if is_time && value.is_some() { Count::One } else { count },
             period_ns,
             factor: if is_time { unit.nanoseconds().unwrap_or(1) } else { 1 },
@@ -299,7 +298,7 @@ fn segment(
     })
 }
 
-/// What the profile of another program was like.
+/// Adds metadata about the form of another program's profile.
 fn metadata(
     profile: &Profile,
     reading: &Reading,
@@ -331,13 +330,13 @@ fn metadata(
     Ok(metadata)
 }
 
-/// The entries of a profile: a node and a weight each, in nanoseconds where it is a time.
+/// The entries of a profile: each a node and a weight, in nanoseconds for times.
 fn entries(profile: &Profile, factor: i64) -> impl Iterator<Item = (u32, i64)> {
     let Profile { start, first_event, last_event, end, .. } = profile;
     let is_evented = first_event.is_some();
     let scaled = move |number: Number| number.scaled(factor);
     let mut at = first_event.map_or(0, scaled);
-    // Nothing is open before the first event.
+    // No frame is open before the first event.
     let before = start.filter(|_| is_evented).map(|start| (0, at.saturating_sub(scaled(start))));
     let after =
         last_event.zip(*end).map(|(last, end)| (profile.open_node, scaled(end).saturating_sub(scaled(last))));
@@ -350,7 +349,7 @@ fn entries(profile: &Profile, factor: i64) -> impl Iterator<Item = (u32, i64)> {
     before.filter(takes_time).into_iter().chain(all).chain(after.filter(takes_time))
 }
 
-/// A profile on its way into a sink.
+/// A profile that is being delivered to a sink.
 struct Delivery<'d> {
     profile: &'d Profile,
     reading: &'d Reading,
@@ -373,7 +372,7 @@ impl Delivery<'_> {
             let count = self.count(index, weight);
             let time_ns = progress.pass(weight, late.get(index).copied().unwrap_or(0));
             if count == 0 && node == 0 && own.is_some_and(|own| own.weights == Weights::Durations) {
-                // No sample: this fills the time until the next one.
+                // Not a sample: this fills the time until the next one.
                 continue;
             }
             let value = reading.value.as_ref().map(|&(_, divisor)| weight / divisor);
@@ -406,13 +405,13 @@ impl Delivery<'_> {
     }
 }
 
-/// Where a profile has got to.
+/// The current time of a profile.
 enum Progress {
-    /// It tells no times.
+    /// The profile has no times.
     Nowhere,
-    /// Weights are no times: the time of the entry before.
+    /// Weights are not times: the time of the entry before.
     Stamped(i64),
-    /// At the end of the entries before.
+    /// The end of the entries before.
     Passed(i128),
 }
 
@@ -427,7 +426,7 @@ impl Progress {
         }
     }
 
-    /// The time of the next entry, which stands `late_ns` behind its place.
+    /// The time of the next entry, which is `late_ns` after its position.
     fn pass(&mut self, weight: i64, late_ns: i64) -> Option<i64> {
         match self {
             Self::Nowhere => None,

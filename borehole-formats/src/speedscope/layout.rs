@@ -1,14 +1,14 @@
-//! Names and units of the format.
+//! The names and units of the format.
 //!
 //! Source: jlfwong/speedscope 1.25.0, `src/lib/file-format-spec.ts` and the JSON schema made from it,
 //! `file-format-schema.json`.
 
 use serde::Deserialize;
 
-/// The value of `$schema`, by which the viewer knows its own format.
+/// The value of `$schema`, by which the viewer detects its own format.
 pub(super) const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
-/// What weights are counted in.
+/// The unit of weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Unit {
     #[default]
@@ -32,12 +32,12 @@ impl Unit {
         Self::NAMES[self as usize]
     }
 
-    /// The unit of that name; `None` for one that the format does not have.
+    /// The unit of that name; `None` for a name unknown to the format.
     pub(super) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|unit| unit.name() == name)
     }
 
-    /// How many nanoseconds it has, if it is a time.
+    /// Its length in nanoseconds; `None` if it is not a time.
     pub(super) const fn nanoseconds(self) -> Option<u32> {
         match self {
             Self::Nanoseconds => Some(1),
@@ -49,29 +49,29 @@ impl Unit {
     }
 }
 
-/// Metadata that says what a profile of another program was like, so that it can be written as it was.
+/// The metadata keys about another program's profile, so that it can be restored.
 pub(super) mod keys {
     pub(in super::super) const NAME: &str = "profile";
-    /// The unit of its times, where that is not nanoseconds.
+    /// The unit of its times, if that is not nanoseconds.
     pub(in super::super) const UNIT: &str = "profile unit";
-    /// `evented`, if it was.
+    /// `evented`, for a profile of events.
     pub(in super::super) const TYPE: &str = "profile type";
-    /// Where it begins and ends, in its unit, where the samples do not tell.
+    /// Its start and end, in its unit, if the samples do not state them.
     pub(in super::super) const START: &str = "profile start";
     pub(in super::super) const END: &str = "profile end";
 }
 
-/// What the weights of a profile that we wrote are, in its member `borehole`.
+/// The kind of weights of a profile written by Borehole, in its member `borehole`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Weights {
-    /// How many samples.
+    /// The numbers of samples.
     Counts,
-    /// How many samples, times the period.
+    /// The numbers of samples, times the period.
     Periods,
     /// The time until the next sample.
     Times,
-    /// The time that the samples lasted; what has no samples is an entry of count 0.
+    /// The time that the samples lasted; gaps are entries of count 0.
     Durations,
     /// A value that the samples measured.
     Values,
@@ -89,7 +89,7 @@ impl Weights {
     }
 }
 
-/// A time as JSON's other readers hold it.
+/// A time clamped to the range of other JSON readers.
 pub(super) fn clamped(time_ns: i128) -> i64 {
     i64::try_from(time_ns).unwrap_or(if time_ns < 0 { i64::MIN } else { i64::MAX })
 }

@@ -1,8 +1,8 @@
-//! speedscope's file format: JSON for the viewer of the same name.
+//! The file format of the viewer speedscope: JSON.
 //!
-//! Frames are stored once; each process and thread is a profile of its own, a list of stacks with weights.
-//! What the model knows and the format has no place for (which process a profile is of, how many samples an
-//! entry stands for) is written in a member `borehole` of the profile, which the viewer ignores.
+//! Frames are stored once; each process and thread is a profile of its own, a list of stacks with weights. Data of the
+//! model that the format cannot hold (the process of a profile, the number of samples of an entry) is written in a
+//! member `borehole` of the profile, which the viewer ignores.
 //!
 //! Mapping to the model: `docs/formats/speedscope.md`.
 

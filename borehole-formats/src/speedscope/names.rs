@@ -1,4 +1,4 @@
-//! The frames of a document: what is shown of each, stored once.
+//! The frames of a document: the displayed part of each, stored once.
 
 use std::io::{self, Write};
 
@@ -13,14 +13,14 @@ use crate::json_stream::JsonStream;
 #[derive(Debug)]
 pub(super) struct Names<'t> {
     tables: &'t Tables,
-    /// By frame: its number in the document plus one, 0 where it has none.
+    /// By frame: its number in the document plus one, 0 if it has none.
     column: Vec<u64>,
     shown: Vec<Shown>,
     index: HashMap<Shown, u64>,
     losses: Losses,
 }
 
-/// What the format holds of a frame. Frames that differ elsewhere (an opcode) are one frame there.
+/// The parts of a frame that the format holds. Frames that differ only in others (an opcode) are one frame there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Shown {
     name: StringId,
@@ -33,7 +33,7 @@ impl Shown {
     pub(super) fn of(frame: &Frame) -> Self {
         Self {
             name: frame.function,
-            // Machine code without a known source: the library stands where the file would.
+            // For native code without a known source, the library takes the place of the file.
             file: frame.file.or(frame.native.map(|native| native.module)),
             line: frame.line.filter(|&line| line != -1),
             column: frame.column,
@@ -42,7 +42,7 @@ impl Shown {
 }
 
 impl<'t> Names<'t> {
-    /// The frames of `stacks`.
+    /// Collects the frames of `stacks`.
     pub(super) fn of_stacks(tables: &'t Tables, stacks: &[StackId]) -> Self {
         let mut names = Self {
             tables,
@@ -85,14 +85,14 @@ impl<'t> Names<'t> {
         );
     }
 
-    /// The numbers of a stack's frames, root first, into `out`.
+    /// Puts the numbers of a stack's frames, root first, into `out`.
     pub(super) fn frames_root_first(&self, stack: Option<StackId>, out: &mut Vec<u64>) {
         out.clear();
         out.extend(self.tables.frames_leaf_first(stack).map(|frame| self.column[frame.index()] - 1));
         out.reverse();
     }
 
-    /// Writes the array of frames, and answers with what it lost.
+    /// Writes the array of frames, and returns its losses.
     pub(super) fn write<W: Write>(
         &mut self,
         output: &mut JsonStream<W>,

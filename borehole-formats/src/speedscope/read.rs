@@ -1,7 +1,7 @@
-//! The document as its JSON says, read as it streams.
+//! The document, read from JSON as a stream.
 //!
-//! Stacks are shared as they are read: a sample is the number of a node in a tree of frames. Memory is
-//! proportional to the document, and to much less of it where stacks repeat.
+//! Stacks are shared as they are read: a sample is the number of a node in a tree of frames. Memory is proportional to
+//! the document, and much smaller if stacks repeat.
 
 use std::fmt;
 
@@ -20,14 +20,14 @@ pub(super) struct Frame {
     pub(super) col: Option<Number>,
 }
 
-/// A number, whole if it is written so: times since 1970 in nanoseconds do not fit a float.
+/// A number, kept as an integer if it is written as one: times since 1970 in nanoseconds do not fit a float.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
     Whole(i64),
     Float(f64),
 }
 
-/// What our own exporter adds to a profile. `docs/formats/speedscope.md` says what each of them is.
+/// The exporter's additions to a profile, described in `docs/formats/speedscope.md`.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct OwnFacts {
     pub(super) weights: Weights,
@@ -70,33 +70,33 @@ struct Event {
     at: Number,
 }
 
-/// A profile. Events are already turned into entries: one for each stretch between two of them.
+/// A profile. Events are already converted to entries: one for each interval between two of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Profile {
-    /// Which profile of the document it is, 0-based.
+    /// The index of the profile in the document, 0-based.
     pub(super) index: u64,
     pub(super) kind: Kind,
     pub(super) name: String,
     pub(super) unit: Unit,
-    /// A unit that the format does not have.
+    /// A unit unknown to the format.
     pub(super) other_unit: Option<String>,
     pub(super) start: Option<Number>,
     pub(super) end: Option<Number>,
-    /// Where the events begin and end.
+    /// The times of the first and last event.
     pub(super) first_event: Option<Number>,
     pub(super) last_event: Option<Number>,
-    /// What is open behind the last event: the node, and how many frames.
+    /// The stack open after the last event: the node, and the number of its frames.
     pub(super) open_node: u32,
     pub(super) open_frames: usize,
     /// The node of each entry.
     pub(super) samples: Vec<u32>,
-    /// How much each entry weighs; of events, where its stretch ends, so that rounding does not add up.
+    /// The weight of each entry; for events, the end of its interval, so that rounding errors do not add up.
     pub(super) weights: Vec<Number>,
     pub(super) own: Option<Box<OwnFacts>>,
 }
 
 impl Profile {
-    /// Whether it says nothing. Millions of these would cost more than the document.
+    /// Whether it is empty. Millions of such profiles would cost more than the document.
     fn is_blank(&self) -> bool {
         self.name.is_empty()
             && self.samples.is_empty()
@@ -105,29 +105,29 @@ impl Profile {
     }
 }
 
-/// What has been read of a document. It can be used after an error: it ends where the error is.
+/// The part of a document read so far. It can be used after an error: it then ends at the error.
 #[derive(Debug, Default)]
 pub(super) struct Document {
     pub(super) frames: Option<Vec<Frame>>,
-    /// Those that say something.
+    /// The non-empty profiles.
     pub(super) profiles: Vec<Profile>,
-    /// How many there are, with those that say nothing.
+    /// The number of all profiles, including the empty ones.
     pub(super) profile_count: u64,
     pub(super) nodes: Nodes,
     pub(super) oddities: Oddities,
 }
 
-/// What is wrong in a document, and does not keep anybody from reading on.
+/// The faults of a document after which reading can continue.
 #[derive(Debug, Default)]
 pub(super) struct Oddities {
-    /// Whether that is to be done.
+    /// Whether to continue after them.
     pub(super) is_lenient: bool,
     pub(super) messages: Vec<String>,
     pub(super) more: u64,
 }
 
 impl Oddities {
-    /// How many are kept in full.
+    /// The maximum number kept in full.
     const MOST: usize = 1000;
 
     fn meet<E: Error>(&mut self, error: E) -> Result<(), E> {
@@ -146,13 +146,13 @@ impl Oddities {
 /// A tree of frame numbers. Node 0 is the empty stack; a parent comes before its children.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
-    /// Parent and frame of each node but the first.
+    /// Parent and frame of each node except the first.
     rows: Vec<(u32, u32)>,
     index: HashMap<(u32, u32), u32>,
 }
 
 impl Nodes {
-    /// Parent and frame of each node, node 1 first.
+    /// Parent and frame of each node, from node 1 on.
     pub(super) fn rows(&self) -> &[(u32, u32)] {
         &self.rows
     }
@@ -184,7 +184,7 @@ impl<'de> Deserialize<'de> for Number {
             }
 
             fn visit_u64<E>(self, value: u64) -> Result<Number, E> {
-                // Only sums get that large, and those are not computed with.
+                // Only sums get that large, and no calculation uses them.
                 #[expect(clippy::cast_precision_loss, reason = "the nearest float will do")]
                 Ok(i64::try_from(value).map_or(Number::Float(value as f64), Number::Whole))
             }
@@ -215,7 +215,7 @@ impl Number {
         }
     }
 
-    /// The number times `factor`, rounded; at the largest or smallest number where it does not fit.
+    /// The number times `factor`, rounded; saturates.
     #[expect(clippy::cast_possible_truncation, reason = "a float that is too large saturates")]
     pub(super) fn scaled(self, factor: i64) -> i64 {
         match self {
@@ -238,7 +238,7 @@ impl Number {
     }
 }
 
-/// Reads a document into what has been read so far.
+/// Deserializes a document into the part read so far.
 pub(super) struct DocumentSeed<'a>(pub(super) &'a mut Document);
 
 impl<'de> DeserializeSeed<'de> for DocumentSeed<'_> {
@@ -277,13 +277,13 @@ impl<'de> Visitor<'de> for DocumentSeed<'_> {
     }
 }
 
-/// What is done with the elements of an array, one by one.
+/// Handles the elements of an array one by one.
 trait Elements {
     /// Reads the next element; false at the end.
     fn element<'de, A: SeqAccess<'de>>(&mut self, array: &mut A) -> Result<bool, A::Error>;
 }
 
-/// An array that is not kept as one.
+/// An array whose elements are handled without being collected.
 struct Each<T>(T);
 
 impl<'de, T: Elements> DeserializeSeed<'de> for Each<T> {
@@ -335,7 +335,7 @@ impl<'de> Visitor<'de> for ProfileSeed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let Document { frames, profiles, profile_count, nodes, oddities } = self.0;
         let frame_count = frames.as_ref().map(Vec::len);
-        // In its place from the start: what is read before an error stays.
+        // Stored in place from the start, so that the part read before an error is kept.
         profiles.push(Profile { index: *profile_count, ..Profile::default() });
         *profile_count += 1;
         let profile = profiles.last_mut().expect("one was just pushed");
@@ -368,7 +368,7 @@ impl<'de> Visitor<'de> for ProfileSeed<'_> {
     }
 }
 
-/// A unit of the format, or another one.
+/// Deserializes a unit of the format, or another one.
 struct UnitSeed<'a>(&'a mut Profile);
 
 impl<'de> DeserializeSeed<'de> for UnitSeed<'_> {
@@ -405,7 +405,7 @@ impl Elements for Numbers<'_> {
     }
 }
 
-/// The nodes, and how many frames there are if that is known already.
+/// The nodes, and the number of frames if it is known already.
 struct Tree<'a> {
     nodes: &'a mut Nodes,
     frame_count: Option<usize>,
@@ -451,17 +451,17 @@ impl Elements for StackElements<'_, '_> {
     }
 }
 
-/// Opening and closing events, replayed into stretches of one stack each.
+/// Opening and closing events, converted to intervals of one stack each.
 struct Events<'a, 't> {
     tree: &'a mut Tree<'t>,
     profile: &'a mut Profile,
     oddities: &'a mut Oddities,
-    /// The frames that are open, root first, each with the node below it.
+    /// The open frames, root first, each with the node below it.
     open: Vec<(u32, u32)>,
 }
 
 impl<'a, 't> Events<'a, 't> {
-    /// How many open frames are looked at for one that is closed out of turn.
+    /// The number of open frames searched for one that is closed out of turn.
     const LOOKED_AT: usize = 1024;
 
     const fn new(tree: &'a mut Tree<'t>, profile: &'a mut Profile, oddities: &'a mut Oddities) -> Self {
@@ -500,7 +500,7 @@ impl<'a, 't> Events<'a, 't> {
         Ok(())
     }
 
-    /// Closes a frame, and what it called: that cannot go on without it.
+    /// Closes a frame and its callees, which cannot continue without it.
     fn close<E: Error>(&mut self, closed: u32) -> Result<(), E> {
         let top = self.open.last().map(|&(frame, _)| frame);
         if top != Some(closed) {

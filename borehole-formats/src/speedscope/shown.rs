@@ -1,4 +1,4 @@
-//! Stacks as the format shows them: those that differ only in what it cannot hold are one.
+//! Stacks as the format displays them: those that differ only in data that it cannot hold are one.
 
 use std::convert::Infallible;
 use std::num::NonZeroU32;
@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 
 use super::names::Shown;
 
-/// Numbers stacks by what is shown of them, from 1.
+/// Numbers stacks by their displayed form, from 1.
 #[derive(Debug, Default)]
 pub(super) struct ShownStacks {
     numbers: StackColumn<NonZeroU32>,
@@ -17,7 +17,7 @@ pub(super) struct ShownStacks {
     frames: ShownFrames,
 }
 
-/// Numbers frames likewise.
+/// Numbers frames by their displayed form.
 #[derive(Debug, Default)]
 struct ShownFrames {
     numbers: Column<NonZeroU32>,
@@ -25,7 +25,7 @@ struct ShownFrames {
 }
 
 impl ShownStacks {
-    /// The number of a stack, which is that of every stack shown like it.
+    /// The number of a stack, shared by all stacks of equal displayed form.
     pub(super) fn number(&mut self, stack: StackId, tables: &Tables) -> NonZeroU32 {
         let Self { numbers, index, frames } = self;
         let Ok(number) = numbers.derive(stack, tables, |caller, stack| {

@@ -1,4 +1,4 @@
-//! One profile of a document while its samples come in.
+//! One profile of a document while its samples are collected.
 
 use std::io::{self, Read, Seek, Write};
 
@@ -7,53 +7,53 @@ use borehole_model::{Lane, Mode, StringId};
 use super::layout::{Unit, Weights, clamped};
 use crate::chains::{self, Chain, Spool};
 
-/// What tells profiles apart. All samples of one are weighed alike.
+/// The identity of a profile. All samples of one have the same kind of weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) lane: Lane,
-    /// Which profile of a source of this format, among all there are.
+    /// The index of the profile in a source of this format, among all profiles.
     pub(super) profile: Option<u64>,
     pub(super) weights: Weights,
-    /// Which value, of weights that come from one; see `Exporter::value_types`.
+    /// The index of the value, for weights from one; see `Exporter::value_types`.
     pub(super) value: Option<usize>,
     pub(super) is_timed: bool,
     pub(super) mode: Mode,
 }
 
-/// What is the same for all samples of a segment.
+/// The common facts of all samples of a segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Origin {
     pub(super) unit: Unit,
     pub(super) period_ns: Option<u64>,
     pub(super) start_unix_ns: Option<i64>,
     pub(super) is_uncounted: bool,
-    /// What the profile of another program was like.
+    /// The form of another program's profile.
     pub(super) name: Option<StringId>,
     pub(super) is_evented: bool,
     pub(super) start: Option<StringId>,
     pub(super) end: Option<StringId>,
 }
 
-/// A sample as a track takes it.
+/// A sample in the form of tracks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
-    /// 0 is the empty stack, otherwise its id.
+    /// 0 for the empty stack, otherwise its id.
     pub(super) stack: u64,
     pub(super) count: u64,
     /// Unused by [`Weights::Times`].
     pub(super) weight: u64,
     pub(super) time_ns: Option<i64>,
     pub(super) period_ns: Option<u64>,
-    /// How much later than the end of the one before it has to be for a gap between them.
+    /// The minimum delay after the end of the sample before that counts as a gap.
     pub(super) gap_ns: u64,
 }
 
-/// What waits until its track is written.
+/// An entry that waits until its track is written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    /// 0 is the empty stack, otherwise its id.
+    /// 0 for the empty stack, otherwise its id.
     pub(super) stack: u64,
-    /// 0 in gaps.
+    /// 0 for gaps.
     pub(super) count: u64,
     pub(super) weight: u64,
 }
@@ -69,34 +69,34 @@ pub(super) struct Track {
     pub(super) key: Key,
     pub(super) origin: Origin,
     pub(super) start_ns: i64,
-    /// The period of all samples; `None` also where they differ.
+    /// The period of all samples; also `None` if they differ.
     pub(super) period_ns: Option<u64>,
     pub(super) total: u128,
     pub(super) samples: u64,
-    /// Whether counts can be told from weights and period.
+    /// Whether counts can be derived from weights and period.
     pub(super) counts_follow: bool,
-    /// Samples whose time is not in the file: behind the first of a run, or of a further input.
+    /// The number of samples whose time is not in the file: those after the first of a run, or of a further input.
     pub(super) moved: u64,
     pub(super) chain: Chain,
-    /// Of entries that do not stand at their time: how many do before them, and how late they are.
+    /// Entries whose position is not their time: the number of on-time entries before each, and its delay.
     pub(super) late: Chain,
     in_time: u64,
     pending: Option<Pending>,
-    /// The time of the entry before, of a track that is no timeline.
+    /// The time of the entry before, in a track that is not a timeline.
     stamp_ns: i64,
-    /// What times are moved by, since a further input began.
+    /// The shift of times since a further input began.
     shift_ns: i128,
     is_further: bool,
 }
 
-/// The run of equal stacks that is not complete yet.
+/// An incomplete run of equal stacks.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     entry: Entry,
-    /// Of the first sample of the run, and of the latest.
+    /// The time of the first sample of the run, and of the latest.
     first_ns: i64,
     time_ns: i64,
-    /// What the last sample lasts if none follows.
+    /// The duration of the last sample if none follows.
     tail_ns: u64,
 }
 
@@ -122,12 +122,12 @@ impl Track {
         }
     }
 
-    /// Whether entries stand where their time is.
+    /// Whether positions of entries are times.
     pub(super) const fn is_timeline(&self) -> bool {
         matches!(self.key.weights, Weights::Times | Weights::Durations)
     }
 
-    /// Whether entries of samples stand elsewhere.
+    /// Whether some samples' entries are not at their time.
     pub(super) fn has_late(&self) -> bool {
         !self.late.is_empty()
     }
@@ -150,7 +150,7 @@ impl Track {
             self.fill_gap(time_ns, sample.gap_ns, spool)?;
         }
         match &mut self.pending {
-            // A document's own records are kept apart as they were.
+            // A document's own records are kept apart, as they were.
             Some(pending) if pending.entry.stack == sample.stack && self.key.profile.is_none() => {
                 pending.entry.count = pending.entry.count.saturating_add(sample.count);
                 pending.entry.weight = pending.entry.weight.saturating_add(sample.weight);
@@ -173,7 +173,7 @@ impl Track {
         }
     }
 
-    /// When a sample was taken, by the clock of the first input.
+    /// The time of a sample, on the clock of the first input.
     #[inline]
     fn moved_time(&mut self, sample: &Taken) -> i64 {
         let time_ns = sample.time_ns.unwrap_or(0);
@@ -184,13 +184,13 @@ impl Track {
         clamped(i128::from(time_ns) + self.shift_ns)
     }
 
-    /// Where the next entry stands.
+    /// The position of the next entry.
     fn place_ns(&self) -> i128 {
         let pending = self.pending.map_or(0, |pending| pending.entry.weight);
         i128::from(self.start_ns).saturating_add_unsigned(self.total + u128::from(pending))
     }
 
-    /// Lets the sample before this one last until now.
+    /// Extends the sample before this one until now.
     fn pass_time(&mut self, time_ns: i64) {
         let Some(pending) = &mut self.pending else { return };
         if let Ok(gap) = u64::try_from(i128::from(time_ns) - i128::from(pending.time_ns)) {
@@ -200,7 +200,7 @@ impl Track {
         }
     }
 
-    /// Puts an entry without a stack where nothing was seen.
+    /// Adds an entry without a stack for a gap.
     fn fill_gap<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
         &mut self,
         time_ns: i64,
@@ -229,7 +229,7 @@ impl Track {
             entry: Entry { stack, count, weight },
             first_ns: time_ns,
             time_ns: self.pending.map_or(time_ns, |pending| pending.time_ns.max(time_ns)),
-            // A lone sample of unknown period still has to be seen.
+            // A lone sample of unknown period still has to be visible.
             tail_ns: period_ns.or(self.pending.map(|pending| pending.tail_ns)).unwrap_or(1),
         });
         before.map_or(Ok(()), |before| self.push(before, spool))
@@ -256,7 +256,7 @@ impl Track {
         spool.push(&mut self.chain, [entry.stack, entry.count, entry.weight])
     }
 
-    /// Keeps the time of the entry that is pushed next, unless it follows from those before.
+    /// Stores the time of the entry that is pushed next, unless it follows from those before.
     fn push_late<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
         &mut self,
         time_ns: i64,
@@ -270,7 +270,7 @@ impl Track {
         } else {
             std::mem::replace(&mut self.stamp_ns, time_ns)
         };
-        // Our importer wraps around likewise, so every time comes back.
+        // The importer wraps around likewise, which restores every time.
         let late = time_ns.wrapping_sub(place);
         if late == 0 {
             self.in_time += 1;
@@ -280,7 +280,7 @@ impl Track {
         spool.push(&mut self.late, [in_time, zigzag(late), 0])
     }
 
-    /// Ends the last run: at the end, or where an input ends and the next one may have another clock.
+    /// Ends the last run: at the end, or between inputs, since the next one may have another clock.
     pub(super) fn close<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
         &mut self,
         spool: &mut Spool<S, F>,
@@ -294,12 +294,12 @@ impl Track {
     }
 }
 
-/// Numbers near 0 as small ones.
+/// Maps numbers near 0 to small unsigned ones.
 const fn zigzag(number: i64) -> u64 {
     (number << 1 ^ number >> 63).cast_unsigned()
 }
 
-/// The number that [`zigzag`] made small.
+/// Reverses [`zigzag`].
 pub(super) const fn unzigzag(number: u64) -> i64 {
     (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }

@@ -1,25 +1,25 @@
-//! Names in JSON, which knows UTF-8 only.
+//! Names in JSON, which holds only UTF-8.
 
 use std::borrow::Cow;
 use std::io;
 
-/// What to do with bytes in names that are not UTF-8, which JSON cannot hold.
+/// The handling of bytes in names that are not UTF-8, which JSON cannot hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Utf8Errors {
-    /// Leave them out.
+    /// Omit them.
     #[default]
     Ignore,
-    /// Write U+FFFD for them.
+    /// Replace them by U+FFFD.
     Substitute,
     /// Fail.
     Fail,
 }
 
 impl Utf8Errors {
-    /// `bytes` as text.
+    /// Converts `bytes` to text.
     ///
     /// # Errors
-    /// When they are not UTF-8 and that is to fail.
+    /// If they are not UTF-8 and [`Fail`](Self::Fail) is chosen.
     pub(super) fn text(self, bytes: &[u8]) -> io::Result<Cow<'_, str>> {
         let error = match std::str::from_utf8(bytes) {
             Ok(text) => return Ok(Cow::Borrowed(text)),

@@ -1,9 +1,9 @@
-//! The samples on their way to the spool: as they are, or as one Zstandard frame.
+//! The samples on their way to the spool: raw or as one Zstandard frame.
 //!
-//! Most of what it takes to write a compressed profile is the compression. So of a profile of some size a thread of
-//! its own does that. It gets what the encoder would have been given, in the same pieces, so the bytes are the same
-//! whoever compresses, and it touches nothing but memory: what it made comes back, and is put into the spool where an
-//! error of the spool can be answered. A piece is sent only while few are under way, so memory does not grow.
+//! Most of the time to write a compressed profile is compression, so large profiles use a separate thread for it. The
+//! thread receives the same pieces that the encoder would have received, so the bytes do not depend on who compresses.
+//! It touches only memory: its output returns to the caller, which writes the spool and can report the spool's errors.
+//! A piece is sent only while few are in flight, so memory does not grow.
 
 use std::fmt;
 use std::io::{self, Read, Seek, Write};
@@ -15,27 +15,28 @@ use zstd::stream::write::Encoder;
 use super::layout::HEADER_BYTES;
 use super::write::Compression;
 
-/// The level that CPython compresses with.
+/// The compression level of CPython.
 ///
 /// Source: CPython 3.15.2, `writer_init_zstd`.
 const ZSTD_LEVEL: i32 = 5;
 
-/// How much is collected before it goes to the spool.
+/// The number of bytes collected before they go to the spool.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// So many bytes are compressed by who writes. A shorter profile is done before a thread would have paid for itself.
+/// The number of bytes that the caller compresses. Shorter profiles are finished before a thread would have paid off.
 const HELPED_FROM_BYTES: u64 = 256 << 10;
 
-/// How many pieces there are: enough for each side to go on while the other waits for the disk or for its turn.
+/// The number of pieces: enough for each side to continue while the other waits for the disk or for its turn.
 const PIECES: usize = 4;
 
 /// The samples on their way to the spool.
 ///
-/// When the spool fails, nobody knows how much of the samples it has: from then on nothing more is stored, and every
-/// attempt is answered with an error.
+/// If the spool fails, it is unknown how much of the samples it has: from then on nothing more is stored, and every
+/// attempt fails.
 pub(super) struct Body<S: Write> {
     buffer: Vec<u8>,
-    /// How many bytes are a full buffer. Any are when the spool has failed, so that whoever writes hears of it.
+    /// The size of a full buffer in bytes. Any size is full after the spool has failed, so that the caller receives the
+    /// error.
     full_bytes: usize,
     spool: S,
     stream: Stream,
@@ -44,14 +45,14 @@ pub(super) struct Body<S: Write> {
 
 enum Stream {
     Plain,
-    /// The frame, and how much has been put into it.
+    /// The frame, and the number of bytes put into it.
     Frame(Box<Frame>, u64),
-    /// The same, by a thread of its own.
+    /// A frame that is written by a separate thread.
     Helped(Helper),
 }
 
 impl<S: Read + Write + Seek> Body<S> {
-    /// Samples that go to `spool`, behind what is there.
+    /// Creates a body whose samples go to `spool`, after its contents.
     pub(super) fn new(spool: S, compression: Compression) -> io::Result<Self> {
         let stream = match compression {
             Compression::None => Stream::Plain,
@@ -76,13 +77,13 @@ impl<S: Read + Write + Seek> Body<S> {
         self.put(Then::GoOn)
     }
 
-    /// Empties the buffer and sees to it that the spool has everything.
+    /// Empties the buffer and ensures that the spool has everything.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.put(Then::Flush)?;
         self.spool.flush()
     }
 
-    /// The spool, and how many bytes of samples are in it.
+    /// Ends the samples; returns the spool and the number of bytes of samples in it.
     pub(super) fn finish(mut self) -> io::Result<(S, u64)> {
         self.put(Then::Finish)?;
         self.spool.flush()?;
@@ -115,7 +116,7 @@ impl<S: Read + Write + Seek> Body<S> {
         }
     }
 
-    /// Hands a frame that has become long to a thread. Where none can be had, it stays.
+    /// Passes a long frame to a thread. If none can be created, the frame stays.
     fn find_help(&mut self) {
         self.stream = match std::mem::replace(&mut self.stream, Stream::Plain) {
             Stream::Frame(frame, HELPED_FROM_BYTES..) => match Helper::start(frame) {
@@ -133,16 +134,16 @@ impl<S: Write> fmt::Debug for Body<S> {
     }
 }
 
-/// What becomes of a frame behind a piece.
+/// The state of a frame after a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     GoOn,
-    /// All that went in comes out.
+    /// All input so far is output.
     Flush,
     Finish,
 }
 
-/// One Zstandard frame that is being written.
+/// A Zstandard frame that is being written.
 struct Frame {
     encoder: Encoder<'static, Vec<u8>>,
 }
@@ -152,7 +153,7 @@ impl Frame {
         Ok(Self { encoder: Encoder::new(Vec::new(), ZSTD_LEVEL)? })
     }
 
-    /// What comes out of the frame once `bytes` are in it.
+    /// Puts `bytes` into the frame; returns the output.
     fn compress(&mut self, bytes: &[u8], then: Then) -> io::Result<&mut Vec<u8>> {
         self.encoder.get_mut().clear();
         self.encoder.write_all(bytes)?;
@@ -165,7 +166,7 @@ impl Frame {
     }
 }
 
-/// What goes to the thread and comes back: both buffers are used again.
+/// The message to the thread and its answer; both buffers are reused.
 struct Piece {
     bytes: Vec<u8>,
     compressed: Vec<u8>,
@@ -187,7 +188,7 @@ struct Helper {
 }
 
 impl Helper {
-    /// Gives `frame` to a new thread, or back.
+    /// Passes `frame` to a new thread; returns it if there is none.
     fn start(frame: Box<Frame>) -> Result<Self, Box<Frame>> {
         let (hand_over, handed_over) = mpsc::sync_channel::<Box<Frame>>(1);
         let (orders, received) = mpsc::sync_channel(PIECES);
@@ -209,8 +210,8 @@ impl Helper {
         }
     }
 
-    /// Sends what is in `buffer` and leaves an empty one there. What has been compressed goes to `spool` when there is
-    /// no piece left to send; all of it unless the frame goes on.
+    /// Sends the contents of `buffer` and leaves an empty one there. Compressed data goes to `spool` when no piece is
+    /// left to send; all of it unless the frame continues.
     fn compress(&mut self, buffer: &mut Vec<u8>, then: Then, spool: &mut impl Write) -> io::Result<()> {
         if self.free.is_empty() && self.under_way > 0 {
             self.store_next(spool)?;
@@ -236,7 +237,7 @@ impl Helper {
     }
 }
 
-/// Compresses one piece after the other, until nobody asks or listens any more.
+/// Compresses one piece after the other, until an end of the channel closes.
 fn serve(frame: &mut Frame, orders: &Receiver<(Piece, Then)>, answers: &SyncSender<io::Result<Piece>>) {
     for (mut piece, then) in orders {
         let answer = frame.compress(&piece.bytes, then).map(|compressed| {
@@ -260,7 +261,7 @@ mod tests {
 
     use super::*;
 
-    /// Records of a profile, more or less: pieces that come again among numbers that do not.
+    /// Roughly the records of a profile: repeated pieces among numbers that do not repeat.
     fn piece(number: u64) -> Vec<u8> {
         (0..200_u64)
             .flat_map(|at| [number / 7, number.wrapping_mul(at).rotate_right(5)])
@@ -272,7 +273,7 @@ mod tests {
         Body::new(Cursor::new(vec![0; HEADER_BYTES]), Compression::Zstd).unwrap()
     }
 
-    /// Puts pieces into `body` as a writer does, and gives all of them.
+    /// Puts pieces into `body` as a writer does, and returns all of them.
     fn fill<S: Read + Write + Seek>(body: &mut Body<S>, pieces: u64) -> io::Result<Vec<u8>> {
         let mut all = Vec::new();
         for number in 0..pieces {
@@ -320,7 +321,7 @@ mod tests {
         }
     }
 
-    /// A disk that is full before long.
+    /// A disk that soon is full.
     struct Full(usize);
 
     impl Read for Full {
@@ -356,7 +357,7 @@ mod tests {
         let mut body = Body::new(Full(usize::MAX), Compression::Zstd).unwrap();
         fill(&mut body, LONG).unwrap();
         assert!(matches!(body.stream, Stream::Helped(_)));
-        // Pieces that are under way when a writer is given up hold nobody up.
+        // Pieces in flight when a writer is dropped block nothing.
         drop(body);
     }
 }

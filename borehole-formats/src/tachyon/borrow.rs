@@ -1,9 +1,8 @@
-//! Names for the frames of a file that lost its tables, out of another run of the same program.
+//! Names for the frames of a file that lost its tables, from another run of the same program.
 //!
-//! Frames are numbered in order of first use, so two runs that began alike gave the same numbers to the same
-//! frames, for as long as they went on alike. How long that was shows in the shape of their stacks: which frame
-//! called which when it was first seen, and how deep. Numbers up to the first that differs are named; a name
-//! behind it would be a guess.
+//! Frames are numbered in order of first use, so two runs that began alike numbered the same frames alike, for as long
+//! as they ran alike. The shape of their stacks shows how long that was: which frame called which when it was first
+//! seen, and how deep. Numbers up to the first difference are named; later names would be guesses.
 
 use hashbrown::HashMap;
 
@@ -11,15 +10,15 @@ use super::read::Reader;
 use super::tables::Tables;
 use crate::{Error, ReadOptions, Warning};
 
-/// Where each frame was first seen: under which other one, and how deep.
+/// The caller and depth of each frame when it was first seen.
 type Shape = HashMap<u32, (Option<u32>, usize)>;
 
 impl<'a> Reader<'a> {
-    /// Takes strings and frames from `sibling`, the whole file of another run of the same program, if this one
-    /// has lost its own: `bytes` is this file. What was borrowed is said in a warning.
+    /// Takes strings and frames from `sibling`, the whole file of another run of the same program, if this file has
+    /// lost its own: `bytes` is this file. A warning reports what was borrowed.
     ///
     /// # Errors
-    /// When the sibling cannot be read.
+    /// If the sibling cannot be read.
     pub fn borrow_tables(&mut self, bytes: &[u8], sibling: &'a [u8]) -> Result<(), Error> {
         if self.has_tables {
             self.say("no tables were borrowed: the file has its own".to_owned());
@@ -58,7 +57,7 @@ fn shape(mut reader: Reader<'_>) -> Result<Shape, Error> {
     Ok(shape)
 }
 
-/// How many frames from the first on were first seen alike, or not seen in the one that is damaged.
+/// The number of frames, from the first on, that were first seen alike or not seen in the damaged file.
 fn alike(ours: &Shape, theirs: &Shape, frames: usize) -> usize {
     let differs = |frame: &u32| ours.get(frame).is_some_and(|seen| theirs.get(frame) != Some(seen));
     let first = (0..).take(frames).find(differs);

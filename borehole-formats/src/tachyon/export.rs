@@ -1,4 +1,4 @@
-//! From the model into `tachyon`.
+//! Exports the model to `tachyon`.
 
 use std::io::{self, Read, Seek, Write};
 use std::ops::ControlFlow;
@@ -15,39 +15,39 @@ use super::{NAME, metadata};
 use crate::one_period::OnePeriod;
 use crate::{Export, Losses};
 
-/// How samples become a file.
+/// The options of an export to `tachyon`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportOptions {
-    /// How the samples are compressed; `None`: as the source, or else with Zstandard.
+    /// The compression of the samples; `None` for that of the source, or else Zstandard.
     pub compression: Option<Compression>,
     /// The byte order of numbers.
     pub byte_order: ByteOrder,
     /// The layout of the header.
     pub layout: HeaderLayout,
-    /// The sampling period in microseconds, for sources that do not know theirs.
+    /// The sampling period in microseconds, for sources without a known one.
     pub period_us: Option<u32>,
 }
 
-/// The period that CPython's profiler takes when none is asked for.
+/// The default period of CPython's profiler.
 ///
 /// Source: CPython 3.15.2, `--sampling-rate`, default 1 kHz.
 const DEFAULT_PERIOD_US: u64 = 1000;
 
-/// The status of a thread of which nothing is known.
+/// The status of a thread with an unknown state.
 const UNKNOWN_STATUS: u8 = 4;
 
-/// A run of one sample becomes as many records as it has observations; beyond this it is refused.
+/// The longest run accepted: a run of one sample becomes one record per observation.
 const MAX_RUN: u64 = 1 << 24;
 
-/// The version of Python that is named where the source was none.
+/// The version of Python written if the source names none.
 const PYTHON: [u8; 3] = [3, 15, 2];
 
-/// Writes samples as one file. The period and Python's version of the first segment stand in the header, and what else a
-/// segment says of itself if all say the same.
+/// Writes samples as one file. The header holds the period and Python's version of the first segment, and those of its
+/// other metadata on which all segments agree.
 ///
-/// A sample without a time follows the one before it by a period. Of a stack that is too deep the innermost
-/// frames are kept, upon a frame that says so. Nothing is written before `finish`: samples wait in the
-/// spool that `make_spool` makes, and memory grows with what is distinct.
+/// A sample without a time follows the one before it after a period. Of a stack that is too deep, the innermost frames
+/// are kept below a frame that marks the cut. Nothing is written before `finish`: samples wait in the spool that
+/// `make_spool` creates, and memory grows with the distinct contents.
 pub struct Exporter<W, S: Write, F> {
     output: Option<W>,
     make_spool: F,
@@ -56,38 +56,38 @@ pub struct Exporter<W, S: Write, F> {
     is_journaled: bool,
     options: ExportOptions,
     writer: Option<Writer<S>>,
-    /// What the header says; nothing before there is a writer.
+    /// The contents of the header; empty before there is a writer.
     header: Facts,
-    /// Of the header, once there is one.
+    /// The period of the header, once there is one.
     period_us: OnePeriod,
     columns: Columns,
     clock: Clock,
     lost: Lost,
 }
 
-/// What the writer calls the frames of the tables, and what each thread had last.
+/// The writer's ids of the tables' frames, and the last stack of each thread.
 struct Columns {
     opcodes: Opcodes,
     frames: Vec<Option<write::FrameId>>,
-    /// By thread: its last stack, which was written; the outer `None` before its first sample.
+    /// By thread: its last stack written; the outer `None` before its first sample.
     stacks: Vec<Option<Option<StackId>>>,
     scratch: Vec<write::FrameId>,
-    /// How many distinct frames had opcodes that Python does not have, and places in machine code.
+    /// The number of distinct frames with opcodes unknown to Python, or with native locations.
     unknown_opcodes: u64,
     native_offsets: u64,
-    /// How many had lines or columns of more than 31 bits.
+    /// The number of distinct frames with lines or columns of more than 31 bits.
     large_places: u64,
 }
 
-/// The times of samples that have none.
+/// Assigns times to samples without one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Clock {
     period_us: u64,
-    /// The time of the last sample; at first, when profiling began.
+    /// The time of the last sample; before the first, the start of profiling.
     last_us: u64,
 }
 
-/// What samples had that could not be kept.
+/// The parts of samples that could not be kept.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lost {
     labels: u64,
@@ -104,7 +104,7 @@ where
     S: Read + Write + Seek,
     F: FnMut() -> io::Result<S>,
 {
-    /// Writes to `output`; `make_spool` makes an empty temporary file, and is called once.
+    /// Creates an exporter to `output`; `make_spool` creates an empty temporary file, and is called once.
     pub fn new(output: W, options: ExportOptions, make_spool: F) -> Self {
         Self {
             output: Some(output),
@@ -129,15 +129,15 @@ where
         }
     }
 
-    /// Writes names to `journal` too, so that the spool can be recovered if it outlives the program: see
-    /// [`Writer::with_journal`]. Only then [`Export::flush`] does anything.
+    /// Also writes names to `journal`, so that the spool can be recovered if it outlives the program: see
+    /// [`Writer::with_journal`]. [`Export::flush`] has an effect only with a journal.
     #[must_use]
     pub fn with_journal(mut self, journal: impl Write + Send + 'static) -> Self {
         self.journal = Some(Box::new(journal));
         self
     }
 
-    /// Begins the file with what the first segment says of itself.
+    /// Begins the file with the facts of the first segment.
     fn open(&mut self, facts: &Facts, segment: &Segment, start_us: u64) -> io::Result<()> {
         let python = facts.python.unwrap_or(PYTHON);
         self.columns.opcodes = Opcodes::of(python[0], python[1]);
@@ -169,13 +169,13 @@ where
         Ok(())
     }
 
-    /// How long the samples of a segment last.
+    /// The duration of the samples of a segment.
     fn interval_us(&self, segment: &Segment) -> u64 {
         let asked = self.options.period_us.map(u64::from);
         period_us(segment).or(asked).or(self.period_us.known()).unwrap_or(DEFAULT_PERIOD_US)
     }
 
-    /// Leaves out of the header what is not true of a further segment.
+    /// Removes from the header the facts that do not hold for a further segment.
     fn join(&mut self, facts: &Facts) {
         let Some(writer) = &mut self.writer else { return };
         let header = &mut self.header;
@@ -196,7 +196,8 @@ where
         }
     }
 
-    /// The writer, which is made for the first sample if the segment did not say when profiling began.
+    /// Ensures that there is a writer: it is created at the first sample if the segment did not state the start of
+    /// profiling.
     fn ensure_open(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<()> {
         if self.writer.is_some() {
             return Ok(());
@@ -218,7 +219,7 @@ where
     }
 }
 
-/// The period in whole microseconds, of which 0 says that there is none.
+/// The period in whole microseconds; `None` for 0, which means unknown.
 fn period_us(segment: &Segment) -> Option<u64> {
     segment.period_ns.map(|ns| (ns.saturating_add(500) / 1000).max(ns.min(1)))
 }
@@ -227,14 +228,13 @@ fn depth(stack: Option<StackId>, tables: &Tables) -> usize {
     stack.map_or(0, |stack| tables.depth(stack) as usize)
 }
 
-/// Microseconds, of times before the clock's origin in two's complement, as the format has them.
+/// Microseconds in the format's form: two's complement for times before the clock's origin.
 const fn time_us(ns: i64) -> u64 {
     ns.div_euclid(1000).cast_unsigned()
 }
 
 impl Clock {
-    /// The time of a sample: its own, or what its source says of the time since the one before, or a period
-    /// later.
+    /// The time of a sample: its own, or the time since the sample before according to its source, or one period later.
     fn of(&self, sample: &Sample<'_>) -> u64 {
         let since = sample.delta_us.map_or(self.period_us, i64::cast_unsigned);
         sample.time_ns.map_or_else(|| self.last_us.wrapping_add(since), time_us)
@@ -242,7 +242,7 @@ impl Clock {
 }
 
 impl Columns {
-    /// Writes one observation. A stack that the thread had before is not looked at.
+    /// Writes one observation. A stack equal to the thread's last one is not examined.
     #[inline]
     fn write<S: Read + Write + Seek>(
         &mut self,
@@ -267,7 +267,7 @@ impl Columns {
         Ok(())
     }
 
-    /// The frames of a stack, the innermost first; of one that is too deep the innermost, and a mark.
+    /// The frames of a stack, the leaf first; if it is too deep, only the innermost and a mark.
     fn frames_of<S: Read + Write + Seek>(
         &mut self,
         stack: Option<StackId>,
@@ -320,7 +320,7 @@ impl Columns {
     }
 }
 
-/// A frame without an opcode. Lines and columns that the format cannot hold are unknown in it.
+/// A frame without an opcode. Lines and columns that the format cannot hold are stored as unknown.
 fn frame_def<'a>(frame: &Frame, tables: &'a Tables) -> FrameDef<'a> {
     let file = frame.file.or(frame.native.map(|native| native.module));
     let line = |line: Option<i64>| line.and_then(|line| i32::try_from(line).ok()).unwrap_or(-1);
@@ -336,17 +336,17 @@ fn frame_def<'a>(frame: &Frame, tables: &'a Tables) -> FrameDef<'a> {
     }
 }
 
-/// Whether a line or a column of a frame is one that the format cannot hold.
+/// Whether the format cannot hold the frame's line or column.
 fn has_large_place(frame: &Frame) -> bool {
     let lines = [frame.line, frame.end_line];
     let columns = [frame.column, frame.end_column].map(|column| column.map(i64::from));
     lines.into_iter().chain(columns).flatten().any(|number| i32::try_from(number).is_err())
 }
 
-/// What CPython writes for the file of a frame that has none.
+/// CPython's placeholder for the file of a frame without one.
 const NO_FILE: &[u8] = b"~";
 
-/// A frame that is no function.
+/// A frame that is not a function.
 const fn marker(name: &[u8]) -> FrameDef<'_> {
     FrameDef {
         file: NO_FILE,
@@ -391,11 +391,11 @@ where
         self.lost.metadata += facts.others;
         match at.segment.began_ns.map(time_us) {
             Some(start_us) if self.writer.is_none() => self.open(&facts, at.segment, start_us)?,
-            // One that says nothing of itself goes on with what came before.
+            // A segment without facts continues with the earlier ones.
             _ if !at.segment.metadata.is_empty() || at.segment.mode != Mode::Wall => self.join(&facts),
             _ => {}
         }
-        // A header that is still to come has the period of the segment.
+        // A header still to be written gets the period of the segment.
         if self.writer.is_some() {
             self.period_us.segment(period_us(at.segment));
         }
@@ -457,14 +457,14 @@ where
     }
 }
 
-/// What a segment's metadata says that the format has a place for.
+/// The facts in a segment's metadata that the format can hold.
 #[derive(Clone, Copy, Debug, Default)]
 struct Facts {
     python: Option<[u8; 3]>,
     compression: Option<Compression>,
     config: Config,
     statistics: Option<Statistics>,
-    /// How many entries have no place.
+    /// The number of entries that the format cannot hold.
     others: u64,
 }
 
@@ -494,13 +494,13 @@ impl Facts {
             error_rate: number(metadata::ERROR_RATE),
             missed_samples: number(metadata::MISSED_SAMPLES),
         });
-        // Metadata outlive the clock that they speak of: when profiling began they say of that clock only.
+        // Metadata outlive the clock that they refer to: the start of profiling holds for that clock only.
         let has_start = segment.began_ns.is_some() && value(metadata::START_TIME_US).is_some();
         let taken = [python.is_some(), compression.is_some(), has_start].map(u64::from).iter().sum::<u64>()
             + config.entries()
             + statistics.as_ref().map_or(0, Statistics::entries);
         let others = (segment.metadata.len() as u64).saturating_sub(taken);
-        // Of what measures wall time nobody knows that it was sampled in that mode.
+        // A profile in wall time was not necessarily sampled in that mode.
         if config.mode().is_none() && segment.mode != Mode::Wall {
             config = config.with_mode(segment.mode.name());
         }
@@ -508,7 +508,7 @@ impl Facts {
     }
 }
 
-/// `3.15.2` as numbers.
+/// Parses a version such as `3.15.2`.
 fn version(text: &str) -> Option<[u8; 3]> {
     let mut parts = text.split('.').map(|part| part.parse().ok());
     let version = [parts.next()??, parts.next()??, parts.next()??];

@@ -1,4 +1,4 @@
-//! From `tachyon` into the model.
+//! Imports `tachyon` into the model.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -20,11 +20,11 @@ use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
 
 /// Streams `bytes`, a whole file, into `sink`: one sample for each of the file's, in the order of the file.
 ///
-/// Times are on the profiler's monotonic clock. What the header and the statistics say is the segment's
-/// metadata. A frame without a name in the tables is called `frame#` and its number.
+/// Times are on the profiler's monotonic clock. The header's fields and the statistics become metadata of the segment.
+/// A frame without a name in the tables is called `frame#` and its number.
 ///
 /// # Errors
-/// When the file is damaged (strictly read), or the sink fails.
+/// If the file is damaged (read strictly), or the sink fails.
 pub fn import(
     bytes: &[u8],
     options: &ReadOptions,
@@ -34,22 +34,23 @@ pub fn import(
     import_document(Document { bytes, sibling: None, on_passed: None }, options, tables, sink)
 }
 
-/// A whole file in memory, and what is beside it.
+/// A whole file in memory, with related inputs.
 #[derive(Clone, Copy)]
 pub struct Document<'a> {
     /// The file.
     pub bytes: &'a [u8],
-    /// Where strings and frames are if this file has lost its own: another run of the same program, see
+    /// The source of strings and frames if this file has lost its own: another run of the same program, see
     /// [`Reader::borrow_tables`], or the journal of its writer, see [`Reader::with_journal`].
     pub sibling: Option<&'a [u8]>,
-    /// Told now and then how many bytes from the beginning on will not be looked at again: their memory can go.
+    /// Called from time to time with the number of bytes, from the beginning, that will not be read again: their memory
+    /// can be released.
     pub on_passed: Option<&'a dyn Fn(usize)>,
 }
 
-/// As [`import`], of a file that is not alone.
+/// Like [`import`], for a file with related inputs.
 ///
 /// # Errors
-/// When the sibling cannot be read, and as [`import`].
+/// If the sibling cannot be read, and those of [`import`].
 pub fn import_document(
     document: Document<'_>,
     options: &ReadOptions,
@@ -67,7 +68,7 @@ pub fn import_document(
     let segment = segment(reader.header(), reader.statistics(), tables)?;
     sink.segment(Context { tables, segment: &segment })?;
     let outcome = deliver(&mut reader, on_passed, &segment, tables, sink);
-    // Of a profile that is not read to its end too.
+    // This also applies to a profile that is not read to its end.
     reader.say_early_times();
     for warning in &reader.recovery().warnings {
         sink.warning(warning)?;
@@ -76,10 +77,10 @@ pub fn import_document(
     Ok(Recovery { stopped, segments: 1, ..reader.into_recovery() })
 }
 
-/// Reads the whole of `input`, up to the limit for documents: the tables stand at the end of a file.
+/// Reads the whole of `input`, up to the limit for documents: the tables are at the end of a file.
 ///
 /// # Errors
-/// When the input is larger, or cannot be read; with lenient options what could be read comes out.
+/// If the input is larger, or cannot be read; with lenient options the readable part is returned.
 pub fn read_document(input: impl Read, options: &ReadOptions) -> Result<Vec<u8>, Error> {
     let limit = options.limits.document_bytes;
     let mut bytes = Vec::new();
@@ -95,11 +96,11 @@ pub fn read_document(input: impl Read, options: &ReadOptions) -> Result<Vec<u8>,
     }
 }
 
-/// How many samples are read between two looks at how far that is.
+/// The number of samples read between two checks of the position.
 const SAMPLES_BETWEEN_LOOKS: u64 = 1 << 11;
 
-/// From so many stacks on they are forgotten if the sink can do without them: what is known of each then still fits
-/// into the caches of a processor.
+/// The number of stacks from which on they are forgotten if the sink allows it: the data per stack then still fits into
+/// the caches of a processor.
 const MANY_STACKS: usize = 1 << 14;
 
 fn deliver(
@@ -117,7 +118,7 @@ fn deliver(
         let sample = Sample {
             stack,
             count: 1,
-            // In two's complement, as they are written of what was before the clock's origin.
+            // In two's complement: times before the clock's origin are written as such.
             time_ns: sample.time_us.cast_signed().checked_mul(1000),
             thread: Some(sample.thread),
             interpreter: Some(u64::from(sample.interpreter)),
@@ -178,7 +179,7 @@ fn segment(
         format: NAME,
         period_ns: header.interval_us.checked_mul(1000).filter(|&period| period > 0),
         has_times: true,
-        // Before the clock's origin in two's complement; `None` where a time has no room for it.
+        // In two's complement before the clock's origin; `None` if the time overflows.
         began_ns: header.start_us.cast_signed().checked_mul(1000),
         depth_limit: u32::try_from(MAX_DEPTH).ok(),
         metadata: pairs,
@@ -196,10 +197,10 @@ const fn compression_name(number: u32) -> Option<&'static str> {
     }
 }
 
-/// What the numbers of the file are in the tables.
+/// The ids of the file's frames and stacks in the tables.
 struct Columns {
     frames: Frames,
-    /// By thread: the stack at each depth of its last sample, the outermost first.
+    /// By thread: the stack at each depth of its last sample, the root first.
     stacks: Vec<Vec<StackId>>,
 }
 
@@ -213,7 +214,7 @@ impl Columns {
         }
     }
 
-    /// The stack of a sample. Only what is new in it is looked up.
+    /// The stack of a sample. Only its new frames are looked up.
     #[inline]
     fn stack(
         &mut self,
@@ -236,7 +237,7 @@ impl Columns {
     }
 }
 
-/// What the numbers of frames and strings of the file are in the tables.
+/// The ids of the file's frames and strings in the tables.
 struct Frames {
     opcodes: Opcodes,
     strings: Vec<Option<StringId>>,
@@ -301,7 +302,7 @@ impl Frames {
     }
 }
 
-/// The cell of a column at `index`, made by `make` if it is empty. `index` is one of the file's tables.
+/// The cell of a column at `index`, created by `make` if it is empty. `index` belongs to one of the file's tables.
 fn put<T: Copy>(
     column: &mut Vec<Option<T>>,
     index: u32,

@@ -33,19 +33,19 @@ impl Strings {
         Ok(id)
     }
 
-    /// How many there are. They are numbered with 32 bits.
+    /// The number of strings. They are numbered with 32 bits.
     pub(super) fn count(&self) -> u32 {
         u32::try_from(self.ends.len()).unwrap_or(u32::MAX)
     }
 
-    /// Those from number `first` on.
+    /// The strings from number `first` on.
     pub(super) fn since(&self, first: usize) -> impl ExactSizeIterator<Item = &[u8]> {
         let mut start = first.checked_sub(1).map_or(0, |before| self.ends[before]);
         self.ends[first..].iter().map(move |&end| &self.bytes[std::mem::replace(&mut start, end)..end])
     }
 }
 
-/// Frames. The index of the hash table compares by content.
+/// Frames. The hash table compares them by content.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     rows: Vec<Frame>,
@@ -70,13 +70,13 @@ impl Frames {
         u32::try_from(self.rows.len()).unwrap_or(u32::MAX)
     }
 
-    /// Those from number `first` on.
+    /// The frames from number `first` on.
     pub(super) fn since(&self, first: usize) -> &[Frame] {
         &self.rows[first..]
     }
 }
 
-/// The number of the next row; the last one is left for frames that are lost.
+/// The number of the next row; the last number is reserved for lost frames.
 fn next_id(len: usize, what: &str) -> io::Result<u32> {
     let id = u32::try_from(len).ok().filter(|&id| id < u32::MAX);
     id.ok_or_else(|| io::Error::other(format!("too many {what}: expected less than 2^32")))

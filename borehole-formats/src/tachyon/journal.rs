@@ -1,9 +1,8 @@
-//! Strings and frames beside samples that are not complete yet, so that those have names whatever happens to
-//! their writer.
+//! Strings and frames beside incomplete samples, so that those keep their names whatever happens to their writer.
 //!
-//! A journal begins with [`JOURNAL_MAGIC`] and the first 64 bytes of the file that it belongs to. Then come
-//! blocks: how many strings are new, those, how many frames are new, those, all encoded as in the tables of a
-//! file. What a sample refers to is in the journal before the sample is in the file.
+//! A journal begins with [`JOURNAL_MAGIC`] and the first 64 bytes of the file that it belongs to. Blocks follow: the
+//! number of new strings, the strings, the number of new frames, the frames, all encoded as in the tables of a file.
+//! The names of a sample are in the journal before the sample is in the file.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -19,20 +18,20 @@ use super::tables::{Tables, put_string, read_frames, read_strings};
 use crate::write_out::write_out;
 use crate::{Error, Position, Recovery, Warning};
 
-/// How a journal begins.
+/// The first bytes of a journal.
 pub const JOURNAL_MAGIC: [u8; 8] = *b"TACHDEFS";
 
 /// Writes a journal.
 pub(super) struct Journal {
     output: Box<dyn Write + Send>,
-    /// What the output has not taken yet: when it takes the rest of a block, that stands behind its beginning.
+    /// Bytes that the output has not accepted yet: the rest of a block is written after its beginning.
     unwritten: Vec<u8>,
-    /// How many strings and frames have been written, or are to be.
+    /// The numbers of strings and frames already written or buffered.
     written: (usize, usize),
 }
 
 impl Journal {
-    /// The journal of the file that begins with `head`.
+    /// Begins the journal of the file that begins with `head`.
     pub(super) fn begin(mut output: Box<dyn Write + Send>, head: &[u8; HEADER_BYTES]) -> io::Result<Self> {
         output.write_all(&JOURNAL_MAGIC)?;
         output.write_all(head)?;
@@ -40,7 +39,7 @@ impl Journal {
         Ok(Self { output, unwritten: Vec::new(), written: (0, 0) })
     }
 
-    /// Writes what has been defined since the last time.
+    /// Writes the definitions since the last call.
     pub(super) fn write_new(&mut self, strings: &Strings, frames: &Frames) -> io::Result<()> {
         let new_strings = strings.since(self.written.0);
         let new_frames = frames.since(self.written.1);
@@ -67,10 +66,10 @@ impl fmt::Debug for Journal {
     }
 }
 
-/// Takes `bytes` apart, the samples that a killed writer left, with the names in its journal.
+/// Opens `bytes`, the samples that a killed writer left, with the names in its journal.
 ///
 /// # Errors
-/// When the journal belongs to another file.
+/// If the journal belongs to another file.
 pub(super) fn open_unfinished<'a>(
     bytes: &'a [u8],
     journal: &'a [u8],
@@ -96,10 +95,10 @@ pub(super) fn open_unfinished<'a>(
     })
 }
 
-/// What stands before the blocks.
+/// The length of the part before the blocks.
 const HEAD_BYTES: usize = JOURNAL_MAGIC.len() + HEADER_BYTES;
 
-/// The header of the samples, which is that of the journal.
+/// The header of the samples, which equals that of the journal.
 fn header(bytes: &[u8], journal: &[u8]) -> Result<Header, Error> {
     let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
         let message = format!("expected a header of {HEADER_BYTES} bytes, found {} bytes", bytes.len());
@@ -113,7 +112,7 @@ fn header(bytes: &[u8], journal: &[u8]) -> Result<Header, Error> {
     }
 }
 
-/// All strings and frames that are whole.
+/// All complete strings and frames.
 fn read_blocks(mut cursor: Cursor<'_>) -> Tables<'_> {
     let (mut strings, mut frames) = (Vec::new(), Vec::new());
     while let Ok(count) = varint_u32(&mut cursor) {

@@ -1,54 +1,54 @@
 //! The numbers of the file: header, footer, kinds of records, limits.
 //!
-//! Source, unless another is named: the format's specification, version 1, for the old header, the footer
-//! and the records; CPython 3.15.2 itself (its reader and writer, tried on the corpus) for the new header,
-//! which has the same version number.
+//! Source, unless another is named: the format's specification, version 1, for the old header, the footer and the
+//! records; CPython 3.15.2 itself (its reader and writer, tried on the corpus) for the new header, which has the same
+//! version number.
 
 use borehole_wire::Cursor;
 
 /// The first four bytes of a file, as a number in the file's byte order: "TACH".
 pub const MAGIC: u32 = 0x5441_4348;
 
-/// The only version there is.
+/// The only version.
 pub const VERSION: u32 = 1;
 
 /// The length of the header.
 pub const HEADER_BYTES: usize = 64;
 
-/// The length of the footer, with which the file ends.
+/// The length of the footer, which ends the file.
 pub const FOOTER_BYTES: usize = 32;
 
-/// The deepest stack that CPython reads; its writer keeps the innermost frames only.
+/// The deepest stack that CPython reads; its writer keeps only the innermost frames.
 ///
 /// Source: CPython 3.15.2, `MAX_STACK_DEPTH`; `corrupt/full_depth_256.bin` and `full_depth_257.bin`.
 pub const MAX_DEPTH: usize = 256;
 
-/// When one more sample might not fit into this many bytes, a run of equal stacks is written.
+/// The size of a run's buffer: a run of equal stacks is written when one more sample might not fit into it.
 ///
 /// Source: CPython 3.15.2, `MAX_RLE_BUF_SIZE`.
 pub const RUN_BYTES: usize = 16 << 10;
 
-/// The longest time difference and its status.
+/// The length of the longest time difference with its status.
 pub const RUN_ENTRY_BYTES: usize = 11;
 
-/// What every record begins with: thread, interpreter, kind.
+/// The length of the head of every record: thread, interpreter, kind.
 pub const RECORD_HEAD_BYTES: usize = 13;
 
-/// The order of the bytes of numbers of fixed width.
+/// The byte order of numbers of fixed width.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ByteOrder {
-    /// Least significant first, as x86 and ARM have it.
+    /// Least significant byte first, as on x86 and ARM.
     #[default]
     Little,
-    /// Most significant first.
+    /// Most significant byte first.
     Big,
 }
 
 impl ByteOrder {
-    /// Both.
+    /// Both orders.
     pub const ALL: [Self; 2] = [Self::Little, Self::Big];
 
-    /// Four bytes as a number.
+    /// Decodes four bytes.
     #[inline]
     #[must_use]
     pub const fn u32(self, bytes: [u8; 4]) -> u32 {
@@ -58,7 +58,7 @@ impl ByteOrder {
         }
     }
 
-    /// Eight bytes as a number.
+    /// Decodes eight bytes.
     #[inline]
     #[must_use]
     pub const fn u64(self, bytes: [u8; 8]) -> u64 {
@@ -68,7 +68,7 @@ impl ByteOrder {
         }
     }
 
-    /// A number as four bytes.
+    /// Encodes a number as four bytes.
     #[must_use]
     pub const fn bytes_of_u32(self, value: u32) -> [u8; 4] {
         match self {
@@ -77,7 +77,7 @@ impl ByteOrder {
         }
     }
 
-    /// A number as eight bytes.
+    /// Encodes a number as eight bytes.
     #[must_use]
     pub const fn bytes_of_u64(self, value: u64) -> [u8; 8] {
         match self {
@@ -86,50 +86,50 @@ impl ByteOrder {
         }
     }
 
-    /// The order in which `bytes`, the first four of a file, are the magic number.
+    /// The order in which `bytes`, the first four of a file, are the magic number; `None` if they are not.
     #[must_use]
     pub fn of_magic(bytes: [u8; 4]) -> Option<Self> {
         Self::ALL.into_iter().find(|order| order.u32(bytes) == MAGIC)
     }
 }
 
-/// Where the fields of the header stand. Both layouts have version 1.
+/// The positions of the header's fields. Both layouts have version 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeaderLayout {
-    /// As CPython 3.15 writes it since its release: the number of samples has 64 bits, and there is a
+    /// The layout that CPython 3.15 writes since its release: the number of samples has 64 bits, and there is a
     /// configuration word.
     #[default]
     New,
-    /// As the specification and the previews of 3.15 have it: the number of samples has 32 bits.
+    /// The layout of the specification and of the previews of 3.15: the number of samples has 32 bits.
     Old,
 }
 
 /// The header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// In which order the numbers of the file stand.
+    /// The byte order of the file's numbers.
     pub byte_order: ByteOrder,
-    /// Where the fields stand.
+    /// The layout of the fields.
     pub layout: HeaderLayout,
     /// The version of the format; 1.
     pub version: u32,
-    /// The version of Python that was profiled: major, minor, micro.
+    /// The version of the profiled Python: major, minor, micro.
     pub python: [u8; 3],
-    /// When profiling began, in microseconds of a monotonic clock. No wall time stands in the file.
+    /// The start of profiling, in microseconds of a monotonic clock. The file holds no wall time.
     pub start_us: u64,
-    /// The sampling period that was asked for.
+    /// The requested sampling period.
     pub interval_us: u64,
-    /// How many samples there are: one a thread and tick.
+    /// The number of samples: one per thread and tick.
     pub samples: u64,
-    /// How many pairs of thread and interpreter there are.
+    /// The number of pairs of thread and interpreter.
     pub threads: u32,
-    /// Where the samples end and the strings begin.
+    /// The end of the samples and the start of the strings.
     pub strings_offset: u64,
-    /// Where the frames begin.
+    /// The start of the frames.
     pub frames_offset: u64,
-    /// How the samples are compressed: see [`COMPRESSION_NONE`] and [`COMPRESSION_ZSTD`].
+    /// The compression of the samples: [`COMPRESSION_NONE`] or [`COMPRESSION_ZSTD`].
     pub compression: u32,
-    /// What was sampled. The old layout has none: 0.
+    /// The sampling configuration; 0 in the old layout, which has none.
     pub config: Config,
 }
 
@@ -140,7 +140,7 @@ pub const COMPRESSION_NONE: u32 = 0;
 pub const COMPRESSION_ZSTD: u32 = 1;
 
 impl Header {
-    /// The fields of `bytes`, whatever they say.
+    /// Decodes the fields of `bytes` without checking them.
     #[must_use]
     pub fn decode(bytes: &[u8; HEADER_BYTES], byte_order: ByteOrder, layout: HeaderLayout) -> Self {
         let u32_at = |at: usize| byte_order.u32(field(bytes, at));
@@ -169,7 +169,7 @@ impl Header {
         }
     }
 
-    /// The bytes of the header. In the old layout the number of samples has to fit 32 bits.
+    /// Encodes the header. In the old layout the number of samples must fit 32 bits.
     #[must_use]
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let order = self.byte_order;
@@ -198,10 +198,9 @@ impl Header {
         out
     }
 
-    /// Whether the sections stand behind each other in a file of `file_bytes`.
+    /// Whether the sections follow each other in a file of `file_bytes`.
     ///
-    /// Read in the wrong layout a header has offsets above 2³², so no file below that size is ever
-    /// consistent in both.
+    /// Read in the wrong layout a header has offsets above 2³², so no file below that size is ever consistent in both.
     #[must_use]
     pub fn is_consistent(&self, file_bytes: usize) -> bool {
         let body = file_bytes.saturating_sub(FOOTER_BYTES) as u64;
@@ -211,12 +210,12 @@ impl Header {
     }
 }
 
-/// `N` bytes of the header at an offset that is a constant of the layout.
+/// `N` bytes of the header at a constant offset of the layout.
 fn field<const N: usize>(bytes: &[u8; HEADER_BYTES], at: usize) -> [u8; N] {
     *bytes[at..].first_chunk().expect("fields lie within the header")
 }
 
-/// The configuration word: what was sampled, and how.
+/// The configuration word: the mode and features of the sampling.
 ///
 /// Source: CPython 3.15.2, header bytes 60 to 63; the command line's default is 0x49.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -232,7 +231,7 @@ impl Config {
     const MODE_BITS: u32 = 7;
     const FEATURES_KNOWN: u32 = 1 << 3;
 
-    /// A word of a mode and features by name. Names that are none of the format's are left out.
+    /// Creates a word from the names of a mode and features. Names unknown to the format are ignored.
     #[must_use]
     pub fn named<'n>(mode: Option<&str>, features: Option<impl Iterator<Item = &'n str>>) -> Self {
         let mut word = mode.map_or(Self(0), |mode| Self(0).with_mode(mode)).0;
@@ -243,20 +242,20 @@ impl Config {
         Self(word)
     }
 
-    /// The same word with a mode by name; unknown, if it is none of the format's.
+    /// Sets the mode by name; names unknown to the format make it unknown.
     #[must_use]
     pub fn with_mode(self, mode: &str) -> Self {
         let number = (1..).zip(Self::MODES).find(|(_, name)| *name == mode);
         Self(self.0 & !Self::MODE_BITS | number.map_or(0, |(number, _)| number))
     }
 
-    /// The same word, saying that the features are known: those it has, and no others.
+    /// Marks the features as known: those that are set, and no others.
     #[must_use]
     pub const fn with_features_known(self) -> Self {
         Self(self.0 | Self::FEATURES_KNOWN)
     }
 
-    /// What is true of both: a mode, or features, in which they differ are unknown.
+    /// The facts common to both: a mode, or features, that differ become unknown.
     #[must_use]
     pub const fn common(self, other: Self) -> Self {
         let differing = self.0 ^ other.0;
@@ -277,12 +276,12 @@ impl Config {
         Self::MODES.get((self.mode_number() as usize).checked_sub(1)?).copied()
     }
 
-    /// How many of mode and features are known.
+    /// The number of known facts among mode and features.
     pub(super) fn entries(self) -> u64 {
         u64::from(self.mode().is_some()) + u64::from(self.features().is_some())
     }
 
-    /// The names of the features, if they are known.
+    /// The names of the features; `None` if they are unknown.
     #[must_use]
     pub fn features(self) -> Option<impl Iterator<Item = &'static str>> {
         let is_set = move |&(bit, _): &(u32, &str)| self.0 >> bit & 1 == 1;
@@ -294,19 +293,19 @@ impl Config {
 /// The footer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footer {
-    /// How many strings there are.
+    /// The number of strings.
     pub strings: u32,
-    /// How many frames there are.
+    /// The number of frames.
     pub frames: u32,
-    /// The size of the whole file. Behind it stand 16 bytes for a checksum, which nobody writes yet.
+    /// The size of the whole file. After it come 16 bytes for a checksum, which nobody writes yet.
     pub file_bytes: u64,
 }
 
 impl Footer {
-    /// The footer at the start of `cursor`.
+    /// Decodes the footer at the start of `cursor`.
     ///
     /// # Errors
-    /// When it is cut off.
+    /// If it is cut off.
     pub fn decode(cursor: &mut Cursor<'_>, order: ByteOrder) -> Result<Self, borehole_wire::Error> {
         let footer = Self {
             strings: order.u32(cursor.array()?),
@@ -317,7 +316,7 @@ impl Footer {
         Ok(footer)
     }
 
-    /// The bytes of the footer.
+    /// Encodes the footer.
     #[must_use]
     pub fn encode(&self, order: ByteOrder) -> [u8; FOOTER_BYTES] {
         let mut out = [0; FOOTER_BYTES];
@@ -328,7 +327,7 @@ impl Footer {
     }
 }
 
-/// The kinds of records, as they stand in the file.
+/// The kinds of records, with their numbers in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RecordKind {
@@ -336,17 +335,17 @@ pub enum RecordKind {
     Repeat = 0,
     /// A whole stack.
     Full = 1,
-    /// The outer frames of the last stack, and new ones.
+    /// A prefix of the last stack's outer frames, and new ones.
     Suffix = 2,
     /// The last stack without some inner frames, and new ones.
     PopPush = 3,
 }
 
 impl RecordKind {
-    /// All kinds, in order of their number.
+    /// All kinds, in order of their numbers.
     pub const ALL: [Self; 4] = [Self::Repeat, Self::Full, Self::Suffix, Self::PopPush];
 
-    /// The name, as the specification spells it.
+    /// The name in the specification.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

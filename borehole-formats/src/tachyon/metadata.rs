@@ -1,22 +1,22 @@
-//! The keys under which the facts of a file travel as metadata, so that they come back when it is written.
+//! The metadata keys of a file's facts, so that exporting restores them.
 
-/// Of Python: `3.15.2`.
+/// The version of Python: `3.15.2`.
 pub(super) const PYTHON_VERSION: &str = "python_version";
-/// What was sampled: `wall`, `cpu`, `gil`, `all`, `exception`.
+/// The sampling mode: `wall`, `cpu`, `gil`, `all`, `exception`.
 pub(super) const MODE: &str = "mode";
-/// How it was sampled, joined by commas: `all_threads`, `native`, `gc`, `opcodes`, `blocking`.
+/// The sampling features, joined by commas: `all_threads`, `native`, `gc`, `opcodes`, `blocking`.
 pub(super) const FEATURES: &str = "features";
-/// When profiling began, in microseconds on the clock of the samples. Of a format that counts from elsewhere it says nothing.
+/// The start of profiling, in microseconds on the clock of the samples. Not valid for formats with another origin.
 pub(super) const START_TIME_US: &str = "start_time_us";
-/// How the samples were compressed: [`NONE`] or [`ZSTD`].
+/// The compression of the samples: [`NONE`] or [`ZSTD`].
 pub(super) const COMPRESSION: &str = "compression";
-/// How long profiling took.
+/// The duration of profiling.
 pub(super) const DURATION_S: &str = "duration_s";
-/// How many ticks a second there were.
+/// The number of ticks per second.
 pub(super) const SAMPLE_RATE: &str = "sample_rate";
-/// How many ticks failed, in per cent.
+/// The percentage of failed ticks.
 pub(super) const ERROR_RATE: &str = "error_rate";
-/// How many ticks were missed, in per cent.
+/// The percentage of missed ticks.
 pub(super) const MISSED_SAMPLES: &str = "missed_samples";
 
 /// Not compressed.

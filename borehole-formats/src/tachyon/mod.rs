@@ -2,8 +2,8 @@
 //!
 //! * [`Reader`] pulls samples out of a whole file, strictly or, with
 //!   [`ReadOptions::lenient`](crate::ReadOptions::lenient), past any damage.
-//! * [`Writer`] writes what CPython writes for the same samples, byte for byte.
-//!   With a journal beside it, what it has flushed can be recovered if it is killed.
+//! * [`Writer`] writes the same bytes as CPython for the same samples. With a journal beside it, its flushed samples
+//!   can be recovered if it is killed.
 //! * [`import`] and [`Exporter`] connect the format with the model.
 
 mod body;

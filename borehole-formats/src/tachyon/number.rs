@@ -4,7 +4,7 @@
 
 use borehole_wire::{Cursor, MAX_VARINT_BYTES, put_varint};
 
-/// Why a number cannot be read, and where.
+/// The reason why a number cannot be read, with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberFault {
     /// The bytes end within it.
@@ -38,7 +38,7 @@ impl From<borehole_wire::Error> for NumberFault {
     }
 }
 
-/// An unsigned varint.
+/// Reads an unsigned varint.
 #[inline]
 pub(super) fn varint(cursor: &mut Cursor<'_>) -> Result<u64, NumberFault> {
     match cursor.peek() {
@@ -60,9 +60,9 @@ fn long_varint(cursor: &mut Cursor<'_>) -> Result<u64, NumberFault> {
     }
 }
 
-/// An unsigned varint that fits 32 bits.
+/// Reads an unsigned varint that fits 32 bits.
 ///
-/// Records consist of these: numbers of frames mostly take two or three bytes.
+/// Records consist of these: numbers of frames usually take two or three bytes.
 #[inline(always)]
 pub(super) fn varint_u32(cursor: &mut Cursor<'_>) -> Result<u32, NumberFault> {
     let group = |byte: u8| u32::from(byte & 0x7f);
@@ -82,7 +82,7 @@ fn long_varint_u32(cursor: &mut Cursor<'_>) -> Result<u32, NumberFault> {
     u32::try_from(long_varint(cursor)?).map_err(|_| NumberFault::TooLarge(start))
 }
 
-/// A zigzag varint of 32 bits.
+/// Reads a zigzag varint of 32 bits.
 pub(super) fn varint_i32(cursor: &mut Cursor<'_>) -> Result<i32, NumberFault> {
     let folded = varint_u32(cursor)?;
     let magnitude = (folded >> 1).cast_signed();

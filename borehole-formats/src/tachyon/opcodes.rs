@@ -1,7 +1,7 @@
-//! What the numbers of bytecode instructions mean, by version of CPython.
+//! The names of bytecode instructions, by version of CPython.
 //!
-//! Source: `dis.opmap` and `opcode._specialized_opmap` of CPython 3.11.7, 3.12.1, 3.13.18, 3.14.10 and
-//! 3.15.2, of which the corpus has copies (`tachyon/opcodes`). Numbers above 254 cannot stand in a file.
+//! Source: `dis.opmap` and `opcode._specialized_opmap` of CPython 3.11.7, 3.12.1, 3.13.18, 3.14.10 and 3.15.2, of which
+//! the corpus has copies (`tachyon/opcodes`). Files cannot hold numbers above 254.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ pub struct Opcodes {
 const HOLE: &str = "-";
 
 impl Opcodes {
-    /// The instructions of `major.minor`; no names for versions that are not known.
+    /// The instructions of `major.minor`; without names for unknown versions.
     #[must_use]
     pub fn of(major: u8, minor: u8) -> Self {
         let table = match (major, minor) {
@@ -29,7 +29,7 @@ impl Opcodes {
         Self { names: table.split_ascii_whitespace().collect() }
     }
 
-    /// The name of instruction `number`; the number in angle brackets where it has none.
+    /// The name of instruction `number`; the number in angle brackets if it has none.
     #[must_use]
     pub fn name(&self, number: u8) -> Cow<'static, str> {
         match self.names.get(usize::from(number)) {
@@ -38,7 +38,7 @@ impl Opcodes {
         }
     }
 
-    /// The number that [`Opcodes::name`] gives this name for; `None` where there is none.
+    /// The number for which [`Opcodes::name`] returns this name; `None` if there is none.
     #[must_use]
     pub fn number(&self, name: &[u8]) -> Option<u8> {
         let known = self.names.iter().position(|known| known.as_bytes() == name && *known != HOLE);

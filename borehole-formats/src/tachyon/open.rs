@@ -1,7 +1,7 @@
-//! A file's parts, as its header and footer say where they are.
+//! Finds a file's parts from its header and footer.
 //!
-//! What CPython refuses is an error here. What it passes over though the specification makes it checkable
-//! is a warning.
+//! Input that CPython rejects is an error here. Faults that it ignores, although the specification makes them detectable,
+//! are warnings.
 
 use borehole_wire::Cursor;
 
@@ -16,35 +16,35 @@ use super::statistics::{
 use super::tables::{MIN_FRAME_BYTES, Rows, Tables, read_frames, read_strings};
 use crate::{Error, ErrorKind, Position, Recovery, Warning};
 
-/// A file, taken apart. The samples are still encoded.
+/// The parts of a file. The samples are still encoded.
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
     pub(super) header: Header,
     pub(super) statistics: Option<Statistics>,
     pub(super) tables: Tables<'a>,
-    /// The sample region, and where it stands.
+    /// The sample region, with its offset.
     pub(super) samples: &'a [u8],
     pub(super) samples_offset: u64,
     pub(super) is_zstd: bool,
-    /// How many samples and threads there should be, where the header can be believed.
+    /// The expected numbers of samples and threads; `None` if the header cannot be trusted.
     pub(super) expected: Option<(u64, u32)>,
-    /// Whether the file has tables at all.
+    /// Whether the file has tables.
     pub(super) has_tables: bool,
 }
 
-/// What says where a table ends.
+/// The criterion for the end of a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TablesEnd {
-    /// The count in the footer, as CPython reads it.
+    /// The count in the footer, as in CPython.
     ByCount,
-    /// The next section.
+    /// The start of the next section.
     BySection,
 }
 
-/// Takes `bytes` apart.
+/// Splits `bytes` into its parts.
 ///
 /// # Errors
-/// Wherever CPython has one.
+/// Those of CPython.
 pub(super) fn open<'a>(
     bytes: &'a [u8],
     tables_end: TablesEnd,
@@ -86,7 +86,7 @@ pub(super) fn malformed(offset: usize, message: impl Into<String>) -> Error {
     Error::malformed(NAME, Position::Byte(offset as u64), message)
 }
 
-/// The header in the layout in which it makes sense; in the new one if in neither.
+/// The header in the layout in which it is consistent; in the new one if in neither.
 fn header(bytes: &[u8]) -> Result<Header, Error> {
     let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
         let message = format!("expected a header of {HEADER_BYTES} bytes, found {} bytes", bytes.len());
@@ -103,12 +103,12 @@ fn header(bytes: &[u8]) -> Result<Header, Error> {
     Ok(if is_old { old } else { new })
 }
 
-/// Whether a header makes sense in the old layout, in which eight bytes are reserved.
+/// Whether a header is consistent in the old layout, in which eight bytes are reserved.
 pub(super) fn is_old(old: &Header, head: &[u8; HEADER_BYTES], file_bytes: usize) -> bool {
     old.is_consistent(file_bytes) && old.compression <= COMPRESSION_ZSTD && head[56..] == [0; 8]
 }
 
-/// Where the offsets stand in the header, for messages.
+/// The positions of the offsets in the header, for messages.
 pub(super) const fn offset_fields(layout: HeaderLayout) -> [usize; 2] {
     match layout {
         HeaderLayout::New => [40, 48],
@@ -142,7 +142,7 @@ fn check_header(header: &Header, file_bytes: usize, recovery: &mut Recovery) -> 
         }
     }
     if ![COMPRESSION_NONE, COMPRESSION_ZSTD].contains(&header.compression) {
-        // CPython takes whatever is not 1 for none.
+        // CPython takes any value but 1 for none.
         let message = format!("expected compression 0 or 1, found {}; read as none", header.compression);
         recovery.warn(Warning::new(message).at(frames_at as u64 + 8));
     }
@@ -155,7 +155,7 @@ fn footer(bytes: &[u8], at: usize, order: ByteOrder) -> Result<Footer, Error> {
         .map_err(|error| Error::truncated(NAME, Position::Byte(error.offset()), "expected a footer"))
 }
 
-/// More strings and frames than there are bytes for are refused before anything is made room for.
+/// Rejects counts of strings and frames that exceed the bytes of the file, before any allocation.
 fn check_footer(header: &Header, footer: &Footer, file_bytes: usize) -> Result<(), Error> {
     let at = file_bytes - FOOTER_BYTES;
     let behind = |offset: u64| file_bytes as u64 - offset;
@@ -171,7 +171,7 @@ fn check_footer(header: &Header, footer: &Footer, file_bytes: usize) -> Result<(
     Ok(())
 }
 
-/// The statistics before the footer, if there are any, and where the tables end.
+/// The statistics before the footer, if there are any, and the end of the tables.
 fn statistics(
     bytes: &[u8],
     footer_offset: usize,
@@ -180,7 +180,7 @@ fn statistics(
     let before = &bytes[..footer_offset];
     let Some(tail) = Tail::at_end_of(before, order) else { return Ok((None, footer_offset)) };
     if tail.version != STATISTICS_VERSION {
-        // A form of the future, whose size is all that can be made use of.
+        // A future form, of which only the size can be used.
         let size = usize::try_from(tail.size).ok().filter(|&size| size >= STATISTICS_TAIL_BYTES);
         let start = size.and_then(|size| footer_offset.checked_sub(size));
         return Ok((None, start.unwrap_or(footer_offset)));
@@ -215,7 +215,7 @@ fn tables<'a>(
     Ok(Tables::new(strings, frames))
 }
 
-/// The tables up to the sections behind them, where that is more than the counts say.
+/// The tables up to the next sections, if they hold more than the counts say.
 fn whole_tables<'a>(
     bytes: &'a [u8],
     header: &Header,
@@ -228,7 +228,7 @@ fn whole_tables<'a>(
     let strings = read_strings(&mut Cursor::new(&bytes[strings_at..frames_at], 0), u32::MAX).rows;
     let frames = read_frames(&mut Cursor::new(frames_bytes, 0), u32::MAX).rows;
     if strings.len() < footer.strings as usize || frames.len() < footer.frames as usize {
-        // The rest is where CPython looks for it, or nowhere.
+        // The rest is where CPython expects it, or nowhere.
         return tables(bytes, header, footer, end, recovery);
     }
     for (what, count, found) in
@@ -248,7 +248,8 @@ fn whole<T>(what: &str, read: Rows<T>) -> Result<Vec<T>, Error> {
     Err(Error::truncated(NAME, Position::Byte(fault.offset()), message))
 }
 
-/// CPython reads tables until it has enough, wherever that is.
+/// Compares the end of a table with its expected end. CPython reads tables until the counts are reached, wherever that
+/// is.
 fn check_end(what: &str, cursor: &Cursor<'_>, end: u64, recovery: &mut Recovery) {
     let found = cursor.offset();
     if found != end {

@@ -1,4 +1,4 @@
-//! Samples, pulled one after the other.
+//! Samples, pulled in order.
 
 use borehole_wire::Cursor;
 
@@ -14,20 +14,20 @@ use super::tables::Tables;
 use super::threads::Threads;
 use crate::{Error, ErrorKind, Position, ReadOptions, Recovery, Warning};
 
-/// The deepest stack that is taken when damage is read over: what CPython's unwinder walks at most.
+/// The deepest stack accepted when damage is skipped: the maximum of CPython's unwinder.
 ///
 /// Source: CPython 3.15.2, the limit of the live sampler.
 const MAX_LENIENT_DEPTH: usize = 1536;
 
-/// Reads the samples of a file, in the order of the file: a thread's are in the order of time, those of
+/// Reads the samples of a file, in the order of the file. The samples of one thread are in the order of time; those of
 /// different threads are not, because runs of equal stacks are written when they end.
 ///
-/// What CPython refuses is an error, after all samples before it; what it passes over although the
-/// specification makes it checkable is a warning in [`Reader::recovery`]. With lenient options nothing but
-/// a limit is an error.
+/// Input that CPython rejects is an error, after all samples before it. Faults that it ignores, although the
+/// specification makes them detectable, are warnings in [`Reader::recovery`]. With lenient options only a limit is an
+/// error.
 ///
-/// Compressed samples go through a window of fixed size. Nothing is allocated per sample. Offsets in the
-/// sample region count decompressed bytes.
+/// Compressed samples go through a window of fixed size. Nothing is allocated per sample. Offsets in the sample region
+/// count decompressed bytes.
 pub struct Reader<'a> {
     pub(super) header: Header,
     pub(super) tables: Tables<'a>,
@@ -39,9 +39,9 @@ pub struct Reader<'a> {
     /// The frames that the current record adds.
     pub(super) added: Vec<u32>,
     statistics: Option<Statistics>,
-    /// How many warnings stand before what is to be said of early times; `None` if no damage has been passed over.
+    /// The number of warnings before those about early times; `None` if no damage has been skipped.
     pub(super) early_times_at: Option<usize>,
-    /// How many samples and threads the header promises.
+    /// The numbers of samples and threads in the header.
     pub(super) expected: Option<(u64, u32)>,
     counts: RecordCounts,
     run: Run,
@@ -51,30 +51,30 @@ pub struct Reader<'a> {
 /// A sample: the stack of a thread at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'r> {
-    /// Which pair of thread and interpreter it is of, 0-based, in the order of their first records.
+    /// The index of its pair of thread and interpreter, 0-based, in the order of their first records.
     pub thread_index: usize,
-    /// The thread, as the operating system numbers it.
+    /// The thread's number in the operating system.
     pub thread: u64,
     /// The interpreter within the process.
     pub interpreter: u32,
-    /// When, on the clock of [`Header::start_us`].
+    /// The time, on the clock of [`Header::start_us`].
     pub time_us: u64,
     /// The state of the thread, as flags.
     pub status: u8,
-    /// The stack, as numbers of frames, the outermost first. [`LOST_FRAME`](super::LOST_FRAME) is one that damage has hidden.
+    /// The stack, as numbers of frames, the root first. [`LOST_FRAME`](super::LOST_FRAME) marks frames lost in damage.
     pub frames_root_first: &'r [u32],
-    /// How many outer frames are those of the thread's sample before. The others are new.
+    /// The number of outer frames shared with the thread's previous sample. The others are new.
     pub kept: usize,
-    /// What the numbers of the frames refer to.
+    /// The tables that the frames' numbers refer to.
     pub tables: &'r Tables<'r>,
 }
 
-/// How many records of each kind there were.
+/// The number of records of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordCounts {
     /// By [`RecordKind`].
     pub records: [u64; 4],
-    /// How many samples stood in runs.
+    /// The number of samples in runs.
     pub run_samples: u64,
 }
 
@@ -87,8 +87,8 @@ struct Run {
 
 /// A sample without its borrows.
 ///
-/// It has what was just written to the thread's row: whoever reads it there, next to what was not, waits until it has
-/// been written.
+/// It repeats values just written to the thread's row: reading them there, next to older ones, would wait until the
+/// write has finished.
 struct Turn {
     thread: usize,
     time_us: u64,
@@ -97,10 +97,10 @@ struct Turn {
     depth: usize,
 }
 
-/// What came of the bytes at hand.
+/// The result of a step.
 enum Step {
     Sample(Turn),
-    /// Nothing to give out yet.
+    /// No sample yet.
     Again,
     End,
 }
@@ -109,15 +109,15 @@ impl<'a> Reader<'a> {
     /// Reads `bytes`, a whole file, strictly.
     ///
     /// # Errors
-    /// When header, tables or footer are not what they should be.
+    /// If header, tables or footer are invalid.
     pub fn new(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::with_options(bytes, ReadOptions::default())
     }
 
-    /// Reads `bytes`, a whole file, as `options` say.
+    /// Reads `bytes`, a whole file, with `options`.
     ///
     /// # Errors
-    /// When header, tables or footer are not what they should be, unless damage is read over.
+    /// If header, tables or footer are invalid, unless damage is skipped.
     pub fn with_options(bytes: &'a [u8], options: ReadOptions) -> Result<Self, Error> {
         let mut recovery = Recovery::default();
         let parts = if options.is_lenient() {
@@ -129,10 +129,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads `bytes`, the spool of a [`Writer`](super::Writer) that was killed, with the strings and frames of its
-    /// journal. To strict options such a file is damaged.
+    /// journal. With strict options such a file counts as damaged.
     ///
     /// # Errors
-    /// When the journal is of another file, and as [`Reader::with_options`].
+    /// If the journal belongs to another file, and those of [`Reader::with_options`].
     pub fn with_journal(bytes: &'a [u8], journal: &'a [u8], options: ReadOptions) -> Result<Self, Error> {
         if !options.is_lenient() {
             return Self::with_options(bytes, options);
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
         &self.header
     }
 
-    /// What the profiler says of its own work.
+    /// The profiler's statistics about its own work.
     #[must_use]
     pub const fn statistics(&self) -> Option<&Statistics> {
         self.statistics.as_ref()
@@ -189,20 +189,20 @@ impl<'a> Reader<'a> {
         &self.tables
     }
 
-    /// How many pairs of thread and interpreter have been met so far.
+    /// The number of pairs of thread and interpreter so far.
     #[must_use]
     pub const fn thread_count(&self) -> usize {
         self.threads.len()
     }
 
-    /// How many records there were so far.
+    /// The numbers of records so far.
     #[must_use]
     pub const fn record_counts(&self) -> &RecordCounts {
         &self.counts
     }
 
-    /// How many bytes the samples take in the file, and how many of them have come out decompressed so far; `None` if
-    /// they are not compressed.
+    /// The length of the samples in the file, and the part of it decompressed so far, in bytes; `None` if they are not
+    /// compressed.
     #[must_use]
     pub const fn compressed_bytes(&self) -> Option<(u64, u64)> {
         let begins = HEADER_BYTES as u64;
@@ -211,19 +211,19 @@ impl<'a> Reader<'a> {
         if self.region.is_compressed() { Some((stored, decompressed)) } else { None }
     }
 
-    /// How many bytes of the file, from its beginning, have come out; the tables stand behind them.
+    /// The number of bytes of the file, from its beginning, that have been read; the tables come after them.
     #[must_use]
     pub fn passed_bytes(&self) -> usize {
         self.region.passed_bytes()
     }
 
-    /// What has come out so far, and what was odd or lost.
+    /// The numbers of records read so far, and the warnings.
     #[must_use]
     pub const fn recovery(&self) -> &Recovery {
         &self.recovery
     }
 
-    /// What has come out, and what was odd or lost.
+    /// The numbers of records read, and the warnings.
     #[must_use]
     pub fn into_recovery(self) -> Recovery {
         self.recovery
@@ -232,8 +232,8 @@ impl<'a> Reader<'a> {
     /// The next sample; `None` at the end, and after an error.
     ///
     /// # Errors
-    /// When the samples contradict the format. All samples before that place have been given out. With
-    /// lenient options only a limit is an error.
+    /// If the samples contradict the format. All samples before that position have been returned. With lenient options
+    /// only a limit is an error.
     #[inline]
     pub fn next_sample(&mut self) -> Result<Option<Sample<'_>>, Error> {
         if self.ended {
@@ -281,7 +281,7 @@ impl<'a> Reader<'a> {
         if self.options.is_lenient() { MAX_LENIENT_DEPTH } else { MAX_DEPTH }
     }
 
-    /// One sample of the run that is being read.
+    /// Reads one sample of the current run.
     #[inline]
     fn run_sample(&mut self) -> Result<Step, Error> {
         self.region.ensure(RUN_ENTRY_BYTES);
@@ -313,7 +313,7 @@ impl<'a> Reader<'a> {
         self.broken(message, at, fault.is_truncated())
     }
 
-    /// The record at hand.
+    /// Reads the next record.
     #[inline]
     fn record(&mut self) -> Result<Step, Error> {
         let most = self.max_depth();
@@ -338,7 +338,7 @@ impl<'a> Reader<'a> {
 
     fn begin_run(&mut self, record: &Record, offset: u64, length: usize) -> Result<Step, Error> {
         let behind = self.region.rest().len().saturating_sub(length);
-        // Every sample of a run takes two bytes. Of a compressed region the end is not known yet.
+        // Every sample of a run takes at least two bytes. The end of a compressed region is not known yet.
         if !self.region.is_compressed() && record.count as usize > behind / 2 {
             let message = format!("expected a run of at most {} samples, found {}", behind / 2, record.count);
             return self.too_long_a_run(record, offset, length, message);
@@ -350,7 +350,7 @@ impl<'a> Reader<'a> {
         Ok(Step::Again)
     }
 
-    /// A run that is longer than the rest of the region: the region has been cut off, or the number is wrong.
+    /// Handles a run that is longer than the rest of the region: the region has been cut off, or the number is wrong.
     #[cold]
     fn too_long_a_run(
         &mut self,
@@ -394,8 +394,8 @@ impl<'a> Reader<'a> {
 
     /// Keeps the outer frames that the record shares.
     ///
-    /// CPython's reader keeps the inner ones instead where nothing is added, against the specification and
-    /// its own writer, which never writes that.
+    /// If nothing is added, CPython's reader keeps the inner ones instead, against the specification and its own
+    /// writer, which never writes such a record.
     fn suffix(&mut self, thread: usize, shared: u32, offset: u64) -> Result<usize, Error> {
         let row = self.threads.row(thread);
         let (depth, shared) = (row.stack.len(), shared as usize);
@@ -421,7 +421,7 @@ impl<'a> Reader<'a> {
         let kept =
             if row.adrift { depth.saturating_sub(popped).max(1) } else { depth.saturating_sub(popped) };
         if popped > depth && !row.adrift {
-            // CPython takes what there is.
+            // CPython pops the frames there are.
             self.warn(offset, 0, format!("expected at most {depth} popped frames, found {popped}"));
         }
         self.push(thread, kept, offset)?;
@@ -433,13 +433,13 @@ impl<'a> Reader<'a> {
         if depth > most {
             self.tolerate(offset, || format!("expected a stack of at most {most} frames, found {depth}"))?;
         }
-        // What lies beyond the limit is the innermost part; it is dropped so that memory stays bounded.
+        // The part beyond the limit is the innermost one; it is dropped so that memory stays bounded.
         let beyond = depth.saturating_sub(most).min(self.added.len());
         self.threads.row_mut(thread).push(kept, &self.added[beyond..]);
         Ok(())
     }
 
-    /// The row of the record's thread, which is made if it is new.
+    /// The row of the record's thread, added if it is new.
     #[inline]
     fn thread(&mut self, record: &Record, offset: u64) -> Result<usize, Error> {
         match self.threads.find(record.thread, record.interpreter) {
@@ -494,10 +494,10 @@ impl<'a> Reader<'a> {
         self.recovery.warn(Warning::new(message).at(offset).losing(lost_bytes));
     }
 
-    /// Bytes that are no record: the end of the reading, or of the damage.
+    /// Handles bytes that are not a record: the end of the reading, or of the damage.
     #[cold]
     fn broken(&mut self, message: String, offset: u64, is_truncated: bool) -> Result<Step, Error> {
-        // A compressed stream that ends early cuts a record off: then that is what is to be said.
+        // A compressed stream that ends early cuts a record off: then the stream's error is reported.
         if self.region.has_ended()
             && is_truncated
             && let Some(step) = self.compressed_damage()?
@@ -512,7 +512,7 @@ impl<'a> Reader<'a> {
         Ok(Step::Again)
     }
 
-    /// What ended a compressed region early, if anything did.
+    /// Reports the damage that ended a compressed region early, if there was any.
     fn compressed_damage(&mut self) -> Result<Option<Step>, Error> {
         let Some(damage) = self.region.take_damage() else { return Ok(None) };
         let offset = self.region.offset();
@@ -537,8 +537,8 @@ impl<'a> Reader<'a> {
         Ok(Step::End)
     }
 
-    /// CPython finds too few or too many samples only when it has given all of them out, and does not mind
-    /// threads that never come.
+    /// Compares the numbers of samples and threads with the header. CPython detects too few or too many samples only
+    /// after returning all of them, and ignores missing threads.
     fn check_counts(&mut self) -> Result<(), Error> {
         let Some((samples, threads)) = self.expected else { return Ok(()) };
         let (found, found_threads) = (self.recovery.samples, self.threads.len() as u64);

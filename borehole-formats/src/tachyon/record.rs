@@ -1,11 +1,11 @@
-//! One record, decoded: the only decoder there is.
+//! Decodes records. This is the only decoder of them.
 
 use borehole_wire::Cursor;
 
 use super::layout::{ByteOrder, RECORD_HEAD_BYTES, RecordKind};
 use super::number::{NumberFault, varint, varint_u32};
 
-/// What a record says, without the frames that it adds.
+/// The fields of a record, without the frames that it adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) thread: u64,
@@ -15,25 +15,25 @@ pub(super) struct Record {
     pub(super) delta_us: u64,
     /// The state of the thread. 0 for a run.
     pub(super) status: u8,
-    /// Samples of a run, shared frames of a suffix, popped frames.
+    /// Samples of a run, shared frames of a suffix, or popped frames.
     pub(super) count: u32,
 }
 
-/// Why bytes are not a record.
+/// The reason why bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RecordFault {
     /// Fewer bytes are left than every record has.
     Trailing(usize),
-    /// There is no such kind.
+    /// The kind is unknown.
     UnknownKind(u8),
     /// A number cannot be read.
     Number(NumberFault),
-    /// The stack is deeper than stacks may be.
+    /// The stack is too deep.
     TooDeep { depth: u32, most: usize },
 }
 
 impl RecordFault {
-    /// What was expected and what was found.
+    /// The text "expected X, found Y" of the error.
     pub(super) fn message(self) -> String {
         match self {
             Self::Trailing(count) => {
@@ -49,7 +49,7 @@ impl RecordFault {
         }
     }
 
-    /// Where in the record, which begins at `start`, the fault lies.
+    /// The offset of the fault, in a record that begins at `start`.
     pub(super) const fn offset(self, start: u64) -> u64 {
         match self {
             Self::Number(fault) => fault.offset(),
@@ -75,17 +75,18 @@ impl From<borehole_wire::Error> for RecordFault {
     }
 }
 
-/// How many bytes the record of a stack of `depth` frames takes at most, every number in its longest form.
+/// The maximum length of the record of a stack of `depth` frames, with every number in its longest form.
 pub(super) const fn longest_record(depth: usize) -> usize {
     RECORD_HEAD_BYTES + 10 + 1 + 10 + 10 + depth * 10
 }
 
 impl Record {
-    /// Decodes the record at `cursor`; the frames that it adds go into `frames_leaf_first`.
+    /// Decodes the record at `cursor` and puts the frames that it adds into `frames_leaf_first`.
     ///
-    /// A run ends behind its count: its samples follow.
+    /// A run ends after its count: its samples follow.
     ///
-    /// In line always: a record that is returned in memory is read there before all of it has been written, and waits.
+    /// Always inlined: a record returned in memory would be read there before all of it has been written, and that
+    /// would wait.
     #[inline(always)]
     pub(super) fn decode(
         cursor: &mut Cursor<'_>,
@@ -130,7 +131,7 @@ fn decode_frames(cursor: &mut Cursor<'_>, most: usize, frames: &mut Vec<u32>) ->
     Ok(())
 }
 
-/// The time difference and the status of one sample of a run.
+/// Reads the time difference and the status of one sample of a run.
 #[inline]
 pub(super) fn run_entry(cursor: &mut Cursor<'_>) -> Result<(u64, u8), NumberFault> {
     Ok((varint(cursor)?, cursor.u8()?))

@@ -1,9 +1,9 @@
-//! What a damaged file still holds.
+//! Recovers the contents of a damaged file.
 //!
-//! A profiler that is killed leaves a header of zeros, or samples without the tables behind them; a copy
-//! that was cut off ends anywhere. [`locate`] finds the sections from what is left of header and footer.
-//! Within the samples, a record that cannot be read is passed over up to the next place that begins with
-//! the thread of an earlier record and reads on like samples.
+//! A killed profiler leaves a header of zeros, or samples without the tables after them; a truncated copy ends
+//! anywhere. [`locate`] finds the sections from the remains of header and footer. Within the samples, a record that
+//! cannot be read is skipped up to the next position that begins with the thread of an earlier record and continues
+//! like samples.
 
 use borehole_wire::Cursor;
 use memchr::memmem;
@@ -23,7 +23,7 @@ use super::tables::{MIN_FRAME_BYTES, Tables, read_frames, read_strings};
 use super::threads::{Thread, Threads};
 use crate::{Error, Recovery, Warning};
 
-/// Takes a file apart that may be damaged, as far as it goes.
+/// Splits a file that may be damaged into its parts, as far as possible.
 pub(super) fn open_damaged<'a>(bytes: &'a [u8], recovery: &mut Recovery) -> Parts<'a> {
     match open(bytes, TablesEnd::BySection, recovery) {
         Ok(mut parts) => {
@@ -37,7 +37,7 @@ pub(super) fn open_damaged<'a>(bytes: &'a [u8], recovery: &mut Recovery) -> Part
     }
 }
 
-/// Believes the samples, where they say something else of their compression than the header.
+/// Detects the compression from the samples if it contradicts the header.
 fn correct_compression(parts: &mut Parts<'_>, recovery: &mut Recovery) {
     let is_record = begins_like_a_record(parts.samples, parts.header.byte_order);
     let looks_zstd = parts.samples.starts_with(&ZSTD_MAGIC);
@@ -51,7 +51,7 @@ fn correct_compression(parts: &mut Parts<'_>, recovery: &mut Recovery) {
     recovery.warn(Warning::new(message).at(parts.samples_offset));
 }
 
-/// Takes a damaged file apart. `error` is what strict reading says of it.
+/// Splits a damaged file into its parts. `error` is the error of strict reading.
 fn locate<'a>(bytes: &'a [u8], error: &Error, recovery: &mut Recovery) -> Parts<'a> {
     recovery.warn(Warning::new(error.message()).at(error.offset()));
     let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
@@ -83,7 +83,7 @@ fn locate<'a>(bytes: &'a [u8], error: &Error, recovery: &mut Recovery) -> Parts<
     Parts { header, statistics, tables, samples, samples_offset, is_zstd, expected, has_tables }
 }
 
-/// A file of which nothing is left.
+/// A file without any readable part.
 fn nothing<'a>() -> Parts<'a> {
     Parts {
         header: Header::default(),
@@ -97,7 +97,7 @@ fn nothing<'a>() -> Parts<'a> {
     }
 }
 
-/// The header, if anything in it can be believed: offsets that fit the file, or its magic number.
+/// The header, if any part of it is credible: offsets that fit the file, or its magic number.
 fn header(head: &[u8; HEADER_BYTES], file_bytes: usize) -> Option<Header> {
     let magic = ByteOrder::of_magic(*head.first_chunk().expect("a header is longer"));
     let orders = magic.into_iter().chain(ByteOrder::ALL);
@@ -114,7 +114,7 @@ fn header(head: &[u8; HEADER_BYTES], file_bytes: usize) -> Option<Header> {
     all.clone().find(fits).or_else(|| of_magic().find(is_small)).or_else(|| of_magic().next())
 }
 
-/// The byte order in which the first record has a thread that a system would give out.
+/// The byte order in which the first record has a thread number that a system would assign.
 fn byte_order(body: &[u8], is_zstd: bool) -> ByteOrder {
     let mut region = if is_zstd { Region::zstd(body, 0) } else { Region::plain(body, 0) };
     region.ensure(RECORD_HEAD_BYTES);
@@ -122,7 +122,8 @@ fn byte_order(body: &[u8], is_zstd: bool) -> ByteOrder {
     if !begins(ByteOrder::Little) && begins(ByteOrder::Big) { ByteOrder::Big } else { ByteOrder::Little }
 }
 
-/// A thread as Linux, macOS and Windows number them, one of a few interpreters, and a kind of record.
+/// Whether `bytes` begin with a thread as Linux, macOS and Windows number them, one of a few interpreters, and a kind
+/// of record.
 fn begins_like_a_record(bytes: &[u8], order: ByteOrder) -> bool {
     let Some((thread, interpreter, kind)) = record_head(bytes, order) else { return false };
     thread < 1 << 48 && interpreter < 1 << 16 && kind <= RecordKind::PopPush as u8
@@ -133,13 +134,13 @@ fn record_head(bytes: &[u8], order: ByteOrder) -> Option<(u64, u32, u8)> {
     Some((order.u64(cursor.array().ok()?), order.u32(cursor.array().ok()?), cursor.u8().ok()?))
 }
 
-/// Where the sections of a damaged file are, as far as that can be told.
+/// The sections of a damaged file, as far as they can be found.
 struct Sections {
-    /// Where the samples end.
+    /// The end of the samples.
     strings: usize,
-    /// Where the frames begin; `None` if that is not known.
+    /// The start of the frames; `None` if it is unknown.
     frames: Option<usize>,
-    /// Where the tables end.
+    /// The end of the tables.
     end: usize,
     statistics: Option<usize>,
     footer: Option<Footer>,
@@ -177,7 +178,7 @@ impl Sections {
         sections
     }
 
-    /// Whether as many strings and frames as the footer says stand from `at` to the end of the tables.
+    /// Whether the footer's numbers of strings and frames fill the bytes from `at` to the end of the tables.
     fn tables_fit(&self, bytes: &[u8], at: usize) -> bool {
         let Some(footer) = self.footer else { return false };
         let mut cursor = Cursor::new(bytes.get(at..self.end).unwrap_or_default(), 0);
@@ -186,20 +187,20 @@ impl Sections {
             && cursor.is_empty()
     }
 
-    /// Where the strings begin in a file without a header: behind the record behind which the tables fit.
+    /// The start of the strings in a file without a header: after the record after which the tables fit.
     fn strings_by_tables(&self, bytes: &[u8], order: ByteOrder) -> Option<usize> {
         self.footer?;
         let mut boundaries = Boundaries::of(bytes, order, self.end);
         boundaries.0.make_contiguous().iter().rev().copied().find(|&at| self.tables_fit(bytes, at))
     }
 
-    /// The tables, as far as they are there; and whether there are any.
+    /// The tables, as far as they are present; and whether there are any.
     fn tables<'a>(&self, bytes: &'a [u8]) -> (Tables<'a>, bool) {
         let all = bytes.get(self.strings..self.end).unwrap_or_default();
         if all.is_empty() && self.footer.is_none() {
             return (Tables::default(), false);
         }
-        // Where the frames begin is known, or else how many strings stand before them.
+        // Either the start of the frames is known, or the number of strings before them.
         let border = self.frames.and_then(|at| at.checked_sub(self.strings)).filter(|&at| at <= all.len());
         let count = self.footer.map_or(u32::MAX, |footer| footer.strings);
         let (strings_bytes, count) = border.map_or((all, count), |at| (&all[..at], u32::MAX));
@@ -221,7 +222,7 @@ impl Sections {
     }
 }
 
-/// A footer that stands where it says that the file ends: at the end, or before what was put behind it.
+/// A footer whose position matches its file size: at the end, or before appended bytes.
 fn find_footer(bytes: &[u8], order: ByteOrder) -> Option<(usize, Footer)> {
     let last = bytes.len().checked_sub(FOOTER_BYTES)?;
     (HEADER_BYTES..=last).rev().find_map(|at| {
@@ -229,13 +230,13 @@ fn find_footer(bytes: &[u8], order: ByteOrder) -> Option<(usize, Footer)> {
         let footer = Footer::decode(&mut Cursor::new(&bytes[at..], 0), order).ok()?;
         let ends_here = footer.file_bytes == (at + FOOTER_BYTES) as u64;
         let least = u64::from(footer.strings) + u64::from(footer.frames) * MIN_FRAME_BYTES as u64;
-        // A number in the samples may be that of its own place. The checksum is zeros so far.
+        // A number in the samples may equal its own position. The checksum is zeros so far.
         let fits = at == last || (*checksum == [0; 16] && least <= (at - HEADER_BYTES) as u64);
         (ends_here && fits).then_some((at, footer))
     })
 }
 
-/// Where statistics begin whose mark stands at the end of `bytes`, or further back if the end was cut off.
+/// The start of statistics whose mark is at the end of `bytes`, or further back if the end was cut off.
 fn find_statistics(bytes: &[u8], order: ByteOrder) -> Option<usize> {
     let mark = memmem::rfind(bytes, &STATISTICS_MAGIC)?;
     let mut cursor = Cursor::new(&bytes[mark + STATISTICS_MAGIC.len()..], 0);
@@ -245,11 +246,11 @@ fn find_statistics(bytes: &[u8], order: ByteOrder) -> Option<usize> {
     (mark + STATISTICS_TAIL_BYTES).checked_sub(size).filter(|&start| is_whole && start >= HEADER_BYTES)
 }
 
-/// The ends of the last records before the place from which none can be read.
+/// The ends of the last records before the position from which none can be read.
 struct Boundaries(std::collections::VecDeque<usize>);
 
 impl Boundaries {
-    /// How many are kept. A string table that reads like that many records is not to be expected.
+    /// The number of ends kept. A string table is not expected to read like that many records.
     const KEPT: usize = 4096;
 
     fn of(bytes: &[u8], order: ByteOrder, end: usize) -> Self {
@@ -266,7 +267,7 @@ impl Boundaries {
     }
 }
 
-/// The record at the cursor, its run included.
+/// Skips the record at the cursor, its run included.
 fn skip_record(cursor: &mut Cursor<'_>, order: ByteOrder, added: &mut Vec<u32>) -> Option<Record> {
     let record = Record::decode(cursor, order, super::layout::MAX_DEPTH, added).ok()?;
     if record.kind == RecordKind::Repeat {
@@ -283,11 +284,11 @@ fn skip_record(cursor: &mut Cursor<'_>, order: ByteOrder, added: &mut Vec<u32>) 
 /// The flags of a status that have a meaning.
 const KNOWN_STATUS: u8 = 0x3f;
 
-/// How many samples of a run have to look like some before it is believed.
+/// The number of samples of a run that have to look valid before it is accepted.
 const RUN_PROOF: usize = 64;
 
 impl Reader<'_> {
-    /// Whether what stands `start` bytes into the window reads like samples of a run, up to the end.
+    /// Whether the bytes from `start` in the window to the end read like samples of a run.
     pub(super) fn run_reaches_the_end(&self, start: usize) -> bool {
         let mut cursor = Cursor::new(self.region.rest().get(start..).unwrap_or_default(), 0);
         for _ in 0..RUN_PROOF {
@@ -300,7 +301,7 @@ impl Reader<'_> {
         true
     }
 
-    /// Passes over bytes that are no record, and says so.
+    /// Skips bytes that are not a record, with a warning.
     pub(super) fn pass_over(&mut self, message: String, offset: u64) {
         let start = self.region.offset();
         let head = record_head(self.region.rest(), self.header.byte_order);
@@ -312,10 +313,10 @@ impl Reader<'_> {
         if is_last {
             return;
         }
-        // A short gap that begins with a thread is a record of that thread; a longer one may be of all.
+        // A short gap that begins with a thread is a record of that thread; a longer one may belong to all.
         let is_short = lost <= longest_record(super::layout::MAX_DEPTH) as u64;
         let touched = self.threads.set_adrift(owner.filter(|_| is_short));
-        // Times are said to be early of whoever may have a record in the gap.
+        // Times are reported as early for all threads that may have a record in the gap.
         self.threads.note_hole(offset, owner.filter(|_| lost < LEAST_FOR_TWO));
         let resumed = self.region.offset();
         let message =
@@ -324,7 +325,7 @@ impl Reader<'_> {
         self.early_times_at.get_or_insert(self.recovery.warnings.len());
     }
 
-    /// Says of which samples the times are early, behind what is said of the first damage: it is never among the
+    /// Warns of samples with early times, directly after the warning of the first damage: so it is never among the
     /// warnings that are too many to be kept.
     pub(super) fn say_early_times(&mut self) {
         let Some(at) = self.early_times_at.take() else { return };
@@ -336,11 +337,11 @@ impl Reader<'_> {
         warnings.truncate(Recovery::MAX_WARNINGS);
     }
 
-    /// Says that times may be wrong of a file whose samples read well to the end, and are too few.
+    /// Warns of possibly wrong times in a file whose samples read well to the end, but are too few.
     pub(super) fn say_missing_samples(&mut self) {
         let Some((expected, _)) = self.expected.filter(|_| self.has_tables) else { return };
         let missing = expected.saturating_sub(self.recovery.samples);
-        // Where damage has been passed over it is said which times are early.
+        // If damage has been skipped, other warnings report the early times.
         if missing > 0 && self.early_times_at.is_none() {
             let message =
                 format!("times behind the {missing} missing samples may be early by an unknown time");
@@ -348,7 +349,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Moves on to the next place that reads like a record; answers whether there is one.
+    /// Advances to the next position that reads like a record; returns whether there is one.
     fn find_record(&mut self) -> bool {
         let look_ahead = 4 * longest_record(super::layout::MAX_DEPTH);
         let mut at = 1;
@@ -372,8 +373,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether what stands `at` bytes into the window is a record of a known thread, or begins a chain of
-    /// records of one that is not.
+    /// Whether the bytes `at` bytes into the window are a record of a known thread, or begin a chain of records of an
+    /// unknown one.
     fn reads_like_samples(&mut self, at: usize) -> bool {
         let order = self.header.byte_order;
         let bytes = self.region.rest().get(at..).unwrap_or_default();
@@ -398,13 +399,14 @@ impl Reader<'_> {
     }
 }
 
-/// The shortest gap that begins with a thread and holds a whole record of another: head, count, time and status of a run.
+/// The shortest gap that begins with a thread and holds a whole record of another: head, count, time and status of a
+/// run.
 const LEAST_FOR_TWO: u64 = 2 * RECORD_HEAD_BYTES as u64 + 3;
 
-/// How many threads are named whose times are early; the others are counted.
+/// The number of threads with early times that are named; the others are counted.
 const NAMED_THREADS: usize = 8;
 
-/// What is said of the threads whose times are early.
+/// The warnings about the threads with early times.
 fn early_times(threads: &Threads) -> Vec<Warning> {
     let mut said = Vec::new();
     let (mut others, mut behind_others) = (0_u64, 0_u64);
@@ -433,8 +435,8 @@ fn early_times(threads: &Threads) -> Vec<Warning> {
     said
 }
 
-/// The record at the cursor, if it may be one. Of a run only the beginning is looked at, and where more has
-/// to follow, a long one proves nothing.
+/// The record at the cursor, if it is credible. Only the beginning of a run is checked, and where more has to follow, a
+/// long run proves nothing.
 fn believable(
     cursor: &mut Cursor<'_>,
     order: ByteOrder,
@@ -453,10 +455,10 @@ fn believable(
     is_believable(record.delta_us, record.status).then_some(record)
 }
 
-/// How many records of a thread that is not known have to follow each other.
+/// The number of consecutive records that an unknown thread needs.
 const CHAIN: usize = 3;
 
-/// Not two weeks since the last sample, and no flags that nobody knows.
+/// Whether less than two weeks have passed since the last sample, and all flags are known.
 const fn is_believable(delta_us: u64, status: u8) -> bool {
     delta_us < 1 << 40 && status & !KNOWN_STATUS == 0
 }

@@ -1,12 +1,11 @@
 //! The sample region as a window of decompressed bytes.
 //!
-//! Without compression the window is the whole region, borrowed. With it, a decoder fills a buffer of fixed
-//! size as the records are consumed: the region is never decompressed as a whole, so there is no limit to
-//! its size.
+//! Without compression the window is the whole region, borrowed. With it, a decoder fills a buffer of fixed size as the
+//! records are consumed: the region is never decompressed as a whole, so its size is unlimited.
 
 use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
 
-/// How much is decompressed at a time.
+/// The number of bytes decompressed at a time.
 const WINDOW_BYTES: usize = 256 << 10;
 
 /// The magic number of a Zstandard frame.
@@ -16,35 +15,35 @@ pub(super) const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// The bytes of the records.
 pub(super) struct Region<'a> {
-    /// What has not been consumed of a region that is not compressed.
+    /// The unconsumed bytes of an uncompressed region.
     plain: &'a [u8],
     inflate: Option<Box<Inflate<'a>>>,
     offset: u64,
 }
 
-/// Why a compressed region yields no more.
+/// The reason why a compressed region yields no more bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Damage {
-    /// What the decoder met.
+    /// The decoder's error.
     pub(super) message: String,
-    /// How many compressed bytes stand behind the place.
+    /// The number of compressed bytes after the damage.
     pub(super) unread: u64,
     /// Whether bytes are missing, rather than wrong.
     pub(super) truncated: bool,
 }
 
 impl<'a> Region<'a> {
-    /// A region that is not compressed and stands at `offset`.
+    /// Creates an uncompressed region at `offset`.
     pub(super) const fn plain(bytes: &'a [u8], offset: u64) -> Self {
         Self { plain: bytes, inflate: None, offset }
     }
 
-    /// A compressed region at `offset`. Offsets within it count decompressed bytes.
+    /// Creates a compressed region at `offset`. Offsets within it count decompressed bytes.
     pub(super) fn zstd(bytes: &'a [u8], offset: u64) -> Self {
         Self { plain: &[], inflate: Some(Box::new(Inflate::new(bytes, offset))), offset }
     }
 
-    /// Refuses what CPython refuses: a skippable frame before all others.
+    /// Rejects a skippable frame before all others, as CPython does.
     pub(super) fn refuse_leading_skippable_frame(&mut self) {
         if let Some(inflate) = &mut self.inflate
             && is_skippable(inflate.input)
@@ -57,19 +56,19 @@ impl<'a> Region<'a> {
         self.inflate.is_some()
     }
 
-    /// Where the next byte stands: in the file, or where it would stand if nothing were compressed.
+    /// The offset of the next byte: in the file, or as if nothing were compressed.
     #[inline]
     pub(super) const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Where in the file the bytes stand that are yet to be read.
+    /// The offset in the file of the bytes still to be read.
     pub(super) fn passed_bytes(&self) -> usize {
         let passed = self.inflate.as_ref().map_or(self.offset, |inflate| inflate.offset);
         usize::try_from(passed).unwrap_or(usize::MAX)
     }
 
-    /// What is in the window.
+    /// The contents of the window.
     #[inline]
     pub(super) fn rest(&self) -> &[u8] {
         match &self.inflate {
@@ -78,7 +77,7 @@ impl<'a> Region<'a> {
         }
     }
 
-    /// Sees to it that `count` bytes are in the window, unless there are no more.
+    /// Ensures that `count` bytes are in the window, unless there are no more.
     #[inline]
     pub(super) fn ensure(&mut self, count: usize) {
         if let Some(inflate) = &mut self.inflate
@@ -88,7 +87,7 @@ impl<'a> Region<'a> {
         }
     }
 
-    /// Whether nothing follows the window.
+    /// Whether the window ends the region.
     pub(super) fn has_ended(&self) -> bool {
         self.inflate.as_ref().is_none_or(|inflate| inflate.ended)
     }
@@ -102,25 +101,25 @@ impl<'a> Region<'a> {
         }
     }
 
-    /// What ended the region early, once everything before it has been consumed.
+    /// Takes the damage that ended the region early, once everything before it has been consumed.
     pub(super) fn take_damage(&mut self) -> Option<Damage> {
         self.inflate.as_mut().and_then(|inflate| inflate.damage.take())
     }
 }
 
-/// The fewest bytes that tell what a frame is.
+/// The number of bytes that determine the kind of a frame.
 const FRAME_BEGINNING_BYTES: usize = 5;
 
 /// Decompresses frame after frame.
 struct Inflate<'a> {
     decoder: Option<Decoder<'static>>,
     input: &'a [u8],
-    /// Where `input` stands in the file.
+    /// The offset of `input` in the file.
     offset: u64,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// How many bytes the decoder wants next: given exactly those, an error loses no more than a block.
+    /// The number of bytes that the decoder wants next: given exactly those, an error loses at most a block.
     wanted: usize,
     /// Whether a frame has begun and not ended, or none has begun yet.
     in_frame: bool,
@@ -144,7 +143,7 @@ impl<'a> Inflate<'a> {
         }
     }
 
-    /// Moves what is left to the front and fills the buffer behind it.
+    /// Moves the remaining bytes to the front and fills the buffer after them.
     #[cold]
     fn fill(&mut self) {
         self.buffer.copy_within(self.start..self.end, 0);
@@ -191,14 +190,14 @@ impl<'a> Inflate<'a> {
     }
 }
 
-/// Whether a frame begins here that decoders pass over.
+/// Whether a frame that decoders skip begins here.
 ///
 /// Source: RFC 8878, section 3.1.2.
 fn is_skippable(bytes: &[u8]) -> bool {
     matches!(bytes, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
-/// How long the first frame of `bytes` is; `None` where it is not whole.
+/// The length of the first frame of `bytes`; `None` if it is incomplete.
 pub(super) fn frame_bytes(bytes: &[u8]) -> Option<usize> {
     zstd::zstd_safe::find_frame_compressed_size(bytes).ok().filter(|&length| length <= bytes.len())
 }

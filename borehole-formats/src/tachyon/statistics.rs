@@ -1,19 +1,19 @@
-//! The statistics that stand before the footer, in both forms.
+//! The statistics before the footer, in both forms.
 //!
-//! Source: CPython 3.15.2. The old form, of the previews, has duration and rate only. Both end in the same
-//! sixteen bytes, so that a reader finds them from the footer backwards.
+//! Source: CPython 3.15.2. The old form, of the previews, has only duration and rate. Both end in the same sixteen
+//! bytes, so that a reader finds them from the footer backwards.
 
 use borehole_wire::Cursor;
 
 use super::layout::ByteOrder;
 
-/// What stands in front of version and size.
+/// The magic before version and size.
 pub(super) const STATISTICS_MAGIC: [u8; 8] = *b"TACHSTAT";
 
-/// The only version there is.
+/// The only version.
 pub(super) const STATISTICS_VERSION: u32 = 1;
 
-/// The length of the form that CPython 3.15.2 writes.
+/// The length of the form of CPython 3.15.2.
 pub(super) const STATISTICS_BYTES: usize = 56;
 
 /// The length of the form of the previews.
@@ -22,30 +22,30 @@ pub(super) const OLD_STATISTICS_BYTES: usize = 32;
 /// Magic, version and size, with which both forms end.
 pub(super) const STATISTICS_TAIL_BYTES: usize = 16;
 
-/// What the profiler says of its own work.
+/// The profiler's statistics about its own work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Statistics {
-    /// How long profiling took, in seconds.
+    /// The duration of profiling, in seconds.
     pub duration_s: f64,
-    /// How many ticks a second there were.
+    /// The number of ticks per second.
     pub sample_rate: f64,
-    /// How many ticks failed, in per cent.
+    /// The percentage of failed ticks.
     pub error_rate: Option<f64>,
-    /// How many ticks were missed, in per cent. Negative where there were more than expected.
+    /// The percentage of missed ticks. Negative if there were more than expected.
     pub missed_samples: Option<f64>,
 }
 
-/// Which of the optional numbers are there.
+/// The flags of the optional numbers that are present.
 const HAS_ERROR_RATE: u32 = 1;
 const HAS_MISSED_SAMPLES: u32 = 2;
 
 impl Statistics {
-    /// How many of the numbers are there.
+    /// The number of numbers that are present.
     pub(super) fn entries(&self) -> u64 {
         2 + u64::from(self.error_rate.is_some()) + u64::from(self.missed_samples.is_some())
     }
 
-    /// The statistics in `bytes`, of which the tail has been read: all of them, or duration and rate.
+    /// Decodes the statistics in `bytes`, whose tail has been read: all of them, or duration and rate.
     #[must_use]
     pub(super) fn decode(bytes: &[u8], order: ByteOrder) -> Option<Self> {
         let mut cursor = Cursor::new(bytes, 0);
@@ -64,7 +64,7 @@ impl Statistics {
         })
     }
 
-    /// Whether every number is one that a profiler can mean.
+    /// Whether every number is in its valid range.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         let is_amount = |value: f64| value.is_finite() && value >= 0.0;
@@ -74,7 +74,7 @@ impl Statistics {
             && self.missed_samples.is_none_or(f64::is_finite)
     }
 
-    /// The bytes in the form of CPython 3.15.2.
+    /// Encodes the form of CPython 3.15.2.
     #[must_use]
     pub fn encode(&self, order: ByteOrder) -> [u8; STATISTICS_BYTES] {
         let Self { duration_s, sample_rate, error_rate, missed_samples } = *self;
@@ -94,7 +94,7 @@ impl Statistics {
     }
 }
 
-/// Magic, version and size of statistics.
+/// The magic, version and size of statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tail {
     pub(super) version: u32,
@@ -102,7 +102,7 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// The tail in the last bytes of `bytes`, which end where the footer begins; `None` if there is none.
+    /// The tail in the last bytes of `bytes`, which end at the footer; `None` if there is none.
     pub(super) fn at_end_of(bytes: &[u8], order: ByteOrder) -> Option<Self> {
         let tail = bytes.last_chunk::<STATISTICS_TAIL_BYTES>()?;
         let mut cursor = Cursor::new(tail.strip_prefix(&STATISTICS_MAGIC)?, 0);

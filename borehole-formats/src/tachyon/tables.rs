@@ -4,16 +4,16 @@ use borehole_wire::{Cursor, put_varint};
 
 use super::number::{NumberFault, put_varint_i32, varint_i32, varint_u32};
 
-/// A frame as the table has it.
+/// A frame of the table.
 ///
 /// Units: lines are 1-based, columns 0-based in bytes of UTF-8.
 ///
-/// Absent: a line of -1 is none, and then the frame has no place at all; so is a column of -1.
+/// Absent: -1 for lines and columns; without a line, the frame has no location at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// Which string the file's name is.
+    /// The index of the file's name among the strings.
     pub file: u32,
-    /// Which string the function's name is.
+    /// The index of the function's name among the strings.
     pub function: u32,
     /// The line.
     pub line: i32,
@@ -27,10 +27,10 @@ pub struct Frame {
     pub opcode: Option<u8>,
 }
 
-/// The byte that stands for no instruction.
+/// The byte for an absent instruction.
 const NO_OPCODE: u8 = 255;
 
-/// The fewest bytes that a frame takes.
+/// The minimum length of a frame.
 pub(super) const MIN_FRAME_BYTES: usize = 7;
 
 impl Frame {
@@ -50,8 +50,8 @@ impl Frame {
         })
     }
 
-    /// Appends the frame to `out`. An end without a beginning, or the other way round, is not kept: the
-    /// format has no place for it.
+    /// Appends the frame to `out`. An end without a start, or a start without an end, is dropped: the format cannot
+    /// hold it.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, u64::from(self.file));
         put_varint(out, u64::from(self.function));
@@ -64,7 +64,7 @@ impl Frame {
     }
 }
 
-/// The end that lies `delta` behind `start`; none if there is no start.
+/// The end that is `delta` after `start`; none if there is no start.
 const fn end(start: i32, delta: i32) -> i32 {
     if start == -1 { -1 } else { start.wrapping_add(delta) }
 }
@@ -85,7 +85,7 @@ impl<'a> Tables<'a> {
         tables
     }
 
-    /// A string: mostly, but not surely, UTF-8.
+    /// A string, usually but not necessarily UTF-8.
     #[must_use]
     pub fn string(&self, index: u32) -> Option<&'a [u8]> {
         self.strings.get(index as usize).copied()
@@ -97,13 +97,13 @@ impl<'a> Tables<'a> {
         self.frames.get(index as usize)
     }
 
-    /// How many strings there are.
+    /// The number of strings.
     #[must_use]
     pub const fn string_count(&self) -> usize {
         self.strings.len()
     }
 
-    /// How many frames there are.
+    /// The number of frames.
     #[must_use]
     pub const fn frame_count(&self) -> usize {
         self.frames.len()
@@ -113,7 +113,7 @@ impl<'a> Tables<'a> {
         (frame.file.max(frame.function) as usize) < self.strings.len()
     }
 
-    /// The first of `frames` that the table does not have, or that names strings that do not exist.
+    /// The first of `frames` that is missing in the table, or that names missing strings.
     #[inline]
     pub(super) fn first_bad(&self, frames: &[u32]) -> Option<u32> {
         if self.all_named && frames.iter().all(|&index| (index as usize) < self.frames.len()) {
@@ -127,7 +127,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// The rows of a table that are whole, and what is wrong with the one behind them.
+/// The complete rows of a table, and the fault of the next one.
 pub(super) struct Rows<T> {
     pub(super) rows: Vec<T>,
     pub(super) fault: Option<NumberFault>,

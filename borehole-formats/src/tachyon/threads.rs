@@ -1,8 +1,8 @@
-//! What a reader knows of each thread: its clock and its stack.
+//! A reader's state of each thread: its clock and its stack.
 
 use hashbrown::HashMap;
 
-/// A frame that damage has hidden: what stood there is not known.
+/// A frame lost in damage.
 pub const LOST_FRAME: u32 = u32::MAX;
 
 /// A pair of thread and interpreter. The same thread may run several interpreters.
@@ -12,28 +12,29 @@ pub(super) struct Thread {
     pub(super) interpreter: u32,
     /// The time of its last sample.
     pub(super) time_us: u64,
-    /// How many samples have been read of it.
+    /// The number of samples read of it.
     pub(super) samples: u64,
-    /// The damage since which its times are early.
+    /// The damage after which its times are early.
     pub(super) hole: Option<Hole>,
-    /// Its last stack, the outermost frame first, so that what a record keeps stays where it is.
+    /// Its last stack, the root first, so that the frames kept by a record stay in place.
     pub(super) stack: Vec<u32>,
-    /// Whether damage has hidden what the stack is built upon.
+    /// Whether the outer part of the stack was lost in damage.
     pub(super) adrift: bool,
-    /// Whether the stack is another than the one that was given out last, from the bottom.
+    /// Whether the stack differs, from the root on, from the last one returned.
     pub(super) is_new: bool,
 }
 
-/// Damage that may hide samples of a thread. Times are differences, so those behind it are early by what they took.
+/// Damage that may hide samples of a thread. Times are differences, so later ones are early by the hidden samples'
+/// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hole {
-    /// Where the damage is.
+    /// The offset of the damage.
     pub(super) offset: u64,
-    /// How many samples of the thread stood before it.
+    /// The number of samples of the thread before it.
     pub(super) samples_before: u64,
 }
 
-/// The first damage that may hide samples of all threads, those included that nobody has met so far.
+/// The first damage that may hide samples of all threads, including threads not seen so far.
 #[derive(Clone, Copy, Debug)]
 struct CommonHole {
     offset: u64,
@@ -51,16 +52,16 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    /// What a thread takes at most, here and in whoever follows its stacks.
+    /// The maximum memory of a thread, here and in consumers that track its stacks.
     pub(super) const BYTES_EACH: usize = 4 << 10;
 
     pub(super) const fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// The row of a thread that is known.
+    /// The row of a thread; `None` if it is new.
     ///
-    /// Records of a thread come in a row, or the threads take turns: both are found without the index.
+    /// Records of a thread are consecutive, or the threads alternate: both cases are found without the index.
     #[inline]
     pub(super) fn find(&mut self, id: u64, interpreter: u32) -> Option<usize> {
         let is = |row: &Thread| row.id == id && row.interpreter == interpreter;
@@ -80,10 +81,10 @@ impl Threads {
         self.index.contains_key(&(id, interpreter))
     }
 
-    /// Adds a thread whose first record says that its sample was taken `delta_us` after `start_us`.
+    /// Adds a thread whose first record states that its sample was taken `delta_us` after `start_us`.
     ///
-    /// First records stand in the order of time: one behind damage that seems older than what stood before the
-    /// damage follows records that are lost.
+    /// First records are in the order of time: if one after damage seems older than the samples before the damage, its
+    /// thread has lost earlier records.
     #[cold]
     pub(super) fn add(&mut self, id: u64, interpreter: u32, start_us: u64, delta_us: u64) -> usize {
         let row = self.rows.len();
@@ -114,7 +115,7 @@ impl Threads {
         &mut self.rows[row]
     }
 
-    /// Forgets the stack of the thread that damage has touched, or those of all; answers how many.
+    /// Clears the stack of the thread that damage has touched, or those of all; returns their number.
     pub(super) fn set_adrift(&mut self, owner: Option<(u64, u32)>) -> usize {
         let mut touched = 0;
         for row in self.rows.iter_mut().filter(|row| row.is_one_of(owner)) {
@@ -124,7 +125,7 @@ impl Threads {
         touched
     }
 
-    /// Notes that damage at `offset` may hide samples of a thread, or of all, those included that nobody has met so far.
+    /// Notes that damage at `offset` may hide samples of a thread, or of all, including threads not seen so far.
     pub(super) fn note_hole(&mut self, offset: u64, owner: Option<(u64, u32)>) {
         if owner.is_none() {
             let latest_us = self.rows.iter().map(|row| row.time_us).max().unwrap_or(0);
@@ -133,7 +134,7 @@ impl Threads {
         self.rows.iter_mut().filter(|row| row.is_one_of(owner)).for_each(|row| row.note_hole(offset));
     }
 
-    /// The threads of which damage may hide samples, each with the damage and how many samples stand behind it.
+    /// The threads with possibly hidden samples, each with the damage and the number of samples after it.
     pub(super) fn early(&self) -> impl Iterator<Item = (&Thread, Hole, u64)> {
         self.rows.iter().filter_map(|row| {
             let hole = row.hole?;
@@ -144,17 +145,17 @@ impl Threads {
 }
 
 impl Thread {
-    /// Notes that damage at `offset` may hide samples. What damage hides later on adds to the same uncertainty.
+    /// Notes that damage at `offset` may hide samples. Later damage adds to the same uncertainty.
     pub(super) fn note_hole(&mut self, offset: u64) {
         self.hole.get_or_insert(Hole { offset, samples_before: self.samples });
     }
 
-    /// Whether it is the thread that is named; where none is, every one is.
+    /// Whether it is the named thread; true if none is named.
     fn is_one_of(&self, owner: Option<(u64, u32)>) -> bool {
         owner.is_none_or(|owner| owner == (self.id, self.interpreter))
     }
 
-    /// Forgets the stack.
+    /// Clears the stack.
     pub(super) fn lose(&mut self) {
         self.adrift = true;
         self.is_new = true;
@@ -162,7 +163,7 @@ impl Thread {
         self.stack.push(LOST_FRAME);
     }
 
-    /// Replaces the stack by `frames_leaf_first`; answers how many outer frames stay as they were.
+    /// Replaces the stack by `frames_leaf_first`; returns the number of outer frames that are unchanged.
     pub(super) fn replace(&mut self, frames_leaf_first: &[u32]) -> usize {
         let new = frames_leaf_first.iter().rev();
         let kept = self.stack.iter().zip(new).take_while(|(old, new)| old == new).count();

@@ -1,7 +1,7 @@
-//! Samples as a file, byte for byte as CPython 3.15.2 writes them.
+//! Writes samples as a file, byte for byte like CPython 3.15.2.
 //!
-//! Header and tables need what only the end knows, so the samples wait in a spool, compressed if the file
-//! is, and [`Writer::finish`] puts the parts together: the output need not be seekable.
+//! Header and tables are known only at the end, so the samples wait in a spool, compressed if the file is, and
+//! [`Writer::finish`] joins the parts: the output need not be seekable.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
@@ -18,44 +18,44 @@ use super::layout::{
 use super::statistics::Statistics;
 use super::tables::{Frame, put_string};
 
-/// What a file says of itself, and how.
+/// The facts of a file and the form of its output.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WriterOptions {
     /// The byte order of numbers.
     pub byte_order: ByteOrder,
     /// The layout of the header.
     pub layout: HeaderLayout,
-    /// How the samples are compressed.
+    /// The compression of the samples.
     pub compression: Compression,
-    /// The version of Python that was profiled.
+    /// The version of the profiled Python.
     pub python: [u8; 3],
-    /// When profiling began: the clock of all samples.
+    /// The start of profiling, on the clock of all samples.
     pub start_us: u64,
     /// The sampling period.
     pub interval_us: u64,
-    /// What was sampled. The old layout has no place for it.
+    /// The sampling configuration. The old layout cannot hold it.
     pub config: Config,
-    /// In which order samples come.
+    /// The order of the samples.
     pub order: SampleOrder,
 }
 
-/// How samples are compressed.
+/// The compression of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
-    /// They are not.
+    /// No compression.
     None,
-    /// One Zstandard frame, streamed, of the level that CPython uses.
+    /// One Zstandard frame, streamed, at CPython's level.
     #[default]
     Zstd,
 }
 
-/// In which order samples come. It decides where in the file a run stands that grew to its limit.
+/// The order of samples. It decides the position in the file of a run that has reached its limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SampleOrder {
-    /// As they were taken: a full run is written when the next sample would be put to it.
+    /// The order of sampling: a full run is written when the next sample would be added to it.
     #[default]
     Arrival,
-    /// As another file has them: a full run is written at once, which is where it stood there.
+    /// The order of another file: a full run is written at once, at its position in that file.
     File,
 }
 
@@ -64,15 +64,15 @@ pub enum SampleOrder {
 pub struct FrameDef<'a> {
     /// The file.
     pub file: &'a [u8],
-    /// The function, with the names of what it is in.
+    /// The qualified function name.
     pub function: &'a [u8],
-    /// The line; -1 if it is not known.
+    /// The line; -1 if unknown.
     pub line: i32,
-    /// The last line; -1 if it is not known.
+    /// The last line; -1 if unknown.
     pub end_line: i32,
-    /// The column; -1 if it is not known.
+    /// The column; -1 if unknown.
     pub column: i32,
-    /// The column after the last; -1 if it is not known.
+    /// The column after the last; -1 if unknown.
     pub end_column: i32,
     /// The bytecode instruction.
     pub opcode: Option<u8>,
@@ -87,20 +87,20 @@ pub struct FrameId(u32);
 pub struct ThreadSlot(usize);
 
 impl ThreadSlot {
-    /// Its place in the order of first appearance, 0-based.
+    /// Its index in the order of first appearance, 0-based.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0
     }
 }
 
-/// Writes a file. `S` is where the samples wait until all is known: an empty temporary file, or memory. They stand
-/// there behind a header without the places of the tables: with a journal ([`Writer::with_journal`]) the spool of
-/// a writer that was killed is read by [`Reader::with_journal`](super::Reader::with_journal).
+/// Writes a file. `S` holds the samples until everything is known: an empty temporary file, or memory. They come after
+/// a header without the offsets of the tables: with a journal ([`Writer::with_journal`]) the spool of a writer that was
+/// killed is read by [`Reader::with_journal`](super::Reader::with_journal).
 ///
-/// Memory grows with what is distinct and with the threads, of which each has a run of at most 16 KiB. Samples that are to be
-/// compressed go through a thread of the writer's own from some hundred kilobytes on, where one can be had; the bytes are
-/// the same without, and the spool is touched by the caller's thread only.
+/// Memory grows with the distinct contents and with the threads, each with a run of at most 16 KiB. From some hundred
+/// kilobytes on, compressed samples go through a thread of the writer, if one can be created; the bytes are the same
+/// without it, and only the caller's thread touches the spool.
 #[derive(Debug)]
 pub struct Writer<S: Write> {
     options: WriterOptions,
@@ -112,7 +112,7 @@ pub struct Writer<S: Write> {
     index: HashMap<(u64, u32), usize>,
     statistics: Option<Statistics>,
     samples: u64,
-    /// How many runs have begun.
+    /// The number of runs begun.
     runs: u64,
 }
 
@@ -125,15 +125,15 @@ struct Thread {
     /// Samples of the same stack that have not been written yet.
     run: Vec<u8>,
     run_samples: u32,
-    /// Which run of the file it is.
+    /// The number of the run in the file.
     run_number: u64,
 }
 
 impl<S: Read + Write + Seek> Writer<S> {
-    /// A writer whose samples wait in `spool`, which is empty.
+    /// Creates a writer whose samples wait in `spool`, which is empty.
     ///
     /// # Errors
-    /// When the spool cannot be written, or the compressor cannot be made.
+    /// If the spool cannot be written, or the compressor cannot be created.
     pub fn new(mut spool: S, options: WriterOptions) -> io::Result<Self> {
         spool.write_all(&unfinished_header(&options))?;
         Ok(Self {
@@ -150,20 +150,20 @@ impl<S: Read + Write + Seek> Writer<S> {
         })
     }
 
-    /// Writes strings and frames to `journal` too, before the spool has samples that refer to them.
+    /// Also writes strings and frames to `journal`, before the spool has samples that refer to them.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// If the journal cannot be written.
     pub fn with_journal(mut self, journal: impl Write + Send + 'static) -> io::Result<Self> {
         let head = unfinished_header(&self.options);
         self.journal = Some(Journal::begin(Box::new(journal), &head)?);
         Ok(self)
     }
 
-    /// The number of a frame. For bytes like CPython's, a stack's frames are defined innermost first.
+    /// The number of a frame. For bytes equal to CPython's, define a stack's frames from the leaf on.
     ///
     /// # Errors
-    /// When there are too many.
+    /// If there are too many.
     pub fn define_frame(&mut self, frame: &FrameDef<'_>) -> io::Result<FrameId> {
         let file = self.strings.intern(frame.file)?;
         let function = self.strings.intern(frame.function)?;
@@ -172,11 +172,10 @@ impl<S: Read + Write + Seek> Writer<S> {
         self.frames.intern(&frame).map(FrameId)
     }
 
-    /// The place of a thread in an interpreter. For bytes like CPython's, it is asked for when its first
-    /// sample comes.
+    /// The slot of a thread in an interpreter. For bytes equal to CPython's, call this at its first sample.
     ///
     /// # Errors
-    /// When there are too many.
+    /// If there are too many.
     #[inline]
     pub fn thread(&mut self, id: u64, interpreter: u32) -> io::Result<ThreadSlot> {
         match self.index.get(&(id, interpreter)) {
@@ -206,8 +205,8 @@ impl<S: Read + Write + Seek> Writer<S> {
     /// Writes a sample. Of a stack that is too deep the innermost [`MAX_DEPTH`] frames are kept.
     ///
     /// # Errors
-    /// When spool or journal cannot be written: the sample is not taken then. Once the spool has failed, it stays so. When
-    /// another writer gave `thread`, and this one has none of that number.
+    /// If spool or journal cannot be written: the sample is then not taken, and once the spool has failed, it stays so.
+    /// If `thread` is another writer's, and this one has none of that number.
     #[inline]
     pub fn write_sample(
         &mut self,
@@ -240,10 +239,10 @@ impl<S: Read + Write + Seek> Writer<S> {
         Ok(())
     }
 
-    /// Writes a sample of the stack that the thread had last; the empty one if it had none.
+    /// Writes a sample with the thread's last stack; the empty one if it had none.
     ///
     /// # Errors
-    /// As [`Writer::write_sample`].
+    /// Those of [`Writer::write_sample`].
     #[inline]
     pub fn write_repeat(&mut self, thread: ThreadSlot, time_us: u64, status: u8) -> io::Result<()> {
         self.thread_at(thread)?;
@@ -262,7 +261,7 @@ impl<S: Read + Write + Seek> Writer<S> {
         row.time_us = time_us;
         self.samples += 1;
         if self.options.order == SampleOrder::File && self.is_full(thread.0) {
-            // What is put here makes room before the next run begins.
+            // The bytes written here leave room before the next run begins.
             self.put_run(thread.0);
         }
         Ok(())
@@ -297,7 +296,7 @@ impl<S: Read + Write + Seek> Writer<S> {
         row.run_samples = 0;
     }
 
-    /// Stores the buffer when it is full. This comes before anything is put into it: what cannot be stored is not taken.
+    /// Stores a full buffer. This comes before anything is added: records that cannot be stored are not taken.
     #[inline]
     fn drain(&mut self) -> io::Result<()> {
         if self.body.is_full() { self.store() } else { Ok(()) }
@@ -311,18 +310,18 @@ impl<S: Read + Write + Seek> Writer<S> {
         self.body.store()
     }
 
-    /// Brings all samples so far to spool and journal. Runs end here, where CPython would go on with them: the
-    /// samples are the same, the bytes are not.
+    /// Writes all samples so far to spool and journal. Runs end here, where CPython would continue them: the samples
+    /// are the same, the bytes are not.
     ///
     /// # Errors
-    /// When spool or journal cannot be written.
+    /// If spool or journal cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
         self.flush_runs()?;
         self.store()?;
         self.body.flush()
     }
 
-    /// The runs that are open at the end: in order of their threads, or as they came.
+    /// Writes the runs that are open at the end, in order of their threads or of their beginning.
     fn flush_runs(&mut self) -> io::Result<()> {
         let mut rows: Vec<_> = (0..self.threads.len()).collect();
         if self.options.order == SampleOrder::File {
@@ -331,12 +330,12 @@ impl<S: Read + Write + Seek> Writer<S> {
         rows.into_iter().try_for_each(|row| self.flush_run(row))
     }
 
-    /// Sets what the profiler says of its own work; `None`: nothing, as at first.
+    /// Sets the profiler's statistics; `None`, the default, for no statistics.
     pub const fn set_statistics(&mut self, statistics: Option<Statistics>) {
         self.statistics = statistics;
     }
 
-    /// Sets the mode and the features that the header has in the end, instead of those of the options.
+    /// Sets the final mode and features of the header, instead of those of the options.
     pub const fn set_config(&mut self, config: Config) {
         self.options.config = config;
     }
@@ -344,7 +343,7 @@ impl<S: Read + Write + Seek> Writer<S> {
     /// Writes the file to `output` and flushes it.
     ///
     /// # Errors
-    /// When the spool cannot be read, or could not be written at any time, or the output cannot be written.
+    /// If the spool cannot be read, or could not be written at any time, or the output cannot be written.
     pub fn finish(mut self, mut output: impl Write) -> io::Result<()> {
         self.flush_runs()?;
         let mut tables = Vec::new();
@@ -369,7 +368,7 @@ impl<S: Read + Write + Seek> Writer<S> {
         output.flush()
     }
 
-    /// The header without the places of the tables.
+    /// The header without the offsets of the tables.
     fn header(&self) -> io::Result<Header> {
         if self.options.layout == HeaderLayout::Old && u32::try_from(self.samples).is_err() {
             let found = self.samples;
@@ -392,7 +391,7 @@ fn foreign_slot(slot: ThreadSlot) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
-/// What is known before the first sample.
+/// The part of the header known before the first sample.
 fn first_header(options: &WriterOptions) -> Header {
     let WriterOptions { byte_order, layout, compression, python, start_us, interval_us, config, .. } =
         *options;
@@ -413,7 +412,7 @@ fn first_header(options: &WriterOptions) -> Header {
     }
 }
 
-/// The header of the spool, always in the layout that has room for all of it.
+/// The header of the spool, always in the layout that can hold all of it.
 fn unfinished_header(options: &WriterOptions) -> [u8; HEADER_BYTES] {
     Header { layout: HeaderLayout::New, ..first_header(options) }.encode()
 }
@@ -424,12 +423,12 @@ fn put_head(out: &mut Vec<u8>, row: &Thread, kind: RecordKind, order: ByteOrder)
     out.push(kind as u8);
 }
 
-/// How a stack follows from the one before it.
+/// The difference between a stack and the one before it.
 struct Change {
     kind: RecordKind,
-    /// Shared frames of a suffix, popped frames.
+    /// Shared frames of a suffix, or popped frames.
     number: usize,
-    /// How many inner frames are written.
+    /// The number of inner frames written.
     added: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What holds from one header to the next: types, pools, the time.
+//! The state of a batch, from one header to the next: types, pools, the time.
 
 use hashbrown::HashMap;
 
@@ -6,20 +6,20 @@ use super::layout::FieldType;
 use super::pool::{Stacks, Strings};
 use super::schema::{Annotation, Definition, Schema};
 
-/// The most frames of annotations that a type can have in one batch. A writer needs one; each makes another type of the
-/// events behind it, of which importers keep all that is said.
+/// The maximum number of annotation frames of a type in one batch. A writer needs one; each makes another type of the
+/// events after it, and importers keep all annotations of each type.
 pub(super) const MAX_ANNOTATION_FRAMES: usize = 64;
 
-/// What the frames of a batch refer to.
+/// The definitions that the frames of a batch refer to.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     rows: Vec<Row>,
     types: TypeTable,
     pub(super) strings: Strings,
     pub(super) stacks: Stacks,
-    /// The time that the next event counts from.
+    /// The base time of the next event.
     pub(super) base_ns: u64,
-    /// Roughly what the types take in memory.
+    /// The approximate memory of the types.
     type_bytes: usize,
 }
 
@@ -28,18 +28,18 @@ pub(super) struct Batch {
 pub(super) struct Row {
     pub(super) type_id: u16,
     pub(super) has_timestamp: bool,
-    /// The types of the fields, packed: reading an event goes over them.
+    /// The types of the fields, packed: reading an event iterates over them.
     pub(super) types: Box<[FieldType]>,
     pub(super) schema: Schema,
     annotation_frames: usize,
 }
 
-/// A type id is in use for other events.
+/// A type id is already used for other events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Conflict;
 
 impl Batch {
-    /// Forgets everything and keeps the memory.
+    /// Removes everything and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.rows.clear();
         self.types.clear();
@@ -66,7 +66,7 @@ impl Batch {
         &self.rows
     }
 
-    /// Defines a type. The same definition again is nothing new, whatever annotations came in between.
+    /// Defines a type. An equal definition is not a new one, whatever annotations came in between.
     pub(super) fn register(&mut self, type_id: u16, definition: Definition) -> Result<u32, Conflict> {
         if let Some((row, known)) = self.find(type_id) {
             return if known.schema.defines_the_same(&definition) { Ok(row) } else { Err(Conflict) };
@@ -74,7 +74,7 @@ impl Batch {
         Ok(self.define(type_id, definition))
     }
 
-    /// Defines a type, whatever its id meant before.
+    /// Defines a type, replacing any earlier meaning of its id.
     pub(super) fn define(&mut self, type_id: u16, definition: Definition) -> u32 {
         // 65,536 ids, each redefined by frames that have bytes: a u32 holds their number.
         let row = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
@@ -89,8 +89,8 @@ impl Batch {
         row
     }
 
-    /// Adds the annotations of one frame to a type; of a type that is not defined they are lost. Answers whether they
-    /// are the first of that type that are too many, and ignored as are all that follow.
+    /// Adds the annotations of one frame to a type; those of an undefined type are lost. Returns whether they are the
+    /// first of that type beyond the limit, which are ignored like all later ones.
     pub(super) fn annotate(&mut self, type_id: u16, annotations: Vec<Annotation>) -> bool {
         let Some(row) = self.rows.get_mut(self.types.get(type_id) as usize) else { return false };
         row.annotation_frames = row.annotation_frames.saturating_add(1);
@@ -100,26 +100,25 @@ impl Batch {
         row.annotation_frames == MAX_ANNOTATION_FRAMES + 1
     }
 
-    /// Counts a frame of `bytes` that defines a type or says something about one. In memory a field of three
-    /// bytes takes some forty.
+    /// Counts a frame of `bytes` that defines or annotates a type. In memory a field of three bytes takes some forty.
     pub(super) fn count_type(&mut self, bytes: usize) {
         self.type_bytes = self.type_bytes.saturating_add(bytes.saturating_mul(16));
     }
 
-    /// Roughly how many bytes the definitions take in memory.
+    /// The approximate memory of the definitions, in bytes.
     pub(super) fn len_bytes(&self) -> usize {
         self.type_bytes.saturating_add(self.strings.len_bytes()).saturating_add(self.stacks.len_bytes())
     }
 }
 
-/// From type ids to rows. Real streams use a few hundred low ids.
+/// Maps type ids to rows. Real streams use a few hundred low ids.
 #[derive(Debug, Default)]
 struct TypeTable {
     low: Vec<u32>,
     high: HashMap<u16, u32>,
 }
 
-/// The row of types that are not defined, of which there are never so many.
+/// The row of undefined types; there are never that many rows.
 const NO_ROW: u32 = u32::MAX;
 
 /// Ids below this one are looked up by position.

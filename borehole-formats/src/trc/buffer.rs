@@ -1,46 +1,46 @@
-//! The batch that is being put together.
+//! The memory of the batch under construction.
 
 use super::layout::MAX_VARINT_BYTES;
 
-/// Whole frames, and room behind them in which the next one is put together.
+/// Complete frames, with space after them for the next one.
 ///
-/// What is put takes the place to put it at and answers the one behind it, so that the place stays in a register: a
-/// length in memory would make each value wait for the one before. What is not committed is overwritten.
+/// Calls take the position to write at and return the position after it, so that it stays in a register: a length in
+/// memory would make each value wait for the one before. Uncommitted bytes are overwritten.
 #[derive(Default)]
 pub(super) struct Buffer {
-    /// All of it can be written to.
+    /// The memory, all of it writable.
     bytes: Vec<u8>,
-    /// How much of it is whole frames.
+    /// The length of the complete frames.
     len: usize,
 }
 
-/// By how much the room grows: so little that what is made ready is in the cache when it is written to.
+/// The growth of the space: small enough that it is still in the cache when it is written.
 const STEP_BYTES: usize = 16 << 10;
 
 impl Buffer {
-    /// The whole frames.
+    /// The complete frames.
     pub(super) fn committed(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// How many bytes are whole frames.
+    /// The length of the complete frames in bytes.
     #[inline]
     pub(super) const fn len(&self) -> usize {
         self.len
     }
 
-    /// What stands before `end` is whole frames.
+    /// Marks the bytes before `end` as complete frames.
     #[inline]
     pub(super) fn commit(&mut self, end: usize) {
         self.len = end.min(self.bytes.len());
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Removes everything and keeps the memory.
     pub(super) const fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// Makes `memory` the whole frames, and goes on in what it was.
+    /// Swaps the complete frames into `memory`, and continues in its memory.
     pub(super) fn exchange(&mut self, memory: &mut Vec<u8>) {
         std::mem::swap(&mut self.bytes, memory);
         memory.truncate(self.len);
@@ -77,7 +77,7 @@ impl Buffer {
         end
     }
 
-    /// Makes room first.
+    /// Puts bytes after making room.
     #[cold]
     #[inline(never)]
     fn put_in_more(&mut self, at: usize, bytes: &[u8]) {
@@ -108,26 +108,26 @@ impl Buffer {
         at + width
     }
 
-    /// What is free behind `at`.
+    /// The free space after `at`.
     #[inline(always)]
     pub(super) fn room(&mut self, at: usize) -> &mut [u8] {
         self.bytes.get_mut(at..).unwrap_or_default()
     }
 
-    /// Where the room ends.
+    /// The end of the space.
     #[inline(always)]
     pub(super) const fn room_end(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Makes room for twice as much as is free: so that what is put together again is so a bounded number of times.
+    /// Doubles the free space, so that a frame is rebuilt only a bounded number of times.
     #[cold]
     #[inline(never)]
     pub(super) fn extend_room(&mut self) {
         self.grow(self.bytes.len() + (self.bytes.len() - self.len));
     }
 
-    /// What stands before `end` is whole frames, and `frames` go before those that were not committed yet.
+    /// Marks the bytes before `end` as complete frames, and inserts `frames` before those not committed yet.
     pub(super) fn commit_behind(&mut self, frames: &[u8], end: usize) {
         let end = self.put_slice(end, frames);
         self.bytes[self.len..end].rotate_right(frames.len());
@@ -135,7 +135,7 @@ impl Buffer {
     }
 }
 
-/// Puts a varint at the front of `place`. Answers how long it is; what stands behind it is of no value.
+/// Puts a varint at the start of `place`. Returns its length; the bytes after it are arbitrary.
 #[inline(always)]
 pub(super) fn put_varint(place: &mut [u8; MAX_VARINT_BYTES], value: u64) -> usize {
     let [low, ..] = value.to_le_bytes();
@@ -159,14 +159,14 @@ pub(super) fn put_varint(place: &mut [u8; MAX_VARINT_BYTES], value: u64) -> usiz
     if *ninth < 0x80 { 9 } else { 10 }
 }
 
-/// The bytes of a varint as a word, and how many there are; `None` if they are more than eight.
+/// The bytes of a varint as a word, with their number; `None` if there are more than eight.
 #[inline]
 const fn grouped(value: u64) -> Option<(u64, usize)> {
     if value >= 1 << 56 {
         return None;
     }
     let groups = groups(value);
-    // All but the last have their top bit set.
+    // All bytes except the last have their top bit set.
     let width = 8 - (groups | 1).leading_zeros() / 8;
     let more = (1u64 << (8 * (width - 1))) - 1;
     Some((groups | 0x8080_8080_8080_8080 & more, width as usize))

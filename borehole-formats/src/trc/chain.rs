@@ -14,12 +14,12 @@ pub(super) const FLAWLESS: [u8; HEADER_BYTES] = {
     [t, r, c, zero, VERSION]
 };
 
-/// What is asked of a chain.
+/// The question about a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Whether a frame begins at a place that was found by trying one after the other.
+    /// Whether a frame begins at a position found by trying one after the other.
     Search,
-    /// Whether what follows a frame confirms its length.
+    /// Whether the bytes after a frame confirm its length.
     Confirm,
 }
 
@@ -28,34 +28,34 @@ pub(super) struct Chain<'a> {
     pub(super) batch: &'a Batch,
     pub(super) slots: &'a mut Vec<Slot>,
     pub(super) purpose: Purpose,
-    /// Roughly, in bits: how unlikely it is that chance looks like this.
+    /// The evidence in bits: roughly, how improbable such bytes are by chance.
     pub(super) evidence: u32,
-    /// How many bytes were looked at.
+    /// The number of bytes examined.
     pub(super) looked_at: u64,
 }
 
-/// What a chain looks like.
+/// The result for a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Plausible,
     Implausible,
-    /// It begins with an event of a known type, which is too long to see its end.
+    /// It begins with an event of a known type whose end is out of sight.
     Longer,
 }
 
 impl Chain<'_> {
-    /// Enough to believe in a chain that is still going on.
+    /// Enough to accept a chain that continues.
     const ENOUGH: u32 = 48;
-    /// Enough to believe in a chain that meets an event whose schema may have been lost.
+    /// Enough to accept a chain up to an event whose schema may have been lost.
     const ENOUGH_FOR_UNKNOWN: u32 = 32;
-    /// Enough to believe in a chain that ends exactly where the input or the batch does.
+    /// Enough to accept a chain that ends exactly at the end of the input or batch.
     const ENOUGH_TO_END: u32 = 20;
-    /// Enough to confirm a length: one frame, whatever it is.
+    /// Enough to confirm a length: any single frame.
     const ENOUGH_TO_CONFIRM: u32 = 4;
-    /// What an event of a known type is at least, which is longer than what is looked at.
+    /// The minimum evidence of an event of a known type that is longer than the bytes examined.
     pub(super) const OF_LONG_EVENT: u32 = 8;
 
-    /// What `bytes` look like. `whole`: they reach to the end of the input.
+    /// Judges `bytes`. `whole`: they reach to the end of the input.
     pub(super) fn judge(&mut self, mut bytes: &[u8], whole: bool) -> Verdict {
         let mut is_first = true;
         while self.evidence < Self::ENOUGH {
@@ -73,7 +73,7 @@ impl Chain<'_> {
                 }
                 Ok(outline) => {
                     let (frame, rest) = bytes.split_at(outline.len);
-                    // The frame is read, and what it says weighed.
+                    // The frame is read, and then its contents are weighed.
                     self.looked_at += 2 * outline.len as u64;
                     match self.weigh(outline.kind, frame) {
                         Some(bits) => self.evidence += bits,
@@ -92,7 +92,7 @@ impl Chain<'_> {
         Verdict::Plausible
     }
 
-    /// What to make of a chain that ends in a frame that cannot be read, of which `may_go_on` behind what can be seen.
+    /// Judges a chain that ends in an unreadable frame, which `may_go_on` out of sight.
     fn at_fault(&self, what: What, bytes: &[u8], may_go_on: bool) -> Verdict {
         let is_cut = matches!(what, What::Truncated { .. });
         if is_cut && may_go_on && self.known_type(bytes) {
@@ -109,10 +109,10 @@ impl Chain<'_> {
         }
     }
 
-    /// What is enough to believe in a chain that ends so.
+    /// The evidence needed to accept a chain with such an end.
     const fn needed_at(&self, what: What) -> u32 {
         match (what, self.purpose) {
-            // Types may be defined in between, and what is damaged behind a frame says nothing about it.
+            // Types may be defined in between, and damage after a frame says nothing about the frame.
             (_, Purpose::Confirm) => Self::ENOUGH_TO_CONFIRM,
             (What::Truncated { .. }, Purpose::Search) => Self::ENOUGH_TO_END,
             (What::UnknownType(_), Purpose::Search) => Self::ENOUGH_FOR_UNKNOWN,
@@ -126,7 +126,7 @@ impl Chain<'_> {
             && self.batch.find(u16::from_le_bytes([*low, *high])).is_some())
     }
 
-    /// The evidence that the beginning of a frame is.
+    /// The evidence of the beginning of a frame.
     fn weigh_beginning(&self, bytes: &[u8]) -> u32 {
         match (bytes.first().copied().and_then(Tag::from_byte), bytes) {
             (Some(Tag::Event), _) if self.known_type(bytes) => self.weigh_type(),
@@ -135,7 +135,7 @@ impl Chain<'_> {
         }
     }
 
-    /// The evidence that one frame is; `None` if no writer would write it here.
+    /// The evidence of one frame; `None` if no writer would write it here.
     fn weigh(&self, kind: Kind, frame: &[u8]) -> Option<u32> {
         let mut cursor = Cursor::new(frame.get(1..)?, 0);
         match kind {
@@ -159,7 +159,7 @@ impl Chain<'_> {
         }
     }
 
-    /// Tag and type id have 24 bits, of which one value a type is right.
+    /// Tag and type id have 24 bits, of which one value per type is right.
     fn weigh_type(&self) -> u32 {
         24_u32.saturating_sub(bit_length(self.batch.rows().len()))
     }
@@ -178,10 +178,10 @@ impl Chain<'_> {
     }
 }
 
-/// Times that are not further from the last than this, some 73 minutes, are near.
+/// The largest distance of near times, some 73 minutes.
 const NEAR_NS: u64 = 1 << 42;
 
-/// The evidence that a value is; `None` if no writer would write it.
+/// The evidence of a value; `None` if no writer would write it.
 fn weigh_value(value: Value<'_>) -> Option<u32> {
     match value {
         Value::PooledText { text: Some(_), .. } | Value::PooledStack { stack: Some(_), .. } => Some(16),
@@ -192,12 +192,12 @@ fn weigh_value(value: Value<'_>) -> Option<u32> {
     }
 }
 
-/// Whether somebody would call something so: no control characters.
+/// Whether the text may be a name: no control characters.
 fn is_name(text: &str) -> bool {
     !text.chars().any(|character| character.is_control() && !character.is_whitespace())
 }
 
-/// How many bits a number has.
+/// The number of bits of a number.
 const fn bit_length(count: usize) -> u32 {
     usize::BITS - count.leading_zeros()
 }

@@ -1,28 +1,28 @@
-//! How much a reader may look at while it searches.
+//! Limits the bytes that a reader examines during a search.
 //!
-//! A search tries frames that may begin at any byte, and each may be long, so without a bound a crafted input is looked
-//! at as often as it has bytes. [`Effort`] counts the bytes that were looked at in vain: those of a frame that failed, of
-//! a candidate, of what stands behind a header or a frame in doubt. They may be [`Effort::START`] and
-//! [`Effort::PER_BYTE`] for each byte that the search has come to, and as many again for each byte up to the furthest one
-//! looked at. When they are spent, the search moves on without looking until it may look again.
+//! A search tries frames that may begin at any byte, and each may be long, so without a limit a crafted input is
+//! examined as often as it has bytes. [`Effort`] counts the bytes examined in vain: those of a failed frame, of a
+//! candidate, and after a doubtful header or frame. The budget is [`Effort::START`] plus [`Effort::PER_BYTE`] for each
+//! byte that the search has reached, and as many again for each byte up to the furthest one examined. When it is spent,
+//! the search advances without examining until there is budget again.
 //!
-//! So the search is linear: what was spent exceeds `START + 2 * PER_BYTE * (bytes of the input)` by one attempt at
-//! most, which ends at [`Limits::frame_bytes`](crate::Limits::frame_bytes), and everything else a byte costs is constant.
-//! Damage does not come near the bound: most candidates fail at their type, in the first three bytes.
+//! So the search is linear: the bytes spent exceed `START + 2 * PER_BYTE * (bytes of the input)` by at most one
+//! attempt, which ends at [`Limits::frame_bytes`](crate::Limits::frame_bytes), and every other cost per byte is
+//! constant. Damage does not come near the limit: most candidates fail at their type, in the first three bytes.
 
-/// How much was looked at, and how far.
+/// The number of bytes examined, and the furthest one.
 #[derive(Debug, Default)]
 pub(super) struct Effort {
     spent: u64,
-    /// The offset of the furthest byte that was looked at.
+    /// The offset of the furthest byte examined.
     furthest: u64,
 }
 
 impl Effort {
-    /// What may be spent before anything is earned.
+    /// The initial budget.
     pub(super) const START: u64 = 1 << 20;
 
-    /// What each byte of the input earns, twice.
+    /// The budget of each byte of the input, granted twice.
     pub(super) const PER_BYTE: u64 = 4;
 
     /// Counts `looked_at` bytes from `offset` on.
@@ -31,13 +31,13 @@ impl Effort {
         self.furthest = self.furthest.max(offset.saturating_add(looked_at));
     }
 
-    /// Whether anything may be looked at where the search stands.
+    /// Whether there is budget left at the position of the search.
     pub(super) const fn is_left(&self, offset: u64) -> bool {
         let reached = offset.saturating_add(self.furthest);
         self.spent <= Self::START.saturating_add(Self::PER_BYTE.saturating_mul(reached))
     }
 
-    /// How many bytes were looked at.
+    /// The number of bytes examined.
     #[cfg(test)]
     pub(super) const fn spent(&self) -> u64 {
         self.spent
@@ -52,7 +52,8 @@ mod tests {
 
     const LEN: usize = 256 << 10;
 
-    /// A header, a type with a value of bytes (1), one with a list (2), one with a text (3), and `piece` until the stream has [`LEN`] bytes.
+    /// A header, a type with a value of bytes (1), one with a list (2), one with a text (3), and `piece` until the
+    /// stream has [`LEN`] bytes.
     fn stream(piece: impl Fn(usize) -> Vec<u8>) -> Vec<u8> {
         let mut bytes = b"TRC\0\x01".to_vec();
         for (type_id, kind) in [(1, 5), (2, 14), (3, 4)] {
@@ -69,7 +70,7 @@ mod tests {
         [&[2, type_id, 0][..], &u32::try_from(count).unwrap().to_le_bytes()].concat()
     }
 
-    /// How many bytes were looked at in vain for each byte of the input.
+    /// The number of bytes examined in vain per byte of the input.
     fn looked_at(bytes: &[u8]) -> f64 {
         let mut reader = Reader::with_options(bytes, ReadOptions::lenient());
         reader.for_each_event(|_| {}).unwrap();
@@ -96,7 +97,7 @@ mod tests {
         ];
         for (name, bytes) in &crafted {
             let ratio = looked_at(bytes);
-            // One attempt beyond the bound may reach to the end.
+            // One attempt beyond the limit may reach to the end.
             assert!(ratio <= 2.0 * Effort::PER_BYTE as f64 + 2.0, "{name}: {ratio}");
         }
     }

@@ -1,4 +1,4 @@
-//! One event, value by value, checked against its schema.
+//! Writes one event, value by value, checked against its schema.
 
 use std::io::{self, Write};
 
@@ -8,34 +8,34 @@ use super::plain::{Begun, begin, put_plain};
 use super::schema::Schema;
 use super::write::{Invalid, StackRef, StringRef, ValueDef, Writer, count_u32};
 
-/// Puts an event together: one call a value, in the order of the fields, then [`EventWriter::finish`].
+/// Builds an event: one call per value, in the order of the fields, then [`EventWriter::finish`].
 ///
-/// A value that does not fit is remembered, and `finish` says so; the event is not written then.
+/// An invalid value is remembered, and `finish` reports it; the event is then not written.
 #[must_use = "an event is written by `finish`"]
 pub struct EventWriter<'w, W> {
     writer: &'w mut Writer<W>,
-    /// Where the next field stands in the registry's column, or [`ASIDE`].
+    /// The index of the next field in the registry's column, or [`ASIDE`].
     next: usize,
-    /// Where the next value goes in the batch.
+    /// The position of the next value in the batch.
     at: usize,
-    /// The time that the event after this one counts from.
+    /// The base time of the event after this one.
     base_ns: u64,
 }
 
-/// What is rarely needed of an event that is being put together. It stays with the writer, so that [`EventWriter`] is
-/// a few words.
+/// The rarely needed state of an event under construction. It stays with the writer, so that [`EventWriter`] is a few
+/// words.
 #[derive(Default)]
 pub(super) struct Pending {
     row: usize,
-    /// Where the next field stands while [`EventWriter::next`] is [`ASIDE`].
+    /// The index of the next field while [`EventWriter::next`] is [`ASIDE`].
     next: usize,
-    /// The lists and maps that are open, from the outermost in: how many values each still takes.
+    /// The number of missing values of each open list or map, the outermost first.
     open: Vec<u64>,
     invalid: Option<Invalid>,
 }
 
 impl Pending {
-    /// An event of a type begins: what is left of one that was not finished is forgotten.
+    /// Begins an event of a type; removes the state of an unfinished one.
     #[inline]
     pub(super) fn begin(&mut self, row: usize) {
         self.row = row;
@@ -45,7 +45,7 @@ impl Pending {
         }
     }
 
-    /// Remembers why the event cannot be written: the first reason.
+    /// Remembers the first reason why the event cannot be written.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(&mut self, invalid: Invalid) {
@@ -59,11 +59,11 @@ impl Pending {
     }
 }
 
-/// Where a value goes.
+/// The place of a value.
 enum Place {
-    /// Into a field of this kind.
+    /// A field of this kind.
     Field(FieldKind),
-    /// Into a list or map, behind its type.
+    /// An element of a list or map, after its type.
     Element,
 }
 
@@ -81,8 +81,8 @@ impl<'w, W: Write> EventWriter<'w, W> {
     /// Completes the event.
     ///
     /// # Errors
-    /// When a value did not fit or is missing (an [`Invalid`] inside; nothing of the event is written), or the batch
-    /// is full and cannot be written.
+    /// If a value was invalid or is missing (an [`Invalid`] inside; nothing of the event is written), or the batch is
+    /// full and cannot be written.
     #[inline(always)]
     pub fn finish(self) -> io::Result<()> {
         if self.next == ASIDE || self.writer.core.registry.field(self.next).is_some() {
@@ -140,7 +140,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         self.at = self.writer.core.buffer.put_slice(self.at, bytes);
     }
 
-    /// Remembers the first thing that did not fit.
+    /// Remembers the first invalid value.
     #[cold]
     fn refuse(&mut self, invalid: Invalid) {
         let core = &mut self.writer.core;
@@ -151,7 +151,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         self.step_aside();
     }
 
-    /// Says that `found` does not fit the field before the next.
+    /// Notes that `found` does not fit the field before the next.
     #[cold]
     fn mismatch(&mut self, kind: FieldKind, found: &str) {
         let core = &self.writer.core;
@@ -162,7 +162,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         self.refuse(Invalid::new(message));
     }
 
-    /// From here on values do not go into the next field.
+    /// Notes that the following values do not go into the next field.
     fn step_aside(&mut self) {
         if self.next != ASIDE {
             self.writer.core.pending.next = self.next;
@@ -184,7 +184,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         }
     }
 
-    /// Where the next value goes; `None` if it cannot go anywhere.
+    /// The place of the next value; `None` if there is none.
     #[inline]
     fn place(&mut self) -> Option<Place> {
         match self.next_field() {
@@ -228,7 +228,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         self
     }
 
-    /// Writes an unsigned integer, in as many bits as the field has.
+    /// Writes an unsigned integer, in the number of bits of the field.
     #[inline(always)]
     pub fn unsigned(self, value: u64) -> Self {
         self.value(&ValueDef::Unsigned(value))
@@ -247,7 +247,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
     }
 
     /// Writes a value.
-    // Inlined, with a detour that takes and answers words, so that where values go stays in registers.
+    // Inlined, with a detour that takes and returns words, so that the position of values stays in registers.
     #[inline(always)]
     pub fn value(self, value: &ValueDef<'_>) -> Self {
         let Self { writer, next, at, base_ns } = self;
@@ -265,7 +265,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         (event.next, event.at)
     }
 
-    /// Writes a value of whatever sort.
+    /// Writes a value of any kind.
     #[inline]
     pub(super) fn put(&mut self, value: &ValueDef<'_>) {
         match *value {
@@ -288,7 +288,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         }
     }
 
-    /// Writes a list or map, which takes its elements from here down.
+    /// Writes a list or map, including its nested elements.
     fn put_elements(&mut self, value: &ValueDef<'_>) {
         match *value {
             ValueDef::List(values) if self.begin_list(values.len()) => {
@@ -364,7 +364,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         }
     }
 
-    /// Whether a value of `kind` goes to the next place; its type stands there already if that is a list.
+    /// Whether a value of `kind` fits the next place; in a list its type has then been written.
     #[inline]
     fn accept(&mut self, kind: FieldKind, what: &str) -> bool {
         match self.place() {
@@ -402,7 +402,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         }
     }
 
-    /// Writes addresses as they stand in streams.
+    /// Writes addresses in the form of streams.
     #[inline]
     pub(super) fn put_stack(&mut self, addresses: &[[u8; 8]]) {
         match self.place() {
@@ -449,7 +449,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         }
     }
 
-    /// A count of four bytes. Answers whether it fits.
+    /// Writes a count of four bytes. Returns whether it fits.
     #[inline]
     fn put_count(&mut self, count: usize) -> bool {
         match count_u32(count) {
@@ -464,7 +464,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         }
     }
 
-    /// The id of an entry.
+    /// Writes the id of an entry.
     #[inline]
     fn put_interned(&mut self, interned: Result<u32, Invalid>) {
         match interned {
@@ -495,7 +495,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         self.put_fixed(kind, id.to_le_bytes(), "a reference to a pool");
     }
 
-    /// Writes a reference to nothing, by this id if nothing else has it.
+    /// Writes a reference to an undefined entry, with this id unless it is defined.
     pub(super) fn put_unresolved(&mut self, id: u32) {
         self.close_full();
         let core = &mut self.writer.core;
@@ -521,12 +521,12 @@ impl<'w, W: Write> EventWriter<'w, W> {
         }
     }
 
-    /// Opens a list, into which the next `count` values go. Answers whether they can.
+    /// Opens a list for the next `count` values. Returns whether they fit.
     pub(super) fn begin_list(&mut self, count: usize) -> bool {
         self.begin_elements(FieldKind::List, count, 1)
     }
 
-    /// Opens a map, into which the next `count` pairs of values go. Answers whether they can.
+    /// Opens a map for the next `count` pairs of values. Returns whether they fit.
     pub(super) fn begin_map(&mut self, count: usize) -> bool {
         self.begin_elements(FieldKind::Map, count, 2)
     }
@@ -554,7 +554,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
         self.writer.core.pending.invalid.is_none()
     }
 
-    /// How deep the value being written stands in lists; a full one counts while its last value is written.
+    /// The nesting depth of the value being written; a full list counts while its last value is written.
     fn levels(&self) -> usize {
         self.writer.core.pending.open.len()
     }
@@ -567,7 +567,7 @@ impl<'w, W: Write> EventWriter<'w, W> {
     }
 }
 
-/// What is begun where nothing can be.
+/// The state of an event that cannot be begun.
 #[cold]
 fn refused(pending: &mut Pending, invalid: Invalid) -> Begun {
     pending.open.clear();

@@ -14,12 +14,12 @@ use super::value::Value;
 #[derive(Clone, Copy)]
 pub struct Event<'a> {
     pub(super) row: &'a Row,
-    /// Which type of its batch it is of, 0-based in the order of definition.
+    /// The index of its type in its batch, 0-based in the order of definition.
     pub(super) row_index: u32,
     pub(super) timestamp_ns: Option<u64>,
-    /// Of each field, and perhaps more.
+    /// A slot per field, and possibly more.
     pub(super) slots: &'a [Slot],
-    /// What begins with the event, and how much of it that is.
+    /// Bytes that begin with the event, and the length of the event.
     pub(super) bytes: &'a [u8],
     pub(super) len_bytes: usize,
     pub(super) batch: &'a Batch,
@@ -28,13 +28,13 @@ pub struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// What it is called.
+    /// The name.
     #[must_use]
     pub fn name(&self) -> &'a str {
         self.row.schema.name()
     }
 
-    /// Its type.
+    /// The type.
     #[inline]
     #[must_use]
     pub const fn schema(&self) -> &'a Schema {
@@ -48,35 +48,34 @@ impl<'a> Event<'a> {
         self.row.type_id
     }
 
-    /// When it happened, in nanoseconds on a clock that the stream does not name; `None` where events of its
-    /// type do not say.
+    /// The time, in nanoseconds on a clock that the stream does not name; `None` if events of the type have none.
     #[inline]
     #[must_use]
     pub const fn timestamp_ns(&self) -> Option<u64> {
         self.timestamp_ns
     }
 
-    /// Where it stands, in bytes after decompression.
+    /// The offset, in bytes after decompression.
     #[inline]
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Whether something before it in its batch was lost, so that its time may be too early.
+    /// Whether an earlier part of its batch was lost, so that its time may be too early.
     #[must_use]
     pub const fn is_recovered(&self) -> bool {
         self.is_recovered
     }
 
-    /// How many fields it has.
+    /// The number of fields.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
         self.row.types.len()
     }
 
-    /// Whether it has no fields.
+    /// Whether there are no fields.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.row.types.is_empty()
@@ -90,7 +89,7 @@ impl<'a> Event<'a> {
         Some(slot.view(field_type, self.bytes, self.batch))
     }
 
-    /// Where a value stands, and its type.
+    /// The slot and type of a value.
     #[inline]
     fn slot(&self, field: usize) -> Option<(Slot, FieldType)> {
         Some((*self.slots.get(field)?, *self.row.types.get(field)?))
@@ -102,7 +101,7 @@ impl<'a> Event<'a> {
         self.slot(field).is_some_and(|(slot, field_type)| slot.is_absent(field_type))
     }
 
-    /// The number of a field of unsigned integers.
+    /// The value of a field of unsigned integers.
     #[inline]
     pub(super) fn unsigned(&self, field: usize) -> Option<u64> {
         let (slot, field_type) = self.slot(field)?;
@@ -135,7 +134,7 @@ impl<'a> Event<'a> {
         names.zip(self.values())
     }
 
-    /// Its bytes, from the tag on.
+    /// The bytes of the event, from the tag on.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes.get(..self.len_bytes).unwrap_or_default()

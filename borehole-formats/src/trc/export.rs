@@ -1,4 +1,4 @@
-//! From the model into `trc`.
+//! Exports the model to `trc`.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -18,50 +18,50 @@ use super::schema::{Annotation, Definition, Field, Schema};
 use super::write::{Dialect, ValueDef, WriteOptions, Writer};
 use crate::{Export, Losses};
 
-/// How the model is written.
+/// The options of an export to `trc`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportOptions {
-    /// Which readers have to understand the stream.
+    /// The readers that must support the stream.
     pub dialect: Dialect,
 }
 
-/// Writes the events of a profile, each segment as a batch of its own, or as several if it is long.
+/// Writes the events of a profile, each segment as one batch, or as several if it is long.
 ///
-/// Samples become events as dial9 records them, with symbols for their frames. Sources that are to be kept apart begin
-/// with an event that names them, and have symbols of their own.
+/// Samples become events of dial9's types, with symbols for their frames. Sources that are kept apart begin with an
+/// event that names them, and have their own symbols.
 ///
-/// Memory: one batch, what the events have in common by shape, and the distinct stacks.
+/// Memory: one batch, the events' distinct shapes, and the distinct stacks.
 pub struct Exporter<W: Write> {
     writer: Writer<W>,
     options: ExportOptions,
     schemas: HashMap<Key, Schema>,
-    /// Made for the first sample.
+    /// Created for the first sample.
     samples: Option<Box<SampleEvents>>,
-    /// Whether the current segment has been written about.
+    /// Whether the facts of the current segment have been written.
     has_begun: bool,
-    /// The source of what follows, of which nothing has been written yet.
+    /// The next source, not written yet.
     next_source: Option<String>,
-    /// What the threads of the source are called.
+    /// The names of the source's threads.
     thread_names: ThreadNames,
     unwritable: u64,
-    /// Texts that are not UTF-8.
+    /// The number of texts that are not UTF-8.
     invalid_texts: u64,
-    /// Metadata that came too late for the event which tells of it.
+    /// The number of metadata entries that came too late for their event.
     late_metadata: u64,
 }
 
-/// What decides which schema an event is written with.
+/// The properties that determine an event's schema.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     shape: ShapeId,
     type_id: Option<u32>,
     has_time: bool,
-    /// The kinds of the values, where the shape declares none.
+    /// The kinds of the values, if the shape declares none.
     undeclared: Vec<FieldKind>,
 }
 
 impl<W: Write> Exporter<W> {
-    /// An exporter that writes to `output`.
+    /// Creates an exporter to `output`.
     pub fn new(output: W, options: ExportOptions) -> Self {
         let write = WriteOptions { dialect: options.dialect, ..WriteOptions::default() };
         Self {
@@ -78,7 +78,7 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// The schema of an event, made when it is first asked for.
+    /// The schema of an event, created on first use.
     fn schema(&mut self, tables: &Tables, event: &Event<'_>) -> io::Result<Schema> {
         let shape = tables.shape(event.shape);
         let key = Key {
@@ -98,14 +98,14 @@ impl<W: Write> Exporter<W> {
         Ok(schema)
     }
 
-    /// Begins the source that has been announced.
+    /// Begins the announced source.
     #[cold]
     fn begin_source(&mut self, name: &str) -> io::Result<()> {
         if let Some(samples) = &mut self.samples {
             samples.begin_source();
         }
         let schema = own_schema(keys::INPUT, keys::INPUT_NAME, FieldKind::PooledString)?;
-        // Far from the numbers that the events of the source have, which stay.
+        // Far from the numbers of the source's events, which do not change.
         self.writer.want_type_id(&schema, u16::MAX);
         let mut event = self.writer.begin_event(&schema, None);
         event.put_text(name);
@@ -198,7 +198,7 @@ impl<W: Write> Export for Exporter<W> {
     }
 }
 
-/// The schema of an event of ours with one field.
+/// The schema of one of the exporter's own events, with one field.
 fn own_schema(name: &str, field: &str, kind: FieldKind) -> io::Result<Schema> {
     let fields = vec![Field { name: field.to_owned(), field_type: FieldType::required(kind) }];
     let definition =
@@ -206,7 +206,7 @@ fn own_schema(name: &str, field: &str, kind: FieldKind) -> io::Result<Schema> {
     Schema::define(definition).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
 }
 
-/// How many texts of a value are not UTF-8, in whose place others are written: readers of the format stop at them.
+/// The number of texts of a value that are not UTF-8; they are replaced, because readers of the format reject them.
 fn invalid_texts(value: &Value<'_>, kind: FieldKind) -> u64 {
     match (value, kind) {
         (Value::Bytes(_), FieldKind::String | FieldKind::PooledString) => 1,
@@ -218,13 +218,13 @@ fn invalid_texts(value: &Value<'_>, kind: FieldKind) -> u64 {
     }
 }
 
-/// The kinds of those values whose fields declare none. Most shapes declare all.
+/// The kinds of the values whose fields declare none. Most shapes declare all.
 fn undeclared(shape: &Shape, values: &[Value<'_>]) -> Vec<FieldKind> {
     let fields = shape.fields.iter().zip(values);
     fields.filter(|(field, _)| field.kind == ModelKind::Undeclared).map(|(_, value)| kind_of(value)).collect()
 }
 
-/// What a value would be declared as. Nothing tells what an absent one is.
+/// The kind to declare for a value. An absent value has an arbitrary one.
 const fn kind_of(value: &Value<'_>) -> FieldKind {
     match value {
         Value::Absent | Value::Unsigned(_) => FieldKind::Varint,
@@ -288,7 +288,7 @@ const fn declared_kind(kind: ModelKind) -> Option<FieldKind> {
     })
 }
 
-/// Writes the value of a field. Answers whether the dialect has such values; without them the field stays empty.
+/// Writes the value of a field. Returns whether the dialect has such values; otherwise the field stays empty.
 fn put_field<W: Write>(fields: &mut EventWriter<'_, W>, value: &Value<'_>, field_type: FieldType) -> bool {
     match (value, field_type.kind) {
         (Value::Map(pairs), FieldKind::StringMap) => {
@@ -313,7 +313,7 @@ fn text_of<'a>(value: &'a Value<'_>) -> Cow<'a, str> {
     }
 }
 
-/// Writes a value, in which lists may stand `levels` deep; the writer refuses deeper ones.
+/// Writes a value with at most `levels` levels of nested lists; the writer rejects deeper ones.
 fn put<W: Write>(fields: &mut EventWriter<'_, W>, value: &Value<'_>, levels: usize) {
     match value {
         Value::Absent => fields.put_absent(),

@@ -1,4 +1,4 @@
-//! Samples as the events in which dial9 records them, and frames as the symbols of addresses.
+//! Writes samples as events of dial9, and frames as symbols of addresses.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -15,8 +15,7 @@ use super::write::Writer;
 use crate::Losses;
 use crate::one_clock::OneClock;
 
-/// Frames get the addresses from here on: none that a program could have, and exact in the floating-point numbers
-/// of viewers.
+/// The first address of frames: above those of programs, and exact in the floating-point numbers of viewers.
 const FIRST_ADDRESS: u64 = 1 << 48;
 
 /// Writes samples through the exporter's writer.
@@ -26,19 +25,19 @@ pub(super) struct SampleEvents {
     symbol: Schema,
     metadata: Schema,
     clock_sync: Schema,
-    /// Which frames have a symbol already: symbols hold for all of a source.
+    /// By frame: whether it has a symbol. Symbols hold for the whole source.
     named: Vec<bool>,
     stacks: Vec<Option<Box<[[u8; 8]]>>>,
-    /// That of the source.
+    /// The clock of the source.
     clock: OneClock,
-    /// What was said last of the samples of the source; `None` where nothing was.
+    /// The last facts written about the samples of the source; `None` if there were none.
     said: Option<Said>,
-    /// Whether nothing was said of a segment that has samples.
+    /// Whether a segment with samples has no facts.
     has_silent: bool,
     losses: Lost,
 }
 
-/// What holds for samples that do not say it themselves.
+/// The facts of samples that do not state them themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Said {
     period_ns: Option<u64>,
@@ -46,7 +45,7 @@ struct Said {
     has_metadata: bool,
 }
 
-/// What a trace does not hold: in samples, runs in full, and then in frames that have it.
+/// The data that a trace does not hold: in samples, with runs in full, and then in frames.
 #[derive(Default)]
 struct Lost {
     times: u64,
@@ -59,7 +58,7 @@ struct Lost {
     columns: u64,
     ends: u64,
     offsets: u64,
-    /// Texts with bytes outside UTF-8.
+    /// Texts that are not UTF-8.
     broken_texts: HashSet<StringId>,
 }
 
@@ -83,7 +82,7 @@ impl Lost {
         self.offsets += u64::from(offset.is_some_and(|offset| offset != 0));
     }
 
-    /// A text as it is written.
+    /// The written form of a text.
     fn text<'t>(&mut self, tables: &'t Tables, id: StringId) -> Cow<'t, str> {
         let text = String::from_utf8_lossy(tables.string(id));
         if matches!(text, Cow::Owned(_)) {
@@ -143,7 +142,7 @@ impl SampleEvents {
         })
     }
 
-    /// Symbols and the clock of before mean nothing to what follows.
+    /// Forgets the symbols and the clock, which do not hold for the next source.
     pub(super) fn begin_source(&mut self) {
         self.named.clear();
         self.stacks.clear();
@@ -152,7 +151,7 @@ impl SampleEvents {
         self.has_silent = false;
     }
 
-    /// Writes what holds for all samples of a segment.
+    /// Writes the common facts of a segment's samples.
     pub(super) fn begin<W: Write>(
         &mut self,
         writer: &mut Writer<W>,
@@ -167,13 +166,13 @@ impl SampleEvents {
             return Ok(());
         }
         if self.said.is_none() && self.has_silent {
-            // What is said first holds for the samples before as well.
+            // The first facts hold for earlier samples as well.
             self.say(writer, tables, Said::default(), &[])?;
         }
         self.say(writer, tables, said, metadata)
     }
 
-    /// Writes what holds for the samples that follow, whatever held for those before.
+    /// Writes the facts of the following samples, replacing earlier ones.
     fn say<W: Write>(
         &mut self,
         writer: &mut Writer<W>,
@@ -193,7 +192,7 @@ impl SampleEvents {
         event.finish()
     }
 
-    /// Writes the wall time from which the times of the source count, if it has not been written and is known.
+    /// Writes the wall time of the origin of the source's times, if it is known and not written yet.
     fn begin_clock<W: Write>(&mut self, writer: &mut Writer<W>, segment: &Segment) -> io::Result<()> {
         let is_new = self.clock.take(segment);
         let start_unix_ns = self.clock.start_unix_ns().filter(|_| is_new);
@@ -205,8 +204,8 @@ impl SampleEvents {
         event.finish()
     }
 
-    /// When a sample was taken, by the clock of its source: inputs that are written one after the other have clocks of
-    /// their own, and a trace has one.
+    /// The time of a sample, on the clock of its source: concatenated inputs have their own clocks, and a trace has
+    /// one.
     fn time_ns(&mut self, segment: &Segment, sample: &Sample<'_>) -> Option<u64> {
         let time_ns = u64::try_from(self.clock.time_ns(segment, sample.time_ns?)).ok();
         if time_ns.is_none() {
@@ -215,7 +214,7 @@ impl SampleEvents {
         time_ns
     }
 
-    /// Writes a sample of a thread that is called `thread_name`.
+    /// Writes a sample of a thread with the name `thread_name`.
     pub(super) fn write<W: Write>(
         &mut self,
         writer: &mut Writer<W>,
@@ -228,7 +227,7 @@ impl SampleEvents {
         if process.is_none()
             && let Some(said @ Said { process: Some(_), .. }) = self.said
         {
-            // It was its segment's before: a sample cannot say that it is nobody's.
+            // Its segment named a process before: a sample cannot state that it has none.
             self.say(writer, at.tables, Said { process: None, ..said }, &at.segment.metadata)?;
         }
         self.name_frames(writer, at.tables, sample.stack)?;
@@ -274,7 +273,7 @@ impl SampleEvents {
         losses.add("bytes outside UTF-8 (in names)", self.losses.broken_texts.len() as u64);
     }
 
-    /// Sees to it that all frames of a stack have a symbol.
+    /// Ensures that all frames of a stack have a symbol.
     fn name_frames<W: Write>(
         &mut self,
         writer: &mut Writer<W>,
@@ -327,12 +326,12 @@ impl SampleEvents {
     }
 }
 
-/// The thread of a sample, if the events have room for its number: they say 0 where none is known.
+/// The thread of a sample, if the events can hold its number; 0 stands for an unknown one.
 fn thread_number(sample: &Sample<'_>) -> Option<u32> {
     u32::try_from(sample.thread?).ok().filter(|&thread| thread > 0)
 }
 
-/// Whether some number among the labels has a unit.
+/// Whether any number among the labels has a unit.
 fn has_units(tables: &Tables, labels: LabelsId) -> bool {
     let has_unit = |value| matches!(value, LabelValue::Number { unit: Some(_), .. });
     tables.labels(labels).iter().any(|label| has_unit(label.value))

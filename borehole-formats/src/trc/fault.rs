@@ -1,48 +1,48 @@
-//! What can be wrong with a frame, small enough to be returned for each of millions.
+//! The faults of frames, small enough to be returned for each of millions.
 
 use super::NAME;
 use super::layout::{MAGIC, MAX_ELEMENTS, MAX_NESTING, MAX_VARINT_BYTES, VERSION};
 use crate::{Error, ErrorKind, Position};
 
-/// What is wrong, and where in the frame.
+/// A fault, with its position in the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) at: u64,
     pub(super) what: What,
 }
 
-/// What is wrong.
+/// The kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// The bytes end; at least so many more are needed.
+    /// The bytes end; at least `missing` more are needed.
     Truncated { missing: usize },
-    /// There is no header where one has to be.
+    /// A required header is missing.
     Magic { found: [u8; 4] },
-    /// The header is of another version.
+    /// The header has another version.
     Version(u8),
-    /// A frame of no known sort.
+    /// The tag of the frame is unknown.
     Tag(u8),
-    /// An event of a type that nothing defines.
+    /// The type of the event is undefined.
     UnknownType(u16),
-    /// A field of no known type.
+    /// The type of a field is unknown.
     FieldType(u8),
-    /// A type id that is in use for other events. The schema frame has `len` bytes.
+    /// The type id is already used for other events. The schema frame has `len` bytes.
     Conflict { type_id: u16, len: u32 },
     /// A varint that does not end.
     Varint,
-    /// A frame in which another batch begins: its length is wrong.
+    /// The frame contains the beginning of another batch: its length is wrong.
     HoldsHeader,
-    /// Names that are not text, which their first `looked_at` bytes are.
+    /// A name is not text, which its first `looked_at` bytes show.
     Utf8 { what: &'static str, looked_at: u32 },
-    /// Lists in lists in lists.
+    /// Lists are nested too deeply.
     Nesting,
-    /// Too many elements of a list.
+    /// A list has too many elements.
     Elements(u32),
-    /// A time that 64 bits do not hold.
+    /// The time overflows 64 bits.
     Time { base_ns: u64, delta_ns: u64 },
-    /// A frame longer than the limit.
+    /// The frame exceeds the limit.
     FrameTooLarge { limit: usize, least: usize },
-    /// More definitions than the limit.
+    /// The definitions exceed the limit.
     Definitions { limit: usize },
 }
 
@@ -58,7 +58,7 @@ impl From<borehole_wire::Error> for Fault {
 }
 
 impl Fault {
-    /// How many bytes of the frame were looked at before it was found.
+    /// The number of bytes of the frame examined before the fault was found.
     pub(super) const fn looked_at(self) -> u64 {
         let more = match self.what {
             What::Utf8 { looked_at, .. } => looked_at as u64,
@@ -68,10 +68,10 @@ impl Fault {
         self.at.saturating_add(more).saturating_add(Self::LEAST_LOOKED_AT)
     }
 
-    /// No frame is given up for nothing.
+    /// The minimum cost of a rejected frame.
     const LEAST_LOOKED_AT: u64 = 16;
 
-    /// The error to report, of a frame at `offset`.
+    /// The error to report for a frame at `offset`.
     #[cold]
     pub(super) fn error(self, offset: u64) -> Error {
         let position = Position::Byte(offset.saturating_add(self.at));
@@ -91,7 +91,7 @@ impl What {
         }
     }
 
-    /// What was expected and what was found.
+    /// The text "expected X, found Y" of the error.
     pub(super) fn message(self) -> String {
         match self {
             Self::Truncated { missing } => format!("truncated: {missing} bytes missing"),

@@ -1,8 +1,7 @@
-//! One frame: the only decoder there is.
+//! Decodes one frame. This is the only decoder of frames.
 //!
-//! [`Outline::read`] checks a frame to its last byte and changes nothing; what the frame defines is then put
-//! into the batch by [`Outline::apply`]. So a frame that is cut off, or that a search tries out, leaves no
-//! trace.
+//! [`Outline::read`] checks a frame to its last byte without side effects; [`Outline::apply`] then adds its definitions
+//! to the batch. So a frame that is cut off, or that a search tries, leaves no trace.
 
 use std::ops::Range;
 
@@ -14,14 +13,14 @@ use super::layout::{FieldKind, FieldType, HEADER_BYTES, HEADER_TAG, MAGIC, Tag, 
 use super::schema::{Annotation, Definition, Field};
 use super::value::{Raw, Stack, Value, prefixed, short_varint, stack_bytes, varint};
 
-/// A frame that was read: how long it is, and what it is.
+/// The outline of a frame: its length and kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outline {
     pub(super) len: usize,
     pub(super) kind: Kind,
 }
 
-/// What a frame is. What it says beyond that stands in its bytes.
+/// The kind of a frame. Its other contents stay in its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Header { version: u8 },
@@ -33,12 +32,12 @@ pub(super) enum Kind {
     Annotations,
 }
 
-/// Where the value of a field stands in its event.
+/// The position of a field's value in its event.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slot {
-    /// The number itself, or the count of what the payload holds.
+    /// The number itself, or the count of the payload's elements.
     number: u64,
-    /// Where the payload starts in the frame; [`Slot::ABSENT`] where there is no value.
+    /// The start of the payload in the frame; [`Slot::ABSENT`] if there is no value.
     start: usize,
 }
 
@@ -50,7 +49,7 @@ impl Slot {
         field_type.optional && self.start == Self::ABSENT
     }
 
-    /// The number, of a field of unsigned integers.
+    /// The number, for a field of unsigned integers.
     #[inline]
     pub(super) const fn unsigned(self, field_type: FieldType) -> Option<u64> {
         let is_unsigned =
@@ -58,7 +57,7 @@ impl Slot {
         if is_unsigned && !self.is_absent(field_type) { Some(self.number) } else { None }
     }
 
-    /// The text, of a field of pooled strings.
+    /// The text, for a field of pooled strings.
     #[inline]
     pub(super) fn pooled_text(self, field_type: FieldType, batch: &Batch) -> Option<&str> {
         let is_pooled = matches!(field_type.kind, FieldKind::PooledString) && !self.is_absent(field_type);
@@ -66,19 +65,19 @@ impl Slot {
         if is_pooled { batch.strings.get(u32::try_from(self.number).ok()?) } else { None }
     }
 
-    /// The value, with what it refers to.
-    // Inlined, so that who visits all values asks once what each is, not twice.
+    /// The value, with its references resolved.
+    // Inlined, so that callers that visit all values match on the kind once, not twice.
     #[inline(always)]
     pub(super) fn view<'a>(self, field_type: FieldType, frame: &'a [u8], batch: &'a Batch) -> Value<'a> {
         let kind = field_type.kind;
         if self.is_absent(field_type) {
             return Value::Absent;
         }
-        // Most values are numbers; to ask for them first is cheaper than to leap by what a value is.
+        // Most values are numbers; testing for them first is cheaper than a jump table.
         if kind.is_unsigned() {
             return Value::Unsigned(self.number);
         }
-        // Ids have four bytes, so nothing is cut off here.
+        // Ids have four bytes, so nothing is truncated here.
         let id = u32::try_from(self.number).unwrap_or(u32::MAX);
         match kind {
             FieldKind::String => Value::Text(self.payload(frame, 1)),
@@ -93,36 +92,36 @@ impl Slot {
         }
     }
 
-    /// What has elements: the payload ends with the last of them.
+    /// A value with elements: the payload ends with the last of them.
     #[cold]
     fn view_elements<'a>(self, kind: FieldKind, frame: &'a [u8], batch: &'a Batch) -> Value<'a> {
         let payload = frame.get(self.start..).unwrap_or_default();
         Raw { number: self.number, payload }.view_elements(kind, batch)
     }
 
-    /// Where the payload of text or bytes starts and ends in the frame.
+    /// The range of the payload of text or bytes in the frame.
     pub(super) fn payload_range(self, field_type: FieldType) -> Option<Range<usize>> {
         let has_payload = matches!(field_type.kind, FieldKind::String | FieldKind::Bytes);
         let end = || self.start.checked_add(usize::try_from(self.number).ok()?);
         if has_payload && !self.is_absent(field_type) { Some(self.start..end()?) } else { None }
     }
 
-    /// A value that stands on its own.
+    /// The slot of a single value, whose payload begins at 0.
     pub(super) const fn of(raw: &Raw<'_>) -> Self {
         Self { number: raw.number, start: 0 }
     }
 
-    /// As many units as the number says.
+    /// The payload: a number of units of `unit_bytes`.
     #[inline]
     fn payload(self, frame: &[u8], unit_bytes: usize) -> &[u8] {
-        // It was there when the event was read.
+        // It was present when the event was read.
         let len = usize::try_from(self.number).unwrap_or_default().wrapping_mul(unit_bytes);
         frame.get(self.start..self.start.wrapping_add(len)).unwrap_or_default()
     }
 }
 
 impl Outline {
-    /// The frame at the start of `bytes`, in the middle of `batch`. The values of an event go into `slots`.
+    /// Reads the frame at the start of `bytes`, in the middle of `batch`. The values of an event go into `slots`.
     pub(super) fn read(bytes: &[u8], batch: &Batch, slots: &mut Vec<Slot>) -> Result<Self, Fault> {
         if Self::is_event(bytes) {
             let Found { row_index: row, timestamp_ns, len, .. } = event(bytes, batch, batch.base_ns, slots)?;
@@ -140,7 +139,7 @@ impl Outline {
         bytes.first() == Some(&(Tag::Event as u8))
     }
 
-    /// The header that has to stand at the start of `bytes`.
+    /// Reads the required header at the start of `bytes`.
     pub(super) fn header(bytes: &[u8]) -> Result<Self, Fault> {
         let mut cursor = Cursor::new(bytes, 0);
         let found: [u8; 4] = cursor.array().map_err(|error| match MAGIC.starts_with(bytes) {
@@ -153,7 +152,7 @@ impl Outline {
         Ok(Self { len: HEADER_BYTES, kind: Kind::Header { version: cursor.u8()? } })
     }
 
-    /// Puts into `batch` what the frame says, which is no event. Answers what was odd about it.
+    /// Applies a frame that is not an event to `batch`. Returns an oddity in it.
     pub(super) fn apply(self, frame: &[u8], batch: &mut Batch) -> Result<Option<Oddity>, Fault> {
         match self.kind {
             Kind::Reset { timestamp_ns } => {
@@ -169,18 +168,18 @@ impl Outline {
     }
 }
 
-/// Something odd in a frame, which was read all the same.
+/// An oddity in a frame that was read all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Oddity {
     /// A header of another version.
     Version(u8),
-    /// More frames of annotations than a type may have.
+    /// More annotation frames than a type may have.
     Annotations(u16),
-    /// Entries of the string pool that are not UTF-8, which do not count: the first, and how many.
+    /// Ignored entries of the string pool that are not UTF-8: the first, and their number.
     Entries { first: u32, count: u32 },
 }
 
-/// An event that was read; where its values stand is in the slots.
+/// An event that was read; its values are in the slots.
 pub(super) struct Found<'b> {
     pub(super) row_index: u32,
     pub(super) row: &'b Row,
@@ -188,8 +187,8 @@ pub(super) struct Found<'b> {
     pub(super) len: usize,
 }
 
-/// Reads an event whose time counts from `base_ns`.
-// Inlined, so that what it finds stays in registers: this is the loop in which all reading is spent.
+/// Reads an event whose base time is `base_ns`.
+// Inlined, so that its result stays in registers: reading spends its time in this loop.
 #[inline(always)]
 pub(super) fn event<'b>(
     bytes: &[u8],
@@ -220,13 +219,13 @@ pub(super) fn event<'b>(
     Ok(Found { row_index, row, timestamp_ns, len })
 }
 
-/// Tag and type id.
+/// The length of tag and type id.
 const UNTIMED_HEAD_BYTES: usize = 3;
 
-/// The same and the time since the event before.
+/// The length of tag, type id and the time since the event before.
 const TIMED_HEAD_BYTES: usize = 6;
 
-/// The head of an event that is shorter than eight bytes, zeros behind it.
+/// The head of an event that is shorter than eight bytes, padded with zeros.
 #[cold]
 fn short_head(bytes: &[u8]) -> Result<u64, Fault> {
     if bytes.len() < UNTIMED_HEAD_BYTES {
@@ -243,7 +242,7 @@ fn moved_on(base_ns: u64, delta_ns: u64) -> Result<u64, Fault> {
     base_ns.checked_add(delta_ns).ok_or(fault)
 }
 
-/// Reads the values from `at` on into `slots`. Answers where they end.
+/// Reads the values from `at` on into `slots`. Returns their end.
 #[inline(always)]
 fn values(bytes: &[u8], at: usize, types: &[FieldType], slots: &mut Vec<Slot>) -> Result<usize, Fault> {
     if slots.len() < types.len() {
@@ -259,12 +258,12 @@ fn values(bytes: &[u8], at: usize, types: &[FieldType], slots: &mut Vec<Slot>) -
     Ok(bytes.len() - rest.len())
 }
 
-/// Reads a number out of the eight bytes at the front of `rest`, if there are as many, or what stands behind a count in
-/// them: most values of most traces. Answers what stands behind the value.
-// Where a number stands is not said, for nobody asks; that is one store less for most values.
+/// Reads a number from the eight bytes at the start of `rest`, if there are as many, or the payload after a count in
+/// them: most values of most traces. Returns the bytes after the value.
+// The position of a number is not stored, because it is never used: one store less for most values.
 #[inline(always)]
 fn at_once<'b>(bytes: &[u8], mut rest: &'b [u8], field_type: FieldType, slot: &mut Slot) -> Option<&'b [u8]> {
-    // Most values are varints that have to be there: one question for both.
+    // Most values are required varints: one test for both properties.
     if field_type == FieldType::required(FieldKind::Varint) {
         return varint_at_once(rest, slot);
     }
@@ -301,7 +300,7 @@ fn varint_at_once<'b>(rest: &'b [u8], slot: &mut Slot) -> Option<&'b [u8]> {
     rest.get(width..)
 }
 
-/// Reads a value of any sort. Answers what stands behind it.
+/// Reads a value of any kind. Returns the bytes after it.
 #[cold]
 #[inline(never)]
 fn by_cursor<'b>(
@@ -325,7 +324,7 @@ fn missing(missing: usize, at: usize) -> Fault {
     Fault { at: at as u64, what: What::Truncated { missing } }
 }
 
-/// A frame that is not an event, of which there are few.
+/// Reads a frame that is not an event, of which there are few.
 #[cold]
 fn rare(byte: u8, cursor: &mut Cursor<'_>, batch: &Batch) -> Result<Kind, Fault> {
     match Tag::from_byte(byte) {
@@ -350,7 +349,7 @@ fn rare(byte: u8, cursor: &mut Cursor<'_>, batch: &Batch) -> Result<Kind, Fault>
     }
 }
 
-/// A header where a frame may stand; without the whole magic it is a frame of an unknown sort.
+/// Reads a header where a frame may be; without the whole magic it is a frame with an unknown tag.
 fn mid_header(cursor: &mut Cursor<'_>) -> Result<Kind, Fault> {
     let rest = cursor.rest();
     if !MAGIC[1..].starts_with(&rest[..rest.len().min(MAGIC.len() - 1)]) {
@@ -366,7 +365,7 @@ fn not_magic(bytes: &[u8]) -> Fault {
     Fault { at: 0, what: What::Magic { found } }
 }
 
-/// Carries out a frame that defines something. It was read before, so that it cannot be at fault now.
+/// Applies a frame that defines something. It was checked before, so it cannot fail now.
 #[cold]
 fn define(kind: Kind, frame: &[u8], batch: &mut Batch) -> Result<Option<Oddity>, Fault> {
     let mut cursor = Cursor::new(frame, 0);
@@ -400,7 +399,7 @@ fn define(kind: Kind, frame: &[u8], batch: &mut Batch) -> Result<Option<Oddity>,
     Ok(None)
 }
 
-/// An entry that is not UTF-8 leaves its id as it was.
+/// Adds strings. An entry that is not UTF-8 leaves its id unchanged.
 ///
 /// Source: `dial9-trace-format` 0.5.4; `utf8_pool.bin`, `utf8_pool_redefine.bin`.
 fn define_strings(cursor: &mut Cursor<'_>, batch: &mut Batch) -> Result<Option<Oddity>, Fault> {
@@ -430,13 +429,13 @@ fn pool_entries<'a>(
     Ok(())
 }
 
-/// The bytes of addresses behind their count.
+/// The bytes of addresses after their count.
 pub(super) fn addresses<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8], Fault> {
     let count = cursor.u32_le()?;
     Ok(cursor.bytes(stack_bytes(count))?)
 }
 
-/// A schema frame behind its tag.
+/// Reads a schema frame after its tag.
 pub(super) fn schema(cursor: &mut Cursor<'_>) -> Result<(u16, Definition), Fault> {
     let type_id = cursor.u16_le()?;
     let name = name(cursor, "event name")?;
@@ -449,13 +448,13 @@ pub(super) fn schema(cursor: &mut Cursor<'_>) -> Result<(u16, Definition), Fault
     Ok((type_id, Definition { name: name.to_owned(), has_timestamp, fields, annotations: Vec::new() }))
 }
 
-/// What a search asks of a schema frame.
+/// The properties of a schema frame that a search uses.
 pub(super) struct SchemaOutline<'a> {
     pub(super) type_id: u16,
     pub(super) name: &'a str,
 }
 
-/// Checks a schema frame behind its tag, to its end: as [`schema`], which keeps what it says.
+/// Checks a schema frame after its tag, to its end: like [`schema`], without keeping its contents.
 pub(super) fn schema_outline<'a>(cursor: &mut Cursor<'a>) -> Result<SchemaOutline<'a>, Fault> {
     let type_id = cursor.u16_le()?;
     let name = name(cursor, "event name")?;
@@ -474,7 +473,7 @@ fn field<'a>(cursor: &mut Cursor<'a>) -> Result<(&'a str, FieldType), Fault> {
     Ok((name, field_type))
 }
 
-/// Whether a schema frame, behind its tag, says what is `known`: as far as both are the same, nothing is copied.
+/// Whether a schema frame, after its tag, equals `known`: equal parts are not copied.
 fn defines_again(known: &Definition, cursor: &mut Cursor<'_>) -> Result<bool, Fault> {
     cursor.u16_le()?;
     let is_named = name(cursor, "event name")? == known.name;
@@ -491,7 +490,7 @@ fn defines_again(known: &Definition, cursor: &mut Cursor<'_>) -> Result<bool, Fa
     Ok(true)
 }
 
-/// A frame of annotations behind its tag. The type id may be larger than any there is.
+/// Reads a frame of annotations after its tag. The type id may exceed the range of type ids.
 pub(super) fn annotations(cursor: &mut Cursor<'_>) -> Result<(u64, Vec<Annotation>), Fault> {
     let type_id = varint(cursor)?;
     let mut annotations = Vec::new();
@@ -502,7 +501,7 @@ pub(super) fn annotations(cursor: &mut Cursor<'_>) -> Result<(u64, Vec<Annotatio
     Ok((type_id, annotations))
 }
 
-/// Checks a frame of annotations behind its tag, to its end. Answers its type id and how many it has.
+/// Checks a frame of annotations after its tag, to its end. Returns its type id and the number of annotations.
 pub(super) fn annotations_outline(cursor: &mut Cursor<'_>) -> Result<(u64, u16), Fault> {
     let type_id = varint(cursor)?;
     let count = cursor.u16_le()?;
@@ -520,7 +519,7 @@ fn annotation<'a>(cursor: &mut Cursor<'a>) -> Result<(u16, &'a str, &'a str), Fa
     Ok((field, key, value))
 }
 
-/// A name behind its length of two bytes.
+/// A name after its length of two bytes.
 fn name<'a>(cursor: &mut Cursor<'a>, what: &'static str) -> Result<&'a str, Fault> {
     let at = cursor.offset();
     let len = cursor.u16_le()?;

@@ -1,4 +1,4 @@
-//! From `trc` into the model.
+//! Imports `trc` into the model.
 
 use std::borrow::Cow;
 use std::io::{Read, Seek, Write};
@@ -23,19 +23,20 @@ use crate::{ReadError, ReadOptions};
 
 /// Streams `input`, raw or compressed, into `sink`: each batch is a segment, each event an event.
 ///
-/// A sink that does not keep events gets samples out of those that tell of stacks, of the kind that
-/// [`ReadOptions::samples`] names, labelled with `source`, `worker` and `task` as far as the trace tells. They wait
-/// for their symbols in `spool`, an empty temporary file.
+/// A sink that does not keep events receives samples from the events with stacks, of the kind in
+/// [`ReadOptions::samples`], labelled with `source`, `worker` and `task` as far as the trace states them. They wait for
+/// their symbols in `spool`, an empty temporary file.
 ///
-/// Of a trace that was merged of several inputs kept apart, each is a source, and samples are labelled with `input`.
+/// In a trace merged from several inputs that were kept apart, each input is a source, and samples get the label
+/// `input`.
 ///
-/// Text of maps that is not UTF-8 is kept as bytes, and U+FFFD replaces what is not UTF-8 in other text. A warning tells how many
-/// there are, by the name of their events.
+/// Text of maps that is not UTF-8 is kept as bytes, and U+FFFD replaces invalid UTF-8 in other text. A warning reports
+/// their number, by the name of their events.
 ///
-/// What a trace tells of damage that it was recovered from is a note.
+/// A trace's own reports of damage that it was recovered from become notes.
 ///
 /// # Errors
-/// When the input is damaged (strictly read) or cannot be read, or the sink fails.
+/// If the input is damaged (read strictly) or cannot be read, or the sink fails.
 pub fn import<S: Read + Write + Seek>(
     input: impl Read,
     options: &ReadOptions,
@@ -67,7 +68,7 @@ pub fn import<S: Read + Write + Seek>(
     recovery.events = recovery.events.saturating_sub(importer.kept_back);
     importer.warn_of_texts(&mut recovery);
     if !is_failure(&outcome) {
-        // Where the sink wants no more it gets no more samples.
+        // A sink that has stopped receives no more samples.
         recovery.stopped = matches!(outcome, Ok(ControlFlow::Break(())));
         outcome = importer.conclude(&mut recovery).and(outcome);
     }
@@ -75,10 +76,10 @@ pub fn import<S: Read + Write + Seek>(
     outcome.map(|_| recovery)
 }
 
-/// Of how many names of events it is said that their texts are not UTF-8.
+/// The maximum number of event names in the warnings about invalid UTF-8.
 const MAX_NAMES: usize = 20;
 
-/// Whether the sink has failed: it is to get nothing more.
+/// Whether the sink has failed and must receive nothing more.
 const fn is_failure<T>(outcome: &Result<T, ReadError>) -> bool {
     matches!(outcome, Err(ReadError::Sink(_)))
 }
@@ -86,39 +87,39 @@ const fn is_failure<T>(outcome: &Result<T, ReadError>) -> bool {
 struct Importer<'a, S: Write> {
     tables: &'a mut Tables,
     sink: &'a mut dyn ProfileSink,
-    /// Present if events that tell of stacks are to become samples.
+    /// `Some` if events with stacks become samples.
     sampler: Option<Sampler<S>>,
-    /// Whether those events are wanted as events too.
+    /// Whether those events are delivered as events too.
     is_watched: bool,
     segment: Segment,
     /// By the row of the type in its batch.
     shapes: Vec<Option<Known>>,
     batches: u64,
-    /// How many events the sink did not get as such.
+    /// The number of events not delivered as events.
     kept_back: u64,
-    /// What became of the samples.
+    /// The outcome of the samples.
     samples: Recovery,
-    /// The common labels of before, once the trace has begun inputs of its own.
+    /// The earlier common labels, once the trace has begun inputs of its own.
     outer: Option<Vec<Label>>,
     invalid_texts: Vec<InvalidTexts>,
-    /// What was found odd or lost when the trace was recovered.
+    /// Oddities and losses of the trace's own recovery.
     earlier: Vec<Warning>,
 }
 
-/// Texts of events of one name that are not UTF-8.
+/// Texts in events of one name that are not UTF-8.
 struct InvalidTexts {
     name: String,
-    /// Where the first of their events stands.
+    /// The offset of their first event.
     offset: u64,
     texts: Invalid,
 }
 
-/// How many texts are not UTF-8, by what becomes of them.
+/// The numbers of texts that are not UTF-8, by their handling.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Invalid {
-    /// Keys and values of maps of text, which are kept as bytes: keys that differ must not become one.
+    /// Keys and values of maps of text, which are kept as bytes, so that different keys stay different.
     kept: u64,
-    /// All others, which are read as the reference reads them.
+    /// All others, which are replaced as in the reference reader.
     replaced: u64,
 }
 
@@ -129,30 +130,30 @@ impl Invalid {
     }
 }
 
-/// What is known of a type of events.
+/// The known facts about a type of events.
 #[derive(Clone, Copy)]
 struct Known {
-    /// That of the schema it was made from: annotations change a type while its batch goes on.
+    /// The handle of the schema it was made from: annotations change a type while its batch continues.
     handle: u64,
     shape: ShapeId,
-    /// Whether text stands in the events themselves, where it need not be UTF-8.
+    /// Whether the events themselves hold text, which need not be UTF-8.
     has_text: bool,
     role: Role,
 }
 
-/// What an event is for.
+/// The purpose of an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     Event,
     /// It begins an input.
     Input,
-    /// It tells of damage that the trace was recovered from.
+    /// It reports damage that the trace was recovered from.
     Warning,
 }
 
 impl<S: Read + Write + Seek> Importer<'_, S> {
     fn run(&mut self, reader: &mut Reader<impl Read>) -> Result<ControlFlow<()>, ReadError> {
-        // The memory of the values goes from event to event, though what they borrow does not.
+        // The memory of the values is reused for each event, though their borrows are not.
         let mut memory: Vec<ModelValue<'static>> = Vec::new();
         while let Some(kind) = reader.step()? {
             let mut outcome = Ok(ControlFlow::Continue(()));
@@ -207,7 +208,7 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Gives the sink what is known at the end only: the warnings, and the samples if it has not had enough.
+    /// Delivers the parts known only at the end: the warnings, and the samples unless the sink has stopped.
     fn conclude(&mut self, recovery: &mut Recovery) -> Result<(), ReadError> {
         for warning in recovery.warnings.iter().chain(&self.earlier) {
             self.sink.warning(warning)?;
@@ -221,7 +222,7 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
         Ok(())
     }
 
-    /// Takes an event that we wrote, about what stands in the trace.
+    /// Takes an event of Borehole's own, about the contents of the trace.
     #[cold]
     fn own_event(&mut self, event: &Event<'_>, role: Role) -> Result<ControlFlow<()>, ReadError> {
         if role == Role::Input {
@@ -243,7 +244,7 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
             return;
         }
         let known = &mut self.invalid_texts;
-        // Beyond so many, one more stands for all others.
+        // Beyond the maximum, one more entry stands for all others.
         let name = if known.len() < MAX_NAMES { event.name() } else { "other events" };
         match known.iter().position(|known| known.name == event.name() || known.name == name) {
             Some(index) => known[index].texts.add(texts),
@@ -251,7 +252,7 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
         }
     }
 
-    /// Says which events have texts that are not UTF-8.
+    /// Warns of the events with texts that are not UTF-8.
     fn warn_of_texts(&self, recovery: &mut Recovery) {
         for InvalidTexts { name, offset, texts } in &self.invalid_texts {
             for (count, becomes) in [(texts.kept, "kept as bytes"), (texts.replaced, "now U+FFFD")] {
@@ -264,7 +265,7 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
         }
     }
 
-    /// What follows is of another input than what came before.
+    /// Begins another input.
     #[cold]
     fn begin_input(&mut self, event: &Event<'_>) -> Result<ControlFlow<()>, ReadError> {
         self.kept_back += 1;
@@ -283,8 +284,7 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Leaves everything as it was before the trace, and tells the sink if it `listens`; answers what became of the
-    /// samples.
+    /// Restores the state before the trace, and informs the sink if it `listens`; returns the outcome of the samples.
     fn complete(mut self, listens: bool) -> Result<Recovery, ReadError> {
         if let Some(sampler) = &mut self.sampler {
             sampler.note_left_out(self.sink, &mut self.samples);
@@ -353,12 +353,12 @@ fn recycle(mut values: Vec<ModelValue<'_>>) -> Vec<ModelValue<'static>> {
     values.into_iter().map(|_| ModelValue::Absent).collect()
 }
 
-/// Whether text stands in values of that kind itself, where it need not be UTF-8.
+/// Whether values of that kind hold text themselves, which need not be UTF-8.
 const fn may_hold_text(kind: FieldKind) -> bool {
     matches!(kind, FieldKind::String | FieldKind::StringMap | FieldKind::List | FieldKind::Map)
 }
 
-/// Whether there are bytes in a value, or text that is not what the trace has: perhaps for text that is not UTF-8.
+/// Whether a value holds bytes or changed text, either of which may replace text that is not UTF-8.
 fn holds_bytes(value: &ModelValue<'_>) -> bool {
     match value {
         ModelValue::Bytes(_) | ModelValue::Text(Cow::Owned(_)) => true,
@@ -368,8 +368,8 @@ fn holds_bytes(value: &ModelValue<'_>) -> bool {
     }
 }
 
-/// Counts the texts of a value that are not UTF-8. Lists stand in each other at most
-/// [`MAX_NESTING`](super::layout::MAX_NESTING) deep.
+/// Counts the texts of a value that are not UTF-8. Lists are nested at most [`MAX_NESTING`](super::layout::MAX_NESTING)
+/// deep.
 fn count_invalid(value: Value<'_>, sum: &mut Invalid) {
     let invalid = |text: &[u8]| u64::from(std::str::from_utf8(text).is_err());
     match value {
@@ -420,8 +420,8 @@ const fn model_kind(kind: FieldKind) -> ModelKind {
     }
 }
 
-/// A value as the model has it.
-// What most values are is inlined, so that they go where they belong at once.
+/// Converts a value to the model's form.
+// The most frequent kinds are inlined, so that they are stored directly.
 #[inline(always)]
 fn model_value(value: Value<'_>) -> ModelValue<'_> {
     match value {
@@ -432,7 +432,7 @@ fn model_value(value: Value<'_>) -> ModelValue<'_> {
     }
 }
 
-/// The same of any value. Lists stand in each other at most [`MAX_NESTING`](super::layout::MAX_NESTING) deep.
+/// Like [`model_value`], for any value. Lists are nested at most [`MAX_NESTING`](super::layout::MAX_NESTING) deep.
 #[inline(never)]
 fn any_value(value: Value<'_>) -> ModelValue<'_> {
     match value {
@@ -441,7 +441,7 @@ fn any_value(value: Value<'_>) -> ModelValue<'_> {
         Value::Signed(value) => ModelValue::Signed(value),
         Value::Float(value) => ModelValue::Float(value),
         Value::Bool(value) => ModelValue::Bool(value),
-        // The reference replaces what is not UTF-8.
+        // The reference reader replaces invalid UTF-8.
         Value::Text(bytes) => ModelValue::Text(String::from_utf8_lossy(bytes)),
         Value::Bytes(bytes) => ModelValue::Bytes(bytes),
         Value::Stack(stack) => ModelValue::Stack(Addresses(stack.as_bytes())),
@@ -458,7 +458,7 @@ fn any_value(value: Value<'_>) -> ModelValue<'_> {
     }
 }
 
-/// Text of a map: bytes where it is not UTF-8.
+/// Text of a map: bytes if it is not UTF-8.
 fn text(bytes: &[u8]) -> ModelValue<'_> {
     std::str::from_utf8(bytes).map_or(ModelValue::Bytes(bytes), |text| ModelValue::Text(Cow::Borrowed(text)))
 }

@@ -1,4 +1,4 @@
-//! What the writer has defined in the current batch.
+//! The writer's definitions in the current batch.
 
 use std::hash::BuildHasher as _;
 
@@ -9,7 +9,7 @@ use super::layout::{FIRST_DYNAMIC_TYPE_ID, FieldKind, FieldType};
 use super::schema::Schema;
 use super::write::Dialect;
 
-/// Byte strings under ids: strings, and stacks as their addresses' bytes.
+/// Byte strings under ids: strings, and stacks as the bytes of their addresses.
 #[derive(Default)]
 pub(super) struct Interned {
     bytes: Vec<u8>,
@@ -18,23 +18,23 @@ pub(super) struct Interned {
     index: HashTable<usize>,
     hasher: DefaultHashBuilder,
     next: u32,
-    /// Ids that are not to be given out: defined by the part of the stream before, or to stay undefined.
+    /// Ids that must not be assigned: defined by the earlier part of the stream, or to stay undefined.
     occupied: HashMap<u32, Occupation>,
     recent: Recent,
 }
 
-/// The rows of entries that were interned lately, by where they stood in memory: the same text of a program mostly
-/// stands in the same place. What stands there now is compared all the same.
+/// The rows of recently interned entries, by their address in memory: equal texts of a program are usually at the same
+/// address. The contents are compared all the same.
 struct Recent([u32; 1 << Self::PLACE_BITS]);
 
 impl Recent {
     const PLACE_BITS: u32 = 10;
     const NONE: u32 = u32::MAX;
 
-    /// The place of an entry of so many bytes.
+    /// The place of an entry of `len` bytes.
     #[inline]
     fn place(address: usize, len: usize) -> usize {
-        // Neighbours differ in their lowest bits alone, which a product carries into its highest.
+        // Adjacent entries differ only in their lowest bits, which a product carries into its highest.
         let mixed = (address as u64 ^ (len as u64) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         // A few bits.
         usize::try_from(mixed >> (u64::BITS - Self::PLACE_BITS)).unwrap_or_default()
@@ -47,7 +47,7 @@ impl Default for Recent {
     }
 }
 
-/// Why an id is not to be given out.
+/// The reason why an id must not be assigned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Occupation {
     Defined,
@@ -55,14 +55,14 @@ enum Occupation {
 }
 
 impl Interned {
-    /// The id of `entry`, if it was interned lately.
+    /// The id of `entry`, if it was interned recently.
     #[inline]
     pub(super) fn recent(&self, entry: &[u8]) -> Option<u32> {
         let row = self.recent_row(entry.as_ptr().addr(), entry.len());
         is_same(self.entry(row)?, entry).then(|| self.ids[row])
     }
 
-    /// The id of a stack of the program, if it was interned lately.
+    /// The id of a stack of the program, if it was interned recently.
     #[inline]
     pub(super) fn recent_stack(&self, addresses: &[u64]) -> Option<u32> {
         let row = self.recent_row(addresses.as_ptr().addr(), size_of_val(addresses));
@@ -70,7 +70,7 @@ impl Interned {
         if stored.len() != addresses.len() || !rest.is_empty() {
             return None;
         }
-        // All of them, without a look at each: as many at once as the machine can.
+        // All of them, without testing each: as many at once as the machine can.
         let pairs = stored.iter().zip(addresses);
         let differing = pairs.fold(0, |bits, (one, other)| bits | (u64::from_le_bytes(*one) ^ other));
         (differing == 0).then(|| self.ids[row])
@@ -88,7 +88,7 @@ impl Interned {
         self.bytes.get(start..end)
     }
 
-    /// The id of `entry`, which stands at `address` in the program, and whether it is new; `None` if no ids are left.
+    /// The id of `entry`, which is at `address` in the program, and whether it is new; `None` if no ids are left.
     pub(super) fn intern(&mut self, entry: &[u8], address: usize) -> Option<(u32, bool)> {
         let hash = self.hasher.hash_one(entry);
         let found = self.index.find(hash, |&row| slice(&self.bytes, &self.ends, row) == entry).copied();
@@ -109,7 +109,7 @@ impl Interned {
         (self.next..u32::MAX).find(|id| !self.occupied.contains_key(id))
     }
 
-    /// Answers the row.
+    /// Inserts an entry; returns its row.
     fn insert(&mut self, hash: u64, entry: &[u8], id: u32) -> usize {
         let Self { bytes, ends, ids, index, hasher, .. } = self;
         let row = ends.len();
@@ -120,13 +120,13 @@ impl Interned {
         row
     }
 
-    /// Takes over an entry that the part of the stream before defines.
+    /// Adds an entry that the earlier part of the stream defines.
     pub(super) fn adopt(&mut self, entry: &[u8], id: u32) {
         self.occupied.insert(id, Occupation::Defined);
         self.insert(self.hasher.hash_one(entry), entry, id);
     }
 
-    /// An id that nothing in the batch defines, now or later: `wanted` if that is possible.
+    /// An id that the batch never defines: `wanted` if possible.
     pub(super) fn undefined(&mut self, wanted: u32) -> Option<u32> {
         let id = std::iter::once(wanted).chain((0..=u32::MAX).rev()).find(|id| !self.is_defined(*id))?;
         self.occupied.insert(id, Occupation::Undefined);
@@ -140,7 +140,7 @@ impl Interned {
         }
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Removes everything and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -151,8 +151,8 @@ impl Interned {
     }
 }
 
-/// Whether two entries are the same: word by word, for most have few of them, and to call the library's comparison takes
-/// longer.
+/// Whether two entries are equal: compares word by word, because most have few of them, and a call of the library's
+/// comparison takes longer.
 #[inline]
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
@@ -176,38 +176,37 @@ fn slice<'a>(bytes: &'a [u8], ends: &[usize], row: usize) -> &'a [u8] {
 /// The types of events that the batch defines.
 pub(super) struct Registry {
     rows: Vec<Type>,
-    /// The types of the fields as they are written, of one row behind the other. Nothing stands in the first place and
-    /// behind each row.
+    /// The written types of the fields, row after row. The first entry and the one after each row are `None`.
     fields: Vec<Option<FieldType>>,
-    /// The heads that were asked for lately, by handle: handles are counted, so few are in each other's way.
+    /// The heads used recently, by handle: handles are counted, so few collide.
     recent: [Head; RECENT],
     by_handle: HashMap<u64, usize>,
     by_content: HashTable<usize>,
     hasher: DefaultHashBuilder,
     by_id: HashMap<u16, usize>,
-    /// Type ids that were asked for, by handle; they outlive a batch.
+    /// Requested type ids, by handle; they outlive a batch.
     wanted: HashMap<u64, u16>,
     next: u16,
 }
 
-/// The place in the column of fields in which none stands.
+/// The index in the column of fields without a field.
 pub(super) const ASIDE: usize = 0;
 
 const RECENT: usize = 64;
 
-/// What an event needs to know of its type.
+/// The facts about a type that writing an event needs.
 #[derive(Clone, Copy)]
 pub(super) struct Head {
     handle: u64,
     pub(super) row: usize,
-    /// Where the first field stands in the column of fields.
+    /// The index of the first field in the column of fields.
     pub(super) first: usize,
     pub(super) type_id: [u8; 2],
     pub(super) has_timestamp: bool,
 }
 
 impl Head {
-    /// Of no type: handles never count so far.
+    /// The head of no type: handles never reach this number.
     const NONE: Self = Self { handle: u64::MAX, row: 0, first: ASIDE, type_id: [0; 2], has_timestamp: false };
 }
 
@@ -231,18 +230,18 @@ impl Default for Registry {
 pub(super) struct Type {
     pub(super) schema: Schema,
     pub(super) type_id: u16,
-    /// The types of the fields as they are written.
+    /// The written types of the fields.
     pub(super) fields: Box<[FieldType]>,
-    /// Where the first of them stands in the column.
+    /// The index of the first of them in the column.
     pub(super) first: usize,
 }
 
-/// Why a type cannot be defined.
+/// The reason why a type cannot be defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// No type ids are left.
     Full,
-    /// Readers of the dialect do not know a field's kind.
+    /// The dialect does not have a field's kind.
     Unknown(FieldKind),
 }
 
@@ -252,20 +251,20 @@ impl Registry {
         &self.rows[row]
     }
 
-    /// The type of the field at a place of the column.
+    /// The type of the field at an index of the column.
     #[inline]
     pub(super) fn field(&self, place: usize) -> Option<FieldType> {
         *self.fields.get(place)?
     }
 
-    /// The head of a type, if it was asked for lately.
+    /// The head of a type, if it was used recently.
     #[inline]
     pub(super) fn recent(&self, schema: &Schema) -> Option<Head> {
         let head = self.recent[recent_place(schema.handle())];
         (head.handle == schema.handle()).then_some(head)
     }
 
-    /// The head of the type of `row`, which `schema` is a handle of.
+    /// The head of the type of `row`, with `schema` as its handle.
     pub(super) fn head(&mut self, schema: &Schema, row: usize) -> Head {
         let Type { type_id, first, .. } = self.rows[row];
         let (handle, has_timestamp) = (schema.handle(), schema.has_timestamp());
@@ -274,18 +273,18 @@ impl Registry {
         head
     }
 
-    /// The row of a type that is defined.
+    /// The row of a defined type.
     #[inline]
     pub(super) fn find(&self, schema: &Schema) -> Option<usize> {
         self.by_handle.get(&schema.handle()).copied()
     }
 
-    /// Asks for a type id whenever the type is defined.
+    /// Requests a type id for all definitions of the type.
     pub(super) fn want(&mut self, schema: &Schema, type_id: u16) {
         self.wanted.insert(schema.handle(), type_id);
     }
 
-    /// Defines a type whose handle is not known. Answers its row, and whether it is new.
+    /// Defines a type with an unknown handle. Returns its row, and whether it is new.
     pub(super) fn define(&mut self, schema: &Schema, dialect: Dialect) -> Result<(usize, bool), Refusal> {
         let hash = self.hash(schema);
         let known = self.by_content.find(hash, |&row| self.rows[row].schema == *schema).copied();
@@ -321,7 +320,7 @@ impl Registry {
         row
     }
 
-    /// The next type id that is free: first those without a fixed place, then the others.
+    /// The next free type id: first those without a fixed place, then the others.
     fn free_id(&mut self, dialect: Dialect) -> Result<u16, Refusal> {
         let first = dialect.first_type_id();
         let start = self.next.max(first);
@@ -331,7 +330,7 @@ impl Registry {
         Ok(free)
     }
 
-    /// Takes over the types that the part of the stream before defines.
+    /// Adds the types that the earlier part of the stream defines.
     pub(super) fn adopt(&mut self, batch: &Batch) {
         for row in batch.rows() {
             if batch.find(row.type_id).is_some_and(|(_, current)| std::ptr::eq(current, row)) {
@@ -344,7 +343,7 @@ impl Registry {
         content_hash(&self.hasher, schema)
     }
 
-    /// Forgets the types and keeps the memory, and the wishes.
+    /// Removes the types; keeps the memory and the requested ids.
     pub(super) fn clear(&mut self) {
         self.rows.clear();
         self.fields.truncate(1);
@@ -355,7 +354,7 @@ impl Registry {
         self.next = 0;
     }
 
-    /// Forgets the wishes.
+    /// Removes the requested ids.
     pub(super) fn forget_wishes(&mut self) {
         self.wanted.clear();
     }
@@ -363,7 +362,7 @@ impl Registry {
 
 #[inline]
 fn recent_place(handle: u64) -> usize {
-    // Fewer than there are places.
+    // Less than the number of places.
     usize::try_from(handle % RECENT as u64).unwrap_or_default()
 }
 

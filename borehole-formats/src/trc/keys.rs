@@ -1,22 +1,22 @@
-//! What events and metadata are called.
+//! The names of events and metadata.
 
-/// How often the CPU is sampled, in Hertz. Source: dial9 0.5.7.
+/// The frequency of CPU samples, in Hertz. Source: dial9 0.5.7.
 pub(super) const FREQUENCY_HZ: &[u8] = b"cpu.profile.frequency_hz";
 
-/// The sampling period in nanoseconds: ours, for periods that are no whole number of Hertz.
+/// The sampling period in nanoseconds: Borehole's own, for periods that are not a whole number of Hertz.
 pub(super) const PERIOD_NS: &[u8] = b"sampling.period_ns";
 
-/// The process that the samples are of: ours.
+/// The process of the samples: Borehole's own.
 pub(super) const PROCESS: &[u8] = b"process.id";
 
-/// The event that begins an input of a trace that was merged of several: ours.
+/// The event that begins an input of a trace merged from several: Borehole's own.
 pub(super) const INPUT: &str = "borehole:input";
 
-/// The field of it that tells what the input was called, and the label of its samples.
+/// Its field with the name of the input, and the label of the input's samples.
 pub(super) const INPUT_NAME: &str = "input";
 
-/// The event that tells what was odd or lost in the input that the trace was made of: ours.
+/// The event that reports an oddity or loss in the input that the trace was made from: Borehole's own.
 pub(super) const WARNING: &str = "borehole:warning";
 
-/// The field of it that says so.
+/// Its field with the message.
 pub(super) const WARNING_MESSAGE: &str = "message";

@@ -1,50 +1,50 @@
 //! The numbers of the wire: header, tags, field types, limits.
 //!
-//! Source, unless another is named: the format's specification, version 1, of `dial9-trace-format` 0.3.2.
-//! What later releases added is marked with the release; the version in the header stayed 1.
+//! Source, unless another is named: the format's specification, version 1, of `dial9-trace-format` 0.3.2. Additions of
+//! later releases are marked with the release; the version in the header stayed 1.
 
 /// The first four bytes of every batch.
 pub const MAGIC: [u8; 4] = *b"TRC\0";
 
-/// The only version there is.
+/// The only version.
 pub const VERSION: u8 = 1;
 
 /// The length of a header.
 pub const HEADER_BYTES: usize = 5;
 
-/// The first byte of [`MAGIC`]. In the place of a tag it begins a header, and with it another batch.
+/// The first byte of [`MAGIC`]. In place of a tag it begins a header, and with it another batch.
 ///
-/// Source: `dial9-trace-format` 0.3.2 to 0.5.4, `decoder.rs`; the specification does not speak of it, and the
-/// recorder relies on it (`v054_raw_batches.bin`).
+/// Source: `dial9-trace-format` 0.3.2 to 0.5.4, `decoder.rs`; the specification does not mention it, and the recorder
+/// relies on it (`v054_raw_batches.bin`).
 pub const HEADER_TAG: u8 = MAGIC[0];
 
-/// The largest time since the event before that an event can hold: 24 bits of nanoseconds.
+/// The longest time since the event before that an event can hold: 24 bits of nanoseconds.
 pub const MAX_DELTA_NS: u64 = 0xff_ffff;
 
-/// The bit of a field type that says that a byte stands before each value: 0 absent, else present.
+/// The bit of a field type for values preceded by a presence byte: 0 for absent, otherwise present.
 pub const OPTIONAL: u8 = 0x80;
 
-/// The most elements of a list or map.
+/// The maximum number of elements of a list or map.
 ///
 /// Source: `dial9-trace-format` 0.5.4, `codec.rs`.
 pub const MAX_ELEMENTS: u32 = 1_000_000;
 
-/// How deep lists and maps may stand in each other, the outermost counted.
+/// The maximum nesting depth of lists and maps, including the outermost.
 ///
 /// Source: `dial9-trace-format` 0.5.4, `codec.rs`; `v054_depth_limit.bin`.
 pub const MAX_NESTING: usize = 32;
 
-/// The most bytes of a varint. Bits of the last one above the 64th are dropped.
+/// The maximum length of a varint in bytes. Bits of the last byte above the 64th are dropped.
 ///
 /// Source: `dial9-trace-format` 0.5.4; `varint_forms.bin`, `varint_11_bytes.bin`.
 pub const MAX_VARINT_BYTES: usize = 10;
 
-/// The type id that the first event type gets which asks for none. Lower ones belong to types with a fixed place.
+/// The type id of the first event type that requests none. Lower ids belong to types with a fixed place.
 ///
 /// Source: `dial9-trace-format` 0.5.4, `encoder.rs`. Releases up to 0.3.2 begin with 0.
 pub const FIRST_DYNAMIC_TYPE_ID: u16 = 256;
 
-/// What a frame is.
+/// The kinds of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Tag {
@@ -54,16 +54,16 @@ pub enum Tag {
     Event = 0x02,
     /// Defines strings.
     Strings = 0x03,
-    /// Defines stacks. Since 0.3.6; before 0.2 the tag meant something else.
+    /// Defines stacks. Since 0.3.6; before 0.2 the tag had another meaning.
     Stacks = 0x04,
-    /// Sets the time that the next event counts from.
+    /// Sets the base time of the next event.
     Reset = 0x05,
-    /// Says more about the fields of a type. Since 0.4; before 0.2 the tag meant something else.
+    /// Annotates the fields of a type. Since 0.4; before 0.2 the tag had another meaning.
     Annotations = 0x06,
 }
 
 impl Tag {
-    /// All tags, in order of their number.
+    /// All tags, in order of their numbers.
     pub const ALL: [Self; 6] =
         [Self::Schema, Self::Event, Self::Strings, Self::Stacks, Self::Reset, Self::Annotations];
 
@@ -91,7 +91,7 @@ impl Tag {
     }
 }
 
-/// How a value stands on the wire, apart from whether it may be absent.
+/// The encoding of a value, apart from its presence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum FieldKind {
@@ -99,7 +99,7 @@ pub enum FieldKind {
     I64 = 1,
     /// Eight bytes, IEEE 754.
     F64 = 2,
-    /// One byte: 0 is false, everything else is true.
+    /// One byte: 0 is false, any other value is true.
     Bool = 3,
     /// A length of four bytes, and UTF-8.
     String = 4,
@@ -128,7 +128,7 @@ pub enum FieldKind {
 }
 
 impl FieldKind {
-    /// All kinds, in order of their number.
+    /// All kinds, in order of their numbers.
     pub const ALL: [Self; 15] = [
         Self::I64,
         Self::F64,
@@ -157,11 +157,11 @@ impl FieldKind {
         }
     }
 
-    /// How many bytes a value takes, if all take as many.
+    /// The length of a value in bytes; `None` if it varies.
     #[inline]
     #[must_use]
     pub const fn fixed_bytes(self) -> Option<usize> {
-        /// By number, 0 where it depends on the value.
+        /// By number, 0 if it varies.
         const FIXED_BYTES: [u8; 16] = [0, 8, 8, 1, 0, 0, 4, 4, 0, 0, 0, 1, 2, 4, 0, 0];
         match FIXED_BYTES[self as usize & 15] {
             0 => None,
@@ -176,7 +176,7 @@ impl FieldKind {
         matches!(self, Self::Varint | Self::U8 | Self::U16 | Self::U32)
     }
 
-    /// The name, as the specification spells it.
+    /// The name in the specification.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -202,14 +202,14 @@ impl FieldKind {
 /// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FieldType {
-    /// How its values stand on the wire.
+    /// The encoding of its values.
     pub kind: FieldKind,
-    /// Whether a byte before each value says if there is one.
+    /// Whether a presence byte precedes each value.
     pub optional: bool,
 }
 
 impl FieldType {
-    /// A type whose values are always there.
+    /// A type whose values are always present.
     #[must_use]
     pub const fn required(kind: FieldKind) -> Self {
         Self { kind, optional: false }
@@ -228,7 +228,7 @@ impl FieldType {
         Some(Self { kind, optional: byte & OPTIONAL != 0 })
     }
 
-    /// Its number.
+    /// The number of the type.
     #[must_use]
     pub const fn to_byte(self) -> u8 {
         self.kind as u8 | if self.optional { OPTIONAL } else { 0 }

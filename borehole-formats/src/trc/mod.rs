@@ -1,11 +1,12 @@
-//! `trc`, the self-describing event trace of dial9: what a Tokio program did, or whatever a program records.
+//! `trc`, the self-describing event trace of dial9: the activity of a Tokio program, or any other events that a program
+//! records.
 //!
 //! * [`Reader`] pulls events and frames out of raw or compressed input, strictly or, with
-//!   [`ReadOptions::lenient`](crate::ReadOptions::lenient), past any damage. It streams: it holds one frame and
-//!   what the current batch defines.
+//!   [`ReadOptions::lenient`](crate::ReadOptions::lenient), past any damage. It streams: it holds one frame and the
+//!   definitions of the current batch.
 //! * [`Schema`] is a type of events, [`Writer`] writes events as batches, checked against their schema.
-//! * [`TraceEvent`] makes a struct a type of events: [`Writer::write`] writes its values, [`TypedEvents`] reads
-//!   them back, borrowed. The feature `derive` derives it.
+//! * [`TraceEvent`] makes a struct a type of events: [`Writer::write`] writes its values, [`TypedEvents`] reads them
+//!   back, borrowed. The feature `derive` derives it.
 //! * [`import`] and [`Exporter`] connect the format with the model.
 
 mod batch;

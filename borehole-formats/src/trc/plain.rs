@@ -1,11 +1,11 @@
-//! How an event begins, and the values that are written without a detour: most of most events.
+//! Writes the head of an event and its simple values without a detour: most of most events.
 
 use super::buffer::Buffer;
 use super::layout::{FieldKind, FieldType, Tag};
 use super::schema::Schema;
 use super::write::{Core, Dialect, Invalid, TIMED_HEAD_BYTES, ValueDef, begin_at, timed_head};
 
-/// An event whose head is written.
+/// An event with a written head.
 pub(super) struct Begun {
     /// As in [`EventWriter`](super::EventWriter).
     pub(super) next: usize,
@@ -13,7 +13,7 @@ pub(super) struct Begun {
     pub(super) base_ns: u64,
 }
 
-/// Writes what stands before the values.
+/// Writes the part before the values.
 #[inline(always)]
 pub(super) fn begin(
     core: &mut Core,
@@ -41,7 +41,7 @@ pub(super) fn begin(
     }
 }
 
-/// Writes a value that has to be there and fits the field, if it is that simple. Answers where it ends.
+/// Writes a required value that fits the field, if it is simple. Returns its end.
 #[inline(always)]
 pub(super) fn put_plain(core: &mut Core, next: usize, at: usize, value: &ValueDef<'_>) -> Option<usize> {
     let FieldType { kind, optional: false } = core.registry.field(next)? else { return None };
@@ -59,7 +59,7 @@ pub(super) fn put_plain(core: &mut Core, next: usize, at: usize, value: &ValueDe
     }
 }
 
-/// Writes an unsigned integer, if the field is one that holds it.
+/// Writes an unsigned integer, if the field can hold it.
 #[inline(always)]
 fn put_unsigned(buffer: &mut Buffer, at: usize, kind: FieldKind, number: u64) -> Option<usize> {
     let [byte, second, third, fourth, ..] = number.to_le_bytes();

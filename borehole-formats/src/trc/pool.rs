@@ -1,12 +1,12 @@
-//! What a batch stores once: strings and stacks under numbers of the writer's choice.
+//! The data that a batch stores once: strings and stacks under numbers that the writer chooses.
 
 use std::ops::Range;
 
 use hashbrown::HashMap;
 
-/// Entries under ids that mostly count from 0.
+/// Entries under ids that usually count from 0.
 ///
-/// Columns: the entries lie end to end in `store`; `dense` holds the ends of those whose id is their row,
+/// Columns: the entries are stored end to end in `store`; `dense` holds the ends of those whose id is their row,
 /// `sparse` the others. A redefinition stores another entry; the old one stays as garbage until the batch ends.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pool<S> {
@@ -15,10 +15,10 @@ pub(super) struct Pool<S> {
     sparse: HashMap<u32, Span>,
 }
 
-/// Strings. All are UTF-8, so that none has to be looked at again when it is used.
+/// Strings. All are UTF-8, so that none has to be checked again when it is used.
 pub(super) type Strings = Pool<String>;
 
-/// Stacks, as the addresses stand in the stream.
+/// Stacks, as the addresses in the stream.
 pub(super) type Stacks = Pool<Vec<[u8; 8]>>;
 
 /// Entries end to end.
@@ -75,14 +75,14 @@ impl Store for Vec<[u8; 8]> {
     }
 }
 
-/// Where an entry stands in the store.
+/// The position of an entry in the store.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: usize,
     end: usize,
 }
 
-/// An id may be this much larger than the number of ids before it and still have its row among the dense ones.
+/// An id that exceeds the number of ids before it by at most this is still stored in `dense`.
 const MAX_GAP: usize = 3;
 
 impl<S: Store> Pool<S> {
@@ -92,14 +92,14 @@ impl<S: Store> Pool<S> {
         self.put(id, Span { start, end: self.store.end() });
     }
 
-    // A call: in the loops that look at values, what is looked up here would be got ready for each event that has none.
+    // Not inlined: otherwise loops over values would prepare this look-up for each event without one.
     #[inline(never)]
     pub(super) fn get(&self, id: u32) -> Option<&S::Entry> {
         let Span { start, end } = self.span(id)?;
         self.store.entry(start..end)
     }
 
-    /// Bytes that are in use.
+    /// The number of used bytes.
     pub(super) fn len_bytes(&self) -> usize {
         let rows = self.dense.len() + self.sparse.len();
         self.store.end() * S::UNIT_BYTES + rows * size_of::<Option<Span>>()

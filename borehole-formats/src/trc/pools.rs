@@ -1,22 +1,22 @@
-//! The strings and stacks that a batch defines, each where an event first uses it.
+//! The strings and stacks that a batch defines, each before the event that first uses it.
 
 use super::intern::Interned;
 use super::layout::Tag;
 use super::write::{Invalid, count_u32};
 
-/// The pools of the batch that is being put together.
+/// The pools of the batch under construction.
 #[derive(Default)]
 pub(super) struct Pools {
     pub(super) strings: Interned,
     pub(super) stacks: Interned,
-    /// Frames that define what the event that is being put together is the first to use: they go before it.
+    /// Frames with the definitions that the event under construction is the first to use: they go before it.
     frames: Vec<u8>,
-    /// Memory for a stack as it stands in streams.
+    /// Memory for a stack in the form of streams.
     scratch: Vec<u8>,
 }
 
 impl Pools {
-    /// The id of an entry. If it is new, a frame that defines it waits to be written.
+    /// The id of an entry. If it is new, a frame with its definition is queued.
     #[inline]
     pub(super) fn intern(&mut self, pool: Tag, entry: &[u8]) -> Result<u32, Invalid> {
         match self.pool(pool).recent(entry) {
@@ -25,7 +25,7 @@ impl Pools {
         }
     }
 
-    /// The same for a stack of the program.
+    /// Like [`intern`](Self::intern), for a stack of the program.
     #[inline]
     pub(super) fn intern_stack(&mut self, addresses: &[u64]) -> Result<u32, Invalid> {
         match self.stacks.recent_stack(addresses) {
@@ -34,18 +34,18 @@ impl Pools {
         }
     }
 
-    /// The frames that wait to be written.
+    /// The queued frames.
     #[inline]
     pub(super) fn frames(&self) -> &[u8] {
         &self.frames
     }
 
-    /// The frames are written.
+    /// Removes the queued frames after they were written.
     pub(super) fn clear_frames(&mut self) {
         self.frames.clear();
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Removes everything and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.strings.clear();
         self.stacks.clear();

@@ -1,5 +1,4 @@
-//! The values of typed events. Their types are right by construction, so that nothing is checked here but
-//! lengths.
+//! Writes the values of typed events. Their types are right by construction, so only lengths are checked here.
 
 use super::buffer::put_varint;
 use super::encode::Pending;
@@ -10,37 +9,37 @@ use super::write::{Core, Dialect, Invalid, TIMED_HEAD_BYTES, count_u32, timed_he
 
 /// Takes the values of one event, in the order of its fields.
 pub struct FieldWriter<'w> {
-    /// What is free behind the last value. Of values that do not go into it nothing is written, nor of those after them:
-    /// there is no room then, and the event is put together again in more.
-    // A slice of its own: where the next value goes stays in registers.
+    /// The free space after the last value. If a value does not fit, neither it nor later ones are written, and the
+    /// event is rebuilt in more space.
+    // A slice of its own, so that the position of the next value stays in registers.
     room: &'w mut [u8],
     pools: &'w mut Pools,
     pending: &'w mut Pending,
     dialect: Dialect,
-    /// Whether a value did not fit its field. What is pending says why.
+    /// Whether a value did not fit its field. The pending state holds the reason.
     is_refused: bool,
 }
 
-/// A type that fields of typed events can have.
+/// A type for fields of typed events.
 #[diagnostic::on_unimplemented(
     message = "a field of an event cannot be of the type `{Self}`",
     label = "expected an unsigned integer, `i64`, `f64`, `bool`, text, bytes, `StackFrames` or an `Option` of them"
 )]
 pub trait PutField {
-    /// How its values stand on the wire.
+    /// The encoding of its values.
     const TYPE: FieldType;
 
     /// Writes the value.
     fn put(&self, out: &mut FieldWriter<'_>);
 }
 
-/// A type whose values can be stored once a batch.
+/// A type whose values can be stored once per batch.
 #[diagnostic::on_unimplemented(
     message = "values of the type `{Self}` have no pool",
     label = "expected text, `StackFrames` or an `Option` of them"
 )]
 pub trait PutPooled {
-    /// How its values stand on the wire.
+    /// The encoding of its values.
     const TYPE: FieldType;
 
     /// Writes the value.
@@ -48,7 +47,7 @@ pub trait PutPooled {
 }
 
 impl<'w> FieldWriter<'w> {
-    /// An event of a type begins at a place of the batch's memory.
+    /// Begins an event of a type at a position of the batch's memory.
     #[inline(always)]
     pub(super) fn new(
         core: &'w mut Core,
@@ -66,24 +65,24 @@ impl<'w> FieldWriter<'w> {
         fields
     }
 
-    /// Answers how much room is left behind the last value; `None` if it was too little.
+    /// Returns the space left after the last value; `None` if it was too little.
     #[inline(always)]
     pub(super) fn finish(self) -> Result<Option<usize>, Invalid> {
         if self.is_refused {
             return Err(self.pending.take_refusal());
         }
-        // The last value may have asked for so much, and not have had it.
+        // The last value may have needed as much, and not had it.
         Ok(Some(self.room.len()).filter(|left| *left >= MAX_VARINT_BYTES))
     }
 
-    // It hands over what was put together and not itself, so that where the next value goes stays in a register.
+    // Passes the pending event and not itself, so that the position of the next value stays in a register.
     #[inline(always)]
     fn refuse(&mut self, invalid: Invalid) {
         self.is_refused = true;
         self.pending.refuse(invalid);
     }
 
-    /// Has a value put at the front of the next `N` bytes, by what answers how many it takes.
+    /// Calls `put` with the next `N` bytes; it returns the number of bytes that it used.
     #[inline(always)]
     fn put_within<const N: usize>(&mut self, put: impl FnOnce(&mut [u8; N]) -> usize) {
         let room = std::mem::take(&mut self.room);
@@ -93,7 +92,7 @@ impl<'w> FieldWriter<'w> {
         }
     }
 
-    /// The next so many bytes, if there is room for them.
+    /// The next `len` bytes, if there is space for them.
     #[inline(always)]
     fn next(&mut self, len: usize) -> Option<&'w mut [u8]> {
         let (next, room) = std::mem::take(&mut self.room).split_at_mut_checked(len)?;
@@ -118,7 +117,7 @@ impl<'w> FieldWriter<'w> {
         self.put_within(|place| put_varint(place, value));
     }
 
-    /// A count of four bytes. Answers whether it fits.
+    /// Writes a count of four bytes. Returns whether it fits.
     #[inline(always)]
     fn count(&mut self, count: usize) -> bool {
         match count_u32(count) {
@@ -135,7 +134,7 @@ impl<'w> FieldWriter<'w> {
         }
     }
 
-    /// The id of an entry.
+    /// Writes the id of an entry.
     #[inline(always)]
     fn interned(&mut self, interned: Result<u32, Invalid>) {
         match interned {
@@ -180,7 +179,7 @@ impl<'w> FieldWriter<'w> {
     }
 }
 
-/// A type whose values are so many bytes.
+/// A type with values of fixed length.
 macro_rules! fixed {
     ($($type:ty: $kind:ident),*) => {$(
         impl PutField for $type {
@@ -263,7 +262,7 @@ impl<T: PutPooled> PutPooled for Option<T> {
     }
 }
 
-/// The type of values that may be absent. There is one byte for that, so that an option in an option is none.
+/// The type of optional values. There is one presence byte, so an option within an option is not possible.
 const fn optional(field_type: FieldType) -> FieldType {
     assert!(!field_type.optional, "expected an option of a value, found an option of an option");
     FieldType::optional(field_type.kind)

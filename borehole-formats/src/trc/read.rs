@@ -1,4 +1,4 @@
-//! Frames and events, pulled one after the other.
+//! Frames and events, pulled in order.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -19,10 +19,10 @@ use crate::envelope::Envelope;
 use crate::window::Window;
 use crate::{Error, Position, ReadOptions, Recovery, Warning};
 
-/// Reads the frames of a stream: raw, compressed, or parts of all sorts one after the other.
+/// Reads the frames of a stream: raw, compressed, or parts of all kinds one after the other.
 ///
-/// It holds one frame and what the current batch defines, never the stream. What ends in the middle of a frame
-/// is the end of the data, and a warning in [`Reader::recovery`]; nothing before it is lost.
+/// It holds one frame and the definitions of the current batch, never the stream. An end in the middle of a frame is
+/// the end of the data, with a warning in [`Reader::recovery`]; nothing before it is lost.
 ///
 /// # Examples
 ///
@@ -41,78 +41,78 @@ pub struct Reader<R> {
     pub(super) batch: Batch,
     pub(super) slots: Vec<Slot>,
     pub(super) place: Place,
-    /// The length of the frame given out last, which is still at the front of the window.
+    /// The length of the last frame returned, which is still at the start of the window.
     pub(super) taken: usize,
     pub(super) options: ReadOptions,
     pub(super) recovery: Recovery,
-    /// Where something of the batch was lost first since the time was last set.
+    /// The offset of the first loss in the batch since the time was last set.
     pub(super) damage: Option<u64>,
     pub(super) uncertain: Option<Uncertain>,
     pub(super) headers: Headers,
     pub(super) effort: Effort,
-    /// For looking at other events than the one in `slots`.
+    /// For reading events other than the one in `slots`.
     pub(super) spare_slots: Vec<Slot>,
 }
 
-/// What has to come next.
+/// The kinds of frames that may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// A header.
     Start,
-    /// A header of which some bytes are wrong, and which is read as if it were whole.
+    /// A header with some wrong bytes, to be read as if it were intact.
     Mended,
     /// A frame.
     Inside,
-    /// Nothing: the end, or an error, was reached.
+    /// Nothing: the reader has reached the end or an error.
     Ended,
 }
 
-/// The row of an event's type, and when it happened. Its values are in the slots.
+/// The row of an event's type, and its time. Its values are in the slots.
 type FoundEvent = (u32, Option<u64>);
 
 /// A frame of a stream.
 #[derive(Clone, Debug)]
 pub struct Frame<'a> {
-    /// Where it stands, in bytes after decompression.
+    /// The offset, in bytes after decompression.
     pub offset: u64,
-    /// Its bytes, from the tag on.
+    /// The bytes of the frame, from the tag on.
     pub bytes: &'a [u8],
-    /// What it says.
+    /// The decoded contents.
     pub content: Content<'a>,
 }
 
-/// What a frame says.
+/// The contents of a frame.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Content<'a> {
-    /// A batch begins: nothing of what was defined before holds.
+    /// The beginning of a batch: all earlier definitions end.
     Header {
-        /// The version that it names.
+        /// The stated version.
         version: u8,
     },
-    /// A type of events is defined, perhaps not for the first time.
+    /// The definition of a type of events, possibly repeated.
     Schema {
-        /// Its number.
+        /// The number of the type.
         type_id: u16,
-        /// The type, with what annotations have added to it.
+        /// The type, with its annotations.
         schema: &'a Schema,
     },
     /// An event.
     Event(Event<'a>),
-    /// Strings are defined.
+    /// Definitions of strings.
     Strings(StringEntries<'a>),
-    /// Stacks are defined.
+    /// Definitions of stacks.
     Stacks(StackEntries<'a>),
-    /// The time is set.
+    /// A new base time.
     Reset {
         /// In nanoseconds.
         timestamp_ns: u64,
     },
-    /// More is said about the fields of a type.
+    /// Annotations of a type's fields.
     Annotations {
-        /// The number of the type, which need not be defined, and can be larger than any number of a type.
+        /// The number of the type, which may be undefined, and may exceed the range of type ids.
         type_id: u64,
-        /// What is said.
+        /// The annotations.
         annotations: Vec<Annotation>,
     },
 }
@@ -142,8 +142,8 @@ impl<'a> Iterator for StackEntries<'a> {
     }
 }
 
-/// From here on, when more of a long frame is waited for, twice of what is there: each byte of a frame is then
-/// looked at a bounded number of times.
+/// The length from which on waiting for a long frame doubles the bytes read: each byte of a frame is then examined a
+/// bounded number of times.
 const DOUBLING_BYTES: usize = 64 << 10;
 
 impl<R: Read> Reader<R> {
@@ -152,7 +152,7 @@ impl<R: Read> Reader<R> {
         Self::with_options(input, ReadOptions::default())
     }
 
-    /// Reads `input` as `options` say.
+    /// Reads `input` with `options`.
     pub fn with_options(input: R, options: ReadOptions) -> Self {
         Self {
             window: Window::new(Envelope::new(input), &MAGIC),
@@ -173,15 +173,15 @@ impl<R: Read> Reader<R> {
     /// The next event; `None` at the end, and after an error.
     ///
     /// # Errors
-    /// When the input cannot be read or contradicts the format. All events before that place have been given
-    /// out. With lenient options only the former is an error.
+    /// If the input cannot be read or contradicts the format. All events before that position have been returned. With
+    /// lenient options only the former is an error.
     #[inline]
     pub fn next_event(&mut self) -> Result<Option<Event<'_>>, Error> {
         let found = self.find_event()?;
         Ok(found.map(|(row, timestamp_ns)| self.event(row, timestamp_ns)))
     }
 
-    /// Goes on to the next event.
+    /// Advances to the next event.
     #[inline]
     fn find_event(&mut self) -> Result<Option<FoundEvent>, Error> {
         match self.whole_event() {
@@ -201,8 +201,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The event that comes next, if one does and it is whole and sound: what nearly all frames are. Nothing happens
-    /// otherwise.
+    /// Reads the next frame if it is a complete and valid event, as nearly all frames are. Otherwise nothing changes.
     #[inline(always)]
     fn whole_event(&mut self) -> Option<FoundEvent> {
         self.window.consume(std::mem::take(&mut self.taken));
@@ -221,15 +220,15 @@ impl<R: Read> Reader<R> {
         Some((row_index, timestamp_ns))
     }
 
-    /// Whether nothing about a sound frame of `len` bytes at the front of the window needs care.
+    /// Whether a valid frame of `len` bytes at the start of the window needs no further checks.
     #[inline]
     fn is_undoubted(&self, len: usize) -> bool {
         let start = self.window.offset();
         self.damage.is_none() && self.headers.are_none_in(start, start + len as u64)
     }
 
-    /// Calls `visit` with the event that was found, and with those that come next as long as they are whole and sound,
-    /// as nearly all are, and it does not stop: a run of them costs less than as many calls.
+    /// Calls `visit` with the current event, and with the following ones as long as they are complete and valid, as
+    /// nearly all are, and it does not stop: a run of them costs less than as many calls.
     #[inline(always)]
     pub(super) fn visit_run(
         &mut self,
@@ -261,20 +260,20 @@ impl<R: Read> Reader<R> {
         flow
     }
 
-    /// The next frame, of whatever sort; `None` at the end, and after an error.
+    /// The next frame of any kind; `None` at the end, and after an error.
     ///
     /// # Errors
-    /// As [`Reader::next_event`].
+    /// Those of [`Reader::next_event`].
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Error> {
         let Some(kind) = self.step()? else { return Ok(None) };
         let frame = |content| Frame { offset: self.offset(), bytes: self.frame_bytes(), content };
         Ok(self.content(kind).map(frame))
     }
 
-    /// Calls `visit` with each event that is left.
+    /// Calls `visit` with each remaining event.
     ///
     /// # Errors
-    /// As [`Reader::next_event`].
+    /// Those of [`Reader::next_event`].
     #[inline]
     pub fn for_each_event(&mut self, mut visit: impl FnMut(&Event<'_>)) -> Result<(), Error> {
         while let Some(found) = self.find_event()? {
@@ -286,27 +285,27 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Where the frame given out last stands, or where the next one will.
+    /// The offset of the last frame returned, or of the next one.
     pub(super) const fn offset(&self) -> u64 {
         self.window.offset()
     }
 
-    /// The bytes of the frame given out last.
+    /// The bytes of the last frame returned.
     fn frame_bytes(&self) -> &[u8] {
         &self.window.available()[..self.taken]
     }
 
-    /// Whether the end, or an error, was reached.
+    /// Whether the reader has reached the end or an error.
     pub fn has_ended(&self) -> bool {
         self.place == Place::Ended
     }
 
-    /// What has come out so far, and what was odd or lost.
+    /// The numbers of records read so far, and the warnings.
     pub const fn recovery(&self) -> &Recovery {
         &self.recovery
     }
 
-    /// What has come out, and what was odd or lost.
+    /// The numbers of records read, and the warnings.
     pub fn into_recovery(mut self) -> Recovery {
         self.end_uncertain();
         self.recovery
@@ -355,7 +354,7 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// Reads one frame and carries it out.
+    /// Reads and applies one frame.
     #[cold]
     pub(super) fn step(&mut self) -> Result<Option<Kind>, Error> {
         self.window.consume(std::mem::take(&mut self.taken));
@@ -377,7 +376,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Carries out the header that stands, not quite, at the front of the window.
+    /// Applies the damaged header at the start of the window.
     fn mended_header(&mut self) -> Result<Kind, Error> {
         let kind = Kind::Header { version: VERSION };
         let outline = Outline { len: HEADER_BYTES, kind };
@@ -386,7 +385,7 @@ impl<R: Read> Reader<R> {
         Ok(kind)
     }
 
-    /// The header that the stream has to begin with.
+    /// Reads the required first header of the stream.
     fn first_header(&self) -> Result<Outline, Fault> {
         let outline = Outline::header(self.window.available())?;
         match outline.kind {
@@ -397,7 +396,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Carries out a frame at the front of the window, unless it is at fault.
+    /// Applies a frame at the start of the window, unless it is faulty.
     #[inline]
     fn accept(&mut self, outline: Outline) -> Result<Result<Kind, Fault>, Error> {
         let Outline { len, kind } = outline;
@@ -439,7 +438,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// After `fault`: reads more of the input, mends, or ends the reading.
+    /// Reads more of the input after `fault`, repairs, or ends the reading.
     #[cold]
     fn after_fault(&mut self, fault: Fault) -> Result<(), Error> {
         match fault.what {
@@ -460,7 +459,7 @@ impl<R: Read> Reader<R> {
         Err(fault.error(self.window.offset()))
     }
 
-    /// Reads until `missing` more bytes are there.
+    /// Reads until `missing` more bytes are available.
     fn read_on(&mut self, fault: Fault, missing: usize) -> Result<(), Error> {
         let (limit, available) = (self.options.limits.frame_bytes, self.window.available().len());
         let needed = available.saturating_add(missing);
@@ -481,7 +480,7 @@ impl<R: Read> Reader<R> {
         self.window.ensure(count).map_err(|error| Error::io(NAME, Position::Byte(offset), error))
     }
 
-    /// Whether a member begins here, behind plain data; if so, what comes next is what it holds.
+    /// Enters a member that begins here, after plain data; false if there is none.
     fn enter_member(&mut self) -> Result<bool, Error> {
         self.ensure(HEADER_BYTES)?;
         let entered = self.window.at_member();
@@ -492,7 +491,7 @@ impl<R: Read> Reader<R> {
         Ok(entered)
     }
 
-    /// The end of the data; an error if a member is damaged in a way that cutting does not explain.
+    /// The end of the data; an error if a member has damage that truncation does not explain.
     fn end(&mut self) -> Result<(), Error> {
         let offset = self.window.offset();
         let damage = self.window.take_damage();
@@ -505,7 +504,7 @@ impl<R: Read> Reader<R> {
         if damage.is_some() && self.go_on_after_damage()? {
             return Ok(());
         }
-        // Of what is there and is no header another warning tells.
+        // Bytes that are not a header get another warning.
         if self.place == Place::Start && offset == 0 && damage.is_none() {
             self.warn(offset, 0, || format!("missing header: expected {HEADER_BYTES} bytes, found none"));
         }
@@ -519,7 +518,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// The data ends in the middle of a frame.
+    /// Handles data that ends in the middle of a frame.
     fn cut(&mut self) -> Result<(), Error> {
         let left = self.window.available().len();
         let message = || format!("truncated: the last {left} bytes are the beginning of a frame");
@@ -528,7 +527,7 @@ impl<R: Read> Reader<R> {
         self.end()
     }
 
-    /// What stands behind a member and is no frame does not belong to the stream, as `gzip` sees it too.
+    /// Skips bytes after a member that are not a frame: they do not belong to the stream, as in `gzip`.
     fn pass_over_rest(&mut self, fault: Fault) -> Result<(), Error> {
         let offset = self.window.offset();
         let mut lost = 0;
@@ -542,7 +541,7 @@ impl<R: Read> Reader<R> {
         self.end()
     }
 
-    /// Keeps a warning, or counts it: of millions, only those that are kept are put into words.
+    /// Keeps or counts a warning: of millions, only the kept ones are formatted.
     pub(super) fn warn(&mut self, offset: u64, lost_bytes: u64, message: impl FnOnce() -> String) {
         let is_kept = self.recovery.warnings.len() < Recovery::MAX_WARNINGS;
         let message = if is_kept { message() } else { String::new() };

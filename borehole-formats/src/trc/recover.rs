@@ -1,24 +1,24 @@
-//! Reading on after damage.
+//! Continues reading after damage.
 //!
-//! Frames have neither length nor checksum, so where reading may go on has to be judged by what stands there.
-//! Damage is met in this order:
+//! Frames have neither length nor checksum, so a position to continue at is judged by the bytes there. Damage is
+//! handled in this order:
 //!
-//! 1. A schema that contradicts an earlier one of its id takes its place: what follows was written for it.
-//! 2. A header with some wrong bytes, and a frame behind it, is read as if it were whole.
-//! 3. A frame in which a whole header stands, and a frame behind that, has a damaged length and swallows nothing,
-//!    unless it holds a stream: bytes that do are confirmed by what follows them, and bytes or text by a sound stream that
-//!    ends with them.
-//! 4. Otherwise the search goes on byte by byte, for a flawless header with a frame behind it, or for a chain
-//!    of frames that fits the batch: known types, defined pool ids, text that is text, times near the last.
-//!    [`Chain`] adds up how unlikely it is that chance looks like that.
+//! 1. A schema that contradicts an earlier one of its id replaces it: the following events were written for it.
+//! 2. A header with some wrong bytes that a frame follows is read as if it were intact.
+//! 3. A frame that contains an intact header, which a frame follows, has a damaged length and is rejected, unless it
+//!    holds a stream as a value: such bytes are confirmed by the bytes after them, and bytes or text by a valid stream
+//!    that ends with them.
+//! 4. Otherwise the search continues byte by byte, for a flawless header that a frame follows, or for a chain of frames
+//!    that fits the batch: known types, defined pool ids, valid text, times near the last. [`Chain`] adds up how
+//!    improbable such bytes are by chance.
 //!
-//! What is sound is read as strict reading does: 1, 2 and 4 begin with a frame that cannot be read.
+//! Valid input is read as in strict reading: 1, 2 and 4 begin with a frame that cannot be read.
 //!
-//! Times count from event to event, so what is lost inside a batch moves those behind it: [`Uncertain`] counts them until
-//! the time is set again.
+//! Times are differences between events, so a loss inside a batch shifts those after it: [`Uncertain`] counts them
+//! until the time is set again.
 //!
-//! How much all this may look at, and why that is linear, is told in [`effort`](super::effort). Headers are searched for
-//! once, whatever frames they stand in: [`Headers`] knows the next one.
+//! [`effort`](super::effort) explains the limit of the search and why it is linear. Headers are searched for once,
+//! whatever frames contain them: [`Headers`] knows the next one.
 
 use std::io::Read;
 
@@ -33,13 +33,13 @@ use super::layout::{FieldKind, HEADER_BYTES, HEADER_TAG, Tag};
 use super::read::{Place, Reader};
 use crate::{Error, Position};
 
-/// How many bytes behind a candidate are looked at.
+/// The number of bytes examined after a candidate.
 const LOOK_AHEAD: usize = 4096;
 
-/// A header may be mended that has as many right bytes.
+/// The number of correct bytes that a header needs for a repair.
 const MENDABLE: usize = 3;
 
-/// Where the next batch begins, as far as that is known: offsets after decompression.
+/// The start of the next batch, as far as it is known: offsets after decompression.
 #[derive(Debug, Default)]
 pub(super) struct Headers {
     /// No batch begins before it, except at `next`.
@@ -57,13 +57,13 @@ impl Headers {
         }
     }
 
-    /// Forgets all: what stands at an offset has changed.
+    /// Forgets everything: the bytes at an offset have changed.
     pub(super) const fn forget(&mut self, offset: u64) {
         *self = Self { searched_until: offset, next: None };
     }
 }
 
-/// Events whose times are not known, because something before them was lost.
+/// Events with uncertain times, because an earlier part was lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Uncertain {
     damage: u64,
@@ -72,7 +72,7 @@ pub(super) struct Uncertain {
 }
 
 impl<R: Read> Reader<R> {
-    /// Finds the place where reading can go on. What failed is at the front of the window.
+    /// Finds the position to continue at. The failed frame is at the start of the window.
     pub(super) fn resynchronise(&mut self, fault: Fault) -> Result<(), Error> {
         let from = self.offset();
         self.effort.spend(from, fault.looked_at());
@@ -94,8 +94,8 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Whether another batch begins in the frame at the front of the window: then a damaged length made it so long. It is a
-    /// value if it ends with the value, or if the batch goes on behind the frame.
+    /// Whether another batch begins in the frame at the start of the window, which then has a damaged length. The batch
+    /// is a value if it ends with the value, or if the outer batch continues after the frame.
     pub(super) fn swallows_a_batch(&mut self, outline: Outline) -> Result<bool, Error> {
         let len = outline.len;
         let Some(at) = self.batch_within(len)? else { return Ok(false) };
@@ -107,7 +107,7 @@ impl<R: Read> Reader<R> {
         self.ensure(len + LOOK_AHEAD)?;
         let behind = self.window.available().get(len..).unwrap_or_default();
         let (behind, whole) = seen(behind, self.window.has_ended());
-        // Events of the type that the frame may define are known when it is carried out.
+        // Events of the type that the frame may define are known only after it is applied.
         let evidence = if matches!(outline.kind, Kind::Schema) { 24 } else { 0 };
         let mut slots = std::mem::take(&mut self.spare_slots);
         let mut chain = Chain {
@@ -121,11 +121,11 @@ impl<R: Read> Reader<R> {
         let looked_at = chain.looked_at;
         self.spare_slots = slots;
         self.effort.spend(self.offset() + len as u64, looked_at);
-        // Where damage follows, a value that is a stream to its end is enough.
+        // If damage follows, a value that is a stream to its end is enough.
         Ok(!is_confirmed && holder != Holder::Whole)
     }
 
-    /// What holds the header that stands `at` in the frame.
+    /// The holder of the header `at` bytes into the frame.
     fn holder(&self, outline: Outline, at: usize) -> Holder {
         let Kind::Event { row, .. } = outline.kind else { return Holder::Other };
         let bytes = self.window.available();
@@ -135,7 +135,7 @@ impl<R: Read> Reader<R> {
             Some((bytes.get(range)?, bytes.get(at..slot.payload_range(*field_type)?.end)?, field_type.kind))
         });
         match values.next() {
-            // What follows the header stands behind the value.
+            // The bytes after the header are outside the value.
             Some((_, stream, _)) if stream.len() <= HEADER_BYTES => Holder::None,
             Some((text, stream, FieldKind::String)) => {
                 let is_text = std::str::from_utf8(text).is_ok();
@@ -146,8 +146,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Where the next batch begins, if that is in the frame of `len` bytes at the front of the window. A header that only
-    /// begins in the frame is one, too.
+    /// The start of the next batch, if it is in the frame of `len` bytes at the start of the window. A header that only
+    /// begins in the frame counts too.
     fn batch_within(&mut self, len: usize) -> Result<Option<usize>, Error> {
         let start = self.offset();
         let end = start.saturating_add(len as u64);
@@ -161,11 +161,11 @@ impl<R: Read> Reader<R> {
         Ok(None)
     }
 
-    /// Searches the bytes at hand for the next batch, from where nobody has searched, but not before `least`.
+    /// Searches the available bytes for the next batch, from the first unsearched one, but not before `least`.
     fn search_batch(&mut self, least: u64) {
         let from = self.headers.searched_until.max(least);
         let (start, bytes) = (self.offset(), self.window.available());
-        // What stands behind a header has to be there, too.
+        // The bytes after a header have to be available too.
         let behind = if self.window.has_ended() { 0 } else { HEADER_BYTES + LOOK_AHEAD };
         let searched = bytes.len().saturating_sub(behind);
         let mut at = usize::try_from(from - start).unwrap_or(usize::MAX);
@@ -188,7 +188,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Gives a type id the meaning that the schema at the front of the window says.
+    /// Redefines a type id by the schema at the start of the window.
     fn adopt_schema(&mut self) -> bool {
         let Some(bytes) = self.window.available().get(1..) else { return false };
         let mut cursor = borehole_wire::Cursor::new(bytes, 0);
@@ -203,7 +203,7 @@ impl<R: Read> Reader<R> {
         true
     }
 
-    /// Begins a batch at the front of the window, if most of a header stands there and a frame behind it.
+    /// Begins a batch at the start of the window, if most of a header is there and a frame follows.
     fn mend_header(&mut self) -> Result<bool, Error> {
         let bytes = self.ensure(HEADER_BYTES + LOOK_AHEAD)?;
         let Some(header) = bytes.get(..HEADER_BYTES) else { return Ok(false) };
@@ -221,7 +221,7 @@ impl<R: Read> Reader<R> {
         Ok(mended)
     }
 
-    /// Moves the window to the next place from which reading can go on, behind its first byte.
+    /// Moves the window to the next position, after its first byte, at which reading can continue.
     fn scan(&mut self) -> Result<Place, Error> {
         let mut at = 1;
         loop {
@@ -238,7 +238,7 @@ impl<R: Read> Reader<R> {
                 at += 1;
             }
             if self.window.has_ended() {
-                // A candidate may have waited for more than was there.
+                // A candidate may have waited for more bytes than there were.
                 let left = self.window.available().len();
                 if left > len {
                     continue;
@@ -251,7 +251,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// What may begin at `at`, if anything.
+    /// The kind of frame that may begin at `at`, if any.
     fn place_at(&mut self, at: usize) -> Result<Option<Place>, Error> {
         let offset = self.offset() + at as u64;
         let bytes = self.window.available().get(at..).unwrap_or_default();
@@ -273,7 +273,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// What stands `at` bytes into the window looks like, with `evidence` for it from before.
+    /// Judges the bytes `at` bytes into the window, with `evidence` from before.
     fn judge(&mut self, at: usize, evidence: u32) -> Verdict {
         let bytes = self.window.available().get(at..).unwrap_or_default();
         let (bytes, whole) = seen(bytes, self.window.has_ended());
@@ -285,7 +285,7 @@ impl<R: Read> Reader<R> {
         verdict
     }
 
-    /// The same of an event that is longer than what is looked at of others: what follows it decides.
+    /// Like [`judge`](Self::judge), for an event longer than the bytes examined of others: the bytes after it decide.
     fn judge_longer(&mut self, at: usize) -> Result<Verdict, Error> {
         let limit = self.options.limits.frame_bytes;
         loop {
@@ -314,7 +314,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Counts an event whose time is `known` only as far as nothing was lost.
+    /// Counts an event whose time is right only if nothing was lost.
     #[cold]
     pub(super) fn count_uncertain(&mut self, timestamp_ns: Option<u64>) {
         let offset = self.offset();
@@ -323,7 +323,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// From here on times are right again.
+    /// Notes that times are right again from here on.
     pub(super) fn end_uncertain(&mut self) {
         self.damage = None;
         let Some(Uncertain { damage, first, events }) = self.uncertain.take() else { return };
@@ -334,8 +334,7 @@ impl<R: Read> Reader<R> {
         });
     }
 
-    /// After the end of the data: whether it was the end of a damaged member only, behind which there is
-    /// more to read.
+    /// After the end of the data: whether it was only the end of a damaged member, with more to read after it.
     pub(super) fn go_on_after_damage(&mut self) -> Result<bool, Error> {
         if !self.options.is_lenient() {
             return Ok(false);
@@ -346,24 +345,24 @@ impl<R: Read> Reader<R> {
         let method = self.window.envelope().method();
         self.warn(offset, passed, || format!("compressed bytes passed over after a damaged {method}"));
         self.headers.forget(offset);
-        // What follows was written on its own, so it begins with a header.
+        // The following part was written separately, so it begins with a header.
         self.place = Place::Start;
         Ok(!self.ensure(1)?.is_empty())
     }
 }
 
-/// What a header in the middle of a frame stands in.
+/// The holder of a header in the middle of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holder {
-    /// In a value that cannot hold it: text that is no text or no sound stream, or one that ends with the header.
+    /// A value that cannot hold it: text or a stream that is not valid, or a value that ends with the header.
     None,
-    /// In a value that is a sound stream to its end.
+    /// A value that is a valid stream to its end.
     Whole,
-    /// In what may hold anything.
+    /// A value that may hold anything.
     Other,
 }
 
-/// Whether `bytes` are a sound stream, to their end.
+/// Whether `bytes` are a valid stream, to their end.
 fn is_whole_stream(mut bytes: &[u8]) -> bool {
     let (mut batch, mut slots) = (Batch::default(), Vec::new());
     while !bytes.is_empty() {
@@ -377,7 +376,7 @@ fn is_whole_stream(mut bytes: &[u8]) -> bool {
     true
 }
 
-/// So much of `bytes` as is looked at, and whether that is all to the end of the input.
+/// The part of `bytes` to examine, and whether it reaches to the end of the input.
 fn seen(bytes: &[u8], has_ended: bool) -> (&[u8], bool) {
     match bytes.get(..LOOK_AHEAD) {
         Some(bytes) => (bytes, false),
@@ -385,8 +384,8 @@ fn seen(bytes: &[u8], has_ended: bool) -> (&[u8], bool) {
     }
 }
 
-/// Whether `bytes` begin with a frame that can stand right behind a header, where nothing is defined yet, and how many of
-/// them were looked at. If no more than that `may_look`, by the tag.
+/// Whether `bytes` begin with a frame that can follow a header, before any definitions, and the number of bytes
+/// examined. Unless it `may_look`, only the tag is examined.
 fn begins_a_batch(bytes: &[u8], may_look: bool) -> (bool, u64) {
     if !may_look {
         let tag = bytes.first().copied().and_then(Tag::from_byte);

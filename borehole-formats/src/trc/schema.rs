@@ -8,8 +8,8 @@ use super::layout::FieldType;
 
 /// A type of events: a name and fields.
 ///
-/// It is a handle, cheap to clone, and good for any [`Writer`](super::Writer): each registers it on first use.
-/// Two schemas are equal if everything about them is.
+/// It is a handle, cheap to clone, and valid for any [`Writer`](super::Writer): each registers it on first use. Two
+/// schemas are equal if their definitions are.
 #[derive(Clone)]
 pub struct Schema(Arc<Inner>);
 
@@ -19,16 +19,16 @@ struct Inner {
     definition: Definition,
 }
 
-/// What a schema says.
+/// The contents of a schema.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Definition {
-    /// What events of the type are called.
+    /// The name of the events.
     pub name: String,
-    /// Whether they say when they happened.
+    /// Whether the events have times.
     pub has_timestamp: bool,
     /// The fields, in the order of their values. Names need not be different.
     pub fields: Vec<Field>,
-    /// What is said about the fields beyond their type.
+    /// Facts about the fields beyond their type.
     pub annotations: Vec<Annotation>,
 }
 
@@ -44,10 +44,10 @@ pub struct Field {
 /// A fact about a field: its unit, its role.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Annotation {
-    /// Which field, 0-based. A stream may name one that there is not.
+    /// The index of the field, 0-based. A stream may name a missing one.
     pub field: u16,
-    /// What the fact is about. Source for the keys in use: `dial9-trace-format` 0.5.4: `unit`, `kind`,
-    /// `dial9.role`, `dial9.span.type`; 0.4: `metrique.unit`.
+    /// The subject of the fact. Source for the keys in use: `dial9-trace-format` 0.5.4: `unit`, `kind`, `dial9.role`,
+    /// `dial9.span.type`; 0.4: `metrique.unit`.
     pub key: String,
     /// The fact.
     pub value: String,
@@ -65,14 +65,14 @@ impl fmt::Display for InvalidSchema {
 
 impl std::error::Error for InvalidSchema {}
 
-/// The most bytes of a name, and the most fields: their counts have 16 bits.
+/// The maximum length of a name in bytes, and number of fields: their counts have 16 bits.
 const MAX_U16: usize = u16::MAX as usize;
 
 impl Schema {
-    /// A type of timestamped events without annotations.
+    /// Creates a type of timestamped events without annotations.
     ///
     /// # Errors
-    /// When a name is longer than 65,535 bytes or there are more fields than that.
+    /// If a name is longer than 65,535 bytes or there are more fields than that.
     ///
     /// # Examples
     ///
@@ -96,10 +96,10 @@ impl Schema {
         })
     }
 
-    /// A type that is all that `definition` says.
+    /// Creates a type from its whole `definition`.
     ///
     /// # Errors
-    /// As [`Schema::new`], and for annotations.
+    /// Those of [`Schema::new`], also for annotations.
     pub fn define(definition: Definition) -> Result<Self, InvalidSchema> {
         let Definition { name, fields, annotations, .. } = &definition;
         fits("event name", name.len())?;
@@ -110,14 +110,14 @@ impl Schema {
         Ok(Self::unchecked(definition))
     }
 
-    /// A type that stood in a stream, where counts and lengths always fit.
+    /// Creates a type from a stream, where counts and lengths always fit.
     pub(super) fn unchecked(definition: Definition) -> Self {
         static NEXT_HANDLE: AtomicU64 = AtomicU64::new(0);
         let handle = NEXT_HANDLE.fetch_add(1, Ordering::Relaxed);
         Self(Arc::new(Inner { handle, definition }))
     }
 
-    /// Adds annotations. The handle becomes another; clones keep what they had.
+    /// Adds annotations. The handle changes; clones keep the earlier definition.
     pub(super) fn annotate(&mut self, annotations: Vec<Annotation>) {
         let other = Self::unchecked(match Arc::get_mut(&mut self.0) {
             Some(inner) => std::mem::take(&mut inner.definition),
@@ -135,19 +135,19 @@ impl Schema {
         self.0.handle
     }
 
-    /// All that it says.
+    /// The whole definition.
     #[must_use]
     pub fn definition(&self) -> &Definition {
         &self.0.definition
     }
 
-    /// What events of the type are called.
+    /// The name of the events.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.definition.name
     }
 
-    /// Whether events of the type say when they happened.
+    /// Whether the events have times.
     #[inline]
     #[must_use]
     pub fn has_timestamp(&self) -> bool {
@@ -161,7 +161,7 @@ impl Schema {
         &self.0.definition.fields
     }
 
-    /// What is said about the fields beyond their type.
+    /// Facts about the fields beyond their type.
     #[must_use]
     pub fn annotations(&self) -> &[Annotation] {
         &self.0.definition.annotations
@@ -173,7 +173,7 @@ impl Schema {
         self.fields().iter().position(|field| field.name == name)
     }
 
-    /// The last fact of that key about a field: what stands later in a stream counts.
+    /// The last fact of that key about a field: later ones replace earlier ones.
     #[must_use]
     pub fn annotation(&self, field: usize, key: &str) -> Option<&str> {
         let of_field = |annotation: &&Annotation| usize::from(annotation.field) == field;
@@ -181,7 +181,7 @@ impl Schema {
         found.filter(|annotation| annotation.key == key).map(|annotation| annotation.value.as_str()).next()
     }
 
-    /// Whether both define the same events, whatever is said about the fields beyond their type.
+    /// Whether both define the same events, regardless of annotations.
     pub(super) fn defines_the_same(&self, other: &Definition) -> bool {
         let own = self.definition();
         own.name == other.name && own.has_timestamp == other.has_timestamp && own.fields == other.fields
@@ -189,7 +189,7 @@ impl Schema {
 }
 
 impl Default for Definition {
-    /// A type without a name, a timestamp or fields.
+    /// Creates a type without a name, a timestamp or fields.
     fn default() -> Self {
         Self { name: String::new(), has_timestamp: false, fields: Vec::new(), annotations: Vec::new() }
     }

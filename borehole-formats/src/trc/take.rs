@@ -1,4 +1,4 @@
-//! Events as values of structs: what `#[derive(TraceEvent)]` and `#[derive(ReadEvent)]` implement to read them.
+//! Reads events as structs: the items that `#[derive(TraceEvent)]` and `#[derive(ReadEvent)]` implement.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -21,26 +21,26 @@ pub trait ReadEvent<'a>: Sized {
     /// A static of this type alone.
     fn read_type() -> &'static ReadType;
 
-    /// Where the fields stand in events of `schema`; `None` if those are other events.
+    /// The positions of the fields in events of `schema`; `None` if those are other events.
     fn plan(schema: &Schema) -> Option<EventPlan>;
 
-    /// Reads `event`, for whose schema `plan` was made.
+    /// Reads `event`, whose schema `plan` was made for.
     ///
     /// # Errors
-    /// When a field is missing, or its value does not fit.
+    /// If a field is missing, or its value does not fit.
     fn read(event: &Event<'a>, plan: &EventPlan) -> Result<Self, Mismatch>;
 }
 
-/// A type that fields of events are read as.
+/// A type as which fields of events are read.
 #[diagnostic::on_unimplemented(
     message = "a field of an event cannot be read as `{Self}`",
     label = "expected an unsigned integer, `i64`, `f64`, `bool`, text, bytes, `StackFrames` or an `Option` of them"
 )]
 pub trait TakeField<'a>: Sized {
-    /// What it holds, in words.
+    /// A description of its values.
     const EXPECTED: &'static str;
 
-    /// The value; `None` if it does not fit.
+    /// Converts the value; `None` if it does not fit.
     fn take(value: Value<'a>) -> Option<Self>;
 
     /// The value of the field of that number; `None` if there is none, or it does not fit.
@@ -49,14 +49,14 @@ pub trait TakeField<'a>: Sized {
         Self::take(event.value(field)?)
     }
 
-    /// What stands for a field that the events do not have.
+    /// The default for a field that the events do not have.
     #[must_use]
     fn missing() -> Option<Self> {
         None
     }
 }
 
-/// Reads events as values of types. Where the fields of a type stand in a schema is looked up once.
+/// Reads events as values of types. The positions of a type's fields in a schema are looked up once.
 ///
 /// # Examples
 ///
@@ -80,10 +80,10 @@ struct KnownPlan {
 impl TypedEvents {
     /// Reads `event` as a `T`; `None` if it is another event.
     ///
-    /// Fields that `T` does not have are passed over; an optional one that the event does not have is `None`.
+    /// Fields that `T` does not have are ignored; an optional field that the event does not have is `None`.
     ///
     /// # Errors
-    /// When a field is missing, or its value does not fit.
+    /// If a field is missing, or its value does not fit.
     #[inline]
     pub fn read<'a, T: ReadEvent<'a>>(&mut self, event: &Event<'a>) -> Result<Option<T>, Error> {
         let (index, row, handle) =
@@ -111,12 +111,12 @@ impl TypedEvents {
     }
 }
 
-/// What a process knows about a type that implements [`ReadEvent`].
+/// The state of a process for a type that implements [`ReadEvent`].
 #[derive(Debug, Default)]
 pub struct ReadType(OnceLock<usize>);
 
 impl ReadType {
-    /// A type that was not used yet.
+    /// Creates the state of an unused type.
     #[must_use]
     pub const fn new() -> Self {
         Self(OnceLock::new())
@@ -130,7 +130,7 @@ impl ReadType {
     }
 }
 
-/// Where the fields of a type stand in a schema.
+/// The positions of a type's fields in a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventPlan {
     /// For each field of the struct, which the type is or holds, the field of the schema; [`EventPlan::NOWHERE`] for
@@ -138,14 +138,14 @@ pub struct EventPlan {
     places: Box<[u32]>,
     /// The variant, of an enum.
     variant: Option<usize>,
-    /// The plan of an enum that the variant holds. That of a struct is this one, so that reading has it at hand.
+    /// The plan of an enum that the variant holds. The plan of a struct is this one, for fast access.
     inner: Option<Box<EventPlan>>,
 }
 
 impl EventPlan {
     const NOWHERE: u32 = u32::MAX;
 
-    /// The plan of a struct with these fields; `None` if events of `schema` are not called `name`.
+    /// The plan of a struct with these fields; `None` if events of `schema` have another name than `name`.
     #[must_use]
     pub fn of_struct(schema: &Schema, name: &str, fields: &[&str]) -> Option<Self> {
         let place = |field: &&str| schema.field_index(field).and_then(|place| u32::try_from(place).ok());
@@ -153,7 +153,7 @@ impl EventPlan {
         (schema.name() == name).then(|| Self { places: places.collect(), variant: None, inner: None })
     }
 
-    /// The plan of an enum whose variant of that number holds what this is the plan of.
+    /// The plan of an enum whose variant of that number holds the type of this plan.
     #[must_use]
     pub fn of_variant(self, number: usize) -> Self {
         let places = self.places.clone();
@@ -161,26 +161,26 @@ impl EventPlan {
         Self { places, variant: Some(number), inner }
     }
 
-    /// The number of the variant and the plan of what it holds; `None` if this is the plan of a struct.
+    /// The number of the variant and the plan of its contents; `None` if this is the plan of a struct.
     #[inline]
     #[must_use]
     pub fn variant(&self) -> Option<(usize, &Self)> {
         Some((self.variant?, self.inner.as_deref().unwrap_or(self)))
     }
 
-    /// When `event` happened.
+    /// The time of `event`.
     ///
     /// # Errors
-    /// When it does not say.
+    /// If it has none.
     #[inline]
     pub fn timestamp_ns(&self, event: &Event<'_>) -> Result<u64, Mismatch> {
         event.timestamp_ns().ok_or_else(|| Mismatch::new(*event, "expected a timestamp, found none"))
     }
 
-    /// The value of the field of that number, which is called `name`.
+    /// The value of the field of that number, which has the name `name`.
     ///
     /// # Errors
-    /// When there is no such field, or its value does not fit.
+    /// If there is no such field, or its value does not fit.
     #[inline]
     pub fn field<'a, T: TakeField<'a>>(
         &self,
@@ -191,12 +191,12 @@ impl EventPlan {
         let place = self.places.get(number).map_or(Self::NOWHERE, |place| *place);
         let missing = || T::missing().filter(|_| place == Self::NOWHERE);
         let taken = T::take_from(event, place as usize).or_else(missing);
-        // By itself: a reference would have each event put into memory.
+        // By value: a reference would force each event into memory.
         taken.ok_or_else(|| Mismatch::field(*event, name, T::EXPECTED, place as usize))
     }
 }
 
-/// Why an event cannot be read as a value of a type.
+/// The reason why an event cannot be read as a value of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch(Box<(u64, String)>);
 
@@ -215,7 +215,7 @@ impl Mismatch {
         Self::new(event, &message)
     }
 
-    /// The plan is one of another type.
+    /// The plan is for another type.
     #[inline]
     #[must_use]
     pub fn of_plan(event: &Event<'_>) -> Self {
@@ -261,7 +261,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Types that unsigned integers are read as, if they fit.
+/// Types as which unsigned integers are read, if they fit.
 macro_rules! unsigned {
     ($($type:ty, $expected:literal);*) => {$(
         impl<'a> TakeField<'a> for $type {
@@ -288,7 +288,7 @@ unsigned! {
     usize, "an unsigned integer"
 }
 
-/// Types that values are read as.
+/// Types as which values are read.
 macro_rules! taken {
     ($($type:ty, $expected:literal, |$value:ident| $taken:expr);* $(;)?) => {$(
         impl<'a> TakeField<'a> for $type {

@@ -1,4 +1,4 @@
-//! Structs as types of events: what `#[derive(TraceEvent)]` implements to write them.
+//! Structs as types of events: the items that `#[derive(TraceEvent)]` implements to write them.
 
 use std::io::{self, Write};
 use std::sync::OnceLock;
@@ -11,14 +11,14 @@ use super::write::{Core, Dialect, Invalid, Writer, begin_at};
 
 /// A type whose values are events of one schema.
 ///
-/// Derived with `#[derive(TraceEvent)]` (feature `derive`); written by hand it has to put as many fields of the
-/// types as it says.
+/// Derived with `#[derive(TraceEvent)]` (feature `derive`); an implementation by hand must put exactly the fields that
+/// it declares.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a type of events",
     note = "derive it: `#[derive(TraceEvent)]`"
 )]
 pub trait TraceEvent {
-    /// What the events are called.
+    /// The name of the events.
     const NAME: &'static str;
 
     /// The fields, in the order of their values.
@@ -27,13 +27,14 @@ pub trait TraceEvent {
     /// Whether the events have the same low number in every batch that the process writes.
     const WIRE_SLOT: bool = false;
 
-    /// A static of this type alone: what the process knows about it.
+    /// A static of this type alone: the state of the process for it.
     fn event_type() -> &'static EventType;
 
-    /// When it happened, in nanoseconds.
+    /// The time, in nanoseconds.
     fn timestamp_ns(&self) -> u64;
 
-    /// Writes the values of the fields. It is asked to again, for the same values, when there was too little room for them.
+    /// Writes the values of the fields. It is called again, for the same values, if there was too little space for
+    /// them.
     fn put_fields(&self, out: &mut FieldWriter<'_>);
 }
 
@@ -48,7 +49,7 @@ pub struct TypedField {
     pub annotations: &'static [(&'static str, &'static str)],
 }
 
-/// What a process knows about a type that implements [`TraceEvent`]: its schema, made on first use.
+/// The state of a process for a type that implements [`TraceEvent`]: its schema, created on first use.
 #[derive(Debug, Default)]
 pub struct EventType(OnceLock<Result<Known, InvalidSchema>>);
 
@@ -61,7 +62,7 @@ struct Known {
 }
 
 impl EventType {
-    /// A type that was not used yet.
+    /// Creates the state of an unused type.
     #[must_use]
     pub const fn new() -> Self {
         Self(OnceLock::new())
@@ -87,7 +88,7 @@ impl Known {
     }
 }
 
-/// A low type id that no other type of the process has; `None` when all are given away.
+/// A low type id that no other type of the process has; `None` if all are taken.
 fn next_slot() -> Option<u16> {
     static NEXT_SLOT: AtomicU16 = AtomicU16::new(1);
     let next = |slot| (slot < FIRST_DYNAMIC_TYPE_ID).then_some(slot + 1);
@@ -112,10 +113,10 @@ fn definition(name: &str, fields: &[TypedField]) -> Definition {
     }
 }
 
-/// The schema of the events that a type's values are.
+/// The schema of a type's events.
 ///
 /// # Errors
-/// When a name is longer than 65,535 bytes or there are more fields than that.
+/// If a name is longer than 65,535 bytes or there are more fields than that.
 pub fn schema_of<T: TraceEvent + ?Sized>() -> Result<&'static Schema, InvalidSchema> {
     let known = T::event_type().0.get_or_init(|| Known::new::<T>());
     known.as_ref().map(|known| &known.schema).map_err(Clone::clone)
@@ -138,23 +139,23 @@ impl TypedIds {
         self.0[index] = Some(type_id.to_le_bytes());
     }
 
-    /// Forgets the types and keeps the memory.
+    /// Removes the types and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes an event of a type that was derived for.
+    /// Writes an event of a type with a derived implementation.
     ///
     /// # Errors
-    /// When text is longer than 32 bits can say or a pool is full (an [`Invalid`] inside; nothing of the event is
-    /// written), or a batch is full and cannot be written.
+    /// If text exceeds 32 bits in length or a pool is full (an [`Invalid`] inside; nothing of the event is written), or
+    /// a batch is full and cannot be written.
     #[inline]
     pub fn write<T: TraceEvent + ?Sized>(&mut self, event: &T) -> io::Result<()> {
         let known = T::event_type().known::<T>()?;
         let (core, options) = (&mut self.core, self.options);
-        // What a batch defines is in an open one.
+        // A batch with definitions is open.
         let type_id = match core.typed_ids.get(known.index) {
             Some(type_id) => type_id,
             None => define(core, known, options.dialect)?,

@@ -1,4 +1,4 @@
-//! Values as they stand in the stream, read without copying.
+//! Values of a stream, read without copying.
 
 use borehole_wire::Cursor;
 
@@ -10,7 +10,7 @@ use super::layout::{FieldKind, FieldType, MAX_ELEMENTS, MAX_NESTING, MAX_VARINT_
 /// The value of a field of an event, borrowed from the stream.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
-    /// There is none.
+    /// No value.
     Absent,
     /// A number of a `U8`, `U16`, `U32` or `Varint` field.
     Unsigned(u64),
@@ -18,9 +18,9 @@ pub enum Value<'a> {
     Signed(i64),
     /// A number of an `F64` field.
     Float(f64),
-    /// True or false.
+    /// A boolean.
     Bool(bool),
-    /// Text, which ought to be UTF-8 and may not be.
+    /// Text, usually but not necessarily UTF-8.
     Text(&'a [u8]),
     /// Bytes.
     Bytes(&'a [u8]),
@@ -30,14 +30,14 @@ pub enum Value<'a> {
     PooledText {
         /// Its id.
         id: u32,
-        /// The string; `None` where nothing before the event defines it.
+        /// The string; `None` if it is not defined before the event.
         text: Option<&'a str>,
     },
     /// A stack of the pool.
     PooledStack {
         /// Its id.
         id: u32,
-        /// The stack; `None` where nothing before the event defines it.
+        /// The stack; `None` if it is not defined before the event.
         stack: Option<Stack<'a>>,
     },
     /// Pairs of text.
@@ -49,7 +49,7 @@ pub enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// The number, of an unsigned value.
+    /// The number, for an unsigned value.
     #[inline]
     #[must_use]
     pub const fn as_u64(self) -> Option<u64> {
@@ -59,7 +59,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number, of a signed value.
+    /// The number, for a signed value.
     #[inline]
     #[must_use]
     pub const fn as_i64(self) -> Option<i64> {
@@ -69,7 +69,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number, of a floating-point value.
+    /// The number, for a floating-point value.
     #[inline]
     #[must_use]
     pub const fn as_f64(self) -> Option<f64> {
@@ -79,7 +79,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether it is true.
+    /// The boolean, for a boolean value.
     #[inline]
     #[must_use]
     pub const fn as_bool(self) -> Option<bool> {
@@ -89,7 +89,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The bytes, of a value that is not text.
+    /// The bytes, for a value of bytes.
     #[inline]
     #[must_use]
     pub const fn as_bytes(self) -> Option<&'a [u8]> {
@@ -99,7 +99,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The text, in the event or in the pool, if it is there and UTF-8.
+    /// The text, from the event or the pool, if it is present and UTF-8.
     #[inline]
     #[must_use]
     pub fn as_str(self) -> Option<&'a str> {
@@ -110,7 +110,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The addresses, in the event or in the pool, if they are there.
+    /// The addresses, from the event or the pool, if they are present.
     #[inline]
     #[must_use]
     pub const fn as_stack(self) -> Option<Stack<'a>> {
@@ -121,7 +121,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether there is none.
+    /// Whether the value is absent.
     #[inline]
     #[must_use]
     pub const fn is_absent(self) -> bool {
@@ -140,7 +140,7 @@ impl<'a> Stack<'a> {
         self.0.iter().map(|&bytes| u64::from_le_bytes(bytes))
     }
 
-    /// The addresses as they stand in the stream, the least significant byte first.
+    /// The addresses as stored in the stream, the least significant byte first.
     #[inline]
     #[must_use]
     pub const fn as_bytes(self) -> &'a [[u8; 8]] {
@@ -151,14 +151,14 @@ impl<'a> Stack<'a> {
 /// Addresses, the leaf first, of a stream or of the program.
 #[derive(Clone, Copy, Debug)]
 pub enum StackFrames<'a> {
-    /// As they stand in a stream.
+    /// In the form of a stream.
     Stored(Stack<'a>),
-    /// As the program has them.
+    /// In the form of the program.
     Native(&'a [u64]),
 }
 
 impl<'a> StackFrames<'a> {
-    /// How many there are.
+    /// The number of addresses.
     #[inline]
     #[must_use]
     pub const fn len(self) -> usize {
@@ -168,7 +168,7 @@ impl<'a> StackFrames<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no addresses.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.len() == 0
@@ -265,17 +265,17 @@ impl<'a> Iterator for Pairs<'a> {
     }
 }
 
-/// A value by where it stands.
+/// A value by its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Raw<'a> {
-    /// The number itself, or the count of what the payload holds.
+    /// The number itself, or the count of the payload's elements.
     pub(super) number: u64,
-    /// What stands behind the number; empty for numbers. It ends where the value ends.
+    /// The bytes after the number, up to the end of the value; empty for numbers.
     pub(super) payload: &'a [u8],
 }
 
 impl<'a> Raw<'a> {
-    /// The value that `cursor` stands at, checked to its end.
+    /// Reads the value at `cursor`, checked to its end.
     #[inline]
     pub(super) fn read(kind: FieldKind, cursor: &mut Cursor<'a>) -> Result<Self, Fault> {
         let number = match kind {
@@ -311,7 +311,7 @@ impl<'a> Raw<'a> {
         Ok(Self { number: u64::from(count), payload: &all[..all.len() - cursor.rest().len()] })
     }
 
-    /// A list (`width` 1) or a map (`width` 2), to the end of all that stands in it.
+    /// Reads a list (`width` 1) or a map (`width` 2), to the end of its nested values.
     fn elements(width: u64, cursor: &mut Cursor<'a>) -> Result<Self, Fault> {
         let mut open = Nesting::default();
         let count = open.enter(width, cursor)?;
@@ -326,13 +326,13 @@ impl<'a> Raw<'a> {
         Ok(Self { number: count * width, payload: &all[..all.len() - cursor.rest().len()] })
     }
 
-    /// The value, with what it refers to.
+    /// The value, with its references resolved.
     #[inline(never)]
     fn view(self, kind: FieldKind, batch: &'a Batch) -> Value<'a> {
         Slot::of(&self).view(FieldType::required(kind), self.payload, batch)
     }
 
-    /// The value, of a kind that has elements.
+    /// The value, for a kind with elements.
     pub(super) const fn view_elements(self, kind: FieldKind, batch: &'a Batch) -> Value<'a> {
         let rest = Cursor::new(self.payload, 0);
         let left = self.number;
@@ -344,7 +344,7 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// The lists and maps that are being read, from the outermost in: how many values each still has.
+/// The number of remaining values of each open list or map, the outermost first.
 #[derive(Default)]
 struct Nesting {
     left: [u64; MAX_NESTING],
@@ -352,7 +352,7 @@ struct Nesting {
 }
 
 impl Nesting {
-    /// Reads how many elements follow, of `width` values each.
+    /// Reads the number of elements, of `width` values each.
     fn enter(&mut self, width: u64, cursor: &mut Cursor<'_>) -> Result<u64, Fault> {
         let at = cursor.offset();
         let count = cursor.u32_le()?;
@@ -365,7 +365,7 @@ impl Nesting {
         Ok(u64::from(count))
     }
 
-    /// Whether another value follows, which is counted as read.
+    /// Whether another value follows; counts it as read.
     fn step(&mut self) -> bool {
         while let Some(top) = self.depth.checked_sub(1) {
             if let Some(left) = self.left[top].checked_sub(1) {
@@ -378,7 +378,7 @@ impl Nesting {
     }
 }
 
-/// The type of an element. The optional bit says nothing here: no presence byte follows.
+/// Reads the type of an element. Its optional bit has no meaning: no presence byte follows.
 ///
 /// Source: `dial9-trace-format` 0.5.4; `list_optional_tag.bin`.
 fn element_kind(cursor: &mut Cursor<'_>) -> Result<FieldKind, Fault> {
@@ -387,19 +387,19 @@ fn element_kind(cursor: &mut Cursor<'_>) -> Result<FieldKind, Fault> {
     FieldKind::from_byte(byte & !OPTIONAL).ok_or(Fault { at, what: What::FieldType(byte) })
 }
 
-/// How many bytes as many addresses take.
+/// The length of `count` addresses in bytes.
 pub(super) fn stack_bytes(count: u32) -> usize {
     usize::try_from(u64::from(count) * 8).unwrap_or(usize::MAX)
 }
 
-/// Bytes behind their length.
+/// Reads bytes after their length.
 #[inline]
 pub(super) fn prefixed<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8], Fault> {
     let count = cursor.u32_le()?;
     Ok(cursor.bytes(usize::try_from(count).unwrap_or(usize::MAX))?)
 }
 
-/// An unsigned varint of at most ten bytes.
+/// Reads an unsigned varint of at most ten bytes.
 #[inline]
 pub(super) fn varint(cursor: &mut Cursor<'_>) -> Result<u64, Fault> {
     match cursor.peek() {
@@ -408,7 +408,7 @@ pub(super) fn varint(cursor: &mut Cursor<'_>) -> Result<u64, Fault> {
     }
 }
 
-/// The varint at the start of eight bytes, and its length, unless it is longer: all bytes at once.
+/// The varint at the start of eight bytes, with its length, unless it is longer: all bytes at once.
 #[inline]
 pub(super) const fn short_varint(word: u64) -> Option<(u64, usize)> {
     if word & 0x80 == 0 {

@@ -1,7 +1,7 @@
-//! Writing batches of events.
+//! Writes batches of events.
 //!
-//! A batch is put together in memory and leaves in one write, so that an output holds whole batches. An event
-//! is checked against its schema as it is put together; one that does not fit leaves no trace.
+//! A batch is built in memory and written at once, so that an output holds whole batches. An event is checked against
+//! its schema as it is built; an invalid one leaves no trace.
 
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,32 +50,32 @@ pub struct Writer<W> {
     has_written: bool,
 }
 
-/// How events are written.
+/// The options for writing events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// Which readers have to understand the stream.
+    /// The readers that must support the stream.
     pub dialect: Dialect,
-    /// How large a batch grows before it is written and another one begins. A batch defines all that it uses, so
-    /// small ones repeat much, and large ones lose much when a program dies.
+    /// The size from which on a batch is written and another one begins. A batch defines everything that it uses, so
+    /// small ones repeat a lot, and large ones lose a lot if a program dies.
     pub batch_bytes: usize,
 }
 
 impl Default for WriteOptions {
     /// The newest dialect, in batches of some 256 KiB: one stays in the caches of a processor until it is written, and
-    /// what each defines anew is little beside it. The recorder of the reference makes them four times as large.
+    /// its repeated definitions are small in comparison. The recorder of the reference makes them four times as large.
     fn default() -> Self {
         Self { dialect: Dialect::Newest, batch_bytes: 256 << 10 }
     }
 }
 
-/// Which readers have to understand a stream.
+/// The readers that must support a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
-    /// Those of dial9 0.4 and newer: everything there is.
+    /// Those of dial9 0.4 and newer: all features.
     #[default]
     Newest,
-    /// Those that know the specification of 0.3.2 and nothing else: stacks stand in each event, annotations are
-    /// left out, lists and maps of any values are refused.
+    /// Those that know only the specification of 0.3.2: each event contains its stacks, annotations are omitted, lists
+    /// and maps of any values are rejected.
     V032,
 }
 
@@ -84,19 +84,19 @@ pub enum Dialect {
 pub enum ValueDef<'a> {
     /// No value, of an optional field.
     Absent,
-    /// An unsigned integer, of as many bits as the field has.
+    /// An unsigned integer, in the number of bits of the field.
     Unsigned(u64),
     /// A signed integer.
     Signed(i64),
     /// A floating-point number.
     Float(f64),
-    /// True or false.
+    /// A boolean.
     Bool(bool),
-    /// Text. In a field of pooled strings it is stored once a batch.
+    /// Text. In a field of pooled strings it is stored once per batch.
     Text(&'a str),
     /// Bytes.
     Bytes(&'a [u8]),
-    /// Addresses, the leaf first. In a field of pooled stacks they are stored once a batch.
+    /// Addresses, the leaf first. In a field of pooled stacks they are stored once per batch.
     Stack(&'a [u64]),
     /// A string of the pool.
     Pooled(StringRef),
@@ -104,9 +104,9 @@ pub enum ValueDef<'a> {
     PooledStack(StackRef),
     /// Pairs of text.
     TextMap(&'a [(&'a str, &'a str)]),
-    /// Values of any sort, in which none may be absent.
+    /// Values of any kind, none of which may be absent.
     List(&'a [ValueDef<'a>]),
-    /// Pairs of values of any sort, none of which may be absent.
+    /// Pairs of values of any kind, none of which may be absent.
     Map(&'a [(ValueDef<'a>, ValueDef<'a>)]),
 }
 
@@ -124,8 +124,8 @@ pub struct StackRef {
     pub(super) id: u32,
 }
 
-/// Why something cannot be written: what was expected and what was found. It is the inner error of an
-/// [`io::Error`] of the kind [`InvalidInput`](io::ErrorKind::InvalidInput).
+/// The reason why data cannot be written: "expected X, found Y". It is the inner error of an [`io::Error`] of
+/// the kind [`InvalidInput`](io::ErrorKind::InvalidInput).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid(String);
 
@@ -151,22 +151,22 @@ impl From<Invalid> for io::Error {
 }
 
 impl<W: Write> Writer<W> {
-    /// A writer to `output`, with default options.
+    /// Creates a writer to `output`, with default options.
     pub fn new(output: W) -> Self {
         Self::with_options(output, WriteOptions::default())
     }
 
-    /// A writer to `output`.
+    /// Creates a writer to `output`.
     pub fn with_options(output: W, options: WriteOptions) -> Self {
         let core = Core { number: next_batch(), ..Core::default() };
         Self { output, options, core, has_written: false }
     }
 
-    /// A writer that goes on where `reader` has come to, without another header: what the last batch defines is
-    /// known. `output` has to be at the end of what was read.
+    /// Creates a writer that continues after the input of `reader`, without another header: the definitions of the last
+    /// batch are known. `output` has to be at the end of that input.
     ///
     /// # Errors
-    /// When `reader` has not come to the end, or its input is damaged or cut off: what follows would not be read.
+    /// If `reader` is not at the end, or its input is damaged or cut off: the continuation would not be readable.
     pub fn continuing(output: W, reader: Reader<impl Read>, options: WriteOptions) -> Result<Self, Invalid> {
         if !reader.has_ended() {
             return Err(Invalid::new("expected a stream read to its end, found one with more to read"));
@@ -182,11 +182,11 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Writes an event. `timestamp_ns` is what its schema asks for: a time, or `None`.
+    /// Writes an event. `timestamp_ns` is a time or `None`, as its schema requires.
     ///
     /// # Errors
-    /// When the values do not fit the schema (an [`Invalid`] inside; nothing of the event is written), or a batch
-    /// is full and cannot be written.
+    /// If the values do not fit the schema (an [`Invalid`] inside; nothing of the event is written), or a batch is full
+    /// and cannot be written.
     #[inline]
     pub fn write_event(
         &mut self,
@@ -201,8 +201,8 @@ impl<W: Write> Writer<W> {
         event.finish()
     }
 
-    /// Begins an event, whose values have to follow one by one. Without its
-    /// [`finish`](EventWriter::finish) nothing of it is written.
+    /// Begins an event, whose values have to follow one by one. Without its [`finish`](EventWriter::finish) nothing of
+    /// it is written.
     #[inline(always)]
     pub fn begin_event(
         &mut self,
@@ -212,7 +212,7 @@ impl<W: Write> Writer<W> {
         EventWriter::new(self, schema, timestamp_ns.into())
     }
 
-    /// Asks for a number for a type of events, wherever it is free when a batch defines the type.
+    /// Requests a number for a type of events, used if it is free when a batch defines the type.
     pub fn want_type_id(&mut self, schema: &Schema, type_id: u16) {
         self.core.registry.want(schema, type_id);
     }
@@ -220,7 +220,7 @@ impl<W: Write> Writer<W> {
     /// Stores a string in the current batch.
     ///
     /// # Errors
-    /// When it is longer than 32 bits can say, or no ids are left.
+    /// If its length exceeds 32 bits, or no ids are left.
     pub fn intern_string(&mut self, string: &str) -> io::Result<StringRef> {
         self.core.open();
         let id = self.core.pools.intern(Tag::Strings, string.as_bytes())?;
@@ -231,7 +231,7 @@ impl<W: Write> Writer<W> {
     /// Stores a stack in the current batch, its leaf first.
     ///
     /// # Errors
-    /// When it is longer than 32 bits can say, no ids are left, or the dialect has no pool of stacks.
+    /// If its length exceeds 32 bits, no ids are left, or the dialect has no pool of stacks.
     pub fn intern_stack(&mut self, addresses: &[u64]) -> io::Result<StackRef> {
         if self.options.dialect == Dialect::V032 {
             return Err(Invalid::new("expected a dialect with pooled stacks, found 0.3.2").into());
@@ -242,10 +242,10 @@ impl<W: Write> Writer<W> {
         Ok(StackRef { batch: self.core.number, id })
     }
 
-    /// Writes whole batches that were put together elsewhere, each with its header.
+    /// Writes whole batches that were built elsewhere, each with its header.
     ///
     /// # Errors
-    /// When `batches` does not begin with a header, or the output takes no more.
+    /// If `batches` does not begin with a header, or the output fails.
     pub fn write_raw(&mut self, batches: &[u8]) -> io::Result<()> {
         let [t, r, c, zero] = MAGIC;
         if !batches.starts_with(&[t, r, c, zero, VERSION]) {
@@ -260,10 +260,10 @@ impl<W: Write> Writer<W> {
         self.output.write_all(batches)
     }
 
-    /// Writes what has been put together. The next event begins another batch.
+    /// Writes the batch under construction. The next event begins another batch.
     ///
     /// # Errors
-    /// When the output takes no more. The batch is lost then; what follows is a batch of its own.
+    /// If the output fails. The batch is then lost; later events form a batch of their own.
     pub fn end_batch(&mut self) -> io::Result<()> {
         let batch = self.core.buffer.committed();
         let written = if batch.is_empty() {
@@ -276,10 +276,10 @@ impl<W: Write> Writer<W> {
         written
     }
 
-    /// Completes the batch as [`Writer::end_batch`] does, but hands it out instead of writing it, without a copy: `batch`
-    /// is what has been put together, empty if that is nothing, and its memory takes what comes next.
+    /// Completes the batch like [`Writer::end_batch`], but returns it instead of writing it, without a copy: `batch`
+    /// becomes the completed batch, empty if there is none, and its memory is reused for the next one.
     ///
-    /// In batches without a limit, and handed out each time, events never reach the output.
+    /// With batches of unlimited size that are all taken by this call, events never reach the output.
     ///
     /// # Examples
     ///
@@ -302,11 +302,11 @@ impl<W: Write> Writer<W> {
         self.core.clear();
     }
 
-    /// Goes on with another output, as a new writer would, but keeps the memory. Answers the output so far, to which
-    /// everything has been written.
+    /// Continues with another output, as a new writer would, but keeps the memory. Returns the earlier output, with
+    /// everything written to it.
     ///
     /// # Errors
-    /// When that cannot be written.
+    /// If that cannot be written.
     pub fn reset_to(&mut self, output: W) -> io::Result<W> {
         self.complete()?;
         self.has_written = false;
@@ -314,17 +314,16 @@ impl<W: Write> Writer<W> {
         Ok(std::mem::replace(&mut self.output, output))
     }
 
-    /// Writes what has been put together, if it is only a header because there was no event, and answers the
-    /// output.
+    /// Writes the batch under construction, or only a header if there was no event, and returns the output.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
         self.complete()?;
         Ok(self.output)
     }
 
-    /// Writes what has been put together, or a header if nothing ever was.
+    /// Writes the batch under construction, or a header if nothing was ever written.
     pub(super) fn complete(&mut self) -> io::Result<()> {
         if !self.has_written {
             self.core.open();
@@ -333,23 +332,23 @@ impl<W: Write> Writer<W> {
         self.output.flush()
     }
 
-    /// The output. What has not been written yet is not in it.
+    /// The output, without the data that is not written yet.
     pub const fn output(&self) -> &W {
         &self.output
     }
 
-    /// The output, between two batches. Whatever else is written to it has to be whole batches.
+    /// The output, between two batches. Other data written to it must be whole batches.
     pub const fn output_mut(&mut self) -> &mut W {
         &mut self.output
     }
 
-    /// Bytes of the batch that is being put together, and not in the output.
+    /// The number of bytes of the batch under construction, which are not in the output.
     pub const fn pending_bytes(&self) -> usize {
         self.core.buffer.len()
     }
 }
 
-/// What a writer is beside its output: the batch that is being put together.
+/// The state of a writer beside its output: the batch under construction.
 #[derive(Default)]
 pub(super) struct Core {
     pub(super) buffer: Buffer,
@@ -360,14 +359,14 @@ pub(super) struct Core {
     is_open: bool,
     /// Different for each batch of this process.
     pub(super) number: u64,
-    /// What is rarely needed of the event that is being put together.
+    /// The rarely needed state of the event under construction.
     pub(super) pending: Pending,
     /// Memory for the definition of a type.
     scratch: Vec<u8>,
     pub(super) typed_ids: TypedIds,
 }
 
-/// A number that no batch of this process has had.
+/// A number that no earlier batch of this process has.
 fn next_batch() -> u64 {
     static NEXT_BATCH: AtomicU64 = AtomicU64::new(0);
     NEXT_BATCH.fetch_add(1, Ordering::Relaxed)
@@ -384,7 +383,7 @@ impl Core {
         }
     }
 
-    /// What stands before `end` is whole frames. What the last of them is the first to use is defined before it.
+    /// Marks the bytes before `end` as complete frames, and inserts the queued definitions before the last of them.
     #[inline(always)]
     pub(super) fn commit(&mut self, end: usize) {
         match self.pools.frames() {
@@ -400,7 +399,7 @@ impl Core {
         self.pools.clear_frames();
     }
 
-    /// Appends whole frames. No event is being put together.
+    /// Appends complete frames. No event is under construction.
     fn append(&mut self, frames: &[u8]) {
         let end = self.buffer.put_slice(self.buffer.len(), frames);
         self.buffer.commit(end);
@@ -429,7 +428,7 @@ impl Core {
         }
     }
 
-    /// What an event needs to know of its type, which is defined if it is not. The batch is open.
+    /// The facts about a type that writing an event needs; defines it if needed. The batch is open.
     #[inline(always)]
     pub(super) fn type_head(&mut self, schema: &Schema, dialect: Dialect) -> Result<Head, Invalid> {
         match self.registry.recent(schema) {
@@ -444,7 +443,7 @@ impl Core {
         Ok(self.registry.head(schema, row))
     }
 
-    /// The row of a type, which is defined if it is not. The batch is open.
+    /// The row of a type; defines it if needed. The batch is open.
     #[inline]
     pub(super) fn type_row(&mut self, schema: &Schema, dialect: Dialect) -> Result<usize, Invalid> {
         match self.registry.find(schema) {
@@ -472,7 +471,7 @@ impl Core {
     }
 }
 
-/// A count as the wire has it.
+/// A count in the wire's form.
 #[inline]
 pub(super) fn count_u32(count: usize) -> Result<u32, Invalid> {
     u32::try_from(count).map_err(|_| too_large(count))
@@ -497,7 +496,7 @@ impl Refusal {
     }
 }
 
-/// A length that [`Schema::define`] has checked.
+/// Appends a length that [`Schema::define`] has checked.
 fn put_u16(out: &mut Vec<u8>, count: usize) {
     out.extend_from_slice(&u16::try_from(count).unwrap_or(u16::MAX).to_le_bytes());
 }
@@ -533,8 +532,8 @@ fn put_annotations(out: &mut Vec<u8>, type_id: u16, annotations: &[Annotation]) 
     }
 }
 
-/// Sets the time that the next event counts from, if it is earlier than the time before or too late for it. Answers where the event
-/// begins, and how much later it is than what it counts from.
+/// Sets the base time of the next event, if the event is earlier than it or too late for it. Returns the event's
+/// position and its distance from the base time.
 #[inline(always)]
 pub(super) fn begin_at(core: &mut Core, timestamp_ns: u64) -> (usize, u64) {
     match timestamp_ns.checked_sub(core.base_ns) {
@@ -550,12 +549,12 @@ fn put_reset(buffer: &mut Buffer, timestamp_ns: u64) -> usize {
     buffer.put(at, timestamp_ns.to_le_bytes())
 }
 
-/// What stands before the values of an event with a time, in one piece: [`TIMED_HEAD_BYTES`] and zeros.
+/// The part before the values of an event with a time, in one piece: [`TIMED_HEAD_BYTES`] and zeros.
 #[inline(always)]
 pub(super) const fn timed_head([low, high]: [u8; 2], delta_ns: u64) -> [u8; 8] {
     let head = u64::from_le_bytes([Tag::Event as u8, low, high, 0, 0, 0, 0, 0]) | delta_ns << 24;
     head.to_le_bytes()
 }
 
-/// Tag, type id and the time since the event before.
+/// The length of tag, type id and the time since the event before.
 pub(super) const TIMED_HEAD_BYTES: usize = 6;

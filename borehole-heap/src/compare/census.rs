@@ -1,4 +1,4 @@
-//! What is counted of one heap before it is compared with others.
+//! The counts of one heap that are compared with those of others.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +16,16 @@ use crate::views::Heap;
 /// Count and bytes by name.
 pub(super) type Totals = BTreeMap<Vec<u8>, (u64, u64)>;
 
-/// A heap in numbers.
+/// The counts of a heap.
 pub(super) struct Census {
     pub(super) heap: Compared,
     pub(super) metrics: Vec<(String, f64)>,
     pub(super) types: Totals,
     pub(super) classes: Totals,
     pub(super) holders: Vec<Holder>,
-    /// What is wrong with it.
+    /// The findings of the heap.
     pub(super) findings: Vec<Finding>,
-    /// Where the classes of the program lie, by name.
+    /// The addresses of the program's classes, by name.
     places: HashMap<Vec<u8>, u64>,
 }
 
@@ -54,7 +54,7 @@ impl Census {
         }
     }
 
-    /// Whether all classes that both know lie at the same places: the processes are one, or were forked from one.
+    /// Whether all classes known in both are at the same addresses: it is one process, or both were forked from one.
     pub(super) fn is_of_one_process(&self, other: &Self) -> bool {
         let mut shared =
             self.places.iter().filter_map(|(name, place)| Some((place, other.places.get(name)?))).peekable();

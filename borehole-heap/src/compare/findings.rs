@@ -1,16 +1,16 @@
-//! What findings came, went and changed, and what only a comparison can find.
+//! New, resolved and changed findings, and findings that only a comparison can make.
 
 use super::HolderChange;
 use crate::findings::{Confidence, Finding, Kind, Place, Severity};
 
-/// The findings of the last heap against those of the first: the same are those of one kind at one place.
+/// The findings of the last heap compared with those of the first. Findings of one kind at one place are the same.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FindingsDiff {
-    /// Those that the first heap has not.
+    /// The findings that only the last heap has.
     pub new: Vec<Finding>,
-    /// Those that the last heap has not.
+    /// The findings that only the first heap has.
     pub resolved: Vec<Finding>,
-    /// Those that both have, with another severity or impact: what it was, and what it is.
+    /// The findings of both heaps with different severity or impact: before and after.
     pub changed: Vec<(Finding, Finding)>,
 }
 
@@ -30,16 +30,16 @@ impl FindingsDiff {
     }
 }
 
-/// Whether two findings are about the same.
+/// Whether two findings are about the same thing.
 fn is_same(left: &Finding, right: &Finding) -> bool {
     let path = |finding: &Finding| finding.place.as_ref().map(|place| place.path.clone());
     left.kind == right.kind && path(left) == path(right)
 }
 
-/// What static variables hold and let go of seldom: as many elements more, at least, are growth.
+/// The minimum number of added elements that is growth: static variables hold their values and rarely release any.
 const LEAST_ELEMENTS: u64 = 16;
 
-/// Static variables that got more elements from each heap to the next.
+/// Finds static variables that have more elements in each heap than in the previous one.
 pub(super) fn static_growth(holders: &[HolderChange]) -> Vec<Finding> {
     holders.iter().filter(|holder| holder.is_static).filter_map(growing).collect()
 }

@@ -1,4 +1,4 @@
-//! The nodes that hold much, and what became of them.
+//! Compares the holders of heaps: the nodes with large retained sizes.
 
 use std::cmp::Reverse;
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -11,24 +11,24 @@ use crate::names::NodeType;
 use crate::retention::Retention;
 use crate::sink::NodeId;
 
-/// What a node retains at least that is compared by itself; what is smaller is a part of what dominates it.
+/// The minimum retained size of a holder in bytes; a smaller node counts as a part of its dominator.
 pub const LEAST_BYTES: u64 = 1024;
 
-/// A node that holds much.
+/// A node with a large retained size.
 #[derive(Clone, Debug)]
 pub(super) struct Holder {
     node: NodeId,
-    /// A hash of the path by which the walk came to it.
+    /// A hash of the path along tree references.
     path: u64,
-    /// What it is, and where its memory begins; address 0 for none.
+    /// The type of the node and its first address; 0 for none.
     place: (NodeType, u64),
     retained: u64,
     count: Option<u64>,
-    /// The position of the holder that dominates it.
+    /// The index of the holder that dominates it.
     above: Option<u32>,
 }
 
-/// The holders of a heap, what dominates before what is dominated.
+/// The holders of a heap, dominators first.
 pub(super) fn holders(graph: &dyn Graph, retention: &Retention) -> Vec<Holder> {
     let parents = TreeParents::of(&graph);
     let mut paths = Paths { graph, parents: &parents, known: HashMap::new(), hasher: fixed_hasher() };
@@ -53,7 +53,7 @@ fn address(graph: &dyn Graph, node: NodeId) -> u64 {
     graph.locations(node).next().map_or(0, |row| graph.location(row).address)
 }
 
-/// How many elements a node says to have, or the bytes of a string.
+/// The stored number of elements of a node, or the bytes of a string.
 fn count(graph: &dyn Graph, node: NodeId) -> Option<u64> {
     let said = graph.attributes(node).map(|row| graph.attribute(row));
     let mut counts = said.filter(|attribute| graph.string(attribute.key) == b"#count");
@@ -61,12 +61,12 @@ fn count(graph: &dyn Graph, node: NodeId) -> Option<u64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Hashes that are the same for every heap.
+/// A hasher with the same result for every heap.
 fn fixed_hasher() -> std::hash::BuildHasherDefault<std::hash::DefaultHasher> {
     std::hash::BuildHasherDefault::default()
 }
 
-/// Hashes of paths, each derived from that of the node above.
+/// Hashes of paths, each derived from the hash of the node above.
 struct Paths<'g> {
     graph: &'g dyn Graph,
     parents: &'g TreeParents,
@@ -84,7 +84,7 @@ impl Paths<'_> {
                 hash = known;
                 break;
             }
-            // A damaged tree may lead back to where it came from.
+            // A damaged tree may have a cycle.
             self.known.insert(node, 0);
             unknown.push(node);
             next = self.parents.parent(node);
@@ -149,7 +149,7 @@ impl Row {
     }
 }
 
-/// What became of holders.
+/// The changes of holders.
 #[derive(Default)]
 pub(super) struct Changes {
     pub(super) changed: Vec<Row>,
@@ -166,7 +166,7 @@ pub(super) fn compare(heaps: &[&[Holder]], same_process: bool) -> Changes {
     };
     let mut growth: Vec<i64> = rows.iter().map(Row::delta).collect();
     for row in &rows {
-        // What a part of something grew by, when both were there before, is the part's own.
+        // If both existed before, the growth of a part belongs to the part.
         let is_old = row.first().is_some() && row.last().is_some();
         let holder = above(last, row.last()).filter(|&above| is_old && rows[above].first().is_some());
         if let Some(above) = holder {
@@ -195,7 +195,7 @@ pub(super) fn compare(heaps: &[&[Holder]], same_process: bool) -> Changes {
     changes
 }
 
-/// A row for each holder, with what it is in each heap; and of each heap, the row of each holder.
+/// A row for each holder with its node in each heap, and for each heap the row of each of its holders.
 fn matched(heaps: &[&[Holder]], same_process: bool) -> (Vec<Row>, Vec<Vec<usize>>) {
     let mut rows: Vec<Row> = Vec::new();
     let mut by_path: HashMap<u64, usize> = HashMap::new();
@@ -204,7 +204,7 @@ fn matched(heaps: &[&[Holder]], same_process: bool) -> (Vec<Row>, Vec<Vec<usize>
     for (position, holders) in heaps.iter().enumerate() {
         let mut of_heap = vec![usize::MAX; holders.len()];
         let is_free = |rows: &[Row], row: usize| rows[row].holders[position].is_none();
-        // All paths first: an address may have been given to something else.
+        // All paths first, because an address may have been reused.
         for (found, holder) in of_heap.iter_mut().zip(*holders) {
             if let Some(&row) = by_path.get(&holder.path).filter(|&&row| is_free(&rows, row)) {
                 rows[row].holders[position] = Some(holder.clone());

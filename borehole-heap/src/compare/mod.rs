@@ -1,11 +1,12 @@
-//! What changed between heaps: two, or a series.
+//! Compares heaps: two, or a series.
 //!
-//! Totals by type and by class are compared by name. What holds the memory is compared holder by holder: the nodes that retain at
-//! least [`LEAST_BYTES`], told by the path by which the walk came to them, and in heaps of one process by their address where
-//! that path changed.
+//! Totals by type and by class are compared by name. Holders, the nodes that retain at least [`LEAST_BYTES`], are
+//! compared one by one. They are matched by their path along tree references, and in heaps of one process also by
+//! address, if that path changed.
 //!
-//! Growth is attributed to the deepest holder that explains it: that of a holder's parts is theirs, unless they are new. So a cache
-//! that got ten thousand entries comes first, not the entries, nor all that leads to the cache.
+//! Growth is attributed to the deepest holder that explains it: the growth of a holder's parts belongs to the parts,
+//! unless they are new. So a cache that got ten thousand entries comes first, not its entries, and not the holders
+//! above the cache.
 
 mod census;
 mod findings;
@@ -22,93 +23,93 @@ use census::Census;
 pub use findings::FindingsDiff;
 pub use holders::LEAST_BYTES;
 
-/// A heap among those that are compared.
+/// A compared heap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// When it was taken, as ISO 8601; empty where unknown.
+    /// The time of the snapshot, in ISO 8601; empty if unknown.
     pub created: String,
-    /// How many nodes it has.
+    /// The number of nodes.
     pub nodes: u64,
     /// The bytes of PHP's own memory that are reached.
     pub bytes: u64,
 }
 
-/// What changed.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// The heaps, in the order in which they were given.
+    /// The heaps, in the order given.
     pub heaps: Vec<Compared>,
-    /// Whether they are of one process, or of processes that were forked from one: then addresses tell what stayed.
+    /// Whether they are from one process, or from processes forked from one, so that addresses identify nodes that stayed.
     pub same_process: bool,
-    /// The numbers of the summaries, by name.
+    /// The numbers in the summaries, by name.
     pub metrics: Vec<Series>,
-    /// Memory by type of location.
+    /// Memory by location type.
     pub types: Vec<Change>,
     /// Objects by class.
     pub classes: Vec<Change>,
-    /// Holders that are in the first heap and the last, and changed beyond their parts.
+    /// Holders in both the first and the last heap that changed beyond their parts.
     pub holders: Vec<HolderChange>,
-    /// Holders that the first heap has not, the outermost of each.
+    /// Holders that the first heap does not have; the outermost ones only.
     pub added: Vec<HolderChange>,
-    /// Holders that the last heap has not, the outermost of each.
+    /// Holders that the last heap does not have; the outermost ones only.
     pub removed: Vec<HolderChange>,
-    /// What is wrong with the last heap that was not with the first, and the other way round.
+    /// The difference between the findings of the first and the last heap.
     pub findings: FindingsDiff,
 }
 
-/// A number in each heap; `None` where it has none.
+/// A number in each heap; `None` if a heap does not have it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What it is the number of.
+    /// The name of the number.
     pub name: String,
-    /// The number.
+    /// The number in each heap.
     pub values: Vec<Option<f64>>,
 }
 
-/// Things of one name in each heap.
+/// The items of one name in each heap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The type or class.
+    /// The name of the type or class.
     pub name: Vec<u8>,
-    /// How many there are.
+    /// The number of items.
     pub counts: Vec<u64>,
-    /// Their own bytes.
+    /// The bytes of their own blocks.
     pub bytes: Vec<u64>,
-    /// Whether there are more bytes in each heap than in the one before.
+    /// Whether the bytes are more in each heap than in the previous one.
     pub is_steady: bool,
 }
 
-/// What a holder retains in each heap.
+/// The changes of a holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HolderChange {
-    /// Where it hangs, in PHP's syntax, in the last heap that has it.
+    /// The path in PHP's syntax, in the last heap that has the holder.
     pub path: Vec<u8>,
-    /// What it is.
+    /// The type of the node.
     pub node_type: Vec<u8>,
-    /// Its node in each heap.
+    /// The node in each heap.
     pub nodes: Vec<Option<NodeId>>,
-    /// The bytes that it retains.
+    /// The retained size in bytes.
     pub retained: Vec<Option<u64>>,
-    /// How many elements, properties or bytes it says to have.
+    /// The stored number of elements, properties or bytes.
     pub counts: Vec<Option<u64>>,
-    /// By how much it grew from the first heap to the last beyond what its parts did, less than 0 where it shrank.
+    /// The growth from the first heap to the last, without that of its parts; negative if it shrank.
     pub growth: i64,
-    /// Whether it retains more in each heap than in the one before.
+    /// Whether the retained size is larger in each heap than in the previous one.
     pub is_steady: bool,
     /// Whether a static property or variable holds it, which lives as long as the process.
     pub is_static: bool,
 }
 
 impl Change {
-    /// From the first heap to the last.
+    /// The change of the bytes from the first heap to the last.
     #[must_use]
     pub fn growth(&self) -> i64 {
         delta(self.bytes.first().copied(), self.bytes.last().copied())
     }
 }
 
-/// Compares heaps, the oldest first. Each is looked at alone, so that what is held at a time is one heap's numbers and the holders
-/// of all.
+/// Compares heaps, the oldest first. Each heap is analysed separately, so that memory holds the analysis of one heap,
+/// and the holders of all.
 #[must_use]
 pub fn compare(graphs: &[&dyn Graph], follow: Follow) -> Comparison {
     let censuses: Vec<Census> = graphs.iter().map(|graph| Census::of(*graph, follow)).collect();
@@ -153,7 +154,7 @@ fn metrics(censuses: &[Census]) -> Vec<Series> {
     names.into_iter().map(series).collect()
 }
 
-/// Counts and bytes by name, what grew most first.
+/// Count and bytes by name, the largest growth first.
 fn totals(censuses: &[Census], of: impl Fn(&Census) -> &census::Totals) -> Vec<Change> {
     let mut changes: BTreeMap<&[u8], Change> = BTreeMap::new();
     for (position, census) in censuses.iter().enumerate() {
@@ -188,7 +189,7 @@ fn delta(first: Option<u64>, last: Option<u64>) -> i64 {
         - i64::try_from(first.saturating_sub(last)).unwrap_or(i64::MAX)
 }
 
-/// Whether a static property or a function's static variable is on the way to a node.
+/// Whether a static property or a function's static variable is on the path to a node.
 fn is_static(graph: &dyn Graph, parents: &TreeParents, node: NodeId) -> bool {
     let statics = |&node: &NodeId| {
         let link = parents.link(node).map(|link| graph.string(link));
@@ -197,7 +198,7 @@ fn is_static(graph: &dyn Graph, parents: &TreeParents, node: NodeId) -> bool {
     parents.path(node).iter().any(statics)
 }
 
-/// As many holders of each list are kept: more than anybody reads, and a bound for the paths that are written.
+/// The maximum number of holders in each list: more than anybody reads, and a limit for the number of paths written.
 const MOST_HOLDERS: usize = 1000;
 
 /// The changes with the paths of their holders.

@@ -1,4 +1,4 @@
-//! What PHP's allocator keeps, and how near it is to its limit.
+//! Findings about the memory that PHP's allocator keeps, and about the memory limit.
 
 use crate::graph::Graph;
 
@@ -10,23 +10,23 @@ use super::summary::{Chunks, Summary};
 /// Source: PHP, Zend/zend_alloc.c, `ZEND_MM_CHUNK_SIZE`.
 const CHUNK_BYTES: u64 = 2 << 20;
 
-/// Of the limit, in per cent: reli's thresholds.
+/// Percentages of the limit: reli's thresholds.
 const LIMIT_NEAR: u64 = 80;
 const LIMIT_REACHED: u64 = 95;
 
-/// A limit above this is none: PHP sets the largest number there is for `-1`.
+/// A higher limit means no limit: PHP sets the maximum integer for `-1`.
 const NO_LIMIT: u64 = 1 << 60;
 
-/// Below this, in per cent, memory is missing from the account.
+/// The percentage below which memory is unaccounted for.
 const COVERED: f64 = 95.0;
 
-/// So many chunks may lie unused before it is worth a word: a heap that has just grown, or shrunk, has one or two.
+/// The minimum number of unused chunks that is reported: a heap that has just grown or shrunk has one or two.
 const SPARE_CHUNKS: u64 = 4;
 
-/// So much of what is free, in per cent, is worth to be asked for.
+/// The minimum percentage of the free memory that is worth reclaiming.
 const RECLAIMABLE: u64 = 10;
 
-/// From so many deletions at the same number of chunks on, PHP is about to keep one more.
+/// The number of deletions at the same number of chunks from which PHP is about to keep one more chunk.
 ///
 /// Source: PHP, Zend/zend_alloc.c, `zend_mm_delete_chunk`: it does at 4.
 const DELETIONS: u64 = 3;
@@ -93,7 +93,7 @@ fn coverage(summary: &Summary) -> Option<Finding> {
     Some(finding)
 }
 
-/// Chunks beyond those that what is in use would fill.
+/// The number of chunks beyond those that the memory in use would fill.
 fn spare_chunks(chunks: Chunks, used: u64) -> u64 {
     chunks.count.saturating_sub(used.div_ceil(CHUNK_BYTES))
 }
@@ -121,7 +121,7 @@ fn fragmentation(summary: &Summary, used: u64) -> Option<Finding> {
     Some(remedy(finding, chunks))
 }
 
-/// Where the free memory comes from, and what gives it back: most of it is of one sort or of the other.
+/// Adds the source of the free memory and the way to release it, by the larger of the two kinds of free memory.
 fn remedy(finding: Finding, chunks: Chunks) -> Finding {
     let reclaimable = chunks.reclaimable_bytes;
     let finding = if is_share(reclaimable, RECLAIMABLE, chunks.free()) {
@@ -154,7 +154,7 @@ fn pinned(chunks: Chunks) -> Option<Finding> {
         SPARE_CHUNKS.. => Severity::Medium,
         _ => Severity::Warning,
     };
-    // Nine tenths of a chunk at least.
+    // At least nine tenths of each such chunk are free.
     let least = chunks.mostly_empty.saturating_mul(CHUNK_BYTES / 10 * 9);
     let text = format!(
         "{} of {} chunks in use are at least nine tenths empty, and have not been given back",
@@ -165,7 +165,7 @@ fn pinned(chunks: Chunks) -> Option<Finding> {
         .fact("chunks_mostly_empty_count", chunks.mostly_empty)
         .fact("chunks_count", chunks.count)
         .impact(least.min(chunks.free_bytes));
-    // As far as is known: of a chunk, what is in use and what is kept may be in the same pages.
+    // This is an estimate: memory in use and kept memory of a chunk may be in the same pages.
     let finding = if chunks.reclaimable_bytes > 0 {
         finding
             .likely(

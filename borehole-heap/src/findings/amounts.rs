@@ -1,6 +1,6 @@
-//! Numbers as reports say them.
+//! Formats numbers for reports, and computes shares.
 
-/// A number of bytes in the unit that suits it.
+/// A number of bytes in a suitable unit.
 pub(super) fn size(bytes: u64) -> String {
     let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     match units.into_iter().find(|&(_, unit)| bytes >= unit) {
@@ -10,7 +10,7 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-/// A number with its thousands set apart.
+/// A number with separated thousands.
 pub(super) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -23,7 +23,7 @@ pub(super) fn count(number: u64) -> String {
     text
 }
 
-/// What `part` is of `whole` in per cent, to two digits; 0 of nothing.
+/// The percentage of `part` in `whole`, to two digits; 0 if `whole` is 0.
 pub(super) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         return 0.0;
@@ -33,12 +33,12 @@ pub(super) fn share(part: u64, whole: u64) -> f64 {
     (share * 10_000.0).round() / 100.0
 }
 
-/// How many bytes there are of each of `count`; 0 of none.
+/// The number of bytes for each of `count`; 0 if `count` is 0.
 pub(super) fn each(bytes: u64, count: u64) -> u64 {
     bytes.checked_div(count).unwrap_or_default()
 }
 
-/// Whether `part` is at least so many per cent of `whole`, which is more than nothing.
+/// Whether `part` is at least `percent` of `whole`; `false` if `whole` is 0.
 pub(super) fn is_share(part: u64, percent: u64, whole: u64) -> bool {
     whole > 0 && u128::from(part) * 100 >= u128::from(whole) * u128::from(percent)
 }

@@ -1,4 +1,4 @@
-//! Arrays: large ones, those whose tables are larger than what is in them, and those of the same content.
+//! Findings about arrays: large arrays, arrays with oversized tables, and arrays with equal content.
 
 use hashbrown::HashMap;
 
@@ -16,23 +16,23 @@ use super::finding::{Confidence, Finding, Kind, Place, Severity};
 use super::owner::Owner;
 use super::{MEBIBYTE, MOST, Sum, medium_from_mebibyte};
 
-/// How many of the largest are kept for the ranking.
+/// The number of the largest arrays kept for the ranking.
 const KEPT: usize = 20;
-/// Savings below this are not worth a word.
+/// The minimum saving to report, in bytes.
 const SAVED: u64 = 64 << 10;
-/// Of the heap, in per cent, that a large array retains.
+/// The minimum percentage of the heap that a large array retains.
 const LARGE: u64 = 10;
-/// Of its slots, in per cent, that a sparse array uses at most.
+/// The maximum percentage of used slots in a sparse array.
 const SPARSE: u64 = 25;
-/// The smallest table that PHP makes, in slots.
+/// The minimum size of a table in PHP, in slots.
 ///
 /// Source: PHP, Zend/zend_types.h, `HT_MIN_SIZE`.
 const LEAST_SLOTS: u64 = 8;
-/// Bytes of a slot with a key, and of its two parts of the hash.
+/// Bytes of a slot with a key, and of its two hash entries.
 ///
 /// Source: PHP 7.3, Zend/zend_types.h, `HT_SIZE_TO_MASK`; before, it was one part.
 const KEYED_SLOT: u64 = 32 + 2 * 4;
-/// Bytes of a slot of a list, since PHP 8.2 and before, and of the hash that lists have.
+/// Bytes of a slot of a list, since PHP 8.2 and before, and of the hash of a list.
 const LIST_SLOT: u64 = 16;
 const OLD_LIST_SLOT: u64 = 32;
 const LIST_HASH: u64 = 8;
@@ -43,20 +43,20 @@ pub(super) struct Array {
     pub(super) node: NodeId,
     pub(super) elements_node: NodeId,
     pub(super) elements: u64,
-    /// The used and the unused part of the table, with what its block has beyond.
+    /// The used and the unused part of the table, including the overhead of its block.
     pub(super) table_bytes: u64,
-    /// The same without what its block has beyond, which nobody asked for.
+    /// The bytes of the table without the overhead of its block, which the program did not request.
     asked_bytes: u64,
     is_list: bool,
-    /// Whether its keys are those of a list, in order: made anew by `array_values()`, it would be one.
+    /// Whether its keys are those of a list, in order, so that `array_values()` would make it a list.
     could_be_list: bool,
 }
 
-/// What is said of all arrays.
+/// The findings about all arrays.
 pub(super) struct Arrays {
     largest: Largest,
     sparse: Largest,
-    /// What tables have too much, by what holds them, and one of the arrays.
+    /// The excess of tables by their owner, with one of the arrays.
     overallocated: HashMap<Owner, (Sum, Array)>,
     contents: Contents,
 }
@@ -66,16 +66,16 @@ pub(super) struct Arrays {
 pub struct LargeArray {
     /// The array.
     pub place: Place,
-    /// What it retains, in bytes.
+    /// The retained size in bytes.
     pub retained_bytes: u64,
-    /// What its table takes.
+    /// The bytes of its table.
     pub table_bytes: u64,
-    /// How many elements it has.
+    /// The number of elements.
     pub elements: u64,
 }
 
 impl<G: Graph + ?Sized> Context<'_, '_, G> {
-    /// The array at `node`; `None` for one without a table in PHP's own memory.
+    /// The array at `node`; `None` if it has no table in PHP's own memory.
     pub(super) fn array(&self, node: NodeId) -> Option<Array> {
         let (mut elements_node, mut table_bytes, mut asked_bytes) = (None, 0_u64, 0_u64);
         for child in self.children(node) {
@@ -102,7 +102,7 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
         Some(Array { node, elements_node, elements, table_bytes, asked_bytes, is_list, could_be_list: false })
     }
 
-    /// How many elements a table has, and whether it is that of a list.
+    /// The number of elements in a table, and whether it is the table of a list.
     fn table_facts(&self, elements: NodeId) -> (u64, bool) {
         let graph = self.graph();
         let (mut count, mut is_list) = (0, false);
@@ -117,7 +117,7 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
         (count, is_list)
     }
 
-    /// Whether the keys of a table are 0, 1, 2, …: hardly any other is looked at beyond its first.
+    /// Whether the keys of a table are 0, 1, 2, …. For nearly all other tables, only the first key is checked.
     fn is_ordered(&self, elements: NodeId) -> bool {
         let mut keys = self.children(elements).zip(0..);
         keys.all(|(element, key)| self.graph().string(element.link) == Digits::of_unsigned(key).text())
@@ -139,7 +139,7 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
 }
 
 impl Array {
-    /// The bytes of a table with room for so many elements, as PHP would make it anew.
+    /// The bytes of a new table of PHP for this many elements.
     fn fitting(self, list_slot: u64) -> u64 {
         let slots = self.elements.max(LEAST_SLOTS).checked_next_power_of_two().unwrap_or(u64::MAX);
         match self.is_list || self.could_be_list {
@@ -148,7 +148,7 @@ impl Array {
         }
     }
 
-    /// The bytes that its table would be smaller if it were made anew.
+    /// The bytes by which a new table would be smaller.
     fn excess(self, list_slot: u64) -> u64 {
         self.asked_bytes.saturating_sub(self.fitting(list_slot))
     }
@@ -172,7 +172,7 @@ impl Arrays {
             contents: Contents::default(),
         };
         let list_slot = context.list_slot();
-        // What an array holds comes after it in the walk: from the last on, arrays in arrays are known before those.
+        // Nested arrays come later in the walk, so this order visits them before the arrays that contain them.
         for (node, _) in context.held().rev().filter(|&(_, thing)| thing == Thing::Array) {
             if let Some(mut array) = context.array(node).filter(|_| !context.is_symbol_table(node)) {
                 array.could_be_list = !array.is_list && context.is_ordered(array.elements_node);
@@ -195,7 +195,7 @@ impl Arrays {
         self.contents.take(context, &array);
     }
 
-    /// The arrays that retain most.
+    /// The arrays with the largest retained sizes.
     pub(super) fn ranking<G: Graph + ?Sized>(&self, context: &Context<'_, '_, G>) -> Vec<LargeArray> {
         let row = |(retained_bytes, node)| {
             let array = context.array(node)?;

@@ -1,4 +1,4 @@
-//! Which root of the graph holds how much: alone, and together with others.
+//! The memory of each root of the graph: exclusive, and shared with other roots.
 
 use hashbrown::{HashMap, HashSet};
 
@@ -10,22 +10,22 @@ use super::amounts::{share, size};
 use super::context::Context;
 use super::finding::{Fact, Finding, Kind, Severity};
 
-/// What a root holds.
+/// The memory of a root.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RootBlame {
     /// The root's name.
     pub name: String,
     /// The root.
     pub node: NodeId,
-    /// What would be freed without it, in bytes.
+    /// The bytes that would be freed without it.
     pub exclusive_bytes: u64,
-    /// What it leads to that other roots lead to as well.
+    /// The bytes that it leads to and that other roots lead to too.
     pub shared_bytes: u64,
-    /// Both, of what is in use, in per cent.
+    /// The percentage of both in the memory in use.
     pub percentage_of_heap: f64,
 }
 
-/// More roots than a graph has: each is a bit.
+/// The maximum number of roots, more than a graph has: each root is a bit.
 const MOST_ROOTS: usize = 64;
 
 pub(super) fn blame<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<RootBlame> {
@@ -41,7 +41,7 @@ pub(super) fn blame<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Root
     let mut shared = vec![0_u64; roots.len()];
     for (&top, &bits) in reached.iter().filter(|(_, bits)| bits.count_ones() > 1) {
         for (place, sum) in shared.iter_mut().enumerate().filter(|(place, _)| bits >> place & 1 == 1) {
-            // What a root retains is its own, whoever else refers to it.
+            // The retained memory of a root is exclusive, even if other roots refer to it.
             if roots[place].0 != top {
                 *sum = sum.saturating_add(context.retention.retained(top));
             }
@@ -83,7 +83,7 @@ fn roots_of_tops<G: Graph + ?Sized>(context: &Context<'_, '_, G>, roots: &[NodeI
     reached
 }
 
-/// The references that lead from below one node without dominator to another such node.
+/// The references from below one node without dominator to another such node.
 fn crossings<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> HashSet<(NodeId, NodeId)> {
     let (follow, retention) = (context.heap.follow(), context.retention);
     let tops = tops(context.graph().counts().nodes, retention);
@@ -106,7 +106,8 @@ fn crossings<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> HashSet<(NodeId
 /// No node.
 const NONE: u32 = u32::MAX;
 
-/// The node without dominator above each, or itself: dominators come before what they dominate.
+/// For each node, the node without dominator above it, or itself. Works because dominators come before the nodes that
+/// they dominate.
 fn tops(count: usize, retention: &Retention) -> Vec<u32> {
     let mut tops = vec![NONE; count];
     for node in retention.nodes() {
@@ -118,7 +119,7 @@ fn tops(count: usize, retention: &Retention) -> Vec<u32> {
     tops
 }
 
-/// The same as a finding, for programs that read those.
+/// The blame as a finding, for programs that read findings.
 pub(super) fn finding(roots: &[RootBlame]) -> Finding {
     let text = roots.first().map_or_else(
         || "nothing is held".to_owned(),

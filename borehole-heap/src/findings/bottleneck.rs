@@ -1,4 +1,4 @@
-//! The ways to what holds most.
+//! Findings about the paths to the largest part of the memory.
 
 use hashbrown::{HashMap, HashSet};
 
@@ -12,17 +12,19 @@ use super::context::Context;
 use super::finding::{Confidence, Finding, Kind, Severity};
 use super::{MEBIBYTE, MOST};
 
-/// Of the heap, in per cent.
+/// Percentages of the heap.
 const HIGH: u64 = 30;
 const MEDIUM: u64 = 10;
 
-/// What a way leads to is what still has so much, in per cent, of what it began with: beyond, memory parts.
+/// The path is followed as long as the next value retains at least this percentage of the first one's retained size;
+/// beyond, the memory branches.
 const TOGETHER: u64 = 50;
 
-/// Something is small if it has at most so many bytes of its own.
+/// The maximum own size of a small object, in bytes.
 const SMALL: u64 = 4096;
 
-/// Of two choke points one above the other, the upper one is told if the lower has less than this of it, in per cent.
+/// Of two choke points one above the other, the upper one is reported if the lower one retains less than this
+/// percentage of the upper one's size.
 const SAME: u64 = 80;
 
 /// No node.
@@ -37,7 +39,7 @@ pub(super) fn find<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Findi
     findings
 }
 
-/// The value of the program that retains most; of equals, the outermost.
+/// The value of the program with the largest retained size; of equal ones, the outermost.
 fn heaviest_value<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Option<NodeId> {
     let mut heaviest = None;
     for node in context.retention.nodes() {
@@ -53,7 +55,7 @@ fn is_value<G: Graph + ?Sized>(context: &Context<'_, '_, G>, node: NodeId) -> bo
     context.thing(node) != Thing::Other && !context.is_symbol_table(node)
 }
 
-/// The last value below `start` that still has most of what `start` retains.
+/// The last value below `start` that still retains most of what `start` retains.
 fn followed<G: Graph + ?Sized>(context: &Context<'_, '_, G>, start: NodeId) -> NodeId {
     let retention = context.retention;
     let heaviest = heaviest_dominated(context.graph().counts().nodes, retention);
@@ -70,7 +72,7 @@ fn followed<G: Graph + ?Sized>(context: &Context<'_, '_, G>, start: NodeId) -> N
     value
 }
 
-/// Of what each node dominates immediately, that which retains most.
+/// For each node, the node with the largest retained size that it immediately dominates.
 fn heaviest_dominated(count: usize, retention: &Retention) -> Vec<u32> {
     let mut heaviest = vec![NONE; count];
     for node in retention.nodes() {
@@ -122,7 +124,7 @@ fn bottleneck<G: Graph + ?Sized>(
     Some(finding)
 }
 
-/// What a value is, in a word.
+/// The kind of a value, in a word.
 fn what<G: Graph + ?Sized>(context: &Context<'_, '_, G>, node: NodeId) -> String {
     match context.thing(node) {
         Thing::Object(class) => context.text(class),
@@ -132,13 +134,13 @@ fn what<G: Graph + ?Sized>(context: &Context<'_, '_, G>, node: NodeId) -> String
     }
 }
 
-/// How many elements an array has.
+/// The number of elements of an array.
 fn elements<G: Graph + ?Sized>(context: &Context<'_, '_, G>, node: NodeId) -> Option<u64> {
     let table = context.child(node, context.words.array_elements)?;
     context.number(table, context.words.count)
 }
 
-/// Small objects that retain much; not those on the way to `end`, which has been told.
+/// Small objects that retain much, except those on the path to `end`, which is already reported.
 fn choke_points<G: Graph + ?Sized>(context: &Context<'_, '_, G>, end: NodeId) -> Vec<Finding> {
     let mut points = lowest_large_objects(context);
     let upwards = std::iter::successors(Some(end), |&node| context.retention.dominator(node));
@@ -150,13 +152,13 @@ fn choke_points<G: Graph + ?Sized>(context: &Context<'_, '_, G>, end: NodeId) ->
     small.filter_map(|(node, bytes)| choke_point(context, node, bytes)).collect()
 }
 
-/// The objects that retain at least [`MEBIBYTE`], none of whose objects below retains nearly as much.
+/// The objects that retain at least [`MEBIBYTE`] and have no object below that retains nearly as much.
 fn lowest_large_objects<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<(NodeId, u64)> {
     let retention = context.retention;
     let large: Vec<NodeId> = retention.nodes().filter(|&node| retention.retained(node) >= MEBIBYTE).collect();
     let mut below: HashMap<NodeId, u64> = HashMap::new();
     let mut points = Vec::new();
-    // What is dominated comes before what dominates it.
+    // This order visits nodes before their dominators.
     for &node in large.iter().rev() {
         let bytes = retention.retained(node);
         let largest_below = below.remove(&node).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What each node is, and how often each string is there: columns, made in one look at all locations.
+//! The kind of each node and the number of copies of each string, in columns, from one pass over all locations.
 
 use crate::graph::Graph;
 use crate::largest::Largest;
@@ -6,28 +6,28 @@ use crate::names::LocationType;
 use crate::retention::Retention;
 use crate::sink::{Location, NodeId, StringId};
 
-/// How many of the longest strings, and of the objects that most refer to, are kept.
+/// The number of longest strings, and of most referenced objects, that are kept.
 const KEPT: usize = 20;
 
-/// What findings tell apart.
+/// The kinds of nodes that findings distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Thing {
     /// An object of this class.
     Object(StringId),
-    /// A string of this content; the largest number where that is unknown.
+    /// A string with this content; the maximum if it is unknown.
     String(StringId),
     Array,
-    /// All else: what has no memory of its own, and what is the engine's.
+    /// Everything else: nodes without memory, and parts of the engine.
     Other,
 }
 
-/// The two highest bits say what a node is, the others the number of a string: of a class or a content.
+/// The two highest bits are the kind of a node; the others are the number of a string: its class or content.
 const NUMBER: u32 = u32::MAX >> 2;
 const STRING: u32 = 1 << 30;
 const ARRAY: u32 = 2 << 30;
 const OTHER: u32 = 3 << 30;
 
-/// In place of a number that is larger than those of the graphs of four gigabytes of strings.
+/// Replaces a number that does not fit, which only graphs with four gigabytes of strings have.
 const UNKNOWN: StringId = StringId(u32::MAX);
 
 impl Thing {
@@ -54,7 +54,7 @@ impl Thing {
     }
 }
 
-/// How often a string's content is there, in PHP's own memory.
+/// The copies of a string's content in PHP's own memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Copies {
     pub(super) count: u32,
@@ -62,22 +62,22 @@ pub(super) struct Copies {
 }
 
 impl Copies {
-    /// The bytes that all copies but one take.
+    /// The bytes of all copies but one.
     pub(super) fn saved(self) -> u64 {
         self.bytes - self.bytes.checked_div(self.count.into()).unwrap_or(self.bytes)
     }
 }
 
-/// What there is in a graph.
+/// The contents of a graph.
 #[derive(Debug)]
 pub(super) struct Census {
     things: Vec<u32>,
-    /// By the numbers of strings.
+    /// Indexed by string number.
     copies: Vec<Copies>,
     pub(super) longest_strings: Largest,
-    /// Objects by how many refer to them.
+    /// The objects with the most references to them.
     pub(super) most_shared: Largest,
-    /// Whether there is an object at all.
+    /// Whether there are any objects.
     pub(super) has_objects: bool,
 }
 
@@ -93,7 +93,7 @@ impl Census {
         };
         for row in 0..counts.locations {
             let (node, location) = (graph.location_node(row), graph.location(row));
-            // Memory of several nodes is one's.
+            // Memory that several nodes share belongs to one of them.
             if retention.representative(node) == node {
                 census.take(node, &location, retention.counts(&location));
             }
@@ -135,19 +135,19 @@ impl Census {
         Thing::of(self.things.get(node.0 as usize).copied().unwrap_or(OTHER))
     }
 
-    /// Every node that is something, with what it is.
+    /// Iterates over all nodes that are not [`Thing::Other`].
     pub(super) fn all(&self) -> impl DoubleEndedIterator<Item = (NodeId, Thing)> {
         let count = u32::try_from(self.things.len()).unwrap_or(u32::MAX);
         let things = (0..count).map(|node| (NodeId(node), self.thing(NodeId(node))));
         things.filter(|&(_, thing)| thing != Thing::Other)
     }
 
-    /// How often this content is there.
+    /// The copies of this content.
     pub(super) fn copies(&self, content: StringId) -> Copies {
         self.copies.get(content.0 as usize).copied().unwrap_or_default()
     }
 
-    /// Every content that is there more than once.
+    /// Every content with more than one copy.
     pub(super) fn repeated(&self) -> impl Iterator<Item = (StringId, Copies)> {
         let several = self.copies.iter().enumerate().filter(|(_, copies)| copies.count > 1);
         several.map(|(content, &copies)| (StringId(u32::try_from(content).unwrap_or(u32::MAX)), copies))

@@ -1,4 +1,4 @@
-//! Closures that keep the objects that they were made in.
+//! Findings about closures that keep the object in which they were created.
 
 use hashbrown::HashMap;
 
@@ -11,16 +11,16 @@ use super::context::Context;
 use super::finding::{Confidence, Finding, Kind};
 use super::{MOST, Sum};
 
-/// What closures keep below this is not worth a word.
+/// The minimum kept memory to report, in bytes.
 const KEPT: u64 = 64 << 10;
 
 /// The closures of one function.
 struct Group {
     name: String,
     closures: u64,
-    /// Objects that nothing but closures holds, and what they retain.
+    /// Objects that only closures hold, and their retained memory.
     kept: Sum,
-    /// The closure that keeps most, and how much that is.
+    /// The closure that keeps most memory, and the number of bytes.
     largest: Option<(u64, NodeId)>,
     class: String,
 }
@@ -42,7 +42,7 @@ pub(super) fn find<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Findi
             class: String::new(),
         });
         group.closures += 1;
-        // Of an object that several closures hold, the first is told.
+        // If several closures hold an object, the first one is reported.
         let held = holders.remove(&this);
         if held.is_some_and(|held| refcount(context, this) == held) {
             group.take(context, object, this);
@@ -53,7 +53,7 @@ pub(super) fn find<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Findi
     groups.iter().take(MOST).filter_map(|group| finding(context, group)).collect()
 }
 
-/// Each closure that was made in an object: itself, its function, and the object.
+/// The closures that were created in an object: closure, function, and object.
 fn closures<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<(NodeId, NodeId, NodeId)> {
     let graph = context.graph();
     let mut found = Vec::new();
@@ -85,7 +85,7 @@ impl Group {
     }
 }
 
-/// The name of a function: each closure has a function of its own, but they have one name.
+/// The name of a function. Each closure has its own function, but closures of one declaration share the name.
 fn name<G: Graph + ?Sized>(context: &Context<'_, '_, G>, function: NodeId) -> Option<StringId> {
     let code = context.child(function, context.words.op_array).unwrap_or(function);
     context.attribute(code, context.words.function_name)

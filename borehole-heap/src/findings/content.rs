@@ -1,4 +1,5 @@
-//! Arrays of the same content: one could stand for all of them, since PHP copies an array only when it is written to.
+//! Findings about arrays with equal content, which could be a single array, because PHP copies an array only when it is
+//! written to.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -14,24 +15,24 @@ use super::census::Thing;
 use super::context::Context;
 use super::finding::{Confidence, Finding, Kind, Place};
 
-/// Larger arrays are hardly ever the same, and would be looked at for long.
+/// The maximum number of elements: larger arrays are rarely equal, and slow to compare.
 const ELEMENTS: u64 = 256;
-/// Savings below this are not worth a word.
+/// The minimum saving to report, in bytes.
 const SAVED: u64 = 64 << 10;
 
-/// Arrays by what is in them.
+/// Arrays by content.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     groups: HashMap<u64, Group>,
-    /// What is in each array that others hold, for those.
+    /// The content of each array that is nested in another one, for the content of the outer array.
     nested: HashMap<NodeId, u64>,
 }
 
-/// Arrays of one content.
+/// Arrays with equal content.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     copies: u64,
-    /// The blocks of one of them.
+    /// The bytes of the blocks of one of them.
     each: u64,
     example: NodeId,
 }
@@ -43,7 +44,7 @@ impl Group {
 }
 
 impl Contents {
-    /// Takes an array into account, after those that it holds.
+    /// Adds an array, after the arrays nested in it.
     pub(super) fn take<G: Graph + ?Sized>(&mut self, context: &Context<'_, '_, G>, array: &Array) {
         if array.elements == 0 || array.elements > ELEMENTS {
             return;
@@ -61,8 +62,8 @@ impl Contents {
         group.example = array.node;
     }
 
-    /// What the elements are, in order, as a number; `None` where there is an object, a reference or what is not known among
-    /// them: those are not the same for being equal.
+    /// A hash of the elements in order; `None` if an element is an object, a PHP reference or unknown, which are not
+    /// interchangeable even if they are equal.
     fn content<G: Graph + ?Sized>(&self, context: &Context<'_, '_, G>, elements: NodeId) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
         for element in context.children(elements) {

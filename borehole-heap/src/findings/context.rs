@@ -1,4 +1,4 @@
-//! What all findings look at: the graph, what is known of it, and columns that are made of it once.
+//! The input of all findings: the graph, its analyses, and columns computed from it once.
 
 use crate::graph::{Child, Graph, Totals};
 use crate::path;
@@ -14,16 +14,16 @@ use super::finding::{Place, Severity};
 use super::summary::Summary;
 use super::words::Words;
 
-/// PHP takes memory in chunks of 2 MiB. What of a heap that fits into two of them takes how much is nobody's concern.
+/// PHP allocates memory in chunks of 2 MiB. If a heap fits in two chunks, its distribution does not matter.
 const SMALL_HEAP: u64 = 4 << 20;
 
-/// What matters much, in per cent of the heap.
+/// The percentage of the heap from which a finding matters much.
 const HIGH: u64 = 30;
 
-/// So far up the way to a node is followed.
+/// The maximum number of steps up from a node that are followed.
 const DEEPEST: usize = 10_000;
 
-/// What findings look at.
+/// The input of all findings.
 pub(super) struct Context<'h, 'g, G: ?Sized> {
     pub(super) heap: &'h Heap<'g, G>,
     pub(super) retention: &'h Retention,
@@ -31,9 +31,9 @@ pub(super) struct Context<'h, 'g, G: ?Sized> {
     pub(super) words: Words,
     pub(super) census: Census,
     pub(super) totals: Totals,
-    /// Whether there is garbage at all.
+    /// Whether there is any garbage.
     has_garbage: bool,
-    /// Bytes in use: what shares are of.
+    /// The bytes in use, on which percentages are based.
     pub(super) used: u64,
 }
 
@@ -58,17 +58,17 @@ impl<'h, 'g, G: Graph + ?Sized> Context<'h, 'g, G> {
         self.heap.graph()
     }
 
-    /// Whether nothing that keeps nodes alive leads to `node`: it has not been collected.
+    /// Whether no reference that keeps nodes alive leads to `node`, so that it has not been collected yet.
     pub(super) fn is_garbage(&self, node: NodeId) -> bool {
         self.has_garbage && self.retention.is_reached(node) && !self.retention.is_held(node)
     }
 
-    /// Every object, array and string that something keeps alive. What is said of garbage is said of it as a whole.
+    /// The objects, arrays and strings that are kept alive. Garbage is reported as a whole instead.
     pub(super) fn held(&self) -> impl DoubleEndedIterator<Item = (NodeId, Thing)> + '_ {
         self.census.all().filter(|&(node, _)| !self.is_garbage(node))
     }
 
-    /// What a finding about so many bytes matters.
+    /// The severity of a finding about this many bytes.
     pub(super) fn severity_of(&self, bytes: u64) -> Severity {
         self.weighed(match bytes {
             0..MEBIBYTE => Severity::Low,
@@ -77,7 +77,7 @@ impl<'h, 'g, G: Graph + ?Sized> Context<'h, 'g, G> {
         })
     }
 
-    /// A severity, in a small heap low: nothing of the sort matters there.
+    /// The given severity, or low in a small heap, where such findings do not matter.
     pub(super) fn weighed(&self, severity: Severity) -> Severity {
         if self.used < SMALL_HEAP { severity.max(Severity::Low) } else { severity }
     }
@@ -86,7 +86,7 @@ impl<'h, 'g, G: Graph + ?Sized> Context<'h, 'g, G> {
         self.census.thing(self.retention.representative(node))
     }
 
-    /// The bytes of the blocks that `node` itself stands for.
+    /// The bytes of the blocks of `node` itself.
     pub(super) fn own(&self, node: NodeId) -> u64 {
         self.retention.own(&self.graph(), node)
     }
@@ -100,7 +100,7 @@ impl<'h, 'g, G: Graph + ?Sized> Context<'h, 'g, G> {
         graph.children(Some(node)).filter_map(|row| graph.child(row))
     }
 
-    /// What `node` refers to by this name.
+    /// The target of the reference of `node` with this name.
     pub(super) fn child(&self, node: NodeId, link: StringId) -> Option<NodeId> {
         self.children(node).find(|child| child.link == link).map(|child| child.node)
     }
@@ -112,13 +112,14 @@ impl<'h, 'g, G: Graph + ?Sized> Context<'h, 'g, G> {
         attributes.find(|attribute| attribute.key == key).map(|attribute| attribute.value)
     }
 
-    /// A fact about a node that is a number.
+    /// A numeric fact about a node.
     pub(super) fn number(&self, node: NodeId, key: StringId) -> Option<u64> {
         let value = self.graph().string(self.attribute(node, key)?);
         std::str::from_utf8(value).ok()?.parse().ok()
     }
 
-    /// Where a program finds `node`. Of what lies very deep, the last steps: all of a long chain would be walked for each.
+    /// The path of `node`. For very deep nodes only the last steps, because following all of a long chain for each node
+    /// would take too long.
     pub(super) fn place(&self, node: NodeId) -> Place {
         let path = path::near(&self.graph(), self.heap.tree(), node, DEEPEST);
         Place { node, path: String::from_utf8_lossy(&path).into_owned() }

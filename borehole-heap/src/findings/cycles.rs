@@ -1,4 +1,4 @@
-//! Objects and arrays that hold each other: PHP frees them only when it looks for them.
+//! Findings about objects and arrays that hold each other, which PHP frees only when its cycle collector runs.
 
 use hashbrown::HashMap;
 
@@ -12,9 +12,9 @@ use super::finding::{Confidence, Finding, Kind, Place, Severity};
 use super::strong::strong_cycles;
 use super::{MEBIBYTE, MOST, Sum};
 
-/// A cycle of more classes than this is a container of services, and right. Source: reli 0.12.
+/// A cycle of more classes is assumed to be a service container, and intended. Source: reli 0.12.
 const CONTAINER_CLASSES: usize = 15;
-/// Fewer and smaller cycles are not worth a word.
+/// The minimum number of cycles to report, unless they are large.
 const COUNT: u64 = 10;
 const HELD: u64 = 64 << 10;
 
@@ -24,18 +24,18 @@ pub(super) struct Cycles {
     groups: Vec<Group>,
 }
 
-/// Cycles with as many objects of each class.
+/// Cycles with the same number of objects of each class.
 pub(super) struct Group {
-    /// The classes, and how many objects of each; none for cycles of arrays alone.
+    /// The classes, and the number of objects of each; empty for cycles of arrays only.
     pub(super) classes: Vec<(StringId, u64)>,
     pub(super) cycles: u64,
-    /// How many of them nothing else holds.
+    /// The number of cycles that nothing else holds.
     garbage: u64,
     own_bytes: u64,
     retained_bytes: u64,
-    /// The cycle that retains most, by its number.
+    /// The retained size and the index of the cycle that retains most.
     largest: (u64, usize),
-    /// Whether each is referred to from outside in one place.
+    /// Whether each cycle is entered at one node only.
     has_one_entry: bool,
 }
 
@@ -91,7 +91,7 @@ impl Cycles {
         self.advised(context, group, finding)
     }
 
-    /// With which reference to break, where there is one.
+    /// Adds the reference to break, if there is one.
     fn advised<G: Graph + ?Sized>(
         &self,
         context: &Context<'_, '_, G>,
@@ -106,7 +106,7 @@ impl Cycles {
             .at(Some(place))
     }
 
-    /// The reference that closes the largest cycle of a group, and where it is.
+    /// The reference that closes the largest cycle of a group, and its place.
     fn breaking<G: Graph + ?Sized>(
         &self,
         context: &Context<'_, '_, G>,
@@ -128,7 +128,7 @@ impl Cycles {
         None
     }
 
-    /// What is garbage as a whole.
+    /// The finding about all garbage together.
     fn garbage<G: Graph + ?Sized>(&self, context: &Context<'_, '_, G>) -> Option<Finding> {
         let bytes = garbage_bytes(context);
         if bytes < HELD {
@@ -193,7 +193,7 @@ impl Group {
     }
 }
 
-/// How many objects of each class there are in a cycle.
+/// The number of objects of each class in a cycle.
 fn classes<G: Graph + ?Sized>(context: &Context<'_, '_, G>, cycle: &[u32]) -> Vec<(StringId, u64)> {
     let mut classes: HashMap<StringId, u64> = HashMap::new();
     for &node in cycle {
@@ -206,7 +206,7 @@ fn classes<G: Graph + ?Sized>(context: &Context<'_, '_, G>, cycle: &[u32]) -> Ve
     classes
 }
 
-/// `1 x Import\Job + 1 x Import\Dispatcher`.
+/// Lists classes like `1 x Import\Job + 1 x Import\Dispatcher`.
 pub(super) fn names<G: Graph + ?Sized>(context: &Context<'_, '_, G>, classes: &[(StringId, u64)]) -> String {
     let name = |&(class, objects): &(StringId, u64)| format!("{} x {}", count(objects), context.text(class));
     let shown: Vec<String> = classes.iter().take(MOST).map(name).collect();
@@ -217,7 +217,7 @@ pub(super) fn names<G: Graph + ?Sized>(context: &Context<'_, '_, G>, classes: &[
     }
 }
 
-/// What garbage retains as a whole: what nothing else of it dominates, together.
+/// The retained size of all garbage: that of the garbage nodes that no other garbage node dominates.
 fn garbage_bytes<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> u64 {
     let retention = context.retention;
     let is_outermost = |&node: &NodeId| {
@@ -228,7 +228,7 @@ fn garbage_bytes<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> u64 {
     outermost.map(|node| retention.retained(node)).fold(0, u64::saturating_add)
 }
 
-/// The objects that are garbage by class: the most memory first.
+/// Garbage objects by class, the most memory first.
 fn garbage_classes<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<(String, Sum)> {
     let mut classes: HashMap<StringId, Sum> = HashMap::new();
     for (node, thing) in context.census.all() {

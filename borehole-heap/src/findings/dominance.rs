@@ -1,4 +1,4 @@
-//! What most of the memory is: one class, or one type.
+//! Findings about the class or the type that takes most of the memory.
 
 use crate::graph::{Graph, Total};
 
@@ -8,16 +8,16 @@ use super::context::Context;
 use super::finding::{Confidence, Finding, Kind, Severity};
 use super::{MEBIBYTE, NOTEWORTHY};
 
-/// Of objects' memory, in per cent: reli's threshold.
+/// The percentage of the memory of objects: reli's threshold.
 const CLASS_SHARE: u64 = 50;
-/// Of the heap, in per cent: reli's thresholds.
+/// Percentages of the heap: reli's thresholds.
 const TYPE_SHARE_HIGH: u64 = 80;
 const TYPE_SHARE: u64 = 50;
 
-/// Fewer instances are no accumulation, whatever their size.
+/// The minimum number of instances: fewer are no accumulation, whatever their size.
 const INSTANCES: u64 = 100;
 
-/// The types of what programs make. Others, such as the stack, are most of any small heap.
+/// The types of values created by programs. Other types, such as the stack, dominate any small heap.
 const OF_PROGRAMS: [&[u8]; 5] = [
     b"ZendStringMemoryLocation",
     b"ZendArrayTableMemoryLocation",
@@ -96,7 +96,7 @@ fn dominant_type<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Option<Find
     Some(finding)
 }
 
-/// Whether the memory of a thing is of this type, or that of its table is.
+/// Whether the memory of a value, or that of its table, is of this type.
 fn is_of_type(thing: Thing, type_name: &[u8]) -> bool {
     match thing {
         Thing::Object(_) => type_name == OF_PROGRAMS[4],

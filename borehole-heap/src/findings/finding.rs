@@ -1,38 +1,38 @@
-//! What a finding says.
+//! The contents of a finding.
 
 use crate::sink::NodeId;
 
-/// Something about a heap that somebody may want to act on.
+/// An observation about a heap that may require action.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// What sort of thing it is.
+    /// The kind of the finding.
     pub kind: Kind,
     /// How much it matters.
     pub severity: Severity,
-    /// How sure it is that it is what `hypothesis` says.
+    /// The certainty of `hypothesis`.
     pub confidence: Confidence,
-    /// What it is, in a line.
+    /// The finding in one line.
     pub summary: String,
-    /// What was observed, in order.
+    /// The observations, in order.
     pub facts: Vec<(&'static str, Fact)>,
-    /// More of what was observed, a line each: the largest of many.
+    /// Further observations, one per line: the largest of many.
     pub details: Vec<String>,
-    /// What it likely means.
+    /// The likely meaning.
     pub hypothesis: String,
-    /// What to look at next.
+    /// The next things to check.
     pub next_checks: Vec<String>,
-    /// The memory that this is about: what could be had back at most. 0: none.
+    /// The memory concerned in bytes: the most that could be freed. 0: none.
     pub impact_bytes: u64,
-    /// Where to act; `None` where it is about the whole.
+    /// The place to act on; `None` if the finding is about the whole heap.
     pub place: Option<Place>,
 }
 
-/// A node, and how a PHP program gets there.
+/// A node and its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The node.
     pub node: NodeId,
-    /// The way to it, as PHP says it.
+    /// The path in PHP's syntax.
     pub path: String,
 }
 
@@ -41,11 +41,11 @@ pub struct Place {
 pub enum Fact {
     /// A count, or a number of bytes.
     Number(u64),
-    /// A share in per cent, or another number with a fraction; always one that JSON can say.
+    /// A percentage, or another number with a fraction; always valid in JSON.
     Share(f64),
     /// A name or a path.
     Text(String),
-    /// Several.
+    /// Several texts.
     List(Vec<String>),
     /// A table: each row names its cells.
     Rows(Vec<Vec<(&'static str, Fact)>>),
@@ -87,25 +87,25 @@ impl From<Vec<String>> for Fact {
     }
 }
 
-/// How much a finding matters, what matters most first.
+/// How much a finding matters, in descending order.
 ///
 /// Source: reli 0.12, `FindingSeverity` and the order of its report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// To be looked at first.
+    /// Look at it first.
     High,
-    /// About to become a fault, or a doubt about the rest.
+    /// A coming fault, or a doubt about the other findings.
     Warning,
-    /// Worth a look when memory matters.
+    /// Worth a look if memory matters.
     Medium,
-    /// Small, or the way things usually are.
+    /// Small, or normal.
     Low,
-    /// Nothing to do.
+    /// No action needed.
     Info,
 }
 
 impl Severity {
-    /// Its name in JSON.
+    /// The name in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -118,19 +118,19 @@ impl Severity {
     }
 }
 
-/// How sure a finding is.
+/// The certainty of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confidence {
     /// It follows from the heap.
     High,
-    /// It usually is so.
+    /// It is usually so.
     Medium,
     /// It may be so.
     Low,
 }
 
 impl Confidence {
-    /// Its name in JSON.
+    /// The name in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -144,7 +144,7 @@ impl Confidence {
 /// Declares the kinds with their names.
 macro_rules! kinds {
     ($($kind:ident = $name:literal: $doc:literal,)+) => {
-        /// What sort of thing a finding is. Those that reli has too have its names.
+        /// The kind of a finding. Kinds that reli has too have reli's names.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Kind {
@@ -152,10 +152,10 @@ macro_rules! kinds {
         }
 
         impl Kind {
-            /// All there are.
+            /// All kinds.
             pub const ALL: &'static [Self] = &[$(Self::$kind),+];
 
-            /// Its name in reports.
+            /// The name in reports.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {

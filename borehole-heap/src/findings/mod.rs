@@ -1,11 +1,11 @@
-//! What is wrong with a heap: findings, each with what was seen, what it likely means, and what to do next.
+//! Problems of a heap as findings, each with observations, their likely meaning, and next steps.
 //!
-//! A finding is said when somebody could act on it. What any program has, however small, is not said, or said to be nothing to
-//! do: `Severity::Info`. The thresholds are constants beside what uses them, each with its reason; those of reli's report are
-//! kept where they do not raise false alarms.
+//! A finding is reported if somebody could act on it. Normal properties of programs are left out, or reported as
+//! `Severity::Info`, which needs no action. The thresholds are constants in the module that uses them, each with its
+//! reason; those of reli's report are kept unless they raise false alarms.
 //!
-//! Every pass is linear in nodes and references, nothing recurses, and nothing is divided by what may be nothing: graphs that
-//! were read from damaged files are answered like any other.
+//! Every pass is linear in nodes and references, none is recursive, and no divisor can be zero: graphs from damaged
+//! files are analysed like any other.
 
 mod allocator;
 mod amounts;
@@ -38,21 +38,21 @@ pub use overview::Overview;
 pub use rankings::LargeString;
 pub use report::{Report, report};
 
-/// What is said to be large, in bytes: less is any program's.
+/// The minimum size that is called large, in bytes: smaller sizes are normal in any program.
 const MEBIBYTE: u64 = 1 << 20;
 
-/// What is worth a word, in bytes.
+/// The minimum size to report, in bytes.
 const NOTEWORTHY: u64 = 256 << 10;
 
-/// As many findings of a kind are reported, and as many lines of one.
+/// The maximum number of findings of a kind, and of lines of a finding.
 const MOST: usize = 5;
 
-/// What a finding about so many bytes matters, where a mebibyte is worth a look.
+/// The severity of a finding about this many bytes, if a mebibyte is worth a look.
 fn medium_from_mebibyte(bytes: u64) -> Severity {
     if bytes >= MEBIBYTE { Severity::Medium } else { Severity::Low }
 }
 
-/// How many of something, and how many bytes together.
+/// A count and the total bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sum {
     count: u64,

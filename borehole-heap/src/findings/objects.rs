@@ -1,4 +1,4 @@
-//! Objects as such: classes that come together, objects that say the same, objects that say nothing, objects that all share.
+//! Findings about objects: classes with equal counts, equal objects, empty objects, and objects with very many references.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -13,15 +13,15 @@ use super::context::Context;
 use super::finding::{Confidence, Finding, Kind, Severity};
 use super::{MEBIBYTE, MOST, Sum, medium_from_mebibyte};
 
-/// Fewer instances are no crowd.
+/// The minimum number of instances.
 const INSTANCES: u64 = 100;
-/// Counts that differ by at most so much, in per cent, are taken for the same.
+/// The maximum difference between counts that are taken for equal, in per cent.
 const ALIKE: u64 = 1;
-/// Savings below this are not worth a word.
+/// The minimum saving to report, in bytes.
 const SAVED: u64 = 64 << 10;
-/// So many references make an object one that all share.
+/// The number of references from which an object counts as shared by many.
 const REFERENCES: u64 = 1000;
-/// As many shared objects are told.
+/// The maximum number of shared objects reported.
 const SHARED: usize = 3;
 
 pub(super) fn find<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Finding> {
@@ -32,7 +32,7 @@ pub(super) fn find<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Findi
     findings
 }
 
-/// Classes of which there are as many objects.
+/// Finds classes with equal numbers of objects.
 fn companions<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Finding> {
     let classes = context.totals.classes.iter();
     let mut classes: Vec<&Total> = classes.filter(|class| class.count >= INSTANCES).collect();
@@ -68,14 +68,14 @@ fn companion(classes: &[&Total], severity: Severity) -> Option<Finding> {
     Some(finding)
 }
 
-/// What is said of the objects of a class.
+/// The findings about the objects of a class.
 #[derive(Debug, Default)]
 struct Class {
     /// Objects without properties, and the bytes of their blocks.
     empty: Sum,
-    /// Objects whose properties are scalars, strings and absent, and the bytes of their blocks.
+    /// Objects whose properties are only scalars, strings or absent, and the bytes of their blocks.
     plain: Sum,
-    /// What is in those.
+    /// Their distinct contents.
     contents: HashSet<u64>,
     example: Option<NodeId>,
 }
@@ -83,18 +83,18 @@ struct Class {
 #[derive(Debug, Default)]
 struct Classes(HashMap<StringId, Class>);
 
-/// What is in an object.
+/// The content of an object.
 enum Content {
-    /// Nothing: it has no properties and holds nothing else.
+    /// It has no properties and holds nothing else.
     Empty,
-    /// Values that are the same wherever they are the same.
+    /// Its values can be shared if they are equal; a hash of them.
     Plain(u64),
-    /// Other objects, arrays, or what is not known.
+    /// It contains other objects or arrays, or is unknown.
     Other,
 }
 
 impl Classes {
-    /// Of those of which there are enough to matter.
+    /// Collects the classes that have enough objects to matter.
     fn of<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Self {
         let crowded = context.totals.classes.iter();
         let crowded: HashSet<&[u8]> = crowded
@@ -146,13 +146,13 @@ fn content<G: Graph + ?Sized>(context: &Context<'_, '_, G>, object: NodeId) -> C
     let words = &context.words;
     let (mut hasher, mut is_empty) = (DefaultHasher::new(), true);
     for child in context.children(object).filter(|child| child.link != words.object_handlers) {
-        // What PHP's own classes hold beside properties is not looked into.
+        // Data of PHP's internal classes other than properties is not analysed.
         if child.link != words.object_properties {
             return Content::Other;
         }
         let is_compound =
             |property: Child| matches!(context.thing(property.node), Thing::Array | Thing::Object(_));
-        // This is quickly seen, and saves a look at the values.
+        // This check is fast, and avoids reading the values.
         if context.children(child.node).any(is_compound) {
             return Content::Other;
         }
@@ -233,7 +233,7 @@ fn empty<G: Graph + ?Sized>(
     Some(finding)
 }
 
-/// Objects that very many refer to: usually services, and right.
+/// Finds objects with very many references to them, which are usually services, and intended.
 fn shared<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Finding> {
     let most = context.census.most_shared.sorted();
     let shared = most.into_iter().filter(|&(references, _)| references >= REFERENCES).take(SHARED);

@@ -1,4 +1,4 @@
-//! The heap as a whole: how large it is, what was being executed, and how retained sizes were found.
+//! The heap as a whole: its size, the executing calls, and the method of computing retained sizes.
 
 use crate::graph::Graph;
 use crate::names::NodeType;
@@ -8,35 +8,35 @@ use super::amounts::size;
 use super::context::Context;
 use super::finding::{Confidence, Fact, Finding, Kind, Severity};
 
-/// As many calls are shown.
+/// The maximum number of calls shown.
 const CALLS: usize = 100;
 
-/// What a report begins with.
+/// The head of a report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overview {
-    /// When the heap was taken; empty where unknown.
+    /// The time of the snapshot; empty if unknown.
     pub captured_at: String,
-    /// PHP's version, as the summary has it.
+    /// PHP's version, as in the summary.
     pub php_version: String,
-    /// What PHP's allocator has, in bytes.
+    /// The bytes that PHP's allocator has from the system.
     pub heap_total: u64,
-    /// What of it is in use.
+    /// The bytes of it in use.
     pub heap_usage: u64,
-    /// What of that something known leads to, in per cent; `None` where nobody said, or nothing is in use.
+    /// The percentage of the memory in use that the graph contains; `None` if unknown, or if no memory is in use.
     pub analyzed_percentage: Option<f64>,
-    /// The stack of PHP's virtual machine.
+    /// The bytes of the stack of PHP's virtual machine.
     pub vm_stack_bytes: u64,
-    /// The compiler's memory.
+    /// The bytes of the compiler's arena.
     pub compiler_arena_bytes: u64,
-    /// `memory_limit`; `None` for none.
+    /// The `memory_limit` in bytes; `None` for no limit.
     pub memory_limit: Option<u64>,
-    /// The most that was in use.
+    /// The peak of the memory in use, in bytes.
     pub peak_bytes: u64,
-    /// What the system gave the process; 0 where unknown.
+    /// The resident memory of the process in bytes; 0 if unknown.
     pub rss_bytes: u64,
     /// The calls, the innermost first: function and line.
     pub call_stack: Vec<String>,
-    /// How many of those are left out.
+    /// The number of calls left out.
     pub more_calls: u64,
 }
 
@@ -60,7 +60,7 @@ impl Overview {
         }
     }
 
-    /// The same as findings, for programs that read those.
+    /// The overview as findings, for programs that read findings.
     pub(super) fn findings<G: Graph + ?Sized>(&self, context: &Context<'_, '_, G>) -> Vec<Finding> {
         let cycles = context.retention.cycles().len();
         vec![
@@ -96,7 +96,7 @@ impl Overview {
     }
 }
 
-/// The calls, the innermost first, and how many more there are.
+/// The calls, the innermost first, and the number of further ones.
 fn call_stack<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> (Vec<String>, u64) {
     let graph = context.graph();
     let mut roots = graph.children(None).filter_map(|row| graph.child(row));

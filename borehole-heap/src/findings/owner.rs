@@ -1,4 +1,4 @@
-//! By what a program knows a value: the property, or the place, that it is part of.
+//! The owner of a value: the property, or the node, that a program knows it by.
 
 use hashbrown::HashMap;
 
@@ -9,20 +9,20 @@ use super::census::Thing;
 use super::context::Context;
 use super::finding::Place;
 
-/// So many arrays in arrays are looked up through.
+/// The maximum number of nested arrays that are followed upwards.
 const DEEPEST: u8 = 4;
 
-/// What values are grouped by.
+/// The owner by which values are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Owner {
-    /// A property of a class, and how many arrays lie between.
+    /// A property of a class, and the number of arrays between.
     Property { class: StringId, name: StringId, depth: u8 },
-    /// The outermost array or other node that is in no property, and how many arrays lie between.
+    /// The outermost array or other node that is in no property, and the number of arrays between.
     Node { node: NodeId, depth: u8 },
 }
 
 impl<G: Graph + ?Sized> Context<'_, '_, G> {
-    /// What `node` is part of.
+    /// The owner of `node`.
     pub(super) fn owner(&self, node: NodeId) -> Owner {
         let tree = self.heap.tree();
         match tree.parent(node).zip(tree.link(node)) {
@@ -31,11 +31,11 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
         }
     }
 
-    /// What `node` is part of by the reference of this name from `parent`.
+    /// The owner of `node` by the reference of this name from `parent`.
     pub(super) fn owner_by(&self, parent: NodeId, link: StringId, node: NodeId) -> Owner {
         let tree = self.heap.tree();
         let (mut parent, mut link, mut node, mut depth) = (parent, link, node, 0);
-        // A step up through a reference, and one through an array.
+        // Each array takes one step up through a PHP reference, and one through the array.
         for _ in 0..2 * DEEPEST {
             if let Some(class) = self.class_of_properties(parent) {
                 return Owner::Property { class, name: link, depth };
@@ -56,7 +56,7 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
         Owner::Node { node, depth }
     }
 
-    /// The class of the object whose properties `node` is.
+    /// The class of the object whose table of properties `node` is.
     fn class_of_properties(&self, node: NodeId) -> Option<StringId> {
         let tree = self.heap.tree();
         let object = tree.parent(node).filter(|_| tree.link(node) == Some(self.words.object_properties))?;
@@ -66,7 +66,7 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
         }
     }
 
-    /// The array that `element` is of.
+    /// The array that contains `element`.
     fn array_around(&self, element: NodeId) -> Option<NodeId> {
         let tree = self.heap.tree();
         let elements = tree.parent(element)?;
@@ -75,12 +75,12 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
         (self.thing(array) == Thing::Array).then_some(array)
     }
 
-    /// Whether `node` is the table of the global variables, which is an array to the engine alone.
+    /// Whether `node` is the table of global variables, which only the engine sees as an array.
     pub(super) fn is_symbol_table(&self, node: NodeId) -> bool {
         self.heap.tree().link(node) == Some(self.words.symbol_table)
     }
 
-    /// What holds most of the bytes of what is wanted, with one of it.
+    /// The owner of most bytes of the wanted values, with one of the values.
     pub(super) fn heaviest_owner(&self, is_wanted: impl Fn(Thing) -> bool) -> Option<Place> {
         let mut owners: HashMap<Owner, (u64, NodeId)> = HashMap::new();
         for (node, thing) in self.held().filter(|&(_, thing)| is_wanted(thing)) {
@@ -93,7 +93,7 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
         heaviest.map(|(owner, (_, node))| Place { node, path: self.label(owner) })
     }
 
-    /// As PHP says it: `Shop\Cart::$lines[]`.
+    /// The owner in PHP's syntax, such as `Shop\Cart::$lines[]`.
     pub(super) fn label(&self, owner: Owner) -> String {
         let (name, depth) = match owner {
             Owner::Property { class, name, depth } => {

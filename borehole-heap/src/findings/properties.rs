@@ -1,4 +1,4 @@
-//! What the properties of objects hold, class by class.
+//! Findings about the values of properties, by class.
 
 use hashbrown::HashMap;
 
@@ -11,43 +11,43 @@ use super::context::Context;
 use super::finding::{Confidence, Finding, Kind, Severity};
 use super::{MEBIBYTE, MOST, Sum, medium_from_mebibyte};
 
-/// Fewer instances do not scale.
+/// The minimum number of instances: fewer do not scale.
 const INSTANCES: u64 = 100;
-/// Of the values of a property, in per cent: repeated ones that are worth a word.
+/// The minimum percentage of repeated values of a property to report.
 const REPEATED: u64 = 30;
-/// Savings below this are not worth a word.
+/// The minimum saving to report, in bytes.
 const SAVED: u64 = 64 << 10;
-/// Of the objects of a class, in per cent, that come with one of another.
+/// The minimum percentage of a class's objects that come with one object of another class.
 const OWNED: u64 = 95;
-/// So far up it is looked for an object of the same class: from one to the next through an array are five steps.
+/// The maximum number of steps up to search for an object of the same class: from one to the next through an array takes five.
 const ABOVE: usize = 8;
-/// A property's details name so many.
+/// The maximum number of properties named in the details of a finding.
 const NAMED: usize = 6;
 
-/// What a property of a class holds in all its instances.
+/// The values of a property in all instances of a class.
 #[derive(Clone, Debug, Default)]
 struct Property {
-    /// Instances that have a value in it that has memory of its own.
+    /// The number of instances in which the value has its own memory.
     copies: u64,
-    /// Values that would be freed with their instance, and what they retain.
+    /// Values that would be freed with their instance, and their retained memory.
     own: Sum,
-    /// Values that something else holds as well.
+    /// The number of values that something else holds too.
     shared: u64,
-    /// Strings that are there more than once, and what all copies but one take.
+    /// Strings with more than one copy, and the bytes of all copies but one.
     repeated: Sum,
-    /// The class of the objects in it, if there are such of one class alone.
+    /// The class of the objects in it, if they are all of one class.
     class: Option<StringId>,
     is_mixed: bool,
     example: Option<NodeId>,
-    /// The value that retains most.
+    /// The value with the largest retained size, and that size.
     largest: (u64, Option<NodeId>),
 }
 
-/// What the objects of a class hold.
+/// The values of the objects of a class.
 #[derive(Clone, Debug, Default)]
 struct Class {
     instances: u64,
-    /// The tables of properties that are not declared, and an object that has one.
+    /// The tables of undeclared properties.
     dynamic: Sum,
     dynamic_example: Option<NodeId>,
     properties: HashMap<StringId, Property>,
@@ -89,7 +89,7 @@ impl Properties {
         findings
     }
 
-    /// Objects that each hold one of another class, of which there are no others.
+    /// Finds classes whose objects each hold one object of another class, which has no other objects.
     fn ownership<G: Graph + ?Sized>(
         &self,
         context: &Context<'_, '_, G>,
@@ -147,7 +147,7 @@ impl Class {
         }
     }
 
-    /// Its properties in the order of their names' numbers.
+    /// The properties, in order of the numbers of their names.
     fn sorted(&self) -> Vec<(&Property, StringId)> {
         let mut properties: Vec<_> =
             self.properties.iter().map(|(&link, property)| (property, link)).collect();
@@ -179,7 +179,7 @@ impl Property {
             return;
         }
         let bytes = context.retention.retained(value);
-        // What an object of the same class above retains has been counted there: a list is counted once.
+        // The retained size of an object of the same class above includes this one: count a list only once.
         let is_counted = !matches!(thing, Thing::String(_)) && is_within_class(context, owners[1]);
         self.own.add(if is_counted { 0 } else { bytes });
         if self.largest.1.is_none() || bytes > self.largest.0 {
@@ -194,7 +194,7 @@ impl Property {
     }
 }
 
-/// Whether `object` hangs on another of its class, as in a list or a tree.
+/// Whether `object` is below another object of its class, as in a list or a tree.
 fn is_within_class<G: Graph + ?Sized>(context: &Context<'_, '_, G>, object: NodeId) -> bool {
     let class = context.thing(object);
     let mut above = object;
@@ -215,7 +215,7 @@ fn scaling<G: Graph + ?Sized>(
 ) -> Option<Finding> {
     let mut own: Vec<_> = class.sorted().into_iter().filter(|(property, _)| property.own.count > 0).collect();
     let bytes = own.iter().fold(0_u64, |sum, (property, _)| sum.saturating_add(property.own.bytes));
-    // Of a single property, `expensive_property` tells.
+    // A single property is reported as `expensive_property`.
     if class.instances < INSTANCES || bytes < MEBIBYTE || own.len() < 2 {
         return None;
     }
@@ -349,7 +349,7 @@ fn dynamic<G: Graph + ?Sized>(
     Some(finding)
 }
 
-/// As many findings of a kind are reported, those with the largest impact.
+/// Keeps the findings of each kind with the largest impact, up to the maximum number.
 pub(super) fn largest(findings: &mut Vec<Finding>) {
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.impact_bytes));
     let mut counts: HashMap<Kind, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! The tables at the end of a report: types, classes, arrays and strings by what they take.
+//! The rankings at the end of a report: types, classes, arrays and strings by size.
 
 use crate::graph::{Graph, Total};
 
@@ -6,7 +6,7 @@ use super::amounts::{each, share};
 use super::context::Context;
 use super::finding::{Fact, Finding, Kind, Place, Severity};
 
-/// How many classes are ranked.
+/// The number of classes ranked.
 pub(super) const CLASSES: usize = 20;
 
 /// A row of the ranking of strings.
@@ -14,9 +14,9 @@ pub(super) const CLASSES: usize = 20;
 pub struct LargeString {
     /// The string.
     pub place: Place,
-    /// Its block, in bytes.
+    /// The bytes of its block.
     pub size_bytes: u64,
-    /// How it begins.
+    /// The beginning of its content.
     pub preview: String,
 }
 
@@ -30,7 +30,7 @@ pub(super) fn strings<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<La
     context.census.longest_strings.sorted().into_iter().map(row).collect()
 }
 
-/// The ranking of types as a finding, for programs that read those.
+/// The ranking of types as a finding, for programs that read findings.
 pub(super) fn of_types(types: &[Total], used: u64) -> Finding {
     let row = |total: &Total| {
         vec![

@@ -1,4 +1,4 @@
-//! All of a report.
+//! The report on a heap.
 
 use crate::graph::{Counts, Graph, Total};
 use crate::views::Heap;
@@ -12,36 +12,36 @@ use super::properties::{self, Properties};
 use super::rankings::{self, LargeString};
 use super::{allocator, bottleneck, closures, cycles, dominance, objects, resources, strings};
 
-/// What there is to say of a heap.
+/// The report on a heap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// How much of each sort the graph has.
+    /// The number of items of each kind in the graph.
     pub counts: Counts,
     /// The heap as a whole.
     pub overview: Overview,
-    /// What was found, what matters most first: by severity, and then by impact.
+    /// The findings, by severity and then by impact, the most important first.
     pub findings: Vec<Finding>,
-    /// Memory by type of location, the most first.
+    /// Memory by location type, the largest first.
     pub types: Vec<Total>,
-    /// Memory of objects by class, the most first.
+    /// Memory of objects by class, the largest first.
     pub classes: Vec<Total>,
-    /// The arrays that retain most.
+    /// The arrays with the largest retained sizes.
     pub arrays: Vec<LargeArray>,
     /// The longest strings.
     pub strings: Vec<LargeString>,
-    /// What each root holds.
+    /// The memory of each root.
     pub roots: Vec<RootBlame>,
-    /// Bytes in use: what shares are of.
+    /// The bytes in use, on which percentages are based.
     pub used_bytes: u64,
 }
 
-/// Findings that are about memory in general, the more particular first: those that say why come before them.
+/// Kinds of general findings about memory, the more specific ones first. Findings that give a reason take precedence over them.
 const GENERAL: [Kind; 4] = [Kind::ChokePoint, Kind::BottleneckPath, Kind::DominantClass, Kind::DominantType];
 
-/// How much of what a general finding is about another has to explain, in per cent.
+/// The percentage of a general finding's impact that another finding must explain.
 const EXPLAINED: u128 = 50;
 
-/// Looks at all of a heap.
+/// Analyses a whole heap.
 #[must_use]
 pub fn report<G: Graph + ?Sized>(heap: &Heap<'_, G>) -> Report {
     let context = Context::new(heap);
@@ -55,7 +55,7 @@ pub fn report<G: Graph + ?Sized>(heap: &Heap<'_, G>) -> Report {
     findings.push(rankings::of_types(&context.totals.location_types, context.used));
     findings.push(rankings::of_classes(&context.totals.classes, context.used));
     findings.push(blame::finding(&roots));
-    // Stable: what is equal stays in the order of the passes.
+    // The sort is stable: equal findings stay in the order of the passes.
     findings.sort_by_key(|finding| (finding.severity, std::cmp::Reverse(finding.impact_bytes)));
     Report {
         counts: context.graph().counts(),
@@ -85,8 +85,8 @@ fn all<G: Graph + ?Sized>(context: &Context<'_, '_, G>, arrays: &Arrays) -> Vec<
     findings
 }
 
-/// Where a finding that says why is about most of what a general one is about, the general one matters less; and what the
-/// bottleneck says of an array or a string is not said again.
+/// Lowers the severity of a general finding if a finding with a reason explains most of its impact, and removes
+/// findings about an array or a string that repeat the bottleneck.
 fn give_way(findings: &mut Vec<Finding>) {
     let mut told: Vec<u64> = findings
         .iter()

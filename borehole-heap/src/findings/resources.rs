@@ -1,4 +1,4 @@
-//! Connections that a cycle holds: they stay open until PHP looks for cycles.
+//! Findings about connections held by a cycle, which stay open until PHP's cycle collector runs.
 
 use hashbrown::HashMap;
 
@@ -13,7 +13,7 @@ use super::context::Context;
 use super::cycles::Cycles;
 use super::finding::{Confidence, Finding, Kind, Place, Severity};
 
-/// PHP's classes whose objects hold something outside of PHP that is scarce.
+/// PHP's classes whose objects hold a scarce resource outside of PHP.
 const CLASSES: [&str; 20] = [
     "PDO",
     "PDOStatement",
@@ -37,15 +37,15 @@ const CLASSES: [&str; 20] = [
     "Socket",
 ];
 
-/// So far up it is looked for a cycle that holds a connection.
+/// The maximum number of steps up to search for a cycle that holds a connection.
 const STEPS: usize = 64;
 
 /// The connections of a class that cycles hold.
 #[derive(Default)]
 struct Held {
-    /// What only garbage holds, and what their cycles' own blocks take.
+    /// Connections in garbage, and their memory including the own blocks of their cycles.
     garbage: Sum,
-    /// What something holds through a cycle.
+    /// Connections that something reachable holds through a cycle.
     reachable: Sum,
     example: Option<(NodeId, usize)>,
 }
@@ -83,7 +83,7 @@ fn connections<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> HashMap<NodeI
     objects.filter(|(_, class)| is_connection(class)).collect()
 }
 
-/// The classes of which there are objects that are connections: those that are known, and those that extend one.
+/// The classes whose objects are connections, among those with objects: known classes, and classes that extend one.
 fn connection_classes<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<String> {
     let methods = methods_by_class(context);
     let bases: Vec<&HashMap<StringId, bool>> =
@@ -97,14 +97,14 @@ fn connection_classes<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<St
     classes.filter(is_connection).map(|name| String::from_utf8_lossy(name).into_owned()).collect()
 }
 
-/// Whether a class has all methods of another, and has taken one as it is.
+/// Whether a class has all methods of another class, and inherits one of them unchanged.
 fn is_extended(base: &HashMap<StringId, bool>, class: &HashMap<StringId, bool>) -> bool {
     let is_there = |method: &StringId| class.contains_key(method);
     let is_kept = |method: &StringId| class.get(method) == Some(&true);
     !base.is_empty() && base.keys().all(is_there) && base.keys().any(is_kept)
 }
 
-/// The methods of each class, by its name in lower case, and whether each is PHP's own.
+/// The methods of each class, keyed by its name in lower case, and whether each method is internal to PHP.
 fn methods_by_class<G: Graph + ?Sized>(
     context: &Context<'_, '_, G>,
 ) -> HashMap<Vec<u8>, HashMap<StringId, bool>> {
@@ -123,7 +123,7 @@ fn methods_by_class<G: Graph + ?Sized>(
     found
 }
 
-/// The cycle that holds each connection, by its number.
+/// The index of the cycle that holds each connection.
 fn holders<G: Graph + ?Sized>(
     context: &Context<'_, '_, G>,
     cycles: &Cycles,
@@ -158,7 +158,7 @@ fn finding<G: Graph + ?Sized>(
 ) -> Option<Finding> {
     let (node, number) = held.example?;
     let all = held.garbage.with(held.reachable);
-    // A container of services holds its one connection by a cycle, and is right to.
+    // A service container holds its one connection through a cycle, which is intended.
     let severity = match (held.garbage.count, held.reachable.count) {
         (1.., _) => Severity::High,
         (0, 2..) => Severity::Medium,
@@ -190,7 +190,7 @@ fn finding<G: Graph + ?Sized>(
     Some(finding)
 }
 
-/// By what a cycle holds a connection.
+/// The reference by which a cycle holds a connection.
 fn holder<G: Graph + ?Sized>(
     context: &Context<'_, '_, G>,
     cycle: &[u32],

@@ -1,4 +1,4 @@
-//! Long strings, and strings of the same content.
+//! Findings about long strings, and strings with equal content.
 
 use hashbrown::HashMap;
 
@@ -12,9 +12,9 @@ use super::finding::{Confidence, Finding, Kind, Place};
 use super::owner::Owner;
 use super::{MOST, NOTEWORTHY, Sum, medium_from_mebibyte};
 
-/// Savings below this are not worth a word: any program has some strings twice.
+/// The minimum saving to report, in bytes: any program has some duplicate strings.
 const SAVED: u64 = 64 << 10;
-/// A preview has so many bytes.
+/// The maximum length of a preview in bytes.
 const PREVIEW: usize = 60;
 
 impl<G: Graph + ?Sized> Context<'_, '_, G> {
@@ -108,7 +108,7 @@ fn duplicates<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Option<Finding
     Some(finding)
 }
 
-/// By what repeated strings are held, how much of them is too much there, and one of them: the most first.
+/// The owners of repeated strings, with the excess bytes and one of the strings, the largest excess first.
 fn owners<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<(Owner, Sum, NodeId)> {
     let mut owners: HashMap<Owner, (Sum, NodeId)> = HashMap::new();
     for (node, thing) in context.held() {

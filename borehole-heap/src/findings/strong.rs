@@ -1,4 +1,5 @@
-//! Cycles of strong references: those through the engine's own references, such as from a closure to its class, are no fault.
+//! Finds cycles of strong references. Cycles through structural references of the engine, such as from a closure to its
+//! class, are not a problem.
 
 use hashbrown::HashMap;
 
@@ -8,10 +9,10 @@ use crate::sink::NodeId;
 
 use super::context::Context;
 
-/// In place of the lowest number that one leads back to: its cycle is known.
+/// Replaces the lowest number that a node leads back to, once its cycle is known.
 const CLOSED: u32 = u32::MAX;
 
-/// The cycles with an object, an array or a reference of the program, each with its nodes ascending.
+/// The cycles with an object, an array or a PHP reference, each with its nodes in ascending order.
 pub(super) fn strong_cycles<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Vec<u32>> {
     let mut cycles = Vec::new();
     for cycle in context.retention.cycles() {
@@ -28,16 +29,16 @@ pub(super) fn strong_cycles<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> 
     cycles
 }
 
-/// A node whose references are being looked at: its number among the nodes, and the references that are left, the last first.
+/// A node whose references are being followed: its number among the nodes, and its remaining references, the last one first.
 struct Visit {
     node: u32,
     left: Vec<u32>,
 }
 
-/// Looks for the cycles of strong references among some nodes.
+/// Finds the cycles of strong references among some nodes.
 struct Parts<'n> {
     nodes: &'n [u32],
-    /// When each was come to, from 1 on; 0 for not yet.
+    /// The order in which nodes were reached, from 1 on; 0 if not yet.
     order: Vec<u32>,
     lowest: Vec<u32>,
     open: Vec<u32>,

@@ -1,12 +1,12 @@
-//! What the summary of a graph says.
+//! The facts in the summary of a graph.
 
 use crate::graph::Graph;
 
-/// The facts about a whole heap that findings need; 0 or `None` where a graph does not say them.
+/// The facts about a whole heap that findings need; 0 or `None` if a graph lacks them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Summary {
     pub(super) php_version: String,
-    /// In per cent; `None` where nobody said, and where nothing is in use: of that there is no share.
+    /// The percentage analysed; `None` if it is unknown, or if no memory is in use.
     pub(super) analyzed: Option<f64>,
     pub(super) accounting: String,
     pub(super) heap_total: u64,
@@ -24,24 +24,24 @@ pub(super) struct Summary {
 /// The counters of PHP's allocator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Chunks {
-    /// Whether there are any: without PHP's allocator, and in old files, there are not.
+    /// Whether the counters are known. They are not without PHP's allocator, and in old files.
     pub(super) is_known: bool,
     pub(super) count: u64,
     pub(super) peak: u64,
     pub(super) cached: u64,
     pub(super) delete_boundary: u64,
     pub(super) delete_count: u64,
-    /// Of whole pages.
+    /// Free whole pages.
     pub(super) free_bytes: u64,
-    /// Of small blocks, in pages with such of one size; 0 in reli's files, which do not count them.
+    /// Free small blocks, in pages of blocks of one size; 0 in reli's files, which do not count them.
     pub(super) free_blocks_bytes: u64,
-    /// What PHP frees when `gc_mem_caches()` is called.
+    /// The bytes that PHP frees when `gc_mem_caches()` is called.
     pub(super) reclaimable_bytes: u64,
     pub(super) mostly_empty: u64,
 }
 
 impl Chunks {
-    /// All that is free within chunks in use.
+    /// All free bytes within chunks in use.
     pub(super) const fn free(&self) -> u64 {
         self.free_bytes.saturating_add(self.free_blocks_bytes)
     }
@@ -60,13 +60,14 @@ impl Summary {
         summary
     }
 
-    /// Bytes in use, as PHP or who analysed them counted; `None` where nobody did. Between two requests it is nothing.
+    /// The bytes in use, as counted by PHP or by the program that analysed the heap; `None` if unknown. It is 0 between
+    /// two requests.
     pub(super) fn used(&self) -> Option<u64> {
         self.heap_usage.filter(|&bytes| bytes > 0).or(self.usage).or(self.heap_usage)
     }
 
     fn take(&mut self, key: &[u8], value: &str) {
-        // What is no number, or below nothing, is not known.
+        // A value that is not a number, or is negative, is unknown.
         let number = value.trim().parse().ok();
         let chunks = &mut self.chunks;
         let entry = match key {

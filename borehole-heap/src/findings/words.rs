@@ -1,9 +1,9 @@
-//! The numbers that a graph gives to the names that findings look for.
+//! The string numbers of the names that findings look for.
 
 use crate::graph::Graph;
 use crate::sink::StringId;
 
-/// No name: a graph without it has no reference and no fact of that name.
+/// The number of a missing name: a graph without it has no reference or fact of that name.
 const ABSENT: StringId = StringId(u32::MAX);
 
 /// Declares the words.
@@ -49,11 +49,11 @@ words! {
     line_number = b"lineno",
 }
 
-/// No word is longer.
+/// The maximum length of a word.
 const LONGEST: usize = 20;
 
 impl Words {
-    /// Looks at all strings once.
+    /// Finds the words in one pass over all strings.
     pub(super) fn of<G: Graph + ?Sized>(graph: &G) -> Self {
         let mut words = Self::NONE;
         for number in 0..u32::try_from(graph.counts().strings).unwrap_or(u32::MAX) {

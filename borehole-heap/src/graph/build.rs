@@ -1,4 +1,4 @@
-//! A graph in the making.
+//! Builds a graph.
 
 use std::mem;
 
@@ -12,14 +12,14 @@ use crate::names::{LocationType, NodeType, Region};
 use crate::number::{Digits, float_text};
 use crate::sink::{Edge, HeapSink, Location, NodeId, StringId, Value};
 
-/// Takes a heap as it is walked and makes a [`HeapGraph`] of it.
+/// Receives a heap as it is walked, and builds a [`HeapGraph`].
 #[derive(Debug)]
 pub struct Builder {
     strings: Interner,
-    /// The strings of small numbers, which are most counts: the largest number where there is none yet.
+    /// The strings of small numbers, which most counts are; the maximum means that there is none yet.
     small_numbers: [u32; SMALL_NUMBERS],
     vocabulary: Vocabulary,
-    /// Numbers of names that this version does not know, by their string and list.
+    /// The numbers of names unknown to this version, by string and list.
     newer: HashMap<(List, u32), u16>,
     node_types: Vec<NodeType>,
     edges: Edges,
@@ -49,12 +49,12 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// A graph without nodes.
+    /// Creates a builder without nodes.
     #[must_use]
     pub fn new() -> Self {
         let mut strings = Interner::default();
         let mut known = |names: &[&str]| -> Vec<StringId> {
-            // Names are few: there is always a number.
+            // There are few names, so a number is always available.
             let number = |name: &&str| strings.intern(name.as_bytes()).unwrap_or_default();
             names.iter().map(number).map(StringId).collect()
         };
@@ -80,27 +80,27 @@ impl Builder {
         }
     }
 
-    /// Says when the heap was taken, in ISO 8601.
+    /// Sets the time of the snapshot, in ISO 8601.
     pub fn set_created(&mut self, created: &str) {
         created.clone_into(&mut self.created);
     }
 
-    /// Keeps what the one who walked has counted.
+    /// Sets the totals counted by the program that walked the heap.
     pub fn set_totals(&mut self, totals: Totals) {
         self.totals = Some(totals);
     }
 
-    /// The type of nodes with this name, of a newer version if need be.
+    /// The node type with this name; an unknown name gets a new number.
     pub fn node_type(&mut self, name: &[u8]) -> NodeType {
         NodeType::new(self.named(List::Nodes, name))
     }
 
-    /// The type of locations with this name, of a newer version if need be.
+    /// The location type with this name; an unknown name gets a new number.
     pub fn location_type(&mut self, name: &[u8]) -> LocationType {
         LocationType::new(self.named(List::Locations, name))
     }
 
-    /// The region with this name, of a newer version if need be.
+    /// The region with this name; an unknown name gets a new number.
     pub fn region(&mut self, name: &[u8]) -> Region {
         Region::new(self.named(List::Regions, name))
     }
@@ -128,13 +128,13 @@ impl Builder {
         })
     }
 
-    /// Adds a fact about `node` whose value is a text already.
+    /// Adds a fact about `node` whose value is already text.
     pub fn attribute_text(&mut self, node: NodeId, key: StringId, value: &[u8], kind: ValueKind) {
         let value = self.string(value);
         self.attribute_strings(node, key, value, kind);
     }
 
-    /// The same with a text that has a number.
+    /// Like [`Self::attribute_text`], with an interned value.
     pub(crate) fn attribute_strings(
         &mut self,
         node: NodeId,
@@ -148,7 +148,7 @@ impl Builder {
         }
     }
 
-    /// Adds a fact about the whole, of strings that have numbers.
+    /// Adds a fact about the whole heap, with interned strings.
     pub(crate) fn summary_strings(&mut self, key: StringId, value: StringId) {
         self.summary.push((key, value));
     }
@@ -167,10 +167,10 @@ impl Builder {
         string
     }
 
-    /// The graph.
+    /// Builds the graph.
     ///
     /// # Errors
-    /// When there were more nodes, edges or strings than 32 bits can count, or more names of types than 16 bits.
+    /// If there are more nodes, edges or strings than fit in 32 bits, or more type names than fit in 16 bits.
     pub fn finish(mut self) -> Result<HeapGraph, Error> {
         let rows = [self.edges.len(), self.locations.len(), self.attributes.len()];
         if self.is_full || rows.iter().any(|&rows| u32::try_from(rows).is_err()) {
@@ -197,7 +197,7 @@ impl Builder {
         ))
     }
 
-    /// Facts may come late: an array's count, when its elements are known.
+    /// Sorts attributes by node. Facts may come late, such as an array's count after its elements.
     fn sort_attributes(&mut self) {
         if self.attributes.is_sorted_by_key(|row| row.node) {
             self.attributes.shrink_to_fit();

@@ -1,17 +1,17 @@
-//! Nodes that stand for the same memory.
+//! Finds the nodes that represent the same memory.
 
 use hashbrown::HashMap;
 
 /// The nodes that share memory with others, ascending, each with the smallest node of its group.
 pub(crate) type Groups = Vec<(u32, u32)>;
 
-/// The addresses that more than one node has, with the smallest node of each.
+/// The addresses of more than one node, with the smallest node of each.
 type Shared = HashMap<u64, u32>;
 
-/// The groups of nodes by the addresses of their locations, which are pairs of address and node.
+/// Groups nodes by the addresses of their locations, given as pairs of address and node.
 ///
-/// A node with several shared addresses belongs to the group of the highest: reli rewrites a node for each group in turn.
-/// Address 0 is none.
+/// A node with several shared addresses belongs to the group of the highest, because reli overwrites the node's group
+/// in turn. Address 0 means no address.
 pub(crate) fn groups(locations: impl Iterator<Item = (u64, u32)> + Clone) -> Groups {
     let shared = shared(locations.clone());
     if shared.is_empty() {
@@ -48,7 +48,8 @@ fn shared(locations: impl Iterator<Item = (u64, u32)> + Clone) -> Shared {
 
 /// The addresses that occur more than once, ascending.
 ///
-/// A set of bits finds the few that may: sorting all of a large heap's would take longer than the rest of its graph.
+/// A bit set finds the few candidates: sorting all addresses of a large heap would take longer than building the rest
+/// of its graph.
 fn repeated(addresses: impl Iterator<Item = u64> + Clone) -> Vec<u64> {
     let count = addresses.clone().count();
     let mut seen = Bits::new(count);
@@ -67,7 +68,7 @@ fn repeated(addresses: impl Iterator<Item = u64> + Clone) -> Vec<u64> {
     repeated
 }
 
-/// A set of addresses by a few bits of their hashes: what it does not contain was not put in.
+/// A set of addresses with some bits of their hashes: it may contain others too, but lacks none.
 struct Bits {
     words: Vec<u64>,
     shift: u32,
@@ -84,7 +85,7 @@ impl Bits {
         (usize::try_from(hash / 64).unwrap_or_default(), 1 << (hash % 64))
     }
 
-    /// Adds `address`; whether nothing was at its place.
+    /// Adds `address`; returns whether its place was empty.
     fn insert(&mut self, address: u64) -> bool {
         let (word, bit) = self.place(address);
         let is_new = self.words[word] & bit == 0;

@@ -1,4 +1,4 @@
-//! A graph in memory, as columns.
+//! A graph in memory, stored in columns.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ pub struct HeapGraph {
     created: String,
 }
 
-/// A location as it is kept: `u16::MAX` is no region, and a count of 0 with a type of 0 is neither.
+/// A stored location: `u16::MAX` means no region. If count and type are both 0, both are absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LocationRow {
     pub(super) address: u64,
@@ -82,7 +82,7 @@ pub(super) struct AttributeRow {
     pub(super) value: u32,
 }
 
-/// References in the order in which they came.
+/// References in the order in which they were added.
 #[derive(Debug, Default)]
 pub(super) struct Edges {
     parents: Vec<u32>,
@@ -91,10 +91,10 @@ pub(super) struct Edges {
     flags: Vec<u8>,
 }
 
-/// References by their parents: first the roots', then those of node 0, and so on.
+/// References sorted by parent: first the roots, then the references of node 0, and so on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct EdgeRows {
-    /// Where the references of each node begin, and at last where they end.
+    /// The start of each node's references, and at last the end.
     starts: Vec<u32>,
     children: Vec<u32>,
     links: Vec<u32>,
@@ -103,7 +103,7 @@ pub(super) struct EdgeRows {
 
 const TREE: u8 = 1;
 
-/// Whether a reference is of the tree, and its strength.
+/// Encodes whether a reference is of the tree, and its strength.
 pub(super) const fn flags(is_tree: bool, strength: Strength) -> u8 {
     let strength = match strength {
         Strength::Strong => 0,
@@ -134,10 +134,10 @@ impl Edges {
         self.flags.push(flags);
     }
 
-    /// Sorts by parent: counts, then moves each column to its place, one after the other, so that only one is held twice.
+    /// Sorts by parent: counts, then moves one column after the other to its place, so that only one is duplicated at a time.
     pub(super) fn into_rows(self, nodes: usize) -> EdgeRows {
         let Self { parents: mut places, children, links, flags } = self;
-        // The roots' entry is the first: their parent's number is the largest of 32 bits, and one more is 0.
+        // The first entry is for the roots: their parent is the maximum of 32 bits, and adding one gives 0.
         let mut starts = vec![0_u32; nodes + 2];
         for parent in &places {
             starts[parent.wrapping_add(1) as usize + 1] += 1;
@@ -150,7 +150,7 @@ impl Edges {
             *place = *next;
             *next += 1;
         }
-        // Each entry is now where its node's references end, which is where those of the next begin.
+        // Each entry is now the end of its node's references, which is the start of the next node's.
         starts.pop();
         let children = moved(children, &places);
         let links = moved(links, &places);
@@ -159,7 +159,7 @@ impl Edges {
     }
 }
 
-/// `column` with each entry at its place.
+/// Moves each entry of `column` to its place.
 fn moved<T: Copy + Default>(column: Vec<T>, places: &[u32]) -> Vec<T> {
     let mut sorted = vec![T::default(); column.len()];
     for (&entry, &place) in column.iter().zip(places) {
@@ -169,7 +169,7 @@ fn moved<T: Copy + Default>(column: Vec<T>, places: &[u32]) -> Vec<T> {
 }
 
 impl EdgeRows {
-    /// Of `None`, the roots' rows.
+    /// For `None`, the rows of the roots.
     fn range(&self, parent: Option<NodeId>) -> Range<usize> {
         let start = |entry: usize| self.starts.get(entry).map(|&row| row as usize);
         let Some(NodeId(parent)) = parent else { return 0..start(0).unwrap_or_default() };
@@ -209,7 +209,7 @@ impl HeapGraph {
         }
     }
 
-    /// How many bytes of memory it takes.
+    /// The number of bytes of memory that it takes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let strings = self.strings.total_bytes() + self.strings.len() * 9 / 2;
@@ -307,9 +307,9 @@ impl Graph for HeapGraph {
     }
 }
 
-/// What is said of a row that is not there.
+/// The result for a missing row.
 pub(crate) const NO_LOCATION: Location = Location::new(LocationType::new(u16::MAX), 0, 0);
 
-/// What is said of a row that is not there.
+/// The result for a missing row.
 pub(crate) const NO_ATTRIBUTE: Attribute =
     Attribute { key: StringId(u32::MAX), value: StringId(u32::MAX), kind: ValueKind::Null };

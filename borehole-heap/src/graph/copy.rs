@@ -1,11 +1,11 @@
-//! A graph in memory from one that lies elsewhere.
+//! Copies a graph into memory.
 
 use super::{Builder, Graph, HeapGraph, nodes};
 use crate::error::Error;
 use crate::names::{LocationType, NodeType, Region};
 use crate::sink::{Edge, HeapSink as _, Location, NodeId, StringId};
 
-/// The numbers of the source in the copy.
+/// Maps the numbers of the source to those of the copy.
 struct Copier<'a, G: ?Sized> {
     graph: &'a G,
     builder: Builder,
@@ -15,7 +15,7 @@ struct Copier<'a, G: ?Sized> {
     regions: Vec<Region>,
 }
 
-/// `graph` in memory.
+/// Copies `graph` into memory.
 ///
 /// # Errors
 /// As [`Builder::finish`].
@@ -39,7 +39,7 @@ impl<G: Graph + ?Sized> Copier<'_, G> {
         let count = self.graph.counts().nodes;
         for node in nodes(count) {
             let number = usize::from(self.graph.node_type(node).number());
-            // A type without a name, as damaged files have it, gets an empty one.
+            // A type without a name, as in damaged files, gets an empty name.
             let known = self.node_types.get(number).copied();
             let node_type = known.unwrap_or_else(|| self.builder.node_type(b""));
             self.builder.node(node_type);

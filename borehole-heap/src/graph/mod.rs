@@ -1,4 +1,4 @@
-//! A heap graph, wherever it lies: in memory, or in a file that is mapped.
+//! Heap graphs, in memory or in a mapped file.
 
 mod build;
 mod canonical;
@@ -22,29 +22,29 @@ pub use parents::{Parents, TreeParents};
 pub(crate) use rows::{Rows, STRIDE as ROWS_STRIDE, range_within};
 pub(crate) use strings::STRIDE as STRINGS_STRIDE;
 
-/// How much of each sort a graph has.
+/// The number of items of each kind in a graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Nodes: their numbers are below this.
+    /// Nodes. Node numbers are below this.
     pub nodes: usize,
-    /// References: the rows that [`Graph::children`] gives are below this.
+    /// References. The rows from [`Graph::children`] are below this.
     pub edges: usize,
     /// Ranges of memory.
     pub locations: usize,
     /// Facts about nodes.
     pub attributes: usize,
-    /// Strings: their numbers are below this.
+    /// Strings. String numbers are below this.
     pub strings: usize,
 }
 
-/// What a row of references says, seen from its parent.
+/// A row of references, seen from its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Child {
-    /// What is referred to: a node that the graph has.
+    /// The node referred to, which is in the graph.
     pub node: NodeId,
-    /// By what name.
+    /// The name of the reference.
     pub link: StringId,
-    /// Whether the walk came to the child first by this reference.
+    /// Whether the walk first reached the child by this reference.
     pub is_tree: bool,
     /// Whether it keeps the child alive.
     pub strength: Strength,
@@ -53,33 +53,33 @@ pub struct Child {
 /// A fact about a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attribute {
-    /// What it is about.
+    /// The name of the fact.
     pub key: StringId,
     /// The value as text.
     pub value: StringId,
-    /// What the text is.
+    /// The type of the value.
     pub kind: ValueKind,
 }
 
-/// What the text of an attribute's value is.
+/// The type of an attribute's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     /// PHP's `null`; the text is `null`.
     Null,
-    /// A truth value; the text is `1` or empty.
+    /// A boolean; the text is `1` or empty.
     Bool,
-    /// A whole number in digits.
+    /// An integer in digits.
     Integer,
-    /// A number with a fraction or an exponent, as JSON has it.
+    /// A number with a fraction or an exponent, as in JSON.
     Float,
-    /// The text itself.
+    /// Text.
     Text,
-    /// A list or an object as JSON: a number that is none is `["nan"]` or `["infinity"]`.
+    /// A list or an object as JSON; `["nan"]` or `["infinity"]` for these floats.
     Json,
 }
 
 impl ValueKind {
-    /// What the text of an attribute is, where nobody said: reli writes the text alone.
+    /// Infers the type of a value from its text, because reli writes only the text.
     #[must_use]
     pub fn guess(key: &[u8], value: &[u8]) -> Self {
         let text = std::str::from_utf8(value).unwrap_or_default();
@@ -96,48 +96,48 @@ impl ValueKind {
     }
 }
 
-/// How much memory things of one name take.
+/// The memory of all items with one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Total {
-    /// The type's or class's name.
+    /// The name of the type or class.
     pub name: Vec<u8>,
-    /// How many there are.
+    /// The number of items.
     pub count: u64,
-    /// Their sizes together.
+    /// Their total size in bytes.
     pub memory_usage: u64,
 }
 
-/// What the one who walked the heap counted itself, where that is known: a graph that was read from JSON does not hold all
-/// that its totals count.
+/// The totals counted by the program that walked the heap, if known. A graph read from JSON lacks some of the locations
+/// that its totals include.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// By type of location.
+    /// By location type.
     pub location_types: Vec<Total>,
     /// By class of object.
     pub classes: Vec<Total>,
 }
 
-/// A graph that can be read, wherever it lies.
+/// A readable graph, independent of where it is stored.
 ///
-/// Numbers that the graph does not have are answered with nothing: an empty range, an empty string, a type without name.
-/// So a damaged file misleads, but does no harm.
+/// A number that is not in the graph yields nothing: an empty range, an empty string, a type without a name. So a
+/// damaged file gives wrong results, but cannot do harm.
 pub trait Graph {
-    /// How much of each sort there is.
+    /// The number of items of each kind.
     fn counts(&self) -> Counts;
 
-    /// What the node stands for.
+    /// The type of a node.
     fn node_type(&self, node: NodeId) -> NodeType;
 
-    /// The smallest node that stands for the same memory; `None` for a node that is alone with its.
+    /// The smallest node that represents the same memory; `None` if no other node does.
     fn canonical(&self, node: NodeId) -> Option<NodeId>;
 
-    /// The rows of a node's references to others, in the order of the walk; of `None`, the roots.
+    /// The rows of a node's references, in the order of the walk; for `None`, the roots.
     fn children(&self, parent: Option<NodeId>) -> Range<usize>;
 
-    /// A row of references. `None` where a damaged file names no node.
+    /// A row of references; `None` if it refers to a missing node in a damaged file.
     fn child(&self, row: usize) -> Option<Child>;
 
-    /// Every reference in order, with its parent and its row: faster than to ask for those of each node.
+    /// Visits all references in order, with parent and row. Faster than reading those of each node.
     fn each_reference(&self, see: &mut dyn FnMut(Option<NodeId>, usize, Child)) {
         for parent in std::iter::once(None).chain(nodes(self.counts().nodes).map(Some)) {
             for row in self.children(parent) {
@@ -169,16 +169,16 @@ pub trait Graph {
     /// The string with this number.
     fn string(&self, string: StringId) -> &[u8];
 
-    /// The names of types and regions that this graph knows: those of this version, then others.
+    /// The names of types and regions in this graph: those of this version, then others.
     fn vocabulary(&self) -> &Vocabulary;
 
-    /// Facts about the whole: key and value, in order.
+    /// Facts about the whole heap: key and value, in order.
     fn summary(&self) -> &[(StringId, StringId)];
 
-    /// What was counted by the one who walked.
+    /// The totals counted by the program that walked the heap.
     fn totals(&self) -> Option<&Totals>;
 
-    /// When it was taken, as ISO 8601 says it; empty where unknown.
+    /// The time of the snapshot, in ISO 8601; empty if unknown.
     fn created(&self) -> &str;
 
     /// The name of a node's type.
@@ -186,7 +186,7 @@ pub trait Graph {
         self.name(&self.vocabulary().node_types, self.node_type(node).number())
     }
 
-    /// The name of a type of locations.
+    /// The name of a location type.
     fn location_type_name(&self, location_type: LocationType) -> &[u8] {
         self.name(&self.vocabulary().location_types, location_type.number())
     }
@@ -196,10 +196,10 @@ pub trait Graph {
         self.name(&self.vocabulary().regions, region.number())
     }
 
-    /// The same in memory.
+    /// Copies the graph into memory.
     ///
     /// # Errors
-    /// When a damaged graph has more than 32 bits can count.
+    /// If a damaged graph has more items than fit in 32 bits.
     fn to_graph(&self) -> Result<HeapGraph, Error> {
         copy::copy(self)
     }
@@ -296,18 +296,18 @@ impl<G: Graph + ?Sized> Graph for &G {
     }
 }
 
-/// The names that a graph knows, by the numbers of their types.
+/// The names in a graph, by the numbers of their types.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Vocabulary {
-    /// Of nodes.
+    /// Node types.
     pub node_types: Vec<StringId>,
-    /// Of locations.
+    /// Location types.
     pub location_types: Vec<StringId>,
-    /// Of regions.
+    /// Regions.
     pub regions: Vec<StringId>,
 }
 
-/// Every node of a graph, in order.
+/// Iterates over all nodes of a graph, in order.
 pub(crate) fn nodes(count: usize) -> impl Iterator<Item = NodeId> {
     (0..u32::try_from(count).unwrap_or(u32::MAX)).map(NodeId)
 }

@@ -1,19 +1,19 @@
-//! Who refers to a node: what the graph's rows do not say, made when it is asked for.
+//! The references to each node, computed on request because the graph's rows are sorted by parent.
 
 use super::Graph;
 use crate::names::Strength;
 use crate::sink::{NodeId, StringId};
 
-/// By which reference the walk came to each node.
+/// The tree reference to each node: the one by which the walk first reached it.
 #[derive(Debug)]
 pub struct TreeParents {
-    /// Parent and name: the largest number is no parent.
+    /// Parent and name. The maximum number means no parent.
     of: Vec<(u32, StringId)>,
     strengths: Vec<Strength>,
 }
 
 impl TreeParents {
-    /// Of every node of `graph`.
+    /// Finds the tree references of `graph`.
     #[must_use]
     pub fn of(graph: &impl Graph) -> Self {
         let mut of = vec![(u32::MAX, StringId(u32::MAX)); graph.counts().nodes];
@@ -37,19 +37,19 @@ impl TreeParents {
             .map(|&(parent, _)| NodeId(parent))
     }
 
-    /// The name by which the parent refers to `node`; `None` for a node that the tree does not reach.
+    /// The name of the tree reference to `node`; `None` for a node outside the tree.
     #[must_use]
     pub fn link(&self, node: NodeId) -> Option<StringId> {
         self.of.get(node.0 as usize).map(|&(_, link)| link).filter(|link| link.0 != u32::MAX)
     }
 
-    /// Whether the reference by which the walk came to `node` keeps it alive; strong of a node that the tree does not reach.
+    /// Whether the tree reference to `node` keeps it alive; strong for a node outside the tree.
     #[must_use]
     pub fn strength(&self, node: NodeId) -> Strength {
         self.strengths.get(node.0 as usize).copied().unwrap_or(Strength::Strong)
     }
 
-    /// The nodes from the root to `node`, at most as many as there are nodes: a damaged tree may have cycles.
+    /// The nodes from the root to `node`. Stops after as many steps as there are nodes, because a damaged tree may have cycles.
     #[must_use]
     pub fn path(&self, node: NodeId) -> Vec<NodeId> {
         let upwards = std::iter::successors(Some(node), |&node| self.parent(node));
@@ -59,16 +59,16 @@ impl TreeParents {
     }
 }
 
-/// Every reference to each node.
+/// All references to each node.
 #[derive(Debug)]
 pub struct Parents {
     starts: Vec<u32>,
-    /// Parent, and the row of the reference: the largest number is no parent.
+    /// Parent, and row of the reference. The maximum number means no parent.
     referrers: Vec<(u32, u32)>,
 }
 
 impl Parents {
-    /// Of every node of `graph`.
+    /// Collects the references of `graph`.
     #[must_use]
     pub fn of(graph: &impl Graph) -> Self {
         let count = graph.counts().nodes;
@@ -92,18 +92,18 @@ impl Parents {
         Self { starts, referrers }
     }
 
-    /// Who refers to `node`, by which row of the graph's references. `None` is the graph itself, of a root.
+    /// The referrers of `node`, with the row of each reference. `None` is the graph itself, which refers to roots.
     pub fn referrers(&self, node: NodeId) -> impl Iterator<Item = (Option<NodeId>, usize)> {
         self.found(node).iter().rev().map(|&entry| referrer(entry))
     }
 
-    /// How many refer to `node`.
+    /// The number of references to `node`.
     #[must_use]
     pub fn count(&self, node: NodeId) -> usize {
         self.found(node).len()
     }
 
-    /// The referrer at this place among those of `node`.
+    /// The referrer of `node` with this index.
     #[must_use]
     pub fn referrer(&self, node: NodeId, place: usize) -> Option<(Option<NodeId>, usize)> {
         self.found(node).iter().rev().nth(place).map(|&entry| referrer(entry))

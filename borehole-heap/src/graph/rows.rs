@@ -1,8 +1,8 @@
-//! Rows that are sorted by the number of their node, found through the first row of every 64th node.
+//! Finds the rows of a node in a table sorted by node, from the first row of every 64th node.
 
 use std::ops::Range;
 
-/// How many nodes share one entry: the index stays small, and the search in what it leaves is short.
+/// The number of nodes per entry: the index stays small, and the remaining search short.
 pub(crate) const STRIDE: u32 = 64;
 
 /// The first row of every 64th node, and the number of rows as the last entry.
@@ -12,7 +12,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// The index of rows whose nodes are `nodes`, ascending, among `node_count` nodes.
+    /// Builds the index of rows whose ascending nodes are `nodes`, for `node_count` nodes.
     pub(crate) fn of(nodes: impl Iterator<Item = u32>, node_count: usize) -> Self {
         let mut starts = Vec::with_capacity(node_count / STRIDE as usize + 2);
         let mut row = 0_u32;
@@ -47,12 +47,12 @@ impl Rows {
     }
 }
 
-/// The rows of `node` within `rows`, which are sorted by their nodes.
+/// The rows of `node` within `rows`, which are sorted by node.
 ///
-/// Where they are not sorted after all, a part of them.
+/// If they are not sorted, some of the rows.
 pub(crate) fn range_within(rows: Range<usize>, node: u32, node_of: impl Fn(usize) -> u32) -> Range<usize> {
     let first = partition_point(rows.clone(), |row| node_of(row) < node);
-    // Most nodes have a row or two.
+    // Most nodes have one or two rows.
     let mut end = first;
     while end < rows.end && end < first + 4 && node_of(end) == node {
         end += 1;

@@ -1,21 +1,21 @@
 //! Byte strings, each stored once, end to end.
 //!
-//! A heap has millions of them, so what is kept beside their bytes is small: a length each, and where every sixteenth
-//! begins. While they are interned there is also an index by hash, which holds the hashes, so that it grows without a look
-//! at the strings.
+//! A heap has millions of strings, so the data beside their bytes is small: a length per string, and the start of every
+//! sixteenth. During interning there is also an index by hash, which stores the hashes so that it can grow without
+//! reading the strings.
 
 use std::hash::BuildHasher as _;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// How many strings share one starting point: few enough that their lengths lie in one line of the processor's cache.
+/// The number of strings per stored start: few enough that their lengths fit in one cache line.
 pub(crate) const STRIDE: usize = 16;
 
 /// Strings by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Strings {
     bytes: Vec<u8>,
-    /// Where every sixteenth string begins.
+    /// The start of every sixteenth string.
     starts: Vec<usize>,
     lengths: Vec<u32>,
 }
@@ -25,12 +25,12 @@ impl Strings {
         self.lengths.len()
     }
 
-    /// How long all of them are together.
+    /// The total length of the strings.
     pub(crate) fn total_bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Adds a string; of one that is longer than 32 bits can say, the beginning.
+    /// Adds a string, truncated to a length of 32 bits.
     fn push(&mut self, string: &[u8]) {
         if self.lengths.len().is_multiple_of(STRIDE) {
             self.starts.push(self.bytes.len());
@@ -40,7 +40,7 @@ impl Strings {
         self.lengths.push(length);
     }
 
-    /// The string with this number; empty where there is none.
+    /// The string with this number; empty if there is none.
     pub(crate) fn get(&self, row: usize) -> &[u8] {
         let first = row / STRIDE * STRIDE;
         let (Some(&start), Some(before), Some(&length)) =
@@ -59,7 +59,7 @@ impl Strings {
     }
 }
 
-/// Strings with an index, so that equal ones get the same number.
+/// Strings with an index, so that equal strings get the same number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interner {
     strings: Strings,
@@ -75,7 +75,7 @@ struct Entry {
 }
 
 impl Interner {
-    /// The number of `string`; `None` when there are too many.
+    /// The number of `string`; `None` if there are too many strings.
     pub(crate) fn intern(&mut self, string: &[u8]) -> Option<u32> {
         let hash = (self.hasher.hash_one(string) >> 32) as u32;
         let Self { strings, index, .. } = self;
@@ -96,7 +96,8 @@ impl Interner {
     }
 }
 
-/// A table takes its positions from the low bits of a hash and its tags from the highest: both from the half that is kept.
+/// Derives a 64-bit hash: a table takes positions from the low bits and tags from the highest, so both come from the
+/// stored half.
 const fn spread(hash: u32) -> u64 {
     (hash as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

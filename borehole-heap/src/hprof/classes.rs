@@ -1,4 +1,4 @@
-//! The classes that a graph needs, and what each node becomes.
+//! Determines the classes that a graph needs, and the Java object that each node becomes.
 
 use hashbrown::HashMap;
 
@@ -7,41 +7,41 @@ use crate::graph::{Graph, ValueKind, nodes};
 use crate::names::{NodeType, Strength};
 use crate::sink::{NodeId, StringId};
 
-/// A node with more names for what it refers to than this, together with the others of its class, has a list of them instead
-/// of fields.
+/// The maximum number of fields of a class. If the nodes of a class together have more names for their references, they
+/// have a list of entries instead.
 const MOST_FIELDS: usize = 48;
 
-/// What a node is, before its class is known.
+/// The kind of a node, from which its class is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     /// An object of this PHP class.
     Object(StringId),
-    /// Anything else, by its type.
+    /// Any other node, by its type.
     Node(NodeType),
 }
 
-/// What a node becomes.
+/// The Java object that a node becomes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Form {
-    /// An instance of a class of the graph, by the class's place.
+    /// An instance of the class with this index.
     Instance(usize),
-    /// A text.
+    /// A string.
     String,
     Long(i64),
     Double(f64),
     Boolean(bool),
-    /// No object at all: a reference to it is none.
+    /// No object; references to it are null.
     Null,
 }
 
-/// A class of the graph.
+/// A class of the exported graph.
 #[derive(Debug, Default)]
 pub(super) struct Class {
     pub(super) name: Vec<u8>,
     pub(super) shape: Shape,
 }
 
-/// What its instances have beside their address and size.
+/// The fields of its instances, in addition to address and size.
 #[derive(Debug)]
 pub(super) enum Shape {
     /// A field for each name.
@@ -56,8 +56,8 @@ impl Default for Shape {
     }
 }
 
-/// The classes of the Java language that are needed, with their fields. VisualVM looks for the system's properties and for
-/// references and the field of theirs, and fails without.
+/// The required classes of Java, with their fields. VisualVM reads the system properties, and the class of references
+/// with its field, and fails without them.
 pub(super) const JAVA: &[(&str, &[(&str, u8)])] = &[
     ("java/lang/Object", &[]),
     ("java/lang/Class", &[]),
@@ -78,10 +78,10 @@ pub(super) const JAVA: &[(&str, &[(&str, u8)])] = &[
     ("java/util/Hashtable$Entry", &[("key", OBJECT_TYPE), ("value", OBJECT_TYPE), ("next", OBJECT_TYPE)]),
 ];
 
-/// The properties of the system: VisualVM takes it that there are some.
+/// The system properties: VisualVM requires that there are some.
 pub(super) const PROPERTIES: [(&str, &str); 2] = [("java.vm.name", "PHP"), ("java.version", "1.8")];
 
-// Places in `JAVA`.
+// Indexes in `JAVA`.
 pub(super) const OBJECT: usize = 0;
 pub(super) const STRING: usize = 2;
 pub(super) const LONG: usize = 3;
@@ -97,7 +97,7 @@ pub(super) const ENTRY: usize = 16;
 pub(super) struct Classes {
     places: HashMap<Key, usize>,
     pub(super) classes: Vec<Class>,
-    /// The object that each table of properties belongs to: what the table holds are its fields.
+    /// The object that each table of properties belongs to; the table's references become fields of the object.
     owners: HashMap<u32, u32>,
 }
 
@@ -140,7 +140,7 @@ impl Classes {
         self.classes.len() - 1
     }
 
-    /// What `node` becomes; the place is the largest number while its class is not known.
+    /// The Java object that `node` becomes; the class index is the maximum while its class is unknown.
     pub(super) fn form(&self, graph: &impl Graph, node: NodeId) -> Form {
         match graph.node_type(node) {
             NodeType::OBJECT_PROPERTIES if self.owners.contains_key(&node.0) => Form::Null,
@@ -150,8 +150,9 @@ impl Classes {
         }
     }
 
-    /// What an object keeps alive, by which name: what is in its table of properties too. Java's references all hold, and
-    /// what does not hold here must not there: the table of objects would hold everything.
+    /// The references of an object that keep their target alive, with their names, including those in its table of
+    /// properties. All references in Java keep their target alive, so the others are left out; otherwise the table of
+    /// objects would hold everything.
     pub(super) fn members<'a>(
         &'a self,
         graph: &'a impl Graph,
@@ -175,12 +176,12 @@ impl Classes {
         }
     }
 
-    /// The node that a reference to `node` leads to.
+    /// The node that a reference to `node` leads to in the export.
     pub(super) fn target(&self, graph: &impl Graph, node: NodeId) -> NodeId {
         self.owner(graph, node).unwrap_or(node)
     }
 
-    /// The object that `node` is the table of properties of. Its type is looked at first: most nodes are none.
+    /// The object whose table of properties `node` is. Checks the type first, because most nodes are not such a table.
     fn owner(&self, graph: &impl Graph, node: NodeId) -> Option<NodeId> {
         if graph.node_type(node) != NodeType::OBJECT_PROPERTIES {
             return None;
@@ -211,7 +212,7 @@ fn key(graph: &impl Graph, node: NodeId) -> Key {
     class.map_or(Key::Node(node_type), Key::Object)
 }
 
-/// A PHP class's name is kept as it is, unless readers would take it for an array or find nothing.
+/// The name of a PHP class, with a prefix if it is empty or readers would take it for an array or a class of Java.
 fn class_name(name: &[u8]) -> Vec<u8> {
     let is_misleading = name.is_empty() || name.starts_with(b"[") || name.starts_with(b"java");
     if is_misleading { [b"php/object/", name].concat() } else { name.to_vec() }

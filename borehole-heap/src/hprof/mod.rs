@@ -1,4 +1,4 @@
-//! Exports a graph as a heap dump of Java, which Eclipse MAT and VisualVM open.
+//! Exports a graph as a Java heap dump, which Eclipse MAT and VisualVM open.
 //!
 //! Source: OpenJDK 17, `src/hotspot/share/services/heapDumper.cpp`: the records of `JAVA PROFILE 1.0.2`.
 

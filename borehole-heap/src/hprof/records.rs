@@ -1,4 +1,4 @@
-//! The records of the format, and the buffer that makes segments of them.
+//! The records of the format, and a buffer that groups them into segments.
 
 use std::io::{self, Write};
 
@@ -28,13 +28,13 @@ pub(super) const DOUBLE_TYPE: u8 = 7;
 pub(super) const INT_TYPE: u8 = 10;
 pub(super) const LONG_TYPE: u8 = 11;
 
-/// The one stack trace, which is empty: readers look for it.
+/// The only stack trace, which is empty: readers require one.
 pub(super) const TRACE: u32 = 1;
 
-/// A segment is written when it has grown beyond this.
+/// The size beyond which a segment is written.
 const SEGMENT_BYTES: usize = 1 << 22;
 
-/// Numbers as the format has them.
+/// Appends numbers in the format's encoding.
 pub(super) trait Put {
     fn u8(&mut self, number: u8) -> &mut Self;
     fn u16(&mut self, number: u16) -> &mut Self;
@@ -64,7 +64,7 @@ impl Put for Vec<u8> {
     }
 }
 
-/// Writes records, and those of the heap in segments.
+/// Writes records of the file, and records of the heap in segments.
 pub(super) struct Records<W: Write> {
     out: io::BufWriter<W>,
     segment: Vec<u8>,
@@ -80,7 +80,7 @@ impl<W: Write> Records<W> {
         Ok(Self { out, segment: Vec::new() })
     }
 
-    /// A record of the file.
+    /// Writes a record of the file.
     pub(super) fn record(&mut self, tag: u8, body: &[u8]) -> io::Result<()> {
         let length =
             u32::try_from(body.len()).map_err(|_| io::Error::other("too large: a record of 4 GiB"))?;
@@ -90,7 +90,7 @@ impl<W: Write> Records<W> {
         self.out.write_all(body)
     }
 
-    /// The segment, for a record of the heap to be added.
+    /// The current segment, for another record of the heap.
     pub(super) fn heap(&mut self) -> io::Result<&mut Vec<u8>> {
         if self.segment.len() >= SEGMENT_BYTES {
             self.end_segment()?;

@@ -1,4 +1,4 @@
-//! Writes the file: names, classes, roots, then every node.
+//! Writes the file: names, classes, roots, then all nodes.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,7 @@ use crate::sink::{NodeId, StringId};
 
 const FORMAT: &str = "hprof";
 
-// Ids: of nodes from 16 on, of names and classes far above them. What belongs to a node follows its id.
+// The ids of nodes start at 16, and those of names and classes are far above. The ids of a node's parts follow its id.
 const STRIDE: u64 = 16;
 const CHARS: u64 = 1;
 const ENTRIES: u64 = 2;
@@ -27,19 +27,20 @@ const FIRST_CLASS: u64 = 1 << 44;
 /// The fields of every instance, before those of its class.
 const COMMON: [(&str, u8); 2] = [("#address", LONG_TYPE), ("#bytes", LONG_TYPE)];
 
-/// Texts are names and values to look at: of longer ones, the beginning.
+/// The maximum length of a string; longer ones are truncated, because strings are only displayed.
 const MOST_UNITS: usize = 1 << 24;
 
-/// Writes `graph` as a heap dump of Java.
+/// Writes `graph` as a Java heap dump.
 ///
-/// A PHP object is an instance of a class of its name, whose fields are its properties; a string is a `java.lang.String`, a
-/// number a `java.lang.Long` or `Double`. Whatever else there is, is an instance of `php.` and its type. Where what is referred
-/// to has too many names for fields, as the elements of arrays, there are `entries`, and their `names` unless they count from 0.
-/// Node N has the id 16(N + 1). All instances have the `#address` of their memory and its size in `#bytes`, for Java's sizes are
-/// not PHP's. Weak references are left out: readers would take them for references that hold.
+/// A PHP object becomes an instance of a class with its name, whose fields are its properties; a string becomes a
+/// `java.lang.String`, a number a `java.lang.Long` or `Double`. Every other node becomes an instance of `php.` and its
+/// type. If a class's references have too many names for fields, as the elements of arrays do, its instances have
+/// `entries`, and their `names` unless they count from 0. Node N has the id 16(N + 1). All instances have `#address`,
+/// the address of their memory, and `#bytes`, its size, because Java's sizes differ from PHP's. Weak references are
+/// left out: readers would take them for references that keep their target alive.
 ///
 /// # Errors
-/// Those of `output`.
+/// The errors of writing `output`.
 pub fn write(graph: &impl Graph, output: impl Write) -> Result<(), Error> {
     let run = || {
         let classes = Classes::of(graph);
@@ -64,9 +65,9 @@ struct Writer<'a, G, W: Write> {
     graph: &'a G,
     classes: Classes,
     records: Records<W>,
-    /// Names of the file that are no strings of the graph: classes, fixed fields.
+    /// Names that are not strings of the graph: classes, fixed fields.
     names: Vec<Vec<u8>>,
-    /// Strings that are in the heap as names of entries.
+    /// Whether each string is in the heap as the name of an entry.
     is_named: Vec<bool>,
 }
 
@@ -92,7 +93,7 @@ fn count(count: usize) -> u32 {
 }
 
 impl<G: Graph, W: Write> Writer<'_, G, W> {
-    /// A name of the file that is no string of the graph.
+    /// The id of a name that is not a string of the graph.
     fn name(&mut self, name: &[u8]) -> u64 {
         let place = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
             self.names.push(name.to_vec());
@@ -183,7 +184,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
         let size: u32 = fields.iter().map(|&(_, kind)| field_bytes(kind)).sum();
         let heap = self.records.heap()?;
         heap.u8(CLASS).u64(id).u32(TRACE).u64(parent);
-        // The loader, signers, the domain, and two that are reserved.
+        // The loader, signers, the domain, and two reserved ids.
         heap.extend_from_slice(&[0; 5 * ID_BYTES as usize]);
         heap.u32(size).u16(0).u16(u16::from(properties.is_some()));
         if let Some(name) = properties {
@@ -196,7 +197,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
         Ok(())
     }
 
-    /// The properties of the system, as Java 8 has them.
+    /// Writes the system properties in the structure of Java 8.
     fn properties(&mut self) -> io::Result<()> {
         let part = |place: usize, part: u64| FIRST_FIXED + (place as u64 + 1) * STRIDE + part * 4;
         for (place, (key, value)) in PROPERTIES.iter().enumerate() {
@@ -223,7 +224,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
         Ok(())
     }
 
-    /// The id that a reference to `node` has.
+    /// The id that references to `node` have.
     fn reference(&self, node: NodeId) -> u64 {
         let target = self.classes.target(self.graph, node);
         if self.classes.is_null(self.graph, target) { 0 } else { id_of(target) }
@@ -302,7 +303,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
         Ok(())
     }
 
-    /// What a node refers to as an array, and their names as another; the id of the latter.
+    /// Writes the targets of a node's references as an array, and their names as another; returns the id of the latter.
     fn entries(&mut self, id: u64, members: &[(StringId, NodeId)]) -> io::Result<u64> {
         let targets: Vec<u64> = members.iter().map(|&(_, child)| self.reference(child)).collect();
         self.array(id + ENTRIES, OBJECTS, &targets)?;

@@ -1,10 +1,10 @@
-//! What a location says in JSON, which depends on its type, and its type, which JSON does not say.
+//! The facts in a location of JSON, which depend on its type, and the inference of its type, which JSON does not state.
 
 use crate::graph::{Attribute, Graph};
 use crate::names::{LocationType, NodeType};
 use crate::sink::{Location, NodeId};
 
-/// Said of every table of an array; a graph says it of those that are.
+/// Stated of every table of an array in JSON; a graph states it only of packed ones.
 pub(super) const PACKED: &str = "is_packed";
 
 /// The facts of a node that JSON puts into its locations of these types. Source: `corpus/php/reli-json`.
@@ -14,10 +14,10 @@ const FACTS: &[(LocationType, &[&str])] = &[
     (LocationType::OP_ARRAY_HEADER, &["function_name", "file", "line_start", "line_end"]),
 ];
 
-/// Locations that reli counts, but does not show where they are.
+/// The locations that reli counts but does not list.
 const HIDDEN: &[LocationType] = &[LocationType::CALL_FRAME_HEADER, LocationType::CALL_FRAME_VARIABLE_TABLE];
 
-/// What each type of node has, where the location itself does not show it.
+/// The location type of each node type, for locations without a telling key.
 const TYPES: &[(NodeType, LocationType)] = &[
     (NodeType::ARG_INFOS, LocationType::ARG_INFOS),
     (NodeType::ARRAY_HEADER, LocationType::ARRAY),
@@ -38,7 +38,7 @@ const TYPES: &[(NodeType, LocationType)] = &[
     (NodeType::RUNTIME_CACHE, LocationType::RUNTIME_CACHE),
 ];
 
-/// Keys of a location that its type can be told from, the surest first.
+/// The keys that determine the type of a location, the most reliable first.
 const SIGNS: &[(&str, LocationType)] = &[
     ("used_location", LocationType::ARRAY_TABLE_OVERHEAD),
     ("file", LocationType::OP_ARRAY_HEADER),
@@ -50,19 +50,19 @@ const SIGNS: &[(&str, LocationType)] = &[
     ("value", LocationType::STRING),
 ];
 
-/// The type of a location with these keys, of a node of this type; `None` where neither tells.
+/// The type of a location with these keys, of a node of this type; `None` if it is unknown.
 pub(super) fn type_of(keys: &[String], node_type: NodeType) -> Option<LocationType> {
     let sign = SIGNS.iter().find(|(sign, _)| keys.iter().any(|key| key == sign));
     let by_node = TYPES.iter().find(|(known, _)| *known == node_type);
     sign.map(|&(_, found)| found).or(by_node.map(|&(_, found)| found))
 }
 
-/// Whether JSON shows a location of this type.
+/// Whether JSON lists locations of this type.
 pub(super) fn is_shown(location_type: LocationType) -> bool {
     !HIDDEN.contains(&location_type)
 }
 
-/// The facts that belong to a location of this type.
+/// The facts in a location of this type.
 pub(super) fn facts(location_type: LocationType) -> &'static [&'static str] {
     FACTS.iter().find(|(known, _)| *known == location_type).map_or(&[], |(_, facts)| facts)
 }
@@ -73,7 +73,7 @@ pub(super) fn fact(graph: &impl Graph, node: NodeId, key: &str) -> Option<Attrib
     attributes.find(|found| graph.string(found.key) == key.as_bytes())
 }
 
-/// The table whose unused rest an overhead is: that of the elements beside it.
+/// The table whose unused part an overhead node is: that of the elements beside it.
 pub(super) fn used_table(graph: &impl Graph, parent: NodeId) -> Option<(NodeId, Location)> {
     let mut children = graph.children(Some(parent)).filter_map(|row| graph.child(row));
     let elements = children.find(|child| graph.string(child.link) == b"array_elements")?.node;

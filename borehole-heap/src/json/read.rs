@@ -12,11 +12,11 @@ use crate::sink::{Edge, HeapSink as _, Location, NodeId, StringId};
 
 /// Reads the JSON of reli's memory profiler.
 ///
-/// The nodes keep the order of their numbers. JSON does not say what type a location is of, and in which region it lies: the
-/// type follows from the node and from what the location says, and the totals are kept as they are.
+/// The nodes keep the order of their numbers. JSON does not state the types and regions of locations: a type is
+/// inferred from the node and the location's keys, and the totals are kept as read.
 ///
 /// # Errors
-/// When it is no JSON, or not of reli's shape.
+/// If the input is not JSON, or not in reli's format.
 pub fn read(json: &[u8]) -> Result<HeapGraph, Error> {
     let mut reader = Reader {
         tokens: Tokens::new(json),
@@ -42,7 +42,7 @@ struct Reader<'a> {
     totals: Totals,
 }
 
-/// An edge; the parent is a place in `nodes`, the child the number that the document gives it.
+/// An edge. The parent is an index in `nodes`, the child a number of the document.
 struct Reference {
     parent: Option<usize>,
     child: u64,
@@ -50,17 +50,17 @@ struct Reference {
     is_tree: bool,
 }
 
-/// A node that is being read; `None` for what holds the roots.
+/// A node that is being read; `None` for the object that contains the roots.
 struct Entered {
     node: Option<usize>,
-    /// Whether none of its members was read yet.
+    /// Whether none of its members has been read yet.
     is_first: bool,
     has_locations: bool,
 }
 
-/// What a value of a node is.
+/// The meaning of a member of a node.
 enum Member {
-    /// A node of its own, at this place.
+    /// A new node, at this index.
     Node(usize),
     Done,
 }
@@ -114,7 +114,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// An empty one is a list, as PHP writes it.
+    /// Reads totals. PHP writes an empty object as a list.
     fn totals(&mut self) -> Result<Vec<Total>, Error> {
         let mut totals = Vec::new();
         if self.tokens.peek()? == b'[' {
@@ -139,7 +139,7 @@ impl Reader<'_> {
         Ok(totals)
     }
 
-    /// The tree. The nodes on the path are on a stack of our own: trees are deep.
+    /// Reads the tree. An explicit stack has the nodes on the current path, because trees are deep.
     fn context(&mut self) -> Result<(), Error> {
         if self.tokens.peek()? == b'[' {
             return self.tokens.skip();
@@ -152,7 +152,7 @@ impl Reader<'_> {
                 path.pop();
                 continue;
             };
-            // An element of an array may have the same key: then it is an object, not a list.
+            // An array element may have the same key: then it is an object, not a list.
             let is_locations = key == LOCATIONS.as_bytes() && self.tokens.peek()? == b'[';
             if is_locations && std::mem::replace(has_locations, true) {
                 return Err(self.tokens.wrong(format!("duplicate {LOCATIONS} of a node")));
@@ -164,7 +164,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What stands under `key` of `node`.
+    /// Reads the member `key` of `node`.
     fn member(&mut self, node: Option<usize>, key: &[u8]) -> Result<Member, Error> {
         match (self.tokens.peek()?, node) {
             (b'{', _) => self.child(node, key),
@@ -214,7 +214,7 @@ impl Reader<'_> {
         Err(self.tokens.wrong("expected a number"))
     }
 
-    /// A value that is no node, as text.
+    /// Reads a value that is not a node, as text.
     fn value(&mut self) -> Result<(Vec<u8>, ValueKind), Error> {
         self.tokens.peek()?;
         let start = self.tokens.offset();
@@ -247,7 +247,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `known` are the keys of what was said of the node.
+    /// Reads a location. `known` are the keys of the node's facts so far.
     fn location(&mut self, node: usize, known: &mut HashSet<StringId>) -> Result<(), Error> {
         let mut location = crate::graph::NO_LOCATION;
         let mut keys = Vec::new();
@@ -262,7 +262,7 @@ impl Reader<'_> {
                 b"type_info" => location.type_info = Some(self.small_number()?),
                 b"class_name" => location.class = Some(self.text()?),
                 b"value" => location.string = Some(self.text()?),
-                // What is said of a location is said of its node, which has locations of its own.
+                // A fact in a location belongs to the node, which may have several locations.
                 key if key == LOCATIONS.as_bytes() => {
                     return Err(self
                         .tokens
@@ -284,7 +284,7 @@ impl Reader<'_> {
         let found = type_of(&keys, node_type);
         location.location_type = found.unwrap_or_else(|| self.builder.location_type(UNKNOWN_LOCATION));
         if !facts(location.location_type).is_empty() {
-            // What locations say together is said of their node once.
+            // A fact that several locations state is added to their node once.
             let new = said.into_iter().filter(|&(key, ..)| known.insert(key));
             self.attributes.extend(new.map(|(key, value, kind)| (node, key, value, kind)));
         }
@@ -304,7 +304,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Gives the nodes their numbers, and the graph what was read.
+    /// Assigns the nodes their numbers, and builds the graph.
     fn finish(mut self) -> Result<HeapGraph, Error> {
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
         order.sort_by_key(|&place| self.nodes[place].0);
@@ -338,11 +338,11 @@ impl Reader<'_> {
     }
 }
 
-/// What a location is whose type nothing tells.
+/// The type of a location that cannot be inferred.
 const UNKNOWN_LOCATION: &[u8] = b"MemoryLocation";
 
-/// JSON does not say it. Source: reli's database document: objects are held weakly by their store, and structurally hold
-/// their handlers; so do classes their entries.
+/// JSON does not state the strength. Source: reli's database document: the store of objects holds them weakly, and
+/// objects hold their handlers, and classes their entries, structurally.
 fn strength(parent: Option<NodeType>, link: StringId, builder: &mut Builder) -> Strength {
     let is_structural =
         ["object_handlers", "class_entry"].iter().any(|name| builder.string(name.as_bytes()) == link);

@@ -1,11 +1,11 @@
-//! Texts and numbers as PHP's `json_encode` writes them.
+//! Strings and numbers in the format of PHP's `json_encode`.
 
 use std::io::{self, Write};
 
 use crate::graph::ValueKind;
 
-/// Writes `text` as a string: beyond ASCII by numbers, `/` with a backslash, and what is not UTF-8 as U+FFFD, one for each
-/// piece that decoders take together. Source: PHP 8.2, `json_encode` with `JSON_INVALID_UTF8_SUBSTITUTE`.
+/// Writes `text` as a string: escapes characters beyond ASCII and `/`, and replaces each maximal invalid part of UTF-8
+/// by U+FFFD. Source: PHP 8.2, `json_encode` with `JSON_INVALID_UTF8_SUBSTITUTE`.
 pub(crate) fn put_string(out: &mut impl Write, text: &[u8]) -> io::Result<()> {
     out.write_all(b"\"")?;
     // Most names are plain.
@@ -36,7 +36,7 @@ fn put_valid(out: &mut impl Write, text: &str) -> io::Result<()> {
     out.write_all(bytes.get(written..).unwrap_or_default())
 }
 
-/// Whether a byte of ASCII stands for itself.
+/// Whether an ASCII byte needs no escape.
 const fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'\x7f') && !matches!(byte, b'"' | b'\\' | b'/')
 }
@@ -62,7 +62,7 @@ fn put_escaped(out: &mut impl Write, character: char) -> io::Result<()> {
     out.write_all(short.as_bytes())
 }
 
-/// Writes the value of an attribute. A text that is not what its kind says, as damaged files have it, is a string.
+/// Writes the value of an attribute. A text that does not match its kind, as in damaged files, is written as a string.
 pub(super) fn put_value(out: &mut impl Write, text: &[u8], kind: ValueKind) -> io::Result<()> {
     match kind {
         ValueKind::Null => out.write_all(b"null"),
@@ -73,8 +73,8 @@ pub(super) fn put_value(out: &mut impl Write, text: &[u8], kind: ValueKind) -> i
     }
 }
 
-/// Writes a fact about the whole: as what it reads, which is how reli gives back what its database holds as texts. Lists are
-/// written as they would be read, without the blanks that a text may have.
+/// Writes a fact about the whole heap as the value that its text parses as, which is how reli outputs the texts of its
+/// database. Lists are written without the blanks that the text may have.
 pub(super) fn put_fact(out: &mut impl Write, text: &[u8]) -> io::Result<()> {
     match text {
         b"true" | b"false" => out.write_all(text),
@@ -86,7 +86,7 @@ pub(super) fn put_fact(out: &mut impl Write, text: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Whether `text` is a number as JSON has them.
+/// Whether `text` is a number in JSON.
 pub(crate) fn is_number(text: &[u8]) -> bool {
     let digits = |text: &mut &[u8]| {
         let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -118,7 +118,7 @@ pub(crate) fn is_number(text: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// The right sides are what PHP 8.2 prints.
+    /// The expected values are the output of PHP 8.2.
     #[test]
     fn strings_are_escaped_as_php_does() {
         let php: [(&[u8], &str); 4] = [

@@ -1,10 +1,10 @@
-//! JSON token by token, from a slice, for any depth.
+//! A JSON tokenizer for slices of any nesting depth.
 
 use crate::error::{Error, ErrorKind};
 
 use super::FORMAT;
 
-/// A piece of JSON. Strings are decoded, numbers are as they are written.
+/// A token. Strings are decoded, numbers are kept as text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token<'a> {
     Open,
@@ -17,7 +17,7 @@ pub(super) enum Token<'a> {
     Null,
 }
 
-/// Reads tokens; commas and colons are checked where they stand.
+/// Reads tokens; checks commas and colons.
 pub(super) struct Tokens<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -32,7 +32,7 @@ impl<'a> Tokens<'a> {
         self.at
     }
 
-    /// What stands from `start` to here.
+    /// The input from `start` to the current position.
     pub(super) fn since(&self, start: usize) -> &'a [u8] {
         self.bytes.get(start..self.at).unwrap_or_default()
     }
@@ -41,7 +41,7 @@ impl<'a> Tokens<'a> {
         Error::malformed(FORMAT, message).at(self.at as u64)
     }
 
-    /// The next byte that is no white space, left where it is.
+    /// The next byte that is not white space, without consuming it.
     pub(super) fn peek(&mut self) -> Result<u8, Error> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let blanks = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).count();
@@ -53,7 +53,7 @@ impl<'a> Tokens<'a> {
         Error::new(ErrorKind::Truncated, FORMAT, "truncated: expected more").at(self.at as u64)
     }
 
-    /// Whether the next byte is `byte`, which is taken then.
+    /// Consumes the next byte if it is `byte`, and returns whether it was.
     pub(super) fn take(&mut self, byte: u8) -> Result<bool, Error> {
         let is_next = self.peek()? == byte;
         self.at += usize::from(is_next);
@@ -68,7 +68,7 @@ impl<'a> Tokens<'a> {
         Err(self.wrong(format!("expected {:?}, found {:?}", char::from(byte), char::from(found))))
     }
 
-    /// The next entry's key in an object of which `is_first` says whether it has had none; `None` at its end.
+    /// Reads the next key of an object; `None` at its end. `is_first` states whether no entry has been read.
     pub(super) fn key(&mut self, is_first: &mut bool) -> Result<Option<Vec<u8>>, Error> {
         if self.take(b'}')? {
             return Ok(None);
@@ -136,7 +136,7 @@ impl<'a> Tokens<'a> {
         Ok(Token::Number(number))
     }
 
-    /// The rest of a string whose quote has been taken.
+    /// Reads the rest of a string after its opening quote.
     fn string(&mut self) -> Result<Vec<u8>, Error> {
         let mut text = Vec::new();
         loop {
@@ -186,7 +186,7 @@ impl<'a> Tokens<'a> {
         Ok(())
     }
 
-    /// The unit of an escape `\u1234` that stands here.
+    /// Reads the code unit of an escape `\u1234` at the current position.
     fn unit(&mut self) -> Option<u16> {
         let digits = self.bytes.get(self.at..self.at + 6)?.strip_prefix(b"\\u")?;
         let text = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
@@ -195,7 +195,7 @@ impl<'a> Tokens<'a> {
         Some(unit)
     }
 
-    /// Passes over a value of any depth.
+    /// Skips a value of any nesting depth.
     pub(super) fn skip(&mut self) -> Result<(), Error> {
         let mut depth = 0_usize;
         loop {

@@ -13,20 +13,20 @@ use crate::number::Digits;
 use crate::sink::{Location, NodeId};
 use crate::totals::{Scope, totals};
 
-/// How JSON is laid out.
+/// The layout of JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
-    /// In one line.
+    /// On one line.
     #[default]
     Compact,
-    /// With a line for each value, four spaces a level, as PHP's `JSON_PRETTY_PRINT`.
+    /// One line per value with four spaces per level, like PHP's `JSON_PRETTY_PRINT`.
     Pretty,
 }
 
-/// Writes `graph` as reli's JSON. It is streamed: what is held is a path of the tree.
+/// Writes `graph` as reli's JSON. The output is streamed; memory holds one path of the tree.
 ///
 /// # Errors
-/// Those of `output`.
+/// The errors of writing `output`.
 pub fn write(graph: &impl Graph, layout: Layout, output: impl Write) -> Result<(), Error> {
     let mut writer = Writer {
         graph,
@@ -36,7 +36,7 @@ pub fn write(graph: &impl Graph, layout: Layout, output: impl Write) -> Result<(
     writer.document().map_err(|error| Error::io(FORMAT, error))
 }
 
-/// Objects and lists with commas and lines where they belong.
+/// Writes objects and lists with their commas and line breaks.
 struct Json<W: Write> {
     out: io::BufWriter<W>,
     layout: Layout,
@@ -68,7 +68,7 @@ impl<W: Write> Json<W> {
         Ok(())
     }
 
-    /// What comes before an entry of a list or an object.
+    /// Writes the separator before an entry of a list or an object.
     fn item(&mut self) -> io::Result<()> {
         if !self.is_first {
             self.out.write_all(b",")?;
@@ -97,7 +97,7 @@ impl<W: Write> Json<W> {
 struct Writer<'a, G, W: Write> {
     graph: &'a G,
     json: Json<W>,
-    /// Nodes that have been written. A damaged tree may lead to one again.
+    /// Whether each node has been written. A damaged tree may reach a node twice.
     seen: Vec<bool>,
 }
 
@@ -148,7 +148,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
         self.json.close(b"}")
     }
 
-    /// The tree, depth first. The rows that are left of each node on the path are on a stack of our own: trees are deep.
+    /// Writes the tree, depth first. An explicit stack has the remaining rows of each node on the path, because trees are deep.
     fn context(&mut self) -> io::Result<()> {
         let roots = self.graph.children(None);
         if roots.is_empty() {
@@ -171,7 +171,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
         Ok(())
     }
 
-    /// Begins a child, or refers to it; whether it was begun.
+    /// Begins a child, or writes a reference to it; returns whether it was begun.
     fn child(&mut self, parent: Option<NodeId>, child: &Child) -> io::Result<bool> {
         self.json.key(self.graph.string(child.link))?;
         self.json.open(b"{")?;

@@ -1,17 +1,18 @@
-//! Immediate dominators, by the algorithm of Lengauer and Tarjan ("A Fast Algorithm for Finding Dominators in a Flowgraph", 1979)
-//! with simple path compression: its time is bounded by references times the logarithm of their ratio to nodes, for any graph.
+//! Immediate dominators, by the algorithm of Lengauer and Tarjan ("A Fast Algorithm for Finding Dominators in a
+//! Flowgraph", 1979) with simple path compression. For any graph, its time is bounded by the number of references times
+//! the logarithm of their ratio to nodes.
 
-/// No further vertex in a list.
+/// The end of a list of vertices.
 const END: u32 = u32::MAX;
 
-/// The immediate dominator of each vertex, 0 for those that only vertex 0 dominates, and for that itself.
+/// The immediate dominator of each vertex; 0 for vertex 0 and for vertices that only vertex 0 dominates.
 ///
-/// Vertices are numbered in the order of a depth-first walk from vertex 0. `parents` is from where it came to each, `crossings`
-/// are all other references: to which vertex, and from which.
+/// Vertices are numbered in the order of a depth-first walk from vertex 0. `parents` is the vertex from which the walk
+/// reached each one; `crossings` are all other references, as target and source.
 pub(super) fn immediate(parents: Vec<u32>, mut crossings: Vec<(u32, u32)>) -> Vec<u32> {
     crossings.sort_unstable();
     let count = u32::try_from(parents.len()).unwrap_or(u32::MAX);
-    // Until its dominator is known, a vertex's entry is the next one of its list.
+    // Until a vertex's dominator is known, its entry is the next one in its list.
     let mut dominators = vec![0; parents.len()];
     let mut waiting = vec![END; parents.len()];
     let mut forest = Forest::new(parents);
@@ -39,13 +40,13 @@ pub(super) fn immediate(parents: Vec<u32>, mut crossings: Vec<(u32, u32)>) -> Ve
     dominators
 }
 
-/// The part of the walk's tree that has been dealt with: the vertices from `linked` on, each hanging below its parent.
+/// The processed part of the walk's tree: the vertices from `linked` on, each below its parent.
 struct Forest {
-    /// The parent, and after a look some vertex above it.
+    /// The parent; after path compression, some vertex above it.
     ancestors: Vec<u32>,
-    /// Of each vertex, the smallest vertex from which a way leads to it through larger ones alone: its semidominator.
+    /// The semidominator of each vertex: the smallest vertex from which a path leads to it through larger ones only.
     semi: Vec<u32>,
-    /// Of the vertices from one up to below its ancestor, that with the smallest semidominator.
+    /// Of the vertices from each one up to below its ancestor, the one with the smallest semidominator.
     best: Vec<u32>,
     linked: u32,
     path: Vec<u32>,
@@ -66,7 +67,7 @@ impl Forest {
         self.linked = vertex;
     }
 
-    /// The semidominator of a vertex, from its crossings, which are the last of all.
+    /// The semidominator of a vertex, from its crossings, which are at the end of the list.
     fn lowest(&mut self, vertex: u32, parent: u32, crossings: &mut Vec<(u32, u32)>) -> u32 {
         let mut lowest = parent;
         while let Some((_, from)) = crossings.pop_if(|(to, _)| *to == vertex) {
@@ -76,7 +77,7 @@ impl Forest {
         lowest
     }
 
-    /// Of the vertices on the way from `vertex` up to below the root of its tree, that with the smallest semidominator.
+    /// Of the vertices from `vertex` up to below the root of its tree, the one with the smallest semidominator.
     fn best(&mut self, vertex: u32) -> u32 {
         if vertex < self.linked {
             return vertex;

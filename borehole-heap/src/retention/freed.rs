@@ -1,4 +1,4 @@
-//! What would be freed if some nodes were gone.
+//! Computes the memory that would be freed without some nodes.
 
 use hashbrown::HashSet;
 
@@ -7,16 +7,16 @@ use super::{Follow, memory};
 use crate::graph::Graph;
 use crate::sink::NodeId;
 
-/// What would be freed.
+/// The nodes and memory that would be freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Freed {
-    /// How many nodes; those that share memory are one.
+    /// The number of nodes; nodes that share memory count as one.
     pub nodes: u64,
-    /// Their memory.
+    /// The bytes of their memory.
     pub bytes: u64,
 }
 
-/// What would be freed if all of `gone` were gone at once: they, and what is reached through them alone.
+/// Computes what would be freed without all of `gone` at once: these nodes, and everything reached only through them.
 #[must_use]
 pub fn freed_without(graph: &impl Graph, follow: Follow, gone: &[NodeId]) -> Freed {
     let merged = Merged::of(graph);
@@ -30,7 +30,7 @@ pub fn freed_without(graph: &impl Graph, follow: Follow, gone: &[NodeId]) -> Fre
     Freed { nodes, bytes: own[1] }
 }
 
-/// 1 for each node that is reached without those of `without`, 0 for the others.
+/// 1 for each node that is reached without passing `without`, 0 for the others.
 fn reached(graph: &impl Graph, merged: &Merged, follow: Follow, without: &[NodeId]) -> Vec<u32> {
     let count = graph.counts().nodes;
     let mut reached = vec![0; count];

@@ -1,4 +1,4 @@
-//! How much of PHP's own memory nodes stand for.
+//! The bytes of PHP's own memory that nodes represent.
 
 use hashbrown::HashSet;
 
@@ -7,12 +7,12 @@ use crate::graph::Graph;
 use crate::names::LocationType;
 use crate::sink::{Location, NodeId};
 
-/// Which memory counts.
+/// The memory to count.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Counted {
-    /// PHP's own.
+    /// PHP's own memory.
     Own,
-    /// All: nobody said which is PHP's own, as in reli's JSON.
+    /// All memory, if the graph does not state which is PHP's own, as in reli's JSON.
     All,
 }
 
@@ -30,14 +30,14 @@ impl Counted {
         if self.counts(location) { location.size.saturating_add(u64::from(location.bin_overhead)) } else { 0 }
     }
 
-    /// The bytes of the blocks that `node` stands for.
+    /// The bytes of the blocks of `node`.
     pub(super) fn of_node(self, graph: &impl Graph, node: NodeId) -> u64 {
         let locations = graph.locations(node).map(|row| graph.location(row));
         locations.fold(0, |sum, location| sum.saturating_add(self.bytes(&location)))
     }
 }
 
-/// The bytes of the blocks of each of `count` vertices, where merged nodes' memory counts once.
+/// The bytes of the blocks of each of `count` vertices, counting shared memory of merged nodes once.
 pub(super) fn own(
     graph: &impl Graph,
     counted: Counted,

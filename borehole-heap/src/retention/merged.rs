@@ -1,22 +1,22 @@
-//! Nodes that count as one.
+//! Groups of nodes that count as one.
 
 use hashbrown::HashMap;
 
 use crate::graph::{Graph, nodes};
 
-/// Which nodes are taken for one. Most graphs have few of them: what is not merged costs a bit.
+/// The nodes merged into groups. Most graphs have few of them: a node that is not merged costs one bit.
 #[derive(Debug, Default)]
 pub(super) struct Merged {
-    /// A bit for each node: whether it is merged with another.
+    /// One bit per node: whether it is merged with another.
     bits: Vec<u64>,
-    /// The node that stands for each merged one; for itself, of that one.
+    /// The representative of each merged node; a representative's is itself.
     representatives: HashMap<u32, u32>,
-    /// The next node of the same group, around in a ring.
+    /// The next node of the same group, in a ring.
     next: HashMap<u32, u32>,
 }
 
 impl Merged {
-    /// The nodes that stand for the same memory.
+    /// Merges the nodes that represent the same memory.
     pub(super) fn of(graph: &impl Graph) -> Self {
         let count = graph.counts().nodes;
         let mut merged = Self { bits: vec![0; count.div_ceil(64)], ..Self::default() };
@@ -34,18 +34,18 @@ impl Merged {
         self.bits.get(node as usize / 64).is_some_and(|word| word >> (node % 64) & 1 == 1)
     }
 
-    /// The node that stands for `node`.
+    /// The representative of `node`.
     #[inline]
     pub(super) fn representative(&self, node: u32) -> u32 {
         if self.contains(node) { self.find(node) } else { node }
     }
 
-    /// The node after `node` in its group, around; itself where it is alone.
+    /// The node after `node` in the ring of its group; itself if it is alone.
     pub(super) fn next(&self, node: u32) -> u32 {
         self.next.get(&node).copied().unwrap_or(node)
     }
 
-    /// The nodes that count as one with `node`, and itself.
+    /// The nodes of the group of `node`, including itself.
     pub(super) fn group(&self, node: u32) -> impl Iterator<Item = u32> {
         let after = move |&one: &u32| Some(self.next(one)).filter(|&next| next != node);
         std::iter::successors(Some(node), after)
@@ -55,8 +55,8 @@ impl Merged {
         self.representatives.get(&node).copied().unwrap_or(node)
     }
 
-    /// Makes the groups of two nodes one. The smaller group is renamed, so that all merges together take little more than a
-    /// look at each node.
+    /// Merges the groups of two nodes. It renames the smaller group, so that all merges together take little more time
+    /// than one pass over the nodes.
     pub(super) fn merge(&mut self, left: u32, right: u32) {
         let (left, right) = (self.enter(left), self.enter(right));
         if left == right {

@@ -1,13 +1,15 @@
-//! What keeps what alive: dominators, retained sizes, cycles.
+//! Retention: dominators, retained sizes and cycles.
 //!
-//! A node dominates another when every way from the roots to that one passes through it: were it gone, the other would be freed.
-//! What a node retains is its own memory and that of all it dominates, exactly, with cycles as without.
+//! A node dominates another if every path from the roots to the other passes through it, so that without it the other
+//! would be freed. The retained size of a node is its own memory and that of all nodes that it dominates. It is exact,
+//! also with cycles.
 //!
-//! Nodes that stand for the same memory count as one, whose references are those of all of them. Memory counts when it lies in
-//! PHP's own, with what its block has beyond it, and once; all does where the graph does not say which memory is PHP's own.
+//! Nodes that represent the same memory count as one node, with the references of all of them. Memory counts once,
+//! including the overhead of its block, if it is in PHP's own memory. If the graph does not state which memory is PHP's
+//! own, all memory counts.
 //!
-//! Everything is linear in nodes and references, or nearly (dominators: times the logarithm of their ratio), and nothing
-//! recurses: a list of ten million nodes is as good as a tree.
+//! All algorithms are linear in nodes and references, or nearly so (dominators: times the logarithm of their ratio),
+//! and none is recursive: a list of ten million nodes is no harder than a tree.
 
 mod dominators;
 mod freed;
@@ -30,17 +32,17 @@ use memory::Counted;
 use merged::Merged;
 use walk::{Following, Walk};
 
-/// Which references keep their target alive. Strong ones always do.
+/// The references that keep their target alive, in addition to strong ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Follow {
-    /// The engine's own: an object's class, a function's instructions.
+    /// Structural references of the engine: an object's class, a function's instructions.
     pub structural: bool,
-    /// Those that count for nothing: the table of objects, weak references.
+    /// Weak references: the table of objects, weak references of PHP.
     pub weak: bool,
 }
 
 impl Default for Follow {
-    /// Structural ones, not weak ones.
+    /// Includes structural references, but not weak ones.
     fn default() -> Self {
         Self { structural: true, weak: false }
     }
@@ -57,17 +59,17 @@ impl Follow {
     }
 }
 
-/// What each node of a graph retains, and what dominates it.
+/// The retained size and the dominator of each node of a graph.
 ///
-/// A node that is reached by references alone that are not followed hangs where those lead to it, so that its memory is somebody's;
-/// one that nothing leads to, as damaged graphs have them, retains nothing.
+/// A node that is reached only by references that are not followed is attached where these lead to it, so that its
+/// memory belongs to some node. A node without any references to it, as in damaged graphs, retains nothing.
 #[derive(Debug)]
 pub struct Retention {
     following: Following,
     merged: Merged,
-    /// The vertex of each node; 0 for one that is not reached, or that is merged into another.
+    /// The vertex of each node; 0 if it is not reached, or is merged into another node.
     vertices: Vec<u32>,
-    /// The node of each vertex. Vertex 0 is what holds the roots; a vertex has a larger number than its dominator.
+    /// The node of each vertex. Vertex 0 represents the roots; a vertex has a larger number than its dominator.
     nodes: Vec<u32>,
     dominators: Vec<u32>,
     retained: Vec<u64>,
@@ -76,13 +78,14 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// Of every node of `graph`.
+    /// Computes the retention of `graph`.
     #[must_use]
     pub fn of(graph: &impl Graph, follow: Follow) -> Self {
         Self::with(graph, Following::new(follow), Merged::of(graph))
     }
 
-    /// The same where the nodes of each cycle are one as well: what a cycle retains as a whole, whoever refers to a part of it.
+    /// Like [`Self::of`], with the nodes of each cycle merged too: gives the retained size of a cycle as a whole, even
+    /// if there are references to several of its nodes.
     #[must_use]
     pub fn with_whole_cycles(self, graph: &impl Graph) -> Self {
         let mut merged = self.merged;
@@ -113,13 +116,13 @@ impl Retention {
         self.vertices.get(node as usize).filter(|&&vertex| vertex != 0).map(|&vertex| vertex as usize)
     }
 
-    /// Whether anything leads to `node`.
+    /// Whether `node` is reached by any references.
     #[must_use]
     pub fn is_reached(&self, node: NodeId) -> bool {
         self.vertex(node).is_some()
     }
 
-    /// Whether references that keep nodes alive lead to `node`: what is reached without is garbage.
+    /// Whether `node` is reached by references that keep nodes alive. A node that is reached but not held is garbage.
     #[must_use]
     pub fn is_held(&self, node: NodeId) -> bool {
         self.is_reached(node) && !self.following.is_hung(self.merged.representative(node.0))
@@ -130,20 +133,20 @@ impl Retention {
         self.following.hangs()
     }
 
-    /// The node that stands for all that share `node`'s memory, itself where it is alone with it.
+    /// The representative of all nodes that share the memory of `node`; itself if there is no other one.
     #[must_use]
     pub fn representative(&self, node: NodeId) -> NodeId {
         NodeId(self.merged.representative(node.0))
     }
 
-    /// How many bytes would be freed if `node` were gone: 0 for one that nothing leads to.
+    /// The retained size: the bytes that would be freed without `node`. 0 if it is not reached.
     #[must_use]
     pub fn retained(&self, node: NodeId) -> u64 {
         self.vertex(node).map_or(0, |vertex| self.retained[vertex])
     }
 
-    /// The bytes of the blocks that `node` itself stands for, those in PHP's own memory; all where the graph does not say which
-    /// those are.
+    /// The bytes of the blocks of `node` itself in PHP's own memory, or in all memory if the graph does not state which
+    /// is PHP's own.
     #[must_use]
     pub fn own(&self, graph: &impl Graph, node: NodeId) -> u64 {
         self.counted.of_node(graph, node)
@@ -154,20 +157,20 @@ impl Retention {
         self.counted.counts(location)
     }
 
-    /// The bytes of everything that is reached.
+    /// The total bytes of all reached nodes.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.retained.first().copied().unwrap_or_default()
     }
 
-    /// The nearest node without which `node` would be gone; `None` where no single one is, or nothing leads to it.
+    /// The immediate dominator; `None` if only the roots dominate `node`, or it is not reached.
     #[must_use]
     pub fn dominator(&self, node: NodeId) -> Option<NodeId> {
         let dominator = self.dominators[self.vertex(node)?];
         (dominator != 0).then(|| NodeId(self.nodes[dominator as usize]))
     }
 
-    /// The nodes that are reached, dominators before what they dominate; of those that share memory, one.
+    /// Iterates over the reached nodes, dominators before the nodes that they dominate; of nodes that share memory, over one.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> {
         self.nodes.iter().skip(1).map(|&node| NodeId(node))
     }
@@ -178,7 +181,7 @@ impl Retention {
         &self.cycles
     }
 
-    /// Whether one node of the cycle dominates the others: then the cycle retains what that node does.
+    /// Whether one node of the cycle dominates the others, so that the retained size of the cycle is that of this node.
     #[must_use]
     pub fn head(&self, cycle: &Cycle) -> Option<NodeId> {
         let mut outside = cycle.nodes.iter().filter(|&&node| {

@@ -1,4 +1,4 @@
-//! The fewest references by which each node is reached.
+//! Finds the shortest path to each node.
 
 use std::collections::VecDeque;
 
@@ -6,18 +6,18 @@ use super::Follow;
 use crate::graph::Graph;
 use crate::sink::NodeId;
 
-/// No row: a node that is not reached.
+/// The row of a node that is not reached.
 const UNREACHED: u32 = u32::MAX;
 
-/// A shortest way from the roots to each node.
+/// A shortest path from the roots to each node.
 #[derive(Debug)]
 pub struct ShortestPaths {
-    /// From which node the way comes, the largest number for none, and by which row of references.
+    /// The previous node on the path, the maximum if there is none, and the row of the reference from it.
     steps: Vec<(u32, u32)>,
 }
 
 impl ShortestPaths {
-    /// To every node of `graph` that is reached.
+    /// Finds the paths to all reached nodes of `graph`.
     #[must_use]
     pub fn of(graph: &impl Graph, follow: Follow) -> Self {
         let mut steps = vec![(u32::MAX, UNREACHED); graph.counts().nodes];
@@ -40,7 +40,7 @@ impl ShortestPaths {
         Self { steps }
     }
 
-    /// The rows of references from a root to `node`; none where it is not reached.
+    /// The rows of references from a root to `node`; empty if it is not reached.
     #[must_use]
     pub fn rows(&self, node: NodeId) -> Vec<usize> {
         let mut rows = Vec::new();

@@ -1,18 +1,18 @@
-//! What each node dominates immediately.
+//! The nodes that each node immediately dominates.
 
 use super::Retention;
 use crate::sink::NodeId;
 
-/// The tree of dominators, from the top.
+/// The dominator tree, from the top.
 #[derive(Debug)]
 pub struct DominatorTree {
     starts: Vec<u32>,
-    /// The vertices that each dominates immediately, by what they retain, the largest first.
+    /// The vertices that each vertex immediately dominates, the largest retained size first.
     dominated: Vec<u32>,
 }
 
 impl DominatorTree {
-    /// Of all nodes that are reached.
+    /// Builds the tree of all reached nodes.
     #[must_use]
     pub fn of(retention: &Retention) -> Self {
         let count = retention.nodes.len();
@@ -38,7 +38,7 @@ impl DominatorTree {
         Self { starts, dominated }
     }
 
-    /// The nodes that `node` dominates immediately, of `None` those that nothing does: what retains most first.
+    /// The nodes that `node` immediately dominates, the largest retained size first; for `None`, the nodes without a dominator.
     pub fn dominated<'a>(
         &'a self,
         retention: &'a Retention,

@@ -1,4 +1,4 @@
-//! The depth-first walk that dominators and cycles stand on.
+//! The depth-first walk that the algorithms for dominators and cycles need.
 
 use std::ops::Range;
 
@@ -9,59 +9,61 @@ use super::merged::Merged;
 use crate::graph::{Child, Graph};
 use crate::sink::NodeId;
 
-/// In place of the lowest vertex that one leads back to: its cycle is known.
+/// Replaces the lowest vertex that a vertex leads back to, once its cycle is known.
 const CLOSED: u32 = u32::MAX;
 
-/// Nodes that hold each other: from each there is a way to each other.
+/// A cycle: nodes of which each has a path to every other one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cycle {
-    /// They, ascending; one that refers to itself may be alone.
+    /// The nodes, ascending; a node that refers to itself may be alone.
     pub nodes: Vec<u32>,
 }
 
-/// What a walk saw. Vertices are nodes in the order in which the walk came to them, behind vertex 0, which holds the roots.
+/// The result of a walk. Vertices are nodes in the order in which the walk reached them, after vertex 0, which
+/// represents the roots.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
-    /// The vertex of each node; 0 where it has none.
+    /// The vertex of each node; 0 if it has none.
     pub(super) vertices: Vec<u32>,
     /// The node of each vertex.
     pub(super) nodes: Vec<u32>,
-    /// From which vertex the walk came to each.
+    /// The vertex from which the walk reached each vertex.
     pub(super) parents: Vec<u32>,
-    /// References by which it did not: to which vertex, and from which.
+    /// All other references, as target and source vertex.
     pub(super) crossings: Vec<(u32, u32)>,
     /// The cycles, by their first node.
     pub(super) cycles: Vec<Cycle>,
 }
 
-/// A vertex whose references are being looked at.
+/// A vertex whose references are being followed.
 struct Visit {
     vertex: u32,
-    /// The node whose rows these are: of those that count as one, each in turn.
+    /// The node whose rows are being read: each node of a merged group in turn.
     node: u32,
     rows: Range<usize>,
 }
 
-/// What is needed only while the walk is under way.
+/// State that is needed only during the walk.
 struct Walker<'a, G, F> {
     graph: &'a G,
     merged: &'a Merged,
     follows: F,
     walk: Walk,
     path: Vec<Visit>,
-    /// The smallest vertex that each leads back to.
+    /// The smallest vertex that each vertex leads back to.
     lowest: Vec<u32>,
-    /// The vertices whose cycles are not known.
+    /// The vertices whose cycles are not known yet.
     open: Vec<u32>,
     /// The vertices that refer to themselves.
     selfish: HashSet<u32>,
 }
 
-/// Which references a walk follows.
+/// The references that a walk follows.
 #[derive(Debug)]
 pub(super) struct Following {
     pub(super) follow: Follow,
-    /// Nodes that those lead to none of: any reference to them is followed, so that their memory is somebody's.
+    /// Nodes that the followed references do not reach: all references to them are followed, so that their memory
+    /// belongs to some node.
     hung: HashSet<u32>,
 }
 
@@ -79,12 +81,12 @@ impl Following {
         !self.hung.is_empty()
     }
 
-    /// Whether nothing but what is followed for its sake leads to `node`.
+    /// Whether `node` is reached only by references that are followed for its sake.
     pub(super) fn is_hung(&self, node: u32) -> bool {
         !self.hung.is_empty() && self.hung.contains(&node)
     }
 
-    /// Takes in what a walk did not come to; whether there is anything.
+    /// Adds the nodes that a walk has not reached; returns whether there are any.
     fn hang(&mut self, walk: &Walk, merged: &Merged) -> bool {
         for (&vertex, node) in walk.vertices.iter().zip(0..) {
             if vertex == 0 && walk.vertices[merged.representative(node) as usize] == 0 {
@@ -96,7 +98,7 @@ impl Following {
 }
 
 impl Walk {
-    /// Of all nodes that are reached.
+    /// Walks over all reached nodes.
     pub(super) fn over(graph: &impl Graph, merged: &Merged, following: &mut Following) -> Self {
         let walk = walk(graph, merged, |child: &Child| following.follows(child));
         if following.hung.is_empty() && following.hang(&walk, merged) {
@@ -165,7 +167,7 @@ impl<G: Graph, F: Fn(&Child) -> bool> Walker<'_, G, F> {
         }
     }
 
-    /// Goes on with the next of the nodes that are one with this; whether there is one.
+    /// Continues with the next node of the merged group; returns whether there is one.
     fn turn(&mut self, vertex: u32, node: u32) -> bool {
         if vertex == 0 || !self.merged.contains(node) {
             return false;
@@ -192,7 +194,7 @@ impl<G: Graph, F: Fn(&Child) -> bool> Walker<'_, G, F> {
         }
     }
 
-    /// Takes a vertex that leads back to none before it, and all that lead back to it, for a cycle.
+    /// Closes a cycle: a vertex that leads back to none before it, and all that lead back to it.
     fn close(&mut self, vertex: u32) {
         if self.open.last() == Some(&vertex) && !self.selfish.contains(&vertex) {
             self.lowest[vertex as usize] = CLOSED;

@@ -1,4 +1,4 @@
-//! Whether all that a file says holds together.
+//! Checks the consistency of a file.
 
 use super::index::Order;
 use super::layout::*;
@@ -8,8 +8,8 @@ use crate::error::Error;
 use crate::graph::{ROWS_STRIDE, Rows, STRINGS_STRIDE};
 
 impl View<'_> {
-    /// Reads all of the file and says what does not hold together first: numbers of nodes and strings that are out of range,
-    /// nodes that the tree reaches twice, indexes that lead elsewhere.
+    /// Reads all of the file and reports the first inconsistency: node and string numbers out of range, nodes that the
+    /// tree reaches twice, wrong indexes.
     ///
     /// # Errors
     /// Malformed, at the row.
@@ -118,7 +118,7 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Checks the node, the strings that must be and those that may be none.
+    /// Checks the node of each row, and its required and optional strings.
     fn check_rows<const N: usize>(
         &self,
         table: Table<'_, N>,
@@ -140,7 +140,7 @@ impl View<'_> {
     }
 }
 
-/// Whether the rows are sorted and found where they are.
+/// Checks that the rows are sorted and that the index finds them.
 fn check_order<const N: usize>(
     order: &Order<'_>,
     table: Table<'_, N>,

@@ -1,4 +1,4 @@
-//! How rows and strings are found: through the indexes of a file of ours, or through ones that are made on opening.
+//! Finds rows and strings, with the indexes of a file of ours or with indexes made when a file is opened.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(super) struct Strings<'a> {
     starts: StringStarts<'a>,
 }
 
-/// Where every sixteenth string begins in its section.
+/// The start of every sixteenth string in its section.
 #[derive(Debug)]
 enum StringStarts<'a> {
     File(Table<'a, 8>),
@@ -44,7 +44,7 @@ impl<'a> Strings<'a> {
         Ok(Self { bytes: section.bytes, offset: section.offset, count, starts })
     }
 
-    /// The string with this number; empty where there is none.
+    /// The string with this number; empty if there is none.
     pub(super) fn get(&self, row: usize) -> &'a [u8] {
         if row >= self.count {
             return &[];
@@ -85,11 +85,11 @@ fn find_starts(section: Section<'_>, count: usize) -> Result<Vec<u64>, Error> {
     Ok(starts)
 }
 
-/// The order of a table's rows by their nodes.
+/// The order of a table's rows by node.
 #[derive(Debug)]
 pub(super) struct Order<'a> {
     starts: Starts<'a>,
-    /// The rows in order, where the table has them in another.
+    /// The rows in order; `None` if the table is sorted.
     rows: Option<Vec<u32>>,
 }
 
@@ -100,7 +100,7 @@ enum Starts<'a> {
 }
 
 impl<'a> Order<'a> {
-    /// That of a file of ours: the rows are sorted.
+    /// The order of a file of ours, whose rows are sorted.
     pub(super) fn stored(starts: Table<'a, 4>, nodes: usize, name: &str) -> Result<Self, Error> {
         let expected = nodes.div_ceil(ROWS_STRIDE as usize) + 1;
         if starts.len() != expected {
@@ -110,9 +110,9 @@ impl<'a> Order<'a> {
         Ok(Self { starts: Starts::File(starts), rows: None })
     }
 
-    /// Made for a table of `count` rows, of which `key` gives the node.
+    /// Computes the order of a table of `count` rows, of which `key` gives the node.
     pub(super) fn made(count: usize, nodes: usize, key: impl Fn(usize) -> u32) -> Self {
-        // A table's rows are fewer than 2^32.
+        // A table has fewer than 2^32 rows.
         let numbers = 0..u32::try_from(count).unwrap_or(u32::MAX);
         if (0..count).map(&key).is_sorted() {
             let starts = Rows::of((0..count).map(&key), nodes);
@@ -124,7 +124,7 @@ impl<'a> Order<'a> {
         Self { starts: Starts::Made(starts), rows: Some(rows) }
     }
 
-    /// The row of the table that stands at `place` of the order.
+    /// The row of the table at `place` in the order.
     #[inline]
     pub(super) fn row(&self, place: usize) -> usize {
         match &self.rows {

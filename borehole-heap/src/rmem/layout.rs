@@ -1,17 +1,17 @@
-//! Where things stand in an `.rmem` file.
+//! The layout of an `.rmem` file.
 //!
 //! Source: reli 0.12, the container of its memory profiler; `docs/formats/rmem.md` describes it, and our additions.
 
 /// The name of the format in messages.
 pub(crate) const FORMAT: &str = "rmem";
 
-/// How every file begins.
+/// The first bytes of every file.
 pub const MAGIC: [u8; 4] = *b"RMEM";
 
-/// The only version there is.
+/// The only version.
 pub(crate) const VERSION: u32 = 1;
 
-/// The bit of the flags that says little-endian.
+/// The flag for little-endian.
 pub(crate) const LITTLE_ENDIAN: u32 = 1;
 
 pub(crate) const HEADER_BYTES: usize = 64;
@@ -23,7 +23,7 @@ pub(crate) const LOCATION_BYTES: usize = 48;
 pub(crate) const ATTRIBUTE_BYTES: usize = 12;
 pub(crate) const FACT_BYTES: usize = 8;
 
-/// The number that is no string and no node.
+/// The number that means no string or no node.
 pub(crate) const NULL: u32 = u32::MAX;
 
 // The sections that reli writes and reads.
@@ -35,11 +35,11 @@ pub(crate) const ATTRIBUTES: &str = "attributes";
 pub(crate) const SUMMARY: &str = "summary";
 pub(crate) const RUNS: &str = "runs";
 
-// Sections of ours, which reli's readers skip.
+// Our sections, which reli's readers skip.
 
 /// The version of our sections, and the lists of names. With it, the rows of all sections are sorted by node.
 pub(crate) const OURS: &str = "bh_names";
-/// Where every sixteenth string begins in its section.
+/// The start of every sixteenth string in its section.
 pub(crate) const STRING_STARTS: &str = "bh_strings";
 /// The first reference of every 64th parent; the roots' parent is 0, node N is parent N + 1.
 pub(crate) const EDGE_STARTS: &str = "bh_edges";
@@ -47,11 +47,11 @@ pub(crate) const EDGE_STARTS: &str = "bh_edges";
 pub(crate) const LOCATION_STARTS: &str = "bh_locations";
 /// The first attribute of every 64th node.
 pub(crate) const ATTRIBUTE_STARTS: &str = "bh_attributes";
-/// What each attribute's text is.
+/// The type of each attribute's text.
 pub(crate) const KINDS: &str = "bh_kinds";
-/// The nodes whose smallest companion is node 0, which reli's number for none hides.
+/// The nodes whose group's smallest node is node 0, because reli uses 0 for no group.
 pub(crate) const ZERO_GROUP: &str = "bh_zero_group";
-/// Totals that the rows do not show.
+/// Totals that cannot be computed from the rows.
 pub(crate) const TOTALS: &str = "bh_totals";
 
 /// The version of our sections.

@@ -1,4 +1,4 @@
-//! `.rmem` files: reli's container of a heap graph, with indexes of ours.
+//! `.rmem` files: reli's container for a heap graph, with our indexes.
 
 mod check;
 mod index;

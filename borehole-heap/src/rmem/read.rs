@@ -13,16 +13,16 @@ use crate::graph::{Attribute, Child, Counts, Graph, Groups, Total, Totals, Value
 use crate::names::{LocationType, NodeType, Region, Strength};
 use crate::sink::{Location, NodeId, StringId};
 
-/// A file as a graph, read where it lies.
+/// A file as a graph, read in place.
 ///
-/// Opening a file of ours looks at its table of contents and its lists of names only, so it takes the same time for any
-/// size. For a file of another writer the indexes that it lacks are made. What the rows say is not checked before it is asked
-/// for; [`View::check`] does so for all.
+/// Opening a file of ours reads only its table of contents and its lists of names, so it takes the same time for any
+/// size. For a file of another writer, the missing indexes are computed. Rows are not checked before they are read;
+/// [`View::check`] checks all of them.
 #[derive(Debug)]
 pub struct View<'a> {
     pub(super) strings: Strings<'a>,
     pub(super) nodes: Table<'a, NODE_BYTES>,
-    /// The row of each node, where they are not in the order of their numbers.
+    /// The row of each node; `None` if the rows are in the order of node numbers.
     pub(super) node_rows: Option<Vec<u32>>,
     pub(super) edges: Table<'a, EDGE_BYTES>,
     pub(super) edge_order: Order<'a>,
@@ -39,12 +39,12 @@ pub struct View<'a> {
     created: String,
 }
 
-/// What the nodes' rows do not say of their groups.
+/// The groups that the nodes' rows do not contain.
 #[derive(Debug)]
 enum Canonical<'a> {
-    /// They say it; those of node 0's group are here.
+    /// The rows contain the groups; only those of node 0's group are here.
     Stored(Table<'a, 4>),
-    /// They say nothing.
+    /// The rows contain no groups.
     Made(Groups),
 }
 
@@ -57,11 +57,11 @@ struct Numbers {
 }
 
 impl<'a> View<'a> {
-    /// Opens the file that `bytes` are, mapped or in memory.
+    /// Opens the file in `bytes`, mapped or in memory.
     ///
     /// # Errors
-    /// When it is no `.rmem` file, of another version, or cut off; when sections are missing, or their sizes are not those of
-    /// their rows.
+    /// If it is not an `.rmem` file, has another version, or is truncated; if sections are missing, or their sizes do
+    /// not match their rows.
     pub fn open(bytes: &'a [u8]) -> Result<Self, Error> {
         let sections = Sections::of(bytes)?;
         let ours = sections.find(OURS)?.filter(|ours| word(ours.bytes, 0) == OURS_VERSION);
@@ -120,7 +120,7 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Gives numbers to the names that the rows of another writer's file use: this version's own to those it knows.
+    /// Assigns numbers to the type names in the rows of another writer's file: this version's numbers to the names it knows.
     fn find_names(&mut self) {
         let names = |table: &mut dyn Iterator<Item = u32>, known: &[&str]| {
             let mut used: Vec<u32> = Vec::new();
@@ -160,7 +160,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// The row of each node, where their numbers are not those of their rows. Numbers may be left out, but not more than there are.
+/// The row of each node, if node numbers differ from row numbers. Numbers may have gaps, but their range is limited by
+/// the number of rows.
 fn node_rows(nodes: Table<'_, NODE_BYTES>) -> Result<Option<Vec<u32>>, Error> {
     let numbers = || nodes.rows().map(first_word);
     if numbers().enumerate().all(|(row, number)| row == number as usize) {
@@ -193,7 +194,7 @@ fn order<'a, const N: usize>(
     if is_stored {
         return Order::stored(sections.table(name)?, nodes, name);
     }
-    // A row of a node that does not exist is left where no node finds it: at the end.
+    // A row of a missing node goes to the end, where no node finds it.
     let nodes = u32::try_from(nodes).unwrap_or(NULL);
     let key = |row| table.row(row).map_or(nodes, key).min(nodes);
     Ok(Order::made(table.len(), nodes as usize + 1, key))
@@ -203,12 +204,12 @@ pub(super) fn first_word<const N: usize>(row: &[u8; N]) -> u32 {
     word(row, 0)
 }
 
-/// The roots' parent is the largest number, and comes first.
+/// The sort key of a reference's row: the roots, whose parent is the maximum number, come first.
 pub(super) fn edge_key(row: &[u8; EDGE_BYTES]) -> u32 {
     word(row, 0).wrapping_add(1)
 }
 
-/// The names with the numbers that this version gives them, others after them.
+/// The names in the order of their numbers: those that this version knows, then others.
 fn number_names(strings: &Strings<'_>, used: &[u32], known: &[&str]) -> (Vec<StringId>, HashMap<u32, u16>) {
     let mut names = vec![StringId(NULL); known.len()];
     let mut numbers = HashMap::new();

@@ -5,7 +5,7 @@ use borehole_wire::Cursor;
 use super::layout::*;
 use crate::error::{Error, ErrorKind};
 
-/// The sections of a file by their names.
+/// The sections of a file by name.
 pub(super) struct Sections<'a> {
     file: &'a [u8],
     entries: Vec<Entry>,
@@ -13,14 +13,14 @@ pub(super) struct Sections<'a> {
 
 struct Entry {
     name: [u8; NAME_BYTES],
-    /// Where the entry itself stands.
+    /// The offset of the entry.
     at: u64,
     offset: u64,
     length: u64,
     elements: u64,
 }
 
-/// A section whose bounds are those of the file.
+/// A section whose bounds are within the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Section<'a> {
     pub(super) bytes: &'a [u8],
@@ -47,7 +47,7 @@ impl<'a, const N: usize> Table<'a, N> {
         self.rows.get(row)
     }
 
-    /// The word at `index` of `row`: the number for none where there is no such row.
+    /// The word at `index` of `row`; [`NULL`] if there is no such row.
     #[inline]
     pub(super) fn word(&self, row: usize, index: usize) -> u32 {
         self.row(row).map_or(NULL, |row| word(row, index))
@@ -57,14 +57,14 @@ impl<'a, const N: usize> Table<'a, N> {
         self.rows.iter()
     }
 
-    /// Where `row` stands in the file.
+    /// The offset of `row` in the file.
     pub(super) fn offset_of(&self, row: usize) -> u64 {
         self.offset.saturating_add((row as u64).saturating_mul(N as u64))
     }
 }
 
 impl Table<'_, 4> {
-    /// Whether `number` is one of its rows, which are sorted.
+    /// Whether `number` is one of the rows, which are sorted.
     pub(super) fn has(&self, number: u32) -> bool {
         self.rows.binary_search_by_key(&number, |row| u32::from_le_bytes(*row)).is_ok()
     }
@@ -138,7 +138,7 @@ impl<'a> Sections<'a> {
         self.find(name)?.ok_or_else(|| Error::malformed(FORMAT, format!("missing section {name}")).at(16))
     }
 
-    /// The section called `name` as rows; without rows where it is missing.
+    /// The section called `name` as rows; no rows if it is missing.
     pub(super) fn table<const N: usize>(&self, name: &str) -> Result<Table<'a, N>, Error> {
         self.find(name)?.map_or(Ok(Table::EMPTY), |section| section.table(name))
     }

@@ -8,16 +8,16 @@ use crate::graph::{Graph, Rows, STRINGS_STRIDE, Total, ValueKind, nodes};
 use crate::names::Strength;
 use crate::sink::{Location, NodeId, StringId};
 
-/// Writes `graph` as an `.rmem` file. Nothing is held but the indexes: the rows are streamed.
+/// Writes `graph` as an `.rmem` file. Only the indexes are in memory: the rows are streamed.
 ///
 /// # Errors
-/// Those of `output`.
+/// The errors of writing `output`.
 pub fn write(graph: &impl Graph, output: impl Write) -> Result<(), Error> {
     let file = File::new(graph);
     file.write(output).map_err(|error| Error::io(FORMAT, error))
 }
 
-/// The sections with sizes that are known before their content.
+/// The sections, whose sizes are known before their content.
 struct File<'a, G> {
     graph: &'a G,
     strings_bytes: u64,
@@ -35,7 +35,7 @@ struct Section {
     elements: u64,
 }
 
-/// Gathers rows into large pieces.
+/// Buffers rows into large writes.
 struct Rowwise<W> {
     output: W,
     piece: Vec<u8>,
@@ -165,7 +165,7 @@ impl<'a, G: Graph> File<'a, G> {
         for node in nodes(self.graph.counts().nodes) {
             let canonical = self.graph.canonical(node).map_or(0, |node| node.0);
             let name = number_of(types, self.graph.node_type(node).number());
-            // Where newer readers look for a class there is none: they take it from the locations.
+            // The column in which newer readers expect a class is empty: they then use that of the locations.
             let row = row::<4, NODE_BYTES>([node.0, canonical, name, NULL]);
             out.put(&row)?;
         }
@@ -236,7 +236,7 @@ impl<'a, G: Graph> File<'a, G> {
         out.put(created.as_bytes())
     }
 
-    /// The version of our sections, then each list of names with its length before it.
+    /// The version of our sections, then each list of names preceded by its length.
     fn names(&self) -> Vec<u32> {
         let vocabulary = self.graph.vocabulary();
         let mut words = vec![OURS_VERSION];
@@ -261,7 +261,7 @@ impl<'a, G: Graph> File<'a, G> {
     }
 }
 
-/// Where every sixteenth string begins in the section, and how long the section is.
+/// The start of every sixteenth string in the section, and the length of the section.
 fn string_starts(graph: &impl Graph) -> (Vec<u64>, u64) {
     let mut starts = Vec::new();
     let mut offset = 4;
@@ -274,7 +274,7 @@ fn string_starts(graph: &impl Graph) -> (Vec<u64>, u64) {
     (starts, offset)
 }
 
-/// Two lists, each with its length before it: the name with its length, the count, and the bytes.
+/// Two lists, each preceded by its length. An entry is the name with its length, the count, and the bytes.
 fn encode_totals(graph: &impl Graph) -> Vec<u8> {
     let Some(totals) = graph.totals() else { return Vec::new() };
     let mut bytes = Vec::new();
@@ -290,7 +290,7 @@ fn encode_totals(graph: &impl Graph) -> Vec<u8> {
     bytes
 }
 
-/// What a parent is sorted by: the roots come first.
+/// The sort key of a parent: the roots come first.
 pub(super) fn key(parent: Option<NodeId>) -> u32 {
     parent.map_or(0, |parent| parent.0.saturating_add(1))
 }
@@ -322,7 +322,7 @@ fn number_of(names: &[StringId], number: u16) -> u32 {
     names.get(usize::from(number)).map_or(NULL, |name| name.0)
 }
 
-/// A graph counts in 32 bits.
+/// A graph has at most 2^32 items of each kind.
 fn count(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

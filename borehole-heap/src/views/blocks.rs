@@ -1,4 +1,4 @@
-//! The tree of dominators, small enough to be shown as a whole: what is alike is one block.
+//! The dominator tree reduced to a size that can be shown as a whole: similar nodes are one block.
 
 use std::collections::BinaryHeap;
 
@@ -9,59 +9,59 @@ use crate::graph::Graph;
 use crate::names::NodeType;
 use crate::sink::NodeId;
 
-/// How large a tree of blocks may become.
+/// The limits of a tree of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockLimits {
-    /// How many blocks.
+    /// The maximum number of blocks.
     pub blocks: usize,
-    /// How many beside each other.
+    /// The maximum number of blocks below one block.
     pub beside: usize,
-    /// How deep.
+    /// The maximum depth.
     pub depth: usize,
-    /// What retains less than one part in so many is one with others.
+    /// Nodes whose retained size is less than one part in this many are combined with others.
     pub parts: u64,
 }
 
 impl Default for BlockLimits {
-    /// As a page has them.
+    /// The limits for a page.
     fn default() -> Self {
         Self { blocks: 20_000, beside: 60, depth: 80, parts: 10_000 }
     }
 }
 
-/// What is alike below the same block.
+/// Similar nodes below the same block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The block that alone holds it; `None`: nothing does alone.
+    /// The index of the block that alone holds it; `None`: no single block does.
     pub above: Option<usize>,
-    /// Its name among those of all blocks; `None`: others, too small to be told apart.
+    /// The index of its name; `None`: other nodes that are too small to be separate.
     pub name: Option<usize>,
-    /// How many nodes.
+    /// The number of nodes.
     pub count: u64,
-    /// The bytes that would be freed with them.
+    /// Their retained size in bytes.
     pub retained_bytes: u64,
 }
 
-/// The whole heap as blocks, each behind the one above it.
+/// The whole heap as blocks, each after the one above it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
     /// The blocks.
     pub blocks: Vec<Block>,
-    /// Their names: classes, or by what a program knows them.
+    /// Their names: classes, or what a program knows the nodes by.
     pub names: Vec<Vec<u8>>,
 }
 
-/// The nodes of a block, to be looked into: the largest block first.
+/// The nodes of a block to be expanded, ordered by size.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     retained_bytes: u64,
-    /// Of equals, the first.
+    /// Of equal sizes, the first block comes first.
     block: std::cmp::Reverse<usize>,
     depth: usize,
     nodes: Vec<NodeId>,
 }
 
-/// Nodes that are alike.
+/// Similar nodes.
 #[derive(Default)]
 struct Alike {
     nodes: Vec<NodeId>,
@@ -78,7 +78,7 @@ struct Maker<'h, 'g, G: ?Sized> {
 }
 
 impl Blocks {
-    /// Those of a heap.
+    /// Creates the blocks of a heap.
     #[must_use]
     pub fn of<G: Graph + ?Sized>(heap: &Heap<'_, G>, limits: BlockLimits) -> Self {
         let least_bytes = (heap.retention().total() / limits.parts.max(1)).max(1);
@@ -103,8 +103,8 @@ impl Blocks {
 }
 
 impl<G: Graph + ?Sized> Maker<'_, '_, G> {
-    /// Makes blocks of what the nodes of a block hold. What they hold of their own kind is of the same block, so that a list is not
-    /// as deep as it is long.
+    /// Expands a block into blocks of what its nodes hold. Held nodes of the block's own kind belong to the same block,
+    /// so that the depth does not grow with the length of a list.
     fn look_into(&mut self, block: Waiting) {
         let name = self.made.blocks[block.block.0].name;
         let own_name = name.and_then(|name| self.made.names.get(name)).cloned();
@@ -124,7 +124,7 @@ impl<G: Graph + ?Sized> Maker<'_, '_, G> {
         self.add(Some(block.block.0), block.depth + 1, &below);
     }
 
-    /// Adds blocks of what is below another: the largest, and one of all others.
+    /// Adds blocks below another one: the largest groups, and one block of all others.
     fn add(&mut self, above: Option<usize>, depth: usize, below: &[Held]) {
         let mut alike: HashMap<Vec<u8>, Alike> = HashMap::new();
         for held in below {
@@ -164,7 +164,7 @@ impl<G: Graph + ?Sized> Maker<'_, '_, G> {
         }
     }
 
-    /// What nodes are alike by: the class, or by what a program knows them.
+    /// The name by which nodes are similar: the class, or what a program knows them by.
     fn name_of(&self, held: &Held) -> Vec<u8> {
         let heap = self.heap;
         let Brief { kind, text, .. } = heap.named(held.node);

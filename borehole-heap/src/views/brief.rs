@@ -1,14 +1,14 @@
-//! A node on one line.
+//! A one-line description of a node.
 
 use super::Heap;
 use crate::graph::Graph;
 use crate::names::{LocationType, NodeType};
 use crate::sink::NodeId;
 
-/// As many bytes of a string's content are given.
+/// The maximum number of bytes of a string's content.
 const BEGINNING: usize = 400;
 
-/// What a node is to a program.
+/// The kind of a node from the view of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An object.
@@ -17,38 +17,39 @@ pub enum Kind {
     Array,
     /// A string.
     String,
-    /// A number, a truth value, or nothing.
+    /// A number, a boolean, or null.
     Scalar,
-    /// What the engine has besides.
+    /// Other data of the engine.
     Other,
 }
 
-/// A node on one line, which is soon there however large the graph is.
+/// A one-line description of a node. Computing it is fast, however large the graph is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Brief {
-    /// Its number.
+    /// The node's number.
     pub node: NodeId,
-    /// What it is to a program.
+    /// The kind of the node.
     pub kind: Kind,
-    /// The class of an object, the beginning of a string, a scalar value, a function's name; otherwise the name of the node's type.
+    /// The class of an object, the beginning of a string, a scalar value, a function's name; otherwise the name of the
+    /// node's type.
     pub text: Vec<u8>,
-    /// How many elements an array says to have, how many bytes a string has.
+    /// The number of elements stored for an array, or the bytes of a string.
     pub count: Option<u64>,
     /// The bytes of its own blocks.
     pub own_bytes: u64,
-    /// The bytes that would be freed if it were gone.
+    /// The retained size in bytes.
     pub retained_bytes: u64,
 }
 
 impl<G: Graph + ?Sized> Heap<'_, G> {
-    /// A node on one line. Of one that the graph does not have, nothing is known.
+    /// Describes a node. A node that is not in the graph gets an empty description.
     #[must_use]
     pub fn brief(&self, node: NodeId) -> Brief {
         let own_bytes = self.retention().own(&self.graph(), node);
         Brief { own_bytes, ..self.named(node) }
     }
 
-    /// The same without the bytes of its own blocks.
+    /// Like [`Self::brief`], without the bytes of its own blocks.
     pub(super) fn named(&self, node: NodeId) -> Brief {
         let (kind, text, count) = self.described(node);
         Brief { node, kind, text, count, own_bytes: 0, retained_bytes: self.retention().retained(node) }
@@ -79,7 +80,7 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
         found.string.map(|string| graph.string(string))
     }
 
-    /// The type without the word that all types end in, and the function that it is of.
+    /// The type without the suffix common to all types, and the function that it belongs to.
     fn type_text(&self, node: NodeId) -> Vec<u8> {
         let name = self.graph().node_type_name(node);
         let name = name.strip_suffix(b"Context").unwrap_or(name);

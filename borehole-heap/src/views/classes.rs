@@ -9,19 +9,20 @@ use crate::sink::{NodeId, StringId};
 /// The objects of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassView {
-    /// The class.
+    /// The name of the class.
     pub name: Vec<u8>,
-    /// How many objects.
+    /// The number of objects.
     pub count: u64,
     /// The bytes of their own blocks.
     pub own_bytes: u64,
-    /// What those retain that are not retained by another of the class: at least so much would be freed without them.
+    /// The bytes retained by the objects that no other object of the class dominates: at least this much would be freed
+    /// without all of them.
     pub retained_bytes: u64,
-    /// The object that retains most.
+    /// The object with the largest retained size.
     pub largest: NodeId,
 }
 
-/// All classes of which there are objects, by what these retain, the largest first.
+/// All classes that have objects, the largest retained size first.
 #[must_use]
 pub fn classes<G: Graph + ?Sized>(heap: &Heap<'_, G>) -> Vec<ClassView> {
     let (graph, retention) = (heap.graph(), heap.retention());
@@ -49,10 +50,10 @@ pub fn classes<G: Graph + ?Sized>(heap: &Heap<'_, G>) -> Vec<ClassView> {
     classes
 }
 
-/// Adds up what the outermost objects of each class retain: those that no object of the class dominates.
+/// Sums the retained sizes of the outermost objects of each class: those that no object of the class dominates.
 fn add_retained<G: Graph + ?Sized>(heap: &Heap<'_, G>, classes: &mut HashMap<StringId, ClassView>) {
     let (retention, dominated) = (heap.retention(), heap.dominated());
-    // How many objects of each class lie on the way from the top.
+    // The number of objects of each class on the path from the top.
     let mut above: HashMap<StringId, u32> = HashMap::new();
     let below = |node| dominated.dominated(retention, node);
     let mut path = vec![(None, below(None))];

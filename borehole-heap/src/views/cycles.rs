@@ -1,4 +1,4 @@
-//! Nodes that hold each other.
+//! Cycles: nodes that hold each other.
 
 use hashbrown::HashMap;
 
@@ -7,29 +7,29 @@ use crate::graph::Graph;
 use crate::retention::{Cycle, Retention};
 use crate::sink::NodeId;
 
-/// A cycle at a glance.
+/// A summary of a cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CycleView {
     /// The first of its nodes.
     pub first: NodeId,
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: u64,
-    /// Its classes with how many objects of each, the most first.
+    /// The classes and the number of objects of each, the most first.
     pub classes: Vec<(Vec<u8>, u64)>,
     /// The bytes of its nodes' own blocks.
     pub own_bytes: u64,
-    /// The bytes that would be freed if it were gone as a whole.
+    /// The retained size of the cycle as a whole in bytes.
     pub retained_bytes: u64,
-    /// How many of its nodes are referred to from outside.
+    /// The number of its nodes that are referred to from outside.
     pub entries: u64,
 }
 
-/// The cycles with at least one object, array or reference of the program, by what they retain, the largest first.
+/// The cycles with at least one object, array or PHP reference of the program, the largest retained size first.
 #[must_use]
 pub fn cycles<G: Graph + ?Sized>(heap: &Heap<'_, G>) -> Vec<CycleView> {
     let retention = heap.retention();
     let has_several = |cycle: &Cycle| retention.head(cycle).is_none();
-    // What a cycle with several ways in retains is not what one of its nodes does.
+    // If a cycle is entered at several nodes, none of its nodes retains the whole cycle.
     let whole = retention
         .cycles()
         .iter()
@@ -71,7 +71,7 @@ fn view<G: Graph + ?Sized>(heap: &Heap<'_, G>, cycle: &Cycle, whole: &Retention)
     }
 }
 
-/// What a cycle retains: what its head does, or what all its nodes do where they count as one.
+/// The retained size of a cycle: that of its head, or of all its nodes merged.
 fn retained(whole: &Retention, single: &Retention, cycle: &Cycle) -> u64 {
     match single.head(cycle) {
         Some(head) => single.retained(head),

@@ -1,4 +1,4 @@
-//! What a node refers to, as a program sees it: the engine's parts of an object or an array are passed over.
+//! The fields of a node from the view of a program: the engine's parts of an object or an array are skipped.
 
 use std::ops::Range;
 
@@ -8,41 +8,41 @@ use crate::names::{NodeType, Strength};
 use crate::path;
 use crate::sink::NodeId;
 
-/// Nodes with more references than this are no object or array, whose parts are few.
+/// A node with more references than this is not an object or array, whose parts are few.
 const MOST_PARTS: usize = 64;
 
-/// So many of the engine's steps lie between a name and its value at most.
+/// The maximum number of engine nodes between a name and its value.
 const MOST_STEPS: usize = 4;
 
-/// The fields of a node. However many they are, each is soon there.
+/// The fields of a node. Access to a field is fast, however many there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
-    /// Rows of references, with the node that they are of.
+    /// Rows of references, with the node that they belong to.
     parts: Vec<(Option<NodeId>, Range<usize>)>,
     count: usize,
 }
 
-/// What a node refers to by a name.
+/// A named reference of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     /// The name in PHP's syntax, such as `->items` or `['key']`.
     pub name: Vec<u8>,
-    /// What is referred to: the value, behind what the engine has between.
+    /// The value, behind engine nodes.
     pub node: NodeId,
-    /// Whether it keeps that alive.
+    /// Whether the reference keeps the value alive.
     pub strength: Strength,
-    /// Whether the walk came there by it.
+    /// Whether the walk first reached the value by this reference.
     pub is_tree: bool,
 }
 
 impl Fields {
-    /// How many.
+    /// The number of fields.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are none.
+    /// Whether there are no fields.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
@@ -53,7 +53,7 @@ impl Fields {
         self.parts.push((of, rows));
     }
 
-    /// The row at a place, and whose it is.
+    /// The row of the field with this index, and the node that it belongs to.
     fn row(&self, mut place: usize) -> Option<(Option<NodeId>, usize)> {
         for (of, rows) in &self.parts {
             if place < rows.len() {
@@ -65,13 +65,13 @@ impl Fields {
     }
 }
 
-/// Whether a node is only how the engine keeps what is in an object or an array.
+/// Whether a node is a part of an object or an array that only the engine sees.
 pub(super) fn is_part(node_type: NodeType) -> bool {
     matches!(node_type, NodeType::OBJECT_PROPERTIES | NodeType::ARRAY_ELEMENTS)
 }
 
 impl<G: Graph + ?Sized> Heap<'_, G> {
-    /// The fields of `node`; of `None`, the roots.
+    /// The fields of `node`; for `None`, the roots.
     #[must_use]
     pub fn fields(&self, node: Option<NodeId>) -> Fields {
         let graph = self.graph();
@@ -90,7 +90,7 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
         fields
     }
 
-    /// The field at a place. `None` beyond the last, and where a damaged file refers to nothing.
+    /// The field with this index. `None` after the last one, and for a reference to a missing node in a damaged file.
     #[must_use]
     pub fn field(&self, fields: &Fields, place: usize) -> Option<Field> {
         let (of, row) = fields.row(place)?;
@@ -103,7 +103,7 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
         })
     }
 
-    /// What a reference adds to a path, or its name where that is nothing.
+    /// The text that a reference adds to a path, or its name if that is empty.
     pub(super) fn step(&self, from: Option<NodeId>, child: &Child) -> Vec<u8> {
         let graph = self.graph();
         let name = graph.string(child.link);
@@ -115,7 +115,7 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
         }
     }
 
-    /// What stands in an element of an array, or behind a reference; otherwise the node itself.
+    /// The value in an array element or behind a PHP reference; otherwise the node itself.
     #[must_use]
     pub fn value(&self, node: NodeId) -> NodeId {
         let below = |node: NodeId| self.value_below(node);

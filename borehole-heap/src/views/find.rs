@@ -1,23 +1,23 @@
-//! Nodes by what they are.
+//! Finds nodes by their properties.
 
 use super::Heap;
 use crate::graph::{Graph, nodes};
 use crate::sink::NodeId;
 
-/// What is looked for.
+/// A search criterion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Needle {
-    /// Nodes one of whose locations this address lies in.
+    /// Nodes with a location that contains this address.
     Address(u64),
-    /// Objects of this class, upper and lower case being one.
+    /// Objects of this class; case is ignored.
     Class(Vec<u8>),
-    /// Strings and scalars that contain this.
+    /// Strings and scalars that contain this text.
     Content(Vec<u8>),
-    /// Nodes to which a reference of this name leads.
+    /// Nodes that a reference of this name leads to.
     Name(Vec<u8>),
 }
 
-/// The nodes that match, in order, at most `limit`, and how many there are in all.
+/// The matching nodes, in order, at most `limit`, and the number of all matches.
 #[must_use]
 pub fn find<G: Graph + ?Sized>(heap: &Heap<'_, G>, needle: &Needle, limit: usize) -> (Vec<NodeId>, u64) {
     let (mut found, mut count) = (Vec::new(), 0);

@@ -1,27 +1,27 @@
-//! The tree of dominators, as a program sees it: the engine's parts of objects and arrays are passed over.
+//! The dominator tree from the view of a program: the engine's parts of objects and arrays are skipped.
 
 use super::Heap;
 use super::fields::is_part;
 use crate::graph::Graph;
 use crate::sink::NodeId;
 
-/// So many parts of one thing are looked into at most.
+/// The maximum number of parts of one value that are expanded.
 const MOST_PARTS: usize = 8;
 
-/// What a node holds, alone: it would be freed if that were gone.
+/// A value that a node alone holds: it would be freed with the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// What is dominated.
+    /// The dominated node.
     pub top: NodeId,
-    /// The value in that, behind what the engine has between; often the same.
+    /// The value in it, behind engine nodes; often the same node.
     pub node: NodeId,
-    /// The bytes that would be freed with it.
+    /// The retained size in bytes.
     pub retained_bytes: u64,
 }
 
 impl<G: Graph + ?Sized> Heap<'_, G> {
-    /// What `node` holds alone, what retains most first, at most `limit` of it, and how much there is in all; of `None`, what
-    /// nothing holds alone. A node that only stands between an owner and its value is passed over.
+    /// The values that `node` alone holds, at most `limit`, the largest retained size first, and the number of all; for
+    /// `None`, the values that no node alone holds. Nodes that only connect an owner with its value are skipped.
     #[must_use]
     pub fn held(&self, node: Option<NodeId>, limit: usize) -> (Vec<Held>, usize) {
         let (dominated, retention) = (self.dominated(), self.retention());
@@ -32,7 +32,7 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
             next += 1;
             let below = dominated.dominated(retention, part);
             count += below.len();
-            // Of each part the largest are enough, and the parts are among the largest.
+            // The largest of each part are enough, and the parts themselves are among the largest.
             for one in below.take(limit.saturating_add(MOST_PARTS)) {
                 let is_looked_into =
                     part.is_some() && parts.len() < MOST_PARTS && is_part(self.graph().node_type(one));
@@ -52,7 +52,7 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
     fn as_held(&self, top: NodeId) -> Held {
         let retention = self.retention();
         let value = self.value(top);
-        // What others hold as well is not shown in its place.
+        // A value that others hold too does not replace the node.
         let is_held = retention.dominator(value) == Some(retention.representative(top));
         let node = if value == top || is_held { value } else { top };
         Held { top, node, retained_bytes: retention.retained(top) }

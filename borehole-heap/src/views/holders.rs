@@ -1,4 +1,4 @@
-//! What refers to a node, as a program sees it.
+//! The referrers of a node from the view of a program.
 
 use super::Heap;
 use super::fields::is_part;
@@ -7,30 +7,30 @@ use crate::names::{NodeType, Strength};
 use crate::path;
 use crate::sink::NodeId;
 
-/// So many of the engine's steps lie between a value and what has it at most.
+/// The maximum number of engine nodes between a value and its holder.
 const MOST_STEPS: usize = 4;
 
-/// What refers to a node.
+/// A referrer of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// The object, the array, or whatever else has it; `None`: the graph itself has it as a root.
+    /// The object, array or other value that refers; `None`: the graph itself, which refers to roots.
     pub node: Option<NodeId>,
-    /// By what, in PHP's syntax, such as `->items` or `['key']`.
+    /// The reference in PHP's syntax, such as `->items` or `['key']`.
     pub by: Vec<u8>,
-    /// Whether it keeps the node alive.
+    /// Whether the reference keeps the node alive.
     pub strength: Strength,
-    /// Whether the walk came by it.
+    /// Whether the walk first reached the node by this reference.
     pub is_tree: bool,
 }
 
 impl<G: Graph + ?Sized> Heap<'_, G> {
-    /// How many references lead to `node`.
+    /// The number of references to `node`.
     #[must_use]
     pub fn holder_count(&self, node: NodeId) -> usize {
         self.parents().count(node)
     }
 
-    /// What refers to `node`, at a place among all that do.
+    /// The referrer of `node` with this index.
     #[must_use]
     pub fn holder(&self, node: NodeId, place: usize) -> Option<Holder> {
         let (from, row) = self.parents().referrer(node, place)?;
@@ -41,7 +41,7 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
         Some(Holder { node, by, strength: child.strength, is_tree: child.is_tree })
     }
 
-    /// By what the walk came to `node`, in PHP's syntax: the last step of its path that says something.
+    /// The tree reference to `node` in PHP's syntax: the last non-empty step of its path.
     #[must_use]
     pub fn name(&self, node: NodeId) -> Vec<u8> {
         let upwards = std::iter::successors(Some(node), |&node| self.tree().parent(node));
@@ -49,20 +49,20 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
         steps.find(|step| !step.is_empty()).unwrap_or_else(|| self.plain_name(node))
     }
 
-    /// The name of the tree's reference to `node`, of which PHP shows nothing.
+    /// The name of the tree reference to `node`, if PHP shows nothing of it.
     fn plain_name(&self, node: NodeId) -> Vec<u8> {
         let Some(link) = self.tree().link(node) else { return Vec::new() };
         self.step(self.tree().parent(node), &Child { node, link, is_tree: true, strength: Strength::Strong })
     }
 
-    /// Whether a node is something that the engine has between a value and its owner.
+    /// Whether a node is an engine node between a value and its owner.
     fn is_between(&self, node: NodeId) -> bool {
         let node_type = self.graph().node_type(node);
         is_part(node_type)
             || matches!(node_type, NodeType::ARRAY_ELEMENT | NodeType::CALL_FRAME_VARIABLE_TABLE)
     }
 
-    /// What has the part `from` of itself, and by what it has what `step` leads to.
+    /// The owner of the part `from`, and the reference by which it holds the target of `step`.
     fn owner(&self, from: Option<NodeId>, step: Vec<u8>) -> (Option<NodeId>, Vec<u8>) {
         let (tree, mut node, mut by) = (self.tree(), from, step);
         for _ in 0..MOST_STEPS {
@@ -76,7 +76,7 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
         (node, by)
     }
 
-    /// What the tree's reference to `node` adds to a path.
+    /// The text that the tree reference to `node` adds to a path.
     fn link_of(&self, node: NodeId, above: Option<NodeId>) -> Vec<u8> {
         let graph = self.graph();
         let step = |above, link| path::step(&graph, graph.node_type(above), node, link);

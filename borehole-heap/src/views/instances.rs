@@ -7,7 +7,7 @@ use super::Heap;
 use crate::graph::Graph;
 use crate::sink::NodeId;
 
-/// All objects by class, those that retain most first.
+/// All objects by class, the largest retained size first.
 #[derive(Debug, Default)]
 pub struct Instances {
     objects: Vec<NodeId>,
@@ -15,7 +15,7 @@ pub struct Instances {
 }
 
 impl Instances {
-    /// Those of a heap.
+    /// Collects the objects of a heap.
     #[must_use]
     pub fn of<G: Graph + ?Sized>(heap: &Heap<'_, G>) -> Self {
         let retention = heap.retention();

@@ -1,4 +1,4 @@
-//! What retains most.
+//! The nodes with the largest retained sizes.
 
 use super::Heap;
 use super::fields::is_part;
@@ -7,7 +7,8 @@ use crate::largest::Largest;
 use crate::names::NodeType;
 use crate::sink::NodeId;
 
-/// The nodes that retain most, at most `limit`, the largest first. The engine's parts of objects and arrays are left out.
+/// The nodes with the largest retained sizes, at most `limit`, in descending order, without the engine's parts of
+/// objects and arrays.
 #[must_use]
 pub fn largest<G: Graph + ?Sized>(heap: &Heap<'_, G>, limit: usize) -> Vec<NodeId> {
     let mut found = Largest::new(limit);

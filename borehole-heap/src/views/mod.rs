@@ -1,4 +1,4 @@
-//! What programs and people ask of a heap, as plain data.
+//! Queries on a heap, with plain data as results.
 
 mod blocks;
 mod brief;
@@ -37,7 +37,7 @@ pub use page::HeapPage;
 pub use search::{Search, Sought};
 pub use steps::{Reference, Step};
 
-/// A graph that is being asked. What many answers stand on is worked out when the first needs it, once.
+/// A graph with the analyses that its queries need. Each analysis is computed once, when the first query needs it.
 pub struct Heap<'g, G: ?Sized> {
     graph: &'g G,
     follow: Follow,
@@ -48,11 +48,11 @@ pub struct Heap<'g, G: ?Sized> {
     classes: OnceCell<Vec<u32>>,
 }
 
-/// So far up the way to a node is followed for a path that is only shown.
+/// The maximum number of steps up from a node that are followed for a displayed path.
 const NEAR: usize = 500;
 
 impl<'g, G: Graph + ?Sized> Heap<'g, G> {
-    /// Asks `graph`, whose nodes these references keep alive.
+    /// Creates a heap of `graph`; `follow` are the references that keep nodes alive.
     #[must_use]
     pub fn new(graph: &'g G, follow: Follow) -> Self {
         Self {
@@ -72,33 +72,33 @@ impl<'g, G: Graph + ?Sized> Heap<'g, G> {
         self.graph
     }
 
-    /// Which references keep nodes alive.
+    /// The references that keep nodes alive.
     #[must_use]
     pub const fn follow(&self) -> Follow {
         self.follow
     }
 
-    /// What each node retains.
+    /// The retention of each node.
     pub fn retention(&self) -> &Retention {
         self.retention.get_or_init(|| Retention::of(&self.graph, self.follow))
     }
 
-    /// What each node dominates.
+    /// The dominator tree.
     pub fn dominated(&self) -> &DominatorTree {
         self.dominated.get_or_init(|| DominatorTree::of(self.retention()))
     }
 
-    /// By which reference the walk came to each node.
+    /// The tree reference to each node.
     pub fn tree(&self) -> &TreeParents {
         self.tree.get_or_init(|| TreeParents::of(&self.graph))
     }
 
-    /// Every reference to each node.
+    /// All references to each node.
     pub fn parents(&self) -> &Parents {
         self.parents.get_or_init(|| Parents::of(&self.graph))
     }
 
-    /// The class of each node, the largest number for what is no object.
+    /// The class of each node; the maximum for nodes that are not objects.
     fn class_numbers(&self) -> &[u32] {
         self.classes.get_or_init(|| {
             let counts = self.graph.counts();
@@ -121,13 +121,13 @@ impl<'g, G: Graph + ?Sized> Heap<'g, G> {
         class.filter(|&class| class != u32::MAX).map(StringId)
     }
 
-    /// Where a node hangs, in PHP's syntax; of what lies deep, the last steps behind `...`, so that it is soon there.
+    /// The path of a node in PHP's syntax. For deep nodes, only the last steps after `...`, so that it is fast.
     #[must_use]
     pub fn near_path(&self, node: NodeId) -> Vec<u8> {
         path::near(&self.graph, self.tree(), node, NEAR)
     }
 
-    /// Where a node hangs, in PHP's syntax.
+    /// The complete path of a node in PHP's syntax.
     #[must_use]
     pub fn path(&self, node: NodeId) -> Vec<u8> {
         path::path(&self.graph, self.tree(), node)

@@ -1,39 +1,39 @@
-//! One node.
+//! A single node.
 
 use super::Heap;
 use crate::graph::Graph;
 use crate::names::NodeType;
 use crate::sink::{Location, NodeId};
 
-/// A node at a glance.
+/// The description of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeView {
-    /// Its number.
+    /// The node's number.
     pub node: NodeId,
-    /// What it stands for.
+    /// The type of the node.
     pub node_type: Vec<u8>,
-    /// The class, of an object.
+    /// The class; `None` if it is not an object.
     pub class: Option<Vec<u8>>,
     /// The content of a string, or a scalar value as text.
     pub value: Option<Vec<u8>>,
-    /// Where its memory begins; `None` for a node without.
+    /// The first address of its memory; `None` without memory.
     pub address: Option<u64>,
-    /// The reference count, of what has one.
+    /// The reference count; `None` if the node has none.
     pub refcount: Option<u32>,
-    /// How many elements or properties it says to have.
+    /// The stored number of elements or properties.
     pub count: Option<u64>,
     /// The bytes of its own blocks.
     pub own_bytes: u64,
-    /// The bytes that would be freed if it were gone.
+    /// The retained size in bytes.
     pub retained_bytes: u64,
-    /// Whether anything leads to it.
+    /// Whether any references lead to it.
     pub is_reached: bool,
-    /// Where it hangs, in PHP's syntax.
+    /// The path in PHP's syntax.
     pub path: Vec<u8>,
 }
 
 impl<G: Graph + ?Sized> Heap<'_, G> {
-    /// A node at a glance; `None` where the graph has none with this number.
+    /// Describes a node; `None` if the graph has no node with this number.
     #[must_use]
     pub fn node(&self, node: NodeId) -> Option<NodeView> {
         let graph = self.graph();
@@ -58,7 +58,7 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
         })
     }
 
-    /// How many elements the node, or the table below an array, says to have.
+    /// The number of elements stored in the node, or in the table below an array.
     pub(super) fn count(&self, node: NodeId) -> Option<u64> {
         let number = |node| std::str::from_utf8(self.attribute(node, b"#count")?).ok()?.parse().ok();
         let graph = self.graph();

@@ -1,25 +1,25 @@
-//! What a page shows of a heap.
+//! The data of a page about a heap.
 
 use super::{BlockLimits, Blocks, ClassView, Heap, classes};
 use crate::graph::{Counts, Graph};
 
-/// A heap, small enough for a page.
+/// A heap reduced to the size of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeapPage {
-    /// How much of each sort the heap has.
+    /// The number of items of each kind.
     pub counts: Counts,
-    /// The bytes of everything that is reached.
+    /// The total bytes of all reached nodes.
     pub total_bytes: u64,
-    /// When it was taken, as ISO 8601 says it; empty where unknown.
+    /// The time of the snapshot, in ISO 8601; empty if unknown.
     pub created: String,
-    /// What holds what.
+    /// The dominator tree as blocks.
     pub blocks: Blocks,
-    /// All classes of which there are objects.
+    /// All classes that have objects.
     pub classes: Vec<ClassView>,
 }
 
 impl HeapPage {
-    /// That of a heap.
+    /// Computes the page of a heap.
     #[must_use]
     pub fn new<G: Graph + ?Sized>(heap: &Heap<'_, G>, limits: BlockLimits) -> Self {
         Self {

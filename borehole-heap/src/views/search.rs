@@ -1,30 +1,30 @@
-//! Nodes by what they are, looked for in steps: so a search through millions of nodes holds nobody up.
+//! Finds nodes step by step, so that a search through millions of nodes blocks nobody.
 
 use super::Heap;
 use crate::graph::{Graph, nodes};
 use crate::names::NodeType;
 use crate::sink::{NodeId, StringId};
 
-/// What is looked for.
+/// A search criterion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sought {
-    /// Nodes one of whose locations this address lies in.
+    /// Nodes with a location that contains this address.
     Address(u64),
-    /// Objects whose class contains this, strings and scalars that contain it, what is referred to by it as a name, and what has a
-    /// path that ends in it. Upper and lower case are one but in paths.
+    /// Objects whose class contains this text, strings and scalars that contain it, targets of references with this
+    /// name, and nodes whose path ends in it. Case is ignored except in paths.
     Text(Vec<u8>),
 }
 
-/// As many nodes are kept of those that are found.
+/// The maximum number of matches kept.
 const MOST: usize = 10_000;
 
-/// So many of the engine's steps lie between a name and its value at most.
+/// The maximum number of engine nodes between a name and its value.
 const MOST_STEPS: usize = 4;
 
-/// So many bytes of a string are looked at.
+/// The maximum number of bytes searched of a string.
 const LONGEST: usize = 1 << 20;
 
-/// What is known of a string.
+/// The known result for a string.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     #[default]
@@ -34,7 +34,7 @@ enum Verdict {
     Equals,
 }
 
-/// A search that is under way.
+/// A search in progress.
 pub struct Search {
     sought: Sought,
     is_path: bool,
@@ -45,7 +45,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search that has looked at nothing yet.
+    /// Starts a search.
     #[must_use]
     pub fn new(sought: Sought) -> Self {
         let is_path =
@@ -53,31 +53,32 @@ impl Search {
         Self { sought, is_path, next: 0, verdicts: Vec::new(), found: Vec::new(), count: 0 }
     }
 
-    /// What has been found, the first 10,000 in order.
+    /// The first 10,000 matches, in order.
     #[must_use]
     pub fn found(&self) -> &[NodeId] {
         &self.found
     }
 
-    /// How much has been found.
+    /// The number of matches.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether it is for what lies at an address.
+    /// Whether it searches for an address.
     #[must_use]
     pub const fn is_for_address(&self) -> bool {
         matches!(self.sought, Sought::Address(_))
     }
 
-    /// How many nodes have been looked at.
+    /// The number of nodes searched.
     #[must_use]
     pub const fn seen(&self) -> usize {
         self.next
     }
 
-    /// Goes on for so much work, a node or some bytes of a string being one; whether there is more to look at.
+    /// Continues the search for this much work; a unit is a node or some bytes of a string. Returns whether there is
+    /// more to search.
     pub fn advance<G: Graph + ?Sized>(&mut self, heap: &Heap<'_, G>, work: usize) -> bool {
         let count = heap.graph().counts().nodes;
         self.verdicts.resize(heap.graph().counts().strings, Verdict::Unknown);
@@ -122,7 +123,7 @@ impl Search {
             && heap.attribute(node, b"value").is_some_and(|value| value.eq_ignore_ascii_case(text))
     }
 
-    /// Whether the name of the reference to a node, or its path, is what is looked for.
+    /// Whether the name of the reference to a node, or its path, matches.
     fn is_called<G: Graph + ?Sized>(&mut self, heap: &Heap<'_, G>, node: NodeId, left: &mut usize) -> bool {
         let Some(link) = name_of(heap, node) else { return false };
         if self.verdict(heap, link, left) == Verdict::Equals {
@@ -155,8 +156,8 @@ impl Search {
     }
 }
 
-/// The name by which a program knows a node: of what stands in an element of an array or behind a reference, that of those, which
-/// have none themselves.
+/// The name by which a program knows a node. The value of an array element or behind a PHP reference has no name of its
+/// own, so it gets the name of that element or reference.
 fn name_of<G: Graph + ?Sized>(heap: &Heap<'_, G>, node: NodeId) -> Option<StringId> {
     let (graph, tree) = (heap.graph(), heap.tree());
     let is_between =

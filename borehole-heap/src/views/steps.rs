@@ -1,4 +1,4 @@
-//! References: to a node, from it, and on the way to it.
+//! References to a node, from it, and on the path to it.
 
 use super::Heap;
 use crate::graph::{Child, Graph, TreeParents};
@@ -9,36 +9,36 @@ use crate::sink::NodeId;
 /// A reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// What refers; `None`: the graph itself, to a root.
+    /// The referrer; `None`: the graph itself, which refers to a root.
     pub from: Option<NodeId>,
-    /// What is referred to.
+    /// The target.
     pub to: NodeId,
-    /// By what name.
+    /// The name.
     pub link: Vec<u8>,
-    /// Whether it keeps what it refers to alive.
+    /// Whether it keeps the target alive.
     pub strength: Strength,
-    /// Whether the walk came there by it.
+    /// Whether the walk first reached the target by this reference.
     pub is_tree: bool,
 }
 
-/// A step on the way from a root.
+/// A step on a path from a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Where it leads.
+    /// The node that it leads to.
     pub node: NodeId,
-    /// By what name.
+    /// The name of the reference.
     pub link: Vec<u8>,
-    /// Whether the reference keeps it alive.
+    /// Whether the reference keeps the node alive.
     pub strength: Strength,
 }
 
 impl<G: Graph + ?Sized> Heap<'_, G> {
-    /// What `node` refers to, in the order of the walk; of `None`, the roots.
+    /// The references of `node`, in the order of the walk; for `None`, the roots.
     pub fn references(&self, node: Option<NodeId>) -> impl Iterator<Item = Reference> {
         self.graph().children(node).filter_map(move |row| self.reference(node, row))
     }
 
-    /// What refers to `node`.
+    /// The references to `node`.
     pub fn referrers(&self, node: NodeId) -> impl Iterator<Item = Reference> {
         self.parents().referrers(node).filter_map(|(from, row)| self.reference(from, row))
     }
@@ -49,7 +49,7 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
         Some(Reference { from, to: child.node, link, strength: child.strength, is_tree: child.is_tree })
     }
 
-    /// The way by which the walk came to `node`, from its root.
+    /// The path to `node` from its root along tree references.
     #[must_use]
     pub fn way(&self, node: NodeId) -> Vec<Step> {
         let tree: &TreeParents = self.tree();
@@ -58,7 +58,7 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
         tree.path(node).into_iter().map(step).collect()
     }
 
-    /// A way of the fewest references to `node`; none where nothing leads to it.
+    /// A path to `node` with the fewest references; empty if none leads to it.
     #[must_use]
     pub fn shortest_way(&self, node: NodeId) -> Vec<Step> {
         let rows = ShortestPaths::of(&self.graph(), self.follow()).rows(node);

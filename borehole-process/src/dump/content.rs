@@ -1,13 +1,13 @@
-//! What the blocks of a dump's file hold when they are unpacked.
+//! The unpacked content of the blocks in a dump's file.
 
 use super::Span;
 use crate::maps::Mapping;
 use crate::symbols::{Symbol, Symbols, ThreadLocalBlock};
 
-/// Appends a text with its length.
+/// Appends a text, preceded by its length.
 ///
 /// # Panics
-/// When it has 4 GiB or more.
+/// If the text has 4 GiB or more.
 fn put_text(into: &mut Vec<u8>, text: &[u8]) {
     into.extend(u32::try_from(text.len()).expect("a text of less than 4 GiB").to_le_bytes());
     into.extend(text);
@@ -34,7 +34,7 @@ pub(super) fn put_thread(into: &mut Vec<u8>, id: i32, pointer: Option<u64>) {
     into.extend(pointer.unwrap_or_default().to_le_bytes());
 }
 
-/// What a block of symbols begins with.
+/// Appends the head of a block of symbols.
 pub(super) fn put_symbols(into: &mut Vec<u8>, mapping: u64, block: Option<ThreadLocalBlock>) {
     into.extend(mapping.to_le_bytes());
     into.push(block.is_some().into());
@@ -48,7 +48,7 @@ pub(super) fn put_symbol(into: &mut Vec<u8>, name: &[u8], symbol: Symbol) {
     put_text(into, name);
 }
 
-/// What a block of memory begins with.
+/// Appends the head of a block of memory.
 pub(super) fn put_spans(into: &mut Vec<u8>, spans: &[Span]) {
     let number = |number: usize| u32::try_from(number).expect("blocks are small").to_le_bytes();
     into.extend(number(spans.len()));
@@ -58,10 +58,10 @@ pub(super) fn put_spans(into: &mut Vec<u8>, spans: &[Span]) {
     }
 }
 
-/// The bytes of [`put_spans`] for each span.
+/// The number of bytes that [`put_spans`] writes for each span.
 pub(super) const SPAN_BYTES: usize = 12;
 
-/// Takes records from the front.
+/// Decodes records from the front of a block.
 pub(super) struct Records<'c>(pub(super) &'c [u8]);
 
 impl<'c> Records<'c> {
@@ -136,7 +136,7 @@ impl<'c> Records<'c> {
         Some((self.text()?, Symbol { address, size, thread_local }))
     }
 
-    /// The spans of a block of memory; their bytes are what is left then.
+    /// Decodes the spans of a block of memory; the rest is then their bytes.
     pub(super) fn spans(&mut self) -> Option<Vec<Span>> {
         let count = self.length()?;
         let table = self.take(count.checked_mul(SPAN_BYTES)?)?;

@@ -1,31 +1,31 @@
-//! From an address to the range that has it, in a few nanoseconds.
+//! Finds the range that contains an address, in a few nanoseconds.
 
 use super::Range;
 
-/// Addresses that differ in higher bits only are in different regions: 2 MiB, the size of a chunk of PHP's allocator.
+/// The size of a region as a power of two: 2 MiB, the size of a chunk of PHP's allocator.
 const REGION_BITS: u32 = 21;
 
-/// Slots for each region that is in use: a search rarely looks at a second one.
+/// The number of slots for each region in use: a search rarely needs a second slot.
 const SLOTS_PER_REGION: usize = 4;
 
-/// An odd number without pattern: its product spreads neighbouring regions over the slots.
+/// An odd number without pattern: the product spreads neighbouring regions over the slots.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The regions that ranges touch, and which ranges those are.
+/// Maps each region to the ranges that touch it.
 #[derive(Clone, Debug)]
 pub(super) struct Directory {
-    /// A power of two of them, at least one of which is empty.
+    /// The number of slots is a power of two, and at least one is empty.
     slots: Vec<Slot>,
     shift: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// The number of the region and 1; 0 in an empty slot.
+    /// The number of the region plus 1; 0 in an empty slot.
     region: u64,
-    /// The ranges that touch it: from this one,
+    /// The first range that touches the region.
     first: usize,
-    /// to the one before this.
+    /// The index after the last such range.
     end: usize,
 }
 
@@ -34,7 +34,7 @@ fn region(address: u64) -> u64 {
 }
 
 impl Directory {
-    /// Of ranges in the order of their addresses.
+    /// Creates the directory of ranges in order of their addresses.
     pub(super) fn of(ranges: &[Range]) -> Self {
         let regions = |range: &Range| region(range.address)..=region(range.end().saturating_sub(1));
         let mut found: Vec<Slot> = Vec::new();
@@ -55,7 +55,7 @@ impl Directory {
         directory
     }
 
-    /// The slot of a region, or the empty one where it would be.
+    /// Finds the slot of a region, or the empty slot for it.
     #[inline]
     fn slot(&self, region: u64) -> usize {
         let mask = self.slots.len() - 1;
@@ -67,7 +67,7 @@ impl Directory {
         at
     }
 
-    /// The one of `ranges` that has `address`.
+    /// The range of `ranges` that contains `address`.
     #[inline]
     pub(super) fn find<'r>(&self, ranges: &'r [Range], address: u64) -> Option<&'r Range> {
         let Slot { first, end, .. } = self.slots[self.slot(region(address) + 1)];

@@ -1,4 +1,4 @@
-//! The file of a dump.
+//! The file format of a dump.
 //!
 //! All numbers are little-endian.
 //! ```text
@@ -14,8 +14,8 @@
 //!          u32      CRC-32 of the twelve bytes before
 //!          S bytes  one frame of Zstandard, with its checksum
 //! ```
-//! Each block stands for itself: what is in one can be read without any other. A reader passes over kinds that it does not
-//! know. What blocks hold, when they are unpacked; records follow each other up to the end of the block:
+//! A block can be read without any other block. A reader skips unknown kinds. The unpacked content of each kind
+//! follows; records follow each other up to the end of the block:
 //! ```text
 //! fact     text     name
 //!          text     value
@@ -45,13 +45,13 @@
 //! text     u32      length
 //!          bytes
 //! ```
-//! Pages are what was read of files and of structures that do not change; memory is what was copied at one moment. Spans
-//! ascend and do not overlap, over all blocks of a kind; one that begins where the one before ended goes on with it. A
-//! file without the block `end` as its last was cut.
+//! Pages are memory that was read from files and from structures that do not change; memory was copied at one moment.
+//! Spans ascend without overlaps, over all blocks of a kind; a span that begins at the end of the previous one
+//! continues it. A file whose last block is not `end` is truncated.
 
 use flate2::Crc;
 
-/// How a file begins. The first byte is in no text, and the last two tell whether line breaks were converted.
+/// The magic number. No text contains its first byte, and its last two bytes show whether line breaks were converted.
 pub(super) const MAGIC: [u8; 8] = *b"\x7fRDUMP\r\n";
 
 pub(super) const VERSION: u32 = 1;
@@ -60,20 +60,20 @@ pub(super) const FILE_HEADER_BYTES: usize = 16;
 
 pub(super) const BLOCK_HEADER_BYTES: usize = 16;
 
-/// More than what is written: a reader needs so much memory for a block, whatever the file says.
+/// Larger than the blocks written. It limits the memory that a reader needs for a block, whatever the file states.
 pub(super) const MAX_CONTENT_BYTES: usize = 4 << 20;
 
 pub(super) const MAX_STORED_BYTES: usize = 8 << 20;
 
-/// The bytes of memory that a block is filled up with. Measured with the heap of a million objects, 453 MB: the size of the
-/// file differs by half a per cent between blocks of 256 KiB, 1 MiB and 4 MiB (24.2, 24.0, 23.9 MB). What a cut file loses,
-/// and what blocks under way take, grows with them.
+/// The number of bytes of memory in a full block. Measured with the heap of a million objects, 453 MB: the file sizes
+/// for blocks of 256 KiB, 1 MiB and 4 MiB differ by half a per cent each (24.2, 24.0, 23.9 MB). Larger blocks lose more
+/// when a file is truncated, and take more memory while they are processed.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 
-/// What a block holds.
+/// The kind of content in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It was written to its end.
+    /// Marks a completely written file.
     End = 0,
     Facts = 1,
     Mappings = 2,
@@ -92,10 +92,10 @@ impl Kind {
     }
 }
 
-/// What stands before the frame of a block.
+/// The header of a block, which precedes its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BlockHeader {
-    /// The code of its [`Kind`], which need not be one that is known.
+    /// The code of its [`Kind`], which may be an unknown one.
     pub(super) kind: u8,
     pub(super) stored: usize,
     pub(super) content: usize,
@@ -113,7 +113,7 @@ impl BlockHeader {
         header
     }
 
-    /// `None` if that is none.
+    /// Decodes a header; `None` if it is invalid.
     pub(super) fn decode(header: &[u8; BLOCK_HEADER_BYTES]) -> Option<Self> {
         let number = |at: usize| {
             let bytes = header[at..].first_chunk().copied()?;

@@ -1,4 +1,4 @@
-//! The memory of a process at one moment, held whole: what is walked when the process has long run on.
+//! A complete copy of a process's memory at one moment, to be walked while the process runs on.
 
 mod content;
 mod directory;
@@ -22,39 +22,39 @@ use crate::target::Target;
 use directory::Directory;
 pub use read::{DumpRecovery, DumpWarning};
 
-/// Copied memory of a process, with the mappings, symbols and threads that belong to it, and facts about the moment.
+/// Copied memory of a process with its mappings, symbols and threads, and facts about the moment of the copy.
 ///
-/// Unlike an [`Image`], which keeps single pages that somebody asked for, it holds long ranges and lends them out:
-/// [`bytes`](Self::bytes) copies nothing.
+/// An [`Image`] has single pages that were asked for. A dump has long ranges and lends them out: [`bytes`](Self::bytes)
+/// copies nothing.
 #[derive(Clone, Default)]
 pub struct Dump {
-    /// What has been recorded page by page: whatever is not in a range is looked for here.
+    /// Memory recorded page by page: searched for all addresses outside the ranges.
     image: Image,
     facts: BTreeMap<String, Vec<u8>>,
-    /// What the ranges are parts of.
+    /// The buffers that contain the ranges.
     buffers: Vec<Vec<u8>>,
-    /// In the order of their addresses, apart from each other.
+    /// In order of their addresses, without overlaps.
     ranges: Vec<Range>,
-    /// Made at the first look after a change.
+    /// Built by the first search after a change.
     directory: OnceLock<Directory>,
 }
 
-/// Memory of a process that is meant, without the bytes.
+/// An address range of a process, without its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its first address.
+    /// The first address.
     pub address: u64,
-    /// How many bytes it has.
+    /// The number of bytes.
     pub length: usize,
 }
 
-/// Memory without gaps, and where its bytes are.
+/// A contiguous range of memory, and the place of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range {
     address: u64,
     length: usize,
     buffer: usize,
-    /// In the buffer.
+    /// The offset in the buffer.
     offset: usize,
 }
 
@@ -63,7 +63,7 @@ impl Range {
         self.address.saturating_add(self.length as u64)
     }
 
-    /// Without its first `length` bytes.
+    /// The range without its first `length` bytes.
     fn behind(self, length: usize) -> Self {
         let length = length.min(self.length);
         Self {
@@ -74,39 +74,39 @@ impl Range {
         }
     }
 
-    /// Whether `next` goes on where it ends, in the address space and in the buffer.
+    /// Whether `next` continues this range, both in the address space and in the buffer.
     fn goes_on_with(&self, next: &Self) -> bool {
         self.end() == next.address && self.buffer == next.buffer && self.offset + self.length == next.offset
     }
 }
 
 impl Dump {
-    /// The first bytes of a file that holds one.
+    /// The first bytes of a dump's file.
     pub const MAGIC: [u8; 8] = layout::MAGIC;
 
-    /// A dump without ranges: the mappings, symbols, threads and pages of `image` are its.
+    /// Creates a dump without ranges, with the mappings, symbols, threads and pages of `image`.
     #[must_use]
     pub fn new(image: Image) -> Self {
         Self { image, ..Self::default() }
     }
 
-    /// Replaces what is said to be mapped where.
+    /// Replaces the mappings.
     pub fn set_mappings(&mut self, mappings: Mappings) {
         self.image.mappings = mappings;
     }
 
-    /// Adds memory. What a range before has of it stays as it was; what a recorded page has of it does not.
+    /// Adds memory. Existing ranges win over it, and it wins over recorded pages.
     pub fn insert(&mut self, address: u64, bytes: Vec<u8>) {
         let length = bytes.len();
         self.insert_spans(bytes, [(0, Span { address, length })]);
     }
 
-    /// Adds the memory of many spans at once, as [`Self::insert`] adds that of one: the bytes of each begin at its offset
-    /// in `bytes`. Nothing is copied.
+    /// Adds the memory of many spans, each like [`Self::insert`]. Each span comes with the offset of its bytes in
+    /// `bytes`. Nothing is copied.
     pub fn insert_spans(&mut self, bytes: Vec<u8>, spans: impl IntoIterator<Item = (usize, Span)>) {
         let buffer = self.buffers.len();
         for (offset, Span { address, length }) in spans {
-            // Neither addresses nor bytes that are not there.
+            // Cut the span at the end of the address space and of the buffer.
             let room = usize::try_from(u64::MAX - address).unwrap_or(usize::MAX);
             let length = length.min(room).min(bytes.len().saturating_sub(offset));
             self.place(Range { address, length, buffer, offset });
@@ -115,7 +115,7 @@ impl Dump {
         self.directory.take();
     }
 
-    /// Adds a range where others leave it room.
+    /// Adds the parts of a range that no other range covers.
     fn place(&mut self, mut range: Range) {
         self.image.forget_pages(range.address, range.end());
         while range.length > 0 {
@@ -136,14 +136,14 @@ impl Dump {
         }
     }
 
-    /// The `length` bytes at `address`, if one range or one page has them all.
+    /// The `length` bytes at `address`; `None` unless one range or one page contains them all.
     #[must_use]
     #[inline]
     pub fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
         self.rest(address)?.get(..length)
     }
 
-    /// What there is without a gap from `address` on, which may be less than is there in all.
+    /// The contiguous bytes from `address` on. More may follow in the next range or page.
     #[must_use]
     #[inline]
     pub fn rest(&self, address: u64) -> Option<&[u8]> {
@@ -165,35 +165,35 @@ impl Dump {
         &self.buffers[range.buffer][range.offset..range.offset + range.length]
     }
 
-    /// The memory in ranges, in the order of the addresses: recorded pages are not among it.
+    /// The ranges in order of their addresses, without recorded pages.
     pub fn ranges(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.ranges.iter().map(|range| (range.address, self.content(range)))
     }
 
-    /// How many bytes of memory it holds.
+    /// The number of bytes of memory it contains.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
         self.ranges.iter().map(|range| range.length as u64).sum::<u64>() + self.image.bytes() as u64
     }
 
-    /// States a fact about the moment, such as `pid` or `rss`. A later one of the same name replaces it.
+    /// Sets a fact about the moment of the copy, such as `pid` or `rss`. It replaces an earlier one of the same name.
     pub fn set_fact(&mut self, name: &str, value: impl Into<Vec<u8>>) {
         self.facts.insert(name.to_owned(), value.into());
     }
 
-    /// A fact about the moment.
+    /// A fact about the moment of the copy.
     #[must_use]
     pub fn fact(&self, name: &str) -> Option<&[u8]> {
         self.facts.get(name).map(Vec::as_slice)
     }
 
-    /// The facts by name.
+    /// Iterates over the facts, in order of their names.
     pub fn facts(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.facts.iter().map(|(name, value)| (name.as_str(), value.as_slice()))
     }
 }
 
-/// Without what the memory holds, of which there may be gigabytes.
+/// Omits the memory, which may be gigabytes.
 impl fmt::Debug for Dump {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pages = self.image.pages.len();
@@ -205,7 +205,7 @@ impl fmt::Debug for Dump {
     }
 }
 
-/// The same of everything; how memory was put in does not matter.
+/// Compares the contents, not how memory was added.
 impl PartialEq for Dump {
     fn eq(&self, other: &Self) -> bool {
         self.image == other.image

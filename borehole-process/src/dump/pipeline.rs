@@ -1,20 +1,20 @@
-//! Work on blocks that several threads do while one reads or writes them in order.
+//! Runs work on blocks on several threads, while one thread reads or writes the blocks in order.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// Jobs that a worker has been given and not given back: while it does one, the next is there.
+/// The number of jobs queued at a worker, including the one it is doing.
 const DEPTH: usize = 2;
 
-/// A worker, as seen from the thread that has the work.
+/// A worker, seen from the thread that hands out jobs.
 struct Worker<J, R> {
     jobs: SyncSender<J>,
     results: Receiver<R>,
 }
 
-/// Takes jobs from `next` until there are none, has them done on other threads, and gives the results to `done` in the
-/// order of the jobs. `worker` makes what does the jobs, one for each thread; `next` and `done` are called on this one,
-/// and `next` again after it had none. Ends early with the error of `done`.
+/// Takes jobs from `next` until there are none, runs them on other threads, and passes the results to `done` in the
+/// order of the jobs. `worker` creates the function that does the jobs, once per thread. `next` and `done` are called
+/// on the calling thread; `next` may be called again after it returned none. Stops at the first error of `done`.
 pub(super) fn run<J: Send, R: Send, E, W: FnMut(J) -> R>(
     worker: impl Fn() -> W + Sync,
     mut next: impl FnMut() -> Option<J>,
@@ -36,7 +36,7 @@ pub(super) fn run<J: Send, R: Send, E, W: FnMut(J) -> R>(
         loop {
             while given - taken < count * DEPTH {
                 let Some(job) = next() else { break };
-                // A worker that panicked takes none; its panic is ours when the scope ends.
+                // A worker that panicked accepts no jobs; the scope propagates its panic.
                 let Ok(()) = workers[given % count].jobs.send(job) else { return Ok(()) };
                 given += 1;
             }

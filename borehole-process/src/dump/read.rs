@@ -9,32 +9,32 @@ use crate::error::{Error, ErrorKind, said};
 use crate::image::{PAGE_BYTES, Page};
 use crate::maps::{Mapping, Mappings};
 
-/// Something that a damaged file did not give.
+/// Data that a damaged file has lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DumpWarning {
-    /// Where in the file.
+    /// The offset in the file.
     pub offset: u64,
-    /// Bytes of the file that could not be used.
+    /// The number of unusable bytes of the file.
     pub lost_bytes: u64,
-    /// What was expected there, and what was found.
+    /// The expected and the found content.
     pub message: String,
 }
 
-/// What became of a file that was read as far as possible.
+/// The result of recovering a damaged file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DumpRecovery {
-    /// Blocks that were read.
+    /// The number of blocks read.
     pub blocks: u64,
-    /// Bytes of the file that could not be used.
+    /// The number of unusable bytes of the file.
     pub lost_bytes: u64,
-    /// What was lost, in the order of the file, up to [`DumpRecovery::MAX_WARNINGS`].
+    /// The losses in file order, at most [`DumpRecovery::MAX_WARNINGS`].
     pub warnings: Vec<DumpWarning>,
-    /// Warnings beyond those that are kept.
+    /// The number of warnings that were not kept.
     pub more_warnings: u64,
 }
 
 impl DumpRecovery {
-    /// How many warnings are kept.
+    /// The maximum number of warnings kept.
     pub const MAX_WARNINGS: usize = 1000;
 
     /// Whether nothing was lost.
@@ -54,10 +54,10 @@ impl DumpRecovery {
 }
 
 impl Dump {
-    /// Reads the file that [`Dump::write`] wrote.
+    /// Reads a file that [`Dump::write`] wrote.
     ///
     /// # Errors
-    /// When `input` cannot be read, is no such file, or is damaged or cut: the error says where.
+    /// If `input` cannot be read, is not a dump, or is damaged or truncated. The error gives the position.
     pub fn read(input: impl Read) -> Result<Self, Error> {
         let (dump, recovery) = Self::recover(input)?;
         match recovery.warnings.first() {
@@ -66,10 +66,10 @@ impl Dump {
         }
     }
 
-    /// Reads what is left of such a file, and says what is not.
+    /// Reads everything intact from such a file, and reports the rest as lost.
     ///
     /// # Errors
-    /// When `input` cannot be read, or does not begin as such a file.
+    /// If `input` cannot be read, or does not begin like a dump.
     pub fn recover(mut input: impl Read) -> Result<(Self, DumpRecovery), Error> {
         read_file_header(&mut input)?;
         let mut blocks = Blocks { input, offset: FILE_HEADER_BYTES as u64, state: State::Reading };
@@ -127,7 +127,7 @@ fn unreadable(error: &io::Error) -> Error {
     Error::new(ErrorKind::Unsupported, format!("dump: {}", said(error)))
 }
 
-/// Fills `into` as far as there is input.
+/// Fills `into`, or as much of it as there is input for.
 fn fill(input: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < into.len() {
@@ -141,15 +141,15 @@ fn fill(input: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// A block as the file has it.
+/// A block as stored in the file.
 struct Stored {
     header: BlockHeader,
-    /// Of the header in the file.
+    /// The offset of the block's header in the file.
     offset: u64,
     frame: Vec<u8>,
 }
 
-/// A block whose content is there, unless it is damaged.
+/// A block with its unpacked content, if it is not damaged.
 struct Unpacked {
     kind: u8,
     offset: u64,
@@ -157,7 +157,7 @@ struct Unpacked {
     content: Option<Vec<u8>>,
 }
 
-/// The blocks of a file one after the other.
+/// Reads the blocks of a file in order.
 struct Blocks<R> {
     input: R,
     offset: u64,
@@ -166,9 +166,9 @@ struct Blocks<R> {
 
 enum State {
     Reading,
-    /// There is no more, and the file ends where a block did.
+    /// The file ended after a complete block.
     Ended,
-    /// No block begins here, or one is cut.
+    /// No block begins here, or the block is truncated.
     Damaged(DumpWarning),
     Failed(io::Error),
 }
@@ -192,7 +192,7 @@ impl<R: Read> Blocks<R> {
         }
     }
 
-    /// The next block, or why there is none.
+    /// Reads the next block, or returns why there is none.
     fn read(&mut self) -> io::Result<Result<Stored, State>> {
         let offset = self.offset;
         let mut header = [0; BLOCK_HEADER_BYTES];
@@ -228,18 +228,18 @@ impl<R: Read> Blocks<R> {
     }
 }
 
-/// A dump that is being put together.
+/// A dump under construction.
 #[derive(Default)]
 struct Assembly {
     dump: Dump,
     mappings: Vec<Mapping>,
-    /// All memory, the ranges of the dump are parts of it.
+    /// All memory; the ranges of the dump are parts of it.
     memory: Vec<u8>,
     pages_end: u64,
     recovery: DumpRecovery,
-    /// Those that could not be unpacked included.
+    /// The number of blocks, including those that could not be unpacked.
     blocks: u64,
-    /// Where the block was that ends the file, and how many blocks it says there are before it.
+    /// The offset of the end block, and the number of blocks before it that it states.
     end: Option<(u64, u64)>,
 }
 
@@ -278,7 +278,7 @@ impl Assembly {
         self.recovery.warn(DumpWarning { offset, lost_bytes, message: message.to_owned() });
     }
 
-    /// Takes in the content of a block. `None` if it is not what it should be; what comes before that is kept.
+    /// Adds the content of a block. `None` if it is invalid; the records before the invalid one are kept.
     fn content(&mut self, kind: Kind, content: &[u8]) -> Option<()> {
         let mut records = Records(content);
         match kind {
@@ -351,7 +351,7 @@ impl Assembly {
         Some(())
     }
 
-    /// All that there was, when the input has no more.
+    /// Finishes the dump at the end of the input.
     fn end<R>(mut self, blocks: Blocks<R>) -> Result<(Dump, DumpRecovery), Error> {
         match blocks.state {
             State::Failed(error) => return Err(unreadable(&error)),
@@ -372,7 +372,7 @@ impl Assembly {
     }
 }
 
-/// The end of spans that ascend from `start` without overlapping, if they do.
+/// The end of the spans; `None` unless they ascend from `start` without overlaps.
 fn ascend(spans: &[Span], start: u64) -> Option<u64> {
     spans.iter().try_fold(start, |end, span| {
         let behind = span.address.checked_add(span.length as u64)?;

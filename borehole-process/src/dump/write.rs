@@ -8,18 +8,18 @@ use super::layout::{self, BLOCK_BYTES, BlockHeader, Kind, MAX_CONTENT_BYTES};
 use super::{Dump, Span, pipeline};
 use crate::image::PAGE_BYTES;
 
-/// The content of a block that is to be written.
+/// The content of a block to be written.
 struct Block {
     kind: Kind,
     content: Vec<u8>,
 }
 
 impl Dump {
-    /// Writes it as a file, which [`Dump::read`] reads. Beside the dump this takes the memory of some blocks. Up to the last
-    /// block that was written, the file can be read back.
+    /// Writes the dump as a file that [`Dump::read`] reads. This needs memory for some blocks beside the dump. If
+    /// writing stops early, the file can be read up to its last complete block.
     ///
     /// # Errors
-    /// When `output` cannot be written, or a fact, a path or the name of a symbol is too long for a block of 4 MiB.
+    /// If `output` cannot be written, or a fact, a path or the name of a symbol is too long for a block of 4 MiB.
     pub fn write(&self, mut output: impl Write) -> io::Result<()> {
         output.write_all(&layout::file_header())?;
         let small = self.small_blocks()?;
@@ -44,7 +44,7 @@ impl Dump {
         output.flush()
     }
 
-    /// All that is not memory.
+    /// Creates the blocks of everything but memory.
     fn small_blocks(&self) -> io::Result<Vec<Block>> {
         let mut facts = Records::new(Kind::Facts);
         for (name, value) in self.facts() {
@@ -82,10 +82,10 @@ fn pack_block(
     (header.encode(), frame)
 }
 
-/// Fills blocks with records, each whole in one.
+/// Fills blocks with records; no record is split.
 struct Records {
     kind: Kind,
-    /// What every block begins with.
+    /// The head of every block.
     head: Vec<u8>,
     record: Vec<u8>,
     content: Vec<u8>,
@@ -123,7 +123,7 @@ impl Records {
     }
 
     fn finish(mut self) -> Vec<Block> {
-        // A head without records says something as well.
+        // A head without records is information too.
         if self.blocks.is_empty() && self.content.is_empty() {
             self.content.extend(&self.head);
         }
@@ -132,13 +132,13 @@ impl Records {
     }
 }
 
-/// Fills blocks with memory, piece after piece.
+/// Fills blocks with memory, piece by piece.
 struct MemoryBlocks<'d, I> {
     kind: Kind,
-    /// No piece is cut but at a multiple of this.
+    /// Pieces are split only at multiples of this number of bytes.
     unit: usize,
     pieces: I,
-    /// What is left of the last one.
+    /// The unwritten rest of the last piece.
     left: (u64, &'d [u8]),
 }
 
@@ -147,7 +147,7 @@ impl<'d, I: Iterator<Item = (u64, &'d [u8])>> MemoryBlocks<'d, I> {
         Self { kind, unit, pieces, left: (0, &[]) }
     }
 
-    /// The next piece, of which at most `room` bytes are wanted; `None` if there is none or no room.
+    /// The next piece, at most `room` bytes long; `None` if there is none or no room.
     fn piece(&mut self, room: usize) -> Option<(u64, &'d [u8])> {
         while self.left.1.is_empty() {
             self.left = self.pieces.next()?;

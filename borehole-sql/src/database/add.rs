@@ -1,4 +1,4 @@
-//! Runs, added.
+//! Adds runs to a database.
 
 use borehole_heap::Graph;
 
@@ -8,41 +8,40 @@ use crate::error::Error;
 use crate::rows;
 use crate::schema::{TABLES, Table};
 
-/// A step on the way of a run into a database.
+/// A completed step of adding a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// All rows of the graph are in their tables.
     Rows,
-    /// They are added up by type and class. What is left is what makes questions fast: indexes, views, statistics.
+    /// The sums by type and class are done. Indexes, views and statistics, which make queries fast, remain.
     Sums,
 }
 
-/// A run that is in a database, whole.
+/// A run that is completely in a database.
 #[derive(Debug)]
 pub struct Added {
-    /// Its number.
+    /// The number of the run.
     pub run: i64,
-    /// Why what servers make behind a run is not complete: statistics, and in MySQL and MariaDB indexes and views. Without them
-    /// questions are slow, or refused; the next run makes them good.
+    /// The reason why the work that servers do after a run is incomplete: statistics, and in MySQL and MariaDB also
+    /// indexes and views. Without them queries are slow or rejected; adding the next run completes them.
     pub unfinished: Option<Error>,
 }
 
-/// Adds the rows of a run, and answers its number.
+/// Adds the rows of a run, and returns its number.
 type Insert<'i> = dyn FnMut(&mut Database) -> Result<i64, Error> + 'i;
 
 const VIEWS: [&str; 2] = ["v_node_paths", "v_arrays"];
 
 impl Database {
-    /// Adds `graph` as a run of its own, with all tables, indexes and views that are missing. The run is there whole or not at
-    /// all.
+    /// Adds `graph` as a new run, and creates all missing tables, indexes and views. The run appears complete or not at all.
     ///
     /// # Errors
-    /// When the database cannot be written, or holds tables of another shape. Then there is no such run.
+    /// If the database cannot be written, or has tables of another shape. Then the run is not added.
     pub fn add_run<G: Graph>(&mut self, graph: &G, created_at: &str) -> Result<Added, Error> {
         self.add_run_in_steps(graph, created_at, &mut |_| ())
     }
 
-    /// The same, and tells `done` of each step as it is done.
+    /// Like [`Self::add_run`], and calls `done` after each step.
     ///
     /// # Errors
     /// As [`Self::add_run`].
@@ -60,7 +59,7 @@ impl Database {
         }
     }
 
-    /// Everything in one transaction, which nobody else can write beside.
+    /// Does everything in one transaction, which excludes all other writers.
     fn add_to_file(&mut self, insert: &mut Insert<'_>) -> Result<Added, Error> {
         let run = self.change(|database| {
             let run = database.insert_and_make(insert)?;
@@ -70,8 +69,9 @@ impl Database {
         Ok(Added { run, unfinished: None })
     }
 
-    /// Everything in one transaction, beside others. While something is missing, who comes first makes it, and the others wait
-    /// until it is there: two who make the same, or an index of what both have written, are in each other's way.
+    /// Does everything in one transaction, alongside other writers. If something is missing, the first writer creates
+    /// it and the others wait, because two writers that create the same object, or an index of rows that both have
+    /// written, would block each other.
     fn add_in_transaction(&mut self, insert: &mut Insert<'_>) -> Result<Added, Error> {
         let mut run = None;
         if self.lacks_something()? {
@@ -88,13 +88,14 @@ impl Database {
                 insert(database)
             })?,
         };
-        // Beside the run, as others may keep statistics from being made for long: the run is no worse for it.
+        // Outside the run's transaction: other writers may block statistics for a long time, which must not fail the run.
         let unfinished = self.execute(&self.dialect().statistics()).err();
         Ok(Added { run, unfinished })
     }
 
-    /// Tables, the rows in one transaction, and the rest: a statement that makes something ends a transaction. MariaDB has its
-    /// writers take turns in any case: who loads rows keeps the lock of a table's numbers to the end.
+    /// Creates tables, adds the rows in one transaction, and then does the rest, because a statement that creates
+    /// something ends a transaction. Writers in MariaDB always take turns, because loading rows keeps the lock of a
+    /// table's counter until the end.
     fn add_in_parts(&mut self, insert: &mut Insert<'_>) -> Result<Added, Error> {
         match self.dialect() == Dialect::Mariadb || self.lacks_something()? {
             true => self.in_turn(|database| database.add_parts(insert)),
@@ -116,8 +117,8 @@ impl Database {
         Ok(run)
     }
 
-    /// Makes the tables and columns that are missing. What is there is looked at first, so that nothing is made beside what is somebody
-    /// else's.
+    /// Creates missing tables and columns. Checks the existing ones first, so that nothing is created in a database of
+    /// another program.
     fn make_tables(&mut self) -> Result<(), Error> {
         let dialect = self.dialect();
         let existing = self.existing()?;
@@ -143,7 +144,7 @@ impl Database {
         Ok(run)
     }
 
-    /// What is made after the rows, if it is not there: making it anew would keep others waiting.
+    /// Creates the objects that come after the rows, if they are missing: recreating them would block other programs.
     fn make_rest(&mut self) -> Result<(), Error> {
         let dialect = self.dialect();
         let existing = self.existing()?;
@@ -156,7 +157,7 @@ impl Database {
         self.execute(&views)
     }
 
-    /// Whether a table, a column, an index or a view is missing.
+    /// Whether a table, column, index or view is missing.
     fn lacks_something(&mut self) -> Result<bool, Error> {
         let existing = self.existing()?;
         let indexes = self.dialect().indexes().map(|index| index.name);

@@ -1,4 +1,4 @@
-//! Every way from a root to a node.
+//! Finds all paths from a root to a node.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -9,42 +9,43 @@ use crate::backend::{Field, Rows};
 use crate::error::{Error, ErrorKind};
 use crate::schema::CONTEXT_EDGES;
 
-/// How many paths are answered.
+/// The maximum number of paths returned.
 const MOST_PATHS: usize = 100;
 
-/// How many ways are looked at: in a graph with cycles they are without number.
+/// The maximum number of partial paths examined: a graph with cycles has too many to examine all.
 const MOST_WAYS: usize = 1_000_000;
 
-/// How many steps of them are looked at again, to see whether a node is on its way already: ways may be long, and many.
+/// The maximum number of steps examined to see whether a node is already on its path: paths may be long and many.
 const MOST_STEPS: usize = 100_000_000;
 
-/// Who refers to a node; one who has no number is a root.
+/// The referrers of a node; one without a number is a root.
 const REFERRERS: &str = "SELECT parent_node_id, link_name FROM context_edges \
                          WHERE run_id = :run AND child_node_id = :node";
 
-/// What refers to a node: the number of who does, unless it is a root, and the name of the reference.
+/// A reference to a node: the number of the referrer, `None` for a root, and the name of the reference.
 type Referrer = (Option<i64>, String);
 
-/// A way that ends at the node, told by its first step and the way behind it.
+/// A partial path that ends at the node, stored as its first step and the path after it.
 #[derive(Clone, Copy)]
 struct Way {
-    /// The node that it begins at.
+    /// The first node.
     node: i64,
-    /// The way that is left behind the first step, and which of those who refer to its node this one begins at.
+    /// The index of the path after the first step, and the index of its referrer that this path begins at; `None` for a
+    /// path without steps.
     rest: Option<(usize, usize)>,
 }
 
-/// The ways that are known, the shortest first, and who refers to the nodes on them.
+/// The known partial paths, the shortest first, and the referrers of the nodes on them.
 struct Ways {
     ways: Vec<Way>,
-    /// The nodes that they begin at: who is none of these is on no way.
+    /// The first nodes of the paths; all other nodes are on no path.
     nodes: HashSet<i64>,
     referrers: HashMap<i64, Vec<Referrer>>,
     steps_left: usize,
 }
 
 impl Database {
-    /// The paths from roots to a node that pass no node twice, the shortest first. To no node there are none.
+    /// Returns the paths from roots to a node that pass no node twice, the shortest first; none for a missing node.
     pub(super) fn all_paths(&mut self, asked: Parameters, rows: &mut dyn Rows) -> Result<(), Error> {
         rows.columns(&["path", "depth"].map(str::to_owned))?;
         let paths = match asked.node {
@@ -86,7 +87,7 @@ impl Database {
         Ok(paths)
     }
 
-    /// Those who refer to `node`: roots, as many as are answered, and nodes, as many as can become ways.
+    /// The referrers of `node`: as many roots as can be returned, and as many nodes as can become partial paths.
     fn referrers(
         &mut self,
         statement: &str,
@@ -114,7 +115,7 @@ impl Database {
 }
 
 impl Ways {
-    /// The way of no steps to a node.
+    /// The path without steps, at a node.
     fn to(node: i64) -> Self {
         Self {
             ways: vec![Way { node, rest: None }],
@@ -124,13 +125,13 @@ impl Ways {
         }
     }
 
-    /// Whether there may be more ways than are known.
+    /// Whether the limit of partial paths is reached, so that some may be missing.
     const fn is_full(&self) -> bool {
         self.ways.len() >= MOST_WAYS || self.steps_left == 0
     }
 
-    /// Goes a step upwards from the way at `at`: answers the paths that begin there at a root, with their depths, and adds the
-    /// ways that begin elsewhere.
+    /// Extends the path at `at` by one step towards the roots. Returns the paths that now begin at a root, with their
+    /// depths, and adds the other ones.
     fn step(&mut self, at: usize) -> Vec<(String, i64)> {
         let mut paths = Vec::new();
         let first = self.ways[at].node;
@@ -143,7 +144,7 @@ impl Ways {
         paths
     }
 
-    /// Adds the way that begins at `node` and goes on with `rest`, unless the node is on that already.
+    /// Adds the path that begins at `node` and continues with `rest`, unless the node is already on it.
     fn add(&mut self, node: i64, rest: (usize, usize)) {
         if self.is_full() || self.is_on(node, rest.0) {
             return;
@@ -152,7 +153,7 @@ impl Ways {
         self.ways.push(Way { node, rest: Some(rest) });
     }
 
-    /// Whether `node` is on the way at `at`.
+    /// Whether `node` is on the path at `at`.
     fn is_on(&mut self, node: i64, at: usize) -> bool {
         if !self.nodes.contains(&node) {
             return false;
@@ -163,12 +164,12 @@ impl Ways {
         is_on
     }
 
-    /// The way at `at`, and what is left of it behind each step.
+    /// The path at `at`, and the rest of it after each step.
     fn way(&self, at: usize) -> impl Iterator<Item = Way> + '_ {
         std::iter::successors(Some(self.ways[at]), |way| way.rest.map(|(rest, _)| self.ways[rest]))
     }
 
-    /// The names of the links from a root on, the first of which is that of the referrer `index`, and how many follow it.
+    /// The link names from a root on, beginning with that of the referrer `index`, and the number of links after the first.
     fn path(&self, at: usize, index: usize) -> (String, i64) {
         let behind = self.way(at).filter_map(|way| way.rest);
         let links = [(at, index)].into_iter().chain(behind);
@@ -186,7 +187,8 @@ mod tests {
 
     use super::*;
 
-    /// All ways to the node 0 of a list in which each node refers to the one before it, the node 1 by so many links.
+    /// All partial paths to node 0 of a list in which each node refers to the previous one, and node 1 does so by this
+    /// many links.
     fn of_list(nodes: i64, links: usize) -> Ways {
         let mut known = Ways::to(0);
         for node in 0..nodes {
@@ -206,7 +208,7 @@ mod tests {
     fn a_list_costs_no_steps_and_ways_come_to_an_end_that_would_cost_too_many() {
         let list = of_list(20_000, 1);
         assert_eq!((list.ways.len(), list.steps_left), (20_001, MOST_STEPS));
-        // The second way comes by the same nodes as the first, and does not come back to any of its own.
+        // The second path uses the same nodes as the first, and passes none of them twice.
         let twice = of_list(1000, 2);
         assert_eq!((twice.ways.len(), MOST_STEPS - twice.steps_left), (2001, 500_500));
         let endless = of_list(20_000, 2);

@@ -1,4 +1,4 @@
-//! Runs of a database, and answers to statements.
+//! Lists the runs of a database, and answers queries.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use crate::schema::CONTEXT_EDGES;
 use crate::{Parameters, Run};
 
 impl Database {
-    /// The runs, the oldest first.
+    /// Lists the runs, the oldest first.
     ///
     /// # Errors
-    /// When the database has no runs or cannot be read.
+    /// If the database has no runs or cannot be read.
     pub fn runs(&mut self) -> Result<Vec<Run>, Error> {
         let statement = "SELECT runs.run_id, created_at, COUNT(node_id) FROM runs \
                          LEFT JOIN context_nodes ON context_nodes.run_id = runs.run_id \
@@ -34,10 +34,10 @@ impl Database {
         Ok(runs)
     }
 
-    /// The number of `run`, if there is such a run; of `None`, that of the last one.
+    /// Checks that `run` exists and returns its number; for `None`, the number of the last run.
     ///
     /// # Errors
-    /// When there is no such run.
+    /// If there is no such run.
     pub fn run(&mut self, run: Option<i64>) -> Result<i64, Error> {
         let runs = self.run_ids()?;
         let found = match run {
@@ -57,10 +57,10 @@ impl Database {
         })
     }
 
-    /// The numbers of the runs, the oldest first.
+    /// Lists the numbers of the runs, the oldest first.
     ///
     /// # Errors
-    /// When the database has no runs or cannot be read.
+    /// If the database has no runs or cannot be read.
     pub fn run_ids(&mut self) -> Result<Vec<i64>, Error> {
         self.check_shape()?;
         let mut ids = Vec::new();
@@ -71,21 +71,21 @@ impl Database {
         Ok(ids)
     }
 
-    /// What a statement of the user's answers.
+    /// Runs a statement of the user, and returns its result.
     ///
     /// # Errors
-    /// When the statement is wrong.
+    /// If the statement is invalid.
     pub fn query(&mut self, statement: &str) -> Result<Answer, Error> {
         let mut answer = Answer::default();
         self.query_into(statement, Parameters::default(), &mut answer)?;
         Ok(answer)
     }
 
-    /// Gives `sink` what a statement of the user's answers, in which `:run` stands for the run, or the last one, `:other` for a
-    /// second one, and `:node` for a node.
+    /// Runs a statement of the user, and passes its result to `sink`. In the statement, `:run` is the run (default: the
+    /// last one), `:other` is a second run, and `:node` is a node.
     ///
     /// # Errors
-    /// When the statement is wrong, there is no such run or no such node, or as `sink` fails.
+    /// If the statement is invalid, there is no such run or node, or `sink` fails.
     pub fn query_into<S: AnswerSink>(
         &mut self,
         statement: &str,
@@ -110,20 +110,21 @@ impl Database {
         self.backend.answer(&statement, &numbers, rows)
     }
 
-    /// What a question with a name answers: of the last run, if none is given. All of it is of one moment, whatever others write.
+    /// Answers a named query; without a run, for the last one. All of the result is from one moment, even if others
+    /// write meanwhile.
     ///
     /// # Errors
-    /// When there is no such run or no such node, or the database cannot be read.
+    /// If there is no such run or node, or the database cannot be read.
     pub fn ask(&mut self, query: &Query, parameters: Parameters) -> Result<Answer, Error> {
         let mut answer = Answer::default();
         self.ask_into(query, parameters, &mut answer)?;
         Ok(answer)
     }
 
-    /// The same, row by row.
+    /// Like [`Self::ask`], row by row.
     ///
     /// # Errors
-    /// As [`Self::ask`], or as `sink` fails.
+    /// As [`Self::ask`], or if `sink` fails.
     pub fn ask_into<S: AnswerSink>(
         &mut self,
         query: &Query,
@@ -152,7 +153,8 @@ impl Database {
         }
     }
 
-    /// Those of `parameters` that a question `needs`, which are there: what is not has no rows, which would look like an answer.
+    /// The `parameters` that a query `needs`, after checking that they exist: a missing run or node has no rows, which
+    /// would look like a valid result.
     fn known(&mut self, parameters: Parameters, needs: impl Fn(&str) -> bool) -> Result<Parameters, Error> {
         let run = if needs(":run") { Some(self.run(parameters.run)?) } else { None };
         let other = parameters.other.filter(|_| needs(":other"));
@@ -191,7 +193,7 @@ mod tests {
     use crate::dialect::Dialect;
     use crate::sqlite::Sqlite;
 
-    /// A connection to a file, beside which somebody else does something once a node has been looked for.
+    /// A connection to a file in which another connection makes a change after a node has been looked up.
     struct Meanwhile {
         connection: Sqlite,
         others: Box<dyn FnMut() + Send>,
@@ -237,7 +239,7 @@ mod tests {
         let scratch = Scratch::new();
         let path = scratch.path("heaps.db");
         Database::create(&path).unwrap().add_run(&graph, "now").unwrap();
-        // So that who writes does not wait for who reads.
+        // In this mode a writer does not wait for readers.
         Sqlite::open(&path).unwrap().select("PRAGMA journal_mode = WAL", &[], &mut |_| Ok(())).unwrap();
         for name in ["path", "references", "all-paths"] {
             let run = Database::open(&path).unwrap().add_run(&graph, "now").unwrap().run;

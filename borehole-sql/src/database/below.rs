@@ -1,4 +1,4 @@
-//! What nodes hold, by where the tree has them.
+//! Sums the sizes of nodes by their place in the tree.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,11 +9,11 @@ use crate::backend::{Field, Rows};
 use crate::error::Error;
 use crate::paths::{Paths, Place};
 
-/// How many depths are answered, and how many children of roots.
+/// The maximum number of depths, and of children of roots, returned.
 const MOST_DEPTHS: usize = 30;
 const MOST_BRANCHES: usize = 15;
 
-/// Nodes that hold something.
+/// The number of nodes in a group, and their bytes.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     nodes: i64,
@@ -21,7 +21,7 @@ struct Sum {
 }
 
 impl Database {
-    /// What nodes hold, by their distance from the roots.
+    /// Sums the sizes of nodes by their distance from the roots.
     pub(super) fn depths(&mut self, asked: Parameters, rows: &mut dyn Rows) -> Result<(), Error> {
         let paths = self.asked_paths(asked)?;
         let sums = self.sums(&paths, |place| place.depth as usize)?;
@@ -33,7 +33,7 @@ impl Database {
         Ok(())
     }
 
-    /// What nodes hold, by the root and the child of it that they are or are below, the most first.
+    /// Sums the sizes of nodes by root and by the child of the root that is their ancestor or themselves, the largest first.
     pub(super) fn branches(&mut self, asked: Parameters, rows: &mut dyn Rows) -> Result<(), Error> {
         let paths = self.asked_paths(asked)?;
         let mut named = BTreeMap::<_, Sum>::new();
@@ -55,7 +55,7 @@ impl Database {
         self.paths(run)
     }
 
-    /// The sums of what nodes hold that have a place, in groups.
+    /// The sums of the nodes that have a place, by group.
     fn sums(
         &mut self,
         paths: &Paths,
@@ -71,7 +71,7 @@ impl Database {
         Ok(sums)
     }
 
-    /// How many bytes the node of each row holds; `None` if it has no place in memory.
+    /// The number of bytes of the node of each row; `None` if it has no place in memory.
     fn held(&mut self, paths: &Paths) -> Result<Vec<Option<i64>>, Error> {
         let dialect = self.dialect();
         let table = "context_node_locations";

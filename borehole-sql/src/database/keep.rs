@@ -1,16 +1,15 @@
-//! Which runs stay.
+//! Deletes runs.
 
 use super::Database;
 use crate::error::Error;
 use crate::schema::TABLES;
 
-/// Which runs stay when old ones are deleted.
+/// The runs to keep when old ones are deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// The last so many.
+    /// The last runs, this many.
     Last(u64),
-    /// Those whose heaps were captured at this time or later, in ISO 8601 and UTC. Of what says no such time, it cannot be
-    /// told: it stays.
+    /// The runs whose heaps were captured at this time or later, in ISO 8601 and UTC. Runs without such a time are kept.
     Since(String),
 }
 
@@ -18,16 +17,16 @@ impl Database {
     /// Deletes a run and all its rows, or nothing.
     ///
     /// # Errors
-    /// When there is no such run, or the database cannot be written.
+    /// If there is no such run, or the database cannot be written.
     pub fn delete_run(&mut self, run: i64) -> Result<(), Error> {
         self.run(Some(run))?;
         self.delete(&[run])
     }
 
-    /// Deletes the runs that are not to be kept, all or none, and answers their numbers.
+    /// Deletes the runs that are not to be kept, all or none, and returns their numbers.
     ///
     /// # Errors
-    /// When the database cannot be written.
+    /// If the database cannot be written.
     pub fn delete_old_runs(&mut self, keep: &Keep) -> Result<Vec<i64>, Error> {
         let runs = self.runs()?;
         let old: Vec<i64> = match keep {
@@ -58,13 +57,13 @@ impl Database {
     }
 }
 
-/// Whether both texts are times, and the first is the earlier one.
+/// Whether both texts are times, and the first is earlier.
 fn is_before(text: &str, other: &str) -> bool {
     moment(text).zip(moment(other)).is_some_and(|(one, other)| one < other)
 }
 
-/// The time that `text` tells as we write it, so that these texts are in the order of times: without the `Z`, which is greater
-/// than the point before a fraction, and without zeros at the end of that.
+/// The time in a text of our format, so that the texts sort in time order: without the `Z`, which sorts after the point
+/// of a fraction, and without zeros at the end of the fraction. `None` for other texts.
 fn moment(text: &str) -> Option<&str> {
     let shape = b"dddd-dd-ddTdd:dd:dd";
     let fits =

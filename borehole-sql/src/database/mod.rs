@@ -1,4 +1,4 @@
-//! A database of heaps, whatever keeps it.
+//! A database of heaps, independent of its kind.
 
 mod add;
 mod all_paths;
@@ -26,55 +26,55 @@ use crate::sqlite::Sqlite;
 pub use add::{Added, Step};
 pub use keep::Keep;
 
-/// A database: a file of SQLite, or one of a server.
+/// A database: a SQLite file, or a database of a server.
 pub struct Database {
     backend: Box<dyn Backend>,
 }
 
 impl Database {
-    /// A new database in the empty or missing file at `path`, which is not seen by anybody else until it is complete: if
-    /// writing fails, the file is of no use.
+    /// Creates a database in the empty or missing file at `path`. Nobody else may use it until it is complete; if
+    /// writing fails, the file is useless.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     #[cfg(feature = "sqlite")]
     pub fn create(path: &Path) -> Result<Self, Error> {
         Ok(Self { backend: Box::new(Sqlite::create(path)?) })
     }
 
-    /// A database file that exists, to add runs to or to change.
+    /// Opens an existing database file to add or change runs.
     ///
     /// # Errors
-    /// When the file cannot be read, or is no database.
+    /// If the file cannot be read, or is not a database.
     #[cfg(feature = "sqlite")]
     pub fn open(path: &Path) -> Result<Self, Error> {
         Ok(Self { backend: Box::new(Sqlite::open(path)?) })
     }
 
-    /// A database file that is only read.
+    /// Opens a database file for reading only.
     ///
     /// # Errors
-    /// When the file cannot be read, or is no database.
+    /// If the file cannot be read, or is not a database.
     #[cfg(feature = "sqlite")]
     pub fn read(path: &Path) -> Result<Self, Error> {
         Ok(Self { backend: Box::new(Sqlite::read(path)?) })
     }
 
-    /// The database of a server.
+    /// Connects to a database of a server.
     ///
     /// # Errors
-    /// When there is no connection, no such database, or the server is too old.
+    /// If the connection fails, the database does not exist, or the server is too old.
     pub fn connect(server: &Server, access: Access) -> Result<Self, Error> {
         Ok(Self { backend: connected(server, access)? })
     }
 
-    /// What it speaks.
+    /// The dialect of the database.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         self.backend.dialect()
     }
 
-    /// Does all that `act` does, or nothing of it.
+    /// Runs `act` in a transaction: does all of it or nothing.
     fn change<T>(&mut self, act: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         let begin = self.dialect().begin();
         self.within(begin, act)
@@ -88,13 +88,13 @@ impl Database {
         self.backend.execute(begin)?;
         let done = act(self).and_then(|done| self.backend.execute("COMMIT").map(|()| done));
         if done.is_err() {
-            // Where the connection is gone, the server does it by itself; what went wrong before is what is said.
+            // If the connection is gone, the server rolls back by itself; the first error is the one reported.
             drop(self.backend.execute("ROLLBACK"));
         }
         done
     }
 
-    /// Does what `act` does while nobody else has the turn to write.
+    /// Runs `act` while no other writer has the turn.
     fn in_turn<T>(&mut self, act: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         self.backend.take_turn()?;
         let done = act(self);
@@ -118,7 +118,7 @@ impl Database {
     }
 }
 
-/// A connection to a server of a kind that this build knows.
+/// Connects to a server whose kind this build supports.
 fn connected(server: &Server, access: Access) -> Result<Box<dyn Backend>, Error> {
     match server.kind() {
         #[cfg(feature = "postgresql")]

@@ -1,4 +1,4 @@
-//! The way from a root to a node.
+//! Finds the path from a root to a node.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,8 @@ use crate::Parameters;
 use crate::backend::{Field, Rows};
 use crate::error::Error;
 
-/// The links of the tree above a node. `UNION` ends at a link that was there: tree edges may make a circle in what others wrote.
+/// The links of the tree above a node. `UNION` stops at a known link, because tree edges may form a cycle in databases
+/// of other programs.
 const ABOVE: &str = "\
     WITH RECURSIVE above(node_id, parent_node_id, link_name) AS ( \
       SELECT child_node_id, parent_node_id, link_name FROM context_edges \
@@ -19,8 +20,8 @@ const ABOVE: &str = "\
     SELECT node_id, parent_node_id, link_name FROM above";
 
 impl Database {
-    /// The links from a root to a node, one a row. Where no root leads there, those from where the links begin, or from the circle
-    /// that they make.
+    /// Returns the links from a root to a node, one per row. If no root leads to the node, returns the links from where
+    /// they begin, or from their cycle.
     pub(super) fn path(&mut self, asked: Parameters, rows: &mut dyn Rows) -> Result<(), Error> {
         let (statement, numbers) = self.dialect().bind(ABOVE, asked);
         let mut above = HashMap::new();
@@ -33,7 +34,7 @@ impl Database {
         })?;
         let mut links = Vec::new();
         let mut next = asked.node;
-        // A link is taken once: who comes to it again goes in a circle.
+        // Each link is used once, which ends a cycle.
         while let Some(link) = next.and_then(|node| above.remove(&node)) {
             next = link.0;
             links.push(link);

@@ -1,4 +1,4 @@
-//! The paths of all nodes, written into a table.
+//! Writes the paths of all nodes into a table.
 
 use super::Database;
 use crate::Parameters;
@@ -12,10 +12,10 @@ use crate::schema::{
 };
 
 impl Database {
-    /// The paths of a run.
+    /// Reads the tree of a run to build its paths.
     ///
     /// # Errors
-    /// When there is no such run, or the database cannot be read.
+    /// If there is no such run, or the database cannot be read.
     pub fn paths(&mut self, run: i64) -> Result<Paths, Error> {
         let dialect = self.dialect();
         let statement = format!(
@@ -28,7 +28,7 @@ impl Database {
         let (statement, numbers) = dialect.bind(&statement, Parameters::of_run(run));
         self.backend.select(&statement, &numbers, &mut |fields| {
             let [child, parent, link] = fields else { return Ok(()) };
-            // What is no number is no node, and leads to none; only who has nothing above it is a root.
+            // A parent that is not a number is not a node, and its children are not roots.
             let is_number = matches!(parent, Field::Null | Field::Integer(_));
             if let Some(child) = child.integer().filter(|_| is_number) {
                 paths.push(child, parent.integer(), &link.borrowed());
@@ -39,10 +39,10 @@ impl Database {
         Ok(paths)
     }
 
-    /// Writes paths into the table `node_paths`, in place of those that it has of the run. Those of other runs stay.
+    /// Writes paths into the table `node_paths`, replacing those of the run. Other runs are unchanged.
     ///
     /// # Errors
-    /// When the database cannot be written.
+    /// If the database cannot be written.
     pub fn write_paths(&mut self, paths: &Paths) -> Result<(), Error> {
         let run = Cell::Integer(paths.run);
         self.replace(paths.run, &NODE_PATHS, &NODE_PATHS_INDEX, &mut |sink| {
@@ -53,11 +53,11 @@ impl Database {
         })
     }
 
-    /// Writes the compact form of paths into the table `node_parents`, in place of what it has of the run. That of other runs
-    /// stays. The view `v_parent_paths` gives the paths that it stands for.
+    /// Writes the compact form of paths into the table `node_parents`, replacing those of the run. Other runs are
+    /// unchanged. The view `v_parent_paths` computes the paths from it.
     ///
     /// # Errors
-    /// When the database cannot be written.
+    /// If the database cannot be written.
     pub fn write_parents(&mut self, paths: &Paths) -> Result<(), Error> {
         let run = Cell::Integer(paths.run);
         self.replace(paths.run, &NODE_PARENTS, &NODE_PARENTS_INDEX, &mut |sink| {
@@ -78,7 +78,7 @@ impl Database {
         self.execute(&statements)
     }
 
-    /// Puts the rows that `fill` gives in the place of those that `table` has of `run`.
+    /// Replaces the rows that `table` has for `run` by the rows from `fill`.
     fn replace(
         &mut self,
         run: i64,
@@ -88,7 +88,7 @@ impl Database {
     ) -> Result<(), Error> {
         if !self.dialect().commits_what_it_makes() {
             return self.change(|database| {
-                // Somebody else may write the same, or make the table.
+                // Another writer may write the same rows or create the table.
                 database.backend.take_turn()?;
                 database.fill(run, table, fill)?;
                 database.make_index(index)
@@ -109,10 +109,10 @@ impl Database {
         })
     }
 
-    /// Sees that there is a table, and that it has nothing of `run`.
+    /// Creates the table if it is missing, and deletes its rows of `run`.
     fn make_room(&mut self, run: i64, table: &Table) -> Result<(), Error> {
         let dialect = self.dialect();
-        // A table without rows, and without an index until they are there, is by far the fastest to fill.
+        // An empty table without an index is by far the fastest to fill.
         if dialect == Dialect::Sqlite && self.run_ids()? == [run] {
             self.backend.execute(&format!("DROP TABLE IF EXISTS {}", table.name))?;
         }

@@ -1,4 +1,4 @@
-//! A run of a database as a graph.
+//! Reads a run of a database as a graph.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,17 +16,17 @@ use crate::schema::{
 };
 use crate::text::unescape;
 
-/// Takes rows.
+/// Receives the rows.
 struct Reader {
     run: i64,
     builder: Builder,
-    /// How many nodes, from the first, have the same number in the database and in the graph.
+    /// The number of nodes, from the first, whose numbers in the database and in the graph are equal.
     same: u32,
-    /// The numbers in the graph of the others, by those in the database.
+    /// The numbers of the other nodes in the graph, by their numbers in the database.
     numbers: HashMap<i64, NodeId>,
 }
 
-/// The columns of a table that are asked for, and what takes a row of them.
+/// The columns to read from a table, and the function that receives a row of them.
 type Part = (&'static Table, &'static [&'static str], fn(&mut Reader, &[Field<'_>]) -> Result<(), Error>);
 
 const PARTS: [Part; 6] = [
@@ -58,10 +58,10 @@ const PARTS: [Part; 6] = [
 ];
 
 impl Database {
-    /// A run as a graph in memory. Nodes are numbered anew where their numbers have gaps.
+    /// Reads a run as a graph in memory. Nodes are renumbered if their numbers have gaps.
     ///
     /// # Errors
-    /// When there is no such run, the database cannot be read, or refers to nodes that it does not have.
+    /// If there is no such run, or the database cannot be read or refers to missing nodes.
     pub fn graph(&mut self, run: i64) -> Result<HeapGraph, Error> {
         self.run(Some(run))?;
         let begin = self.dialect().begin_to_read();
@@ -78,14 +78,14 @@ impl Database {
         reader.builder.finish().map_err(|error| Error::new(ErrorKind::Unsupported, error.to_string()))
     }
 
-    /// The statement that answers the rows that a table has of a run: nodes by their numbers, others in the order in which they
+    /// The statement that selects the rows of a run from a table: nodes by number, others in the order in which they
     /// were written.
     fn rows_of(&mut self, table: &Table, columns: &[&str]) -> Result<String, Error> {
         let columns = columns.iter().map(|column| self.selected(table, column));
         let columns = columns.collect::<Result<Vec<_>, _>>()?.join(", ");
         let order = match table.name {
             "context_nodes" => " ORDER BY node_id",
-            // There is one.
+            // A run has one row in this table.
             "runs" => "",
             _ => self.written_order(table)?,
         };
@@ -113,7 +113,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The node that the database calls by this number.
+    /// The node that has this number in the database.
     fn node(&self, number: Field<'_>) -> Result<NodeId, Error> {
         let number = number.integer().unwrap_or(-1);
         let same = u32::try_from(number).ok().filter(|&node| node < self.same).map(NodeId);
@@ -180,11 +180,11 @@ impl Reader {
     }
 }
 
-/// The bytes that a text stands for; `None` where there is none.
+/// The bytes that a text encodes; `None` if it is absent.
 fn bytes(field: Field<'_>) -> Option<Cow<'_, [u8]>> {
     match field {
         Field::Null => None,
-        // Reli writes the bytes of a string as they are.
+        // Reli writes the bytes of a string unchanged.
         Field::Text(text) => Some(match std::str::from_utf8(text) {
             Ok(text) => unescape(text),
             Err(_) => Cow::Borrowed(text),

@@ -1,11 +1,11 @@
-//! What tables a database has, and which of their columns.
+//! Checks which tables and columns a database has.
 
 use super::Database;
 use crate::backend::{Field, Rows};
 use crate::error::{Error, ErrorKind};
 use crate::schema::{Column, Kind, TABLES, Table};
 
-/// Takes the names of columns.
+/// Receives the names of columns.
 #[derive(Default)]
 struct Names(Vec<String>);
 
@@ -21,12 +21,12 @@ impl Rows for Names {
 }
 
 impl Database {
-    /// Refuses a database that lacks tables, or columns that every program writes.
+    /// Rejects a database without a table or column that every program writes.
     pub(super) fn check_shape(&mut self) -> Result<(), Error> {
         TABLES.iter().try_for_each(|table| self.lacking(table).map(drop))
     }
 
-    /// The columns that a table lacks, as those of other programs may. A table that lacks others is refused.
+    /// The columns that a table lacks, of those that other programs may leave out. Rejects a table that lacks other ones.
     pub(super) fn lacking(&mut self, table: &Table) -> Result<Vec<&'static Column>, Error> {
         let mut there = Names::default();
         let probed = self.backend.answer(&format!("SELECT * FROM {} LIMIT 0", table.name), &[], &mut there);
@@ -44,7 +44,7 @@ impl Database {
         }
     }
 
-    /// What is selected for a column of a table, if the table lacks it too.
+    /// The SQL that selects a column of a table, even if the table lacks it.
     pub(super) fn selected(&mut self, table: &Table, name: &str) -> Result<String, Error> {
         let lacking = self.lacking(table)?;
         let absent = lacking.iter().find(|column| column.name == name).and_then(|column| column.absent);
@@ -54,7 +54,7 @@ impl Database {
         })
     }
 
-    /// What orders the rows of a table as they were written.
+    /// The SQL that orders the rows of a table as they were written.
     pub(super) fn written_order(&mut self, table: &Table) -> Result<&'static str, Error> {
         let has_numbers = table.columns.iter().any(|column| column.kind == Kind::Serial);
         let has_numbers =
@@ -67,7 +67,7 @@ impl Database {
         Ok(self.lacking(table)?.into_iter().any(is_written))
     }
 
-    /// Adds the columns to a table that are written and that it lacks.
+    /// Adds the missing columns that are written to a table.
     pub(super) fn add_columns(&mut self, table: &Table) -> Result<(), Error> {
         for column in self.lacking(table)?.into_iter().filter(|column| is_written(column)) {
             let added = self.backend.execute(&self.dialect().add_column(table, column));
@@ -87,7 +87,7 @@ impl Database {
     }
 }
 
-/// Whether rows are given a value of the column.
+/// Whether rows contain a value of the column.
 fn is_written(column: &Column) -> bool {
     column.kind != Kind::Serial
 }

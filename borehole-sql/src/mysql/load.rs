@@ -1,4 +1,4 @@
-//! Rows into tables of MySQL and MariaDB.
+//! Loads rows into tables of MySQL and MariaDB.
 
 use std::io::{self, Write as _};
 use std::sync::mpsc::Receiver;
@@ -15,14 +15,14 @@ use crate::pipe::{self, Batch};
 use crate::rows::{self, Cell};
 use crate::schema::Table;
 
-/// As if the rows of a table were in a file of ours that the server asks for.
+/// Sends the rows of a table as a local file that the server asks for.
 pub(super) fn files(connection: &mut Conn, fill: &mut Fill<'_>) -> Result<(), Error> {
     let loaded = pipe::run(encode_line, fill, |table, batches| file(connection, table, batches));
     connection.set_local_infile_handler(None);
     loaded
 }
 
-/// A line of fields as `LOAD DATA` takes them without being told otherwise.
+/// Encodes a row as a line in the default format of `LOAD DATA`.
 fn encode_line(cells: &[Cell<'_>], bytes: &mut Vec<u8>) {
     for (index, cell) in cells.iter().enumerate() {
         if index > 0 {
@@ -72,7 +72,7 @@ fn file(connection: &mut Conn, table: &'static Table, batches: Receiver<Batch>) 
         columns(table)
     );
     connection.query_drop(statement).map_err(refused)?;
-    // What does not fit is only warned of here, and what is there twice passed over.
+    // `LOAD DATA` only warns of values that do not fit, and skips duplicate rows.
     let (taken, warnings) = (connection.affected_rows(), connection.warnings());
     let given = counted.try_iter().last().unwrap_or(0);
     if taken == given && warnings == 0 {
@@ -85,36 +85,36 @@ fn file(connection: &mut Conn, table: &'static Table, batches: Receiver<Batch>) 
     Err(Error::new(ErrorKind::Statement, message))
 }
 
-/// How many values a statement may have places for.
+/// The maximum number of placeholders in a statement.
 const MOST_PLACES: usize = 60_000;
 
-/// How many rows a statement inserts.
+/// The maximum number of rows per insert statement.
 const ROWS: usize = 1000;
 
-/// Many rows a statement of at most so many bytes.
+/// Sends many rows per statement, in at most `longest` bytes.
 pub(super) fn inserts(connection: &mut Conn, longest: usize, fill: &mut Fill<'_>) -> Result<(), Error> {
     pipe::run(encode_cells, fill, |table, batches| Inserts::new(connection, longest, table).all(batches))
 }
 
-/// What a statement takes beside its text and its rows.
+/// The bytes of a statement in addition to its text and its rows.
 const STATEMENT_BYTES: usize = 64;
 
-/// What the type of a value and its bit among those without one take.
+/// The bytes of the type of a value and of its bit in the null bitmap.
 const PLACE_BYTES: usize = 3;
 
-/// Rows on their way into a table.
+/// Rows to be inserted into a table.
 struct Inserts<'c> {
     connection: &'c mut Conn,
     table: &'static Table,
-    /// The statement without its rows, and the places of one.
+    /// The statement without its rows, and the placeholders of one row.
     begin: String,
     places: String,
-    /// How many values a row has.
+    /// The number of values in a row.
     width: usize,
-    /// How many rows a statement has at most, and how many bytes they have.
+    /// The maximum number of rows in a statement, and the maximum number of their bytes.
     most: usize,
     most_bytes: usize,
-    /// The statement of the most rows.
+    /// The prepared statement with the maximum number of rows.
     full: Option<Statement>,
 }
 
@@ -155,7 +155,7 @@ impl<'c> Inserts<'c> {
         if values.is_empty() { Ok(()) } else { self.insert(values) }
     }
 
-    /// How much of a statement a row takes, in its text or as values, whichever of the two is sent.
+    /// The bytes that a row takes in a statement: in its text or as values, whichever of the two is sent.
     fn row_bytes(&self, row: &[Value]) -> Result<usize, Error> {
         let of_value = |value: &Value| usize::try_from(value.bin_len()).unwrap_or(usize::MAX);
         let bytes = row.iter().map(of_value).fold(self.width * PLACE_BYTES, usize::saturating_add);

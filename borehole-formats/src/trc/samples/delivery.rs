@@ -1,4 +1,4 @@
-//! The samples on their way out, after the last event.
+//! Delivers the samples, after the last event.
 
 use std::ops::ControlFlow;
 
@@ -13,22 +13,22 @@ use super::spans::Spans;
 use crate::trc::NAME;
 use crate::{ReadError, SampleKind};
 
-/// A set of labels, and what is added to it: the worker and the task.
+/// A set of labels with its additions: the worker and the task.
 type Labelling = (Option<LabelsId>, Option<u64>, Option<u64>);
 
-/// The samples on their way out.
+/// The samples that are being delivered.
 pub(super) struct Delivery<'a> {
     pub(super) wanted: SampleKind,
-    /// Whether all of them are labelled, with the input that they are of.
+    /// Whether all of them are labelled with their input.
     pub(super) has_input: bool,
     pub(super) facts: &'a Facts,
     pub(super) tables: &'a mut Tables,
     pub(super) sink: &'a mut dyn ProfileSink,
-    /// By row, as the samples name them.
+    /// By the rows in the samples.
     pub(super) stacks: Vec<Option<StackId>>,
-    /// By row, as the samples name them.
+    /// By the rows in the samples.
     pub(super) base_labels: Vec<LabelsId>,
-    /// The labels that were made of them.
+    /// The sets of labels created from them.
     pub(super) labels: HashMap<Labelling, Option<LabelsId>>,
 }
 
@@ -73,7 +73,7 @@ impl Delivery<'_> {
         Ok(self.sink.sample(Context { tables: self.tables, segment }, &sample)?)
     }
 
-    /// The worker and the task that a sample is of.
+    /// The worker and the task of a sample.
     fn place(&self, held: &Held) -> (Option<u64>, Option<u64>) {
         let Facts { workers, polls, .. } = self.facts;
         let during = |spans: &Spans, lane: Option<u64>| spans.at(lane?, held.time_ns?);

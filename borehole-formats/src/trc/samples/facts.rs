@@ -1,4 +1,4 @@
-//! What a trace says about its samples elsewhere than in them.
+//! The facts about a trace's samples outside of them.
 
 use borehole_model::{StringId, Tables, Thread};
 use hashbrown::HashMap;
@@ -11,9 +11,9 @@ use crate::trc::keys;
 use crate::trc::value::Value;
 use crate::{ReadError, SampleKind};
 
-/// What holds for the samples of a trace, wherever in it that is said.
+/// The facts that hold for the samples of a trace, wherever it states them.
 ///
-/// Memory: the symbols, and 24 bytes for each poll and each stretch of a worker's activity.
+/// Memory: the symbols, and 24 bytes for each poll and each interval of a worker's activity.
 #[derive(Debug)]
 pub(super) struct Facts {
     wanted: SampleKind,
@@ -23,14 +23,14 @@ pub(super) struct Facts {
     /// The task, by worker.
     pub(super) polls: Spans,
     pub(super) origins: Vec<Origin>,
-    /// Whether the first of them was told of.
+    /// Whether the first of them was stated.
     has_origin: bool,
     pub(super) start_unix_ns: Option<i64>,
-    /// Of the threads as samples name them, each with its stretch: whose process that is may be said later.
+    /// The names of the threads in samples, each with its range of samples: its process may be stated later.
     pub(super) thread_names: HashMap<(u32, Thread), StringId>,
 }
 
-/// What a stretch of samples has in common.
+/// The common facts of a range of samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Origin {
     pub(super) period_ns: Option<u64>,
@@ -52,7 +52,7 @@ impl Facts {
         }
     }
 
-    /// Takes in an event that is not itself a sample.
+    /// Takes an event that is not itself a sample.
     pub(super) fn learn(
         &mut self,
         plan: Plan,
@@ -70,7 +70,7 @@ impl Facts {
         Ok(())
     }
 
-    /// What threads are called, in an order that is the same each time.
+    /// The names of threads, in a deterministic order.
     pub(super) fn named_threads(&self) -> Vec<(Thread, StringId)> {
         let mut named: Vec<_> = self.thread_names.iter().map(|(&key, &name)| (key, name)).collect();
         named.sort_unstable_by_key(|&(key, _)| key);
@@ -82,12 +82,12 @@ impl Facts {
         named.into_iter().map(with_process).collect()
     }
 
-    /// The stretch of the samples that come now.
+    /// The range of the current samples.
     pub(super) fn origin(&self) -> u32 {
         u32::try_from(self.origins.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// Brings everything into order, after the last event.
+    /// Sorts everything, after the last event.
     pub(super) fn complete(&mut self) {
         self.workers.complete();
         self.polls.complete();
@@ -136,7 +136,7 @@ impl Facts {
         Ok(())
     }
 
-    /// What is said of the samples that follow, and when anything is said for the first time, of those before.
+    /// Takes facts about the following samples; the first ones hold for earlier samples too.
     fn metadata(&mut self, plan: Plan, event: &Event<'_>, tables: &mut Tables) -> Result<(), ReadError> {
         let Some(Value::TextMap(entries)) = plan.value(event, plan::ENTRIES) else { return Ok(()) };
         let mut said = Origin::default();
@@ -153,8 +153,8 @@ impl Facts {
             }
         }
         let is_first = !std::mem::replace(&mut self.has_origin, true);
-        // Recorders say it again, and more, when they seal a file. What our exporter says, without a time, ends what
-        // it said before.
+        // Recorders repeat and extend the facts when they seal a file. The exporter's facts, without a time, end the
+        // earlier ones.
         let is_again = |last: &Origin| event.timestamp_ns().is_some() && last.is_same_source(&said);
         match self.origins.last_mut() {
             Some(last) if is_first || is_again(last) => *last = said,
@@ -174,7 +174,7 @@ impl Facts {
 }
 
 impl Origin {
-    /// Whether other metadata only says more of the same samples.
+    /// Whether other metadata only adds facts about the same samples.
     fn is_same_source(&self, other: &Self) -> bool {
         (self.period_ns, self.process) == (other.period_ns, other.process)
     }

@@ -6,7 +6,7 @@ use borehole_model::LabelsId;
 use borehole_wire::Cursor;
 use hashbrown::HashMap;
 
-/// A sample as its event tells it.
+/// A sample with the facts of its event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) time_ns: Option<u64>,
@@ -21,14 +21,14 @@ pub(super) struct Held {
     /// A row of [`HeldSamples::labels`].
     pub(super) labels: Option<u32>,
     pub(super) segment: u32,
-    /// Whether worker and task are to be found out.
+    /// Whether worker and task must be derived.
     pub(super) is_derived: bool,
 }
 
 /// A bit for each optional field, seven numbers, three rows.
 const HELD_BYTES: usize = 1 + 7 * 8 + 3 * 4;
 
-/// Samples in a spool: memory grows with their distinct labels only.
+/// Samples in a spool: memory grows only with their distinct labels.
 pub(super) struct HeldSamples<S: Write> {
     spool: BufWriter<S>,
     labels: Vec<LabelsId>,
@@ -37,7 +37,7 @@ pub(super) struct HeldSamples<S: Write> {
 }
 
 impl<S: Read + Write + Seek> HeldSamples<S> {
-    /// No samples, in a `spool` that is empty.
+    /// Creates an empty list in an empty `spool`.
     pub(super) fn new(spool: S) -> Self {
         Self { spool: BufWriter::new(spool), labels: Vec::new(), label_rows: HashMap::new(), count: 0 }
     }
@@ -65,7 +65,7 @@ impl<S: Read + Write + Seek> HeldSamples<S> {
         self.count == 0
     }
 
-    /// All samples in the order they came. [`HeldSamples::clear`] has to follow.
+    /// All samples in the order of their arrival. [`HeldSamples::clear`] has to follow.
     pub(super) fn samples(&mut self) -> io::Result<impl Iterator<Item = io::Result<Held>>> {
         self.spool.flush()?;
         let spool = self.spool.get_mut();
@@ -75,7 +75,7 @@ impl<S: Read + Write + Seek> HeldSamples<S> {
         Ok((0..self.count).map(move |_| input.read_exact(&mut bytes).map(|()| Held::from_bytes(&bytes))))
     }
 
-    /// Forgets them: others go to the same place.
+    /// Removes the samples; later ones reuse their space.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         self.count = 0;
         self.labels.clear();

@@ -1,7 +1,7 @@
-//! Samples out of events: what a trace tells of stacks, as a profile.
+//! Converts events to samples: the stacks of a trace, as a profile.
 //!
-//! Sources: dial9 0.5.7 and 0.3.2, whose events these are, and its analysis, which finds a sample's worker by the
-//! time that the worker spent on the thread.
+//! Sources: dial9 0.5.7 and 0.3.2, whose events these are, and its analysis, which finds a sample's worker by the time
+//! that the worker spent on the thread.
 
 mod delivery;
 mod facts;
@@ -30,7 +30,7 @@ use crate::{ReadError, SampleKind};
 
 /// Holds samples until the end of the trace, where their symbols are.
 ///
-/// Memory: the distinct stacks, and what is known of them. The samples themselves wait in the spool.
+/// Memory: the distinct stacks and the facts about them. The samples themselves wait in the spool.
 pub(super) struct Sampler<S: Write> {
     wanted: SampleKind,
     plans: Vec<Option<(u64, Plan)>>,
@@ -54,12 +54,12 @@ impl<S: Read + Write + Seek> Sampler<S> {
         }
     }
 
-    /// A batch begins: types have other numbers.
+    /// Begins a batch: types have other numbers.
     pub(super) fn begin_batch(&mut self) {
         self.plans.clear();
     }
 
-    /// Takes in what an event says. Answers whether the event is used up: sinks that keep no events need not see it.
+    /// Takes an event. Returns whether it is used up: sinks that keep no events need not see it.
     pub(super) fn absorb(&mut self, event: &Event<'_>, tables: &mut Tables) -> Result<bool, ReadError> {
         let plan = self.plan(event);
         match plan.sort {
@@ -102,7 +102,7 @@ impl<S: Read + Write + Seek> Sampler<S> {
             Some(1) => SampleKind::OffCpu,
             _ => SampleKind::Cpu,
         };
-        // Our exporter writes 0 for a thread that is not known.
+        // Borehole's exporter writes 0 for an unknown thread.
         let thread = plan.number(event, plan::THREAD).filter(|&thread| thread > 0 || !plan.is_ours());
         let process = plan.value(event, plan::PROCESS).and_then(|value| match value {
             Value::Signed(process) => Some(process),
@@ -118,7 +118,7 @@ impl<S: Read + Write + Seek> Sampler<S> {
         self.hold(kind, plan, event, Held { thread, process, worker, ..Held::default() }, tables)
     }
 
-    /// Keeps a sample whose own facts are in `held`, if its kind is wanted.
+    /// Keeps a sample with its own facts in `held`, if its kind is wanted.
     fn hold(
         &mut self,
         kind: SampleKind,
@@ -153,8 +153,8 @@ impl<S: Read + Write + Seek> Sampler<S> {
         Ok(self.held.push(&held)?)
     }
 
-    /// Gives out all samples so far, if there are any: what follows is of another input, whose addresses, threads and
-    /// tasks mean something else. Without a name, of none that is known.
+    /// Delivers all samples so far, if there are any, and begins another input, whose addresses, threads and tasks have
+    /// other meanings. Without a name, the input is unknown.
     pub(super) fn begin_input(
         &mut self,
         name: &str,
@@ -172,7 +172,7 @@ impl<S: Read + Write + Seek> Sampler<S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Gives out all samples, and adds their number to `recovery`.
+    /// Delivers all samples, and adds their number to `recovery`.
     pub(super) fn deliver(
         &mut self,
         tables: &mut Tables,
@@ -210,10 +210,10 @@ impl<S: Read + Write + Seek> Sampler<S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Says in `recovery` what was left out of all inputs.
+    /// Notes in `recovery` the samples omitted from all inputs.
     pub(super) fn note_left_out(&mut self, sink: &mut dyn ProfileSink, recovery: &mut Recovery) {
         if sink.watches_events() {
-            // It has made of the events what it makes of them; task dumps are of use as samples alone.
+            // The sink has handled the events themselves; task dumps are useful only as samples.
             self.left_out.retain(|kind, _| *kind == SampleKind::TaskDump);
         }
         for (kind, count) in sorted(std::mem::take(&mut self.left_out)) {
@@ -231,7 +231,7 @@ fn source(kind: SampleKind, tables: &mut Tables) -> Result<LabelsId, TableFull> 
     tables.intern_labels(&[Label { key, value }])
 }
 
-/// The labels that an event of our own exporter carries.
+/// The labels in an event of Borehole's own exporter.
 fn own_labels(plan: Plan, event: &Event<'_>, tables: &mut Tables) -> Result<Option<LabelsId>, TableFull> {
     let Some(Value::TextMap(pairs)) = plan.value(event, plan::LABELS) else { return Ok(None) };
     let mut labels = Vec::new();
@@ -242,7 +242,7 @@ fn own_labels(plan: Plan, event: &Event<'_>, tables: &mut Tables) -> Result<Opti
     tables.intern_labels(&labels).map(Some)
 }
 
-/// In an order that is the same each time.
+/// The pairs in a deterministic order.
 fn sorted<K: Ord, V>(map: HashMap<K, V>) -> Vec<(K, V)> {
     let mut entries: Vec<_> = map.into_iter().collect();
     entries.sort_by(|(one, _), (other, _)| one.cmp(other));

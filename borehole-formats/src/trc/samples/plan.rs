@@ -1,10 +1,10 @@
-//! Where the fields of the events are that samples are made of.
+//! The positions of the fields in the events that become samples.
 
 use super::super::event::Event;
 use super::super::schema::Schema;
 use super::super::value::Value;
 
-/// What an event tells.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sort {
     Cpu,
@@ -21,47 +21,47 @@ pub(super) enum Sort {
 }
 
 impl Sort {
-    /// Whether events of the sort tell of nothing else.
+    /// Whether events of the kind are only about samples.
     pub(super) const fn is_about_samples(self) -> bool {
         !matches!(self, Self::Unpark | Self::Park | Self::Poll | Self::PollEnd | Self::Other)
     }
 }
 
-/// How many places there are for the fields of one event.
+/// The number of places for the fields of one event.
 const FIELDS: usize = 8;
 
-/// Where fields stand in a [`Plan`], in each that has them.
+/// The places of fields in a [`Plan`]: those of all plans that have them.
 pub(super) const CALLCHAIN: usize = 0;
 pub(super) const THREAD: usize = 1;
 pub(super) const WORKER: usize = 2;
 
-/// The same, in that of a CPU sample.
+/// Places in the plan of a CPU sample.
 pub(super) const SOURCE: usize = 3;
 pub(super) const THREAD_NAME: usize = 4;
 pub(super) const COUNT: usize = 5;
 pub(super) const PROCESS: usize = 6;
 pub(super) const LABELS: usize = 7;
 
-/// The same, in those of an allocation, and of a task dump or poll.
+/// Places in the plans of an allocation, and of a task dump or poll.
 pub(super) const SIZE: usize = 2;
 pub(super) const TASK: usize = 3;
 
-/// The same, in that of a symbol.
+/// Places in the plan of a symbol.
 pub(super) const ADDRESS: usize = 0;
 pub(super) const SYMBOL: usize = 1;
 pub(super) const INLINE_DEPTH: usize = 2;
 pub(super) const FILE: usize = 3;
 pub(super) const LINE: usize = 4;
 
-/// The same, in those of metadata and of the clock.
+/// Places in the plans of metadata and of the clock.
 pub(super) const ENTRIES: usize = 0;
 pub(super) const REALTIME: usize = 0;
 
-/// An event by its name, with its fields by their places and names.
+/// An event by its name, with the places and names of its fields.
 type Row = (&'static str, Sort, &'static [(usize, &'static str)]);
 
-/// Events by name, with the fields that are looked at. Source: dial9 0.5.7; `count`, `pid` and `labels` are what
-/// [`Exporter`](super::super::Exporter) adds.
+/// Events by name, with the fields used. Source: dial9 0.5.7; [`Exporter`](super::super::Exporter) adds `count`, `pid`
+/// and `labels`.
 const SORTS: [Row; 10] = [
     (
         "CpuSampleEvent",
@@ -98,7 +98,7 @@ const SORTS: [Row; 10] = [
     ("ClockSyncEvent", Sort::Clock, &[(REALTIME, "realtime_ns")]),
 ];
 
-/// How to read the events of one type.
+/// The reading of one type of events.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) sort: Sort,
@@ -129,7 +129,7 @@ impl Plan {
         event.unsigned(usize::from(self.fields[place]?))
     }
 
-    /// Whether the events are those that our exporter writes, which say everything themselves.
+    /// Whether the events are those of Borehole's exporter, which state everything themselves.
     pub(super) fn is_ours(&self) -> bool {
         self.sort == Sort::Cpu && self.fields[LABELS].is_some()
     }

@@ -1,10 +1,10 @@
-//! What was going on when, on each thread or worker.
+//! The activity of each thread or worker over time.
 
 use borehole_model::RowIndex;
 
-/// Stretches of time with what they were spent on, by whose time it was.
+/// Intervals with their activities, by thread or worker.
 ///
-/// Memory: 24 bytes a stretch.
+/// Memory: 24 bytes per interval.
 #[derive(Debug, Default)]
 pub(super) struct Spans {
     rows: RowIndex,
@@ -48,7 +48,7 @@ impl Spans {
         }
     }
 
-    /// Closes what is open, and brings everything into order: batches of a trace need not be in it.
+    /// Closes the open intervals, and sorts everything: batches of a trace need not be in order.
     pub(super) fn complete(&mut self) {
         for lane in &mut self.lanes {
             if let Some((start_ns, what)) = lane.open.take() {
@@ -58,7 +58,7 @@ impl Spans {
         }
     }
 
-    /// What was going on at a time; `None` if nothing is known.
+    /// The activity at a time; `None` if it is unknown.
     pub(super) fn at(&self, lane: u64, time_ns: u64) -> Option<u64> {
         let spans = &self.lanes[self.rows.find(lane)?].spans;
         let after = spans.partition_point(|span| span.start_ns <= time_ns);

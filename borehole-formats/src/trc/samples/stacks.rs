@@ -6,7 +6,7 @@ use borehole_model::{Distinct, FrameId, StackId, TableFull, Tables};
 
 use super::symbols::Symbols;
 
-/// The leaf first, as the trace has them.
+/// The addresses, leaf first, as in the trace.
 #[derive(Debug, Default)]
 pub(super) struct AddressStacks(Distinct<[u8; 8]>);
 
@@ -14,12 +14,12 @@ impl AddressStacks {
     /// The number of a stack.
     ///
     /// # Errors
-    /// When there are 2^32 - 1 others.
+    /// If there are 2^32 - 1 others.
     pub(super) fn intern(&mut self, stack: &[[u8; 8]]) -> io::Result<u32> {
         self.0.intern(stack).ok_or_else(|| io::Error::other("too many stacks: expected less than 2^32"))
     }
 
-    /// Every stack in the words of `symbols`, by number.
+    /// Resolves every stack with `symbols`, by number.
     pub(super) fn resolve(
         &self,
         symbols: &Symbols,

@@ -1,21 +1,21 @@
-//! What addresses are called, as the trace's own symbol events say.
+//! The names of addresses in the trace's own symbol events.
 
 use borehole_model::{Frame, FrameId, StringId, TableFull, Tables, Warning};
 use hashbrown::HashMap;
 
-/// The most functions at one address: each of its places in a stack becomes as many frames. Compilers inline a few
-/// dozen into each other.
+/// The maximum number of functions at one address: each occurrence in a stack becomes as many frames. Compilers inline
+/// a few dozen into each other.
 const MAX_FUNCTIONS: usize = 128;
 
-/// The functions at each address: a trace may tell of them before or after it uses the address.
+/// The functions at each address: a trace may state them before or after it uses the address.
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
     by_address: HashMap<u64, Vec<Symbol>>,
-    /// How many there was no room for at their address.
+    /// The number of functions beyond the maximum of their address.
     pub(super) left_out: u64,
 }
 
-/// One function at an address: the one that stands there, or one that was inlined into it.
+/// One function at an address: the compiled one, or one inlined into it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Symbol {
     pub(super) name: StringId,
@@ -36,14 +36,14 @@ impl Symbols {
         }
     }
 
-    /// Says that some were left out.
+    /// A warning about omitted functions.
     pub(super) fn warning(&self) -> Warning {
         let left_out = self.left_out;
         let message = "too many functions at one address: expected at most";
         Warning::new(format!("{message} {MAX_FUNCTIONS}, left out {left_out}"))
     }
 
-    /// Appends the frames at `address`, the innermost first; one that bears the address where nothing is known.
+    /// Appends the frames at `address`, the innermost first; a frame named by the address if nothing is known.
     pub(super) fn frames(
         &self,
         address: u64,
