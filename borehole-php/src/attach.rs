@@ -1,4 +1,4 @@
-//! Finds the PHP in a process and proves that its structures are the known ones.
+//! Finds PHP in a process, and checks that its structures are the known ones.
 
 use borehole_process::{Mapping, Memory, Symbols, Target};
 
@@ -11,40 +11,39 @@ use crate::proof;
 use crate::release::{Identity, Release, Threads};
 use crate::remote;
 
-/// Whether the file at a path is PHP.
+/// A test of whether the file at a path is PHP.
 pub type IsPhp<'a> = &'a dyn Fn(&[u8]) -> bool;
 
-/// What the user knows better.
+/// Options of attaching, which override the detection.
 #[derive(Clone, Copy, Default)]
 pub struct AttachOptions<'a> {
-    /// The release, where the process must not be asked for it.
+    /// The release, if it must not be read from the process.
     pub release: Option<Release>,
-    /// Which mapped file is PHP, by its path; else those with `php` in their name come first, then all others.
+    /// Which mapped file is PHP, by its path. Otherwise files with `php` in their name are tried first, then all others.
     pub is_php: Option<IsPhp<'a>>,
 }
 
-/// A PHP in a process, and where its state is.
+/// PHP in a process, with the location of its state.
 #[derive(Clone, Debug)]
 pub struct Php {
     pub(crate) identity: Identity,
     pub(crate) layout: Layout,
     pub(crate) place: Place,
-    /// Memory that the workers of a pool share: opcache's.
+    /// The memory that the workers of a pool share: opcache's.
     pub(crate) shared: Vec<(u64, u64)>,
-    /// The function that does nothing; 0 if it has no symbol.
+    /// The address of `zend_pass_function`, which does nothing; 0 if it has no symbol.
     pub(crate) pass_function: u64,
-    /// The pointer to the functions that are called without a frame; 0 if there is none.
+    /// The address of the pointer to the functions called without a frame; 0 if there is none.
     pub(crate) frameless_functions: u64,
-    /// What its function that gives the allocator's heap reads; none if it has no symbol.
+    /// The variables that `zend_mm_get_heap` loads; empty if it has no symbol.
     pub(crate) heap_pointers: Vec<HeapPointer>,
 }
 
 impl Php {
-    /// Finds the PHP of `target`, its release and its state, and checks them against each other.
+    /// Finds PHP in `target`, with its release and state, and checks that they fit together.
     ///
     /// # Errors
-    /// When there is no PHP, it is of an unknown release or build, its memory contradicts what is known of that
-    /// release, or the process cannot be read.
+    /// If there is no PHP, its release or build is unknown, its memory contradicts the release, or the process cannot be read.
     pub fn attach(target: &impl Target, options: &AttachOptions<'_>) -> Result<Self, Error> {
         let symbols = find_php(target, options)?;
         let found = modules::identify(target, &symbols, options.release)?;
@@ -71,7 +70,7 @@ impl Php {
         Ok(php)
     }
 
-    /// Looks at an executor until it makes sense, or has not done so for long.
+    /// Checks an executor until it is plausible, or has been implausible for too long.
     fn prove(&self, memory: &impl Memory, executor: &Executor) -> Result<(), Error> {
         let mut proof = proof::executor(memory, &self.layout, executor);
         for _ in 1..proof::ATTEMPTS {
@@ -85,25 +84,25 @@ impl Php {
         proof
     }
 
-    /// Exactly which PHP it is.
+    /// The identity of this PHP.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// Whether `address` is in opcache's memory: what is there stays what it is.
+    /// Whether `address` is in opcache's memory, whose contents do not change.
     pub(crate) fn is_shared(&self, address: u64) -> bool {
         self.shared.iter().any(|&(start, end)| start <= address && address < end)
     }
 }
 
-/// What marks the symbols of a PHP: its list of modules, and where its state is.
+/// Whether the symbols are those of PHP: its list of modules, and the location of its state.
 fn is_php(symbols: &Symbols) -> bool {
     let has = |name: &str| symbols.find(name).is_some();
     has("module_registry") && (has("executor_globals") || has("executor_globals_offset"))
 }
 
-/// The symbols of the mapped file that is PHP: the program itself, or a library.
+/// The symbols of the mapped file that is PHP: the program itself or a library.
 fn find_php(target: &impl Target, options: &AttachOptions<'_>) -> Result<Symbols, Error> {
     let candidates = candidates(target, options);
     let program = target.mappings().iter().find(|mapping| mapping.path.starts_with(b"/"));
@@ -112,8 +111,8 @@ fn find_php(target: &impl Target, options: &AttachOptions<'_>) -> Result<Symbols
         match target.symbols(mapping) {
             Ok(symbols) if is_php(&symbols) => return Ok(symbols),
             Ok(_) => {}
-            // Tables of characters, fonts, archives: whatever a program may have mapped. Other libraries are looked into
-            // in case, and may be unreadable.
+            // A program may have mapped any file, such as character tables, fonts and archives. Other libraries are examined
+            // just in case, and may be unreadable.
             Err(error) if error.kind() == borehole_process::ErrorKind::Malformed => {}
             Err(error) if is_likely(mapping) || Some(*mapping) == program => {
                 refused = refused.or(Some((text(&mapping.path), error)));
@@ -136,13 +135,13 @@ fn text(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
 
-/// Whether the name of a file says that it may be PHP.
+/// Whether the name of a file suggests that it is PHP.
 fn is_likely(mapping: &Mapping) -> bool {
     let name = mapping.path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     name.windows(3).any(|part| part == b"php")
 }
 
-/// The first mapping of each file, the likely ones first.
+/// The first mapping of each file, likely ones first.
 fn candidates<'t>(target: &'t impl Target, options: &AttachOptions<'_>) -> Vec<&'t Mapping> {
     let files = target.mappings().iter().filter(|mapping| mapping.file_offset == 0);
     let mut files: Vec<_> = files.filter(|mapping| mapping.path.starts_with(b"/")).collect();
@@ -154,7 +153,7 @@ fn candidates<'t>(target: &'t impl Target, options: &AttachOptions<'_>) -> Vec<&
     files
 }
 
-/// The name of the interface through which PHP runs, as far as it can be read.
+/// The name of the interface that runs PHP (SAPI), as far as it can be read.
 fn sapi(target: &impl Memory, symbols: &Symbols) -> String {
     let name = || {
         let module = symbols.find("sapi_module")?;
@@ -164,7 +163,7 @@ fn sapi(target: &impl Memory, symbols: &Symbols) -> String {
     String::from_utf8(name().unwrap_or_default()).unwrap_or_default()
 }
 
-/// Shared memory that can be written: what opcache keeps its code in.
+/// The shared writable memory, where opcache keeps its code.
 fn shared_memory(target: &impl Target) -> Vec<(u64, u64)> {
     let shared = target.mappings().iter().filter(|mapping| mapping.shared && mapping.readable);
     shared.filter(|mapping| mapping.writable).map(|mapping| (mapping.start, mapping.end)).collect()

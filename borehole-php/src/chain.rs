@@ -1,6 +1,6 @@
-//! From the executor's state along the frames to the root of the stack.
+//! Follows the frames from the executor's state to the root of the stack.
 //!
-//! Nothing here trusts the process: a chain that comes back to itself, leads out of memory or never ends is found.
+//! Nothing in the process is trusted: a chain that forms a loop, leads out of memory or never ends is detected.
 
 use borehole_process::{Error, Memory};
 
@@ -9,28 +9,28 @@ use crate::prefix::Prefix;
 use crate::remote::{u32_at, u64_at};
 use crate::snapshot::{Snapshot, Spot};
 
-/// The longest chain that is followed. Frames behind it are lost, which the walker says.
+/// The maximum length of a chain. Further frames are lost, and the walker reports that.
 pub(crate) const LONGEST: usize = 1 << 16;
 
-/// The stand-in frame of a generator that delegates lies within the generator, at most so far behind its start.
+/// The maximum distance of a delegating generator's stand-in frame from the start of the generator.
 /// Source: `zend_generator.execute_fake`, 184 to 248 bytes, in 7.0 to 8.6.
 const STAND_IN_WITHIN: u64 = 256;
 
-/// A frame as it stands in memory.
+/// A frame as read from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RawFrame {
     pub(crate) address: u64,
     pub(crate) function: u64,
-    /// Its instruction; meaningless in a function that is part of PHP.
+    /// The address of its instruction; meaningless for PHP's internal functions.
     pub(crate) op: u64,
-    /// The frame that it was called by.
+    /// The address of its caller's frame.
     pub(crate) previous: u64,
-    /// Whether it is known to have been called by an instruction of that frame.
+    /// Whether an instruction of the caller's frame is known to have called it.
     pub(crate) is_nested: bool,
 }
 
 impl RawFrame {
-    /// The frame in these bytes, which stand at `address`.
+    /// Parses the frame at `address` from its bytes.
     #[inline]
     pub(crate) fn parse(address: u64, bytes: &[u8; fixed::FRAME_SIZE], layout: &Layout) -> Self {
         let at = |offset| u64_at(bytes, offset).unwrap_or_default();
@@ -45,37 +45,37 @@ impl RawFrame {
     }
 }
 
-/// How following the chain ended.
+/// How the chain ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// At the root.
+    /// It reached the root.
     Whole,
     /// There are no frames.
     Idle,
-    /// Somewhere the memory changed under us, or makes no sense.
+    /// Memory changed during the walk, or is invalid.
     Broken,
 }
 
-/// The frames of a stack, the leaf first.
+/// The frames of a stack, leaf first.
 #[derive(Debug, Default)]
 pub(crate) struct Chain {
     pub(crate) frames: Vec<RawFrame>,
-    /// So many steps of the stack before, from the root on, come behind them.
+    /// The number of steps of the previous stack, counted from the root, that follow them.
     pub(crate) joined: usize,
-    /// Frames on the root's side that were not kept.
+    /// The number of frames on the root's side that were not kept.
     pub(crate) omitted: u64,
 }
 
-/// What a walk has to know besides the layout.
+/// The limits and addresses that a walk needs besides the layout.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// How many frames are kept.
+    /// The maximum number of frames kept.
     pub(crate) depth: usize,
-    /// The function that does nothing, which stands in stand-ins of some releases; 0 if unknown.
+    /// The address of `zend_pass_function`, which the stand-in frames of some releases have; 0 if unknown.
     pub(crate) pass_function: u64,
 }
 
-/// Follows one chain.
+/// The state of following one chain.
 struct Walk<'w, M> {
     memory: &'w M,
     layout: &'w Layout,
@@ -86,8 +86,8 @@ struct Walk<'w, M> {
 }
 
 impl Chain {
-    /// Follows the frames of the state that `snapshot` holds a copy of up to where they are those of `prefix`, and keeps those
-    /// within `limits`.
+    /// Follows the frames of the state copied by `snapshot` until they match those of `prefix`, and keeps those within
+    /// `limits`.
     pub(crate) fn follow(
         &mut self,
         memory: &impl Memory,
@@ -108,7 +108,7 @@ impl Chain {
         Walk { memory, layout, snapshot, prefix, chain: self, limits }.run(current)
     }
 
-    /// Has the steps of `prefix` that were joined among its frames, as if they had been followed.
+    /// Adds the joined steps of `prefix` to the frames, as if they had been followed.
     pub(crate) fn unfold(&mut self, prefix: &Prefix) {
         self.frames.extend(prefix.frames(std::mem::take(&mut self.joined)));
     }
@@ -147,8 +147,9 @@ impl<M: Memory> Walk<'_, M> {
         Ok(End::Whole)
     }
 
-    /// Whether the frame at `address` and all before it are those that were there before. The leaf is not: what it is in the
-    /// middle of is no call. Nor are they where some are left out at the root, for then others are than before.
+    /// Whether the frame at `address` and all its callers are unchanged since the previous sample. Never true for the leaf,
+    /// whose current instruction is not a call, nor if frames at the root are omitted, because the omitted ones may then
+    /// differ.
     fn joins(&mut self, address: u64) -> bool {
         let Some(callee) = self.chain.frames.last().filter(|_| self.limits.depth >= LONGEST) else {
             return false;
@@ -159,13 +160,13 @@ impl<M: Memory> Walk<'_, M> {
         self.chain.joined > 0
     }
 
-    /// Says that there are more frames than can be followed.
+    /// Records that the chain is longer than the maximum.
     fn cut(&mut self) -> End {
         self.chain.omitted += 1;
         End::Whole
     }
 
-    /// Whether the frame at `address` is the stand-in that a delegating generator has inside itself.
+    /// Whether the frame at `address` is the stand-in inside a delegating generator.
     fn is_stand_in(&self, spot: Spot, address: u64) -> bool {
         let function = self.snapshot.u64(spot, fixed::FRAME_FUNCTION);
         if function != 0 && function != self.limits.pass_function {
@@ -175,8 +176,8 @@ impl<M: Memory> Walk<'_, M> {
         object < address && address - object < STAND_IN_WITHIN
     }
 
-    /// Adds the frame at `spot`, unless it has no function: PHP 7 puts such a frame under what it calls in the middle of an
-    /// instruction. `false` if it changed.
+    /// Adds the frame at `spot` if it has a function. PHP 7 puts frames without one below functions called in the middle of an
+    /// instruction. Returns `false` if the frame changed.
     fn push(&mut self, spot: Spot, address: u64) -> bool {
         let is_leaf = self.chain.len() == 0;
         let [first, second] = self.snapshot.frames(spot, address, self.layout);
@@ -192,8 +193,9 @@ impl<M: Memory> Walk<'_, M> {
         steady
     }
 
-    /// Adds the frames of the generators that wait in `yield from`, from the stand-in at `spot` of the one that was
-    /// called: the last of them delegates to the generator that runs, whose frame has been added. `false` if it broke.
+    /// Adds the frames of the generators that wait in `yield from`, starting at `spot`, the stand-in of the generator that was
+    /// called. The last of them delegates to the running generator, whose frame has been added already. Returns `false` if the
+    /// chain is broken.
     fn delegating(&mut self, spot: Spot) -> Result<bool, Error> {
         let mut generator = self.snapshot.u64(spot, fixed::FRAME_THIS);
         let mut waiting = Vec::new();
@@ -226,7 +228,7 @@ impl<M: Memory> Walk<'_, M> {
     }
 }
 
-/// Finds out whether a walk comes back to where it was, with a mark that moves on at every power of two (Brent).
+/// Detects a walk that forms a loop, with a mark that moves at every power of two (Brent's algorithm).
 struct Lap {
     mark: u64,
     steps: u32,

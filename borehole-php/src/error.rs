@@ -1,18 +1,18 @@
-//! Why a PHP could not be attached to or walked.
+//! Errors of attaching to PHP and of walking its stacks and heap.
 
 use std::fmt;
 
 use borehole_model::TableFull;
 
-/// What kind of reason.
+/// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The process runs no PHP.
+    /// The process does not run PHP.
     NotPhp,
-    /// It runs a PHP of a release or a build whose structures are not known.
+    /// The structures of this release or build of PHP are unknown.
     UnsupportedVersion,
-    /// It runs a known PHP, but what stands in its memory does not bear that out.
+    /// The release is known, but the process's memory contradicts it.
     Implausible,
     /// The process could not be read; see [`Error::process`].
     Process,
@@ -20,7 +20,7 @@ pub enum ErrorKind {
     TableFull,
 }
 
-/// Why a PHP could not be attached to or walked.
+/// An error of attaching to PHP or of walking its stacks and heap.
 #[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -38,13 +38,13 @@ impl Error {
         Self { kind: ErrorKind::Process, what: what.to_owned(), process: Some(process) }
     }
 
-    /// What kind of reason.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The error of the process behind this one.
+    /// The underlying error of reading the process; `None` for other kinds.
     #[must_use]
     pub fn process(&self) -> Option<&borehole_process::Error> {
         self.process.as_ref()

@@ -1,4 +1,4 @@
-//! Where the state of PHP's executor is: one for the process, or one for each thread.
+//! The location of the state of PHP's executors: one for the process, or one for each thread.
 
 use borehole_process::{Memory, Symbols, Target};
 
@@ -7,10 +7,10 @@ use crate::error::{Error, ErrorKind};
 use crate::release::Threads;
 use crate::remote::{moved, u32_at};
 
-/// The state of one executor: what a stack is walked from.
+/// The state of one executor, where the walk of a stack starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Executor {
-    /// The thread that runs it; `None` where PHP has one executor for the whole process.
+    /// Its thread; `None` if PHP has one executor for the whole process.
     pub thread: Option<i32>,
     /// The address of its `zend_executor_globals`.
     pub globals: u64,
@@ -20,17 +20,17 @@ pub struct Executor {
     pub(crate) compiler: Option<u64>,
 }
 
-/// How the executors are found.
+/// How to find the executors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
-    /// Global variables.
+    /// In global variables.
     Global { executor: u64, sapi: Option<u64>, compiler: Option<u64> },
-    /// A block a thread, whose address stands at an offset from the thread pointer.
+    /// In a block for each thread, whose address is at an offset from the thread pointer.
     PerThread { block_pointer: i64, executor: u64, sapi: Option<u64>, compiler: Option<u64> },
 }
 
 impl Place {
-    /// Where a PHP with these symbols keeps its state.
+    /// Finds the state of the PHP with these symbols.
     pub(crate) fn find(memory: &impl Memory, symbols: &Symbols, threads: Threads) -> Result<Self, Error> {
         match threads {
             Threads::One => Self::global(symbols),
@@ -59,15 +59,15 @@ impl Place {
     }
 }
 
-/// The function that gives the offset, from the thread pointer, of the pointer to a thread's block.
+/// The function that returns the offset, from the thread pointer, of the pointer to a thread's block.
 const BLOCK_OFFSET: &str = "tsrm_get_ls_cache_tcb_offset";
 
 fn missing(symbol: &str) -> Error {
     Error::new(ErrorKind::UnsupportedVersion, format!("unsupported build of PHP: missing symbol {symbol}"))
 }
 
-/// What [`BLOCK_OFFSET`] returns, read out of its machine code: `mov rax, imm32` in a program, `mov rax, [rip+rel32]` in a
-/// library, either one behind `endbr64` where the compiler was told so.
+/// Reads the return value of [`BLOCK_OFFSET`] from its machine code: `mov rax, imm32` in a program, `mov rax, [rip+rel32]` in a
+/// library, either of them after `endbr64` if the compiler was told to add it.
 fn block_pointer(memory: &impl Memory, function: u64) -> Result<i64, Error> {
     let mut code = [0; 16];
     memory.read(function, &mut code).map_err(|error| Error::reading(BLOCK_OFFSET, error))?;
@@ -91,10 +91,10 @@ fn block_pointer(memory: &impl Memory, function: u64) -> Result<i64, Error> {
 }
 
 impl Php {
-    /// The executors there are now: one, or one for each thread that serves requests.
+    /// The current executors: one, or one for each thread that serves requests.
     ///
     /// # Errors
-    /// When the process is gone, or none of its threads is known to have an executor and one cannot be asked.
+    /// If the process is gone, or none of its threads has a known executor and one of them cannot be read.
     pub fn executors(&self, target: &impl Target) -> Result<Vec<Executor>, Error> {
         match self.place {
             Place::Global { executor, sapi, compiler } => {
@@ -112,7 +112,7 @@ impl Php {
                             continue;
                         }
                     };
-                    // Threads that serve nothing have no block.
+                    // Threads that serve no requests have no block.
                     let block =
                         target.read_u64(pointer.wrapping_add_signed(block_pointer)).unwrap_or_default();
                     if block != 0 {

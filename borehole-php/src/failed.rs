@@ -1,10 +1,10 @@
-//! The call that ended with a fatal error, when PHP no longer says that it is being executed.
+//! Finds the call that ended with a fatal error, after PHP has stopped executing it.
 //!
-//! When a program exceeds its memory limit, PHP leaves all calls at once and then executes the functions that were to be
-//! executed at the end. The frames of the calls it left stay on the stack, below those of such a function, as they were:
-//! what the error says of itself, a file and a line, tells which of them it was. PHP 8.2.35 in Debian, and what else has its
-//! correction of how calls are left, begins the stack anew: then the outer ones are overwritten, and the inner ones, above
-//! what is executed, have lost their instruction.
+//! When a program exceeds its memory limit, PHP abandons all calls at once and then runs the shutdown functions. The frames of
+//! the abandoned calls stay unchanged on the stack, below those of the shutdown function. The file and line of the error
+//! identify the frame that failed. PHP 8.2.35 in Debian, and other versions with its fix for abandoned calls, restarts the
+//! stack instead: the outer frames are then overwritten, and the inner ones, above the running frames, have lost their
+//! instruction.
 
 use borehole_process::Memory;
 use hashbrown::HashSet;
@@ -15,26 +15,25 @@ use crate::executor::Executor;
 use crate::layout::fixed;
 use crate::remote::{self, mapped, moved, u64_at};
 
-/// Where a program failed, as `error_get_last()` says it.
+/// The location of a fatal error, as `error_get_last()` returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure<'f> {
-    /// The file, as PHP calls it.
+    /// The path of the file, as PHP writes it.
     pub file: &'f [u8],
     /// The line, counted from 1.
     pub line: u32,
-    /// The longest chain of calls that is taken for one.
+    /// The maximum number of frames in an accepted chain.
     pub max_depth: usize,
 }
 
-/// The innermost call of a program's own code when it failed, or, where the stack was begun anew, the innermost of its
-/// first page.
+/// The innermost call of user code at the time of the failure. If the stack was restarted: the innermost one on its first page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailedCall {
-    /// The address of its frame, from which the others are reached.
+    /// The address of its frame, which leads to its callers.
     pub frame: u64,
-    /// How many frames there are, with it, before the root or one that has been overwritten.
+    /// The number of frames, including this one, up to the root or the first overwritten frame.
     pub depth: usize,
-    /// Whether they lead to the root.
+    /// Whether the frames lead to the root.
     pub is_whole: bool,
 }
 
@@ -43,24 +42,24 @@ const PAGE_PREVIOUS: usize = 16;
 const PAGE_HEADER: usize = 32;
 const VALUE_BYTES: u64 = 16;
 
-/// No stack has more pages, of 256 KiB if not larger, and no page has more than a large array of arguments.
+/// The maximum number of pages of a stack. A page has 256 KiB or more, up to the size of a large array of arguments.
 const MOST_PAGES: usize = 1 << 12;
 const MOST_PAGE_BYTES: u64 = 64 << 20;
 
-/// `zend_function.type`: a part of PHP, a function, code from a string.
+/// `zend_function.type`: internal function, user function, code from a string.
 const INTERNAL: u8 = 1;
 const KINDS: [u8; 3] = [INTERNAL, 2, 4];
 
-/// Longer chains are not followed to their root.
+/// The maximum number of frames followed towards the root.
 const MOST_DEPTH: usize = 1 << 16;
 
 impl Php {
-    /// The call of `executor` that failed as `failure` says. `None` if the stack does not have it any more.
+    /// The call of `executor` that failed at `failure`; `None` if it is no longer on the stack.
     ///
-    /// The memory has to stand still: a dump, or a process that does.
+    /// The memory must not change: use a dump or a stopped process.
     ///
     /// # Errors
-    /// When the process is gone or may no longer be read.
+    /// If the process is gone or may no longer be read.
     pub fn failed_call(
         &self,
         memory: &impl Memory,
@@ -76,7 +75,7 @@ impl Php {
 struct Search<'s, M> {
     php: &'s Php,
     memory: &'s M,
-    /// Of the executor.
+    /// The address of the executor's state.
     globals: u64,
     failure: &'s Failure<'s>,
 }
@@ -89,7 +88,7 @@ impl<M: Memory> Search<'_, M> {
         let pointer = |offset| self.memory.read_u64(moved(executor.globals, offset));
         let top = pointer(layout.executor_stack_top)?;
         let mut page = pointer(layout.executor_stack_top + 16)?;
-        // What is executed now began where the failed calls had come to: in this page, or in an older one.
+        // The running frames began where the failed calls had ended: on this page or an older one.
         let began = self.root(pointer(layout.executor_current)?)?.unwrap_or(top);
         let mut has_begun = false;
         let last = page;
@@ -112,8 +111,8 @@ impl<M: Memory> Search<'_, M> {
         if is_within { self.search_slots(top, end, top) } else { Ok(None) }
     }
 
-    /// The outermost frame with a function in the chain from `frame`: PHP puts one without, which is not on its stack, under
-    /// what it calls on its own account.
+    /// The outermost frame with a function in the chain from `frame`. For calls that PHP makes itself, it puts a frame without
+    /// a function, which is not part of its stack, below the called function.
     fn root(&self, mut frame: u64) -> Found<Option<u64>> {
         let mut root = None;
         for _ in 0..MOST_DEPTH {
@@ -128,9 +127,9 @@ impl<M: Memory> Search<'_, M> {
         Ok(root)
     }
 
-    /// The last frame between two addresses that is the one, and leads on as it should. If none does, the one that leads on
-    /// the furthest: what was executed since has overwritten calls between it and the root. Frames below `intact` have been. None
-    /// leads on for longer than the failure may.
+    /// The last matching frame between two addresses that leads to the root. If none does, the matching frame with the longest
+    /// chain, because later calls have overwritten frames between it and the root. Frames below `intact` are overwritten. No
+    /// chain is longer than the failure allows.
     fn search_slots(&self, start: u64, end: u64, intact: u64) -> Found<Option<FailedCall>> {
         let slots = (end - start).min(MOST_PAGE_BYTES) / VALUE_BYTES;
         let mut furthest: Option<FailedCall> = None;
@@ -147,7 +146,7 @@ impl<M: Memory> Search<'_, M> {
             if !is_broken {
                 return Ok(Some(call));
             }
-            // Where nothing has been overwritten, what leads to no root is none of the calls.
+            // If nothing has been overwritten, a chain without a root is not one of the calls.
             if intact > 0 && furthest.is_none_or(|other| other.depth < call.depth) {
                 furthest = Some(call);
             }
@@ -155,7 +154,7 @@ impl<M: Memory> Search<'_, M> {
         Ok(furthest)
     }
 
-    /// Whether a frame of a program's own code is there, at the line of the failure.
+    /// Whether a frame of user code is there, at the line of the failure.
     fn is_at_line(&self, frame: u64) -> Found<bool> {
         let layout = &self.php.layout;
         let mut header = [0; fixed::FRAME_SIZE];
@@ -180,7 +179,7 @@ impl<M: Memory> Search<'_, M> {
         Ok(remote::string(self.memory, file)? == self.failure.file)
     }
 
-    /// Whether an instruction is one of PHP's own, which stand in for that of a call that is being left.
+    /// Whether an instruction is one of the executor's, which replace the instruction of an abandoned call.
     fn is_in_state(&self, op: u64) -> bool {
         let end = moved(self.globals, self.php.layout.executor_size);
         self.globals <= op && op < end
@@ -205,7 +204,8 @@ impl<M: Memory> Search<'_, M> {
         Ok(kinds.contains(&kind[0]))
     }
 
-    /// Follows the frames from `first` on, to the root, to below `intact`, or to one more than may be; or to where none is.
+    /// Follows the frames from `first` until the root, an address below `intact`, an invalid frame, or one frame more than
+    /// allowed.
     fn follow(&self, first: u64, intact: u64, followed: &mut HashSet<u64>) -> Found<Followed> {
         let (mut frame, mut depth, mut is_broken) = (first, 0, false);
         while frame >= intact && frame != 0 && depth <= self.failure.max_depth {
@@ -221,7 +221,7 @@ impl<M: Memory> Search<'_, M> {
         Ok(Followed { call, is_broken })
     }
 
-    /// The frame before the one at `frame`; `None` if none is there.
+    /// The caller's frame of `frame`; `None` if there is none.
     fn before(&self, frame: u64) -> Found<Option<u64>> {
         let function = self.memory.read_u64(moved(frame, fixed::FRAME_FUNCTION))?;
         if !frame.is_multiple_of(VALUE_BYTES) || (function != 0 && !self.is_function(function, &KINDS)?) {
@@ -231,10 +231,10 @@ impl<M: Memory> Search<'_, M> {
     }
 }
 
-/// Where frames led to.
+/// The result of following frames.
 struct Followed {
     call: FailedCall,
-    /// Whether the last leads to where no frame is.
+    /// Whether the last one leads to an invalid frame.
     is_broken: bool,
 }
 
@@ -251,7 +251,7 @@ mod tests {
     const FILE: &[u8] = b"/program.php";
     const FAILED_LINE: u32 = 7;
     const OTHER_LINE: u32 = 1;
-    /// Where the file's name, a function, its two instructions, and its frames are.
+    /// The addresses of the file's name, a function, its two instructions, and its frames.
     const NAME: u64 = 0x1000;
     const FUNCTION: u64 = 0x2000;
     const OPS: u64 = 0x3000;
@@ -259,12 +259,12 @@ mod tests {
     const FRAME_BYTES: u64 = 96;
     const FRAMES: u64 = 20;
 
-    /// The frame of a number.
+    /// The address of a frame by its number.
     const fn frame(number: u64) -> u64 {
         STACK + number * FRAME_BYTES
     }
 
-    /// A stack on which the frame of each number was called by the one before it.
+    /// A stack where each frame was called by the one with the number before it.
     struct Stack {
         php: Php,
         bytes: Vec<u8>,
@@ -299,13 +299,13 @@ mod tests {
             self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
         }
 
-        /// Has a frame be called by another.
+        /// Changes the caller of a frame.
         fn calls(&mut self, caller: u64, number: u64) {
             let place = moved(frame(number), self.php.layout.frame_previous);
             self.put(place, &frame(caller).to_le_bytes());
         }
 
-        /// Has a frame be at the line of the failure.
+        /// Puts a frame at the line of the failure.
         fn fails(&mut self, number: u64) {
             let op = moved(OPS, fixed::OP_SIZE);
             self.put(moved(frame(number), fixed::FRAME_OP), &op.to_le_bytes());
@@ -316,7 +316,7 @@ mod tests {
             (frame(number)..frame(number + 1)).step_by(ones.len()).for_each(|place| self.put(place, &ones));
         }
 
-        /// The number of the frame that is found, its depth, and whether that is to the root.
+        /// The number of the frame found, its depth, and whether it leads to the root.
         fn found(&self, intact: u64) -> Option<(u64, usize, bool)> {
             let mut memory = Dump::default();
             memory.insert(NAME, self.bytes.clone());
@@ -332,11 +332,11 @@ mod tests {
         let mut stack = Stack::new();
         stack.fails(3);
         assert_eq!(stack.found(STACK), Some((3, 4, true)));
-        // What has returned stands above it: the longer way of a call leads into what was overwritten since.
+        // A call that has returned is above it: the longer chain leads into overwritten frames.
         stack.fails(15);
         stack.overwrite(5);
         assert_eq!(stack.found(STACK), Some((3, 4, true)));
-        // Another one has come to lead to itself, and a third is as deep as no call may be.
+        // Another frame leads to itself, and a third has a chain longer than allowed.
         stack.fails(18);
         stack.calls(18, 18);
         assert_eq!(stack.found(STACK), Some((3, 4, true)));
@@ -354,7 +354,7 @@ mod tests {
         stack.overwrite(15);
         assert_eq!(stack.found(STACK), Some((10, 8, false)));
         assert_eq!(stack.found(0), None, "where nothing is overwritten, it is none of the calls");
-        // Frames below have been overwritten, and are not followed.
+        // The frames below are overwritten and not followed.
         assert_eq!(stack.found(frame(5)), Some((10, 6, false)));
     }
 }

@@ -1,10 +1,8 @@
-//! What is known of functions, so that a frame costs no read: their names, their file, and the line of each of their
-//! instructions.
+//! Cached knowledge of functions, so that a frame needs no extra reads: names, file, and the line of each instruction.
 //!
-//! Functions that are declared stay at their address until the request ends. Closures, code of files and of `eval`, and
-//! the functions that stand in for a call of `__call`, come and go, and others take their place: of these, what
-//! identifies them is read with each sample (see [`Header`]), and with it their instructions, unless these stand in memory
-//! that opcache never reuses.
+//! Declared functions stay at their address until the request ends. Closures, the code of files and of `eval`, and stand-ins
+//! for calls of `__call` come and go, and others take their place. Their identifying fields are read with each sample (see
+//! [`Header`]), together with their instructions unless these are in memory that opcache never reuses.
 
 use borehole_model::{Frame, FrameId, NameParts, StringId, Tables};
 use borehole_process::Memory;
@@ -18,28 +16,28 @@ use crate::opcodes;
 use crate::release::Release;
 use crate::remote::{self, moved, u32_at, u64_at};
 
-/// What stands for the file of functions that are part of PHP, as phpspy and reli have it.
+/// The file of internal functions, as phpspy and reli write it.
 const INTERNAL_FILE: &[u8] = b"<internal>";
 
-/// The longest function that is taken for one: a hundred times what generated code has.
+/// The maximum number of instructions of a function: a hundred times that of generated code.
 const MOST_OPS: u32 = 1 << 20;
 
-/// More functions than any program has; those that come and go may add up to it.
+/// The maximum number of functions, more than any program has; those that come and go may reach it.
 pub(crate) const MOST_FUNCTIONS: usize = 1 << 16;
 
-/// What all functions that are known may take, in bytes: four million instructions, or the names of as many functions as there
-/// may be. However many lead to the same instructions, they are kept for each.
+/// The maximum size of all known functions, in bytes: four million instructions, or the names of [`MOST_FUNCTIONS`] functions.
+/// Instructions are kept once for each function, even if several share them.
 const MOST_BYTES: usize = 64 << 20;
 
-/// What is kept of an instruction.
+/// The size of what is kept for each instruction, in bytes.
 const BYTES_OF_OP: usize = size_of::<Op>() + size_of::<Option<FrameId>>();
 
-// Numbers of instructions, the same in every release, which a test compares with [`opcodes`]. Source: `Zend/zend_vm_opcodes.h`.
+// Opcode numbers, equal in every release; a test compares them with [`opcodes`]. Source: `Zend/zend_vm_opcodes.h`.
 
-/// `ZEND_HANDLE_EXCEPTION`: where a function is while its exception finds no handler yet.
+/// `ZEND_HANDLE_EXCEPTION`: the instruction of a function while no handler for its exception has been found yet.
 const HANDLE_EXCEPTION: u8 = 149;
 
-/// `ZEND_CALL_TRAMPOLINE`: the only instruction of a function that was made up for a call of `__call`.
+/// `ZEND_CALL_TRAMPOLINE`: the only instruction of a function made up for a call of `__call`.
 const CALL_TRAMPOLINE: u8 = 158;
 
 /// `ZEND_RETURN`, `ZEND_RETURN_BY_REF`, `ZEND_GENERATOR_RETURN`.
@@ -49,11 +47,11 @@ const RETURNS: [u8; 3] = [62, 111, 161];
 
 const INTERNAL_FUNCTION: u8 = 1;
 const USER_FUNCTION: u8 = 2;
-/// Of older releases: part of PHP.
+/// An internal function in older releases.
 const OVERLOADED_FUNCTION: u8 = 3;
 const EVAL_CODE: u8 = 4;
 
-/// What identifies a function: the fields of `zend_function` that do not change while it lives.
+/// The identity of a function: the fields of `zend_function` that do not change during its lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Header {
     is_user: bool,
@@ -68,7 +66,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The header in the bytes of a `zend_function`; `None` if they are of none.
+    /// Parses the bytes of a `zend_function`; `None` if they are not valid.
     pub(crate) fn parse(bytes: &[u8], layout: &Layout) -> Option<Self> {
         let is_user = match *bytes.get(fixed::FUNCTION_TYPE)? {
             INTERNAL_FUNCTION | OVERLOADED_FUNCTION => false,
@@ -93,27 +91,27 @@ impl Header {
         })
     }
 
-    /// Whether it is the code of a file, or of `eval`, outside of its functions.
+    /// Whether it is the code of a file or of `eval`, outside of functions.
     pub(crate) fn is_code_of_file(&self) -> bool {
         self.is_user && self.name == 0 && !self.made_up
     }
 
-    /// Whether another function may take its place while a request lasts.
+    /// Whether another function may take its place during a request.
     pub(crate) fn is_short_lived(&self) -> bool {
         self.short_lived
     }
 
-    /// Whether it is one of a program.
+    /// Whether it is a user function.
     pub(crate) fn is_user(&self) -> bool {
         self.is_user
     }
 
-    /// Where its instructions are.
+    /// The address of its instructions.
     pub(crate) fn ops_address(&self) -> u64 {
         self.ops
     }
 
-    /// Its instructions: their address, and how many bytes they have; `None` if there are too many.
+    /// The address of its instructions and their size in bytes; `None` if there are too many.
     pub(crate) fn ops(&self) -> Option<(u64, usize)> {
         let bytes = usize::try_from(self.op_count).ok()? * fixed::OP_SIZE;
         match (self.is_user, self.made_up) {
@@ -123,14 +121,14 @@ impl Header {
         }
     }
 
-    /// How many bytes would be kept of its instructions.
+    /// The size in bytes of its cached instructions.
     fn bytes_of_ops(&self) -> usize {
         let rows = self.ops().map_or(0, |(_, length)| length / fixed::OP_SIZE);
         rows * BYTES_OF_OP
     }
 }
 
-/// One instruction.
+/// An instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Op {
     line: u32,
@@ -139,7 +137,7 @@ struct Op {
 }
 
 impl Op {
-    /// Whether it is `other`; what else an instruction has may change while it lives.
+    /// Whether it equals `other`, ignoring the fields that may change during its lifetime.
     fn is(&self, other: &Self) -> bool {
         (self.line, self.code) == (other.line, other.code)
     }
@@ -153,36 +151,36 @@ impl Op {
     }
 }
 
-/// What is known of a function.
+/// The cached knowledge of a function.
 #[derive(Debug)]
 pub(crate) struct Function {
     pub(crate) header: Header,
     name: Name,
     file: Option<StringId>,
     ops: Vec<Op>,
-    /// The frame of each instruction that a stack went through; then while it raises, and then of no instruction.
+    /// The frame of each instruction seen in a stack, then the frame while it raises, then the frame without an instruction.
     frames: Vec<Option<FrameId>>,
-    /// Of its names and instructions.
+    /// The size of its names and instructions.
     bytes: usize,
 }
 
-/// Where in a function a frame is.
+/// The position of a frame in its function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
-    /// At its instruction of this number.
+    /// At the instruction with this number.
     Op(usize),
-    /// Where it raised an exception, which nobody knows any longer.
+    /// Where it raised an exception; that place is no longer known.
     Raising,
-    /// Somewhere in it.
+    /// At an unknown place.
     Unknown,
 }
 
-/// What an instruction may be besides one of the function's own.
+/// Instructions outside of the function that a frame may be at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Elsewhere {
-    /// The executor's state, in which the instructions stand that handle exceptions and stand-in calls.
+    /// The executor's state, which contains the instructions that handle exceptions and stand-in calls.
     pub(crate) state: (u64, u64),
-    /// The instruction that raised the exception which is being handled.
+    /// The address of the instruction that raised the exception being handled.
     pub(crate) before_exception: u64,
 }
 
@@ -194,7 +192,7 @@ impl Elsewhere {
 }
 
 impl Function {
-    /// Reads what `header` leads to. `None` if it leads nowhere.
+    /// Reads the data that `header` points to; `None` if it is invalid.
     pub(crate) fn read(
         memory: &impl Memory,
         header: Header,
@@ -213,7 +211,7 @@ impl Function {
         Ok(Some(Self { header, name, file, ops, frames, bytes }))
     }
 
-    /// Where it stands, if it is at `address`: its header, its name and its file, and how many bytes of each are looked at.
+    /// The addresses and lengths to compare, if the function is at `address`: its header, its name and its file.
     pub(crate) fn places(&self, address: u64, tables: &Tables) -> [(u64, usize); 3] {
         let [name, file] = self.texts(tables);
         let string = |address, text: &[u8]| match address {
@@ -226,7 +224,7 @@ impl Function {
         [(address, fixed::FUNCTION_SIZE), string(self.header.name, name), string(self.header.file, file)]
     }
 
-    /// Whether it is what was read at these places.
+    /// Whether the bytes read at these places are this function's.
     pub(crate) fn is_at(&self, [own, name, file]: [&[u8]; 3], layout: &Layout, tables: &Tables) -> bool {
         let is = |bytes: &[u8], text: &[u8]| {
             let length = u64_at(bytes, 0).and_then(|length| usize::try_from(length).ok());
@@ -247,7 +245,7 @@ impl Function {
         [kept(tables.string(name)), file.map_or(&[], |file| kept(tables.string(file)))]
     }
 
-    /// Whether it is one that PHP puts into a stack for its own purposes: under a fiber, around an attribute.
+    /// Whether it is a function that PHP puts into a stack for its own use: below a fiber, or around an attribute.
     pub(crate) fn is_nameless(&self) -> bool {
         self.header.name == 0 && (!self.header.is_user || self.header.made_up)
     }
@@ -272,7 +270,7 @@ impl Function {
         }
     }
 
-    /// The frame of this function somewhere in it.
+    /// The frame of this function at an unknown place.
     pub(crate) fn frame_anywhere(
         &mut self,
         release: Option<Release>,
@@ -301,15 +299,15 @@ impl Function {
         Ok(frame)
     }
 
-    /// The number of the function of PHP that the instruction at `op` calls without a frame.
+    /// The number of the internal function that the instruction at `op` calls without a frame.
     pub(crate) fn frameless_call(&self, op: u64, layout: &Layout) -> Option<u32> {
         let op = self.ops[self.own(op)?];
         let arguments = op.code.checked_sub(layout.op_frameless)?;
         (arguments < 4).then_some(op.extended)
     }
 
-    /// Whether the instruction at `op` leaves the function. That calls nothing but destructors; what is read so of a caller is
-    /// nearly always what a call before has left there.
+    /// Whether the instruction at `op` leaves the function. Such an instruction calls only destructors. If a caller seems to be
+    /// at one, it is nearly always left over from an earlier call.
     pub(crate) fn is_leaving(&self, op: u64) -> bool {
         self.own(op).is_some_and(|row| RETURNS.contains(&self.ops[row].code))
     }
@@ -324,7 +322,7 @@ impl Function {
         self.own(op).map(Position::Op)
     }
 
-    /// The number of the instruction at `op`, if it is one of this function.
+    /// The number of the instruction at `op`, if it belongs to this function.
     fn own(&self, op: u64) -> Option<usize> {
         let distance = usize::try_from(op.checked_sub(self.header.ops)?).ok()?;
         let row = distance / fixed::OP_SIZE;
@@ -366,7 +364,7 @@ impl Texts {
             _ => remote::string(memory, address).map(Some),
         };
         let read = || {
-            // Code of `eval` in a method has the method's class, but is no method of it.
+            // Code of `eval` in a method has the method's class, but is not a method of it.
             let class = match header.class {
                 0 => 0,
                 _ if header.name == 0 => 0,
@@ -377,7 +375,7 @@ impl Texts {
         Ok(remote::mapped(read())?)
     }
 
-    /// How many bytes they have.
+    /// The total length in bytes.
     fn len(&self) -> usize {
         [&self.function, &self.class, &self.file].into_iter().flatten().map(Vec::len).sum()
     }
@@ -399,37 +397,37 @@ fn read_ops(memory: &impl Memory, header: &Header) -> Result<Option<Vec<Op>>, Er
     Ok(Some(ops))
 }
 
-/// The functions that are known.
+/// The known functions.
 #[derive(Debug, Default)]
 pub(crate) struct Functions {
     all: Vec<Function>,
     by_header: HashMap<Header, usize>,
     by_address: HashMap<u64, Known>,
-    /// What all functions take.
+    /// The size of all functions.
     bytes: usize,
-    /// Whether one was refused because they would take too much.
+    /// Whether a function was refused because of the size limit.
     is_full: bool,
-    /// Whether something was remembered since a request was last forgotten.
+    /// Whether anything was remembered since the last time a request was forgotten.
     has_request: bool,
     generation: u64,
 }
 
-/// What is known of an address.
+/// The knowledge about an address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Known {
-    /// The function there stays.
+    /// This function stays there.
     Stays(usize),
     /// A function that does not stay is, or was, there.
     ComesAndGoes,
 }
 
 impl Functions {
-    /// Changes whenever a number may have become another function's.
+    /// A number that changes whenever a function's number may have passed to another function.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// What is known of the function at `address`.
+    /// The knowledge about `address`; `None` if there is none.
     pub(crate) fn at(&self, address: u64) -> Option<Known> {
         self.by_address.get(&address).copied()
     }
@@ -440,12 +438,12 @@ impl Functions {
         self.has_request = true;
     }
 
-    /// The function of number `at`.
+    /// The function with the number `at`.
     pub(crate) fn get(&mut self, at: usize) -> &mut Function {
         &mut self.all[at]
     }
 
-    /// The function of number `at`, to be looked at.
+    /// The function with the number `at`, for reading.
     pub(crate) fn seen(&self, at: usize) -> &Function {
         &self.all[at]
     }
@@ -455,14 +453,14 @@ impl Functions {
         self.by_header.get(header).copied()
     }
 
-    /// Whether the function with `header` may be added.
+    /// Whether there is room for the function with `header`.
     pub(crate) fn has_room_for(&mut self, header: &Header) -> bool {
         let fits = self.bytes + header.bytes_of_ops() <= MOST_BYTES;
         self.is_full |= !fits;
         fits
     }
 
-    /// Adds a function, in place of one with the same header.
+    /// Adds a function, replacing one with an equal header.
     pub(crate) fn add(&mut self, function: Function) -> usize {
         let header = function.header;
         self.bytes += function.bytes;
@@ -483,7 +481,7 @@ impl Functions {
         self.generation += 1;
     }
 
-    /// Forgets what does not outlive a request: all functions but those of PHP itself and those in opcache's memory.
+    /// Forgets all functions that do not outlive a request: all except internal ones and those in opcache's memory.
     pub(crate) fn forget_request(&mut self, php: &Php) {
         if !self.has_request {
             return;
@@ -506,12 +504,12 @@ impl Functions {
         self.has_request = false;
     }
 
-    /// Whether there are too many, or they are too large.
+    /// Whether there are too many functions, or they are too large.
     pub(crate) fn are_too_many(&self) -> bool {
         self.is_full || self.all.len() > MOST_FUNCTIONS || self.by_address.len() > MOST_FUNCTIONS
     }
 
-    /// Forgets all.
+    /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         *self = Self { generation: self.generation + 1, has_request: self.has_request, ..Self::default() };
     }

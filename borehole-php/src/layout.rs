@@ -1,12 +1,12 @@
-//! Where the fields of PHP's structures are: one table, a row a field, a column a release.
+//! The offsets of the fields of PHP's structures: one table, with a row for each field and a column for each release.
 //!
-//! Source: the headers of the distributions' packages, compiled with debug information, for 7.0.4, 7.2.3, 7.4.33, 8.1.2,
-//! 8.2.32 to 8.2.36, 8.3.6, 8.4.24, 8.5.7 and 8.6.0RC3, and checked against a process of each; 7.1, 7.3 and 8.0 from the
-//! headers that reli ships. All for x86-64. Fields not named here are not needed to walk a stack.
+//! Source: the headers of the distributions' packages, compiled with debug information, for 7.0.4, 7.2.3, 7.4.33, 8.1.2, 8.2.32
+//! to 8.2.36, 8.3.6, 8.4.24, 8.5.7 and 8.6.0RC3, and checked against a process of each; 7.1, 7.3 and 8.0 from the headers that
+//! reli ships. All for x86-64. Fields that a walk of the stack does not need are left out.
 
 use crate::release::Release;
 
-/// Declares a layout from rows of offsets, a column a release.
+/// Declares a layout from rows of offsets, with a column for each release.
 macro_rules! layouts {
     (
         $(#[$about:meta])* $layout:ident:
@@ -37,7 +37,7 @@ layouts! {
     Layout:
     // release                                7.0   7.1   7.2   7.3   7.4   8.0   8.1   8.2   8.3   8.4   8.5   8.6
 
-    /// `zend_executor_globals`: its size in builds for one thread. Releases within a minor version only added to its end.
+    /// `zend_executor_globals`: its size in builds without threads. Patch releases only added fields at its end.
     executor_size: usize =                  [1544, 1576, 1592, 1592, 1664, 1696, 1752, 1776, 1792, 1960, 1984, 2200];
     /// `zend_executor_globals.function_table`, `HashTable *`.
     executor_function_table: usize =        [ 432,  432,  432,  432,  432,  432,  432,  432,  432,  432,  456,  456];
@@ -53,8 +53,8 @@ layouts! {
     /// `zend_execute_data.prev_execute_data`, `zend_execute_data *`.
     frame_previous: usize =                 [  56,   48,   48,   48,   48,   48,   48,   48,   48,   48,   48,   48];
 
-    /// `ZEND_CALL_TOP`, in the second half of `zend_execute_data.This`: called by PHP itself, not by an instruction of the frame
-    /// before. 0 where that is not known.
+    /// `ZEND_CALL_TOP`, in the second half of `zend_execute_data.This`: called by PHP itself, not by an instruction of the
+    /// caller's frame. 0 if unknown.
     frame_top: u32 = [0, 0, 0, 0, 0x2_0000, 0x2_0000, 0x2_0000, 0x2_0000, 0x2_0000, 0x2_0000, 0x2_0000, 0x2_0000];
 
     /// `zend_op_array.last`, the number of its instructions, `u32`.
@@ -65,8 +65,8 @@ layouts! {
     function_file: usize =                  [ 120,  120,  120,  128,  136,  144,  144,  152,  144,  168,  168,  168];
     /// `zend_op_array.line_start`, `u32`; `line_end` follows.
     function_line_start: usize =            [ 128,  128,  128,  136,  144,  152,  152,  160,  152,  176,  176,  176];
-    /// Flags of functions that do not stay at their address until the request ends: `ZEND_ACC_CLOSURE`,
-    /// `ZEND_ACC_FAKE_CLOSURE`, `ZEND_ACC_CALL_VIA_TRAMPOLINE`.
+    /// Flags of functions that may leave their address before the request ends: `ZEND_ACC_CLOSURE`, `ZEND_ACC_FAKE_CLOSURE`,
+    /// `ZEND_ACC_CALL_VIA_TRAMPOLINE`.
     function_short_lived: u32 = [
         0x30_0000, 0x30_0040, 0x30_0040, 0x30_0040, 0x34_0000, 0xc4_0000,
         0xc4_0000, 0xc4_0000, 0xc4_0000, 0xc4_0000, 0xc4_0000, 0xc4_0000,
@@ -78,32 +78,32 @@ layouts! {
         0x04_0000, 0x04_0000, 0x04_0000, 0x04_0000, 0x04_0000, 0x04_0000,
     ];
 
-    /// `ZEND_FRAMELESS_ICALL_0`, which three with more arguments follow: calls of functions of PHP that get no frame. 255
-    /// where there are none.
+    /// `ZEND_FRAMELESS_ICALL_0`, followed by three opcodes with more arguments: calls of internal functions that get no frame.
+    /// 255 if there are none.
     op_frameless: u8 =                      [ 255,  255,  255,  255,  255,  255,  255,  255,  255,  204,  204,  204];
 
     /// `zend_generator.execute_data`, `zend_execute_data *`.
     generator_frame: usize =                [  64,   64,   64,   64,   64,   64,   56,   56,   56,   56,   56,   56];
-    /// `zend_generator.node.parent`, the `zend_generator *` that it delegates to; null in the one that runs.
+    /// `zend_generator.node.parent`, the `zend_generator *` that it delegates to; null in the running generator.
     generator_delegate: usize =             [ 160,  160,  160,  160,  160,  160,  152,  152,  152,  152,  152,  152];
 
-    /// `sapi_globals_struct.global_request_time`, `double`: seconds since 1970; 0 between requests and until asked for.
+    /// `sapi_globals_struct.global_request_time`, `double`: seconds since 1970; 0 between requests and until first used.
     sapi_request_time: usize =              [ 440,  440,  440,  440,  440,  440,  440,  440,  440,  440,  440,  432];
 }
 
-/// Offsets that are the same in every release.
+/// Offsets that are equal in every release.
 pub(crate) mod fixed {
     /// `zend_execute_data.opline`, `zend_op *`.
     pub(crate) const FRAME_OP: usize = 0;
-    /// `zend_execute_data.return_value`, `zval *`: of a generator's frame the generator.
+    /// `zend_execute_data.return_value`, `zval *`; in a generator's frame, the generator.
     pub(crate) const FRAME_RESULT: usize = 16;
     /// `zend_execute_data.func`, `zend_function *`.
     pub(crate) const FRAME_FUNCTION: usize = 24;
-    /// `zend_execute_data.This`, a `zval`: its value comes first.
+    /// `zend_execute_data.This`, a `zval`, which starts with its value.
     pub(crate) const FRAME_THIS: usize = 32;
     /// `This.u1.type_info`: how it was called.
     pub(crate) const FRAME_CALL: usize = 40;
-    /// As much of a `zend_execute_data` as is looked at.
+    /// The number of bytes read of a `zend_execute_data`.
     pub(crate) const FRAME_SIZE: usize = 64;
 
     /// `zend_function.type`.
@@ -113,15 +113,15 @@ pub(crate) mod fixed {
     pub(crate) const FUNCTION_NAME: usize = 8;
     /// `scope`, `zend_class_entry *`.
     pub(crate) const FUNCTION_SCOPE: usize = 16;
-    /// As much of a `zend_function` as is looked at, in every release.
+    /// The number of bytes read of a `zend_function`, in every release.
     pub(crate) const FUNCTION_SIZE: usize = 184;
 
     /// `zend_op`.
     pub(crate) const OP_SIZE: usize = 32;
-    /// `op1` and `op2`: of a variable, its distance from its frame.
+    /// `op1` and `op2`: for a variable, its distance from its frame.
     pub(crate) const OP_FIRST: usize = 8;
     pub(crate) const OP_SECOND: usize = 12;
-    /// `extended_value`: of a call without a frame, the number of its function.
+    /// `extended_value`: for a call without a frame, the number of its function.
     pub(crate) const OP_EXTENDED: usize = 20;
     pub(crate) const OP_LINE: usize = 24;
     pub(crate) const OP_CODE: usize = 28;
@@ -144,7 +144,7 @@ pub(crate) mod fixed {
     pub(crate) const TABLE_SIZE: usize = 56;
     /// `Bucket`: a `zval`, the hash, the key.
     pub(crate) const BUCKET_SIZE: usize = 32;
-    /// `val.u1.v.type`: 0 (`IS_UNDEF`) in a bucket that is not in use.
+    /// `val.u1.v.type`: 0 (`IS_UNDEF`) in an unused bucket.
     pub(crate) const BUCKET_KIND: usize = 8;
     pub(crate) const BUCKET_HASH: usize = 16;
     pub(crate) const BUCKET_KEY: usize = 24;
@@ -156,7 +156,7 @@ pub(crate) mod fixed {
     /// `zend_executor_globals.symbol_table`, a `HashTable`: the global variables.
     pub(crate) const EXECUTOR_VARIABLES: usize = 304;
 
-    /// `zend_objects_store.top`, `u32`: the number that the next object gets if none is free again; `size`, another, follows.
+    /// `zend_objects_store.top`, `u32`: the handle of the next object if no free one is reused; `size`, also `u32`, follows.
     pub(crate) const OBJECTS_TOP: usize = 8;
 
     /// `zend_module_entry`.
@@ -173,7 +173,7 @@ pub(crate) mod fixed {
     /// `sapi_globals_struct.request_info`: `request_method`.
     pub(crate) const SAPI_METHOD: usize = 8;
     pub(crate) const SAPI_QUERY: usize = 16;
-    /// `path_translated`: the script's file.
+    /// `path_translated`: the path of the script.
     pub(crate) const SAPI_SCRIPT: usize = 40;
     pub(crate) const SAPI_URI: usize = 48;
 }

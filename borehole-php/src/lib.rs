@@ -1,14 +1,14 @@
-//! The stacks and the heap of a PHP process, walked from outside.
+//! Reads the stacks and the heap of a PHP process from outside.
 //!
-//! * [`Php::attach`] finds the PHP in a process, tells its release by the modules that are loaded, and proves that the
-//!   structures in memory are those of that release, or says why not.
-//! * [`Php::executors`] are what has a stack: one, or one for each thread.
-//! * [`Walker::sample`] gives the stack that an executor has now. In the common case it costs one read call.
-//! * [`analyze`] gives all that the heap in a dump of memory holds.
+//! * [`Php::attach`] finds PHP in a process, detects its release from the loaded modules, and checks that the structures in
+//!   memory are those of that release. If they are not, the error says why.
+//! * [`Php::executors`] lists what has a stack: one executor, or one for each thread.
+//! * [`Walker::sample`] returns the current stack of an executor. It usually needs one read call.
+//! * [`analyze`] returns the whole contents of the heap in a memory dump.
 //!
-//! All of it is written against [`borehole_process::Target`] and [`borehole_process::Memory`]: a live process, a core file
-//! and a recorded image are walked by the same code. Nothing that is read is trusted; no number read sizes an
-//! allocation, and no chain read is followed without an end.
+//! Everything reads through [`borehole_process::Target`] and [`borehole_process::Memory`], so the same code walks live
+//! processes, core files and recorded images. No data read is trusted: no number read determines the size of an allocation, and
+//! every chain followed has a limit.
 
 mod attach;
 mod chain;

@@ -1,4 +1,4 @@
-//! From the address of a function in a process to what is known of it.
+//! Finds functions by their address in a process.
 
 use borehole_model::Tables;
 use borehole_process::{Memory, Piece};
@@ -12,27 +12,27 @@ use crate::remote;
 use crate::snapshot::Extra;
 use crate::watch::Watches;
 
-/// What became of the search for a function.
+/// The result of a search for a function.
 pub(crate) enum Sought {
-    /// It has this number.
+    /// The function with this number.
     Found(usize),
-    /// It is being read with the frames from now on.
+    /// Unknown now; it is read together with the frames from the next try on.
     Again,
     /// There is none.
     Nowhere,
 }
 
-/// Finds the functions of one process.
+/// The functions of one process.
 #[derive(Debug)]
 pub(crate) struct Lookup {
     php: Php,
     functions: Functions,
     watches: Watches,
-    /// The functions that are called without a frame, by their number.
+    /// The functions that are called without a frame, by number.
     frameless: HashMap<u32, u64>,
-    /// The functions that have been seen to be executing none of their instructions.
+    /// The functions that were seen executing none of their instructions.
     compiled: HashSet<u64>,
-    /// The last function of which that was seen once.
+    /// The last function for which this was seen once.
     doubted: Option<u64>,
 }
 
@@ -48,22 +48,22 @@ impl Lookup {
         }
     }
 
-    /// What is to be read together with the frames.
+    /// The memory to read together with the frames.
     pub(crate) fn extras(&mut self) -> impl Iterator<Item = &mut Extra> {
         self.watches.extras()
     }
 
-    /// Something of it could not be read.
+    /// Forgets the functions read with the frames, because some memory could not be read.
     pub(crate) fn forget_extras(&mut self) {
         self.watches.clear();
     }
 
-    /// Changes whenever a number may have become another function's.
+    /// A number that changes whenever a function's number may have passed to another function.
     pub(crate) fn generation(&self) -> u64 {
         self.functions.generation()
     }
 
-    /// The function of `number`.
+    /// The function with the number `number`.
     pub(crate) fn function(&mut self, number: usize) -> &mut Function {
         self.functions.get(number)
     }
@@ -73,7 +73,7 @@ impl Lookup {
         matches!(self.functions.at(address), Some(Known::Stays(_)))
     }
 
-    /// Whether `number` is the code of a file outside of its functions.
+    /// Whether `number` is the code of a file, outside of functions.
     pub(crate) fn is_code_of_file(&mut self, number: usize) -> bool {
         self.functions.get(number).header.is_code_of_file()
     }
@@ -83,8 +83,8 @@ impl Lookup {
         self.functions.forget(address);
     }
 
-    /// Whether the function at `address`, which executes but none of its instructions, is compiled: code that was called by
-    /// compiled code does not say where it is. The first time, the function may be what is wrong.
+    /// Whether the function at `address`, which executes none of its instructions, is compiled: code called by compiled code
+    /// does not store its position. The first time, the answer is no, because the function may be wrong instead.
     pub(crate) fn is_compiled(&mut self, address: u64) -> bool {
         if self.doubted.replace(address) == Some(address) && self.compiled.len() < MOST_FUNCTIONS {
             self.compiled.insert(address);
@@ -98,7 +98,7 @@ impl Lookup {
         self.functions.forget_request(&self.php);
     }
 
-    /// Says that a sample is done.
+    /// Ends a sample.
     pub(crate) fn grow_older(&mut self) {
         self.watches.grow_older();
         if self.functions.are_too_many() {
@@ -109,8 +109,8 @@ impl Lookup {
         }
     }
 
-    /// Whether the functions at `addresses` that stay there as long as a request lasts are there still: another request may
-    /// have put others in their place. Reads them in one call.
+    /// Whether the functions at `addresses` that stay for the length of a request are still there; another request may have put
+    /// others in their place. Reads them in one call.
     pub(crate) fn are_of_this_request(
         &self,
         memory: &impl Memory,
@@ -161,7 +161,7 @@ impl Lookup {
         Ok(Sought::Found(number))
     }
 
-    /// Reads the function with `header`, and answers its number; `None` if there is none, or no room for it.
+    /// Reads the function with `header`, and returns its number; `None` if it is invalid or there is no room.
     fn read_function(
         &mut self,
         memory: &impl Memory,
@@ -181,7 +181,7 @@ impl Lookup {
         Ok(Header::parse(&bytes[..filled], &self.php.layout))
     }
 
-    /// The function at an address that was read together with the frames, or will be.
+    /// The function at an address that was read, or will be read, together with the frames.
     fn watched(&mut self, memory: &impl Memory, address: u64, tables: &mut Tables) -> Result<Sought, Error> {
         let Some(watch) = self.watches.of(address) else {
             return self.unwatched(memory, address, tables);
@@ -200,13 +200,13 @@ impl Lookup {
             watch.remember(generation, number);
             return Ok(Sought::Found(number));
         }
-        // Read now, it may be something else already: what is read with the frames the next time decides.
+        // Read now, it may already be something else: the next read together with the frames decides.
         let function = self.read_function(memory, header, tables)?;
         Ok(function.map_or(Sought::Nowhere, |_| Sought::Again))
     }
 
-    /// The function at an address that was not read together with the frames. It will be from now on, unless there are
-    /// too many.
+    /// The function at an address that was not read together with the frames. It will be from now on, unless there are too
+    /// many.
     fn unwatched(
         &mut self,
         memory: &impl Memory,
@@ -223,7 +223,7 @@ impl Lookup {
         Ok(if self.watches.add(address, wanted) { Sought::Again } else { Sought::Found(number) })
     }
 
-    /// The function of PHP that is called without a frame by its number `call`.
+    /// The internal function with the number `call` that is called without a frame.
     pub(crate) fn frameless(
         &mut self,
         memory: &impl Memory,

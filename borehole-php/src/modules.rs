@@ -1,4 +1,4 @@
-//! Which PHP it is, as the modules that are loaded say it.
+//! Identifies PHP by its loaded modules.
 
 use borehole_process::{Memory, Symbols};
 
@@ -7,10 +7,10 @@ use crate::layout::fixed;
 use crate::release::{Identity, Release, Threads};
 use crate::remote::{self, u32_at, u64_at};
 
-/// More modules than any build has.
+/// The maximum number of modules, more than any build has.
 const MOST_MODULES: usize = 512;
 
-/// A `zend_module_entry`, as far as it tells of the build.
+/// The fields of a `zend_module_entry` that identify the build.
 struct Module {
     api: u32,
     debug: bool,
@@ -19,7 +19,7 @@ struct Module {
     version: Vec<u8>,
 }
 
-/// Which PHP the modules of `module_registry` were compiled for; `release` overrides what they say.
+/// Identifies the PHP that the modules of `module_registry` were compiled for; `release` overrides them.
 pub(crate) fn identify(
     memory: &impl Memory,
     symbols: &Symbols,
@@ -56,7 +56,7 @@ fn read_modules(memory: &impl Memory, symbols: &Symbols) -> Result<Vec<Module>, 
     modules.collect::<Result<_, _>>().map_err(reading)
 }
 
-/// The module at `address`; `None` for what is no module, or stands where no memory is.
+/// The module at `address`; `None` if it is invalid or not in memory.
 fn read_module(memory: &impl Memory, address: u64) -> Result<Option<Module>, borehole_process::Error> {
     let mut entry = [0; fixed::MODULE_SIZE];
     let filled = remote::read_some(memory, address, &mut entry)?;
@@ -77,7 +77,7 @@ fn read_module(memory: &impl Memory, address: u64) -> Result<Option<Module>, bor
     }))
 }
 
-/// The version of PHP itself: its own modules carry it. `Core` carries the engine's.
+/// The version of PHP, which its bundled modules have. `Core` has the version of the engine.
 fn version(modules: &[Module]) -> String {
     let own = [b"standard".as_slice(), b"SPL", b"date", b"Reflection"];
     let of = |name: &&[u8]| modules.iter().find(|module| module.name == *name);

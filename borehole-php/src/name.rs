@@ -1,11 +1,11 @@
-//! The names of functions as profiles have them.
+//! The names of functions in profiles.
 
 use borehole_model::{NameParts, StringId, TableFull, Tables};
 
-/// What code outside of any function is called.
+/// The name of code outside of functions.
 const MAIN: &[u8] = b"<main>";
 
-/// A function's name, whole and in parts.
+/// The name of a function, whole and in parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name {
     pub(crate) whole: StringId,
@@ -13,7 +13,7 @@ pub(crate) struct Name {
 }
 
 impl Name {
-    /// The name of the function called `function` (`None`: code of a file, or of `eval`) in the class called `class`.
+    /// The name of the function `function` (`None`: code of a file or of `eval`) in the class `class`.
     pub(crate) fn intern(
         tables: &mut Tables,
         class: Option<&[u8]>,
@@ -43,12 +43,12 @@ impl Name {
     }
 }
 
-/// The name of an anonymous class goes on behind a NUL with the file and a number; what is before it is for people.
+/// The readable part of a class name: in an anonymous class, a NUL, the file and a number follow it.
 fn readable_class(class: &[u8]) -> &[u8] {
     class.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
-/// Splits at the last backslash before the name's own brace: `{closure:App\f():3}` has no namespace.
+/// Splits at the last backslash before any brace of the name: `{closure:App\f():3}` has no namespace.
 fn split_namespace(name: &[u8]) -> (&[u8], &[u8]) {
     let plain = name.iter().position(|&byte| byte == b'{').unwrap_or(name.len());
     match name[..plain].iter().rposition(|&byte| byte == b'\\') {

@@ -1,10 +1,10 @@
-//! What the instructions of PHP's virtual machine are called.
+//! The names of the instructions of PHP's virtual machine.
 //!
-//! The numbers were given out anew with 7.4; since then, and before, a number has only ever had one name.
+//! 7.4 renumbered them. Before and since, each number has had only one name.
 
 use crate::release::Release;
 
-/// The name of instruction `code` in `release`; `None` if it has none.
+/// The name of the instruction `code` in `release`; `None` if there is none.
 pub(crate) fn name(release: Release, code: u8) -> Option<&'static str> {
     let is_new = Release::of_version(7, 4).is_some_and(|since| since <= release);
     if !is_new && code > LAST_BEFORE_7_4 {
@@ -233,7 +233,7 @@ const NAMES: &[&str] = &[
     "ZEND_SEND_PLACEHOLDER",
 ];
 
-/// The numbers that had other names. Source: `Zend/zend_vm_opcodes.h` of 7.0.4 and 7.2.3.
+/// The numbers with other names before 7.4. Source: `Zend/zend_vm_opcodes.h` of 7.0.4 and 7.2.3.
 const BEFORE_7_4: &[(u8, &str)] = &[
     (12, "ZEND_BW_NOT"),
     (13, "ZEND_BOOL_NOT"),
@@ -284,7 +284,7 @@ const BEFORE_7_4: &[(u8, &str)] = &[
     (197, "ZEND_ISSET_ISEMPTY_CV"),
 ];
 
-/// 7.3 gave names to two more numbers, 198 and 199, which are not here.
+/// The last known number before 7.4. 7.3 named two more, 198 and 199, which are missing here.
 const LAST_BEFORE_7_4: u8 = 197;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What is remembered of the stack before: most of the next is the same.
+//! Caches the previous stack, because most of the next one is equal.
 
 use borehole_model::StackId;
 
@@ -6,29 +6,29 @@ use crate::chain::RawFrame;
 use crate::layout::Layout;
 use crate::snapshot::Snapshot;
 
-/// After so many samples, every frame is looked up again, the program's own code as well: at 100 samples a second, what has
-/// become wrong is noticed within a second, and what that costs is spread over them.
+/// The number of samples after which every frame is looked up again, including the program's own code. At 100 samples a second,
+/// errors are noticed within a second, and the cost is spread over these samples.
 const TRUSTED_SAMPLES: u32 = 64;
 
-/// How often that is done until steps that no stack has reached meanwhile are forgotten: at 100 samples a second, a program
-/// that comes back to deep calls within 40 seconds finds them.
+/// The number of such rounds after which steps that no stack has reached meanwhile are forgotten. At 100 samples a second, a
+/// program that returns to deep calls within 40 seconds still finds them.
 const KEPT_ROUNDS: u32 = 64;
 
-/// How often in a sample a place in another part of memory is searched for among the steps. A few generators and fibers need
-/// one each; without an end, frames that lie in alternating parts would cost as many searches as there are, through all steps.
+/// The maximum number of searches among the steps per sample, for places in other parts of memory. A few generators and fibers
+/// need one each. Without a limit, frames in alternating parts would each cost a search through all steps.
 const SEARCHES: u32 = 8;
 
-/// A frame that was there, and the stack up to it.
+/// A cached frame, with the stack up to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) raw: RawFrame,
     pub(crate) number: usize,
-    /// Whether the frame alone tells that the function is still the same.
+    /// Whether the frame alone proves that the function is unchanged.
     pub(crate) stays: bool,
     pub(crate) stack: Option<StackId>,
     /// The function that it was last seen to call.
     callee: u64,
-    /// The deepest of the steps up to this one whose function may have become another.
+    /// The deepest step up to this one whose function may have changed.
     doubtful: Option<usize>,
 }
 
@@ -38,34 +38,34 @@ impl Step {
     }
 }
 
-/// Steps from the root on, each called by the one before. Those that the last stack did not reach stay: the program may come
-/// back to them.
+/// The steps from the root on, each called by the one before. Steps that the last stack did not reach are kept, because the
+/// program may return to them.
 #[derive(Debug, Default)]
 pub(crate) struct Prefix {
     steps: Vec<Step>,
-    /// So many from the root on lead to each other by their own pointers, and end at the root.
+    /// The number of steps, from the root on, that are linked by their own pointers up to the root.
     linked: usize,
     generation: u64,
     samples: u32,
     /// Whether the functions of all steps are looked up again.
     distrusts: bool,
     rounds: u32,
-    /// How many steps were reached since some were last forgotten.
+    /// The number of steps reached since some were last forgotten.
     reached: usize,
-    /// Whether the stack has left the one before, or cannot be remembered any further.
+    /// Whether the stack has diverged from the cached one, or can no longer be cached.
     has_ended: bool,
-    /// So many are in this sample what they were.
+    /// The number of steps that are unchanged in this sample.
     standing: usize,
-    /// Whether the one behind those is not.
+    /// Whether the step after those has changed.
     is_other: bool,
-    /// Steps behind this one have been passed on the way from the leaf.
+    /// Steps from this one on have been passed on the way from the leaf.
     cursor: usize,
     last_address: u64,
     searches_left: u32,
 }
 
 impl Prefix {
-    /// Begins a sample. Functions that were known in another `generation` are others now.
+    /// Begins a sample. Forgets all steps if the function numbers are of another `generation`.
     pub(crate) fn begin(&mut self, generation: u64) {
         self.samples += 1;
         self.distrusts = self.samples > TRUSTED_SAMPLES;
@@ -95,22 +95,22 @@ impl Prefix {
         self.distrusts
     }
 
-    /// Whether the numbers of the functions are of this `generation`.
+    /// Whether the function numbers are of this `generation`.
     pub(crate) fn is_of(&self, generation: u64) -> bool {
         self.generation == generation
     }
 
-    /// Whether the functions of the steps, which are of this `generation`, need not be looked up.
+    /// Whether the functions of the steps are of this `generation` and need not be looked up again.
     pub(crate) fn trusts(&self, generation: u64) -> bool {
         self.generation == generation && !self.distrusts
     }
 
-    /// How many steps the stack has up to the frame that called `callee`, if that and all before it are what they were. Asked
-    /// for one frame after the other from the leaf on.
+    /// The number of steps up to the frame that called `callee`, if that frame and all before it are unchanged. Called for one
+    /// frame after the other, from the leaf on.
     ///
-    /// That there is such a way from the root, and leads to such a function, has been seen in two equal copies before. So it is
-    /// enough if both copies of `snapshot` show the same functions at the same places, and one of them that they are at the
-    /// same instructions: while the other was made, they may not have come so far, or have gone on.
+    /// Two equal copies have already shown that this path from the root exists and leads to such a function. So it is enough if
+    /// both copies of `snapshot` show the same functions at the same places, and at least one shows them at the same
+    /// instructions: in the other copy, they may not have got there yet or may have moved on.
     pub(crate) fn join(
         &mut self,
         snapshot: &mut Snapshot,
@@ -133,7 +133,7 @@ impl Prefix {
         Some(depth + 1)
     }
 
-    /// Passes the steps that are not at `address`. A stack grows upwards, but parts of it may be elsewhere.
+    /// Skips the steps that are not at `address`. A stack grows upwards, but parts of it may be elsewhere.
     fn turn_to(&mut self, address: u64) {
         let goes_up = std::mem::replace(&mut self.last_address, address) < address;
         if goes_up && self.searches_left > 0 {
@@ -148,7 +148,7 @@ impl Prefix {
         }
     }
 
-    /// Looks how many of the first `count` steps are what they were.
+    /// Determines how many of the first `count` steps are unchanged.
     fn stand(&mut self, snapshot: &mut Snapshot, count: usize, layout: &Layout) {
         if self.is_other || self.standing >= count {
             return;
@@ -160,23 +160,23 @@ impl Prefix {
         self.standing += standing;
     }
 
-    /// The step of which there are so many up to it.
+    /// The last of the first `count` steps.
     pub(crate) fn last_of(&self, count: usize) -> Option<&Step> {
         self.steps[..count].last()
     }
 
-    /// The deepest of the first `count` steps whose function may have become another, and how many are before it.
+    /// The deepest of the first `count` steps whose function may have changed, and the number of steps before it.
     pub(crate) fn doubtful(&self, count: usize) -> Option<(usize, Step)> {
         let depth = self.last_of(count)?.doubtful?;
         Some((depth, self.steps[depth]))
     }
 
-    /// The frames of the first `count` steps, from the deepest on.
+    /// The frames of the first `count` steps, deepest first.
     pub(crate) fn frames(&self, count: usize) -> impl Iterator<Item = RawFrame> {
         self.steps[..count].iter().rev().map(|step| step.raw)
     }
 
-    /// The step at `depth`, which has called `callee`, if it and all before it are what they were.
+    /// The step at `depth`, which called `callee`, if it and all before it are unchanged.
     pub(crate) fn at(&mut self, depth: usize, raw: &RawFrame, callee: &RawFrame) -> Option<Step> {
         let step = self.steps.get_mut(depth).filter(|step| step.raw == *raw && !self.has_ended)?;
         step.callee = callee.function;
@@ -184,13 +184,13 @@ impl Prefix {
         Some(Step { stays: step.stays && !self.distrusts, ..*step })
     }
 
-    /// What comes behind is not remembered, and nothing of what is remembered comes behind.
+    /// Ends caching: what follows is not cached, and no cached step follows.
     pub(crate) fn end(&mut self) {
         self.has_ended = true;
     }
 
-    /// Remembers the step at `depth`, which has called `callee`, in place of those that are there and behind it, if all before
-    /// it are remembered.
+    /// Caches the step at `depth`, which called `callee`, replacing cached steps from there on, if all steps before it are
+    /// cached.
     pub(crate) fn push(&mut self, depth: usize, mut step: Step, callee: &RawFrame) {
         if self.has_ended || self.steps.len() < depth {
             return;

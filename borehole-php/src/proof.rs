@@ -1,4 +1,4 @@
-//! Shows that the memory of a process bears out what its version promises, before a stack is walked.
+//! Checks that the memory of a process matches its version, before a stack is walked.
 
 use borehole_process::Memory;
 
@@ -8,13 +8,13 @@ use crate::layout::{Layout, fixed};
 use crate::release::Release;
 use crate::remote::{self, moved, u64_at};
 
-/// How many functions and classes are looked at.
+/// The number of functions and classes checked.
 const LOOKED_AT: usize = 4;
 
-/// Its type: a function that is part of PHP. Classes are marked in the same way.
+/// The type of an internal function. Internal classes have an equal mark.
 const INTERNAL: u8 = 1;
 
-/// The symbol of the executor's state must be as large as the release made it, or larger.
+/// Checks that the symbol of the executor's state has at least the size of the release.
 pub(crate) fn executor_size(found: u64, layout: &Layout, release: Release) -> Result<(), Error> {
     if found == 0 || found >= layout.executor_size as u64 {
         return Ok(());
@@ -26,12 +26,11 @@ pub(crate) fn executor_size(found: u64, layout: &Layout, release: Release) -> Re
     Err(Error::new(ErrorKind::Implausible, what))
 }
 
-/// How often the state of a running executor is looked at before it counts as implausible: it may be in the middle of a
-/// change.
+/// The number of attempts before a running executor counts as implausible; it may be in the middle of a change.
 pub(crate) const ATTEMPTS: usize = 16;
 
-/// The state of `executor` must lead to functions and classes that carry the names they are listed under, and its stack
-/// must lie within its page. Before its first request it leads nowhere, and the compiler's state has to do instead.
+/// Checks that the state of `executor` leads to functions and classes whose names match their keys, and that its stack is
+/// within its page. Before the first request it leads nowhere, and the compiler's state is checked instead.
 pub(crate) fn executor(memory: &impl Memory, layout: &Layout, executor: &Executor) -> Result<(), Error> {
     let mut state = vec![0; layout.executor_before_exception + 8];
     memory.read(executor.globals, &mut state).map_err(reading)?;
@@ -74,7 +73,7 @@ fn listed_tables(memory: &impl Memory, [functions, classes]: [u64; 2]) -> Result
     Ok(())
 }
 
-/// What is not there says nothing of the version: a copy may have been cut off.
+/// Missing data does not indicate the version: a copy may have been cut off.
 fn missing(what: &str, found: u64) -> Error {
     let text = format!("missing {what} of PHP's executor: expected memory at {found:#x}, found none");
     Error::new(ErrorKind::Implausible, text)
@@ -87,7 +86,7 @@ fn implausible(what: &str, found: u64) -> Error {
     Error::new(ErrorKind::Implausible, text)
 }
 
-/// Whether the first entries of the table at `address` are of PHP itself and have the names that they are listed under.
+/// Whether the first entries of the table at `address` are internal and have the names that they are listed under.
 fn are_listed(
     memory: &impl Memory,
     address: u64,

@@ -1,4 +1,4 @@
-//! Which PHP it is.
+//! The release and build of PHP.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ pub struct Release {
     column: usize,
 }
 
-/// The known releases with the number that modules are compiled for, in the order of the columns of the layouts.
+/// The known releases with their module API numbers, in the order of the columns of the layouts.
 ///
 /// Source: `ZEND_MODULE_API_NO` in `Zend/zend_modules.h` of each release; 8.6 as of its third release candidate.
 const RELEASES: [(u8, u8, u32); Release::COUNT] = [
@@ -27,23 +27,23 @@ const RELEASES: [(u8, u8, u32); Release::COUNT] = [
 ];
 
 impl Release {
-    /// How many there are.
+    /// The number of known releases.
     pub(crate) const COUNT: usize = 12;
 
-    /// The release whose modules are compiled for `api`.
+    /// The release with the module API number `api`; `None` if unknown.
     #[must_use]
     pub fn of_module_api(api: u32) -> Option<Self> {
         RELEASES.iter().position(|release| release.2 == api).map(|column| Self { column })
     }
 
-    /// The release `major`.`minor`.
+    /// The release `major`.`minor`; `None` if unknown.
     #[must_use]
     pub fn of_version(major: u8, minor: u8) -> Option<Self> {
         let wanted = |release: &(u8, u8, u32)| (release.0, release.1) == (major, minor);
         RELEASES.iter().position(wanted).map(|column| Self { column })
     }
 
-    /// Every known release, the oldest first.
+    /// All known releases, oldest first.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..Self::COUNT).map(|column| Self { column })
     }
@@ -61,25 +61,25 @@ impl fmt::Display for Release {
     }
 }
 
-/// How a PHP was built.
+/// The threading model that PHP was built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// One request at a time, its state in global variables (NTS).
+    /// One request at a time, with the state in global variables (NTS).
     One,
-    /// A request a thread, each with its own state (ZTS).
+    /// One request for each thread, each with its own state (ZTS).
     Many,
 }
 
-/// Exactly which PHP a process runs.
+/// The identity of a PHP: release, version, threading model and interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Its release.
+    /// The release.
     pub release: Release,
-    /// Its whole version, such as `8.2.36`; empty if no module of PHP's own tells it.
+    /// The whole version, such as `8.2.36`; empty if no bundled module has it.
     pub version: String,
-    /// Whether it serves requests in threads.
+    /// The threading model.
     pub threads: Threads,
-    /// The interface through which it is run: `cli`, `fpm-fcgi`, `apache2handler`; empty if unknown.
+    /// The interface that runs it (SAPI): `cli`, `fpm-fcgi`, `apache2handler`; empty if unknown.
     pub sapi: String,
 }
 

@@ -1,15 +1,15 @@
-//! Values of PHP in foreign memory: numbers in bytes that were read, strings, hash tables.
+//! Values of PHP in another process's memory: numbers, strings and hash tables.
 //!
-//! Nothing read here is trusted: lengths are cut, and nothing is allocated before its bytes are there.
+//! Nothing read here is trusted: lengths are capped, and nothing is allocated before its bytes are there.
 
 use borehole_process::{Error, ErrorKind, Memory, Piece};
 
 use crate::layout::fixed;
 
-/// The longest name or path that is kept; PHP's own files and functions stay far below it.
+/// The maximum length of a name or path that is kept; the names of PHP's own files and functions are far shorter.
 pub(crate) const LONGEST_NAME: usize = 4096;
 
-/// What ends a name that was longer than [`LONGEST_NAME`].
+/// The end of a name that was longer than [`LONGEST_NAME`].
 const CUT: &[u8] = "…".as_bytes();
 
 /// The little-endian `u64` at `offset` of `bytes`.
@@ -26,18 +26,18 @@ pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes))
 }
 
-/// `address` moved by `offset`, wrapping like the pointers that it stands for.
+/// `address` plus `offset`, wrapping like the pointers that it stands for.
 #[inline]
 pub(crate) const fn moved(address: u64, offset: usize) -> u64 {
     address.wrapping_add(offset as u64)
 }
 
-/// Reads `into` from `address` as far as there is memory, and says how far that is.
+/// Reads into `into` from `address` until memory ends, and returns the number of bytes read.
 pub(crate) fn read_some(memory: &impl Memory, address: u64, into: &mut [u8]) -> Result<usize, Error> {
     memory.read_pieces(&mut [Piece { address, into }])
 }
 
-/// Memory that is not there is no error of the process: what was there has gone, or never was.
+/// Turns an error of unmapped memory into `None`: the data is gone, or never existed.
 pub(crate) fn mapped<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -90,7 +90,7 @@ pub(crate) fn c_string(memory: &impl Memory, address: u64) -> Result<Vec<u8>, Er
 /// A bucket of a hash table with string keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bucket {
-    /// The value, if it is one that stands elsewhere.
+    /// The value, if it is a pointer.
     pub(crate) pointer: u64,
     /// The type of the value.
     pub(crate) kind: u8,
@@ -99,7 +99,7 @@ pub(crate) struct Bucket {
     pub(crate) key: u64,
 }
 
-/// The first `most` buckets in use of the `HashTable` at `address`.
+/// The first `most` used buckets of the `HashTable` at `address`.
 pub(crate) fn buckets(memory: &impl Memory, address: u64, most: usize) -> Result<Vec<Bucket>, Error> {
     let mut table = [0; fixed::TABLE_SIZE];
     memory.read(address, &mut table)?;
@@ -120,7 +120,7 @@ pub(crate) fn buckets(memory: &impl Memory, address: u64, most: usize) -> Result
     Ok(bytes.chunks_exact(fixed::BUCKET_SIZE).filter(is_used).filter_map(bucket).collect())
 }
 
-/// The hash of a string, as its `zend_string` and the buckets with it as key have it.
+/// The hash of a string, as stored in its `zend_string` and in the buckets that have it as their key.
 ///
 /// Source: `zend_inline_hash_func`: DJBX33A, with the highest bit set.
 pub(crate) fn hash(string: &[u8]) -> u64 {

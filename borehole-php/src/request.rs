@@ -1,4 +1,4 @@
-//! What a worker is being asked for.
+//! The request that a worker serves.
 
 use borehole_process::Memory;
 
@@ -8,27 +8,28 @@ use crate::executor::Executor;
 use crate::layout::fixed;
 use crate::remote::{self, u64_at};
 
-/// The request that an executor serves; of a command-line program only the script is known.
+/// The request that an executor serves. For a command-line program, only the script is known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// `GET`, `POST`, …
     pub method: Option<Vec<u8>>,
-    /// What was asked for, with the query. As long as no code of the request has mentioned `$_SERVER`, only the name that
-    /// the server has for the script is known.
+    /// The requested path with the query.
+    ///
+    /// Until code of the request has used `$_SERVER`, only the server's name of the script is known.
     pub uri: Option<Vec<u8>>,
-    /// What stands behind the question mark.
+    /// The query: the part after the question mark.
     pub query: Option<Vec<u8>>,
-    /// The file of the script.
+    /// The path of the script.
     pub script: Option<Vec<u8>>,
-    /// When it began, in seconds since 1970; `None` if PHP has had no reason yet to look at the clock.
+    /// The start of the request in seconds since 1970; `None` if PHP has not read the clock yet.
     pub time_unix_s: Option<f64>,
 }
 
 impl Php {
-    /// The request that `executor` serves; `None` if it serves none, or where that stands is not known.
+    /// The request that `executor` serves; `None` if it serves none, or its place is unknown.
     ///
     /// # Errors
-    /// When the process is gone or may no longer be read.
+    /// If the process is gone or may no longer be read.
     pub fn request(&self, memory: &impl Memory, executor: &Executor) -> Result<Option<Request>, Error> {
         let Some(sapi) = executor.sapi else { return Ok(None) };
         let time = self.layout.sapi_request_time;
@@ -55,10 +56,10 @@ impl Php {
     }
 }
 
-/// More entries than these are not looked at for the one that is wanted: those that PHP makes come first.
+/// The maximum number of entries searched; the entries that PHP adds itself come first.
 const LOOKED_AT: usize = 256;
 
-/// `$_SERVER['REQUEST_URI']`, if it is there.
+/// `$_SERVER['REQUEST_URI']`, if it exists.
 fn asked_for(memory: &impl Memory, executor: &Executor) -> Result<Option<Vec<u8>>, borehole_process::Error> {
     let variables = remote::moved(executor.globals, fixed::EXECUTOR_VARIABLES);
     let Some(server) = entry(memory, variables, b"_SERVER", fixed::KIND_ARRAY)? else { return Ok(None) };
@@ -68,7 +69,7 @@ fn asked_for(memory: &impl Memory, executor: &Executor) -> Result<Option<Vec<u8>
     }
 }
 
-/// The value called `name`, of type `kind`, in the hash table at `table`.
+/// The value named `name`, of type `kind`, in the hash table at `table`.
 fn entry(
     memory: &impl Memory,
     table: u64,

@@ -1,14 +1,14 @@
-//! A consistent copy of the parts of a process that a stack is walked through.
+//! A consistent copy of the memory that a stack walk needs.
 //!
-//! One read call copies the memory in which frames stood last time, then the executor's state, then that memory again. What is
-//! equal in both copies stood there when the state was copied: the call is not one moment, but of the frames
-//! that the state leads to none has changed while it lasted. Frames that came and went meanwhile do no harm. Of callers that
-//! were seen so before less is asked (see `prefix`).
+//! One read call copies the memory that held frames last time, then the executor's state, then that memory again. Data that is
+//! equal in both copies was there when the state was copied: the call is not atomic, but no frame that the state leads to has
+//! changed during it. Frames that came and went meanwhile do no harm. Callers already seen in this way need weaker checks (see
+//! `prefix`).
 //!
-//! A place that was not copied is read by itself, with its page. The copy is then no longer consistent; the page is part of the
-//! next.
+//! A place that was not copied is read separately, with its page. The copy is then no longer consistent; the page is part of
+//! the next one.
 //!
-//! Memory: at most [`MOST_BYTES`] twice, in at most [`MOST_RANGES`] ranges, whatever the process holds.
+//! Memory use: at most [`MOST_BYTES`] twice, in at most [`MOST_RANGES`] ranges, whatever the process holds.
 
 use borehole_process::{Error, Memory, Piece};
 
@@ -18,34 +18,35 @@ use crate::remote::u64_at;
 
 const PAGE: u64 = 4096;
 
-/// Room for a hundred thousand small frames.
+/// Enough for a hundred thousand small frames.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// Each range costs a third of a microsecond, twice.
 const MOST_RANGES: usize = 48;
 
-/// A range that no stack of so many samples went through is not copied any longer.
+/// A range that no stack has used for this number of samples is no longer copied.
 const IDLE_SAMPLES: u32 = 8;
 
-/// After so many samples, the ends of a range that no stack went through are not copied any longer.
+/// After this number of samples, the unused ends of a range are no longer copied.
 const TRIMMED_AFTER: u32 = 256;
 
-/// What is copied begins and ends at multiples of this: a KiB takes a fifth of the time that a range takes.
+/// Copies begin and end at multiples of this: a KiB takes a fifth of the time that a range takes.
 const GRAIN: u64 = 256;
 
-/// With so few pieces nothing is allocated for a sample: a stack in one range, and some functions that come and go.
+/// Up to this number of pieces, a sample allocates nothing: enough for a stack in one range, and some functions that come and
+/// go.
 const FEW_PIECES: usize = 8;
 
-/// The most pages that are read at once when a stack reaches down out of the copy.
+/// The maximum number of pages read at once when a stack extends below the copy.
 const REACH: u64 = 16;
 
-/// Memory that is copied, `offset` bytes behind the start of the copy.
+/// A range of copied memory, at `offset` in the copy.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     start: u64,
     end: u64,
     offset: usize,
-    /// The part that stacks went through since it was last trimmed.
+    /// The part that stacks used since the range was last trimmed.
     used: (u64, u64),
     idle: u32,
 }
@@ -60,24 +61,24 @@ impl Range {
     }
 }
 
-/// Where in the copy something stands.
+/// A position in the copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spot(usize);
 
-/// Something short that is read between the two copies.
+/// A small piece of memory that is read between the two copies.
 #[derive(Debug)]
 pub(crate) struct Extra {
     pub(crate) address: u64,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// See the [module](self).
+/// A consistent copy; see the [module](self).
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     state_address: u64,
     state: Vec<u8>,
     ranges: Vec<Range>,
-    /// The ranges, and what was read by itself.
+    /// The ranges, then what was read separately.
     first: Vec<u8>,
     /// The ranges.
     second: Vec<u8>,
@@ -89,7 +90,7 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Nothing but `state_length` bytes of the state at `state_address`.
+    /// An empty copy, with only `state_length` bytes of the state at `state_address`.
     pub(crate) fn new(state_address: u64, state_length: usize) -> Self {
         Self {
             state_address,
@@ -105,7 +106,8 @@ impl Snapshot {
         }
     }
 
-    /// Copies everything anew, and `extras` with the state; `false` if something could not be read and is left out next time.
+    /// Copies everything again, and `extras` with the state; `false` if something could not be read and will be left out next
+    /// time.
     pub(crate) fn take<'e>(
         &mut self,
         memory: &impl Memory,
@@ -125,7 +127,7 @@ impl Snapshot {
         Ok(filled == wanted)
     }
 
-    /// Leaves out the range whose copy ended `filled` bytes into the whole.
+    /// Removes the range whose copy ended `filled` bytes into the whole.
     fn forget_unreadable(&mut self, filled: usize) {
         if let Some(at) = self.ranges.iter().position(|range| filled < range.offset + range.len()) {
             self.ranges.remove(at);
@@ -133,12 +135,12 @@ impl Snapshot {
         }
     }
 
-    /// The number at `offset` of the state; `None` behind its end.
+    /// The number at `offset` of the state; `None` beyond its end.
     pub(crate) fn state(&self, offset: usize) -> Option<u64> {
         u64_at(&self.state, offset)
     }
 
-    /// Where `length` bytes of `address` are, read by themselves if they are not in the copy; `None` if there is no such
+    /// The position of `length` bytes at `address`, read separately if they are not in the copy; `None` if there is no such
     /// memory, or too much would have to be copied.
     pub(crate) fn find(
         &mut self,
@@ -157,7 +159,7 @@ impl Snapshot {
         }
     }
 
-    /// Where `length` bytes of `address` are in both copies, if they are.
+    /// The position of `length` bytes at `address`, if they are in both copies.
     #[inline]
     fn find_copied(&mut self, address: u64, length: usize) -> Option<Spot> {
         let end = address.checked_add(length as u64)?;
@@ -179,10 +181,10 @@ impl Snapshot {
         Spot(range.offset + inside)
     }
 
-    /// Reads the pages from `address` to `end` by themselves; where the last such read was right above, several below.
-    /// `None` also when too much has been copied.
+    /// Reads the pages from `address` to `end` separately; several pages below too if the last such read was right above.
+    /// `None` also if too much has been copied.
     fn read_alone(&mut self, memory: &impl Memory, address: u64, end: u64) -> Result<Option<Spot>, Error> {
-        // Behind the last page nothing has an address.
+        // There are no addresses beyond the last page.
         let Some(end_of_pages) = end.checked_next_multiple_of(PAGE) else { return Ok(None) };
         let start = address - address % PAGE;
         let reach = if self.last_miss.0 == end_of_pages { (self.last_miss.1 * 2).min(REACH) } else { 1 };
@@ -212,13 +214,13 @@ impl Snapshot {
         self.is_full
     }
 
-    /// Whether everything asked for was in the copy.
+    /// Whether the copy contained everything asked for.
     pub(crate) fn is_whole(&self) -> bool {
         self.alone.is_empty()
     }
 
-    /// How many of `frames` stand in both copies where they are given, and in one at least at the instruction that is given,
-    /// up to the first that does not.
+    /// The number of `frames`, up to the first mismatch, that are at their given place in both copies and at their given
+    /// instruction in at least one.
     pub(crate) fn count_standing<'f>(
         &mut self,
         frames: impl Iterator<Item = &'f RawFrame>,
@@ -246,7 +248,7 @@ impl Snapshot {
         })
     }
 
-    /// The frame at `spot`, which stands at `address`, in both copies. What is in the first copy only counts as steady.
+    /// The frame at `spot`, with the address `address`, in both copies. Data only in the first copy counts as unchanged.
     #[inline]
     pub(crate) fn frames(&self, spot: Spot, address: u64, layout: &Layout) -> [RawFrame; 2] {
         let nothing = [0; fixed::FRAME_SIZE];
@@ -255,19 +257,19 @@ impl Snapshot {
         [first, second].map(|bytes| RawFrame::parse(address, bytes, layout))
     }
 
-    /// The number `offset` bytes behind `spot`, as it was first.
+    /// The number `offset` bytes after `spot` in the first copy.
     pub(crate) fn u64(&self, spot: Spot, offset: usize) -> u64 {
         u64_at(&self.first, spot.0 + offset).unwrap_or_default()
     }
 
-    /// Whether the eight bytes `offset` behind `spot` stayed what they were. What is in the first copy only counts as
-    /// such: [`Self::is_whole`] tells.
+    /// Whether the eight bytes at `offset` after `spot` are equal in both copies. Data only in the first copy counts as equal;
+    /// see [`Self::is_whole`].
     pub(crate) fn is_steady(&self, spot: Spot, offset: usize) -> bool {
         let at = spot.0 + offset;
         at >= self.second.len() || u64_at(&self.second, at) == u64_at(&self.first, at)
     }
 
-    /// Has what was read by itself copied from now on.
+    /// Adds the memory read separately to the next copies.
     pub(crate) fn keep_alone(&mut self) {
         for range in std::mem::take(&mut self.alone) {
             self.insert(range);
@@ -275,7 +277,7 @@ impl Snapshot {
         self.lay_out();
     }
 
-    /// Puts `range` among the others, and makes one of those that touch.
+    /// Adds `range` to the others, merging those that touch.
     fn insert(&mut self, mut range: Range) {
         self.ranges.retain(|other| {
             let touches = other.start <= range.end && range.start <= other.end;
@@ -296,7 +298,7 @@ impl Snapshot {
         self.ranges.insert(at, range);
     }
 
-    /// Says that a sample is done: forgets what stacks no longer go through.
+    /// Ends a sample: forgets memory that stacks no longer use.
     pub(crate) fn grow_older(&mut self) {
         self.age += 1;
         let trim = self.age.is_multiple_of(TRIMMED_AFTER);
@@ -332,7 +334,7 @@ impl Snapshot {
     }
 }
 
-/// Reads `pieces` with one call, and says how many bytes it filled and how many there are to be.
+/// Reads `pieces` with one call, and returns the number of bytes filled and wanted.
 fn read_all<'p>(
     memory: &impl Memory,
     mut pieces: impl Iterator<Item = Piece<'p>>,
@@ -354,13 +356,13 @@ fn read_all<'p>(
     Ok((memory.read_pieces(&mut many)?, wanted))
 }
 
-/// The frame that begins at `at` of a copy.
+/// The frame at `at` in a copy.
 #[inline]
 fn frame_at(copy: &[u8], at: usize) -> Option<&[u8; fixed::FRAME_SIZE]> {
     copy.get(at..)?.first_chunk()
 }
 
-/// Where the copies of `ranges` go: into `copy`, one behind the other.
+/// The pieces that copy `ranges` into `copy`, one after the other.
 fn pieces_of<'p>(ranges: &[Range], copy: &'p mut [u8]) -> impl Iterator<Item = Piece<'p>> {
     let mut rest = copy;
     ranges.iter().map(move |range| {

@@ -1,4 +1,4 @@
-//! One stack after the other out of one process.
+//! Samples the stacks of one process.
 
 use borehole_model::{StackId, Tables};
 use borehole_process::Memory;
@@ -16,18 +16,18 @@ use crate::remote;
 use crate::snapshot::Snapshot;
 use crate::watch::RequestWatch;
 
-/// How often one sample is begun anew because it went through memory that had not been copied. From then on it has.
+/// The number of times a sample is restarted because it needed memory that had not been copied. The next round copies it.
 const ROUNDS: usize = 4;
 
-/// More threads than any program has.
+/// The maximum number of executors, more than any program has threads.
 const MOST_EXECUTORS: usize = 1 << 12;
 
-/// How stacks are walked.
+/// Options of walking stacks.
 #[derive(Clone, Copy, Debug)]
 pub struct WalkOptions {
-    /// How many frames of a stack are kept, counted from the leaf; `None`: all.
+    /// The maximum number of frames kept of a stack, counted from the leaf; `None`: all.
     pub depth: Option<u32>,
-    /// Whether frames carry the name of the instruction that is executing.
+    /// Whether frames carry the name of the current instruction.
     pub opcodes: bool,
 }
 
@@ -37,48 +37,49 @@ impl Default for WalkOptions {
     }
 }
 
-/// What a sample found.
+/// The result of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A stack that stood there while it was read.
+    /// A consistent stack.
     Stack(Stack),
-    /// No code of PHP was executing: a worker between requests, or PHP on its way up or down.
+    /// No PHP code was executing: a worker between requests, or PHP starting up or shutting down.
     Idle,
-    /// The stack changed while it was read, or what was read makes no sense. Trying again at once is cheap.
+    /// The stack changed during the read, or its memory is invalid. An immediate retry is cheap.
     Torn,
 }
 
-/// A stack that was found.
+/// A sampled stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stack {
-    /// Its frames, in the tables that the walker was given.
+    /// The stack in the walker's tables.
     pub id: StackId,
-    /// How many frames on the root's side are not in it, because there are more than were asked for. Of stacks with more
-    /// than 65,536 frames the rest counts as one.
+    /// The number of frames omitted at the root, because there are more than asked for.
+    ///
+    /// In stacks with more than 65,536 frames, the rest counts as one.
     pub omitted: u64,
 }
 
-/// Walks the stacks of one process. It remembers the process's functions, and where its stacks stand.
+/// Samples the stacks of one process. Caches the process's functions and the location of its stacks.
 #[derive(Debug)]
 pub struct Walker {
     php: Php,
     options: WalkOptions,
     limits: Limits,
     lookup: Lookup,
-    /// What is known of each executor, by the address of its state.
+    /// The lane of each executor, by the address of its state.
     lanes: HashMap<u64, Lane>,
     chain: Chain,
 }
 
-/// What is known of one executor.
+/// The cached knowledge of one executor.
 #[derive(Debug)]
 struct Lane {
     snapshot: Snapshot,
     request: RequestWatch,
     prefix: Prefix,
     is_idle: bool,
-    /// How often it may still be implausible; `None` once it has been shown to be what it should. An executor that had
-    /// nothing to do when it was attached to has shown little.
+    /// The number of times it may still be implausible; `None` once it has been proven. An executor that was idle when attached
+    /// to has proven little.
     doubts: Option<usize>,
 }
 
@@ -98,7 +99,7 @@ impl Lane {
 }
 
 impl Walker {
-    /// A walker that knows nothing yet of the process that `php` is in.
+    /// Creates a walker without any knowledge of the process of `php`.
     #[must_use]
     pub fn new(php: &Php, options: WalkOptions) -> Self {
         let depth = options.depth.map_or(usize::MAX, |depth| usize::try_from(depth).unwrap_or(usize::MAX));
@@ -112,10 +113,10 @@ impl Walker {
         }
     }
 
-    /// The stack that `executor` has now, its frames in `tables`: the same ones for all samples of this walker.
+    /// The current stack of `executor`, with its frames in `tables`. Pass the same tables for all samples of this walker.
     ///
     /// # Errors
-    /// When the process is gone or may no longer be read, or the tables are full. Memory that makes no sense is
+    /// If the process is gone or may no longer be read, or the tables are full. Invalid memory is not an error but
     /// [`Outcome::Torn`].
     pub fn sample(
         &mut self,
@@ -174,7 +175,7 @@ impl Walker {
         Ok(Outcome::Torn)
     }
 
-    /// Whether an executor that has something to do is what it should be.
+    /// Whether a busy executor has been proven plausible.
     fn is_proven(
         &self,
         memory: &impl Memory,
@@ -190,8 +191,8 @@ impl Walker {
         Ok(doubts.is_none())
     }
 
-    /// Where every frame is looked up anew: makes sure that the functions which stay as long as a request lasts are still
-    /// those of the request that is served. A program of the command line has only one.
+    /// If every frame is looked up again, checks that functions which live for one request still belong to the current request.
+    /// A command-line program has only one request.
     #[inline]
     fn check_request(&mut self, memory: &impl Memory, prefix: &Prefix, tables: &Tables) -> Result<(), Error> {
         if !prefix.distrusts() || self.php.identity.sapi == "cli" {
@@ -212,8 +213,8 @@ impl Walker {
         Elsewhere { state: (executor.globals, end), before_exception: before.unwrap_or_default() }
     }
 
-    /// Makes a stack of the chain, from the root to the leaf; `None` if something has to be read with the frames that was
-    /// not.
+    /// Builds the stack of the chain, from the root to the leaf; `None` if something must be read together with the frames
+    /// first.
     fn resolve(
         &mut self,
         memory: &impl Memory,
@@ -252,8 +253,7 @@ impl Walker {
         Ok(Some(stack.unwrap_or(Outcome::Idle)))
     }
 
-    /// Puts the frame at `site` on `stack`, and remembers it. `known` is what was there before, if only its function may have
-    /// become another.
+    /// Adds the frame at `site` to `stack`, and caches it. `known` is the cached step, if only its function may have changed.
     fn frame(
         &mut self,
         memory: &impl Memory,
@@ -274,7 +274,7 @@ impl Walker {
         }
         let function = self.lookup.function(number);
         let is_leaving = function.is_leaving(raw.op);
-        // That is where a call before has left it.
+        // An earlier call has left it there.
         if is_pending(&raw, function) || (is_leaving && callee.is_some_and(|callee| callee.is_nested)) {
             return Ok(FrameStep::Torn);
         }
@@ -292,8 +292,8 @@ impl Walker {
         Ok(FrameStep::To(stack))
     }
 
-    /// Makes sure that the functions of the steps that the chain joined are what they were; else they become frames of the
-    /// chain. Answers whether one has to be read with the frames that was not; `None` if one is no function any more.
+    /// Checks that the functions of the joined steps are unchanged; otherwise adds these steps to the frames of the chain.
+    /// Returns whether a function must be read together with the frames first; `None` if one is no longer a function.
     fn check_joined(
         &mut self,
         memory: &impl Memory,
@@ -313,7 +313,7 @@ impl Walker {
         if is_missing {
             prefix.end();
         }
-        // What was a number of a function may be that of another: one that was looked up may have taken its place.
+        // A function's number may have passed to another function that was looked up since.
         let has_others = !prefix.is_of(self.lookup.generation());
         if is_other || has_others {
             self.chain.unfold(prefix);
@@ -324,14 +324,14 @@ impl Walker {
         Ok(Some(is_missing))
     }
 
-    /// Whether the function of a frame stays what it is while its stack does: those that are declared, and a program's own
-    /// code, which is under everything until the program ends.
+    /// Whether the function of a frame cannot change while its stack stays: declared functions, and the program's main code,
+    /// which is at the root until the program ends.
     fn stays(&mut self, raw: &RawFrame, number: usize, is_root: bool) -> bool {
         let is_program = is_root && self.chain.omitted == 0 && self.php.identity.sapi == "cli";
         self.lookup.stays(raw.function) || (is_program && self.lookup.is_code_of_file(number))
     }
 
-    /// `stack` with the frame at `site`, of the function `number`, on top, and with what that calls without a frame.
+    /// `stack` with the frame at `site`, of the function `number`, on top, and the function that it calls without a frame.
     fn extend(
         &mut self,
         memory: &impl Memory,
@@ -370,38 +370,38 @@ impl Walker {
     }
 }
 
-/// A frame of the chain, and what is around it.
+/// A frame of the chain, with its context.
 #[derive(Clone, Copy)]
 struct Site<'e> {
     raw: RawFrame,
-    /// The frame that it called; `None`: it is the leaf.
+    /// The frame that it called; `None` for the leaf.
     callee: Option<RawFrame>,
-    /// How many frames are between it and the root.
+    /// The number of frames between it and the root.
     depth: usize,
     elsewhere: &'e Elsewhere,
 }
 
-/// What putting a frame on a stack came to.
+/// The result of adding a frame to a stack.
 enum Extended {
-    /// This stack; `None`: it is empty still, for frames without a name are left out.
+    /// The new stack; `None` if it is still empty, because frames without a name are left out.
     To(Option<StackId>),
-    /// The frame cannot be one of that function.
+    /// The frame cannot belong to that function.
     Impossible,
 }
 
-/// How a stack goes on with a frame.
+/// The result of continuing a stack with a frame.
 enum FrameStep {
-    /// This is the stack up to it.
+    /// The stack up to it.
     To(Option<StackId>),
-    /// Its function is read with the frames from now on.
+    /// Its function is read together with the frames from now on.
     Again,
-    /// It cannot have stood so.
+    /// The frame is inconsistent.
     Torn,
 }
 
-/// Whether a frame is of a call that is being prepared: called by an instruction, and of no frame. The program has made that
-/// call and come back to prepare it again while the state was read on both sides of the frames: nothing else tells. What a
-/// fiber begins with, which has no name, stands so when the program has ended.
+/// Whether a frame is of a call that is only being prepared: an instruction called it, and it has no caller's frame. The
+/// program has made that call and returned to prepare it again while the frames were read; nothing else shows it. The nameless
+/// function that a fiber begins with looks like this after the program has ended.
 fn is_pending(raw: &RawFrame, function: &Function) -> bool {
     raw.previous == 0 && raw.is_nested && !function.is_nameless()
 }

@@ -1,4 +1,4 @@
-//! What is read with each sample besides the stack: functions that come and go, and when the request began.
+//! The memory read with each sample besides the stack: functions that come and go, and the start time of the request.
 
 use crate::attach::Php;
 use crate::executor::Executor;
@@ -8,27 +8,27 @@ use crate::layout::{Layout, fixed};
 use crate::remote::{moved, u64_at};
 use crate::snapshot::{Extra, Snapshot};
 
-/// More functions that come and go than these are not looked at in one sample.
+/// The maximum number of functions that come and go read in one sample.
 const MOST: usize = 256;
 
-/// A function in which no stack of so many samples was is no longer watched.
+/// A function that has been in no stack for this number of samples is no longer watched.
 const IDLE_SAMPLES: u32 = 8;
 
-/// As many bytes of a function's instructions as are compared.
+/// The maximum number of bytes of a function's instructions that are compared.
 const OPS_COMPARED: usize = 4096;
 
-/// A function that comes and goes.
+/// A watched function, which may come and go.
 #[derive(Debug)]
 pub(crate) struct Watch {
     function: Extra,
-    /// Its first instructions; empty if they stand in memory that is not used again.
+    /// Its first instructions; empty if they are in memory that is never reused.
     ops: Extra,
-    /// What both were when they were last found to be a function, its number, and of which generation that is.
+    /// Both contents when they were last identified as a function, with its number and generation.
     before: Option<Before>,
     idle: u32,
 }
 
-/// See [`Watch`].
+/// The last identification of a watched function; see [`Watch`].
 #[derive(Debug)]
 struct Before {
     function: Vec<u8>,
@@ -38,29 +38,29 @@ struct Before {
 }
 
 impl Watch {
-    /// What was read of it.
+    /// The header that was read.
     pub(crate) fn header(&self, layout: &Layout) -> Option<Header> {
         Header::parse(&self.function.bytes, layout)
     }
 
-    /// Its first instructions as they were read.
+    /// The first instructions that were read.
     pub(crate) fn ops(&self) -> &[u8] {
         &self.ops.bytes
     }
 
-    /// The function that it was before, if it is still the same.
+    /// The number of the function at the last identification, if it is unchanged.
     pub(crate) fn same_as_before(&self, generation: u64) -> Option<usize> {
         let before = self.before.as_ref().filter(|before| before.generation == generation)?;
         (before.function == self.function.bytes && before.ops == self.ops.bytes).then_some(before.number)
     }
 
-    /// Says which function it is.
+    /// Records which function it is.
     pub(crate) fn remember(&mut self, generation: u64, number: usize) {
         let (function, ops) = (self.function.bytes.clone(), self.ops.bytes.clone());
         self.before = Some(Before { function, ops, generation, number });
     }
 
-    /// Whether the instructions that were read are `wanted`, which are read from now on.
+    /// Whether the instructions that were read are those at `wanted`; these are read from now on.
     pub(crate) fn aim_at(&mut self, wanted: Option<(u64, usize)>) -> bool {
         let (address, length) = wanted.unwrap_or_default();
         let length = length.min(OPS_COMPARED);
@@ -73,19 +73,19 @@ impl Watch {
     }
 }
 
-/// What tells that an executor serves another request than before: when it began, which is read with each sample but is
-/// known only where PHP was asked for it, and the number that the next object gets, which within a request never goes down.
+/// Detects that an executor serves another request. It reads two values with each sample: the start time, known only if PHP was
+/// asked for it, and the handle of the next object, which never decreases within a request.
 #[derive(Debug)]
 pub(crate) struct RequestWatch {
     time: Option<Extra>,
     last: Option<u64>,
-    /// Where in the executor's state the number of the next object is, if there is more than one request.
+    /// The offset of the next object's handle in the executor's state, if there is more than one request.
     next_object: Option<usize>,
     last_object: u64,
 }
 
 impl RequestWatch {
-    /// Looks at the requests of `executor`. A program of the command line has only one.
+    /// Creates a watch of the requests of `executor`. A command-line program has only one.
     pub(crate) fn new(php: &Php, executor: &Executor) -> Self {
         let layout = &php.layout;
         let has_requests = php.identity.sapi != "cli";
@@ -99,12 +99,12 @@ impl RequestWatch {
         }
     }
 
-    /// What is to be read.
+    /// The memory to read.
     pub(crate) fn extra(&mut self) -> Option<&mut Extra> {
         self.time.as_mut()
     }
 
-    /// Whether the request is another than the one before.
+    /// Whether the request has changed since the previous sample.
     pub(crate) fn has_changed(&mut self, snapshot: &Snapshot) -> bool {
         let Some(next_object) = self.next_object else { return false };
         let time = self.time.as_ref().and_then(|time| u64_at(&time.bytes, 0));
@@ -115,27 +115,27 @@ impl RequestWatch {
     }
 }
 
-/// The functions that are read with each sample.
+/// The functions read with each sample.
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
     functions: Vec<Watch>,
 }
 
 impl Watches {
-    /// Everything that is to be read.
+    /// All memory to read.
     pub(crate) fn extras(&mut self) -> impl Iterator<Item = &mut Extra> {
         let all = self.functions.iter_mut().flat_map(|watch| [&mut watch.function, &mut watch.ops]);
         all.filter(|extra| !extra.bytes.is_empty())
     }
 
-    /// The function at `address`, if it was read with the frames.
+    /// The function at `address`, if it was read together with the frames.
     pub(crate) fn of(&mut self, address: u64) -> Option<&mut Watch> {
         let watch = self.functions.iter_mut().find(|watch| watch.function.address == address)?;
         watch.idle = 0;
         Some(watch)
     }
 
-    /// Has the function at `address` and the instructions `ops` read from now on; `false` if there are too many.
+    /// Reads the function at `address` and the instructions `ops` from now on; `false` if there are too many.
     pub(crate) fn add(&mut self, address: u64, ops: Option<(u64, usize)>) -> bool {
         if self.functions.len() >= MOST {
             return false;
@@ -148,7 +148,7 @@ impl Watches {
         true
     }
 
-    /// Says that a sample is done: forgets what stacks are no longer in.
+    /// Ends a sample: forgets functions that are no longer in stacks.
     pub(crate) fn grow_older(&mut self) {
         for watch in &mut self.functions {
             watch.idle += 1;

@@ -1,4 +1,4 @@
-//! What was reached of a heap, and what it adds up to.
+//! The account of what was reached of a heap, and its sums.
 
 use borehole_heap::{HeapSink, Location, LocationType, Region};
 use borehole_process::Dump;
@@ -7,23 +7,23 @@ use crate::attach::Php;
 use crate::heap::allocator::{Allocator, CHUNK_BYTES, PAGE_BYTES};
 use crate::heap::blocks::{Block, Blocks, Marks, Sums};
 
-/// Keeps the account of a walk: which blocks it came to, and what it said of them.
+/// The account of a walk: the blocks it reached and the locations it reported.
 #[derive(Debug)]
 pub(crate) struct Accounting<'b> {
     blocks: &'b Blocks,
     reached: Marks,
     reached_count: u64,
-    /// Bytes of the blocks that were reached.
+    /// The size of the reached blocks.
     reached_bytes: RegionBytes,
-    /// Bytes of the locations that were given out.
+    /// The size of the reported locations.
     located_bytes: RegionBytes,
-    /// What blocks have beyond what was asked for.
+    /// The bytes in blocks beyond the requested size.
     block_overhead: u64,
-    /// What tables of arrays have beyond what is in use.
+    /// The bytes in tables of arrays beyond the used part.
     array_overhead: u64,
 }
 
-/// Bytes by region, in the order of their numbers.
+/// Bytes by region, in the order of the regions' numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct RegionBytes([u64; Region::NAMES.len()]);
 
@@ -60,7 +60,7 @@ impl<'b> Accounting<'b> {
         self.blocks
     }
 
-    /// Says that something in `block` was reached.
+    /// Records that something in `block` was reached.
     #[inline]
     pub(crate) fn reach(&mut self, block: &Block) {
         if self.reached.insert(block.index) {
@@ -74,12 +74,12 @@ impl<'b> Accounting<'b> {
         self.reached.contains(block.index)
     }
 
-    /// What the blocks add up to that were reached.
+    /// The total size of the reached blocks, in bytes.
     pub(crate) fn reached_bytes(&self) -> u64 {
         self.reached_bytes.all()
     }
 
-    /// Takes a location that was given out.
+    /// Records a reported location.
     #[inline]
     pub(crate) fn locate(&mut self, location: &Location) {
         let Some(region) = location.region else { return };
@@ -90,17 +90,17 @@ impl<'b> Accounting<'b> {
         }
     }
 
-    /// Whether something has led to every block.
+    /// Whether every block was reached.
     pub(crate) fn is_complete(&self) -> bool {
         self.reached_count >= self.blocks.sums().blocks
     }
 
-    /// The blocks that nothing has led to.
+    /// The blocks that were not reached.
     pub(crate) fn unreached(&self) -> impl Iterator<Item = Block> + use<'_, 'b> {
         self.blocks.iter().filter(|block| !self.is_reached(block))
     }
 
-    /// Writes what is known of the whole under the keys of the memory database.
+    /// Writes the summary under the keys of the memory database.
     pub(crate) fn summary(&self, dump: &Dump, php: &Php, sink: &mut impl HeapSink) {
         if let Some(allocator) = self.blocks.allocator() {
             self.heap_summary(allocator, sink);
@@ -116,7 +116,7 @@ impl<'b> Accounting<'b> {
         sink.summary("analyzer", concat!("borehole ", env!("CARGO_PKG_VERSION")));
     }
 
-    /// Whether every byte is accounted for, and if not why.
+    /// Whether every byte is accounted for; if not, the reason.
     fn proof(&self) -> String {
         match (self.blocks.allocator(), self.blocks.proof()) {
             (None, _) => "none: PHP does not use its own allocator".to_owned(),
@@ -151,7 +151,7 @@ impl<'b> Accounting<'b> {
         sink.summary("heap_memory_analyzed_percentage", &percentage(reached, allocator.numbers.size));
     }
 
-    /// What the stack and the compiler's memory take as a whole.
+    /// The total sizes of the VM stack and of the compiler's memory.
     fn region_totals(&self) -> RegionBytes {
         let mut totals = RegionBytes::default();
         for (block, region) in self.blocks.claims() {
@@ -170,7 +170,7 @@ fn percentage(part: u64, whole: u64) -> String {
     share.to_string()
 }
 
-/// What the heap says of itself.
+/// Writes the heap's counters to the summary.
 fn chunk_summary(allocator: &Allocator, sums: &Sums, sink: &mut impl HeapSink) {
     let numbers = &allocator.numbers;
     let cached = u64::from(numbers.cached_chunks_count);
@@ -186,7 +186,7 @@ fn chunk_summary(allocator: &Allocator, sums: &Sums, sink: &mut impl HeapSink) {
         ("cached_chunks_count", cached),
         ("chunks_total_free_bytes", sums.free_pages.saturating_mul(PAGE_BYTES)),
         ("chunks_mostly_empty_count", sums.mostly_empty_chunks),
-        // Reli counts whole pages only.
+        // Reli counts only whole pages.
         ("chunks_free_blocks_bytes", sums.free_small),
         ("chunks_reclaimable_bytes", sums.reclaimable_pages.saturating_mul(PAGE_BYTES)),
     ];

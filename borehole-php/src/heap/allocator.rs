@@ -1,9 +1,10 @@
-//! The allocator's heap: where it is, where its fields are, its chunks and huge blocks.
+//! The allocator's heap: its location, its fields, its chunks and huge blocks.
 //!
-//! Its structures are private to PHP and move within a minor version, by a distribution's patches, so nothing here is a table
-//! by release: each field is found by what must stand in it.
+//! Its structures are private to PHP and change within a minor version through distributions' patches, so there is no table of
+//! offsets by release: each field is found by the value that it must have.
 //!
-//! Source: `zend_alloc.c`: `_zend_mm_heap`, `_zend_mm_chunk`, `_zend_mm_huge_list`, in 7.0 to 8.6, and processes of them.
+//! Source: `zend_alloc.c`: `_zend_mm_heap`, `_zend_mm_chunk`, `_zend_mm_huge_list`, in 7.0 to 8.6, and processes of these
+//! releases.
 
 use borehole_process::{Memory, Symbols};
 use hashbrown::HashSet;
@@ -15,17 +16,17 @@ use crate::layout::Layout;
 use crate::release::{Release, Threads};
 use crate::remote::{self, moved, u32_at, u64_at};
 
-/// Bytes of a chunk, and what its address is a multiple of.
+/// The size of a chunk in bytes, and the alignment of its address.
 pub(crate) const CHUNK_BYTES: u64 = 2 << 20;
 pub(crate) const PAGE_BYTES: u64 = 4096;
 pub(crate) const PAGES: usize = 512;
-/// The sizes that small blocks have.
+/// The number of sizes of small blocks.
 pub(crate) const BINS: usize = 30;
 
-/// The first page of a chunk: its header, and in the main chunk the heap.
+/// The first page of a chunk: its header, and the heap if it is the main chunk.
 pub(crate) type Header = [u8; 4096];
 
-/// Where in the main chunk the heap is.
+/// The offset of the heap in the main chunk.
 const HEAP_IN_CHUNK: u64 = 0x40;
 /// `zend_mm_chunk`: `heap`, `next`.
 const CHUNK_NEXT: usize = 8;
@@ -33,27 +34,28 @@ const CHUNK_NEXT: usize = 8;
 const CUSTOM: usize = 0;
 const SIZE: usize = 0x10;
 const PEAK: usize = 0x18;
-/// `free_slot` comes right behind `peak`, or behind the key that 8.4 put there.
+/// `free_slot` comes directly after `peak`, or after the key added in 8.4.
 const EARLIEST_FREE_SLOTS: usize = 0x20;
-/// Where `main_chunk` may be. Behind `free_slot`, `real_size`, `real_peak`, `limit`, `overflow` and `huge_list`.
+/// The possible offsets of `main_chunk`, which comes after `free_slot`, `real_size`, `real_peak`, `limit`, `overflow` and
+/// `huge_list`.
 const MAIN_CHUNK_WITHIN: std::ops::Range<usize> = 0x138..0x1c0;
-/// How far into the chunk its page map may begin.
+/// The end of the offsets where the page map of a chunk may begin.
 const MAP_BEFORE: usize = 0x400;
-/// An entry of the page map: a large block of one page, which is what the header is.
+/// The page map's entry for the header: a large block of one page.
 const HEADER_PAGE: u32 = 0x4000_0001;
 
-/// How PHP's allocator is found.
+/// The location of the pointer to the allocator's heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeapPointer {
-    /// The address of the variable that points to it.
+    /// The address of the variable that points to the heap.
     Variable(u64),
-    /// The offset, in the block of each thread, of the pointer to the thread's.
+    /// The offset of the pointer to the thread's heap, in the block of each thread.
     InThreadBlock(u64),
 }
 
-/// The addresses of the variables that the first instructions of `zend_mm_get_heap` load: `mov reg, [rip+rel32]`.
+/// The variables that the first instructions of `zend_mm_get_heap` load: `mov reg, [rip+rel32]`.
 ///
-/// The function returns the pointer to the heap: it has to load it, or where it is in the block of a thread.
+/// The function returns the pointer to the heap, so it must load the pointer, or its offset in the block of a thread.
 pub(crate) fn heap_pointers(memory: &impl Memory, symbols: &Symbols, threads: Threads) -> Vec<HeapPointer> {
     let Some(function) = symbols.find("zend_mm_get_heap") else { return Vec::new() };
     let mut code = [0; 64];
@@ -62,7 +64,7 @@ pub(crate) fn heap_pointers(memory: &impl Memory, symbols: &Symbols, threads: Th
     let code = &code[..filled.min(end)];
     let load = |at: usize| {
         let [prefix, 0x8b, register] = *code.get(at..at + 3)? else { return None };
-        // Of any register, relative to the next instruction.
+        // Any register, relative to the next instruction.
         let is_load = matches!(prefix, 0x48 | 0x4c) && register & 0xc7 == 0x05;
         let distance = u32_at(code, at + 3)?.cast_signed();
         is_load.then(|| moved(function.address, at + 7).wrapping_add_signed(i64::from(distance)))
@@ -77,7 +79,7 @@ pub(crate) fn heap_pointers(memory: &impl Memory, symbols: &Symbols, threads: Th
     }
 }
 
-/// Where the fields of the heap and of its chunks are. Offsets of the heap's from the heap, of the chunk's from the chunk.
+/// The offsets of fields of the heap, counted from the heap, and of its chunks, counted from the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fields {
     pub(crate) free_slots: usize,
@@ -87,62 +89,62 @@ pub(crate) struct Fields {
     pub(crate) map: usize,
 }
 
-/// A block beyond the size of a chunk, which the system gave.
+/// A block larger than a chunk, which the system allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Huge {
-    /// Where the list has it: a block of its own.
+    /// The address of its list entry, which is a block itself.
     pub(crate) entry: u64,
     pub(crate) address: u64,
     pub(crate) bytes: u64,
 }
 
-/// The allocator's heap, as its own fields tell of it.
+/// The allocator's heap, according to its fields.
 #[derive(Clone, Debug)]
 pub(crate) struct Allocator {
     pub(crate) layout: Fields,
     pub(crate) numbers: Numbers,
-    /// In the order of the ring, from the main chunk.
+    /// The addresses of its chunks in the order of the ring, starting with the main chunk.
     pub(crate) chunks: Vec<u64>,
-    /// Chunks that are kept for later.
+    /// The addresses of chunks that are cached for later.
     pub(crate) cached: Vec<u64>,
     pub(crate) huge: Vec<Huge>,
-    /// The first thing that made no sense. What was found until then is here.
+    /// The first inconsistency. Everything found before it is here.
     pub(crate) doubt: Option<Error>,
 }
 
-/// What the heap counts of itself.
+/// The counters of the heap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Numbers {
-    /// What `memory_get_usage()` answers.
+    /// The result of `memory_get_usage()`.
     pub(crate) size: u64,
     pub(crate) peak: u64,
-    /// What `memory_get_usage(true)` answers.
+    /// The result of `memory_get_usage(true)`.
     pub(crate) real_size: u64,
     pub(crate) real_peak: u64,
     pub(crate) limit: u64,
     pub(crate) chunks_count: u32,
     pub(crate) peak_chunks_count: u32,
     pub(crate) cached_chunks_count: u32,
-    /// The number of chunks at the last time that one was given back, and how often in a row it was that; `None` before 7.2.
+    /// The number of chunks when one was last freed, and how many times in a row it was this number; `None` before 7.2.
     pub(crate) last_delete: Option<(u32, u32)>,
-    /// Where the first free block of each bin is.
+    /// The address of the first free block of each bin.
     pub(crate) free: [u64; BINS],
 }
 
-/// What a PHP takes its memory from.
+/// The allocator that PHP uses.
 #[derive(Clone, Debug)]
 pub(crate) enum Found {
     /// Its own allocator.
     Own(Box<Allocator>),
-    /// The system's: `USE_ZEND_ALLOC=0`, or a build without one of its own.
+    /// The system's: `USE_ZEND_ALLOC=0`, or a build without PHP's own.
     Foreign,
 }
 
 impl Php {
-    /// Finds the allocator of `executor` and what its heap consists of.
+    /// Finds the allocator of `executor` and the contents of its heap.
     ///
     /// # Errors
-    /// When there is none, it contradicts itself, or the memory cannot be read.
+    /// If there is none, it is inconsistent, or the memory cannot be read.
     pub(crate) fn allocator(&self, memory: &impl Memory, executor: &Executor) -> Result<Found, Error> {
         let by_code = self.heap_pointers.iter().filter_map(|&pointer| self.follow(memory, executor, pointer));
         let mut candidates: Vec<u64> = by_code.collect();
@@ -161,7 +163,7 @@ impl Php {
         Err(refused.unwrap_or_else(|| missing(&candidates)))
     }
 
-    /// Where a pointer leads that `zend_mm_get_heap` loads.
+    /// The address that a pointer loaded by `zend_mm_get_heap` leads to.
     fn follow(&self, memory: &impl Memory, executor: &Executor, pointer: HeapPointer) -> Option<u64> {
         let address = match (pointer, self.place) {
             (HeapPointer::Variable(address), _) => address,
@@ -181,14 +183,14 @@ fn missing(candidates: &[u64]) -> Error {
     Error::new(ErrorKind::Implausible, what)
 }
 
-/// The heap of the chunk that the stack lies in.
+/// The heap of the chunk that contains the stack.
 fn heap_of_stack(memory: &impl Memory, layout: &Layout, executor: &Executor) -> Option<u64> {
     let stack = memory.read_u64(moved(executor.globals, layout.executor_stack_top + 16)).ok()?;
     let chunk = stack - stack % CHUNK_BYTES;
     memory.read_u64(chunk).ok().filter(|_| stack != 0)
 }
 
-/// Whether a heap that is in no chunk says that another allocator is used instead.
+/// Whether a heap outside of any chunk says that another allocator is used.
 fn is_foreign(memory: &impl Memory, heap: u64) -> bool {
     let mut custom = [0; 4];
     let is_read = memory.read(moved(heap, CUSTOM), &mut custom).is_ok();
@@ -212,7 +214,7 @@ fn implausible(what: &str, expected: &str, found: &str) -> Error {
 }
 
 impl Allocator {
-    /// The heap at `address`, which must be in its main chunk.
+    /// Reads the heap at `address`, which must be in its main chunk.
     pub(super) fn read(memory: &impl Memory, address: u64, release: Release) -> Result<Self, Error> {
         let main = address - HEAP_IN_CHUNK;
         let header = read_header(memory, main)?;
@@ -242,7 +244,7 @@ impl Allocator {
         Ok(Self { layout, numbers, chunks, cached, huge, doubt })
     }
 
-    /// What the heap holds of the system's memory.
+    /// The memory that the heap holds from the system, in bytes.
     pub(crate) fn real_bytes(&self) -> u64 {
         real_bytes(&self.chunks, &self.cached, &self.huge)
     }
@@ -274,13 +276,13 @@ impl Numbers {
     }
 }
 
-/// `main_chunk`: the only field that points to the main chunk.
+/// The offset of `main_chunk`, the only field that points to the main chunk.
 fn main_chunk_field(heap: &[u8], main: u64) -> Option<usize> {
     MAIN_CHUNK_WITHIN.step_by(8).find(|&offset| u64_at(heap, offset) == Some(main))
 }
 
-/// `real_size`: the word that is the sum of what the heap holds. Where none is, because the memory changed while it was
-/// copied, the place that it has in the releases.
+/// The offset of `real_size`: the word that equals the sum of what the heap holds. If there is none, because the memory changed
+/// during the copy, its offset in the releases.
 fn real_size_field(heap: &[u8], main_chunk: usize, real: u64, release: Release) -> usize {
     let earliest = EARLIEST_FREE_SLOTS + BINS * 8;
     let is_real_size = |&offset: &usize| {
@@ -291,8 +293,8 @@ fn real_size_field(heap: &[u8], main_chunk: usize, real: u64, release: Release) 
     (earliest..main_chunk - 24).step_by(8).find(is_real_size).unwrap_or(usual)
 }
 
-/// The page map: the first place behind the heap that says of the header's page that it is one, and is preceded by the bits
-/// of the pages in use.
+/// The offset of the page map: the first place after the heap that has the entry of the header's page and follows the bits of
+/// the pages in use.
 fn map_field(header: &Header, main_chunk: usize) -> Result<usize, Error> {
     let first = usize::try_from(HEAP_IN_CHUNK).expect("a small number") + main_chunk + 48 + PAGES / 8;
     let is_map = |&map: &usize| {
@@ -303,7 +305,7 @@ fn map_field(header: &Header, main_chunk: usize) -> Result<usize, Error> {
     found.ok_or_else(|| implausible("main chunk", "a map of its pages", "none"))
 }
 
-/// The chunks from the main chunk on, which form a ring, and what broke it.
+/// The chunks from the main chunk on, which form a ring, and the error that ended it early.
 fn ring(memory: &impl Memory, main: u64, heap: u64) -> (Vec<u64>, Option<Error>) {
     let mut chunks = vec![main];
     let mut seen: HashSet<u64> = [main].into_iter().collect();
@@ -341,7 +343,7 @@ fn broken(what: &str, address: u64, found: &str) -> Error {
     implausible(what, "it whole", &format!("{address:#x}, {found}"))
 }
 
-/// The heap that a chunk is of, and the next chunk.
+/// The heap that a chunk belongs to, and the next chunk.
 fn chunk_words(memory: &impl Memory, chunk: u64) -> Result<(u64, u64), Error> {
     let mut words = [0; 16];
     memory.read(chunk, &mut words).map_err(|error| {
@@ -350,7 +352,7 @@ fn chunk_words(memory: &impl Memory, chunk: u64) -> Result<(u64, u64), Error> {
     Ok((u64_at(&words, 0).unwrap_or_default(), u64_at(&words, CHUNK_NEXT).unwrap_or_default()))
 }
 
-/// The chunks that are kept for later, as many as are counted and can be read.
+/// The cached chunks, at most the number counted, as far as they can be read.
 fn cached_chunks(memory: &impl Memory, first: u64, count: u64) -> Vec<u64> {
     let mut chunks = Vec::new();
     let mut next = first;
@@ -366,7 +368,8 @@ fn cached_chunks(memory: &impl Memory, first: u64, count: u64) -> Vec<u64> {
 /// `zend_mm_huge_list`: the address, the size and the next entry.
 pub(crate) const HUGE_ENTRY_BYTES: usize = 24;
 
-/// The list of huge blocks, each entry a small block with the address, the size and the next entry, and what broke it.
+/// The list of huge blocks, and the error that ended it early. Each entry is a small block with the address, the size and the
+/// next entry.
 fn huge_blocks(memory: &impl Memory, first: u64) -> (Vec<Huge>, Option<Error>) {
     let (mut blocks, mut seen) = (Vec::new(), HashSet::new());
     let mut next = first;
@@ -388,18 +391,18 @@ fn huge_blocks(memory: &impl Memory, first: u64) -> (Vec<Huge>, Option<Error>) {
     (blocks, None)
 }
 
-/// What pages of a chunk hold.
+/// A run of pages of a chunk, by its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Run {
-    /// Nothing.
+    /// Unused.
     Free { first: usize },
-    /// One block of some pages.
+    /// One block of several pages.
     Large { first: usize, pages: usize },
     /// Blocks of one bin.
     Small { first: usize, bin: usize },
 }
 
-/// The runs of pages of a chunk, behind its header. Entries of pages inside of a run may be left over from earlier ones.
+/// The runs of pages of a chunk, after its header. Entries of pages within a run may be left over from earlier runs.
 pub(crate) struct Pages<'h> {
     header: &'h [u8],
     free_map: usize,
@@ -439,7 +442,7 @@ impl<'h> Pages<'h> {
 impl Iterator for Pages<'_> {
     type Item = Result<Run, Error>;
 
-    /// The next run; a page that makes no sense is an error, and counts as one page.
+    /// The next run. An invalid page is an error, and counts as one page.
     fn next(&mut self) -> Option<Self::Item> {
         if self.next >= PAGES {
             return None;
@@ -454,7 +457,7 @@ impl Iterator for Pages<'_> {
     }
 }
 
-/// The sizes of small blocks.
+/// The sizes of small blocks, in bytes.
 ///
 /// Source: `zend_alloc_sizes.h`, the same in 7.0 to 8.6.
 pub(crate) const BIN_BYTES: [u16; BINS] = [
@@ -462,11 +465,11 @@ pub(crate) const BIN_BYTES: [u16; BINS] = [
     1024, 1280, 1536, 1792, 2048, 2560, 3072,
 ];
 
-/// How many pages a run of each bin has.
+/// The number of pages in a run of each bin.
 pub(crate) const BIN_PAGES: [usize; BINS] =
     [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 5, 3, 1, 1, 5, 3, 2, 2, 5, 3, 7, 4, 5, 3];
 
-/// How many blocks a run of `bin` has.
+/// The number of blocks in a run of `bin`.
 pub(crate) const fn bin_elements(bin: usize) -> usize {
     BIN_PAGES[bin] * 4096 / BIN_BYTES[bin] as usize
 }

@@ -1,4 +1,4 @@
-//! Memory of a process as a graph of its heap.
+//! Analysis of memory as a graph of its heap.
 
 use borehole_heap::HeapSink;
 use borehole_process::Dump;
@@ -11,47 +11,48 @@ use crate::heap::blocks::Blocks;
 use crate::heap::walk::{self, Chain, WalkOptions};
 use crate::release::Identity;
 
-/// How memory is analysed.
+/// Options of a heap analysis.
 #[derive(Clone, Copy, Default)]
 pub struct AnalyzeOptions<'o> {
-    /// How PHP is found in it.
+    /// How to find PHP in the dump.
     pub attach: AttachOptions<'o>,
-    /// The thread whose heap it is to be, where each has one; `None`: the first that runs PHP.
+    /// The thread whose heap is analyzed, if each thread has one; `None`: the first that runs PHP.
     pub thread: Option<i32>,
-    /// The error with which the program ended, when its calls are to be those of then.
+    /// The error that ended the program, if its calls at that time are wanted.
     pub failure: Option<Failure<'o>>,
-    /// Whether the contents of strings are replaced by their lengths and a hash, which differs from one analysis to the next.
-    /// Strings that PHP keeps once for all, as the names and literals of programs, stay.
+    /// Whether to replace the contents of strings by their lengths and a hash, which differs between analyses.
+    ///
+    /// Interned strings, such as the names and literals of programs, stay.
     pub redact: bool,
 }
 
-/// What an analysis came to, beside the graph.
+/// The results of an analysis besides the graph.
 #[derive(Clone, Debug)]
 pub struct Analysis {
-    /// Which PHP it is.
+    /// The identity of PHP.
     pub identity: Identity,
-    /// The threads that have a heap of their own; none where there is one heap.
+    /// The threads that have their own heap; empty if there is only one heap.
     pub threads: Vec<i32>,
-    /// Bytes in use by the allocator's own count; `None` where PHP uses another allocator.
+    /// Bytes in use by the allocator's count; `None` if PHP uses another allocator.
     pub used_bytes: Option<u64>,
-    /// Of those, bytes of blocks that something was found to lead to.
+    /// Bytes in use that are in reached blocks.
     pub reached_bytes: u64,
-    /// Why the blocks that were found do not add up to what the allocator counts; `None`: they do, to the byte.
+    /// The reason why the blocks found do not add up to the allocator's count; `None` if they do, to the byte.
     pub doubt: Option<String>,
-    /// Whether a call that failed was looked for and is not on the stack any more: the calls are those of the moment.
+    /// Whether the failed call was searched for and is no longer on the stack; the calls are then the current ones.
     pub is_failure_missing: bool,
-    /// How often memory was needed that is not in the dump.
+    /// The number of times that required memory was missing from the dump.
     pub missing: u64,
-    /// How often memory contradicted itself.
+    /// The number of times that memory was inconsistent.
     pub torn: u64,
     /// Whether the walk was given up, because memory led to more than it can hold.
     pub is_incomplete: bool,
 }
 
-/// Walks the heap in `dump` into `sink`.
+/// Analyzes the heap in `dump` and writes its graph to `sink`.
 ///
 /// # Errors
-/// When there is no PHP in the dump, or one that is not understood, or it lacks the thread.
+/// If there is no PHP in the dump, it is unsupported, or the thread does not exist.
 pub fn analyze<S: HeapSink>(
     dump: &Dump,
     options: &AnalyzeOptions<'_>,

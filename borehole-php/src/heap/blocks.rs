@@ -1,10 +1,9 @@
-//! Every block of the heap that is in use, found by its address.
+//! All blocks of the heap that are in use, found by address.
 //!
-//! The map of pages of each chunk says where blocks can be; those in the allocator's lists of free ones are not in use. The
-//! sums over the rest are the heap's own, to the byte, or the list is wrong.
+//! The page map of each chunk shows where blocks can be; those in the allocator's free lists are not in use. The sizes of the
+//! others add up to the heap's counters, to the byte; otherwise the list is wrong.
 //!
-//! Places for blocks are numbered through, those in use and those that are free, so that whoever keeps something for each
-//! block keeps it in a `Vec`.
+//! The places of blocks, used and free, are numbered consecutively, so that data about blocks can be kept in a `Vec`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,19 +20,19 @@ use crate::heap::allocator::{
 };
 use crate::remote::u64_at;
 
-/// A block that is in use.
+/// A block in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     /// The number of its place.
     pub(crate) index: u32,
     pub(crate) address: u64,
-    /// What the allocator gave, which may be more than was asked for.
+    /// The size allocated, which may be larger than the size requested.
     pub(crate) bytes: u64,
     pub(crate) region: Region,
 }
 
 impl Block {
-    /// The address behind its last byte.
+    /// The address after its last byte.
     pub(crate) fn end(&self) -> u64 {
         self.address.saturating_add(self.bytes)
     }
@@ -43,27 +42,27 @@ impl Block {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blocks {
     allocator: Option<Box<Allocator>>,
-    /// The number of a chunk by its address.
+    /// The number of each chunk, by address.
     chunks: HashMap<u64, u32>,
-    /// The pages of each chunk, chunk by chunk.
+    /// The pages of all chunks, chunk by chunk.
     pages: Vec<Page>,
-    /// In the order of their addresses, with the number of their place.
+    /// Huge blocks with the numbers of their places, ordered by address.
     huge: Vec<(Huge, u32)>,
-    /// A bit a place: whether a block in use is there.
+    /// One bit for each place: whether it has a block in use.
     live: Vec<u64>,
     places: u32,
-    /// Large blocks that are no ordinary ones, in the order of their addresses.
+    /// Large or huge blocks with a special region, ordered by address.
     claims: BTreeMap<u64, Region>,
     sums: Sums,
     doubt: Option<Error>,
 }
 
-/// What a page of a chunk is part of.
+/// The role of a page of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Page {
     /// The number of the first place in its run.
     first: u32,
-    /// How many pages behind the first of its run it is.
+    /// The number of pages before it in its run.
     back: u16,
     /// A bin, or [`LARGE`] and a number of pages, or [`NOTHING`].
     kind: u16,
@@ -76,26 +75,26 @@ impl Page {
     const EMPTY: Self = Self { first: 0, back: 0, kind: NOTHING };
 }
 
-/// What the blocks in use add up to.
+/// The sums over the blocks in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
     pub(crate) small: u64,
     pub(crate) large: u64,
     pub(crate) huge: u64,
-    /// How many blocks there are.
+    /// The number of blocks.
     pub(crate) blocks: u64,
-    /// Pages of chunks that nothing is in.
+    /// Unused pages of chunks.
     pub(crate) free_pages: u64,
-    /// Chunks of which nine tenths of the pages, or more, are free.
+    /// Chunks with at least nine tenths of their pages free.
     pub(crate) mostly_empty_chunks: u64,
-    /// Bytes of small blocks that are free: PHP keeps their pages for blocks of the same size.
+    /// Bytes of free small blocks, whose pages PHP keeps for blocks of equal size.
     pub(crate) free_small: u64,
-    /// Pages of runs of small blocks none of which is in use.
+    /// Pages of runs of small blocks that are all free.
     pub(crate) reclaimable_pages: u64,
 }
 
 impl Sums {
-    /// All bytes in use.
+    /// The bytes in use.
     pub(crate) fn bytes(&self) -> u64 {
         self.small.saturating_add(self.large).saturating_add(self.huge)
     }
@@ -113,17 +112,17 @@ const RECIPROCALS: [u64; BINS] = {
 };
 
 impl Blocks {
-    /// No blocks: of a PHP that uses another allocator than its own.
+    /// No blocks, for a PHP that uses another allocator.
     pub(crate) fn none() -> Self {
         Self::default()
     }
 
     /// The blocks of the heap of `executor`; [none](Self::none) if it does not use PHP's allocator.
     ///
-    /// What contradicts itself is left out, and [`proof`](Self::proof) says so.
+    /// Inconsistent parts are left out, and [`proof`](Self::proof) reports them.
     ///
     /// # Errors
-    /// When there is no heap, or more than can be numbered.
+    /// If there is no heap, or it has more places than can be numbered.
     pub(crate) fn of(dump: &Dump, php: &Php, executor: &Executor) -> Result<Self, Error> {
         match php.allocator(dump, executor)? {
             Found::Own(allocator) => Self::read(dump, allocator),
@@ -165,7 +164,7 @@ impl Blocks {
         self.live[word(place)] |= 1 << (place % 64);
     }
 
-    /// Takes the runs of a chunk: all places in them count as in use at first.
+    /// Adds the runs of a chunk; at first, all places in them count as used.
     fn add_chunk(&mut self, dump: &Dump, chunk: u64, allocator: &Allocator) -> Result<(), Error> {
         let header = match allocator::read_header(dump, chunk) {
             Ok(header) => header,
@@ -213,7 +212,7 @@ impl Blocks {
         Ok(first)
     }
 
-    /// Takes the blocks of a list of free ones out of those in use.
+    /// Marks the blocks of a free list as unused.
     fn free(&mut self, dump: &Dump, bin: usize, first: u64) {
         let mut next = first;
         while next != 0 {
@@ -233,7 +232,7 @@ impl Blocks {
         }
     }
 
-    /// The pages of runs of small blocks of which none is in use. PHP frees these when it is asked to.
+    /// The number of pages in runs of small blocks that are all free. PHP frees these pages on request.
     ///
     /// Source: PHP, Zend/zend_alloc.c, `zend_mm_gc`.
     fn reclaimable_pages(&self) -> u64 {
@@ -246,7 +245,7 @@ impl Blocks {
         empty.map(|page| BIN_PAGES[usize::from(page.kind)] as u64).sum()
     }
 
-    /// The kind of page, the address, and the number of the place that `address` is in, in a chunk.
+    /// The page's kind, the address and the number of the place in a chunk that contains `address`.
     #[inline]
     fn place(&self, address: u64) -> Option<(u16, u64, u32)> {
         let chunk = *self.chunks.get(&(address / CHUNK_BYTES))?;
@@ -270,7 +269,7 @@ impl Blocks {
         self.live[word(place)] >> (place % 64) & 1 == 1
     }
 
-    /// The block in use that `address` lies in, at its start or behind it.
+    /// The block in use that contains `address`.
     #[inline]
     pub(crate) fn find(&self, address: u64) -> Option<Block> {
         let Some((kind, start, index)) = self.place(address) else { return self.find_huge(address) };
@@ -298,13 +297,13 @@ impl Blocks {
         (address - start < bytes).then_some(Block { index, address: start, bytes, region })
     }
 
-    /// Says that the large or huge block at `address` is a part of the stack or of the compiler's memory.
+    /// Marks the large or huge block at `address` as part of the VM stack or of the compiler's memory.
     pub(crate) fn claim(&mut self, address: u64, region: Region) {
         let Some(block) = self.find(address) else { return };
         self.claims.entry(block.address).or_insert(region);
     }
 
-    /// Whether the heap has the memory at `address`, for blocks in use, free ones, or kept for later.
+    /// Whether the memory at `address` belongs to the heap, in use, free or cached.
     pub(crate) fn is_heap(&self, address: u64) -> bool {
         let chunk = address / CHUNK_BYTES;
         let cached = self.allocator.as_ref().map_or(&[][..], |allocator| &allocator.cached);
@@ -317,17 +316,17 @@ impl Blocks {
         self.claims.get(&start).copied()
     }
 
-    /// The blocks that were claimed, and for what.
+    /// The claimed blocks, with their regions.
     pub(crate) fn claims(&self) -> impl Iterator<Item = (Block, Region)> {
         self.claims.iter().filter_map(|(&start, &region)| Some((self.at(start)?, region)))
     }
 
-    /// How many places there are: every [`Block::index`] is less.
+    /// The number of places; every [`Block::index`] is less.
     pub(crate) fn places(&self) -> usize {
         self.places as usize
     }
 
-    /// Every block in use: those of the chunks in the order in which the heap has these, then the huge ones.
+    /// All blocks in use: first those of the chunks, in the heap's order of chunks, then the huge ones.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Block> {
         let chunks = self.allocator.as_deref().map_or(&[][..], |allocator| &allocator.chunks);
         let pages = chunks.iter().filter_map(|chunk| {
@@ -341,7 +340,7 @@ impl Blocks {
         runs.chain(self.huge.iter().map(|(huge, _)| huge.address)).filter_map(|address| self.at(address))
     }
 
-    /// The blocks of whole pages, those within chunks and the huge ones.
+    /// The large and huge blocks, which consist of whole pages.
     pub(crate) fn of_pages(&self) -> impl Iterator<Item = Block> {
         let starts = self.chunks.iter().flat_map(|(&chunk, &number)| {
             let pages = self.pages[number as usize * PAGES..][..PAGES].iter().zip(0_u64..);
@@ -353,20 +352,20 @@ impl Blocks {
         starts.chain(huge).filter_map(|start| self.at(start))
     }
 
-    /// What the blocks in use add up to.
+    /// The sums over the blocks in use.
     pub(crate) fn sums(&self) -> &Sums {
         &self.sums
     }
 
-    /// The allocator's own account; `None` if PHP does not use its own.
+    /// The allocator's own account; `None` if PHP uses another allocator.
     pub(crate) fn allocator(&self) -> Option<&Allocator> {
         self.allocator.as_deref()
     }
 
-    /// Whether the blocks add up to what the heap counts.
+    /// Checks that the blocks add up to the heap's counters.
     ///
     /// # Errors
-    /// When they do not, with what was expected and found, or when something made no sense.
+    /// If they do not, with the expected and the found number, or if something was inconsistent.
     pub(crate) fn proof(&self) -> Result<(), Error> {
         if let Some(doubt) = &self.doubt {
             return Err(doubt.clone());
@@ -411,7 +410,7 @@ fn fill(pages: &mut [Page], first: u32, kind: u16) {
     }
 }
 
-/// Which word the bit of a place is in.
+/// The index of the word with a place's bit.
 #[inline]
 const fn word(place: u32) -> usize {
     place as usize / 64
@@ -427,7 +426,7 @@ impl Marks {
         Self(vec![0; blocks.live.len()])
     }
 
-    /// Adds a place; `false` if it was in the set.
+    /// Adds a place; `false` if it was in the set already.
     #[inline]
     pub(crate) fn insert(&mut self, index: u32) -> bool {
         let bits = &mut self.0[word(index)];
@@ -477,7 +476,7 @@ mod tests {
         }
     }
 
-    /// A heap of one chunk, as 8.3 has it: a run of 64 bytes with a free list, a large block of 3 pages, a huge one.
+    /// A heap of one chunk, as in 8.3: a run of 64 bytes with a free list, a large block of 3 pages, a huge one.
     struct Made {
         chunk: Vec<u8>,
     }
@@ -495,7 +494,7 @@ mod tests {
             let mut made = Self { chunk: vec![0; usize::try_from(CHUNK_BYTES).unwrap()] };
             made.word(CHUNK, HEAP);
             made.word(CHUNK + 8, CHUNK);
-            // The first two blocks are taken, all others are free.
+            // The first two blocks are in use, all others are free.
             let in_use = 3 * PAGE_BYTES + 2 * 64 + 4 * CHUNK_BYTES;
             made.word(HEAP + 0x10, in_use);
             made.word(HEAP + 0x20 + BIN * 8, SMALL_RUN + 2 * 64);
@@ -560,7 +559,7 @@ mod tests {
             (blocks.sums().free_small, blocks.sums().reclaimable_pages)
         };
         assert_eq!(free(&made), (62 * 64, 0), "two blocks of the run are in use");
-        // Another run of the same size behind it, all of which is in the list of free blocks.
+        // Another run of equal size after it, with all its blocks in the free list.
         made.word(CHUNK + 0x1c8, 0b110_1111);
         made.word(CHUNK + 0x208 + 24, 0x8000_0000 | BIN);
         for element in 63..127 {
@@ -583,7 +582,7 @@ mod tests {
             let mut made = Made::new();
             change(&mut made);
             let blocks = made.blocks().unwrap();
-            // What makes sense is still found.
+            // Consistent parts are still found.
             assert!(blocks.at(LARGE_RUN).is_some());
             blocks.proof().unwrap_err().to_string()
         };

@@ -1,8 +1,8 @@
-//! Garbage that PHP has not collected yet: values that hold each other, and that nothing else holds.
+//! Garbage that PHP has not collected yet: values that hold each other and that nothing else holds.
 //!
-//! What the walk did not come to is either that, or held by something that the walk does not know. The reference counts tell
-//! these apart, as they do for PHP's own collector: what counts more references than the unreached blocks have to it is held
-//! from elsewhere, and so is whatever it leads to. The rest is garbage.
+//! Unreached values are either garbage, or held by something that the walk does not know. Reference counts tell these apart, as
+//! in PHP's collector: a value with more references than the unreached blocks have to it is held from elsewhere, and so is
+//! everything it leads to. The rest is garbage.
 
 use std::ops::Range;
 
@@ -16,35 +16,35 @@ use crate::heap::walk::View;
 use crate::layout::{Layout, fixed};
 use crate::remote::{self, u32_at, u64_at};
 
-/// Values that hold each other.
+/// Values that only hold each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Garbage {
-    /// Objects by their handle, with their address.
+    /// Objects: handle and address.
     pub(crate) objects: Vec<(u32, u64)>,
-    /// Arrays and references, with their address.
+    /// Arrays and references: type and address.
     pub(crate) values: Vec<(Guess, u64)>,
 }
 
-/// A block that was not reached.
+/// An unreached block.
 #[derive(Clone, Copy)]
 struct Unreached {
     block: Block,
     guess: Guess,
-    /// Where what counts references begins: in an object behind the data of its class.
+    /// The address of the counted value: in an object, after the data of its class.
     value: u64,
     handle: u32,
-    /// Of the table of an unreached array: where what is used of it ends.
+    /// The end of the used part, for the table of an unreached array.
     table_end: Option<u64>,
-    /// Whether something that counts references leads to it.
+    /// Whether a counted value leads to it.
     is_led_to: bool,
-    /// References from unreached blocks.
+    /// The number of references from unreached blocks.
     inner: u32,
     is_held: bool,
 }
 
 impl Unreached {
-    /// Whether it is held by something else than unreached blocks: what counts no references, when nothing leads to it that
-    /// does.
+    /// Whether something else than unreached blocks holds it. A block without a reference count is held if no counted value
+    /// leads to it.
     fn is_held_from_elsewhere(&self, view: View<'_>) -> bool {
         match self.guess {
             Guess::Plain => !self.is_led_to,
@@ -53,7 +53,7 @@ impl Unreached {
     }
 }
 
-/// Finds the garbage among what was not reached. `objects` are all there are, by handle.
+/// Finds the garbage among the unreached blocks. `objects` are all existing objects, with their handles.
 pub(crate) fn find(
     view: View<'_>,
     layout: &HeapLayout,
@@ -76,7 +76,7 @@ struct Search<'a> {
     stacks: &'a Layout,
     blocks: &'a Blocks,
     unreached: Vec<Unreached>,
-    /// The position in `unreached` by the number of the block.
+    /// The position in `unreached`, by the number of the block.
     positions: HashMap<u32, usize>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Search<'a> {
     fn new(view: View<'a>, layout: &'a HeapLayout, stacks: &'a Layout, accounting: &Accounting<'a>) -> Self {
         let look = |block: Block| Unreached {
             guess: match guess::guess(view, layout, &block) {
-                // The objects are known: what only looks like one is none.
+                // All objects are known, so this only looks like one.
                 Guess::Object => Guess::Plain,
                 guess => guess,
             },
@@ -96,7 +96,7 @@ impl<'a> Search<'a> {
             inner: 0,
             is_held: false,
         };
-        // What is not there leads nowhere, and is no garbage. A page says of a whole chunk that it is full of blocks.
+        // Missing memory leads nowhere and is not garbage. One page may claim that a whole chunk is full of blocks.
         let is_there = |block: &Block| view.u64(block.address).is_some();
         let unreached: Vec<_> = accounting.unreached().filter(is_there).map(look).collect();
         let positions =
@@ -127,7 +127,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Marks what something leads to that counts references.
+    /// Marks everything that counted values lead to.
     fn lead(&mut self) {
         let counts = |one: &Unreached| one.guess != Guess::Plain;
         let open = self.positions_of(counts);
@@ -139,7 +139,7 @@ impl<'a> Search<'a> {
         all.filter(|(_, one)| is_wanted(one)).map(|(position, _)| position).collect()
     }
 
-    /// Marks what the `open` ones lead to.
+    /// Marks everything that the `open` ones lead to.
     fn mark(&mut self, mut open: Vec<usize>, mark: impl Fn(&mut Unreached) -> &mut bool) {
         while let Some(position) = open.pop() {
             let mut new = Vec::new();
@@ -152,14 +152,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Counts the references that unreached blocks have to each other.
+    /// Counts the references of unreached blocks to each other.
     fn count(&mut self) {
         for position in 0..self.unreached.len() {
             self.targets(position, |one| one.inner = one.inner.saturating_add(1));
         }
     }
 
-    /// Marks what is held from elsewhere, and all that it leads to.
+    /// Marks what is held from elsewhere, and everything it leads to.
     fn spread(&mut self) {
         let view = self.view;
         let held = self.positions_of(|one| one.is_held_from_elsewhere(view));
@@ -182,14 +182,14 @@ impl<'a> Search<'a> {
         garbage
     }
 
-    /// Hands out, for each reference of an unreached block to another one, that other.
+    /// Passes the target of each reference from an unreached block to another one.
     fn targets(&mut self, position: usize, mut take: impl FnMut(&mut Unreached)) {
         let one = &self.unreached[position];
         let (view, blocks, own) = (self.view, self.blocks, *one);
         let bytes = view.bytes(own.block.address, own.block.bytes);
         let parts = self.parts(&own, bytes.len());
         let words = parts.into_iter().flat_map(|(range, is_values)| {
-            // What a value held before it was unset still stands in it.
+            // An unset value still contains the previous one.
             let is_set = |offset: &usize| u32_at(&bytes, offset + 8).is_some_and(|info| info & 0xff != 0);
             range.step_by(8).filter(move |offset| !is_values || is_set(offset))
         });
@@ -206,7 +206,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether the word at `offset` of a generator's frame is the generator: the frame knows it, but does not hold it.
+    /// Whether the word at `offset` of a generator's frame is the generator, which the frame refers to but does not hold.
     fn is_own_frame(&self, offset: usize, frame: &Unreached, target: usize) -> bool {
         let generator = self.unreached[target].value;
         offset == fixed::FRAME_RESULT
@@ -214,7 +214,7 @@ impl<'a> Search<'a> {
             && self.view.pointer(generator, self.stacks.generator_frame) == frame.block.address
     }
 
-    /// Where references may stand in a block of `length` bytes, and whether they are values there.
+    /// The parts of a block of `length` bytes that may have references, and whether they consist of values.
     fn parts(&self, one: &Unreached, length: usize) -> Vec<(Range<usize>, bool)> {
         match one.guess {
             Guess::String | Guess::Resource => Vec::new(),
@@ -229,7 +229,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What is before an object, the table of its dynamic properties, its properties, and what is behind them.
+    /// The memory before an object, the table of its dynamic properties, its properties, and the memory after them.
     fn parts_of_object(&self, one: &Unreached, length: usize) -> Vec<(Range<usize>, bool)> {
         let object = usize::try_from(one.value - one.block.address).unwrap_or(length);
         let class = self.view.pointer(one.value, 16);
@@ -243,7 +243,7 @@ impl<'a> Search<'a> {
         if self.view.pointer(class, self.layout.class_create) == 0 || object > 0 {
             return vec![before, dynamic, (values..end, true)];
         }
-        // A generator knows others that it does not hold: from the one on that it delegates to.
+        // A generator refers to others that it does not hold, from its delegate on.
         let is_generator = remote::string(self.view.dump(), self.view.pointer(class, fixed::CLASS_NAME))
             .is_ok_and(|name| name == b"Generator");
         let end = if is_generator { self.stacks.generator_delegate + 8 } else { length };
@@ -251,7 +251,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// `HashTable.u.flags`, and the flag that its keys are 0, 1, 2, ….
+/// `HashTable.u.flags`, and the flag of tables with the keys 0, 1, 2, ….
 const TABLE_FLAGS: usize = 8;
 const PACKED: u64 = 4;
 

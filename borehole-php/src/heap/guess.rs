@@ -1,4 +1,4 @@
-//! What an unknown block probably holds, judged by its header and by whether its content bears that out.
+//! The probable contents of an unknown block, judged by its header and checked against its contents.
 
 use crate::heap::blocks::Block;
 use crate::heap::layout::HeapLayout;
@@ -6,7 +6,7 @@ use crate::heap::walk::View;
 use crate::layout::fixed;
 use crate::remote::moved;
 
-/// What a block looks like.
+/// The probable contents of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Guess {
     String,
@@ -14,7 +14,7 @@ pub(crate) enum Guess {
     Object,
     Resource,
     Reference,
-    /// Nothing that is counted.
+    /// No reference-counted value.
     Plain,
 }
 
@@ -31,15 +31,15 @@ impl Guess {
     }
 }
 
-/// More references than anything has.
+/// The maximum plausible number of references.
 const MOST_REFERENCES: u32 = 1 << 30;
 
-/// `zend_refcounted_h.refcount`, if the value is one that counts references and plausibly has some.
+/// `zend_refcounted_h.refcount`; `None` for a value without a plausible one.
 pub(crate) fn refcount(view: View<'_>, address: u64) -> Option<u32> {
     view.u32(address).filter(|count| (1..MOST_REFERENCES).contains(count))
 }
 
-/// What `block` looks like. An object that stands behind data of its class is not told by this.
+/// The probable contents of `block`. Does not detect an object that follows data of its class.
 pub(crate) fn guess(view: View<'_>, layout: &HeapLayout, block: &Block) -> Guess {
     let info = refcount(view, block.address).and_then(|_| view.u32(moved(block.address, 4)));
     let kind = info.map_or(0, |info| info & layout.header_kind);
@@ -51,28 +51,29 @@ pub(crate) fn guess(view: View<'_>, layout: &HeapLayout, block: &Block) -> Guess
         Ok(10) => (Guess::Reference, is_reference),
         _ => return Guess::Plain,
     };
-    // Only what can be part of a cycle has its place in the collector's list behind the flags. Half of an address is no header.
+    // Only types that can be part of a cycle have bits for the collector's list after the flags. Half of an address is not a
+    // header.
     let flags = if layout.header_kind == 15 { 0x3ff } else { 0xffff };
     let may_be_listed = matches!(guess, Guess::Array | Guess::Object);
     let is_header = may_be_listed || info.is_some_and(|info| info <= flags);
     if is_header && bears_out(view, layout, block) { guess } else { Guess::Plain }
 }
 
-/// It ends within its block, with a NUL.
+/// Whether it ends with a NUL within its block.
 fn is_string(view: View<'_>, _: &HeapLayout, block: &Block) -> bool {
     let Some(length) = view.u64(moved(block.address, fixed::STRING_LENGTH)) else { return false };
     let end = (fixed::STRING_BYTES as u64).checked_add(length).filter(|&end| end < block.bytes);
     end.and_then(|end| view.array::<1>(block.address.wrapping_add(end))) == Some([0])
 }
 
-/// It is as large as an array, and its numbers agree.
+/// Whether it has the size of an array, and consistent numbers.
 fn is_array(view: View<'_>, _: &HeapLayout, block: &Block) -> bool {
     let number = |offset| view.u32(moved(block.address, offset)).unwrap_or_default();
     let (used, elements, size) = (number(24), number(28), number(32));
     block.bytes == fixed::TABLE_SIZE as u64 && elements <= used && used <= size && size.is_power_of_two()
 }
 
-/// It has a class and handlers.
+/// Whether it has a class and handlers.
 fn is_object(view: View<'_>, _: &HeapLayout, block: &Block) -> bool {
     let is_there =
         |offset| view.u64(moved(block.address, offset)).is_some_and(|address| view.u64(address).is_some());
@@ -83,7 +84,7 @@ fn is_resource(_: View<'_>, layout: &HeapLayout, block: &Block) -> bool {
     block.bytes == layout.resource_size as u64
 }
 
-/// It is as large as a reference, and its value is of a known type.
+/// Whether it has the size of a reference, and a value of a known type.
 fn is_reference(view: View<'_>, layout: &HeapLayout, block: &Block) -> bool {
     let kind = view.array::<1>(moved(block.address, 16)).unwrap_or([u8::MAX])[0];
     block.bytes == layout.reference_size as u64 && kind <= 12
@@ -99,7 +100,7 @@ mod tests {
 
     const AT: u64 = 0x7f00_0000_1000;
 
-    /// What a block of `size` bytes with these words looks like in 8.3.
+    /// The guess for a block of `size` bytes with these words in 8.3.
     fn guess_of(words: &[u64], size: usize) -> Guess {
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         bytes.resize(size, 0);
@@ -137,7 +138,7 @@ mod tests {
         assert_eq!(guess_of(&[header(0, 0x16), 0, 0, 0], 32), Guess::Plain, "no references");
         assert_eq!(guess_of(&[header(1, 9), 0, 0], 24), Guess::Plain, "too small for a resource");
         assert_eq!(guess_of(&[header(1, 8), 1, 0, 0, 0], 40), Guess::Plain, "without a class");
-        // Half of an address, whose last digit happens to be a type.
+        // Half of an address whose last digit happens to be a type.
         assert_eq!(guess_of(&[0x7f49_0123_4560, 0, 0, 0], 32), Guess::Plain);
         assert_eq!(guess_of(&[], 8), Guess::Plain);
     }

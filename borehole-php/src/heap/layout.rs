@@ -1,5 +1,5 @@
-//! Where the fields are that only the walk of a heap needs. Sources and columns as in [`crate::layout`]; the tail of 7.1's
-//! `zend_class_entry` as in 7.0 and 7.2, between which nothing of it changed.
+//! The offsets of fields that only the walk of a heap needs. Sources and columns as in [`crate::layout`]; the end of
+//! `zend_class_entry` in 7.1 is taken from 7.0 and 7.2, which are equal there.
 
 use crate::layout::layouts;
 use crate::release::Release;
@@ -31,22 +31,22 @@ layouts! {
     compiler_ast_arena: usize =             [2552, 2584,  504,  504,  480,  424,  424,  424,  424,  456,  456,  456];
     /// `zend_compiler_globals.interned_strings`, a `HashTable`.
     compiler_strings: usize =               [2464, 2496,  416,  416,  392,  336,  336,  336,  336,  368,  368,  368];
-    /// `zend_compiler_globals.map_ptr_base`, `void *`: what offsets of map pointers count from.
+    /// `zend_compiler_globals.map_ptr_base`, `void *`: the base of map pointers that are offsets.
     compiler_map_base: usize =              [   0,    0,    0,    0,  528,  472,  480,  480,  480,  512,  512,  512];
-    /// What is added to an odd map pointer for its slot's place behind `map_ptr_base`: the base is biased from 8.0 on.
+    /// The number added to an odd map pointer to get its slot's offset from `map_ptr_base`: the base is biased since 8.0.
     map_bias: u64 =                         [   0,    0,    0,    0,    1,    0,    0,    0,    0,    0,    0,    0];
-    /// Whether a map pointer that is no offset points to the pointer, and is not the pointer itself.
+    /// Whether a map pointer that is not an offset points to the pointer, instead of being the pointer itself.
     map_indirect: bool = [
         false, false, false, false, true, true, true, false, false, false, false, false,
     ];
 
-    /// `zend_execute_data`, with the padding to whole `zval`: its variables follow.
+    /// `zend_execute_data`, padded to whole `zval`s; its variables follow.
     frame_size: usize =                     [  96,   80,   80,   80,   80,   80,   80,   80,   80,   80,   80,   80];
     /// `zend_execute_data.symbol_table`, `zend_array *`.
     frame_symbols: usize =                  [  64,   56,   56,   56,   56,   56,   56,   56,   56,   56,   56,   56];
     /// `zend_execute_data.extra_named_params`, `zend_array *`.
     frame_named_params: usize =             [   0,    0,    0,    0,    0,   72,   72,   72,   72,   72,   72,   72];
-    /// `ZEND_CALL_HAS_SYMBOL_TABLE`, in all of `This.u1.type_info`; 7.0 says it with a pointer that is not null.
+    /// `ZEND_CALL_HAS_SYMBOL_TABLE`, in all of `This.u1.type_info`; in 7.0, a pointer that is not null says so.
     call_has_symbols: u32 = [
         0, 0x1000_0000, 0x10_0000, 0x10_0000, 0x10_0000, 0x10_0000,
         0x10_0000, 0x10_0000, 0x10_0000, 0x10_0000, 0x10_0000, 0x10_0000,
@@ -80,26 +80,26 @@ layouts! {
     function_tries: usize =                 [ 104,  104,  104,  120,  128,  136,  136,  144,  136,  160,  160,  160];
     /// `zend_op_array.last_try_catch`, `u32`.
     function_try_count: usize =             [  92,   92,   92,  108,  116,  124,  124,  132,  124,  148,  148,  148];
-    /// `zend_op_array.static_variables`, `HashTable *`: what they begin with.
+    /// `zend_op_array.static_variables`, `HashTable *`: the initial values.
     function_statics: usize =               [ 112,  112,  112,   80,   88,   96,   96,  104,   96,  120,  120,  120];
-    /// `zend_op_array.static_variables_ptr`, a map pointer to those of this request.
+    /// `zend_op_array.static_variables_ptr`, a map pointer to the values of this request.
     function_statics_map: usize =           [   0,    0,    0,    0,   80,   88,   88,   96,   88,  112,  112,  112];
     /// `zend_op_array.doc_comment`, `zend_string *`.
     function_doc: usize =                   [ 136,  136,  136,  144,  152,  160,  160,  168,  160,   64,   64,   64];
     /// `zend_op_array.literals`, `zval *`.
     function_literals: usize =              [ 152,  152,  152,  160,  168,  176,  176,  184,  176,  192,  192,  192];
-    /// `zend_op_array.last_literal`, the number of them, `u32`.
+    /// `zend_op_array.last_literal`, the number of literals, `u32`.
     function_literal_count: usize =         [ 148,  148,  148,  152,  160,  168,  168,  176,  168,  184,  184,  184];
     /// `zend_op_array.num_dynamic_func_defs`, `u32`.
     function_inner_count: usize =           [   0,    0,    0,    0,    0,    0,  172,  180,  172,  188,  188,  188];
     /// `zend_op_array.dynamic_func_defs`, `zend_op_array **`.
     function_inner: usize =                 [   0,    0,    0,    0,    0,    0,  184,  192,  184,  200,  200,  200];
-    /// `ZEND_ACC_HAS_RETURN_TYPE`: an argument before the first stands for what is returned.
+    /// `ZEND_ACC_HAS_RETURN_TYPE`: an extra argument before the first is the return type.
     function_returns_type: u32 = [
         0x4000_0000, 0x4000_0000, 0x4000_0000, 0x4000_0000, 0x2000, 0x2000,
         0x2000, 0x2000, 0x2000, 0x2000, 0x2000, 0x2000,
     ];
-    /// `ZEND_ACC_VARIADIC`: an argument behind the last.
+    /// `ZEND_ACC_VARIADIC`: there is an extra argument after the last.
     function_variadic: u32 = [
         0x100_0000, 0x100_0000, 0x100_0000, 0x100_0000, 0x4000, 0x4000,
         0x4000, 0x4000, 0x4000, 0x4000, 0x4000, 0x4000,
@@ -116,15 +116,15 @@ layouts! {
     class_property_defaults: usize =        [  40,   40,   40,   40,   40,   40,   40,   40,   40,   40,   40,   48];
     /// `zend_class_entry.function_table`, a `HashTable`; `properties_info` and `constants_table` follow.
     class_functions: usize =                [  64,   64,   64,   64,   64,   64,   64,   64,   64,   64,   64,   72];
-    /// Whether `static_members_table` points to the pointer though it is no map pointer.
+    /// Whether `static_members_table` points to the pointer, although it is not a map pointer.
     class_statics_indirect: bool = [
         false, false, false, true, false, false, false, false, false, false, false, false,
     ];
-    /// `zend_class_entry.mutable_data`, a map pointer to what a class in opcache's memory has of its own in each process.
+    /// `zend_class_entry.mutable_data`, a map pointer to the data that a class in opcache's memory has in each process.
     class_mutable: usize =                  [   0,    0,    0,    0,    0,    0,  232,  232,  232,  232,  232,  240];
     /// `zend_class_entry.properties_info_table`, `zend_property_info **`.
     class_property_table: usize =           [   0,    0,    0,    0,  232,  232,  248,  248,  248,  248,  248,  256];
-    /// `zend_class_entry.create_object`, what makes its objects if they are more than properties.
+    /// `zend_class_entry.create_object`, the constructor of objects with more than properties.
     class_create: usize =                   [ 392,  392,  392,  344,  352,  352,  368,  376,  384,  384,  384,  392];
     /// `zend_class_entry.num_interfaces`, `u32`; `num_traits` follows.
     class_interface_count: usize =          [ 440,  440,  440,  384,  392,  392,  408,  416,  424,  424,  424,  432];
@@ -168,23 +168,23 @@ layouts! {
     /// `zend_object_handlers`.
     handlers_size: usize =                  [ 224,  224,  224,  224,  232,  200,  200,  200,  200,  200,  208,  208];
 
-    /// The element of a packed array.
+    /// An element of a packed array.
     packed_element: usize =                 [  32,   32,   32,   32,   32,   32,   32,   16,   16,   16,   16,   16];
-    /// The flag of a `HashTable` that tells whether it has a table, and
+    /// The flag of a `HashTable` for whether it has a table.
     array_flag: u32 =                       [   8,    8,    8,    8,    8,    8,    8,    8,    8,    8,    8,    8];
-    /// what of the flag says that it has none.
+    /// The value of this flag if there is no table.
     array_without_table: u32 =              [   0,    0,    0,    8,    8,    8,    8,    8,    8,    8,    8,    8];
 
-    /// The types of a `zval`: `IS_CONSTANT`, a string that names a constant,
+    /// A type of `zval`: `IS_CONSTANT`, a string that names a constant.
     kind_constant: u8 =                     [  11,   11,   11,  255,  255,  255,  255,  255,  255,  255,  255,  255];
-    /// `IS_CONSTANT_AST`,
+    /// A type of `zval`: `IS_CONSTANT_AST`.
     kind_expression: u8 =                   [  12,   12,   12,   11,   11,   11,   11,   11,   11,   11,   11,   11];
-    /// `IS_PTR`,
+    /// A type of `zval`: `IS_PTR`.
     kind_pointer: u8 =                      [  17,   17,   17,   14,   14,   13,   13,   13,   13,   13,   13,   13];
-    /// `IS_INDIRECT`.
+    /// A type of `zval`: `IS_INDIRECT`.
     kind_indirect: u8 =                     [  15,   15,   15,   13,   13,   12,   12,   12,   12,   12,   12,   12];
-    /// The bits of a reference counted value's `u.type_info` that are its type.
+    /// The bits of the type in `u.type_info` of a reference-counted value.
     header_kind: u32 =                      [0xff, 0xff, 0xff,   15,   15,   15,   15,   15,   15,   15,   15,   15];
-    /// `IS_STR_INTERNED` there: a string that PHP keeps once for all.
+    /// `IS_STR_INTERNED` there: a string that PHP keeps only once.
     header_interned: u32 =                  [0x200, 0x200, 0x200, 64,   64,   64,   64,   64,   64,   64,   64,   64];
 }

@@ -16,13 +16,13 @@ use nix::unistd::Pid;
 use crate::attach::{AttachOptions, Php};
 use crate::executor::Executor;
 
-/// How much is read at once.
+/// The number of bytes read at once.
 const PART: u64 = 1 << 20;
 
-/// What `wait.inc` has in use while it asks: the array that it puts the answer into.
+/// The bytes that `wait.inc` uses while it asks: the array for the answer.
 pub(crate) const ASKING: u64 = 376;
 
-/// The programs of `corpus/php`. Those that a release does not understand end before they are ready.
+/// The programs of `corpus/php`. Programs that a release does not support end before they are ready.
 pub(crate) const PROGRAMS: [&str; 15] = [
     "mem/m1_objects",
     "mem/m2_arrays",
@@ -41,7 +41,7 @@ pub(crate) const PROGRAMS: [&str; 15] = [
     "internals/suspended",
 ];
 
-/// What attaching needs of the thousands of symbols of a PHP.
+/// The symbols that attaching needs, of the thousands in PHP.
 const SYMBOLS: &[&str] = &[
     "basic_globals",
     "compiler_globals",
@@ -59,19 +59,19 @@ const SYMBOLS: &[&str] = &[
     "zend_pass_function",
 ];
 
-/// What `mem/m5_mixed.php` does for which it needs a driver of SQLite.
+/// The part of `mem/m5_mixed.php` that needs a driver of SQLite.
 const DATABASE: &str = "$pdo = new PDO('sqlite::memory:'); $st = $pdo->prepare('select 1');";
 
-/// A stopped program, copied.
+/// A copy of a stopped program.
 pub(crate) struct Copied {
     pub(crate) dump: Dump,
     pub(crate) php: Php,
     pub(crate) executor: Executor,
-    /// What it said of its memory.
+    /// The memory usage that it reported.
     pub(crate) usage: u64,
-    /// All that it said, as JSON.
+    /// Its whole report, as JSON.
     pub(crate) ready: String,
-    /// What attaching to it takes.
+    /// The data needed for attaching to it.
     pub(crate) image: Image,
 }
 
@@ -87,7 +87,7 @@ impl Drop for Running {
     }
 }
 
-/// The PHPs at hand, with the folder that is their root.
+/// The available PHPs, with their root folders.
 pub(crate) fn phps() -> Vec<(String, Peer, PathBuf)> {
     let names = ["7.0", "7.2", "7.4", "8.1", "8.3", "8.4", "8.5", "8.6", "8.4-zts"];
     let mut found: Vec<_> = peers::peer("php-extensions")
@@ -102,7 +102,7 @@ pub(crate) fn phps() -> Vec<(String, Peer, PathBuf)> {
     found
 }
 
-/// Runs a program of `corpus/php` until it says that it is ready, and copies it; `None` if it does not come so far.
+/// Runs a program of `corpus/php` until it reports that it is ready, and copies it; `None` if it ends before.
 pub(crate) fn copy(
     peer: &Peer,
     root: &Path,
@@ -113,7 +113,7 @@ pub(crate) fn copy(
     copy_with(peer, root, program, php, arguments, &[])
 }
 
-/// As [`copy`], with variables of the environment.
+/// Like [`copy`], with environment variables.
 pub(crate) fn copy_with(
     peer: &Peer,
     root: &Path,
@@ -130,13 +130,13 @@ pub(crate) fn copy_with(
     for entry in fs::read_dir(files).unwrap() {
         let entry = entry.unwrap();
         let text = fs::read_to_string(entry.path()).unwrap();
-        // A database that not every PHP has, of which the program makes no use.
+        // Not every PHP has the database, and the program does not use it.
         let text = text.replace(DATABASE, "");
         fs::write(root.join(&there).join(entry.file_name()), text).unwrap();
     }
     let mut command = peer.command();
     command.args(php).arg(format!("/{there}/{file}.php")).args(arguments);
-    // Nothing of this machine gets into the memory.
+    // No data of this machine gets into the memory.
     command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").current_dir("/");
     command.env("WAIT", "100").envs(environment.iter().copied());
     let copied = run(&mut command);
@@ -170,7 +170,7 @@ fn run(command: &mut Command) -> Option<Copied> {
     let mut dump = Dump::new(image.clone());
     let process = Process::open(id).unwrap();
     for mapping in process.mappings() {
-        // Of PHP itself also its tables that are constants: of an empty array, of handlers of objects.
+        // Of PHP itself, also its constant tables, such as the empty array and the handlers of objects.
         let is_php = mapping.path.windows(3).any(|part| part == b"php") && !mapping.executable;
         let wanted = mapping.readable && (mapping.writable || is_php) && !mapping.path.starts_with(b"[v");
         if wanted {

@@ -1,10 +1,11 @@
-//! The heap of a PHP process: what the allocator gave out, and what holds it.
+//! The heap of a PHP process: its blocks, and what holds them.
 //!
-//! * [`allocator`] finds the allocator's heap and tells where its fields are by what must stand in them.
-//! * [`blocks`] lists every block that is in use, and proves the list by the allocator's own sums.
-//! * [`accounting`] keeps the account of what a walk came to.
-//! * [`analyze`] is all of it in one call.
-//! * [`garbage`] tells what holds itself from what is held by something unknown, [`guess`] what an unknown block may be.
+//! * [`allocator`] finds the allocator's heap, and its fields by the values that they must have.
+//! * [`blocks`] lists all blocks in use, and checks the list against the allocator's sums.
+//! * [`accounting`] keeps the account of what a walk reached.
+//! * [`analyze`] does all of it in one call.
+//! * [`garbage`] distinguishes garbage from values that something unknown holds; [`guess`] guesses the contents of unknown
+//!   blocks.
 
 pub(crate) mod accounting;
 pub(crate) mod allocator;

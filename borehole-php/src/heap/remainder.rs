@@ -1,4 +1,4 @@
-//! What the roots that are known did not lead to: garbage, what only modules or the machine's stack refer to, and the rest.
+//! Values that the known roots do not lead to: garbage, values that only modules or the machine's stack refer to, and the rest.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,13 +14,13 @@ use crate::heap::internals::scan::Scan;
 use crate::heap::walk::{Kind, Shape, View, Walker};
 use crate::remote::moved;
 
-/// How much memory is looked through at once: a chunk of the heap is one, and the last part of a huge block.
+/// The size of the parts that are searched: that of a chunk of the heap, or the last part of a huge block.
 const PART: u64 = CHUNK_BYTES;
 
 impl<S: HeapSink> Walker<'_, S> {
-    /// Garbage that has not been collected: the table of objects has its objects, which holds nothing.
+    /// Adds garbage that has not been collected. The table of objects lists its objects, but holds none.
     pub(crate) fn garbage(&mut self) {
-        // It has all objects, and holds none.
+        // It lists all objects, and holds none.
         if let Some(block) = self.object_store().and_then(|(first, _)| self.block_at(first)) {
             self.account.reach(&block);
         }
@@ -47,17 +47,17 @@ impl<S: HeapSink> Walker<'_, S> {
         self.finish_scans();
     }
 
-    /// The objects that there are, by handle.
+    /// The existing objects, with their handles.
     fn stored_objects(&self) -> Vec<(u32, u64)> {
         let Some((first, count)) = self.object_store() else { return Vec::new() };
         let bytes = self.view.bytes(first, u64::from(count) * 8);
         let words =
             bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
-        // A place that is free has its lowest bit set.
+        // A free place has its lowest bit set.
         (0..).zip(words).filter(|&(handle, address)| handle > 0 && address != 0 && address % 2 == 0).collect()
     }
 
-    /// What only the variables of modules, or the memory of the C library, or the machine's stack refer to.
+    /// Adds values that only the variables of modules, the memory of the C library or the machine's stack refer to.
     pub(crate) fn modules(&mut self) {
         let held: Vec<Range<u64>> = self.view.dump().ranges().map(range_of).collect();
         let names = Names::new(self.view);
@@ -79,7 +79,8 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// What is `held` of `range` and not the heap's, in parts that are the heap's as a whole or not at all.
+    /// The parts of `range` that are `held` and outside of the heap; each part is either completely in the heap or completely
+    /// outside.
     fn scans_of(&self, range: &Range<u64>, held: &[Range<u64>]) -> Vec<Scan> {
         let mut scans = Vec::new();
         let first = held.partition_point(|held| held.end <= range.start);
@@ -97,7 +98,7 @@ impl<S: HeapSink> Walker<'_, S> {
         scans
     }
 
-    /// What the allocator itself took of the heap: its list of huge blocks.
+    /// Adds the allocator's own use of the heap: its list of huge blocks.
     pub(crate) fn memory_manager(&mut self) {
         let huge = self.blocks.allocator().map_or(&[][..], |allocator| &allocator.huge);
         if huge.is_empty() {
@@ -112,7 +113,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// What nothing is known to lead to, by size.
+    /// Adds the blocks that nothing is known to lead to, by size.
     pub(crate) fn unattributed(&mut self) {
         let most = self.most_listed();
         let mut blocks: Vec<Block> = self.account.unreached().take(most).collect();
@@ -149,14 +150,14 @@ fn range_of((address, bytes): (u64, &[u8])) -> Range<u64> {
     address..address.saturating_add(bytes.len() as u64)
 }
 
-/// Memory that may refer to blocks of the heap, and what its addresses are counted from.
+/// Memory that may refer to blocks of the heap, and the base of its addresses.
 pub(crate) struct Place {
     name: String,
     pub(crate) base: u64,
     pub(crate) range: Range<u64>,
 }
 
-/// The writable memory of a process: that of files first, the machine's stack last.
+/// The writable memory of a process: first that of files, last the machine's stack.
 pub(crate) fn places(view: View<'_>) -> Vec<Place> {
     let (mut files, mut others, mut stacks) = (Vec::new(), Vec::new(), Vec::new());
     let mut file: Option<(String, u64, u64)> = None;
@@ -173,7 +174,7 @@ pub(crate) fn places(view: View<'_>) -> Vec<Place> {
         let range = mapping.start..mapping.end;
         let place = |name: &str, base| Place { name: name.to_owned(), base, range: range.clone() };
         match &file {
-            // The variables that begin as 0 follow those that the file has.
+            // Zero-initialized variables follow those that are in the file.
             Some((name, base, end)) if mapping.shows_file() || *end == range.start => {
                 files.push(place(name, *base));
             }
@@ -190,7 +191,7 @@ fn file_name(mapping: &Mapping) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
-/// The variables whose names are known, by address.
+/// The variables with known names, by address.
 struct Names(BTreeMap<u64, (u64, String)>);
 
 impl Names {
@@ -207,7 +208,7 @@ impl Names {
         Self(names)
     }
 
-    /// What a place is called that refers to something.
+    /// The name of an address that refers to something.
     fn name(&self, place: &Place, address: u64) -> String {
         let before = self.0.range(..=address).next_back();
         match before.filter(|&(&start, (size, _))| address - start < *size) {

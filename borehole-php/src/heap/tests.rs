@@ -1,4 +1,4 @@
-//! What is known of the heaps of whole programs: how much of them, what containers hold, what is garbage.
+//! Facts about the heaps of whole programs: their coverage, the contents of containers, and garbage.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -17,7 +17,7 @@ use crate::heap::live::{self, Copied};
 use crate::heap::walk::{WalkOptions, walk};
 use crate::release::Release;
 
-/// A heap held whole.
+/// A complete heap in memory.
 #[derive(Default)]
 struct Collected {
     strings: Vec<Vec<u8>>,
@@ -28,7 +28,7 @@ struct Collected {
     tree: HashMap<NodeId, usize>,
     locations: Vec<(NodeId, Location)>,
     summary: BTreeMap<String, String>,
-    /// How often memory was not there, and contradicted itself.
+    /// The number of times that memory was missing, and inconsistent.
     damage: (u64, u64),
     reached_bytes: u64,
 }
@@ -73,7 +73,7 @@ impl Collected {
         Self::walked(&copied.dump, &copied.php, &copied.executor)
     }
 
-    /// That of a file of memory.
+    /// Analyzes a memory file.
     fn recorded(path: &Path) -> Self {
         let dump = Dump::read(BufReader::new(File::open(path).unwrap())).unwrap();
         let php = Php::attach(&dump, &AttachOptions::default()).unwrap();
@@ -111,12 +111,12 @@ impl Collected {
         self.summary.get(key).unwrap_or_else(|| panic!("{key}")).parse().unwrap()
     }
 
-    /// How much of what is in use was reached, in percent.
+    /// The percentage of memory in use that was reached.
     fn share(&self) -> f64 {
         self.summary["heap_memory_analyzed_percentage"].parse().unwrap()
     }
 
-    /// The node called `link` that nothing leads to.
+    /// The root node with the name `link`.
     fn root(&self, link: &str) -> Option<NodeId> {
         let edge = self.edges.iter().find(|edge| edge.parent.is_none() && self.text(edge.link) == link);
         edge.map(|edge| edge.child)
@@ -126,7 +126,7 @@ impl Collected {
         self.edges.iter().filter(move |edge| edge.parent == Some(node))
     }
 
-    /// The paths of the strings that a program made, by what it called them.
+    /// The paths of the strings that a program made, by their label in the program.
     fn made(&self) -> BTreeMap<String, String> {
         let strings =
             self.locations.iter().filter(|(_, location)| location.location_type == LocationType::STRING);
@@ -144,7 +144,7 @@ impl Collected {
         location.map(|(_, location)| self.text(location.class.unwrap())).unwrap_or_default()
     }
 
-    /// What is there of the heap but not known, for the message of a test that fails.
+    /// The unattributed blocks of the heap, for the message of a failing test.
     fn unattributed(&self) -> Vec<String> {
         let unknown = self
             .locations
@@ -154,7 +154,7 @@ impl Collected {
     }
 }
 
-/// Each program in each PHP at hand that understands it.
+/// Checks each program in each available PHP that supports it.
 fn with_programs(programs: &[&str], mut check: impl FnMut(&str, &Copied, &Collected)) {
     let mut count = 0;
     for (name, peer, root) in live::phps() {
@@ -177,18 +177,18 @@ fn nearly_every_byte_is_reached() {
         assert_eq!(heap.summary["heap_memory_accounting"], "exact", "{name}");
         let asking = if name.contains("mem/") { live::ASKING } else { 0 };
         assert_eq!(heap.number("memory_get_usage") + asking, copied.usage, "{name}");
-        // What is located, with what blocks have beyond, is the heap.
+        // The locations and the overhead of their blocks add up to the heap.
         let located = heap.locations.iter().filter(|(_, location)| location.region.is_some());
         let bytes: u64 = located.map(|(_, location)| location.size + u64::from(location.bin_overhead)).sum();
         assert!(bytes <= heap.number("memory_get_usage"), "{name}: {bytes}");
-        // Nothing of it is located twice.
+        // No memory has two locations.
         let located = heap.locations.iter().filter(|(_, location)| location.region.is_some());
         let mut ranges: Vec<_> =
             located.map(|(_, at)| (at.address, at.address + at.size)).filter(|at| at.0 < at.1).collect();
         ranges.sort_unstable();
         let twice = ranges.windows(2).find(|pair| pair[0].1 > pair[1].0);
         assert_eq!(twice, None, "{name}");
-        // Blocks that are only listed were not led to.
+        // Blocks that are only listed were not reached.
         let listed = heap.locations.iter().map(|(_, location)| location);
         let listed = listed.filter(|location| location.location_type == LocationType::UNATTRIBUTED);
         let listed: u64 = listed.map(|location| location.size).sum();
@@ -198,10 +198,10 @@ fn nearly_every_byte_is_reached() {
     assert!(unattributed > 0, "blocks of modules that nothing known leads to");
 }
 
-/// The names of all roots of the walk that do not depend on looking through memory that is not known.
+/// The roots that the path of a known value never begins with.
 const GUESSED: [&str; 3] = ["modules", "unattributed", "objects_store"];
 
-/// Where the strings of a program are, by what it called them.
+/// Checks the paths of a program's strings, by their label in the program.
 fn expect_made(name: &str, heap: &Collected, expected: &[(&str, &str)]) {
     let made = heap.made();
     for (what, links) in expected {
@@ -253,7 +253,7 @@ fn containers_hold_what_was_put_into_them() {
                 ("inner generator", "delegating -> value -> generator -> "),
             ],
         );
-        // What only structures hold that are not known.
+        // Values that only unknown structures hold.
         let made = heap.made();
         for what in
             ["caching iterator", "limit iterator", "append iterator", "stream context", "shutdown argument"]
@@ -283,7 +283,7 @@ fn fibers_weak_maps_and_closures_of_methods_hold_what_they_do() {
                 ("named argument", "named -> value -> generator -> call_frames -> 0 -> "),
                 ("magic", "magic -> value -> object_properties -> data"),
                 ("anonymous", "anonymous -> value -> object_properties -> text"),
-                // Both are known to a weak map or a weak reference first.
+                // A weak map or a weak reference leads to both first.
                 ("kept key", "keeping -> value -> array_elements -> 0 -> value -> object_properties -> name"),
                 (
                     "kept referent",
@@ -302,7 +302,7 @@ fn stacks_of_fibers_add_up_and_only_those_have_calls_that_wait() {
     with_programs(&["internals/fibers"], |name, _, heap| {
         let located = heap.locations.iter().filter(|(_, location)| location.region.is_some());
         let bytes: u64 = located.map(|(_, location)| location.size + u64::from(location.bin_overhead)).sum();
-        // Whatever may be in the compiler's memory that is not known of each release.
+        // The compiler's memory may contain data that is not known for each release.
         let arena = heap.number("compiler_arena_total") - heap.number("compiler_arena_usage");
         assert_eq!(bytes + arena, heap.number("memory_get_usage"), "{name}");
         assert_eq!(heap.number("vm_stack_usage"), heap.number("vm_stack_total"), "{name}");
@@ -330,7 +330,7 @@ fn stacks_of_fibers_add_up_and_only_those_have_calls_that_wait() {
             let parts = fibers.iter().flat_map(|fiber| heap.children(*fiber));
             parts.filter(|edge| heap.text(edge.link) == link).map(|edge| edge.child).collect::<Vec<_>>()
         };
-        // Of those in `$many`, of `$pages`, of `$arguments`, of `$running`, and of the one that it has resumed.
+        // The fibers of `$many`, of `$pages`, of `$arguments`, `$running`, and the one that it resumed.
         assert_eq!((fibers.len(), with("call_frames").len(), with("vm_stack").len()), (27, 22, 24), "{name}");
         for stack in with("vm_stack") {
             let parts = heap.locations.iter().filter(|(node, _)| *node == stack).map(|(_, part)| part);
@@ -400,7 +400,7 @@ impl<'e, I: Iterator<Item = &'e Edge>> Links for I {
     }
 }
 
-/// The objects and other values under `garbage`, by their class.
+/// The number of objects and other values under `garbage`, by class.
 fn garbage(heap: &Collected) -> BTreeMap<String, usize> {
     let mut classes = BTreeMap::new();
     for edge in heap.root("garbage").into_iter().flat_map(|root| heap.children(root)) {
@@ -426,7 +426,7 @@ fn garbage_is_what_holds_itself_and_nothing_else() {
         };
         let expected = expected.iter().map(|&(class, count)| (class.to_owned(), count)).collect();
         assert_eq!(garbage(heap), expected, "{name}");
-        // Nothing that garbage leads to is reached from elsewhere but by the table of objects.
+        // Only the table of objects also leads to what garbage leads to.
         for edge in heap.edges.iter().filter(|edge| !edge.is_tree && edge.strength == Strength::Strong) {
             let parent = edge.parent.map(|parent| heap.path(parent)).unwrap_or_default();
             let leads_into =

@@ -1,6 +1,6 @@
-//! Connections to databases, and statements of theirs.
+//! Database connections and their statements.
 //!
-//! What a driver keeps is its own, and scanned as everything that is not known.
+//! The data of a driver is scanned like all unknown data.
 
 use borehole_heap::{HeapSink, LocationType, NodeType, Strength};
 
@@ -11,7 +11,7 @@ use crate::remote::moved;
 /// The type of a `zval` that is an object.
 const OBJECT: u8 = 8;
 
-/// `PDO`: `pdo_dbh_object_t` begins with the address of its connection.
+/// Visits a `PDO`: `pdo_dbh_object_t` begins with the address of its connection.
 ///
 /// Source: `ext/pdo/php_pdo_driver.h` of PHP 7.0 to 8.5.
 pub(super) fn connection<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
@@ -23,7 +23,8 @@ pub(super) fn connection<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'
     }
 }
 
-/// `PDOStatement`: its connection stands in it as a value, at a place of its release's: the first object.
+/// Visits a `PDOStatement`: its connection is in it as a value, at an offset that depends on the release; it is the first
+/// object.
 pub(super) fn statement<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
     let words = walker.view.length(object.start, object.bytes) / 8;
     let places = (0..words).map(|word| object.start + word * 8);

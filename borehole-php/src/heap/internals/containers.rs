@@ -1,4 +1,4 @@
-//! Containers: what is put into them stands outside of their properties.
+//! Containers, which keep their contents outside of their properties.
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Strength};
 
@@ -8,22 +8,22 @@ use crate::layout::fixed;
 use crate::release::Release;
 use crate::remote::{moved, u32_at, u64_at};
 
-/// `HashTable.u.flags`, and the flag that its keys are 0, 1, 2, ….
+/// `HashTable.u.flags`, and the flag of tables with the keys 0, 1, 2, ….
 const TABLE_FLAGS: usize = 8;
 const PACKED: u32 = 4;
 /// `HashTable.nTableMask`: the negative number of hashes before the buckets.
 const TABLE_MASK: usize = 12;
 
-/// A bucket in use of the hash table of a container.
+/// A used bucket of a container's hash table.
 pub(crate) struct Entry {
     hash: u64,
-    /// Where the value is.
+    /// The address of the value.
     pub(crate) value: u64,
-    /// The value, where that is an address.
+    /// The value, if it is an address.
     pub(crate) pointer: u64,
 }
 
-/// The `HashTable` at `address`: the beginning of its memory, how much of that is used, and its entries.
+/// The `HashTable` at `address`: the start of its memory, its used size, and its entries.
 pub(crate) fn table<S: HeapSink>(address: u64, walker: &Walker<'_, S>) -> Option<(u64, u64, Vec<Entry>)> {
     let header: [u8; fixed::TABLE_SIZE] = walker.view.array(address)?;
     let used = u32_at(&header, fixed::TABLE_USED).filter(|&used| used > 0)?;
@@ -31,7 +31,7 @@ pub(crate) fn table<S: HeapSink>(address: u64, walker: &Walker<'_, S>) -> Option
     let stride = if is_packed { walker.layout.packed_element as u64 } else { fixed::BUCKET_SIZE as u64 };
     let buckets = u64_at(&header, fixed::TABLE_BUCKETS)?;
     let start = buckets.wrapping_sub(u64::from(u32_at(&header, TABLE_MASK)?.wrapping_neg()) * 4);
-    // Whatever the header says, no more than there is.
+    // The header may claim more than there is.
     let room = walker.room(start)?;
     let end = buckets.saturating_add(u64::from(used) * stride).min(start.saturating_add(room));
     let there = walker.view.length(buckets, end.saturating_sub(buckets));
@@ -45,7 +45,7 @@ pub(crate) fn table<S: HeapSink>(address: u64, walker: &Walker<'_, S>) -> Option
     Some((start, end.saturating_sub(start), (0..count).filter_map(entry).collect()))
 }
 
-/// The memory at `address` with what stands in it as its children.
+/// Adds the memory at `address`, with its elements as children.
 fn elements<S: HeapSink>(
     object: &ObjectView,
     address: u64,
@@ -60,7 +60,7 @@ fn elements<S: HeapSink>(
     Some(node)
 }
 
-/// An element that is a block of its own; `None` if it has been one before.
+/// Adds an element that is a block itself; `None` if it was added before.
 fn element<S: HeapSink>(
     parent: NodeId,
     number: u64,
@@ -72,14 +72,14 @@ fn element<S: HeapSink>(
     walker.block(parent, &number.to_string(), Strength::Strong, kind, address, shape)
 }
 
-/// `WeakMap`: what it holds, under keys that it does not hold.
+/// Visits a `WeakMap`: it holds its values, but not the objects that are their keys.
 pub(super) fn weak_map<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
     let Some((start, bytes, entries)) = table(object.start, walker) else { return };
     let map = walker.part(object.node, "weak_map", NodeType::WEAK_MAP);
     let (kind, shape) = (NodeType::ARRAY_ELEMENTS, Shape::new(LocationType::ARRAY_TABLE, bytes));
     let Some(node) = walker.block(map, "entries", Strength::Strong, kind, start, shape) else { return };
     walker.count_attribute(node, entries.len() as u64);
-    // The key is the address of the object, from 8.2 on without the bits that are always 0.
+    // The key is the address of the object; since 8.2, without the bits that are always 0.
     let shift = if Release::of_version(8, 2) <= Some(walker.php.identity.release) { 3 } else { 0 };
     for (number, entry) in entries.iter().enumerate() {
         let element = walker.part(node, &number.to_string(), NodeType::ARRAY_ELEMENT);
@@ -88,7 +88,7 @@ pub(super) fn weak_map<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_,
     }
 }
 
-/// `SplObjectStorage`: a hash table of blocks, each an object and what is said of it.
+/// Visits an `SplObjectStorage`: a hash table of blocks, each with an object and its associated data.
 pub(super) fn object_storage<S: HeapSink>(
     object: &ObjectView,
     layout: &InternalsLayout,
@@ -105,18 +105,18 @@ pub(super) fn object_storage<S: HeapSink>(
     }
 }
 
-/// `ArrayObject` and `ArrayIterator`: an array, or an object that is used as one.
+/// Visits an `ArrayObject` or `ArrayIterator`: an array, or an object used as one.
 pub(super) fn array_object<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
     walker.holds(object.node, "storage", object.start);
 }
 
-/// `SplFixedArray`: values in a row.
+/// Visits an `SplFixedArray`: consecutive values.
 pub(super) fn fixed_array<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
     let pair = |address, walker: &Walker<'_, S>| {
         [0, 8].map(|offset| walker.view.u64(moved(address, offset)).unwrap_or_default())
     };
     let [mut size, mut values] = pair(object.start, walker);
-    // In 7.0 the pair is a block of its own. No array is as long as an address.
+    // In 7.0 the pair is a block itself. No array is as long as an address.
     if let Some(room) = walker.room(size) {
         let (kind, shape) = (NodeType::INTERNAL_DATA, Shape::new(LocationType::INTERNAL_DATA, room.min(16)));
         walker.block(object.node, "array", Strength::Strong, kind, size, shape);
@@ -125,7 +125,7 @@ pub(super) fn fixed_array<S: HeapSink>(object: &ObjectView, walker: &mut Walker<
     row(object, values, size, 16, walker);
 }
 
-/// `SplHeap`: `spl_heap` is behind a pointer, and begins with a pointer to its elements.
+/// Visits an `SplHeap`: a pointer leads to its `spl_heap`, which begins with a pointer to its elements.
 pub(super) fn heap<S: HeapSink>(object: &ObjectView, stride: usize, walker: &mut Walker<'_, S>) {
     let heap = walker.view.u64(object.start).unwrap_or_default();
     let Some(room) = walker.room(heap) else { return };
@@ -136,12 +136,12 @@ pub(super) fn heap<S: HeapSink>(object: &ObjectView, stride: usize, walker: &mut
     row(object, walker.view.u64(heap).unwrap_or_default(), u64::from(count), stride, walker);
 }
 
-/// `spl_heap.count`, behind the elements and three functions.
+/// `spl_heap.count`, after the elements and three functions.
 const HEAP_COUNT: usize = 32;
-/// `spl_heap`, at most.
+/// The maximum size of `spl_heap`.
 const HEAP_BYTES: u64 = 64;
 
-/// `count` elements of `stride` bytes at `address`, which are a value each, or two: data and priority.
+/// Adds `count` elements of `stride` bytes at `address`, each with one value, or with two: data and priority.
 fn row<S: HeapSink>(
     object: &ObjectView,
     address: u64,
@@ -153,7 +153,7 @@ fn row<S: HeapSink>(
     let count = count.min(room / stride as u64);
     let number = usize::try_from(count).unwrap_or(usize::MAX);
     let Some(node) = elements(object, address, count * stride as u64, number, walker) else { return };
-    // A block may be said to have more bytes than there are: the first element that is not there is one that is missing.
+    // A block may claim to be larger than its memory: the first element that is not there counts as missing.
     let there = walker.view.length(address, count * stride as u64) / stride as u64;
     for number in 0..number.min(usize::try_from(there + 1).unwrap_or(usize::MAX)) {
         let value = moved(address, number * stride);
@@ -168,10 +168,10 @@ fn row<S: HeapSink>(
     }
 }
 
-/// `spl_ptr_llist`, at most.
+/// The maximum size of `spl_ptr_llist`.
 const LIST_BYTES: u64 = 40;
 
-/// `SplDoublyLinkedList`: `spl_ptr_llist` is behind a pointer, and begins with a pointer to its first element.
+/// Visits an `SplDoublyLinkedList`: a pointer leads to its `spl_ptr_llist`, which begins with a pointer to its first element.
 pub(super) fn linked_list<S: HeapSink>(
     object: &ObjectView,
     layout: &InternalsLayout,
@@ -187,7 +187,7 @@ pub(super) fn linked_list<S: HeapSink>(
     let mut next = walker.view.u64(list).unwrap_or_default();
     let mut number = 0_u64;
     while walker.room(next).is_some() {
-        // It ends where it comes back to itself.
+        // It ends when it returns to an element that it has already passed.
         let size = layout.list_value as u64 + 16;
         let Some(element) = element(node, number, next, size, walker) else { break };
         walker.holds(element, "value", moved(next, layout.list_value));

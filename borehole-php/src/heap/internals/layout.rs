@@ -1,5 +1,4 @@
-//! Where the fields of the structures are that objects of PHP's own classes consist of. Offsets from the beginning of an
-//! object's memory.
+//! The offsets of fields in the structures of PHP's internal classes, counted from the start of an object's memory.
 //!
 //! Source: `zend_generators.h` and `zend_fibers.h` as in [`crate::layout`]; `zend_closures.c`, `spl_dllist.c`, `spl_heap.c` as
 //! found in a process of each release, those of 7.1, 7.3 and 8.0 as computed from the sizes of their parts.
@@ -8,7 +7,7 @@ use crate::layout::layouts;
 use crate::release::Release;
 
 layouts! {
-    /// The layout of one release: byte offsets and sizes. 0: not in this release, or not known of it.
+    /// The layout of one release: byte offsets and sizes. 0: not in this release, or unknown.
     InternalsLayout:
     // release                                7.0   7.1   7.2   7.3   7.4   8.0   8.1   8.2   8.3   8.4   8.5   8.6
 
@@ -21,18 +20,19 @@ layouts! {
 
     /// `zend_generator.value`, a `zval`; `key` and `retval` follow.
     generator_value: usize =                [  80,   80,   80,   80,   80,   80,   72,   72,   72,   72,   72,   72];
-    /// `zend_generator.values`, a `zval`: what is left of an array that it yields from.
+    /// `zend_generator.values`, a `zval`: the rest of an array in `yield from`.
     generator_values: usize =               [ 144,  144,  144,  144,  144,  144,  136,  136,  136,  136,  136,  136];
     /// `zend_generator`.
     generator_size: u64 =                   [ 344,    0,  352,    0,  296,    0,  272,  272,  272,  280,  280,  280];
 
     /// `zend_fiber.context.status`, `u32`.
     fiber_status: usize =                   [   0,    0,    0,    0,    0,    0,   96,  104,  104,  104,  104,  104];
-    /// `zend_fiber.caller`, `zend_fiber_context *`: what it was resumed from; null unless it runs, or has resumed what runs.
+    /// `zend_fiber.caller`, `zend_fiber_context *`: the context that resumed it; null unless it runs, or has resumed a running
+    /// one.
     fiber_caller: usize =                   [   0,    0,    0,    0,    0,    0,  152,  168,  168,  168,  168,  168];
-    /// `zend_fiber.fci.function_name`, a `zval`: what it calls.
+    /// `zend_fiber.fci.function_name`, a `zval`: the function that it calls.
     fiber_function: usize =                 [   0,    0,    0,    0,    0,    0,  176,  192,  192,  192,  192,  192];
-    /// `zend_fiber.execute_data`, `zend_execute_data *`: where it was suspended.
+    /// `zend_fiber.execute_data`, `zend_execute_data *`: the frame where it was suspended.
     fiber_frame: usize =                    [   0,    0,    0,    0,    0,    0,  264,  280,  288,  288,  288,  288];
     /// `zend_fiber.stack_bottom`, `zend_execute_data *`: its outermost frame.
     fiber_bottom: usize =                   [   0,    0,    0,    0,    0,    0,  272,  288,  296,  296,  296,  296];
@@ -41,10 +41,10 @@ layouts! {
     /// `zend_fiber`.
     fiber_size: u64 =                       [   0,    0,    0,    0,    0,    0,  296,  320,  328,  328,  328,  328];
 
-    /// `spl_ptr_llist_element.data`, a `zval`, behind `prev` and `next`.
+    /// `spl_ptr_llist_element.data`, a `zval`, after `prev` and `next`.
     list_value: usize =                     [  24,   24,   24,   24,   24,   16,   16,   16,   16,   16,   16,   16];
-    /// An element of `SplPriorityQueue`: its data, and where it has one its priority; a `zval` each.
+    /// The size of an element of `SplPriorityQueue`: its data and, if it has one, its priority; a `zval` each.
     queue_element: usize =                  [  16,   16,   16,   32,   32,   32,   32,   32,   32,   32,   32,   32];
-    /// An element of `SplObjectStorage`: where its `inf` is, a `zval`, behind the object, a `zval` before 8.1.
+    /// The offset of `inf`, a `zval`, in an element of `SplObjectStorage`, after the object, which is a `zval` before 8.1.
     storage_value: usize =                  [  16,   16,   16,   16,   16,   16,    8,    8,    8,    8,    8,    8];
 }

@@ -1,7 +1,7 @@
-//! What objects of PHP's own classes hold beyond their properties.
+//! The data that objects of PHP's internal classes hold beyond their properties.
 //!
-//! Classes whose structures are known are walked by these; of all others, and of what is left of the known ones,
-//! [`scan`] takes every word that is the address of a block that nobody else leads to.
+//! Known classes have functions of their own. For other classes, and for unknown parts of known ones, [`scan`] takes every word
+//! that is the address of a block that nothing else leads to.
 
 mod connections;
 mod containers;
@@ -18,7 +18,7 @@ use crate::remote::moved;
 pub(crate) use self::containers::table;
 pub(crate) use self::layout::InternalsLayout;
 
-/// Goes to what `object` holds beyond its properties.
+/// Visits the data that `object` holds beyond its properties.
 pub(crate) fn visit<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
     let layout = InternalsLayout::of(walker.php.identity.release);
     match walker.internal_class(object) {
@@ -44,7 +44,7 @@ pub(crate) fn visit<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>
     scan::later(object, walker);
 }
 
-/// The size of the structure that objects of an internal class are, where it is known.
+/// The size of the structure for objects of an internal class; `None` if unknown.
 pub(crate) fn size(class: &[u8], release: Release) -> Option<u64> {
     let layout = InternalsLayout::of(release);
     let size = match class {
@@ -59,12 +59,12 @@ pub(crate) fn size(class: &[u8], release: Release) -> Option<u64> {
 /// `zend_closure.func`.
 const CLOSURE_FUNCTION: usize = 56;
 
-/// A closure: its function with the variables that it binds, its `$this`, its class.
+/// Visits a closure: its function with the bound variables, its `$this`, its class.
 fn closure<S: HeapSink>(object: &ObjectView, layout: &InternalsLayout, walker: &mut Walker<'_, S>) {
     let node = walker.part(object.node, "closure", NodeType::CLOSURE);
     let at = |offset| moved(object.start, offset);
     walker.refers(node, "func", Kind::Function, at(CLOSURE_FUNCTION), Strength::Strong);
-    // A pointer to the object, where there is no room for a value before the class.
+    // If there is no room for a value before the class, it is a pointer to the object.
     if layout.closure_scope - layout.closure_this == 8 {
         let this = walker.view.pointer(object.start, layout.closure_this);
         walker.refers(node, "this_ptr", Kind::Object, this, Strength::Strong);
@@ -76,14 +76,15 @@ fn closure<S: HeapSink>(object: &ObjectView, layout: &InternalsLayout, walker: &
 }
 
 impl<S: HeapSink> Walker<'_, S> {
-    /// The closure that has the function at `address` inside itself: whoever executes the function holds the closure.
+    /// The closure that contains the function at `address`: whoever executes the function holds the closure.
     pub(crate) fn closure_of(&self, address: u64) -> Option<u64> {
         let closure = address.checked_sub(CLOSURE_FUNCTION as u64)?;
         (self.room(closure).is_some() && self.is_listed_object(closure)).then_some(closure)
     }
 }
 
-/// What a loop over an object runs on: it looks like an object, but is in no list of them, and its class is not set.
+/// Adds the iterator of a loop over an object. It looks like an object, but is not in the table of objects, and its class is
+/// not set.
 pub(crate) fn iterator<S: HeapSink>(link: Link, address: u64, walker: &mut Walker<'_, S>) {
     let bytes = walker.room(address).unwrap_or(ITERATOR_SIZE);
     let shape = Shape::new(LocationType::INTERNAL_DATA, bytes.min(ITERATOR_SIZE));
@@ -92,12 +93,12 @@ pub(crate) fn iterator<S: HeapSink>(link: Link, address: u64, walker: &mut Walke
     walker.scans.push(scan::Scan { node, start: address, bytes });
 }
 
-/// `zend_object_iterator.data`, behind its `zend_object`.
+/// `zend_object_iterator.data`, after its `zend_object`.
 const ITERATOR_DATA: usize = 56;
-/// `zend_object_iterator`, which many others begin with.
+/// `zend_object_iterator`, the start of many other iterators.
 const ITERATOR_SIZE: u64 = 88;
 
-/// A weak reference, if its object is still there.
+/// Visits a weak reference, if its object still exists.
 fn weak_reference<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
     let node = walker.part(object.node, "weak_reference", NodeType::WEAK_REFERENCE);
     let referent = walker.view.u64(object.start).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Structures that are not known: what they hold is told by the addresses that stand in them.
+//! Scans unknown structures for addresses, to find what they hold.
 //!
-//! A word counts if it is the address of a block that nothing else led to; what it leads to is told by that block's header. So
-//! this comes when all that is known has been walked. Blocks that look like nothing known are scanned in turn.
+//! A word counts if it is the address of a block that nothing else led to; the header of that block tells its type. So scans
+//! run after everything known has been walked. Blocks of no known type are scanned in turn.
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Strength};
 
@@ -10,7 +10,7 @@ use crate::heap::guess::{self, Guess};
 use crate::heap::walk::{Kind, Link, ObjectView, Shape, Walker};
 use crate::remote::{moved, u32_at, u64_at};
 
-/// Memory to look through, and the node that it belongs to.
+/// Memory to scan, and its node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scan {
     pub(crate) node: NodeId,
@@ -18,32 +18,32 @@ pub(crate) struct Scan {
     pub(crate) bytes: u64,
 }
 
-/// What a word leads to.
+/// The target of a word.
 enum Target {
     Known(Kind, u64),
     Plain(Block),
 }
 
-/// Looks through `object` when all that is known has been walked, unless its class has nothing but properties.
+/// Schedules a scan of `object` after everything known has been walked, unless its class has only properties.
 pub(super) fn later<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
     if walker.view.pointer(object.class, walker.layout.class_create) != 0 {
         whole(object, walker);
     }
 }
 
-/// Looks through `object` when all that is known has been walked.
+/// Schedules a scan of `object` after everything known has been walked.
 pub(super) fn whole<S: HeapSink>(object: &ObjectView, walker: &mut Walker<'_, S>) {
     let &ObjectView { node, start, bytes, .. } = object;
     walker.scans.push(Scan { node, start, bytes });
 }
 
 impl<S: HeapSink> Walker<'_, S> {
-    /// Goes to `address` when all that is known has been walked.
+    /// Schedules a visit of `address` after everything known has been walked.
     pub(crate) fn unknown_pointer(&mut self, link: Link, address: u64) {
         self.later_unknown(Link { strength: Strength::Structural, ..link }, address);
     }
 
-    /// Looks through what has been put off, and walks what that leads to, until nothing is left.
+    /// Runs all scheduled scans, and walks everything that they find, until nothing is left.
     pub(crate) fn finish_scans(&mut self) {
         while !self.is_given_up() {
             if let Some((link, kind, address)) = self.put_off.pop() {
@@ -61,7 +61,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// Looks through memory; `name` calls what is found at an offset.
+    /// Scans memory; `name` gives the name of what is found at an offset.
     pub(crate) fn scan(&mut self, scan: Scan, name: &dyn Fn(usize) -> String) {
         let bytes = self.view.bytes(scan.start, scan.bytes);
         self.look_through(bytes.len());
@@ -87,7 +87,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// Whether something stands in the memory that nobody else has led to.
+    /// Whether the memory refers to anything not reached yet.
     pub(crate) fn leads_somewhere(&self, scan: &Scan) -> bool {
         let bytes = self.view.bytes(scan.start, scan.bytes);
         bytes.chunks_exact(8).enumerate().any(|(offset, word)| {
@@ -96,7 +96,7 @@ impl<S: HeapSink> Walker<'_, S> {
         })
     }
 
-    /// What a word leads to that nobody else has led to. `before` are the bytes from the word before it on.
+    /// The unreached target of a word. `before` are the bytes from the preceding word on.
     fn target(&self, address: u64, before: Option<&[u8]>) -> Option<Target> {
         if !address.is_multiple_of(8) || address == 0 {
             return None;
@@ -118,18 +118,18 @@ impl<S: HeapSink> Walker<'_, S> {
         Some(Target::Known(kind, address))
     }
 
-    /// Whether the table of objects has `address` under the handle that stands there.
+    /// Whether the table of objects has `address` under the handle that is stored there.
     pub(crate) fn is_listed_object(&self, address: u64) -> bool {
         self.under_handle(address) == Some(address)
     }
 
-    /// Whether the table of objects is there and has something else under the handle that stands at `address`.
+    /// Whether the table of objects exists and has something else under the handle that is stored at `address`.
     pub(crate) fn is_unlisted(&self, address: u64) -> bool {
         let has_table = self.object_store().is_some_and(|(first, _)| self.view.u64(first).is_some());
         has_table && self.under_handle(address) != Some(address)
     }
 
-    /// What the table of objects has under the handle that stands at `address`.
+    /// The entry of the table of objects for the handle that is stored at `address`.
     fn under_handle(&self, address: u64) -> Option<u64> {
         let handle = self.view.u32(moved(address, 8))?;
         let (first, count) = self.object_store()?;
@@ -137,15 +137,15 @@ impl<S: HeapSink> Walker<'_, S> {
         is_handle.then(|| self.view.u64(first.wrapping_add(u64::from(handle) * 8)))?
     }
 
-    /// The places of the table of objects, and how many have been used.
+    /// The address of the table of objects, and its number of used places.
     #[inline]
     pub(crate) fn object_store(&self) -> Option<(u64, u32)> {
         self.store
     }
 }
 
-/// Whether a word is the address of the buckets of a hash table whose memory is `block`: that begins with as many hashes as the
-/// mask before it says.
+/// Whether a word is the address of the buckets of a hash table with the memory `block`: it begins with the number of hashes
+/// that the preceding mask says.
 fn is_table(buckets: u64, block: &Block, before: &[u8]) -> bool {
     let hashes = u32_at(before, 4).unwrap_or_default().wrapping_neg();
     hashes.is_power_of_two() && buckets.wrapping_sub(u64::from(hashes) * 4) == block.address

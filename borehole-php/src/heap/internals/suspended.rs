@@ -1,4 +1,4 @@
-//! Code that waits: generators and fibers, with their frames.
+//! Suspended code: generators and fibers, with their frames.
 
 use borehole_heap::{HeapSink, NodeType, Strength};
 
@@ -6,7 +6,7 @@ use super::InternalsLayout;
 use crate::heap::walk::{Kind, ObjectView, Walker};
 use crate::remote::moved;
 
-/// A generator: its frame, and what goes in and out of it.
+/// Visits a generator: its frame, and the values passed in and out.
 pub(super) fn generator<S: HeapSink>(
     object: &ObjectView,
     layout: &InternalsLayout,
@@ -30,20 +30,20 @@ pub(super) fn generator<S: HeapSink>(
 const RUNNING: u32 = 1;
 const SUSPENDED: u32 = 2;
 
-/// A fiber: what it calls, its frames, its stack, its result.
+/// Visits a fiber: its function, its frames, its stack, its result.
 pub(super) fn fiber<S: HeapSink>(object: &ObjectView, layout: &InternalsLayout, walker: &mut Walker<'_, S>) {
     let node = walker.part(object.node, "fiber", NodeType::FIBER);
     walker.holds(node, "function", moved(object.start, layout.fiber_function));
     let status = walker.view.number(object.start, layout.fiber_status);
     let [caller, frame, bottom] = [layout.fiber_caller, layout.fiber_frame, layout.fiber_bottom]
         .map(|offset| walker.view.pointer(object.start, offset));
-    // As `Fiber::isSuspended()` tells it. The frame of any other is that of a call that has returned: the calls of what runs,
-    // and of what that was resumed from, are those of the program.
+    // Like `Fiber::isSuspended()`. In any other state, the frame is that of a call that has returned: the calls of the running
+    // fiber, and of those that resumed it, are those of the program.
     if status == SUSPENDED && caller == 0 {
         walker.chain(node, frame);
     }
     walker.holds(node, "result", moved(object.start, layout.fiber_result));
-    // One that has ended has none: where its stack was there may be anything.
+    // A fiber that has ended has no stack; its former place may contain anything.
     if status == RUNNING || status == SUSPENDED {
         walker.stack_of(node, bottom);
     }

@@ -1,4 +1,4 @@
-//! Hash tables: PHP's arrays, and the engine's own of functions, classes and constants.
+//! Hash tables: PHP's arrays, and the engine's tables of functions, classes and constants.
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, StringId};
 
@@ -19,22 +19,22 @@ const ELEMENTS: usize = 28;
 /// `HashTable.nTableSize`.
 const CAPACITY: usize = 32;
 
-/// What a `HashTable` says of its table.
+/// The table of a `HashTable`, according to its header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table {
-    /// Where the block of the table begins: with the hashes, which the buckets follow.
+    /// The start of the table's block: first the hashes, then the buckets.
     start: u64,
     buckets: u64,
-    /// Hashes and buckets that were used.
+    /// The size of the hashes and the used buckets.
     used_bytes: u64,
     all_bytes: u64,
     pub(super) used: u32,
     pub(super) elements: u32,
-    /// Whether its keys are numbers in order.
+    /// Whether its keys are consecutive numbers.
     is_packed: bool,
-    /// Whether its buckets are values alone.
+    /// Whether its buckets are only values.
     is_values: bool,
-    /// Whether there is a table, and not the one that all empty arrays share.
+    /// Whether it has its own table, not the shared one of empty arrays.
     is_there: bool,
     pub(super) is_torn: bool,
 }
@@ -44,12 +44,12 @@ pub(super) struct Table {
 pub(super) struct Bucket {
     pub(super) value: Zval,
     pub(super) hash: u64,
-    /// 0: the hash is the key.
+    /// The address of the key's `zend_string`; 0 if the hash is the key.
     pub(super) key: u64,
 }
 
 impl<S: HeapSink> Walker<'_, S> {
-    /// The array at `address`.
+    /// Visits the array at `address`.
     pub(super) fn array(&mut self, link: Link, address: u64) {
         let spot = self.spot(address);
         if self.again(&spot, link) {
@@ -70,7 +70,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// The location of a `HashTable`.
+    /// Adds the location of a `HashTable`.
     pub(super) fn header(&mut self, node: NodeId, spot: &Spot, header: &[u8; fixed::TABLE_SIZE]) {
         let counted = u32_at(header, 0).zip(u32_at(header, 4));
         let shape = Shape { counted, ..Shape::new(LocationType::ARRAY, fixed::TABLE_SIZE as u64) };
@@ -81,7 +81,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// The nodes for what of the table is not used, and for what is.
+    /// Adds the nodes of the table's unused part and of its elements.
     pub(super) fn parts(&mut self, node: NodeId, table: &Table) -> [NodeId; 2] {
         let unused =
             self.node(NodeType::ARRAY_POSSIBLE_OVERHEAD, Link::strong(node, self.words.possible_unused_area));
@@ -93,7 +93,7 @@ impl<S: HeapSink> Walker<'_, S> {
             return [unused, elements];
         }
         if let Some(elements) = self.seen.node(&spot) {
-            // Two arrays have no table in common.
+            // Two arrays never share a table.
             self.edge(elements_link, elements, false);
             self.damage(node, Damage::Torn);
             return [unused, elements];
@@ -106,7 +106,7 @@ impl<S: HeapSink> Walker<'_, S> {
         [unused, elements]
     }
 
-    /// The location of what a table has room for.
+    /// Adds the location of the unused part of a table.
     fn unused_part(&mut self, node: NodeId, spot: &Spot, table: &Table) {
         let behind = Spot { address: table.start.wrapping_add(table.used_bytes), block: spot.block };
         let shape = Shape::new(LocationType::ARRAY_TABLE_OVERHEAD, table.all_bytes - table.used_bytes);
@@ -115,13 +115,13 @@ impl<S: HeapSink> Walker<'_, S> {
         self.locate_within(node, &behind, shape, overhead);
     }
 
-    /// The location of what of a table is used.
+    /// Adds the location of the used part of a table.
     pub(super) fn table_location(&mut self, node: NodeId, spot: &Spot, table: &Table) {
         self.locate_within(node, spot, Shape::new(LocationType::ARRAY_TABLE, table.used_bytes), 0);
         self.flag(node, self.words.is_packed, table.is_packed);
     }
 
-    /// The table of the `HashTable` at `address` as a location of `node`, and its entries as children.
+    /// Adds the table of the `HashTable` at `address` as a location of `node`, and its entries as children.
     pub(super) fn engine_table(&mut self, node: NodeId, address: u64, each: Each) {
         let Some(header) = self.view.array::<{ fixed::TABLE_SIZE }>(address) else {
             return self.damage(node, Damage::Missing);
@@ -154,7 +154,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// What the `HashTable` whose bytes are `header` says, as far as its table's block bears it out.
+    /// The table described by the `HashTable` with the bytes `header`, as far as the table's block confirms it.
     pub(super) fn table(&self, header: &[u8; fixed::TABLE_SIZE]) -> Table {
         let number = |offset| u32_at(header, offset).unwrap_or_default();
         let flags = number(FLAGS);
@@ -184,7 +184,7 @@ impl<S: HeapSink> Walker<'_, S> {
         table
     }
 
-    /// Cuts what does not lie in the table's block.
+    /// Cuts off the part that is outside of the table's block.
     fn fit(&self, table: &mut Table, size: u64) {
         if let Some(block) = self.blocks.find(table.start) {
             let room = block.end() - table.start;
@@ -200,7 +200,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// Goes on with a hash table, up to an entry that leads on.
+    /// Continues with a hash table, until an entry leads to further work.
     pub(super) fn entries(&mut self, mut entries: Entries) {
         while entries.at < entries.used {
             if self.is_given_up() {
@@ -224,7 +224,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// The next bucket; its value has the type 0 if it is not in use.
+    /// The next bucket; its value has the type 0 if the bucket is unused.
     #[inline]
     fn bucket(&self, entries: &Entries) -> Option<Bucket> {
         let at = u64::from(entries.at);
@@ -251,7 +251,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.value(Link::strong(element, self.words.value), bucket.value);
     }
 
-    /// The name that a bucket is under.
+    /// The name of a bucket.
     pub(super) fn key(&mut self, bucket: &Bucket) -> StringId {
         match bucket.key {
             0 => self.number(bucket.hash.cast_signed()),
@@ -259,7 +259,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// The name that a part of the program is under, which stays wherever it is kept.
+    /// The name of a part of the program, which is never redacted.
     fn own_name(&mut self, bucket: &Bucket) -> StringId {
         if self.redaction.is_none() || bucket.key == 0 {
             return self.key(bucket);

@@ -1,7 +1,7 @@
-//! What PHP's modules are to call: when the program ends, when a class is missing, when output is flushed.
+//! Callbacks of PHP's modules: shutdown functions, autoloaders, output handlers.
 //!
-//! The structures that say so differ from release to release in all but that they hold objects that are in the table of objects,
-//! values, and the function: so they are not read by offsets, but looked through for these.
+//! Their structures vary between releases. All of them contain listed objects, values, and the function, so they are searched
+//! for these instead of read by offsets.
 //!
 //! Source: `ext/standard/basic_functions.h` and `main/php_output.h` of PHP 7.0 to 8.5, for the fields below, which are where they
 //! were; `ext/spl/php_spl.c` of 8.0 to 8.5, for `autoload_func_info`. Seen in a process of 8.2.
@@ -27,19 +27,19 @@ const HANDLER_FUNCTION: usize = 72;
 const HANDLER_SIZE: u64 = 80;
 /// `PHP_OUTPUT_HANDLER_USER`.
 const HANDLER_OF_USER: u32 = 1;
-/// No program has more buffers within each other.
+/// The maximum number of nested output buffers.
 const MOST_HANDLERS: u32 = 4096;
-/// `autoload_func_info`: the function, the object, the closure and the class, an address each.
+/// `autoload_func_info`: the addresses of the function, the object, the closure and the class.
 const AUTOLOADER_SIZE: u64 = 32;
-/// `HashTable`, as a block of its own.
+/// The size of a `HashTable` that is a block itself.
 const TABLE_SIZE: u64 = fixed::TABLE_SIZE as u64;
-/// Structures that say what is to be called are smaller.
+/// The maximum size of a structure with a callback.
 const MOST_BYTES: u64 = 256;
-/// `zend_function.type` and `zend_class_entry.type`: part of PHP, or of the program.
+/// `zend_function.type` and `zend_class_entry.type`: internal or user.
 const TYPES: [u8; 2] = [1, 2];
 
 impl<S: HeapSink> Walker<'_, S> {
-    /// What modules are to call.
+    /// Visits the callbacks of modules.
     pub(super) fn callables(&mut self) {
         if let Some(basic) = self.variable("basic_globals") {
             // `php_basic_globals` begins with `user_shutdown_function_names`, `HashTable *`.
@@ -57,7 +57,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// The address of a variable of PHP's, where there is one for the process.
+    /// The address of a PHP variable, if the process has one of this name.
     fn variable(&self, name: &str) -> Option<u64> {
         let files =
             self.view.mappings().iter().filter(|mapping| mapping.shows_file() && mapping.file_offset == 0);
@@ -65,13 +65,13 @@ impl<S: HeapSink> Walker<'_, S> {
         symbols.find_map(|symbols| symbols.find(name).map(|symbol| symbol.address))
     }
 
-    /// Whether a `HashTable` is at `address`, as a block of its own.
+    /// Whether a `HashTable` that is a block itself is at `address`.
     fn is_table(&self, address: u64) -> bool {
         let block = self.block_at(address).filter(|block| block.bytes == TABLE_SIZE);
         block.is_some_and(|block| guess::guess(self.view, &self.layout, &block) == Guess::Array)
     }
 
-    /// The table of autoloaders: the variable that refers to it has no name, but nothing else looks like it.
+    /// The table of autoloaders. The variable that refers to it has no symbol, but nothing else looks like this table.
     fn autoloaders(&self) -> Option<u64> {
         let places = places(self.view);
         let own = places.iter().find(|place| place.range.contains(&self.executor.globals))?;
@@ -112,14 +112,14 @@ impl<S: HeapSink> Walker<'_, S> {
         Some(words)
     }
 
-    /// Whether a function or a class is at `address`: its type and its name, which stand at the same places, say so.
+    /// Whether a function or a class is at `address`, by its type and name, which have equal offsets in both.
     fn has_name(&self, address: u64) -> bool {
         let is_type = self.view.array(address).is_some_and(|[kind]| TYPES.contains(&kind));
         let name = self.view.pointer(address, fixed::FUNCTION_NAME);
         is_type && self.text(&self.spot(name)).is_some_and(|text| text.is_whole())
     }
 
-    /// A structure that says what is to be called.
+    /// Visits a structure with a callback.
     pub(super) fn callable(&mut self, link: Link, address: u64) {
         let Some(bytes) = self.room(address).map(|room| room.min(MOST_BYTES)) else { return };
         let shape = Shape::new(LocationType::INTERNAL_DATA, bytes);
@@ -144,11 +144,11 @@ impl<S: HeapSink> Walker<'_, S> {
             let title = self.title(function);
             self.sink.attribute(node, self.words.function_name, Value::Text(&title));
         }
-        // What it is called with.
+        // Its arguments.
         self.scans.push(Scan { node, start: address, bytes });
     }
 
-    /// Whether a string or an array stands at `place` as a value, which begins with `word`.
+    /// Whether a string or an array is at `place` as a value, which begins with `word`.
     fn is_value(&self, place: u64, word: u64) -> bool {
         let Some(block) = self.block_at(word) else { return false };
         let found = guess::guess(self.view, &self.layout, &block);
@@ -159,7 +159,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// The buffers of output, the outermost first.
+    /// Visits the output buffers, outermost first.
     fn output_buffers(&mut self, globals: u64) {
         let top = self.view.number(globals, HANDLERS_TOP).min(MOST_HANDLERS);
         let start = self.view.pointer(globals, HANDLERS);

@@ -1,4 +1,4 @@
-//! What the walk needs to know of a class to walk its objects: read once a class.
+//! The facts about a class that are needed to walk its objects, read once for each class.
 
 use borehole_heap::{HeapSink, StringId};
 use hashbrown::{HashMap, HashSet};
@@ -9,20 +9,20 @@ use crate::heap::internals;
 use crate::layout::fixed;
 use crate::remote::{moved, u32_at, u64_at};
 
-/// A class has no more properties than this, and no more ancestors than [`MOST_ANCESTORS`], or it is damaged.
+/// The maximum number of properties of a class; with more, or with more than [`MOST_ANCESTORS`] ancestors, it is damaged.
 const MOST_PROPERTIES: u32 = 1 << 16;
 const MOST_ANCESTORS: usize = 256;
 
-/// `zend_class_entry.type`, of a class that is part of PHP.
+/// `zend_class_entry.type` of an internal class.
 const INTERNAL: u8 = 1;
-/// Of one that a program declares. A few of the engine's own have no type.
+/// `zend_class_entry.type` of a user class. A few of the engine's classes have no type.
 const USER: u8 = 2;
 /// `zend_class_entry.parent`.
 const PARENT: usize = 16;
 /// `zend_object.properties_table`.
 const FIRST_PROPERTY: u32 = 40;
 
-/// A class as its objects see it.
+/// The classes seen so far.
 #[derive(Clone, Debug)]
 pub(crate) struct ClassNames {
     by_address: HashMap<u64, u32>,
@@ -36,21 +36,21 @@ impl Default for ClassNames {
     }
 }
 
-/// One class.
+/// A class.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClassName {
-    /// Whether it is one, as far as can be told.
+    /// Whether it is plausibly a class.
     pub(crate) is_class: bool,
     pub(crate) name: StringId,
-    /// How many properties its objects have.
+    /// The number of properties of its objects.
     pub(crate) property_count: u32,
-    /// The names of an object's properties, in the order of their places.
+    /// The names of an object's properties, in order of their places.
     pub(crate) properties: Vec<Option<StringId>>,
-    /// The names of the static ones.
+    /// The names of the static properties.
     pub(crate) statics: Vec<Option<StringId>>,
-    /// The name of the class of PHP's own that it is or extends; empty if there is none.
+    /// The name of the nearest internal class that it is or extends; empty if there is none.
     pub(crate) internal: Box<[u8]>,
-    /// How large the structures of that class are, where it is known.
+    /// The size of that class's structure; `None` if unknown.
     pub(crate) internal_size: Option<u64>,
 }
 
@@ -90,7 +90,7 @@ impl<S: HeapSink> Walker<'_, S> {
             return class;
         }
         let name = self.class_text(address);
-        // A class without a name has its place behind a 0.
+        // In an anonymous class, a 0 byte and its place follow.
         class.name = self.sink.string(name.split(|&byte| byte == 0).next().unwrap_or_default());
         class.is_class = true;
         class.property_count =
@@ -111,7 +111,7 @@ impl<S: HeapSink> Walker<'_, S> {
         class
     }
 
-    /// Whether a class may be at `address`: its type and its name say so.
+    /// Whether a class may be at `address`, by its type and name.
     fn is_class(&self, address: u64) -> bool {
         let is_type = self.view.array(address).is_some_and(|[class_type]| class_type <= USER);
         let name = self.view.pointer(address, fixed::CLASS_NAME);
@@ -147,7 +147,7 @@ impl<S: HeapSink> Walker<'_, S> {
             self.limits.meet(if place < MOST_PROPERTIES { more as u64 } else { 0 });
             let Some(slot) = slot(names, place).filter(|slot| slot.is_none()) else { continue };
             let name = self.text_at(key);
-            // What a class declares anew hides what its ancestor has under that name.
+            // A redeclared property hides that of the ancestor with an equal name.
             let is_hidden = !taken.insert((is_static, name));
             *slot = Some(if is_hidden { self.qualified(ancestor, key) } else { name });
         }
@@ -159,7 +159,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.sink.string(&name)
     }
 
-    /// The value and the key of a bucket that is no packed one.
+    /// The value and the key of a bucket in a table that is not packed.
     fn pair(&self, header: &[u8; fixed::TABLE_SIZE], at: u32) -> Option<(Zval, u64)> {
         let buckets = u64_at(header, fixed::TABLE_BUCKETS)?;
         let address = buckets.wrapping_add(u64::from(at) * fixed::BUCKET_SIZE as u64);
@@ -167,7 +167,7 @@ impl<S: HeapSink> Walker<'_, S> {
         Some((Zval::parse(&bytes)?, u64_at(&bytes, fixed::BUCKET_KEY)?))
     }
 
-    /// The name of a place: its number if the class gives none.
+    /// The name of a place: its number if the class has none.
     pub(super) fn property_name(&mut self, class: u32, is_static: bool, place: u32) -> StringId {
         let class = self.classes.get(class);
         let names = if is_static { &class.statics } else { &class.properties };
@@ -178,7 +178,7 @@ impl<S: HeapSink> Walker<'_, S> {
     }
 }
 
-/// The place of a name, for which there is room from now on; `None` if no class has that many.
+/// The slot of a name, growing the list if needed; `None` if no class has that many.
 fn slot(names: &mut Vec<Option<StringId>>, place: u32) -> Option<&mut Option<StringId>> {
     let place = usize::try_from(place).ok().filter(|_| place < MOST_PROPERTIES)?;
     if names.len() <= place {

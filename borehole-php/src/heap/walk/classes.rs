@@ -1,4 +1,4 @@
-//! Classes: what they declare, and what their static properties hold; constants.
+//! Classes: their declarations and static properties; constants.
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Value};
 
@@ -18,15 +18,15 @@ const PROPERTY_DOC: usize = 16;
 const CONSTANT_DOC: usize = 16;
 /// `zend_constant.name`.
 const CONSTANT_NAME: usize = 16;
-/// A property has two: one for reading, one for writing.
+/// The number of hooks of a property: one for reading, one for writing.
 const HOOKS: u32 = 2;
 /// `zend_class_mutable_data`.
 const MUTABLE_SIZE: u64 = 32;
-/// No class has more properties, interfaces or traits.
+/// The maximum number of properties, interfaces or traits of a class.
 const MOST: u32 = 1 << 16;
 
 impl<S: HeapSink> Walker<'_, S> {
-    /// The class at `address`.
+    /// Visits the class at `address`.
     pub(super) fn class(&mut self, link: Link, address: u64) {
         let spot = self.spot(address);
         if self.again(&spot, link) {
@@ -59,7 +59,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.in_order(mark);
     }
 
-    /// The node for a `zend_class_entry`, with its tables of addresses.
+    /// Adds the node of a `zend_class_entry`, with its tables of addresses.
     fn class_entry(&mut self, class: NodeId, address: u64, is_internal: bool) {
         let (view, layout) = (self.view, self.layout);
         let node = self.node(NodeType::CLASS_ENTRY, Link::structural(class, self.words.class_entry));
@@ -81,7 +81,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// The names of the traits that a class uses, each as it was written and in small letters.
+    /// Visits the names of the traits that a class uses, each as written and in lower case.
     fn trait_names(&mut self, node: NodeId, start: u64, bytes: u64) {
         let names = self.view.bytes(start, if start == 0 { 0 } else { bytes });
         for (name, word) in (0..).zip(names.chunks_exact(8)) {
@@ -106,7 +106,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// The values of the static properties of the class at `address`.
+    /// Visits the values of the static properties of the class at `address`.
     pub(super) fn class_statics(&mut self, link: Link, address: u64) {
         let pointer = self.view.pointer(address, self.layout.class_property_defaults + 16);
         let values = match self.layout.class_statics_indirect {
@@ -117,14 +117,14 @@ impl<S: HeapSink> Walker<'_, S> {
         self.class_values(link, address, values, NodeType::CLASS_STATIC_PROPERTIES, shape, true, false);
     }
 
-    /// What new objects of the class at `address` begin with.
+    /// Visits the default property values of the class at `address`.
     pub(super) fn class_defaults(&mut self, link: Link, address: u64) {
         let values = self.view.pointer(address, self.layout.class_property_defaults);
         let shape = LocationType::DEFAULT_PROPERTIES_TABLE;
         self.class_values(link, address, values, NodeType::DEFAULT_PROPERTIES_TABLE, shape, false, true);
     }
 
-    /// What the static properties of the class at `address` begin with.
+    /// Visits the default values of the static properties of the class at `address`.
     pub(super) fn class_static_defaults(&mut self, link: Link, address: u64) {
         let values = self.view.pointer(address, self.layout.class_property_defaults + 8);
         let shape = LocationType::DEFAULT_STATIC_MEMBERS_TABLE;
@@ -159,14 +159,14 @@ impl<S: HeapSink> Walker<'_, S> {
         self.work.push(Task::Properties(row));
     }
 
-    /// The declarations of properties of the class at `address`.
+    /// Visits the property declarations of the class at `address`.
     pub(super) fn class_properties(&mut self, link: Link, address: u64) {
         let node = self.node(NodeType::PROPERTIES_INFO, link);
         let table = moved(address, self.layout.class_functions + fixed::TABLE_SIZE);
         self.engine_table(node, table, Each::PropertyInfo);
     }
 
-    /// What is declared of a property, under its plain name `key`.
+    /// Visits the declaration of a property with the plain name `key`.
     pub(super) fn property_info(&mut self, link: Link, address: u64, key: u64) {
         let spot = self.spot(address);
         let (view, layout) = (self.view, self.layout);
@@ -206,21 +206,21 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// The methods of the class at `address`.
+    /// Visits the methods of the class at `address`.
     pub(super) fn class_methods(&mut self, link: Link, address: u64) {
         let node = self.node(NodeType::DEFINED_FUNCTIONS, link);
-        // The header is a part of the class.
+        // The header is part of the class.
         self.engine_table(node, moved(address, self.layout.class_functions), Each::Function);
     }
 
-    /// The constants of the class at `address`.
+    /// Visits the constants of the class at `address`.
     pub(super) fn class_constants(&mut self, link: Link, address: u64) {
         let node = self.node(NodeType::CLASS_CONSTANTS, link);
         let table = moved(address, self.layout.class_functions + 2 * fixed::TABLE_SIZE);
         self.engine_table(node, table, Each::ClassConstant);
     }
 
-    /// What the class at `address`, which opcache shares between processes, has of its own in this one.
+    /// Visits the per-process data of the class at `address`, which opcache shares between processes.
     pub(super) fn class_mutable(&mut self, link: Link, address: u64) {
         let data = self.mapped(self.view.pointer(address, self.layout.class_mutable));
         if data == 0 || self.view.rest(data).is_empty() {
@@ -270,7 +270,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.in_order(mark);
     }
 
-    /// The global constant at `address`.
+    /// Visits the global constant at `address`.
     pub(super) fn constant(&mut self, link: Link, address: u64) {
         let spot = self.spot(address);
         let (view, layout) = (self.view, self.layout);

@@ -1,4 +1,4 @@
-//! Call frames: the variables, temporaries and arguments of what is being executed.
+//! Call frames: the variables, temporaries and arguments of running calls.
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Value};
 
@@ -9,7 +9,7 @@ use super::{Damage, Kind, Link, Shape, Task, Walker};
 use crate::layout::fixed;
 use crate::remote::{moved, u32_at, u64_at};
 
-/// `zend_execute_data.This`: its flags, and the number of arguments that were given.
+/// `zend_execute_data.This`: its flags, and the number of arguments passed.
 const CALL_INFO: usize = 40;
 const GIVEN: usize = 44;
 /// `zend_function.type`.
@@ -20,38 +20,38 @@ const ARGUMENT_COUNT: usize = 32;
 const OBJECT: u8 = 8;
 const VALUE_SIZE: u64 = 16;
 
-/// No chain has more frames: it would take gigabytes.
+/// The maximum number of frames of a chain; more would take gigabytes.
 pub(super) const MOST_FRAMES: u32 = 1 << 24;
 
-/// What a frame says of itself.
+/// The contents of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
-    /// The function, or 0.
+    /// The address of the function, or 0.
     pub(super) function: u64,
     is_user: bool,
     call_info: u32,
     given: u32,
     pub(super) variables: u32,
     pub(super) temporaries: u32,
-    /// How many arguments the function names.
+    /// The number of parameters that the function declares.
     named: u32,
-    /// Where it is in its function.
+    /// The current place in its function.
     pub(super) place: Place,
-    /// Whether what it holds may be gone: an exception is leaving it, or the program has left it.
+    /// Whether its values may be gone: an exception is leaving it, or the program has left it.
     is_doubtful: bool,
     /// The address of its first variable.
     first: u64,
-    /// How many values fit behind it.
+    /// The number of values that fit into the memory from there on.
     pub(super) room: u32,
 }
 
 impl Frame {
-    /// How many values stand before the arguments that the function does not name.
+    /// The number of values before the arguments beyond the declared parameters.
     const fn behind(&self) -> u32 {
         self.variables.saturating_add(self.temporaries)
     }
 
-    /// How many values it has: variables, temporaries, and arguments.
+    /// The number of its values: variables, temporaries, and arguments.
     const fn slots(&self) -> u32 {
         if self.is_user {
             self.behind().saturating_add(self.given.saturating_sub(self.named))
@@ -67,13 +67,13 @@ impl Frame {
 }
 
 impl<S: HeapSink> Walker<'_, S> {
-    /// The chain of frames from `first` on, as a part of `parent`.
+    /// Visits the chain of frames from `first` on, as part of `parent`.
     pub(crate) fn chain(&mut self, parent: NodeId, first: u64) {
         let node = self.part(parent, "call_frames", NodeType::CALL_FRAMES);
         self.work.push(Task::Frames { node, next: first, at: 0, most: MOST_FRAMES });
     }
 
-    /// Goes on with a chain of frames.
+    /// Continues with a chain of frames.
     pub(super) fn frames(&mut self, node: NodeId, next: u64, at: u32, most: u32) {
         if next == 0 || at >= most || self.seen.node(&self.spot(next)).is_some() {
             return;
@@ -84,7 +84,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.work.insert(mark, Task::Frames { node, next: previous, at: at + 1, most });
     }
 
-    /// The frame at `address`, and the one before it.
+    /// Visits the frame at `address`, and returns the address of its caller's frame.
     pub(super) fn frame(&mut self, link: Link, address: u64, activity: Activity) -> u64 {
         let spot = self.spot(address);
         if self.again(&spot, link) {
@@ -97,14 +97,14 @@ impl<S: HeapSink> Walker<'_, S> {
         };
         let frame = self.read_frame(&header, &spot, activity);
         let size = self.layout.frame_size as u64;
-        // A generator's is a block of its own.
+        // A generator's frame is a block itself.
         let own = spot.block.filter(|block| block.address == address);
         let values = u64::from(self.fitting_slots(&frame)) * VALUE_SIZE;
         let overhead = own.map_or(0, |block| block.bytes.saturating_sub(size + values));
         self.locate_within(node, &spot, Shape::new(LocationType::CALL_FRAME_HEADER, size), overhead);
         self.facts_of_frame(node, &frame);
         if frame.is_user {
-            // Functions are the tables' that list them; the code of a file, while it is executed, is the frame's.
+            // Functions belong to the tables that list them; the code of a file belongs to the frame while it runs.
             let link = Link::structural(node, self.words.func);
             self.put_off.push((link, Kind::Function, frame.function));
         }
@@ -173,7 +173,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// The symbol table of code outside of functions, and arguments by other names than the function's.
+    /// Visits the symbol table of code outside of functions, and named arguments beyond the declared parameters.
     fn tables_of_frame(&mut self, node: NodeId, frame: &Frame, header: &[u8; 80]) {
         let layout = self.layout;
         let has_symbols = match layout.call_has_symbols {
@@ -182,7 +182,7 @@ impl<S: HeapSink> Walker<'_, S> {
         };
         if has_symbols {
             let symbols = u64_at(header, layout.frame_symbols).unwrap_or_default();
-            // That of global variables is no block.
+            // The symbol table of global variables is not a block.
             let is_sure = !frame.is_doubtful || symbols == self.globals_address();
             if is_sure || self.is_counted_at(symbols, fixed::KIND_ARRAY) {
                 self.later(Link::strong(node, self.words.symbol_table), Kind::Array, symbols);
@@ -191,8 +191,8 @@ impl<S: HeapSink> Walker<'_, S> {
         self.named_arguments(node, header);
     }
 
-    /// Arguments by names that the function does not have. That they are there is only believed, of a call that is being
-    /// prepared as of one that is being left: they are gone to if an array is there.
+    /// Visits named arguments beyond the declared parameters. Their presence is uncertain, in a call that is being prepared as
+    /// in one that is being left: they are visited only if an array is there.
     pub(super) fn named_arguments(&mut self, node: NodeId, header: &[u8; 80]) {
         let info = u32_at(header, CALL_INFO).unwrap_or_default();
         if info & self.layout.call_has_named_params != 0 {
@@ -203,7 +203,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// How many values of a frame there are in its memory.
+    /// The number of a frame's values that are in its memory.
     fn fitting_slots(&self, frame: &Frame) -> u32 {
         match frame.function {
             0 => 0,
@@ -211,7 +211,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// All that a frame has values for.
+    /// Visits all values of a frame.
     fn variables(&mut self, frame_node: NodeId, frame: &Frame, spot: &Spot) {
         let slots = frame.slots();
         if slots == 0 || frame.function == 0 {
@@ -242,7 +242,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.count_attribute(node, count as u64);
     }
 
-    /// Goes to the value in a place of a frame later, if there is one.
+    /// Schedules a visit of the value in a place of a frame, if there is one.
     pub(super) fn place(
         &mut self,
         node: NodeId,

@@ -1,4 +1,4 @@
-//! Functions: PHP's own, and what a program's are made of.
+//! Functions: PHP's internal ones, and the parts of user functions.
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Region, Value};
 
@@ -17,7 +17,7 @@ const LIVE_RANGE_SIZE: u64 = 12;
 const TRY_SIZE: u64 = 16;
 
 impl<S: HeapSink> Walker<'_, S> {
-    /// The function at `address`.
+    /// Visits the function at `address`.
     pub(super) fn function(&mut self, link: Link, address: u64) {
         let spot = self.spot(address);
         if self.again(&spot, link) {
@@ -44,12 +44,12 @@ impl<S: HeapSink> Walker<'_, S> {
         self.in_order(mark);
     }
 
-    /// The `zend_op_array` at `address`, which the parent has as its node.
+    /// Visits the `zend_op_array` at `address`, whose node is the parent.
     pub(super) fn code(&mut self, link: Link, address: u64) {
         let node = self.node(NodeType::OP_ARRAY, link);
         let layout = self.layout;
         let spot = self.spot(address);
-        // That of a closure is a part of the object.
+        // The code of a closure is part of its object.
         let is_apart =
             spot.block.is_none_or(|block| block.region != Region::HEAP || block.address == address);
         if is_apart {
@@ -83,7 +83,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.in_order(mark);
     }
 
-    /// The instructions, and the smaller tables that go with them. Functions made of one another share them.
+    /// Visits the instructions, and the smaller tables that belong to them. Functions derived from one another share them.
     fn body(&mut self, node: NodeId, address: u64) {
         let (layout, stacks) = (self.layout, self.php.layout);
         let view = self.view;
@@ -109,7 +109,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.table_of_code(node, tries, LocationType::TRY_CATCH_TABLE, tries_size);
     }
 
-    /// A table that belongs to a function: as much of it as its block has.
+    /// Adds a table that belongs to a function, as far as its block has it.
     pub(super) fn table_of_code(
         &mut self,
         node: NodeId,
@@ -185,7 +185,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// The names of the variables of the `zend_op_array` at `address`.
+    /// Visits the names of the variables of the `zend_op_array` at `address`.
     pub(super) fn code_variables(&mut self, link: Link, address: u64) {
         let names = self.view.pointer(address, self.layout.function_variables);
         let count = self.view.number(address, self.layout.function_variable_count);
@@ -193,7 +193,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.addresses(link, kind, node_type, LocationType::LOCAL_VARIABLE_NAME_TABLE, names, count);
     }
 
-    /// The functions that the `zend_op_array` at `address` makes closures of.
+    /// Visits the functions that the `zend_op_array` at `address` makes closures of.
     pub(super) fn code_inner(&mut self, link: Link, address: u64) {
         let start = self.view.pointer(address, self.layout.function_inner);
         let count = self.view.number(address, self.layout.function_inner_count);
@@ -201,7 +201,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.addresses(link, kind, node_type, LocationType::DYNAMIC_FUNC_DEFS_TABLE, start, count);
     }
 
-    /// A table of `count` addresses at `start`, each of which leads to what is of this `kind`.
+    /// Visits a table of `count` addresses at `start`, each of which leads to a value of this `kind`.
     fn addresses(
         &mut self,
         link: Link,
@@ -225,7 +225,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.work.push(Task::Pointers(row));
     }
 
-    /// The literals of the `zend_op_array` at `address` that are more than a number or a name.
+    /// Visits the literals of the `zend_op_array` at `address` that are more than a number or a name.
     pub(super) fn code_literals(&mut self, link: Link, address: u64) {
         let start = self.view.pointer(address, self.layout.function_literals);
         let count = self.view.number(address, self.layout.function_literal_count);
@@ -245,7 +245,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.in_order(mark);
     }
 
-    /// What the function at `address` is called: with its class, and a closure by its place.
+    /// The name of the function at `address`: with its class, and for a closure with its place.
     pub(super) fn title(&mut self, address: u64) -> Vec<u8> {
         let view = self.view;
         let name = view.pointer(address, fixed::FUNCTION_NAME);
@@ -269,7 +269,7 @@ impl<S: HeapSink> Walker<'_, S> {
         [&*class, b"::", &*name].concat()
     }
 
-    /// Goes on with addresses, up to one that leads on.
+    /// Continues with addresses, until one leads to further work.
     pub(super) fn pointers(&mut self, mut row: Pointers) {
         while row.at < row.count {
             let Some(address) = self.view.u64(row.start.wrapping_add(u64::from(row.at) * 8)) else {

@@ -1,4 +1,4 @@
-//! The memory of a dump, lent.
+//! A borrowed view of the memory of a dump.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use borehole_process::{Dump, Mappings, Memory as _, Target as _};
 
 use crate::remote::moved;
 
-/// The memory of a dump. What is not there is `None`, which is no error of the walk.
+/// The memory of a dump. Missing memory is `None`, which is not an error of the walk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View<'d> {
     dump: &'d Dump,
@@ -17,17 +17,17 @@ impl<'d> View<'d> {
         Self { dump }
     }
 
-    /// All of it.
+    /// The whole dump.
     pub(crate) const fn dump(self) -> &'d Dump {
         self.dump
     }
 
-    /// What is mapped where.
+    /// The mappings.
     pub(crate) fn mappings(self) -> &'d Mappings {
         self.dump.mappings()
     }
 
-    /// What there is without a gap from `address` on.
+    /// The contiguous memory from `address` on.
     #[inline]
     pub(crate) fn rest(self, address: u64) -> &'d [u8] {
         #[cfg(test)]
@@ -43,7 +43,7 @@ impl<'d> View<'d> {
         self.rest(address).first_chunk().copied().or_else(|| self.split_array(address))
     }
 
-    /// As [`Self::array`], where ranges of the dump meet.
+    /// Like [`Self::array`], across adjacent ranges of the dump.
     #[cold]
     fn split_array<const N: usize>(self, address: u64) -> Option<[u8; N]> {
         let mut bytes = [0; N];
@@ -61,17 +61,18 @@ impl<'d> View<'d> {
         self.array(address).map(u32::from_le_bytes)
     }
 
-    /// The field of a structure at `address`, or 0: of a field that a release does not have, at the offset 0, too.
+    /// The field of a structure at `address`; 0 if it is missing, or at the offset 0, which means that the release does not
+    /// have it.
     pub(crate) fn pointer(self, address: u64, offset: usize) -> u64 {
         if offset == 0 { 0 } else { self.u64(moved(address, offset)).unwrap_or_default() }
     }
 
-    /// As [`Self::pointer`], of a number of 32 bits.
+    /// Like [`Self::pointer`], for a 32-bit number.
     pub(crate) fn number(self, address: u64, offset: usize) -> u32 {
         if offset == 0 { 0 } else { self.u32(moved(address, offset)).unwrap_or_default() }
     }
 
-    /// How many of the `length` bytes at `address` are there.
+    /// The number of the `length` bytes at `address` that are present.
     pub(crate) fn length(self, address: u64, length: u64) -> u64 {
         let mut there = 0;
         while there < length {
@@ -84,7 +85,7 @@ impl<'d> View<'d> {
         there
     }
 
-    /// As many of the `length` bytes at `address` as are there.
+    /// The bytes at `address`, up to `length`, as far as they are present.
     pub(crate) fn bytes(self, address: u64, length: u64) -> Cow<'d, [u8]> {
         #[cfg(test)]
         read::note(address, length);
@@ -108,13 +109,13 @@ impl<'d> View<'d> {
     }
 }
 
-/// Keeps which pages are read, for recordings that have no others.
+/// Records which pages are read, for recordings that contain only these.
 #[cfg(test)]
 pub(crate) mod read {
     use std::cell::RefCell;
     use std::collections::BTreeSet;
 
-    /// Memory that is searched for addresses of anything is not read in this sense.
+    /// The maximum size of a read that is recorded; larger ones are searches for addresses.
     const MOST_BYTES: u64 = 64 << 10;
     const PAGE_BYTES: u64 = 4096;
 

@@ -1,11 +1,11 @@
-//! The walk: from the roots over everything that a heap holds, each thing once, into a sink.
+//! The walk: visits everything in a heap once, from the roots on, and writes it to a sink.
 //!
-//! A list of [`Task`]s says what is left to do, so that neither a list of a million objects nor a cycle is more than a loop.
-//! A node is given out when it is come to first, before what it leads to; where it is come to again, there is an edge.
+//! The pending work is a list of [`Task`]s, so neither a list of a million objects nor a cycle causes recursion. A node is
+//! written at its first visit, before what it leads to; each further visit adds an edge.
 //!
-//! Nothing that is read is trusted. A length counts as far as the block that it is about; memory that is not there, or
-//! contradicts itself, is marked on the node (`#damage`) and counted, and the walk goes on with the next. What is kept for the
-//! walk, and what it gives out, is bounded by the memory that there is: see [`limits`].
+//! Nothing read is trusted. Lengths are limited to their block. Missing or inconsistent memory is marked on the node
+//! (`#damage`) and counted, and the walk continues with the next node. The memory use and the output of the walk are limited by
+//! the size of the memory: see [`limits`].
 
 mod arrays;
 mod callables;
@@ -57,36 +57,36 @@ pub(crate) use self::objects::ObjectView;
 use self::task::Task;
 pub(crate) use self::task::{Kind, Link};
 
-/// What became of a walk.
+/// The result of a walk.
 #[derive(Clone, Debug)]
 pub(crate) struct Walked {
-    /// What the blocks add up to that something was found to lead to.
+    /// The total size of the reached blocks, in bytes.
     pub(crate) reached_bytes: u64,
-    /// How often memory was not there.
+    /// The number of times that memory was missing.
     pub(crate) missing: u64,
-    /// How often memory contradicted itself.
+    /// The number of times that memory was inconsistent.
     pub(crate) torn: u64,
     /// Whether it was given up, because memory led to more than it can hold.
     pub(crate) is_stopped: bool,
 }
 
-/// Calls in place of those that are being executed.
+/// Calls to walk instead of the running ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chain {
-    /// The innermost frame.
+    /// The address of the innermost frame.
     pub(crate) innermost: u64,
-    /// How many there are with it.
+    /// The number of frames, including the innermost one.
     pub(crate) depth: u32,
-    /// The line that it is at, which it need not know any more.
+    /// The line of the innermost frame, which may no longer be in its memory.
     pub(crate) line: u32,
 }
 
-/// How a heap is walked.
+/// Options of a heap walk.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WalkOptions {
-    /// The calls, where they are not those that are being executed.
+    /// The calls, if they are not the running ones.
     pub(crate) chain: Option<Chain>,
-    /// Whether what strings say that are not the program's own is left out.
+    /// Whether to redact strings that are not part of the program.
     pub(crate) redact: bool,
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn walk<S: HeapSink>(
     walker.other_chain = options.chain;
     walker.roots();
     walker.account.summary(dump, php, walker.sink);
-    // Before the rest is listed: what is only listed was not led to.
+    // Before the rest is listed: blocks that are only listed were not reached.
     let reached_bytes = walker.account.reached_bytes();
     walker.unattributed();
     let is_stopped = walker.is_given_up();
@@ -125,41 +125,41 @@ pub(crate) struct Walker<'d, S> {
     pub(crate) sink: &'d mut S,
     pub(crate) words: Words,
     pub(crate) account: Accounting<'d>,
-    /// Memory that is looked through when all that is known has been walked.
+    /// Memory to scan after everything known has been walked.
     pub(crate) scans: Vec<Scan>,
-    /// What is gone to only if nothing else that is known leads there.
+    /// Visits that happen only if nothing else known leads there.
     pub(crate) put_off: Vec<(Link, Kind, u64)>,
-    /// What weak references lead to: gone to at last, so that whatever else leads there is how it is reached.
+    /// The targets of weak references. They are visited last, so that any other path to them comes first.
     weak: Vec<(Link, Kind, u64)>,
-    /// Addresses of which it is not known what is there.
+    /// Addresses with unknown contents.
     pub(crate) unknown: Vec<(Link, u64)>,
     seen: Seen,
     stacks: Stacks,
-    /// The places of the table of objects, and how many have been used.
+    /// The address of the table of objects, and its number of used places.
     pub(crate) store: Option<(u64, u32)>,
-    /// The last is the next.
+    /// A stack: the last task is the next one.
     work: Vec<Task>,
     classes: ClassNames,
     handlers: Handlers,
     /// The nodes of the table of global variables: its unused part and its elements.
     globals: Option<[NodeId; 2]>,
-    /// The calls, where they are not those that are being executed.
+    /// The calls, if they are not the running ones.
     other_chain: Option<Chain>,
-    /// By what the contents of strings are replaced, where they are.
+    /// The hasher for redacted strings; `None`: strings are not redacted.
     redaction: Option<RandomState>,
     limits: Limits,
     missing: u64,
     torn: u64,
 }
 
-/// What is said of memory beside where it is.
+/// The description of a location besides its address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) location_type: LocationType,
     pub(crate) size: u64,
     pub(crate) class: Option<StringId>,
     pub(crate) string: Option<StringId>,
-    /// The reference count and the flags, of what has them.
+    /// The reference count and the flags, if it has them.
     pub(crate) counted: Option<(u32, u32)>,
 }
 
@@ -169,12 +169,12 @@ impl Shape {
     }
 }
 
-/// What is wrong with memory.
+/// A kind of damaged memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Damage {
-    /// It is not there.
+    /// The memory is missing.
     Missing,
-    /// It contradicts itself.
+    /// The memory is inconsistent.
     Torn,
 }
 
@@ -211,7 +211,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         }
     }
 
-    /// Does what is to be done, and what follows from it.
+    /// Runs all pending tasks, and those that they add.
     pub(crate) fn run(&mut self) {
         while let Some(task) = self.work.pop() {
             if self.is_given_up() {
@@ -229,7 +229,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         }
     }
 
-    /// Goes to what is at `address`, which is not 0.
+    /// Visits what is at `address`, which is not 0.
     fn visit(&mut self, link: Link, kind: Kind, address: u64) {
         match kind {
             Kind::Value => self.value_at(link, address),
@@ -258,7 +258,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         }
     }
 
-    /// Puts what was added since `mark` into the order in which it was added.
+    /// Puts the tasks added since `mark` into the order of their addition.
     fn in_order(&mut self, mark: usize) {
         self.work[mark..].reverse();
     }
@@ -277,7 +277,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         child
     }
 
-    /// Adds a node that stands for what is at `spot`.
+    /// Adds a node for `spot`.
     #[inline]
     fn node_at(&mut self, node_type: NodeType, link: Link, spot: &Spot) -> NodeId {
         let node = self.node(node_type, link);
@@ -291,7 +291,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         self.sink.edge(Edge { parent, child, link: name, is_tree, strength });
     }
 
-    /// Adds an edge to the node that there is for `spot`; `false` if there is none.
+    /// Adds an edge to the existing node for `spot`; `false` if there is none.
     #[inline]
     fn again(&mut self, spot: &Spot, link: Link) -> bool {
         let Some(node) = self.seen.node(spot) else { return false };
@@ -300,14 +300,14 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         true
     }
 
-    /// Adds a location of `node`. What a block has beyond it is its overhead, if it begins the block.
+    /// Adds a location of `node`. If it begins the block, the rest of the block is its overhead.
     fn locate(&mut self, node: NodeId, spot: &Spot, shape: Shape) {
         let own = spot.block.filter(|block| block.address == spot.address);
         let overhead = own.map_or(0, |block| block.bytes.saturating_sub(shape.size));
         self.locate_within(node, spot, shape, overhead);
     }
 
-    /// As [`Self::locate`], with the overhead known.
+    /// Like [`Self::locate`], with known overhead.
     #[inline]
     fn locate_within(&mut self, node: NodeId, spot: &Spot, shape: Shape, overhead: u64) {
         let Shape { location_type, size, class, string, counted } = shape;
@@ -332,7 +332,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         self.sink.location(node, &location);
     }
 
-    /// Adds a location at `address`, unless that is null or something else is there already.
+    /// Adds a location at `address`, unless it is null or has a node already.
     fn locate_once(&mut self, node: NodeId, address: u64, shape: Shape) {
         let spot = self.spot(address);
         if address != 0 && shape.size != 0 && self.seen.node(&spot).is_none() {
@@ -341,7 +341,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         }
     }
 
-    /// Marks `node`.
+    /// Marks `node` as damaged.
     #[cold]
     fn damage(&mut self, node: NodeId, damage: Damage) {
         let (count, value) = match damage {
@@ -353,7 +353,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         self.sink.attribute(node, self.words.damage, Value::Text(value.as_bytes()));
     }
 
-    /// The number of `number` as a string in the sink.
+    /// The string `number` in the sink.
     #[inline]
     fn number(&mut self, number: i64) -> StringId {
         let mut digits = [0; 20];
@@ -383,8 +383,8 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         self.sink.attribute(node, key, Value::Bool(is_set));
     }
 
-    /// How many bytes what begins at `address` can have: those of its block, or of all that is there if PHP's memory is not
-    /// its own allocator's. `None` if nothing begins there.
+    /// The maximum size in bytes of what begins at `address`: the size of its block, or all memory from there on if PHP does
+    /// not use its own allocator. `None` if nothing begins there.
     pub(crate) fn room(&self, address: u64) -> Option<u64> {
         if self.blocks.allocator().is_some() {
             return Some(self.blocks.at(address)?.bytes);
@@ -392,20 +392,20 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         Some(self.view.rest(address).len() as u64).filter(|&room| room > 0)
     }
 
-    /// How many of `count` things of `size` bytes in a row can be at `address`: PHP has no limit of its own, and damaged memory
-    /// names any number.
+    /// The maximum number, up to `count`, of consecutive things of `size` bytes at `address`. PHP has no limit itself, and
+    /// damaged memory may have any number.
     pub(crate) fn fitting(&self, address: u64, count: u32, size: u64) -> u32 {
         let wanted = u64::from(count) * size;
         let room = match self.blocks.find(address) {
             Some(block) if block.bytes < CHUNK_BYTES => wanted.min(block.end() - address),
-            // A huge block may be said to have more bytes than there are.
+            // A huge block may claim to be larger than its memory.
             Some(block) => self.view.length(address, wanted.min(block.end() - address)),
             None => self.view.length(address, wanted),
         };
         u32::try_from(room / size.max(1)).map_or(count, |fitting| fitting.min(count))
     }
 
-    /// Marks `node`, whose row at `address` is said to be longer than what is there.
+    /// Marks `node` as damaged, because its row at `address` is longer than its memory.
     #[cold]
     fn damage_of_row(&mut self, node: NodeId, address: u64) {
         let is_block = self.blocks.find(address).is_some();

@@ -1,4 +1,4 @@
-//! Objects: their properties, and what objects of PHP's own classes hold beyond.
+//! Objects: their properties, and the further data of internal classes.
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Strength, Value};
 use hashbrown::HashMap;
@@ -20,16 +20,16 @@ const PROPERTIES: usize = 40;
 /// The type of an object in its header.
 const OBJECT: u32 = 8;
 
-/// No structure that has an object at its end is longer before it.
+/// The maximum number of bytes before an object within its structure.
 const MOST_BEFORE: i32 = 1 << 16;
 
-/// An object whose node there is.
+/// An object that has a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectView {
     pub(crate) node: NodeId,
-    /// Where the memory begins that it is a part of.
+    /// The start of the memory that it is part of.
     pub(crate) start: u64,
-    /// How many bytes there are from `start` on: those of the block, or those of a `zend_object`.
+    /// The size of that memory: of the block, or of a `zend_object`.
     pub(crate) bytes: u64,
     /// Its `zend_class_entry`.
     pub(crate) class: u64,
@@ -37,8 +37,7 @@ pub(crate) struct ObjectView {
     number: u32,
 }
 
-/// The tables of functions that objects of a kind share, by address: how many bytes before an object its memory begins, and
-/// the node.
+/// The handlers that objects of a kind share, by address: the number of bytes before an object within its memory, and the node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Handlers {
     known: HashMap<u64, (u64, NodeId)>,
@@ -46,7 +45,7 @@ pub(super) struct Handlers {
 }
 
 impl<S: HeapSink> Walker<'_, S> {
-    /// The object at `address`.
+    /// Visits the object at `address`.
     pub(super) fn object(&mut self, link: Link, address: u64) {
         let spot = self.spot(address);
         if self.again(&spot, link) {
@@ -76,7 +75,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.in_order(mark);
     }
 
-    /// The location of an object that begins `before` bytes before its `zend_object`.
+    /// Adds the location of an object that begins `before` bytes before its `zend_object`.
     fn object_location(
         &mut self,
         node: NodeId,
@@ -102,7 +101,7 @@ impl<S: HeapSink> Walker<'_, S> {
         room.unwrap_or(size)
     }
 
-    /// The edge to an object's handlers, and how far its memory begins before it.
+    /// Adds the edge to an object's handlers, and returns the number of bytes before the object within its memory.
     fn handlers(&mut self, object: NodeId, address: u64) -> u64 {
         let link = Link::structural(object, self.words.object_handlers);
         if let Some((last, before, node)) = self.handlers.last
@@ -158,13 +157,13 @@ impl<S: HeapSink> Walker<'_, S> {
         self.work.push(Task::Properties(row));
     }
 
-    /// How many of the `count` values at `address` there are.
+    /// The number of the `count` values at `address` that are present.
     pub(super) fn present(&self, address: u64, count: u32) -> u64 {
         let bytes = self.view.bytes(address, u64::from(count) * VALUE_SIZE);
         bytes.chunks_exact(16).filter(|value| value[8] != 0).count() as u64
     }
 
-    /// Goes on with properties, up to one that leads on.
+    /// Continues with properties, until one leads to further work.
     pub(super) fn properties(&mut self, mut row: Properties) {
         while row.at < row.count {
             let address = row.values.wrapping_add(u64::from(row.at) * VALUE_SIZE);
@@ -188,14 +187,14 @@ impl<S: HeapSink> Walker<'_, S> {
     }
 }
 
-/// What [`internals`] tells of an object.
+/// The interface for [`internals`].
 impl<S: HeapSink> Walker<'_, S> {
-    /// The name of the class of PHP's own that `object` is of, or that its class extends.
+    /// The name of the internal class that `object` has, or that its class extends.
     pub(crate) fn internal_class(&self, object: &ObjectView) -> &[u8] {
         &self.classes.get(object.number).internal
     }
 
-    /// What is at `address` is referred to by `parent`.
+    /// Schedules a visit of `address`, which `parent` refers to.
     pub(crate) fn refers(
         &mut self,
         parent: NodeId,
@@ -208,7 +207,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.later(Link { parent: Some(parent), name, strength }, kind, address);
     }
 
-    /// What is at `address` is referred to by `parent`, which does not hold it.
+    /// Schedules a visit of `address`, which `parent` refers to but does not hold.
     pub(crate) fn refers_weakly(&mut self, parent: NodeId, name: &str, kind: Kind, address: u64) {
         let name = self.sink.string(name.as_bytes());
         if address != 0 {
@@ -216,7 +215,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// Goes to what weak references lead to, and what that holds.
+    /// Visits the targets of weak references, and everything that they hold.
     pub(super) fn weakly_referred(&mut self) {
         while !self.weak.is_empty() {
             for (link, kind, address) in std::mem::take(&mut self.weak) {
@@ -227,18 +226,18 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// The value at `address` is a part of `parent`.
+    /// Schedules a visit of the value at `address`, which is part of `parent`.
     pub(crate) fn holds(&mut self, parent: NodeId, name: &str, address: u64) {
         self.refers(parent, name, Kind::Value, address, Strength::Strong);
     }
 
-    /// A node of its own for a part of `parent` that is no memory of its own.
+    /// Adds a node for a part of `parent` without its own memory.
     pub(crate) fn part(&mut self, parent: NodeId, name: &str, node_type: NodeType) -> NodeId {
         let name = self.sink.string(name.as_bytes());
         self.node(node_type, Link::strong(parent, name))
     }
 
-    /// A node for memory at `address` that `parent` refers to; `None` if that is null, or another node's.
+    /// Adds a node for the memory at `address` that `parent` refers to; `None` if the address is null or has a node already.
     pub(crate) fn block(
         &mut self,
         parent: NodeId,
@@ -252,7 +251,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.block_by(Link { parent: Some(parent), name, strength }, node_type, address, shape)
     }
 
-    /// As [`Self::block`].
+    /// Like [`Self::block`], with a link.
     pub(crate) fn block_by(
         &mut self,
         link: Link,
@@ -272,7 +271,7 @@ impl<S: HeapSink> Walker<'_, S> {
         Some(node)
     }
 
-    /// A fact about a node.
+    /// Adds an attribute to a node.
     pub(crate) fn fact(&mut self, node: NodeId, key: &str, value: Value<'_>) {
         let key = self.sink.string(key.as_bytes());
         self.sink.attribute(node, key, value);

@@ -1,4 +1,4 @@
-//! Where a frame is in its function: the instruction that says what of its values lives, and its line.
+//! The place of a frame in its function: the current instruction, which decides which of its values are live, and its line.
 
 use borehole_heap::HeapSink;
 
@@ -7,22 +7,22 @@ use crate::layout::fixed;
 use crate::opcodes;
 use crate::remote::moved;
 
-/// After what a generator waits.
+/// The instructions that a generator waits after.
 const YIELDS: [&str; 2] = ["ZEND_YIELD", "ZEND_YIELD_FROM"];
 
-/// What a frame is about.
+/// The activity of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Activity {
-    /// It is at an instruction: it runs, or waits for what that called.
+    /// It is at an instruction: it runs, or waits for the function called there.
     Calls,
-    /// It is a generator's, which goes on with its instruction when it is asked to.
+    /// It belongs to a generator, which continues with its instruction when resumed.
     Waits,
 }
 
-/// A place in a function of a program.
+/// A place in a user function.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place {
-    /// The number of the instruction that was begun last.
+    /// The number of the instruction that was started last.
     pub(super) position: Option<u64>,
     pub(super) line: Option<u32>,
     /// Whether an exception is leaving it.
@@ -30,7 +30,7 @@ pub(super) struct Place {
 }
 
 impl<S: HeapSink> Walker<'_, S> {
-    /// Where the frame at `frame` is whose instruction is at `op`.
+    /// The place of the frame at `frame`, whose instruction is at `op`.
     pub(super) fn place_of(&self, frame: u64, function: u64, op: u64, activity: Activity) -> Place {
         if op == 0 {
             return Place::default();
@@ -41,7 +41,8 @@ impl<S: HeapSink> Walker<'_, S> {
         }
         let next = self.own(function, op);
         let position = match activity {
-            // PHP moves a generator to its next instruction before it lets it wait. One that runs in a fiber has not been.
+            // PHP advances a generator to its next instruction before it waits. A generator running in a fiber has not been
+            // advanced.
             Activity::Waits if self.is_yield(op.wrapping_sub(fixed::OP_SIZE as u64)) => {
                 next.and_then(|next| next.checked_sub(1))
             }
@@ -56,7 +57,7 @@ impl<S: HeapSink> Walker<'_, S> {
         name.is_some_and(|name| YIELDS.contains(&name))
     }
 
-    /// Where a frame is while an exception leaves it: one instruction is known that raised one, that of the last.
+    /// The place of a frame while an exception leaves it. Only the instruction that raised the last exception is known.
     fn place_of_raising(&self, frame: u64, function: u64) -> Place {
         let layout = self.php.layout;
         let raised = self.view.pointer(self.executor.globals, layout.executor_before_exception);
@@ -66,13 +67,13 @@ impl<S: HeapSink> Walker<'_, S> {
             (Some(_), _) => self.view.u32(moved(raised, fixed::OP_LINE)),
             (None, Some(chain)) if chain.innermost == frame => Some(chain.line),
             _ if is_made_up => None,
-            // As in stacks.
+            // Like in stacks.
             _ => self.view.u32(moved(function, layout.function_line_start + 4)),
         };
         Place { position, line, is_raising: true }
     }
 
-    /// The number of the instruction at `op`, if it is one of the function's.
+    /// The number of the instruction at `op`, if it belongs to the function.
     fn own(&self, function: u64, op: u64) -> Option<u64> {
         let distance = op.checked_sub(self.view.pointer(function, self.php.layout.function_ops))?;
         let number = distance / fixed::OP_SIZE as u64;

@@ -1,10 +1,11 @@
-//! Calls that are being prepared: their arguments wait on the stack while others are worked out.
+//! Calls being prepared, whose arguments wait on the stack while others are evaluated.
 //!
-//! How many there are is not counted anywhere. As PHP does when it cleans up behind an exception, the instructions are gone back
-//! from the one that is executed: the first that sends an argument says which it was, and that which began the call ends it.
+//! Their number is not stored. As in PHP's cleanup after an exception, the search goes back from the current instruction: the
+//! first instruction found that sends an argument tells which one it was, and the instruction that began the call ends the
+//! search.
 //!
-//! Source: `cleanup_unfinished_calls` in `Zend/zend_execute.c`, and `zend_vm_opcodes.h`, of PHP 7.0 to 8.5, in which the numbers
-//! of these instructions have not changed.
+//! Source: `cleanup_unfinished_calls` in `Zend/zend_execute.c`, and `zend_vm_opcodes.h`, of PHP 7.0 to 8.5, in which the
+//! numbers of these instructions have not changed.
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Value};
 
@@ -12,27 +13,27 @@ use super::{Kind, Link, Shape, Walker};
 use crate::layout::fixed;
 use crate::remote::{moved, u64_at};
 
-/// `zend_execute_data.call`: the innermost call that is being prepared; those around it are the ones before it.
+/// `zend_execute_data.call`: the innermost call being prepared; the calls around it are its predecessors.
 pub(super) const FRAME_CALL: usize = 8;
 /// `zend_execute_data.This`: its type, and the number of arguments.
 const FRAME_INFO: usize = 40;
 const FRAME_GIVEN: usize = 44;
 /// The type of a `zval` that is an object.
 const OBJECT: u8 = 8;
-/// `IS_CONST`: the name of the parameter.
+/// `IS_CONST`: the argument is named.
 const BY_NAME: u8 = 1;
-/// No more calls are prepared within each other.
+/// The maximum number of nested calls being prepared.
 const MOST_CALLS: u64 = 1024;
 
-/// What an instruction does for a call.
+/// The effect of an instruction on a call being prepared.
 enum Step {
-    /// Begins to prepare it: `INIT_*` and `NEW`.
+    /// Begins it: `INIT_*` and `NEW`.
     Begin,
-    /// Gives it an argument: `SEND_*`.
+    /// Passes one argument: `SEND_*`.
     Send,
-    /// Gives it many: `SEND_ARRAY`, `SEND_UNPACK`. These count.
+    /// Passes several arguments and counts them: `SEND_ARRAY`, `SEND_UNPACK`.
     SendMany,
-    /// Makes it: `DO_*`, `CALLABLE_CONVERT`.
+    /// Makes the call: `DO_*`, `CALLABLE_CONVERT`.
     Call,
     Other,
 }
@@ -48,7 +49,7 @@ const fn step(code: u8) -> Step {
 }
 
 impl<S: HeapSink> Walker<'_, S> {
-    /// The calls that the frame of `node` prepares, from `call` outwards. `position` is the number of its instruction.
+    /// Visits the calls that the frame of `node` prepares, from `call` outwards. `position` is the number of its instruction.
     pub(super) fn prepared_calls(&mut self, node: NodeId, function: u64, position: u64, call: u64) {
         let ops = self.view.pointer(function, self.php.layout.function_ops);
         let (mut call, mut position) = (call, position);
@@ -72,7 +73,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// What a call has so far: its function, its object, its arguments.
+    /// Visits the parts of a call so far: its function, its object, its arguments.
     fn prepared_call(&mut self, node: NodeId, call: u64, header: &[u8; 80], sent: u32) {
         let function = u64_at(header, fixed::FRAME_FUNCTION).unwrap_or_default();
         let title = if function == 0 { b"<unknown>".to_vec() } else { self.title(function) };
@@ -98,23 +99,24 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// Whether a value is at `address`, of which it is only believed that it was written.
+    /// Whether a plausible value is at `address`, where it is uncertain that one was written.
     pub(super) fn is_sent(&self, address: u64) -> bool {
         let Some(value) = self.view.array::<16>(address) else { return false };
-        // Its flags say whether what it leads to is counted.
+        // Its flags say whether its target is counted.
         let (kind, is_counted) = (value[8], value[9] != 0);
         let pointer = u64_at(&value, 0).unwrap_or_default();
         (1..=10).contains(&kind) && (!is_counted || self.is_counted_at(pointer, kind))
     }
 
-    /// Whether something counted, of the type `kind`, begins at `address`: it is a block, which says what it is.
+    /// Whether a counted value of the type `kind` begins at `address`: a block with this type in its header.
     pub(super) fn is_counted_at(&self, address: u64, kind: u8) -> bool {
         let header = self.view.u32(moved(address, 4)).unwrap_or_default();
         let is_there = self.is_listed_object(address) || self.room(address).is_some();
         is_there && header & self.layout.header_kind == u32::from(kind)
     }
 
-    /// How many arguments the innermost call has that is being prepared at an instruction, and the number of the one that began it.
+    /// The number of arguments passed so far to the innermost call being prepared at an instruction, and the number of the
+    /// instruction that began the call.
     fn sent(&self, ops: u64, position: u64, given: u32) -> Option<(u32, u64)> {
         let (mut inner, mut sent) = (0_u32, None);
         let mut at = position;
@@ -124,7 +126,7 @@ impl<S: HeapSink> Walker<'_, S> {
             debug_assert_eq!(fixed::OP_SECOND_TYPE - fixed::OP_CODE, 2);
             match step(code) {
                 Step::Call => inner += 1,
-                // What is just being executed is not done yet.
+                // The current instruction has not completed yet.
                 Step::Begin | Step::Send | Step::SendMany if at == position => {}
                 Step::Begin if inner == 0 => return Some((sent.unwrap_or(0), at)),
                 Step::Begin => inner -= 1,

@@ -1,4 +1,4 @@
-//! Where the walk begins: what the engine itself holds.
+//! The roots of the walk: everything that the engine holds.
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Region, StringId};
 use hashbrown::HashSet;
@@ -25,7 +25,7 @@ const ARENA_HEADER: u64 = 24;
 /// `zend_stack`: `size`, `top`, `max`, `elements`.
 const STACK_SIZE: usize = 24;
 const STACK_ELEMENTS: usize = 16;
-/// No stack and no arena has more pages.
+/// The maximum number of pages of a stack or an arena.
 const MOST_PAGES: usize = 1 << 16;
 /// `zend_objects_store.size`, in places.
 const STORE_TOP: usize = 8;
@@ -38,7 +38,7 @@ const DIRECTIVE_VALUE: usize = 40;
 const DIRECTIVE_ORIGINAL: usize = 48;
 const DIRECTIVE_SIZE: u64 = 72;
 
-/// Says which blocks are pages of the stack or of the compiler's memory.
+/// Marks the blocks that are pages of the VM stack or of the compiler's memory.
 pub(super) fn claim(view: View<'_>, php: &Php, executor: &Executor, blocks: &mut Blocks) {
     let layout = HeapLayout::of(php.identity.release);
     let stack = view.pointer(executor.globals, php.layout.executor_stack_top + 16);
@@ -53,7 +53,7 @@ pub(super) fn claim(view: View<'_>, php: &Php, executor: &Executor, blocks: &mut
     }
 }
 
-/// The pages of a stack or of an arena, from the last on.
+/// The addresses of the pages of a stack or an arena, starting with the last page.
 pub(super) fn pages(view: View<'_>, last: u64) -> Vec<u64> {
     let (mut pages, mut known) = (Vec::new(), HashSet::new());
     let mut page = last;
@@ -115,7 +115,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.arena_pages();
         self.exceptions();
         self.callables();
-        // What follows finds what nobody has led to so far.
+        // The following steps find what nothing has led to so far.
         self.memory_manager();
         self.finish_scans();
         self.garbage();
@@ -126,7 +126,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.finish_stacks();
     }
 
-    /// A node that nothing leads to.
+    /// Adds a root node.
     pub(crate) fn root_node(&mut self, name: &str, node_type: NodeType) -> NodeId {
         let name = self.sink.string(name.as_bytes());
         self.node(node_type, Link::root(name))
@@ -145,7 +145,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.run();
     }
 
-    /// The frames from `first` outwards, each once: the walk has as many, also of a damaged chain that comes back to itself.
+    /// The frames from `first` outwards, each once, even if a damaged chain forms a loop; the walk has equally many.
     pub(super) fn chain_from(&self, first: u64) -> impl Iterator<Item = u64> {
         let previous = |&frame: &u64| Some(self.view.pointer(frame, self.php.layout.frame_previous));
         let frames = std::iter::successors(Some(first), previous);
@@ -153,7 +153,7 @@ impl<S: HeapSink> Walker<'_, S> {
         frames.take_while(move |&frame| frame != 0 && known.insert(frame)).take(MOST_FRAMES as usize)
     }
 
-    /// The parts of the table of global variables, which call frames have led to as their symbol table.
+    /// Adds the parts of the table of global variables. Call frames may have visited it as their symbol table.
     fn global_variables(&mut self) {
         let node = self.node(NodeType::GLOBAL_VARIABLES, Link::root(self.words.global_variables));
         let address = self.globals_address();
@@ -172,7 +172,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.run();
     }
 
-    /// A hash table of the engine's.
+    /// Visits a hash table of the engine.
     pub(super) fn table_root(
         &mut self,
         name: StringId,
@@ -220,7 +220,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.run();
     }
 
-    /// What the program wants to be called in case of errors and exceptions.
+    /// Visits the program's handlers of errors and exceptions.
     fn callbacks(&mut self) {
         let node = self.node(NodeType::GLOBAL_CALLBACKS, Link::root(self.words.global_callbacks));
         let handler = moved(self.executor.globals, self.layout.executor_error_handler);
@@ -240,7 +240,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.callback_stack(node, words.exception_handlers, moved(stacks, 2 * STACK_SIZE), VALUE_SIZE);
     }
 
-    /// A `zend_stack` of elements of `size` bytes, those of a value being values.
+    /// Visits a `zend_stack` with elements of `size` bytes. Elements with the size of a value are values.
     fn callback_stack(&mut self, parent: NodeId, name: StringId, address: u64, size: u64) {
         let start = self.view.pointer(address, STACK_ELEMENTS);
         let Some(numbers) = self.view.array::<12>(address).filter(|_| start != 0) else { return };
@@ -258,21 +258,21 @@ impl<S: HeapSink> Walker<'_, S> {
         self.run();
     }
 
-    /// What is in a list of resources.
+    /// Visits an entry of a list of resources.
     pub(super) fn listed(&mut self, link: Link, value: Zval) {
         if value.kind != self.layout.kind_pointer {
             self.value(link, value);
         }
     }
 
-    /// What refers weakly to one object: where it is more than one thing, a table of them.
+    /// Visits the weak references to one object, if they are several, in a table.
     pub(super) fn weak(&mut self, link: Link, pointer: u64) {
         if pointer & WEAK_TAGS == WEAK_TABLE {
             self.array(link, pointer & !WEAK_TAGS);
         }
     }
 
-    /// The settings that the program changed.
+    /// Visits the settings that the program changed.
     fn directives(&mut self) {
         let all = self.view.pointer(self.executor.globals, self.layout.executor_ini + 8);
         if all == 0 {
@@ -300,7 +300,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.in_order(mark);
     }
 
-    /// What is not used yet of the compiler's memory. The functions and classes in it are located where they are listed.
+    /// Adds the unused part of the compiler's memory. The functions and classes in it are located where they are listed.
     fn arena_pages(&mut self) {
         let Some(compiler) = self.executor.compiler else { return };
         let node = self.root_node("compiler_arena", NodeType::COMPILER_ARENA);
@@ -319,13 +319,13 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// Exceptions that are on their way.
+    /// Visits exceptions in flight.
     fn exceptions(&mut self) {
         let exception = moved(self.executor.globals, self.layout.executor_exception);
         let room = self.php.layout.executor_before_exception - self.layout.executor_exception;
         for (name, offset) in [(self.words.exception, 0), (self.words.previous_exception, 8)] {
             if offset >= room {
-                // 8.6 has no previous one.
+                // 8.6 has no previous exception.
                 return;
             }
             let object = self.view.u64(moved(exception, offset)).unwrap_or_default();

@@ -1,10 +1,10 @@
-//! The stacks of PHP's virtual machine: the pages that calls stand on, those of the program and those of each fiber.
+//! The stacks of PHP's virtual machine: the pages that contain the calls of the program and of each fiber.
 //!
-//! Calls are located where they are walked. What they leave of the pages is located when all has been walked: how far a stack
-//! is in use only the machine's stack tells while another one runs.
+//! Calls are located when they are walked, and the rest of the pages after everything has been walked. While another stack
+//! runs, only the machine's stack shows how far a stack is in use.
 //!
-//! Source: `zend_vm_stack` in `Zend/zend_execute.h`, and `zend_fiber_execute` in `Zend/zend_fibers.c`, of PHP 8.1 to 8.6: a fiber's
-//! first frame, `stack_bottom`, begins the first of its pages, and no page is shared.
+//! Source: `zend_vm_stack` in `Zend/zend_execute.h`, and `zend_fiber_execute` in `Zend/zend_fibers.c`, of PHP 8.1 to 8.6: a
+//! fiber's first frame, `stack_bottom`, is at the start of its first page, and no page is shared.
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Region};
 use hashbrown::HashMap;
@@ -15,14 +15,14 @@ use super::{Link, Shape, View, Walker};
 use crate::heap::blocks::{Block, Blocks};
 use crate::remote::moved;
 
-/// `zend_vm_stack`: `top`, `end`, `prev`, and its size with the padding to whole values.
+/// `zend_vm_stack`: `top`, `end`, `prev`, and its size, padded to whole values.
 const PAGE_TOP: usize = 0;
 const PAGE_END: usize = 8;
 const PAGE_PREVIOUS: usize = 16;
 const PAGE_HEADER: u64 = 32;
 
-/// Says which blocks are pages of stacks: they begin with the places up to which they are used, and end. One for a call with very
-/// many arguments is a huge block.
+/// Marks the blocks that are pages of stacks: they begin with the end of their used part, and their end. A page for a call with
+/// very many arguments is a huge block.
 pub(super) fn claim(view: View<'_>, blocks: &mut Blocks) {
     let is_page = |block: &Block| {
         let [top, end] =
@@ -35,25 +35,25 @@ pub(super) fn claim(view: View<'_>, blocks: &mut Blocks) {
     }
 }
 
-/// All stacks, and what stands on them.
+/// All stacks, with the locations on them.
 #[derive(Debug, Default)]
 pub(super) struct Stacks {
     all: Vec<Stack>,
     /// The number of the stack of each page.
     by_page: HashMap<u64, usize>,
-    /// What was located on pages: from where, and up to where.
+    /// The start and end of each location on the pages.
     taken: Vec<(u64, u64)>,
 }
 
 #[derive(Debug, Default)]
 struct Stack {
     pages: Vec<Block>,
-    /// The node of what runs on it.
+    /// The node that owns the stack.
     owner: Option<NodeId>,
 }
 
 impl Stacks {
-    /// The stacks that the pages make that were claimed: each page leads to the one before it.
+    /// The stacks formed by the claimed pages; each page leads to the one before it.
     pub(super) fn of(view: View<'_>, blocks: &Blocks) -> Self {
         let claims = blocks.claims().filter(|(_, region)| *region == Region::VM_STACK);
         let pages: Vec<Block> = claims.map(|(page, _)| page).collect();
@@ -85,13 +85,13 @@ impl Stacks {
         stacks
     }
 
-    /// Says that something is located on a page.
+    /// Records a location on a page.
     #[inline]
     pub(super) fn take(&mut self, address: u64, size: u64) {
         self.taken.push((address, address.saturating_add(size)));
     }
 
-    /// The stack that the page at `address` belongs to, unless it is something's already.
+    /// The stack that contains the page at `address`, unless it has an owner already.
     fn without_owner(&mut self, address: u64) -> Option<&mut Stack> {
         let number = *self.by_page.get(&address)?;
         self.all.get_mut(number).filter(|stack| stack.owner.is_none())
@@ -99,11 +99,11 @@ impl Stacks {
 }
 
 impl<S: HeapSink> Walker<'_, S> {
-    /// The stack of the program itself.
+    /// Adds the stack of the program.
     pub(super) fn main_stack(&mut self) {
         let node = self.node(NodeType::VM_STACK, Link::root(self.words.vm_stack));
         let last = self.view.pointer(self.executor.globals, self.php.layout.executor_stack_top + 16);
-        // While a fiber runs, the executor has the fiber's.
+        // While a fiber runs, the executor refers to the fiber's stack.
         let page = self.outermost_page().unwrap_or(last);
         if self.stacks.without_owner(page).is_some() {
             return self.owns_stack(node, page);
@@ -114,7 +114,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// The page under the outermost call.
+    /// The page that contains the outermost call.
     fn outermost_page(&self) -> Option<u64> {
         let frames =
             self.chain_from(self.view.pointer(self.executor.globals, self.php.layout.executor_current));
@@ -122,7 +122,7 @@ impl<S: HeapSink> Walker<'_, S> {
         blocks.filter(|block| block.region == Region::VM_STACK).last().map(|block| block.address)
     }
 
-    /// The stack of which the frame at `bottom` is the first is that of `parent`.
+    /// Adds the stack with the first frame at `bottom` to `parent`.
     pub(crate) fn stack_of(&mut self, parent: NodeId, bottom: u64) {
         let page = bottom.wrapping_sub(PAGE_HEADER);
         if self.stacks.without_owner(page).is_some() {
@@ -140,7 +140,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// Locates what calls leave of the stacks.
+    /// Adds the locations of the parts of the stacks that are not in calls.
     pub(super) fn finish_stacks(&mut self) {
         let Stacks { all, mut taken, .. } = std::mem::take(&mut self.stacks);
         taken.sort_unstable();
@@ -152,8 +152,8 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// Locates where a page begins, and what of it no call has: the places that are kept for calls that are being prepared, and
-    /// what is above the last call.
+    /// Adds the locations of a page's header and of the parts that are in no call: places kept for calls being prepared, and
+    /// the part after the last call.
     fn finish_page(&mut self, node: NodeId, page: &Block, taken: &[(u64, u64)]) {
         let at = |address| Spot { address, block: Some(*page) };
         let header = Shape::new(LocationType::VM_STACK_HEADER, PAGE_HEADER);

@@ -1,4 +1,4 @@
-//! Constant expressions, which wait to be evaluated, and attributes.
+//! Unevaluated constant expressions, and attributes.
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType};
 use hashbrown::HashSet;
@@ -8,7 +8,7 @@ use super::task::Each;
 use super::{Damage, Kind, Link, Shape, Walker};
 use crate::remote::u32_at;
 
-/// `zend_ast_ref`: the header of what is counted.
+/// `zend_ast_ref`: the header of a counted value.
 const HEADER: u64 = 8;
 /// `zend_ast.child`, and `zend_ast_zval.val`.
 const FIRST_CHILD: u64 = 8;
@@ -18,7 +18,7 @@ const LIST_CHILD: u64 = 16;
 
 /// `ZEND_AST_ZVAL` and `ZEND_AST_CONSTANT`: a value.
 const VALUES: [u16; 2] = [64, 65];
-/// `ZEND_AST_SPECIAL_SHIFT`: neither a list nor of some children.
+/// `ZEND_AST_SPECIAL_SHIFT`: neither a list nor a node with a number of children.
 const IS_SPECIAL: u16 = 1 << 6;
 /// `ZEND_AST_IS_LIST_SHIFT`.
 const IS_LIST: u16 = 1 << 7;
@@ -28,14 +28,14 @@ const CHILDREN_SHIFT: u16 = 8;
 /// `zend_attribute`, up to its arguments.
 const ATTRIBUTE_SIZE: u64 = 32;
 
-/// What is left of the children of a part: addresses in a row, which are not copied.
+/// The remaining children of a part: consecutive addresses, which are not copied.
 struct Children {
     next: u64,
     left: u32,
 }
 
 impl<S: HeapSink> Walker<'_, S> {
-    /// The constant expression at `address`.
+    /// Visits the constant expression at `address`.
     pub(super) fn expression(&mut self, link: Link, address: u64) {
         let spot = self.spot(address);
         if self.again(&spot, link) {
@@ -46,7 +46,7 @@ impl<S: HeapSink> Walker<'_, S> {
         let Some(counted) = header.and_then(|header| u32_at(&header, 0).zip(u32_at(&header, 4))) else {
             return self.damage(node, Damage::Missing);
         };
-        // Since 7.3 it is one block with the header.
+        // Since 7.3 it is in one block with the header.
         let is_apart = self.layout.header_kind == 0xff;
         let size = if is_apart { 16 } else { spot.block.map_or(HEADER, |block| block.bytes) };
         let shape = Shape::new(LocationType::CONSTANT_EXPRESSION, size);
@@ -56,7 +56,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.parts_of_expression(node, root, is_apart);
     }
 
-    /// The values in the tree at `root`, of which each part may be memory of its own.
+    /// Visits the values in the tree at `root`, each part of which may have its own memory.
     fn parts_of_expression(&mut self, node: NodeId, root: u64, is_apart: bool) {
         let mark = self.work.len();
         let (mut known, mut open, mut values) = (HashSet::new(), Vec::new(), 0);
@@ -64,7 +64,7 @@ impl<S: HeapSink> Walker<'_, S> {
         let mut next = Some(root);
         while let Some(part) = next.filter(|_| !self.is_given_up()) {
             if part != 0 {
-                // Each is a part of one expression, once.
+                // Each part belongs to one expression, and only once.
                 if part.is_multiple_of(8) && known.insert(part) {
                     open.extend(self.part_of_expression(node, part, is_apart, &mut values));
                 } else {
@@ -79,7 +79,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.in_order(mark);
     }
 
-    /// The children of a part, unless it is a value, which has the number `values`.
+    /// The children of a part; `None` if it has none. A value is scheduled for a visit under the number `values`.
     fn part_of_expression(
         &mut self,
         node: NodeId,
@@ -115,7 +115,7 @@ impl<S: HeapSink> Walker<'_, S> {
         Some(Children { next, left })
     }
 
-    /// The next child of the innermost part that has one left.
+    /// The next child of the innermost part that has children left.
     fn next_child(&mut self, node: NodeId, open: &mut Vec<Children>) -> Option<u64> {
         loop {
             let children = open.last_mut()?;
@@ -134,7 +134,7 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// The attributes in the `HashTable` at `address`.
+    /// Visits the attributes in the `HashTable` at `address`.
     pub(super) fn attributes(&mut self, link: Link, address: u64) {
         let spot = self.spot(address);
         if self.again(&spot, link) {
@@ -159,7 +159,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.later(Link::strong(node, self.words.name), Kind::String, name);
     }
 
-    /// What a map pointer leads to.
+    /// The target of a map pointer.
     pub(super) fn mapped(&self, pointer: u64) -> u64 {
         let base = self.layout.compiler_map_base;
         if pointer == 0 || base == 0 {
@@ -174,7 +174,7 @@ impl<S: HeapSink> Walker<'_, S> {
         self.view.u64(slot).unwrap_or_default()
     }
 
-    /// A node for the memory at `address`, once.
+    /// Adds a node for the memory at `spot`; `None` if it has a node already.
     pub(super) fn once(
         &mut self,
         link: Link,

@@ -1,43 +1,43 @@
-//! What is left to do: the walk is a list of these, so that nothing in a heap makes it recurse.
+//! The pending work of a walk, kept as a list so that no heap contents cause recursion.
 
 use borehole_heap::{NodeId, Strength, StringId};
 
-/// How a node is referred to.
+/// The reference to a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
-    /// `None`: as a root.
+    /// `None`: the node is a root.
     pub(crate) parent: Option<NodeId>,
     pub(crate) name: StringId,
     pub(crate) strength: Strength,
 }
 
 impl Link {
-    /// A reference that counts.
+    /// A counted reference.
     #[inline]
     pub(crate) const fn strong(parent: NodeId, name: StringId) -> Self {
         Self { parent: Some(parent), name, strength: Strength::Strong }
     }
 
-    /// A reference of the engine's own.
+    /// A structural reference of the engine.
     pub(crate) const fn structural(parent: NodeId, name: StringId) -> Self {
         Self { parent: Some(parent), name, strength: Strength::Structural }
     }
 
-    /// A reference that does not count.
+    /// A weak reference, which is not counted.
     pub(crate) const fn weak(parent: NodeId, name: StringId) -> Self {
         Self { parent: Some(parent), name, strength: Strength::Weak }
     }
 
-    /// One of the first.
+    /// A reference to a root.
     pub(crate) const fn root(name: StringId) -> Self {
         Self { parent: None, name, strength: Strength::Strong }
     }
 }
 
-/// What an address is known to lead to.
+/// The type of what is at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A `zval`, and what it holds.
+    /// A `zval` and its contents.
     Value,
     String,
     Array,
@@ -46,7 +46,7 @@ pub(crate) enum Kind {
     Resource,
     /// `zend_function`.
     Function,
-    /// `zend_op_array`: of the function whose node is the parent.
+    /// `zend_op_array`: that of the function whose node is the parent.
     Code,
     /// Parts of a `zend_op_array` whose node is the parent.
     CodeVariables,
@@ -62,13 +62,13 @@ pub(crate) enum Kind {
     ClassMethods,
     ClassConstants,
     ClassMutable,
-    /// `zend_execute_data` of a generator that waits.
+    /// `zend_execute_data` of a waiting generator.
     Frame,
     /// A `HashTable` of `zend_attribute *`.
     Attributes,
 }
 
-/// What the buckets of a hash table hold.
+/// The contents of the buckets of a hash table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Each {
     /// Values of an array.
@@ -83,7 +83,7 @@ pub(crate) enum Each {
     ClassConstant,
     /// `zend_property_info *`.
     PropertyInfo,
-    /// Nothing: the keys are what matters.
+    /// Nothing: only the keys matter.
     Key,
     /// `zend_resource *`.
     Resource,
@@ -91,27 +91,27 @@ pub(crate) enum Each {
     Ini,
     /// `zend_attribute *`.
     Attribute,
-    /// What refers to an object without holding it.
+    /// Weak references to an object.
     Weak,
-    /// A structure that says what is to be called.
+    /// A structure with a callback.
     Callable,
 }
 
-/// A hash table in the middle of which the walk is.
+/// A partly walked hash table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entries {
-    /// What the entries are children of.
+    /// The parent of the entries.
     pub(crate) node: NodeId,
     /// The address of the first bucket.
     pub(crate) buckets: u64,
     pub(crate) at: u32,
     pub(crate) used: u32,
     pub(crate) each: Each,
-    /// Buckets that are a value and nothing else.
+    /// Whether its buckets are only values.
     pub(crate) is_packed: bool,
 }
 
-/// Values in a row, the names of which a class says.
+/// Consecutive values whose names are in a class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Properties {
     pub(crate) node: NodeId,
@@ -121,13 +121,13 @@ pub(crate) struct Properties {
     pub(crate) values: u64,
     pub(crate) at: u32,
     pub(crate) count: u32,
-    /// Whether the names are those of static ones.
+    /// Whether the names are those of static properties.
     pub(crate) is_static: bool,
-    /// Whether only what takes memory is of interest: what new objects begin with is said by the class itself.
+    /// Whether only values that take memory matter, because the class itself shows the default values.
     pub(crate) is_default: bool,
 }
 
-/// Addresses in a row.
+/// Consecutive addresses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pointers {
     pub(crate) node: NodeId,
@@ -135,14 +135,14 @@ pub(crate) struct Pointers {
     pub(crate) at: u32,
     pub(crate) count: u32,
     pub(crate) kind: Kind,
-    /// Whether these are the engine's objects by handle: weak, and with unused places.
+    /// Whether these are the engine's objects by handle: weak references, with unused places.
     pub(crate) is_store: bool,
 }
 
 /// A step of the walk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Task {
-    /// What is at an address.
+    /// A visit of an address.
     Visit { link: Link, kind: Kind, address: u64 },
     /// The rest of a hash table.
     Entries(Entries),
@@ -150,7 +150,7 @@ pub(crate) enum Task {
     Properties(Properties),
     /// The rest of a row of addresses.
     Pointers(Pointers),
-    /// The rest of a row of values, called by their number.
+    /// The rest of consecutive values, named by their number.
     Values(Pointers),
     /// The rest of a chain of call frames.
     Frames { node: NodeId, next: u64, at: u32, most: u32 },

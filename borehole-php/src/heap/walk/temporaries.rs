@@ -1,7 +1,8 @@
-//! What frames hold for the instructions of their functions: temporaries, and what waits for the end of a `finally`.
+//! Values that frames hold for the instructions of their functions: temporaries, and values pending until the end of a
+//! `finally`.
 //!
-//! Source: `cleanup_live_vars` and `ZEND_DISPATCH_TRY_CATCH_FINALLY_HELPER` in `Zend/zend_vm_def.h` and `zend_execute.c`, of PHP 7.1
-//! to 8.5, which release the same.
+//! Source: `cleanup_live_vars` and `ZEND_DISPATCH_TRY_CATCH_FINALLY_HELPER` in `Zend/zend_vm_def.h` and `zend_execute.c`, of
+//! PHP 7.1 to 8.5, which release these values too.
 
 use std::borrow::Cow;
 
@@ -12,25 +13,26 @@ use super::{Kind, Link, Walker};
 use crate::layout::fixed;
 use crate::remote::{moved, u32_at};
 
-/// `zend_live_range`: a temporary's place with its kind in the lowest bits, and the instructions between which it lives.
+/// `zend_live_range`: the place of a temporary with its kind in the lowest bits, and the range of instructions where it is
+/// live.
 const RANGE_SIZE: usize = 12;
 const RANGE_KIND: u32 = 7;
-/// `ZEND_LIVE_SILENCE` and `ZEND_LIVE_ROPE`: what is no value.
+/// `ZEND_LIVE_SILENCE` and `ZEND_LIVE_ROPE`, which are not values.
 const RANGE_NO_VALUES: [u32; 2] = [2, 3];
 /// `zend_try_catch_element`: `try_op`, `catch_op`, `finally_op`, `finally_end`.
 const TRY_SIZE: usize = 16;
 const TRY_FINALLY: usize = 8;
 const TRY_END: usize = 12;
-/// `ZEND_FAST_CALL` and `ZEND_FAST_RET`, in every release: what begins a `finally`, and what ends it.
+/// `ZEND_FAST_CALL` and `ZEND_FAST_RET`, which begin and end a `finally`; equal in every release.
 const FAST_CALL: u8 = 162;
 const FAST_RETURN: u8 = 163;
-/// `zval.u2`: the instruction that began a `finally`, if none was begun by an exception.
+/// `zval.u2`: the instruction that began a `finally`, unless an exception began it.
 const VALUE_EXTRA: usize = 12;
 /// `IS_TMP_VAR` and `IS_VAR`.
 const TEMPORARIES: u8 = 6;
 
 impl<'d, S: HeapSink> Walker<'d, S> {
-    /// The temporaries that hold something at the instruction that the frame is at.
+    /// Visits the temporaries that are live at the frame's instruction.
     pub(super) fn live_temporaries(&mut self, node: NodeId, frame: &Frame) {
         let Some(position) = frame.place.position else { return };
         let ranges = self.view.pointer(frame.function, self.layout.function_live_ranges);
@@ -44,7 +46,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         }
     }
 
-    /// What waits until the `finally` ends that the frame is in: an exception, or a value to be returned.
+    /// Visits what is pending until the end of the frame's `finally`: an exception, or a value to return.
     pub(super) fn pending_of_finally(&mut self, node: NodeId, frame: &Frame) {
         let Some(position) = frame.place.position else { return };
         let tries = self.view.pointer(frame.function, self.layout.function_tries);
@@ -57,7 +59,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         }
     }
 
-    /// What the `finally` keeps in its variable that ends with the instruction of number `end`.
+    /// Visits what the `finally` that ends with the instruction number `end` keeps in its variable.
     fn pending(&mut self, node: NodeId, frame: &Frame, end: u32) {
         let Some((op, [FAST_RETURN, ..])) = self.op(frame, end) else { return };
         let Some(place) = self.temporary_at(frame, self.view.number(op, fixed::OP_FIRST)) else { return };
@@ -75,7 +77,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         }
     }
 
-    /// The instruction of a number: where it is, its code and the kinds of what it works on.
+    /// The address of the instruction with a number, its code, and the kinds of its operands.
     fn op(&self, frame: &Frame, number: u32) -> Option<(u64, [u8; 3])> {
         if number >= self.view.number(frame.function, self.php.layout.function_op_count) {
             return None;
@@ -102,7 +104,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         self.sink.string(format!("$_T[{}]", place - frame.variables).as_bytes())
     }
 
-    /// Goes to what a temporary holds later.
+    /// Schedules a visit of a temporary's value.
     fn temporary(&mut self, node: NodeId, frame: &Frame, variable: u32) {
         let Some(place) = self.temporary_at(frame, variable) else { return };
         self.place(node, frame, place, |walker| walker.temporary_name(frame, place));

@@ -14,7 +14,8 @@ use crate::remote::{moved, u32_at, u64_at};
 /// `zval`.
 pub(super) const VALUE_SIZE: u64 = 16;
 
-/// Indirect values lead to a value at once. In damaged memory they may lead to each other.
+/// The maximum length of a chain of indirect values. Normally an indirect value leads directly to a value; damaged ones may
+/// form a loop.
 const MOST_INDIRECT: usize = 4;
 
 const UNDEFINED: u8 = 0;
@@ -27,7 +28,7 @@ const OBJECT: u8 = 8;
 const RESOURCE: u8 = 9;
 const REFERENCE: u8 = 10;
 
-/// A value: a number, or where it is.
+/// A value: a number, or an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Zval {
     pub(crate) word: u64,
@@ -41,7 +42,7 @@ impl Zval {
     }
 }
 
-/// What stands at the beginning of a string.
+/// The contents and header of a string.
 pub(super) struct Text<'d> {
     content: Cow<'d, [u8]>,
     counted: (u32, u32),
@@ -49,12 +50,12 @@ pub(super) struct Text<'d> {
 }
 
 impl<'d> Text<'d> {
-    /// Whether nothing contradicts that this is a string.
+    /// Whether it is a valid string.
     pub(super) fn is_whole(&self) -> bool {
         self.damage.is_none()
     }
 
-    /// The `zend_string` at `spot`, with as much of its content as its block has.
+    /// The `zend_string` at `spot`, with its content as far as its block has it.
     #[inline]
     fn read(view: View<'d>, header_kind: u32, spot: &Spot) -> Option<Self> {
         let header: [u8; fixed::STRING_BYTES] = view.array(spot.address)?;
@@ -74,7 +75,7 @@ impl<'d> Text<'d> {
 }
 
 impl<'d, S: HeapSink> Walker<'d, S> {
-    /// The value at `address`.
+    /// Visits the value at `address`.
     pub(super) fn value_at(&mut self, link: Link, address: u64) {
         let value = self.view.array::<16>(address).and_then(|bytes| Zval::parse(&bytes));
         match value.map(|value| self.direct(value)) {
@@ -88,7 +89,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         }
     }
 
-    /// The value that `value` leads to; `None` if there is none.
+    /// The value that `value` leads to, or itself if it is not indirect; `None` if there is none.
     #[inline]
     pub(super) fn direct(&self, value: Zval) -> Option<Zval> {
         if value.kind == self.layout.kind_indirect {
@@ -107,13 +108,13 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         (value.kind != UNDEFINED && value.kind != self.layout.kind_indirect).then_some(value)
     }
 
-    /// Whether something is left to do once `value` has been given out.
+    /// Whether a visit of `value` may add further work.
     #[inline]
     pub(super) fn leads_on(&self, value: Zval) -> bool {
         value.kind > fixed::KIND_STRING
     }
 
-    /// A value that is no indirect one. What it leads to beyond its own node is left to do.
+    /// Visits a value that is not indirect. Everything beyond its own node is scheduled.
     #[inline]
     pub(super) fn value(&mut self, link: Link, value: Zval) {
         let Zval { word, kind } = value;
@@ -126,7 +127,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
             REFERENCE => self.reference(link, word),
             _ if kind == self.layout.kind_constant => self.string(link, word),
             _ if kind == self.layout.kind_expression => self.expression(link, word),
-            // An address that only the table's owner knows what to make of.
+            // Only the owner of the table knows the meaning of this address.
             _ if kind == self.layout.kind_pointer => self.unknown_pointer(link, word),
             _ => self.unknown(link),
         }
@@ -157,14 +158,14 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         Text::read(self.view, self.layout.header_kind, spot)
     }
 
-    /// The content of the string at `address` in the sink; that of an empty one if there is none.
+    /// The content of the string at `address` in the sink; empty if there is none.
     pub(crate) fn text_at(&mut self, address: u64) -> StringId {
         let text = self.text(&self.spot(address));
         self.limits.meet_bytes(text.as_ref().map_or(0, |text| text.content.len()));
         self.content(text.as_ref())
     }
 
-    /// What a string says, as far as it may be said.
+    /// The content of a string, redacted if needed.
     fn content(&mut self, text: Option<&Text<'_>>) -> StringId {
         let content: &[u8] = text.map_or(&[], |text| &text.content);
         match (&self.redaction, text) {
@@ -176,14 +177,14 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         }
     }
 
-    /// The content of the string at `address`, which is empty if there is none.
+    /// The content of the string at `address`; empty if there is none.
     pub(super) fn text_bytes(&mut self, address: u64) -> Vec<u8> {
         let text = self.text(&self.spot(address)).map(|text| text.content.into_owned()).unwrap_or_default();
         self.limits.meet_bytes(text.len());
         text
     }
 
-    /// The string at `address`.
+    /// Visits the string at `address`.
     pub(super) fn string(&mut self, link: Link, address: u64) {
         let spot = self.spot(address);
         if self.again(&spot, link) {
@@ -195,7 +196,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         self.located_string(node, &spot, &text, string);
     }
 
-    /// The string at `address`, which names something: the node of that something is added by `named` first.
+    /// Visits the string at `address`, which is a name: `named` first adds the node of the named thing.
     #[inline]
     pub(super) fn named_by(
         &mut self,
@@ -219,7 +220,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     #[inline]
     fn located_string(&mut self, node: NodeId, spot: &Spot, text: &Text<'_>, string: StringId) {
         let Text { content, counted, damage } = text;
-        // Without the byte 0 that ends it, which belongs to no string as far as PHP's programs can tell.
+        // Without the final byte 0, which PHP programs do not see.
         let size = fixed::STRING_BYTES as u64 + content.len() as u64;
         self.limits.meet_bytes(content.len());
         let shape =
@@ -260,7 +261,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         self.unknown_pointer(Link::structural(node, name), self.view.pointer(address, pointer));
     }
 
-    /// The reference count and the flags of what is at `spot`, which should be of type `kind`.
+    /// The reference count and the flags of what is at `spot`, which should have the type `kind`.
     pub(super) fn counted(&mut self, node: NodeId, spot: &Spot, kind: u8) -> Option<(u32, u32)> {
         let Some(header) = self.view.array::<8>(spot.address) else {
             self.damage(node, Damage::Missing);
@@ -273,7 +274,7 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         Some(header)
     }
 
-    /// Values in a row.
+    /// Visits consecutive values.
     pub(super) fn values(&mut self, mut row: Pointers) {
         while row.at < row.count {
             let address = row.start.wrapping_add(u64::from(row.at) * VALUE_SIZE);

@@ -1,8 +1,8 @@
-//! The names of links and attributes that are always the same.
+//! The fixed names of links and attributes.
 
 use borehole_heap::{HeapSink, StringId};
 
-/// Declares the words, each with its number in the sink.
+/// Declares the words, and their numbers in the sink.
 macro_rules! words {
     ($($field:ident = $text:literal,)+) => {
         /// The numbers of the words in the sink.
@@ -12,7 +12,7 @@ macro_rules! words {
         }
 
         impl Words {
-            /// Gives the words to the sink.
+            /// Adds the words to the sink.
             pub(crate) fn new(sink: &mut impl HeapSink) -> Self {
                 Self { $($field: sink.string($text.as_bytes()),)+ }
             }

@@ -1,11 +1,11 @@
-//! What PHP is to call by itself, and calls that are being prepared.
+//! Tests of callbacks, and of calls being prepared.
 
 use borehole_heap::NodeId;
 
 use super::graph::{Graph, see};
 use crate::heap::live;
 
-/// The links below `node`, with what stands there: strings and classes by name, calls by that of their function.
+/// The links below `node`, with their targets: strings and classes by name, calls by their function.
 fn shown(graph: &Graph<'_>, node: NodeId) -> Vec<String> {
     let children = graph.children.get(&Some(node)).into_iter().flatten();
     let text = |node: NodeId| -> String {
@@ -20,7 +20,7 @@ fn shown(graph: &Graph<'_>, node: NodeId) -> Vec<String> {
     children.map(|(link, child)| format!("{link}: {}", text(*child))).collect()
 }
 
-/// The frame of a function, the innermost of its name.
+/// The innermost frame of a function.
 fn frame(graph: &Graph<'_>, function: &str) -> NodeId {
     let frames = graph.at(&["call_frames"]);
     let children = &graph.children[&Some(frames)];
@@ -35,7 +35,7 @@ fn what_php_calls_by_itself_has_roots_of_its_own() {
     let seen = see(&copied);
     assert_eq!((seen.walked.missing, seen.walked.torn), (0, 0));
     let graph = Graph::new(&seen.heap);
-    // Behind the name of a closure is where it stands.
+    // After the name of a closure comes its place.
     let name = |node| graph.attribute(node, "function_name").split('(').next().unwrap().to_owned();
     let of = |root: &str, key: &str| {
         let node = graph.at(&[root, key]);
@@ -84,7 +84,7 @@ fn arguments_of_calls_that_are_being_prepared_are_named() {
         assert_eq!(arguments[0], format!("$args[0]: {}", "p".repeat(30)));
         assert_eq!((arguments.len(), &arguments[1][..8]), (2, "$args[1]"));
         assert!(!graph.links(work).contains(&"prepared_call[2]"));
-        // What nothing is being prepared for has none.
+        // A frame that prepares no call has none.
         let waiting = frame(&graph, "waits");
         assert!(!graph.links(waiting).iter().any(|link| link.starts_with("prepared")), "{opcache}");
     }
@@ -100,6 +100,6 @@ fn a_statement_holds_its_connection() {
         ["0", "1"].map(|key| graph.element(graph.element(graph.global("kept"), "database"), key));
     assert_eq!([database, statement].map(|object| graph.class(object)), ["PDO", "PDOStatement"]);
     assert_eq!(graph.child(statement, "database_object_handle"), database);
-    // The driver's own memory is not PHP's; what the connection is is.
+    // The driver's memory is not PHP's, but the connection is.
     assert!(graph.location(graph.child(database, "connection")).size > 100);
 }

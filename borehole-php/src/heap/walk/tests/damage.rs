@@ -1,4 +1,4 @@
-//! Long lists, cycles, and memory that makes no sense.
+//! Tests of long lists, cycles, and damaged memory.
 
 use borehole_heap::{Edge, HeapSink, Location, NodeId, NodeType, StringId, Value};
 use borehole_process::{Dump, Target as _};
@@ -15,7 +15,7 @@ use crate::heap::walk::{View, WalkOptions, Walked, walk};
 use crate::layout::fixed;
 use crate::remote::moved;
 
-/// How many bytes may be held at a time for each byte of the memory that is walked.
+/// The maximum memory in use at a time, for each byte of the walked memory.
 const MOST_TIMES: u64 = 6;
 
 /// Counts the nodes and keeps nothing.
@@ -51,7 +51,7 @@ impl HeapSink for Counting {
     fn summary(&mut self, _: &str, _: &str) {}
 }
 
-/// The walk of a list goes along it, and not down into it.
+/// The walk follows a list without recursion.
 #[test]
 fn lists_and_nests_a_million_deep_and_cycles_end() {
     let (_, peer, root) = live::phps().remove(0);
@@ -70,7 +70,7 @@ fn lists_and_nests_a_million_deep_and_cycles_end() {
     assert!(arrays as u64 > count, "{arrays}");
 }
 
-/// Random numbers, the same ones each time.
+/// Random numbers with a fixed seed.
 struct Noise(u64);
 
 impl Noise {
@@ -103,12 +103,12 @@ impl Recorded {
         Self { dump, php, executor }
     }
 
-    /// Its memory, to be changed.
+    /// A copy of its memory, to be changed.
     fn ranges(&self) -> Vec<(u64, Vec<u8>)> {
         self.dump.ranges().map(|(address, bytes)| (address, bytes.to_vec())).collect()
     }
 
-    /// A dump of `ranges` instead of its own.
+    /// A dump with `ranges` instead of its own memory.
     fn with(&self, ranges: Vec<(u64, Vec<u8>)>) -> Dump {
         let mut dump = Dump::default();
         dump.set_mappings(self.dump.mappings().clone());
@@ -118,7 +118,7 @@ impl Recorded {
         dump
     }
 
-    /// The memory with `words` words of it changed.
+    /// A copy of the memory with `words` words changed.
     fn damaged(&self, noise: &mut Noise, words: usize) -> Dump {
         let mut ranges = self.ranges();
         let places: Vec<(u64, usize)> =
@@ -133,7 +133,7 @@ impl Recorded {
             let at = noise.below(bytes.len() / 8) * 8;
             let value = match noise.next() % 4 {
                 0 => noise.next(),
-                // Addresses of something lead further into nonsense than wild ones.
+                // Valid addresses lead further into nonsense than random ones.
                 1 | 2 => {
                     let (address, length) = places[if noise.next().is_multiple_of(2) {
                         heap.unwrap()
@@ -149,7 +149,7 @@ impl Recorded {
         self.with(ranges)
     }
 
-    /// Walks `dump`, which is this one changed: what is held for it is a small multiple of what it holds.
+    /// Walks `dump`, a changed copy, and checks that the memory in use is a small multiple of the dump's.
     fn walk_within(&self, what: &str, dump: &Dump) -> (Counting, Walked) {
         let mut sink = Counting::default();
         let (walked, taken) = allocations(|| {
@@ -171,7 +171,7 @@ fn calls_that_lead_back_to_themselves_are_counted_once() {
     let innermost = view.pointer(executor.globals, php.layout.executor_current);
     let before = |&frame: &u64| Some(view.pointer(frame, php.layout.frame_previous)).filter(|&at| at != 0);
     let frames: Vec<u64> = std::iter::successors(Some(innermost), before).collect();
-    // The outermost was called by the innermost.
+    // The innermost frame becomes the caller of the outermost.
     let place = moved(*frames.last().unwrap(), php.layout.frame_previous);
     let mut circle = Dump::default();
     for (address, bytes) in dump.ranges() {
@@ -188,7 +188,7 @@ fn calls_that_lead_back_to_themselves_are_counted_once() {
     assert_eq!((graph.count(calls), graph.links(calls).len()), (frames.len(), frames.len()));
 }
 
-/// The seed of each trial follows from its number: a failure names it, and the memory is that of the corpus.
+/// The seed of each trial follows from its number, so a failure names it; the memory is that of the corpus.
 #[test]
 fn damaged_memory_is_walked_to_an_end() {
     for version in ["7.0.4-7ubuntu2", "8.2.36", "8.4.24"] {
@@ -204,7 +204,7 @@ fn damaged_memory_is_walked_to_an_end() {
     }
 }
 
-/// Where nothing is in any recording.
+/// An address that is free in all recordings.
 const FREE: u64 = 0x1234_0000_0000;
 
 /// Writes `words` at `address`.
@@ -219,7 +219,7 @@ fn put(ranges: &mut [(u64, Vec<u8>)], address: u64, words: &[u64]) {
 }
 
 impl Recorded {
-    /// A dump whose first global variable is the constant expression `parts`, which begin at [`FREE`] and 16 with the root.
+    /// A dump whose first global variable is the constant expression `parts`. The root comes first, at [`FREE`] + 16.
     fn with_expression(&self, parts: &[u64]) -> Dump {
         let view = View::new(&self.dump);
         let layout = HeapLayout::of(self.php.identity.release);
@@ -227,7 +227,7 @@ impl Recorded {
         let bucket = view.pointer(globals, fixed::TABLE_BUCKETS);
         let mut ranges = self.ranges();
         let is_apart = layout.header_kind == 0xff;
-        // Before 7.3 an address of the root follows the header; since then the root does.
+        // Before 7.3 the address of the root follows the header; since then, the root itself.
         let address = if is_apart { FREE } else { FREE + 8 };
         put(&mut ranges, bucket, &[address, layout.kind_expression.into()]);
         let words = [&[1 | 0x11 << 32, FREE + 16][..], parts].concat();
@@ -240,9 +240,9 @@ impl Recorded {
     }
 }
 
-/// A list of parts: how it begins, and their addresses.
+/// The kind of a list; its addresses follow.
 const LIST: u64 = 1 << 7;
-/// A value.
+/// The kind of a value.
 const VALUE: u64 = 64;
 
 #[test]
@@ -265,7 +265,7 @@ fn parts_of_an_expression_that_have_each_other_as_children_are_met_once() {
             let (sink, walked) = recorded.walk_within(&format!("{version}, {what}"), &dump);
             assert!(walked.torn > untouched.1.torn, "{version}, {what}: {walked:?}");
             assert!(!walked.is_stopped, "{version}, {what}");
-            // The variable was something else before, which nothing else leads to.
+            // The variable had another value before, which nothing else leads to.
             assert!(sink.nodes + 100 > untouched.0.nodes + values, "{version}, {what}: {}", sink.nodes);
         }
     }
@@ -277,7 +277,7 @@ fn values_in_an_expression_are_in_order() {
         let recorded = Recorded::of(version);
         let at = |word: u64| FREE + 16 + word * 8;
         let value = |number| [VALUE, number, 4];
-        // A list of a value, of an operator with two, and of a value; an operator has the number of its children in its kind.
+        // A list of a value, of an operator with two, and of a value; the kind of an operator contains its number of children.
         let mut parts = vec![LIST, 3, at(5), at(8), at(11)];
         parts.extend(value(10));
         parts.extend([2 << 8, at(14), at(17)]);
@@ -301,7 +301,7 @@ fn chunks_of_which_only_the_first_page_is_there_take_no_memory_for_their_blocks(
     let blocks = Blocks::of(&recorded.dump, &recorded.php, &recorded.executor).unwrap();
     let (main, fields) = (blocks.allocator().unwrap().chunks[0], blocks.allocator().unwrap().layout);
     let mut page = recorded.dump.bytes(main, 4096).unwrap().to_vec();
-    // Blocks of 8 bytes on all pages but that of the header.
+    // Blocks of 8 bytes on all pages except that of the header.
     page[fields.free_map..fields.map].fill(0xff);
     for number in 1..allocator::PAGES {
         page[fields.map + number * 4..][..4].copy_from_slice(&0x8000_0000_u32.to_le_bytes());

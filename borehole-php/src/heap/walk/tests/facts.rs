@@ -1,4 +1,4 @@
-//! What programs say of themselves.
+//! Compares heaps with the facts that programs report about themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -16,17 +16,17 @@ use crate::heap::blocks::Blocks;
 use crate::heap::live::{self, Copied};
 use crate::heap::walk::memory::read;
 
-/// The ways in which `facts.php` is run.
+/// The settings that `facts.php` is run with.
 const OPCACHE: [&str; 2] = ["opcache.enable_cli=0", "opcache.enable_cli=1"];
 
-/// A heap of `facts.php`: where it is from, what the program said, what the walk saw.
+/// A heap of `facts.php`: its origin, the program's report, and the walk's result.
 struct Heap {
     name: String,
     ready: serde_json::Value,
     seen: Seen,
 }
 
-/// The heaps of `facts.php` of every PHP that was recorded, and of every PHP at hand. They are walked once.
+/// The heaps of `facts.php` of every recorded and every available PHP, walked once.
 static HEAPS: LazyLock<Vec<Heap>> = LazyLock::new(|| {
     let mut heaps: Vec<Heap> =
         recordings().into_iter().map(|(name, ready, dump)| recorded(name, ready, &dump)).collect();
@@ -60,7 +60,7 @@ fn there_is_a_heap_of_each_release() {
     assert_eq!(Vec::from_iter(releases), ["7.0", "7.2", "7.4", "8.1", "8.2", "8.3", "8.4", "8.5", "8.6"]);
 }
 
-/// The heaps of `facts.php` that are kept, with what it said.
+/// The recorded heaps of `facts.php`, with the program's report.
 fn recordings() -> Vec<(String, serde_json::Value, Dump)> {
     let folder = fs::read_dir(borehole_testkit::corpus("php/heap")).unwrap();
     let files = folder.map(|entry| entry.unwrap().path());
@@ -74,8 +74,8 @@ fn recordings() -> Vec<(String, serde_json::Value, Dump)> {
     dumps.iter().map(read).collect()
 }
 
-/// Keeps the heaps of `facts.php` of every PHP that is at hand, and of `lazy.php` of those that understand it: of their
-/// memory only what the walk reads. `UPDATE_GOLDEN=1` asks for it.
+/// Records the heaps of `facts.php` of every available PHP, and of `lazy.php` where supported, with only the memory that the
+/// walk reads. Runs if `UPDATE_GOLDEN=1` is set.
 #[test]
 fn recordings_are_made_anew_when_asked_for() {
     if !borehole_testkit::updates_golden() {
@@ -102,7 +102,7 @@ fn keep(copied: &Copied, path: &Path) {
 fn thinned(copied: &Copied) -> Dump {
     let mut blocks = Blocks::none();
     let mut pages = read::pages_of(|| blocks = see(copied).blocks);
-    // The allocator's own are the first pages of its chunks, and its lists go through others.
+    // The allocator's data is in the first pages of its chunks, and its lists lead through other pages.
     for block in blocks.iter() {
         pages.insert(block.address / CHUNK_BYTES * CHUNK_BYTES);
         pages.extend((block.address / 4096..=(block.end() - 1) / 4096).map(|page| page * 4096));
@@ -180,7 +180,7 @@ fn objects_have_the_numbers_and_properties_that_the_program_gave_them() {
             let expected =
                 ["label", "list", "Facts\\Base::hidden", "number", "hidden", "next", "price", "flag", "none"];
             assert_eq!(links, expected, "{name}");
-            // `$leaves`, `Base::$all`, `$next` of the one before.
+            // `$leaves`, `Base::$all`, `$next` of the preceding one.
             let references = 3;
             assert_eq!(graph.location(leaf).refcount, Some(references), "{name}");
             assert_eq!(graph.location(leaf).size, 40 + 9 * 16, "{name}");
@@ -196,7 +196,7 @@ fn objects_have_the_numbers_and_properties_that_the_program_gave_them() {
 fn tables_of_the_engine_have_as_many_entries_as_the_program_counts() {
     with_facts(|name, graph, facts, _| {
         let number = |fact: &serde_json::Value| usize::try_from(fact.as_u64().unwrap()).unwrap();
-        // What begins with a 0 is a closure or a class that was not declared yet: it has no name that a program knows.
+        // A name that begins with a 0 byte is that of a closure or of a class not yet declared, and unknown to programs.
         let is_named = |name: &&str| !name.starts_with('\0');
         let functions = graph.children[&Some(graph.at(&["function_table"]))].iter();
         let functions = functions.filter(|(name, _)| is_named(&name.as_str()));
@@ -275,7 +275,7 @@ fn frames_have_their_functions_lines_variables_and_arguments() {
         assert_eq!(graph.string(graph.child(variables(1), "$extra_args[0]")), "one more", "{name}");
         assert_eq!(graph.string(graph.child(variables(2), "local")), "x".repeat(21), "{name}");
         let temporary = graph.links(variables(2)).iter().filter(|link| link.starts_with("$_T[")).count();
-        // The array whose second element is on its way; 7.0 does not say which temporaries live.
+        // The array whose second element is being evaluated; 7.0 does not record which temporaries are live.
         assert_eq!(temporary, usize::from(!name.contains("7.0")), "{name} {:?}", graph.links(variables(2)));
     });
 }
@@ -287,7 +287,7 @@ fn callbacks_and_settings_are_roots() {
         for handler in ["error_handler", "exception_handler"] {
             assert_eq!(graph.class(graph.child(callbacks, handler)), "Closure", "{name}");
         }
-        // The one before; newer releases also have that there was none before that.
+        // The preceding one; newer releases also record that there was none before that.
         let before = graph.children[&Some(graph.child(callbacks, "error_handlers"))].last().unwrap().1;
         assert_eq!(graph.class(before), "Closure", "{name}");
         let precision = graph.at(&["ini_directives", "precision"]);
@@ -318,7 +318,7 @@ fn every_node_has_one_tree_edge_that_comes_right_after_it() {
                 known.insert(location.address, (end, location.location_type));
             }
         }
-        // No byte of the heap belongs to two.
+        // No byte of the heap belongs to two locations.
         for ((start, (end, what)), (next, (_, other))) in known.iter().zip(known.iter().skip(1)) {
             let [what, other] = [what, other].map(|what| LocationType::NAMES[usize::from(what.number())]);
             assert!(end <= next, "{name}: {what} {start:x} to {end:x}, and {other} {next:x}");

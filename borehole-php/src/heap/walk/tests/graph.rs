@@ -1,4 +1,4 @@
-//! A heap as the walk gives it, to be asked.
+//! A heap graph for the tests to query.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::heap::blocks::Blocks;
 use crate::heap::live::Copied;
 use crate::heap::walk::{WalkOptions, Walked, walk};
 
-/// A heap held whole.
+/// A complete heap in memory.
 #[derive(Default)]
 pub(super) struct Collected {
     pub(super) strings: Vec<Vec<u8>>,
@@ -67,7 +67,7 @@ impl Collected {
     }
 }
 
-/// What became of a program's heap.
+/// The results of walking a program's heap.
 pub(super) struct Seen {
     pub(super) heap: Collected,
     pub(super) walked: Walked,
@@ -103,7 +103,7 @@ pub(super) fn path(heap: &Collected, node: NodeId) -> String {
     format!("{} ({})", links.join(" -> "), NodeType::NAMES[usize::from(heap.nodes[node.0 as usize].number())])
 }
 
-/// A heap to be asked.
+/// A heap to query.
 pub(super) struct Graph<'h> {
     pub(super) heap: &'h Collected,
     pub(super) children: HashMap<Option<NodeId>, Vec<(String, NodeId)>>,
@@ -139,7 +139,7 @@ impl<'h> Graph<'h> {
         found.unwrap_or_else(|| panic!("no {link} in {} but {:?}", place(), self.links(node))).1
     }
 
-    /// The node at the end of links.
+    /// The node at the end of a path of links.
     pub(super) fn at(&self, path: &[&str]) -> NodeId {
         path.iter().fold(None, |node, link| Some(self.child(node, link))).unwrap()
     }
@@ -149,7 +149,7 @@ impl<'h> Graph<'h> {
         self.plain(self.at(&["global_variables", "array_elements", name, "value"]))
     }
 
-    /// What a reference refers to.
+    /// The target of a reference.
     pub(super) fn plain(&self, node: NodeId) -> NodeId {
         let is_reference = self.heap.nodes[node.0 as usize] == NodeType::PHP_REFERENCE;
         if is_reference { self.child(node, "referenced") } else { node }
@@ -189,7 +189,7 @@ impl<'h> Graph<'h> {
     }
 }
 
-/// How many objects of each class there are, and how large they are together.
+/// The number and the total size of the objects of each class.
 pub(super) fn classes(heap: &Collected) -> BTreeMap<String, (u64, u64)> {
     let mut classes: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for (_, location) in heap.locations.iter().filter(|(_, location)| location.region.is_some()) {
@@ -202,7 +202,7 @@ pub(super) fn classes(heap: &Collected) -> BTreeMap<String, (u64, u64)> {
     classes
 }
 
-/// How many locations of each type there are in PHP's own memory, and how large they are together.
+/// The number and the total size of the locations of each type in PHP's own memory.
 pub(super) fn types(heap: &Collected) -> BTreeMap<String, (u64, u64)> {
     let mut types: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for (_, location) in heap.locations.iter().filter(|(_, location)| location.region.is_some()) {

@@ -1,4 +1,4 @@
-//! What reli sees in the same programs.
+//! Compares heaps with reli's results for the same programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ fn summary(json: &serde_json::Value, key: &str) -> BTreeMap<String, (u64, u64)> 
     rows.map(|(name, sums)| (name.clone(), (number(sums, "count"), number(sums, "memory_usage")))).collect()
 }
 
-/// Classes whose objects are more than their properties, of which reli counts no more than these.
+/// Classes whose objects are more than their properties; reli counts only the properties.
 const MORE_THAN_PROPERTIES: &[&str] = &[
     "ArrayIterator",
     "ArrayObject",
@@ -41,7 +41,7 @@ const MORE_THAN_PROPERTIES: &[&str] = &[
     "WeakReference",
 ];
 
-/// Types of locations of which reli sees all.
+/// Types of locations that reli sees completely.
 const EQUAL: &[&str] = &[
     "DefaultPropertiesTableMemoryLocation",
     "DefaultStaticMembersTableMemoryLocation",
@@ -52,7 +52,7 @@ const EQUAL: &[&str] = &[
     "ZendPropertyInfoMemoryLocation",
 ];
 
-/// Types of which it does not see all, and why.
+/// Types that reli does not see completely, and why.
 const MORE: &[(&str, &str)] = &[
     ("CallFrameHeaderMemoryLocation", "frames of generators and fibers"),
     ("CallFrameVariableTableMemoryLocation", "frames of generators and fibers"),
@@ -66,7 +66,7 @@ const MORE: &[(&str, &str)] = &[
     ("ZendResourceMemoryLocation", "32 bytes each since 8.1, not 24"),
 ];
 
-/// Types that depend on the variables of the environment, which were others; and objects, which are compared by class.
+/// Types that depend on the environment variables, which differed; and objects, which are compared by class.
 const ENVIRONMENT: &[&str] = &[
     "ZendObjectMemoryLocation",
     "ZendArrayMemoryLocation",
@@ -75,7 +75,7 @@ const ENVIRONMENT: &[&str] = &[
     "ZendStringMemoryLocation",
 ];
 
-/// Classes of the extension that the machine's PHP need not have.
+/// Classes of an extension that the machine's PHP may lack.
 const LEFT_OUT: &[&str] = &["PDO", "PDOStatement"];
 
 #[test]
@@ -105,7 +105,7 @@ fn locations_of_each_type_are_those_that_reli_sees_or_more_for_a_reason() {
             let name = name.as_str();
             let reason = MORE.iter().find(|(more, _)| *more == name);
             if program == "m5_mixed" && name == "CallFrameVariableTableMemoryLocation" {
-                // The variables of the database are gone.
+                // The variables of the database are missing.
                 assert_eq!((count, bytes), (reli_count, reli_bytes - 7 * 16), "{program} {name}");
             } else if EQUAL.contains(&name) {
                 assert_eq!((count, bytes), (reli_count, reli_bytes), "{program} {name}");
@@ -119,7 +119,7 @@ fn locations_of_each_type_are_those_that_reli_sees_or_more_for_a_reason() {
     });
 }
 
-/// Walks the programs that reli walked, in the same release as far as that is at hand.
+/// Walks the programs that reli walked, with the same release if available.
 fn for_each_reli(check: impl Fn(&str, &Collected, &serde_json::Value)) {
     let Some((_, peer, root)) = live::phps().into_iter().find(|(name, ..)| name == "php") else { return };
     let programs = ["m1_objects", "m3_closures", "m4_generators", "m5_mixed"];
@@ -164,7 +164,7 @@ const FIXED: &[&str] = &[
     "variable_name_table",
 ];
 
-/// A type of node, a link, and the type of what it leads to.
+/// The type of a node, a link, and the type of its target.
 type Step = (String, String, String);
 
 /// The steps of reli's tree, and of its references.

@@ -1,4 +1,4 @@
-//! What frames say of where they are, and containers of how much is in them.
+//! Tests of the places of frames, and of the fill levels of containers.
 
 use super::graph::{Graph, see, walked_as};
 use crate::failed::Failure;
