@@ -1,4 +1,4 @@
-//! What questions add up: numbers of one kind, as reports do.
+//! The numbers that queries add up: all of one kind, as in reports.
 
 use borehole_model::{Context, Mode, Sample, Sampled, Segment, Tables, ValueType, Weigher, nanoseconds_per};
 
@@ -7,24 +7,24 @@ use crate::questions::{Choice, text};
 use crate::tables::Table;
 use crate::{Error, Session};
 
-/// So many kinds of measures are looked for in files that do not list theirs.
+/// The maximum number of kinds of measures read from files that do not list theirs.
 const MOST_KINDS: usize = 10_000;
 
-/// How long a row of `samples` is, of builds that did not write it, too.
+/// The duration of a row of `samples`, including rows from builds that did not write it.
 const TIME_NS: &str = "CASE WHEN mode IS NULL THEN value * period_ns ELSE time_ns END";
 
-/// Numbers as they are added up: the sums of a fleet's nanoseconds do not fit in 64 bits.
+/// The type of sums: the nanoseconds of a fleet do not fit in 64 bits.
 const WIDE: &str = "DECIMAL(30, 0)";
 
-/// What a question adds up. The default is how many observations there are, whatever of.
+/// The numbers that a query adds up. The default is the number of observations of any mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addend {
     value_type: ValueType,
-    /// What observations are of, or which clock was sampled for a time; `None` for all.
+    /// The mode of the observations, or for a time the sampled clock; `None` for all.
     mode: Option<Mode>,
-    /// Whether there are observations of others.
+    /// Whether there are observations of other modes.
     has_other_modes: bool,
-    /// In which units `measures` has it.
+    /// Its units in `measures`.
     units: Vec<String>,
     others: Vec<ValueType>,
 }
@@ -42,19 +42,19 @@ impl Default for Addend {
 }
 
 impl Addend {
-    /// What it is. Times are in nanoseconds.
+    /// Its value type. Times are in nanoseconds.
     #[must_use]
     pub const fn value_type(&self) -> &ValueType {
         &self.value_type
     }
 
-    /// What could be added up instead.
+    /// The value types that could be added up instead.
     #[must_use]
     pub fn others(&self) -> &[ValueType] {
         &self.others
     }
 
-    /// What its numbers tell of, as [`Weigher::tells_of`] says it.
+    /// The quantity of its numbers, as in [`Weigher::tells_of`].
     fn tells_of(&self) -> &str {
         match self.mode.filter(|_| self.value_type.is_samples()) {
             Some(mode) => mode.name(),
@@ -62,7 +62,7 @@ impl Addend {
         }
     }
 
-    /// Whether it is among the numbers of a kind.
+    /// Whether numbers of a kind include it.
     fn is_of(&self, kind: &Kind) -> bool {
         if self.value_type.is_samples() {
             return kind.value_type.is_samples() && self.mode.is_none_or(|mode| mode == kind.mode);
@@ -80,7 +80,7 @@ impl Addend {
         Segment { value_types: vec![self.value_type.clone()], is_uncounted: true, ..segment }
     }
 
-    /// `stack_id`, `time` and `value` of what `condition` is true of, as SQL.
+    /// SQL for `stack_id`, `time` and `value` of the rows that match `condition`.
     pub(crate) fn rows(&self, condition: &str) -> String {
         let of_mode = |mode: Mode| format!(" AND coalesce(mode, 'wall') = '{}'", mode.name());
         let of_mode = self.mode.filter(|_| self.has_other_modes).map_or_else(String::new, of_mode);
@@ -106,7 +106,7 @@ impl Addend {
         all.join(" UNION ALL ")
     }
 
-    /// A sum as a whole number of 64 bits, as SQL. What does not fit stays at the largest.
+    /// SQL for a sum as a 64-bit integer. Larger sums become the largest one.
     pub(crate) fn whole(&self, sum: &str) -> String {
         if self.value_type.is_samples() {
             return sum.to_owned();
@@ -120,9 +120,9 @@ impl Addend {
 struct Kind {
     value_type: ValueType,
     mode: Mode,
-    /// Whether it is what is shown of the inputs that have it.
+    /// Whether it is the default of the inputs that have it.
     is_default: bool,
-    /// Whether there is a time beside.
+    /// Whether samples have a time too.
     has_time: bool,
 }
 
@@ -146,12 +146,11 @@ impl Kind {
 }
 
 impl Session<'_> {
-    /// What to add up of all `choices`: what is `asked` for, or else what is shown of the earliest input that they may choose
-    /// something of, as far as that can be told of whole files.
+    /// Picks the numbers to add up for all `choices`: the `asked` ones, or else the default of the earliest input in a file
+    /// that may match one of the choices.
     ///
     /// # Errors
-    /// When something is asked for that no such file has, when one of the choices has numbers and none of that kind, or a question
-    /// fails.
+    /// If no such file has the numbers asked for, if one of the choices has numbers but none of that kind, or if a query fails.
     pub fn addend(&self, choices: &[&Choice], asked: Option<&str>) -> Result<Addend, Error> {
         let mut all = Vec::new();
         let mut sides = Vec::new();
@@ -183,7 +182,7 @@ impl Session<'_> {
         Ok(addend)
     }
 
-    /// The kinds of measures that are chosen, of files that do not list them.
+    /// The kinds of the chosen measures in files that do not list them.
     fn measured(&self, choice: &Choice) -> Result<Vec<Number>, Error> {
         let sql = format!(
             "SELECT DISTINCT kind, unit FROM measures WHERE {} ORDER BY kind, unit LIMIT {MOST_KINDS}",
@@ -202,13 +201,13 @@ impl Session<'_> {
     }
 }
 
-/// Kinds in the order of time. Of those that begin together the order is that of their names.
+/// Sorts kinds by time, then by name.
 fn kinds_of(mut numbers: Vec<Number>) -> Vec<Kind> {
     numbers.sort_by_key(|number| number.first_us);
     numbers.iter().map(Kind::of).collect()
 }
 
-/// An error if one of several sides has numbers and none of those that are added up.
+/// Checks that no side has numbers only of other kinds.
 fn check_sides(addend: &Addend, sides: Vec<Vec<Kind>>) -> Result<(), Error> {
     for (kinds, place) in sides.into_iter().zip(["first", "second"]) {
         if !kinds.is_empty() && !kinds.iter().any(|kind| addend.is_of(kind)) {
@@ -224,7 +223,7 @@ fn check_sides(addend: &Addend, sides: Vec<Vec<Kind>>) -> Result<(), Error> {
 
 fn addend_of(mut kinds: Vec<Kind>, asked: Option<&str>) -> Result<Addend, Error> {
     if asked.is_none() {
-        // Who asks for nothing is shown what reports show.
+        // Without a request the default of reports is used.
         kinds.sort_by_key(|kind| !kind.is_default);
     }
     let mut weigher = Weigher::new(asked, Sampled::Count);
@@ -253,7 +252,7 @@ fn addend_of(mut kinds: Vec<Kind>, asked: Option<&str>) -> Result<Addend, Error>
         if !value_type.is_samples() {
             return shown != value_type;
         }
-        // The time that samples stand for is no other kind than they are.
+        // The time that samples stand for is not a kind of its own.
         let is_their_time = mode.is_some_and(|mode| ValueType::time(mode) == shown);
         !is_their_time && (!shown.is_samples() || has_other_modes)
     };
@@ -261,7 +260,7 @@ fn addend_of(mut kinds: Vec<Kind>, asked: Option<&str>) -> Result<Addend, Error>
     Ok(Addend { value_type, mode, has_other_modes, units, others })
 }
 
-/// The clock of samples whose time is of the type.
+/// The clock of samples whose time has the value type.
 fn sampled_time(kinds: &[Kind], value_type: &ValueType) -> Option<Mode> {
     let is_it = |kind: &&Kind| kind.has_time && ValueType::time(kind.mode) == *value_type;
     kinds.iter().find(is_it).map(|kind| kind.mode)

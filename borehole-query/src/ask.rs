@@ -1,4 +1,4 @@
-//! Questions in SQL, and their answers.
+//! SQL queries and their answers.
 
 use std::sync::Arc;
 
@@ -14,26 +14,26 @@ use crate::value::{Value, value_at};
 use crate::views::VIEWS;
 use crate::{Error, Lake};
 
-/// One state of a lake, ready to be asked. What is added after it was made is not seen.
+/// One state of a lake that can be queried. Later additions are not visible in it.
 pub struct Session<'l> {
     pub(crate) lake: &'l Lake,
     pub(crate) context: SessionContext,
     pub(crate) state: State,
-    /// The address of the cluster that answers, parts of which may be lost on the way; `None` where this process does.
+    /// The address of the cluster that runs queries, whose connection may fail; `None` for this process.
     pub(crate) cluster: Option<String>,
 }
 
 impl Lake {
-    /// The lake as it is now.
+    /// Opens the current state of the lake.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If it cannot be read.
     pub fn session(&self) -> Result<Session<'_>, Error> {
         let state = self.state()?;
         self.session_in(self.context_of(&state, None)?, state)
     }
 
-    /// The same, by an engine that knows the tables already.
+    /// Opens a state in an engine that already knows the tables.
     pub(crate) fn session_in(&self, context: SessionContext, state: State) -> Result<Session<'_>, Error> {
         for view in VIEWS {
             self.block_on(context.sql(&format!("CREATE VIEW {} AS {}", view.name, view.sql)))?;
@@ -43,10 +43,10 @@ impl Lake {
 }
 
 impl Session<'_> {
-    /// Asks `sql`, one statement that only reads.
+    /// Runs `sql`, a single read-only statement.
     ///
     /// # Errors
-    /// When it is no such statement, or names what there is not.
+    /// If it is not such a statement, or names something that does not exist.
     pub fn ask(&self, sql: &str) -> Result<Answer<'_>, Error> {
         let options =
             SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
@@ -62,17 +62,17 @@ impl Session<'_> {
     }
 }
 
-/// The rows of an answer, as they come.
+/// The rows of an answer, as they arrive.
 pub struct Answer<'l> {
     lake: &'l Lake,
     schema: SchemaRef,
     stream: SendableRecordBatchStream,
-    /// The question, while it can be asked once more: nothing of the answer was given out.
+    /// The query, while it can be retried because no row has been returned yet.
     again: Option<DataFrame>,
     cluster: Option<String>,
 }
 
-/// What went wrong while a question was answered, and where.
+/// The error of a failed query, with the cluster it ran on.
 fn failed(cluster: Option<&str>, error: DataFusionError) -> Error {
     match cluster {
         Some(address) => Error::cluster(address, error.into()),
@@ -81,7 +81,7 @@ fn failed(cluster: Option<&str>, error: DataFusionError) -> Error {
 }
 
 impl Answer<'_> {
-    /// What the columns are called.
+    /// The names of the columns.
     #[must_use]
     pub fn columns(&self) -> Vec<&str> {
         self.schema.fields().iter().map(|field| field.name().as_str()).collect()
@@ -91,7 +91,7 @@ impl Answer<'_> {
         &self.schema
     }
 
-    /// The next rows; `None` behind the last.
+    /// The next rows; `None` after the last.
     pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
         let cluster = self.cluster.as_deref();
         let mut next = self.lake.block_on(self.stream.next());
@@ -104,21 +104,21 @@ impl Answer<'_> {
         next.transpose().map_err(|error| failed(cluster, error))
     }
 
-    /// The next rows, each with a value a column; `None` behind the last.
+    /// The next rows, each with one value per column; `None` after the last.
     ///
     /// # Errors
-    /// When the question fails on the way, or the storage does.
+    /// If the query or the storage fails on the way.
     pub fn next_rows(&mut self) -> Result<Option<Vec<Vec<Value>>>, Error> {
         let Some(batch) = self.next_batch()? else { return Ok(None) };
         let row = |row| batch.columns().iter().map(|column| value_at(column, row)).collect();
         Ok(Some((0..batch.num_rows()).map(row).collect()))
     }
 
-    /// The next rows, each as an object of JSON with a member a column; `None` behind the last. Of columns that share a name an
-    /// object has one.
+    /// The next rows, each as a JSON object with one member per column; `None` after the last. Columns that share a name
+    /// become one member.
     ///
     /// # Errors
-    /// As [`Answer::next_rows`].
+    /// Like [`Answer::next_rows`].
     pub fn next_objects(&mut self) -> Result<Option<Vec<String>>, Error> {
         let Some(rows) = self.next_rows()? else { return Ok(None) };
         let object = |row: Vec<Value>| {

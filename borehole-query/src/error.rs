@@ -1,4 +1,4 @@
-//! What can be wrong with a lake, or with what is asked of it.
+//! Errors of lakes and queries.
 
 use std::{fmt, io};
 
@@ -6,22 +6,22 @@ use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 use datafusion::parquet::errors::ParquetError;
 
-/// What is wrong, where, and what may help.
+/// An error of a lake or a query, with a place and a hint where there are any.
 #[derive(Debug)]
 pub struct Error {
     message: String,
     hint: Option<String>,
     kind: Kind,
-    /// What the sink of an answer says.
+    /// The error of the sink that took an answer.
     sink: Option<io::Error>,
 }
 
-/// What kind of thing is wrong.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Missing,
     Storage,
-    /// The storage did not say whether it has done what it was asked for.
+    /// The storage did not confirm whether the request succeeded.
     Uncertain,
     Lake,
     Question,
@@ -35,45 +35,45 @@ impl Error {
         Self { message: message.into(), hint: None, kind, sink: None }
     }
 
-    /// There is no such lake, or no such thing in it.
+    /// A lake, or something in it, that does not exist.
     #[cold]
     pub(crate) fn missing(message: impl Into<String>) -> Self {
         Self::new(Kind::Missing, message)
     }
 
-    /// The lake holds what it must not.
+    /// A lake with invalid contents.
     #[cold]
     pub(crate) fn lake(message: impl Into<String>) -> Self {
         Self::new(Kind::Lake, message)
     }
 
-    /// The question is wrong.
+    /// An invalid query.
     #[cold]
     pub(crate) fn question(message: impl Into<String>) -> Self {
         Self::new(Kind::Question, message)
     }
 
-    /// The storage at `place` does not do what it should.
+    /// A failure of the storage at `place`.
     #[cold]
     pub(crate) fn storage(place: &dyn fmt::Display, cause: &dyn fmt::Display) -> Self {
         Self::new(Kind::Storage, format!("{place}: {cause}"))
     }
 
-    /// The same, where what was asked for may have been done all the same.
+    /// Marks a request that may have succeeded despite the error.
     #[must_use]
     pub(crate) fn uncertain(self) -> Self {
         Self { kind: Kind::Uncertain, ..self }
     }
 
-    /// Whether what failed may have been done all the same.
+    /// Whether the failed request may have succeeded.
     pub(crate) fn is_uncertain(&self) -> bool {
         self.kind == Kind::Uncertain
     }
 
-    /// The cluster at `address` does not answer a question.
+    /// A failure of the cluster at `address`.
     #[cold]
     pub(crate) fn cluster(address: &str, cause: Self) -> Self {
-        // What the transport says is written for its makers.
+        // The transport's messages are written for its developers.
         if cause.message.contains("transport::Error") {
             let error = Self::new(Kind::Storage, format!("{address}: the cluster does not answer"));
             return error.with_hint("borehole lake scheduler and borehole lake executor are its programs");
@@ -81,13 +81,13 @@ impl Error {
         Self { message: format!("{address}: {}", cause.message), ..cause }
     }
 
-    /// The sink that takes an answer has failed.
+    /// A failure of the sink that takes an answer.
     #[cold]
     pub(crate) fn sink(error: io::Error) -> Self {
         Self { sink: Some(error), ..Self::new(Kind::Sink, "output") }
     }
 
-    /// The input has been added already.
+    /// An input that has already been added.
     #[cold]
     pub(crate) fn added(message: impl Into<String>) -> Self {
         Self::new(Kind::Added, message)
@@ -99,22 +99,22 @@ impl Error {
         self
     }
 
-    /// What the user may try next.
+    /// A suggestion of what to try next.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
-    /// Whether there is no lake, or not what was asked for in it.
+    /// Whether the lake, or what was asked for in it, does not exist.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         self.kind == Kind::Missing
     }
 
-    /// What the sink said that an answer was streamed into, if that is what failed.
+    /// The error of the sink that an answer was streamed into.
     ///
     /// # Errors
-    /// This error, where something else did.
+    /// Returns this error if something else failed.
     pub fn into_sink_error(mut self) -> Result<io::Error, Self> {
         self.sink.take().ok_or(self)
     }
@@ -125,7 +125,7 @@ impl Error {
         self.kind == Kind::Lake
     }
 
-    /// Whether the input is in the lake already: nothing was added, and nothing is wrong.
+    /// Whether the input is already in the lake: nothing was added, and nothing is wrong.
     #[must_use]
     pub fn is_already_added(&self) -> bool {
         self.kind == Kind::Added
@@ -155,7 +155,7 @@ impl From<DataFusionError> for Error {
     }
 }
 
-/// That there is nothing of a name that a question has.
+/// The message for an unknown name in a query.
 fn unknown(error: &DataFusionError) -> Option<String> {
     let message = match error {
         DataFusionError::SchemaError(error, _) => {
@@ -178,7 +178,7 @@ fn unknown(error: &DataFusionError) -> Option<String> {
     Some(format!("no function named {function}; did you mean {other}"))
 }
 
-/// What the engine says, as our own messages are written.
+/// The engine's message in the style of our own.
 fn said(error: &DataFusionError) -> String {
     let message = match error {
         DataFusionError::SQL(error, _) => return parser_said(&error.to_string()),
@@ -186,7 +186,7 @@ fn said(error: &DataFusionError) -> String {
         DataFusionError::ArrowError(error, _) => error.to_string(),
         error => error.message().into_owned(),
     };
-    // What a function of ours refuses, and arrow's sorts of errors, stand behind words of the engine's.
+    // Refusals of our functions, and kinds of arrow errors, follow the engine's own words.
     let ours = message.split_once("coercion failed with: Error during planning: ");
     let ours = ours.and_then(|(_, ours)| ours.split_once(" No function matches")).map(|(ours, _)| ours);
     let of_arrow =
@@ -194,7 +194,7 @@ fn said(error: &DataFusionError) -> String {
     lines(ours.or_else(|| of_arrow().map(|(_, text)| text)).unwrap_or(&message))
 }
 
-/// What the parser says, of which the place is the last.
+/// The parser's message, which ends with the position.
 fn parser_said(message: &str) -> String {
     let message = message.trim_start_matches("sql parser error: ");
     let (text, place) = message.rsplit_once(" at Line: ").unwrap_or((message, ""));
@@ -203,13 +203,13 @@ fn parser_said(message: &str) -> String {
     lines(&text) + &if place.is_empty() { place } else { format!(" at line {place}") }
 }
 
-/// Sentences on one line, without their capital letters and full stops.
+/// Joins sentences on one line, without capital letters and full stops.
 fn lines(text: &str) -> String {
     let sentences = text.trim().lines().map(|line| {
         let line = line.trim().trim_end_matches('.');
         let mut letters = line.chars();
         match letters.next() {
-            // One that begins with an abbreviation stays.
+            // A sentence that begins with an abbreviation stays.
             Some(first) if !letters.as_str().starts_with(char::is_uppercase) => {
                 first.to_lowercase().chain(letters).collect()
             }

@@ -1,4 +1,4 @@
-//! The ids of stacks: 128 bits that depend on what is in a stack and on nothing else.
+//! The ids of stacks: 128 bits that depend only on the frames of a stack.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use borehole_model::{Frame, FrameId, StackId, StringId, Tables};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray as _, BinaryBuilder};
 use sha2::{Digest as _, Sha256};
 
-/// The id of a stack: half of the SHA-256 of the id of its callers and of the checksum of its last frame.
+/// The id of a stack: half of the SHA-256 of the id of its callers and of the checksum of its leaf frame.
 pub(crate) type Id = [u8; 16];
 
-/// Works out ids, each once.
+/// Computes ids, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     of_stack: Vec<Option<Id>>,
@@ -22,7 +22,7 @@ impl Ids {
         if let Some(id) = self.known(stack) {
             return id;
         }
-        // From the last caller that is known down to the stack; a stack may be deep.
+        // From the nearest caller with a known id down to the stack, without recursion, because a stack may be deep.
         let mut unknown = vec![stack];
         let mut caller = tables.parent(stack);
         while let Some(parent) = caller.filter(|&parent| self.known(parent).is_none()) {
@@ -53,7 +53,7 @@ impl Ids {
     }
 }
 
-/// The checksum of all that is known of a frame.
+/// The checksum of all properties of a frame.
 fn checksum(frame: FrameId, tables: &Tables) -> Id {
     let Frame { function, parts, file, line, end_line, column, end_column, opcode, native } =
         tables.frame(frame);
@@ -79,7 +79,7 @@ fn half(sum: Sha256) -> Id {
     id
 }
 
-/// A checksum of texts and numbers that no other texts and numbers share.
+/// A checksum of texts and numbers that is unambiguous about where each one ends.
 struct Sum<'t>(Sha256, &'t Tables);
 
 impl Sum<'_> {
@@ -102,7 +102,7 @@ pub(crate) fn array(ids: impl ExactSizeIterator<Item = Option<Id>>) -> ArrayRef 
     Arc::new(column.finish())
 }
 
-/// The id in a row of a column; `None` for an absent one, and in a column that has none.
+/// The id in a row of a column; `None` for an absent one, and in a column of another type.
 pub(crate) fn at(column: &dyn Array, row: usize) -> Option<Id> {
     if column.is_null(row) {
         return None;

@@ -1,4 +1,4 @@
-//! A lake as programs hold it.
+//! A handle to a lake.
 
 use std::fs;
 use std::future::Future;
@@ -24,12 +24,12 @@ use crate::place::Place;
 use crate::scan::LakeTable;
 use crate::tables::{STACK_ID, Table};
 
-/// Rows that are worked on together where memory is limited: a stack may have thousands of frames.
+/// Rows per batch where memory is limited: a stack may have thousands of frames.
 const FRUGAL_ROWS: usize = 1024;
 
-/// A lake: a folder, or a prefix in a store of objects.
+/// A lake: a folder, or a prefix in an object store.
 ///
-/// Shape: any number of programs may add to it, tidy it and ask it at once.
+/// Any number of programs may add to it, maintain it and query it at once.
 #[derive(Debug)]
 pub struct Lake {
     place: Place,
@@ -38,7 +38,7 @@ pub struct Lake {
     known: Mutex<KnownStacks>,
 }
 
-/// The stacks of files that have been looked at; files never change.
+/// The stacks of the files read so far; files never change.
 #[derive(Debug, Default)]
 struct KnownStacks {
     files: HashSet<String>,
@@ -46,21 +46,21 @@ struct KnownStacks {
 }
 
 impl Lake {
-    /// The lake at `name`: the path of a folder, or an address such as `s3://bucket/lake`, `gs://bucket/lake` or
-    /// `az://container/lake`, where the build knows that storage. Credentials come from the environment.
+    /// Opens the lake at `name`: the path of a folder, or an address such as `s3://bucket/lake`, `gs://bucket/lake` or
+    /// `az://container/lake`, if the build supports that storage. Credentials come from the environment.
     ///
     /// # Errors
-    /// When there is none ([`Error::is_missing`]), or the storage cannot be read.
+    /// If there is none ([`Error::is_missing`]), or the storage cannot be read.
     pub fn open(name: &str) -> Result<Self, Error> {
         let lake = Self::at(name)?;
         lake.state()?;
         Ok(lake)
     }
 
-    /// The same; a lake where there was none begins empty.
+    /// Opens the lake at `name`, or creates an empty one.
     ///
     /// # Errors
-    /// When the storage cannot be read or written.
+    /// If the storage cannot be read or written.
     pub fn open_or_create(name: &str) -> Result<Self, Error> {
         let lake = Self::at(name)?;
         let create = async |state: &State| match state.version {
@@ -71,11 +71,11 @@ impl Lake {
         Ok(lake)
     }
 
-    /// Looks whether something can be added to a lake at `name` later, be there one or not, as far as that can be told without
-    /// beginning one: for who would work for long before.
+    /// Checks that a lake at `name` can be added to later, whether it exists or not, as far as possible without creating one:
+    /// for callers that work for a long time first.
     ///
     /// # Errors
-    /// When `name` is that of no place, the storage cannot be read, or the folder cannot be made or written.
+    /// If `name` is not a valid place, the storage cannot be read, or the folder cannot be created or written.
     pub fn check_place(name: &str) -> Result<(), Error> {
         let lake = Self::at(name)?;
         lake.block_on(lake.journal.state())?;
@@ -121,19 +121,19 @@ impl Lake {
     /// Whether an input with this checksum is in the lake.
     ///
     /// # Errors
-    /// When the lake cannot be read.
+    /// If the lake cannot be read.
     pub fn holds(&self, sha256: &[u8; 32]) -> Result<bool, Error> {
         Ok(self.state()?.sources.contains(&crate::add::files::hex(&sha256[..16])))
     }
 
-    /// Those of `ids` that are the ids of stacks of the lake.
+    /// The ones among `ids` that belong to stacks of the lake.
     pub(crate) async fn known_of(&self, ids: &HashSet<Id>, state: &State) -> Result<HashSet<Id>, Error> {
         if ids.is_empty() {
             return Ok(HashSet::new());
         }
         let mut known = self.known.lock().await;
         if known.files.iter().any(|path| !state.files.contains_key(path)) {
-            // A stack may have gone with its file.
+            // A stack may have been removed with its file.
             *known = KnownStacks::default();
         }
         for file in state.files_of(Table::Stacks) {
@@ -155,7 +155,7 @@ impl Lake {
         Ok(batches.iter().flat_map(of_batch).collect())
     }
 
-    /// A column of a file.
+    /// Reads a column of a file.
     pub(crate) async fn read_column(&self, file: &DataFile, column: &str) -> Result<Vec<RecordBatch>, Error> {
         let part = State { files: [(file.path.clone(), file.clone())].into(), ..State::default() };
         let context = self.context_of(&part, None)?;
@@ -163,7 +163,7 @@ impl Lake {
         Ok(frame.collect().await?)
     }
 
-    /// The tables of a state, ready to be asked by SQL that takes at most so much memory before it goes to disk.
+    /// An engine with the tables of a state, whose queries spill to disk above the given memory.
     pub(crate) fn context_of(
         &self,
         part: &State,
@@ -181,7 +181,7 @@ impl Lake {
         Ok(context)
     }
 
-    /// Makes the tables of a state, and the functions, known to an engine.
+    /// Registers the tables of a state and the functions in an engine.
     pub(crate) fn register(&self, context: &SessionContext, part: &State) -> Result<(), Error> {
         functions::all().into_iter().for_each(|function| context.register_udf(function));
         let stacks = part.files_of(Table::Stacks).map(|file| file.rows).sum();
@@ -196,8 +196,8 @@ impl Lake {
     }
 }
 
-/// Looks whether a folder that is there, or one above it, takes new folders. Only making one tells: that a user may write somewhere
-/// does not say that the file system does.
+/// Checks that an existing folder, or the one above it, accepts new folders. Only creating one tells: permission to write
+/// does not mean that the file system allows it.
 fn check_folder(place: &Place) -> Result<(), Error> {
     // The store knows where files are.
     let file = LocalFileSystem::new().path_to_filesystem(&place.path("file"));
@@ -211,7 +211,7 @@ fn check_folder(place: &Place) -> Result<(), Error> {
     })
 }
 
-/// What is asynchronous inside runs on it: a thread a core.
+/// The runtime of all asynchronous work: a thread per core.
 pub(crate) fn runtime() -> Result<Runtime, Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(|error| Error::storage(&"this program", &error))

@@ -1,9 +1,9 @@
-//! Lakes: the profiles of a fleet in Parquet files, asked in SQL.
+//! Lakes: the profiles of a fleet in Parquet files, queried in SQL.
 //!
-//! A [`Lake`] is a folder, or a prefix in a store of objects. An [`Addition`] is a sink: what is read into it is in the
-//! lake, all at once, when it is committed. A [`Session`] asks one state of the lake, by an engine that is not ours (DataFusion).
+//! A [`Lake`] is a folder, or a prefix in an object store. An [`Addition`] is a sink: its input appears in the lake all at
+//! once, when it is committed. A [`Session`] queries one state of the lake with a third-party engine (DataFusion).
 //!
-//! Nothing but Parquet files, and numbered commits that name them, is stored: any other engine reads the files as well.
+//! Nothing but Parquet files, and numbered commits that name them, is stored: any other engine can read the files as well.
 
 mod add;
 mod addend;

@@ -1,4 +1,4 @@
-//! What a lake holds and what can be asked, as a page of documentation.
+//! The generated part of the lake's documentation.
 
 use std::fmt::Write as _;
 

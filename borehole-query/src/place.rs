@@ -1,4 +1,4 @@
-//! Where a lake is: a folder, or a prefix in a store of objects.
+//! The place of a lake: a folder, or a prefix in an object store.
 
 use std::path::{Component, Path as FilePath, PathBuf};
 use std::sync::Arc;
@@ -15,23 +15,24 @@ use url::Url;
 use crate::Error;
 use crate::add::files::hex;
 
-/// Names that get longer than this by more than one byte are cut: file systems take 255 bytes for a part of a path, `service=` included.
+/// The length beyond which names are cut, by more than one byte. File systems limit a path component to 255 bytes,
+/// `service=` included.
 const LONGEST_NAME: usize = 200;
 
-/// A store of objects, and where in it a lake is.
+/// An object store, and the place of a lake in it.
 #[derive(Clone)]
 pub(crate) struct Place {
     store: Arc<dyn ObjectStore>,
-    /// Scheme and host: what an engine knows the store by.
+    /// Scheme and host, by which an engine knows the store.
     root: Url,
     base: Path,
     name: String,
 }
 
 impl Place {
-    /// The place that is called `name`: the path of a folder, or an address such as `s3://bucket/lake`.
+    /// Parses `name`: the path of a folder, or an address such as `s3://bucket/lake`.
     ///
-    /// Credentials and endpoints come from the environment, under the names that the clouds' own tools use.
+    /// Credentials and endpoints come from the environment variables that the clouds' own tools use.
     pub(crate) fn parse(name: &str) -> Result<Self, Error> {
         match Url::parse(name) {
             Ok(url) if name.contains("://") && url.scheme() != "file" => Self::remote(name, &url),
@@ -59,7 +60,7 @@ impl Place {
         Ok(Self { store, root, base, name: name.to_owned() })
     }
 
-    /// A place in a store of a test.
+    /// A place in the store of a test.
     #[cfg(test)]
     pub(crate) fn of_store(store: Arc<dyn ObjectStore>) -> Self {
         let root = Url::parse("test://store").expect("an address");
@@ -70,7 +71,7 @@ impl Place {
         &self.store
     }
 
-    /// Whether it is a folder, where what failed has not happened, and does not happen later.
+    /// Whether it is a folder, where a failed request has no effect, now or later.
     pub(crate) fn is_folder(&self) -> bool {
         self.root.scheme() == "file"
     }
@@ -81,7 +82,7 @@ impl Place {
 
     /// The name of an object of the lake in its store.
     pub(crate) fn path(&self, relative: &str) -> Path {
-        // Both are made of parts that are encoded already.
+        // Both consist of components that are encoded already.
         let whole = [self.base.as_ref(), relative].join("/");
         Path::parse(&whole).unwrap_or_else(|_| Path::from(whole))
     }
@@ -95,7 +96,7 @@ impl Place {
         Ok(Some(bytes.map_err(|error| self.error(relative, &error))?.to_vec()))
     }
 
-    /// Makes an object; `false` if there is one of this name.
+    /// Creates an object; `false` if one of this name exists.
     pub(crate) async fn create(&self, relative: &str, bytes: Vec<u8>) -> Result<bool, Error> {
         let options = PutOptions::from(PutMode::Create);
         match self.store.put_opts(&self.path(relative), PutPayload::from(bytes), options).await {
@@ -114,7 +115,7 @@ impl Place {
         }
     }
 
-    /// The objects below `folder`, behind `after` in the order of their names.
+    /// The objects below `folder` whose names come after `after`, in the order of their names.
     pub(crate) async fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>, Error> {
         let prefix = self.path(folder);
         let objects = match after {
@@ -138,7 +139,7 @@ impl Place {
 
     pub(crate) fn error(&self, relative: &str, error: &(dyn error::Error + 'static)) -> Error {
         let place = format!("{}/{relative}", self.name);
-        // Of a folder the system says what is wrong, and the store what it was calling.
+        // For a folder, the operating system names the problem; the store only names its own call.
         let causes = iter::successors(Some(error), |error| error.source());
         let of_system = causes.filter_map(|error| error.downcast_ref::<io::Error>()).last();
         match of_system.filter(|_| self.is_folder()) {
@@ -148,7 +149,7 @@ impl Place {
     }
 }
 
-/// Refuses what is a file, and what would be in one: of these storage says that it cannot walk.
+/// Refuses files, and places below a file, for which storage only says that it cannot walk them.
 fn refuse_file(name: &str, path: &FilePath) -> Result<(), Error> {
     let there = path.ancestors().find(|above| above.exists());
     let Some(file) = there.filter(|there| !there.is_dir()) else { return Ok(()) };
@@ -159,7 +160,7 @@ fn refuse_file(name: &str, path: &FilePath) -> Result<(), Error> {
     Err(error.with_hint(format!("borehole lake add LAKE {} adds it to a lake", word(file))))
 }
 
-/// A path from the root on without `..`, which stores do not know.
+/// A path from the root without `..`, which stores do not support.
 fn resolved(path: &FilePath) -> io::Result<PathBuf> {
     let mut resolved = PathBuf::new();
     for component in std::path::absolute(path)?.components() {
@@ -167,7 +168,7 @@ fn resolved(path: &FilePath) -> io::Result<PathBuf> {
             resolved.push(component);
             continue;
         }
-        // Above a link is what is above the folder that it leads to.
+        // The folder above a link is the one above its target.
         match resolved.canonicalize() {
             Ok(folder) => resolved = folder,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -186,15 +187,15 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// When it was written, in microseconds since 1970 (UTC).
+    /// Its last modification, in microseconds since 1970 (UTC).
     pub(crate) const fn modified_us(&self) -> i64 {
         self.modified_unix_s.saturating_mul(1_000_000)
     }
 }
 
-/// The store at an address, and the path that the address says.
+/// The store at an address, and the path in the address.
 pub(crate) fn open_store(url: &Url) -> Result<(Arc<dyn ObjectStore>, Path), Error> {
-    // Google's and Amazon's tools name their settings in capital letters; the library knows them in small ones.
+    // Google's and Amazon's tools name their settings in capital letters; the library expects lower case.
     let settings = std::env::vars().map(|(key, value)| (key.to_ascii_lowercase(), value));
     let parsed = object_store::parse_url_opts(url, settings);
     let (store, base) = parsed.map_err(|error| {
@@ -219,10 +220,11 @@ impl fmt::Debug for Place {
     }
 }
 
-/// A name as a part of a path that no store, shell or tool takes for anything else.
+/// Encodes a name as a path component without meaning to stores, shells and tools.
 ///
-/// Letters, digits, `_`, `-` and dots behind the first character stay; every other byte is `%` and two hexadecimal digits. Of what
-/// gets too long there is the beginning, `-` and half of its SHA-256: longer than any name that is whole, so no other has it.
+/// Letters, digits, `_`, `-` and dots after the first character stay; every other byte becomes `%` and two hexadecimal digits.
+/// A name that gets too long becomes its beginning, `-` and half of its SHA-256, which is longer than any uncut name, so no
+/// other name has the same result.
 pub(crate) fn encoded(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for (place, byte) in name.bytes().enumerate() {

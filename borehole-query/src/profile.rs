@@ -1,4 +1,4 @@
-//! Answers as profiles: whatever selects a stack and a whole number.
+//! Answers as profiles: any query that selects a stack and a whole number.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -18,18 +18,18 @@ use crate::ids::{self, Id};
 use crate::tables::ID_TYPE;
 use crate::{Addend, Answer, Error, Session};
 
-/// Where in an answer its stacks are.
+/// The column of an answer's stacks.
 #[derive(Clone, Copy)]
 enum StackColumn {
-    /// Names, and what else is known of the frames.
+    /// Names, and the other properties of the frames.
     Names(usize, Option<usize>),
     /// Ids of stacks.
     Ids(usize),
-    /// Names with `;` between them.
+    /// Names joined with `;`.
     Folded(usize),
 }
 
-/// What makes a profile.
+/// The hint for answers that are not profiles.
 const HINT: &str =
     "SELECT stack_id, sum(value) FROM samples GROUP BY stack_id; CAST(... AS BIGINT) makes whole numbers";
 
@@ -75,25 +75,27 @@ struct Profile<'s> {
     tables: Tables,
     segment: Segment,
     sink: &'s mut dyn ProfileSink,
-    /// How many stacks have been given on.
+    /// The number of stacks passed on.
     stacks: u64,
 }
 
 impl Session<'_> {
-    /// Streams an answer into `sink` as samples, and finishes it: of each row its stack (a column of names, of ids or of folded
-    /// text) and its first whole number, as the count. Rows without a stack are the empty stack. Negative numbers and rows without a number are no samples.
-    /// Answers how many stacks the sink was given.
+    /// Streams an answer into `sink` as samples, and finishes it. Returns the number of stacks passed on.
+    ///
+    /// Each row gives its stack (a column of names, of ids or of folded text) and its first whole number, as the count. Rows
+    /// without a stack get the empty stack. Rows with a negative number or without one are skipped.
     ///
     /// # Errors
-    /// When no columns are such, the question fails, or the sink does ([`Error::into_sink_error`]).
+    /// If the answer has no such columns, the query fails, or the sink fails ([`Error::into_sink_error`]).
     pub fn export(&self, answer: Answer<'_>, sink: &mut dyn ProfileSink) -> Result<u64, Error> {
         self.export_sums(answer, &Addend::default(), sink)
     }
 
-    /// The same of an answer whose numbers are sums of `addend`: what are no observations are values of its type.
+    /// Like [`Session::export`], for an answer whose numbers are sums of `addend`: sums of something other than observations
+    /// become values of its type.
     ///
     /// # Errors
-    /// As [`Session::export`].
+    /// Like [`Session::export`].
     pub fn export_sums(
         &self,
         answer: Answer<'_>,
@@ -108,7 +110,7 @@ impl Session<'_> {
         profile.finish()
     }
 
-    /// Samples of the rows of an answer, until the sink has enough.
+    /// Passes on samples of the answer's rows until the sink has enough.
     fn give(
         &self,
         mut answer: Answer<'_>,
@@ -117,7 +119,7 @@ impl Session<'_> {
     ) -> Result<ControlFlow<()>, Error> {
         let mut counts: HashMap<Option<Id>, u64> = HashMap::new();
         while let Some(batch) = answer.next_batch()? {
-            // Of negative numbers this makes absent ones.
+            // This cast makes negative numbers absent.
             let numbers = cast(batch.column(shape.number), &DataType::UInt64);
             let numbers = numbers.map_err(|error| Error::question(error.to_string()))?;
             let numbers = numbers.as_primitive::<UInt64Type>();
@@ -153,7 +155,7 @@ impl Session<'_> {
         if counts.is_empty() { Ok(ControlFlow::Continue(())) } else { self.resolve(counts, profile) }
     }
 
-    /// Samples of stacks of which the ids are known.
+    /// Passes on samples of stacks given by id.
     fn resolve(
         &self,
         mut counts: HashMap<Option<Id>, u64>,
@@ -269,7 +271,7 @@ fn text_column(column: &ArrayRef) -> Result<StringViewArray, Error> {
     Ok(texts.as_string_view().clone())
 }
 
-/// What is known of frames beside their names, by column.
+/// The columns of a frame other than its name.
 struct Details {
     texts: HashMap<String, StringViewArray>,
     ints: HashMap<String, Int64Array>,

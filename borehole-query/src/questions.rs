@@ -1,29 +1,29 @@
-//! Questions with a name, as SQL. What comes from the user is a literal of SQL in them, whatever is in it.
+//! The built-in queries, as SQL. User input appears in them only as SQL literals.
 
 use crate::Addend;
 use crate::journal::DataFile;
 
-/// Which samples a question is about.
+/// The samples that a query is about.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// Those of one service.
+    /// Only this service.
     pub service: Option<String>,
-    /// Those of one machine.
+    /// Only this host.
     pub host: Option<String>,
-    /// Those from here on, in microseconds since 1970 (UTC).
+    /// From this time on, in microseconds since 1970 (UTC).
     pub since_us: Option<i64>,
-    /// Those before here.
+    /// Before this time, in microseconds since 1970 (UTC).
     pub until_us: Option<i64>,
-    /// Those that have all these labels.
+    /// Only samples with all these labels.
     pub labels: Vec<(String, String)>,
-    /// Those of stacks in which some function matches this regular expression.
+    /// Only stacks with a function that matches this regular expression.
     pub focus: Option<String>,
-    /// What of them is added up.
+    /// The numbers to add up.
     pub addend: Addend,
 }
 
 impl Choice {
-    /// What is true of the rows of `samples` and `measures`, as a condition of SQL.
+    /// The SQL condition for rows of `samples` and `measures`.
     pub(crate) fn condition(&self) -> String {
         let mut all = vec!["true".to_owned()];
         let mut equal = |column: &str, value: &Option<String>| {
@@ -44,7 +44,7 @@ impl Choice {
         focus.map_or_else(|| "true".to_owned(), |focus| format!("contains_function(stack, {})", text(focus)))
     }
 
-    /// Whether a file may hold rows that are chosen, by what is known of it without opening it.
+    /// Whether a file may hold chosen rows, judged without opening it.
     pub(crate) fn may_be_in(&self, file: &DataFile) -> bool {
         let is_of_service = self.service.is_none() || self.service == file.service;
         let is_in_time = file.span_us.is_none_or(|(first, last)| {
@@ -56,12 +56,12 @@ impl Choice {
         is_of_service && is_in_time && file.labels.as_ref().is_none_or(is_listed)
     }
 
-    /// What is added up, row by row, as SQL.
+    /// SQL for the rows to add up.
     fn rows(&self) -> String {
         self.addend.rows(&self.condition())
     }
 
-    /// The stacks and how much each has: what a flame graph shows.
+    /// SQL for the stacks and the number of each: the data of a flame graph.
     #[must_use]
     pub fn stacks(&self) -> String {
         let (rows, focused, value) = (self.rows(), self.focused(), self.addend.whole("value"));
@@ -72,7 +72,7 @@ impl Choice {
         )
     }
 
-    /// Functions with how much was in them and in what they called.
+    /// SQL for the self and total numbers of functions.
     fn functions(&self) -> String {
         let (rows, focused) = (self.rows(), self.focused());
         format!(
@@ -84,7 +84,7 @@ impl Choice {
     }
 }
 
-/// The functions that cost most: `function`, `self`, `total`, and both in per cent of all that is chosen.
+/// SQL for the functions that cost most: `function`, `self`, `total`, and both in percent of everything chosen.
 #[must_use]
 pub fn top(choice: &Choice, limit: Option<usize>) -> String {
     let (functions, rows) = (choice.functions(), choice.rows());
@@ -99,7 +99,7 @@ pub fn top(choice: &Choice, limit: Option<usize>) -> String {
     )
 }
 
-/// How much the share of each function has changed, in percentage points; the largest change first.
+/// SQL for the change in each function's share, in percentage points; the largest change first.
 #[must_use]
 pub fn diff(before: &Choice, after: &Choice, limit: Option<usize>) -> String {
     let side = |choice: &Choice| {
@@ -123,9 +123,9 @@ pub fn diff(before: &Choice, after: &Choice, limit: Option<usize>) -> String {
     )
 }
 
-/// What a function costs over time: a row a step of time that has samples, with the shares of the function in per cent of all of
-/// them. What all of them add up to is called `samples`, or `value` if it is something else. Where stacks are focused on, `self` and
-/// `total` are those of the function on them.
+/// SQL for the cost of a function over time: one row per step that has samples, with the function's shares in percent of all
+/// samples. The sum over all samples is called `samples`, or `value` if it is something else. With a focus, `self` and
+/// `total` are those of the function on the focused stacks.
 #[must_use]
 pub fn trend(function: &str, step_us: i64, choice: &Choice) -> String {
     let (rows, focused, function) = (choice.rows(), choice.focused(), text(function));
@@ -145,18 +145,18 @@ pub fn trend(function: &str, step_us: i64, choice: &Choice) -> String {
     )
 }
 
-/// A stack that has the function on it; no row where no stack has.
+/// SQL for a stack that has the function on it; no row if there is none.
 #[must_use]
 pub fn stack_with(function: &str) -> String {
     format!("SELECT stack_id FROM stacks WHERE array_has(stack, {}) LIMIT 1", text(function))
 }
 
-/// A text as a literal of SQL.
+/// A text as an SQL literal.
 pub(crate) fn text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A time as a literal of SQL.
+/// A time as an SQL literal.
 fn time(time_us: i64) -> String {
     format!("arrow_cast({time_us}, 'Timestamp(Microsecond, Some(\"{}\"))')", crate::tables::UTC)
 }

@@ -1,4 +1,4 @@
-//! The tables of a lake as the engine reads them: files that can hold nothing of what is asked for are left out.
+//! The tables of a lake for the engine, which skips files that cannot match a query.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,12 +29,12 @@ use crate::tables::{STACK_ID, Table, UTC};
 /// A table of a lake in one of its states.
 pub(crate) struct LakeTable {
     pub(crate) table: Table,
-    /// Where the files are: the store, and the path of the lake in it.
+    /// The store of the files, and the lake's path in it.
     pub(crate) root: ObjectStoreUrl,
     pub(crate) base: String,
     pub(crate) files: Arc<Vec<DataFile>>,
-    /// How many stacks the lake has: no table has more distinct ids of stacks. By that the engine knows which side of a join is
-    /// the smaller one.
+    /// The number of stacks in the lake, an upper limit for distinct stack ids in any table. It tells the engine which side of a
+    /// join is smaller.
     pub(crate) stacks: u64,
 }
 
@@ -45,13 +45,13 @@ impl fmt::Debug for LakeTable {
 }
 
 impl LakeTable {
-    /// Those files that may hold rows that all of `filters` are true of.
+    /// The files that may hold rows that match all `filters`.
     fn chosen(&self, state: &dyn Session, filters: &[Expr]) -> Result<Vec<&DataFile>> {
         let mut keep = vec![true; self.files.len()];
         if let Some(filter) = conjunction(filters.to_vec()) {
             let schema = DFSchema::try_from(self.schema())?;
             let filter = state.create_physical_expr(filter, &schema)?;
-            // Not every filter says something about files.
+            // Not every filter applies to files.
             let predicate = PruningPredicateBuilder::new().with_file_schema(self.schema()).build(filter);
             if let Some(predicate) = predicate {
                 keep = predicate.prune(&FileFacts { table: self.table, files: &self.files })?;
@@ -124,7 +124,7 @@ impl TableProvider for LakeTable {
             global: state.config_options().execution.parquet.clone(),
             ..TableParquetOptions::default()
         };
-        // Of stacks, what is asked for is mostly few of them, and their frames are long: ids are looked at first.
+        // Queries mostly need few stacks, and their frames are long, so ids are read first.
         options.global.pushdown_filters |= self.table == Table::Stacks;
         let mut source = ParquetSource::new(Arc::clone(&schema)).with_table_parquet_options(options);
         if let Some(filter) = conjunction(filters.to_vec()) {
@@ -145,7 +145,7 @@ impl TableProvider for LakeTable {
     }
 }
 
-/// The files in at most `count` groups of about as many bytes.
+/// Splits the files into at most `count` groups of similar size in bytes.
 fn in_groups<'f>(files: &[&'f DataFile], count: usize) -> Vec<Vec<&'f DataFile>> {
     let count = count.clamp(1, files.len().max(1));
     let mut groups: Vec<(u64, Vec<&DataFile>)> = vec![(0, Vec::new()); count];
@@ -183,7 +183,7 @@ fn text(literal: &Expr) -> Option<&str> {
     }
 }
 
-/// What the journal says of files.
+/// The journal's facts about files.
 struct FileFacts<'f> {
     table: Table,
     files: &'f [DataFile],
@@ -196,7 +196,7 @@ impl FileFacts<'_> {
                 let services = self.files.iter().map(|file| file.service.as_deref());
                 Some(Arc::new(StringViewArray::from_iter(services)))
             }
-            // What lakes hold of earlier builds says of sources only when they ended.
+            // For sources, earlier builds recorded only when they ended.
             "time" if self.table != Table::Sources => {
                 let times = self.files.iter().map(|file| file.span_us.map(&end));
                 Some(Arc::new(times.collect::<TimestampMicrosecondArray>().with_timezone(UTC)))

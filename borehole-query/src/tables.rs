@@ -1,20 +1,20 @@
-//! What a lake holds: the tables, described once. The schemas of the files, `docs/lake.md` and the tests come from here.
+//! The tables of a lake, described once. The schemas of the files, `docs/lake.md` and the tests come from here.
 
 use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
-/// The version of these tables. A lake of a later one is not read; of the first one, samples have no mode, and those of heaps are
-/// among the others.
+/// The version of these tables. Lakes of later versions are not read. In version 1, samples have no mode, and heap samples
+/// are mixed with the others.
 pub(crate) const SCHEMA_VERSION: u32 = 2;
 
-/// How long a day is, by which files are told apart.
+/// The length of a day in microseconds; files are split by day.
 pub(crate) const DAY_US: i64 = 86_400_000_000;
 
-/// The column of the ids of stacks, in whatever table.
+/// The column of stack ids, in every table that has one.
 pub(crate) const STACK_ID: &str = "stack_id";
 
-/// The zone of all times.
+/// The time zone of all times.
 pub(crate) const UTC: &str = "+00:00";
 
 /// A table of the lake.
@@ -30,12 +30,12 @@ pub(crate) enum Table {
     Sources,
 }
 
-/// What is true of a table.
+/// The properties of a table.
 pub(crate) struct Description {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) columns: &'static [Column],
-    /// By what the rows of compacted files are sorted; nothing leaves them as they come.
+    /// The sort order of compacted files; empty to keep rows as they come.
     pub(crate) order: &'static [&'static str],
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Column {
     pub(crate) about: &'static str,
 }
 
-/// What values a column has. Any may be absent in a row.
+/// The type of a column's values. Any may be absent in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -59,7 +59,7 @@ pub(crate) enum Kind {
     Id,
     /// Names, the root first.
     Names,
-    /// What is known of frames beside their names, the root first.
+    /// Properties of frames other than their names, the root first.
     Frames,
 }
 
@@ -77,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// How it is called in documents.
+    /// Its name in documents.
     pub(crate) const fn sql(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -92,8 +92,8 @@ impl Kind {
     }
 }
 
-/// The type of the ids of stacks. Bytes of any length rather than of a fixed one: writers of Parquet know dictionaries of those,
-/// which take 1.3 instead of 3.2 bytes a sample, and the engine adds up by them in three quarters of the time.
+/// The type of stack ids. Bytes of variable length rather than of a fixed one, because Parquet writers support dictionaries
+/// of them, which take 1.3 instead of 3.2 bytes a sample, and the engine needs three quarters of the time to group by them.
 pub(crate) const ID_TYPE: DataType = DataType::BinaryView;
 
 fn names_item() -> Field {
@@ -104,7 +104,7 @@ fn frames_item() -> Field {
     Field::new("item", DataType::Struct(frame_fields()), true)
 }
 
-/// What is known of a frame beside its name.
+/// The properties of a frame other than its name.
 pub(crate) fn frame_fields() -> Fields {
     let text = |name| Field::new(name, DataType::Utf8View, true);
     let int = |name| Field::new(name, DataType::Int64, true);
@@ -200,7 +200,7 @@ const STACKS: Description = Description {
         Column::new("stack", Kind::Names, "the names of its functions, the root first"),
         Column::new("frames", Kind::Frames, "files, lines and so on of its frames, the root first"),
     ],
-    // Each input's stand by their callers already; sorting lists takes more memory than it saves.
+    // The stacks of each input are grouped by callers already; sorting lists takes more memory than it saves.
     order: &[],
 };
 
@@ -329,7 +329,7 @@ impl Table {
         Self::ALL.into_iter().find(|table| table.name() == name)
     }
 
-    /// As queries see it.
+    /// The schema that queries see.
     pub(crate) fn schema(self) -> SchemaRef {
         static SCHEMAS: LazyLock<Vec<SchemaRef>> = LazyLock::new(|| {
             Table::ALL.into_iter().map(|table| Arc::new(schema_of(table.description()))).collect()

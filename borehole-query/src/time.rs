@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime};
 
-/// Microseconds since 1970 of a day, `2026-11-22`, or of a moment, `2026-11-22T10:30`, `2026-11-22 10:30:00` or
-/// `2026-11-22T10:30:00+01:00`; without a zone it is UTC. `None` where it is neither.
+/// Parses a day, `2026-11-22`, or a moment, `2026-11-22T10:30`, `2026-11-22 10:30:00` or `2026-11-22T10:30:00+01:00`, as
+/// microseconds since 1970 (UTC). Times without a zone are in UTC. `None` if it is neither.
 #[must_use]
 pub fn parse_time_us(text: &str) -> Option<i64> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
@@ -16,7 +16,7 @@ pub fn parse_time_us(text: &str) -> Option<i64> {
     Some(moment.or_else(day)?.and_utc().timestamp_micros())
 }
 
-/// So many microseconds since 1970 (UTC) as `2026-11-22T10:30:00Z`, without what is less than a second.
+/// Formats microseconds since 1970 (UTC) as `2026-11-22T10:30:00Z`, without fractions of a second.
 #[must_use]
 pub fn format_time_us(time_us: i64) -> String {
     let time = DateTime::from_timestamp_micros(time_us).unwrap_or_default();

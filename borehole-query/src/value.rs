@@ -10,7 +10,7 @@ use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 /// A value of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Nothing.
+    /// No value.
     Absent,
     /// True or false.
     Bool(bool),
@@ -20,14 +20,14 @@ pub enum Value {
     Real(f64),
     /// Text, times (ISO 8601, UTC) and ids (hexadecimal).
     Text(String),
-    /// Values one after the other.
+    /// Values in order.
     List(Vec<Value>),
     /// Values with names.
     Struct(Vec<(String, Value)>),
 }
 
 impl Value {
-    /// As text: lists and structs as JSON, nothing for what is absent.
+    /// Formats it as text: lists and structs as JSON, an absent value as the empty text.
     #[must_use]
     pub fn to_text(&self) -> String {
         match self {
@@ -39,7 +39,7 @@ impl Value {
         }
     }
 
-    /// As JSON. Whole numbers that JSON's readers do not hold are text.
+    /// Converts it to JSON. Whole numbers too large for JSON readers become text.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Absent => serde_json::Value::Null,
@@ -71,7 +71,7 @@ pub(crate) fn value_at(column: &dyn Array, row: usize) -> Value {
         };
     }
     match column.data_type() {
-        // Nobody asked its rows what they are.
+        // Columns of this type have no values to read.
         DataType::Null => Value::Absent,
         DataType::Boolean => Value::Bool(column.as_boolean().value(row)),
         DataType::Int8 => integer!(Int8Type),

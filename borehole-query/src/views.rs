@@ -1,4 +1,4 @@
-//! Views: what most questions begin with, as SQL over the tables.
+//! Views: SQL over the tables that most queries start from.
 
 /// A view with a name.
 pub(crate) struct View {

@@ -1,4 +1,4 @@
-//! What keys and the mouse change.
+//! Handling of keys and the mouse.
 
 use borehole_analysis::{Opcodes, Recursion, Rows, SortBy, StackSamples};
 
@@ -12,7 +12,7 @@ use crate::prompt::{Prompt, Typed};
 use crate::text::Anchor;
 
 impl App {
-    /// Takes what the user did.
+    /// Handles an input.
     pub fn handle(&mut self, input: &Input, host: &mut dyn Host) {
         self.message = None;
         match input {
@@ -28,7 +28,7 @@ impl App {
         self.read_source(host);
     }
 
-    /// Counts what the view needs and does not have.
+    /// Computes the data that the view needs and does not have.
     pub(crate) fn fill(&mut self) {
         match self.view {
             View::Groups => self.fill_groups(),
@@ -61,7 +61,7 @@ impl App {
         }
     }
 
-    /// Actions that change what is shown and how.
+    /// Handles actions that change the view and its options.
     fn set(&mut self, action: Action) {
         match action {
             Action::Panes => self.show(View::Panes),
@@ -103,7 +103,7 @@ impl App {
         }
     }
 
-    /// Actions after which everything is counted anew.
+    /// Handles actions after which everything is recounted.
     fn reshape(&mut self, action: Action) {
         let query = &mut self.settings.query;
         match action {
@@ -221,7 +221,7 @@ impl App {
         }
     }
 
-    /// Left and right: between panes, along a flame or the time, fold and unfold.
+    /// Moves left or right: between panes, along a flame graph or time; or folds and unfolds.
     fn sideways(&mut self, right: bool) {
         match (self.place, self.view) {
             (Place::Body, View::Callees | View::Callers) => self.fold(right),
@@ -287,7 +287,7 @@ impl App {
         }
     }
 
-    /// Takes back what narrows the view, the latest kind first.
+    /// Removes what narrows the view, the latest kind first.
     fn clear(&mut self) {
         let selection = &mut self.settings.selection;
         if self.time.anchor.take().is_some() {
@@ -373,7 +373,7 @@ impl App {
         }
     }
 
-    /// The stacks that the view is made of: all of the focus, from it on where the view is of what it called.
+    /// The stacks behind the view: all stacks of the focus, from it on if the view shows what it called.
     fn stacks(&self) -> Vec<Stack> {
         let focus = self.focus.frame;
         let found = self.calls.samples(&self.profile, &self.settings.selection);
@@ -410,7 +410,7 @@ impl App {
         }
     }
 
-    /// Moves the cursor to a line of the pane that has it. Whether it was there already.
+    /// Moves the cursor to a line of the pane that has it. Returns whether it was there already.
     fn click(&mut self, line: usize, column: usize) -> bool {
         let (list, len) = match (self.place, self.view) {
             (Place::Overview, _) => (&mut self.overview.list, self.overview.shown.len()),

@@ -1,9 +1,9 @@
-//! Numbers as they are shown.
+//! Formatted amounts.
 
 pub(crate) use borehole_analysis::amount::{bytes, grouped, with_unit};
 use borehole_model::{Mode, ValueType};
 
-/// What is weighed, in words: `samples`, `CPU time`, `alloc_space`.
+/// The name of what is counted: `samples`, `CPU time`, `alloc_space`.
 pub(crate) fn name(value_type: &ValueType) -> &str {
     if value_type.nanoseconds_per_unit().is_none() {
         return &value_type.kind;
@@ -17,8 +17,8 @@ pub(crate) fn name(value_type: &ValueType) -> &str {
     }
 }
 
-/// A share of a whole, 0 to 100.
-// A percentage has no use for the digits that a double lacks.
+/// The share of a whole in percent, 0 to 100.
+// A percentage does not need the digits that a double lacks.
 #[expect(clippy::cast_precision_loss)]
 pub(crate) fn percent(value: impl Into<i128>, whole: impl Into<i128>) -> f64 {
     value.into() as f64 * 100.0 / whole.into().unsigned_abs().max(1) as f64

@@ -16,26 +16,26 @@ use crate::source::SourceView;
 use crate::text::{Anchor, printable};
 use crate::theme::Colours;
 
-/// How the explorer is to look and to be worked.
+/// The appearance and the controls of the explorer.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// What stands in the first line.
+    /// The text of the first line.
     pub title: String,
-    /// Which keys do what.
+    /// The keys.
     pub keymap: Keymap,
-    /// Which colours there are.
+    /// The colours.
     pub colours: Colours,
-    /// How stacks are shaped.
+    /// The shape of stacks.
     pub query: Query,
-    /// Which samples count.
+    /// The samples that count.
     pub selection: Selection,
-    /// What changed since an earlier profile, if it is compared with one: of the samples that `query` keeps.
+    /// The changes since an earlier profile, among the samples that `query` keeps; `None` without a comparison.
     pub diff: Option<DiffView>,
-    /// The frames that one key makes one frame of each, with the name of what they become.
+    /// The frames that one key collapses, with the names of the resulting frames.
     pub libraries: Vec<borehole_analysis::Collapse>,
 }
 
-/// What fills most of the screen.
+/// The main view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum View {
     #[default]
@@ -49,7 +49,7 @@ pub(crate) enum View {
     Changes,
 }
 
-/// Which part of the screen has the cursor.
+/// The part of the screen that has the cursor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Place {
     #[default]
@@ -60,7 +60,7 @@ pub(crate) enum Place {
     Body,
 }
 
-/// What the user is asked for.
+/// The purpose of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PromptKind {
     Filter,
@@ -72,7 +72,7 @@ pub(crate) enum PromptKind {
 #[derive(Clone, Debug)]
 pub(crate) struct Overview {
     pub(crate) rows: Vec<TopRow>,
-    /// Which of them are shown.
+    /// The functions shown.
     pub(crate) shown: Vec<usize>,
     pub(crate) sort: SortBy,
     pub(crate) list: List,
@@ -86,8 +86,7 @@ impl Overview {
     }
 }
 
-/// The explorer: what is shown of a profile, and what keys change of that. It draws into cells and touches neither a
-/// terminal nor a file.
+/// The explorer: the view of a profile, and how keys change it. It draws into cells and uses neither a terminal nor files.
 #[derive(Debug)]
 pub struct App {
     pub(crate) settings: Settings,
@@ -95,11 +94,11 @@ pub struct App {
     pub(crate) heat: HeatMap,
     pub(crate) weight: Weight,
     pub(crate) calls: Calls,
-    /// What each row of the calls is called on the screen.
+    /// The label of each row of the calls.
     pub(crate) labels: Vec<String>,
     pub(crate) overview: Overview,
     pub(crate) focus: Focus,
-    /// What was in focus before, the last one at the end.
+    /// The earlier focuses, the latest one last.
     pub(crate) past: Vec<Option<Arc<FrameName>>>,
     pub(crate) view: View,
     pub(crate) place: Place,
@@ -115,19 +114,19 @@ pub struct App {
     pub(crate) source: Option<SourceView>,
     pub(crate) groups: crate::groups::Groups,
     pub(crate) changes: crate::changes::Changes,
-    /// What changed, by function, if there is a base.
+    /// The changes by function, if there is a base.
     pub(crate) since: Option<crate::since::Since>,
-    /// The pattern by which samples were chosen that are compared with a base.
+    /// The pattern that selected the samples compared with a base.
     pub(crate) compared: Option<String>,
     pub(crate) time: crate::time::TimeViews,
-    /// The columns of the flame graph when it was drawn last, which its cursor is among.
+    /// The width of the flame graph when it was drawn last, in columns; its cursor is one of them.
     pub(crate) flame_width: usize,
     pub(crate) areas: crate::draw::Areas,
     pub(crate) is_done: bool,
 }
 
 impl App {
-    /// An explorer of `profile`, of which `heat` is the map of when its samples were taken.
+    /// Creates an explorer of `profile`, with `heat` as the map of its sample times.
     #[must_use]
     pub fn new(profile: Profile, heat: HeatMap, settings: Settings) -> Self {
         let weight = profile.default_weight();
@@ -184,8 +183,8 @@ impl App {
         self.is_done
     }
 
-    /// Shows another state of the same profile, as of a file that has grown, and what has changed now since an earlier one. What
-    /// was in focus stays, and so does what is open and what is under the cursors.
+    /// Shows another state of the same profile, such as a file that has grown, and its changes since an earlier profile. The
+    /// focus, open nodes and cursors stay.
     pub fn replace(&mut self, profile: Profile, heat: HeatMap, diff: Option<DiffView>) {
         let whereabouts = self.whereabouts();
         self.profile = profile;
@@ -199,7 +198,7 @@ impl App {
         self.return_to(&whereabouts);
     }
 
-    /// Says something in the status line until the next key.
+    /// Shows a message in the status line until the next key.
     pub fn say(&mut self, message: impl Into<String>) {
         self.message = Some(printable(message.into().as_bytes()));
     }
@@ -208,7 +207,7 @@ impl App {
         self.focus.frame.map(|frame| self.calls.frame(frame).clone())
     }
 
-    /// Counts everything anew, after the shape of stacks or the profile has changed.
+    /// Recounts everything after the shape of stacks or the profile has changed.
     pub(crate) fn recount(&mut self, focus: Option<Arc<FrameName>>) {
         let mut query = self.settings.query.clone();
         if self.libraries_are_one {
@@ -224,14 +223,14 @@ impl App {
         self.labels = (0..self.calls.frame_count()).map(label).collect();
     }
 
-    /// Weighs everything anew, after other samples were selected.
+    /// Reweighs everything after other samples were selected.
     pub(crate) fn reweigh(&mut self) {
         let focus = self.focus_name();
         self.calls.weigh(&self.profile, &self.settings.selection, self.weight);
         self.refill(focus);
     }
 
-    /// Makes all that is shown of the calls.
+    /// Rebuilds everything that is derived from the calls.
     fn refill(&mut self, focus: Option<Arc<FrameName>>) {
         self.overview.rows = self.calls.top(self.overview.sort);
         self.groups.forget();
@@ -243,13 +242,13 @@ impl App {
     fn set_focus(&mut self, frame: Option<usize>) {
         self.focus = Focus::new(&self.calls, frame);
         if frame.is_none() && self.place == Place::Above {
-            // Nothing calls the whole: that pane is gone.
+            // Nothing calls the whole profile, so there is no pane of callers.
             self.place = Place::Body;
         }
         self.refresh();
     }
 
-    /// The row of that name, or of the same function where lines are told apart otherwise.
+    /// The row of that name, or of the same function if lines are now split differently.
     pub(crate) fn row_of(&self, name: &FrameName) -> Option<usize> {
         let same = || {
             let of_function = |row: &&TopRow| self.calls.frame(row.frame).function == name.function;
@@ -258,7 +257,7 @@ impl App {
         self.calls.find(name).or_else(same)
     }
 
-    /// Works out anew which rows are shown, after the filter or what is open has changed.
+    /// Recomputes the rows shown after the filter or the open nodes have changed.
     pub(crate) fn refresh(&mut self) {
         let Self { labels, filter, overview, .. } = self;
         let needle = filter.to_lowercase();
@@ -269,7 +268,7 @@ impl App {
         self.refresh_changes();
     }
 
-    /// Makes a row the focus, and remembers the one before.
+    /// Makes a row the focus, and remembers the previous one.
     pub(crate) fn focus_on(&mut self, frame: Option<usize>) {
         if frame != self.focus.frame {
             self.past.push(self.focus_name());
@@ -278,7 +277,7 @@ impl App {
     }
 
     fn show_focus(&mut self, frame: Option<usize>) {
-        // The timeline is of what is in focus.
+        // The timeline shows the focus.
         self.time.forget();
         self.set_focus(frame);
     }
@@ -311,7 +310,7 @@ impl App {
         }
     }
 
-    /// Counts only samples with a frame that matches; an empty pattern counts all.
+    /// Counts only samples with a matching frame; an empty pattern counts all.
     pub(crate) fn match_samples(&mut self, source: &str) {
         let pattern = if source.is_empty() { None } else { Some(Pattern::new(source)) };
         match pattern.transpose() {
@@ -335,7 +334,7 @@ impl App {
         self.recount(focus);
     }
 
-    /// Reads the source of what is under the cursor, if it is to be shown.
+    /// Reads the source of the row under the cursor, if sources are shown.
     pub(crate) fn read_source(&mut self, host: &mut dyn Host) {
         if !self.shows_source {
             return;

@@ -1,4 +1,4 @@
-//! What changed since an earlier profile: a list of functions.
+//! The list of functions that changed since an earlier profile.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::text::printable;
 /// The list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
-    /// Which of the functions that are compared are shown.
+    /// The compared functions that are shown.
     pub(crate) shown: Vec<usize>,
     pub(crate) list: List,
 }
 
 impl App {
-    /// Works out anew which functions are shown: those with the text of the filter.
+    /// Recomputes which functions are shown: those that match the filter.
     pub(crate) fn refresh_changes(&mut self) {
         let needle = self.filter.to_lowercase();
         let functions = self.settings.diff.as_ref().map_or(&[][..], |diff| &diff.functions);
@@ -35,7 +35,7 @@ impl App {
         Some(self.settings.diff.as_ref()?.functions.get(row)?.frame.clone())
     }
 
-    /// Puts the cursor on a function, if that is shown.
+    /// Puts the cursor on a function, if it is shown.
     pub(crate) fn go_to_change(&mut self, wanted: &DiffFrame) {
         let Some(diff) = &self.settings.diff else { return };
         let is_wanted = |&row: &usize| *diff.functions[row].frame == *wanted;
@@ -44,13 +44,13 @@ impl App {
         }
     }
 
-    /// The row of the calls of the function under the cursor, if it is still there.
+    /// The calls row of the function under the cursor, if it still exists.
     pub(crate) fn changed_frame(&self) -> Option<usize> {
         let function = self.changed_function()?.function.clone();
         self.row_of(&FrameName { function, ..FrameName::default() })
     }
 
-    /// What narrows the other views and not what is compared, in words.
+    /// The filters of the other views that do not apply to the comparison, in words.
     pub(crate) fn uncompared(&self) -> String {
         let selection = &self.settings.selection;
         let matches = self.settings.query.keep.as_ref().map(borehole_analysis::Pattern::as_str);

@@ -16,19 +16,19 @@ pub(crate) struct FlameBox {
 }
 
 impl FlameBox {
-    /// Whether a column is one of its own.
+    /// Whether the box covers a column.
     pub(crate) const fn holds(&self, column: usize) -> bool {
         self.start <= column && column < self.start + self.width
     }
 }
 
-/// The boxes of each level, the nearest to the focus first, from left to right.
+/// The boxes of each level from left to right; the level nearest to the focus comes first.
 pub(crate) type Levels = Vec<Vec<FlameBox>>;
 
-/// Lays out a tree: `levels` levels of it, `width` columns wide for what weighs `whole`.
+/// Lays out `levels` levels of a tree, `width` columns wide for a weight of `whole`.
 ///
-/// A box is as wide as its share, rounded by its edges, so that neighbours never overlap; what is narrower than a
-/// column is left out, with all that is above it.
+/// A box is as wide as its share. Its edges are rounded, so neighbours never overlap. Boxes narrower than a column are left
+/// out, with everything above them.
 pub(crate) fn layout(
     outline: &mut Outline,
     calls: &Calls,
@@ -49,7 +49,7 @@ pub(crate) fn layout(
     found
 }
 
-/// How wide a weight is: below zero not at all.
+/// The width of a weight; negative weights have none.
 fn width_of(weight: i64) -> u64 {
     u64::try_from(weight).unwrap_or(0)
 }
@@ -67,8 +67,8 @@ impl Scale {
         usize::try_from(columns).unwrap_or(self.width).min(self.width)
     }
 
-    /// Nodes side by side, with the weights at which each begins and ends. Where some weigh less than nothing, the others weigh
-    /// more than what they stand on: they end where that ends.
+    /// Nodes side by side, with the weights at which each begins and ends. If some have negative weights, the others together
+    /// weigh more than their parent; they are cut off at its end.
     fn row(
         self,
         outline: &Outline,

@@ -1,4 +1,4 @@
-//! What the views show of one function, or of the whole profile.
+//! The focus of the views: one function, or the whole profile.
 
 use borehole_analysis::{Branch, Calls, Tree};
 
@@ -13,7 +13,7 @@ pub(crate) struct PaneRow {
     pub(crate) total: i64,
 }
 
-/// Rows of a pane, and which of them are shown.
+/// The rows of a pane, and which of them are shown.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pane {
     rows: Vec<PaneRow>,
@@ -39,7 +39,7 @@ impl Pane {
         self.shown.get(shown).map(|&row| self.rows[row])
     }
 
-    /// Shows the part that was shown, with the cursor on a row, if that is shown: that of a function, or the end of the stack.
+    /// Scrolls to the given position, with the cursor on a row if it is shown: that of a function, or the end of the stack.
     pub(crate) fn go_to(&mut self, list: List, frame: Option<Option<usize>>) {
         let place = self.shown.iter().position(|&row| Some(self.rows[row].frame) == frame);
         self.list = list;
@@ -51,7 +51,7 @@ impl Pane {
     }
 }
 
-/// A function with all that called it and all that it called; without a function the whole profile.
+/// A function with its callers and callees, or the whole profile.
 #[derive(Clone, Debug)]
 pub(crate) struct Focus {
     pub(crate) frame: Option<usize>,
@@ -61,9 +61,9 @@ pub(crate) struct Focus {
     pub(crate) callees: Outline,
     pub(crate) above: Pane,
     pub(crate) below: Pane,
-    /// The level, below 0 for callers, and the column of the cursor of the flame graph.
+    /// The cursor of the flame graph: the level, negative for callers, and the column.
     pub(crate) flame: (i64, usize),
-    /// The first level of the flame graph that is shown.
+    /// The first visible level of the flame graph.
     pub(crate) flame_top: i64,
 }
 
@@ -111,7 +111,7 @@ impl Focus {
         }
     }
 
-    /// Works out anew which rows are shown.
+    /// Recomputes which rows are shown.
     pub(crate) fn refresh(&mut self, calls: &Calls, wanted: impl Fn(usize) -> bool) {
         let node = |node: &Branch| wanted(node.frame);
         self.callers.refresh(calls, node);

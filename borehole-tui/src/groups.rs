@@ -1,4 +1,4 @@
-//! Samples by thread, process and label: a table that selects.
+//! Samples by thread, process and label: a table whose rows can be selected.
 
 use borehole_analysis::{By, GroupRow, GroupValue, LabelText};
 use borehole_model::LaneId;
@@ -10,35 +10,35 @@ use crate::text::printable;
 /// The table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Groups {
-    /// By what, as a number among [`App::group_kinds`].
+    /// The kind of group, as an index of [`App::group_kinds`].
     pub(crate) kind: usize,
     pub(crate) rows: Option<Vec<GroupRow>>,
     pub(crate) list: List,
-    /// Whether the process that is selected came with a thread: numbers of threads are those of their processes.
+    /// Whether the process was selected along with a thread, because thread ids are unique only within a process.
     has_process_of_thread: bool,
 }
 
 impl Groups {
-    /// What was counted does not hold any more.
+    /// Discards outdated counts.
     pub(crate) fn forget(&mut self) {
         self.rows = None;
     }
 
-    /// What is under the cursor, where the table has been seen.
+    /// The group under the cursor, if the table has been shown.
     pub(crate) fn current(&self) -> Option<GroupValue> {
         Some(self.rows.as_ref()?.get(self.list.cursor)?.value.clone())
     }
 }
 
 impl App {
-    /// By what samples can be told apart.
+    /// The kinds of groups that the samples have.
     pub(crate) fn group_kinds(&self) -> Vec<By> {
         let labels = self.profile.label_keys().into_iter().map(By::Label);
         let interpreter = self.profile.has_interpreters().then_some(By::Interpreter);
         [By::Thread, By::Process].into_iter().chain(interpreter).chain(labels).collect()
     }
 
-    /// Counts the rows of the table, of all that the selection takes but for what the table is about.
+    /// Counts the rows of the table, over the selection without its filter on this kind.
     pub(crate) fn fill_groups(&mut self) {
         if self.groups.rows.is_none() {
             let kinds = self.group_kinds();
@@ -70,7 +70,7 @@ impl App {
         self.fill_groups();
     }
 
-    /// Shows the same kind, or if it is gone the first, with the cursor on the same group, if that is there.
+    /// Shows the same kind, or the first if it is gone, with the cursor on the same group if that still exists.
     pub(crate) fn go_to_group(&mut self, (kind, group): &(By, Option<GroupValue>)) {
         self.groups.kind = self.group_kinds().iter().position(|known| known == kind).unwrap_or_default();
         let Some(group) = group else { return };
@@ -81,7 +81,7 @@ impl App {
         }
     }
 
-    /// Counts only samples like the row under the cursor; the same row again counts all.
+    /// Counts only samples of the group under the cursor; the same row again counts all.
     pub(crate) fn select_group(&mut self) {
         let Some(value) = self.groups.current() else { return };
         let kinds = self.group_kinds();
@@ -110,7 +110,7 @@ impl App {
 }
 
 impl App {
-    /// The threads and processes that are selected, in words.
+    /// The selected threads and processes, in words.
     pub(crate) fn thread_texts(&self) -> Vec<String> {
         let selection = &self.settings.selection;
         let of = match selection.processes.first() {
@@ -125,7 +125,7 @@ impl App {
         threads.chain(processes.filter(|_| of.is_empty())).collect()
     }
 
-    /// Counts only samples of a thread of a process; of the same again, all.
+    /// Counts only samples of a thread of a process; the same thread again counts all.
     fn select_thread(&mut self, process: Option<i64>, thread: u64) {
         let selection = &mut self.settings.selection;
         let came_with_thread = std::mem::take(&mut self.groups.has_process_of_thread);
@@ -146,7 +146,7 @@ impl App {
     }
 }
 
-/// The only one, or none if it was that.
+/// Selects only this value, or nothing if it was the selection.
 fn toggle<T: PartialEq>(selected: &mut Vec<T>, value: T) {
     let is_there = selected.contains(&value);
     selected.clear();
@@ -155,7 +155,7 @@ fn toggle<T: PartialEq>(selected: &mut Vec<T>, value: T) {
     }
 }
 
-/// What samples have in common, in words.
+/// The name of a group.
 pub(crate) fn value_text(value: &GroupValue) -> String {
     match value {
         GroupValue::Absent => "(unknown)".to_owned(),
@@ -174,7 +174,7 @@ pub(crate) fn value_text(value: &GroupValue) -> String {
     }
 }
 
-/// What a table is by, in words.
+/// The name of a kind of group.
 pub(crate) fn kind_text(by: &By) -> String {
     match by {
         By::Label(key) => printable(key),

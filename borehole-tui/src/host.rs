@@ -1,36 +1,36 @@
-//! What the explorer asks of the program around it: all that touches the world.
+//! The explorer's interface to the outside world, which the surrounding program implements.
 
 use std::sync::Arc;
 
 use borehole_analysis::FrameName;
 use borehole_model::ValueType;
 
-/// Where an explorer copies to.
+/// The clipboard of an explorer.
 pub trait Clipboard {
-    /// Puts a text onto the clipboard of the terminal.
+    /// Copies a text to the terminal's clipboard.
     fn copy(&mut self, text: &str);
 }
 
-/// The program around an explorer of profiles.
+/// The program around a profile explorer.
 pub trait Host: Clipboard {
-    /// The lines of a source file, if it is at hand.
+    /// The lines of a source file, if it is available.
     fn source(&mut self, path: &[u8]) -> Option<Arc<[String]>>;
 
-    /// Writes stacks to a file, in the format that its name tells. Answers in words what the format could not hold; nothing if
-    /// it held all. `values` is what sums are, if they are values and not numbers of samples.
+    /// Writes stacks to a file in the format given by its name. Returns in words what the format could not hold, or an empty
+    /// text. `values` is the type of the sums if they are values and not numbers of samples.
     ///
     /// # Errors
-    /// What went wrong, in words.
+    /// A description of the problem.
     fn export(&mut self, name: &str, stacks: &[Stack], values: Option<&ValueType>) -> Result<String, String>;
 }
 
-/// A stack of a view, and how often it was sampled or what it weighs. Those of one period follow each other.
+/// A stack of a view with its number of samples or its weight. Stacks of one period are adjacent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stack {
     /// Its frames, from the root to the leaf.
     pub frames: Vec<Arc<FrameName>>,
-    /// How many samples, or the sum of their values.
+    /// The number of samples, or the sum of their values.
     pub sum: i64,
-    /// How long each stands for; `None` where that is not known.
+    /// The time that each sample stands for; `None` if it is unknown.
     pub period_ns: Option<u64>,
 }

@@ -1,22 +1,22 @@
-//! What a terminal sends, cut into keys and movements of the mouse.
+//! Terminal input, split into keys and mouse events.
 
-/// Something that the user did.
+/// An input of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A key, as the bytes that the terminal sends for it.
     Key(Vec<u8>),
     /// A button of the mouse, or its wheel.
     Mouse {
-        /// Which.
+        /// The button.
         button: Button,
-        /// Where, in cells from the left.
+        /// The column of the cell, from 0 at the left.
         column: u16,
-        /// Where, in cells from the top.
+        /// The row of the cell, from 0 at the top.
         row: u16,
     },
 }
 
-/// What was done with a mouse.
+/// An action of the mouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Button {
     /// The left button was pressed.
@@ -27,20 +27,20 @@ pub enum Button {
     WheelDown,
 }
 
-/// Cuts bytes into inputs. A sequence whose end has not come is kept until it comes, or until
-/// [`Decoder::settle`] says that it will not.
+/// Splits bytes into inputs. An incomplete sequence is kept until its end comes, or until [`Decoder::settle`] says that none
+/// will.
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
     pending: Vec<u8>,
 }
 
-/// The longest sequence: beyond it a terminal sends nonsense.
+/// The length from which a sequence is invalid.
 const LONGEST: usize = 64;
 
 const ESCAPE: u8 = 0x1b;
 
 impl Decoder {
-    /// Takes bytes that have come.
+    /// Decodes newly received bytes.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Input> {
         let mut inputs = Vec::new();
         for &byte in bytes {
@@ -52,7 +52,7 @@ impl Decoder {
         inputs
     }
 
-    /// Nothing more has come for a while: an escape that stands alone is the key of that name.
+    /// Ends a wait for more bytes: a lone escape is the escape key.
     pub fn settle(&mut self) -> Option<Input> {
         let bytes = std::mem::take(&mut self.pending);
         if bytes.is_empty() { None } else { Some(Input::Key(bytes)) }
@@ -75,7 +75,7 @@ fn is_complete(bytes: &[u8]) -> bool {
     }
 }
 
-/// How many bytes of a character follow on its first.
+/// The number of bytes of a character after its first.
 const fn following(first: u8) -> usize {
     match first {
         0xc0..=0xdf => 1,
@@ -86,7 +86,7 @@ const fn following(first: u8) -> usize {
     }
 }
 
-/// What a whole sequence is; a movement that nobody asked for is nothing.
+/// The input of a complete sequence; `None` for mouse events that are not used.
 fn input(bytes: Vec<u8>) -> Option<Input> {
     let Some(report) = bytes.strip_prefix(b"\x1b[<") else { return Some(Input::Key(bytes)) };
     let (last, numbers) = report.split_last()?;

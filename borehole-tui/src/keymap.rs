@@ -1,10 +1,10 @@
-//! Which keys do what.
+//! The mapping of keys to actions.
 
 use std::fmt;
 
 use crate::text::{Anchor, crop, pad, width};
 
-/// Something that a key can do.
+/// An action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// To the row above.
@@ -23,13 +23,13 @@ pub enum Action {
     Home,
     /// To the last row.
     End,
-    /// To the next pane.
+    /// To the previous pane.
     NextPane,
     /// To the pane before.
     PreviousPane,
     /// Makes the row the focus.
     Focus,
-    /// Back to the focus before.
+    /// Back to the previous focus.
     Undo,
     /// Callers above, callees below.
     Panes,
@@ -45,7 +45,7 @@ pub enum Action {
     HeatMap,
     /// Samples by thread, process, label.
     Groups,
-    /// What changed since an earlier profile.
+    /// Functions that changed since an earlier profile.
     Changes,
     /// The overview by self weight.
     BySelf,
@@ -59,13 +59,13 @@ pub enum Action {
     Follow,
     /// Shows or hides the mini flame graph.
     MiniFlame,
-    /// Which end of labels stays when they are cut.
+    /// Picks the end of labels that stays when they are cut.
     Align,
-    /// Folds all below a node.
+    /// Folds everything below a node.
     FoldAll,
-    /// Unfolds all below a node.
+    /// Unfolds everything below a node.
     UnfoldAll,
-    /// Shows only rows with a text.
+    /// Shows only rows that contain a text.
     Filter,
     /// Counts only samples with a frame that matches.
     Match,
@@ -79,7 +79,7 @@ pub enum Action {
     Weight,
     /// Folds recursion.
     Recursion,
-    /// Makes one frame of libraries.
+    /// Collapses the frames of libraries.
     Libraries,
     /// Source lines beside the frame.
     Source,
@@ -87,7 +87,7 @@ pub enum Action {
     Copy,
     /// Writes the view to a file.
     Export,
-    /// Takes back filters and selections, one by one.
+    /// Removes filters and selections, one by one.
     Clear,
     /// Help.
     Help,
@@ -95,7 +95,7 @@ pub enum Action {
     Quit,
 }
 
-/// Each action with its name in files, its keys, and what the help says of it.
+/// Each action with its name in files, its keys and its help text.
 ///
 /// Source: reli 0.12, the keys of `rbt:explore`, which are the first of each.
 const ACTIONS: &[(Action, &str, &[&str], &str)] = &[
@@ -148,19 +148,19 @@ impl Command for Action {
     const TABLE: &'static [Row<Self>] = ACTIONS;
 }
 
-/// An action with its name in files, its keys, and what the help says of it.
+/// An action with its name in files, its keys and its help text.
 pub type Row<A> = (A, &'static str, &'static [&'static str], &'static str);
 
-/// What the keys of an explorer can do.
+/// The actions of an explorer's keys.
 pub trait Command: Copy + Eq + 'static {
-    /// All of it, in the order of the help.
+    /// All actions, in the order of the help.
     const TABLE: &'static [Row<Self>];
 }
 
-/// Which keys do what in the explorer of profiles.
+/// The keys of the profile explorer.
 pub type Keymap = Keys<Action>;
 
-/// Which keys do what.
+/// A mapping of keys to actions.
 #[derive(Clone, Debug)]
 pub struct Keys<A> {
     keys: Vec<(Vec<u8>, A)>,
@@ -176,11 +176,11 @@ impl<A: Command> Default for Keys<A> {
 }
 
 impl<A: Command> Keys<A> {
-    /// The keys of a JSON document: an object of lists of byte sequences by the name of an action. Actions that it does
-    /// not name keep their keys.
+    /// Parses a JSON document: an object of lists of byte sequences by the name of an action. Actions that it does not name keep
+    /// their keys.
     ///
     /// # Errors
-    /// When it is not such a document.
+    /// If it is not such a document.
     ///
     /// # Examples
     ///
@@ -221,13 +221,13 @@ impl<A: Command> Keys<A> {
         format!("one of {}", names.join(", "))
     }
 
-    /// What a key does.
+    /// The action of a key.
     #[must_use]
     pub fn action(&self, key: &[u8]) -> Option<A> {
         self.keys.iter().find(|(known, _)| known == key).map(|&(_, action)| action)
     }
 
-    /// The keys of an action, as a person calls them.
+    /// The names of an action's keys for people.
     pub(crate) fn labels(&self, action: A) -> Vec<String> {
         let mut labels: Vec<String> = Vec::new();
         for (key, _) in self.keys.iter().filter(|&&(_, known)| known == action) {
@@ -239,7 +239,7 @@ impl<A: Command> Keys<A> {
         labels
     }
 
-    /// The key of each of these actions with what it is called in the last line: as many as fit.
+    /// The last line of the screen: the key and the label of each of these actions, as many as fit.
     pub(crate) fn footer(&self, keys: &[(A, &str)], columns: usize) -> String {
         let mut text = String::new();
         for &(action, name) in keys {
@@ -252,7 +252,7 @@ impl<A: Command> Keys<A> {
         text
     }
 
-    /// All keys and what they do, in order.
+    /// All keys and their actions, in order.
     pub(crate) fn help(&self) -> Vec<String> {
         let line = |&(action, _, _, help): &Row<A>| {
             let keys = self.labels(action).join(" ");
@@ -286,7 +286,7 @@ fn label(key: &[u8]) -> String {
     named.to_owned()
 }
 
-/// A document that does not say which keys do what.
+/// An invalid document of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeymapError(String);
 

@@ -1,8 +1,8 @@
 //! The terminal explorers of profiles and of heaps.
 //!
-//! [`App`] is the state of the one, [`HeapApp`] of the other: it takes [`Input`] and draws into cells. [`Decoder`] cuts what a terminal sends into inputs,
-//! [`Keymap`] says what they do, [`Screen`] sends to a terminal what has changed. What touches files and the clipboard
-//! is asked of a [`Host`]. So all of it runs in a test as on a terminal.
+//! [`App`] is the state of the profile explorer, [`HeapApp`] that of the heap explorer. Both take [`Input`] and draw into
+//! cells. [`Decoder`] splits terminal input into inputs, [`Keymap`] maps them to actions, and [`Screen`] sends changes to a
+//! terminal. All access to files and the clipboard goes through a [`Host`], so everything runs in a test as on a terminal.
 
 mod actions;
 mod amount;

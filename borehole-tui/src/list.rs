@@ -1,16 +1,16 @@
-//! A list that is longer than the screen.
+//! A scrollable list.
 
 use crate::input::Button;
 
-/// How many rows a notch of the wheel is.
+/// The number of rows per notch of the wheel.
 pub(crate) const LINES_OF_WHEEL: usize = 3;
 
-/// Where in a list the cursor is, and which row is the first that is shown.
+/// The cursor of a list, and the first visible row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct List {
     pub(crate) cursor: usize,
     top: usize,
-    /// Rows that were shown last.
+    /// The number of rows shown last.
     page: usize,
 }
 
@@ -40,7 +40,7 @@ impl List {
         self.cursor = target.min(len.saturating_sub(1));
     }
 
-    /// The rows to show on `page` lines: the cursor is among them, and no line stays empty without need.
+    /// The rows to show on `page` lines: the cursor is among them, and lines stay empty only if there are too few rows.
     pub(crate) fn window(&mut self, len: usize, page: usize) -> std::ops::Range<usize> {
         self.page = page;
         self.cursor = self.cursor.min(len.saturating_sub(1));
@@ -50,20 +50,20 @@ impl List {
         self.top..len.min(self.top + page)
     }
 
-    /// The rows to show on `page` lines of a text, in which no row has a cursor.
+    /// The rows to show on `page` lines of a text without a cursor.
     pub(crate) fn page(&mut self, len: usize, page: usize) -> std::ops::Range<usize> {
         let window = self.window(len, page);
         self.cursor = window.start;
         window
     }
 
-    /// Moves a text: the first row that is shown, as far as there is something below it.
+    /// Scrolls a text, as far as there is something below it.
     pub(crate) fn scroll(&mut self, step: Step) {
         self.go(step, usize::MAX);
         self.top = self.cursor;
     }
 
-    /// Moves a text as a mouse asks for.
+    /// Scrolls a text with the mouse.
     pub(crate) fn turn(&mut self, button: Button) {
         for _ in 0..LINES_OF_WHEEL {
             match button {

@@ -1,4 +1,4 @@
-//! A tree as rows: what is open shows what is below it.
+//! A tree as rows, in which open nodes show their children.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
@@ -8,10 +8,10 @@ use borehole_analysis::{Branch, Calls, FrameName, Tree};
 
 use crate::list::{List, Step};
 
-/// How many nodes one key unfolds at most: more than anybody reads.
+/// The maximum number of nodes that one key unfolds.
 const MOST_UNFOLDED: usize = 5_000;
 
-/// A tree and which of its nodes are open.
+/// A tree and its open nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Outline {
     tree: Tree,
@@ -21,24 +21,24 @@ pub(crate) struct Outline {
     pub(crate) list: List,
 }
 
-/// What is open of a tree, and what is under its cursor, by names.
+/// The open nodes of a tree and the node under its cursor, by names.
 pub(crate) struct Unfolded {
-    /// What is open or under the cursor, and all above it: what is above comes first.
+    /// The open nodes, the node under the cursor, and all their ancestors; parents come first.
     nodes: Vec<UnfoldedNode>,
-    /// The place of the node under the cursor.
+    /// The index of the node under the cursor.
     cursor: Option<usize>,
     pub(crate) list: List,
 }
 
 struct UnfoldedNode {
-    /// The place of the node above.
+    /// The index of the parent.
     parent: Option<usize>,
     name: Arc<FrameName>,
     is_open: bool,
 }
 
 impl Outline {
-    /// A tree of which the top nodes show, and what is below the only one.
+    /// Creates a tree that shows its top nodes; a single top node is open.
     pub(crate) fn new(tree: Tree, calls: &Calls) -> Self {
         let mut outline = Self { tree, open: HashSet::new(), rows: Vec::new(), list: List::default() };
         if outline.roots().len() == 1 {
@@ -78,8 +78,7 @@ impl Outline {
         self.list.go(step, self.rows.len());
     }
 
-    /// Works out which nodes are shown: those that are `wanted` among the open ones. The cursor stays on its node, if
-    /// that is still there.
+    /// Recomputes which nodes are shown: the `wanted` ones below open nodes. The cursor stays on its node if that still exists.
     pub(crate) fn refresh(&mut self, calls: &Calls, wanted: impl Fn(&Branch) -> bool) {
         let current = self.current();
         self.rows.clear();
@@ -96,7 +95,7 @@ impl Outline {
         self.list.cursor = place.unwrap_or(self.list.cursor).min(self.rows.len().saturating_sub(1));
     }
 
-    /// What is open, with names instead of numbers.
+    /// The open nodes, with names instead of numbers.
     pub(crate) fn unfolded(&self, name: impl Fn(usize) -> Arc<FrameName>) -> Unfolded {
         let mut nodes: BTreeSet<usize> = BTreeSet::new();
         for node in self.open.iter().copied().chain(self.current()) {
@@ -105,7 +104,7 @@ impl Outline {
                 next = self.tree.node(node).parent;
             }
         }
-        // A node has a smaller number than those below it.
+        // A node has a smaller number than its descendants.
         let places: HashMap<usize, usize> = nodes.iter().copied().zip(0..).collect();
         let place = |node: usize| places.get(&node).copied();
         let unfolded = nodes.iter().map(|&node| {
@@ -115,7 +114,7 @@ impl Outline {
         Unfolded { nodes: unfolded.collect(), cursor: self.current().and_then(place), list: self.list }
     }
 
-    /// Opens what was open in another tree, whose names stand in the rows that `row` says. Answers which node was under the
+    /// Opens the nodes that were open in another tree; `row` gives the rows of their names. Returns the node that was under the
     /// cursor.
     pub(crate) fn unfold_again(
         &mut self,
@@ -142,14 +141,14 @@ impl Outline {
         before.cursor.and_then(|cursor| found[cursor])
     }
 
-    /// Shows the part of the tree that was shown, with the cursor on a node, if that is shown.
+    /// Scrolls to the given position, with the cursor on a node if that is shown.
     pub(crate) fn go_to(&mut self, list: List, node: Option<usize>) {
         let place = self.rows.iter().position(|&row| Some(row) == node);
         self.list = list;
         self.list.cursor = place.unwrap_or(list.cursor).min(self.rows.len().saturating_sub(1));
     }
 
-    /// Opens the node under the cursor; if it is open already, goes to the first below it.
+    /// Opens the node under the cursor; if it is open already, goes to the first row below it.
     pub(crate) fn unfold(&mut self) {
         let Some(node) = self.current() else { return };
         let next = self.rows.get(self.list.cursor + 1);
@@ -158,7 +157,7 @@ impl Outline {
         }
     }
 
-    /// Closes the node under the cursor; if it is closed already, goes to the node above.
+    /// Closes the node under the cursor; if it is closed already, goes to its parent.
     pub(crate) fn fold(&mut self) {
         let Some(node) = self.current() else { return };
         if self.open.remove(&node) {
@@ -170,7 +169,7 @@ impl Outline {
         }
     }
 
-    /// Closes the node under the cursor and all below it.
+    /// Closes the node under the cursor and everything below it.
     pub(crate) fn fold_all(&mut self, calls: &Calls) {
         let mut waiting: Vec<usize> = self.current().into_iter().collect();
         while let Some(node) = waiting.pop() {
@@ -180,7 +179,7 @@ impl Outline {
         }
     }
 
-    /// Opens the node under the cursor and all below it, up to so many that were closed; whether that was all.
+    /// Opens the node under the cursor and everything below it, up to a limit. Returns whether that was everything.
     pub(crate) fn unfold_all(&mut self, calls: &Calls) -> bool {
         let mut waiting: std::collections::VecDeque<usize> = self.current().into_iter().collect();
         let mut unfolded = 0;

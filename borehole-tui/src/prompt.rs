@@ -1,30 +1,30 @@
-//! A line that the user types.
+//! A line of text that the user types.
 
 use crate::text::{Anchor, crop, printable, width};
 
-/// What the user is typing, and for what.
+/// The text typed so far, and its purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Prompt<K> {
     pub(crate) kind: K,
     pub(crate) text: String,
 }
 
-/// Columns between the name and the text, and of the cursor.
+/// The columns between the name and the text, and of the cursor.
 const BESIDE: usize = 3;
 
-/// What a key does to a line.
+/// The effect of a key on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Typed {
-    /// It changes it.
+    /// It edits the line.
     More,
-    /// It ends it.
+    /// It submits the line.
     Whole,
-    /// It throws it away.
+    /// It discards the line.
     Nothing,
 }
 
 impl<K> Prompt<K> {
-    /// Takes a key.
+    /// Handles a key.
     pub(crate) fn take(&mut self, key: &[u8]) -> Typed {
         match key {
             b"\r" | b"\n" => return Typed::Whole,
@@ -33,7 +33,7 @@ impl<K> Prompt<K> {
                 self.text.pop();
             }
             b"\x15" => self.text.clear(),
-            // Arrows and other keys without a character: what follows the escape is no text.
+            // Arrows and other keys without a character: the bytes after the escape are not text.
             [0x1b, ..] => {}
             _ => {
                 let typed = std::str::from_utf8(key).unwrap_or_default();
@@ -43,7 +43,7 @@ impl<K> Prompt<K> {
         Typed::More
     }
 
-    /// The line as it is shown: the end of what is typed, where that is long. The name gives way to it up to half of the line.
+    /// The line on the screen. It shows the end of a long text, for which the name is cut to no less than half of the line.
     pub(crate) fn line(&self, name: &str, columns: usize) -> String {
         let typed = printable(self.text.as_bytes());
         let left = columns.saturating_sub(width(&typed) + BESIDE).max(columns / 2);

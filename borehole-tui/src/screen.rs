@@ -6,29 +6,29 @@ use ratatui::backend::{Backend as _, CrosstermBackend};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-/// Begins a screen of its own, without a cursor, and asks for the buttons of the mouse.
+/// Switches to the alternate screen, hides the cursor and turns on mouse reports.
 pub const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?1000h\x1b[?1006h";
 
-/// Puts everything back as it was, whatever had been begun.
+/// Restores the terminal, whatever had been begun.
 pub const LEAVE: &[u8] = b"\x1b[?2026l\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?1049l";
 
-/// Has the terminal show nothing of what follows until [`END_UPDATE`]. Terminals that do not know it show each part as it comes.
+/// Makes the terminal hold back output until [`END_UPDATE`]. Terminals without support show each part as it comes.
 ///
 /// Source: the specification of synchronized output, mode 2026 of `DECSET`.
 pub const BEGIN_UPDATE: &[u8] = b"\x1b[?2026h";
 
-/// Has the terminal show what came since [`BEGIN_UPDATE`], all at once.
+/// Makes the terminal show all output since [`BEGIN_UPDATE`] at once.
 pub const END_UPDATE: &[u8] = b"\x1b[?2026l";
 
-/// The cells of a terminal that something is drawn into.
+/// The cells of a terminal to draw into.
 pub struct Cells<'b>(pub(crate) &'b mut Buffer);
 
-/// What is drawn on a terminal.
+/// Something that is drawn on a terminal.
 pub trait Explorer {
     /// Draws everything into the cells.
     fn draw(&mut self, cells: Cells<'_>);
 
-    /// The lines of the screen as text, without colours: what a test or a person without a terminal sees.
+    /// The lines of the screen as text, without colours: for tests, and for people without a terminal.
     #[must_use]
     fn as_text(&mut self, columns: u16, lines: u16) -> Vec<String> {
         let mut buffer = Buffer::empty(Rect::new(0, 0, columns, lines));
@@ -49,28 +49,28 @@ fn text_of(buffer: &Buffer, line: u16) -> String {
     text.trim_end().to_owned()
 }
 
-/// What a terminal shows, so that only what changes is sent.
+/// The contents of a terminal, kept so that only changes are sent.
 pub struct Screen<W: Write> {
     backend: CrosstermBackend<W>,
     shown: Buffer,
 }
 
 impl<W: Write> Screen<W> {
-    /// A terminal that shows nothing yet.
+    /// Creates a screen for a terminal with unknown contents.
     pub fn new(output: W) -> Self {
         Self { backend: CrosstermBackend::new(output), shown: Buffer::empty(Rect::ZERO) }
     }
 
-    /// Whatever the terminal shows, it is not what was drawn: the next time all of it is drawn.
+    /// Makes the next drawing redraw everything, because the terminal no longer shows what was drawn.
     pub fn forget(&mut self) {
         self.shown = Buffer::empty(Rect::ZERO);
     }
 
-    /// Draws the explorer on a terminal of that many columns and lines, which shows all of it at once.
-    /// Nothing is sent when nothing has changed.
+    /// Draws the explorer on a terminal of that many columns and lines, which shows everything at once. Sends nothing if nothing
+    /// has changed.
     ///
     /// # Errors
-    /// When the terminal cannot be written to.
+    /// If the terminal cannot be written to.
     pub fn draw(&mut self, explorer: &mut impl Explorer, (columns, lines): (u16, u16)) -> io::Result<()> {
         let area = Rect::new(0, 0, columns, lines);
         let mut next = Buffer::empty(area);
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// What a terminal is sent when these words are drawn one after the other.
+    /// The output for words drawn one after the other.
     fn sent(words: &[&'static str]) -> Vec<u8> {
         let mut sent = Vec::new();
         let mut screen = Screen::new(&mut sent);

@@ -1,15 +1,15 @@
-//! How much each function has changed since the base, for the colours of the flame graph.
+//! The change of each function since the base, for the colours of the flame graph.
 
 use std::collections::HashMap;
 
 use borehole_analysis::diff::DiffView;
 
-/// How a function has changed.
+/// The change of a function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Shift {
-    /// From -1, which is gone, to 1, which is new.
+    /// The change from -1, which is gone, to 1, which is new.
     pub(crate) part: f64,
-    /// Whether that is more than noise.
+    /// Whether the change is more than noise.
     pub(crate) is_marked: bool,
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct Since {
 }
 
 impl Since {
-    /// Functions of one name are one, whichever files they are in.
+    /// Merges functions of one name, whatever their files.
     pub(crate) fn new(diff: &DiffView) -> Self {
         let mut functions = HashMap::<Vec<u8>, ([f64; 2], bool)>::new();
         for row in &diff.functions {
@@ -32,7 +32,7 @@ impl Since {
         Self { functions }
     }
 
-    /// How a function has changed; one that neither side knows has not.
+    /// The change of a function; none if neither side has it.
     pub(crate) fn of(&self, function: &[u8]) -> Shift {
         let &([before, after], is_marked) = self.functions.get(function).unwrap_or(&([0.0; 2], false));
         let most = before.max(after);
@@ -41,7 +41,7 @@ impl Since {
 }
 
 impl Shift {
-    /// What stands before the name of a function that has changed, since colour alone says nothing to some.
+    /// The sign before a changed function's name, for those who cannot rely on colour.
     pub(crate) const fn sign(self) -> &'static str {
         match self {
             Self { is_marked: false, .. } => "",

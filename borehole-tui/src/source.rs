@@ -17,7 +17,7 @@ pub(crate) struct SourceView {
 }
 
 impl SourceView {
-    /// The source of a frame. What was shown `before` is not read again if it is the same file.
+    /// The source of a frame. Reuses `before` if it is the same file.
     pub(crate) fn of(name: &FrameName, before: Option<Self>, host: &mut dyn Host) -> Self {
         let path = name.file.clone().unwrap_or_default();
         let lines = match before.filter(|before| before.path == path) {
@@ -28,7 +28,7 @@ impl SourceView {
         Self { line: name.line.and_then(|line| usize::try_from(line).ok()), path, lines }
     }
 
-    /// What stands above the lines.
+    /// The title above the lines.
     pub(crate) fn title(&self) -> String {
         let path = printable(&self.path);
         match (&self.lines, self.path.is_empty()) {
@@ -38,14 +38,14 @@ impl SourceView {
         }
     }
 
-    /// As many lines as fit, the frame's in the middle, each with its number.
+    /// The numbered lines that fit, with the frame's line in the middle.
     pub(crate) fn window(&self, height: usize) -> Vec<(usize, String)> {
         let Some(lines) = &self.lines else { return Vec::new() };
         let middle = self.line.unwrap_or(1).saturating_sub(1);
         let last = lines.len().saturating_sub(height);
         let first = middle.saturating_sub(height / 2).min(last);
         let shown = lines.iter().enumerate().skip(first).take(height);
-        // Tabs are the one control that sources are full of.
+        // Tabs are the one control character that is common in sources.
         shown.map(|(line, text)| (line + 1, printable(text.replace('\t', "    ").as_bytes()))).collect()
     }
 }

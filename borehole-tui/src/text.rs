@@ -1,12 +1,12 @@
-//! Text of a profile made fit for a terminal: nothing that it obeys, and no wider than it is.
+//! Profile text made safe for a terminal: without control sequences, and fitted to a width.
 
 use borehole_model::shown::is_unseen;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// What marks that something was cut off.
+/// The mark of a cut.
 const ELLIPSIS: char = '…';
 
-/// Which end of a text stays when it is cut.
+/// The end of a text that stays when it is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     /// The head.
@@ -15,8 +15,8 @@ pub enum Anchor {
     Right,
 }
 
-/// `bytes` as text of one line. What a terminal would obey, what would change the order or the look of the text around
-/// it, and what is not UTF-8 is spelled out: `\x1b`, `\u{202e}`.
+/// Formats `bytes` as one line of text. Control characters, characters that change the order or the look of the text around
+/// them, and invalid UTF-8 are escaped: `\x1b`, `\u{202e}`.
 ///
 /// # Examples
 ///
@@ -42,20 +42,20 @@ pub fn printable(bytes: &[u8]) -> String {
     text
 }
 
-/// How many columns a text takes.
+/// The width of a text in columns.
 #[must_use]
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// `text` followed by as many spaces as fill `columns`.
+/// Pads `text` with spaces to `columns`.
 #[must_use]
 pub fn pad(text: &str, columns: usize) -> String {
     let spaces = columns.saturating_sub(width(text));
     format!("{text}{}", " ".repeat(spaces))
 }
 
-/// `text` cut to `columns`, with an ellipsis where it was cut. 0 columns do not cut.
+/// Cuts `text` to `columns`, with an ellipsis at the cut. 0 columns do not cut.
 #[must_use]
 pub fn crop(text: &str, columns: usize, anchor: Anchor) -> String {
     if columns == 0 || width(text) <= columns {
@@ -75,7 +75,7 @@ pub fn crop(text: &str, columns: usize, anchor: Anchor) -> String {
     }
 }
 
-/// As many characters as fit into `room` columns.
+/// The characters that fit into `room` columns.
 fn fitting(characters: impl Iterator<Item = char>, mut room: usize) -> impl Iterator<Item = char> {
     characters.take_while(move |character| match room.checked_sub(character.width().unwrap_or(0)) {
         Some(left) => {

@@ -2,44 +2,44 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// Which colours a terminal has, or its user wants.
+/// The colours that a terminal has, or that its user wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Colours {
     /// None: text is bold, underlined or reversed.
     None,
-    /// Those of the table of 256.
+    /// The palette of 256 colours.
     #[default]
     Indexed,
-    /// Any.
+    /// 24-bit colours.
     True,
 }
 
-/// What something is drawn for.
+/// The purpose of a drawn text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Plain,
     /// Titles and bars.
     Bar,
-    /// What is less important.
+    /// Less important text.
     Dim,
     /// The row of the cursor in the pane that has it.
     Cursor,
     /// The row of the cursor in another pane.
     Trace,
-    /// The function that everything is about.
+    /// The function in focus.
     Focus,
     /// Numbers.
     Number,
-    /// What the filter found.
+    /// Matches of the filter.
     Found,
-    /// More than before.
+    /// An increase.
     Grown,
-    /// Less than before.
+    /// A decrease.
     Shrunk,
 }
 
 impl Role {
-    /// Of the row of the cursor in a pane, which has the cursor or does not.
+    /// The role of the cursor's row in a pane, which has the cursor or does not.
     pub(crate) const fn of_cursor(has_cursor: bool) -> Self {
         if has_cursor { Self::Cursor } else { Self::Trace }
     }
@@ -69,7 +69,7 @@ impl Colours {
         }
     }
 
-    /// The style of a box: warm, the same for the same name everywhere; neighbours are told apart by `is_odd`.
+    /// The style of a box: a warm colour that is always the same for a name; `is_odd` separates neighbours.
     pub(crate) fn flame(self, name: &[u8], is_odd: bool) -> Style {
         let hash = name
             .iter()
@@ -83,8 +83,7 @@ impl Colours {
         }
     }
 
-    /// The style of a box by how it changed, from -1 (gone, blue) over 0 (pale) to 1 (new, red); neighbours are told
-    /// apart by `is_odd`.
+    /// The style of a box by its change, from -1 (gone, blue) over 0 (pale) to 1 (new, red); `is_odd` separates neighbours.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of 255")]
     pub(crate) fn change(self, part: f64, is_odd: bool) -> Style {
         let black = Style::default().fg(self.of([0, 0, 0]));
@@ -99,7 +98,7 @@ impl Colours {
         }
     }
 
-    /// The style of a cell that stands for a share, 0 to 255, of the heaviest.
+    /// The style of a cell by its share of the heaviest, 0 to 255.
     pub(crate) fn heat(self, share: u8) -> Style {
         let cold = 255 - share;
         match self {
@@ -108,7 +107,7 @@ impl Colours {
         }
     }
 
-    /// A colour, or the nearest in the table.
+    /// A colour, or the nearest one in the palette.
     fn of(self, [red, green, blue]: [u8; 3]) -> Color {
         match self {
             Self::None => Color::Reset,
@@ -121,7 +120,7 @@ impl Colours {
     }
 }
 
-/// The step of the table's cube, 0 to 5, that is nearest to a component.
+/// The nearest step of the palette's cube, 0 to 5, for a component.
 ///
 /// Source: xterm, `256colres.pl`: steps of 0, 95, 135, 175, 215 and 255.
 const fn sixth(component: u8) -> u8 {

@@ -1,11 +1,11 @@
-//! The views over time, in which a stretch of time is selected.
+//! The views over time, in which a time range can be selected.
 
 use borehole_analysis::{TimeRange, Timeline};
 
 use crate::app::App;
 use crate::list::{List, Step};
 
-/// Which times the columns of a screen stand for: each for some units of time, none between two of them left out.
+/// The times of the columns of a screen: some units of time each, without gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Axis {
     pub(crate) start_ns: i64,
@@ -15,14 +15,14 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// The units that a column stands for. Where there are more columns than units, several stand for the same.
+    /// The units of a column. If there are more columns than units, several columns share one.
     pub(crate) fn units(&self, column: usize) -> std::ops::Range<usize> {
         let place = |column: usize| column * self.units / self.columns.max(1);
         let start = place(column).min(self.units);
         start..place(column + 1).max(start + 1).min(self.units)
     }
 
-    /// The time of a column.
+    /// The time range of a column.
     pub(crate) fn range(&self, column: usize) -> TimeRange {
         let time = |unit: usize| {
             let offset = u64::try_from(unit).unwrap_or(u64::MAX).saturating_mul(self.unit_ns);
@@ -32,7 +32,7 @@ impl Axis {
         TimeRange { start_ns: time(units.start), end_ns: time(units.end) }
     }
 
-    /// The last column that stands for a time, or for what is nearest to it.
+    /// The last column whose time contains the given one, or is nearest to it.
     fn column(&self, ns: i64) -> usize {
         let since = u64::try_from(ns.saturating_sub(self.start_ns)).unwrap_or(0);
         let unit = usize::try_from(since / self.unit_ns.max(1)).unwrap_or(usize::MAX);
@@ -45,26 +45,26 @@ impl Axis {
 /// The state of the views over time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TimeViews {
-    /// What was counted; the inner `None` says that the time of samples is not known.
+    /// The counts; the inner `None` means that samples have no times.
     pub(crate) timeline: Option<Option<Timeline>>,
     pub(crate) list: List,
-    /// What the columns stood for when they were drawn last.
+    /// The times of the columns when they were drawn last.
     pub(crate) axis: Axis,
     /// The column of the cursor.
     pub(crate) column: usize,
-    /// When the time under the cursor begins, once it has been moved: it stays there when columns stand for other times.
+    /// The start of the time under the cursor, once it has been moved: the cursor stays there when the columns' times change.
     at_ns: Option<i64>,
-    /// The time at which the selection begins that is being made.
+    /// The start of a selection in progress.
     pub(crate) anchor: Option<TimeRange>,
 }
 
 impl TimeViews {
-    /// What was counted does not hold any more.
+    /// Discards outdated counts.
     pub(crate) fn forget(&mut self) {
         self.timeline = None;
     }
 
-    /// Columns stand for these times from now on.
+    /// Sets the times of the columns.
     pub(crate) fn lay_out(&mut self, axis: Axis) {
         if self.axis != axis {
             self.axis = axis;
@@ -78,19 +78,19 @@ impl TimeViews {
         self.at_ns = Some(self.axis.range(self.column).start_ns);
     }
 
-    /// From where a selection began that is being made to the cursor.
+    /// The selection in progress, from its start to the cursor.
     fn being_made(&self) -> Option<TimeRange> {
         let (from, to) = (self.anchor?, self.axis.range(self.column));
         Some(TimeRange { start_ns: from.start_ns.min(to.start_ns), end_ns: from.end_ns.max(to.end_ns) })
     }
 
-    /// Whether a column is within the selection that is being made.
+    /// Whether a column is within the selection in progress.
     pub(crate) fn is_being_made(&self, column: usize) -> bool {
         self.being_made().is_some_and(|made| overlap(made, self.axis.range(column)))
     }
 }
 
-/// Whether two stretches of time have some in common.
+/// Whether two time ranges overlap.
 pub(crate) const fn overlap(one: TimeRange, other: TimeRange) -> bool {
     one.start_ns < other.end_ns && other.start_ns < one.end_ns
 }
@@ -116,7 +116,7 @@ impl App {
         });
     }
 
-    /// The first time begins a selection at the cursor, the second ends it and applies it.
+    /// Begins a selection at the cursor; the second call ends and applies it.
     pub(crate) fn select_time(&mut self) {
         if self.profile.timespan().is_none() || self.time.axis.units == 0 {
             return;
@@ -130,29 +130,29 @@ impl App {
         self.select_range(range);
     }
 
-    /// Counts only samples of that time.
+    /// Counts only samples of that time range.
     pub(crate) fn select_range(&mut self, range: Option<TimeRange>) {
         self.settings.selection.time = range;
         let timeline = self.time.timeline.take();
         self.reweigh();
-        // They show all of the time in any case.
+        // The views over time show all of it in any case.
         self.time.timeline = timeline;
     }
 }
 
 impl App {
-    /// A stretch of time in words.
+    /// A time range in words.
     pub(crate) fn range_text(&self, range: TimeRange) -> String {
         format!("{} to {}", self.moment(range.start_ns), self.moment(range.end_ns))
     }
 
-    /// A time since the first sample, as finely as the profile tells times apart.
+    /// A time since the first sample, in the precision of the profile.
     pub(crate) fn moment(&self, ns: i64) -> String {
         moment(ns, self.profile.timespan().map_or(1, |span| span.slice_ns))
     }
 }
 
-/// A time since the first sample in seconds, as `--after` and `--before` take them, with the digits that tell slices apart.
+/// A time since the first sample in seconds, as `--after` and `--before` take them, with enough digits to separate slices.
 fn moment(ns: i64, slice_ns: u64) -> String {
     let digits = (0..9).find(|&digits| 10_u64.pow(9 - digits) <= slice_ns).unwrap_or(9);
     let (unit_ns, units) = (10_u64.pow(9 - digits), 10_u64.pow(digits));

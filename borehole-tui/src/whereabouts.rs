@@ -1,4 +1,4 @@
-//! Where somebody is in the views, by names: the numbers of rows and nodes are others once a profile has grown.
+//! The user's place in the views, by names, because rows and nodes get other numbers when a profile grows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use crate::app::{App, Overview};
 use crate::list::List;
 use crate::outline::Unfolded;
 
-/// What stays as it is when the same profile is shown in another state.
+/// The state that stays when the profile is replaced by a newer state.
 pub(crate) struct Whereabouts {
     pub(crate) focus: Option<Arc<FrameName>>,
     overview: Option<Arc<FrameName>>,
-    /// Of callers and callees: the list, and what is under its cursor, which may be the end of the stack.
+    /// For callers and callees: the list and the row under its cursor, which may be the end of the stack.
     panes: [(List, Option<Option<Arc<FrameName>>>); 2],
-    /// Of callers and callees.
+    /// For callers and callees.
     trees: [Unfolded; 2],
     flame: (i64, usize),
     flame_top: i64,
     /// The functions from the focus to the box under the cursor of the flame graph.
     flame_path: Vec<Arc<FrameName>>,
-    /// By what groups are, and the one under the cursor.
+    /// The kind of groups, and the group under the cursor.
     groups: (By, Option<GroupValue>),
     /// The changed function under the cursor.
     change: Option<Arc<DiffFrame>>,
@@ -50,7 +50,7 @@ impl App {
         }
     }
 
-    /// Opens what was open, and puts cursors on what they were on, as far as that is still there.
+    /// Reopens nodes and puts cursors back, as far as their rows still exist.
     pub(crate) fn return_to(&mut self, before: &Whereabouts) {
         let Self { calls, focus, .. } = self;
         let all = 0..calls.frame_count();
@@ -58,7 +58,7 @@ impl App {
         let row = |name: &Arc<FrameName>| rows.get(&**name).copied();
         let overview = before.overview.as_ref().and_then(row);
         let panes = before.panes.each_ref().map(|(list, name)| {
-            // Without a row of that name the cursor stays on its number.
+            // Without a row of that name the cursor keeps its number.
             let frame =
                 name.as_ref().and_then(|name| name.as_ref().map_or(Some(None), |name| row(name).map(Some)));
             (*list, frame)

@@ -12,15 +12,15 @@ use crate::names::{Names, cut_end, cut_start};
 use crate::page::{Parts, Words, beside, cut_table, heading};
 use crate::report::write_names;
 
-/// Rows of the table that the page holds by each of its columns, and that stand in it for those without scripts.
+/// The number of table rows in the page for each sort column, and the number shown without scripts.
 const ROWS: usize = 1500;
 const WRITTEN_ROWS: usize = 100;
 
-/// The most call paths, and the deepest.
+/// The maximum number of call paths, and their maximum depth.
 const CALLS: usize = 15_000;
 const DEPTH: usize = 400;
 
-/// One HTML file with what changed between two sides, called `before` and `after`: a red and blue flame graph and a table.
+/// One HTML file with the changes between two sides, called `before` and `after`: a red and blue flame graph and a table.
 #[must_use]
 pub fn diff_html(view: &DiffView, before: &str, after: &str) -> String {
     let calls = Calls::new(&view.tree);
@@ -55,9 +55,9 @@ pub fn diff_html(view: &DiffView, before: &str, after: &str) -> String {
 
 const KEY: &str = r#"<p class="key"><span><i class="more-key"></i>more</span><span><i class="less-key"></i>less</span><span><i class="same-key"></i>not more than noise</span><span>boxes are as wide as the mean of both</span></p>"#;
 
-/// The functions that the table holds: the first in the order of the view, and by each column.
+/// The functions in the table: the first ones in the order of the view, and by each column.
 fn rows(view: &DiffView) -> Vec<&DiffRow> {
-    // Values are not negative: their bits have the order that they have.
+    // Values are not negative, so their bits have the same order.
     let bits = |value: f64| value.abs().to_bits();
     let first = view.functions.len() as u64;
     leading(
@@ -94,7 +94,7 @@ impl<'v> Places<'v> {
     }
 }
 
-/// A call path of the page; without a frame what is too small to be shown.
+/// A call path of the page; `None` as the frame groups calls that are too small to be shown.
 struct Call<'v> {
     caller: Option<usize>,
     frame: Option<&'v DiffFrame>,
@@ -102,7 +102,7 @@ struct Call<'v> {
     is_marked: bool,
 }
 
-/// The call paths that there is room for.
+/// The call paths that fit.
 struct Calls<'v> {
     nodes: Vec<Call<'v>>,
     left_out: usize,
@@ -145,7 +145,7 @@ impl<'v> Calls<'v> {
         calls
     }
 
-    /// What a call has that none of those shown below it has.
+    /// Adds the part of a call that is in none of the calls shown below it.
     fn add_rest(&mut self, rest: &[[f64; 2]], tree: &[DiffNode]) {
         let all: f64 = tree.iter().filter(|node| node.caller.is_none()).map(size).sum();
         for (caller, rest) in rest.iter().enumerate() {
@@ -311,7 +311,7 @@ fn data(
     data.end()
 }
 
-/// As many digits as are shown, and some more.
+/// Formats a value with the digits that are shown, and some more.
 fn number(value: f64) -> String {
     if value == 0.0 { "0".to_owned() } else { format!("{value:.6e}") }
 }

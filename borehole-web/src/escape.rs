@@ -1,9 +1,9 @@
-//! Bytes of a profile as text that is only text.
+//! Bytes of a profile as safe text.
 
 use borehole_model::shown;
 
-/// `bytes` as one line of text: what is no character of one is replaced, and what is not seen is
-/// spelled out, so that a name cannot pretend to be another.
+/// Formats `bytes` as one line of text. Invalid characters are replaced and invisible ones spelled out, so that a name cannot
+/// pretend to be another.
 pub(crate) fn text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for c in String::from_utf8_lossy(bytes).chars() {
@@ -15,7 +15,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     text
 }
 
-/// Text as markup says it, between tags and in attributes.
+/// Escapes text for markup, between tags and in attributes.
 pub(crate) fn markup(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -12,14 +12,14 @@ use crate::names::Names;
 use crate::page::{Parts, Words, cut_table, heading};
 use crate::report::write_names;
 
-/// Classes that the page holds by each column of its table, and that stand in it for those without scripts.
+/// The number of classes in the page for each sort column, and the number shown without scripts.
 const ROWS: usize = 2_000;
 const WRITTEN_ROWS: usize = 100;
 
-/// One HTML file with what holds the memory of a heap: blocks to zoom into, and a table of classes. Its size is bounded, however large
-/// the heap is.
+/// One HTML file that shows what keeps memory alive in a heap: blocks to zoom into, and a table of classes. Its size is
+/// bounded, however large the heap is.
 ///
-/// `title` is text of any kind.
+/// `title` may be any text.
 #[must_use]
 pub fn heap_html(page: &HeapPage, title: &str) -> String {
     let classes: Vec<&ClassView> = leading(
@@ -131,7 +131,7 @@ fn data(page: &HeapPage, classes: &[&ClassView], rows: &[usize], names: &Names) 
     data.end()
 }
 
-/// What of each block is in no block below it.
+/// The part of each block that is in no block below it.
 fn own(blocks: &Blocks) -> Vec<u64> {
     let mut own: Vec<u64> = blocks.blocks.iter().map(|block| block.retained_bytes).collect();
     for Block { above, retained_bytes, .. } in &blocks.blocks {

@@ -1,8 +1,8 @@
-//! Data of a page as JSON inside a script tag.
+//! The data of a page as JSON inside a script tag.
 
 use std::fmt::{Display, Write as _};
 
-/// A JSON object that is being written. It holds nothing that ends a script tag.
+/// A JSON object under construction. It contains nothing that could end a script tag.
 pub(crate) struct Object(String);
 
 impl Object {
@@ -10,7 +10,7 @@ impl Object {
         Self("{".to_owned())
     }
 
-    /// A key with a value that is JSON already.
+    /// Adds a key whose value is JSON already.
     pub(crate) fn raw(&mut self, key: &str, value: &str) -> &mut Self {
         if self.0.len() > 1 {
             self.0.push(',');
@@ -27,7 +27,7 @@ impl Object {
         self.raw(key, &value.to_string())
     }
 
-    /// A list of numbers.
+    /// Adds a list of numbers.
     pub(crate) fn numbers<T: Display>(
         &mut self,
         key: &str,
@@ -37,7 +37,7 @@ impl Object {
         self.raw(key, &list)
     }
 
-    /// A list of texts.
+    /// Adds a list of texts.
     pub(crate) fn texts<'t>(&mut self, key: &str, values: impl IntoIterator<Item = &'t str>) -> &mut Self {
         let list = list(values.into_iter().map(text));
         self.raw(key, &list)
@@ -48,7 +48,7 @@ impl Object {
     }
 }
 
-/// A list of what is JSON already.
+/// Formats a list of values that are JSON already.
 pub(crate) fn list<T: Display>(values: impl IntoIterator<Item = T>) -> String {
     let mut list = "[".to_owned();
     for (place, value) in values.into_iter().enumerate() {
@@ -65,7 +65,7 @@ fn text(value: &str) -> String {
     for c in value.chars() {
         match c {
             '"' | '\\' => text.extend(['\\', c]),
-            // What a browser could take for the end of the script, or for a comment in it.
+            // Characters that a browser could take for the end of the script, or for a comment in it.
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\x1f' => {
                 let _ = write!(text, "\\u{:04x}", u32::from(c));
             }

@@ -1,8 +1,8 @@
-//! Profiles and heaps as pages and pictures: one file each, that opens anywhere and asks nobody for anything.
+//! Profiles and heaps as pages and pictures: one self-contained file each, which needs no network.
 //!
-//! This crate sees views, which are plain data, never tables or formats. Names of a profile may be anything, what a
-//! browser would obey included: in pictures they are escaped, in pages they are data in a script tag that runs nothing, and
-//! are shown as text. A page tells the browser by a policy which style and which program it may obey: those of this crate.
+//! This crate reads views, which are plain data, never tables or formats. Names in a profile may be anything, even markup or
+//! scripts. Pictures escape them; pages hold them as data in a script tag that is never run, and show them as text. A content
+//! security policy in each page allows only this crate's style and script.
 
 mod diff;
 mod escape;

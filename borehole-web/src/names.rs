@@ -1,16 +1,16 @@
-//! Names of functions and files, cut so that all of them have room in a page.
+//! Names of functions and files, cut so that all of them fit in a page.
 
 use std::collections::HashMap;
 
 use crate::escape::text;
 
-/// How many bytes all names of a page may take, about.
+/// The approximate limit for all names of a page, in bytes.
 const ALL_BYTES: usize = 900_000;
 
 /// Names and their files, as the page holds them.
 pub(crate) struct Names {
     pub(crate) names: Vec<String>,
-    /// By name, the place of its file in `file_names`, or -1.
+    /// By name, the index of its file in `file_names`, or -1.
     pub(crate) files: Vec<i64>,
     pub(crate) file_names: Vec<String>,
 }
@@ -40,9 +40,9 @@ impl Names {
     }
 }
 
-/// The beginning of a name.
+/// Cuts a name to its beginning.
 pub(crate) fn cut_end(name: &[u8], room: usize) -> String {
-    // What is cut off anyway is not looked at.
+    // The rest would be cut off anyway.
     let whole = text(&name[..name.len().min(4 * room)]);
     if whole.len() <= room {
         return whole;
@@ -51,7 +51,7 @@ pub(crate) fn cut_end(name: &[u8], room: usize) -> String {
     format!("{}…", &whole[..end])
 }
 
-/// The end of a path.
+/// Cuts a path to its end.
 pub(crate) fn cut_start(path: &[u8], room: usize) -> String {
     let whole = text(&path[path.len().saturating_sub(4 * room)..]);
     if whole.len() <= room {
@@ -61,7 +61,7 @@ pub(crate) fn cut_start(path: &[u8], room: usize) -> String {
     format!("…{}", &whole[start..])
 }
 
-/// The last boundary of characters that is not behind `place`.
+/// The last character boundary at or before `place`.
 fn boundary(text: &str, place: usize) -> usize {
     (0..=place.min(text.len())).rev().find(|&place| text.is_char_boundary(place)).unwrap_or(0)
 }

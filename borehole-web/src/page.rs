@@ -1,4 +1,4 @@
-//! The frame of a page: what is the same for a report and a diff, and what a page consists of.
+//! The frame of a page: its parts, and what reports and diffs have in common.
 
 use borehole_analysis::amount::grouped;
 
@@ -7,7 +7,7 @@ use crate::escape::markup;
 /// The style of all pages.
 pub(crate) const STYLE: &str = include_str!("assets/page.css");
 
-/// The program of all pages.
+/// The script of all pages.
 pub(crate) const SCRIPT: &str = concat!(
     "\"use strict\";\n",
     include_str!("assets/model.js"),
@@ -18,28 +18,28 @@ pub(crate) const SCRIPT: &str = concat!(
     include_str!("assets/main.js"),
 );
 
-/// What the browser is told that the style and the program have to be: nothing else of the page is obeyed. A test says
-/// what they are when these change.
+/// The hashes of the style and of the script for the content security policy, which allows nothing else. A test prints the
+/// new hashes when they change.
 const STYLE_HASH: &str = "sha256-QSzxwRdAP5bCw73jiAiNbZtVNoWioWLrrEsV41kD7/Y=";
 const SCRIPT_HASH: &str = "sha256-wvi7i7jKszw5evybYLa8IaWYruxEJuLknwYrXCQrI8o=";
 
-/// What the boxes of a page are called.
+/// The labels of a page's boxes.
 pub(crate) struct Words {
     /// The heading above them.
     title: &'static str,
-    /// The buttons for the views of them.
+    /// The buttons of their views.
     views: [&'static str; 3],
     search: &'static str,
-    /// What a reader of the screen says of all boxes.
+    /// The label of all boxes for screen readers.
     label: &'static str,
-    /// What a double click shows.
+    /// The result of a double click.
     both: &'static str,
-    /// What the keys for the first two views are called.
+    /// The labels of the keys for the first two views.
     keys: [&'static str; 2],
 }
 
 impl Words {
-    /// Of profiles.
+    /// The labels for profiles.
     pub(crate) const CALLS: Self = Self {
         title: "Calls",
         views: ["From roots", "Inverted", "Sandwich"],
@@ -49,7 +49,7 @@ impl Words {
         keys: ["calls", "invert"],
     };
 
-    /// Of heaps.
+    /// The labels for heaps.
     pub(crate) const HEAP: Self = Self {
         title: "What holds what",
         views: ["From roots", "By own memory", "One class or name"],
@@ -66,21 +66,21 @@ impl Default for Words {
     }
 }
 
-/// What stands in the places of a page.
+/// The contents of a page.
 #[derive(Default)]
 pub(crate) struct Parts {
     pub(crate) title: String,
     pub(crate) about: String,
     pub(crate) words: Words,
-    /// Numbers in large letters: what, and how many.
+    /// Numbers in large letters, each with its label.
     pub(crate) facts: Vec<(String, String)>,
-    /// What a reader has to know about the numbers.
+    /// Notes that explain the numbers.
     pub(crate) notes: Vec<String>,
     /// The sections above the flame graph, as markup.
     pub(crate) times: String,
-    /// What explains the colours, as markup.
+    /// The legend of the colours, as markup.
     pub(crate) key: String,
-    /// Whether the table needs the whole width.
+    /// Whether the table needs the full width.
     pub(crate) is_wide: bool,
     /// The table without its frame, as markup.
     pub(crate) table: String,
@@ -179,17 +179,17 @@ impl Parts {
     }
 }
 
-/// A heading of a column that sorts by it.
+/// A column heading that sorts by the column.
 pub(crate) fn heading(sort: usize, text: &str) -> String {
     format!(r#"<th scope="col"><button type="button" data-sort="{sort}">{text}</button></th>"#)
 }
 
-/// What stands beside the name of a function in a table: its file, which tells it from others of its name.
+/// The file beside a function's name in a table, which distinguishes functions of one name.
 pub(crate) fn beside(file: Option<&str>) -> String {
     file.map(|file| format!(" <small>{}</small>", markup(file))).unwrap_or_default()
 }
 
-/// What is said of a table that has no room for all rows.
+/// The note for a table that does not hold all rows.
 pub(crate) fn cut_table(held: usize, of: usize, what: &str) -> Option<String> {
     (held < of).then(|| {
         let (held, of) = (grouped(held as u64), grouped(of as u64));

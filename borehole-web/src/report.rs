@@ -12,18 +12,18 @@ use crate::json::{Object, list};
 use crate::names::{Names, cut_end};
 use crate::page::{Parts, Words, beside, cut_table, heading};
 
-/// Rows of the table that stand in the page for those without scripts.
+/// The number of table rows in the page without scripts.
 const WRITTEN_ROWS: usize = 100;
 
-/// Bytes of a value of a label, a name of a thread.
+/// The limit for a label value or a thread name, in bytes.
 const VALUE_BYTES: usize = 80;
 
-/// The most columns of the heat map: more are not told apart.
+/// The maximum number of heat map columns: more could not be distinguished.
 const HEAT_COLUMNS: usize = 1800;
 
 /// One HTML file with everything about a profile that fits into some megabytes: calls, top table, timeline, heat map.
 ///
-/// `title` is text of any kind.
+/// `title` may be any text.
 #[must_use]
 pub fn report_html(page: &Page, heat: &HeatMap, title: &str) -> String {
     let functions = page.functions.iter();
@@ -89,7 +89,7 @@ fn facts(page: &Page) -> Vec<(String, String)> {
     facts
 }
 
-/// What the time of samples is called.
+/// The name of the time that samples measure.
 fn sampled(mode: Mode) -> &'static str {
     match mode {
         Mode::Cpu => "Sampled CPU time",
@@ -99,7 +99,7 @@ fn sampled(mode: Mode) -> &'static str {
     }
 }
 
-/// What the numbers are, and what else there is.
+/// Notes on the value type, and on the other ones in the profile.
 fn value_notes(page: &Page) -> Vec<String> {
     let mut notes = Vec::new();
     let list = |kinds: &[String]| text(kinds.join(", ").as_bytes());
@@ -217,13 +217,13 @@ fn axis(start_ns: i64, end_ns: i64) -> String {
     format!("<div class=\"axis\" aria-hidden=\"true\">{}</div>", marks.collect::<String>())
 }
 
-/// The map with so few columns that they are told apart.
+/// The heat map with few enough columns to be distinguished.
 fn joined(heat: &HeatMap) -> HeatMap {
     let factor = heat.columns().div_ceil(HEAT_COLUMNS).max(1);
     if factor == 1 {
         return heat.clone();
     }
-    // Columns that are joined interleave their rows: a longer column has longer parts.
+    // Joined columns interleave their rows: a longer column has longer parts.
     let columns = heat.columns().div_ceil(factor);
     let mut samples = vec![0_u64; columns * heat.rows];
     for (place, count) in heat.samples.iter().enumerate() {
@@ -306,7 +306,7 @@ fn data(page: &Page, heat: &HeatMap, names: &Names, all: i64) -> String {
     data.end()
 }
 
-/// The names of functions, as `data.names`, `data.files` and `data.file_names`.
+/// Writes the names of functions as `data.names`, `data.files` and `data.file_names`.
 pub(crate) fn write_names(data: &mut Object, names: &Names) {
     data.texts("names", names.names.iter().map(|name| &**name));
     data.numbers("files", &names.files);

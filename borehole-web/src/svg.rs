@@ -1,4 +1,4 @@
-//! A diff as a flame graph: red where more time is spent, blue where less.
+//! A diff as a flame graph: red for more time, blue for less.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use borehole_analysis::diff::{DiffFrame, DiffNode, DiffView, Measure};
 
 use crate::escape::{markup, text};
 
-/// Pixels of the picture, of a row, and of a character at the least.
+/// The width of the picture, of a row and of the narrowest character, in pixels.
 const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 10.0;
 const ROW: f64 = 17.0;
@@ -14,7 +14,7 @@ const CHARACTER: f64 = 6.6;
 const TOP: f64 = 62.0;
 const BOTTOM: f64 = 26.0;
 
-/// Narrower boxes are not drawn.
+/// The narrowest box drawn, in pixels.
 const NARROWEST: f64 = 0.3;
 
 /// A box of the picture.
@@ -25,7 +25,7 @@ struct Box {
     width: f64,
 }
 
-/// The picture. Boxes are as wide as the mean of what they have before and after, so that what vanished is seen too.
+/// Draws the picture. The width of a box is the mean of before and after, so that vanished calls are visible too.
 #[must_use]
 pub fn diff_svg(view: &DiffView) -> String {
     let boxes = boxes(&view.tree);
@@ -121,7 +121,7 @@ fn name(frame: &DiffFrame) -> String {
     text(&frame.function)
 }
 
-/// The name as far as there is room.
+/// Cuts a name to the available room.
 fn cut(name: &str, room: usize) -> String {
     if name.chars().count() <= room {
         return name.to_owned();
@@ -143,14 +143,14 @@ fn title(name: &str, node: &DiffNode, measure: Measure) -> String {
     format!("{name}{file}: {before} before, {after} after, {sign}{change}{noise}")
 }
 
-/// Red for more, blue for less, the stronger the larger the part that changed.
+/// Red for more, blue for less; the larger the changed part, the stronger the colour.
 fn colour(node: &DiffNode) -> String {
     let [before, after] = node.total;
     let part = (after - before) / (after + before).max(f64::MIN_POSITIVE);
     if !node.is_marked || part == 0.0 {
         return "#e4e4e7".to_owned();
     }
-    // Half of it changed is as strong as it gets.
+    // A change of half reaches the strongest colour.
     let strength = (part.abs() * 2.0).clamp(0.12, 1.0);
     let from_white = |full: f64| 255.0 - (255.0 - full) * strength;
     let [red, green, blue] =

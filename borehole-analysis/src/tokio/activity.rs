@@ -1,62 +1,62 @@
-//! What workers and tasks do, as plain data. Times are nanoseconds on the clock of the trace.
+//! The activity of workers and tasks as plain data. Times are nanoseconds on the clock of the trace.
 
 use serde::Serialize;
 
 use super::view::{Rows, Spread};
 
-/// A worker.
+/// The activity of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WorkerRow {
     /// Its number.
     pub worker: u64,
-    /// Polls.
+    /// The number of its polls.
     pub polls: u64,
-    /// Time in polls.
+    /// The time in polls.
     pub busy_ns: u64,
-    /// Time between being unparked and parked, as far as one thread did all of it.
+    /// The time from unpark to park, where one thread did all of it.
     pub active_ns: u64,
-    /// CPU time of that; `None` where the trace does not say.
+    /// The CPU time of that; `None` if the trace does not record it.
     pub cpu_ns: Option<u64>,
-    /// Time parked.
+    /// The time parked.
     pub parked_ns: u64,
-    /// How often it was parked.
+    /// The number of parks.
     pub parks: u64,
     /// Its longest poll.
     pub longest_poll_ns: u64,
-    /// The longest that its queue was seen.
+    /// The longest observed queue.
     pub longest_queue: u64,
-    /// The longest that the kernel let it wait for a CPU when it was unparked.
+    /// The longest time that it waited for a CPU after an unpark; `None` if the trace does not record it.
     pub longest_wait_ns: Option<u64>,
 }
 
-/// Polls.
+/// The polls of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PollView {
-    /// Those that ended.
+    /// The durations of ended polls.
     pub durations: Spread,
-    /// Those whose end the trace does not hold.
+    /// The number of polls whose end is not in the trace.
     pub unended: u64,
-    /// By where their task was spawned, the place that took longest in sum first.
+    /// The polls by where their task was spawned, the place with the longest total first.
     pub places: Rows<PlaceRow>,
-    /// The longest, the longest first.
+    /// The longest polls, the longest first.
     pub longest: Rows<LongPoll>,
 }
 
-/// A place where tasks are spawned, and the polls of those.
+/// The polls of the tasks spawned at one place.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PlaceRow {
     /// The place: file, line and column.
     pub spawned_at: String,
-    /// The polls.
+    /// The durations of the polls.
     pub durations: Spread,
 }
 
-/// A poll.
+/// A long poll.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LongPoll {
-    /// How long it was.
+    /// Its duration.
     pub duration_ns: u64,
-    /// When it began.
+    /// Its start.
     pub start_ns: u64,
     /// The worker.
     pub worker: u64,
@@ -64,79 +64,79 @@ pub struct LongPoll {
     pub task: u64,
     /// Where the task was spawned.
     pub spawned_at: String,
-    /// Whether the trace ends before the poll does, which is then as long as until there.
+    /// Whether the poll outlasts the trace, in which case its duration ends with the trace.
     pub is_open: bool,
 }
 
-/// Tasks.
+/// The tasks of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TaskView {
-    /// Those whose spawning the trace holds.
+    /// The number of tasks spawned in the trace.
     pub spawned: u64,
-    /// Those of them that ended.
+    /// The number of those that ended.
     pub ended: u64,
-    /// Those of them that were alive at the end.
+    /// The number of those that were alive at the end.
     pub alive: u64,
-    /// Those that were polled, and were spawned before the trace begins.
+    /// The number of polled tasks that were spawned before the trace begins.
     pub older: u64,
-    /// Those of the older ones that were alive at the end.
+    /// The number of older tasks that were alive at the end.
     pub older_alive: u64,
-    /// Those that only their end is known of: closures on the blocking pool, which nobody polls.
+    /// The number of tasks of which only the end is known: closures on the blocking pool, which are never polled.
     pub blocking: u64,
-    /// How long those lived whose spawning and end are known.
+    /// The lifetimes of tasks with a known start and end.
     pub lifetimes: Spread,
-    /// By where they were spawned, most alive at the end first.
+    /// The tasks by where they were spawned, most alive at the end first.
     pub places: Rows<TaskPlaceRow>,
-    /// Tasks alive as the runtimes counted them, all together: first, last, and most.
+    /// The numbers of tasks alive that the runtimes counted, all together.
     pub counted: Option<AliveCounts>,
 }
 
-/// How many tasks were alive.
+/// The number of tasks alive over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AliveCounts {
-    /// How often they were counted.
+    /// The number of counts.
     pub samples: u64,
-    /// At the beginning.
+    /// The number at the beginning.
     pub first: u64,
-    /// At the end.
+    /// The number at the end.
     pub last: u64,
-    /// The most at any time.
+    /// The largest number.
     pub peak: u64,
-    /// When that was so for the first time.
+    /// The time at which it was first reached.
     pub peak_ns: u64,
 }
 
-/// A place where tasks are spawned, and what became of those.
+/// The tasks spawned at one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskPlaceRow {
     /// The place.
     pub spawned_at: String,
-    /// How many were spawned.
+    /// The number of tasks spawned.
     pub spawned: u64,
-    /// How many of them were alive at the end.
+    /// The number of those that were alive at the end.
     pub alive: u64,
 }
 
-/// How long tasks waited to be polled.
+/// The delays of tasks waiting to be polled.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DelayView {
     /// The delays.
     pub durations: Spread,
-    /// How many were over 5 ms.
+    /// The number of delays over 5 ms.
     #[serde(rename = "over_5_ms")]
     pub high: u64,
-    /// Whether the runtime measured them; otherwise they are from a task's first wake to its next poll.
+    /// Whether the runtime measured them; otherwise they run from a task's first wake to its next poll.
     pub is_measured: bool,
-    /// The longest, the longest first.
+    /// The longest delays, the longest first.
     pub worst: Rows<Delay>,
 }
 
-/// A wait.
+/// A wait of a task to be polled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Delay {
-    /// How long.
+    /// Its duration.
     pub delay_ns: u64,
-    /// When the poll began that ended it.
+    /// The start of the poll that ended it.
     pub poll_ns: u64,
     /// The task.
     pub task: u64,
@@ -146,15 +146,15 @@ pub struct Delay {
     pub spawned_at: String,
 }
 
-/// Wakes.
+/// The wakes of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WakeView {
-    /// All.
+    /// The number of all wakes.
     pub count: u64,
-    /// Those from outside any task.
+    /// The number of wakes from outside any task.
     pub from_outside: u64,
-    /// Those of a task by itself.
+    /// The number of wakes of a task by itself.
     pub by_itself: u64,
-    /// Those from a thread that is no worker.
+    /// The number of wakes from a thread that is not a worker.
     pub off_worker: u64,
 }

@@ -1,4 +1,4 @@
-//! Samples of threads that left their CPU: which of them did so during a poll.
+//! Off-CPU samples, and which of them were taken during a poll.
 
 use hashbrown::HashMap;
 
@@ -7,7 +7,7 @@ use super::stacks::Stacks;
 use super::view::{BlockingRow, BlockingView};
 use super::workers::Blockable;
 
-/// A sample of a thread that left its CPU.
+/// An off-CPU sample.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     time_ns: u64,
@@ -22,15 +22,15 @@ pub(super) struct Blocking {
     samples: Vec<Sample>,
 }
 
-/// Where a poll is looked for.
+/// The owner of the polls to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Lane {
     Thread(u64),
-    /// Of a trace that does not tell of threads.
+    /// A worker, in a trace without threads.
     Worker(u64),
 }
 
-/// Samples of one stack: how many, and when the first was taken.
+/// The samples of one stack: their number, and the time of the first one.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     count: u64,
@@ -42,7 +42,7 @@ impl Blocking {
         self.samples.push(Sample { time_ns, thread, worker, stack });
     }
 
-    /// What blocked; and for each place how many samples were in polls of tasks that were spawned there.
+    /// The blocking calls, and for each place the number of samples in polls of tasks spawned there.
     pub(super) fn view(
         &self,
         polls: &mut [Blockable],
@@ -83,7 +83,7 @@ fn lane(poll: &Blockable) -> Lane {
 }
 
 impl Sample {
-    /// The poll during which it was taken.
+    /// The poll during which the sample was taken.
     fn poll<'p>(&self, polls: &'p [Blockable]) -> Option<&'p Blockable> {
         let lanes = [self.thread.map(Lane::Thread), self.worker.map(Lane::Worker)];
         lanes.into_iter().flatten().find_map(|wanted| {

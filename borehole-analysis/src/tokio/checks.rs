@@ -1,34 +1,34 @@
-//! What deserves a look.
+//! Checks for problems in a trace.
 //!
-//! Source of the checks and their thresholds: the scan for red flags of dial9 0.5.7. Where it is misled, what is done
-//! instead is said at the check.
+//! Source of the checks and their thresholds: the scan for red flags of dial9 0.5.7. Checks that differ from it, because it
+//! is misled, say how.
 
 use super::tasks::{AllWaiting, Waiting};
 use super::view::{Finding, Rows, Seal, Severity, SpanRow, TokioView};
 use super::workers::{CRITICAL_POLL_NS, Contention, EXAMPLES, Poll, SpannedPoll, StuckPoll, Waits};
 use super::worst::Tier;
 
-/// Delays of scheduling over this are critical.
+/// The scheduling delay above which a delay is critical.
 const CRITICAL_DELAY_NS: u64 = 50_000_000;
-/// A stack that blocked this often may be chance.
+/// The number of samples up to which a blocking stack may be chance.
 const CHANCE: u64 = 5;
-/// Global queues longer than this are critical.
+/// The length above which a global queue is critical.
 const CRITICAL_QUEUE: u64 = 1000;
-/// A worker may have so many times the polls of another.
+/// The ratio of polls between workers up to which they are balanced.
 const IMBALANCE: u64 = 3;
-/// So few stretches of activity, or counts of tasks, say nothing.
+/// The number of active periods, or of task counts, up to which they say nothing.
 const FEW: u64 = 10;
-/// Waits of the kernel over this are a warning.
+/// The kernel wait above which there is a warning.
 const WARNING_WAIT_NS: u64 = 10_000_000;
 
-/// What checks look at beside the view.
+/// The inputs of the checks other than the view.
 #[derive(Debug)]
 pub(super) struct Suspects {
     /// Polls over 50 ms.
     pub(super) critical: Tier<Poll>,
     /// Other polls over 10 ms.
     pub(super) long: Tier<Poll>,
-    /// Polls over 10 ms that go on at the end.
+    /// Polls over 10 ms that are still running at the end.
     pub(super) stuck: Tier<StuckPoll>,
     /// Tasks that wait at the end.
     pub(super) waiting: AllWaiting,
@@ -36,17 +36,17 @@ pub(super) struct Suspects {
     pub(super) is_empty: bool,
     /// Polls with more than 20 spans.
     pub(super) spanned: Tier<SpannedPoll>,
-    /// By worker.
+    /// The CPU contention of each worker.
     pub(super) contention: Vec<(u64, Contention)>,
-    /// By worker too.
+    /// The kernel waits of each worker.
     pub(super) waits: Vec<(u64, Waits)>,
     /// Spans of all names.
     pub(super) spans: Vec<SpanRow>,
-    /// When events were lost for the first time.
+    /// The time of the first lost events.
     pub(super) lost_ns: Option<u64>,
 }
 
-/// The findings, the gravest first, each check's by time.
+/// The findings, the most severe first, those of each check by time.
 pub(super) fn findings(view: &TokioView, suspects: &Suspects, place: impl Fn(u32) -> String) -> Vec<Finding> {
     let mut found = Vec::new();
     whole_file(view, suspects, &mut found);
@@ -71,7 +71,7 @@ fn finding(severity: Severity, check: &'static str, evidence: String) -> Finding
     Finding { severity, check, evidence, time_ns: None, worker: None, task: None }
 }
 
-/// Whether the trace can say anything. That no check speaks up means nothing where there are no polls.
+/// Checks that the trace can show anything: without polls, checks that find nothing mean nothing.
 fn whole_file(view: &TokioView, suspects: &Suspects, found: &mut Vec<Finding>) {
     if view.seal == Seal::Incomplete {
         let evidence = "sealed before all threads had handed over what they recorded: events are missing";
@@ -94,7 +94,7 @@ fn whole_file(view: &TokioView, suspects: &Suspects, found: &mut Vec<Finding>) {
     }
 }
 
-/// Not one of the scan's: dial9 does not say in a trace what it lost.
+/// Checks for lost events. Not in the scan, because dial9 traces do not record losses.
 fn lost_events(view: &TokioView, suspects: &Suspects, found: &mut Vec<Finding>) {
     if view.lost_events > 0 {
         let count = view.lost_events;
@@ -130,7 +130,7 @@ fn long_polls(suspects: &Suspects, place: &impl Fn(u32) -> String, found: &mut V
     }
 }
 
-/// Not one of the scan's: it has a poll where it has its end.
+/// Checks for polls that never end. Not in the scan, which records a poll only at its end.
 fn stuck_polls(suspects: &Suspects, place: &impl Fn(u32) -> String, found: &mut Vec<Finding>) {
     for StuckPoll { poll, queue, is_at_least } in suspects.stuck.examples.sorted() {
         let severity =
@@ -156,7 +156,7 @@ fn stuck_polls(suspects: &Suspects, place: &impl Fn(u32) -> String, found: &mut 
     }
 }
 
-/// Not of the scan either.
+/// Checks for tasks that wait at the end. Not in the scan.
 fn waiting_tasks(
     view: &TokioView,
     suspects: &Suspects,
@@ -164,7 +164,7 @@ fn waiting_tasks(
     found: &mut Vec<Finding>,
 ) {
     let AllWaiting { starved, unpolled, unwoken } = suspects.waiting;
-    // What was lost may be the poll.
+    // The lost events may include the poll.
     let starves = if view.lost_events > 0 { Severity::Warning } else { Severity::Critical };
     for (severity, check, what, why, waiting) in [
         (starves, "starved-task", "were woken and not polled again", "", starved),
@@ -188,7 +188,7 @@ fn waiting_tasks(
     }
 }
 
-/// Ends of tasks that were never spawned take nothing from the count, unlike in the scan.
+/// Checks for growing numbers of tasks. Unlike in the scan, ends of tasks that were never spawned do not reduce the count.
 fn task_leak(view: &TokioView, found: &mut Vec<Finding>) {
     let Some(counts) = view.tasks.counted.filter(|counts| counts.samples > FEW) else { return };
     if counts.last > counts.first.saturating_mul(2) && counts.last == counts.peak {
@@ -214,8 +214,8 @@ fn delays(view: &TokioView, found: &mut Vec<Finding>) {
     });
 }
 
-/// Only samples during polls count: elsewhere a worker leaves its CPU because it has nothing to do. The scan counts
-/// those too, and names the call that an idle worker waits in.
+/// Checks for blocking calls. Counts only samples during polls, because otherwise a worker leaves its CPU when it is idle.
+/// The scan counts those too, and names the call in which an idle worker waits.
 fn blocking_calls(view: &TokioView, found: &mut Vec<Finding>) {
     let blocking = &view.blocking;
     let Some(top) = blocking.stacks.rows.first().filter(|top| top.count > CHANCE) else { return };
@@ -250,7 +250,7 @@ fn worker_imbalance(view: &TokioView, found: &mut Vec<Finding>) {
     }
 }
 
-/// CPU time is compared on one thread only: the scan subtracts the times of two where a worker changes threads.
+/// Compares CPU time on one thread only; the scan subtracts times of two threads if a worker changes threads.
 fn cpu_contention(suspects: &Suspects, found: &mut Vec<Finding>) {
     for &(worker, Contention { stretches, low, mean_ratio, longest_ns, longest_start_ns }) in
         &suspects.contention
@@ -328,15 +328,15 @@ fn spans(spans: &[SpanRow], found: &mut Vec<Finding>) {
     }
 }
 
-/// As many rows as are asked for.
+/// Keeps at most `limit` rows.
 pub(super) fn limited<T>(mut rows: Vec<T>, limit: usize) -> Rows<T> {
     let distinct = rows.len();
     rows.truncate(limit);
     Rows { rows, distinct }
 }
 
-/// Milliseconds with as many digits as matter.
-// Three digits have no use for those that a double lacks.
+/// Formats milliseconds with the significant digits.
+// Three digits do not need those that a double lacks.
 #[expect(clippy::cast_precision_loss)]
 fn milliseconds(duration_ns: u64) -> String {
     let milliseconds = duration_ns as f64 / 1e6;

@@ -1,16 +1,16 @@
-//! What began and ended, one by one: for who keeps all of it.
+//! Single polls and spans, for callers that keep all of them.
 
 use borehole_model::ShapeId;
 
 use super::TokioSink;
 use super::plan::Sort;
 
-/// A poll of a task that ended.
+/// A poll that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndedPoll {
-    /// When it began, on the clock of the trace.
+    /// Its start on the clock of the trace.
     pub start_ns: u64,
-    /// How long it took.
+    /// Its duration.
     pub duration_ns: u64,
     /// The worker that polled.
     pub worker: u64,
@@ -20,38 +20,38 @@ pub struct EndedPoll {
     pub place: u32,
 }
 
-/// A span that was left for the last time.
+/// A span that ended with its last exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndedSpan<'s> {
-    /// What it is called.
+    /// Its name.
     pub name: &'s str,
-    /// When it was entered first, on the clock of the trace.
+    /// Its first entry on the clock of the trace.
     pub start_ns: u64,
-    /// From then until it was left last.
+    /// The time from its first entry to its last exit.
     pub duration_ns: u64,
 }
 
 impl TokioSink {
-    /// The poll that ended with the event that was taken last; it is given out once.
+    /// The poll that ended with the latest event; returned only once.
     #[must_use]
     pub fn ended_poll(&mut self) -> Option<EndedPoll> {
         self.ended_poll.take()
     }
 
-    /// A place where tasks are spawned.
+    /// The name of a place where tasks are spawned.
     #[must_use]
     pub fn spawned_at(&self, place: u32) -> &str {
         self.places.text(place)
     }
 
-    /// What is to be added to times of the trace for nanoseconds since 1970, as far as the trace has said it.
+    /// The offset from times of the trace to nanoseconds since 1970; `None` before the trace has recorded it.
     #[must_use]
     pub const fn unix_offset_ns(&self) -> Option<i128> {
         self.unix_offset_ns
     }
 
-    /// Whether the fields of such events, which have been taken, measure something: not so with events that only tell where polls and
-    /// spans begin and end, or what samples are made of.
+    /// Whether the fields of events of this shape, which have been read, are measurements. Events that only mark polls and spans
+    /// or make up samples have none.
     #[must_use]
     pub fn is_measurement(&self, shape: ShapeId) -> bool {
         let plan = self.plans.get(shape.index()).copied().flatten();
@@ -60,7 +60,7 @@ impl TokioSink {
         })
     }
 
-    /// Gives `take` all spans that ended, before [`ProfileSink::finish`](borehole_model::ProfileSink::finish).
+    /// Passes all ended spans to `take`. Call it before [`ProfileSink::finish`](borehole_model::ProfileSink::finish).
     pub fn each_span(&self, take: impl FnMut(EndedSpan<'_>)) {
         self.spans.each(take);
     }

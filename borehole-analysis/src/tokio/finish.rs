@@ -1,4 +1,4 @@
-//! From what was added up to the view.
+//! The view of everything that was added up.
 
 use super::TokioSink;
 use super::checks::{Suspects, findings, limited};
@@ -11,8 +11,8 @@ use super::view::{
 use super::workers::{Poll, Reach, Worker, Workers};
 use super::worst::Worst;
 
-/// Threads hand over what they recorded within so long, if their process lives. Recorders that do so more often show by how
-/// little their batches hold. Source: `dial9-core` 0.5.7.
+/// The time within which threads of a live process hand over what they recorded. Shorter batches show that a recorder does so
+/// more often. Source: `dial9-core` 0.5.7.
 const HANDED_OVER_NS: u64 = 30_000_000_000;
 
 impl From<&Durations> for Spread {
@@ -31,14 +31,14 @@ impl From<&Durations> for Spread {
 }
 
 impl TokioSink {
-    /// The view. What was kept for it is gone afterwards.
+    /// Builds the view, and drops the data kept for it.
     pub(super) fn complete(&mut self) -> TokioView {
         self.workers.complete();
         self.tasks.complete();
         let ends_ns = self.ends_ns.or(self.measured_ends_ns).or(self.sampled_ends_ns);
         let (start_ns, end_ns) = ends_ns.unwrap_or_default();
         let mut suspects = self.suspects();
-        // Where a worker is stuck, nothing may happen any more, but things are measured.
+        // While a worker is stuck, there may be measurements but no other events.
         let stuck = suspects.stuck.examples.sorted();
         let end_ns =
             stuck.iter().map(|stuck| stuck.poll.start_ns + stuck.poll.duration_ns).fold(end_ns, u64::max);
@@ -68,7 +68,7 @@ impl TokioSink {
         view
     }
 
-    /// Until when the trace tells of what workers do. A file that is sealed holds all of it, and so does one that is in one piece.
+    /// The time up to which the trace covers the workers. A sealed file, or one in a single piece, covers all of it.
     fn reach(&self) -> Reach {
         let ends = [self.ends_ns, self.measured_ends_ns, self.sampled_ends_ns];
         let end_ns = ends.into_iter().flatten().map(|(_, last_ns)| last_ns).max().unwrap_or(0);

@@ -1,16 +1,16 @@
 //! Beginnings that wait for their ends.
 //!
-//! A batch of a trace is what one thread recorded, in order; batches come in any order, and a worker goes from
-//! thread to thread. An end therefore belongs to the last beginning of its batch, and where there is none, to one
-//! that a batch before it left open on the same thread.
+//! A batch of a trace is what one thread recorded, in order. Batches come in any order, and workers move between threads. An
+//! end therefore belongs to the last beginning in its batch or, if there is none, to one that an earlier batch left open on
+//! the same thread.
 
-/// How many beginnings of former batches are kept: more than threads ever share a worker.
+/// The number of beginnings kept from earlier batches: more than threads ever share a worker.
 const CARRIED: usize = 64;
 
-/// When and on which thread something began.
+/// The time and thread of a beginning.
 pub(super) trait Began {
     fn time_ns(&self) -> u64;
-    /// `None` if the trace does not say.
+    /// The thread; `None` if the trace does not record it.
     fn thread(&self) -> Option<u64>;
 }
 
@@ -28,14 +28,14 @@ impl<T> Default for Halves<T> {
 }
 
 impl<T: Began> Halves<T> {
-    /// Something begins. Answers what began in the same batch and has not ended.
+    /// Adds a beginning. Returns the previous one of the same batch if it has not ended.
     #[inline]
     pub(super) fn begin(&mut self, batch: u64, began: T) -> Option<T> {
         self.enter(batch);
         self.open.replace(began)
     }
 
-    /// What ends at this time on this thread.
+    /// The beginning of an end at this time on this thread.
     #[inline]
     pub(super) fn end(&mut self, batch: u64, time_ns: u64, thread: Option<u64>) -> Option<T> {
         self.enter(batch);
@@ -47,14 +47,14 @@ impl<T: Began> Halves<T> {
         Some(self.carried.swap_remove(row))
     }
 
-    /// What began in this batch and has not ended.
+    /// The open beginning in this batch.
     #[inline]
     pub(super) fn open(&mut self, batch: u64) -> Option<&mut T> {
         self.enter(batch);
         self.open.as_mut()
     }
 
-    /// What began last of all that has not ended.
+    /// The latest open beginning.
     pub(super) fn latest(&self) -> Option<&T> {
         self.carried.iter().chain(&self.open).max_by_key(|began| began.time_ns())
     }

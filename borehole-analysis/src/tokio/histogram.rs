@@ -1,20 +1,20 @@
-//! Distributions in little memory: logarithmic buckets, each cut into equal parts.
+//! Distributions in little memory: logarithmic buckets, each split into equal parts.
 //!
-//! Of our own because it is this short, and because it grows with the range that is used: hundreds of them, one a
-//! name or field, are the rule here.
+//! Our own implementation, because it is short, and because its memory grows with the range in use: there are usually
+//! hundreds of them, one per name or field.
 
-/// Parts of an octave: a percentile is off by less than 1 in 128.
+/// The number of parts of an octave: a percentile is off by less than 1 in 128.
 const PARTS: i32 = 64;
 const PART_BITS: u32 = 6;
-/// Floating-point numbers beyond 2^64, or nearer to 0 than 2^-64, are counted as those.
+/// The limit of floating-point numbers: those beyond 2^64, or nearer to 0 than 2^-64, count as those.
 const OCTAVES: i32 = 64;
 
 /// Counts by a key that grows with the value.
 #[derive(Clone, Debug, Default)]
 struct Buckets {
-    /// By octave, in order.
+    /// The counts by octave, in order.
     octaves: Vec<(i32, Box<[u64; PARTS as usize]>)>,
-    /// The row of the octave that was used last.
+    /// The row of the octave used last.
     last: usize,
 }
 
@@ -55,13 +55,13 @@ impl Buckets {
     }
 }
 
-/// The rank of a percentile: that of the value which so many in a hundred do not exceed.
+/// The rank of a percentile.
 fn rank(percent: u64, count: u64) -> u64 {
     let whole = u128::from(percent) * u128::from(count);
     u64::try_from(whole.div_ceil(100)).unwrap_or(count).max(1)
 }
 
-/// How long things took.
+/// A distribution of durations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Durations {
     buckets: Buckets,
@@ -111,7 +111,7 @@ fn duration_of(key: i32) -> u64 {
     head * width + width / 2
 }
 
-/// What values a field had.
+/// A distribution of a field's values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Values {
     buckets: Buckets,
@@ -122,7 +122,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Takes a value in; one that is not a number is left out.
+    /// Adds a value; NaN is left out.
     #[inline]
     pub(super) fn add(&mut self, value: f64) {
         if value.is_nan() {
@@ -135,7 +135,7 @@ impl Values {
         self.buckets.add(value_key(value));
     }
 
-    // A mean has no use for the digits that a double lacks.
+    // A mean does not need the digits that a double lacks.
     #[expect(clippy::cast_precision_loss)]
     pub(super) fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum / self.count as f64 }
@@ -149,9 +149,9 @@ impl Values {
     }
 }
 
-/// The bits of a double below the part.
+/// The number of bits of a double below the part.
 const FINE_BITS: u32 = 52 - PART_BITS;
-/// The key of 2^-64 without its sign, as the bits of doubles have it.
+/// The key of 2^-64 without its sign, from the bits of a double.
 const LOWEST: i32 = (1023 - OCTAVES) * PARTS;
 const HIGHEST: i32 = (1023 + OCTAVES) * PARTS;
 

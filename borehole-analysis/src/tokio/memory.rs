@@ -5,7 +5,7 @@ use hashbrown::{HashMap, HashSet};
 use super::stacks::Stacks;
 use super::view::{AllocationView, Rows, SiteRow};
 
-/// Bytes between two samples in the mean where the trace does not say. Source: dial9 0.5.7.
+/// The default mean number of bytes between samples. Source: dial9 0.5.7.
 const DEFAULT_RATE_BYTES: u64 = 524_288;
 
 #[derive(Clone, Copy, Debug)]
@@ -14,8 +14,7 @@ struct Live {
     stack: Option<u32>,
 }
 
-/// Allocations by address and time: the two that a free names. A free may come before its allocation, for batches
-/// are in no order.
+/// Allocations by address and time, which a free names. A free may precede its allocation, because batches are unordered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
     count: u64,
@@ -76,7 +75,7 @@ impl Memory {
             site.bytes = site.bytes.saturating_add(live.size);
             site.first_ns = site.first_ns.min(time_ns);
         }
-        // In an order of their own: how floating-point numbers add up depends on it.
+        // In a fixed order, because floating-point sums depend on it.
         let mut sizes: Vec<u64> = self.live.values().map(|live| live.size).collect();
         sizes.sort_unstable();
         view.estimated_outstanding_bytes = sizes.into_iter().map(|size| stands_for(size, rate_bytes)).sum();
@@ -97,8 +96,8 @@ fn rows(sites: HashMap<Option<u32>, SiteRow>, stacks: &Stacks, limit: usize) -> 
     Rows { rows: named.collect(), distinct }
 }
 
-/// How many bytes a sample of this size stands for: the chance to be sampled grows with the size.
-// An estimate has no use for the digits that a double lacks.
+/// The number of bytes that a sample of this size stands for: larger allocations are more likely to be sampled.
+// An estimate does not need the digits that a double lacks.
 #[expect(clippy::cast_precision_loss)]
 fn stands_for(size: u64, rate_bytes: u64) -> f64 {
     let size = size as f64;

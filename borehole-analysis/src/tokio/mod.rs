@@ -1,10 +1,10 @@
-//! What a trace of a Tokio program tells: workers, polls, tasks, delays, wakes, blocking calls, queues, spans,
-//! allocations, and what deserves a look.
+//! Analysis of traces of Tokio programs: workers, polls, tasks, delays, wakes, blocking calls, queues, spans, allocations,
+//! and findings.
 //!
-//! * Most of it is added up as it comes. What has to wait for the end of the trace is small and said where it is kept;
-//!   percentiles come out of histograms.
-//! * A batch of a trace is what one thread recorded, in order, and batches come in no order: nothing here takes the
-//!   order of the file for that of time.
+//! * Most data is added up as it arrives. Data that waits for the end of the trace is small, and its size is stated where it
+//!   is kept. Percentiles come from histograms.
+//! * A batch of a trace is what one thread recorded, in order, and batches are unordered: nothing here takes the order of
+//!   the file for that of time.
 //!
 //! Sources: the events of dial9 0.3.2 and 0.5.7, and the red flags of its analysis.
 
@@ -56,35 +56,35 @@ pub use self::view::{
     Rows, Seal, Severity, SiteRow, SpanRow, Spread, TokioView,
 };
 
-/// How many rows of a table are kept where all are asked for and they are without end, such as polls.
+/// The maximum number of rows of an unbounded table, such as polls, if all are asked for.
 const MOST_ROWS: usize = 10_000;
-/// The source of samples of threads that left their CPU. Source: dial9 0.5.7.
+/// The source of off-CPU samples. Source: dial9 0.5.7.
 const OFF_CPU: u64 = 1;
 
 /// Reads the events of a Tokio program.
 ///
-/// It does not keep events, so that the same reading gives samples to a [`ReportSink`](crate::ReportSink) beside it
-/// (see [`Tee`](borehole_model::Tee)); it sees those that become samples all the same.
+/// It does not keep events, so one pass can also feed samples to a [`ReportSink`](crate::ReportSink) (see
+/// [`Tee`](borehole_model::Tee)); it still sees the events that become samples.
 #[derive(Debug)]
 pub struct TokioSink {
     limit: usize,
     plans: Vec<Option<Plan>>,
-    /// Index and offset of the batch that the last event was in.
+    /// The index and the offset of the last event's batch.
     batch: Option<(u64, Option<u64>)>,
     events: u64,
-    /// Those of them that do not describe the file alone.
+    /// The number of events that do not only describe the file.
     recorded: u64,
-    /// Whether anything was seen that samples do not tell already.
+    /// Whether there was anything that samples do not tell already.
     is_worth_telling: bool,
     ends_ns: Option<(u64, u64)>,
-    /// The same of measurements, which go on when nothing happens.
+    /// The first and last time of measurements, which continue when nothing happens.
     measured_ends_ns: Option<(u64, u64)>,
-    /// The same of samples, which threads that are no workers have as well.
+    /// The first and last time of samples, which other threads than workers have too.
     sampled_ends_ns: Option<(u64, u64)>,
     unix_offset_ns: Option<i128>,
     seals: Seals,
     lost_events: u64,
-    /// When the first loss was noticed.
+    /// The time of the first noticed loss.
     lost_ns: Option<u64>,
     places: Names,
     runtimes: Names,
@@ -97,14 +97,14 @@ pub struct TokioSink {
     memory: Memory,
     others: Others,
     ended_poll: Option<EndedPoll>,
-    /// What the source is called that is being read.
+    /// The name of the current source.
     source: Option<String>,
-    /// Of the sources that have been read.
+    /// The views of the sources read so far.
     views: Vec<TokioView>,
 }
 
 impl TokioSink {
-    /// A sink whose tables have at most `limit` rows; `None` for all that there are, within reason.
+    /// Creates a sink whose tables have at most `limit` rows; `None` for all, within reason.
     #[must_use]
     pub fn new(limit: Option<usize>) -> Self {
         let limit = limit.unwrap_or(MOST_ROWS).min(MOST_ROWS);
@@ -138,14 +138,14 @@ impl TokioSink {
         }
     }
 
-    /// What the trace tells, of each source that was kept apart by itself. None before [`ProfileSink::finish`], and
-    /// where there were no events but those that samples are made of.
+    /// The views of the trace, one for each source that was kept apart. Empty before [`ProfileSink::finish`], and if there were
+    /// only events that samples are made of.
     #[must_use]
     pub fn into_views(self) -> Vec<TokioView> {
         self.views
     }
 
-    /// Comes to a view of what was read, and begins anew with a source of another name.
+    /// Finishes the view of the current source, and begins one with another name.
     fn next_source(&mut self, name: Option<String>) {
         let mut views = std::mem::take(&mut self.views);
         let is_empty = self.events > 0 && self.recorded == 0;
@@ -175,7 +175,7 @@ impl TokioSink {
         plan
     }
 
-    /// Something happened in the runtime.
+    /// Records a runtime event.
     #[inline]
     fn tick(&mut self, sort: Sort, time_ns: u64) {
         self.is_worth_telling = true;
@@ -189,7 +189,7 @@ impl TokioSink {
         );
     }
 
-    /// A sample was taken.
+    /// Records a sample.
     fn sampled(&mut self, time_ns: Option<u64>) {
         if let Some(time_ns) = time_ns {
             self.workers.seen(time_ns);
@@ -239,7 +239,7 @@ impl TokioSink {
         }
     }
 
-    /// Events of the runtime, which are most.
+    /// Handles runtime events, which are the most frequent.
     #[inline]
     fn runtime_event(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
         self.tick(plan.sort, time_ns);
@@ -378,7 +378,7 @@ impl TokioSink {
         }
     }
 
-    /// Events that are not of the runtime itself.
+    /// Handles events that are not of the runtime itself.
     fn further_event(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64, tables: &Tables) {
         match plan.sort {
             Sort::Clock | Sort::Metadata | Sort::Symbol => {}
@@ -407,15 +407,15 @@ impl TokioSink {
     }
 }
 
-/// Takes a moment into the stretch between the first and the last.
+/// Extends the range from first to last time by a time.
 #[inline]
 fn extend(ends_ns: &mut Option<(u64, u64)>, time_ns: u64) {
     let (first, last) = ends_ns.get_or_insert((time_ns, time_ns));
     (*first, *last) = ((*first).min(time_ns), (*last).max(time_ns));
 }
 
-/// When an event that is a whole span began, and how long it took. Two of start, duration and end tell; what is written
-/// when a span closes has its end in the time of the event.
+/// The start and duration of an event that is a whole span. Two of start, duration and end suffice; an event written when a
+/// span closes has its end in the time of the event.
 fn extent(plan: Plan, event: &Event<'_>) -> Option<(u64, u64)> {
     let [start_ns, duration_ns, end_ns] =
         [field::SPAN_START, field::DURATION, field::SPAN_END].map(|field| plan.nanoseconds(event, field));
@@ -426,7 +426,7 @@ fn extent(plan: Plan, event: &Event<'_>) -> Option<(u64, u64)> {
     match (start_ns, duration_ns) {
         (Some(start_ns), _) => Some((start_ns, closes_ns?.checked_sub(start_ns)?)),
         (None, Some(duration_ns)) => Some((closes_ns.unwrap_or(0).saturating_sub(duration_ns), duration_ns)),
-        // The end alone: the time of the event is another.
+        // With the end alone, the time of the event is the start.
         (None, None) => Some((event.time_ns?, end_ns?.checked_sub(event.time_ns?)?)),
     }
 }

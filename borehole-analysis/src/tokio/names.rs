@@ -1,25 +1,25 @@
-//! Names that occur again and again, each stored once.
+//! Repeated names, each stored once.
 
 use hashbrown::HashMap;
 
-/// How many are told apart: more than any program has places to spawn from, few enough for a trace that is made
-/// of names alone. Further ones are one.
+/// The maximum number of distinct names: more than any program has spawn locations, but few enough for a trace made of names
+/// alone. Further names share one row.
 const MOST: usize = 4096;
 
-/// What further names are called.
+/// The name for all further names.
 pub(super) const OTHERS: &str = "(others)";
 
-/// What a name is called that is not known.
+/// The name for an unknown name.
 const UNKNOWN: &str = "(unknown)";
 
-/// The row of that, among [`Names::or_unknown`].
+/// The row of the unknown name in [`Names::or_unknown`].
 pub(super) const UNKNOWN_ROW: u32 = 0;
 
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     rows: HashMap<String, u32>,
     texts: Vec<String>,
-    /// The rows that were found last, by where the names stood in memory: equal names mostly stand in the same place.
+    /// The rows found last, by the names' memory addresses: equal names are mostly at the same address.
     recent: [u32; RECENT],
 }
 
@@ -32,7 +32,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// Names of which the first stands for those that are not known.
+    /// Creates names in which the first row stands for an unknown name.
     pub(super) fn or_unknown() -> Self {
         let mut names = Self::default();
         names.row(UNKNOWN);
@@ -71,7 +71,7 @@ impl Names {
     }
 }
 
-/// The place of a row in a column that grows on demand.
+/// The entry of a row in a column that grows on demand.
 pub(super) fn at<T: Default>(column: &mut Vec<T>, row: u32) -> &mut T {
     let row = row as usize;
     if column.len() <= row {

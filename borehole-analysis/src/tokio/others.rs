@@ -1,4 +1,4 @@
-//! Events that are nothing special here: their fields that are numbers.
+//! Other events: statistics of their numeric fields.
 
 use borehole_model::{Event, Shape, Tables, Value};
 use hashbrown::HashMap;
@@ -8,12 +8,12 @@ use super::names::OTHERS;
 use super::plan::{annotation, is_numeric, text, unit};
 use super::view::{EventRow, FieldRow};
 
-/// How many names are told apart; further ones are counted together.
+/// The maximum number of distinct names; further ones are counted together.
 const MOST_NAMES: usize = 512;
-/// How many fields of a name are looked at.
+/// The maximum number of fields analysed per name.
 const MOST_FIELDS: usize = 64;
 
-/// A moment and what a field was then.
+/// A time, and the value of a field at that time.
 type Reading = (u64, f64);
 
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ struct Field {
     unit: Option<String>,
     kind: Option<String>,
     values: Values,
-    /// The first and the last in time.
+    /// The first and the last reading in time.
     ends: Option<(Reading, Reading)>,
 }
 
@@ -35,11 +35,11 @@ struct Other {
     fields: Vec<Field>,
 }
 
-/// Which value of an event is which field.
+/// The mapping of an event's values to fields.
 #[derive(Clone, Debug, Default)]
 struct Layout {
     row: usize,
-    /// Positions among the values, and among the fields.
+    /// Pairs of positions among the values and among the fields.
     fields: Vec<(usize, usize)>,
 }
 
@@ -156,7 +156,7 @@ impl Field {
     }
 }
 
-// Statistics have no use for the digits that a double lacks.
+// Statistics do not need the digits that a double lacks.
 #[expect(clippy::cast_precision_loss)]
 fn number(value: &Value<'_>) -> Option<f64> {
     match *value {

@@ -1,4 +1,4 @@
-//! Where the fields of the events are that are looked at: worked out once for each shape.
+//! The positions of the event fields in use, computed once for each shape.
 
 use borehole_model::{Event, FieldKind, Shape, StringId, Tables, Value};
 
@@ -7,7 +7,7 @@ use super::field::{self, Field};
 /// No position.
 const NONE: u16 = u16::MAX;
 
-/// What an event tells.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sort {
     PollStart,
@@ -39,8 +39,7 @@ pub(super) enum Sort {
 /// Fields and their names.
 type Fields = &'static [(Field, &'static str)];
 
-/// Events by name, with the fields that are looked at. Source: dial9 0.3.2 and 0.5.7; of `EventsLostEvent`,
-/// `borehole-recorder`.
+/// Events by name, with the fields in use. Source: dial9 0.3.2 and 0.5.7; for `EventsLostEvent`, `borehole-recorder`.
 const SORTS: [(&str, Sort, Fields); 19] = [
     (
         "PollStartEvent",
@@ -140,7 +139,7 @@ const SORTS: [(&str, Sort, Fields); 19] = [
 const SPAN_FIELDS: Fields =
     &[(field::SPAN, "span_id"), (field::NAME, "span_name"), (field::TASK, "dial9.tokio.task_id")];
 
-/// Which fields of an event that is a whole span say what. Source: dial9 0.5.7, `docs/design/single-event-spans.md`.
+/// The fields of whole-span events by role. Source: dial9 0.5.7, `docs/design/single-event-spans.md`.
 const SPAN_ROLES: [(Field, &str); 4] = [
     (field::SPAN_START, "span.start"),
     (field::DURATION, "span.duration"),
@@ -152,11 +151,11 @@ const SPAN_ROLES: [(Field, &str); 4] = [
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) sort: Sort,
-    /// Positions among the values; [`NONE`] where the shape has no such field.
+    /// Positions among the values; [`NONE`] if the shape has no such field.
     fields: [u16; field::PLACES],
-    /// Of [`Sort::WholeSpan`], which power of 1000 makes nanoseconds of the field at each place.
+    /// For [`Sort::WholeSpan`], the power of 1000 that converts each field to nanoseconds.
     scales: [u8; field::PLACES],
-    /// The row of an event of [`Sort::Other`] among those.
+    /// The row of a [`Sort::Other`] event among those.
     pub(super) other: u32,
 }
 
@@ -182,7 +181,7 @@ impl Plan {
         plan
     }
 
-    /// Events say by annotations that they are spans.
+    /// Detects events whose annotations say that they are spans.
     fn find_whole_span(&mut self, shape: &Shape, tables: &Tables) {
         let role = |wanted: &str| {
             let found = shape.annotations.iter().find(|annotation| {
@@ -190,7 +189,7 @@ impl Plan {
             });
             found.map(|annotation| annotation.field)
         };
-        // The time of the event says one of start, duration and end: another makes a span of it.
+        // The time of the event is one of start, duration and end, so one more makes it a span.
         for (Field(place), wanted) in SPAN_ROLES {
             let Some((found, row)) = role(wanted).and_then(|row| Some((u16::try_from(row).ok()?, row)))
             else {
@@ -209,7 +208,7 @@ impl Plan {
         }
     }
 
-    /// A number of [`Sort::WholeSpan`], in nanoseconds.
+    /// A number of a [`Sort::WholeSpan`] event, in nanoseconds.
     pub(super) fn nanoseconds(&self, event: &Event<'_>, field: Field) -> Option<u64> {
         self.number(event, field)?.checked_mul(1000u64.pow(self.scales[field.0].into()))
     }
@@ -242,12 +241,12 @@ fn position(shape: &Shape, tables: &Tables, name: &str) -> u16 {
     found.and_then(|position| u16::try_from(position).ok()).unwrap_or(NONE)
 }
 
-/// The unit that is said of a field.
+/// The unit in a field's annotations.
 pub(super) fn unit(shape: &Shape, tables: &Tables, field: u32) -> Option<String> {
     annotation(shape, tables, field, &["unit", "metrique.unit"])
 }
 
-/// What is said of a field under one of these keys.
+/// The annotation of a field under one of these keys.
 pub(super) fn annotation(shape: &Shape, tables: &Tables, field: u32, keys: &[&str]) -> Option<String> {
     let found = shape
         .annotations

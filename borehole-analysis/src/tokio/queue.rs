@@ -3,7 +3,7 @@
 use super::reports::Reports;
 use super::view::QueueView;
 
-/// Longer queues are high.
+/// The length above which a queue is high.
 const HIGH: u64 = 100;
 
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ impl Queue {
         self.depths.add(time_ns, runtime, depth);
     }
 
-    // A mean has no use for the digits that a double lacks.
+    // A mean does not need the digits that a double lacks.
     #[expect(clippy::cast_precision_loss)]
     pub(super) fn view(&self) -> Option<QueueView> {
         let series = self.depths.summed();

@@ -1,17 +1,17 @@
-//! What runtimes report of themselves from time to time, each at times of its own.
+//! The periodic reports of runtimes, each at its own times.
 
 use super::names::at;
 
-/// A runtime that says nothing for so long is not there: it reports every 10 ms. Source: dial9 0.5.7.
+/// The silence after which a runtime is considered gone: it reports every 10 ms. Source: dial9 0.5.7.
 const SILENT_NS: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Report {
     time_ns: u64,
     value: u64,
-    /// A row of the names of runtimes.
+    /// The runtime, as a row of the names of runtimes.
     runtime: u32,
-    /// Nobody said it, but it follows from what was said.
+    /// Whether it was not reported but follows from other reports.
     is_derived: bool,
 }
 
@@ -24,8 +24,8 @@ impl Reports {
         self.0.push(Report { time_ns, value, runtime, is_derived: false });
     }
 
-    /// The sum over all runtimes at each time at which one of them reports. Each counts with what it said last; from
-    /// the beginning on, if it reports soon after it, and until it has been silent for long.
+    /// The sum over all runtimes at the time of each report. Each runtime counts with its latest report: from the beginning, if
+    /// its first report comes soon after it, until it has been silent for long.
     pub(super) fn summed(&self) -> Vec<(u64, u64)> {
         let mut reports = derived(&self.0);
         reports.extend_from_slice(&self.0);
@@ -44,7 +44,7 @@ impl Reports {
     }
 }
 
-/// What runtimes were before their first report, and that they have gone after their last.
+/// Derived reports: the state of runtimes before their first report, and their end after their last.
 fn derived(reports: &[Report]) -> Vec<Report> {
     let start_ns = reports.iter().map(|report| report.time_ns).min().unwrap_or_default();
     let mut ends: Vec<Option<(Report, u64)>> = Vec::new();

@@ -1,7 +1,7 @@
-//! Spans: from their first entering to their last leaving.
+//! Spans, from their first entry to their last exit.
 //!
-//! Ids are used again: what a closing separates are two spans. The moments of an id come in no order, for batches do,
-//! so that spans are put together at the end.
+//! Ids are reused: a close separates two spans. The moments of an id are unordered, because batches are, so spans are put
+//! together at the end.
 
 use hashbrown::HashMap;
 
@@ -10,12 +10,12 @@ use super::histogram::Durations;
 use super::names::{Names, at};
 use super::view::SpanRow;
 
-/// As many spans of a name, at least, say what is usual.
+/// The minimum number of spans of a name that shows what is usual.
 const USUAL: usize = 10;
-/// So many times the median is an outlier.
+/// The multiple of the median above which a span is an outlier.
 const OUTLYING: u64 = 10;
 
-/// What an event says of a span.
+/// The step of a span that an event records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Enter,
@@ -33,20 +33,20 @@ struct Moment {
     step: Step,
 }
 
-/// A span, as far as its moments have been looked at.
+/// A span, up to the latest moment processed.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     name: u16,
     first_enter_ns: Option<u64>,
     last_exit_ns: Option<u64>,
-    /// Since when it is entered, however often.
+    /// The time since which it is entered, once or more.
     since_ns: u64,
     busy_ns: u64,
-    /// Enterings less leavings.
+    /// Entries less exits.
     depth: u32,
 }
 
-/// A span that was left.
+/// A span that was exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Done {
     duration_ns: u64,
@@ -54,14 +54,14 @@ struct Done {
     busy_ns: u64,
 }
 
-/// An id, and when the span that had it last was entered, as far as the events so far tell.
+/// An id, and the last known entry of its latest span.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     row: u32,
     last_enter_ns: u64,
 }
 
-/// Memory: 16 bytes an entering, leaving or closing, 40 an id, 24 bytes a span that is a single event.
+/// Memory: 16 bytes an entry, exit or close, 40 an id, 24 bytes a span that is a single event.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spans {
     names: Names,
@@ -76,12 +76,12 @@ impl Spans {
         self.step(id, Some(name), time_ns, Step::Enter).last_enter_ns = time_ns;
     }
 
-    /// Answers when the span was entered last, as far as the events so far tell.
+    /// Records an exit. Returns the last known entry of the span.
     pub(super) fn exit(&mut self, id: u64, name: &str, time_ns: u64) -> u64 {
         self.step(id, Some(name), time_ns, Step::Exit).last_enter_ns
     }
 
-    /// The span has ended, and its id may be that of another one from here on.
+    /// Records a close, after which the id may belong to another span.
     pub(super) fn close(&mut self, id: u64, time_ns: u64) {
         self.step(id, None, time_ns, Step::Close);
     }
@@ -99,10 +99,10 @@ impl Spans {
         known
     }
 
-    /// Gives each span to `take`, those of one id in the order of time.
+    /// Passes each span to `take`, those of one id in order of time.
     fn walk(&self, mut take: impl FnMut(&Span)) {
         let mut moments = self.moments.clone();
-        // A span is closed after it was left. Of one time, the others are in the order of their thread.
+        // A span is closed after it was exited. Other moments of one time are in the order of their thread.
         moments.sort_by_key(|moment| (moment.id, moment.time_ns, moment.step == Step::Close));
         for moments in moments.chunk_by(|one, other| one.id == other.id) {
             let mut open: Option<Span> = None;
@@ -118,7 +118,7 @@ impl Spans {
         }
     }
 
-    /// Gives out all that ended.
+    /// Passes on all spans that ended.
     pub(super) fn each(&self, mut take: impl FnMut(EndedSpan<'_>)) {
         self.walk(|span| {
             if let Some(Done { duration_ns, start_ns, .. }) = span.done() {
@@ -133,7 +133,7 @@ impl Spans {
         }
     }
 
-    /// The names and their spans, the one that took longest in sum first.
+    /// The names and their spans, the name with the longest total first.
     pub(super) fn into_rows(mut self) -> Vec<SpanRow> {
         let mut unmatched: Vec<u64> = Vec::new();
         let mut done = std::mem::take(&mut self.whole);
@@ -160,7 +160,7 @@ impl Spans {
 }
 
 impl Moment {
-    /// Whether the span so far has ended. Where a closing is missing, a new name tells.
+    /// Whether the moment begins another span. If a close is missing, a new name shows it.
     fn begins_another(&self, span: &Span) -> bool {
         let is_renamed = self.step == Step::Enter && span.depth == 0 && self.name != span.name;
         self.step == Step::Close || is_renamed
@@ -189,7 +189,7 @@ impl Span {
         }
     }
 
-    /// Nothing where the trace does not hold its beginning or its end.
+    /// The ended span; `None` if its beginning or its end is not in the trace.
     fn done(&self) -> Option<Done> {
         let start_ns = self.first_enter_ns?;
         let duration_ns = self.last_exit_ns?.checked_sub(start_ns)?;
@@ -222,7 +222,7 @@ mod tests {
         let mut spans = Spans::default();
         spans.enter(1, "request", 200);
         assert_eq!(spans.exit(1, "request", 250), 200);
-        // Of another batch: earlier, though it comes later.
+        // From another batch: earlier, although it comes later.
         spans.enter(1, "request", 100);
         spans.exit(1, "request", 150);
         spans.enter(2, "request", 300);
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn a_closing_ends_a_span_for_good_whatever_its_id_is_used_for_next() {
         let mut spans = Spans::default();
-        // The thread that closed hands over last.
+        // The thread with the close hands over last.
         for start_ns in [100, 1000] {
             spans.enter(1, "request", start_ns);
             spans.exit(1, "request", start_ns + 10);

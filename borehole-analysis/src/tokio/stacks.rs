@@ -1,18 +1,18 @@
-//! Call stacks as addresses, each stored once, and what the addresses are called.
+//! Stacks as addresses, each stored once, and the names of the addresses.
 
 use borehole_model::{Addresses, Distinct};
 use hashbrown::HashMap;
 
-/// Addresses from here on are the kernel's, on x86-64 as on aarch64.
+/// The first kernel address, on x86-64 and on aarch64.
 const KERNEL: u64 = 0xffff_0000_0000_0000;
-/// How many functions of a stack are named.
+/// The number of functions of a stack that are named.
 const NAMED: usize = 8;
 
 /// Memory: distinct stacks and symbols.
 #[derive(Debug, Default)]
 pub(super) struct Stacks {
     stacks: Distinct<[u8; 8]>,
-    /// The innermost function at an address, and how deep it is inlined there.
+    /// The innermost function at an address, and its inlining depth there.
     symbols: HashMap<u64, (u64, Box<str>)>,
 }
 
@@ -38,19 +38,19 @@ impl Stacks {
         self.stacks.get(row as usize).iter().map(|&bytes| u64::from_le_bytes(bytes))
     }
 
-    /// The innermost function.
+    /// The leaf function.
     pub(super) fn leaf(&self, row: u32) -> String {
         self.addresses(row).next().map_or_else(|| "(empty stack)".to_owned(), |address| self.name(address))
     }
 
-    /// The functions outside the kernel, from the innermost outwards.
+    /// The functions outside the kernel, from the leaf outwards.
     pub(super) fn callers(&self, row: u32) -> Vec<String> {
         let outside = self.addresses(row).filter(|&address| address < KERNEL);
         outside.take(NAMED).map(|address| self.name(address)).collect()
     }
 }
 
-/// A function's name without the hash and the address that tools append.
+/// The function's name without the hash and the address that tools append.
 fn short(name: &str) -> &str {
     match name.rsplit_once("::h") {
         Some((head, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => head,

@@ -1,4 +1,4 @@
-//! Tasks, their wakes, and how long they waited to be polled.
+//! Tasks, their wakes, and their delays until they are polled.
 
 use borehole_model::{RowIndex, is_worker};
 
@@ -8,19 +8,19 @@ use super::reports::Reports;
 use super::view::{AliveCounts, TaskView, WakeView};
 use super::worst::Worst;
 
-/// Delays over this are high.
+/// The delay above which a delay is high.
 const HIGH_DELAY_NS: u64 = 5_000_000;
-/// Tasks that wait for longer to be polled at the end of the trace are starved.
+/// The wait to be polled, at the end of the trace, above which a task is starved.
 const STARVED_NS: u64 = 1_000_000_000;
-/// Tasks that nobody wakes for longer may have lost their waker.
+/// The time without a wake above which a task may have lost its waker.
 const UNWOKEN_NS: u64 = 10_000_000_000;
-/// In the place of a poll's duration: it is a wake.
+/// Marks a wake, in place of a poll's duration.
 const WAKE: u32 = 0;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Task {
     id: u64,
-    /// A row of the names of places.
+    /// The place, as a row of the names of places.
     place: u32,
     spawned_ns: Option<u64>,
     ended_ns: Option<u64>,
@@ -28,7 +28,7 @@ struct Task {
     /// Whether its wakes are not recorded.
     is_untraced: bool,
     is_woken: bool,
-    /// When its last poll began, and when the last of those that ended did.
+    /// The start of its last poll; `idle_ns` is the end of the last poll that ended.
     polled_ns: u64,
     idle_ns: Option<u64>,
     /// The last wake.
@@ -42,14 +42,14 @@ struct Task {
 pub(super) struct Waiting {
     pub(super) count: u64,
     pub(super) longest_ns: u64,
-    /// Since when that one waits.
+    /// The start of that one's wait.
     pub(super) since_ns: u64,
     pub(super) task: u64,
-    /// A row of the names of places.
+    /// The place, as a row of the names of places.
     pub(super) place: u32,
 }
 
-/// The same, by what they wait for.
+/// Waiting tasks, by what they wait for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AllWaiting {
     /// Woken, and not polled since.
@@ -65,27 +65,27 @@ pub(super) struct AllWaiting {
 struct Moment {
     task: u32,
     time_ns: u64,
-    /// One more than a poll took, up to 4 s.
+    /// [`WAKE`], or one more than the poll's duration, up to 4 s.
     what: u32,
 }
 
-/// What a task is waiting for, at a moment of the trace.
+/// The state of a task at a moment of the trace.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     /// The first wake since its last poll.
     woken_ns: Option<u64>,
-    /// When that poll ended.
+    /// The end of that poll.
     idle_ns: u64,
 }
 
-/// A wait. Ordered by how long it was.
+/// A wait. Ordered by duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Wait {
     pub(super) delay_ns: u64,
     pub(super) poll_ns: u64,
     pub(super) task: u64,
     pub(super) worker: Option<u64>,
-    /// A row of the names of places.
+    /// The place, as a row of the names of places.
     pub(super) place: u32,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Tasks {
     index: RowIndex,
     tasks: Vec<Task>,
     pub(super) wakes: WakeView,
-    /// Whether polls tell of their delay.
+    /// Whether polls record their delay.
     pub(super) is_measured: bool,
     moments: Vec<Moment>,
     pub(super) delays: Durations,
@@ -152,8 +152,8 @@ impl Tasks {
         self.task(id).ended_ns = Some(time_ns);
     }
 
-    /// A poll starts. What the runtime measured is taken as it is. Answers the row of the task, and where it was spawned: a poll
-    /// that does not say so is of where others said.
+    /// Records the start of a poll; a measured delay is taken as it is. Returns the row of the task, and where it was spawned: if
+    /// the poll does not say, other events may have.
     #[inline]
     pub(super) fn polled(&mut self, wait: Wait, is_measured: bool) -> (usize, u32) {
         let row = self.row(wait.task);
@@ -171,7 +171,7 @@ impl Tasks {
         (row, place)
     }
 
-    /// A poll ended.
+    /// Records the end of a poll.
     #[inline]
     pub(super) fn poll_ended(&mut self, row: usize, start_ns: u64, duration_ns: u64) {
         let task = &mut self.tasks[row];
@@ -210,12 +210,12 @@ impl Tasks {
         self.worst.add(wait);
     }
 
-    /// A runtime counts its tasks.
+    /// Records a runtime's count of its tasks.
     pub(super) fn counted(&mut self, time_ns: u64, runtime: u32, alive: u64) {
         self.counted.add(time_ns, runtime, alive);
     }
 
-    /// Works out what takes the whole trace.
+    /// Computes everything that needs the whole trace.
     pub(super) fn complete(&mut self) {
         let moments = std::mem::take(&mut self.moments);
         if !self.is_measured {
@@ -223,10 +223,10 @@ impl Tasks {
         }
     }
 
-    /// From a task's first wake since its last poll began, or from the end of that poll if it was woken while it
-    /// ran, to its next poll.
+    /// Derives delays: from a task's first wake since its last poll began to its next poll. If it was woken while it ran, the
+    /// delay begins at the end of that poll.
     fn derive_delays(&mut self, mut moments: Vec<Moment>) {
-        // Batches are in order each, so that little is left to do for a sort that knows runs.
+        // Each batch is in order, so a sort that uses runs has little to do.
         moments.sort_by_key(|moment| (moment.time_ns, moment.what));
         let mut states = vec![State::default(); self.tasks.len()];
         for Moment { task, time_ns, what } in moments {
@@ -246,7 +246,7 @@ impl Tasks {
         }
     }
 
-    /// What became of the tasks; and for each place how many were spawned there and were alive at the end.
+    /// The view of the tasks; and for each place the numbers spawned and alive at the end.
     pub(super) fn view(&self) -> (TaskView, Lifetimes) {
         let mut view = TaskView::default();
         let mut found = Lifetimes::default();
@@ -275,7 +275,7 @@ impl Tasks {
         (view, found)
     }
 
-    /// What tasks are waiting for at this time, from which on the trace may not tell of all of them.
+    /// The tasks waiting at this time, after which the trace may be incomplete.
     pub(super) fn waiting(&self, until_ns: u64) -> AllWaiting {
         let mut found = AllWaiting::default();
         for task in self.tasks.iter().filter(|task| task.ended_ns.is_none()) {
@@ -291,7 +291,7 @@ impl Tasks {
         found
     }
 
-    /// How many tasks were alive, as the runtimes counted, or else as spawning and ending tell.
+    /// The number of tasks alive, as the runtimes counted, or else from spawns and ends.
     fn alive_counts(&self) -> Option<AliveCounts> {
         let series = match self.counted.summed() {
             series if series.is_empty() => self.balance(),
@@ -307,7 +307,7 @@ impl Tasks {
         Some(counts)
     }
 
-    /// Tasks alive after each spawning and ending. Ends of what was not spawned take nothing away.
+    /// The number of tasks alive after each spawn and end. Ends of tasks that were not spawned do not count.
     fn balance(&self) -> Vec<(u64, u64)> {
         let known = self.tasks.iter().filter_map(|task| Some((task.spawned_ns?, task.ended_ns)));
         let mut changes: Vec<_> = known
@@ -327,19 +327,19 @@ impl Tasks {
 }
 
 impl Task {
-    /// When its last poll ended, if it is in none.
+    /// The end of its last poll, unless it is in one.
     fn rests_since(&self) -> Option<u64> {
         self.idle_ns.filter(|&idle_ns| idle_ns >= self.polled_ns)
     }
 
-    /// A wake by another thread may be told a moment late, so that it counts after the poll only that it led to.
+    /// The start of its starvation. A wake by another thread may be recorded late, after the poll that it led to.
     fn starves_since(&self) -> Option<u64> {
         let idle_ns = self.rests_since()?;
         let is_woken = self.woken_ns > idle_ns || (self.is_woken && self.yielded_ns >= self.polled_ns);
         is_woken.then_some(idle_ns.max(self.woken_ns))
     }
 
-    /// Wakes before the trace are not known, so that it must have been spawned in it.
+    /// The time since which it has not been woken. It must have been spawned in the trace, because earlier wakes are unknown.
     fn unwoken_since(&self) -> Option<u64> {
         let is_lost = self.spawned_ns.is_some() && !self.is_woken && !self.is_untraced;
         self.rests_since().filter(|_| is_lost)
@@ -357,12 +357,12 @@ impl Waiting {
     }
 }
 
-/// As it stands in a [`Moment`].
+/// The row as a [`Moment`] stores it.
 fn number(row: usize) -> u32 {
     u32::try_from(row).unwrap_or(u32::MAX)
 }
 
-/// How long tasks lived, and for each place how many were spawned there and how many of those were alive at the end.
+/// The lifetimes of tasks, and for each place the number spawned there and of those alive at the end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lifetimes {
     pub(super) durations: Durations,
@@ -412,7 +412,7 @@ mod tests {
         const S: u64 = 1_000_000_000;
         let mut tasks = Tasks::new(10);
         (1..=6).for_each(|task| tasks.spawned(task, 0, Some(0), task != 5));
-        // Starved; polled again; by itself, within its poll; never woken; the same, of one whose wakes are not recorded.
+        // Starved; polled again; by itself, within its poll; never woken; likewise, but its wakes are not recorded.
         (1..=5).for_each(|task| poll(&mut tasks, task, task * 100, 10));
         tasks.woken(9, 1, Some(0), 2 * S);
         tasks.woken(9, 2, Some(0), 2 * S);

@@ -1,4 +1,4 @@
-//! Each check at its threshold and beside it, over events made by hand.
+//! Tests of each check at and near its threshold, with handmade events.
 
 use borehole_model::{Addresses, FieldKind, FieldShape, Segment, Shape};
 
@@ -6,7 +6,7 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 
-/// A trace that is put together event by event.
+/// A trace built event by event.
 struct Trace {
     tables: Tables,
     sink: TokioSink,
@@ -22,7 +22,7 @@ fn t(text: &str) -> Value<'_> {
 }
 
 impl Trace {
-    /// A sealed trace.
+    /// Creates a sealed trace.
     fn new() -> Self {
         let (tables, sink) = (Tables::default(), TokioSink::new(None));
         let mut trace = Self { tables, sink, segment: Segment::default() };
@@ -30,7 +30,7 @@ impl Trace {
         trace
     }
 
-    /// With a poll that is nothing special.
+    /// Creates a trace with an ordinary poll.
     fn with_a_poll() -> Self {
         let mut trace = Self::new();
         trace.poll(0, 1, 5, 1000);
@@ -72,7 +72,7 @@ impl Trace {
         self.event(name, time_ns, &fields);
     }
 
-    /// Worker 0 is active for so long, and parked for as long.
+    /// Makes worker 0 active for some time, and parked for as long.
     fn active(&mut self, start_ns: u64, wall_ns: u64, cpu_ns: u64) {
         self.moves("WorkerUnparkEvent", start_ns, 0, 7);
         self.moves("WorkerParkEvent", start_ns + wall_ns, cpu_ns, 7);
@@ -83,7 +83,7 @@ impl Trace {
         self.sink.into_views().remove(0)
     }
 
-    /// What was found: how grave, by which check, and when to look.
+    /// The findings: severity, check and time.
     fn found(self) -> Vec<(&'static str, &'static str, Option<u64>)> {
         let findings = self.view().findings.into_iter();
         findings.map(|finding| (finding.severity.name(), finding.check, finding.time_ns)).collect()
@@ -170,7 +170,7 @@ fn tasks_that_more_than_double_and_are_at_their_peak_leak() {
     assert_eq!(counted(&fallen), 0);
 }
 
-/// A runtime says how many tasks it has, and how long its queue is.
+/// Reports the number of a runtime's tasks and the length of its queue.
 fn runtime(trace: &mut Trace, name: &str, time_ns: u64, alive: u64, depth: u64) {
     let fields = [("runtime_name", t(name)), ("alive_tasks", n(alive)), ("global_queue_depth", n(depth))];
     trace.event("RuntimeMetricsEvent", time_ns, &fields);
@@ -240,7 +240,7 @@ fn a_stack_that_blocks_six_times_in_polls_is_a_blocking_call() {
             let stack = Value::Stack(Addresses(&stack));
             (time_ns, [("worker_id", n(0)), ("tid", n(7)), ("source", n(1)), ("callchain", stack)])
         };
-        // Samples stand in a batch of their own, before the polls.
+        // Samples are in a batch of their own, before the polls.
         for (time_ns, fields) in
             (0..inside).map(|at| 1000 + at).chain((0..idle).map(|at| MS + at)).map(sample)
         {
@@ -274,7 +274,7 @@ fn a_worker_with_over_three_times_the_polls_of_another_is_an_imbalance() {
     let found = |polls: u64| {
         let mut trace = Trace::with_a_poll();
         (0..polls).for_each(|poll| trace.poll(1, 10_000 * poll, 6, 10));
-        // The blocking pool and the unknown are no workers.
+        // The blocking pool and the unknown one are not workers.
         (0..100).for_each(|poll| trace.poll(255, 10_000 * poll, 7, 10));
         trace.found()
     };
@@ -326,7 +326,7 @@ fn a_stretch_that_the_worker_spent_elsewhere_is_none() {
     trace.moves("WorkerUnparkEvent", 10 * MS, 5, 7);
     trace.moves("WorkerParkEvent", 90 * MS, 10, 7);
     trace.next_batch();
-    // In between, on another thread, whose clock of CPU time is another.
+    // In between, on another thread with another CPU clock.
     trace.moves("WorkerUnparkEvent", 30 * MS, 900, 8);
     trace.moves("WorkerParkEvent", 35 * MS, 900 + 4 * MS, 8);
     let view = trace.view();
@@ -425,7 +425,7 @@ fn a_poll_that_goes_on_at_the_end_lasts_until_there() {
     let stuck = |until_ns: u64, last: &str| {
         let mut trace = Trace::with_a_poll();
         trace.poll_start(1, 100 * MS, 6, &[("local_queue", n(200))]);
-        // It says no more, while the runtime is measured.
+        // It records nothing more, while the runtime is measured.
         trace.event(last, until_ns, &[("global_queue_depth", n(0)), ("worker_id", n(1))]);
         trace.view()
     };
@@ -489,7 +489,7 @@ fn allocations_alone_are_told() {
     assert_eq!((view.allocations.map(|memory| memory.allocations), view.start_ns), (Some(1), 500));
 }
 
-/// An event of two fields that is a span by what is said of them.
+/// The start and duration of an event of two fields whose annotations make it a span.
 fn whole_span(time_ns: u64, fields: [(&str, u64); 2], unit: &str) -> Option<(u64, u64)> {
     let mut trace = Trace::with_a_poll();
     let mut id = |text: &str| trace.tables.intern_string(text.as_bytes()).unwrap();

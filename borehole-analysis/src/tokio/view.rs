@@ -1,4 +1,4 @@
-//! What is known of a Tokio program: plain data, ready to be drawn or serialized. Serialized, what is unknown is null.
+//! The view of a Tokio program: plain data, ready to be drawn or serialized. Serialized, unknown values are null.
 //!
 //! Times are nanoseconds on the clock of the trace, which begins at [`TokioView::start_ns`].
 
@@ -10,26 +10,26 @@ pub(super) use super::activity::{
     AliveCounts, Delay, DelayView, LongPoll, PlaceRow, PollView, TaskPlaceRow, TaskView, WakeView, WorkerRow,
 };
 
-/// What a trace tells of a Tokio program. Serialized, its source is `input`, which has no key where it is absent.
+/// The analysis of a trace of a Tokio program. Serialized, its source is `input`, which has no key if it is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TokioView {
-    /// What the source is called that it is of, where sources are kept apart.
+    /// The name of its source, if sources are kept apart.
     #[serde(rename = "input", skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The first moment that an event of the runtime tells of.
+    /// The time of the first runtime event.
     pub start_ns: u64,
-    /// The last one.
+    /// The time of the last runtime event.
     pub end_ns: u64,
-    /// What is to be added to a time for nanoseconds since 1970, if the trace says.
+    /// The offset from a time to nanoseconds since 1970, if the trace records it.
     #[serde(serialize_with = "json::offset")]
     pub unix_offset_ns: Option<i128>,
-    /// Events that were read.
+    /// The number of events read.
     pub events: u64,
-    /// Whether the recorder said that it completed the file.
+    /// Whether the recorder marked the file as complete.
     pub seal: Seal,
-    /// Events that were not recorded, as the recorder counted them: they came faster than it could take them.
+    /// The number of events that the recorder counted as lost, because they came faster than it could take them.
     pub lost_events: u64,
-    /// What deserves a look, the gravest first.
+    /// The findings, the most severe first.
     pub findings: Vec<Finding>,
     /// Workers by number.
     pub workers: Vec<WorkerRow>,
@@ -37,30 +37,30 @@ pub struct TokioView {
     pub polls: PollView,
     /// Tasks.
     pub tasks: TaskView,
-    /// How long tasks waited from being woken to being polled.
+    /// The delays of tasks from wake to poll.
     pub delays: DelayView,
     /// Wakes.
     pub wakes: WakeView,
-    /// Samples of threads that left their CPU.
+    /// Off-CPU samples.
     pub blocking: BlockingView,
-    /// The global queue; `None` where it was not sampled.
+    /// The global queue; `None` if it was not sampled.
     pub queue: Option<QueueView>,
-    /// Spans by name, the one that took longest in sum first.
+    /// Spans by name, the name with the longest total first.
     pub spans: Rows<SpanRow>,
-    /// Spans of all names.
+    /// The number of spans of all names.
     pub span_count: u64,
-    /// Sampled allocations; `None` where there are none.
+    /// Sampled allocations; `None` if there are none.
     pub allocations: Option<AllocationView>,
-    /// Events that are nothing special here, by name, the most frequent first.
+    /// Other events by name, the most frequent first.
     pub other_events: Rows<EventRow>,
 }
 
-/// Rows of a table, at most as many as are asked for.
+/// The rows of a table, limited to the number asked for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Rows<T> {
     /// The rows.
     pub rows: Vec<T>,
-    /// How many there are without that limit.
+    /// The number of rows without that limit.
     pub distinct: usize,
 }
 
@@ -68,16 +68,16 @@ pub struct Rows<T> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Seal {
-    /// The file does not say: the process may have been killed.
+    /// The file has no seal: the process may have been killed.
     #[default]
     Absent,
-    /// All that was recorded is in it.
+    /// The file holds everything that was recorded.
     Complete,
-    /// It was sealed before all threads had handed over what they recorded.
+    /// The file was sealed before all threads had handed over what they recorded.
     Incomplete,
 }
 
-/// How grave a finding is, the gravest last: serialized, its [name](Severity::name).
+/// The severity of a finding, in ascending order: serialized, its [name](Severity::name).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -101,29 +101,29 @@ impl Severity {
     }
 }
 
-/// Something that deserves a look.
+/// A finding of a check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// How grave it is.
+    /// Its severity.
     pub severity: Severity,
-    /// Which check found it.
+    /// The check that found it.
     pub check: &'static str,
-    /// What was found, with its numbers.
+    /// A description with the numbers.
     pub evidence: String,
-    /// When to look, if there is a time.
+    /// The time to look at, if there is one.
     pub time_ns: Option<u64>,
-    /// Where to look.
+    /// The worker to look at.
     pub worker: Option<u64>,
-    /// At which task to look.
+    /// The task to look at.
     pub task: Option<u64>,
 }
 
-/// How something is distributed, in nanoseconds. Percentiles are right to 1 in 128.
+/// A distribution, in nanoseconds. Percentiles are accurate to 1 in 128.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Spread {
-    /// How many.
+    /// The number of values.
     pub count: u64,
-    /// All together.
+    /// Their sum.
     pub sum_ns: u64,
     /// The smallest.
     pub min_ns: u64,
@@ -131,35 +131,35 @@ pub struct Spread {
     pub mean_ns: u64,
     /// The median.
     pub p50_ns: u64,
-    /// What 90 in 100 do not exceed.
+    /// The 90th percentile.
     pub p90_ns: u64,
-    /// What 99 in 100 do not exceed.
+    /// The 99th percentile.
     pub p99_ns: u64,
     /// The largest.
     pub max_ns: u64,
 }
 
-/// Samples of threads that left their CPU.
+/// The off-CPU samples of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BlockingView {
-    /// All.
+    /// The number of all samples.
     pub samples: u64,
-    /// Those during a poll: something blocked there. The rest is idle, or not of a worker.
+    /// The number of samples during a poll, which was blocked. The other samples are of idle workers or other threads.
     pub in_polls: u64,
-    /// Those in polls by stack, the most frequent first.
+    /// The samples in polls by stack, the most frequent first.
     pub stacks: Rows<BlockingRow>,
-    /// Those in polls by where the task was spawned.
+    /// The samples in polls by where the task was spawned.
     pub places: Rows<BlockingPlaceRow>,
 }
 
 /// A stack that blocked in polls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BlockingRow {
-    /// How many samples.
+    /// The number of samples.
     pub count: u64,
-    /// The first of them.
+    /// The time of the first one.
     pub first_ns: u64,
-    /// The innermost function.
+    /// The leaf function.
     pub leaf: String,
     /// The innermost function outside the kernel.
     pub call: String,
@@ -167,105 +167,105 @@ pub struct BlockingRow {
     pub callers: Vec<String>,
 }
 
-/// Where tasks were spawned that blocked.
+/// The blocked tasks spawned at one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BlockingPlaceRow {
     /// The place.
     pub spawned_at: String,
-    /// How many samples.
+    /// The number of samples.
     pub count: u64,
 }
 
 /// The global queues of all runtimes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct QueueView {
-    /// How often it was looked at.
+    /// The number of observations.
     pub samples: u64,
     /// The mean length.
     pub mean: f64,
     /// The greatest length.
     pub max: u64,
-    /// When it was so for the first time.
+    /// The first time of the greatest length.
     pub max_ns: u64,
-    /// How often it was longer than 100.
+    /// The number of observations longer than 100.
     #[serde(rename = "over_100")]
     pub high: u64,
 }
 
-/// Spans of one name.
+/// The spans of one name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SpanRow {
     /// The name.
     pub name: String,
-    /// From the first entering to the last leaving.
+    /// The durations from first entry to last exit.
     pub durations: Spread,
-    /// How long they were entered, all together.
+    /// The total time entered.
     pub busy_ns: u64,
-    /// Those more than ten times as long as the median, if there are ten spans at least.
+    /// The number of spans more than ten times as long as the median, if there are at least ten spans.
     pub outliers: u64,
-    /// When the longest of them began.
+    /// The start of the longest one.
     pub longest_start_ns: u64,
-    /// Those that were entered and never left.
+    /// The number of spans that were entered and never exited.
     pub unmatched: u64,
 }
 
-/// Sampled allocations.
+/// The sampled allocations of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AllocationView {
-    /// How many were sampled.
+    /// The number of sampled allocations.
     pub allocations: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// How many of them were freed.
+    /// The number of them that were freed.
     pub freed: u64,
-    /// How many were not.
+    /// The number of them that were not freed.
     pub outstanding: u64,
     /// The bytes of those.
     pub outstanding_bytes: u64,
-    /// All bytes of the program that those are likely to stand for.
+    /// The estimated bytes in the program that those stand for.
     pub estimated_outstanding_bytes: f64,
-    /// Events that the recorder dropped.
+    /// The number of events that the recorder dropped.
     pub dropped: u64,
-    /// The outstanding ones by stack, the most bytes first.
+    /// The outstanding allocations by stack, the most bytes first.
     pub sites: Rows<SiteRow>,
 }
 
-/// A stack that allocated what is outstanding.
+/// A stack with outstanding allocations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SiteRow {
-    /// How many allocations.
+    /// The number of allocations.
     pub count: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// When the first was made.
+    /// The time of the first one.
     pub first_ns: u64,
-    /// The functions from the innermost outwards, by their short names.
+    /// The functions from the leaf outwards, by their short names.
     pub callers: Vec<String>,
 }
 
-/// Events of one name.
+/// The events of one name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EventRow {
     /// The name.
     pub name: String,
-    /// How many.
+    /// The number of events.
     pub count: u64,
-    /// How many a second, from the first to the last; `None` where that is no time.
+    /// The rate per second from the first to the last; `None` if there is no time between them.
     pub per_second: Option<f64>,
-    /// Its fields that are numbers.
+    /// The numeric fields.
     pub fields: Vec<FieldRow>,
 }
 
-/// A field of events of one name. Percentiles are right to 1 in 64.
+/// A field of events of one name. Percentiles are accurate to 1 in 64.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FieldRow {
     /// Its name.
     pub name: String,
-    /// Its unit, if the trace says.
+    /// Its unit, if the trace records it.
     pub unit: Option<String>,
-    /// Its kind, `gauge` or `counter`, if the trace says.
+    /// Its kind, `gauge` or `counter`, if the trace records it.
     pub kind: Option<String>,
-    /// How many values.
+    /// The number of values.
     pub count: u64,
     /// The smallest.
     pub min: f64,
@@ -273,12 +273,12 @@ pub struct FieldRow {
     pub mean: f64,
     /// The median.
     pub p50: f64,
-    /// What 90 in 100 do not exceed.
+    /// The 90th percentile.
     pub p90: f64,
-    /// What 99 in 100 do not exceed.
+    /// The 99th percentile.
     pub p99: f64,
     /// The largest.
     pub max: f64,
-    /// Of a counter: how much it grew a second. Of others: values a second.
+    /// For a counter, its growth per second; for others, values per second.
     pub per_second: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! What workers do: polls, and stretches of activity and of rest.
+//! Workers: their polls, and their active and idle periods.
 
 use borehole_model::{RowIndex, is_worker};
 
@@ -8,61 +8,61 @@ use super::histogram::Durations;
 use super::names::at;
 use super::worst::{Tier, Worst};
 
-/// More workers than any machine has; further ones are left out.
+/// The maximum number of workers, more than any machine has; further ones are left out.
 const MOST_WORKERS: usize = 4096;
-/// Shorter polls are not asked whether they blocked: leaving a CPU and coming back takes as long.
+/// The shortest poll checked for blocking: leaving a CPU and coming back takes as long.
 const BLOCKABLE_NS: u64 = 10_000;
-/// Shorter stretches of activity are too short for a ratio of times.
+/// The shortest active period for a ratio of times.
 const RATED_NS: u64 = 1_000_000;
-/// How many workers are asked whose poll a span is in.
+/// The number of workers searched for the poll that contains a span.
 const NEAR_WORKERS: usize = 64;
 
-/// Polls over this are long.
+/// The duration above which a poll is long.
 pub(super) const LONG_POLL_NS: u64 = 10_000_000;
-/// Polls over this are critical.
+/// The duration above which a poll is critical.
 pub(super) const CRITICAL_POLL_NS: u64 = 50_000_000;
-/// Waits of the kernel over this are high.
+/// The kernel wait above which a wait is high.
 const HIGH_WAIT_NS: u64 = 1_000_000;
-/// More spans in a poll are many.
+/// The number of spans above which a poll has many.
 const MANY_SPANS: u32 = 20;
-/// How many examples a check names.
+/// The number of examples that a check names.
 pub(super) const EXAMPLES: usize = 3;
 
-/// A poll that ended. Ordered by how long it was.
+/// A poll that ended. Ordered by duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Poll {
     pub(super) duration_ns: u64,
     pub(super) start_ns: u64,
     pub(super) worker: u64,
     pub(super) task: u64,
-    /// A row of the names of places.
+    /// The place, as a row of the names of places.
     pub(super) place: u32,
     /// The row of the task.
     pub(super) task_row: usize,
-    /// Whether the trace ends before the poll does.
+    /// Whether the poll outlasts the trace.
     pub(super) is_open: bool,
 }
 
-/// A poll that goes on when the trace ends. Ordered by how long it has been.
+/// A poll still running at the end of the trace. Ordered by its duration so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct StuckPoll {
     pub(super) poll: Poll,
-    /// How many tasks were in the queue of its worker when it began.
+    /// The queue length of its worker when it began.
     pub(super) queue: u64,
-    /// Whether the trace proves no more than that, for not all was handed over.
+    /// Whether its duration is a lower limit, because not everything was handed over.
     pub(super) is_at_least: bool,
 }
 
-/// Until when the trace tells of workers.
+/// The time up to which the trace covers the workers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
-    /// When it ends.
+    /// The end of the trace.
     pub(super) end_ns: u64,
-    /// From when on threads may have done what they had not handed over yet.
+    /// The time after which threads may have done things that they had not handed over yet.
     pub(super) sure_ns: u64,
 }
 
-/// A poll with many spans in it. Ordered by how many.
+/// A poll with many spans. Ordered by their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SpannedPoll {
     pub(super) spans: u32,
@@ -107,7 +107,7 @@ impl Began for Moved {
     }
 }
 
-/// A stretch of activity that is long enough to be rated.
+/// An active period long enough to be rated.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     start_ns: u64,
@@ -116,7 +116,7 @@ struct Stretch {
     cpu_ns: u64,
 }
 
-/// Where a worker turns up: at the beginning of a batch, and whenever it is unparked.
+/// An appearance of a worker on a thread: at the beginning of a batch, and at each unpark.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     start_ns: u64,
@@ -133,7 +133,7 @@ pub(super) struct Blockable {
     pub(super) place: u32,
 }
 
-/// What is known of a worker.
+/// The data of a worker.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Worker {
     pub(super) number: u64,
@@ -149,9 +149,9 @@ pub(super) struct Worker {
     pub(super) parks: u64,
     pub(super) longest_wait_ns: Option<u64>,
     pub(super) waits: Waits,
-    /// When it did something last.
+    /// The time of its last event.
     last_ns: u64,
-    /// How far the trace had come when its last batch ended: it did nothing until then.
+    /// The latest time when its last batch ended: it did nothing from its last event until then.
     seen_ns: u64,
     batch: u64,
     thread: Option<u64>,
@@ -160,20 +160,20 @@ pub(super) struct Worker {
     awake: Halves<Moved>,
     rated: Vec<Stretch>,
     runs: Vec<Run>,
-    /// From where on the polls of this batch are on a thread that is not known yet.
+    /// The index of the first poll in this batch whose thread is not known yet.
     unplaced_from: usize,
 }
 
-/// Unparks that the kernel let wait for long.
+/// Unparks with long kernel waits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Waits {
     pub(super) count: u64,
     pub(super) longest_ns: u64,
-    /// When the longest was over.
+    /// The end of the longest one.
     pub(super) at_ns: u64,
 }
 
-/// Stretches in which a worker had little CPU.
+/// Active periods in which a worker had little CPU time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Contention {
     pub(super) stretches: u64,
@@ -183,13 +183,13 @@ pub(super) struct Contention {
     pub(super) longest_start_ns: u64,
 }
 
-/// What a batch tells of its thread.
+/// The thread of a batch, as its events record it.
 #[derive(Clone, Copy, Debug, Default)]
 enum BatchThread {
     #[default]
     Unknown,
     One(u64),
-    /// The batch was put together from several.
+    /// The batch was put together from several threads.
     Several,
 }
 
@@ -197,9 +197,9 @@ enum BatchThread {
 #[derive(Debug)]
 pub(super) struct Workers {
     batch: u64,
-    /// From where on the polls are of this batch.
+    /// The index of the first poll of this batch.
     batch_from: usize,
-    /// The thread that this batch tells of; none if there are several.
+    /// The thread of this batch; none if there are several.
     batch_thread: BatchThread,
     workers: Vec<Worker>,
     /// The workers of this batch.
@@ -208,12 +208,12 @@ pub(super) struct Workers {
     seen_ns: u64,
     /// The first and the last time of this batch.
     batch_ends_ns: Option<(u64, u64)>,
-    /// The longest stretch of time that a batch is of.
+    /// The longest time range of a batch.
     pub(super) longest_batch_ns: u64,
     rows: RowIndex,
     last: usize,
     pub(super) durations: Durations,
-    /// By place.
+    /// The durations by place.
     pub(super) places: Vec<Durations>,
     pub(super) started: u64,
     pub(super) longest: Worst<Poll>,
@@ -224,7 +224,7 @@ pub(super) struct Workers {
     blockable: Vec<Blockable>,
 }
 
-/// A worker's move, as its event tells it.
+/// A move of a worker, as its event records it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Move {
     pub(super) worker: u64,
@@ -259,8 +259,7 @@ impl Workers {
         }
     }
 
-    /// A batch ends and the next one begins: workers that did not say on which thread they were have been on that of
-    /// the batch.
+    /// Ends a batch and begins the next one. Workers that did not record their thread were on the thread of the batch.
     pub(super) fn next_batch(&mut self) {
         if let BatchThread::One(thread) = self.batch_thread {
             let from = self.batch_from.min(self.blockable.len());
@@ -277,7 +276,7 @@ impl Workers {
         self.batch_thread = BatchThread::Unknown;
     }
 
-    /// The worker of that number, which does something at this time.
+    /// The worker of that number, which has an event at this time.
     #[inline]
     fn worker(&mut self, number: u64, time_ns: u64) -> Option<&mut Worker> {
         if self.workers.get(self.last).is_none_or(|worker| worker.number != number) {
@@ -322,7 +321,7 @@ impl Workers {
         worker.open_poll.begin(batch, open);
     }
 
-    /// Answers the poll that ends.
+    /// Records the end of a poll, and returns the poll.
     #[inline]
     pub(super) fn poll_ends(&mut self, number: u64, time_ns: u64) -> Option<Poll> {
         let batch = self.batch;
@@ -361,7 +360,7 @@ impl Workers {
         }
     }
 
-    /// A span is left that was entered at `entered_ns`: it counts to the poll that holds all of it.
+    /// Records the exit of a span entered at `entered_ns`, which counts for the poll that contains all of it.
     #[inline]
     pub(super) fn span_left(&mut self, task: Option<u64>, entered_ns: u64) {
         let batch = self.batch;
@@ -405,7 +404,7 @@ impl Workers {
         self.learn_thread(moved.thread);
     }
 
-    /// The worker that moved last is on this thread, and has been from the beginning of the batch on.
+    /// Sets the thread of the worker that moved last, back to the beginning of the batch.
     #[inline]
     fn learn_thread(&mut self, thread: Option<u64>) {
         let worker = &mut self.workers[self.last];
@@ -435,19 +434,19 @@ impl Workers {
         workers
     }
 
-    /// Something happened at this time.
+    /// Records that something happened at this time.
     #[inline]
     pub(super) fn seen(&mut self, time_ns: u64) {
         self.seen_ns = self.seen_ns.max(time_ns);
         extend(&mut self.batch_ends_ns, time_ns);
     }
 
-    /// How many batches there were.
+    /// The number of batches.
     pub(super) const fn batches(&self) -> u64 {
         self.batch
     }
 
-    /// Counts polls that go on at the end until then, as far as it is sure that their worker did nothing else.
+    /// Counts the polls that run to the end, as far as their worker certainly did nothing else.
     pub(super) fn count_open(&mut self, reach: Reach) -> Tier<StuckPoll> {
         let mut found = Tier::new(EXAMPLES);
         for worker in self.workers.iter_mut().filter(|worker| is_worker(worker.number)) {
@@ -471,7 +470,7 @@ impl Workers {
         std::mem::take(&mut self.blockable)
     }
 
-    /// Takes back what was counted while the worker was on another thread.
+    /// Removes what was counted while the worker was on another thread.
     pub(super) fn complete(&mut self) {
         self.next_batch();
         self.workers.iter_mut().for_each(Worker::complete);
@@ -485,7 +484,7 @@ impl From<Move> for Moved {
 }
 
 impl Worker {
-    /// A stretch of activity ends.
+    /// Ends an active period.
     #[inline]
     fn rest(&mut self, awake: &Moved, moved: &Move) {
         let wall_ns = moved.time_ns - awake.time_ns;
@@ -501,7 +500,7 @@ impl Worker {
         }
     }
 
-    /// The poll that it is in at the end, if that is what it began last.
+    /// The poll in progress at the end, if it was the worker's last beginning.
     fn stuck(&self, reach: Reach) -> Option<StuckPoll> {
         let open = self.open_poll.latest().filter(|open| open.start_ns >= self.last_ns)?;
         let until_ns = reach.sure_ns.max(self.seen_ns).min(reach.end_ns);
@@ -521,8 +520,8 @@ impl Worker {
         }
     }
 
-    /// A thread that blocks in place gives its worker away and may get it back: such a stretch is none of the
-    /// worker's, and its CPU time is not either.
+    /// Removes interrupted periods. A thread that blocks in place gives its worker away and may get it back; such a period, and
+    /// its CPU time, are not the worker's.
     fn complete(&mut self) {
         self.runs.sort_unstable_by_key(|run| run.start_ns);
         let Self { rated, runs, .. } = self;
@@ -536,7 +535,7 @@ impl Worker {
         }
     }
 
-    // A ratio of two figures has no use for the digits that a double lacks.
+    // A ratio of two figures does not need the digits that a double lacks.
     #[expect(clippy::cast_precision_loss)]
     pub(super) fn contention(&self) -> Contention {
         let mut found = Contention { stretches: self.stretches, ..Contention::default() };

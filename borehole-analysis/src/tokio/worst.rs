@@ -1,9 +1,9 @@
-//! The few largest of many.
+//! The few largest of many values.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Keeps so many of what it is given, the largest.
+/// Keeps a limited number of the largest values.
 #[derive(Clone, Debug)]
 pub(super) struct Worst<T> {
     kept: BinaryHeap<Reverse<T>>,
@@ -45,7 +45,7 @@ impl<T: Ord> Worst<T> {
     }
 }
 
-/// All of some kind: how many there are, and the largest.
+/// All values of some kind: their number, and the largest ones.
 #[derive(Clone, Debug)]
 pub(super) struct Tier<T> {
     pub(super) count: u64,

@@ -1,4 +1,4 @@
-//! The model into a callgrind profile.
+//! Export of the model to a callgrind profile.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufWriter, Write};
@@ -13,10 +13,10 @@ use crate::sample_losses::SampleLosses;
 use crate::stack_counts::{EMPTY_STACK, StackCounts};
 use crate::{Export, Losses};
 
-/// Adds samples up by function, line and call, and writes the profile when it is finished.
+/// Adds samples up by function, line and call, and writes the profile at the end.
 ///
-/// There are two costs: `Samples`, and `Wall_ns` if every sample's period is known. Samples without a stack
-/// are a function `[empty stack]`. The file of a native frame is its module.
+/// There are two costs: `Samples`, and `Wall_ns` if every sample's period is known. Samples without a stack become a
+/// function `[empty stack]`. The file of a native frame is its module.
 ///
 /// # Examples
 ///
@@ -43,7 +43,7 @@ pub struct Exporter<W: Write> {
 }
 
 impl<W: Write> Exporter<W> {
-    /// An exporter that writes to `output` when it is finished.
+    /// Creates an exporter that writes to `output` at the end.
     pub fn new(output: W) -> Self {
         Self {
             output: BufWriter::with_capacity(1 << 16, output),
@@ -106,10 +106,10 @@ struct Costs<'a> {
     tables: &'a Tables,
     functions: Functions,
     lines: BTreeMap<(FunctionNumber, u64), Cost>,
-    /// By caller, its line, and callee.
+    /// The costs by caller, its line, and callee.
     calls: BTreeMap<(FunctionNumber, u64, FunctionNumber), Cost>,
     total: Cost,
-    /// For each function the last stack on which it was seen, so that only its innermost place counts.
+    /// For each function the last stack that contained it, so that only its innermost occurrence counts.
     seen: Vec<u64>,
     stacks: u64,
 }
@@ -173,19 +173,19 @@ impl<'a> Costs<'a> {
     }
 }
 
-/// The line as the format has it: it knows no negative ones, and 0 is unknown.
+/// The line as the format has it: 0 for an unknown or negative one.
 fn line_of(frame: &Frame) -> u64 {
     frame.line.and_then(|line| u64::try_from(line).ok()).unwrap_or(0)
 }
 
-/// Functions, told apart by name and file.
+/// Functions, identified by name and file.
 #[derive(Default)]
 struct Functions {
     /// Names and files as they are written.
     strings: Tables,
     keys: Vec<(StringId, StringId)>,
     index: HashMap<(StringId, StringId), FunctionNumber>,
-    /// For each frame of the profile its function, once it was needed.
+    /// The function of each frame of the profile; `None` until it is needed.
     of_frames: Vec<Option<FunctionNumber>>,
     text: Vec<u8>,
     replaced: u64,
@@ -229,7 +229,7 @@ impl Functions {
         self.strings.intern_string(&self.text)
     }
 
-    /// File and name of a function.
+    /// The file and the name of a function.
     fn names(&self, function: FunctionNumber) -> (Name<'_>, Name<'_>) {
         let (file, name) = self.keys[function];
         (self.name(file), self.name(name))

@@ -1,18 +1,15 @@
 //! Callgrind profiles, for `callgrind_annotate` and KCachegrind. Written, not read.
 //!
-//! The format is made for programs that count calls; a sampling profiler does not. What is written:
+//! The format is made for programs that count calls, which a sampling profiler does not. The exporter writes:
 //!
-//! * The cost of a line is the samples (and, where the period is known, the time) in which it was the
-//!   line of the leaf.
-//! * The cost of a call is the samples in which the caller had called the callee from that line. Where a
-//!   function is on a stack more than once, only its innermost place counts: so the calls out of a
-//!   function and its own lines add up to the samples in which it was on the stack at all, and recursion
-//!   counts once. A call of a function by itself is therefore never written.
-//! * The format demands a number of calls. It is always 1, "at least one": the only number that is
-//!   true. A 0 would be more modest, but `callgrind_annotate` takes the cost of such a call for the caller's
-//!   own. A `desc` line says so in the file.
+//! * The cost of a line: the samples (and, if the period is known, the time) in which it was the line of the leaf.
+//! * The cost of a call: the samples in which the caller had called the callee from that line. If a function is on a stack
+//!   more than once, only its innermost occurrence counts. So the calls out of a function and its own lines add up to the
+//!   samples that had it on the stack, and recursion counts once. A call of a function by itself is therefore never written.
+//! * The number of calls, which the format requires: always 1, "at least one", because only that is true. 0 would claim
+//!   less, but `callgrind_annotate` takes the cost of such a call for the caller's own. A `desc` line in the file says so.
 //!
-//! Functions are told apart by name and file. Unknown lines are 0.
+//! Functions are identified by name and file. Unknown lines are 0.
 
 mod export;
 mod write;

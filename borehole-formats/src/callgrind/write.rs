@@ -1,16 +1,16 @@
 //! The text of a callgrind file.
 //!
-//! Source: Valgrind 3.19, manual, "Callgrind Format Specification", and what its `callgrind_annotate` does.
+//! Source: Valgrind 3.19, manual, "Callgrind Format Specification", and the behaviour of its `callgrind_annotate`.
 
 use std::io::{self, Write};
 
-/// The name that the format uses for what is not known.
+/// The format's name for an unknown value.
 pub(super) const UNKNOWN: &[u8] = b"???";
 
 /// The costs of a line or a call.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Cost {
-    /// Samples, or whatever else is counted.
+    /// Samples, or any other count.
     pub(super) count: u64,
     pub(super) time_ns: u64,
 }
@@ -22,13 +22,13 @@ impl Cost {
     }
 }
 
-/// Which costs a file has.
+/// The costs that a file has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Events {
     Samples,
-    /// And the time that they stand for, of the mode with this name.
+    /// Also the time that samples stand for, of the mode with this name.
     SamplesAndTime(&'static str),
-    /// Values in place of samples.
+    /// Values instead of samples.
     Values {
         kind: String,
         unit: String,
@@ -36,7 +36,7 @@ pub(super) enum Events {
 }
 
 impl Events {
-    /// The line that describes an event and its name.
+    /// The description of an event and its name.
     fn described(&self) -> Option<(String, String)> {
         match self {
             Self::Samples => None,
@@ -54,7 +54,7 @@ impl Events {
     }
 }
 
-/// A name as events have one: letters, digits and underscores, the first a capital letter.
+/// Converts a name to the form of events: letters, digits and underscores, the first a capital letter.
 fn capitalized(name: &str) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
     let mut name: String = name.chars().map(plain).collect();
@@ -72,7 +72,7 @@ pub(super) struct Name<'a> {
     pub(super) text: &'a [u8],
 }
 
-/// Writes the lines of a file. Names are written out at their first use and are numbers after it.
+/// Writes the lines of a file. Names are written in full once and by number afterwards.
 pub(super) struct Writer<W> {
     output: W,
     events: Events,
@@ -111,7 +111,7 @@ impl<W: Write> Writer<W> {
         self.costs(cost)
     }
 
-    /// A call from `line` of the function that was begun last.
+    /// Writes a call from `line` of the function that was begun last.
     pub(super) fn call(
         &mut self,
         file: Name<'_>,

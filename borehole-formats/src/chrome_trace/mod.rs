@@ -1,4 +1,4 @@
-//! Chrome's trace events as JSON: timelines for whatever reads that format.
+//! Chrome's trace events as JSON: timelines for all viewers of that format.
 //!
 //! Written, not read. Source: "Trace Event Format", the Chromium project.
 

@@ -7,7 +7,7 @@ use serde::ser::{SerializeMap as _, Serializer};
 
 use crate::timeline::{Arrow, Canvas, Detail, Details, Kind, Mark, Track};
 
-/// Bytes that are collected before the stream sees them.
+/// The bytes buffered before a write.
 const BUFFER_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]
@@ -28,13 +28,13 @@ struct Entry<'a> {
     name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cat: Option<&'static str>,
-    /// Ties what belongs together across tracks.
+    /// Links events across tracks.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<u64>,
-    /// Where an arrow ends: at what goes on then.
+    /// The end of an arrow: `e` binds it to the enclosing slice.
     #[serde(skip_serializing_if = "Option::is_none")]
     bp: Option<&'static str>,
-    /// How far an instant is seen: on its thread.
+    /// The scope of an instant: its thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     s: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,8 +77,8 @@ impl Serialize for Args<'_> {
     }
 }
 
-/// Where the numbers begin that rows and processes without one are given: they must be none of a thread's or process's, of which
-/// those in containers are as small as 1. The trace processor reads 32 bits.
+/// The first number for rows and processes without one. It must not be an id of a process or a thread, which in containers
+/// are as small as 1. The trace processor reads 32 bits.
 ///
 /// Source: Linux 6.18, `include/linux/threads.h`, `PID_MAX_LIMIT`: 2^22 at most.
 const MADE_UP: u64 = 1 << 31;
@@ -105,7 +105,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Microseconds with the nanoseconds behind the point: exact up to some hundred days, as a double is.
+/// Formats nanoseconds as microseconds with a fraction: exact up to some hundred days, as a double is.
 fn microseconds(time_ns: u64) -> Option<serde_json::Number> {
     serde_json::from_str(&format!("{}.{:03}", time_ns / 1000, time_ns % 1000)).ok()
 }
@@ -127,7 +127,7 @@ impl<W: Write> TraceEvents<W> {
         self.entry(&Entry { name: Some(name), args: Some(args), ..Entry::new("M", track) })
     }
 
-    /// Either end of an arrow.
+    /// Writes either end of an arrow.
     fn arrow(&mut self, track: &Track, mark: &Mark<'_>) -> io::Result<()> {
         let (ph, id, bp) = match mark.arrow {
             Some(Arrow::From(id)) => ("s", id, None),

@@ -1,4 +1,4 @@
-//! How often each thread had each stack.
+//! The number of samples by thread and stack.
 
 use borehole_model::StackId;
 use hashbrown::HashMap;
@@ -7,7 +7,7 @@ use crate::stack_counts::StackCounts;
 
 /// A sum for each pair of thread and stack.
 ///
-/// Mostly one thread is sampled: the sums of the first are a column, which needs no hashing.
+/// Usually only one thread is sampled, so the sums of the first thread are a column, which needs no hashing.
 #[derive(Default)]
 pub(super) struct Counts {
     first_thread: Option<Option<u64>>,
@@ -16,7 +16,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Adds `count` samples. Sums that do not fit stay at the largest number.
+    /// Adds `count` samples. Sums saturate.
     #[inline]
     pub(super) fn add(&mut self, thread: Option<u64>, stack: Option<StackId>, count: u64) {
         if *self.first_thread.get_or_insert(thread) == thread {
@@ -26,7 +26,7 @@ impl Counts {
         *sum = sum.saturating_add(count);
     }
 
-    /// All pairs that have samples, and how many.
+    /// All pairs that have samples, with their sums.
     pub(super) fn iter(&self) -> impl Iterator<Item = ((Option<u64>, Option<StackId>), u64)> {
         let thread = self.first_thread.flatten();
         let first = self.first.iter().map(move |(stack, count)| ((thread, stack), count));

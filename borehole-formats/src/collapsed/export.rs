@@ -1,4 +1,4 @@
-//! The model into collapsed stacks.
+//! Export of the model to collapsed stacks.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -10,11 +10,10 @@ use super::lines::Lines;
 use crate::sample_losses::SampleLosses;
 use crate::{Export, Losses};
 
-/// Adds samples up by thread and stack and writes a line for each, byte for byte as CPython's `replay` does:
-/// interpreters are not told apart, samples without frames are left out, and so are the frames of the
-/// profiler itself.
+/// Adds samples up by thread and stack and writes a line for each, byte for byte as CPython's `replay` does.
 ///
-/// Of samples without a thread the line begins with the outermost frame.
+/// Interpreters are merged. Samples without frames and the profiler's own frames are left out. Lines of samples without a
+/// thread begin with the root frame.
 pub struct Exporter<W: Write> {
     output: W,
     counts: Counts,
@@ -23,7 +22,7 @@ pub struct Exporter<W: Write> {
 }
 
 impl<W: Write> Exporter<W> {
-    /// Writes to `output`.
+    /// Creates an exporter that writes to `output`.
     pub fn new(output: W) -> Self {
         Self { output, counts: Counts::default(), losses: SampleLosses::default(), empty: 0 }
     }

@@ -1,7 +1,7 @@
-//! Threads and stacks as lines of text, in their order.
+//! Threads and stacks as sorted lines of text.
 //!
-//! Two stacks are the same if their frames agree in file, function and line; the text, which has only the last
-//! part of a file's path, may then still be the same for two lines.
+//! Two stacks are equal if their frames agree in file, function and line. Two lines may still have equal text, because it
+//! contains only the last component of a file's path.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -15,22 +15,22 @@ use super::renamed::Renamed;
 use crate::decimal::put_decimal;
 use crate::own_frames;
 
-/// What separates frames.
+/// The separator of frames.
 pub(super) const SEPARATOR: u8 = b';';
 
-/// The file of frames that are no Python functions.
+/// The file of frames that are not Python functions.
 const NO_FILE: &[u8] = b"~";
 
-/// How much is written at once.
+/// The number of bytes written at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// The lines of a profile.
 pub(super) struct Lines<'a> {
-    /// Stacks of which only what counts is left: file, function and line, without the profiler's own frames.
+    /// Stacks reduced to file, function and line, without the profiler's own frames.
     shapes: Renamed<'a>,
     names: Names,
     rows: Vec<Row>,
-    /// How many samples had no frame to print.
+    /// The number of samples without a frame to print.
     pub(super) empty: u64,
 }
 
@@ -38,15 +38,15 @@ pub(super) struct Lines<'a> {
 struct Row {
     count: u64,
     thread: Option<u64>,
-    /// One of the shapes.
+    /// The stack, one of the shapes.
     stack: StackId,
 }
 
 impl<'a> Lines<'a> {
-    /// The lines of `counts`.
+    /// Builds the lines of `counts`.
     ///
     /// # Errors
-    /// When a table is full.
+    /// If a table is full.
     pub(super) fn of(counts: &Counts, tables: &'a Tables) -> Result<Self, TableFull> {
         let frames = distinct(tables)?;
         let (shapes, names) = (Renamed::new(tables, &frames)?, Names::of(&frames, tables)?);
@@ -64,7 +64,7 @@ impl<'a> Lines<'a> {
                 continue;
             };
             let next = self.rows.len();
-            // Of stacks that are what they were there is one count each.
+            // Stacks that did not change have one count each.
             let row =
                 if self.shapes.is_same() { next } else { *known.entry((thread, stack)).or_insert(next) };
             match self.rows.get_mut(row) {
@@ -74,12 +74,12 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Puts the most frequent first, equally frequent ones in the order of their text.
+    /// Sorts the lines, the most frequent first and equally frequent ones by text.
     fn sort(&mut self) -> Result<(), TableFull> {
         let Self { shapes, names, rows, .. } = self;
         let threads = rows.iter().filter(|row| row.thread.is_some()).count();
         if !names.are_plain() || (threads > 0 && threads < rows.len()) {
-            // What looks like several frames, or like a thread, is rare: then lines are compared as they are.
+            // Names that look like several frames, or like a thread, are rare; only then are lines compared as text.
             rows.sort_by_cached_key(|row| {
                 let mut text = Text::default();
                 text.put(row, shapes.tree(), names);
@@ -101,7 +101,7 @@ impl<'a> Lines<'a> {
     /// Writes all lines.
     ///
     /// # Errors
-    /// When `output` cannot be written.
+    /// If `output` cannot be written.
     pub(super) fn write(&self, output: &mut impl Write) -> io::Result<()> {
         let mut text = Text::default();
         for row in &self.rows {
@@ -115,7 +115,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The order of threads as they are printed.
+/// The order of threads by their printed form.
 fn thread_ranks(rows: &[Row]) -> HashMap<Option<u64>, usize> {
     let threads: HashMap<_, _> = rows.iter().map(|row| (row.thread, row.thread.map(put_thread))).collect();
     let mut threads: Vec<_> = threads.into_iter().collect();
@@ -127,23 +127,23 @@ fn put_thread(thread: u64) -> String {
     format!("tid:{thread};")
 }
 
-/// Lines one behind the other. Each mostly begins as the one before.
+/// Consecutive lines, which mostly share their beginnings with the previous line.
 #[derive(Default)]
 struct Text {
     bytes: Vec<u8>,
-    /// How many of them have been handed over.
+    /// The number of bytes written out.
     written: usize,
-    /// The last line: where it begins, and what it is of.
+    /// The start of the last line, and its thread and stack.
     line: usize,
     thread: Option<u64>,
     path: Vec<StackId>,
-    /// How long it is up to the end of each frame, its separator included.
+    /// The length of the line up to the end of each frame, including its separator.
     lengths: Vec<usize>,
     new: Vec<StackId>,
 }
 
 impl Text {
-    /// Appends a line up to the separator behind the last frame.
+    /// Appends a line up to the separator after the last frame.
     fn put(&mut self, row: &Row, tree: &Tables, names: &Names) {
         if row.thread != self.thread {
             self.path.clear();
@@ -159,7 +159,7 @@ impl Text {
         match self.lengths.last() {
             Some(&length) => {
                 self.bytes.extend_from_within(before..before + length);
-                // It may be all of the last line, which a count follows.
+                // The shared part may be all of the last line, which ends in a count.
                 self.bytes[self.line + length - 1] = SEPARATOR;
             }
             None => {
@@ -178,7 +178,7 @@ impl Text {
         self.path.get(tree.depth(stack) as usize - 1) == Some(&stack)
     }
 
-    /// Ends the line with a count, in the place of the last separator.
+    /// Ends the line with a count, which replaces the last separator.
     fn end(&mut self, count: u64) {
         if let Some(separator) = self.bytes.last_mut() {
             *separator = b' ';
@@ -187,7 +187,7 @@ impl Text {
         self.bytes.push(b'\n');
     }
 
-    /// Writes all lines but keeps the last one to go on from.
+    /// Writes all lines but keeps the last one to continue from.
     fn hand_over(&mut self, output: &mut impl Write) -> io::Result<()> {
         output.write_all(&self.bytes[self.written..])?;
         self.bytes.drain(..std::mem::take(&mut self.line));
@@ -196,8 +196,8 @@ impl Text {
     }
 }
 
-/// What counts of frames: for each the first that has the same file, function and line, which is 0 if it is not known; `None`
-/// for the profiler's own.
+/// Maps each frame to the first one with the same file, function and line; an unknown line is 0. The profiler's own frames
+/// map to `None`.
 fn distinct(tables: &Tables) -> Result<Vec<Option<FrameId>>, TableFull> {
     let text = same_texts(tables)?;
     let mut first = HashMap::new();
@@ -210,7 +210,7 @@ fn distinct(tables: &Tables) -> Result<Vec<Option<FrameId>>, TableFull> {
     Ok(tables.frame_ids().map(same).collect())
 }
 
-/// Answers the same for strings that are the same text, which is what CPython goes by: what is not UTF-8 is replaced in it.
+/// Maps strings of equal text to one, as CPython compares text. Invalid UTF-8 is replaced in it.
 fn same_texts(tables: &Tables) -> Result<impl Fn(StringId) -> StringId, TableFull> {
     let strings = || tables.string_ids().map(|id| tables.string(id));
     let mut ids = Vec::new();
@@ -223,14 +223,14 @@ fn same_texts(tables: &Tables) -> Result<impl Fn(StringId) -> StringId, TableFul
     Ok(move |id: StringId| ids.get(id.index()).copied().unwrap_or(id))
 }
 
-/// What frames are called.
+/// The names of frames.
 #[derive(Default)]
 pub(super) struct Names {
-    /// All texts, each with a separator behind it.
+    /// All texts, each followed by a separator.
     pub(super) texts: Tables,
-    /// By frame: its text.
+    /// The text of each frame.
     strings: Vec<Option<StringId>>,
-    /// By frame: the first that is called the same.
+    /// For each frame the first with the same text.
     frames: Vec<Option<FrameId>>,
 }
 
@@ -249,13 +249,13 @@ impl Names {
             };
             first.extend(string.filter(|string| string.index() == first.len()).map(|_| frame));
             names.strings.push(string);
-            // One that is left out is in no stack, and may stay what it is.
+            // A frame that is left out is in no stack, so it can stay unchanged.
             names.frames.push(Some(string.map_or(frame, |string| first[string.index()])));
         }
         Ok(names)
     }
 
-    /// The number of a frame's text; of one that is left out any.
+    /// The number of a frame's text; arbitrary for a frame that is left out.
     #[inline]
     pub(super) fn number(&self, frame: FrameId) -> usize {
         self.strings[frame.index()].map_or(0, StringId::index)
@@ -266,14 +266,14 @@ impl Names {
         self.strings[frame.index()].map_or(b"", |string| self.texts.string(string))
     }
 
-    /// Whether no name has a separator in it.
+    /// Whether no name contains a separator.
     fn are_plain(&self) -> bool {
         let is_plain = |text: &[u8]| memchr::memchr(SEPARATOR, text) == Some(text.len() - 1);
         self.texts.string_ids().all(|id| is_plain(self.texts.string(id)))
     }
 }
 
-/// The last part of the file's path, the function, the line; of a frame that is no function the name only.
+/// Writes the last component of the file's path, the function and the line; only the name for a frame that is not a function.
 fn write_name(tables: &Tables, frame: &Frame, text: &mut Vec<u8>) {
     let file = own_frames::file(frame, tables);
     let function = tables.string(frame.function);
@@ -328,7 +328,7 @@ mod tests {
     /// Frames: file, function and column of each.
     type Stack<'a> = &'a [(&'a str, &'a str, u32)];
 
-    /// Lines of samples of a thread.
+    /// The lines of a thread's samples.
     fn lines_of(samples: &[(Option<u64>, Stack<'_>)]) -> String {
         let mut tables = Tables::default();
         let mut counts = Counts::default();

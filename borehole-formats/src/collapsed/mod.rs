@@ -1,7 +1,7 @@
-//! Collapsed stacks, as `python -m profiling.sampling replay --collapsed` writes them: a line a thread and
-//! stack, `tid:7;app.py:main:3;db.py:query:41 120`, the most frequent first.
+//! Collapsed stacks, as `python -m profiling.sampling replay --collapsed` writes them: one line per thread and stack,
+//! `tid:7;app.py:main:3;db.py:query:41 120`, the most frequent first.
 //!
-//! [`Exporter`] writes them. Reading them is reading folded stacks.
+//! [`Exporter`] writes them. They are read as folded stacks.
 
 mod counts;
 mod export;

@@ -1,5 +1,4 @@
-//! The order of stacks as text, worked out over their tree: names are compared with their siblings only, and no line
-//! is made for it.
+//! The order of stacks as text, computed over their tree: names are compared with their siblings only, and no lines are built.
 
 use std::ops::Range;
 
@@ -7,9 +6,9 @@ use borehole_model::{StackId, Tables};
 
 use super::lines::{Names, SEPARATOR};
 
-/// By stack of `tree` that `is_line`: its place among them in the order of their lines.
+/// Ranks the stacks of `tree` that `is_line` by the order of their lines.
 ///
-/// Shape: no two siblings have the same name, and no name has a separator but the one at its end.
+/// Requires that no two siblings have the same name, and that no name contains a separator except the one at its end.
 pub(super) fn places(tree: &Tables, names: &Names, is_line: &[bool]) -> Vec<u32> {
     let ranks = Ranks::of(&names.texts);
     let siblings = Siblings::of(tree, names, &ranks, is_line);
@@ -32,8 +31,7 @@ pub(super) fn places(tree: &Tables, names: &Names, is_line: &[bool]) -> Vec<u32>
     places
 }
 
-/// The order of names, once as the end of a line and once with the separator behind them: `a!` stands between `a` and
-/// `a;`.
+/// The order of names, once as the end of a line and once followed by the separator: `a!` comes between `a` and `a;`.
 struct Ranks {
     of_end: Vec<u32>,
     of_middle: Vec<u32>,
@@ -58,10 +56,10 @@ impl Ranks {
     }
 }
 
-/// The callees of each stack in the order of their text: once where a line ends with them, once where lines go on.
+/// The callees of each stack in text order: once as the ends of lines, once as parts of longer lines.
 struct Siblings {
     entries: Vec<(u32, StackId)>,
-    /// Where the entries of each stack's callees begin; in front of them those of the roots, behind them the end.
+    /// The start of each stack's callees; those of the roots come first, and the end last.
     starts: Vec<usize>,
 }
 
@@ -76,7 +74,7 @@ impl Siblings {
             let end = is_line[stack.index()].then(|| ranks.of_end[name]);
             end.into_iter().chain(goes_on[stack.index()].then(|| ranks.of_middle[name]))
         };
-        // Counted one place further on, so that placing the entries moves the starts to where they belong.
+        // Counted one position further on, so that placing the entries moves each start into position.
         let mut starts = vec![0; tree.stack_count() + 3];
         for stack in tree.stack_ids() {
             starts[group(tree.parent(stack)) + 2] += ways(stack).count();
@@ -107,7 +105,7 @@ impl Siblings {
     }
 }
 
-/// The number of a stack's callees as a group.
+/// The group number of a stack's callees.
 fn group(caller: Option<StackId>) -> usize {
     caller.map_or(0, |caller| caller.index() + 1)
 }

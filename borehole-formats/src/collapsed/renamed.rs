@@ -1,10 +1,10 @@
-//! Stacks with other frames in the place of theirs.
+//! Stacks with replaced frames.
 
 use borehole_model::{FrameId, StackId, TableFull, Tables};
 
-/// Stacks of other frames: those that are alike then are one.
+/// Stacks with replaced frames, in which equal stacks are merged.
 ///
-/// Mostly no two frames become one and none is left out. Then the stacks are what they were, and nothing is copied.
+/// Usually no frames are merged or removed. Then the stacks are unchanged, and nothing is copied.
 pub(super) struct Renamed<'a> {
     source: &'a Tables,
     merged: Option<Merged>,
@@ -13,15 +13,15 @@ pub(super) struct Renamed<'a> {
 struct Merged {
     /// The stacks; their frames are in the tables of the source.
     tables: Tables,
-    /// By stack of the source; `None` where nothing is left of it.
+    /// The new stack of each source stack; `None` if nothing is left of it.
     stacks: Vec<Option<StackId>>,
 }
 
 impl<'a> Renamed<'a> {
-    /// The stacks of `source`, of which `frames` says which other one each frame becomes, or whether it is left out.
+    /// Replaces the frames in the stacks of `source`. `frames` gives the replacement of each frame; `None` removes it.
     ///
     /// # Errors
-    /// When a table is full.
+    /// If a table is full.
     pub(super) fn new(source: &'a Tables, frames: &[Option<FrameId>]) -> Result<Self, TableFull> {
         let is_same = |(row, frame): (usize, &Option<FrameId>)| frame.is_some_and(|id| id.index() == row);
         if frames.iter().enumerate().all(is_same) {
@@ -39,17 +39,17 @@ impl<'a> Renamed<'a> {
         Ok(Self { source, merged: Some(Merged { tables, stacks }) })
     }
 
-    /// Whether stacks are what they were.
+    /// Whether the stacks are unchanged.
     pub(super) const fn is_same(&self) -> bool {
         self.merged.is_none()
     }
 
-    /// The tables that have the stacks; frames are those of the source.
+    /// The tables with the stacks; frames are those of the source.
     pub(super) fn tree(&self) -> &Tables {
         self.merged.as_ref().map_or(self.source, |merged| &merged.tables)
     }
 
-    /// What a stack of the source has become; `None` where nothing is left of it.
+    /// The new stack of a source stack; `None` if nothing is left of it.
     pub(super) fn stack(&self, stack: StackId) -> Option<StackId> {
         self.merged.as_ref().map_or(Some(stack), |merged| merged.stacks[stack.index()])
     }

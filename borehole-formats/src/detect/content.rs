@@ -1,6 +1,6 @@
-//! One test of content a format.
+//! One content test per format.
 //!
-//! Each looks at a bounded number of bytes, allocates nothing, and takes any bytes.
+//! Each test reads a bounded number of bytes, allocates nothing, and accepts any bytes.
 
 use borehole_wire::Cursor;
 
@@ -9,11 +9,11 @@ use super::DETECT_BYTES;
 /// The magic of an `rbt` segment.
 const RBT_MAGIC: &[u8] = b"RELI";
 
-/// A segment's header is this long: magic, version, flags, reserved, period, reserved.
+/// The length of a segment header: magic, version, flags, reserved, period, reserved.
 const RBT_HEADER_BYTES: usize = 16;
 
-/// The magic and a byte that no text has there; a beginning of the magic and nothing else, which is what a
-/// crash may leave; or, in a file with damage at its start, a whole plausible header further on.
+/// Detects the magic and a byte that no text has there; only a beginning of the magic, which a crash may leave; or, in a file
+/// damaged at the start, a plausible header further on.
 pub(super) fn is_rbt(prefix: &[u8]) -> bool {
     match prefix.strip_prefix(RBT_MAGIC) {
         Some([]) => true,
@@ -31,11 +31,11 @@ fn is_rbt_header(bytes: &[u8]) -> bool {
 /// The magic of a `tachyon` file, in the byte orders in which it is written.
 const TACHYON_MAGICS: [&[u8]; 2] = [b"HCAT", b"TACH"];
 
-/// A `tachyon` header is this long.
+/// The length of a `tachyon` header.
 const TACHYON_HEADER_BYTES: usize = 64;
 
-/// The magic and the version, in the same byte order; or the header that a killed profiler leaves: zeros, and
-/// a Zstandard stream behind them or a record of a thread.
+/// Detects the magic and the version in the same byte order; or the header that a killed profiler leaves: zeros, followed by
+/// a Zstandard stream or a thread record.
 pub(super) fn is_tachyon(prefix: &[u8]) -> bool {
     match prefix.get(4..8) {
         Some(version) if prefix.starts_with(TACHYON_MAGICS[0]) => version[1..] == [0; 3],
@@ -51,7 +51,7 @@ fn is_unfinished_tachyon(prefix: &[u8]) -> bool {
         && (samples.starts_with(b"\x28\xb5\x2f\xfd") || samples.get(..13).is_some_and(is_record))
 }
 
-/// Four bytes that are a number below 2¹⁶ in one byte order or the other.
+/// Whether four bytes are a number below 2¹⁶ in either byte order.
 fn is_small(bytes: &[u8]) -> bool {
     bytes[..2] == [0; 2] || bytes[2..] == [0; 2]
 }
@@ -59,7 +59,7 @@ fn is_small(bytes: &[u8]) -> bool {
 /// The magic of a `trc` batch.
 const TRC_MAGIC: &[u8] = b"TRC\0";
 
-/// The magic; or, in a file with damage at its start, a whole header further on with a frame behind it.
+/// Detects the magic; or, in a file damaged at the start, a whole header further on, followed by a frame.
 pub(super) fn is_trc(prefix: &[u8]) -> bool {
     let batch = |at| prefix.get(at + TRC_MAGIC.len()..).is_some_and(|rest| matches!(rest, [1, 1..=6, ..]));
     prefix.starts_with(TRC_MAGIC) || memchr::memmem::find_iter(prefix, TRC_MAGIC).any(batch)
@@ -69,13 +69,13 @@ pub(super) fn is_svg(prefix: &[u8]) -> bool {
     trim_start(prefix).starts_with(b"<") && contains(prefix, b"<svg")
 }
 
-/// A JSON object in the first line, whose type is `file`.
+/// Detects a JSON object of type `file` in the first line.
 pub(super) fn is_jsonl(prefix: &[u8]) -> bool {
     let first = trim_start(prefix).split(|&byte| byte == b'\n').next().unwrap_or_default();
     first.starts_with(b"{") && member_starts_with(first, b"\"type\"", b"\"file\"")
 }
 
-/// A JSON object in the first line, whose type is `meta`, of a run.
+/// Detects a JSON object of type `meta`, for a run, in the first line.
 pub(super) fn is_tachyon_jsonl(prefix: &[u8]) -> bool {
     let first = trim_start(prefix).split(|&byte| byte == b'\n').next().unwrap_or_default();
     first.starts_with(b"{")
@@ -83,7 +83,7 @@ pub(super) fn is_tachyon_jsonl(prefix: &[u8]) -> bool {
         && contains(first, b"\"run_id\"")
 }
 
-/// A JSON object that names its schema, or has both members that no other profile has.
+/// Detects a JSON object that names its schema, or has both members that no other profile has.
 pub(super) fn is_speedscope(prefix: &[u8]) -> bool {
     let schema = || {
         memchr::memmem::find_iter(prefix, b"\"$schema\"").any(|at| {
@@ -95,12 +95,12 @@ pub(super) fn is_speedscope(prefix: &[u8]) -> bool {
     trim_start(prefix).starts_with(b"{") && (schema() || members())
 }
 
-/// A JSON object with the version that processed profiles have.
+/// Detects a JSON object with the version of processed profiles.
 pub(super) fn is_gecko(prefix: &[u8]) -> bool {
     trim_start(prefix).starts_with(b"{") && contains(prefix, b"\"preprocessedProfileVersion\"")
 }
 
-/// Whether a JSON text has `key`, and behind it a value that starts with `value`.
+/// Whether a JSON text has `key`, with a value that starts with `value`.
 pub(super) fn member_starts_with(json: &[u8], key: &[u8], value: &[u8]) -> bool {
     memchr::memmem::find_iter(json, key).any(|at| {
         let rest = trim_start(&json[at + key.len()..]);
@@ -108,14 +108,13 @@ pub(super) fn member_starts_with(json: &[u8], key: &[u8], value: &[u8]) -> bool 
     })
 }
 
-/// The signature line, or the header line that names the events.
+/// Detects the signature line, or the header line that names the events.
 pub(super) fn is_callgrind(prefix: &[u8]) -> bool {
     let header = |line: &[u8]| line.starts_with(b"events:") || line.starts_with(b"# callgrind format");
     lines(prefix).take(MAX_LINES).any(header)
 }
 
-/// Protobuf fields with the numbers and wire types of a profile, all the way through, one of them a value type
-/// or a string.
+/// Detects protobuf fields that all have the numbers and wire types of a profile, among them a value type or a string.
 pub(super) fn is_pprof(prefix: &[u8]) -> bool {
     let mut cursor = Cursor::new(prefix, 0);
     let mut telling = false;
@@ -130,10 +129,10 @@ pub(super) fn is_pprof(prefix: &[u8]) -> bool {
     telling
 }
 
-/// Resources with their profiles, field 1, and perhaps their dictionary, field 2, and nothing else: as bytes, with their length
-/// before them, or as JSON.
+/// Detects resources with their profiles (field 1), optionally a dictionary (field 2), and nothing else: as length-prefixed
+/// bytes or as JSON.
 ///
-/// Source: `profiles.proto` of opentelemetry-proto 1.10.0; what the file exporter of OpenTelemetry's collector writes.
+/// Source: `profiles.proto` of opentelemetry-proto 1.10.0; output of the file exporter of OpenTelemetry's collector.
 pub(super) fn is_otlp(prefix: &[u8]) -> bool {
     is_otlp_message(prefix, usize::MAX) || is_otlp_behind_length(prefix) || is_otlp_json(prefix)
 }
@@ -152,7 +151,7 @@ fn is_otlp_message(prefix: &[u8], length: usize) -> bool {
     telling && !fields.is_other
 }
 
-/// A length in four bytes, big-endian, or as a varint, and a document of that length, or a Zstandard frame.
+/// Detects a length in four bytes, big-endian, or as a varint, followed by a document of that length, or a Zstandard frame.
 fn is_otlp_behind_length(prefix: &[u8]) -> bool {
     let fixed = prefix.split_first_chunk::<4>().filter(|(length, _)| length[0] <= 7);
     if let Some((length, document)) = fixed {
@@ -167,15 +166,14 @@ fn is_otlp_behind_length(prefix: &[u8]) -> bool {
     length.is_some_and(|length| is_otlp_message(cursor.rest(), length))
 }
 
-/// A JSON object that begins with one of the two members that documents have.
+/// Detects a JSON object that begins with one of the two members that documents have.
 fn is_otlp_json(prefix: &[u8]) -> bool {
     const MEMBERS: [&[u8]; 3] = [b"\"resourceProfiles\"", b"\"resource_profiles\"", b"\"dictionary\""];
     let members = trim_start(prefix).strip_prefix(b"{").map(trim_start).unwrap_or_default();
     MEMBERS.iter().any(|name| members.starts_with(name))
 }
 
-/// Whether the fields of a message are those of `ResourceProfiles`, as far as they are there: a resource, scopes with
-/// profiles, a text.
+/// Whether the available fields of a message are those of `ResourceProfiles`: a resource, scopes with profiles, a text.
 fn has_scopes(bytes: &[u8], length: usize) -> bool {
     let mut fields = Messages { cursor: Cursor::new(bytes, 0), left: length, is_other: false };
     let mut has_scopes = false;
@@ -186,17 +184,17 @@ fn has_scopes(bytes: &[u8], length: usize) -> bool {
     has_scopes && !fields.is_other
 }
 
-/// Fields that are messages or texts, of a message that may be cut off.
+/// The fields of a message that may be cut off; all are messages or texts.
 struct Messages<'a> {
     cursor: Cursor<'a>,
-    /// How long the message still is, be it there or not.
+    /// The remaining length of the message, available or not.
     left: usize,
     /// Whether something else was found.
     is_other: bool,
 }
 
 impl<'a> Messages<'a> {
-    /// The next field: its number, its length, and as much of it as is there.
+    /// The next field: its number, its length, and its available bytes.
     fn next(&mut self) -> Option<(u64, usize, &'a [u8])> {
         let before = self.cursor.offset();
         let (tag, length) = (self.cursor.varint().ok()?, self.cursor.varint().ok()?);
@@ -219,11 +217,11 @@ enum Field {
     Telling,
     /// Another field of a profile.
     Other,
-    /// A field that goes on behind the prefix.
+    /// A field that continues after the prefix.
     Cut,
 }
 
-/// One field of a profile message.
+/// Reads one field of a profile message.
 ///
 /// Source: `profile.proto` of pprof: fields 1 to 6 and 11 are messages or strings, 7 to 10, 12, 14 and 15
 /// are integers, 13 is a list of integers, packed or not.
@@ -245,10 +243,10 @@ fn profile_field(cursor: &mut Cursor<'_>) -> Option<Field> {
     }
 }
 
-/// A longer field is none of a profile's.
+/// The maximum length of a profile's field.
 const MAX_FIELD_BYTES: usize = 1 << 28;
 
-/// Two integers, fields 1 and 2, either of which may be absent.
+/// Whether the payload is two integers, fields 1 and 2, either of which may be absent.
 fn is_value_type(payload: &[u8]) -> bool {
     let mut cursor = Cursor::new(payload, 0);
     while !cursor.is_empty() {
@@ -260,25 +258,25 @@ fn is_value_type(payload: &[u8]) -> bool {
     true
 }
 
-/// How many lines are looked at.
+/// The maximum number of lines tested.
 const MAX_LINES: usize = 64;
 
-/// No text has a zero so early. Names of PHP's anonymous classes have one further on.
+/// The first bytes, in which no text has a zero. Names of PHP's anonymous classes have one further on.
 const ZERO_FREE_BYTES: usize = 8;
 
-/// Whether this may be text at all, and not a file of bytes in which there happen to be lines.
+/// Whether this can be text, and not binary data that happens to contain lines.
 fn is_text(prefix: &[u8]) -> bool {
     !prefix.iter().take(ZERO_FREE_BYTES).any(|&byte| byte == 0)
 }
 
-/// Most lines that say anything are frames: a depth, a name, a file and line.
+/// Detects text in which most meaningful lines are frames: a depth, a name, a file and line.
 pub(super) fn is_phpspy(prefix: &[u8]) -> bool {
     let Lines { said, frames, .. } = Lines::of(prefix);
     is_text(prefix) && frames > 0 && frames * 2 >= said
 }
 
-/// Most lines that say anything end in a number, and a quarter of these are stacks beyond doubt. One that is too long to see its
-/// end has semicolons.
+/// Detects text in which most meaningful lines end in a number, and a quarter of these are certainly stacks. A line whose end
+/// is out of view must have semicolons.
 pub(super) fn is_folded(prefix: &[u8]) -> bool {
     let cut = is_text(prefix) && prefix.len() == DETECT_BYTES && memchr::memchr(b'\n', prefix).is_none();
     if cut {
@@ -291,16 +289,16 @@ pub(super) fn is_folded(prefix: &[u8]) -> bool {
     is_text(prefix) && stacks > 0 && counted * 2 >= said && stacks * 4 >= counted
 }
 
-/// What the lines of a text could be.
+/// The numbers of lines by what they could be.
 #[derive(Default)]
 struct Lines {
     /// Lines that are neither blank nor comments.
     said: usize,
     /// Frames of phpspy.
     frames: usize,
-    /// What ends in a number.
+    /// Lines that end in a number.
     counted: usize,
-    /// Those of them that are folded stacks beyond doubt.
+    /// Those of them that are certainly folded stacks.
     stacks: usize,
 }
 
@@ -327,8 +325,8 @@ impl Lines {
     }
 }
 
-/// Whether what stands before a count is a stack, and not words: frames with semicolons and no white space between them, as
-/// sentences have it, or a frame with its place.
+/// Whether the text before a count is a stack and not a sentence: frames with semicolons but no white space between them, or
+/// a frame with its location.
 fn is_stack(text: &[u8]) -> bool {
     let text = text.trim_ascii_end();
     let is_joined = memchr::memchr_iter(b';', text)
@@ -336,20 +334,20 @@ fn is_stack(text: &[u8]) -> bool {
     is_joined || ends_in_place(text)
 }
 
-/// Whether a line may be a frame of phpspy, whose last word is `last`: it has a depth and a line number, or a path from the
-/// root behind a name, or the place is beyond doubt one of a file.
+/// Whether a line with `last` as its last word may be a phpspy frame: it has a depth and a line number, or a name and an absolute
+/// path, or a location that is certainly one of a file.
 fn is_frame(line: &[u8], last: &[u8]) -> bool {
     let has_path = || contains(split_first_word(line), b" /");
     (starts_with_depth(line) && (ends_in_line_number(last) || has_path())) || ends_in_place(line)
 }
 
-/// Whether a text ends as frames do whose file is a path from the root, or none: `f /a.php:3`, `strlen <internal>:-1`.
+/// Whether a text ends like frames with an absolute path or without a file: `f /a.php:3`, `strlen <internal>:-1`.
 fn ends_in_place(text: &[u8]) -> bool {
     let (rest, last) = split_last_word(text);
     !rest.is_empty() && ends_in_line_number(last) && matches!(last[0], b'/' | b'<' | b'[')
 }
 
-/// What follows the first word, which a number may be.
+/// The text after the first word, which may be a number.
 fn split_first_word(line: &[u8]) -> &[u8] {
     let line = line.trim_ascii_start();
     let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
@@ -362,20 +360,20 @@ fn starts_with_depth(line: &[u8]) -> bool {
     !word.is_empty() && word.iter().all(u8::is_ascii_digit)
 }
 
-/// A line at its last white space, which stays with what is before it: an empty stack is nothing else.
+/// Splits a line at its last white space, which stays with the first part: an empty stack consists only of it.
 fn split_last_word(line: &[u8]) -> (&[u8], &[u8]) {
     let start = line.iter().rposition(u8::is_ascii_whitespace).map_or(0, |at| at + 1);
     line.split_at(start)
 }
 
-/// Digits, with a fraction perhaps, which some writers of folded stacks have.
+/// Whether a word is digits, optionally with a fraction, which some writers of folded stacks use.
 fn is_number(word: &[u8]) -> bool {
     word.first().is_some_and(u8::is_ascii_digit)
         && word.last().is_some_and(u8::is_ascii_digit)
         && word.iter().all(|&byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-/// Whether a word ends in a colon and a number, maybe an opcode behind them, and is no time of day.
+/// Whether a word ends in a colon and a number, optionally followed by an opcode, and is not a time of day.
 fn ends_in_line_number(word: &[u8]) -> bool {
     let word = match memchr::memmem::rfind(word, b":ZEND_") {
         Some(at) => &word[..at],

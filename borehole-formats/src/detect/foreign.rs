@@ -1,23 +1,23 @@
-//! Files of other programs that are not read: what each is, and what to do with it.
+//! Known files of other programs that are not read, with advice on what to do.
 
 use super::content::{contains, lines, member_starts_with, trim_start};
 
-/// A sort of file that is not read.
+/// A file type that is not read.
 #[derive(Debug)]
 pub struct Foreign {
-    /// What it is, with its article: `a perf.data file`.
+    /// Its name with an article: `a perf.data file`.
     pub name: &'static str,
-    /// What to do with it.
+    /// The advice for users.
     pub advice: &'static str,
     sign: Sign,
 }
 
-/// What a sort of file is told by.
+/// The test for a file type.
 #[derive(Debug)]
 enum Sign {
     /// It begins with one of these.
     Magic(&'static [&'static [u8]]),
-    /// This is true of how it begins.
+    /// This test accepts its beginning.
     Looks(fn(&[u8]) -> bool),
 }
 
@@ -34,27 +34,27 @@ const fn row(name: &'static str, advice: &'static str, sign: Sign) -> Foreign {
     Foreign { name, advice, sign }
 }
 
-/// Advice for files that a Python profiler of functions wrote.
+/// The advice for files of Python profilers that time functions.
 const SUMS_ADVICE: &str =
     "it holds sums of functions without stacks; record stacks, with py-spy or profiling.sampling";
 
-/// Advice for the older formats of pprof.
+/// The advice for the older formats of pprof.
 const LEGACY_ADVICE: &str =
     "go tool pprof -proto -output FILE.pb.gz PROGRAM FILE makes a pprof profile of it";
 
-/// Advice for archives.
+/// The advice for archives.
 const ARCHIVE_ADVICE: &str = "unpack it, and name the profile within";
 
-/// Advice for what is packed in another way than gzip or zstd.
+/// The advice for files compressed by other programs than gzip or zstd.
 const UNPACK_ADVICE: &str = "unpack it first; only gzip and zstd are unpacked here";
 
-/// Advice for documents of browsers.
+/// The advice for documents of browsers.
 const BROWSER_ADVICE: &str = "open it at speedscope.app and export it: what that writes is read";
 
-/// Advice for a document that is no profile.
+/// The advice for documents that are not profiles.
 const DOCUMENT_ADVICE: &str = "name the file that it was made of";
 
-/// One row a sort of file. The first that fits is the one.
+/// One row per file type. The first match wins.
 static TABLE: &[Foreign] = &[
     // Source: tools/perf/Documentation/perf.data-file-format.txt of Linux; PERFFILE in the older form.
     row(
@@ -113,7 +113,7 @@ static TABLE: &[Foreign] = &[
     row("a tar archive", ARCHIVE_ADVICE, Sign::Looks(|bytes| bytes.get(257..262) == Some(b"ustar"))),
     row("an xz file", UNPACK_ADVICE, Sign::Magic(&[b"\xfd7zXZ\0"])),
     row("a bzip2 file", UNPACK_ADVICE, Sign::Looks(is_bzip2)),
-    // What memray writes is packed so unless it is told not to.
+    // The default compression of memray.
     row(
         "an lz4 file",
         "memray flamegraph FILE shows it, if memray wrote it; otherwise unpack it first",
@@ -138,7 +138,7 @@ static TABLE: &[Foreign] = &[
     ),
     // Its events may hold parts of a .cpuprofile.
     row("a file of Chrome's trace events", BROWSER_ADVICE, Sign::Looks(is_chrome_trace)),
-    // Source: V8, `src/profiler/cpu-profiler.cc` for files of today; Chrome before 58 wrote a tree of `callUID`s.
+    // Source: V8, `src/profiler/cpu-profiler.cc` for current files; Chrome before 58 wrote a tree of `callUID`s.
     row(
         "a .cpuprofile of V8",
         BROWSER_ADVICE,
@@ -154,7 +154,7 @@ static TABLE: &[Foreign] = &[
     ),
 ];
 
-/// What an input that begins with `prefix` is, if it is a file of another program that is known and not read.
+/// The type of an input that begins with `prefix`, if it is a known file of another program that is not read.
 ///
 /// # Examples
 ///
@@ -169,7 +169,7 @@ pub fn foreign(prefix: &[u8]) -> Option<&'static Foreign> {
     TABLE.iter().find(|foreign| foreign.sign.is_of(prefix))
 }
 
-/// The first line of a profile of tcmalloc, of Go's text, or of Java's.
+/// Detects the first line of a tcmalloc profile, of Go's text, or of Java's.
 fn is_legacy_pprof(bytes: &[u8]) -> bool {
     let first = lines(bytes).next().unwrap_or_default();
     let heads = [
@@ -183,7 +183,7 @@ fn is_legacy_pprof(bytes: &[u8]) -> bool {
     heads.iter().any(|head| first.starts_with(head)) || is_count_profile(first)
 }
 
-/// `goroutine profile: total 12`.
+/// Detects `goroutine profile: total 12`.
 fn is_count_profile(line: &[u8]) -> bool {
     const HEAD: &[u8] = b" profile: total ";
     let Some(at) = memchr::memchr(b' ', line).filter(|&at| at > 0) else { return false };
@@ -191,7 +191,7 @@ fn is_count_profile(line: &[u8]) -> bool {
     total.is_some_and(|total| !total.is_empty() && total.iter().all(u8::is_ascii_digit))
 }
 
-/// Words of the machine: 0, the 3 words of the header that follow, version 0, then the period.
+/// Detects machine words: 0, the 3 header words that follow, version 0, then the period.
 ///
 /// Source: gperftools, `docs/cpuprofile-fileformat.html`.
 fn is_gperftools_cpu(bytes: &[u8]) -> bool {
@@ -204,7 +204,7 @@ fn is_gperftools_cpu(bytes: &[u8]) -> bool {
     begins([&zero, &three, &zero]) || begins([&zero[..4], &three[..4], &zero[..4]])
 }
 
-/// An ELF file of the type `ET_CORE`, in either byte order.
+/// Detects an ELF file of the type `ET_CORE`, in either byte order.
 fn is_core(bytes: &[u8]) -> bool {
     let kind = match bytes.get(5) {
         Some(1) => [4, 0],
@@ -213,7 +213,7 @@ fn is_core(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x7fELF") && bytes.get(16..18) == Some(&kind)
 }
 
-/// The magic, the size of the blocks, and the magic of a block or of the end.
+/// Detects the magic, the size of the blocks, and the magic of a block or of the end.
 fn is_bzip2(bytes: &[u8]) -> bool {
     let is_sized = bytes.starts_with(b"BZh") && bytes.get(3).is_some_and(|size| matches!(size, b'1'..=b'9'));
     is_sized && matches!(bytes.get(4..8), Some(b"1AY&" | b"\x17\x72\x45\x38"))
@@ -225,9 +225,10 @@ fn is_html(bytes: &[u8]) -> bool {
     begins(b"<!doctype html") || begins(b"<html")
 }
 
-/// A dictionary whose first key is a tuple of three, as Python's `marshal` writes the sums of a profile.
+/// Detects a dictionary whose first key is a tuple of three, as Python's `marshal` writes the sums of a profile.
 ///
-/// Source: CPython 3.11, `Lib/cProfile.py`, `create_stats`; `Python/marshal.c`, `TYPE_DICT`, `TYPE_TUPLE`, `TYPE_SMALL_TUPLE`, `FLAG_REF`.
+/// Source: CPython 3.11, `Lib/cProfile.py`, `create_stats`; `Python/marshal.c`, `TYPE_DICT`, `TYPE_TUPLE`, `TYPE_SMALL_TUPLE`,
+/// `FLAG_REF`.
 fn is_marshal(bytes: &[u8]) -> bool {
     match bytes {
         [b'{' | 0xfb, b')' | 0xa9, 3, ..] => true,
@@ -236,9 +237,9 @@ fn is_marshal(bytes: &[u8]) -> bool {
     }
 }
 
-/// An object that has all these members, be it within others.
+/// Detects an object with all these members, at any depth.
 fn is_json_with(bytes: &[u8], members: &[&[u8]]) -> bool {
-    // Their names alone may be those of functions.
+    // Their names alone may be names of functions.
     trim_start(bytes).starts_with(b"{") && members.iter().all(|member| has_member(bytes, member))
 }
 
@@ -246,14 +247,14 @@ fn has_member(bytes: &[u8], member: &[u8]) -> bool {
     member_starts_with(bytes, member, b"")
 }
 
-/// An object with `traceEvents`, or a list of objects with phases.
+/// Detects an object with `traceEvents`, or a list of objects with phases.
 fn is_chrome_trace(bytes: &[u8]) -> bool {
     let is_list = trim_start(bytes).strip_prefix(b"[").is_some_and(|rest| trim_start(rest).starts_with(b"{"));
     is_json_with(bytes, &[b"\"traceEvents\""])
         || (is_list && has_member(bytes, b"\"ph\"") && has_member(bytes, b"\"pid\""))
 }
 
-/// A header `COMMAND PID TIME: ... EVENT:` and below it, indented, addresses with symbols.
+/// Detects a header `COMMAND PID TIME: ... EVENT:` and below it, indented, addresses with symbols.
 fn is_perf_script(bytes: &[u8]) -> bool {
     let mut is_below_header = false;
     for line in lines(bytes).take(100) {
@@ -265,7 +266,7 @@ fn is_perf_script(bytes: &[u8]) -> bool {
     false
 }
 
-/// A name, a number of a process or thread, and a colon at the end.
+/// Detects a name, a process or thread id, and a colon at the end.
 fn is_perf_header(line: &[u8]) -> bool {
     let is_number =
         |word: &[u8]| !word.is_empty() && word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'/');
@@ -274,7 +275,7 @@ fn is_perf_header(line: &[u8]) -> bool {
     is_named && words.any(is_number) && line.trim_ascii_end().ends_with(b":")
 }
 
-/// White space, a hexadecimal address, a symbol, and the module in parentheses.
+/// Detects white space, a hexadecimal address, a symbol, and the module in parentheses.
 fn is_address(line: &[u8]) -> bool {
     let text = line.trim_ascii();
     let digits = text.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();

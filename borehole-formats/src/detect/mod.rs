@@ -1,14 +1,14 @@
-//! What format an input is in, told by its first bytes, or by its name.
+//! Detection of an input's format by its first bytes, or by its name.
 //!
-//! Whatever is said of a format as such stands in one table, [`formats_table`]. Detection knows all formats,
-//! whichever of them this build reads.
+//! All facts about formats are in one table, [`formats_table`]. Detection knows all formats, even those that this build does
+//! not read.
 
 mod content;
 mod foreign;
 
 pub use foreign::{Foreign, foreign};
 
-/// How many bytes from the start of an input, after decompression, [`detect`] can make use of.
+/// The number of bytes from the start of an input, after decompression, that [`detect`] can use.
 pub const DETECT_BYTES: usize = 64 << 10;
 
 /// A profile format.
@@ -53,33 +53,33 @@ pub enum Format {
     ChromeTrace,
 }
 
-/// What is true of a format.
+/// The facts about a format.
 #[derive(Debug)]
 pub struct Facts {
     /// The format.
     pub format: Format,
-    /// Its short name, which options and messages use.
+    /// Its short name, for options and messages.
     pub name: &'static str,
-    /// Other names that options take.
+    /// Other names that options accept.
     pub aliases: &'static [&'static str],
-    /// How the names of its files end, without the first full stop; the usual ending first.
+    /// The extensions of its files without the leading dot, the usual one first.
     pub extensions: &'static [&'static str],
-    /// What it is, in a few words.
+    /// A description in a few words.
     pub description: &'static str,
     /// Whether this build reads it.
     pub readable: bool,
     /// Whether this build writes it.
     pub writable: bool,
-    /// Whether its files are bytes that no terminal should get, rather than text.
+    /// Whether its files are binary, and so not for terminals.
     pub is_binary: bool,
     /// Whether an input that begins with these bytes is in this format.
     looks_like: fn(&[u8]) -> bool,
 }
 
-/// One row a format, in the order of the variants.
+/// One row per format, in the order of the variants.
 ///
-/// Detection asks in this order too, except that [`Format::Phpspy`] and [`Format::Folded`], whose lines could
-/// be anybody's, come after all others.
+/// Detection tests formats in this order too, except that [`Format::Phpspy`] and [`Format::Folded`] come last, because other
+/// files have similar lines.
 static TABLE: [Facts; Format::ALL.len()] = [
     Facts {
         format: Format::Rbt,
@@ -142,7 +142,7 @@ static TABLE: [Facts; Format::ALL.len()] = [
         aliases: &[],
         extensions: &["collapsed", "collapsed.txt"],
         description: "folded stacks as CPython's replay writes them: tid:N;file.py:function:line, and a count",
-        // What reads folded stacks reads them, as folded stacks.
+        // Importers of folded stacks read them as such.
         readable: false,
         writable: cfg!(feature = "collapsed"),
         is_binary: false,
@@ -282,14 +282,14 @@ static TABLE: [Facts; Format::ALL.len()] = [
     },
 ];
 
-/// All formats with what is true of them, for a listing.
+/// All formats with their facts, for a listing.
 #[must_use]
 pub const fn formats_table() -> &'static [Facts] {
     &TABLE
 }
 
-/// The format of an input that begins with `prefix`, as far as its content tells. `prefix` is the whole
-/// input, or its first [`DETECT_BYTES`], after decompression.
+/// Detects the format of an input by its content. `prefix` is the whole input, or its first [`DETECT_BYTES`], after
+/// decompression.
 ///
 /// # Examples
 ///
@@ -301,7 +301,7 @@ pub const fn formats_table() -> &'static [Facts] {
 /// assert_eq!(detect(b"no profile at all"), None);
 /// ```
 ///
-/// Words and a number, as logs have them, are no folded stacks: there must be semicolons, or the places of frames.
+/// Words and a number, as in logs, are not folded stacks: there must be semicolons, or locations of frames.
 ///
 /// ```
 /// # use borehole_formats::detect::detect;
@@ -339,7 +339,7 @@ impl Format {
         Self::ChromeTrace,
     ];
 
-    /// What is true of it.
+    /// Its facts.
     #[must_use]
     pub const fn facts(self) -> &'static Facts {
         &TABLE[self as usize]
@@ -351,13 +351,13 @@ impl Format {
         self.facts().name
     }
 
-    /// How the names of its files end, without the first full stop; the usual ending first.
+    /// The extensions of its files without the leading dot, the usual one first.
     #[must_use]
     pub const fn extensions(self) -> &'static [&'static str] {
         self.facts().extensions
     }
 
-    /// What it is, in a few words.
+    /// A description in a few words.
     #[must_use]
     pub const fn describe(self) -> &'static str {
         self.facts().description
@@ -375,7 +375,7 @@ impl Format {
         self.facts().writable
     }
 
-    /// The format that a user calls `name`: its own name or another one, in any case.
+    /// The format with this name or alias, in any case.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let named = |facts: &&Facts| {
@@ -385,7 +385,7 @@ impl Format {
         TABLE.iter().find(named).map(|facts| facts.format)
     }
 
-    /// The format that a path's ending names, in any case, and whether `.gz` stands behind it.
+    /// The format of a path's extension, in any case, and whether `.gz` follows it.
     ///
     /// # Examples
     ///
@@ -403,7 +403,7 @@ impl Format {
         found.map(|facts| (facts.format, compressed))
     }
 
-    /// The formats that share the ending by which [`from_path`](Self::from_path) tells the one of `path`; one, where
+    /// The formats that share the extension by which [`from_path`](Self::from_path) picks the format of `path`; only that one if
     /// none does.
     ///
     /// # Examples
@@ -423,8 +423,8 @@ impl Format {
         TABLE.iter().filter(shares).map(|facts| facts.format).collect()
     }
 
-    /// The format of a file that is called `path`, where the name alone tells it: some endings are those of several formats,
-    /// and of other programs.
+    /// The format of a file called `path` if the name alone decides it: some extensions belong to several formats, and to other
+    /// programs.
     ///
     /// # Examples
     ///
@@ -442,7 +442,7 @@ impl Format {
         }
     }
 
-    /// Whether a file of this format may be called `path`: some endings are those of several formats.
+    /// Whether a file of this format may be called `path`: some extensions belong to several formats.
     #[must_use]
     pub fn fits(self, path: &str) -> bool {
         self.facts().is_name(&file_name(path).0)
@@ -454,13 +454,13 @@ impl Facts {
         self.ending(name).is_some()
     }
 
-    /// The ending of this format that a name has.
+    /// The extension of this format that a name has.
     fn ending(&self, name: &str) -> Option<&'static str> {
         self.extensions.iter().copied().find(|extension| has_extension(name, extension))
     }
 }
 
-/// The name of a file by which its format is told, and whether it says that the file is compressed.
+/// The part of a file's name that decides its format, and whether the name says that the file is compressed.
 fn file_name(path: &str) -> (String, bool) {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_ascii_lowercase();
     let (name, compressed) = match name.strip_suffix(".gz") {
@@ -470,12 +470,12 @@ fn file_name(path: &str) -> (String, bool) {
     (without_process_number(name).to_owned(), compressed)
 }
 
-/// Whether a name ends in `.extension`, or is `extension`, as `callgrind.out` is.
+/// Whether a name ends in `.extension`, or is `extension`, like `callgrind.out`.
 fn has_extension(name: &str, extension: &str) -> bool {
     name.strip_suffix(extension).is_some_and(|stem| stem.is_empty() || stem.ends_with('.'))
 }
 
-/// `callgrind.out.4711` without the number, which Valgrind puts behind its files.
+/// `callgrind.out.4711` without the process id that Valgrind appends.
 fn without_process_number(name: &str) -> &str {
     match name.rsplit_once('.') {
         Some((stem, end)) if stem.ends_with(".out") && end.bytes().all(|byte| byte.is_ascii_digit()) => stem,
@@ -492,7 +492,7 @@ mod tests {
         assert_eq!(TABLE.each_ref().map(|facts| facts.format), Format::ALL);
         let mut names: Vec<_> =
             TABLE.iter().flat_map(|facts| facts.aliases.iter().chain([&facts.name])).collect();
-        // Only profiles of CPython and traces of dial9 share an ending; their content tells them apart.
+        // Only profiles of CPython and traces of dial9 share an extension; their content tells them apart.
         let shared = |extension: &&&str| **extension != "bin";
         let mut extensions: Vec<_> = TABLE.iter().flat_map(|facts| facts.extensions).filter(shared).collect();
         for list in [&mut names, &mut extensions] {

@@ -1,4 +1,4 @@
-//! The model into a flame graph.
+//! Export of the model to a flame graph.
 
 use std::cmp::Ordering;
 use std::io::{self, BufWriter, Write};
@@ -13,16 +13,16 @@ use crate::sample_losses::SampleLosses;
 use crate::stack_counts::{EMPTY_STACK, StackCounts};
 use crate::{Export, Losses};
 
-/// How a flame graph is drawn.
+/// The options of a flame graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportOptions {
     /// The title above the graph.
     pub title: String,
-    /// What is counted, a plural such as `samples`. Values of another kind are called by their unit and kind.
+    /// The counted things, a plural such as `samples`. Values of another kind are named by their unit and kind.
     pub count_name: String,
-    /// Which way it grows.
+    /// The direction of growth.
     pub direction: Direction,
-    /// What a frame is called.
+    /// The form of frame names.
     pub names: Names,
 }
 
@@ -37,7 +37,7 @@ impl Default for ExportOptions {
     }
 }
 
-/// Which way a flame graph grows.
+/// The direction of growth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
     /// Upwards, with the root at the bottom.
@@ -47,14 +47,13 @@ pub enum Direction {
     Icicles,
 }
 
-/// The drawing library leaves out frames with less than a ten-thousandth of all samples; half of that is to spare.
-/// Source: inferno 0.12, `Options::min_width`.
+/// The divisor of the narrowest frame's share. The drawing library leaves out frames below a ten-thousandth of all samples;
+/// half of that leaves a margin. Source: inferno 0.12, `Options::min_width`.
 const NARROWEST: u64 = 20_000;
 
 /// Adds samples up by stack and draws them.
 ///
-/// Samples without a stack are a frame `[empty stack]`. A profile without samples is a picture that says
-/// so.
+/// Samples without a stack become a frame `[empty stack]`. A profile without samples becomes a picture that says so.
 ///
 /// # Examples
 ///
@@ -74,13 +73,13 @@ pub struct Exporter<W: Write> {
     output: BufWriter<W>,
     options: ExportOptions,
     counts: StackCounts,
-    /// What the counts are, if not samples.
+    /// The value type of the counts, if they are not samples.
     value_type: Option<ValueType>,
     losses: SampleLosses,
 }
 
 impl<W: Write> Exporter<W> {
-    /// An exporter that draws to `output` when it is finished.
+    /// Creates an exporter that draws to `output` at the end.
     pub fn new(output: W, options: ExportOptions) -> Self {
         Self {
             output: BufWriter::with_capacity(1 << 16, output),
@@ -91,9 +90,8 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// The stacks as the drawing library takes them, the last first, in an order that keeps the callees of a caller
-    /// together, which that of the lines does not: `;` comes behind the digits. What the library would leave out,
-    /// because it is too narrow, it is not given.
+    /// The stacks in the form of the drawing library, the last first. Their order keeps the callees of a caller together, which
+    /// the order of the lines does not, because `;` sorts after the digits. Frames too narrow for the library are left out.
     fn lines(&self, tables: &Tables) -> io::Result<Vec<Line>> {
         let mut lines = Vec::new();
         let mut stacks = FoldedLines::new(tables, &self.counts, self.options.names)?;
@@ -119,21 +117,21 @@ impl<W: Write> Exporter<W> {
             Direction::Flames => flamegraph::Direction::Straight,
             Direction::Icicles => flamegraph::Direction::Inverted,
         };
-        // What comes first in a frame is its function: a box too narrow for all of it shows that.
+        // Frame names begin with the function, so a narrow box shows it.
         drawing.text_truncate_direction = flamegraph::TextTruncateDirection::Right;
         // Keeps the order of the lines, and takes the last first.
         drawing.flame_chart = true;
-        // Colours that follow from the names: the same profile is the same file.
+        // Derives colours from names, so that equal profiles give equal files.
         drawing.deterministic = true;
         self.name_counts(&mut drawing);
         drawing
     }
 
-    /// Says what is counted; times in a unit of which some thousands are seen.
+    /// Sets the name of the counts; times get a unit that leaves some thousands.
     fn name_counts(&self, drawing: &mut flamegraph::Options<'static>) {
         let Some(ValueType { kind, unit }) = &self.value_type else { return };
         let unit = match nanoseconds_per(unit) {
-            // So that short times keep their digits, those of less than ten seconds are shown in microseconds.
+            // Times below ten seconds are shown in microseconds, so that short ones keep their digits.
             Some(1) if self.total().is_ok_and(|total| total < 10_000_000_000) => {
                 drawing.factor = 1e-3;
                 "us"
@@ -155,10 +153,10 @@ fn too_many_samples() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
-/// A stack and a count, as the drawing library takes them.
+/// A stack and a count in the form of the drawing library.
 struct Line {
     text: String,
-    /// How much of it the stack is.
+    /// The length of the stack within it.
     stack_bytes: usize,
 }
 
@@ -177,7 +175,7 @@ impl Line {
     }
 }
 
-/// Appends the frames of a stack, with what XML cannot hold replaced, and what readers would obey spelled out.
+/// Appends the frames of a stack. Characters that XML cannot hold are replaced; control characters are spelled out.
 fn put_drawable(stack: &[u8], line: &mut String) {
     match str::from_utf8(stack) {
         Ok("") => line.push_str(EMPTY_STACK),
@@ -186,14 +184,14 @@ fn put_drawable(stack: &[u8], line: &mut String) {
     }
 }
 
-/// The order of two stacks by their frames, of which none has a byte below that of a space.
+/// Compares two stacks by their frames, which contain no bytes below a space.
 fn frame_by_frame(one: &[u8], other: &[u8]) -> Ordering {
     let rest = shared_beginning(one, other);
     let next = |line: &[u8]| line.get(rest).map(|&byte| if byte == b';' { 0 } else { byte });
     next(one).cmp(&next(other))
 }
 
-/// How many bytes at the beginning of both are the same.
+/// The number of equal bytes at the beginning of both.
 fn shared_beginning(one: &[u8], other: &[u8]) -> usize {
     const STEP: usize = 32;
     let steps = one.as_chunks::<STEP>().0.iter().zip(other.as_chunks::<STEP>().0);
@@ -229,7 +227,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
         if !lines.is_empty() {
             drawn?;
         }
-        // Without samples the library writes a picture that says so, and an error: the picture will do.
+        // Without samples the library writes a picture that says so and returns an error; the picture suffices.
         self.output.flush()
     }
 }

@@ -1,4 +1,4 @@
-//! Flame graphs as SVG, as Brendan Gregg's scripts draw them, in one file that a browser shows.
+//! Flame graphs as SVG in the style of Brendan Gregg's scripts, in one file that a browser shows.
 //!
 //! Drawing needs the whole graph: the folded stacks are in memory while it is drawn, the samples never are.
 

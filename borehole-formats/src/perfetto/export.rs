@@ -1,4 +1,4 @@
-//! The model into a timeline.
+//! Export of the model to a timeline.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -9,12 +9,11 @@ use super::write::Packets;
 use crate::timeline::Drawing;
 use crate::{Export, Losses};
 
-/// Writes a trace for Perfetto: samples as calls by thread, events by what they mean, by worker
-/// and task.
+/// Writes a trace for Perfetto: samples as calls by thread, known events as polls, wakes and spans by worker and task.
 ///
-/// Events are expected in the order of time: polls, wakes and spans belong together as they follow each other.
+/// Expects events in order of time, because polls, wakes and spans are matched by their order.
 ///
-/// Memory: tracks, names, and what is going on.
+/// Memory: tracks, names, and the calls and polls in progress.
 ///
 /// # Examples
 ///
@@ -41,7 +40,7 @@ pub struct Exporter<W: Write> {
 }
 
 impl<W: Write> Exporter<W> {
-    /// An exporter that writes to `output`.
+    /// Creates an exporter that writes to `output`.
     pub fn new(output: W) -> Self {
         Self { drawing: Drawing::new(Packets::new(output)) }
     }

@@ -29,11 +29,11 @@ pub(super) mod clock {
     pub(crate) const TIMESTAMP: u32 = 2;
     /// The real-time clock.
     pub(crate) const REALTIME: u64 = 1;
-    /// The clock that timestamps are of unless they say otherwise.
+    /// The default clock of timestamps.
     pub(crate) const BOOTTIME: u64 = 6;
 }
 
-/// Fields of `TrackDescriptor`, of its descriptors of processes and threads.
+/// Fields of `TrackDescriptor`, and of its descriptors of processes and threads.
 pub(super) mod track {
     pub(crate) const UUID: u32 = 1;
     pub(crate) const NAME: u32 = 2;

@@ -8,10 +8,10 @@ use super::layout::{PACKET, clock, detail, event, interned, packet, sequence_fla
 use crate::protobuf::{Message, put_bytes};
 use crate::timeline::{Arrow, Canvas, Detail, Kind, Mark, Track};
 
-/// Packets that are collected before the stream sees them.
+/// The bytes of packets buffered before a write.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// All packets are of one sequence, whose number may be any but 0.
+/// The sequence of all packets; its number may be any but 0.
 const SEQUENCE_ID: u64 = 1;
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Packets<W> {
     buffer: Vec<u8>,
     event_names: Names,
     detail_names: Names,
-    /// What the next packet defines.
+    /// The definitions for the next packet.
     defined: Message,
     packet: Message,
     body: Message,

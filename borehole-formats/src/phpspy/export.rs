@@ -1,4 +1,4 @@
-//! The model into traces.
+//! Export of the model to traces.
 
 use std::io::{self, BufWriter, Write};
 use std::ops::{ControlFlow, Range};
@@ -11,11 +11,11 @@ use super::{NATIVE, VM};
 use crate::sample_losses::SampleLosses;
 use crate::{Export, Losses};
 
-/// The longest run of equal samples that is written: one that is longer would fill the disk, since the
-/// text has no counts. It is far above what a profiler takes in a day.
+/// The longest run of equal samples that is written: longer ones would fill the disk, because the text has no counts. It is
+/// far more than a profiler takes in a day.
 pub const LONGEST_RUN: u64 = 10_000_000;
 
-/// How traces are written.
+/// The options of traces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportOptions {
     /// Whether opcodes are written.
@@ -25,22 +25,21 @@ pub struct ExportOptions {
 /// Whether opcodes are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Opcodes {
-    /// They are left out: every reader of the format takes the text.
+    /// Leave them out, for all readers of the format.
     #[default]
     Omit,
-    /// They follow the line (`f /f.php:3:ZEND_DO_FCALL`), and the leaf's stands before it as a frame of the
-    /// virtual machine, as `reli`'s template `phpspy_with_opcode` has it.
+    /// Write them after the line (`f /f.php:3:ZEND_DO_FCALL`), and the leaf's also before it as a frame of the virtual machine,
+    /// like `reli`'s template `phpspy_with_opcode`.
     Write,
 }
 
-/// Writes samples as they come, a trace each.
+/// Writes samples as they come, one trace each.
 ///
-/// Labels are lines `# key = value` after the frames, and the process, where it is known, a line
-/// `# pid = N` after them. Native frames are `module::symbol+0x1f [native]:0`. A sample without a stack is
-/// a bare blank line, which readers take for nothing: it is counted as lost.
+/// Labels become lines `# key = value` after the frames, and a known process becomes a line `# pid = N` after them. Native
+/// frames are `module::symbol+0x1f [native]:0`. A sample without a stack is a bare blank line, which readers ignore, so it
+/// is counted as lost.
 ///
-/// Line breaks in names and values become spaces, and so does what a reader would take for the structure
-/// of the text; each is counted.
+/// Line breaks in names and values become spaces, and so does text that a reader would take for structure; each is counted.
 ///
 /// # Examples
 ///
@@ -61,7 +60,7 @@ pub struct Exporter<W: Write> {
     output: BufWriter<W>,
     frames: FrameTexts,
     trace: Vec<u8>,
-    /// The stack whose frames `trace` begins with, and how long they are.
+    /// The stack whose frames `trace` begins with, and their length.
     rendered: Option<(StackId, usize)>,
     losses: SampleLosses,
     empty_stacks: u64,
@@ -70,7 +69,7 @@ pub struct Exporter<W: Write> {
 }
 
 impl<W: Write> Exporter<W> {
-    /// An exporter that writes to `output`.
+    /// Creates an exporter that writes to `output`.
     pub fn new(output: W, options: ExportOptions) -> Self {
         Self {
             output: BufWriter::with_capacity(1 << 16, output),
@@ -171,16 +170,16 @@ fn too_long_a_run(count: u64) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
-/// What follows the depth on a frame's line, line feed included, written once for each frame.
+/// The text after the depth on a frame's line, line feed included, built once for each frame.
 #[derive(Default)]
 struct FrameTexts {
     options: ExportOptions,
     bytes: Vec<u8>,
     texts: Vec<Option<Range<usize>>>,
     replaced: u64,
-    /// Frames whose opcode is not in the text.
+    /// The number of frames whose opcode is not in the text.
     opcodes_omitted: u64,
-    /// Frames whose columns or last line are not in the text.
+    /// The number of frames whose columns or last line are not in the text.
     columns: u64,
 }
 
@@ -231,7 +230,7 @@ impl FrameTexts {
         range
     }
 
-    /// The opcode of a frame, if it is to be written and a reader would know it for one.
+    /// The opcode of a frame, if it is to be written and readers would recognise it.
     fn opcode<'t>(&self, tables: &'t Tables, frame: &Frame) -> Option<&'t [u8]> {
         let opcode = frame.opcode.filter(|_| self.options.opcodes == Opcodes::Write)?;
         Some(tables.string(opcode)).filter(|opcode| is_opcode(opcode))
@@ -251,7 +250,7 @@ fn write_place(tables: &Tables, frame: &Frame, to: &mut Vec<u8>) -> Place {
         to.extend_from_slice(tables.string(native.module));
         to.extend_from_slice(b"::");
         to.extend_from_slice(function);
-        // Negative offsets in two's complement, as PHP's sprintf has it.
+        // Negative offsets in two's complement, like PHP's sprintf.
         if let Some(offset) = native.offset {
             to.extend_from_slice(format!("+{offset:#x}").as_bytes());
         }
@@ -286,7 +285,7 @@ fn replace_breaks(text: &mut [u8]) -> u64 {
     replaced
 }
 
-/// A tab before a depth or a comment would make the first frame of a block a one-line trace.
+/// Replaces tabs before a depth or a comment, which would turn the first frame of a block into a one-line trace.
 fn replace_tabs(text: &mut [u8]) -> u64 {
     let mut replaced = 0;
     for at in 1..text.len() {
@@ -299,8 +298,7 @@ fn replace_tabs(text: &mut [u8]) -> u64 {
     replaced
 }
 
-/// An equals sign between spaces would end the key of a label early; at its end it would do so together
-/// with the separator.
+/// Replaces equals signs that would end a label's key early: between spaces, or at its end before the separator.
 fn replace_equals(key: &mut [u8]) -> u64 {
     let mut replaced = 0;
     while let Some(at) = memmem::find(key, b" = ") {

@@ -1,4 +1,4 @@
-//! Traces into the model.
+//! Import of traces to the model.
 
 use std::io::BufRead;
 use std::mem;
@@ -17,18 +17,17 @@ use crate::{Error, Position, ReadError, ReadOptions};
 
 /// Reads traces: one sample for each block of lines, or for each line of the one-line form.
 ///
-/// A line of -1 is unknown. Comments `# key = value` are labels, in order; `# pid = N` is the process;
-/// `# mem SIZE PEAK` is a label `mem`; other comments are skipped. A block without frames is no sample. The
-/// opcode that a frame of the virtual machine before the leaf names is the leaf's opcode. Native frames
-/// keep module and offset.
+/// A line of -1 is unknown. Comments `# key = value` become labels, in order; `# pid = N` is the process; `# mem SIZE PEAK`
+/// becomes a label `mem`; other comments are skipped. A block without frames is not a sample. If a frame of the virtual
+/// machine before the leaf names an opcode, it becomes the leaf's opcode. Native frames keep module and offset.
 ///
-/// The last trace counts whether a blank line follows it or not. A last line without a line feed that
-/// cannot be read is a cut-off end: a warning. Under [`OnDamage::ReadOn`](crate::OnDamage::ReadOn) any bad
-/// line is one, and its trace keeps its other frames.
+/// The last trace counts with or without a blank line after it. An unreadable last line without a line feed is a cut-off
+/// end: a warning. Under [`OnDamage::ReadOn`](crate::OnDamage::ReadOn) any bad line is a warning, and its trace keeps its
+/// other frames.
 ///
 /// # Errors
-/// When a line is neither a frame nor a comment and damage is not read over, when a limit is met, when the
-/// input cannot be read, or when the sink fails.
+/// If a line is neither a frame nor a comment and damage is not read over, a limit is reached, the input cannot be read, or
+/// the sink fails.
 ///
 /// # Examples
 ///
@@ -64,11 +63,11 @@ struct Importer<'a> {
     segment: Segment,
     recovery: Recovery,
     trace: Trace<'a>,
-    /// Whether the trace ended with its line, and has only to be delivered.
+    /// Whether the trace ended with its line, and only has to be delivered.
     is_ended: bool,
 }
 
-/// Why a line was not taken.
+/// The reason for refusing a line.
 enum LineError {
     Bad(String),
     Read(ReadError),
@@ -161,16 +160,16 @@ impl Importer<'_> {
     }
 }
 
-/// The trace that is being read.
+/// The trace being read.
 struct Trace<'a> {
     tables: &'a mut Tables,
     memo: FrameMemo,
-    /// The file of the virtual machine's frames, once there was one.
+    /// The file of the virtual machine's frames; `None` before the first one.
     vm: Option<StringId>,
     frames_leaf_first: Vec<FrameId>,
     labels: Vec<Label>,
     process: Option<i64>,
-    /// Whether a line number with a fraction was met.
+    /// Whether a line number with a fraction was found.
     is_rounded: bool,
 }
 
@@ -224,7 +223,7 @@ impl<'a> Trace<'a> {
         Ok(())
     }
 
-    /// Ends the trace: its sample, unless it has no frames.
+    /// Ends the trace and returns its sample, unless it has no frames.
     fn end(&mut self) -> Result<Option<Sample<'static>>, TableFull> {
         let process = self.process.take();
         if self.frames_leaf_first.is_empty() {
@@ -242,8 +241,8 @@ impl<'a> Trace<'a> {
         Ok(Some(Sample { stack, count: 1, process, labels, ..Sample::default() }))
     }
 
-    /// Gives the opcode that the virtual machine's frame names to the frame after it, which is the leaf.
-    /// Where that has another one, the two do not belong together, and both stay.
+    /// Gives the opcode in the virtual machine's frame to the next frame, the leaf. If that has another one, the two do not
+    /// belong together, and both stay.
     fn fold_opcode(&mut self) -> Result<(), TableFull> {
         let [vm, leaf, ..] = self.frames_leaf_first[..] else { return Ok(()) };
         let vm = self.tables.frame(vm);

@@ -1,4 +1,4 @@
-//! The text of `phpspy`, which `reli` writes and reads as well.
+//! The text of `phpspy`, which `reli` also writes and reads.
 //!
 //! ```text
 //! 0 App\Db::query /app/Db.php:42
@@ -8,13 +8,11 @@
 //!
 //! ```
 //!
-//! A trace is a block of lines up to a blank one: frames from the leaf to the root, and comments that say
-//! what else was true. With `phpspy -1` it is one line, with tabs in the place of line feeds. How a frame's
-//! line is taken apart, although nothing quotes the spaces in it, stands with the `location` module of this
-//! crate and in `docs/formats/phpspy.md`.
+//! A trace is a block of lines up to a blank one: frames from the leaf to the root, and comments with further facts. With
+//! `phpspy -1` it is one line, with tabs instead of line feeds. The `location` module of this crate and
+//! `docs/formats/phpspy.md` explain how a frame's line is parsed, although spaces in it are not quoted.
 //!
-//! The text has no times and no counts: a run of equal samples is written out in full, up to
-//! [`LONGEST_RUN`].
+//! The text has no times and no counts: a run of equal samples is written out in full, up to [`LONGEST_RUN`].
 
 mod export;
 mod import;
@@ -26,8 +24,8 @@ pub use import::import;
 /// The short name of the format.
 pub const NAME: &str = "phpspy";
 
-/// The file of the frame that `reli`'s template `phpspy_with_opcode` puts before the leaf to name its
-/// opcode, and with two colons the beginning of that frame's function.
+/// The file of the frame that `reli`'s template `phpspy_with_opcode` puts before the leaf to name its opcode. Followed by two
+/// colons, it is the beginning of that frame's function.
 ///
 /// Source: reli-prof, `resources/templates/phpspy_with_opcode.php`.
 const VM: &[u8] = b"<VM>";

@@ -6,17 +6,17 @@ use super::{NATIVE, VM};
 use crate::location::{decimal, split_function};
 use crate::text::excerpt;
 
-/// What stands on a line, or between two tabs of a one-line trace.
+/// The content of a line, or of the part between two tabs of a one-line trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Item<'a> {
     Blank,
-    /// What follows the depth.
+    /// The text after the depth.
     Frame(&'a [u8]),
-    /// What follows the `#`.
+    /// The text after the `#`.
     Comment(&'a [u8]),
 }
 
-/// Tells the sorts of lines apart. `None`: a line of one word, which is neither.
+/// Distinguishes frames and comments; `None` for a line of one word, which is neither.
 pub(super) fn item(line: &[u8]) -> Option<Item<'_>> {
     let text = line.trim_ascii_start();
     match text.first() {
@@ -24,7 +24,7 @@ pub(super) fn item(line: &[u8]) -> Option<Item<'_>> {
         Some(b'#') => return Some(Item::Comment(&text[1..])),
         Some(_) => {}
     }
-    // The depth is not looked at: reli's reader does not either, and a missing one changes nothing.
+    // The depth is not checked: reli's reader does not check it either, and a missing one changes nothing.
     let (_depth, rest) = split_at_separator(text)?;
     let rest = rest.trim_ascii_end();
     (!rest.is_empty()).then_some(Item::Frame(rest))
@@ -35,19 +35,19 @@ fn split_at_separator(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&text[..at], &text[at + 1..]))
 }
 
-/// What a frame's line says.
+/// The parts of a frame's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FrameText<'a> {
     pub(super) function: &'a [u8],
-    /// Empty where the line names none.
+    /// The file; empty if the line has none.
     pub(super) file: &'a [u8],
     pub(super) line: i64,
     pub(super) opcode: Option<&'a [u8]>,
-    /// Whether the line number had a fraction, which was cut off as reli does.
+    /// Whether the line number had a fraction, which is cut off as in reli.
     pub(super) is_rounded: bool,
 }
 
-/// Takes apart what follows the depth: `FUNCTION FILE:LINE`, maybe with `:OPCODE` after it.
+/// Parses the text after the depth: `FUNCTION FILE:LINE`, optionally with `:OPCODE` after it.
 pub(super) fn frame(text: &[u8]) -> Result<FrameText<'_>, String> {
     let (place, line, opcode) = split_numbers(text).ok_or_else(|| bad_frame(text))?;
     let Line { line, is_rounded } = line_number(line).ok_or_else(|| bad_line_number(line))?;
@@ -113,7 +113,7 @@ fn split_at_tab(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&text[..tab], &text[tab + 1..]))
 }
 
-/// The opcode that a frame before the leaf names: `<VM>::ZEND_DO_FCALL <VM>:-1`.
+/// The opcode in the frame before the leaf: `<VM>::ZEND_DO_FCALL <VM>:-1`.
 pub(super) fn vm_opcode<'a>(function: &'a [u8], file: &[u8]) -> Option<&'a [u8]> {
     if file != VM {
         return None;
@@ -121,7 +121,7 @@ pub(super) fn vm_opcode<'a>(function: &'a [u8], file: &[u8]) -> Option<&'a [u8]>
     function.strip_prefix(VM)?.strip_prefix(b"::").filter(|opcode| is_opcode(opcode))
 }
 
-/// A native frame as its text has it.
+/// The parts of a native frame's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NativeText<'a> {
     pub(super) module: &'a [u8],
@@ -129,7 +129,7 @@ pub(super) struct NativeText<'a> {
     pub(super) offset: Option<i64>,
 }
 
-/// What a native frame says; `None` for another frame.
+/// Parses a native frame; `None` for another frame.
 pub(super) fn native<'a>(function: &'a [u8], file: &[u8]) -> Option<NativeText<'a>> {
     if file != NATIVE {
         return None;
@@ -146,7 +146,7 @@ pub(super) fn native<'a>(function: &'a [u8], file: &[u8]) -> Option<NativeText<'
     Some(NativeText { module, symbol, offset })
 }
 
-/// What a comment says.
+/// The content of a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comment<'a> {
     Process(i64),
@@ -155,7 +155,7 @@ pub(super) enum Comment<'a> {
     Remark,
 }
 
-/// Takes apart what follows the `#`: ` KEY = VALUE`, or phpspy's ` mem SIZE PEAK`.
+/// Parses the text after the `#`: ` KEY = VALUE`, or phpspy's ` mem SIZE PEAK`.
 pub(super) fn comment(text: &[u8]) -> Comment<'_> {
     let text = text.strip_suffix(b"\r").unwrap_or(text);
     let text = text.strip_prefix(b" ").unwrap_or(text);
@@ -174,8 +174,8 @@ pub(super) fn comment(text: &[u8]) -> Comment<'_> {
     }
 }
 
-/// Where a one-line trace falls apart: the tabs before `# ` and before the next depth, and the last one.
-/// `None` for a line of a block.
+/// Splits a one-line trace: at the tabs before `# ` and before the next depth, and at the last one. `None` for a line of a
+/// block.
 pub(super) fn one_line(line: &[u8]) -> Option<OneLine<'_>> {
     memchr(b'\t', line)?;
     let text = line.trim_ascii_start();

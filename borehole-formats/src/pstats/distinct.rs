@@ -1,4 +1,4 @@
-//! What is told apart by all that it is.
+//! Distinct rows with numbers.
 
 use std::hash::{BuildHasher as _, Hash};
 
@@ -6,7 +6,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::row_sums::row_number;
 
-/// What makes rows, each distinct one once, numbered in the order in which they came.
+/// Stores each distinct row once, numbered in order of first appearance.
 pub(super) struct Distinct<T> {
     rows: Vec<T>,
     index: HashTable<u32>,
@@ -20,7 +20,7 @@ impl<T> Default for Distinct<T> {
 }
 
 impl<T: Hash + Eq> Distinct<T> {
-    /// The number of `row`, which is new if it was not met before.
+    /// The number of `row`, which is new if the row is.
     pub(super) fn number(&mut self, row: T) -> u32 {
         let Self { rows, index, hasher } = self;
         let hash = hasher.hash_one(&row);
@@ -33,7 +33,7 @@ impl<T: Hash + Eq> Distinct<T> {
         number
     }
 
-    /// All of them, by their numbers.
+    /// All rows, by their numbers.
     pub(super) fn rows(&self) -> &[T] {
         &self.rows
     }

@@ -1,4 +1,4 @@
-//! The model into statistics.
+//! Export of the model to statistics.
 
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
@@ -14,26 +14,26 @@ use crate::sample_losses::SampleLosses;
 use crate::stack_counts::StackCounts;
 use crate::{Export, Losses};
 
-/// The period that CPython's profiler takes when none is asked for.
+/// The default period of CPython's profiler.
 ///
 /// Source: CPython 3.15.2, `--sampling-rate`, default 1 kHz.
 const DEFAULT_PERIOD_NS: u64 = 1_000_000;
 
-/// Adds samples up, and holds one count a stack and period.
+/// Adds samples up, with one count per stack and period.
 ///
-/// It does not let go of stacks before the end: nearly as many calls are told apart, and finding those again and
-/// again takes longer.
+/// It keeps all stacks until the end: there are nearly as many distinct calls, and looking those up again and again takes
+/// longer.
 #[derive(Default)]
 struct Sum {
-    /// Of the first period. Nearly always there is no other.
+    /// The counts of the first period, which is usually the only one.
     counts: StackCounts,
-    /// The periods in the order in which they came; `None`: nothing said one.
+    /// The periods in order of appearance; `None` for an unknown one.
     periods: Vec<Option<u64>>,
-    /// The places of `periods`.
+    /// The indexes of `periods`.
     places: HashMap<Option<u64>, usize>,
-    /// Of the further periods: by place and stack.
+    /// The counts of the other periods, by index and stack.
     others: HashMap<(usize, Option<StackId>), u64>,
-    /// The place of the segment's period.
+    /// The index of the segment's period.
     current: usize,
     mode: Vec<u8>,
     losses: SampleLosses,
@@ -53,7 +53,7 @@ impl ProfileSink for Sum {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The mode of the first segment that has one is that of all.
+    /// Takes the mode of the first segment that has one for all.
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         let period_ns = at.segment.period_ns;
         self.current = *self.places.entry(period_ns).or_insert_with(|| {
@@ -88,7 +88,7 @@ impl Sum {
             while let Some(((_, stack), count)) = others.next_if(|((of, _), _)| *of == place) {
                 counts.add(stack, count);
             }
-            // What is added up is let go of, before the next takes room.
+            // Frees the memory of the added counts before the next ones need room.
             functions.take(&mut counts, tables)?;
             times.add(&functions.sums, period_ns.unwrap_or(DEFAULT_PERIOD_NS));
         }
@@ -103,21 +103,21 @@ impl Sum {
     }
 }
 
-/// Writes a file that Python's `pstats` loads. Interpreters and threads are not told apart, samples without
-/// frames and the frames of the profiler itself are left out, all as CPython does it.
+/// Writes a file that Python's `pstats` loads. Like CPython, it merges interpreters and threads, and leaves out samples
+/// without frames and the profiler's own frames.
 pub struct Exporter<W: Write> {
     output: BufWriter<W>,
     sum: Sum,
 }
 
 impl<W: Write> Exporter<W> {
-    /// Writes to `output`.
+    /// Creates an exporter that writes to `output`.
     pub fn new(output: W) -> Self {
         Self { output: BufWriter::with_capacity(64 << 10, output), sum: Sum::default() }
     }
 }
 
-/// Writes the table that `replay` prints, byte for byte, and counts as [`Exporter`] does.
+/// Writes the table that `replay` prints, byte for byte, and counts like [`Exporter`].
 pub struct TextExporter<W: Write> {
     output: BufWriter<W>,
     options: TextOptions,
@@ -125,7 +125,7 @@ pub struct TextExporter<W: Write> {
 }
 
 impl<W: Write> TextExporter<W> {
-    /// Writes to `output`.
+    /// Creates an exporter that writes to `output`.
     pub fn new(output: W, options: TextOptions) -> Self {
         Self { output: BufWriter::with_capacity(64 << 10, output), options, sum: Sum::default() }
     }

@@ -1,5 +1,5 @@
-//! Statistics of functions, as `python -m profiling.sampling replay` gives them: how often each line of each
-//! function was executing, how often it was on the stack, and who called it.
+//! Statistics of functions, as in `python -m profiling.sampling replay`: how often each line of each function was executing,
+//! how often it was on the stack, and who called it.
 //!
 //! * [`Exporter`] writes a file for Python's `pstats` module;
 //! * [`TextExporter`] writes the table that `replay` prints.

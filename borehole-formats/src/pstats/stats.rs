@@ -1,4 +1,4 @@
-//! What is counted of each line of each function.
+//! The counts of each line of each function.
 //!
 //! Source: CPython 3.15.2, `PstatsCollector`; `tachyon/corpus/expected/*.pstats.json`.
 
@@ -8,7 +8,7 @@ use super::distinct::Distinct;
 use crate::own_frames;
 use crate::row_sums::{RowSum, RowSums, Rows};
 
-/// A line of a function. A line that is not known is 0.
+/// A line of a function; 0 if it is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Function {
     pub(super) file: StringId,
@@ -16,7 +16,7 @@ pub(super) struct Function {
     pub(super) name: StringId,
 }
 
-/// That a row called another, and how often: a recursive one several times a sample.
+/// A call from one row to another, with its count: recursive calls count several times a sample.
 #[derive(Clone, Copy)]
 pub(super) struct Call {
     callee: u32,
@@ -24,15 +24,15 @@ pub(super) struct Call {
     pub(super) count: u64,
 }
 
-/// The lines of functions as they are counted, in the order in which they were first seen.
+/// The lines of functions, in order of first appearance.
 #[derive(Default)]
 pub(super) struct Functions {
-    /// The names, which are text: what is not UTF-8 has been replaced, as Python's reader does it.
+    /// The names as text, with invalid UTF-8 replaced like in Python's reader.
     names: Tables,
     rows: Distinct<Function>,
     /// Callees and callers.
     calls: Distinct<[u32; 2]>,
-    /// How often, by call.
+    /// The count of each call.
     call_counts: Vec<u64>,
 }
 
@@ -65,21 +65,21 @@ pub(super) struct Stats {
     names: Tables,
     rows: Distinct<Function>,
     sums: Vec<RowSum>,
-    /// By callee, those of each in the order in which they were first seen.
+    /// The calls by callee, each callee's in order of first appearance.
     calls: Vec<Call>,
     times: Vec<RowTime>,
 }
 
-/// How long samples took that have been counted.
+/// The times of counted samples.
 #[derive(Default)]
 pub(super) struct Times {
-    /// By row, as far as there are rows.
+    /// The times of the rows so far.
     rows: Vec<RowTime>,
-    /// The sums of which the time is known.
+    /// The sums whose time is included.
     counted: Vec<RowSum>,
 }
 
-/// What [`RowSum`] counts, in seconds.
+/// The times of the counts in [`RowSum`], in seconds.
 #[derive(Clone, Copy, Default)]
 pub(super) struct RowTime {
     pub(super) direct_s: f64,
@@ -87,9 +87,9 @@ pub(super) struct RowTime {
 }
 
 impl Times {
-    /// Takes it that what `sums` have gained was sampled once a period.
+    /// Adds one period for each sample that `sums` have gained.
     pub(super) fn add(&mut self, sums: &[RowSum], period_ns: u64) {
-        // Dividing whole microseconds, as CPython does, decides the last digits.
+        // Dividing whole microseconds, as CPython does, gives the same last digits.
         let period_s = (period_ns / 1000) as f64 / 1e6;
         self.rows.resize(sums.len(), RowTime::default());
         self.counted.resize(sums.len(), RowSum::default());
@@ -102,7 +102,7 @@ impl Times {
 }
 
 impl Stats {
-    /// The statistics of all that has been counted.
+    /// Builds the statistics of all counts.
     pub(super) fn of(counted: RowSums<Functions>, times: Times) -> Self {
         let RowSums { rows: Functions { names, rows, calls, call_counts }, sums, .. } = counted;
         let calls = calls.rows().iter().zip(call_counts);
@@ -112,7 +112,7 @@ impl Stats {
         Self { names, rows, sums, calls, times: times.rows }
     }
 
-    /// All rows with their sums and times, in the order in which they were first seen.
+    /// All rows with their sums and times, in order of first appearance.
     pub(super) fn rows(&self) -> impl Iterator<Item = (&Function, RowSum, RowTime)> {
         let sums = self.sums.iter().copied().zip(self.times.iter().copied());
         self.rows.rows().iter().zip(sums).map(|(function, (sum, time))| (function, sum, time))
@@ -123,7 +123,7 @@ impl Stats {
         std::str::from_utf8(self.names.string(name)).unwrap_or_default()
     }
 
-    /// Who called the row at `callee`.
+    /// The callers of the row at `callee`.
     pub(super) fn calls_of(&self, callee: usize) -> &[Call] {
         let start = self.calls.partition_point(|call| (call.callee as usize) < callee);
         let rest = &self.calls[start..];

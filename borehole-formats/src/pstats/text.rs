@@ -10,45 +10,45 @@ use hashbrown::HashMap;
 
 use super::stats::Stats;
 
-/// By what the table is sorted, the largest first.
+/// The sort key of the table, the largest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
-    /// Samples that were executing the line.
+    /// Self samples: those that were executing the line.
     #[default]
     Direct,
-    /// Their time.
+    /// Self time.
     DirectTime,
-    /// The time of samples that had the line on the stack.
+    /// Total time: that of samples with the line on the stack.
     CumulativeTime,
-    /// The share of samples that were executing the line.
+    /// The share of self samples.
     DirectShare,
-    /// The share of samples that had the line on the stack.
+    /// The share of samples with the line on the stack.
     CumulativeShare,
-    /// Samples that had the line on the stack.
+    /// Total samples: those with the line on the stack.
     Cumulative,
-    /// The name, the smallest first.
+    /// The name, in ascending order.
     Name,
 }
 
-/// How the table is printed.
+/// The options of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextOptions {
-    /// By what it is sorted.
+    /// The sort key.
     pub sort: Sort,
-    /// How many lines it has at most; `None`: all.
+    /// The maximum number of lines; `None` for all.
     pub limit: Option<usize>,
     /// Whether a summary follows.
     pub summary: bool,
 }
 
 impl Default for TextOptions {
-    /// As `replay` prints it when nothing is asked for.
+    /// The defaults of `replay`.
     fn default() -> Self {
         Self { sort: Sort::default(), limit: Some(15), summary: true }
     }
 }
 
-/// A line of the table: a function of a file, wherever the file is.
+/// A line of the table: a function of a file, whatever the file's folder.
 #[derive(Clone, Copy)]
 struct Line<'a> {
     file: &'a str,
@@ -70,7 +70,7 @@ Legend:
   filename:lineno(function): Function location and name
 ";
 
-/// Writes the table, and the summary if it is asked for.
+/// Writes the table, and optionally the summary.
 pub(super) fn write(
     stats: &Stats,
     options: &TextOptions,
@@ -95,7 +95,7 @@ pub(super) fn write(
     output.write_all(text.as_bytes())
 }
 
-/// All rows without the folders of their files: rows that are then the same are added up.
+/// All rows without the folders of their files; rows that become equal are added up.
 fn lines(stats: &Stats) -> Vec<Line<'_>> {
     let mut lines: Vec<Line<'_>> = Vec::new();
     let mut index = HashMap::new();
@@ -128,7 +128,7 @@ impl Line<'_> {
         self.cumulative_s += other.cumulative_s;
     }
 
-    /// `file:line(name)`; without a line `file:(name)`.
+    /// Formats `file:line(name)`; without a line `file:(name)`.
     fn place(&self) -> String {
         let line = self.line.map_or_else(String::new, |line| line.to_string());
         format!("{}:{line}({})", self.file, self.name)
@@ -141,7 +141,7 @@ impl Line<'_> {
     }
 }
 
-/// Text as Python's `repr` prints it. Which characters of other scripts can be printed is not looked up.
+/// Formats text like Python's `repr`, without checking which characters of other scripts are printable.
 fn quoted(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::from(quote);
@@ -162,7 +162,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// Lines that are alike in what counts stay in the order in which they were first seen.
+/// Sorts lines; equal ones stay in order of first appearance.
 fn sort(lines: &mut [Line<'_>], by: Sort) {
     let descending = |left: f64, right: f64| right.total_cmp(&left);
     match by {
@@ -198,7 +198,7 @@ fn put(text: &mut String, arguments: std::fmt::Arguments<'_>) {
     text.write_fmt(arguments).expect("a String takes every write");
 }
 
-/// The unit in which a column is printed whose largest time this is, and how many make a second.
+/// The unit of a column by its largest time, and how many make a second.
 fn unit(longest_s: f64) -> (&'static str, f64) {
     if longest_s >= 1.0 {
         ("s", 1.0)
@@ -213,7 +213,7 @@ fn percent(part: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { part as f64 / of as f64 * 100.0 }
 }
 
-/// What stands out among the lines of the table, by function.
+/// Writes the notable lines of the table, by function.
 fn summary(lines: &[Line<'_>], samples: u64, text: &mut String) {
     let functions = functions(lines);
     text.push_str("\nSummary of Interesting Functions:\n");
@@ -246,7 +246,7 @@ fn quotient(part: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { part as f64 / of as f64 }
 }
 
-/// Lines added up by file and function.
+/// Adds lines up by file and function.
 fn functions<'a>(lines: &[Line<'a>]) -> Vec<Line<'a>> {
     let mut functions: Vec<Line<'a>> = Vec::new();
     let mut index = HashMap::new();
@@ -260,7 +260,7 @@ fn functions<'a>(lines: &[Line<'a>]) -> Vec<Line<'a>> {
     functions
 }
 
-/// The three functions that have most of something; one of which there is nothing to say has no line.
+/// Writes the three functions with the most of something; those with nothing to report get no line.
 fn top(
     functions: &[Line<'_>],
     title: &str,

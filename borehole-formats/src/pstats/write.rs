@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use super::stats::{Function, Stats};
 
-/// The key that says that the numbers are of samples, not of calls.
+/// The key that marks counts of samples, not of calls.
 ///
 /// Source: CPython 3.15.2, `pstats.SampledStats`.
 const SAMPLED: &str = "__sampled__";
@@ -40,7 +40,7 @@ fn put_function(stats: &Stats, function: &Function, output: &mut impl Write) -> 
     put_text(stats.name(function.name), output)
 }
 
-/// The head of a tuple of `len` objects, which follow.
+/// Writes the head of a tuple of `len` objects, which follow.
 fn put_tuple(len: u8, output: &mut impl Write) -> io::Result<()> {
     output.write_all(&[b')', len])
 }
@@ -76,7 +76,7 @@ fn put_signed(value: i64, output: &mut impl Write) -> io::Result<()> {
     }
 }
 
-/// An integer that 32 bits do not hold: the number of digits, negative for a negative one, and the digits.
+/// Writes an integer beyond 32 bits: the number of digits, negative for a negative one, and the digits.
 fn put_digits(mut rest: u64, sign: i64, output: &mut impl Write) -> io::Result<()> {
     const DIGIT: u64 = 0x7fff;
     let mut digits = Vec::new();
@@ -103,7 +103,7 @@ mod tests {
             put_integer(value, &mut out).unwrap();
             out
         };
-        // As Python's `marshal.dumps(value, 2)` gives them.
+        // The output of Python's `marshal.dumps(value, 2)`.
         assert_eq!(written(5), b"i\x05\0\0\0");
         assert_eq!(written(1 << 31), b"l\x03\0\0\0\0\0\0\0\x02\0");
         assert_eq!(written(u64::MAX), b"l\x05\0\0\0\xff\x7f\xff\x7f\xff\x7f\xff\x7f\x0f\0");

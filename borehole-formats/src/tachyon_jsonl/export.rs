@@ -1,4 +1,4 @@
-//! The model into sums of frames.
+//! Export of the model to sums of frames.
 //!
 //! Source: CPython 3.15.2, `JsonlCollector`, schema 0; `tachyon/corpus/expected/*.jsonl`.
 
@@ -15,16 +15,16 @@ use crate::sample_losses::SampleLosses;
 use crate::stack_counts::StackCounts;
 use crate::{Export, Losses};
 
-/// The period that CPython's profiler takes when none is asked for, in microseconds.
+/// The default period of CPython's profiler, in microseconds.
 const DEFAULT_PERIOD_US: u64 = 1000;
 
-/// How many entries a line has.
+/// The number of entries per line.
 const CHUNK: usize = 256;
 
-/// Adds samples up by frame. Interpreters and threads are not told apart, samples without frames and the
-/// frames of the profiler itself are left out, all as CPython does it.
+/// Adds samples up by frame. Like CPython, it merges interpreters and threads, and leaves out samples without frames and the
+/// profiler's own frames.
 ///
-/// CPython gives every run a random number; here it is made from the content, so that equal profiles give
+/// CPython gives every run a random number; here it is derived from the content, so that equal profiles give equal files.
 /// equal files.
 pub struct Exporter<W: Write> {
     output: BufWriter<W>,
@@ -36,7 +36,7 @@ pub struct Exporter<W: Write> {
 }
 
 impl<W: Write> Exporter<W> {
-    /// Writes to `output`.
+    /// Creates an exporter that writes to `output`.
     pub fn new(output: W) -> Self {
         Self {
             output: BufWriter::with_capacity(64 << 10, output),
@@ -69,7 +69,7 @@ impl<W: Write> Exporter<W> {
     }
 }
 
-/// Writes lines of [`CHUNK`] entries each, as long as there are any.
+/// Writes the entries in lines of [`CHUNK`] each.
 fn put_chunks(
     output: &mut impl Write,
     head: &str,
@@ -101,11 +101,11 @@ fn run_id(counted: &RowSums<Frames>) -> String {
     format!("{:032x}", counts.fold(digest, with))
 }
 
-/// The frames that are told apart, in the order in which they were first seen.
+/// The distinct frames, in order of first appearance.
 #[derive(Default)]
 struct Frames {
-    /// Names are text: what is not UTF-8 has been replaced, as Python's reader does it. Of a place that is not known the
-    /// line is 0, and the rest is absent.
+    /// Names as text, with invalid UTF-8 replaced like in Python's reader. An unknown location has line 0 and no other
+    /// parts.
     tables: Tables,
 }
 
@@ -192,7 +192,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The mode of the first segment that has one is that of all.
+    /// Takes the mode of the first segment that has one for all.
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.period_us.segment(at.segment.period_ns.map(|ns| ns / 1000));
         let mode = at.segment.metadata.iter().find(|(key, _)| at.tables.string(*key) == b"mode");
@@ -200,7 +200,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
             let text = String::from_utf8_lossy(at.tables.string(mode)).into_owned();
             self.mode = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_alphanumeric()));
         }
-        // What measures wall time need not be of a profiler that has such a mode.
+        // Wall time is also measured by profilers that have no such mode.
         if self.mode.is_none() && at.segment.mode != Mode::Wall {
             self.mode = Some(at.segment.mode.name().to_owned());
         }

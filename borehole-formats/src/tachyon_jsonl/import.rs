@@ -1,4 +1,4 @@
-//! Sums of frames into the model.
+//! Import of sums of frames to the model.
 
 use std::io::BufRead;
 use std::ops::ControlFlow;
@@ -20,15 +20,15 @@ use crate::{Error, ErrorKind, Position, ReadError, ReadOptions, Recovery, Warnin
 /// Source: CPython 3.15.2, `JsonlCollector`.
 const VERSION: u64 = 0;
 
-/// Reads sums of frames: each frame that was executing becomes a stack of that frame alone, with as many samples.
+/// Reads sums of frames: each executing frame becomes a stack of that frame alone, with its number of samples.
 ///
-/// How often frames were on the stack below others is not known of samples that have no stacks: a note says of how
-/// many frames that is left out. What the first line says is the segment's metadata. Several runs one after the other are
-/// as many segments. One without its last line, or cut off in the middle of a line, ends there with a warning.
+/// Samples without stacks cannot express how often frames were on the stack below others; a note says for how many frames
+/// that is left out. The first line becomes the segment's metadata. Several consecutive runs become several segments. A run
+/// without its last line, or cut off in the middle of a line, ends there with a warning.
 ///
 /// # Errors
-/// When the input cannot be read, a limit is met, or the sink fails; and, unless damage is read over, at the first
-/// line that is not what it should be. Positions are lines.
+/// If the input cannot be read, a limit is reached, or the sink fails; and, unless damage is read over, at the first invalid
+/// line. Positions are lines.
 pub fn import(
     input: impl BufRead,
     options: &ReadOptions,
@@ -69,16 +69,16 @@ pub fn import(
     importer.finish()
 }
 
-/// A line that is no JSON of its type, and how long it is.
+/// The error of a line that is not JSON of its type, and the line's length.
 type Unparsed = (serde_json::Error, u64);
 
-/// What is known of the run at hand.
+/// The state of the current run.
 #[derive(Default)]
 struct Run {
     segment: Segment,
     strings: HashMap<u64, StringId>,
     frames: HashMap<u64, FrameId>,
-    /// Samples so far.
+    /// The number of samples so far.
     samples: u64,
     has_ended: bool,
 }
@@ -87,26 +87,26 @@ struct Importer<'a> {
     tables: &'a mut Tables,
     sink: &'a mut dyn ProfileSink,
     damage: Damage,
-    /// How much definitions may take, and how much they do.
+    /// The maximum size of definitions, and their size so far.
     limit_bytes: usize,
     held_bytes: usize,
-    /// The number of the line at hand.
+    /// The number of the current line.
     line: u64,
     run: Option<Run>,
-    /// How many frames were on the stack more often than they were executing.
+    /// The number of frames that were on the stack more often than they were executing.
     above: u64,
 }
 
 impl Importer<'_> {
-    /// What a string or a frame takes beside its text.
+    /// The size of a string or a frame without its text.
     const ENTRY_BYTES: usize = 64;
 
-    /// An error at the line at hand, or with lenient options a warning.
+    /// Fails at the current line, or with lenient options warns.
     fn odd(&mut self, message: impl Into<String>) -> Result<(), Error> {
         self.damage.meet(Error::malformed(NAME, Position::Line(self.line), message), 0)
     }
 
-    /// Decides on a line that could not be parsed. The last one is cut off.
+    /// Handles a line that could not be parsed. The last one is cut off.
     fn settle(&mut self, parsed: Result<(), Unparsed>, is_last: bool) -> Result<(), Error> {
         let Err((error, length)) = parsed else { return Ok(()) };
         let text = error.to_string();
@@ -165,7 +165,7 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// The run at hand, which is begun without its first line if that is missing.
+    /// The current run; begins one without a first line if that is missing.
     fn run(&mut self) -> Result<&mut Run, ReadError> {
         if self.run.as_ref().is_none_or(|run| run.has_ended) {
             self.odd("expected a line of type `meta` before all others")?;
@@ -175,7 +175,7 @@ impl Importer<'_> {
         Ok(self.run.get_or_insert_default())
     }
 
-    /// Makes sure that there is room for one more definition.
+    /// Checks that there is room for one more definition.
     fn hold(&mut self, bytes: usize) -> Result<(), Error> {
         self.held_bytes = self.held_bytes.saturating_add(Self::ENTRY_BYTES).saturating_add(bytes);
         if self.held_bytes > self.limit_bytes {
@@ -205,7 +205,7 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// The string of that number. One that nobody has defined is damage.
+    /// The string of that number. An undefined one is damage.
     fn string(&mut self, id: u64) -> Result<Option<StringId>, ReadError> {
         let known = self.run()?.strings.get(&id).copied();
         if known.is_none() {
@@ -263,7 +263,7 @@ impl Importer<'_> {
         Ok(self.sink.sample(at, &Sample { stack: Some(stack), count, ..Sample::default() })?)
     }
 
-    /// A frame that nobody has defined: how often it was executing is true all the same.
+    /// Creates an undefined frame, because its number of executions is still valid.
     fn lost_frame(&mut self, frame_id: u64) -> Result<FrameId, ReadError> {
         self.odd(format!("expected a defined frame, found frame {frame_id}"))?;
         let function = self.tables.intern_string(format!("frame#{frame_id}").as_bytes())?;
@@ -280,7 +280,7 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// Says of a run that it has no last line.
+    /// Warns that a run has no last line.
     fn leave_run(&mut self) {
         if self.run.take().is_some_and(|run| !run.has_ended) {
             self.damage.recovery.warn(Warning::new("expected a line of type `end`, found none"));
@@ -302,7 +302,7 @@ impl Importer<'_> {
     }
 }
 
-/// A value as metadata has it.
+/// Formats a value for metadata.
 fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// A line, by its type. What this reader does not know is `Other`.
+/// A line, by its type. Unknown types are `Other`.
 pub(super) enum Line {
     Meta(MetaLine),
     Strings(Vec<StringEntry>),
@@ -13,7 +13,7 @@ pub(super) enum Line {
     Other(String),
 }
 
-/// Parses one line. It is gone over twice, once for its type and once for its keys.
+/// Parses a line in two passes, one for its type and one for its keys.
 pub(super) fn parse_line(line: &[u8]) -> Result<Line, serde_json::Error> {
     let Tag { name } = serde_json::from_slice(line)?;
     Ok(match name.as_str() {
@@ -38,7 +38,7 @@ pub(super) struct MetaLine {
     #[serde(default)]
     pub(super) v: u64,
     pub(super) sample_interval_usec: Option<u64>,
-    /// What else it says: the mode, the number of the run.
+    /// Its other members: the mode, the number of the run.
     #[serde(flatten)]
     pub(super) rest: Map<String, Value>,
 }
@@ -59,7 +59,7 @@ struct FramesLine {
     frames: Vec<FrameEntry>,
 }
 
-/// A frame. Of a place that is not known the line is 0 or absent.
+/// A frame. The line of an unknown location is 0 or absent.
 #[derive(Deserialize)]
 pub(super) struct FrameEntry {
     pub(super) frame_id: u64,

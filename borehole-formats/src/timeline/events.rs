@@ -1,7 +1,6 @@
-//! Events by what they mean: the polls, parks and wakes of a Tokio program, spans, measurements, and whatever
-//! else there is.
+//! Events by meaning: the polls, parks and wakes of a Tokio program, spans, measurements, and other events.
 //!
-//! Source: the events of dial9 0.5.7 and 0.3.2. They are expected in the order of time.
+//! Source: the events of dial9 0.5.7 and 0.3.2. They are expected in order of time.
 
 use std::io;
 
@@ -12,10 +11,10 @@ use super::fields::{Fields, measure};
 use super::tracks::{Key, Track, Tracks};
 use super::{Arrow, Canvas, Mark};
 
-/// Events all of whose numbers are measurements, though older recorders do not say so.
+/// Events whose numbers are all measurements, although older recorders do not say so.
 const MEASUREMENTS: [&str; 3] = ["RuntimeMetricsEvent", "QueueSampleEvent", "ProcessResourceUsageEvent"];
 
-/// What an event means.
+/// The meaning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
     PollStart,
@@ -26,16 +25,16 @@ enum Meaning {
     SpanEnter,
     SpanExit,
     Measurement,
-    /// Facts about the trace, which are not to be drawn.
+    /// Facts about the trace, which are not drawn.
     Hidden,
     Other,
 }
 
-/// What workers, tasks and spans are doing.
+/// The activities of workers, tasks and spans.
 #[derive(Debug, Default)]
 pub(super) struct Actors {
     meanings: Vec<Option<Meaning>>,
-    /// What goes on, by the track that shows it.
+    /// The activities in progress, by the track that shows them.
     polls: HashMap<u64, Vec<Track>>,
     states: HashMap<u64, Track>,
     spans: HashMap<u64, Vec<Track>>,
@@ -79,7 +78,7 @@ impl Actors {
         *self.meanings[shape.index()].get_or_insert_with(|| meaning_of(fields))
     }
 
-    /// A poll is shown with its worker and with its task.
+    /// Draws a poll with its worker and with its task.
     fn poll_start(&mut self, draw: &mut Draw<'_, impl Canvas>, worker: u64) -> io::Result<()> {
         self.poll_end(draw, worker)?;
         let task = draw.fields.number("task_id");
@@ -114,7 +113,7 @@ impl Actors {
         draw.local_queue(worker)
     }
 
-    /// An arrow leads from the worker that woke a task to the task's next poll.
+    /// Draws an arrow from the worker that woke a task to the task's next poll.
     fn wake(&mut self, draw: &mut Draw<'_, impl Canvas>) -> io::Result<()> {
         self.arrows += 1;
         if let Some(woken) = draw.fields.number("woken_task_id") {
@@ -148,7 +147,7 @@ impl Actors {
         Ok(())
     }
 
-    /// Ends what goes on at the last time that was seen, in an order that is the same each time.
+    /// Ends all activities at the last time seen, in a fixed order.
     pub(super) fn end_all(&mut self, canvas: &mut impl Canvas) -> io::Result<()> {
         let polls = self.polls.drain().flat_map(|(_, tracks)| tracks);
         let spans = self.spans.drain().flat_map(|(_, tracks)| tracks);
@@ -176,7 +175,7 @@ fn meaning_of(fields: Fields<'_>) -> Meaning {
     }
 }
 
-/// An event that is being drawn.
+/// An event being drawn.
 struct Draw<'a, C> {
     canvas: &'a mut C,
     tracks: &'a mut Tracks,
@@ -199,7 +198,7 @@ impl<C: Canvas> Draw<'_, C> {
         self.canvas.counter(track, self.time_ns, length as f64)
     }
 
-    /// Each number on a track of its own, told apart by the texts of the event: a runtime's name, an address.
+    /// Draws each number on its own track, named by the texts of the event: a runtime's name, an address.
     fn measurements(&mut self) -> io::Result<()> {
         let fields = self.fields;
         let mut suffix = String::new();
@@ -218,7 +217,7 @@ impl<C: Canvas> Draw<'_, C> {
         Ok(())
     }
 
-    /// An event that says nothing else is shown when it was, with its fields.
+    /// Draws any other event as an instant, with its fields.
     fn other(&mut self) -> io::Result<()> {
         let name = self.fields.event_name();
         let track = self.tracks.track(self.canvas, &Key::Events(name.to_owned()))?;

@@ -17,7 +17,7 @@ impl<'a> Fields<'a> {
         Self { tables, shape: tables.shape(event.shape), values: event.values }
     }
 
-    /// What the events are called; the empty text where that is not UTF-8.
+    /// The name of the event; the empty text if it is not UTF-8.
     pub(super) fn event_name(self) -> &'a str {
         std::str::from_utf8(self.tables.string(self.shape.name)).unwrap_or_default()
     }
@@ -48,7 +48,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Whether the source says that a field is a number to be followed over time.
+    /// Whether the source marks a field as a number that changes over time.
     pub(super) fn is_measure(self, field: usize) -> bool {
         self.shape.annotations.iter().any(|annotation| {
             annotation.field as usize == field
@@ -57,7 +57,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// All fields as details, but for those that hold many values.
+    /// All fields as details, except those that hold many values.
     pub(super) fn details(self) -> Vec<(&'a str, Detail<'a>)> {
         self.iter().filter_map(|(name, value)| Some((name, detail(value)?))).collect()
     }
@@ -79,7 +79,7 @@ fn detail<'a>(value: &'a Value<'a>) -> Option<Detail<'a>> {
     })
 }
 
-/// A number of any sort, for a counter.
+/// Converts a number of any type for a counter.
 #[expect(clippy::cast_precision_loss, reason = "counters of timelines are floating-point numbers")]
 pub(super) fn measure(value: &Value<'_>) -> Option<f64> {
     match value {

@@ -1,4 +1,4 @@
-//! Profiles and traces as pictures over time: what the exporters for timeline viewers have in common.
+//! Profiles and traces as timelines: the common part of the exporters for timeline viewers.
 //!
 //! [`Drawing`] reads events and samples and tells a [`Canvas`] what to draw; the canvas knows the file format.
 
@@ -20,7 +20,7 @@ use crate::Losses;
 use crate::one_clock::OneClock;
 use crate::sample_losses::SampleLosses;
 
-/// What a detail says.
+/// The value of a detail.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Detail<'a> {
     Unsigned(u64),
@@ -33,7 +33,7 @@ pub(crate) enum Detail<'a> {
 /// Details by name.
 pub(crate) type Details<'a> = Vec<(&'a str, Detail<'a>)>;
 
-/// What is to be seen at a moment of a track.
+/// Something that happens at a moment on a track.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark<'a> {
     pub(crate) time_ns: u64,
@@ -43,42 +43,42 @@ pub(crate) struct Mark<'a> {
     pub(crate) arrow: Option<Arrow>,
 }
 
-/// An arrow from one mark to another, by number.
+/// One end of an arrow between two marks, by the arrow's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrow {
     From(u64),
     To(u64),
 }
 
-/// Where a timeline is drawn. On each track what begins last ends first.
+/// Draws a timeline. On each track, slices nest: the last one begun ends first.
 pub(crate) trait Canvas {
     /// Announces a track, once, before anything is drawn on it and after its parent.
     fn track(&mut self, track: &Track) -> io::Result<()>;
 
-    /// Something begins.
+    /// Begins a slice.
     fn begin(&mut self, track: &Track, mark: &Mark<'_>) -> io::Result<()>;
 
-    /// What began last ends.
+    /// Ends the slice begun last.
     fn end(&mut self, track: &Track, time_ns: u64) -> io::Result<()>;
 
-    /// Something that takes no time.
+    /// Draws something without a duration.
     fn instant(&mut self, track: &Track, mark: &Mark<'_>) -> io::Result<()>;
 
-    /// A counter has a new value.
+    /// Sets a counter to a new value.
     fn counter(&mut self, track: &Track, time_ns: u64, value: f64) -> io::Result<()>;
 
-    /// Says which wall time a time is, in nanoseconds since 1970.
+    /// Sets the wall time of a time, in nanoseconds since 1970.
     fn wall_clock(&mut self, time_ns: u64, unix_ns: u64) -> io::Result<()>;
 
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// The format whose events tell no wall time: its samples stay where those are.
+/// The format whose events have no wall time, so its samples stay on the clock of the events.
 const TRACE: &str = "trc";
 
-/// Draws whatever it is given: samples as the calls they show, events by what they mean.
+/// Draws samples as calls and events by their meaning.
 ///
-/// Memory: the tracks, and what is going on on each of them.
+/// Memory: the tracks, and the activities in progress on each of them.
 #[derive(Debug)]
 pub(crate) struct Drawing<C> {
     pub(crate) canvas: C,
@@ -88,7 +88,7 @@ pub(crate) struct Drawing<C> {
     clock: OneClock,
     has_wall_clock: bool,
     timeless_samples: u64,
-    /// Samples of inputs that began before the clock did.
+    /// The number of samples from inputs that began before the clock did.
     early_samples: u64,
     timeless_events: u64,
     left_out: SampleLosses,
@@ -118,7 +118,7 @@ impl<C: Canvas> Drawing<C> {
         losses
     }
 
-    /// When a sample was taken, by the clock of the timeline.
+    /// The time of a sample on the clock of the timeline.
     fn time_ns(&mut self, segment: &Segment, sample: &Sample<'_>) -> Option<u64> {
         let Some(time_ns) = sample.time_ns else {
             self.timeless_samples = self.timeless_samples.saturating_add(sample.count);
@@ -190,7 +190,7 @@ impl<C: Canvas> ProfileSink for Drawing<C> {
 }
 
 impl<C: Canvas> Drawing<C> {
-    /// Ends what is going on.
+    /// Ends all activities in progress.
     fn end_source(&mut self) -> io::Result<()> {
         self.actors.end_all(&mut self.canvas)?;
         self.lanes.end_all(&mut self.canvas)

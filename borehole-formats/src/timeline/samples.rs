@@ -1,4 +1,4 @@
-//! Samples as calls that last: neighbours that are equal belong to one call.
+//! Samples as calls with durations: equal neighbours belong to one call.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use super::tracks::{Key, Track, Tracks};
 use super::{Canvas, Detail, Details, Mark};
 use crate::SampleKind;
 
-/// What each lane was last seen to do.
+/// The latest calls of each lane.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     lanes: HashMap<Lane, usize>,
@@ -22,16 +22,16 @@ pub(super) struct Lanes {
 struct Row {
     lane: Lane,
     track: Track,
-    /// The calls that go on, the outermost first.
+    /// The calls in progress, the root first.
     calls: Vec<FrameId>,
     last_ns: u64,
-    /// How long the last sample lasts; `None`: until the next one.
+    /// The duration of the last sample; `None` if it lasts until the next one.
     lasts_ns: Option<u64>,
     gil: State,
     cpu: State,
 }
 
-/// One state of a thread beside its calls.
+/// A state of a thread beside its calls.
 #[derive(Debug, Default)]
 struct State {
     track: Option<Track>,
@@ -98,14 +98,13 @@ impl Lanes {
 }
 
 impl Row {
-    /// Whether what the last sample showed may go on until now. Time runs backwards only between segments: a new stretch begins
-    /// then.
+    /// Whether the last sample's calls may continue until now. Time runs backwards only between segments, where new calls begin.
     fn reaches(&self, time_ns: u64) -> bool {
         let gap_ns = time_ns.checked_sub(self.last_ns);
         gap_ns.is_some_and(|gap_ns| self.lasts_ns.is_none_or(|lasts_ns| goes_on(gap_ns, lasts_ns)))
     }
 
-    /// Ends what goes on where its last sample ends.
+    /// Ends the calls in progress at the end of their last sample.
     fn end(&mut self, canvas: &mut impl Canvas) -> io::Result<()> {
         let end_ns = self.last_ns.saturating_add(self.lasts_ns.unwrap_or(0));
         while self.calls.pop().is_some() {
@@ -180,7 +179,7 @@ impl State {
     }
 }
 
-/// Whether two frames are of one call, as far as can be seen: a call moves from line to line.
+/// Whether two frames probably belong to one call, which moves from line to line.
 fn is_same_call(tables: &Tables, one: FrameId, other: FrameId) -> bool {
     let what = |id| {
         let frame = tables.frame(id);
@@ -208,17 +207,18 @@ fn begin_call(
     canvas.begin(track, &Mark { time_ns, name: &text(frame.function), details, arrow: None })
 }
 
-/// A kind of samples that stand for themselves, and what such a one is called where it stands.
+/// A kind of samples drawn as instants, and the name of the instant.
 type Instant = (SampleKind, &'static str);
 
-/// The kinds that are not of what a thread executed then.
+/// The kinds that do not show what a thread was executing.
 const INSTANTS: [Instant; 3] = [
     (SampleKind::OffCpu, "off CPU"),
     (SampleKind::Allocation, "allocation"),
     (SampleKind::TaskDump, "task dump"),
 ];
 
-/// What a sample is of, if not of what its thread executed then. A label of that name may be anybody's and say anything else.
+/// The instant for a sample that does not show what its thread was executing. A label of that name may have any other
+/// meaning.
 fn instant(tables: &Tables, sample: &Sample<'_>) -> Option<Instant> {
     let labels = tables.labels(sample.labels?);
     let source = labels.iter().find(|label| tables.string(label.key) == b"source")?;

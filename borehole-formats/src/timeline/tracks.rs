@@ -10,34 +10,34 @@ use super::Canvas;
 /// A row, or a group of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Track {
-    /// From 1, in the order of first use.
+    /// The id, from 1, in order of first use.
     pub(crate) id: u64,
-    /// The track that it stands below; `None` for a process.
+    /// The parent track; `None` for a process.
     pub(crate) parent: Option<u64>,
-    /// The process that it belongs to: its track, which may be itself.
+    /// The track of its process, which may be itself.
     pub(crate) process: u64,
-    /// The process's number, if it is known.
+    /// The process id, if it is known.
     pub(crate) pid: Option<i64>,
     pub(crate) kind: Kind,
     pub(crate) name: String,
 }
 
-/// What a track is.
+/// The kind of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Everything of a process, or of a source of which no process is known.
+    /// All of a process, or of a source without a known process.
     Process,
-    /// A thread, as the operating system numbers it.
+    /// A thread, by the operating system's number.
     Thread(u64),
-    /// What else does one thing at a time: a worker, a task.
+    /// Something else that does one thing at a time: a worker, a task.
     Row,
-    /// One of many that are shown together: the spans of a name.
+    /// A track for things that overlap: the spans of a name.
     Shared,
     /// A number that changes.
     Counter,
 }
 
-/// What a track is of, within its source.
+/// The subject of a track within its source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Process(Option<i64>),
@@ -72,12 +72,12 @@ impl Key {
         }
     }
 
-    /// The number that the operating system gave the process.
+    /// The operating system's id of the process.
     fn pid(&self) -> Option<i64> {
         self.process().filter(|&process| matches!(LaneId::of_process(process), LaneId::System(_)))
     }
 
-    /// The track that it stands below.
+    /// The parent of the track.
     fn parent(&self) -> Option<Self> {
         match self {
             Self::Process(_) => None,
@@ -88,7 +88,7 @@ impl Key {
     }
 }
 
-/// A thread has one track by its number: that of the interpreter that most programs have alone.
+/// The kind of a lane's track. A thread number gets one track: that of the main interpreter, usually the only one.
 fn kind_of_lane(lane: &Lane) -> Kind {
     match (lane.thread.map(LaneId::of), lane.interpreter.unwrap_or(0)) {
         (Some(LaneId::System(thread)), 0) => Kind::Thread(thread),
@@ -107,7 +107,7 @@ pub(crate) struct Tracks {
 }
 
 impl Tracks {
-    /// From here on equal keys are other tracks.
+    /// Begins a source; equal keys are new tracks from here on.
     pub(super) fn begin_source(&mut self, name: &str) {
         self.by_key.clear();
         self.thread_names.clear();
@@ -127,7 +127,7 @@ impl Tracks {
         Ok(&self.rows[row])
     }
 
-    /// The track of `key` and those above it that are new, the outermost first.
+    /// Announces the track of `key` and its new ancestors, the outermost first.
     fn announce(&mut self, canvas: &mut impl Canvas, key: &Key) -> io::Result<usize> {
         let mut missing = vec![key.clone()];
         while let Some(parent) = missing.last().and_then(Key::parent) {
@@ -184,7 +184,7 @@ impl Tracks {
             (None, Some(number)) => format!("thread {}", LaneId::of(number)),
             (None, None) => "samples".to_owned(),
         };
-        // Most programs have one interpreter, and it is number 0. A track of another one has no number of its own.
+        // Most programs have only interpreter 0. Tracks of other interpreters have no thread number of their own.
         let Some(interpreter) = lane.interpreter.filter(|&interpreter| interpreter > 0) else { return name };
         match lane.thread.map(LaneId::of) {
             Some(thread) => format!("{name}, thread {thread}, interpreter {interpreter}"),

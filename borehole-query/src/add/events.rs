@@ -1,4 +1,4 @@
-//! Events of traces: polls and spans that ended, and numbers.
+//! Rows of trace events: ended polls and spans, and numeric samples.
 
 use borehole_analysis::tokio::{EndedPoll, TokioSink};
 use borehole_model::text::escape;
@@ -11,17 +11,17 @@ use super::{Addition, word};
 use crate::Error;
 use crate::tables::Table;
 
-/// The numbers of events, by shape.
+/// The numeric fields of events, by event shape.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     shapes: Vec<Option<Shape>>,
 }
 
-/// What an event is called, and its fields: name and unit.
+/// The name of an event and its fields, each a name and a unit.
 #[derive(Clone, Debug)]
 struct Shape {
     name: Word,
-    /// Whether it tells of the program that recorded it. Source: dial9 0.3.2 and 0.5.7.
+    /// Whether the event describes the recording program. Source: dial9 0.3.2 and 0.5.7.
     is_metadata: bool,
     fields: Vec<(Word, Word)>,
 }
@@ -49,7 +49,7 @@ impl Numbers {
     }
 }
 
-/// A number of any type.
+/// Converts a number of any type.
 #[expect(
     clippy::cast_precision_loss,
     reason = "what is added up and averaged is a floating-point number in the end"
@@ -69,7 +69,7 @@ impl Addition<'_> {
         self.forget_origin();
         let mut tokio = self.tokio.take().unwrap_or_else(|| Box::new(TokioSink::new(None)));
         let taken = tokio.event(at, event);
-        // Events are not announced by segments that would say when they began.
+        // No segment announces events, so none says when they began.
         self.date(tokio.unix_offset_ns());
         let result = match tokio.ended_poll() {
             Some(poll) => {
@@ -83,7 +83,7 @@ impl Addition<'_> {
             }
         };
         self.tokio = Some(tokio);
-        // It stops for nothing.
+        // This sink never stops early.
         let _ = taken.map_err(|error| Error::storage(&"events", &error))?;
         result
     }
@@ -103,7 +103,7 @@ impl Addition<'_> {
         self.row(Table::Polls, time_us, &Set::NONE, &cells)
     }
 
-    /// The service and the machine, of an event that tells of them.
+    /// Takes the service and the host from an event that describes its program.
     fn take_metadata(&mut self, at: Context<'_>, event: &Event<'_>) {
         if !self.numbers.shape(event, at.tables, &mut self.words).is_metadata {
             return;
@@ -138,7 +138,7 @@ impl Addition<'_> {
         Ok(())
     }
 
-    /// The spans, which are known when all events have been seen.
+    /// Adds the spans, which are known once all events have been read.
     pub(super) fn take_tokio(&mut self) -> Result<(), Error> {
         let Some(tokio) = self.tokio.take() else { return Ok(()) };
         let mut spans = Vec::new();

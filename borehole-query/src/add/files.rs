@@ -1,4 +1,4 @@
-//! Parquet files that are being written.
+//! Writers of Parquet files.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::journal::DataFile;
 use crate::place::{Place, encoded};
 use crate::tables::{SCHEMA_VERSION, Table};
 
-/// Rows that are encoded together: enough that a dictionary of thousands of stacks costs little.
+/// Rows per row group: enough to make a dictionary of thousands of stacks cheap.
 pub(crate) const GROUP_ROWS: usize = 1 << 19;
 
-/// The level of Zstandard: its own default. What others would take and save has not been measured.
+/// The Zstandard level, which is its default. Other levels have not been measured.
 const ZSTD_LEVEL: i32 = 3;
 
-/// A file of a table, which is in its place when it is finished and nowhere before.
+/// Writes a file of a table, which becomes visible only when it is finished.
 pub(crate) struct FileWriter {
     table: Table,
     path: String,
@@ -36,7 +36,7 @@ pub(crate) struct FileWriter {
 }
 
 impl FileWriter {
-    /// A new file of `table` for batches that look like `like`.
+    /// Creates a file of `table` for batches with the schema of `like`.
     pub(crate) fn new(
         place: &Place,
         table: Table,
@@ -52,7 +52,7 @@ impl FileWriter {
         Ok(Self { table, path, writer, upload, sum: Sha256::new(), rows: 0, bytes: 0 })
     }
 
-    /// Writes rows as a group of their own.
+    /// Writes rows as a row group.
     pub(crate) async fn write(&mut self, batch: &RecordBatch, place: &Place) -> Result<(), Error> {
         self.writer.write(batch)?;
         self.writer.flush()?;
@@ -67,7 +67,7 @@ impl FileWriter {
         self.upload.write(bytes).await.map_err(|error| place.error(&self.path, &error))
     }
 
-    /// Puts the file into its place, or leaves nothing of it.
+    /// Finishes the file; on failure nothing of it remains.
     pub(crate) async fn finish(mut self, place: &Place) -> Result<DataFile, Error> {
         if let Err(error) = self.write_end(place).await {
             self.abandon().await;
@@ -94,18 +94,18 @@ impl FileWriter {
         self.send(&bytes, place).await
     }
 
-    /// Gives up what was written.
+    /// Discards the file.
     pub(crate) async fn abandon(self) {
         self.upload.abandon().await;
     }
 }
 
-/// Bytes in hexadecimal.
+/// Formats bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Which rows of a table are in one file.
+/// The rows of a table that go into one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Partition {
     pub(crate) service: Option<String>,
@@ -121,7 +121,7 @@ impl Partition {
     }
 }
 
-/// A day as it is written: `2026-11-22`.
+/// Formats a day, such as `2026-11-22`.
 pub(crate) fn date(day: i64) -> String {
     let day = chrono::DateTime::from_timestamp(day.saturating_mul(86_400), 0);
     day.map_or_else(|| "unknown".to_owned(), |day| day.format("%Y-%m-%d").to_string())
@@ -134,7 +134,7 @@ fn properties(table: Table, like: &RecordBatch) -> WriterProperties {
     let schema = Schema::new(fields.collect::<Fields>());
     let facts = vec![
         KeyValue::new("borehole.lake".to_owned(), SCHEMA_VERSION.to_string()),
-        // Texts in lists are read as what questions work on then, without a copy.
+        // With this schema, readers get texts in lists in the type that queries work on, without a copy.
         KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), encode_arrow_schema(&schema)),
     ];
     let builder = WriterProperties::builder()
@@ -148,8 +148,8 @@ fn properties(table: Table, like: &RecordBatch) -> WriterProperties {
     unordered(builder, table).build()
 }
 
-/// Of what is in no order, the least and the greatest value tell nothing: questions go by the labels of files and by times.
-/// Nor do they of what is the same in all of a file.
+/// Turns off minimum and maximum values for columns in no order, which cannot exclude rows, because queries filter by file
+/// labels and times. Columns with one value per file do not need them either.
 fn unordered(builder: WriterPropertiesBuilder, table: Table) -> WriterPropertiesBuilder {
     // Stacks are looked up by their ids.
     let columns: &[&str] =
@@ -160,7 +160,8 @@ fn unordered(builder: WriterPropertiesBuilder, table: Table) -> WriterProperties
     columns.iter().fold(builder, without)
 }
 
-/// Times differ little from row to row, and periods mostly not at all; whatever else repeats is what dictionaries are for.
+/// Picks the encoding of a column. Times differ little from row to row, and periods mostly not at all; dictionaries suit
+/// all other repeated values.
 fn encoding(builder: WriterPropertiesBuilder, column: &str) -> WriterPropertiesBuilder {
     if !matches!(column, "time" | "duration_ns" | "period_ns") {
         return builder;

@@ -1,4 +1,4 @@
-//! What classes and types of locations take of a heap.
+//! Rows of heaps: the sizes of classes and of types of locations.
 
 use borehole_heap::{Info, Total};
 use borehole_model::text::escape;
@@ -10,10 +10,10 @@ use crate::Error;
 use crate::tables::Table;
 
 impl Addition<'_> {
-    /// Takes a heap: a row a class, a row a type of location, a row a fact of its summary that is a number.
+    /// Takes a heap: a row for each class, each type of location and each number in its summary.
     ///
     /// # Errors
-    /// When the storage fails.
+    /// If the storage fails.
     pub fn take_heap(&mut self, info: &Info) -> Result<(), Error> {
         let created = chrono::DateTime::parse_from_rfc3339(&info.created).ok();
         if let Some(created) = created.and_then(|created| created.timestamp_nanos_opt()) {

@@ -1,4 +1,4 @@
-//! Labels as text, each set worked out once.
+//! Label sets as text, each converted once.
 
 use std::ops::Range;
 
@@ -8,21 +8,21 @@ use serde_json::{Map, Value};
 
 use super::words::{NO_WORD, Word, Words};
 
-/// What sets of labels are in a lake.
+/// The label sets in a lake.
 #[derive(Debug, Default)]
 pub(super) struct LabelWords {
     sets: Vec<Option<Set>>,
     pairs: Vec<Word>,
 }
 
-/// One set of labels.
+/// A label set.
 #[derive(Clone, Debug)]
 pub(super) struct Set {
     /// The set as a JSON object.
     pub(super) text: Word,
-    /// Where its pairs, `key=value`, are.
+    /// The range of its `key=value` pairs.
     pairs: Range<usize>,
-    /// What a trace of events says that its sample observes, where that is not what threads execute.
+    /// The kind of observation that a trace gives its sample, if it is not running code.
     pub(super) other_kind: Option<&'static str>,
 }
 
@@ -30,7 +30,7 @@ impl Set {
     pub(super) const NONE: Self = Self { text: NO_WORD, pairs: 0..0, other_kind: None };
 }
 
-/// What a trace of events calls observations that do not add up with samples of what threads execute.
+/// The kinds of trace observations that must not be added to samples of running code.
 const OTHER_KINDS: [&str; 3] = ["off-cpu", "alloc", "task-dump"];
 
 impl LabelWords {
@@ -66,7 +66,7 @@ impl LabelWords {
             }
             merge(&mut object, key, value);
         }
-        // What `label(labels, key)` says of the whole object.
+        // The result of `label(labels, key)` for the whole object.
         let pair = |(key, value): (&String, &Value)| {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             words.word(&format!("{key}={text}"))
@@ -77,7 +77,7 @@ impl LabelWords {
     }
 }
 
-/// A key that comes again gets a list of values.
+/// Adds a value; repeated keys get a list of values.
 fn merge(object: &mut Map<String, Value>, key: String, value: Value) {
     match object.get_mut(&key) {
         None => {

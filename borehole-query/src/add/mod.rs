@@ -1,7 +1,7 @@
-//! Profiles into a lake.
+//! Adds profiles to a lake.
 //!
-//! An [`Addition`] takes one input as a sink. Its rows go into files that nobody sees; [`Addition::commit`] names all of
-//! them at once.
+//! An [`Addition`] is a sink for one input. It writes rows to files that are invisible until [`Addition::commit`] names all
+//! of them at once.
 
 mod events;
 pub(crate) mod files;
@@ -36,18 +36,18 @@ use crate::journal::{Commit, DataFile, Intent, Operation, State, now_us};
 use crate::tables::{DAY_US, Table};
 use crate::{Error, Lake};
 
-/// How many rows wait for being written, of all files together.
+/// The number of rows buffered for all files together.
 const WAITING_ROWS: usize = 2 * GROUP_ROWS;
-/// How many files are open at once.
+/// The maximum number of open files.
 const OPEN_FILES: usize = 12;
-/// Labels of a file beyond so many are not listed.
+/// The maximum number of labels listed for a file.
 pub(crate) const LISTED_LABELS: usize = 64;
-/// Times later than the clock of this machine by more are called future: a day.
+/// How far ahead of this machine's clock times must be to count as future: a day.
 const FUTURE_US: i64 = DAY_US;
-/// The service of inputs that do not say theirs.
+/// The service of inputs that do not name one.
 const UNNAMED: &str = "unnamed";
 
-/// Where the times of an input are from.
+/// The origin of an input's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clock {
     Recorded,
@@ -55,7 +55,7 @@ enum Clock {
     File,
 }
 
-/// What holds for the rows of a segment.
+/// The properties shared by the rows of a segment.
 #[derive(Clone, Debug)]
 struct Here {
     service: Word,
@@ -65,22 +65,22 @@ struct Here {
 }
 
 impl Here {
-    /// What is known before the input has said anything.
+    /// The properties before the input has named any.
     fn at_first(source: &Source, words: &mut Words) -> Self {
         let service = words.word(source.service.as_deref().unwrap_or(UNNAMED));
         Self { service, host: words.optional(source.host.as_deref()), origin_ns: 0, clock: Clock::File }
     }
 }
 
-/// Rows of a file that is being written, and what queries will have to know of it.
+/// The rows of a file being written, and what queries need to know about the file.
 struct Open {
     rows: Rows,
     writer: Option<FileWriter>,
     span_us: Option<(i64, i64)>,
     labels: Option<BTreeSet<Word>>,
-    /// The sets of labels that those are from.
+    /// The label sets that those come from.
     sets: HashSet<Word>,
-    /// That of the row before: most rows have the same.
+    /// The label set of the previous row: most rows have the same one.
     last_set: Word,
     numbers: FileNumbers,
     used: u64,
@@ -101,7 +101,7 @@ impl Open {
     }
 }
 
-/// Adds one input after another; what they have in common is worked out once.
+/// Adds inputs one after another, and reuses what they share.
 #[derive(Debug)]
 pub struct Adding<'l> {
     lake: &'l Lake,
@@ -109,7 +109,7 @@ pub struct Adding<'l> {
     ids: Ids,
 }
 
-/// So many stacks, with those of all their callers, are remembered for the inputs that follow.
+/// The number of stacks, with their callers, remembered for later inputs.
 const REMEMBERED_STACKS: usize = 2_000_000;
 
 impl<'l> Adding<'l> {
@@ -117,7 +117,7 @@ impl<'l> Adding<'l> {
         Self { lake, tables: Tables::default(), ids: Ids::default() }
     }
 
-    /// Begins to add an input: the tables that it is read into, and the sink that takes it.
+    /// Begins an input: returns the tables that it is read into and the sink that takes it.
     pub fn input(&mut self, source: Source) -> (&mut Tables, Addition<'_>) {
         if self.tables.stack_count() > REMEMBERED_STACKS {
             *self = Self::new(self.lake);
@@ -126,7 +126,7 @@ impl<'l> Adding<'l> {
     }
 }
 
-/// Takes one input, and adds it to a lake when it is told to.
+/// Takes one input, and adds it to a lake on [`Addition::commit`].
 pub struct Addition<'l> {
     lake: &'l Lake,
     source: Source,
@@ -135,11 +135,11 @@ pub struct Addition<'l> {
     stacks: StackRows<'l>,
     statuses: HashMap<Status, Word>,
     here: Here,
-    /// What the samples of the segment weigh.
+    /// The numbers of the segment's samples.
     weighed: SampleNumbers,
-    /// The value type that the first sample is shown by, and so is all of the input.
+    /// The default value type of the input: that of its first sample.
     default_value: Option<MeasureWords>,
-    /// Whether what follows is of another program than what came before.
+    /// Whether the next segment belongs to another program than the previous one.
     is_apart: bool,
     open: HashMap<(Table, Word, i64), Open>,
     done: Vec<DataFile>,
@@ -188,7 +188,7 @@ impl<'l> Addition<'l> {
         self.lasting_row(table, (time_us, time_us), labels, cells, None)
     }
 
-    /// The same of what took so long. It is kept for as long as its end is.
+    /// Adds a row that covers a period, and is kept until the end of the period expires.
     #[inline]
     fn lasting_row(
         &mut self,
@@ -235,16 +235,16 @@ impl<'l> Addition<'l> {
         Ok(())
     }
 
-    /// Remembers when something was, and answers it in microseconds.
+    /// Records the time of an observation and returns it in microseconds.
     #[inline]
     fn seen(&mut self, unix_ns: i128, count: u64) -> i64 {
         let extreme = if unix_ns < 0 { i64::MIN } else { i64::MAX };
-        // Nearly all times fit, and are divided far faster then.
+        // Nearly all times fit in 64 bits, which divide far faster.
         let time_us = match i64::try_from(unix_ns) {
             Ok(unix_ns) => unix_ns.div_euclid(1000),
             Err(_) => i64::try_from(unix_ns.div_euclid(1000)).unwrap_or(extreme),
         };
-        // Parquet and the engine know times of these years.
+        // Parquet and the engine support these years.
         let time_us = time_us.clamp(EARLIEST_US, LATEST_US);
         let (first, last) = self.span_us.get_or_insert((time_us, time_us));
         (*first, *last) = ((*first).min(time_us), (*last).max(time_us));
@@ -254,7 +254,7 @@ impl<'l> Addition<'l> {
         time_us
     }
 
-    /// Writes the rows that wait for a file.
+    /// Writes the buffered rows of a file.
     fn write(&mut self, key: (Table, Word, i64)) -> Result<(), Error> {
         self.turn += 1;
         let Some(open) = self.open.get_mut(&key) else { return Ok(()) };
@@ -280,7 +280,7 @@ impl<'l> Addition<'l> {
         Ok(())
     }
 
-    /// Writes what waits for a file, and finishes it.
+    /// Writes the buffered rows of a file and finishes it.
     fn close(&mut self, key: (Table, Word, i64)) -> Result<(), Error> {
         self.write(key)?;
         let Some(open) = self.open.remove(&key) else { return Ok(()) };
@@ -308,7 +308,7 @@ impl<'l> Addition<'l> {
         self.date(segment.start_unix_ns.map(i128::from));
     }
 
-    /// Knows no more of the service and the machine than at first, if another program begins.
+    /// Resets the service and the host to their initial values if another program begins.
     #[inline]
     fn forget_origin(&mut self) {
         if std::mem::take(&mut self.is_apart) {
@@ -316,7 +316,7 @@ impl<'l> Addition<'l> {
         }
     }
 
-    /// From here on times count from `recorded`; where the input does not say it, from what else is known.
+    /// Starts counting times from `recorded`, or from the next best known start if the input does not record one.
     fn date(&mut self, recorded: Option<i128>) {
         (self.here.origin_ns, self.here.clock) = match (recorded, self.source.began_unix_ns) {
             (Some(start), _) => (start, Clock::Recorded),
@@ -325,7 +325,7 @@ impl<'l> Addition<'l> {
         };
     }
 
-    /// Takes a fact of the input that may name its service or its machine, which the user has not named.
+    /// Takes the service or the host from a fact of the input, unless the user has named it.
     fn name_origin(&mut self, key: &str, value: &[u8]) {
         if self.source.service.is_none() && SERVICE_KEYS.contains(&key) {
             self.here.service = self.words.of_bytes(value);
@@ -403,11 +403,11 @@ impl<'l> Addition<'l> {
         Ok(())
     }
 
-    /// Adds all that was read to the lake, with what `recovery` says of it.
+    /// Adds everything that was read to the lake, with the losses in `recovery`.
     ///
     /// # Errors
-    /// When it is in the lake already ([`Error::is_already_added`]), or the storage fails: then nothing was added, unless the storage
-    /// has lost its answer. Who adds again learns that.
+    /// If the input is already in the lake ([`Error::is_already_added`]), or the storage fails. After a failure nothing was
+    /// added, unless the storage's reply was lost; adding the input again tells.
     pub fn commit(mut self, tables: &Tables, recovery: &Recovery) -> Result<Added, Error> {
         if let Err(error) = self.complete(recovery) {
             self.abandon();
@@ -429,10 +429,10 @@ impl<'l> Addition<'l> {
         };
         if let Err(error) = lake.block_on(lake.journal().transact(intend)) {
             if error.is_uncertain() {
-                // The commit may be there, and name what was written. If it is not, that is cleared away later.
+                // The commit may exist and name these files. If it does not, they are deleted later.
                 return Err(error.with_hint("add it once more: whether it was added could not be seen"));
             }
-            // What stays behind is cleared away later: no commit names it.
+            // Files left behind are deleted later, because no commit names them.
             for file in done.iter().chain(&commit.add) {
                 let _ = lake.block_on(lake.place().delete(&file.path));
             }
@@ -444,7 +444,7 @@ impl<'l> Addition<'l> {
         Ok(added)
     }
 
-    /// Writes all rows that there are, and finishes their files.
+    /// Writes all buffered rows and finishes their files.
     fn complete(&mut self, recovery: &Recovery) -> Result<(), Error> {
         self.take_tokio()?;
         self.added.is_dated_by_file = self.here.clock == Clock::File;
@@ -495,13 +495,13 @@ impl<'l> Addition<'l> {
         self.lasting_row(Table::Sources, (first, last), &Set::NONE, &cells, None)
     }
 
-    /// Gives up all that was read: nothing is left of it.
+    /// Discards everything that was read.
     pub fn abandon(self) {
         let lake = self.lake;
         let writers = self.open.into_values().filter_map(|open| open.writer);
         writers.for_each(|writer| lake.block_on(writer.abandon()));
         for file in &self.done {
-            // What stays behind is cleared away with the next compaction.
+            // Files left behind are deleted with the next compaction.
             let _ = lake.block_on(lake.place().delete(&file.path));
         }
     }
@@ -543,9 +543,9 @@ fn word(word: Word) -> Cell {
     if word == NO_WORD { Cell::Absent } else { Cell::Word(word) }
 }
 
-/// The years 1 and 9999: what all readers of Parquet show.
+/// The start of year 1, the earliest time that all Parquet readers show; the latest is the end of year 9999.
 const EARLIEST_US: i64 = -62_135_596_800_000_000;
 const LATEST_US: i64 = 253_402_300_799_999_999;
-/// What inputs call the service that they are of, and the machine.
+/// The metadata keys by which inputs name their service and their host.
 const SERVICE_KEYS: &[&str] = &["service", "service.name", "service_name"];
 const HOST_KEYS: &[&str] = &["cpu.profile.machine_hostname", "host", "host.name", "hostname"];

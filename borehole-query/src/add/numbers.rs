@@ -1,4 +1,4 @@
-//! What the samples of a segment weigh, as cells of rows, and which kinds of numbers files have.
+//! The numbers of a segment's samples as cells, and the kinds of numbers in files.
 
 use borehole_model::{Measure, Sample, Segment, ValueType};
 
@@ -6,24 +6,24 @@ use super::rows::Cell;
 use super::words::{Word, Words};
 use crate::journal::Number;
 
-/// Kinds of numbers of a file beyond so many are not listed.
+/// The maximum number of kinds listed for a file.
 pub(crate) const LISTED_NUMBERS: usize = 64;
 
-/// What is measured, and in which unit.
+/// The kind and the unit of a measure.
 pub(super) type MeasureWords = (Word, Word);
 
-/// The numbers that the samples of a segment have.
+/// The numbers of a segment's samples.
 #[derive(Clone, Debug)]
 pub(super) struct SampleNumbers {
-    /// Which one is shown unless another is asked for.
+    /// The default measure.
     pub(super) default: MeasureWords,
     pub(super) mode: Word,
-    /// What observations are.
+    /// The measure of observations.
     pub(super) samples: MeasureWords,
-    /// How many observations a sample is, of samples that are observations.
+    /// The number of observations of a sample; `None` if samples are not observations.
     observations: Option<Measure>,
     pub(super) has_time: bool,
-    /// Whatever else was measured, and where it is among the values.
+    /// The other measures, and their indexes among the values.
     pub(super) measures: Vec<(MeasureWords, usize)>,
 }
 
@@ -46,7 +46,7 @@ impl SampleNumbers {
         }
     }
 
-    /// How many observations a sample is, and how much time that is; `None` of what is no observation.
+    /// The number of observations of a sample and the time they stand for; `None` if it is not an observation.
     pub(super) fn observed(&self, segment: &Segment, sample: &Sample<'_>) -> Option<(Cell, Cell)> {
         let count = self.observations?.of(segment, sample);
         let time_ns = self.has_time.then(|| Measure::Time.of(segment, sample));
@@ -54,7 +54,7 @@ impl SampleNumbers {
     }
 }
 
-/// A kind of numbers of rows.
+/// A kind of numbers in rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NumberWords {
     pub(super) measure: MeasureWords,
@@ -63,7 +63,7 @@ pub(super) struct NumberWords {
     pub(super) has_time: bool,
 }
 
-/// The kinds of numbers that a file has, and when each was first.
+/// The kinds of numbers in a file, each with its first time.
 #[derive(Debug, Default)]
 pub(super) struct FileNumbers {
     kinds: Vec<(NumberWords, i64)>,
@@ -80,7 +80,7 @@ impl FileNumbers {
         }
     }
 
-    /// All of them in order; `None` where they are too many.
+    /// Lists all kinds in order; `None` if there are too many.
     pub(super) fn list(&self, words: &Words) -> Option<Vec<Number>> {
         let text = |word: Word| words.text(word).unwrap_or_default().to_owned();
         let number = |&(number, first_us): &(NumberWords, i64)| Number {
@@ -95,7 +95,7 @@ impl FileNumbers {
     }
 }
 
-/// What reports show of a segment: of sampled profiles that is how many samples there are.
+/// The default value type of a segment in reports: the number of samples for sampled profiles.
 fn default_value(segment: &Segment) -> ValueType {
     let default = match segment.default_measure() {
         Measure::Time => Measure::Count,

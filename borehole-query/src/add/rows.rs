@@ -1,4 +1,4 @@
-//! Rows of a table before they are written, column by column.
+//! Buffered rows of a table, column by column.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -34,10 +34,10 @@ impl Cell {
     }
 }
 
-/// Values of a column: a thousandfold one and the same is kept as one.
+/// The values of a column, stored once while they are all equal.
 #[derive(Debug)]
 struct Column {
-    /// What all rows hold so far, and how many they are, while `values` is empty.
+    /// The value of all rows so far and their number, while `values` is empty.
     same: (Cell, usize),
     values: Values,
 }
@@ -79,18 +79,18 @@ impl Column {
         }
     }
 
-    /// Writes out what all rows hold so far.
+    /// Stores the shared value once per row.
     fn spread(&mut self) {
         let (same, count) = std::mem::replace(&mut self.same, (Cell::Absent, 0));
         (0..count).for_each(|_| self.values.push(same));
     }
 
-    /// How two rows stand to each other; those of a column of words by number.
+    /// Compares two rows; columns of words compare their numbers.
     fn compare(&self, one: usize, other: usize) -> Ordering {
         if self.same.1 > 0 { Ordering::Equal } else { self.values.compare(one, other) }
     }
 
-    /// The values in another order, and none left.
+    /// Takes the values out in another order.
     fn take(&mut self, order: &[u32], words: &mut Words) -> ArrayRef {
         if self.same.1 > 0 {
             let (same, count) = std::mem::replace(&mut self.same, (Cell::Absent, 0));
@@ -129,7 +129,7 @@ impl Values {
         }
     }
 
-    /// `count` rows that hold `cell`.
+    /// Builds `count` rows of `cell`.
     fn repeated(&self, cell: Cell, count: usize, words: &mut Words) -> ArrayRef {
         match (self, cell) {
             (Self::Words(_), Cell::Word(word)) => words.column(std::iter::repeat_n(word, count)),
@@ -149,7 +149,7 @@ impl Values {
         }
     }
 
-    /// How two rows stand to each other; those of a column of words by number.
+    /// Compares two rows; columns of words compare their numbers.
     fn compare(&self, one: usize, other: usize) -> Ordering {
         match self {
             Self::Words(words) => words[one].cmp(&words[other]),
@@ -159,7 +159,7 @@ impl Values {
         }
     }
 
-    /// The values in another order, and none left.
+    /// Takes the values out in another order.
     fn take(&mut self, order: &[u32], words: &mut Words) -> ArrayRef {
         fn taken<T: Copy>(values: &mut Vec<T>, order: &[u32]) -> Vec<T> {
             let taken = order.iter().map(|&row| values[row as usize]).collect();
@@ -179,13 +179,13 @@ impl Values {
     }
 }
 
-/// Rows of one table.
+/// The rows of one table.
 #[derive(Debug)]
 pub(super) struct Rows {
     table: Table,
     columns: Vec<Column>,
     count: usize,
-    /// The columns that are sorted by behind the minute of the first time.
+    /// The sort keys after the minute of the first time.
     keys: Vec<usize>,
     time: usize,
 }
@@ -216,7 +216,7 @@ impl Rows {
         self.count += 1;
     }
 
-    /// All rows, sorted as the table wants them; none are left.
+    /// Takes all rows out in the order of the table.
     pub(super) fn take(&mut self, words: &mut Words) -> RecordBatch {
         let order = self.order();
         let arrays: Vec<_> = self.columns.iter_mut().map(|column| column.take(&order, words)).collect();
@@ -230,7 +230,7 @@ impl Rows {
     }
 
     fn order(&self) -> Vec<u32> {
-        // Where all times are the same, so are all minutes.
+        // Equal times have equal minutes.
         let minute = |row: usize| match &self.columns[self.time].values {
             Values::Times(times) => times.get(row).copied().flatten().map(|time| time.div_euclid(MINUTE_US)),
             _ => None,
@@ -247,6 +247,6 @@ impl Rows {
     }
 }
 
-/// Rows of one minute stand together by host: that makes the differences of times small and hosts long runs, and a stretch of
-/// time is a stretch of the file all the same.
+/// The length of a minute. Rows of one minute are sorted by host, which keeps differences of times small and gives long runs
+/// of hosts; a range of time is still a range of the file.
 const MINUTE_US: i64 = 60_000_000;

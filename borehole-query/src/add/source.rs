@@ -1,32 +1,32 @@
-//! What an input is, and what became of it.
+//! The identity of an input, and the result of adding it.
 
 use std::io;
 
 use sha2::{Digest as _, Sha256};
 
-/// What an input is, beside what is in it.
+/// The properties of an input other than its contents.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Its format, by its short name.
+    /// The short name of its format.
     pub format: String,
     /// The SHA-256 of its bytes: an input that is in the lake is not added again.
     pub sha256: [u8; 32],
-    /// The service that it is of; `None` to go by its metadata.
+    /// Its service; `None` to use its metadata.
     pub service: Option<String>,
-    /// The machine that it is of; `None` to go by its metadata.
+    /// Its host; `None` to use its metadata.
     pub host: Option<String>,
-    /// When it began, in nanoseconds since 1970 (UTC), if the user says it. It holds for inputs that do not record it.
+    /// The start given by the user, in nanoseconds since 1970 (UTC). It applies to inputs that do not record theirs.
     pub began_unix_ns: Option<i64>,
-    /// When it was written last: what else is known of when it began.
+    /// The last modification, in nanoseconds since 1970 (UTC): the fallback for an unknown start.
     pub modified_unix_ns: Option<i64>,
 }
 
-/// The checksum of all that `reader` gives: for [`Source::sha256`].
+/// Computes the [`Source::sha256`] of everything that `reader` returns.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be read.
 pub fn sha256(reader: &mut dyn io::Read) -> io::Result<[u8; 32]> {
     let mut sum = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
@@ -40,21 +40,21 @@ pub fn sha256(reader: &mut dyn io::Read) -> io::Result<[u8; 32]> {
     }
 }
 
-/// What became of an input.
+/// The result of adding an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Added {
-    /// Samples, runs in full.
+    /// The number of samples, with each run counted in full.
     pub samples: u64,
-    /// Rows of all tables.
+    /// The number of rows in all tables.
     pub rows: u64,
-    /// Bytes of all files that were written.
+    /// The bytes of all files written.
     pub bytes: u64,
-    /// Stacks that the lake did not know.
+    /// The number of stacks new to the lake.
     pub stacks: u64,
-    /// The services that it is of.
+    /// The services of the input.
     pub services: Vec<String>,
-    /// Samples and events later than now by more than a day.
+    /// The number of samples and events more than a day in the future.
     pub future: u64,
-    /// Where times are from that the input itself does not date: the time when it was written last.
+    /// Whether times come from the file's last modification because the input has no dates.
     pub is_dated_by_file: bool,
 }

@@ -1,4 +1,4 @@
-//! The stacks of an input, and those of them that a lake does not know.
+//! The stacks of an input, and which of them are new to a lake.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::journal::{DataFile, State};
 use crate::tables::{Table, frame_fields};
 use crate::{Error, Lake};
 
-/// Frames of stacks that are encoded together.
+/// Frames per row group of stacks.
 const GROUP_FRAMES: usize = 1 << 19;
 
 /// The stacks of samples.
@@ -25,7 +25,7 @@ pub(super) struct StackRows<'i> {
     ids: &'i mut Ids,
     seen: Vec<bool>,
     stacks: Vec<(Id, StackId)>,
-    /// The file of those that were new when it was written.
+    /// The file of the stacks that were new when it was written.
     written: Option<(Vec<Id>, Option<DataFile>)>,
 }
 
@@ -34,7 +34,7 @@ impl<'i> StackRows<'i> {
         Self { ids, seen: Vec::new(), stacks: Vec::new(), written: None }
     }
 
-    /// The id of a stack that is sampled.
+    /// The id of a sampled stack.
     #[inline]
     pub(super) fn id(&mut self, stack: StackId, tables: &Tables) -> Id {
         let id = self.ids.of(stack, tables);
@@ -47,7 +47,7 @@ impl<'i> StackRows<'i> {
         id
     }
 
-    /// A file of the stacks that the lake in this state does not know; `None` if it knows all.
+    /// Writes a file of the stacks that are not in the given state of the lake; `None` if all are.
     pub(super) async fn file_beside(
         &mut self,
         state: &State,
@@ -74,9 +74,9 @@ impl<'i> StackRows<'i> {
     }
 }
 
-/// A file of stacks, in which those with the same callers stand together.
+/// Writes a file of stacks, in which stacks with the same callers are adjacent.
 async fn write(stacks: &mut [(Id, StackId)], lake: &Lake, tables: &Tables) -> Result<DataFile, Error> {
-    // Preorder of the tree of callers: parents come before their children, so this is nearly that of the ids.
+    // Preorder of the call tree: callers come before what they call, so this is nearly the order of ids.
     stacks.sort_by_key(|&(_, stack)| stack);
     let mut writer = None;
     let written = write_groups(stacks, lake, tables, &mut writer).await;
@@ -116,7 +116,7 @@ async fn write_groups(
     Ok(())
 }
 
-/// A frame as its columns hold it.
+/// A frame as cells of its columns.
 #[derive(Clone, Copy)]
 struct FrameCells {
     function: Word,
@@ -154,7 +154,7 @@ impl FrameCells {
     }
 }
 
-/// Frames and their texts, each worked out once.
+/// Frames and their texts, each converted once.
 #[derive(Default)]
 struct KnownFrames {
     words: Words,
@@ -172,7 +172,7 @@ impl KnownFrames {
         })
     }
 
-    /// The names of the frames in `rows`, and all else in the order of [`frame_fields`].
+    /// The names of the frames in `rows`, and their other columns in the order of [`frame_fields`].
     fn arrays(&mut self, rows: &[u32]) -> (ArrayRef, Vec<ArrayRef>) {
         let Self { words, cells, .. } = self;
         let frames = || rows.iter().map(|&row| &cells[row as usize]);

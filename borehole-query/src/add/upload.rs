@@ -1,4 +1,4 @@
-//! Bytes on their way into an object.
+//! Uploads of objects.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use object_store::path::Path;
 use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt as _, Result};
 use tokio::task::JoinSet;
 
-/// How many bytes a part of an object has; what has fewer is sent at once.
+/// The size of a part of an object; smaller objects are sent at once.
 const PART_BYTES: usize = 10 << 20;
-/// How many parts are on their way at once.
+/// The number of parts sent at once.
 const SENT_AT_ONCE: usize = 8;
 
-/// An object that is there when it is finished, and nowhere before.
+/// An upload of an object that becomes visible only when it is finished.
 ///
-/// `object_store` has the same, but leaves the parts of an object whose last one could not be sent: no list of objects shows
-/// them, and whoever keeps them wants to be paid.
+/// `object_store` has one too, but it leaves parts behind if the last part cannot be sent. No object listing shows them, and
+/// the storage provider charges for them.
 pub(super) struct Upload {
     store: Arc<dyn ObjectStore>,
     path: Path,
@@ -44,7 +44,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Sends what waits as a part.
+    /// Sends the buffered bytes as a part.
     async fn send(&mut self) -> Result<()> {
         let parts = match &mut self.parts {
             Some(parts) => parts,
@@ -58,7 +58,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Puts the object into its place, or leaves nothing of it.
+    /// Finishes the object; on failure nothing of it remains.
     pub(super) async fn finish(mut self) -> Result<()> {
         let finished = self.complete().await;
         if finished.is_err() {
@@ -82,7 +82,7 @@ impl Upload {
         parts.upload.complete().await.map(drop)
     }
 
-    /// Gives up what was sent.
+    /// Discards what was sent.
     pub(super) async fn abandon(self) {
         if let Some(mut parts) = self.parts {
             parts.sent.shutdown().await;
@@ -93,7 +93,7 @@ impl Upload {
 }
 
 impl Parts {
-    /// Waits until one of those has arrived that are on their way.
+    /// Waits until one of the parts in flight has arrived.
     async fn arrived(&mut self) -> Result<()> {
         match self.sent.join_next().await {
             Some(sent) => sent?,
@@ -117,13 +117,13 @@ mod tests {
 
     use super::*;
 
-    /// Storage that takes so many parts of an object, and no end of one if so.
+    /// Storage that accepts a limited number of parts of an object, and optionally never completes one.
     #[derive(Debug, Default)]
     struct Full {
         storage: InMemory,
         takes: usize,
         completes: bool,
-        /// Uploads that were begun, and those that were taken back.
+        /// The number of uploads begun and of those aborted.
         begun: AtomicUsize,
         aborted: Arc<AtomicUsize>,
     }
@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    /// Uploads so many bytes into storage. Answers whether that went well, and how many uploads were begun and taken back.
+    /// Uploads `bytes` bytes. Returns whether that succeeded and how many uploads were begun and aborted.
     fn upload(bytes: usize, takes: usize, completes: bool) -> (bool, usize, usize) {
         let store = Arc::new(Full { takes, completes, ..Full::default() });
         let path = Path::from("object");

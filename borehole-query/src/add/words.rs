@@ -1,4 +1,4 @@
-//! Texts of a column, each distinct one once.
+//! The texts of a column, each stored once.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use datafusion::arrow::array::{ArrayRef, DictionaryArray, Int32Array, StringArra
 use datafusion::arrow::datatypes::Int32Type;
 use hashbrown::HashMap;
 
-/// The number of a text of [`Words`]; negative where there is none.
+/// The number of a text in [`Words`]; negative for an absent one.
 pub(super) type Word = i32;
 
-/// No text.
+/// The number of an absent text.
 pub(super) const NO_WORD: Word = -1;
 
 /// Distinct texts with numbers.

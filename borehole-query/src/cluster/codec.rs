@@ -1,4 +1,4 @@
-//! Tables of lakes on their way to a scheduler.
+//! Serialization of lake tables for a scheduler.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::journal::DataFile;
 use crate::scan::LakeTable;
 use crate::tables::Table;
 
-/// What Ballista sends, and tables of lakes.
+/// Encodes what Ballista sends, and tables of lakes.
 #[derive(Debug, Default)]
 pub(super) struct LakeCodec(BallistaLogicalExtensionCodec);
 
@@ -64,7 +64,7 @@ impl LogicalExtensionCodec for LakeCodec {
         let Some(LakeTable { table, root, base, files, stacks }) = node.downcast_ref::<LakeTable>() else {
             return self.0.try_encode_table_provider(name, node, bytes);
         };
-        // Whoever reads a file does not compare its checksum.
+        // Readers of a file do not compare its checksum.
         let files = files.iter().map(|file| DataFile { sha256: String::new(), ..file.clone() }).collect();
         let (table, root, base) = (table.name().to_owned(), root.as_str().to_owned(), base.clone());
         serde_json::to_writer(bytes, &Sent { table, root, base, files, stacks: *stacks })

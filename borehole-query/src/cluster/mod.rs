@@ -1,7 +1,7 @@
-//! Questions that a cluster answers: Ballista's own scheduler and executors, which know the tables and functions of lakes.
+//! Queries on a cluster: Ballista's scheduler and executors, with the tables and functions of lakes.
 //!
-//! Who asks plans the question and sends it with the names of the files; the scheduler leaves out files that cannot matter and splits the rest; executors
-//! read them from the storage themselves, with their own credentials.
+//! The client plans the query and sends it with the names of the files. The scheduler skips files that cannot match and
+//! splits the rest. Executors read them from the storage themselves, with their own credentials.
 
 mod codec;
 mod serve;
@@ -18,15 +18,15 @@ use self::codec::LakeCodec;
 pub use self::serve::{ExecutorOptions, SchedulerOptions, run_executor, run_scheduler};
 use crate::{Error, Lake, Session};
 
-/// The largest message between who asks, the scheduler and the executors: it names all files of a table.
+/// The maximum size of a message between client, scheduler and executors: it names all files of a table.
 const MESSAGE_BYTES: u32 = 256 << 20;
 
 impl Lake {
-    /// The lake as it is now, asked by the cluster whose scheduler is at `address`, such as `df://127.0.0.1:50050`. All of the
-    /// cluster must see the lake under the same name.
+    /// Opens the current state of the lake for queries on the cluster whose scheduler is at `address`, such as
+    /// `df://127.0.0.1:50050`. All machines of the cluster must see the lake under the same name.
     ///
     /// # Errors
-    /// When the lake cannot be read, or the address is none.
+    /// If the lake cannot be read, or the address is invalid.
     pub fn session_on(&self, address: &str) -> Result<Session<'_>, Error> {
         let context = self.block_on(connect(address))?;
         let state = self.state()?;

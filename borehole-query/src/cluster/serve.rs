@@ -24,36 +24,36 @@ use super::stores::Stores;
 use crate::lake::runtime;
 use crate::{Error, functions};
 
-/// How a scheduler runs.
+/// The options of a scheduler.
 #[derive(Clone, Debug)]
 pub struct SchedulerOptions {
-    /// Where it listens.
+    /// The address to listen on.
     pub bind: SocketAddr,
-    /// An executor of which nothing was heard for so many seconds is given up, and its work is given to others.
+    /// The seconds of silence after which an executor is considered lost and its work is given to others.
     pub executor_timeout_s: u64,
 }
 
-/// How an executor runs.
+/// The options of an executor.
 #[derive(Clone, Debug)]
 pub struct ExecutorOptions {
-    /// Where others fetch what it has worked out.
+    /// The address at which others fetch its results.
     pub bind: SocketAddr,
-    /// What others call this machine; `None` for the address it is bound to.
+    /// The host name under which others reach this machine; `None` for the address it is bound to.
     pub host: Option<String>,
-    /// The scheduler's machine and port.
+    /// The scheduler's host and port.
     pub scheduler: (String, u16),
-    /// How many parts of questions it works on at once; 0 for one a core.
+    /// The number of query parts to run at once; 0 for one per core.
     pub cores: usize,
-    /// How many bytes all of them may take before they go to disk.
+    /// The bytes that all of them may take before they spill to disk.
     pub memory_bytes: Option<u64>,
-    /// Where parts of answers are kept until they are fetched.
+    /// The folder for results until they are fetched.
     pub work_folder: PathBuf,
 }
 
-/// Runs a scheduler until it is told to stop (SIGINT, SIGTERM).
+/// Runs a scheduler until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// When it cannot listen there.
+/// If it cannot listen on the address.
 pub fn run_scheduler(options: &SchedulerOptions) -> Result<(), Error> {
     let timeout = options.executor_timeout_s;
     let config = SchedulerConfig {
@@ -83,10 +83,10 @@ pub fn run_scheduler(options: &SchedulerOptions) -> Result<(), Error> {
     })
 }
 
-/// Runs an executor until it is told to stop (SIGINT, SIGTERM); what it works on is finished first.
+/// Runs an executor until SIGINT or SIGTERM, and finishes its current work first.
 ///
 /// # Errors
-/// When it cannot listen, or does not find its scheduler within half a minute.
+/// If it cannot listen, or cannot reach its scheduler within half a minute.
 pub fn run_executor(options: &ExecutorOptions) -> Result<(), Error> {
     let state = session((configuration())()).map_err(Error::from)?;
     let folder = options.work_folder.display().to_string();
@@ -120,7 +120,7 @@ pub fn run_executor(options: &ExecutorOptions) -> Result<(), Error> {
     runtime()?.block_on(start_executor_process(Arc::new(config))).map_err(|error| failed(&error))
 }
 
-/// So long an executor looks for its scheduler.
+/// The time for which an executor looks for its scheduler.
 const CONNECT_SECONDS: u16 = 30;
 
 fn configuration() -> ConfigProducer {
@@ -129,7 +129,7 @@ fn configuration() -> ConfigProducer {
     })
 }
 
-/// The engine as the programs of a cluster have it: with our functions.
+/// The engine of the cluster's programs, with our functions.
 fn session(config: SessionConfig) -> datafusion::common::Result<SessionState> {
     let mut state = default_session_builder(config)?;
     for function in functions::all() {

@@ -1,4 +1,4 @@
-//! The storage that an executor reads: whatever a question names, opened when it is named first.
+//! The storage that an executor reads: each store is opened when a query first names it.
 
 use std::sync::Arc;
 

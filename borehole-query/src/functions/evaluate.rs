@@ -1,4 +1,4 @@
-//! What the functions do to columns.
+//! Evaluation of the functions on columns.
 
 use std::sync::Arc;
 
@@ -130,14 +130,14 @@ impl<'a> Stacks<'a> {
     }
 }
 
-/// What stands before the last separator of a name; the name itself where there is none.
+/// The part of a name before its last separator; the whole name if it has none.
 fn package(name: &str) -> &str {
     let end =
         ["\\", "::", "."].into_iter().find_map(|separator| name.rfind(separator)).filter(|&end| end > 0);
     end.map_or(name, |end| &name[..end])
 }
 
-/// The values of labels, which are texts of JSON objects; a set that comes again is read once.
+/// The values of labels in JSON objects; repeated sets are parsed once.
 fn labels(objects: &StringViewArray, keys: Option<&StringViewArray>) -> ArrayRef {
     let mut known: HashMap<(&str, &str), Option<String>> = HashMap::new();
     let mut values = StringViewBuilder::with_capacity(objects.len());

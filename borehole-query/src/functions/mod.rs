@@ -1,4 +1,4 @@
-//! Functions over stacks and labels, for SQL. `docs/lake.md` lists them from here.
+//! SQL functions over stacks and labels. `docs/lake.md` lists them from here.
 
 mod evaluate;
 
@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-/// The function that takes a label out of labels: by its name, filters on labels are known.
+/// The function that reads a label; its name identifies filters on labels.
 pub(crate) const LABEL: &str = "label";
 
 /// A function.
@@ -28,7 +28,7 @@ enum Function {
     Label,
 }
 
-/// What a function is called and does.
+/// The name and the description of a function.
 pub(crate) struct Description {
     pub(crate) usage: &'static str,
     pub(crate) about: &'static str,
@@ -111,7 +111,7 @@ pub(crate) fn all() -> Vec<ScalarUDF> {
     Function::ALL.into_iter().map(|function| ScalarUDF::new_from_impl(Callable::new(function))).collect()
 }
 
-/// What all functions do.
+/// The descriptions of all functions.
 pub(crate) fn descriptions() -> impl Iterator<Item = Description> {
     Function::ALL.into_iter().map(Function::description)
 }

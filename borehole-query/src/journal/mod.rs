@@ -1,11 +1,11 @@
-//! What has become of a lake: numbered commits, each an object that is made once and never changed.
+//! The history of a lake: numbered commits, each an object that is created once and never changed.
 //!
-//! * A commit names the files that it adds and those that it takes away, of all tables together; who reads the commits up to
-//!   a number sees one state of the lake, and nothing of what writers are doing.
-//! * Two writers cannot make the same number: storage makes an object of a name once. The second looks at what the first did
-//!   and tries the next number.
-//! * Files that no commit names are not there for anybody.
-//! * A number is free for nobody once it was taken: commits stay for as long as a writer may be at work that has not seen them.
+//! * A commit names the files that it adds and removes, for all tables together. A reader of the commits up to a number sees
+//!   one state of the lake, and nothing that writers have not committed.
+//! * Two writers cannot create the same number, because storage creates an object of a name once. The second one reads the
+//!   first one's commit and tries the next number.
+//! * Files that no commit names are invisible to everyone.
+//! * A number once taken never becomes free: commits stay for as long as a writer that has not seen them may be at work.
 
 mod record;
 mod state;
@@ -21,15 +21,15 @@ use crate::Error;
 use crate::place::Place;
 use crate::tables::{DAY_US, SCHEMA_VERSION};
 
-/// Writers may take so long to commit what they have written, or what they have seen: two days.
+/// The time that writers have to commit what they have written or read: two days.
 pub(crate) const WRITERS_US: i64 = 2 * DAY_US;
-/// Where commits are.
+/// The folder of commits.
 const COMMITS: &str = "_lake/commits";
-/// Where states are that sum up all commits up to theirs.
+/// The folder of states, each of which sums up all commits up to its number.
 const STATES: &str = "_lake/states";
-/// After so many commits their sum is written, so that nobody has to read more than that.
+/// The number of commits between states, which limits how many commits a reader must read.
 const COMMITS_PER_STATE: u64 = 32;
-/// So often a writer that was overtaken tries again.
+/// The number of times that a writer tries again after another was faster.
 const TRIES: u32 = 10_000;
 
 /// The commits of a lake.
@@ -38,7 +38,7 @@ pub(crate) struct Journal {
     place: Place,
 }
 
-/// What a writer wants done, given the state of the lake.
+/// The wish of a writer, given the state of the lake.
 pub(crate) enum Intent {
     /// To commit this.
     Commit(Commit),
@@ -51,9 +51,9 @@ impl Journal {
         Self { place }
     }
 
-    /// The newest state; `None` where there is no lake.
+    /// The newest state; `None` if there is no lake.
     pub(crate) async fn state(&self) -> Result<Option<State>, Error> {
-        // Who reads while sums and commits are cleared away that newer sums hold finds those when it looks again.
+        // States and commits may be deleted during the read once newer states cover them; those are found in the next round.
         let mut missed = None;
         for _ in 0..3 {
             let sums = self.place.list(STATES, None).await?;
@@ -76,7 +76,7 @@ impl Journal {
         Err(missed.unwrap_or_else(vanished))
     }
 
-    /// Reads the commits behind `state`.
+    /// Reads the commits after `state`.
     async fn catch_up(&self, state: &mut Option<State>) -> Result<(), Error> {
         let from = state.as_ref().map_or(0, |state| state.version);
         let after = (from > 0).then(|| commit_path(from));
@@ -100,7 +100,7 @@ impl Journal {
         )
     }
 
-    /// Commits what `intend` wants, which is asked again whenever another writer was faster. Answers the state after it.
+    /// Commits what `intend` returns, and asks it again whenever another writer was faster. Returns the state after the commit.
     pub(crate) async fn transact(
         &self,
         mut intend: impl AsyncFnMut(&State) -> Result<Intent, Error>,
@@ -114,12 +114,12 @@ impl Journal {
                 let mut state = known;
                 state.apply(commit, version);
                 if version % COMMITS_PER_STATE == 0 {
-                    // The commit is made, whatever becomes of its sum: others sum up later.
+                    // The commit stands even if its state cannot be written: later writers write one.
                     let _ = self.sum_up(&state).await;
                 }
                 return Ok(state);
             }
-            // Writers that met once do not meet again when they wait for different times.
+            // Different waits keep two writers that collided once from colliding again.
             let wait_ms = u64::from(attempt.min(20)) * (1 + jitter() % 8);
             tokio::time::sleep(Duration::from_millis(wait_ms)).await;
             if self.catch_up(&mut state).await.is_err() {
@@ -129,18 +129,18 @@ impl Journal {
         Err(Error::lake(format!("{}: overtaken by other writers {TRIES} times", self.place)))
     }
 
-    /// Whether commit `version` is `commit` now.
+    /// Creates commit `version`, and returns whether it is now `commit`.
     async fn make(&self, commit: &Commit, version: u64) -> Result<bool, Error> {
         let path = commit_path(version);
         let created = self.place.create(&path, commit.to_bytes()).await;
         if matches!(created, Ok(true)) {
             return Ok(true);
         }
-        // A request whose answer was lost may have been heeded, and meets itself when it is sent again.
+        // A request whose reply was lost may have succeeded, and then fails as a duplicate when it is sent again.
         match (self.place.get(&path).await, created) {
             (Ok(Some(bytes)), _) => Ok(bytes == commit.to_bytes()),
             (Ok(None), Ok(_)) => Ok(false),
-            // What is sent to other machines may still be on its way.
+            // A request to another machine may still be on its way.
             (Ok(None), Err(error)) if self.place.is_folder() => Err(error),
             (_, Err(error)) | (Err(error), Ok(_)) => Err(error.uncertain()),
         }
@@ -152,8 +152,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Clears away sums and commits that newer sums hold, but for the last two sums and what is behind them, and for commits that
-    /// some writer may not have seen: it would take their number for a free one, and its commit would be one that nobody reads.
+    /// Deletes states and commits that newer states cover. Keeps the last two states, the commits after them, and commits that
+    /// some writer may not have seen: it would take such a number for a free one, and its own commit would never be read.
     pub(crate) async fn clear(&self, state: &State) -> Result<(), Error> {
         self.sum_up(state).await?;
         let sums = self.place.list(STATES, None).await?;
@@ -177,7 +177,7 @@ fn commit_path(version: u64) -> String {
     format!("{COMMITS}/{version:020}.json")
 }
 
-/// Numbers that two writers hardly share.
+/// A number that rarely agrees between two writers.
 fn jitter() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::from(now.subsec_nanos()) ^ u64::from(std::process::id())
@@ -189,7 +189,7 @@ pub(crate) fn now_us() -> i64 {
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// Whether this build reads what was written as `schema`.
+/// Checks that this build can read data of version `schema`.
 fn supported(schema: u32) -> Result<(), String> {
     if schema <= SCHEMA_VERSION {
         return Ok(());

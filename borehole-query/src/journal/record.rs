@@ -1,4 +1,4 @@
-//! What one commit says.
+//! The contents of a commit.
 
 use std::collections::BTreeSet;
 
@@ -8,29 +8,29 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::supported;
 use crate::tables::{SCHEMA_VERSION, Table};
 
-/// What a writer did.
+/// A commit of a writer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Commit {
     /// The version of the tables.
     pub(crate) schema: u32,
-    /// No two commits have the same.
+    /// A unique id.
     pub(crate) id: String,
     pub(crate) at_us: i64,
     pub(crate) operation: Operation,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) add: Vec<DataFile>,
-    /// The paths of files that are no longer there.
+    /// The paths of removed files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) remove: Vec<String>,
-    /// The checksums of inputs that are in the lake now.
+    /// The checksums of added inputs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) sources: Vec<String>,
-    /// Those of inputs of which nothing is left.
+    /// The checksums of inputs that have no rows left.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) forgotten: Vec<String>,
 }
 
-/// Why a writer did it.
+/// The reason for a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Operation {
@@ -40,28 +40,28 @@ pub(crate) enum Operation {
     Retain,
 }
 
-/// A Parquet file of one table, and what queries need to know of it without opening it.
+/// A Parquet file of one table, and what queries need to know about it without opening it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DataFile {
     pub(crate) table: String,
-    /// Below the lake.
+    /// The path below the lake.
     pub(crate) path: String,
     #[serde(deserialize_with = "amount")]
     pub(crate) rows: u64,
     #[serde(deserialize_with = "amount")]
     pub(crate) bytes: u64,
-    /// SHA-256 of its bytes, in hexadecimal.
+    /// The SHA-256 of its bytes, in hexadecimal.
     pub(crate) sha256: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) service: Option<String>,
-    /// The first and the last `time` in it; of sources, the last `until`, for which they are kept.
+    /// Its first and last `time`; for sources the last `until`, which decides how long they are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) span_us: Option<(i64, i64)>,
-    /// All its labels as `key=value`, in order; absent where they are too many to be listed.
+    /// All its labels as `key=value`, in order; absent if there are too many to list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) labels: Option<Vec<String>>,
-    /// The kinds of numbers that its samples or measures are, in order; absent where they are too many to be listed, and in files
-    /// of earlier builds.
+    /// The kinds of numbers of its samples or measures, in order; absent if there are too many to list, and in files of earlier
+    /// builds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) numbers: Option<Vec<Number>>,
     /// Whether its rows are in the order of its table.
@@ -69,28 +69,28 @@ pub(crate) struct DataFile {
     pub(crate) sorted: bool,
 }
 
-/// A kind of numbers that a file has.
+/// A kind of numbers in a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Number {
-    /// What is measured, and in which unit: `samples` and `count` of observations.
+    /// The measured kind, followed by its unit: `samples` and `count` for observations.
     pub(crate) kind: String,
     pub(crate) unit: String,
-    /// Which clock was sampled.
+    /// The sampled clock.
     pub(crate) mode: String,
-    /// Whether it is what its input is shown by unless another is asked for.
+    /// Whether it is the default of its input.
     #[serde(default)]
     pub(crate) is_default: bool,
     /// Whether samples have a time.
     #[serde(default)]
     pub(crate) has_time: bool,
-    /// When it was measured first.
+    /// The time of the first such number, in microseconds since 1970 (UTC).
     pub(crate) first_us: i64,
 }
 
 impl Number {
-    /// Each kind once, with when it was first.
+    /// Each kind once, with its first time.
     pub(crate) fn merged(numbers: impl IntoIterator<Item = Self>) -> Vec<Self> {
-        // The time comes last: of equal ones the earliest comes first.
+        // The time is compared last, so of equal kinds the earliest comes first.
         let sorted: BTreeSet<_> = numbers.into_iter().collect();
         let mut merged: Vec<Self> = Vec::new();
         for number in sorted {
@@ -129,7 +129,7 @@ impl Commit {
     }
 }
 
-/// The most rows or bytes that a file may be said to have: what adds them up for many files does not look for more than it holds.
+/// The maximum number of rows or bytes that a file may claim, so that sums over many files do not overflow.
 const MOST: u64 = 1 << 48;
 
 fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
@@ -142,7 +142,7 @@ fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
 }
 
 impl DataFile {
-    /// The kinds of its numbers; `None` where they are not known. Samples of earlier builds count as those of elapsed time.
+    /// The kinds of its numbers; `None` if they are unknown. Samples of earlier builds count as wall-clock samples.
     pub(crate) fn numbers(&self) -> Option<Vec<Number>> {
         let of_samples = || Number {
             kind: "samples".to_owned(),
@@ -156,7 +156,7 @@ impl DataFile {
         self.numbers.clone().or_else(|| is_of_samples.then(|| vec![of_samples()]))
     }
 
-    /// Its table; `None` where this build does not know it.
+    /// Its table; `None` if this build does not know it.
     pub(crate) fn table(&self) -> Option<Table> {
         Table::of_name(&self.table)
     }

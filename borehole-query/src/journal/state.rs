@@ -1,4 +1,4 @@
-//! What a lake is after its commits.
+//! The state of a lake after its commits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,18 +8,18 @@ use super::record::{Commit, DataFile};
 use super::supported;
 use crate::tables::{DAY_US, SCHEMA_VERSION, Table};
 
-/// For so long files that are taken away are remembered: three days. Then their age alone says that nobody needs them.
+/// How long removed files are remembered: three days. After that, their age alone shows that nobody needs them.
 const REMEMBERED_US: i64 = 3 * DAY_US;
 
 /// The files of a lake after a commit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     pub(crate) version: u64,
-    /// By path, so that they come in one order.
+    /// The files by path, in a fixed order.
     pub(crate) files: BTreeMap<String, DataFile>,
     /// The checksums of all inputs.
     pub(crate) sources: BTreeSet<String>,
-    /// Files that are taken away: when, and their paths. Readers of states before may still be at them.
+    /// Removed files: their paths and when they were removed. Readers of earlier states may still use them.
     pub(crate) removed: BTreeMap<String, i64>,
     pub(crate) changed_us: i64,
 }

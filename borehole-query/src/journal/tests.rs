@@ -1,4 +1,4 @@
-//! Writers that are slow, and storage that does not say what it did.
+//! Tests of slow writers, and of storage that does not confirm requests.
 
 use std::fmt;
 use std::sync::Arc;
@@ -42,11 +42,11 @@ fn a_number_that_was_taken_is_not_free_when_the_lake_was_tidied() {
     assert_eq!(lake.state().unwrap().version, 5);
 }
 
-/// Storage that does what it is told, and whose answers about commits are lost.
+/// Storage that carries out requests but loses its replies to commits.
 #[derive(Debug, Default)]
 struct Forgetful {
     storage: InMemory,
-    /// Whether it answers nothing else either.
+    /// Whether it fails all other requests too.
     is_gone: AtomicBool,
 }
 

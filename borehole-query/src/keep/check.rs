@@ -1,4 +1,4 @@
-//! Whether all files of a lake are what the journal says.
+//! Checks all files of a lake against the journal.
 
 use bytes::Bytes;
 use datafusion::parquet::file::reader::FileReader as _;
@@ -10,33 +10,33 @@ use crate::journal::{DataFile, State};
 use crate::tables::{SCHEMA_VERSION, Table};
 use crate::{Error, Lake};
 
-/// What was looked at and found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// Files that were read from end to end.
+    /// The number of files that were read from end to end.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Objects that no commit names: what writers left behind, or are writing.
+    /// The number of objects that no commit names: left behind by writers, or being written.
     pub strays: u64,
-    /// What is wrong.
+    /// The problems found.
     pub findings: Vec<Finding>,
 }
 
-/// Something that is wrong with a file.
+/// A problem with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The file, below the lake.
+    /// The path of the file below the lake.
     pub path: String,
     /// What was expected and what was found.
     pub message: String,
 }
 
 impl Lake {
-    /// Reads every file of the lake and compares it with what was written.
+    /// Reads every file of the lake and compares it with the journal.
     ///
     /// # Errors
-    /// When the journal cannot be read.
+    /// If the journal cannot be read.
     pub fn check(&self) -> Result<Checked, Error> {
         let state = self.state()?;
         let mut checked = Checked::default();

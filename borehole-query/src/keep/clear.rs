@@ -1,25 +1,25 @@
-//! Objects that nobody will look at again.
+//! Deletion of objects that nobody needs any more.
 
 use crate::journal::{WRITERS_US, now_us};
 use crate::tables::Table;
 use crate::{Error, Lake};
 
-/// Queries that began before a file was taken away may read it for so long: an hour.
+/// How long queries may read a file after its removal: an hour.
 const READERS_US: i64 = 3_600_000_000;
 
-/// What was cleared away.
+/// The result of a deletion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cleared {
-    /// Objects that were deleted.
+    /// The number of deleted objects.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Objects that wait until no reader can be at them.
+    /// The number of objects that are kept until no reader can be using them.
     pub waiting: u64,
 }
 
 impl Lake {
-    /// Deletes files that compactions replaced more than an hour ago, and what writers left behind that never committed.
+    /// Deletes files that compactions replaced more than an hour ago, and the remains of writers that never committed.
     pub(super) fn clear(&self) -> Result<Cleared, Error> {
         self.block_on(async {
             let state = self.newest().await?;

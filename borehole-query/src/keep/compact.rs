@@ -1,4 +1,4 @@
-//! Many small files into few large ones.
+//! Compaction: many small files into few large ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,41 +14,41 @@ use crate::journal::{Commit, DataFile, Intent, Number, Operation, State, now_us}
 use crate::tables::{DAY_US, Table};
 use crate::{Error, Lake};
 
-/// A file of so many bytes is large enough.
+/// The size from which a file is large enough.
 const LARGE_BYTES: u64 = 256 << 20;
-/// Rows that are encoded together, or frames of stacks: twice as many as on the way in, so that dictionaries cost half.
+/// Rows per row group, or frames of stacks: twice as many as when adding, which halves the cost of dictionaries.
 const LARGE_GROUP: usize = 2 * GROUP_ROWS;
-/// A file is closed after so many rows: a group of rows for each core of a large machine.
+/// The number of rows after which a file is closed: a row group for each core of a large machine.
 const FILE_ROWS: u64 = 32 * LARGE_GROUP as u64;
-/// How much memory sorting takes before it goes to disk.
+/// The memory that sorting takes before it spills to disk.
 const SORT_BYTES: usize = 512 << 20;
 
-/// What was put together.
+/// The result of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compacted {
-    /// Files that are gone.
+    /// The number of files replaced.
     pub files_before: u64,
-    /// Files in their place.
+    /// The number of files in their place.
     pub files_after: u64,
-    /// The bytes of those before.
+    /// The bytes of the replaced files.
     pub bytes_before: u64,
-    /// The bytes of those after.
+    /// The bytes of the files in their place.
     pub bytes_after: u64,
-    /// Groups of files that another compaction was faster with.
+    /// The number of file groups that another compaction replaced first.
     pub overtaken: u64,
-    /// What was cleared away afterwards.
+    /// The result of the deletion afterwards.
     pub cleared: Cleared,
 }
 
-/// The files of one table that go into one: those of a service and a day.
+/// The files of one table that are merged: those of a service and a day.
 type Group = (Table, Option<String>, Option<i64>);
 
 impl Lake {
-    /// Puts the small files of each table, service and day together, and clears away what no reader needs any more. A query that is running
-    /// sees each row once, before and after.
+    /// Merges the small files of each table, service and day, and deletes what no reader needs any more. Running queries see
+    /// each row exactly once, before and after.
     ///
     /// # Errors
-    /// When the storage fails. What is done up to then is whole.
+    /// If the storage fails. Work finished by then stays intact.
     pub fn compact(&self) -> Result<Compacted, Error> {
         let state = self.state()?;
         let mut compacted = Compacted::default();
@@ -91,7 +91,7 @@ impl Lake {
         Ok(())
     }
 
-    /// Writes what `sql` says of the files of `part` into new files.
+    /// Writes the rows that `sql` selects from the files of `part` to new files.
     pub(super) fn rewrite(&self, group: &Group, part: &State, sql: &str) -> Result<Vec<DataFile>, Error> {
         let context = self.context_of(part, Some(SORT_BYTES))?;
         let partition = Partition { service: group.1.clone(), day: group.2 };
@@ -119,7 +119,7 @@ impl Lake {
     }
 }
 
-/// What a group's files hold, in the order of the table.
+/// SQL for the rows of a group, in the order of the table.
 fn sorted(table: Table) -> String {
     let description = table.description();
     let columns: Vec<_> = description.columns.iter().map(|column| column.name).collect();
@@ -136,7 +136,7 @@ fn small_files(state: &State) -> BTreeMap<Group, Vec<DataFile>> {
     let mut groups: BTreeMap<Group, Vec<DataFile>> = BTreeMap::new();
     for file in state.files.values().filter(|file| file.bytes < LARGE_BYTES || !file.sorted) {
         let Some(table) = file.table() else { continue };
-        // By their last day: for so long files are kept.
+        // Grouped by their last day, which decides how long they are kept.
         let day = file.span_us.map(|(_, last)| last.div_euclid(DAY_US));
         // Sources are few.
         let service = file.service.clone().filter(|_| table != Table::Sources);
@@ -146,7 +146,7 @@ fn small_files(state: &State) -> BTreeMap<Group, Vec<DataFile>> {
     groups
 }
 
-/// A new file with what is known of those that it is made of.
+/// A new file with the properties of those that it was made of.
 fn described(file: DataFile, group: &Group, of: &[DataFile]) -> DataFile {
     let spans = of.iter().filter_map(|file| file.span_us);
     let labels = of.iter().map(|file| file.labels.as_deref()).collect::<Option<Vec<_>>>();
@@ -164,7 +164,7 @@ fn described(file: DataFile, group: &Group, of: &[DataFile]) -> DataFile {
     }
 }
 
-/// A row weighs as much as a frame of a stack does: stacks may be deep.
+/// The weight of a batch, in which a row counts as much as a frame of a stack, because stacks may be deep.
 fn weight(batch: &RecordBatch) -> usize {
     let lists = batch.columns().iter().find_map(|column| column.as_list_opt::<i32>());
     lists.map_or(batch.num_rows(), |lists| {
@@ -173,14 +173,14 @@ fn weight(batch: &RecordBatch) -> usize {
     })
 }
 
-/// Rows on their way into new files.
+/// Rows being written to new files.
 struct Rewriting<'l> {
     lake: &'l Lake,
     table: Table,
     partition: Partition,
     writer: Option<(FileWriter, u64)>,
     waiting: Vec<RecordBatch>,
-    /// What they weigh together.
+    /// Their total weight.
     weight: usize,
     done: Vec<DataFile>,
 }
@@ -225,7 +225,7 @@ impl Rewriting<'_> {
             writer.abandon().await;
         }
         for file in self.done.drain(..) {
-            // What stays behind is cleared away later: no commit names it.
+            // Files left behind are deleted later, because no commit names them.
             let _ = self.lake.place().delete(&file.path).await;
         }
     }
@@ -255,7 +255,7 @@ mod tests {
         addition.commit(shared, &Recovery::default()).unwrap();
     }
 
-    /// Replaces the files of samples by such as earlier builds wrote.
+    /// Replaces the files of samples by files like those of earlier builds.
     fn make_old(lake: &Lake) {
         let state = lake.state().unwrap();
         let files: Vec<_> = state.files_of(Table::Samples).cloned().collect();
@@ -270,7 +270,7 @@ mod tests {
         lake.block_on(lake.journal().transact(async |_| Ok(Intent::Commit(commit.clone())))).unwrap();
     }
 
-    /// What all samples add up to, and what that is.
+    /// The sum of all samples, and its value type.
     fn sum(lake: &Lake, asked: Option<&str>) -> (String, String) {
         let session = lake.session().unwrap();
         let addend = session.addend(&[&Choice::default()], asked).unwrap();

@@ -1,18 +1,18 @@
-//! What is in a lake, at a glance.
+//! Summary of a lake.
 
 use std::collections::BTreeSet;
 
 use crate::tables::Table;
 use crate::{Error, Lake};
 
-/// A lake at a glance.
+/// A summary of a lake.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LakeInfo {
     /// The number of its last commit.
     pub version: u64,
-    /// When that was made, in microseconds since 1970 (UTC).
+    /// The time of the last commit, in microseconds since 1970 (UTC).
     pub changed_us: i64,
-    /// How many inputs have been added.
+    /// The number of inputs added.
     pub sources: u64,
     /// Its services, in order.
     pub services: Vec<String>,
@@ -20,26 +20,26 @@ pub struct LakeInfo {
     pub tables: Vec<TableInfo>,
 }
 
-/// A table at a glance.
+/// A summary of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableInfo {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// How many files it is in.
+    /// The number of its files.
     pub files: u64,
-    /// How many rows it has.
+    /// The number of its rows.
     pub rows: u64,
-    /// How many bytes its files have.
+    /// The bytes of its files.
     pub bytes: u64,
-    /// Its first and last time, in microseconds since 1970 (UTC); `None` where rows have no times.
+    /// Its first and last time, in microseconds since 1970 (UTC); `None` if its rows have no times.
     pub span_us: Option<(i64, i64)>,
 }
 
 impl Lake {
-    /// What the journal says of the lake; no file is opened.
+    /// Summarizes the lake from its journal; no file is opened.
     ///
     /// # Errors
-    /// When the journal cannot be read.
+    /// If the journal cannot be read.
     pub fn info(&self) -> Result<LakeInfo, Error> {
         let state = self.state()?;
         let services: BTreeSet<_> = state.files.values().filter_map(|file| file.service.clone()).collect();
@@ -63,11 +63,11 @@ impl Lake {
         })
     }
 
-    /// The paths of the files of a table, below the lake: for engines that read them by themselves. Files that were replaced
-    /// lie beside them for an hour.
+    /// The paths of the files of a table below the lake, for engines that read them directly. Replaced files lie beside them for
+    /// an hour.
     ///
     /// # Errors
-    /// When there is no such table, or the journal cannot be read.
+    /// If there is no such table, or the journal cannot be read.
     pub fn files(&self, table: &str) -> Result<Vec<String>, Error> {
         let Some(known) = Table::of_name(table) else {
             let names = Table::ALL.map(Table::name).join(", ");

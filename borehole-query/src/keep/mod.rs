@@ -1,4 +1,4 @@
-//! Keeping a lake in order, while others add to it and ask it.
+//! Maintenance of a lake, safe while others add to it and query it.
 
 mod check;
 mod clear;

@@ -1,4 +1,4 @@
-//! Letting go of what is old.
+//! Retention: removal of old files.
 
 use std::collections::BTreeSet;
 
@@ -8,30 +8,30 @@ use crate::tables::{DAY_US, Table};
 use crate::value::{Value, value_at};
 use crate::{Error, Lake};
 
-/// So often it is tried to tell which stacks nobody needs, while others add.
+/// The number of times that the search for unused stacks starts again while others add.
 const TRIES: usize = 5;
 
-/// What was let go of.
+/// The result of a removal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retained {
-    /// Files that are gone.
+    /// The number of files removed.
     pub files: u64,
     /// Their rows.
     pub rows: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Stacks that no sample was of any more.
+    /// The number of stacks that no sample used any more.
     pub stacks: u64,
-    /// What was cleared away afterwards.
+    /// The result of the deletion afterwards.
     pub cleared: Cleared,
 }
 
 impl Lake {
-    /// Lets go of files all of whose rows are older than `days` days; of stacks that are in no sample any more, too. Inputs of which nothing is
-    /// left may be added again.
+    /// Removes files whose rows are all older than `days` days, and stacks that no sample uses any more. Inputs that have no
+    /// rows left may be added again.
     ///
     /// # Errors
-    /// When the storage fails. What is done up to then is whole.
+    /// If the storage fails. Work finished by then stays intact.
     pub fn retain(&self, days: u32) -> Result<Retained, Error> {
         let before_us = now_us().saturating_sub(i64::from(days).saturating_mul(DAY_US));
         let mut retained = Retained::default();
@@ -74,7 +74,7 @@ impl Lake {
         Ok(batches.iter().flat_map(of_batch).collect())
     }
 
-    /// Writes the stacks anew that samples are of. Who adds meanwhile may count on a stack that is about to go: then it is looked again.
+    /// Rewrites the stacks that samples use. Starts again if others add meanwhile and may need a stack about to be removed.
     fn drop_unused_stacks(&self) -> Result<u64, Error> {
         for _ in 0..TRIES {
             let state = self.state()?;
@@ -107,7 +107,7 @@ impl Lake {
     }
 }
 
-/// The files of stacks and of what names them.
+/// The files of stacks and of the tables that refer to them.
 fn users_of_stacks(state: &State) -> BTreeSet<String> {
     let tables = [Table::Stacks, Table::Samples, Table::Measures];
     tables.into_iter().flat_map(|table| state.files_of(table)).map(|file| file.path.clone()).collect()

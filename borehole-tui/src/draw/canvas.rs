@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use crate::text::{Anchor, crop, printable, width};
 use crate::theme::{Colours, Role};
 
-/// The smallest screen on which anything can be told.
+/// The smallest usable screen, in columns and lines.
 const LEAST: (u16, u16) = (20, 6);
 
 /// The cells of a screen.
@@ -17,7 +17,7 @@ pub(crate) struct Canvas<'a> {
 }
 
 impl<'a> Canvas<'a> {
-    /// A canvas on all of a screen; `None` where that is too small to tell anything, which is all that it says.
+    /// Creates a canvas on a whole screen; `None` if that is too small, which it then says.
     pub(crate) fn of_screen(buffer: &'a mut Buffer, colours: Colours) -> Option<Self> {
         let area = buffer.area;
         let mut canvas = Self { buffer, colours };
@@ -28,7 +28,7 @@ impl<'a> Canvas<'a> {
         Some(canvas)
     }
 
-    /// Writes what fits of a text into a line of `area`, and gives all of the line its style.
+    /// Writes a text into a line of `area`, cut to fit, and styles the whole line.
     pub(crate) fn line(&mut self, area: Rect, line: u16, text: &str, style: Style) {
         if line < area.height {
             let row = Rect { y: area.y + line, height: 1, ..area };
@@ -41,8 +41,8 @@ impl<'a> Canvas<'a> {
         self.line(area, 0, text, Style::default());
     }
 
-    /// The first line of a screen: what is shown, and what is to be known of all of it. A long name makes room for the
-    /// facts, and keeps its end.
+    /// Writes the first line of a screen: the name of the profile and facts about it. A long name makes room for the facts, and
+    /// keeps its end.
     pub(crate) fn header(&mut self, area: Rect, name: &str, facts: &[String]) {
         let room = usize::from(area.width);
         let facts: String = facts.iter().map(|fact| format!(" · {fact}")).collect();
@@ -51,7 +51,7 @@ impl<'a> Canvas<'a> {
         self.line(area, 0, &crop(&text, room, Anchor::Left), self.colours.style(Role::Bar));
     }
 
-    /// A title line.
+    /// Writes a title line.
     pub(crate) fn title(&mut self, area: Rect, text: &str, has_cursor: bool) {
         let role = if has_cursor { Role::Focus } else { Role::Dim };
         let mark = if has_cursor { "▸ " } else { "  " };
@@ -67,7 +67,7 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// A box on a line, with as much of its label as fits.
+    /// Draws a box on a line, with its label cut to fit.
     pub(crate) fn label(
         &mut self,
         area: Rect,
@@ -77,7 +77,7 @@ impl<'a> Canvas<'a> {
     ) {
         let Ok(start) = u16::try_from(start) else { return };
         let text = if room < 3 { String::new() } else { crop(text, room - 1, Anchor::Left) };
-        // The edge tells neighbours apart where colours do not.
+        // The edge separates neighbours where colours do not.
         let filled = format!("{}{text}", if room > 1 { "▏" } else { " " });
         let blank = room.saturating_sub(width(&filled));
         self.text(area, (line, start), &format!("{filled}{}", " ".repeat(blank)), style);

@@ -1,4 +1,4 @@
-//! What changed since an earlier profile.
+//! The view of changes since an earlier profile.
 
 use borehole_analysis::diff::{Amount, DiffRow, Measure};
 use ratatui::layout::Rect;

@@ -10,12 +10,12 @@ use crate::list::Step;
 use crate::since::Shift;
 use crate::theme::Role;
 
-/// How many levels have to be laid out to reach one; and one more, so that the cursor can go there.
+/// The number of levels to lay out to reach one, and one more, so that the cursor can go there.
 fn levels_to(distance: i64) -> usize {
     usize::try_from(distance.max(0)).unwrap_or(0).saturating_add(2)
 }
 
-/// The place of a level among those on its side of the focus.
+/// The index of a level among those on its side of the focus.
 fn place_of(level: i64) -> usize {
     usize::try_from(if level < 0 { -1 - level } else { level }).unwrap_or(usize::MAX)
 }
@@ -27,7 +27,7 @@ impl App {
         layout(&mut self.focus.callees, &self.calls, shape)
     }
 
-    /// The levels of the callers, up to one. Theirs would begin with the focus itself, which belongs to the callees.
+    /// The levels of the callers, up to one. The focus itself, which would come first, belongs to the callees.
     fn flame_above(&mut self, width: usize, highest: i64) -> Levels {
         if self.focus.frame.is_none() {
             return Levels::new();
@@ -40,7 +40,7 @@ impl App {
         levels
     }
 
-    /// The levels on the side of the focus that a level is on.
+    /// The levels on the same side of the focus as a level.
     fn flame_levels(&mut self, level: i64) -> Levels {
         let width = self.flame_width;
         if level < 0 { self.flame_above(width, level) } else { self.flame_below(width, level) }
@@ -51,7 +51,7 @@ impl App {
         self.flame_levels(level).into_iter().nth(place_of(level)).unwrap_or_default()
     }
 
-    /// The box of a level that is at a column, or the nearest.
+    /// The box of a level at a column, or the nearest one.
     fn flame_box(&mut self, level: i64, column: usize) -> Option<FlameBox> {
         let boxes = self.flame_level(level);
         boxes.into_iter().min_by_key(|found| {
@@ -85,12 +85,12 @@ impl App {
         self.focus.flame.0 = reachable;
     }
 
-    /// Whether there is a box at a column of a level.
+    /// Whether a box covers a column of a level.
     fn reaches(&mut self, level: i64, column: usize) -> bool {
         self.flame_level(level).iter().any(|found| found.holds(column))
     }
 
-    /// The rows of the calls from the focus, or from its caller, to the box under the cursor.
+    /// The calls rows from the focus, or from its caller, to the box under the cursor.
     pub(crate) fn flame_path(&mut self) -> Vec<usize> {
         let (level, column) = self.focus.flame;
         let levels = self.flame_levels(level).into_iter().take(place_of(level).saturating_add(1));
@@ -99,7 +99,7 @@ impl App {
             .collect()
     }
 
-    /// Puts the cursor on the box to which a path leads, or on the last one on the way to it.
+    /// Puts the cursor on the box at the end of a path, or on the last existing box of the path.
     pub(crate) fn go_to_flame(&mut self, (level, column): (i64, usize), path: &[Option<usize>]) {
         self.focus.flame = (level, column);
         let (mut within, mut reached) = (0..usize::MAX, (0, 0));
@@ -134,7 +134,7 @@ impl App {
         }
     }
 
-    /// Moves the cursor to a box, if there is one. Whether it was on that already.
+    /// Moves the cursor to a box, if there is one. Returns whether it was there already.
     pub(crate) fn click_in_flame(&mut self, line: usize, column: usize) -> bool {
         let level = self.focus.flame_top.saturating_add(i64::try_from(line).unwrap_or(0));
         let column = column.saturating_sub(usize::from(self.areas.body.x));
@@ -154,7 +154,7 @@ impl App {
         self.areas.body = area;
         let (width, height) = (usize::from(area.width), i64::from(area.height));
         self.flame_width = width;
-        // As far as the screen may be scrolled to show the cursor.
+        // The levels that scrolling to the cursor could show.
         let (cursor, top) = (self.focus.flame.0, self.focus.flame_top);
         let above = self.flame_above(width, cursor.min(top) - height);
         let below = self.flame_below(width, cursor.max(top) + height);
@@ -167,13 +167,13 @@ impl App {
         }
     }
 
-    /// The cursor is on the screen; without need nothing of what is below the focus is off it.
+    /// Scrolls the cursor into view; the levels below the focus stay on the screen if possible.
     fn scroll_flame(&mut self, above: &Levels, height: i64) {
-        // Beside sources on a low screen there may be no line, and the cursor is somewhere nevertheless.
+        // Beside sources on a low screen there may be no line, but the cursor still needs a place.
         let height = height.max(1);
         let first = -i64::try_from(above.len()).unwrap_or(0);
         let cursor = self.focus.flame.0;
-        // At first half of the screen is for callers.
+        // Initially half of the screen is for callers.
         let top = if self.focus.flame_top == 0 { first.max(-height / 2) } else { self.focus.flame_top };
         self.focus.flame_top = top.clamp(cursor - height + 1, cursor.max(first)).max(first);
     }
@@ -204,7 +204,7 @@ impl App {
         }
     }
 
-    /// The level below the focus in one row; of the whole profile, the first level that tells something apart.
+    /// Draws the level below the focus in one row; for the whole profile, the first level that branches.
     pub(super) fn draw_strip(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
         const DEEPEST: usize = 32;
         let width = usize::from(area.width);

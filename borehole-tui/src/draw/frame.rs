@@ -1,4 +1,4 @@
-//! What stands around the views: header, mini flame graph, status, keys, help.
+//! The parts around the views: header, mini flame graph, status, keys, help.
 
 use borehole_analysis::{Lines, Opcodes, Recursion, Rows, Weight};
 use ratatui::layout::Rect;
@@ -27,12 +27,12 @@ impl App {
         canvas.header(area, &self.settings.title, &facts);
     }
 
-    /// What something weighs, with its unit.
+    /// Formats an amount with its unit.
     pub(super) fn amount(&self, value: i64) -> String {
         with_unit(value, &self.profile.value_type(self.weight).unit)
     }
 
-    /// What is not as it is at first, in words.
+    /// The settings that differ from the initial ones, in words.
     fn narrowing(&self) -> Vec<String> {
         let query = &self.settings.query;
         let selection = &self.settings.selection;
@@ -79,7 +79,7 @@ impl App {
         canvas.line(area, 0, &text, canvas.colours.style(Role::Plain));
     }
 
-    /// The row under the cursor: its numbers, and as much of its name as they leave room for.
+    /// The numbers of the row under the cursor, and as much of its name as fits.
     fn describe_current(&mut self, columns: usize) -> String {
         let Some(frame) = self.current().or(self.focus.frame) else { return String::new() };
         let text = printable(&self.calls.frame(frame).text(borehole_analysis::Paths::Full));
@@ -118,7 +118,7 @@ impl App {
         draw_keys(canvas, area, &mut self.help, &self.settings.keymap.help());
     }
 
-    /// The title of the view: what it shows of what.
+    /// The title of the view: its content and its subject.
     pub(super) fn view_title(&self, what: &str) -> String {
         let share = |value| format!("{:.1}%", percent(value, self.calls.total()));
         match self.focus.frame {

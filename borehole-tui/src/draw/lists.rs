@@ -12,7 +12,7 @@ use crate::text::crop;
 use crate::theme::Role;
 
 impl App {
-    /// A share and a name on one line.
+    /// Formats a share and a name on one line.
     fn entry(&self, value: i64, name: &str, columns: u16) -> String {
         self.entry_of((value, self.calls.total()), name, columns)
     }
@@ -111,7 +111,7 @@ impl App {
             let node = outline.rows()[row];
             let branch = outline.node(node);
             let mark = if outline.is_open(node) { "▾" } else { "▸" };
-            // Deep rows keep some room for their names: how deep they are is then said in a number.
+            // Deep rows keep some room for their names; a number then gives their depth.
             let room = usize::from(area.width) / 2;
             let indent = match branch.depth * 2 {
                 columns if columns <= room => " ".repeat(columns),

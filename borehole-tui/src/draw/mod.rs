@@ -1,4 +1,4 @@
-//! What the screen looks like.
+//! Drawing of the screen.
 
 pub(crate) mod canvas;
 mod changes;
@@ -16,7 +16,7 @@ use crate::text::pad;
 use crate::theme::Role;
 use canvas::Canvas;
 
-/// Where on the screen the parts are that a mouse can point at.
+/// The areas of the screen that a mouse can point at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Areas {
     pub(crate) overview: Rect,
@@ -25,7 +25,7 @@ pub(crate) struct Areas {
 }
 
 impl Areas {
-    /// The part at a cell, and which of its lines.
+    /// The area at a cell, and the line in it.
     pub(crate) fn at(&self, column: u16, row: u16) -> Option<(Place, usize)> {
         let parts = [(Place::Overview, self.overview), (Place::Above, self.above), (Place::Body, self.body)];
         let inside = |area: Rect| area.contains((column, row).into());
@@ -60,7 +60,7 @@ impl Explorer for App {
 impl App {
     fn draw_main(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
         self.areas = Areas::default();
-        // A view has not been counted yet when the profile has changed and no key was pressed since.
+        // The view has not been counted yet if the profile has changed and no key was pressed since.
         self.fill();
         let overview = if self.overview.is_visible { overview_width(area.width) } else { 0 };
         let [left, mut right] = split_left(area, overview);
@@ -84,7 +84,7 @@ impl App {
     }
 }
 
-/// The keys and what they do, in as many columns as there is room for.
+/// Draws the keys and their actions, in as many columns as fit.
 pub(crate) fn draw_keys(canvas: &mut Canvas<'_>, area: Rect, list: &mut List, rows: &[String]) {
     canvas.title(area, "keys (? closes)", true);
     let [_, area] = split_top(area, 1);
@@ -98,9 +98,9 @@ pub(crate) fn draw_keys(canvas: &mut Canvas<'_>, area: Rect, list: &mut List, ro
     }
 }
 
-/// How wide the overview is: a good third, within bounds.
+/// The width of the overview: a good third, within bounds.
 const fn overview_width(width: u16) -> u16 {
-    // No more than the bound is multiplied: the widest terminals have more columns than fit three times.
+    // Bounded before the multiplication, which overflows for the widest terminals.
     let third = if width > 160 { 160 } else { width } * 3 / 8;
     if third > 60 { 60 } else { third }
 }

@@ -1,4 +1,4 @@
-//! Samples over time.
+//! Views of samples over time.
 
 use borehole_analysis::{HeatMap, Timeline, TimelineRow, Timespan};
 use ratatui::layout::Rect;
@@ -12,13 +12,13 @@ use crate::text::{Anchor, crop};
 use crate::theme::Role;
 use crate::time::{Axis, overlap};
 
-/// Bars of a cell, from none to full.
+/// The bars of a cell, from none to full.
 const BARS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
-/// What is said where there is no time to show. It fits a body of half a terminal of 80 columns.
+/// The text for a profile without times. It fits a body of half a terminal of 80 columns.
 const NO_TIME: &str = "the samples do not have times";
 
-/// How wide the names of threads are.
+/// The width of thread names, in columns.
 const NAMES: u16 = 16;
 
 impl App {
@@ -76,7 +76,7 @@ impl App {
         }
     }
 
-    /// How a column looks: the cursor, the selection, or neither.
+    /// The style of a column: the cursor, the selection, or neither.
     fn role_at(&self, column: usize) -> Role {
         let time = self.time.axis.range(column);
         let selected = self.settings.selection.time.is_some_and(|selected| overlap(selected, time));
@@ -98,7 +98,7 @@ impl App {
         self.draw_here(canvas, area);
     }
 
-    /// The time under the cursor, below an axis.
+    /// Draws the time under the cursor, below an axis.
     fn draw_here(&self, canvas: &mut Canvas<'_>, area: Rect) {
         let here = self.time.axis.range(self.time.column);
         let text = format!("at {} (Enter begins and ends a selection)", self.moment(here.start_ns));
@@ -106,10 +106,10 @@ impl App {
         canvas.text(area, (1, 0), &text, canvas.colours.style(Role::Dim));
     }
 
-    /// Seconds from left to right, the offset in the second from the bottom to the top, as many of both as fit.
+    /// Draws seconds from left to right and the offset in the second from bottom to top, as many of both as fit.
     pub(super) fn draw_heat_map(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
         let [title, area] = split_top(area, 1);
-        // It is worked out while the profile is read, and knows of samples their times only.
+        // The map is computed while the profile is read, and holds only the times of samples.
         let columns = match self.heat.column_ns / 1_000_000_000 {
             0 | 1 => "second by offset in it".to_owned(),
             seconds => format!("{} seconds by offset in them", grouped(seconds)),
@@ -138,14 +138,14 @@ impl App {
     }
 }
 
-/// Shades of a cell, from none to full.
+/// The shades of a cell, from none to full.
 const SHADES: [&str; 5] = [" ", "░", "▒", "▓", "█"];
 
 /// A heat map in the cells of a screen.
 struct HeatCells {
-    /// What the columns stand for: never less than one of the map.
+    /// The times of the columns: never less than one column of the map.
     axis: Axis,
-    /// By column, from the start of a second on.
+    /// The cells of each column, from the start of a second on.
     columns: Vec<Vec<u64>>,
     most: u64,
 }
@@ -185,7 +185,7 @@ impl HeatCells {
 }
 
 impl App {
-    /// Moves the cursor to a column of the screen, or to the last one that stands for a time. Whether it was there already.
+    /// Moves the cursor to a column of the screen, or to the last one that has a time. Returns whether it was there already.
     pub(crate) fn click_in_time(&mut self, column: usize) -> bool {
         let before = self.time.column;
         self.time.go_to(column.saturating_sub(usize::from(self.areas.body.x)));

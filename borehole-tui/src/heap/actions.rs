@@ -1,4 +1,4 @@
-//! What keys and the mouse change in the explorer of heaps.
+//! Handling of keys and the mouse in the heap explorer.
 
 use borehole_heap::NodeId;
 use borehole_heap::views::{Search, Sought};
@@ -13,20 +13,20 @@ use crate::list::{LINES_OF_WHEEL, Step};
 use crate::prompt::{Prompt, Typed};
 use crate::text::printable;
 
-/// The longest way that is shown: beyond it nobody reads.
+/// The longest path shown, in nodes.
 const LONGEST_WAY: usize = 1_000;
 
-/// How much of a search is done before a key is looked for.
+/// The amount of search work between checks for keys.
 const WORK: usize = 20_000;
 
-/// As many places are remembered to go back to.
+/// The number of places remembered to go back to.
 const MOST_PAST: usize = 1_000;
 
-/// Of so many of them the trees are kept as they were: what is unfolded of large heaps takes memory.
+/// The number of remembered places that keep their trees: unfolded trees of large heaps take memory.
 const MOST_TREES: usize = 50;
 
 impl HeapApp<'_> {
-    /// Takes what the user did.
+    /// Handles an input.
     pub fn handle(&mut self, input: &Input, clipboard: &mut dyn Clipboard) {
         self.message = None;
         match input {
@@ -40,7 +40,7 @@ impl HeapApp<'_> {
         }
     }
 
-    /// Goes on with a search for a while.
+    /// Continues a search for a while.
     pub fn work(&mut self) {
         let Some(search) = self.search.as_mut().filter(|_| self.is_searching) else { return };
         self.is_searching = search.advance(&self.known.heap, WORK);
@@ -52,7 +52,7 @@ impl HeapApp<'_> {
         }
     }
 
-    /// Of an address there is one node that is meant: the last, which lies in the others.
+    /// Ends a search. For an address, goes to the last node found, which lies inside the others.
     fn end_search(&mut self) {
         let Some(search) = &self.search else { return };
         let found = search.found().last().copied();
@@ -92,7 +92,7 @@ impl HeapApp<'_> {
         }
     }
 
-    /// Actions that show something else, or ask.
+    /// Handles actions that show something else or open a prompt.
     fn show(&mut self, action: HeapAction) {
         let node = self.subject();
         match action {
@@ -115,8 +115,7 @@ impl HeapApp<'_> {
         }
     }
 
-    /// What the tree of what is held begins with: the node under the cursor, and the whole where there is none or from lists of
-    /// sums.
+    /// The root of the tree of held nodes: the node under the cursor, or the whole heap if there is none or the list is of sums.
     fn tree_top(&self) -> Option<NodeId> {
         match self.place.view {
             View::Classes | View::Types => None,
@@ -124,7 +123,7 @@ impl HeapApp<'_> {
         }
     }
 
-    /// What keys are about: the node that is looked at, or the one under the cursor.
+    /// The node that keys apply to: the one in view, or the one under the cursor.
     fn subject(&self) -> Option<NodeId> {
         if self.place.view == View::Node { self.place.node } else { self.current().or(self.place.node) }
     }
@@ -136,7 +135,7 @@ impl HeapApp<'_> {
         }
     }
 
-    /// Shows something, and remembers what was shown.
+    /// Shows a view, and remembers the previous one.
     pub(super) fn visit(&mut self, view: View, node: Option<NodeId>) {
         if (view, node) == (self.place.view, self.place.node) {
             return;
@@ -153,7 +152,7 @@ impl HeapApp<'_> {
         self.arrive(Place { view, node, cursor: 0 }, None);
     }
 
-    /// What is shown, to go back to.
+    /// The current place, to go back to.
     fn leave(&mut self) -> Visited {
         let cursor = match (&self.panes, &self.tree) {
             (Some(panes), _) => panes.lists[Pane::Fields as usize].cursor,
@@ -163,7 +162,7 @@ impl HeapApp<'_> {
         Visited { place: Place { cursor, ..self.place }, tree: self.tree.take() }
     }
 
-    /// Shows a place, with its tree as it was, if there is one.
+    /// Shows a place, with its earlier tree if it has one.
     fn arrive(&mut self, place: Place, tree: Option<Tree>) {
         self.place = place;
         (self.panes, self.tree, self.shown) = (None, tree, None);
@@ -184,7 +183,7 @@ impl HeapApp<'_> {
         }
     }
 
-    /// The nodes from a root to this, or the last of them.
+    /// The nodes from a root to this one; only the last of them if there are too many.
     fn way_to(&self, node: NodeId) -> Vec<NodeId> {
         let tree = self.known.heap.tree();
         let upwards = std::iter::successors(Some(node), |&node| tree.parent(node));
@@ -193,7 +192,7 @@ impl HeapApp<'_> {
         way
     }
 
-    /// Back, or forward again.
+    /// Goes back, or forward again.
     fn travel(&mut self, forward: bool) {
         let from = if forward { &mut self.future } else { &mut self.past };
         match from.pop() {
@@ -324,7 +323,7 @@ impl HeapApp<'_> {
         }
     }
 
-    /// Looks for a text, or goes to what it names.
+    /// Searches for a text, or goes to the node or address it names.
     fn search_for(&mut self, text: &str) {
         if text.starts_with('#') || text.starts_with("0x") {
             return self.go_to(text);
@@ -381,7 +380,7 @@ impl HeapApp<'_> {
         }
     }
 
-    /// Moves the cursor to a line; where it is already, looks at what is there.
+    /// Moves the cursor to a line; if it is there already, opens that row.
     fn click(&mut self, line: usize) {
         let len = self.shown_count();
         let (list, len) = match (&mut self.panes, &mut self.tree) {
@@ -396,7 +395,7 @@ impl HeapApp<'_> {
         }
     }
 
-    /// How far a search is, in words.
+    /// The progress of a search, in words.
     pub(super) fn progress(&self) -> Option<String> {
         let search = self.search.as_ref()?;
         let count = grouped(search.count());

@@ -1,4 +1,4 @@
-//! What the screen of the explorer of heaps looks like.
+//! Drawing of the heap explorer's screen.
 
 use borehole_heap::views::{Field, Holder};
 use borehole_heap::{Location, NodeId, Region, Strength};
@@ -15,10 +15,10 @@ use crate::screen::{Cells, Explorer};
 use crate::text::{Anchor, crop, printable, width};
 use crate::theme::Role;
 
-/// As many locations of a node are shown.
+/// The maximum number of locations shown for a node.
 const MOST_LOCATIONS: usize = 3;
 
-/// PHP takes its memory in chunks of this size, of pages of that.
+/// The size of PHP's chunks of memory, which consist of pages.
 ///
 /// Source: PHP, Zend/zend_alloc.c, `ZEND_MM_CHUNK_SIZE` and `ZEND_MM_PAGE_SIZE`.
 const CHUNK: u64 = 2 << 20;
@@ -76,7 +76,7 @@ impl HeapApp<'_> {
         canvas.line(area, 0, &text, canvas.colours.style(Role::Bar));
     }
 
-    /// The line above the keys: what is typed, what was said, or what is under the cursor.
+    /// The line above the keys: the prompt, a message, or the row under the cursor.
     fn status(&self, columns: usize) -> String {
         if let Some(prompt) = &self.prompt {
             let name = match prompt.kind {
@@ -120,7 +120,7 @@ impl HeapApp<'_> {
         }
     }
 
-    /// What the list is of.
+    /// The title of the list.
     fn title(&self) -> String {
         let (shown, all) = (grouped(self.shown_count() as u64), grouped(self.row_count() as u64));
         let count = if self.shown.is_some() { format!("{shown} of {all}") } else { all };
@@ -205,7 +205,7 @@ fn pane_title(pane: Pane, count: usize, sorts: bool) -> String {
     format!("{what} · {}{order}", grouped(count as u64))
 }
 
-/// What a reference is, where it does not keep its target alive as those of a program do.
+/// The kind of a reference that does not keep its target alive like a program's own.
 const fn strength_text(strength: Strength) -> &'static str {
     match strength {
         Strength::Strong => "",
@@ -221,7 +221,7 @@ impl Known<'_> {
             Line::More(place, left) => (place, Some(left)),
         };
         let branch = tree.branch(place);
-        // What lies very deep is not pushed off the screen.
+        // Very deep rows must not be pushed off the screen.
         let indent = |depth: usize| " ".repeat((2 * depth).min(columns / 3));
         if let Some(left) = more {
             return format!(
@@ -271,7 +271,7 @@ impl Known<'_> {
         format!("{numbers}{text}  {path}").trim_end().to_owned()
     }
 
-    /// What is known of a node itself, a fact or two a line.
+    /// The facts about a node itself, one or two per line.
     fn facts(&self, node: NodeId, columns: usize) -> Vec<String> {
         let brief = self.heap.brief(node);
         let graph = self.heap.graph();
@@ -305,7 +305,7 @@ impl Known<'_> {
         }
     }
 
-    /// The block of the allocator that a location is.
+    /// The allocator's block for a location.
     fn location_text(&self, location: &Location) -> String {
         let graph = self.heap.graph();
         let name = graph.location_type_name(location.location_type);

@@ -1,17 +1,17 @@
-//! What the keys of the explorer of heaps can do.
+//! The actions of keys in the heap explorer.
 
 use crate::keymap::{Command, Keys, Row};
 
-/// Something that a key can do in the explorer of heaps.
+/// An action of a key in the heap explorer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HeapAction {
     /// To the row above.
     Up,
     /// To the row below.
     Down,
-    /// To what refers to the node; folds a row of a tree.
+    /// To the nodes that refer to this one; folds a row of a tree.
     Left,
-    /// To what the node refers to; unfolds a row of a tree.
+    /// To the nodes that this one refers to; unfolds a row of a tree.
     Right,
     /// A page towards the first row.
     PageUp,
@@ -23,21 +23,21 @@ pub enum HeapAction {
     End,
     /// To the next pane.
     NextPane,
-    /// To the pane before.
+    /// To the previous pane.
     PreviousPane,
-    /// Looks at what is under the cursor.
+    /// Opens the row under the cursor.
     Focus,
-    /// Back to what was looked at before.
+    /// Back to the previous place.
     Undo,
     /// Forward again.
     Redo,
-    /// The node: what holds it, and its fields.
+    /// The node: its holders and its fields.
     Panes,
-    /// The tree of what the node alone holds.
+    /// The tree of what only this node keeps alive.
     Held,
-    /// The tree of what refers to the node.
+    /// The tree of nodes that refer to this one.
     Holders,
-    /// The way from the root to the node.
+    /// The path from a root to the node.
     Way,
     /// Classes.
     Classes,
@@ -45,31 +45,31 @@ pub enum HeapAction {
     Types,
     /// Roots.
     Roots,
-    /// What retains most.
+    /// The nodes with the largest retained size.
     Largest,
-    /// Nodes that hold each other.
+    /// Nodes that keep each other alive.
     Cycles,
-    /// What was found last.
+    /// The latest search results.
     Found,
     /// The bookmarks.
     Bookmarks,
-    /// Marks the node, or takes its mark away.
+    /// Sets or removes a bookmark on the node.
     Bookmark,
-    /// Looks for something everywhere.
+    /// Searches the whole heap.
     Search,
     /// Goes to a node or an address.
     GoTo,
-    /// Shows only rows with a text.
+    /// Shows only rows that contain a text.
     Filter,
-    /// Fields as they are stored, or by what they retain.
+    /// Sorts fields as stored or by retained size.
     Sort,
-    /// Folds all below a row.
+    /// Folds everything below a row.
     FoldAll,
-    /// Unfolds all below a row.
+    /// Unfolds everything below a row.
     UnfoldAll,
     /// Copies the path.
     Copy,
-    /// Takes the filter back, or ends a search.
+    /// Removes the filter, or ends a search.
     Clear,
     /// Help.
     Help,
@@ -77,10 +77,10 @@ pub enum HeapAction {
     Quit,
 }
 
-/// Which keys do what in the explorer of heaps.
+/// The keys of the heap explorer.
 pub type HeapKeymap = Keys<HeapAction>;
 
-/// Source: reli 0.12, the keys of `rmem:explore`, where they are none of the explorer of profiles.
+/// Source: reli 0.12, the keys of `rmem:explore`, except those that the profile explorer has already.
 impl Command for HeapAction {
     const TABLE: &'static [Row<Self>] = &[
         (Self::Up, "up", &["\x1b[A", "\x1bOA", "k"], "up"),

@@ -19,21 +19,21 @@ use crate::theme::Colours;
 use node::NodePanes;
 use tree::Tree;
 
-/// As many nodes are in the list of those that retain most.
+/// The length of the list of nodes with the largest retained size.
 const LARGEST: usize = 2_000;
 
-/// How the explorer of heaps is to look and to be worked.
+/// The appearance and the controls of the heap explorer.
 #[derive(Clone, Debug, Default)]
 pub struct HeapSettings {
-    /// What stands in the first line.
+    /// The text of the first line.
     pub title: String,
-    /// Which keys do what.
+    /// The keys.
     pub keymap: HeapKeymap,
-    /// Which colours there are.
+    /// The colours.
     pub colours: Colours,
 }
 
-/// What is known of the heap from the start, so that no key has to wait for it.
+/// Data about the heap computed at the start, so that no key has to wait for it.
 pub(crate) struct Known<'h> {
     pub(crate) heap: Heap<'h, dyn Graph + 'h>,
     pub(crate) classes: Vec<ClassView>,
@@ -49,7 +49,7 @@ impl<'h> Known<'h> {
         let retained = |node: &NodeId| std::cmp::Reverse(heap.retention().retained(*node));
         let mut roots: Vec<NodeId> = heap.references(None).map(|root| root.to).collect();
         roots.sort_by_key(retained);
-        // They are worked out once, when first asked for: the first key must not be the one to wait.
+        // Parents are computed on first use; compute them now, so that the first key does not wait.
         heap.parents();
         heap.tree();
         Self {
@@ -63,7 +63,7 @@ impl<'h> Known<'h> {
         }
     }
 
-    /// The bytes of everything that is reached.
+    /// The bytes of everything reachable.
     pub(crate) fn total(&self) -> u64 {
         self.heap.retention().total()
     }
@@ -73,7 +73,7 @@ impl<'h> Known<'h> {
     }
 }
 
-/// What fills the screen.
+/// The main view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum View {
     #[default]
@@ -92,7 +92,7 @@ pub(crate) enum View {
     Node,
 }
 
-/// Where the user is.
+/// The place of the user in the heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) view: View,
@@ -100,11 +100,11 @@ pub(crate) struct Place {
     pub(crate) cursor: usize,
 }
 
-/// What can be gone back to.
+/// A place to go back to.
 #[derive(Debug)]
 pub(crate) struct Visited {
     place: Place,
-    /// The tree of it as it was, if it has one and is not long past.
+    /// Its tree, if it has one and was visited recently.
     tree: Option<Tree>,
 }
 
@@ -115,19 +115,18 @@ pub(crate) enum PromptKind {
     GoTo,
 }
 
-/// The explorer of a heap: what is shown of it, and what keys change of that. It draws into cells and touches neither a terminal
-/// nor a file.
+/// The explorer of a heap: its view, and how keys change it. It draws into cells and uses neither a terminal nor files.
 pub struct HeapApp<'h> {
     settings: HeapSettings,
     known: Known<'h>,
     place: Place,
     past: Vec<Visited>,
     future: Vec<Visited>,
-    /// The list of the view, where that is one.
+    /// The list of the view, if it is one.
     list: List,
-    /// Which rows of it are shown, where not all are.
+    /// The rows of the list that are shown; `None` for all.
     shown: Option<Vec<usize>>,
-    /// How many rows there were when the filter was looked for in them.
+    /// The number of rows that the filter has been applied to.
     filtered: usize,
     filter: String,
     panes: Option<NodePanes>,
@@ -135,7 +134,7 @@ pub struct HeapApp<'h> {
     way: Vec<NodeId>,
     bookmarks: Vec<NodeId>,
     search: Option<Search>,
-    /// What is searched for, as it was typed, and whether the search goes on.
+    /// The search text as typed.
     sought: String,
     is_searching: bool,
     sorts: bool,
@@ -147,7 +146,7 @@ pub struct HeapApp<'h> {
     is_done: bool,
 }
 
-/// Where on the screen the parts are that a mouse can point at.
+/// The areas of the screen that a mouse can point at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Areas {
     pub(crate) holders: Rect,
@@ -155,7 +154,7 @@ pub(crate) struct Areas {
 }
 
 impl<'h> HeapApp<'h> {
-    /// An explorer of `heap`. What keys may ask for is worked out now.
+    /// Creates an explorer of `heap`. All data that keys may ask for is computed now.
     #[must_use]
     pub fn new(heap: Heap<'h, dyn Graph + 'h>, settings: HeapSettings) -> Self {
         Self {
@@ -191,13 +190,13 @@ impl<'h> HeapApp<'h> {
         self.is_done
     }
 
-    /// Whether there is work left to do while no key comes.
+    /// Whether there is work to do while no key is pressed.
     #[must_use]
     pub const fn is_working(&self) -> bool {
         self.is_searching
     }
 
-    /// Says something in the status line until the next key.
+    /// Shows a message in the status line until the next key.
     pub fn say(&mut self, message: impl Into<String>) {
         self.message = Some(message.into());
     }
@@ -211,7 +210,7 @@ impl<'h> HeapApp<'h> {
         }
     }
 
-    /// Goes to the node at an address, once it is found.
+    /// Searches for the node at an address and goes there.
     pub fn go_to_address(&mut self, address: u64) {
         self.look_for(borehole_heap::views::Sought::Address(address), format!("{address:#x}"));
     }

@@ -1,4 +1,4 @@
-//! One node: what holds it, and what it refers to.
+//! The view of one node: its holders, and what it refers to.
 
 use borehole_heap::NodeId;
 use borehole_heap::views::{Field, Fields, Holder};
@@ -6,7 +6,7 @@ use borehole_heap::views::{Field, Fields, Holder};
 use super::Known;
 use crate::list::List;
 
-/// Lists that are longer are shown as they are stored: to sort them, a key would have to wait.
+/// The longest list that is sorted; longer ones stay as stored, because a key would have to wait.
 pub(super) const MOST_SORTED: usize = 5_000;
 
 /// The panes of a node.
@@ -15,13 +15,13 @@ pub(crate) struct NodePanes {
     pub(super) node: NodeId,
     pub(super) fields: Fields,
     pub(super) holder_count: usize,
-    /// The places of fields and holders in the order in which they are shown, where that is not theirs.
+    /// The order of fields and holders on the screen; `None` for their own order.
     order: [Option<Vec<usize>>; 2],
     pub(super) lists: [List; 2],
     pub(super) pane: Pane,
 }
 
-/// Which of the panes has the cursor.
+/// The pane that has the cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pane {
     Holders,
@@ -38,7 +38,7 @@ impl NodePanes {
         panes
     }
 
-    /// Puts those first that retain most, if they are few enough.
+    /// Sorts by retained size, largest first, if the lists are short enough.
     pub(super) fn sort(&mut self, known: &Known<'_>, sorts: bool) {
         let retained = |node: Option<NodeId>| {
             std::cmp::Reverse(node.map_or(u64::MAX, |node| known.heap.retention().retained(node)))
@@ -73,7 +73,7 @@ impl NodePanes {
         if pane == Pane::Fields { self.fields.len() } else { self.holder_count }
     }
 
-    /// The list of the pane that has the cursor, and how long it is.
+    /// The list of the pane that has the cursor, and its length.
     pub(super) fn list(&mut self) -> (&mut List, usize) {
         let len = self.len(self.pane);
         (&mut self.lists[self.pane as usize], len)

@@ -9,11 +9,11 @@ use super::{HeapApp, Known, View};
 use crate::amount::{bytes, grouped, percent};
 use crate::text::{Anchor, crop, pad, printable, width};
 
-/// Longer lists are not filtered: a key would have to wait.
+/// The longest list that is filtered; for longer ones a key would have to wait.
 pub(super) const MOST_FILTERED: usize = 3_000;
 
 impl HeapApp<'_> {
-    /// How many rows the view has, shown or not.
+    /// The number of rows of the view, shown or not.
     pub(super) fn row_count(&self) -> usize {
         let known = &self.known;
         match self.place.view {
@@ -30,12 +30,12 @@ impl HeapApp<'_> {
         }
     }
 
-    /// How many rows are shown.
+    /// The number of rows shown.
     pub(super) fn shown_count(&self) -> usize {
         self.shown.as_ref().map_or_else(|| self.row_count(), Vec::len)
     }
 
-    /// The row at a place of those that are shown.
+    /// The row at an index among those shown.
     pub(super) fn row_at(&self, place: usize) -> usize {
         self.shown.as_ref().and_then(|shown| shown.get(place).copied()).unwrap_or(place)
     }
@@ -57,7 +57,7 @@ impl HeapApp<'_> {
         }
     }
 
-    /// What stands in a row.
+    /// The text of a row.
     pub(super) fn row_text(&self, row: usize, columns: usize) -> String {
         match self.place.view {
             View::Classes => self.class_text(row, columns),
@@ -99,7 +99,7 @@ impl HeapApp<'_> {
         beside(numbers, &text, columns, Anchor::Left)
     }
 
-    /// What the columns of the list are called.
+    /// The headings of the list's columns.
     pub(super) const fn heading(&self) -> &'static str {
         match self.place.view {
             View::Classes => "  retained  share        own    objects  class",
@@ -110,19 +110,19 @@ impl HeapApp<'_> {
         }
     }
 
-    /// The text of a row that a filter looks into.
+    /// The text of a row that filters search.
     fn needle_text(&self, row: usize) -> String {
         self.row_text(row, 1_000).to_lowercase()
     }
 
-    /// Works out anew which rows are shown, after there are others. The cursor stays on its place.
+    /// Recomputes which rows are shown after the rows have changed. The cursor stays in place.
     pub(super) fn filter_again(&mut self) {
         let cursor = self.list.cursor;
         self.refilter();
         self.list.cursor = cursor.min(self.shown_count().saturating_sub(1));
     }
 
-    /// Looks into the rows that a search has found since.
+    /// Applies the filter to rows that a search has found since.
     pub(super) fn filter_more(&mut self) {
         let count = self.row_count();
         if self.shown.is_none() || count == self.filtered {
@@ -136,7 +136,7 @@ impl HeapApp<'_> {
         self.shown.get_or_insert_default().extend(more);
     }
 
-    /// Works out anew which rows are shown.
+    /// Recomputes which rows are shown.
     pub(super) fn refilter(&mut self) {
         let count = self.row_count();
         self.shown = None;
@@ -154,19 +154,19 @@ impl HeapApp<'_> {
         self.list.cursor = 0;
     }
 
-    /// The rows with the text of the filter.
+    /// The rows that match the filter.
     fn wanted(&self, rows: Range<usize>) -> Vec<usize> {
         let needle = self.filter.to_lowercase();
         rows.filter(|&row| self.needle_text(row).contains(&needle)).collect()
     }
 }
 
-/// The columns that are left for a text behind another.
+/// The columns left for a text after another.
 pub(super) fn room(columns: usize, before: &str) -> usize {
     columns.saturating_sub(width(before)).max(1)
 }
 
-/// Numbers, and as much of a text as there is room for behind them.
+/// Joins numbers and as much of a text as fits after them.
 pub(super) fn beside(numbers: String, text: &str, columns: usize, anchor: Anchor) -> String {
     let text = crop(text, room(columns, &numbers), anchor);
     numbers + &text
@@ -177,12 +177,12 @@ impl Known<'_> {
         self.classes.get(class).map_or(&[], |class| self.instances.class(&class.name))
     }
 
-    /// A size and its share of everything.
+    /// Formats a size and its share of the heap.
     pub(super) fn share_text(&self, size: u64) -> String {
         format!("{:>10} {:>5.1}%", bytes(size), percent(size, self.total()))
     }
 
-    /// What a node is, and where it hangs.
+    /// The label of a node and its path.
     fn node_text(&self, node: NodeId, columns: usize) -> String {
         let brief = self.heap.brief(node);
         let numbers = format!("{}  ", self.share_text(brief.retained_bytes));
@@ -193,7 +193,7 @@ impl Known<'_> {
         format!("{numbers}{label}  {path}")
     }
 
-    /// A step on the way to a node: its name and what it leads to.
+    /// A step of a path: the name of the reference and the node it leads to.
     fn step_text(&self, node: NodeId, columns: usize) -> String {
         let brief = self.heap.brief(node);
         let numbers = format!("{}  ", self.share_text(brief.retained_bytes));
@@ -202,7 +202,7 @@ impl Known<'_> {
     }
 }
 
-/// What a node is, in one word or a few.
+/// A node's kind, text and number.
 pub(super) fn label(brief: &Brief) -> String {
     let text = printable(&brief.text);
     let number = brief.node.0;

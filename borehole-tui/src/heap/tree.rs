@@ -1,4 +1,4 @@
-//! Trees that grow where they are unfolded: of what a node holds, and of what refers to it.
+//! Trees that are expanded on demand: of what a node holds, and of what refers to it.
 
 use borehole_heap::views::Holder;
 use borehole_heap::{NodeId, Strength};
@@ -6,45 +6,45 @@ use borehole_heap::{NodeId, Strength};
 use super::Known;
 use crate::list::{List, Step};
 
-/// How many rows below a node show at first, and how many more of them at a time.
+/// The number of rows shown below a node at first, and added at a time.
 const FIRST: usize = 100;
 const MORE: usize = 1_000;
 
-/// How many nodes one key unfolds at most.
+/// The maximum number of nodes that one key unfolds.
 const MOST_UNFOLDED: usize = 1_000;
 
-/// What is below a node.
+/// The kind of nodes below a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// What it alone holds.
+    /// The nodes that only it keeps alive.
     Held,
-    /// What refers to it.
+    /// The nodes that refer to it.
     Holders,
 }
 
 /// A row of a tree.
 #[derive(Clone, Debug)]
 pub(super) struct Branch {
-    /// The node; `None`: the graph itself.
+    /// The node; `None` for the graph itself.
     pub(super) node: Option<NodeId>,
-    /// How the node is referred to.
+    /// The name of the reference to the node.
     pub(super) name: Vec<u8>,
     pub(super) retained: u64,
     pub(super) is_strong: bool,
     pub(super) depth: usize,
     parent: Option<usize>,
     below: Vec<usize>,
-    /// How many there are below it, once that was asked for.
+    /// The number of nodes below it, once computed.
     pub(super) all_below: Option<usize>,
     pub(super) is_open: bool,
 }
 
-/// What a line of a tree is.
+/// A line of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// This branch.
     Branch(usize),
-    /// So many more below this branch.
+    /// A number of further nodes below this branch.
     More(usize, usize),
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// The tree below a node, or below all roots.
+    /// Creates the tree below a node, or below all roots.
     pub(super) fn new(known: &Known<'_>, direction: Direction, node: Option<NodeId>) -> Self {
         let retained = node.map_or(known.total(), |node| known.heap.retention().retained(node));
         let name = node.map_or_else(Vec::new, |node| known.heap.name(node));
@@ -101,7 +101,7 @@ impl Tree {
         }
     }
 
-    /// Looks up what is below a branch, up to so much.
+    /// Adds up to `limit` nodes below a branch.
     fn fill(&mut self, known: &Known<'_>, place: usize, limit: usize) {
         let (node, depth) = (self.branches[place].node, self.branches[place].depth + 1);
         let have = self.branches[place].below.len();
@@ -118,7 +118,7 @@ impl Tree {
         self.branches[place].all_below = Some(all);
     }
 
-    /// Works out the lines anew. The cursor stays on its branch.
+    /// Recomputes the lines. The cursor stays on its branch.
     fn refresh(&mut self) {
         let current = self.current();
         self.lines.clear();
@@ -139,7 +139,7 @@ impl Tree {
         self.list.cursor = found.unwrap_or(self.list.cursor).min(self.lines.len().saturating_sub(1));
     }
 
-    /// Opens the branch under the cursor; if it is open, goes to the first below it. Shows more where there is more.
+    /// Opens the branch under the cursor; if it is open, goes to the first row below it. On a line for further nodes, shows more.
     pub(super) fn unfold(&mut self, known: &Known<'_>) {
         match self.current() {
             Some(Line::Branch(place)) if !self.branches[place].is_open => self.open(known, place),
@@ -153,7 +153,7 @@ impl Tree {
         self.refresh();
     }
 
-    /// Closes the branch under the cursor; if it is closed, goes to the one above.
+    /// Closes the branch under the cursor; if it is closed, goes to its parent.
     pub(super) fn fold(&mut self) {
         let above = match self.current() {
             Some(Line::Branch(place)) if self.branches[place].is_open => {
@@ -169,7 +169,7 @@ impl Tree {
         self.refresh();
     }
 
-    /// Closes all below the branch under the cursor.
+    /// Closes everything below the branch under the cursor.
     pub(super) fn fold_all(&mut self) {
         let Some(Line::Branch(place)) = self.current() else { return };
         let mut waiting = vec![place];
@@ -182,7 +182,7 @@ impl Tree {
         self.refresh();
     }
 
-    /// Opens all below the branch under the cursor, up to so many that were closed; whether that was all.
+    /// Opens everything below the branch under the cursor, up to a limit. Returns whether that was everything.
     pub(super) fn unfold_all(&mut self, known: &Known<'_>) -> bool {
         let Some(Line::Branch(place)) = self.current() else { return true };
         let mut waiting = std::collections::VecDeque::from([place]);

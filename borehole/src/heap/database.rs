@@ -13,21 +13,21 @@ use super::{Error, HeapFile, HeapFormat};
 #[cfg(feature = "sqlite")]
 use crate::Output;
 
-/// Where the password of a server is taken from if its address has none.
+/// The environment variable with the password of a server whose address has none.
 pub const PASSWORD_VARIABLE: &str = "BOREHOLE_DB_PASSWORD";
 
-/// Where a database is.
+/// The address of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// A file of SQLite.
+    /// An SQLite file.
     File(PathBuf),
     /// A database of a server.
     Server(Server),
 }
 
 impl Address {
-    /// What `address` names: a server if it begins with `postgresql://` or `mysql://`, and otherwise a file. The password of
-    /// a server may be in [`PASSWORD_VARIABLE`].
+    /// Parses `address`: a server if it begins with `postgresql://` or `mysql://`, otherwise a file. The password of a server
+    /// may be in [`PASSWORD_VARIABLE`].
     #[must_use]
     pub fn new(address: &Path) -> Self {
         match address.to_str().and_then(Server::parse) {
@@ -36,7 +36,7 @@ impl Address {
         }
     }
 
-    /// The name for messages: no password is in it.
+    /// The name for messages, without the password.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -45,10 +45,10 @@ impl Address {
         }
     }
 
-    /// Opens it.
+    /// Opens the database.
     ///
     /// # Errors
-    /// When there is no such database, or it is of no use for heaps.
+    /// If there is no such database, or it cannot hold heaps.
     pub fn open(&self, access: Access) -> Result<Database, Error> {
         let opened = match (self, access) {
             (Self::Server(server), access) => Database::connect(server, access),
@@ -64,7 +64,7 @@ impl Address {
         opened.map_err(|error| self.refused(error))
     }
 
-    /// What went wrong with this database, and what to do.
+    /// The error of this database, with a hint.
     #[must_use]
     pub fn refused(&self, error: borehole_sql::Error) -> Error {
         let (name, kind) = (self.name(), error.kind());
@@ -111,19 +111,18 @@ impl From<ServerKind> for HeapFormat {
 /// Adds `graph` as a run to the database at `address`.
 ///
 /// # Errors
-/// When the database cannot be written.
+/// If the database cannot be written.
 pub fn add_run(graph: &dyn Graph, address: &Address, created_at: &str) -> Result<Added, Error> {
     let mut database = address.open(Access::Write)?;
     let added = database.add_run(&graph, created_at);
     added.map_err(|error| address.refused(error))
 }
 
-/// Writes `graph` as the only run of a new database of SQLite, which nobody sees before it is complete. A database that it
-/// replaces is brought back before to what it was without the writer that left it unfinished, and nothing that is left beside
-/// it reaches the new one.
+/// Writes `graph` as the only run of a new SQLite database, which becomes visible only when it is complete. If it replaces a
+/// database that a writer left unfinished, that one is first rolled back, so that none of its journal files reach the new one.
 ///
 /// # Errors
-/// When the file cannot be written, or somebody is writing the one that it replaces.
+/// If the file cannot be written, or someone is writing the database that it replaces.
 #[cfg(feature = "sqlite")]
 pub fn write_database(graph: &dyn Graph, output: Output, created_at: &str) -> Result<(), Error> {
     let name = output.name().to_owned();
@@ -133,9 +132,9 @@ pub fn write_database(graph: &dyn Graph, output: Output, created_at: &str) -> Re
     };
     let mut database = Database::create(unfinished).map_err(refused)?;
     database.add_run(&graph, created_at).map_err(refused)?;
-    // Closed: all of it is in the file.
+    // Closing it writes everything to the file.
     drop(database);
     let _replaced = Replaced::at(destination).map_err(refused)?;
-    // It tells the name by itself.
+    // The error contains the name already.
     output.complete().map_err(|error| Error::new("", error))
 }

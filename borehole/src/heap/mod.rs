@@ -1,7 +1,7 @@
-//! Heaps of PHP: kept in files, analysed, written.
+//! PHP heaps: opening, analysis and writing.
 //!
-//! [`HeapFile`] opens whatever holds a heap: a dump of memory, a core file, a graph as `.rmem`, as reli's JSON, or in a database.
-//! [`write()`] writes a graph, `write_database` makes a database of it, and `add_run` adds it to one.
+//! [`HeapFile`] opens anything that holds a heap: a memory dump, a core file, or a graph as `.rmem`, as reli's JSON or in a
+//! database. [`write()`] writes a graph, `write_database` creates a database from it, and `add_run` adds it to one.
 
 #[cfg(feature = "sql")]
 mod database;
@@ -28,10 +28,10 @@ pub(crate) use open::tell;
 pub use open::{HeapFile, OpenOptions, Opened};
 pub use save::write;
 
-/// The graph of the heap whose memory is in `dump`.
+/// Builds the graph of the heap whose memory is in `dump`.
 ///
 /// # Errors
-/// When there is no PHP in it, or one that is not understood.
+/// If the process does not run PHP, or an unsupported version.
 pub fn analyze(dump: &Dump, options: &AnalyzeOptions<'_>) -> Result<(HeapGraph, Analysis), Error> {
     let mut builder = Builder::new();
     let stated = MemoryLimitError::of(dump);
@@ -46,29 +46,29 @@ pub fn analyze(dump: &Dump, options: &AnalyzeOptions<'_>) -> Result<(HeapGraph, 
     Ok((graph, analysis))
 }
 
-/// In what a heap is kept.
+/// The format of a heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeapFormat {
-    /// Memory of a process, to be analysed: `.rdump`.
+    /// Memory of a process, still to be analysed: `.rdump`.
     Rdump,
     /// Memory of a process that crashed: an ELF core file.
     Core,
     /// A graph in reli's container: `.rmem`.
     Rmem,
-    /// A graph as reli writes it as JSON.
+    /// A graph in reli's JSON.
     Json,
-    /// A graph, a line of JSON for each node, edge, location and fact.
+    /// A graph with a line of JSON for each node, edge, location and fact.
     Lines,
-    /// A heap as Java's tools read it.
+    /// A heap for Java's tools.
     Hprof,
-    /// A heap as Chrome's developer tools read it.
+    /// A heap for Chrome's developer tools.
     HeapSnapshot,
-    /// A database of SQLite.
+    /// An SQLite database.
     Sqlite,
-    /// A database of a server of PostgreSQL.
+    /// A database of a PostgreSQL server.
     Postgresql,
-    /// A database of a server of MySQL or MariaDB.
+    /// A database of a MySQL or MariaDB server.
     Mysql,
 }
 
@@ -90,13 +90,13 @@ impl HeapFormat {
         }
     }
 
-    /// Whether it can be read; the others are written for other programs.
+    /// Whether it can be read; the others are only written, for other programs.
     #[must_use]
     pub const fn readable(self) -> bool {
         !matches!(self, Self::Lines | Self::Hprof | Self::HeapSnapshot)
     }
 
-    /// The one that files of this name are in, upper and lower case being one.
+    /// The format of files with this name, in upper or lower case.
     #[must_use]
     pub fn from_path(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
@@ -113,7 +113,7 @@ impl HeapFormat {
     }
 }
 
-/// What is wrong with a heap, or with the file that holds it. It names the file.
+/// An error of a heap or of the file that holds it, with the name of the file.
 #[derive(Debug)]
 pub struct Error {
     name: String,
@@ -127,7 +127,7 @@ impl Error {
         Self { name: name.to_owned(), cause: cause.into(), hint: None }
     }
 
-    /// The same, of the file with this name.
+    /// Adds the name of the file.
     #[cold]
     fn in_file(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
@@ -140,7 +140,7 @@ impl Error {
         self
     }
 
-    /// What the user may try next.
+    /// A suggestion of what to try next.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()

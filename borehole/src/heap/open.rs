@@ -1,4 +1,4 @@
-//! What holds a heap, opened.
+//! Opening of files and databases that hold heaps.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _};
@@ -15,7 +15,7 @@ use borehole_process::{Core, Dump, DumpRecovery, DumpWarning};
 use super::{Analysis, AnalyzeOptions, Error, HeapFormat, analyze};
 use crate::mapped::{Mappable, Mapped};
 
-/// A file that holds a heap.
+/// A file or a database that holds a heap.
 pub struct HeapFile {
     name: String,
     format: HeapFormat,
@@ -34,46 +34,46 @@ enum Content {
 /// How a file is read.
 #[derive(Default)]
 pub struct OpenOptions<'o> {
-    /// Whether what is left of a damaged file is good enough.
+    /// Whether to accept the readable rest of a damaged file.
     pub lenient: bool,
-    /// The run, of a database; `None`: the last.
+    /// The run of a database; `None` for the last.
     pub run: Option<i64>,
     /// How memory is analysed.
     pub analyze: AnalyzeOptions<'o>,
-    /// Where the files are that a process had mapped that left a core file; `None`: where they were.
+    /// The root of the files that the process of a core file had mapped; `None` for their original paths.
     pub root: Option<&'o Path>,
 }
 
-/// A graph that was opened.
+/// An opened graph.
 pub struct Opened<'f> {
     /// The graph.
     pub graph: Box<dyn Graph + 'f>,
-    /// What the analysis found, if there had to be one.
+    /// The results of the analysis, if one was needed.
     pub analysis: Option<Analysis>,
-    /// What a file of memory had lost.
+    /// The losses of a damaged memory file.
     pub recovery: Recovery,
 }
 
-/// What compressed files begin with: gzip, Zstandard.
+/// The first bytes of compressed files: gzip, Zstandard.
 const MEMBERS: [&[u8]; 2] = [&MEMBER_MAGIC, &[0x28, 0xb5, 0x2f, 0xfd]];
 
-/// What the documents of reli's memory profiler begin with, and those of programs that sort its keys. Other objects are no heaps.
+/// The first keys of reli's memory profiler documents, in reli's order and in sorted order. Other JSON objects are not heaps.
 ///
 /// Source: reli 0.12 `-f json`.
 const JSON_KEYS: [&[u8]; 4] =
     [b"\"summary\"", b"\"context\"", b"\"location_types_summary\"", b"\"class_objects_summary\""];
 
-/// The largest graph that is unpacked into memory, in bytes: a hundred thousand bytes of Zstandard may be that long. As much as
-/// other documents are.
+/// The largest graph unpacked into memory, in bytes, because a hundred thousand bytes of Zstandard can expand to that much. It is
+/// the limit for other documents too.
 const UNPACKED_BYTES: usize = 4 << 30;
 
 const LENIENT: &str = "--lenient analyses what is left; what lay in the rest is counted as missing";
 
 impl HeapFile {
-    /// Opens the file at `path`, whatever it is called, or the database of a server that `path` is the address of.
+    /// Opens the file at `path`, whatever its name, or the database of a server if `path` is its address.
     ///
     /// # Errors
-    /// When it cannot be read, or holds no heap.
+    /// If it cannot be read, or holds no heap.
     pub fn open(path: &Path) -> Result<Self, Error> {
         #[cfg(feature = "sql")]
         if let super::Address::Server(server) = super::Address::new(path) {
@@ -109,7 +109,7 @@ impl HeapFile {
         Ok(Self { name, format, content })
     }
 
-    /// What is in a compressed file, which is a graph: memory and databases are not kept so.
+    /// Opens a compressed file, which must be a graph: memory and databases are not stored compressed.
     fn unpacked(name: String, file: File) -> Result<Self, Error> {
         let refused = |error: io::Error| Error::new(&name, cause(&error));
         let mut envelope = Envelope::new(BufReader::new(file));
@@ -124,7 +124,7 @@ impl HeapFile {
         Ok(Self { name, format, content: Content::Bytes(bytes) })
     }
 
-    /// The database of a server, which is not asked yet.
+    /// Refers to the database of a server without connecting to it.
     #[cfg(feature = "sql")]
     #[must_use]
     pub fn of_server(server: borehole_sql::Server) -> Self {
@@ -132,13 +132,13 @@ impl HeapFile {
         Self { name: address.name(), format: server.kind().into(), content: Content::Database(address) }
     }
 
-    /// The same, called `name` in messages.
+    /// Sets the name for messages.
     #[must_use]
     pub fn called(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }
     }
 
-    /// What it is.
+    /// Its format.
     #[must_use]
     pub const fn format(&self) -> HeapFormat {
         self.format
@@ -150,7 +150,7 @@ impl HeapFile {
         &self.name
     }
 
-    /// Whether it holds memory that is still to be analysed.
+    /// Whether it holds memory that still has to be analysed.
     #[must_use]
     pub const fn is_memory(&self) -> bool {
         matches!(self.format, HeapFormat::Rdump | HeapFormat::Core)
@@ -162,10 +162,10 @@ impl HeapFile {
         matches!(self.format, HeapFormat::Sqlite | HeapFormat::Postgresql | HeapFormat::Mysql)
     }
 
-    /// The graph: analysed if the file holds memory, and otherwise as it is.
+    /// The graph: analysed first if the file holds memory.
     ///
     /// # Errors
-    /// When the file is damaged, or is memory of a process in which no PHP is understood.
+    /// If the file is damaged, or holds memory of a process without a supported PHP.
     pub fn graph(&self, options: &OpenOptions<'_>) -> Result<Opened<'_>, Error> {
         let plain = |graph| Opened { graph, analysis: None, recovery: Recovery::default() };
         match &self.content {
@@ -257,7 +257,7 @@ impl HeapFile {
     }
 }
 
-/// As everything that is read says what it lost.
+/// The losses in the form that all readers report.
 fn recovery(found: DumpRecovery) -> Recovery {
     let DumpRecovery { lost_bytes, warnings, more_warnings, .. } = found;
     let warning =
@@ -270,7 +270,7 @@ fn recovery(found: DumpRecovery) -> Recovery {
     }
 }
 
-/// Reads the rest of `input` to what is there of it, up to `limit` bytes in all.
+/// Appends the readable rest of `input`, up to `limit` bytes in all.
 fn append(bytes: &mut Vec<u8>, input: impl io::Read, limit: usize) -> io::Result<()> {
     let room = limit.saturating_sub(bytes.len()) as u64;
     input.take(room.saturating_add(1)).read_to_end(bytes)?;
@@ -288,7 +288,7 @@ fn rest(mut file: impl io::Read) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What a file is that begins so.
+/// The format of a file with this beginning.
 pub(crate) fn tell(beginning: &[u8]) -> Option<HeapFormat> {
     match beginning {
         _ if beginning.starts_with(b"JAVA PROFILE ") => Some(HeapFormat::Hprof),

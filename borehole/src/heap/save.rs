@@ -1,4 +1,4 @@
-//! Graphs, written.
+//! Writing of graphs.
 
 use std::io::{self, BufWriter, Write};
 
@@ -12,7 +12,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Writes `graph` to `output`, whose name is for messages.
 ///
 /// # Errors
-/// When `output` cannot be written, or graphs are not written as a stream in this format.
+/// If `output` cannot be written, or the format cannot be written as a stream.
 pub fn write(
     graph: &dyn Graph,
     format: HeapFormat,
@@ -46,7 +46,7 @@ fn refused(name: &str, why: &str) -> Error {
     Error::Write { name: name.to_owned(), source: io::Error::new(io::ErrorKind::Unsupported, why) }
 }
 
-/// The failure of writing that `error` is, so that a closed pipe stays one.
+/// The I/O error in `error`, so that a closed pipe stays one.
 #[cold]
 fn io_error(error: &borehole_heap::Error) -> io::Error {
     match error.as_io() {

@@ -1,5 +1,4 @@
-//! The records of a file as they stand, undecoded where the format lets them be: for looking into a file
-//! that is odd.
+//! The raw records of a file, undecoded as far as the format allows: for debugging odd files.
 
 #[cfg(feature = "rbt")]
 mod rbt;
@@ -18,7 +17,7 @@ use crate::{Error, Format, Input, Source};
 
 /// Writes every record of `input` as a line of JSON with its offset, in the order of the file.
 ///
-/// Answers what was odd or lost; samples are not counted. Only `rbt` and `trc` have such records.
+/// Returns warnings and losses; samples are not counted. Only `rbt` and `trc` have such records.
 ///
 /// # Examples
 ///
@@ -34,7 +33,7 @@ use crate::{Error, Format, Input, Source};
 /// ```
 ///
 /// # Errors
-/// When the format has no records, the input is damaged, or the output cannot be written.
+/// If the format has no records, the input is damaged, or the output cannot be written.
 pub fn dump_records(input: Input, output: impl Write) -> Result<Recovery, Error> {
     let (name, format) = (input.name().to_owned(), input.format());
     let dumped = match format {
@@ -47,17 +46,17 @@ pub fn dump_records(input: Input, output: impl Write) -> Result<Recovery, Error>
     dumped.map_err(|error| Error::reading(&name, error))
 }
 
-/// What the records of an input are.
+/// The numbers of records in an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordCounts {
-    /// How many there are of each type, by name; nothing for formats without records.
+    /// The number of records of each type, by name; empty for formats without records.
     pub by_type: BTreeMap<&'static str, u64>,
-    /// How many bytes the records take in the file and decompressed, in formats that compress them and nothing else.
+    /// The bytes of the records in the file and decompressed; `None` unless the format compresses only its records.
     pub compressed_bytes: Option<(u64, u64)>,
 }
 
-/// Counts the records of a source, up to the first that is damaged. A `tachyon` file is mapped as it is when it is read, and held
-/// no further than that.
+/// Counts the records of a source, up to the first that is damaged. A `tachyon` file is memory-mapped, as for reading, and
+/// only the part in use is held.
 #[must_use]
 pub fn count_records(format: Format, source: Source) -> RecordCounts {
     let by_type = |by_type| RecordCounts { by_type, compressed_bytes: None };

@@ -9,7 +9,7 @@ use borehole_formats::{ReadError, ReadOptions, Recovery};
 
 use super::begin;
 
-/// Writes every header and event. Answers what was odd.
+/// Writes every header and event. Returns warnings and losses.
 pub(super) fn dump(input: impl Read, mut output: impl Write) -> Result<Recovery, ReadError> {
     let mut events = Events::new(input, ReadOptions::default());
     let mut line = LineWriter::default();
@@ -138,7 +138,7 @@ fn payload(line: &mut LineWriter, raw: &RawEvent<'_>) {
     line.hex("bytes", raw.payload.rest());
 }
 
-/// How many there are of each type, by name, up to the first that is damaged.
+/// Counts the records of each type, by name, up to the first that is damaged.
 pub(super) fn count(input: impl Read) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
     let mut events = Events::new(input, ReadOptions::default());

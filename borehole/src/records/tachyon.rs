@@ -9,14 +9,14 @@ use super::RecordCounts;
 use crate::Source;
 use crate::mapped::{Mappable, Passed};
 
-/// How many samples are read between two looks at how far that is.
+/// The number of samples read between checks of the position.
 const SAMPLES_BETWEEN_LOOKS: u64 = 1 << 11;
 
-/// How many there are of each kind, up to the first that is damaged.
+/// Counts the records of each kind, up to the first that is damaged.
 pub(super) fn count(source: Source) -> RecordCounts {
     let (mappable, source) = source.split_mappable();
     let mapped = mappable.as_ref().and_then(Mappable::map);
-    // Of a compressed file there is nothing to read in its place.
+    // A compressed file cannot be read in place.
     if let Some(mapped) = mapped.filter(|mapped| Method::of(mapped.bytes()).is_none()) {
         let passed = Passed::of(&mapped);
         return count_in(mapped.bytes(), |end| passed.up_to(end));

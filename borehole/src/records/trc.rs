@@ -9,7 +9,7 @@ use borehole_formats::{ReadError, Recovery};
 
 use super::begin;
 
-/// Writes every frame. Answers what was odd.
+/// Writes every frame. Returns warnings and losses.
 pub(super) fn dump(input: impl Read, mut output: impl Write) -> Result<Recovery, ReadError> {
     let mut reader = Reader::new(input);
     let mut line = LineWriter::default();
@@ -22,7 +22,7 @@ pub(super) fn dump(input: impl Read, mut output: impl Write) -> Result<Recovery,
     Ok(reader.into_recovery())
 }
 
-/// How many there are of each sort, by name, up to the first that is damaged.
+/// Counts the frames of each kind, by name, up to the first that is damaged.
 pub(super) fn count(input: impl Read) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
     let mut reader = Reader::new(input);
@@ -111,8 +111,7 @@ fn write_event(line: &mut LineWriter, event: &Event<'_>) {
     write_list(line, "values", event.values(), write_value);
 }
 
-/// Writes a value; what a pool holds as the number of its entry. Lists stand in each other as deep as the reader
-/// lets them.
+/// Writes a value; pool values are written as their entry numbers. Lists nest as deep as the reader allows.
 fn write_value(line: &mut LineWriter, value: Value<'_>) {
     match value {
         Value::Absent => line.null(),

@@ -1,4 +1,4 @@
-//! Profiles without the names in them, for those who may see where time goes but not in what.
+//! Anonymized profiles, for readers who may see where time goes but not the names.
 
 mod name;
 
@@ -13,41 +13,41 @@ use borehole_model::{
 
 use name::Namer;
 
-/// What makes the new names: with the same key the same name becomes the same.
+/// The key that generates new names: the same key turns the same name into the same new name.
 ///
-/// Who knows the key can try names until one fits, so it is a secret, and better long than short.
+/// Anyone who has the key can guess names and check them, so keep it secret, and prefer long keys.
 #[derive(Clone, Copy)]
 pub struct ScrubKey([u64; 2]);
 
 impl ScrubKey {
-    /// A key that nobody knows: names are the same within one output only.
+    /// Creates a random key, so names agree only within one output.
     #[must_use]
     pub fn random() -> Self {
         let random = RandomState::new();
         Self([0, 1].map(|half| random.hash_one(half)))
     }
 
-    /// The key that a text stands for, so that several outputs have the same names.
+    /// Creates the key of a text, so that several outputs have the same names.
     #[must_use]
     pub fn of_text(text: &[u8]) -> Self {
         Self([0, 1].map(|half| name::siphash([half, 0], text)))
     }
 }
 
-/// Without the key itself.
+/// Hides the key itself.
 impl fmt::Debug for ScrubKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("ScrubKey").finish_non_exhaustive()
     }
 }
 
-/// Gives everything a new name before it passes samples on: functions, files, libraries, keys and values of labels, threads, and
-/// types of values that are not in wide use.
+/// Renames everything before it passes samples on: functions, files, libraries, keys and values of labels, threads, and
+/// uncommon value types.
 ///
-/// Equal names stay equal, and names keep their form: each word of a function or path becomes another word, so that
-/// classes, namespaces and folders are still told apart. Names that every program has (`<main>`, `{closure}`, `.php`) stay.
-/// Counts, times, lines, numbers of processes and threads, and instructions stay. Metadata is left out, and so are
-/// events: those that tell of stacks pass as samples. Of warnings stays where they are and what was lost.
+/// Equal names stay equal, and names keep their form: each word of a function or path becomes another word, so classes,
+/// namespaces and folders stay distinct. Names that every program has (`<main>`, `{closure}`, `.php`) stay. Counts, times,
+/// lines, process and thread ids, and instructions stay. Metadata is left out, and so are events; those with stacks pass as
+/// samples. Warnings keep their positions and losses, without their text.
 ///
 /// # Examples
 ///
@@ -69,16 +69,16 @@ impl fmt::Debug for ScrubKey {
 pub struct Scrub<S> {
     sink: S,
     segment: Segment,
-    /// What the sink is given.
+    /// The renamed samples and tables for the sink.
     scrubbed: Scrubbed,
     stacks: StackColumn<StackId>,
 }
 
-/// What profilers measure, and in which units. Programs that know the names treat such values in ways of their own, and they tell
-/// of no program.
+/// Common value types of profilers, with their units. Programs that know the names treat such values specially, and they
+/// reveal nothing about a program.
 ///
-/// Source: Go 1.27, `runtime/pprof`; google/pprof, `internal/measurement`; and the types that importers of ours make, which a
-/// test keeps.
+/// Source: Go 1.27, `runtime/pprof`; google/pprof, `internal/measurement`; and the types that our importers create, which a
+/// test checks.
 const COMMON_TYPES: [&str; 27] = [
     "samples",
     "sample",
@@ -109,7 +109,7 @@ const COMMON_TYPES: [&str; 27] = [
     "megabytes",
 ];
 
-/// Tables of new names, and how to get there.
+/// Tables of new names, and the state of the renaming.
 struct Scrubbed {
     namer: Namer,
     tables: Tables,
@@ -118,7 +118,7 @@ struct Scrubbed {
 }
 
 impl<S: ProfileSink> Scrub<S> {
-    /// `sink` behind new names.
+    /// Creates a renaming sink in front of `sink`.
     pub fn new(sink: S, key: ScrubKey) -> Self {
         let ScrubKey(key) = key;
         Self {
@@ -224,7 +224,7 @@ impl<S: ProfileSink> ProfileSink for Scrub<S> {
     }
 
     fn warning(&mut self, warning: &Warning) -> io::Result<()> {
-        // What was found instead of what was expected is the input's text.
+        // The original message may quote the input.
         self.sink.warning(&Warning { message: "damage".to_owned(), ..warning.clone() })
     }
 

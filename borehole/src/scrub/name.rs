@@ -1,6 +1,6 @@
 //! New names for old ones.
 
-/// Words that stay between `<` and `>`, or `{` and `}`: what interpreters call what has no name.
+/// Words that stay between `<` and `>`, or `{` and `}`: interpreters' names for anonymous code.
 const ANONYMOUS: [&[u8]; 15] = [
     b"main",
     b"closure",
@@ -19,18 +19,18 @@ const ANONYMOUS: [&[u8]; 15] = [
     b"root",
 ];
 
-/// Endings of files that stay.
+/// File endings that stay.
 const ENDINGS: [&[u8]; 14] =
     [b"php", b"py", b"pyx", b"rs", b"c", b"cc", b"cpp", b"h", b"go", b"js", b"ts", b"so", b"phar", b"inc"];
 
-/// Gives names by a key.
+/// Generates names with a key.
 #[derive(Clone, Copy)]
 pub(super) struct Namer {
     pub(super) key: [u64; 2],
 }
 
 impl Namer {
-    /// The name with each of its words replaced, and what stands between them kept.
+    /// Replaces each word of a name and keeps the characters between words.
     pub(super) fn words(&self, name: &[u8]) -> Vec<u8> {
         let mut new = Vec::with_capacity(name.len());
         let mut at = 0;
@@ -51,12 +51,12 @@ impl Namer {
         new
     }
 
-    /// One word for all of a text.
+    /// Replaces a whole text by one word.
     pub(super) fn whole(&self, text: &[u8]) -> Vec<u8> {
         if text.is_empty() { Vec::new() } else { self.word(b'v', text) }
     }
 
-    /// A letter and twelve hexadecimal digits: among a million names there are hardly two that are given the same.
+    /// A letter and twelve hexadecimal digits: even among a million names a collision is unlikely.
     fn word(&self, letter: u8, word: &[u8]) -> Vec<u8> {
         let digits = format!("{:016x}", siphash(self.key, word));
         [&[letter], &digits.as_bytes()[..12]].concat()

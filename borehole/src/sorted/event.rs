@@ -1,11 +1,11 @@
-//! Events as bytes, for as long as they wait.
+//! Events as bytes, while they wait.
 
 use std::borrow::Cow;
 use std::io;
 
 use borehole_model::{Addresses, Event, ShapeId, Value};
 
-/// A part of an event's bytes that is read from the front.
+/// The rest of an event's bytes, read from the front.
 pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -49,7 +49,7 @@ mod tag {
     pub(super) const UNRESOLVED: u8 = 10;
 }
 
-/// Appends an event, but for its time.
+/// Appends an event without its time.
 pub(super) fn encode(out: &mut Vec<u8>, event: &Event<'_>) {
     put(out, event.shape.index() as u64);
     put(out, event.type_id.map_or(u64::MAX, u64::from));
@@ -57,7 +57,7 @@ pub(super) fn encode(out: &mut Vec<u8>, event: &Event<'_>) {
     event.values.iter().for_each(|value| encode_value(out, value));
 }
 
-/// Values stand in each other only as deep as readers let them.
+/// Appends a value. Values nest only as deep as readers allow.
 fn encode_value(out: &mut Vec<u8>, value: &Value<'_>) {
     let tagged = |out: &mut Vec<u8>, tag: u8, number: u64| {
         out.push(tag);
@@ -96,7 +96,7 @@ fn encode_value(out: &mut Vec<u8>, value: &Value<'_>) {
     }
 }
 
-/// An event as [`encode`] left it. `shapes` are the shapes by index.
+/// Decodes an event that [`encode`] wrote. `shapes` are the shapes by index.
 pub(super) fn decode<'a>(
     bytes: &'a [u8],
     time_ns: Option<u64>,

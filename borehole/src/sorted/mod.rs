@@ -1,4 +1,4 @@
-//! Events in the order of time, in bounded memory.
+//! Sorting of events by time, in bounded memory.
 
 mod event;
 mod runs;
@@ -15,13 +15,14 @@ use self::runs::Runs;
 use self::sample::Ids;
 use self::segments::Segments;
 
-/// Passes events on in the order of time: those without a time first, equal ones as they came. The events of a source are
-/// passed on when the next one begins, as one segment. Samples pass as they come, or are sorted as events are
-/// ([`with_samples`](Self::with_samples)); those of a tick, which bear the same time, then follow each other. Where samples of
-/// several segments come in turn, the segments do: a sample stands in the one that it was read in.
+/// Passes events on in order of time: those without a time first, equal ones in their original order.
 ///
-/// Memory: a fixed number of bytes for what is sorted; what does not fit waits in temporary files. Of samples that are sorted,
-/// their segments and what came late of the metadata stay in memory.
+/// The events of a source are passed on when the next one begins, as one segment. Samples pass unsorted, or are sorted like
+/// events ([`with_samples`](Self::with_samples)), so that those of a tick, which share a time, are adjacent. If samples of
+/// several segments alternate, so do the segments: a sample stays in the segment that it was read in.
+///
+/// Memory: a fixed number of bytes for sorting; the rest waits in temporary files. For sorted samples, their segments and
+/// late metadata stay in memory.
 ///
 /// # Examples
 ///
@@ -58,11 +59,11 @@ use self::segments::Segments;
 pub struct SortByTime<S> {
     sink: S,
     runs: Runs,
-    /// Samples that wait, if they are sorted.
+    /// The waiting samples, if samples are sorted.
     samples: Option<Runs>,
-    /// The segments of those samples, and what came late of their metadata.
+    /// The segments of those samples, and their late metadata.
     segments: Vec<Segment>,
-    /// Which of them the samples that come are in, where it was announced.
+    /// The index of the incoming samples' segment; `None` before it was announced.
     current: Option<usize>,
     late_metadata: Vec<(usize, (StringId, StringId))>,
     /// The first segment of the source.
@@ -74,7 +75,7 @@ pub struct SortByTime<S> {
 }
 
 impl<S: ProfileSink> SortByTime<S> {
-    /// `sink` behind a sorter.
+    /// Creates a sorter in front of `sink`.
     pub fn new(sink: S) -> Self {
         Self::with_memory(sink, runs::MEMORY_BYTES)
     }
@@ -105,7 +106,7 @@ impl<S: ProfileSink> SortByTime<S> {
         self.sink
     }
 
-    /// Passes on what waits.
+    /// Passes on everything that waits.
     fn drain(&mut self, tables: &Tables) -> io::Result<()> {
         self.drain_samples(tables)?;
         let segment = self.segment.take().unwrap_or_default();
@@ -152,7 +153,7 @@ impl<S: ProfileSink> SortByTime<S> {
         Segments::new(segments)
     }
 
-    /// The place of a segment among those of the samples that wait.
+    /// The index of a segment among those of the waiting samples.
     fn place(&mut self, segment: &Segment) -> usize {
         if self.segments.last() != Some(segment) {
             self.segments.push(segment.clone());
@@ -160,7 +161,7 @@ impl<S: ProfileSink> SortByTime<S> {
         self.segments.len() - 1
     }
 
-    /// Begins the source that has been announced: now its tables are at hand.
+    /// Begins the announced source, now that its tables are available.
     fn begin_source(&mut self, tables: &Tables) -> io::Result<()> {
         let Some(name) = self.next_source.take() else { return Ok(()) };
         self.drain(tables)?;
@@ -205,7 +206,7 @@ impl<S: ProfileSink> ProfileSink for SortByTime<S> {
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.begin_source(at.tables)?;
         self.current = None;
-        // Of a sink that keeps events, the segments of a trace come to one.
+        // A sink that keeps events gets the segments of a trace as one.
         if self.sink.keeps_events() && at.segment.format == "trc" {
             return Ok(());
         }
@@ -221,7 +222,7 @@ impl<S: ProfileSink> ProfileSink for SortByTime<S> {
         if self.samples.is_none() {
             return self.sink.metadata(at, key, value);
         }
-        // A segment may have learned from it whose process it is.
+        // The call may have set the segment's process.
         let place = self.place(at.segment);
         self.current = Some(place);
         self.late_metadata.push((place, (key, value)));
@@ -292,7 +293,7 @@ mod tests {
         assert_eq!(sorted.into_inner().0, expected);
     }
 
-    /// Times and threads of samples.
+    /// The times and threads of samples.
     #[derive(Default)]
     struct Samples(Vec<(Option<i64>, u64, Vec<i64>)>);
 
@@ -333,7 +334,7 @@ mod tests {
         assert_eq!(sorted.into_inner().0, expected);
     }
 
-    /// The segment that was announced last, and of each sample its time, the period and the origin that hold for it.
+    /// The last announced segment, and for each sample its time, period and origin.
     #[derive(Default)]
     struct Announced {
         last: Option<Segment>,

@@ -1,4 +1,4 @@
-//! An external merge sort: sorted runs in temporary files, merged when all are there.
+//! An external merge sort: sorted runs in temporary files, merged at the end.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,16 +7,16 @@ use std::ops::ControlFlow;
 
 use crate::spool::{Spool, spool};
 
-/// Up to here what is sorted waits in memory.
+/// The number of bytes that wait in memory before a run is written.
 pub(super) const MEMORY_BYTES: usize = 64 << 20;
 
-/// So many runs are merged at a time: each has an open file and a buffer.
+/// The maximum number of runs merged at a time: each has an open file and a buffer.
 const MOST_RUNS: usize = 64;
 
-/// What stands before an entry's bytes in a run: its time, whether it has one, and how long it is.
+/// The size of an entry's header in a run: its time, whether it has one, and its length.
 const HEAD_BYTES: usize = 8 + 1 + 8;
 
-/// Where an entry stands in memory, in the order that is wanted.
+/// The position of an entry in memory, in sort order.
 #[derive(Debug, Default)]
 struct Row {
     time_ns: Option<u64>,
@@ -45,7 +45,7 @@ impl Runs {
         self.rows.is_empty() && self.files.is_empty()
     }
 
-    /// Takes what `encode` appends, as an entry of that time.
+    /// Adds an entry with that time, whose bytes `encode` appends.
     pub(super) fn push(&mut self, time_ns: Option<u64>, encode: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let start = self.bytes.len();
         encode(&mut self.bytes);
@@ -54,8 +54,7 @@ impl Runs {
         if self.bytes.len() + rows_bytes >= self.memory_bytes { self.spill() } else { Ok(()) }
     }
 
-    /// Writes what is in memory as a run. When there are too many runs they become one, which comes first as
-    /// its entries did.
+    /// Writes the entries in memory as a run. Too many runs are merged into one, which stays first, like its entries.
     fn spill(&mut self) -> io::Result<()> {
         self.rows.sort_by_key(|row| row.time_ns);
         let mut run = BufWriter::new(spool());
@@ -77,7 +76,7 @@ impl Runs {
         Ok(())
     }
 
-    /// Gives all entries in order, until that is enough.
+    /// Passes on all entries in order, until the receiver has enough.
     pub(super) fn each(
         mut self,
         mut take: impl FnMut(Option<u64>, &[u8]) -> io::Result<ControlFlow<()>>,
@@ -109,14 +108,14 @@ fn write(run: &mut BufWriter<Spool>, time_ns: Option<u64>, bytes: &[u8]) -> io::
     run.write_all(bytes)
 }
 
-/// A run that is being read: its next entry.
+/// A run being read: its next entry.
 struct Front {
     run: BufReader<Spool>,
     bytes: Vec<u8>,
 }
 
 impl Front {
-    /// Reads the next entry; the time of it, or `None` at the end.
+    /// Reads the next entry; returns its time, or `None` at the end.
     fn advance(&mut self) -> io::Result<Option<Option<u64>>> {
         let mut head = [0; HEAD_BYTES];
         match self.run.read_exact(&mut head) {
@@ -133,7 +132,7 @@ impl Front {
     }
 }
 
-/// Gives what is in `files` in order; of equal times what is in the earlier file first.
+/// Merges `files` in order; of equal times those in the earlier file come first.
 fn merge(
     files: Vec<Spool>,
     mut take: impl FnMut(Option<u64>, &[u8]) -> io::Result<ControlFlow<()>>,

@@ -1,4 +1,4 @@
-//! Samples as bytes, for as long as they wait.
+//! Samples as bytes, while they wait.
 
 use std::io;
 
@@ -18,14 +18,14 @@ impl Ids {
     }
 }
 
-/// A number that sorts as times do, those of clocks that begin elsewhere too.
+/// A number that sorts like the time, also across clocks with different origins.
 pub(super) fn time_key(segment: &Segment, sample: &Sample<'_>) -> Option<u64> {
     let origin_ns = segment.start_unix_ns.unwrap_or(0);
     let time_ns = sample.time_ns?.saturating_add(origin_ns);
     Some(time_ns.cast_unsigned() ^ 1 << 63)
 }
 
-/// Appends a sample of the segment with that place in a list.
+/// Appends a sample of the segment with that index.
 pub(super) fn encode(out: &mut Vec<u8>, segment: usize, sample: &Sample<'_>) {
     put(out, segment as u64);
     put(out, sample.stack.map_or(u64::MAX, |stack| stack.index() as u64));
@@ -46,8 +46,8 @@ pub(super) fn encode(out: &mut Vec<u8>, segment: usize, sample: &Sample<'_>) {
     sample.values.iter().for_each(|value| put(out, value.cast_unsigned()));
 }
 
-/// A sample as [`encode`] left it, and the place of its segment. What it says of the time since the sample before is
-/// left out where that is another one now.
+/// Decodes a sample that [`encode`] wrote, and the index of its segment. The time since the previous sample is dropped if the
+/// previous sample is now another one.
 pub(super) fn decode<'a>(
     bytes: &[u8],
     ids: &Ids,

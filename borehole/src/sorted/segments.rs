@@ -1,19 +1,19 @@
-//! The segments of samples that come in another order than they were read in.
+//! The segments of samples that have been reordered.
 
 use std::collections::HashMap;
 use std::io;
 
 use borehole_model::{Context, ProfileSink, Segment, Tables};
 
-/// Segments, announced whenever the samples come to others that sinks have to treat differently: those that only differ in their
-/// metadata and their process are a group, announced together, and their samples come in turn.
+/// Announces segments when samples move to a segment that sinks must treat differently. Segments that differ only in metadata
+/// and process form a group: they are announced together, and their samples may alternate.
 pub(super) struct Segments {
     segments: Vec<Segment>,
-    /// By segment: its group. Groups are numbered as they appear.
+    /// The group of each segment. Groups are numbered in order of appearance.
     groups: Vec<usize>,
-    /// By group: its segments, until they are announced.
+    /// The segments of each group, until they are announced.
     waiting: Vec<Vec<usize>>,
-    /// The group that was announced last, and how many segments were.
+    /// The group announced last, and the number of its announced segments.
     current: Option<usize>,
     announced: u64,
 }
@@ -33,8 +33,8 @@ impl Segments {
         Self { segments, groups, waiting, current: None, announced: 0 }
     }
 
-    /// The segment at `place`, announced unless the current one is treated the same. Together they are one input, of which each
-    /// announcement is a further segment. What a sink has been told of the metadata it is not told again.
+    /// Enters the segment at `place`, and announces it unless the current one is treated the same. All segments form one input,
+    /// in which each announcement is a further segment. Metadata that a sink has been told is not repeated.
     #[inline]
     pub(super) fn enter(
         &mut self,
@@ -73,14 +73,14 @@ impl Segments {
         sink.segment(Context { tables, segment })
     }
 
-    /// Announces what no sample stands in.
+    /// Announces the segments without samples.
     pub(super) fn enter_others(&mut self, tables: &Tables, sink: &mut dyn ProfileSink) -> io::Result<()> {
         let waiting: Vec<_> = std::mem::take(&mut self.waiting).concat();
         waiting.into_iter().try_for_each(|place| self.announce(place, tables, sink))
     }
 }
 
-/// What sinks treat the samples of a segment by: all but what tells it from others of its kind.
+/// The properties of a segment that affect how sinks treat its samples: all but those that are unique to it.
 fn treatment(segment: &Segment) -> Segment {
     Segment { index: 0, offset: None, process: None, metadata: Vec::new(), ..segment.clone() }
 }
