@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use borehole_model::{Frame, StackId, Tables};
 
-use crate::call_paths::{CallPaths, Summable};
+use crate::call_paths::Summable as _;
 use crate::call_tree::{Beside, CallTree, Neighbour};
 use crate::counts::{StackCounts, Tally};
 use crate::frame_name::{FrameName, class_of, file_of};
@@ -14,6 +14,7 @@ use crate::ranking::{Basis, Ranking, rank_totals};
 use crate::recent::Recent;
 use crate::sample_groups::SampleGroups;
 use crate::states::{StateCounts, collecting};
+use crate::totals::totals;
 use crate::view::{
     Breakdown, FrameGroup, ReportView, Row, SampleGroup, Share, StateRow, StateTable, Summary, Table,
 };
@@ -84,14 +85,13 @@ impl Answer<'_> {
         let has_time = summary.time_ns.is_some() && !summary.is_valued;
         let whole = Whole { matched, basis: summary.basis(), values: summary.values(), has_time };
         summary.value = whole.values.of(matched);
-        let paths = self.paths(tree.groups().len(), |stack| tree.shown(stack, tables));
-        let total = self.total(&paths);
+        let total = self.total();
         summary.frames = total.len();
         let beside = |end, pick: fn(Beside) -> Neighbour| self.table(self.neighbours(end, pick), whole);
         ReportView {
             summary,
             self_time: self.table(self.self_time(), whole),
-            states: (!self.states.is_empty()).then(|| self.state_table(&paths, total.clone(), whole.basis)),
+            states: (!self.states.is_empty()).then(|| self.state_table(total.clone(), whole.basis)),
             total_time: self.table(total, whole),
             callers: query.callers.as_ref().map(|_| beside(edges.root, |beside| beside.caller)),
             callees: query.callees.as_ref().map(|_| beside(edges.leaf, |beside| beside.callee)),
@@ -105,22 +105,9 @@ impl Answer<'_> {
         self.counts.iter().filter(|&(stack, _)| self.tree.counts(stack))
     }
 
-    /// The calls of all derived stacks, with the rows that `row_of` returns for them.
-    fn paths(&self, rows: usize, row_of: impl Fn(StackId) -> Option<usize>) -> CallPaths {
-        let Self { tree, tables, .. } = *self;
-        let shown = |stack| if tree.is_placed(stack) { row_of(stack) } else { None };
-        CallPaths::new(tables, rows, shown, |stack| tree.counts(stack))
-    }
-
-    /// By call: the sum of `of` over the stacks that count.
-    fn own<T: Summable>(&self, paths: &CallPaths, of: impl Fn(StackId, Tally) -> T) -> Vec<T> {
-        let mut own = vec![T::default(); paths.len()];
-        for (stack, tally) in self.matched() {
-            if let Some(call) = paths.of_stack(stack) {
-                own[call as usize].add(of(stack, tally));
-            }
-        }
-        own
+    /// The tally of a stack's own samples, if it counts.
+    fn own(&self, stack: StackId) -> Tally {
+        if self.tree.counts(stack) { self.counts.tally(stack) } else { Tally::default() }
     }
 
     /// The leaf of a stack that counts: its shown frame nearest to the leaf.
@@ -136,20 +123,22 @@ impl Answer<'_> {
         ranking
     }
 
-    fn total(&self, paths: &CallPaths) -> Ranking {
+    fn total(&self) -> Ranking {
         let Self { tree, tables, .. } = *self;
-        let totals = paths.totals_by_row(&paths.totals(&self.own(paths, |_, tally| tally)));
-        let stacks = self.matched().map(|(stack, _)| stack);
-        rank_totals(tree, tables, stacks, &totals, |stack| tree.shown(stack, tables))
+        let group_of = |stack| tree.shown(stack, tables);
+        let totals = totals(tree, tables, |stack| self.own(stack), tree.groups().len(), group_of);
+        rank_totals(tree, tables, self.matched().map(|(stack, _)| stack), &totals, group_of)
     }
 
     /// The thread states for the frames of `total`.
-    fn state_table(&self, paths: &CallPaths, total: Ranking, basis: Basis) -> StateTable {
+    fn state_table(&self, total: Ranking, basis: Basis) -> StateTable {
         let Self { tree, tables, states, .. } = *self;
+        let group_of = |stack| tree.shown(stack, tables);
         let collecting = collecting(tables);
         let in_state: [Vec<Tally>; StateCounts::STATES] = std::array::from_fn(|state| {
-            let own = self.own(paths, |stack, tally| states.tally(state, (stack, tally), &collecting));
-            paths.totals_by_row(&paths.totals(&own))
+            let of = |stack| states.tally(state, (stack, self.counts.tally(stack)), &collecting);
+            let own = |stack| if tree.counts(stack) { of(stack) } else { Tally::default() };
+            totals(tree, tables, own, tree.groups().len(), group_of)
         });
         let distinct = total.len();
         let rows = total.sorted(basis).into_iter().take(self.limit()).map(|(group, tally)| StateRow {
@@ -214,10 +203,13 @@ impl Answer<'_> {
             parts.of(tables.leaf(stack), tables);
         }
         let group_of = |stack| if tree.is_shown(stack) { parts.get(tables.leaf(stack)) } else { None };
-        let paths = self.paths(parts.len(), group_of);
-        let own = self.own(&paths, |_, tally| tally);
-        let totals = paths.totals_by_row(&paths.totals(&own));
-        let own = paths.by_row(&own);
+        let totals = totals(tree, tables, |stack| self.own(stack), parts.len(), group_of);
+        let mut own = vec![Tally::default(); parts.len()];
+        for (stack, tally) in self.matched() {
+            if let Some(group) = parts.get(tables.leaf(self.leaf(stack))) {
+                own[group].add(tally);
+            }
+        }
         let met = rank_totals(tree, tables, self.matched().map(|(stack, _)| stack), &totals, group_of);
         let mut sorted = met.sorted(whole.basis);
         sorted.sort_by_key(|&(group, _)| Reverse(whole.basis.of(own[group])));

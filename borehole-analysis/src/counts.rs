@@ -162,6 +162,12 @@ impl StackCounts {
         self.stacks.iter().enumerate().map(|(place, &stack)| (stack, self.tally_at(place)))
     }
 
+    /// Returns the tally of a stack, once all samples are counted.
+    pub(crate) fn tally(&self, stack: StackId) -> Tally {
+        let place = self.places.get(stack.index()).and_then(|place| place.checked_sub(1));
+        place.map_or_else(Tally::default, |place| self.tally_at(place as usize))
+    }
+
     fn tally_at(&self, place: usize) -> Tally {
         let mut tally = self.settled.get(place).copied().unwrap_or_default();
         tally.add(Tally::of(self.pending[place], self.period_ns));

@@ -42,6 +42,7 @@ mod ticks;
 mod timeline;
 pub mod tokio;
 mod tops;
+mod totals;
 mod tree;
 mod view;
 mod weighing;
