@@ -1,4 +1,4 @@
-//! The call tree with equal paths merged, where every view adds up its numbers.
+//! The call tree with equal paths merged, where explorers, pages and diffs add up their numbers.
 //!
 //! Constraints: calls are in preorder. A call comes before its callees, and everything below it is the range up to its
 //! end. So a call with all its callees is one stretch of the columns, a walk needs no recursion, and a view takes time
