@@ -90,7 +90,7 @@ fn check(path: &Path, reading: &Reading) -> anyhow::Result<Verdict> {
     Ok(Verdict::of(name, format, recovery, Some(first)))
 }
 
-/// What is found in an empty file of a format that its name tells. Any other error is one.
+/// The verdict on an empty file whose extension names its format. Returns any other error.
 fn empty(error: Error) -> anyhow::Result<Verdict> {
     match error {
         Error::Empty { name, format: Some(format) } => {

@@ -195,7 +195,7 @@ impl ChoiceArgs {
     ) -> anyhow::Result<[Choice; N]> {
         let all: Vec<_> = choices.iter().collect();
         let addend = session.addend(&all, self.value.as_deref())?;
-        if let Some(text) = said_of(&addend) {
+        if let Some(text) = note_of(&addend) {
             say(&text);
         }
         Ok(choices.map(|choice| Choice { addend: addend.clone(), ..choice }))
@@ -217,8 +217,8 @@ impl ChoiceArgs {
     }
 }
 
-/// What is said of an answer that is not all that there is, or no number of samples.
-fn said_of(addend: &Addend) -> Option<String> {
+/// A note that names the value type, unless it is samples, and the other value types; `None` if there is nothing to name.
+fn note_of(addend: &Addend) -> Option<String> {
     let value_type = addend.value_type();
     let shown = (!value_type.is_samples()).then(|| format!("the numbers are {value_type}"));
     let others: Vec<_> = addend.others().iter().map(ToString::to_string).collect();

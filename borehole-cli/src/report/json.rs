@@ -1,4 +1,4 @@
-//! A report as one JSON object, on one line: the views as they serialize, with what was asked for.
+//! A report as one JSON object, on one line: the views as they serialize, with the patterns of the query.
 
 use std::io::{self, Write};
 
@@ -49,7 +49,7 @@ struct SummaryObject<'a> {
 
 #[derive(Serialize)]
 struct Neighbours<'a> {
-    /// Whose they are.
+    /// The pattern of the functions whose callers or callees these are.
     pattern: &'a str,
     #[serde(flatten)]
     table: &'a Table,
@@ -62,7 +62,7 @@ struct Groups<'a> {
     breakdown: &'a Breakdown,
 }
 
-/// Writes `view` as JSON, with what there is about Tokio programs.
+/// Writes `view` as JSON, with the views of Tokio programs.
 ///
 /// # Errors
 /// When `out` cannot be written.

@@ -1,4 +1,4 @@
-//! What py-spy and pyinstrument write of a program that runs here, against what stands in their files.
+//! Reports of files that py-spy and pyinstrument write during the test, compared with the sums in those files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -75,7 +75,7 @@ fn assert_close(ours: &Sums, theirs: &Sums) {
     }
 }
 
-/// What py-spy writes of the program; `None` if it is left out.
+/// The file that py-spy writes about the program; `None` if the peer is left out.
 fn recorded(folder: &Scratch, format: &str) -> Option<PathBuf> {
     let py_spy = peer("py-spy")?;
     let (program, file) = (folder.write("busy.py", PROGRAM.as_bytes()), folder.path("busy.profile"));

@@ -1,8 +1,7 @@
-//! Every view of a profile adds up to the same, for every profile of the corpus: the value as a whole, what it is of, and self
-//! and total of each function.
+//! Compares all views of each profile in the corpus: the whole value, its type, and the self and total of each function.
 //!
-//! What `report` says is held against what the other commands make of the same file, each read in its own way: as text, as a
-//! picture, as data of a page, or by `report` again out of another format.
+//! The test compares the output of `report` with that of the other commands for the same file: folded text, the flame graph, the
+//! data of the page, the diff of the file with itself, and reports of the file after a conversion to another format.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -37,10 +36,10 @@ const DIFFERENCES: [(&str, &str, &str); 3] = [
     ("tachyon/corrupt/string_with_nul.bin", "page", "pages replace control characters"),
 ];
 
-/// What reports leave out: frames of Python's own profiler.
+/// The option that hides the frames of Python's own profiler, as reports do.
 const HIDE: [&str; 2] = ["--hide", r"_sync_coordinator\.py"];
 
-/// What a view says of a profile.
+/// The sums that a view shows of a profile.
 #[derive(Debug, Default, PartialEq)]
 struct Sums {
     /// Kind and unit.
@@ -59,17 +58,17 @@ struct Profile<'a> {
     path: String,
     /// The kind of the values that are added up, as `--value` takes it.
     kind: String,
-    /// What `report` says of it.
+    /// The sums of `report`.
     sums: Sums,
     /// Its folded stacks.
     lines: String,
-    /// What has an empty stack: reports leave it out of their value, others count it.
+    /// The value of samples with an empty stack: reports leave it out, other views include it.
     empty: i64,
     /// For files that are written on the way.
     folder: &'a Path,
 }
 
-/// Asks for a view of a profile and answers with what differs from its report.
+/// Compares a view of a profile with its report and returns the differences.
 type View = fn(&Profile<'_>) -> Result<Vec<String>, String>;
 
 const VIEWS: [(&str, View); 6] = [
@@ -81,7 +80,7 @@ const VIEWS: [(&str, View); 6] = [
     ("diff", diff),
 ];
 
-/// What the program writes, if all goes well.
+/// The standard output of the program; an error unless it exits with 0.
 fn written(ended: Ended) -> Result<Vec<u8>, String> {
     match ended.code {
         0 => Ok(ended.stdout),
@@ -94,7 +93,7 @@ fn json(arguments: &[&str]) -> Result<Value, String> {
     serde_json::from_slice(&text).map_err(|error| format!("{arguments:?}: {error}"))
 }
 
-/// What a report says, with rows that are told apart by `key`.
+/// The sums of a report, with functions named by `key`.
 fn sums_of(report: &Value, key: &str) -> Sums {
     let summary = &report["summary"];
     let word = |key: &str| summary[key].as_str().unwrap().to_owned();
@@ -119,7 +118,7 @@ fn with_something(mut functions: Functions) -> Functions {
     functions
 }
 
-/// What `report` says of the functions of a file.
+/// The sums of `report` for a file.
 fn reported(path: &str, kind: &str) -> Result<Sums, String> {
     let report = json(&["report", "--json", "--limit", "0", "--no-line", "--value", kind, path])?;
     Ok(sums_of(&report, "function"))
@@ -149,7 +148,7 @@ fn differing(expected: &Functions, found: &Functions) -> Vec<String> {
     said.take(3).collect()
 }
 
-/// A name as one word, without what folded stacks put something else in the place of.
+/// A name as one word, without the characters that folded stacks replace.
 fn plain(name: &str) -> String {
     let plain = |c: char| match c {
         ';' => ':',
@@ -197,7 +196,7 @@ fn folded(profile: &Profile<'_>) -> Result<Vec<String>, String> {
     Ok(differences(&Sums { functions, ..expected }, &found))
 }
 
-/// How many of what are below the title of a picture.
+/// Compares the total in the title of a flame graph.
 fn flamegraph(profile: &Profile<'_>) -> Result<Vec<String>, String> {
     let Profile { path, kind, .. } = profile;
     let svg = written(run(&["convert", "--to", "flamegraph", "-o", "-", "--value", kind, path]))?;
@@ -313,7 +312,7 @@ fn diff(profile: &Profile<'_>) -> Result<Vec<String>, String> {
     Ok(differences)
 }
 
-/// What all of a side is. What is counted has no value type.
+/// The whole value of a side of a diff. Sides that count samples have no value type.
 fn whole_of(side: &Value) -> Sums {
     let word = |key: &str, otherwise: &str| side[key].as_str().unwrap_or(otherwise).to_owned();
     Sums {
@@ -361,7 +360,7 @@ impl<'a> Profile<'a> {
         known.next().map(|known| known.2)
     }
 
-    /// What the views differ in.
+    /// The differences of all views.
     fn failures(&self) -> Vec<String> {
         let mut failures = Vec::new();
         for (view, ask) in VIEWS {
@@ -395,7 +394,7 @@ fn kinds(summary: &Value) -> Vec<&str> {
     kinds
 }
 
-/// What the views of the profile in a file differ in; `None` where there is no profile, or damage, or no sample.
+/// The differences of all views of a file; `None` if it has no profile or no sample, or is damaged.
 fn compared(name: &str, folder: &Path) -> Option<Vec<String>> {
     let path = borehole_testkit::corpus(name);
     let report = json(&["report", "--json", "--limit", "0", text(&path)]).ok()?;

@@ -45,7 +45,7 @@ fn functions_have_the_numbers_of_a_report() {
 const KINDS: [(&str, &str); 3] =
     [("rbt/daemon_worker.rbt", "php"), ("pprof/go-cpu.pb.gz", "go"), ("pprof/go-heap-in-use.pb.gz", "heap")];
 
-/// What a report says that functions weigh of what was executing them, of those that weigh something.
+/// The self values of functions in a report, without those that are 0.
 fn weights(bytes: &[u8], asked: &str) -> BTreeMap<String, i128> {
     let query = Query { lines: Lines::Together, limit: None, ..Query::default() };
     let mut report = ReportSink::new(query).weighing(Weigher::new(Some(asked), Sampled::Count));

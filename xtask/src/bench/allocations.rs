@@ -24,7 +24,7 @@ const DEPTHS: [usize; 2] = [25, 11];
 /// The binary digits of the numbers that stacks have.
 const STACK_BITS: usize = 20;
 
-/// What Go's profiles of the heap have.
+/// The value types of Go's heap profiles.
 const TYPES: [[&str; 2]; 4] = [
     ["alloc_objects", "count"],
     ["alloc_space", "bytes"],

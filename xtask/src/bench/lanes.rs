@@ -14,7 +14,7 @@ use super::measure::Work;
 use super::python::Python;
 use super::{Bench, Claim, Goal, Unit};
 
-/// What a document holds.
+/// The size of a document.
 #[derive(Clone, Copy)]
 struct Shape {
     threads: u64,
@@ -35,7 +35,7 @@ struct Conversion {
     name: &'static str,
     input: PathBuf,
     to: &'static str,
-    /// What of Python does the work.
+    /// The function of Python that does the work.
     reference: &'static str,
     theirs: Work,
     /// How many times as fast it is to be.
@@ -85,7 +85,7 @@ fn sides(bench: &Bench, python: &Python, conversion: Conversion) -> [Claim; 2] {
     ]
 }
 
-/// What Python prints.
+/// Writes what a Python script prints to `output`.
 fn print(python: &Python, words: &[String], output: &mut impl Write) -> Result<()> {
     let mut child = python.command(words).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let mut printed = child.stdout.take().context("standard output is a pipe")?;

@@ -12,7 +12,7 @@ use crate::peers;
 
 /// Python in its own system, and a folder there.
 pub(crate) struct Python {
-    /// What enters the system, and Python there.
+    /// The command line that enters the system and runs Python.
     command: Vec<String>,
     version: String,
     folder: PathBuf,
@@ -40,7 +40,7 @@ impl Python {
         format!("Python {}", self.version)
     }
 
-    /// What Python calls the file `name` of its folder.
+    /// The path of the file `name` of its folder, as Python sees it.
     pub(crate) fn inside(&self, name: &str) -> String {
         let folder = self.folder.file_name().unwrap_or_default();
         Path::new("/tmp").join(folder).join(name).display().to_string()
