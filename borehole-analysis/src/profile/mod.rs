@@ -13,7 +13,7 @@ pub use builder::ProfileBuilder;
 pub use clock::{TimeRange, Timespan};
 
 use borehole_model::{Mode, Tables, Thread, ThreadNames, ValueType};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::ranking::Basis;
 use crate::recent::label_text;
@@ -117,20 +117,11 @@ impl Profile {
     /// merged profiles.
     #[must_use]
     pub fn label_keys(&self) -> Vec<Vec<u8>> {
-        let mut keys = Vec::new();
-        for set in self.situations.iter().filter_map(|situation| situation.labels) {
-            for label in self.tables.labels(set) {
-                if !keys.contains(&label.key) {
-                    keys.push(label.key);
-                }
-            }
-        }
-        for key in self.situations.telling_keys() {
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
-        }
-        keys.into_iter().map(|key| self.tables.string(key).to_vec()).collect()
+        let sets = self.situations.iter().filter_map(|situation| situation.labels);
+        let labels = sets.flat_map(|set| self.tables.labels(set)).map(|label| label.key);
+        let mut known = HashSet::new();
+        let keys = labels.chain(self.situations.telling_keys()).filter(|&key| known.insert(key));
+        keys.map(|key| self.tables.string(key).to_vec()).collect()
     }
 
     /// Calls `take` with each sum of samples in a selection: their pair, their slice of time if it is known and the
