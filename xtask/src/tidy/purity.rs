@@ -112,7 +112,7 @@ fn violation(source: &Source, rule: &'static str, line: usize, message: String) 
 /// What the crate of `source` may do; nothing, if nobody has said. Only `fuzz` stands outside the workspace; examples
 /// are programs.
 fn freedom(source: &Source) -> Freedom {
-    match rules::of(source.package()) {
+    match rules::of(&source.package()) {
         Some(rule) => rule.freedom,
         None if source.package() == "fuzz" => Freedom::System,
         None if source.package() == "examples" => Freedom::Program,

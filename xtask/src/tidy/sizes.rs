@@ -64,7 +64,7 @@ fn long_functions(source: &Source) -> Vec<Violation> {
 /// The lengths of all functions of the libraries, in order.
 fn library_functions(tree: &Tree) -> Vec<usize> {
     let is_library = |source: &&Source| {
-        let is_tool = matches!(source.package(), "borehole-cli" | "borehole-testkit" | "xtask" | "fuzz");
+        let is_tool = matches!(source.package().as_str(), "borehole-cli" | "borehole-testkit" | "xtask" | "fuzz");
         source.below_src().is_some() && !is_tool
     };
     let functions = tree.sources.iter().filter(is_library).flat_map(|source| &source.facts.functions);

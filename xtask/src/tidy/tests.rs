@@ -13,19 +13,19 @@ fn good() -> Tree {
     document(&mut tree, "README.md", "# Borehole\n");
     document(&mut tree, "ARCHITECTURE.md", "# Architecture\n");
     document(&mut tree, "Cargo.toml", GOOD_MANIFEST);
-    document(&mut tree, "borehole-wire/Cargo.toml", "[dependencies]\nmemchr.workspace = true\n");
-    source(&mut tree, "borehole-formats/src/lib.rs", "pub mod rbt;\npub use rbt::Reader;\n");
-    source(&mut tree, "borehole-formats/src/folded/mod.rs", "");
-    source(&mut tree, "borehole-formats/src/rbt/import.rs", GOOD_IMPORT);
-    source(&mut tree, "borehole-formats/src/rbt/read.rs", GOOD_READ);
+    document(&mut tree, "crates/wire/Cargo.toml", "[dependencies]\nmemchr.workspace = true\n");
+    source(&mut tree, "crates/formats/src/lib.rs", "pub mod rbt;\npub use rbt::Reader;\n");
+    source(&mut tree, "crates/formats/src/folded/mod.rs", "");
+    source(&mut tree, "crates/formats/src/rbt/import.rs", GOOD_IMPORT);
+    source(&mut tree, "crates/formats/src/rbt/read.rs", GOOD_READ);
     source(
         &mut tree,
-        "borehole-formats/tests/it/main.rs",
+        "crates/formats/tests/it/main.rs",
         "fn f() { println!(\"{:?}\", std::env::var(\"A\").unwrap()); }",
     );
-    source(&mut tree, "borehole/src/mapped.rs", "use memmap2::Mmap;\nfn f() { unsafe { Mmap::map() } }");
-    source(&mut tree, "borehole-process/src/memory.rs", "fn f() { unsafe { g() } }");
-    source(&mut tree, "borehole-cli/src/main.rs", "fn main() { println!(\"{}\", 1); std::process::exit(2) }");
+    source(&mut tree, "crates/borehole/src/mapped.rs", "use memmap2::Mmap;\nfn f() { unsafe { Mmap::map() } }");
+    source(&mut tree, "crates/process/src/memory.rs", "fn f() { unsafe { g() } }");
+    source(&mut tree, "crates/cli/src/main.rs", "fn main() { println!(\"{}\", 1); std::process::exit(2) }");
     tree
 }
 
@@ -152,19 +152,19 @@ fn dependencies_of_tests_are_free() {
 
 #[test]
 fn dependencies_are_used() {
-    assert_complaint("borehole-wire/Cargo.toml: [unused] memchr is in no source", |tree| {
+    assert_complaint("crates/wire/Cargo.toml: [unused] memchr is in no source", |tree| {
         tree.packages[0] = package("borehole-wire", &[("memchr", Purpose::Tests)]);
     });
     // What only tests name is for tests only.
     assert_complaint("[unused] clap is in no source", |tree| {
-        source(tree, "borehole-cli/src/uses.rs", "");
-        source(tree, "borehole-cli/tests/it/uses.rs", "// anything clap");
+        source(tree, "crates/cli/src/uses.rs", "");
+        source(tree, "crates/cli/tests/it/uses.rs", "// anything clap");
     });
 }
 
 #[test]
 fn formats_do_not_name_each_other() {
-    let path = "borehole-formats/src/rbt/export.rs";
+    let path = "crates/formats/src/rbt/export.rs";
     for (text, wanted) in [
         ("use crate::folded::Writer;", "rbt must not name a format: crate::folded::Writer"),
         ("use crate::{Error, folded};", "a format: crate::folded"),
@@ -173,30 +173,30 @@ fn formats_do_not_name_each_other() {
     ] {
         assert_source(wanted, path, text);
     }
-    assert_source("folded must not", "borehole-formats/src/folded/read.rs", "use crate::rbt::Reader;");
+    assert_source("folded must not", "crates/formats/src/folded/read.rs", "use crate::rbt::Reader;");
 }
 
 #[test]
 fn what_serves_all_formats_names_none() {
-    assert_source("lines must not name a format", "borehole-formats/src/lines.rs", "use crate::rbt::Reader;");
+    assert_source("lines must not name a format", "crates/formats/src/lines.rs", "use crate::rbt::Reader;");
     let mut tree = good();
-    source(&mut tree, "borehole-formats/src/lines.rs", "use crate::{Error, gzip::Reader};");
-    source(&mut tree, "borehole-formats/src/detect/mod.rs", "use crate::rbt::MAGIC;");
-    source(&mut tree, "borehole-formats/src/rbt/write.rs", "use crate::{detect::Format, lines::Lines};");
+    source(&mut tree, "crates/formats/src/lines.rs", "use crate::{Error, gzip::Reader};");
+    source(&mut tree, "crates/formats/src/detect/mod.rs", "use crate::rbt::MAGIC;");
+    source(&mut tree, "crates/formats/src/rbt/write.rs", "use crate::{detect::Format, lines::Lines};");
     assert_eq!(complaints(&tree), Vec::<String>::new());
 }
 
 #[test]
 fn files_that_know_bytes_only_do_not_name_the_model() {
     for file in ["layout.rs", "read.rs", "write.rs", "read/segment.rs"] {
-        let path = format!("borehole-formats/src/rbt/{file}");
+        let path = format!("crates/formats/src/rbt/{file}");
         assert_source("knows bytes only", &path, "use borehole_model::Tables;");
     }
 }
 
 #[test]
 fn pure_crates_do_not_see_the_machine() {
-    let path = "borehole-analysis/src/top.rs";
+    let path = "crates/analysis/src/top.rs";
     for (text, wanted) in [
         ("use std::fs::File;", "std::fs::File"),
         ("use std::{env, fmt};", "std::env"),
@@ -220,23 +220,23 @@ fn only_programs_print_and_exit() {
         "std::process::exit(1)",
     ] {
         let text = format!("fn f() {{ {text}; }}");
-        assert_source("belongs into the command", "borehole/src/open.rs", &text);
+        assert_source("belongs into the command", "crates/borehole/src/open.rs", &text);
     }
     assert_source(
         "println",
-        "borehole-testkit/src/lib.rs",
+        "crates/testkit/src/lib.rs",
         "fn f() { eprintln!(\"left out\"); println!(); }",
     );
 }
 
 #[test]
 fn unsafe_code_stays_where_it_is() {
-    assert_source("[unsafe]", "borehole-wire/src/cursor.rs", "fn f() { unsafe { g() } }");
-    assert_source("[unsafe]", "borehole/src/open.rs", "fn f() { unsafe { g() } }");
-    assert_source("[unsafe]", "borehole/src/again.rs", "use memmap2::Mmap; fn f() { unsafe { g() } }");
+    assert_source("[unsafe]", "crates/wire/src/cursor.rs", "fn f() { unsafe { g() } }");
+    assert_source("[unsafe]", "crates/borehole/src/open.rs", "fn f() { unsafe { g() } }");
+    assert_source("[unsafe]", "crates/borehole/src/again.rs", "use memmap2::Mmap; fn f() { unsafe { g() } }");
     assert_source(
         "[unsafe]",
-        "borehole-model/src/a.rs",
+        "crates/model/src/a.rs",
         "#[cfg(test)] mod tests { fn f() { unsafe { g() } } }",
     );
 }
@@ -244,22 +244,22 @@ fn unsafe_code_stays_where_it_is() {
 #[test]
 fn files_are_short_and_flat() {
     let long = "const A: u8 = 1;\n".repeat(rules::FILE_LINES + 1);
-    assert_source("601 lines before the tests", "borehole-model/src/a.rs", &long);
-    assert_source("4 folders", "borehole-model/src/a/b/c/d/e.rs", "");
+    assert_source("601 lines before the tests", "crates/model/src/a.rs", &long);
+    assert_source("4 folders", "crates/model/src/a/b/c/d/e.rs", "");
     let items: String = (0..=rules::PUBLIC_ITEMS).map(|n| format!("pub struct A{n};\n")).collect();
-    assert_source("21 public items", "borehole-model/src/a.rs", &items);
+    assert_source("21 public items", "crates/model/src/a.rs", &items);
     let tests = format!("fn f() {{}}\n#[cfg(test)]\nmod tests {{\n{long}}}");
     let mut tree = good();
-    source(&mut tree, "borehole-model/src/a.rs", &tests);
+    source(&mut tree, "crates/model/src/a.rs", &tests);
     assert_eq!(complaints(&tree), Vec::<String>::new());
 }
 
 #[test]
 fn functions_are_short() {
     let long = format!("fn long() {{\n{}}}\n", "g();\n".repeat(rules::FUNCTION_LINES - 1));
-    assert_source("61 lines in long", "borehole-cli/src/a.rs", &long);
+    assert_source("61 lines in long", "crates/cli/src/a.rs", &long);
     let mut tree = good();
-    source(&mut tree, "borehole-cli/src/a.rs", &format!("#[cfg(test)]\nmod tests {{\n#[test]\n{long}}}"));
+    source(&mut tree, "crates/cli/src/a.rs", &format!("#[cfg(test)]\nmod tests {{\n#[test]\n{long}}}"));
     assert_eq!(complaints(&tree), Vec::<String>::new());
 }
 
@@ -267,34 +267,34 @@ fn functions_are_short() {
 fn most_functions_are_very_short() {
     let functions =
         |count: usize, lines: usize| format!("fn f() {{\n{}}}\n", "g();\n".repeat(lines - 2)).repeat(count);
-    let path = "borehole-model/src/a.rs";
+    let path = "crates/model/src/a.rs";
     assert_source("9 lines at percentile 50", path, &functions(60, 9));
     assert_source("31 lines at percentile 90", path, &(functions(10, 3) + &functions(5, 31)));
 }
 
 #[test]
 fn module_names_say_something() {
-    assert_source("utils says nothing", "borehole-model/src/utils.rs", "");
-    assert_source("helpers says nothing", "borehole-model/src/helpers/a.rs", "");
-    assert_source("common says nothing", "borehole-model/src/a.rs", "mod common { }");
+    assert_source("utils says nothing", "crates/model/src/utils.rs", "");
+    assert_source("helpers says nothing", "crates/model/src/helpers/a.rs", "");
+    assert_source("common says nothing", "crates/model/src/a.rs", "mod common { }");
 }
 
 #[test]
 fn work_is_finished() {
-    assert_source("todo is not finished", "borehole-cli/src/a.rs", "fn f() { todo!() }");
-    assert_source("unimplemented", "borehole-cli/src/a.rs", "fn f() { std::unimplemented!(\"x\") }");
+    assert_source("todo is not finished", "crates/cli/src/a.rs", "fn f() { todo!() }");
+    assert_source("unimplemented", "crates/cli/src/a.rs", "fn f() { std::unimplemented!(\"x\") }");
     assert_source(
         "ignore is not finished",
-        "borehole-cli/tests/a.rs",
+        "crates/cli/tests/a.rs",
         "#[test]\n#[ignore = \"slow\"]\nfn f() {}",
     );
 }
 
 #[test]
 fn unwraps_stand_in_tests_only() {
-    assert_source("unwrap does not say why", "borehole-model/src/a.rs", "fn f() { g().unwrap(); }");
-    assert_source("Option::unwrap", "borehole-model/src/a.rs", "fn f() { g().map(Option::unwrap) }");
-    assert_source("unwrap", "borehole-model/src/a.rs", "#[cfg(test)] mod tests {}\nfn f() { g().unwrap(); }");
+    assert_source("unwrap does not say why", "crates/model/src/a.rs", "fn f() { g().unwrap(); }");
+    assert_source("Option::unwrap", "crates/model/src/a.rs", "fn f() { g().map(Option::unwrap) }");
+    assert_source("unwrap", "crates/model/src/a.rs", "#[cfg(test)] mod tests {}\nfn f() { g().unwrap(); }");
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn dependencies_have_reasons_and_no_default_features() {
     assert_document("a has no reason", "Cargo.toml", &after_blank);
     assert_document("a has its default features on", "Cargo.toml", &root("# Why.\na = \"1\""));
     let own_version = "[dev-dependencies]\nmemchr = \"2\"\n";
-    assert_document("expected a workspace dependency", "borehole-wire/Cargo.toml", own_version);
+    assert_document("expected a workspace dependency", "crates/wire/Cargo.toml", own_version);
 }
 
 #[test]

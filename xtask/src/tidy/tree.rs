@@ -68,14 +68,33 @@ impl Source {
         Ok(Self { path: path.to_owned(), text, facts })
     }
 
-    /// The folder of the package, which is its name.
-    pub(crate) fn package(&self) -> &str {
-        self.path.split('/').next().unwrap_or_default()
+    /// The package: `borehole-wire` for `crates/wire/…`, else the first folder.
+    pub(crate) fn package(&self) -> String {
+        let mut folders = self.path.split('/');
+        match (folders.next(), folders.next()) {
+            (Some("crates"), Some(folder)) => package_of_folder(folder),
+            (first, _) => first.unwrap_or_default().to_owned(),
+        }
     }
 
     /// The path below `src`, or `None` for tests, examples and build scripts.
     pub(crate) fn below_src(&self) -> Option<&str> {
         self.path.split_once("/src/").map(|(_, below)| below)
+    }
+}
+
+/// The prefix of every package below `crates` but the facade, whose name it is.
+const PREFIX: &str = "borehole";
+
+fn package_of_folder(folder: &str) -> String {
+    if folder == PREFIX { folder.to_owned() } else { format!("{PREFIX}-{folder}") }
+}
+
+/// The folder of the package `name`, from the root of the project.
+pub(crate) fn folder_of(name: &str) -> String {
+    match name.strip_prefix(PREFIX) {
+        Some(rest) => format!("crates/{}", rest.strip_prefix('-').unwrap_or(PREFIX)),
+        None => name.to_owned(),
     }
 }
 

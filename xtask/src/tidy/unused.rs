@@ -1,7 +1,7 @@
 //! Dependencies that nothing uses.
 
 use super::Violation;
-use super::tree::{Purpose, Tree};
+use super::tree::{Purpose, Tree, folder_of};
 
 /// Each dependency of a package is named in one of its sources.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
@@ -16,7 +16,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
                 sources.iter().any(|source| may_use(source.below_src().is_some()) && is_used(&source.text));
             if !used {
                 let message = format!("{} is in no source", dependency.name);
-                let path = format!("{}/Cargo.toml", package.name);
+                let path = format!("{}/Cargo.toml", folder_of(&package.name));
                 unused.push(Violation { rule: "unused", path, line: None, message });
             }
         }

@@ -1,0 +1,98 @@
+//! Conversion of inputs into one output.
+
+use std::io::Write;
+
+use borehole_formats::Losses;
+use borehole_model::{ProfileSink, Recovery, Tables, Warning};
+
+use crate::{Error, Input, Target};
+
+/// The outcome of a conversion.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// The data read from the inputs, and anything odd or lost in them.
+    pub recovery: Recovery,
+    /// Data that the target format could not hold.
+    pub losses: Losses,
+}
+
+/// Converts `inputs` to one profile with the samples of all of them, and writes it to `output` as `target`.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(all(feature = "rbt", feature = "folded", feature = "pprof"))] {
+/// use borehole::{Format, Input, InputOptions, Source, Target, convert};
+///
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/rbt/annotations_ts.rbt");
+/// let inputs = [Source::path(trace)?, Source::reader("stacks", &b"main;query 3\n"[..])];
+/// let inputs = inputs.map(|source| Input::open(source, &InputOptions::default()));
+/// let inputs: Vec<_> = inputs.into_iter().collect::<Result<_, _>>()?;
+/// let mut profile = Vec::new();
+/// let outcome = convert(inputs, &Target::new(Format::Pprof), &mut profile)?;
+/// assert_eq!(outcome.recovery.samples, 6 + 3);
+/// // pprof has no place for when a sample was taken.
+/// assert!(outcome.losses.to_string().starts_with("timestamps dropped: 6"));
+/// # }
+/// # Ok::<(), borehole::Error>(())
+/// ```
+///
+/// # Errors
+/// If an input cannot be read or the output cannot be written.
+pub fn convert(
+    inputs: impl IntoIterator<Item = Input>,
+    target: &Target,
+    output: impl Write,
+) -> Result<Outcome, Error> {
+    let mut exporter = target.exporter(output)?;
+    let recovery = import_all(inputs, &mut *exporter)?;
+    Ok(Outcome { recovery, losses: exporter.losses() })
+}
+
+/// Streams `inputs` into `sink`, one after the other, and finishes the sink.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(feature = "folded")] {
+/// use borehole::model::Count;
+/// use borehole::{Input, InputOptions, Source, import_all};
+///
+/// let texts = [&b"main;query 3\n"[..], b"main;render 4\n"];
+/// let inputs = texts.map(|text| Input::open(Source::reader("stacks", text), &InputOptions::default()));
+/// let mut count = Count::default();
+/// import_all(inputs.into_iter().collect::<Result<Vec<_>, _>>()?, &mut count)?;
+/// assert_eq!((count.samples, count.runs), (7, 2));
+/// # }
+/// # Ok::<(), borehole::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`Input::read_into`], and if the sink cannot finish.
+pub fn import_all(
+    inputs: impl IntoIterator<Item = Input>,
+    sink: &mut dyn ProfileSink,
+) -> Result<Recovery, Error> {
+    let mut tables = Tables::default();
+    let mut recovery = Recovery::default();
+    for input in inputs {
+        recovery.merge(input.read_into(&mut tables, sink)?);
+        if recovery.stopped {
+            break;
+        }
+    }
+    sink.finish(&tables).map_err(|source| Error::Write { name: String::new(), source })?;
+    Ok(recovery)
+}
+
+/// Finishes `sink` with everything read before `error`, if it is an error of the input. The sink receives the error as a
+/// warning.
+///
+/// For callers that read inputs one by one into an output that is read as it is written: see [`Target::is_stream`]. Further
+/// errors of the sink are ignored, because `error` matters more.
+pub fn finish_before(error: &Error, tables: &Tables, sink: &mut dyn ProfileSink) {
+    if let Error::Read { source, .. } = error {
+        let warning = Warning::new(source.message()).at(source.offset());
+        let _ = sink.warning(&warning).and_then(|()| sink.finish(tables));
+    }
+}

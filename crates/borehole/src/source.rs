@@ -1,0 +1,147 @@
+//! Sources of bytes: a path, standard input, or any reader.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::Error;
+#[cfg(feature = "tachyon")]
+use crate::mapped::Mappable;
+
+/// The name of standard input in messages.
+pub(crate) const STDIN: &str = "standard input";
+
+/// A stream of bytes with a name for messages.
+///
+/// # Examples
+///
+/// ```
+/// use borehole::Source;
+///
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/rbt/native.rbt");
+/// let file = Source::path(trace)?;
+/// assert_eq!(file.size_bytes(), Some(246));
+///
+/// // Anything that can be read; here what a server might have been sent.
+/// let body = Source::reader("upload 17", std::io::Cursor::new(b"main;query 3\n"));
+/// assert_eq!((body.name(), body.size_bytes()), ("upload 17", None));
+///
+/// let error = Source::path("nowhere.rbt").err().map(|error| error.to_string());
+/// assert_eq!(error.as_deref(), Some("nowhere.rbt: no such file or directory"));
+/// # Ok::<(), borehole::Error>(())
+/// ```
+pub struct Source {
+    name: String,
+    size_bytes: Option<u64>,
+    reader: Box<dyn Read>,
+    #[cfg(feature = "tachyon")]
+    mappable: Option<Mappable>,
+}
+
+impl Source {
+    /// Opens the file, named pipe or device at `path`.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or is a directory.
+    pub fn path(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        match File::open(path) {
+            Ok(file) => Self::file(name, file),
+            Err(source) => Err(Error::Open { name, source }),
+        }
+    }
+
+    /// Takes an open file, from its current position.
+    ///
+    /// # Errors
+    /// If it is a directory.
+    pub fn file(name: impl Into<String>, file: File) -> Result<Self, Error> {
+        let name = name.into();
+        match size_bytes(&file) {
+            Ok(size_bytes) => Ok(Self {
+                name,
+                size_bytes,
+                #[cfg(feature = "tachyon")]
+                mappable: size_bytes.and_then(|_| Mappable::here(&file)),
+                reader: Box::new(file),
+            }),
+            Err(source) => Err(Error::Open { name, source }),
+        }
+    }
+
+    /// Standard input.
+    #[must_use]
+    pub fn stdin() -> Self {
+        Self::reader(STDIN, io::stdin())
+    }
+
+    /// Takes any reader.
+    pub fn reader(name: impl Into<String>, reader: impl Read + 'static) -> Self {
+        Self {
+            name: name.into(),
+            size_bytes: None,
+            reader: Box::new(reader),
+            #[cfg(feature = "tachyon")]
+            mappable: None,
+        }
+    }
+
+    /// The name for messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The number of bytes; `None` if it is unknown before reading.
+    #[must_use]
+    pub const fn size_bytes(&self) -> Option<u64> {
+        self.size_bytes
+    }
+
+    /// Passes the bytes through `wrap`, for example to show progress.
+    ///
+    /// A `tachyon` file is mapped rather than read, so only its beginning passes through.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::Read as _;
+    /// use borehole::Source;
+    ///
+    /// let source = Source::reader("text", &b"main;query 3\nmain 1\n"[..]);
+    /// let mut first_line = String::new();
+    /// source.map(|bytes| Box::new(bytes.take(13))).into_reader().read_to_string(&mut first_line)?;
+    /// assert_eq!(first_line, "main;query 3\n");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn map(self, wrap: impl FnOnce(Box<dyn Read>) -> Box<dyn Read>) -> Self {
+        Self { reader: wrap(self.reader), ..self }
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn into_reader(self) -> Box<dyn Read> {
+        self.reader
+    }
+
+    pub(crate) fn into_parts(self) -> (String, Box<dyn Read>) {
+        (self.name, self.reader)
+    }
+
+    /// Separates the file from the source, if it can be mapped.
+    #[cfg(feature = "tachyon")]
+    pub(crate) fn split_mappable(mut self) -> (Option<Mappable>, Self) {
+        (self.mappable.take(), self)
+    }
+}
+
+/// The size of the file; `None` if it is unknown before reading.
+fn size_bytes(file: &File) -> io::Result<Option<u64>> {
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "expected a file, found a directory"));
+    }
+    Ok(metadata.is_file().then_some(metadata.len()))
+}

@@ -1,0 +1,315 @@
+//! Programs with known faults: what is wrong is said first, with its place and its bytes; of their remedies nothing is said.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+use borehole_testkit::{Scratch, corpus, peers};
+use serde_json::Value;
+
+use crate::program::{run, text};
+
+/// A program of the examples that waits, ended with the test.
+pub(crate) struct Waiting {
+    child: Child,
+    /// What it said of itself.
+    facts: Value,
+}
+
+impl Waiting {
+    /// `None` if its PHP is left out.
+    pub(crate) fn start(peer: &str, program: &Path) -> Option<Self> {
+        let mut command = peers::peer(peer)?.command();
+        command.args(["-d", "opcache.enable_cli=0"]).arg(program);
+        let mut child =
+            command.env("WAIT", "60").stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let ready = lines.find_map(|line| line.unwrap().strip_prefix("READY ").map(str::to_owned)).unwrap();
+        Some(Self { child, facts: serde_json::from_str(&ready).unwrap() })
+    }
+
+    /// Its heap, in a file of this folder.
+    pub(crate) fn capture(&self, scratch: &Scratch) -> PathBuf {
+        let path = scratch.path("heap.rmem");
+        run(&["heap", "capture", "--force", "-p", &self.child.id().to_string(), "-o", text(&path)]).done();
+        path
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn example(name: &str) -> PathBuf {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/php/leaks")).join(format!("{name}.php"))
+}
+
+fn report(heap: &Path) -> Value {
+    serde_json::from_slice(&run(&["heap", "report", "--json", text(heap)]).done()).unwrap()
+}
+
+/// The kinds of what is worse than low.
+fn alarms(report: &Value) -> Vec<String> {
+    let findings = report["findings"].as_array().unwrap().iter();
+    let alarms = findings.filter(|finding| !["low", "info"].contains(&finding["severity"].as_str().unwrap()));
+    alarms.map(|finding| finding["kind"].as_str().unwrap().to_owned()).collect()
+}
+
+/// What is said first of a program's heap; and that nothing is said of its remedy.
+fn first(peer: &str, name: &str) -> Option<(Value, Waiting, PathBuf, Scratch)> {
+    let scratch = Scratch::new();
+    let fixed = Waiting::start(peer, &example(&format!("{name}_fixed")))?;
+    assert_eq!(alarms(&report(&fixed.capture(&scratch))), [""; 0], "{name}_fixed");
+    drop(fixed);
+    let waiting = Waiting::start(peer, &example(name))?;
+    let heap = waiting.capture(&scratch);
+    let first = report(&heap)["findings"][0].clone();
+    Some((first, waiting, heap, scratch))
+}
+
+/// What a block for so many bytes takes. Source: PHP, Zend/zend_alloc_sizes.h.
+fn block(bytes: u64) -> u64 {
+    const BINS: [u64; 30] = [
+        8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768,
+        896, 1024, 1280, 1536, 1792, 2048, 2560, 3072,
+    ];
+    BINS.into_iter().find(|&bin| bytes <= bin).unwrap_or(bytes.next_multiple_of(4096))
+}
+
+fn string(length: usize) -> u64 {
+    block((24 + length as u64 + 1).next_multiple_of(8))
+}
+
+fn object(properties: u64) -> u64 {
+    block(40 + 16 * properties)
+}
+
+/// An array whose keys are 0, 1, 2, …, with its table.
+fn list(slots: u64) -> u64 {
+    block(56) + block(slots * 16 + 8)
+}
+
+/// An array with keys.
+fn map(slots: u64) -> u64 {
+    block(56) + block(slots * 40)
+}
+
+#[test]
+fn a_cache_that_nothing_leaves_is_the_bottleneck() {
+    let Some((first, ..)) = first("php", "static_cache") else { return };
+    assert_eq!((&first["kind"], &first["severity"]), (&"bottleneck_path".into(), &"high".into()));
+    assert_eq!(first["path"], r"Shop\PriceCache::$prices");
+    assert_eq!(first["facts"]["elements"], 40_000);
+    let prices = (0..40_000).map(|number| object(3) + string(format!("price of product {number}").len()));
+    assert_eq!(first["impact_bytes"], prices.sum::<u64>() + list(65_536));
+}
+
+#[test]
+fn objects_that_hold_each_other_are_garbage() {
+    let Some((first, ..)) = first("php", "listener_cycle") else { return };
+    assert_eq!((&first["kind"], &first["severity"]), (&"garbage_cycles".into(), &"high".into()));
+    assert_eq!(first["facts"]["back_reference"], r"Import\Dispatcher::$listeners[][][] -> Import\Job");
+    let path = first["path"].as_str().unwrap();
+    assert!(path.starts_with("<garbage>.") && path.ends_with("->events->listeners['done'][0][0]"), "{path}");
+    assert_eq!((&first["facts"]["cycles"], &first["facts"]["objects"]), (&150.into(), &300.into()));
+    // A job, its dispatcher, the table of events, the list of listeners, and the listener.
+    let each = object(3) + object(1) + map(8) + list(8) + list(8);
+    let payloads = (0..150).map(|job| string(format!("line of job {job};").len() * 2500));
+    assert_eq!(first["impact_bytes"], 150 * each + payloads.sum::<u64>());
+}
+
+#[test]
+fn closures_are_told_that_keep_the_objects_they_were_made_in() {
+    let Some((first, ..)) = first("php", "closure_this") else { return };
+    assert_eq!((&first["kind"], &first["severity"]), (&"closure_keeps_this".into(), &"high".into()));
+    assert_eq!(first["path"], r"Office\Scheduler::$tasks[0]");
+    assert_eq!(first["facts"]["class_name"], r"Office\Report");
+    assert_eq!((&first["facts"]["closures"], &first["facts"]["objects"]), (&200.into(), &200.into()));
+    assert!(first["facts"]["function"].as_str().unwrap().contains("closure"), "{first}");
+    let rows = |report| (0..300).map(move |row| string(format!("row {row} of report {report}").len()));
+    let reports = (0..200).map(|report| object(2) + list(512) + rows(report).sum::<u64>());
+    assert_eq!(first["impact_bytes"], reports.sum::<u64>());
+}
+
+#[test]
+fn strings_that_are_read_again_and_again_are_duplicates() {
+    let Some((first, ..)) = first("php", "duplicate_config") else { return };
+    assert_eq!((&first["kind"], &first["severity"]), (&"duplicate_strings".into(), &"high".into()));
+    assert_eq!(first["path"], r"Tenancy\Settings::$values[]");
+    // Of each key and each value, all copies but one.
+    let settings = (0..40).map(|setting| {
+        let value = format!("smtp://mail{setting}.internal.example.com:2525/queue");
+        string(format!("mail.transport.option{setting}").len()) + string(value.len())
+    });
+    let saved = 799 * settings.sum::<u64>();
+    let said = first["impact_bytes"].as_u64().unwrap();
+    // The environment says some things twice, too.
+    assert!((saved..saved + (16 << 10)).contains(&said), "{said} of {saved}");
+}
+
+#[test]
+fn chunks_with_little_in_them_are_fragmentation() {
+    let Some((first, _waiting, heap, _scratch)) = first("php", "fragmented") else { return };
+    assert_eq!(
+        (&first["kind"], &first["severity"]),
+        (&"zendmm_heap_fragmentation_high".into(), &"medium".into())
+    );
+    let info: Value = serde_json::from_slice(&run(&["heap", "info", "--json", text(&heap)]).done()).unwrap();
+    let number = |key: &str| info["summary"][key].as_str().unwrap().parse::<u64>().unwrap();
+    let blocks = number("chunks_free_blocks_bytes");
+    assert_eq!(first["impact_bytes"], number("chunks_total_free_bytes") + blocks);
+    // What is free within chunks is all of them but what is used, and their first pages.
+    let used = number("memory_get_usage").next_multiple_of(4096);
+    let free = number("memory_get_real_usage") - used - number("chunks_count") * 4096;
+    assert!(number("chunks_total_free_bytes").abs_diff(free) < 256 << 10, "{free}");
+    let kinds = alarms(&report(&heap));
+    assert_eq!(kinds, ["zendmm_heap_fragmentation_high", "zendmm_chunks_pinned_by_fragmentation"]);
+}
+
+#[test]
+fn a_connection_in_a_cycle_is_a_leak() {
+    let Some((first, ..)) = first("php-extensions", "pdo_cycle") else { return };
+    assert_eq!((&first["kind"], &first["severity"]), (&"resource_leak_risk".into(), &"high".into()));
+    assert_eq!((&first["facts"]["class_name"], &first["facts"]["count"]), (&"PDO".into(), &20.into()));
+    assert_eq!(first["facts"]["awaiting_collection"], 20);
+    assert_eq!(first["facts"]["holder"], r"Store\UnitOfWork::$connection");
+}
+
+#[test]
+fn a_connection_of_a_class_of_the_program_s_is_a_connection() {
+    let scratch = Scratch::new();
+    let source = std::fs::read_to_string(example("pdo_cycle")).unwrap();
+    let source = source
+        .replace("new \\PDO(", "new Connection(")
+        .replace("public readonly \\PDO ", "public readonly Connection ")
+        .replace(
+            "final class Repository",
+            "final class Connection extends \\PDO {}\n\nfinal class Repository",
+        )
+        .replace("__DIR__", &format!("'{}'", example("x").parent().unwrap().display()));
+    let program = scratch.path("extended.php");
+    std::fs::write(&program, source).unwrap();
+    let Some(waiting) = Waiting::start("php-extensions", &program) else { return };
+    let first = report(&waiting.capture(&scratch))["findings"][0].clone();
+    assert_eq!(first["kind"], "resource_leak_risk", "{first}");
+    assert_eq!(first["facts"]["class_name"], r"Store\Connection");
+}
+
+#[test]
+fn usage_close_to_the_limit_is_told_before_what_causes_it() {
+    let Some((first, waiting, heap, _scratch)) = first("php", "near_limit") else { return };
+    assert_eq!((&first["kind"], &first["severity"]), (&"near_memory_limit".into(), &"high".into()));
+    assert_eq!(first["facts"]["memory_limit"], 32 << 20);
+    assert_eq!(first["impact_bytes"], waiting.facts["peak"]);
+    let report = report(&heap);
+    let cause = &report["findings"][1];
+    assert_eq!((&cause["kind"], &cause["severity"]), (&"bottleneck_path".into(), &"medium".into()));
+    assert!(cause["path"].as_str().unwrap().ends_with("::$lines"), "{cause}");
+    assert_eq!(cause["impact_bytes"], 30_500 * string(990) + list(32_768));
+}
+
+/// Programs of the corpus whose heaps are small, and the peers that run them: cycles, garbage and all sorts of values, but
+/// nothing of it matters.
+const HEALTHY: [(&str, &str); 10] = [
+    ("php", "mem/m1_objects"),
+    ("php", "mem/m3_closures"),
+    ("php", "mem/m4_generators"),
+    ("php-extensions", "mem/m5_mixed"),
+    ("php", "mem/deep"),
+    ("php", "mem/facts"),
+    ("php", "internals/containers"),
+    ("php", "internals/extensions"),
+    ("php", "internals/garbage"),
+    ("php", "internals/modern"),
+];
+
+#[test]
+fn healthy_programs_raise_no_alarms() {
+    let mut alarming = BTreeMap::new();
+    for (peer, program) in HEALTHY {
+        let scratch = Scratch::new();
+        let path = corpus(&format!("php/{program}.php"));
+        let Some(waiting) = Waiting::start(peer, &path) else { return };
+        alarming.insert(program, alarms(&report(&waiting.capture(&scratch))));
+    }
+    alarming.retain(|_, found| !found.is_empty());
+    assert_eq!(alarming, BTreeMap::new());
+}
+
+/// The same of each release of PHP, from 7.0 on.
+#[test]
+fn healthy_programs_of_other_releases_raise_no_alarms() {
+    let mut heaps = 0;
+    for entry in std::fs::read_dir(corpus("php/heap")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "rdump") {
+            assert_eq!(alarms(&report(&path)), [""; 0], "{}", path.display());
+            heaps += 1;
+        }
+    }
+    assert_eq!(heaps, 10);
+}
+
+/// The program that the demonstration profiles, while it works.
+#[test]
+fn a_shop_that_serves_requests_raises_no_alarms() {
+    let Some(php) = peers::peer("php") else { return };
+    let scratch = Scratch::new();
+    let heap = scratch.path("shop.rmem");
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/php/shop.php");
+    let php = php.command().get_program().to_str().unwrap().to_owned();
+    run(&["heap", "capture", "--delay", "1s", "-o", text(&heap), "--", &php, shop, "20"]).done();
+    assert_eq!(alarms(&report(&heap)), [""; 0]);
+}
+
+#[test]
+fn a_report_is_text_of_eighty_columns_or_reli_s_json() {
+    let Some(waiting) = Waiting::start("php", &example("static_cache")) else { return };
+    let scratch = Scratch::new();
+    let heap = waiting.capture(&scratch);
+    let printed = String::from_utf8(run(&["heap", "report", text(&heap)]).done()).unwrap();
+    let widest = printed.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!((60..=80).contains(&widest), "{widest}");
+    let sections: Vec<&str> = printed.lines().filter(|line| line.starts_with(char::is_alphabetic)).collect();
+    let titles = ["Type breakdown", "Top classes", "Top arrays", "Top strings", "Root blame allocation"];
+    assert!(sections[0].starts_with("Overview of ") && sections[1].starts_with("Findings: "), "{sections:?}");
+    assert_eq!(sections[2..7], titles);
+    assert_eq!(sections[7], "Additional information");
+
+    // The same from reli's command, from a process, and out of a database.
+    let id = waiting.child.id().to_string();
+    let path = |name: &str| scratch.path(name).to_str().unwrap().to_owned();
+    let [of_file, of_process, database] = ["file.json", "process.json", "heaps.sqlite3"].map(path);
+    run(&["inspector:memory:report", text(&heap), "-f", "report-json", "-o", &of_file]).done();
+    run(&["inspector:memory", "-p", &id, "-f", "report-json", "-o", &of_process]).done();
+    run(&["heap", "export", text(&heap), "-o", &database]).done();
+    let of_database = run(&["inspector:memory:report", &database, "-f", "report-json", "--no-full-analysis"]);
+    let of_database: Value = serde_json::from_slice(&of_database.done()).unwrap();
+    let read = |path: &str| serde_json::from_slice::<Value>(&std::fs::read(path).unwrap()).unwrap();
+    let (of_file, of_process) = (read(&of_file), read(&of_process));
+    for report in [&of_file, &of_process, &of_database] {
+        let first = &report["findings"][0];
+        for key in [
+            "kind",
+            "severity",
+            "confidence",
+            "summary",
+            "facts",
+            "hypothesis",
+            "next_checks",
+            "impact_bytes",
+        ] {
+            assert!(!first[key].is_null(), "{key}");
+        }
+        assert_eq!(first["path"], r"Shop\PriceCache::$prices");
+        assert_eq!(report["meta"]["php_version"], "v82");
+        assert!(report["meta"]["node_count"].as_u64().unwrap() > 200_000);
+    }
+    assert_eq!(of_file["findings"], of_database["findings"]);
+    let shown = String::from_utf8(run(&["inspector:memory:report", text(&heap)]).done()).unwrap();
+    assert_eq!(shown, printed);
+}

@@ -1,0 +1,216 @@
+//! Every file of the corpus is told for what it is.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use borehole_formats::detect::{DETECT_BYTES, Format, detect};
+
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus");
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(Path::new(CORPUS).join(folder)).unwrap();
+    let mut files: Vec<_> =
+        entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()).collect();
+    files.sort();
+    assert!(files.len() > 20, "found {} files in {folder}", files.len());
+    files
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().unwrap().to_str().unwrap()
+}
+
+/// The start of a file, decompressed as far as it can be.
+fn start(path: &Path) -> Vec<u8> {
+    let bytes = fs::read(path).unwrap();
+    let mut start = Vec::new();
+    if bytes.starts_with(b"\x1f\x8b") {
+        let mut decoder = flate2::read::MultiGzDecoder::new(&*bytes).take(DETECT_BYTES as u64);
+        // A damaged member leaves what came before the damage.
+        let _ = decoder.read_to_end(&mut start);
+    } else {
+        start.extend_from_slice(&bytes[..bytes.len().min(DETECT_BYTES)]);
+    }
+    start
+}
+
+fn mistakes(files: &[PathBuf], expected: impl Fn(&str) -> Option<Format>) -> Vec<(&str, Option<Format>)> {
+    let told = files.iter().map(|path| (name(path), detect(&start(path))));
+    told.filter(|(name, format)| *format != expected(name)).collect()
+}
+
+#[test]
+fn rbt_files_are_told_unless_nothing_of_them_is_left() {
+    // The last is compressed twice; here one layer comes off.
+    let nothing_left = ["all_zeros.rbt", "empty.rbt", "gzip_of_empty.rbt.gz", "gzip_double.rbt.gz"];
+    let files: Vec<_> = files("rbt").into_iter().filter(|path| name(path).contains(".rbt")).collect();
+    let found = mistakes(&files, |name| (!nothing_left.contains(&name)).then_some(Format::Rbt));
+    assert_eq!(found, []);
+    for path in &files {
+        assert_eq!(Format::from_path(path.to_str().unwrap()).map(|(format, _)| format), Some(Format::Rbt));
+    }
+}
+
+#[test]
+fn phpspy_texts_are_told() {
+    let texts = files("rbt/text");
+    // In these there is nothing but a depth and a word, as in any text.
+    let nothing_told = ["empty.txt", "missing_colon.txt", "one_field.txt", "short.txt", "three_bytes.txt"];
+    assert_eq!(mistakes(&texts, |name| (!nothing_told.contains(&name)).then_some(Format::Phpspy)), []);
+    let empty = "php74-closures.txt";
+    assert_eq!(mistakes(&files("phpspy"), |name| (name != empty).then_some(Format::Phpspy)), []);
+}
+
+#[test]
+fn tachyon_files_are_told_in_both_byte_orders_and_without_a_header() {
+    for folder in ["tachyon/corpus", "tachyon/bigendian"] {
+        let files = files(folder);
+        assert_eq!(mistakes(&files, |_| Some(Format::Tachyon)), []);
+        for path in files {
+            let mut start = start(&path);
+            start[..64].fill(0);
+            let nothing_left = name(&path) == "23_short.bin" && start[64..68] != [0x28, 0xb5, 0x2f, 0xfd];
+            assert_eq!(detect(&start), (!nothing_left).then_some(Format::Tachyon), "{}", path.display());
+        }
+    }
+    assert_eq!(Format::from_path("run/profile_4711.bin"), Some((Format::Tachyon, false)));
+    assert_eq!(detect(b"TACHYON of the sea\n"), None);
+}
+
+#[test]
+fn converted_files_are_told() {
+    let files = files("rbt/expected/conv");
+    let nonempty: Vec<_> = files.into_iter().filter(|path| !start(path).trim_ascii().is_empty()).collect();
+    let found = mistakes(&nonempty, |name| match name {
+        _ if name.ends_with(".callgrind") => Some(Format::Callgrind),
+        // One frame `a a:4`, which is as good as any words.
+        "overlong_varint.rbt.folded" => None,
+        _ if name.ends_with(".folded") => Some(Format::Folded),
+        _ if name.ends_with(".phpspy.txt") => Some(Format::Phpspy),
+        _ if name.ends_with(".pprof") => Some(Format::Pprof),
+        _ if name.ends_with(".speedscope.json") => Some(Format::Speedscope),
+        _ => Some(Format::Rbt),
+    });
+    assert_eq!(found, []);
+}
+
+#[test]
+fn damaged_headers_do_not_hide_the_next_one() {
+    let whole = fs::read(Path::new(CORPUS).join("rbt/multi_segment.rbt")).unwrap();
+    let mut broken = whole.clone();
+    broken[0] = b'X';
+    assert_eq!(detect(&broken), Some(Format::Rbt));
+    broken.truncate(100);
+    assert_eq!(detect(&broken), None);
+}
+
+#[test]
+fn any_prefix_and_any_change_is_taken_without_a_panic() {
+    for folder in ["rbt", "rbt/text", "phpspy"] {
+        for path in files(folder) {
+            let start = start(&path);
+            for cut in (0..start.len()).take(600) {
+                let _ = detect(&start[..cut]);
+                let mut changed = start[..start.len().min(600)].to_vec();
+                if let Some(byte) = changed.get_mut(cut) {
+                    *byte ^= 0x81;
+                    let _ = detect(&changed);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn documents_in_other_spellings_are_told() {
+    let cases: [(&[u8], Format); 11] = [
+        (b"{ \"schema_version\": 1, \"type\" : \"file\" }\n", Format::Jsonl),
+        (b"\xef\xbb\xbf{\"type\":\"file\"}", Format::Jsonl),
+        (b"\n{\"profiles\": [], \"shared\": {\"frames\": []}}", Format::Speedscope),
+        (b"{\"$schema\" : \"https://www.speedscope.app/file-format-schema.json\"", Format::Speedscope),
+        (b"version: 1\ncreator: callgrind-3.22\npid: 7\ncmd: ls\n\nevents: Ir\n", Format::Callgrind),
+        (b"<?xml version=\"1.0\"?>\n<!DOCTYPE svg>\n<svg version=\"1.1\">", Format::FlameGraph),
+        (b"a;b 12.5\n", Format::Folded),
+        (b"main 1\r\nmain;run 2\r\n", Format::Folded),
+        (b"main /index.php:5 3\n", Format::Folded),
+        (b"# only\n0 f <internal>:-1\r\n\r\n", Format::Phpspy),
+        (b"RELIABLE /file.php:1\n", Format::Phpspy),
+    ];
+    for (bytes, format) in cases {
+        assert_eq!(detect(bytes), Some(format), "{}", String::from_utf8_lossy(bytes));
+    }
+}
+
+#[test]
+fn a_stack_longer_than_what_is_looked_at_is_folded() {
+    let line = b"a;".repeat(DETECT_BYTES);
+    assert_eq!(detect(&line), Some(Format::Folded));
+}
+
+#[test]
+fn each_format_goes_by_one_name() {
+    use borehole_formats::{
+        callgrind, chrome_trace, collapsed, flamegraph, folded, gecko, jsonl, otlp, perfetto, phpspy, pprof,
+        pstats, rbt, speedscope, tachyon, tachyon_jsonl, trc,
+    };
+    let names = [
+        (Format::Rbt, rbt::NAME),
+        (Format::Tachyon, tachyon::NAME),
+        (Format::Trc, trc::NAME),
+        (Format::Phpspy, phpspy::NAME),
+        (Format::Folded, folded::NAME),
+        (Format::Collapsed, collapsed::NAME),
+        (Format::Pstats, pstats::NAME),
+        (Format::PstatsText, pstats::TEXT_NAME),
+        (Format::TachyonJsonl, tachyon_jsonl::NAME),
+        (Format::Gecko, gecko::NAME),
+        (Format::Otlp, otlp::NAME),
+        (Format::Pprof, pprof::NAME),
+        (Format::Speedscope, speedscope::NAME),
+        (Format::Callgrind, callgrind::NAME),
+        (Format::Jsonl, jsonl::NAME),
+        (Format::FlameGraph, flamegraph::NAME),
+        (Format::Perfetto, perfetto::NAME),
+        (Format::ChromeTrace, chrome_trace::NAME),
+    ];
+    assert_eq!(names.map(|(format, _)| format), Format::ALL);
+    for (format, name) in names {
+        assert_eq!(format.name(), name);
+    }
+}
+
+#[test]
+fn profiles_of_opentelemetry_are_told_from_those_of_pprof_also_cut_off() {
+    let bytes = fs::read(Path::new(CORPUS).join("otlp/processes.otlp")).unwrap();
+    for end in [150, 300, bytes.len()] {
+        assert_eq!(detect(&bytes[..end]), Some(Format::Otlp), "{end}");
+    }
+    assert_eq!(Format::from_path("run.otlp.pb"), Some((Format::Otlp, false)));
+}
+
+#[test]
+fn words_and_numbers_are_no_profile() {
+    for text in [
+        "error 404\n",
+        "Order number 1\nOrder number 2\n",
+        "total 12\n-rw-r--r-- 1 root root 530 Nov 25 13:48\ndrwxr-xr-x 2 root root 4096 Nov 25 13:48\n",
+        "id;name;count\n1;query;12\n2;main;3\n",
+        "time: 12\nMozilla/5.0 (X11; Linux) 200\n",
+        "1 apple\n2 pears\n3 plums\n",
+        "2026-11-25 13:48:02 listening on 127.0.0.1:8080\n",
+        "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    f()\nValueError: 12\n",
+    ] {
+        assert_eq!(detect(text.as_bytes()), None, "{text}");
+    }
+}
+
+#[test]
+fn stacks_of_other_programs_are_told() {
+    for name in
+        ["py-spy-one-process", "py-spy-threads-subprocesses", "austin-wall", "austin-memory", "austin-full"]
+    {
+        let path = Path::new(CORPUS).join(format!("folded/{name}.txt"));
+        assert_eq!(detect(&start(&path)), Some(Format::Folded), "{name}");
+    }
+}
