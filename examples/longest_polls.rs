@@ -1,5 +1,5 @@
-//! Reads a trace of a Tokio program, ours or dial9's, as values of types: where the tasks were spawned that kept
-//! a worker the longest.
+//! Reads typed events from traces of a Tokio program, written by Borehole or dial9, and lists where the tasks with the longest
+//! polls were spawned.
 //!
 //! ```text
 //! cargo run -p borehole-recorder --example longest_polls -- traces/*
@@ -14,7 +14,7 @@ use std::{cmp, env};
 
 use borehole_recorder::trc::{ReadEvent, Reader, TypedEvents};
 
-/// What is looked at; fields and events that are not named here are passed over.
+/// The start of a poll. Fields and events that are not named here are skipped.
 #[derive(ReadEvent)]
 #[traceevent(name = "PollStartEvent")]
 struct PollStart<'a> {
@@ -32,7 +32,7 @@ struct PollEnd {
     worker_id: u64,
 }
 
-/// One or the other.
+/// An event that this program reads.
 #[derive(ReadEvent)]
 enum Poll<'a> {
     Start(PollStart<'a>),
@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn read(path: &Path, places: &mut HashMap<String, Polls>) -> Result<(), Box<dyn Error>> {
     let mut reader = Reader::new(File::open(path)?);
     let mut typed = TypedEvents::default();
-    // By worker: when its poll began, and of what.
+    // The poll that each worker is running: its start, and where its task was spawned.
     let mut open: HashMap<u64, (u64, String)> = HashMap::new();
     while let Some(event) = reader.next_event()? {
         match typed.read(&event)? {

@@ -1,11 +1,11 @@
-//! A server that records itself, and the clients that give it work: some seconds of a real Tokio program.
+//! A server that records itself, and its clients: a real Tokio program that runs for some seconds.
 //!
 //! ```text
 //! cargo run -p borehole-tokio --example tokio_server -- traces
 //! borehole info traces/*
 //! ```
 
-#![expect(clippy::print_stdout, reason = "a program says what it has done")]
+#![expect(clippy::print_stdout, reason = "the program prints its result")]
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 
-/// An answer of the server, beside what is recorded of the runtime.
+/// An answer of the server, recorded in addition to the events of the runtime.
 #[derive(TraceEvent)]
 struct RequestEvent<'a> {
     #[traceevent(timestamp)]
@@ -46,7 +46,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Serves until all clients have had their answers.
+/// Serves until all clients have their answers, and returns the number of answers.
 async fn serve(tokio: &TokioRecorder, handle: &Handle) -> io::Result<u64> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
@@ -64,7 +64,7 @@ async fn serve(tokio: &TokioRecorder, handle: &Handle) -> io::Result<u64> {
     Ok(answers)
 }
 
-/// Asks again and again. Answers how many answers there were.
+/// Sends all requests of a client, and returns the number of answers.
 async fn ask(stream: TcpStream, client: u64) -> io::Result<u64> {
     let mut stream = BufReader::new(stream);
     let mut answer = String::new();
@@ -78,7 +78,7 @@ async fn ask(stream: TcpStream, client: u64) -> io::Result<u64> {
     Ok(REQUESTS)
 }
 
-/// Answers one client until it has gone.
+/// Answers one client until it disconnects.
 async fn answer(stream: TcpStream, handle: Handle) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     let mut line = String::new();

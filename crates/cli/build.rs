@@ -1,4 +1,4 @@
-//! What the linker is told.
+//! Arguments for the linker.
 //!
 //! The command's file begins with the places where the loader puts addresses: a million bytes that every start reads, or a
 //! hundredth of that in a packed form. Loaders know the form since glibc 2.36, so it is for those who run the command where

@@ -11,18 +11,28 @@ use anyhow::{Context, Result, bail};
 ///
 /// # Errors
 /// When it cannot be started, or does not succeed.
-pub(crate) fn run(command: &mut Command) -> Result<()> {
+pub fn run(command: &mut Command) -> Result<()> {
     let line = describe(command);
     eprintln!("$ {line}");
     let status = command.stdin(Stdio::null()).status().with_context(|| format!("cannot start {line}"))?;
     if status.success() { Ok(()) } else { bail!("{line}: {status}") }
 }
 
+/// Runs `command` with its output shown and nothing to read, without a word of its own: the command line may be long.
+///
+/// # Errors
+/// When it cannot be started, or does not succeed.
+pub fn run_quietly(command: &mut Command) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let status = command.stdin(Stdio::null()).status().with_context(|| format!("cannot start {program}"))?;
+    if status.success() { Ok(()) } else { bail!("{program}: {status}") }
+}
+
 /// Runs `command` and gives what it wrote to stdout.
 ///
 /// # Errors
 /// When it cannot be started, or does not succeed; then with what it wrote to stderr.
-pub(crate) fn output(command: &mut Command) -> Result<String> {
+pub fn output(command: &mut Command) -> Result<String> {
     let line = describe(command);
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {line}"))?;
     if !output.status.success() {
@@ -32,8 +42,13 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 }
 
 /// The cargo that runs this program, or else the one of the path, at work on the project at `root`.
-pub(crate) fn cargo(root: &Path) -> Command {
-    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+pub fn cargo(root: &Path) -> Command {
+    building(Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())), root)
+}
+
+/// `command`, which runs a cargo, at work on the project at `root`.
+#[must_use]
+pub fn building(mut command: Command, root: &Path) -> Command {
     command.current_dir(root);
     // What cargo says of this package is no business of the packages that it builds next: some are built anew when it differs.
     for (name, _) in env::vars_os() {
@@ -46,7 +61,7 @@ pub(crate) fn cargo(root: &Path) -> Command {
 }
 
 /// Where `program` is found on the path.
-pub(crate) fn find(program: &str) -> Option<PathBuf> {
+pub fn find(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
@@ -55,14 +70,14 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
 ///
 /// # Errors
 /// When neither `XDG_CACHE_HOME` nor `HOME` says where.
-pub(crate) fn cache() -> Result<PathBuf> {
+pub fn cache() -> Result<PathBuf> {
     let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")));
     Ok(folder.context("neither XDG_CACHE_HOME nor HOME is set")?.join("borehole"))
 }
 
 /// The folder that cargo builds the project at `root` into.
-pub(crate) fn target(root: &Path) -> PathBuf {
+pub fn target(root: &Path) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder))
 }
 

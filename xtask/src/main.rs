@@ -2,13 +2,15 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to its user")]
 
+mod arguments;
 mod bench;
 mod ci;
-mod command;
 mod demo;
+mod formatting;
 mod fuzz;
-mod peers;
+mod metadata;
 mod picture;
+mod progress;
 mod testing;
 mod tidy;
 
@@ -16,74 +18,133 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
-use clap::{Parser, Subcommand};
+use anyhow::{Context, Result};
+use xtask::{command, peers};
 
-/// The chores of the project.
-#[derive(Parser)]
-#[command(name = "cargo xtask", arg_required_else_help = true)]
-struct Arguments {
-    #[command(subcommand)]
-    task: Task,
+use arguments::Given;
+
+/// Something that `cargo xtask` does.
+struct Chore {
+    name: &'static str,
+    /// One line.
+    about: &'static str,
+    /// Its arguments and options, a line each; empty if it takes none.
+    arguments: &'static str,
+    run: fn(&Path, &[String]) -> Result<()>,
 }
 
-#[derive(Subcommand)]
-enum Task {
-    /// Show where the time of a recorded trace goes, and draw its flame graph.
-    Demo,
-    /// Set up the peers and run every test.
-    Test(Without),
-    /// Run what has to pass before a change goes in.
-    Ci {
-        /// Run this check alone (repeatable).
-        #[arg(long, value_name = "CHECK")]
-        only: Vec<String>,
-        #[command(flatten)]
-        without: Without,
+const CHORES: &[Chore] = &[
+    Chore {
+        name: "demo",
+        about: "Record a PHP program, show where its time goes, and draw its flame graph",
+        arguments: "",
+        run: |root, arguments| {
+            Given::read(arguments, &[], &[])?.without_words()?;
+            demo::run(root)
+        },
     },
-    /// Set up the reference programs that tests compare with.
-    Peers {
-        /// Set up this release of PHP as well, such as php-8.4, or php for all (repeatable); takes minutes, and root.
-        #[arg(value_name = "PEER")]
-        wanted: Vec<String>,
-        #[command(flatten)]
-        without: Without,
+    Chore {
+        name: "test",
+        about: "Set up the peers and run every test",
+        arguments: WITHOUT,
+        run: |root, arguments| {
+            let given = Given::read(arguments, &[], &["--without"])?.without_words()?;
+            testing::run(root, &given.values("--without"))
+        },
     },
-    /// Measure every claim on speed and memory, and keep the table in BENCHMARKS.md.
-    Bench(bench::Options),
-    /// Run one command and print the CPU time and memory that it took.
-    #[command(hide = true)]
-    Measure(bench::Single),
-    /// Run a program that claims are compared with on standard input.
-    #[command(hide = true)]
-    Reference {
-        #[arg(value_enum)]
-        program: bench::Program,
+    Chore {
+        name: "ci",
+        about: "Run the tasks that must pass before a change goes in",
+        arguments: "
+  --list          List the tasks, what each does, and how long it takes
+  --only TASK     Run this task alone (repeatable)
+  --without PEER  Leave this peer out, and the tests that need it (repeatable)",
+        run: |root, arguments| {
+            let given = Given::read(arguments, &["--list"], &["--only", "--without"])?.without_words()?;
+            if given.has("--list") {
+                ci::list();
+                return Ok(());
+            }
+            ci::run(root, &given.values("--only"), &given.values("--without"))
+        },
     },
-    /// Use every value of the events in a file, as it streams by.
-    #[command(hide = true)]
-    Visit {
-        /// The trace.
-        file: PathBuf,
+    Chore {
+        name: "peers",
+        about: "Set up the reference programs that tests compare with",
+        arguments: "
+  [PEER]...       Also set up this release of PHP, such as php-8.4, or php for all; takes minutes, and root
+  --without PEER  Leave this peer out (repeatable)",
+        run: |_, arguments| {
+            let given = Given::read(arguments, &[], &["--without"])?;
+            peers::run(&given.values("--without"), &given.words)
+        },
     },
-    /// Draw the picture in the README anew.
-    Picture,
-    /// Run the fuzz targets on mutated seeds.
-    Fuzz(fuzz::Options),
-    /// Check the rules on imports, sizes and names.
-    Tidy,
-}
+    Chore {
+        name: "fmt",
+        about: "Format all sources, those of modules declared by a macro too",
+        arguments: "",
+        run: |root, arguments| {
+            Given::read(arguments, &[], &[])?.without_words()?;
+            formatting::run(root, false)
+        },
+    },
+    Chore {
+        name: "tidy",
+        about: "Check the rules on dependencies, sizes and names",
+        arguments: "",
+        run: |root, arguments| {
+            Given::read(arguments, &[], &[])?.without_words()?;
+            tidy::run(root)
+        },
+    },
+    Chore {
+        name: "count",
+        about: "Count lines, functions, types, reused names and circles between modules, per crate",
+        arguments: "
+  --format NAME   The format whose traces outside its folder are counted [default: callgrind]
+  --json          Print JSON",
+        run: |root, arguments| {
+            let given = Given::read(arguments, &["--json"], &["--format"])?.without_words()?;
+            let format = given.values("--format").pop();
+            tidy::count(root, format.as_deref().unwrap_or("callgrind"), given.has("--json"))
+        },
+    },
+    Chore {
+        name: "bench",
+        about: "Measure every claim on speed and memory, and keep the table in BENCHMARKS.md",
+        arguments: "
+  --rounds N      How often each side of each claim runs [default: 7]
+  --only TEXT     Only claims whose name contains this; BENCHMARKS.md stays as it is",
+        run: bench::run,
+    },
+    Chore {
+        name: "fuzz",
+        about: "Run the fuzz targets on mutated seeds",
+        arguments: "
+  [TARGET]        The target; without one, all, one after the other
+  --seconds N     How long to run each [default: 10]
+  --seed N        The number that decides which inputs are made [default: 1]
+  --careful       Write each input to a file before it is run, for failures that end the process",
+        run: fuzz::run,
+    },
+    Chore {
+        name: "picture",
+        about: "Draw the picture in the README anew",
+        arguments: "",
+        run: |root, arguments| {
+            Given::read(arguments, &[], &[])?.without_words()?;
+            picture::run(root)
+        },
+    },
+];
 
-/// The peers to leave out.
-#[derive(clap::Args)]
-struct Without {
-    /// Leave this peer out, and the tests that need it (repeatable).
-    #[arg(long = "without", value_name = "PEER")]
-    names: Vec<String>,
-}
+const WITHOUT: &str = "
+  --without PEER  Leave this peer out, and the tests that need it (repeatable)";
 
 fn main() -> ExitCode {
-    match run(Arguments::parse().task, &root()) {
+    let arguments: Vec<String> =
+        env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    match run(&arguments, &root()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -92,20 +153,35 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(task: Task, root: &Path) -> Result<()> {
-    match task {
-        Task::Demo => demo::run(root),
-        Task::Test(without) => testing::run(root, &without.names),
-        Task::Ci { only, without } => ci::run(root, &only, &without.names),
-        Task::Peers { wanted, without } => peers::run(&without.names, &wanted),
-        Task::Bench(options) => bench::run(root, &options),
-        Task::Measure(options) => bench::single(&options),
-        Task::Reference { program } => bench::reference(program),
-        Task::Visit { file } => bench::visit_file(&file),
-        Task::Picture => picture::run(root),
-        Task::Fuzz(options) => fuzz::run(root, &options),
-        Task::Tidy => tidy::run(root),
+fn run(arguments: &[String], root: &Path) -> Result<()> {
+    let is_help = |word: &String| matches!(word.as_str(), "--help" | "-h");
+    let Some((name, rest)) = arguments.split_first().filter(|(name, _)| !is_help(name)) else {
+        println!("{}", overview());
+        return Ok(());
+    };
+    let chore = CHORES.iter().find(|chore| chore.name == name);
+    let chore = chore.with_context(|| format!("unknown chore {name}; `cargo xtask` lists them"))?;
+    if rest.iter().any(is_help) {
+        println!("{}", usage(chore));
+        return Ok(());
     }
+    (chore.run)(root, rest)
+}
+
+/// Every chore in a line.
+fn overview() -> String {
+    let lines: String = CHORES.iter().map(|chore| format!("\n  {:<8} {}", chore.name, chore.about)).collect();
+    format!(
+        "The chores of the project. `cargo xtask CHORE --help` shows the options of one.\n\n\
+         Usage: cargo xtask CHORE [OPTIONS]\n\nChores:{lines}"
+    )
+}
+
+/// One chore and its options.
+fn usage(chore: &Chore) -> String {
+    let Chore { name, about, arguments, .. } = chore;
+    let options = if arguments.is_empty() { "" } else { " [OPTIONS]" };
+    format!("{about}.\n\nUsage: cargo xtask {name}{options}\n{arguments}").trim_end().to_owned()
 }
 
 /// The root of the project: cargo says where it runs from; built in is only where it was built.
@@ -113,4 +189,30 @@ fn root() -> PathBuf {
     let built_in = || env!("CARGO_MANIFEST_DIR").into();
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(built_in));
     here.parent().unwrap_or(&here).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_names_every_chore_and_its_options() {
+        let overview = overview();
+        assert!(CHORES.iter().all(|chore| overview.contains(chore.about)), "{overview}");
+        let ci = CHORES.iter().find(|chore| chore.name == "ci").unwrap();
+        assert!(usage(ci).contains("Usage: cargo xtask ci [OPTIONS]\n\n  --list "), "{}", usage(ci));
+        let tidy = CHORES.iter().find(|chore| chore.name == "tidy").unwrap();
+        assert!(usage(tidy).ends_with("Usage: cargo xtask tidy"), "{}", usage(tidy));
+    }
+
+    #[test]
+    fn an_unknown_chore_or_option_is_an_error() {
+        let message = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            run(&words, Path::new("nowhere")).unwrap_err().to_string()
+        };
+        assert_eq!(message("tidily"), "unknown chore tidily; `cargo xtask` lists them");
+        assert_eq!(message("tidy --all"), "unknown option --all");
+        assert_eq!(message("demo now"), "unexpected argument now");
+    }
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::command;
 
-/// What draws it, from the root of the project; a test compares.
+/// The arguments of the command that draws it, from the root of the project; a test compares.
 const ARGUMENTS: [&str; 7] = [
     "convert",
     "examples/python/before.bin",

@@ -46,7 +46,7 @@ pub(crate) fn tokio_unstable(root: &Path) -> Result<()> {
     command::run(&mut cargo)
 }
 
-/// What proptest draws its random numbers from.
+/// The variable with the seed of the random numbers of proptest.
 const SEED_VARIABLE: &str = "PROPTEST_RNG_SEED";
 
 /// Tells tests where the peers are, and which are left out.

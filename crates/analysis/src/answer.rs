@@ -6,31 +6,31 @@ use borehole_model::{Frame, StackId, Tables};
 
 use crate::call_paths::Summable as _;
 use crate::call_tree::{Beside, CallTree, Neighbour};
-use crate::counts::{StackCounts, Tally};
+use crate::counts::{StackTallies, Tally};
 use crate::frame_name::{FrameName, class_of, file_of};
 use crate::groups::{GroupId, PartGroups};
 use crate::query::{By, Query};
-use crate::ranking::{Basis, Ranking, rank_totals};
-use crate::recent::Recent;
+use crate::ranking::{Basis, Ranking, rank_totals, totals};
+use crate::recent::RecentSamples;
 use crate::sample_groups::SampleGroups;
 use crate::states::{StateCounts, collecting};
-use crate::totals::totals;
 use crate::view::{
-    Breakdown, FrameGroup, ReportView, Row, SampleGroup, Share, StateRow, StateTable, Summary, Table,
+    Breakdown, FrameGroup, LimitedRows, ProfileSummary, ReportRow, ReportTable, ReportView, SampleGroup,
+    Share, StateRow, StateTable,
 };
 
 /// The groups of rows that are not frames.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Edges {
+pub(crate) struct EndGroups {
     root: GroupId,
     leaf: GroupId,
 }
 
-impl Edges {
+impl EndGroups {
     pub(crate) fn of(tree: &mut CallTree, query: &Query) -> Self {
         let mut named = |name: &str| {
             let name = FrameName { function: name.into(), ..FrameName::default() };
-            tree.groups_mut().named(name, query)
+            tree.groups.named(name, query)
         };
         Self { root: named("<root>"), leaf: named("<leaf>") }
     }
@@ -38,13 +38,13 @@ impl Edges {
 
 /// The views of a profile whose stacks have all been derived.
 #[derive(Clone, Copy)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct ReportAnswer<'a> {
     pub(crate) query: &'a Query,
-    pub(crate) counts: &'a StackCounts,
+    pub(crate) counts: &'a StackTallies,
     pub(crate) states: &'a StateCounts,
     pub(crate) tree: &'a CallTree,
     pub(crate) tables: &'a Tables,
-    pub(crate) edges: Edges,
+    pub(crate) edges: EndGroups,
 }
 
 /// The basis of percentages, the kind of values, and whether times are known.
@@ -70,11 +70,11 @@ impl Whole {
     }
 }
 
-impl Answer<'_> {
+impl ReportAnswer<'_> {
     pub(crate) fn view(
         &self,
-        mut summary: Summary,
-        recent: Option<&Recent>,
+        mut summary: ProfileSummary,
+        recent: Option<&RecentSamples>,
         groups: Option<&SampleGroups>,
     ) -> ReportView {
         let Self { query, tree, tables, edges, .. } = *self;
@@ -85,14 +85,14 @@ impl Answer<'_> {
         let has_time = summary.time_ns.is_some() && !summary.is_valued;
         let whole = Whole { matched, basis: summary.basis(), values: summary.values(), has_time };
         summary.value = whole.values.of(matched);
-        let total = self.total();
+        let total = self.total_ranking();
         summary.frames = total.len();
         let beside = |end, pick: fn(Beside) -> Neighbour| self.table(self.neighbours(end, pick), whole);
         ReportView {
             summary,
-            self_time: self.table(self.self_time(), whole),
+            self_table: self.table(self.self_ranking(), whole),
             states: (!self.states.is_empty()).then(|| self.state_table(total.clone(), whole.basis)),
-            total_time: self.table(total, whole),
+            total_table: self.table(total, whole),
             callers: query.callers.as_ref().map(|_| beside(edges.root, |beside| beside.caller)),
             callees: query.callees.as_ref().map(|_| beside(edges.leaf, |beside| beside.callee)),
             last: recent.map(|recent| recent.view(tree, tables, query.last_depth)),
@@ -105,8 +105,8 @@ impl Answer<'_> {
         self.counts.iter().filter(|&(stack, _)| self.tree.counts(stack))
     }
 
-    /// The tally of a stack's own samples, if it counts.
-    fn own(&self, stack: StackId) -> Tally {
+    /// The tally of a stack's samples, if they count.
+    fn self_tally(&self, stack: StackId) -> Tally {
         if self.tree.counts(stack) { self.counts.tally(stack) } else { Tally::default() }
     }
 
@@ -115,7 +115,7 @@ impl Answer<'_> {
         self.tree.leaf(stack).expect("a stack counts only if a frame of it is shown")
     }
 
-    fn self_time(&self) -> Ranking {
+    fn self_ranking(&self) -> Ranking {
         let mut ranking = Ranking::default();
         for (stack, tally) in self.matched() {
             ranking.add(self.tree.group(self.leaf(stack), self.tables), tally);
@@ -123,10 +123,10 @@ impl Answer<'_> {
         ranking
     }
 
-    fn total(&self) -> Ranking {
+    fn total_ranking(&self) -> Ranking {
         let Self { tree, tables, .. } = *self;
         let group_of = |stack| tree.shown(stack, tables);
-        let totals = totals(tree, tables, |stack| self.own(stack), tree.groups().len(), group_of);
+        let totals = totals(tree, tables, |stack| self.self_tally(stack), tree.groups.len(), group_of);
         rank_totals(tree, tables, self.matched().map(|(stack, _)| stack), &totals, group_of)
     }
 
@@ -137,16 +137,14 @@ impl Answer<'_> {
         let collecting = collecting(tables);
         let in_state: [Vec<Tally>; StateCounts::STATES] = std::array::from_fn(|state| {
             let of = |stack| states.tally(state, (stack, self.counts.tally(stack)), &collecting);
-            let own = |stack| if tree.counts(stack) { of(stack) } else { Tally::default() };
-            totals(tree, tables, own, tree.groups().len(), group_of)
+            let self_tally = |stack| if tree.counts(stack) { of(stack) } else { Tally::default() };
+            totals(tree, tables, self_tally, tree.groups.len(), group_of)
         });
-        let distinct = total.len();
-        let rows = total.sorted(basis).into_iter().take(self.limit()).map(|(group, tally)| StateRow {
-            frame: tree.groups().name(group).clone(),
+        LimitedRows::new(total.sorted(basis), self.limit(), |(group, tally)| StateRow {
+            frame: tree.groups.name(group).clone(),
             count: tally.count,
             states: states.shares(tally.count, std::array::from_fn(|state| in_state[state][group].count)),
-        });
-        StateTable { rows: rows.collect(), distinct }
+        })
     }
 
     fn neighbours(&self, end: GroupId, pick: fn(Beside) -> Neighbour) -> Ranking {
@@ -165,13 +163,11 @@ impl Answer<'_> {
         self.query.limit.unwrap_or(usize::MAX)
     }
 
-    fn table(&self, ranking: Ranking, whole: Whole) -> Table {
-        let distinct = ranking.len();
-        let rows = ranking.sorted(whole.basis).into_iter().take(self.limit()).map(|(group, tally)| Row {
-            frame: self.tree.groups().name(group).clone(),
+    fn table(&self, ranking: Ranking, whole: Whole) -> ReportTable {
+        LimitedRows::new(ranking.sorted(whole.basis), self.limit(), |(group, tally)| ReportRow {
+            frame: self.tree.groups.name(group).clone(),
             share: whole.share(tally),
-        });
-        Table { rows: rows.collect(), distinct }
+        })
     }
 
     fn breakdown(&self, groups: Option<&SampleGroups>, whole: Whole) -> Option<Breakdown> {
@@ -188,13 +184,11 @@ impl Answer<'_> {
     }
 
     fn by_sample(&self, groups: &SampleGroups, whole: Whole) -> Breakdown {
-        let sorted = groups.sorted(whole.basis);
-        let distinct = sorted.len();
-        let rows = sorted.into_iter().take(self.limit()).map(|(group, tally)| SampleGroup {
-            value: groups.value(group, self.tables),
-            share: whole.share(tally),
+        let sorted = groups.ranking.clone().sorted(whole.basis);
+        let LimitedRows { rows, distinct } = LimitedRows::new(sorted, self.limit(), |(group, tally)| {
+            SampleGroup { value: groups.value(group, self.tables), share: whole.share(tally) }
         });
-        Breakdown::Samples { rows: rows.collect(), distinct }
+        Breakdown::Samples { rows, distinct }
     }
 
     fn by_part(&self, mut parts: PartGroups<'_>, whole: Whole) -> Breakdown {
@@ -203,22 +197,22 @@ impl Answer<'_> {
             parts.of(tables.leaf(stack), tables);
         }
         let group_of = |stack| if tree.is_shown(stack) { parts.get(tables.leaf(stack)) } else { None };
-        let totals = totals(tree, tables, |stack| self.own(stack), parts.len(), group_of);
-        let mut own = vec![Tally::default(); parts.len()];
+        let totals = totals(tree, tables, |stack| self.self_tally(stack), parts.names.len(), group_of);
+        let mut self_tallies = vec![Tally::default(); parts.names.len()];
         for (stack, tally) in self.matched() {
             if let Some(group) = parts.get(tables.leaf(self.leaf(stack))) {
-                own[group].add(tally);
+                self_tallies[group].add(tally);
             }
         }
         let met = rank_totals(tree, tables, self.matched().map(|(stack, _)| stack), &totals, group_of);
         let mut sorted = met.sorted(whole.basis);
-        sorted.sort_by_key(|&(group, _)| Reverse(whole.basis.of(own[group])));
-        let distinct = sorted.len();
-        let rows = sorted.into_iter().take(self.limit()).map(|(group, total)| FrameGroup {
-            name: parts.name(group).clone(),
-            self_time: whole.share(own[group]),
-            total_time: whole.share(total),
-        });
-        Breakdown::Frames { rows: rows.collect(), distinct }
+        sorted.sort_by_key(|&(group, _)| Reverse(whole.basis.of(self_tallies[group])));
+        let LimitedRows { rows, distinct } =
+            LimitedRows::new(sorted, self.limit(), |(group, total)| FrameGroup {
+                name: parts.names[group].clone(),
+                self_share: whole.share(self_tallies[group]),
+                total_share: whole.share(total),
+            });
+        Breakdown::Frames { rows, distinct }
     }
 }

@@ -61,7 +61,7 @@ impl CallPaths {
         row_of: impl Fn(StackId) -> Option<usize>,
         counts: impl Fn(StackId) -> bool,
     ) -> Self {
-        let mut found = Interner::with_capacity(tables.stack_count());
+        let mut found = CallInterner::with_capacity(tables.stack_count());
         let mut of_stack: Vec<CallId> = Vec::with_capacity(tables.stack_count());
         for stack in tables.stack_ids() {
             let above = tables.parent(stack).map_or(NO_CALL, |parent| of_stack[parent.index()]);
@@ -83,7 +83,6 @@ impl CallPaths {
         self.rows.len()
     }
 
-    /// All calls.
     pub(crate) fn ids(&self) -> Range<CallId> {
         // There are no more calls than stacks, whose numbers fit.
         0..CallId::try_from(self.len()).unwrap_or(NO_CALL)
@@ -118,7 +117,6 @@ impl CallPaths {
         std::iter::successors(Some(first).filter(within), next)
     }
 
-    /// The first callee of a call.
     pub(crate) fn first_called(&self, call: CallId) -> Option<CallId> {
         Some(call + 1).filter(|&called| called < self.end(call))
     }
@@ -132,9 +130,9 @@ impl CallPaths {
         depths
     }
 
-    /// By call: the sum of `own` over the call and everything below it.
-    pub(crate) fn totals<T: Summable>(&self, own: &[T]) -> Vec<T> {
-        let mut totals = own.to_vec();
+    /// By call: the sum of `of_calls` over the call and everything below it.
+    pub(crate) fn totals<T: Summable>(&self, of_calls: &[T]) -> Vec<T> {
+        let mut totals = of_calls.to_vec();
         for call in self.ids().rev() {
             if let Some(parent) = self.parent(call) {
                 let below = totals[call as usize];
@@ -187,7 +185,7 @@ impl CallPaths {
 /// Numbers calls in the order in which they are found, callers first. Most calls have a single callee, which comes right
 /// after them and is found without hashing.
 #[derive(Default)]
-struct Interner {
+struct CallInterner {
     rows: Vec<u32>,
     parents: Vec<CallId>,
     /// Calls that do not come right after their caller, except the first root.
@@ -195,7 +193,7 @@ struct Interner {
     hasher: DefaultHashBuilder,
 }
 
-impl Interner {
+impl CallInterner {
     fn with_capacity(calls: usize) -> Self {
         Self { rows: Vec::with_capacity(calls), parents: Vec::with_capacity(calls), ..Self::default() }
     }

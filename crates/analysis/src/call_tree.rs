@@ -7,7 +7,7 @@
 
 use borehole_model::{StackId, Tables};
 
-use crate::groups::{FrameGroups, GroupId, Traits};
+use crate::groups::{FrameGroups, GroupId, PatternMatches};
 use crate::query::{Query, Recursion};
 
 /// Properties of all frames of a stack together, one bit each.
@@ -37,7 +37,7 @@ impl PathFacts {
 
     /// Adds a frame. `is_focused`: frames are shown from this one or from an earlier one on; `has_leaf`: any frame is
     /// shown. Hidden frames change nothing.
-    fn with_frame(self, traits: Traits, is_focused: bool, has_leaf: bool) -> Self {
+    fn with_frame(self, traits: PatternMatches, is_focused: bool, has_leaf: bool) -> Self {
         let is_asked = !traits.hidden && is_focused;
         let facts = Self(self.0 & !Self::COUNTS)
             .with(Self::PLACED, true)
@@ -80,7 +80,7 @@ pub(crate) struct CallTree {
     facts: Vec<PathFacts>,
     /// Empty unless the query asks for callers or callees.
     beside: Vec<Beside>,
-    groups: FrameGroups,
+    pub(crate) groups: FrameGroups,
     path: Vec<StackId>,
 }
 
@@ -151,14 +151,6 @@ impl CallTree {
     /// One more than the largest index of a derived stack: the length of a column beside them.
     pub(crate) const fn width(&self) -> usize {
         self.facts.len()
-    }
-
-    pub(crate) const fn groups(&self) -> &FrameGroups {
-        &self.groups
-    }
-
-    pub(crate) const fn groups_mut(&mut self) -> &mut FrameGroups {
-        &mut self.groups
     }
 
     #[cold]

@@ -4,42 +4,42 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::call_paths::{CallId, CallPaths, Summable as _};
-use crate::call_sums::CallSums;
 use crate::call_tree::CallTree;
 use crate::frame_name::FrameName;
 use crate::profile::Profile;
 use crate::query::Query;
-use crate::selection::{Selection, Weight};
+use crate::selection::{SampleSelection, Weight};
+use crate::tops::TopRow;
 
 /// All calls of a profile: its call tree with equal paths merged.
 ///
 /// # Examples
 ///
 /// ```
-/// use borehole_analysis::{Calls, Profile, Query, Selection, Tree, Weight};
+/// use borehole_analysis::{Calls, Profile, Query, SampleSelection, LazyTree, Weight};
 ///
 /// fn heaviest(profile: &Profile) -> Option<String> {
-///     let calls = Calls::new(profile, &Query::default(), &Selection::default(), Weight::Samples);
-///     let tree = Tree::from_roots(&calls);
+///     let calls = Calls::new(profile, &Query::default(), &SampleSelection::default(), Weight::Samples);
+///     let tree = LazyTree::from_roots(&calls);
 ///     let root = tree.roots().first()?;
-///     Some(format!("{} of {}: {:?}", root.total, calls.total(), calls.frame(root.frame).function))
+///     Some(format!("{} of {}: {:?}", root.total_weight, calls.total(), calls.frame(root.frame).function))
 /// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Calls {
     frames: Vec<Arc<FrameName>>,
-    paths: CallPaths,
-    sums: CallSums,
+    pub(crate) paths: CallPaths,
+    pub(crate) sums: CallSums,
     weight: Weight,
 }
 
 impl Calls {
     /// Builds the calls of `profile` as `query` shows them, with the weights of the samples in `selection`.
     #[must_use]
-    pub fn new(profile: &Profile, query: &Query, selection: &Selection, weight: Weight) -> Self {
+    pub fn new(profile: &Profile, query: &Query, selection: &SampleSelection, weight: Weight) -> Self {
         let tables = &profile.tables;
         let tree = CallTree::of_all(tables, query);
-        let groups = tree.groups();
+        let groups = &tree.groups;
         let shown = |stack| tree.shown(stack, tables);
         let paths = CallPaths::new(tables, groups.len(), shown, |stack| tree.counts(stack));
         let frames = (0..groups.len()).map(|group| groups.name(group).clone()).collect();
@@ -48,7 +48,7 @@ impl Calls {
     }
 
     /// Replaces the weights by those of another selection.
-    pub fn weigh(&mut self, profile: &Profile, selection: &Selection, weight: Weight) {
+    pub fn weigh(&mut self, profile: &Profile, selection: &SampleSelection, weight: Weight) {
         self.weight = weight;
         self.sums = CallSums::new(&self.paths, profile, selection, weight);
     }
@@ -83,18 +83,14 @@ impl Calls {
         self.frames.iter().position(|frame| **frame == *name)
     }
 
-    pub(crate) const fn paths(&self) -> &CallPaths {
-        &self.paths
-    }
-
-    pub(crate) const fn sums(&self) -> &CallSums {
-        &self.sums
-    }
-
     /// The samples behind the weights, by stack and period, ordered by period.
     ///
     /// A weight of time is samples times period; this divides it by the period again.
-    pub fn samples(&self, profile: &Profile, selection: &Selection) -> impl Iterator<Item = StackSamples> {
+    pub fn samples(
+        &self,
+        profile: &Profile,
+        selection: &SampleSelection,
+    ) -> impl Iterator<Item = StackSamples> {
         let mut sums: BTreeMap<(Option<u64>, CallId), i64> = BTreeMap::new();
         profile.each(selection, self.weight, |pair, _, weight| {
             let Some(call) = self.paths.of_stack(pair.stack) else { return };
@@ -122,16 +118,12 @@ impl Calls {
         path
     }
 
-    pub(crate) fn row(&self, call: CallId) -> usize {
-        self.paths.row(call)
+    pub(crate) fn self_weight(&self, call: CallId) -> i64 {
+        self.sums.self_weights[call as usize]
     }
 
-    pub(crate) fn own_of(&self, call: CallId) -> i64 {
-        self.sums.own[call as usize]
-    }
-
-    pub(crate) fn total_of(&self, call: CallId) -> i64 {
-        self.sums.totals[call as usize]
+    pub(crate) fn total_weight(&self, call: CallId) -> i64 {
+        self.sums.total_weights[call as usize]
     }
 
     /// The root calls that have a weight.
@@ -158,4 +150,45 @@ pub struct StackSamples {
     pub sum: i64,
     /// The time that each sample stands for; `None` if unknown.
     pub period_ns: Option<u64>,
+}
+
+/// The weights of the samples of a selection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CallSums {
+    /// By call: self weight.
+    pub(crate) self_weights: Vec<i64>,
+    /// By call: total weight.
+    pub(crate) total_weights: Vec<i64>,
+    /// By call: whether it or anything below it has a weight, even if the sum is 0.
+    pub(crate) has_weight: Vec<bool>,
+    /// The weight of all samples that count.
+    pub(crate) all: i64,
+}
+
+impl CallSums {
+    pub(crate) fn new(
+        paths: &CallPaths,
+        profile: &Profile,
+        selection: &SampleSelection,
+        weight: Weight,
+    ) -> Self {
+        let (mut self_weights, mut has_weight) = (vec![0_i64; paths.len()], vec![false; paths.len()]);
+        let mut all = 0_i64;
+        profile.each(selection, weight, |pair, _, weight| {
+            let Some(call) = paths.of_stack(pair.stack) else { return };
+            self_weights[call as usize].add(weight);
+            has_weight[call as usize].add(weight != 0);
+            all.add(weight);
+        });
+        let (total_weights, has_weight) = (paths.totals(&self_weights), paths.totals(&has_weight));
+        Self { self_weights, total_weights, has_weight, all }
+    }
+
+    /// All rows that have a weight, in order of their numbers.
+    pub(crate) fn rows(&self, paths: &CallPaths) -> Vec<TopRow> {
+        let weighs = paths.by_row(&self.has_weight);
+        let sums = paths.by_row(&self.self_weights).into_iter().zip(paths.totals_by_row(&self.total_weights));
+        let rows = sums.enumerate().filter(|&(frame, _)| weighs[frame]);
+        rows.map(|(frame, (self_weight, total_weight))| TopRow { frame, self_weight, total_weight }).collect()
+    }
 }

@@ -31,14 +31,10 @@ impl Summable for Tally {
 /// Samples held back to be counted in batches, so that the processor can prefetch the memory of one while it waits for
 /// another's.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Waiting(Vec<(StackId, u64)>);
+pub(crate) struct SampleBatch(Vec<(StackId, u64)>);
 
-impl Waiting {
+impl SampleBatch {
     const MOST: usize = 256;
-
-    pub(crate) const fn new() -> Self {
-        Self(Vec::new())
-    }
 
     /// Adds samples. Returns whether the batch is full.
     #[inline]
@@ -58,8 +54,8 @@ impl Waiting {
 /// addition there. Time is computed when the period changes, for the stacks sampled since the last change: at most once
 /// per sample, usually never.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct StackCounts {
-    waiting: Waiting,
+pub(crate) struct StackTallies {
+    waiting: SampleBatch,
     /// By stack, one more than its place; 0 if it was not sampled.
     places: Vec<u32>,
     // The following columns are by place.
@@ -74,8 +70,8 @@ pub(crate) struct StackCounts {
     period_ns: u64,
 }
 
-impl StackCounts {
-    /// Adds `count` samples, which must not be 0, of the period that the next [`StackCounts::settle`] names.
+impl StackTallies {
+    /// Adds `count` samples, which must not be 0, of the period that the next [`StackTallies::settle`] names.
     #[inline]
     pub(crate) fn add(&mut self, stack: StackId, count: u64) {
         if self.waiting.push(stack, count) {
@@ -92,7 +88,7 @@ impl StackCounts {
         self.waiting = waiting;
     }
 
-    /// Like [`StackCounts::add`], but counts immediately. Returns the place of the stack.
+    /// Like [`StackTallies::add`], but counts immediately. Returns the place of the stack.
     #[inline]
     pub(crate) fn count(&mut self, stack: StackId, count: u64) -> usize {
         let place = self.place(stack);
@@ -151,7 +147,6 @@ impl StackCounts {
         self.settled[place].add(tally);
     }
 
-    /// The number of stacks sampled.
     pub(crate) const fn len(&self) -> usize {
         self.stacks.len()
     }

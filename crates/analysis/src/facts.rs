@@ -6,11 +6,11 @@ use std::hash::Hash;
 use borehole_model::{Context, Sample, Warning};
 
 use crate::counts::Tally;
-use crate::view::{PeriodSamples, Summary};
+use crate::view::{PeriodSamples, ProfileSummary};
 
 /// Counts samples, segments and warnings.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct SummaryCounts {
     /// Samples that are counted.
     samples: u64,
     /// Samples whose value is added up.
@@ -27,13 +27,13 @@ pub(crate) struct Facts {
     warnings: u64,
     lost_bytes: u64,
     periods: Vec<PeriodSamples>,
-    processes: Distinct<i64>,
-    threads: Distinct<(Option<i64>, u64)>,
-    span: Span,
+    processes: CachedSet<i64>,
+    threads: CachedSet<(Option<i64>, u64)>,
+    span: ClockSpan,
 }
 
-impl Facts {
-    /// Counts a sample of the period that the next [`Facts::settle`] names.
+impl SummaryCounts {
+    /// Counts a sample of the period that the next [`SummaryCounts::settle`] names.
     #[inline]
     pub(crate) fn count(&mut self, at: Context<'_>, sample: &Sample<'_>) {
         self.pending = self.pending.saturating_add(sample.count);
@@ -81,7 +81,7 @@ impl Facts {
         self.time_ns = self.time_ns.saturating_add(Tally::of(count, period_ns).value);
         if let Some(row) = self.periods.iter_mut().find(|row| row.period_ns == period_ns) {
             row.samples = row.samples.saturating_add(count);
-        } else if self.periods.len() < Summary::MAX_PERIODS {
+        } else if self.periods.len() < ProfileSummary::MAX_PERIODS {
             self.periods.push(PeriodSamples { period_ns, samples: count });
         }
     }
@@ -104,9 +104,9 @@ impl Facts {
         self.without_period < self.samples
     }
 
-    pub(crate) fn summary(&mut self) -> Summary {
+    pub(crate) fn summary(&mut self) -> ProfileSummary {
         self.span.restart();
-        Summary {
+        ProfileSummary {
             samples: self.samples.saturating_add(self.valued),
             empty: self.empty,
             at_depth_limit: self.at_depth_limit,
@@ -121,25 +121,19 @@ impl Facts {
             span_ns: self.span.closed_ns,
             warnings: self.warnings,
             lost_bytes: self.lost_bytes,
-            ..Summary::default()
+            ..ProfileSummary::default()
         }
     }
 }
 
 /// A set that finds its last member without hashing, because consecutive samples are usually of one process.
-#[derive(Clone, Debug)]
-struct Distinct<T> {
+#[derive(Clone, Debug, Default)]
+struct CachedSet<T> {
     seen: HashSet<T>,
     last: Option<T>,
 }
 
-impl<T> Default for Distinct<T> {
-    fn default() -> Self {
-        Self { seen: HashSet::new(), last: None }
-    }
-}
-
-impl<T: Copy + Eq + Hash> Distinct<T> {
+impl<T: Copy + Eq + Hash> CachedSet<T> {
     #[inline]
     fn note(&mut self, value: T) {
         if self.last != Some(value) {
@@ -151,12 +145,12 @@ impl<T: Copy + Eq + Hash> Distinct<T> {
 
 /// The time from the first to the last sample, summed over clocks.
 #[derive(Clone, Debug, Default)]
-struct Span {
+struct ClockSpan {
     open: Option<(i64, i64)>,
     closed_ns: Option<u64>,
 }
 
-impl Span {
+impl ClockSpan {
     #[inline]
     fn extend(&mut self, time_ns: i64) {
         let (first, last) = self.open.unwrap_or((time_ns, time_ns));

@@ -1,32 +1,31 @@
-//! The text by which frames are told apart.
+//! The text that distinguishes frames.
 
 use borehole_model::{Frame, Tables};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-use crate::json::Text;
+use crate::json::LossyText;
 use crate::path_map::PathMap;
-use crate::query::{Lines, Opcodes, Query};
+use crate::query::{LineRows, OpcodeRows, Query};
 
-/// A frame as a row of a table names it.
+/// The name of a frame in a table.
 ///
-/// Its text is `function file:line [OPCODE]`, with as much of it as the query keeps apart. Frames with equal
-/// texts are one row.
+/// Its text is `function file:line [OPCODE]`, without the parts that the query ignores. Frames with equal texts are one row.
 ///
-/// Serialized, `frame` is that text with the whole path, in UTF-8 as all others; what is absent has no key.
+/// Serialized, `frame` is that text with the full path. All texts are UTF-8; absent parts have no key.
 ///
-/// Source: reli 0.12, `rbt:analyze`: an unknown line is `-1`, one of machine code `0`.
+/// Source: reli 0.12, `rbt:analyze`: an unknown line is `-1`, or `0` for native code.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FrameName {
-    /// The function, by its whole name.
+    /// The full name of the function.
     pub function: Vec<u8>,
     /// The source file.
     pub file: Option<Vec<u8>>,
-    /// The line that was executing, 1-based.
+    /// The executing line, 1-based.
     pub line: Option<i64>,
-    /// The executable or library, on frames of machine code.
+    /// The executable or library, for frames of native code.
     pub module: Option<Vec<u8>>,
-    /// The instruction of the virtual machine.
+    /// The opcode of the virtual machine.
     pub opcode: Option<Vec<u8>>,
 }
 
@@ -34,24 +33,24 @@ impl Serialize for FrameName {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { function, file, line, module, opcode } = self;
         let mut object = serializer.serialize_map(None)?;
-        object.serialize_entry("frame", &Text(&self.text(Paths::Full)))?;
-        object.serialize_entry("function", &Text(function))?;
+        object.serialize_entry("frame", &LossyText(&self.text(PathStyle::Full)))?;
+        object.serialize_entry("function", &LossyText(function))?;
         if let Some(line) = line {
             object.serialize_entry("line", line)?;
         }
         for (key, name) in [("file", file), ("module", module), ("opcode", opcode)] {
             if let Some(name) = name {
-                object.serialize_entry(key, &Text(name))?;
+                object.serialize_entry(key, &LossyText(name))?;
             }
         }
         object.end()
     }
 }
 
-/// How much of a path is shown.
+/// The form in which paths are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Paths {
-    /// All of it.
+pub enum PathStyle {
+    /// The whole path.
     #[default]
     Full,
     /// The part after the last slash.
@@ -59,9 +58,9 @@ pub enum Paths {
 }
 
 impl FrameName {
-    /// The text of the frame. Its bytes need not be UTF-8.
+    /// The text of the frame, which may be invalid UTF-8.
     #[must_use]
-    pub fn text(&self, paths: Paths) -> Vec<u8> {
+    pub fn text(&self, paths: PathStyle) -> Vec<u8> {
         let mut text = self.function.clone();
         self.push_place(paths, &mut text);
         if let Some(opcode) = &self.opcode {
@@ -72,43 +71,43 @@ impl FrameName {
         text
     }
 
-    fn push_place(&self, paths: Paths, text: &mut Vec<u8>) {
+    fn push_place(&self, paths: PathStyle, text: &mut Vec<u8>) {
         let path = self.file.as_deref().or(self.module.as_deref());
         if path.is_none() && self.line.is_none() {
             return;
         }
         text.push(b' ');
         text.extend_from_slice(match (path.unwrap_or_default(), paths) {
-            (path, Paths::Full) => path,
-            (path, Paths::Short) => base_name(path),
+            (path, PathStyle::Full) => path,
+            (path, PathStyle::Short) => base_name(path),
         });
         let unknown = if self.module.is_some() { 0 } else { -1 };
         text.extend_from_slice(format!(":{}", self.line.unwrap_or(unknown)).as_bytes());
     }
 
-    /// Whether it is of Python's own profiler, which runs in the program that it profiles.
+    /// Whether the frame belongs to Python's own profiler, which runs in the program that it profiles.
     ///
-    /// Source: CPython 3.15.2, `profiling/sampling`, whose reports leave it out.
+    /// Source: CPython 3.15.2, `profiling/sampling`, whose reports omit such frames.
     pub(crate) fn is_of_profiler(&self) -> bool {
         self.file.as_ref().is_some_and(|file| file.ends_with(PROFILER_FILE))
     }
 
-    /// As much as the query keeps apart.
+    /// The parts that the query distinguishes.
     pub(crate) fn of(frame: &Frame, tables: &Tables, query: &Query) -> Self {
-        // What is of the profiler is told by its file, also where files tell nothing else apart.
-        let is_whole = query.lines == Lines::Apart || is_of_profiler(frame, tables);
+        // Frames of the profiler are recognized by their file, even if the query ignores files.
+        let is_whole = query.lines == LineRows::Apart || is_of_profiler(frame, tables);
         let mut name = if is_whole {
             Self::whole(frame, tables, query)
         } else {
             Self { function: tables.string(frame.function).to_vec(), ..Self::default() }
         };
-        if query.opcodes == Opcodes::Apart {
+        if query.opcodes == OpcodeRows::Apart {
             name.opcode = frame.opcode.map(|id| tables.string(id).to_vec());
         }
         name
     }
 
-    /// The function and its place.
+    /// The function with its file and line.
     pub(crate) fn whole(frame: &Frame, tables: &Tables, query: &Query) -> Self {
         let path = |id| query.path_map.apply(tables.string(id)).into_owned();
         Self {
@@ -121,26 +120,26 @@ impl FrameName {
     }
 }
 
-/// The end of the path of the file of Python's own profiler.
+/// The end of the path of Python's own profiler.
 const PROFILER_FILE: &[u8] = b"_sync_coordinator.py";
 
 fn is_of_profiler(frame: &Frame, tables: &Tables) -> bool {
     frame.file.is_some_and(|file| tables.string(file).ends_with(PROFILER_FILE))
 }
 
-/// The last component of a path, or all of it where there is none.
+/// The last component of a path, or the whole path if it has none.
 fn base_name(path: &[u8]) -> &[u8] {
     let last = path.split(|&byte| byte == b'/').rfind(|component| !component.is_empty());
     last.unwrap_or(path)
 }
 
-/// The source file of a frame as it is shown, or the library of machine code.
+/// The mapped path of a frame's source file, or of the library for native code.
 pub(crate) fn file_of(frame: &Frame, tables: &Tables, map: &PathMap) -> Option<Vec<u8>> {
     let file = tables.string(frame.file.or(frame.native.map(|native| native.module))?);
     Some(map.apply(file).into_owned()).filter(|_| !file.is_empty())
 }
 
-/// The class of a frame with its namespace: as the source tells it, or else what stands before the last `::`.
+/// The class of a frame with its namespace: from the source, or else the part of the function before the last `::`.
 pub(crate) fn class_of(frame: &Frame, tables: &Tables) -> Option<Vec<u8>> {
     let Some(parts) = frame.parts else {
         let function = tables.string(frame.function);
@@ -155,8 +154,8 @@ pub(crate) fn class_of(frame: &Frame, tables: &Tables) -> Option<Vec<u8>> {
     }
 }
 
-/// The namespace of a frame: as the source tells it, or else what stands before the last `\\` or `::` of the class or the
-/// function, or the library of machine code.
+/// The namespace of a frame: from the source, or else the part of the class or the function before its last `\\` or `::`, or
+/// the library of native code.
 pub(crate) fn namespace_of(frame: &Frame, tables: &Tables) -> Option<Vec<u8>> {
     if let Some(parts) = frame.parts {
         return Some(tables.string(parts.namespace).to_vec()).filter(|namespace| !namespace.is_empty());
@@ -171,7 +170,7 @@ pub(crate) fn namespace_of(frame: &Frame, tables: &Tables) -> Option<Vec<u8>> {
     }
 }
 
-/// The name of a module of Python: that of its file without the ending.
+/// The name of a Python module: that of its file without the extension.
 fn python_module(frame: &Frame, tables: &Tables) -> Option<Vec<u8>> {
     let path = tables.string(frame.file?).strip_suffix(b".py")?;
     Some(base_name(path.strip_suffix(b"/__init__").unwrap_or(path)).to_vec())
@@ -187,20 +186,20 @@ mod tests {
         FrameName { function: b"f".to_vec(), file: file.map(Into::into), line, ..FrameName::default() }
     }
 
-    fn text(name: &FrameName, paths: Paths) -> String {
+    fn text(name: &FrameName, paths: PathStyle) -> String {
         String::from_utf8(name.text(paths)).unwrap()
     }
 
     #[test]
     fn a_text_has_as_much_as_is_known() {
-        assert_eq!(text(&name(Some("/a.php"), Some(3)), Paths::Full), "f /a.php:3");
-        assert_eq!(text(&name(Some("<internal>"), None), Paths::Full), "f <internal>:-1");
-        assert_eq!(text(&name(None, None), Paths::Full), "f");
-        assert_eq!(text(&name(None, Some(3)), Paths::Full), "f :3");
+        assert_eq!(text(&name(Some("/a.php"), Some(3)), PathStyle::Full), "f /a.php:3");
+        assert_eq!(text(&name(Some("<internal>"), None), PathStyle::Full), "f <internal>:-1");
+        assert_eq!(text(&name(None, None), PathStyle::Full), "f");
+        assert_eq!(text(&name(None, Some(3)), PathStyle::Full), "f :3");
         let opcode = FrameName { opcode: Some(b"ASSIGN".to_vec()), ..name(None, None) };
-        assert_eq!(text(&opcode, Paths::Full), "f [ASSIGN]");
+        assert_eq!(text(&opcode, PathStyle::Full), "f [ASSIGN]");
         let native = FrameName { module: Some(b"/lib/libc.so".to_vec()), ..name(None, None) };
-        assert_eq!(text(&native, Paths::Short), "f libc.so:0");
+        assert_eq!(text(&native, PathStyle::Short), "f libc.so:0");
     }
 
     #[test]
@@ -214,7 +213,7 @@ mod tests {
             ("/", "/"),
             ("", ""),
         ] {
-            assert_eq!(text(&name(Some(path), Some(1)), Paths::Short), format!("f {short}:1"));
+            assert_eq!(text(&name(Some(path), Some(1)), PathStyle::Short), format!("f {short}:1"));
         }
     }
 

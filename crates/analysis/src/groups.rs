@@ -3,35 +3,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use borehole_model::{Frame, FrameId, Tables};
+use borehole_model::{Column, Frame, FrameId, Tables};
 
-use crate::frame_name::{FrameName, Paths, class_of, file_of, namespace_of};
+use crate::frame_name::{FrameName, PathStyle, class_of, file_of, namespace_of};
 use crate::pattern::Pattern;
-use crate::query::{Query, Rows};
+use crate::query::{Query, RowKind};
 
 /// The number of a group: the index of columns beside the groups.
 pub(crate) type GroupId = usize;
 
-/// The group of each frame.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct FrameColumn(Vec<Option<GroupId>>);
-
-impl FrameColumn {
-    pub(crate) fn get(&self, frame: FrameId) -> Option<GroupId> {
-        self.0.get(frame.index()).copied().flatten()
-    }
-
-    pub(crate) fn set(&mut self, frame: FrameId, group: GroupId) {
-        if frame.index() >= self.0.len() {
-            self.0.resize(frame.index() + 1, None);
-        }
-        self.0[frame.index()] = Some(group);
-    }
-}
-
 /// The patterns of a query that a frame matches.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Traits {
+pub(crate) struct PatternMatches {
     pub(crate) hidden: bool,
     pub(crate) kept: bool,
     pub(crate) callers: bool,
@@ -40,7 +23,7 @@ pub(crate) struct Traits {
     pub(crate) focused: bool,
 }
 
-impl Traits {
+impl PatternMatches {
     fn of(text: &[u8], query: &Query) -> Self {
         let found = |pattern: &Option<Pattern>| pattern.as_ref().is_some_and(|found| found.is_match(text));
         Self {
@@ -57,36 +40,36 @@ impl Traits {
 /// Frames grouped by the text that a report prints, with the patterns that each group matches.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FrameGroups {
-    of_frame: FrameColumn,
-    /// The group that a frame is shown as, if it differs from its own.
-    row_of_frame: FrameColumn,
+    /// By frame: its group.
+    of_frame: Column<GroupId>,
+    /// By frame: the group that it is shown as, if it differs from its own.
+    row_of_frame: Column<GroupId>,
     names: Vec<Arc<FrameName>>,
-    traits: Vec<Traits>,
+    traits: Vec<PatternMatches>,
     index: HashMap<Vec<u8>, GroupId>,
 }
 
 impl FrameGroups {
     /// The group that a frame is shown as. Requires an earlier call of [`FrameGroups::of`].
     pub(crate) fn row(&self, frame: FrameId) -> Option<GroupId> {
-        self.row_of_frame.get(frame).or_else(|| self.of_frame.get(frame))
+        self.row_of_frame.get(frame.index()).or_else(|| self.of_frame.get(frame.index()))
     }
 
     /// The name that a frame is shown as, if it differs from its own.
     pub(crate) fn renamed(&self, frame: FrameId) -> Option<&FrameName> {
-        self.row_of_frame.get(frame).map(|row| &*self.names[row])
+        self.row_of_frame.get(frame.index()).map(|row| &*self.names[row])
     }
 
     /// The group of a frame. Its text is built and matched only once.
     pub(crate) fn of(&mut self, frame: FrameId, tables: &Tables, query: &Query) -> GroupId {
-        if let Some(group) = self.of_frame.get(frame) {
+        if let Some(group) = self.of_frame.get(frame.index()) {
             return group;
         }
         let group = self.named(FrameName::of(&tables.frame(frame), tables, query), query);
-        self.of_frame.set(frame, group);
         if let Some(row) = self.shown_as(frame, tables, query) {
-            self.row_of_frame.set(frame, row);
+            self.row_of_frame.set(frame.index(), row);
         }
-        group
+        self.of_frame.set(frame.index(), group)
     }
 
     /// The group that a frame is shown as, if it differs from its own.
@@ -94,16 +77,16 @@ impl FrameGroups {
         let frame = tables.frame(frame);
         if !query.collapse.is_empty() {
             // Libraries are identified by their paths, even if lines are not shown.
-            let text = FrameName::whole(&frame, tables, query).text(Paths::Full);
+            let text = FrameName::whole(&frame, tables, query).text(PathStyle::Full);
             if let Some(collapse) = query.collapse.iter().find(|collapse| collapse.pattern.is_match(&text)) {
                 return Some(self.labelled(collapse.name.clone(), query));
             }
         }
         let (part, absent) = match query.rows {
-            Rows::Frames => return None,
-            Rows::Files => (file_of(&frame, tables, &query.path_map), "<no file>"),
-            Rows::Classes => (class_of(&frame, tables), "<no class>"),
-            Rows::Namespaces => (namespace_of(&frame, tables), "<no namespace>"),
+            RowKind::Frames => return None,
+            RowKind::Files => (file_of(&frame, tables, &query.path_map), "<no file>"),
+            RowKind::Classes => (class_of(&frame, tables), "<no class>"),
+            RowKind::Namespaces => (namespace_of(&frame, tables), "<no namespace>"),
         };
         Some(self.labelled(part.unwrap_or_else(|| absent.into()), query))
     }
@@ -115,12 +98,12 @@ impl FrameGroups {
 
     /// The group of all frames with the text of `name`.
     pub(crate) fn named(&mut self, name: FrameName, query: &Query) -> GroupId {
-        let text = name.text(Paths::Full);
+        let text = name.text(PathStyle::Full);
         if let Some(&group) = self.index.get(&text) {
             return group;
         }
         let group = self.names.len();
-        let mut traits = Traits::of(&text, query);
+        let mut traits = PatternMatches::of(&text, query);
         traits.hidden |= name.is_of_profiler();
         self.names.push(Arc::new(name));
         self.traits.push(traits);
@@ -136,7 +119,7 @@ impl FrameGroups {
         &self.names[group]
     }
 
-    pub(crate) fn traits(&self, group: GroupId) -> Traits {
+    pub(crate) fn traits(&self, group: GroupId) -> PatternMatches {
         self.traits[group]
     }
 }
@@ -147,23 +130,18 @@ type PartOf<'q> = Box<dyn Fn(&Frame, &Tables) -> Option<Vec<u8>> + 'q>;
 /// Frames grouped by a part, such as their file or class.
 pub(crate) struct PartGroups<'q> {
     part: PartOf<'q>,
-    of_frame: FrameColumn,
-    names: Vec<Option<Vec<u8>>>,
+    of_frame: Column<GroupId>,
+    pub(crate) names: Vec<Option<Vec<u8>>>,
     index: HashMap<Option<Vec<u8>>, GroupId>,
 }
 
 impl<'q> PartGroups<'q> {
     pub(crate) fn new(part: impl Fn(&Frame, &Tables) -> Option<Vec<u8>> + 'q) -> Self {
-        Self {
-            part: Box::new(part),
-            of_frame: FrameColumn::default(),
-            names: Vec::new(),
-            index: HashMap::new(),
-        }
+        Self { part: Box::new(part), of_frame: Column::default(), names: Vec::new(), index: HashMap::new() }
     }
 
     pub(crate) fn of(&mut self, frame: FrameId, tables: &Tables) -> GroupId {
-        if let Some(group) = self.of_frame.get(frame) {
+        if let Some(group) = self.of_frame.get(frame.index()) {
             return group;
         }
         let part = (self.part)(&tables.frame(frame), tables);
@@ -171,20 +149,11 @@ impl<'q> PartGroups<'q> {
             self.names.push(part.clone());
             self.names.len() - 1
         });
-        self.of_frame.set(frame, group);
-        group
+        self.of_frame.set(frame.index(), group)
     }
 
     /// The group of a frame that was looked up before.
     pub(crate) fn get(&self, frame: FrameId) -> Option<GroupId> {
-        self.of_frame.get(frame)
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.names.len()
-    }
-
-    pub(crate) fn name(&self, group: GroupId) -> &Option<Vec<u8>> {
-        &self.names[group]
+        self.of_frame.get(frame.index())
     }
 }

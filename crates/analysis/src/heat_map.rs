@@ -1,7 +1,7 @@
-//! When samples were taken, at a glance: a column a second, a row for each part of it.
+//! Sample times as a heat map: one column per second, one row per part of the second.
 //!
-//! Work that comes and goes within a second, at the same part of each, shows as a line, which a timeline of seconds
-//! hides. The view is that of Netflix' FlameScope.
+//! Work that recurs at the same part of each second shows as a line, which a timeline of seconds hides. The view is that of
+//! Netflix' FlameScope.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -9,56 +9,56 @@ use std::ops::ControlFlow;
 use borehole_model::{Context, ProfileSink, Sample, Weigher};
 use hashbrown::HashMap;
 
-use crate::profile::clock::Clock;
-use crate::weighing::{Added, Weighing};
+use crate::profile::clock::CommonClock;
+use crate::weighing::{AddedAmount, Weighing};
 
-/// How many rows a column has.
+/// The number of rows of a column.
 const ROWS: i64 = 50;
 
-/// How long a cell is at first, so that a column is a second.
+/// The initial length of a cell, which makes a column a second.
 const CELL_NS: i64 = 1_000_000_000 / ROWS;
 
-/// The most columns: beyond an hour they become longer.
+/// The maximum number of columns; after an hour they become longer.
 const MOST_COLUMNS: i64 = 3600;
 
-/// The most cells that are held before they become longer.
+/// The maximum number of cells held before they become longer.
 const MOST_CELLS: usize = 1 << 18;
 
 /// Samples in cells of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeatMap {
-    /// When the first column begins, in nanoseconds since the first sample.
+    /// The start of the first column, in nanoseconds since the first sample.
     pub start_ns: i64,
-    /// How long a column is: a second, or twice as long as often as it takes.
+    /// The length of a column: a second, or a power of two of seconds.
     pub column_ns: u64,
-    /// How many rows a column has, each as long as the others, the first one first.
+    /// The number of rows of a column, all of the same length.
     pub rows: usize,
-    /// Samples of each cell, column by column, or the values of samples that have them, but for those below 0.
+    /// The samples of each cell, column by column; for samples with values, the sum of those above 0.
     pub samples: Vec<u64>,
-    /// Samples that do not say when they were taken, and are in no cell.
+    /// Samples without a timestamp, which are in no cell.
     pub without_time: u64,
 }
 
 impl HeatMap {
-    /// How many columns there are.
+    /// The number of columns.
     #[must_use]
     pub fn columns(&self) -> usize {
         self.samples.len() / self.rows.max(1)
     }
 
-    /// The samples of a column, from its first row on.
+    /// The samples of a column, by row.
     pub fn column(&self, column: usize) -> &[u64] {
         self.samples.get(column * self.rows..(column + 1) * self.rows).unwrap_or_default()
     }
 
-    /// The most samples of a cell.
+    /// The largest number of samples in a cell.
     #[must_use]
     pub fn most(&self) -> u64 {
         self.samples.iter().copied().max().unwrap_or(0)
     }
 }
 
-/// Makes a [`HeatMap`] of a profile.
+/// Builds a [`HeatMap`] of a profile.
 ///
 /// # Examples
 ///
@@ -79,11 +79,11 @@ impl HeatMap {
 /// ```
 #[derive(Clone, Debug)]
 pub struct HeatMapSink {
-    clock: Clock,
+    clock: CommonClock,
     weighing: Weighing,
     cell_ns: i64,
     cells: HashMap<i64, u64>,
-    /// The cell of the last samples, and those of them that are not in `cells` yet.
+    /// The cell of the last samples, and the number of them that are not in `cells` yet.
     last: (i64, u64),
     without_time: u64,
 }
@@ -91,7 +91,7 @@ pub struct HeatMapSink {
 impl Default for HeatMapSink {
     fn default() -> Self {
         Self {
-            clock: Clock::default(),
+            clock: CommonClock::default(),
             weighing: Weighing::default(),
             cell_ns: CELL_NS,
             cells: HashMap::new(),
@@ -102,13 +102,13 @@ impl Default for HeatMapSink {
 }
 
 impl HeatMapSink {
-    /// A map of the samples that `weigher` picks.
+    /// Creates a map of the samples that `weigher` picks.
     #[must_use]
     pub fn new(weigher: Weigher) -> Self {
         Self { weighing: Weighing::new(weigher), ..Self::default() }
     }
 
-    /// The map: empty where no sample says when it was taken.
+    /// The map; empty if no sample has a timestamp.
     #[must_use]
     pub fn into_view(mut self) -> HeatMap {
         self.settle();
@@ -152,7 +152,7 @@ impl HeatMapSink {
         }
     }
 
-    /// Makes cells twice as long.
+    /// Doubles the length of cells.
     fn widen(&mut self) {
         self.cell_ns = self.cell_ns.saturating_mul(2);
         let mut wider: HashMap<i64, u64> = HashMap::with_capacity(self.cells.len());
@@ -168,8 +168,8 @@ impl ProfileSink for HeatMapSink {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         let weight = match self.weighing.weigh(at, sample) {
             None => return Ok(ControlFlow::Continue(())),
-            Some(Added::Samples) => sample.count,
-            Some(Added::Value(value)) => u64::try_from(value).unwrap_or(0),
+            Some(AddedAmount::Samples) => sample.count,
+            Some(AddedAmount::Value(value)) => u64::try_from(value).unwrap_or(0),
         };
         let Some(time_ns) = sample.time_ns else {
             self.without_time = self.without_time.saturating_add(sample.count);

@@ -1,4 +1,4 @@
-//! What is in a profile: counts, ranges and names, without looking at functions.
+//! The contents of a profile: counts, ranges and names, but no functions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 
 use borehole_model::{Context, Event, Mode, ProfileSink, Sample, StringId, Tables};
 
-use crate::ticks::Ticks;
+use crate::ticks::DistinctTimes;
 
-/// Takes stock of a profile.
+/// Counts the contents of a profile.
 ///
 /// # Examples
 ///
@@ -28,61 +28,61 @@ use crate::ticks::Ticks;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inventory {
-    /// Samples, runs counted in full.
+    /// Samples. A run counts as all of its samples.
     pub samples: u64,
-    /// Records of samples: a run is one.
+    /// Records of samples. A run is one record.
     pub records: u64,
     /// Events.
     pub events: u64,
-    /// How many events there are of each name; bytes that are not UTF-8 are replaced.
+    /// The number of events of each name; invalid UTF-8 is replaced.
     pub event_names: BTreeMap<String, u64>,
-    /// Distinct sorts of events: their name, fields and annotations.
+    /// Distinct shapes of events: name, fields and annotations.
     pub shapes: usize,
-    /// The earliest and the latest time of an event on the input's clock, in nanoseconds. Events at 0, which
-    /// recorders write for what has no time, do not count.
+    /// The earliest and the latest time of an event on the input's clock, in nanoseconds. Events at 0 do not count: recorders
+    /// write 0 for events without a time.
     pub event_time_ns: Option<(u64, u64)>,
-    /// How many events there are of each shape.
+    /// The number of events of each shape.
     shape_events: Vec<u64>,
     /// Samples with an empty stack.
     pub empty_stacks: u64,
     /// The deepest stack, in frames.
     pub deepest: u32,
-    /// The sum of the depths of all samples: divided by `samples` it is the mean depth.
+    /// The sum of the depths of all samples; divided by `samples`, the mean depth.
     pub depth_sum: u128,
     /// Segments.
     pub segments: u64,
     /// The first segments, up to [`Inventory::MAX_LISTED`].
     pub first_segments: Vec<SegmentFacts>,
-    /// Processes that are named.
-    pub processes: Numbers<i64>,
-    /// Threads that are named.
-    pub threads: Numbers<u64>,
-    /// Interpreters that are named.
-    pub interpreters: Numbers<u64>,
-    /// Label keys, with how many samples carry each.
+    /// Known processes.
+    pub processes: DistinctNumbers<i64>,
+    /// Known threads.
+    pub threads: DistinctNumbers<u64>,
+    /// Known interpreters.
+    pub interpreters: DistinctNumbers<u64>,
+    /// The number of samples with each label key.
     pub label_keys: BTreeMap<String, u64>,
     /// The earliest and the latest time on the input's clock, in nanoseconds.
     pub time_ns: Option<(i64, i64)>,
-    /// Distinct times of samples: the ticks of a profiler that looks at all threads at once.
-    pub ticks: Ticks,
+    /// Distinct times of samples: the ticks of a profiler that samples all threads at once.
+    pub ticks: DistinctTimes,
     /// Distinct strings.
     pub strings: usize,
     /// Distinct frames.
     pub frames: usize,
-    /// Distinct stacks, callers of sampled stacks included.
+    /// Distinct stacks, including the callers of sampled stacks.
     pub stacks: usize,
     /// Distinct label sets.
     pub label_sets: usize,
-    /// What the values of samples are, as `kind/unit`.
+    /// The value types of samples, as `kind/unit`.
     pub value_types: BTreeSet<String>,
 }
 
-/// A segment as it begins.
+/// A segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentFacts {
-    /// Its number in its input, from 0.
+    /// Its 0-based number in its input.
     pub index: u64,
-    /// Where it starts, in bytes after decompression.
+    /// Its offset in the decompressed input, in bytes.
     pub offset: Option<u64>,
     /// The sampling period.
     pub period_ns: Option<u64>,
@@ -92,30 +92,24 @@ pub struct SegmentFacts {
     pub has_times: bool,
     /// The process of its samples.
     pub process: Option<i64>,
-    /// Keys and values before its first sample; bytes that are not UTF-8 are replaced.
+    /// The metadata before its first sample; invalid UTF-8 is replaced.
     pub metadata: Vec<(String, String)>,
-    /// Samples, runs counted in full.
+    /// Samples. A run counts as all of its samples.
     pub samples: u64,
     /// Events.
     pub events: u64,
 }
 
-/// Distinct numbers, up to a bound.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Numbers<T> {
+/// Distinct numbers, up to a limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DistinctNumbers<T> {
     /// The numbers.
     pub values: BTreeSet<T>,
     /// Whether there are more.
     pub more: bool,
 }
 
-impl<T> Default for Numbers<T> {
-    fn default() -> Self {
-        Self { values: BTreeSet::new(), more: false }
-    }
-}
-
-impl<T: Ord> Numbers<T> {
+impl<T: Ord> DistinctNumbers<T> {
     fn note(&mut self, number: Option<T>) {
         let Some(number) = number else { return };
         if self.values.len() < Inventory::MAX_NUMBERS {
@@ -127,10 +121,10 @@ impl<T: Ord> Numbers<T> {
 }
 
 impl Inventory {
-    /// How many segments are listed.
+    /// The maximum number of segments listed.
     pub const MAX_LISTED: usize = 100;
 
-    /// How many distinct processes or threads are kept: more than a machine has.
+    /// The maximum number of distinct processes or threads kept: more than a machine has.
     pub const MAX_NUMBERS: usize = 1 << 16;
 
     /// Adds up the events of the shapes that share a name.

@@ -8,26 +8,34 @@ use borehole_model::{LaneId, ValueType};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-use crate::view::LabelText;
-
 /// Bytes serialized as text.
-pub(crate) struct Text<'a>(pub(crate) &'a [u8]);
+pub(crate) struct LossyText<'a>(pub(crate) &'a [u8]);
 
-impl Serialize for Text<'_> {
+impl Serialize for LossyText<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&String::from_utf8_lossy(self.0))
     }
 }
 
-pub(crate) fn text<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-    Text(bytes).serialize(serializer)
+/// A value, or an optional one. An absent value is serialized as null.
+pub(crate) trait Maybe<T> {
+    fn get(&self) -> Option<&T>;
 }
 
-pub(crate) fn optional_text<S: Serializer>(
-    bytes: &Option<Vec<u8>>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    bytes.as_deref().map(Text).serialize(serializer)
+impl<T> Maybe<T> for T {
+    fn get(&self) -> Option<&T> {
+        Some(self)
+    }
+}
+
+impl<T> Maybe<T> for Option<T> {
+    fn get(&self) -> Option<&T> {
+        self.as_ref()
+    }
+}
+
+pub(crate) fn text<S: Serializer>(bytes: &impl Maybe<Vec<u8>>, serializer: S) -> Result<S::Ok, S::Error> {
+    bytes.get().map(|bytes| LossyText(bytes)).serialize(serializer)
 }
 
 /// A number, or an object of `number` and `unit` if there is a unit.
@@ -39,65 +47,43 @@ pub(crate) fn quantity<S: Serializer>(
     let Some(unit) = unit else { return number.serialize(serializer) };
     let mut object = serializer.serialize_map(Some(2))?;
     object.serialize_entry("number", number)?;
-    object.serialize_entry("unit", &Text(unit))?;
+    object.serialize_entry("unit", &LossyText(unit))?;
     object.end()
 }
 
 /// A list of pairs of key and value.
 pub(crate) fn labels<S: Serializer>(
-    labels: &[(Vec<u8>, LabelText)],
+    labels: &[(Vec<u8>, impl Serialize)],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(labels.iter().map(|(key, value)| (Text(key), value)))
+    serializer.collect_seq(labels.iter().map(|(key, value)| (LossyText(key), value)))
 }
 
-/// The number of a process (`i64`) or thread (`u64`).
-pub(crate) trait LaneNumber: Copy + Serialize {
-    fn id(self) -> LaneId;
+pub(crate) fn process<S: Serializer>(number: &impl Maybe<i64>, serializer: S) -> Result<S::Ok, S::Error> {
+    let number = number.get().copied();
+    lane(number.map(LaneId::of_process), number, serializer)
 }
 
-impl LaneNumber for i64 {
-    fn id(self) -> LaneId {
-        LaneId::of_process(self)
-    }
-}
-
-impl LaneNumber for u64 {
-    fn id(self) -> LaneId {
-        LaneId::of(self)
-    }
+pub(crate) fn thread<S: Serializer>(number: &impl Maybe<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    let number = number.get().copied();
+    lane(number.map(LaneId::of), number, serializer)
 }
 
 /// The operating system's number; a text such as `100.1` for other lane ids.
-pub(crate) fn lane<N: LaneNumber, S: Serializer>(number: &N, serializer: S) -> Result<S::Ok, S::Error> {
-    match number.id() {
-        LaneId::System(_) => number.serialize(serializer),
-        other => serializer.collect_str(&other),
+fn lane<S: Serializer>(id: Option<LaneId>, number: impl Serialize, serializer: S) -> Result<S::Ok, S::Error> {
+    match id {
+        None | Some(LaneId::System(_)) => number.serialize(serializer),
+        Some(other) => serializer.collect_str(&other),
     }
-}
-
-pub(crate) fn optional_lane<N: LaneNumber, S: Serializer>(
-    number: &Option<N>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match number {
-        Some(number) => lane(number, serializer),
-        None => serializer.serialize_none(),
-    }
-}
-
-/// The keys `value_type` and `unit`.
-pub(crate) fn value_type<S: Serializer>(of: &ValueType, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map([("value_type", &of.kind), ("unit", &of.unit)])
 }
 
 /// The keys `value_type` and `unit`, or none.
-pub(crate) fn optional_value_type<S: Serializer>(
-    of: &Option<ValueType>,
+pub(crate) fn value_type<S: Serializer>(
+    of: &impl Maybe<ValueType>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    match of {
-        Some(of) => value_type(of, serializer),
+    match of.get() {
+        Some(of) => serializer.collect_map([("value_type", &of.kind), ("unit", &of.unit)]),
         None => serializer.serialize_none(),
     }
 }
@@ -111,11 +97,15 @@ pub(crate) fn value_type_names<S: Serializer>(types: &[ValueType], serializer: S
 pub(crate) fn hidden<S: Serializer>(kinds: &[(ValueType, u64)], serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Hidden<'a> {
-        #[serde(flatten, serialize_with = "value_type")]
-        of: &'a ValueType,
+        value_type: &'a str,
+        unit: &'a str,
         samples: u64,
     }
-    serializer.collect_seq(kinds.iter().map(|(of, samples)| Hidden { of, samples: *samples }))
+    serializer.collect_seq(kinds.iter().map(|(of, samples)| Hidden {
+        value_type: &of.kind,
+        unit: &of.unit,
+        samples: *samples,
+    }))
 }
 
 pub(crate) fn signed<S: Serializer>(value: &i128, serializer: S) -> Result<S::Ok, S::Error> {
@@ -123,12 +113,12 @@ pub(crate) fn signed<S: Serializer>(value: &i128, serializer: S) -> Result<S::Ok
     i64::try_from(*value).unwrap_or(limit).serialize(serializer)
 }
 
-pub(crate) fn optional_time<S: Serializer>(time_ns: &Option<u128>, serializer: S) -> Result<S::Ok, S::Error> {
-    time_ns.map(time).serialize(serializer)
+pub(crate) fn time<S: Serializer>(time_ns: &Option<u128>, serializer: S) -> Result<S::Ok, S::Error> {
+    time_ns.map(saturated).serialize(serializer)
 }
 
 /// Nanoseconds, saturating at 64 bits, which are 584 years.
-pub(crate) fn time(time_ns: u128) -> u64 {
+pub(crate) fn saturated(time_ns: u128) -> u64 {
     u64::try_from(time_ns).unwrap_or(u64::MAX)
 }
 

@@ -1,8 +1,8 @@
-//! Paths as they are on another machine.
+//! Mapping of paths to those of another machine.
 
 use std::borrow::Cow;
 
-/// Replaces the beginnings of paths. The longest that fits is taken.
+/// Replaces prefixes of paths. The longest matching prefix applies.
 ///
 /// # Examples
 ///
@@ -16,32 +16,32 @@ use std::borrow::Cow;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathMap {
-    /// The longest first.
+    /// The longest prefix first.
     rules: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl PathMap {
-    /// A map of rules, each what a path begins with and what it is to begin with instead.
+    /// Creates a map of rules, each a prefix and its replacement.
     pub fn new(rules: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>) -> Self {
         let mut rules: Vec<_> = rules.into_iter().collect();
         rules.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
         Self { rules }
     }
 
-    /// A rule as it is written: `FROM=TO`, of which `TO` may be empty. `None` if it is not of that form.
+    /// Parses a rule `FROM=TO`, in which `TO` may be empty. `None` if it has another form.
     #[must_use]
     pub fn rule(text: &str) -> Option<(Vec<u8>, Vec<u8>)> {
         let (from, to) = text.split_once('=').filter(|(from, _)| !from.is_empty())?;
         Some((from.into(), to.into()))
     }
 
-    /// Whether it changes nothing.
+    /// Whether there are no rules.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// A path under the map.
+    /// Maps a path.
     #[must_use]
     pub fn apply<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
         let fitting = self.rules.iter().find_map(|(from, to)| Some((path.strip_prefix(&**from)?, to)));

@@ -1,4 +1,4 @@
-//! Patterns that a user gives to choose frames.
+//! Patterns that select frames.
 
 use std::{error, fmt};
 
@@ -6,8 +6,8 @@ use regex::bytes::{Regex, RegexBuilder};
 
 /// A regular expression over the text of a frame.
 ///
-/// Names are bytes, so a pattern is tried as one over bytes first: `.` is any byte, `\w` is ASCII. One that
-/// only makes sense over characters (`\p{Greek}`, `[éè]`) is compiled over UTF-8 instead.
+/// Names are bytes, so a pattern is compiled for bytes first: `.` is any byte, `\w` is ASCII. If that is not possible, as with
+/// `\p{Greek}` or `[éè]`, it is compiled for UTF-8.
 ///
 /// # Examples
 ///
@@ -26,7 +26,7 @@ impl Pattern {
     /// Compiles `source`.
     ///
     /// # Errors
-    /// When it is not a regular expression, or one that needs look-around or back-references.
+    /// If it is not a regular expression, or needs look-around or back-references.
     pub fn new(source: &str) -> Result<Self, PatternError> {
         let bytes = RegexBuilder::new(source).unicode(false).build();
         let either = bytes.or_else(|_| RegexBuilder::new(source).build());
@@ -46,14 +46,14 @@ impl Pattern {
     }
 }
 
-/// The engine explains itself over several lines; the last one says what is wrong.
+/// The reason in an error of the engine: the last of its lines.
 fn reason(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
     last.strip_prefix("error: ").unwrap_or(last).trim_end_matches('.').to_owned()
 }
 
-/// A pattern that is not a regular expression.
+/// An invalid pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternError {
     source: String,

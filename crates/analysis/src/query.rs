@@ -9,9 +9,9 @@ use crate::pattern::Pattern;
 #[derive(Clone, Debug, Default)]
 pub struct Query {
     /// Whether each line of a function is a row.
-    pub lines: Lines,
+    pub lines: LineRows,
     /// Whether each opcode on a line is a row.
-    pub opcodes: Opcodes,
+    pub opcodes: OpcodeRows,
     /// Frames to remove from every stack before anything is counted. A stack without remaining frames is not counted.
     pub hide: Option<Pattern>,
     /// Counts only stacks with a matching frame.
@@ -25,7 +25,7 @@ pub struct Query {
     /// Whether recursive calls are separate frames.
     pub recursion: Recursion,
     /// The rows of views that are not about whole samples.
-    pub rows: Rows,
+    pub rows: RowKind,
     /// The mapping of paths for display. Patterns match mapped paths.
     pub path_map: PathMap,
     /// The frames whose callers to list.
@@ -63,7 +63,7 @@ pub enum Recursion {
 
 /// The kind of rows. Consecutive calls within a file, class or namespace are one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Rows {
+pub enum RowKind {
     /// Frames, as distinguished by [`Query::lines`] and [`Query::opcodes`].
     #[default]
     Frames,
@@ -77,7 +77,7 @@ pub enum Rows {
 
 /// The treatment of frames of one function that differ in file or line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Lines {
+pub enum LineRows {
     /// Each line is a row.
     #[default]
     Apart,
@@ -87,7 +87,7 @@ pub enum Lines {
 
 /// The treatment of frames that differ in their opcode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Opcodes {
+pub enum OpcodeRows {
     /// Each opcode is a row.
     Apart,
     /// All opcodes of a line are one row.

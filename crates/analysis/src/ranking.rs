@@ -1,4 +1,4 @@
-//! The order of table rows.
+//! The totals of table rows, and their order.
 
 use std::cmp::Reverse;
 
@@ -34,7 +34,6 @@ pub(crate) struct Ranking {
 }
 
 impl Ranking {
-    /// Adds a tally to a group.
     pub(crate) fn add(&mut self, group: GroupId, tally: Tally) {
         if group >= self.tallies.len() {
             self.tallies.resize(group + 1, Tally::default());
@@ -58,6 +57,63 @@ impl Ranking {
     pub(crate) fn sorted(mut self, basis: Basis) -> Vec<(GroupId, Tally)> {
         self.met.sort_by_key(|&group| Reverse(basis.of(self.tallies[group])));
         self.met.into_iter().map(|group| (group, self.tallies[group])).collect()
+    }
+}
+
+/// A stack that the walk has entered and not left.
+#[derive(Clone, Copy)]
+struct EnteredStack {
+    stack: StackId,
+    group: Option<GroupId>,
+    /// The sum of the samples found at it and below it so far.
+    found: Tally,
+}
+
+/// Returns the total of each of `groups` groups, without a tree of calls: a report of millions of stacks has no memory for a
+/// second tree. [`CallPaths`](crate::call_paths::CallPaths) has the same totals for views that need the calls themselves.
+///
+/// A row that occurs several times on a stack counts once, at its occurrence nearest to the root. Its total is therefore the sum
+/// of all samples at or below each stack where it occurs and does not occur above. One walk over the stacks of the tables finds
+/// these and adds up what is below them, in the memory of the deepest stack.
+///
+/// `self_tally` is the tally of the samples of a stack itself; `group_of` is `None` for a stack whose leaf is hidden.
+pub(crate) fn totals(
+    tree: &CallTree,
+    tables: &Tables,
+    self_tally: impl Fn(StackId) -> Tally,
+    groups: usize,
+    group_of: impl Fn(StackId) -> Option<GroupId>,
+) -> Vec<Tally> {
+    let mut totals = vec![Tally::default(); groups];
+    let mut on_path = vec![0_u32; groups];
+    let mut path: Vec<EnteredStack> = Vec::new();
+    let mut next = tables.first_child(None);
+    loop {
+        match next {
+            // Stacks below one that was not derived were not derived either.
+            Some(stack) if !tree.is_placed(stack) => next = tables.next_sibling(stack),
+            Some(stack) => {
+                let group = group_of(stack);
+                if let Some(group) = group {
+                    on_path[group] += 1;
+                }
+                path.push(EnteredStack { stack, group, found: self_tally(stack) });
+                next = tables.first_child(Some(stack));
+            }
+            None => {
+                let Some(EnteredStack { stack, group, found }) = path.pop() else { return totals };
+                if let Some(group) = group {
+                    on_path[group] -= 1;
+                    if on_path[group] == 0 {
+                        totals[group].add(found);
+                    }
+                }
+                if let Some(caller) = path.last_mut() {
+                    caller.found.add(found);
+                }
+                next = tables.next_sibling(stack);
+            }
+        }
     }
 }
 

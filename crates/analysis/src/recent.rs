@@ -8,7 +8,7 @@ use crate::call_tree::CallTree;
 use crate::view::{LabelText, RecentRun};
 
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct SampleRun {
     stack: StackId,
     count: u64,
     process: Option<i64>,
@@ -19,19 +19,19 @@ struct Run {
 
 /// The runs that hold the last `wanted` samples.
 #[derive(Clone, Debug)]
-pub(crate) struct Recent {
+pub(crate) struct RecentSamples {
     wanted: u64,
     held: u64,
-    runs: VecDeque<Run>,
+    runs: VecDeque<SampleRun>,
 }
 
-impl Recent {
+impl RecentSamples {
     pub(crate) const fn new(wanted: u64) -> Self {
         Self { wanted, held: 0, runs: VecDeque::new() }
     }
 
     pub(crate) fn push(&mut self, at: Context<'_>, stack: StackId, sample: &Sample<'_>) {
-        let run = Run {
+        let run = SampleRun {
             stack,
             count: sample.count.min(self.wanted),
             process: at.process(sample),
@@ -65,7 +65,7 @@ impl Recent {
             age -= run.count;
             let shown =
                 std::iter::successors(tree.leaf(run.stack), |&stack| tree.leaf(tables.parent(stack)?));
-            let names = shown.map(|stack| tree.groups().name(tree.group(stack, tables)));
+            let names = shown.map(|stack| tree.groups.name(tree.group(stack, tables)));
             RecentRun {
                 count: run.count,
                 age,

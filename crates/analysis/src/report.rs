@@ -5,23 +5,23 @@ use std::ops::ControlFlow;
 
 use borehole_model::{Context, ProfileSink, Sample, StackId, StringId, Tables, Thread, Warning, Weigher};
 
-use crate::answer::{Answer, Edges};
+use crate::answer::{EndGroups, ReportAnswer};
 use crate::call_tree::CallTree;
-use crate::counts::{StackCounts, Tally};
-use crate::facts::Facts;
+use crate::counts::{StackTallies, Tally};
+use crate::facts::SummaryCounts;
 use crate::query::Query;
-use crate::recent::Recent;
+use crate::recent::RecentSamples;
 use crate::sample_groups::SampleGroups;
 use crate::states::StateCounts;
 use crate::view::ReportView;
-use crate::weighing::{Added, Weighing};
+use crate::weighing::{AddedAmount, Weighing};
 
 /// Reads a profile and answers a [`Query`] about it.
 ///
 /// # Examples
 ///
 /// ```
-/// use borehole_analysis::{Paths, Query, ReportSink};
+/// use borehole_analysis::{PathStyle, Query, ReportSink};
 /// use borehole_model::{Context, Frame, ProfileSink, Sample, Segment, Tables};
 ///
 /// let mut tables = Tables::default();
@@ -38,62 +38,56 @@ use crate::weighing::{Added, Weighing};
 ///
 /// let view = sink.into_view();
 /// assert_eq!(view.summary.time_ns, Some(3_000_000_000));
-/// assert_eq!(view.self_time.rows[0].frame.text(Paths::Full), b"main");
+/// assert_eq!(view.self_table.rows[0].frame.text(PathStyle::Full), b"main");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ReportSink {
     query: Query,
     weighing: Weighing,
-    /// The period of the samples that are not settled.
+    /// The period of the samples that are not yet settled.
     period_ns: Option<u64>,
-    facts: Facts,
-    counts: StackCounts,
+    facts: SummaryCounts,
+    counts: StackTallies,
     states: StateCounts,
     tree: CallTree,
-    recent: Option<Recent>,
+    recent: Option<RecentSamples>,
     groups: Option<SampleGroups>,
     view: ReportView,
 }
 
 impl ReportSink {
-    /// A sink for `query`: of profiles with values the sums of their default values, of others counts and times.
+    /// Creates a sink for `query`. It adds up the default values of profiles with values, and samples and times of others.
     #[must_use]
     pub fn new(query: Query) -> Self {
         Self {
-            weighing: Weighing::default(),
-            period_ns: None,
-            facts: Facts::default(),
-            counts: StackCounts::default(),
-            states: StateCounts::default(),
-            tree: CallTree::default(),
-            recent: (query.last > 0).then(|| Recent::new(query.last)),
+            recent: (query.last > 0).then(|| RecentSamples::new(query.last)),
             groups: query.by.as_ref().and_then(SampleGroups::new),
-            view: ReportView::default(),
             query,
+            ..Self::default()
         }
     }
 
-    /// The same with the values that `weigher` picks. For counts of sampled profiles beside their times, it has to be one of
+    /// Uses the values that `weigher` picks. To get the counts of sampled profiles beside their times, it must use
     /// [`Sampled::Count`](borehole_model::Sampled::Count).
     #[must_use]
     pub fn weighing(self, weigher: Weigher) -> Self {
         Self { weighing: Weighing::new(weigher), ..self }
     }
 
-    /// What has picked the values, and knows what else there was.
+    /// The weigher that picked the values, and that knows the other value types.
     #[must_use]
     pub const fn weigher(&self) -> &Weigher {
-        self.weighing.weigher()
+        &self.weighing.weigher
     }
 
-    /// The answer: empty before [`ProfileSink::finish`].
+    /// The view; empty before [`ProfileSink::finish`].
     #[must_use]
     pub fn into_view(self) -> ReportView {
         self.view
     }
 
-    /// Works out the time of the samples so far; the next ones are of another period.
+    /// Computes the time of the samples so far. The following samples have another period.
     #[cold]
     fn settle(&mut self, next_period_ns: Option<u64>) {
         self.counts.settle(self.period_ns.unwrap_or(0));
@@ -127,7 +121,7 @@ impl ReportSink {
         }
     }
 
-    /// What cannot be worked out per stack afterwards.
+    /// Adds the sample to the views that cannot be computed per stack afterwards.
     fn add_in_order(&mut self, at: Context<'_>, stack: StackId, sample: &Sample<'_>, tally: Tally) {
         if !self.tree.place(stack, at.tables, &self.query) {
             return;
@@ -144,8 +138,8 @@ impl ReportSink {
 impl ProfileSink for ReportSink {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         match self.weighing.weigh(at, sample) {
-            Some(Added::Samples) => self.count(at, sample),
-            Some(Added::Value(value)) => self.add_value(at, sample, value),
+            Some(AddedAmount::Samples) => self.count(at, sample),
+            Some(AddedAmount::Value(value)) => self.add_value(at, sample, value),
             None => {}
         }
         Ok(ControlFlow::Continue(()))
@@ -159,7 +153,7 @@ impl ProfileSink for ReportSink {
 
     fn thread(&mut self, _at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
         if let Some(groups) = &mut self.groups {
-            groups.name_thread(thread, name);
+            groups.names.name(thread, name);
         }
         Ok(())
     }
@@ -178,8 +172,8 @@ impl ProfileSink for ReportSink {
         let mut summary = self.facts.summary();
         self.weighing.describe(&mut summary);
         let Self { query, counts, states, recent, groups, .. } = self;
-        let edges = Edges::of(&mut self.tree, query);
-        let answer = Answer { query, counts, states, tree: &self.tree, tables, edges };
+        let edges = EndGroups::of(&mut self.tree, query);
+        let answer = ReportAnswer { query, counts, states, tree: &self.tree, tables, edges };
         self.view = answer.view(summary, recent.as_ref(), groups.as_ref());
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Stacks in another shape, for what comes behind: frames hidden, collapsed, folded, from a focus on.
+//! A sink that reshapes stacks for another sink: frames hidden, collapsed, folded, or from a focus on.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -10,17 +10,16 @@ use borehole_model::{
 };
 
 use crate::call_tree::CallTree;
-use crate::query::{Lines, Query};
+use crate::query::{LineRows, Query};
 
-/// Passes samples on with their stacks as a [`Query`] shapes them: those that it counts, with the frames that it shows.
+/// Passes on the samples that a [`Query`] counts, with the frames that it shows.
 ///
-/// Lines that are not told apart are left out. Events pass as they are, but for those that tell of stacks: they pass as
-/// samples.
+/// If the query ignores lines, frames have none. Events pass unchanged, except events with stacks, which pass as samples.
 ///
 /// # Examples
 ///
 /// ```
-/// use borehole_analysis::{Pattern, ProfileBuilder, Query, Reshape};
+/// use borehole_analysis::{Pattern, ProfileBuilder, Query, ReshapeSink};
 /// use borehole_model::{Context, Frame, ProfileSink, Sample, Segment, Tables};
 ///
 /// let mut tables = Tables::default();
@@ -31,7 +30,7 @@ use crate::query::{Lines, Query};
 /// let stack = tables.intern_stack_leaf_first(&[query, main])?;
 ///
 /// let hide = Some(Pattern::new("^main$")?);
-/// let mut reshape = Reshape::new(ProfileBuilder::default(), Query { hide, ..Query::default() });
+/// let mut reshape = ReshapeSink::new(ProfileBuilder::default(), Query { hide, ..Query::default() });
 /// let at = Context { tables: &tables, segment: &Segment::default() };
 /// reshape.segment(at)?;
 /// let _ = reshape.sample(at, &Sample { stack, count: 3, ..Sample::default() })?;
@@ -40,20 +39,20 @@ use crate::query::{Lines, Query};
 /// assert_eq!(builder.into_profile(tables).summary().frames, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Reshape<S> {
+pub struct ReshapeSink<S> {
     sink: S,
     query: Query,
     tree: CallTree,
     segment: Segment,
-    /// What the sink is given.
+    /// The tables for the sink.
     reshaped: Reshaped,
-    /// The new stack of each; none if all its frames are hidden.
+    /// By stack: its new stack; `None` if all its frames are hidden.
     stacks: StackColumn<Option<StackId>>,
     samples: u64,
     is_any_passed: bool,
 }
 
-/// Tables of what is shown, and how to get there.
+/// The new tables, and the new id of each old one.
 #[derive(Default)]
 struct Reshaped {
     tables: Tables,
@@ -63,8 +62,8 @@ struct Reshaped {
     shapes: Column<ShapeId>,
 }
 
-impl<S: ProfileSink> Reshape<S> {
-    /// `sink` behind what `query` makes of stacks.
+impl<S: ProfileSink> ReshapeSink<S> {
+    /// Creates a sink that reshapes stacks by `query` and passes samples to `sink`.
     pub fn new(sink: S, query: Query) -> Self {
         Self {
             sink,
@@ -78,17 +77,17 @@ impl<S: ProfileSink> Reshape<S> {
         }
     }
 
-    /// How many samples there were, if none of them counts.
+    /// The number of samples, if none of them was passed on.
     pub fn all_left_out(&self) -> Option<u64> {
         Some(self.samples).filter(|&samples| samples > 0 && !self.is_any_passed)
     }
 
-    /// The sink behind it.
+    /// The inner sink.
     pub const fn sink_mut(&mut self) -> &mut S {
         &mut self.sink
     }
 
-    /// The sink, and the tables that its ids are of.
+    /// The inner sink, and the tables that its ids belong to.
     pub fn into_parts(self) -> (S, Tables) {
         (self.sink, self.reshaped.tables)
     }
@@ -98,7 +97,7 @@ impl<S: ProfileSink> Reshape<S> {
         self.query.keep.is_none() && self.query.focus.is_none()
     }
 
-    /// The new stack of one that counts.
+    /// The new stack of a stack that counts.
     fn stack(&mut self, stack: StackId, tables: &Tables) -> Result<Option<StackId>, TableFull> {
         let Self { query, tree, reshaped, stacks, .. } = self;
         stacks.derive(stack, tables, |caller, stack| {
@@ -123,7 +122,7 @@ impl Reshaped {
         if let Some(known) = self.frames.get(id.index()) {
             return Ok(known);
         }
-        let frame = match tree.groups().renamed(id) {
+        let frame = match tree.groups.renamed(id) {
             Some(name) => Frame::named(self.tables.intern_string(&name.function)?),
             None => self.shown_frame(&tables.frame(id), tables, query)?,
         };
@@ -138,7 +137,7 @@ impl Reshaped {
             FrameText::Name | FrameText::Opcode => self.string(id, tables),
         })?;
         Ok(match query.lines {
-            Lines::Apart => shown,
+            LineRows::Apart => shown,
             _ => Frame { line: None, end_line: None, column: None, end_column: None, ..shown },
         })
     }
@@ -189,7 +188,7 @@ impl Reshaped {
     }
 }
 
-impl<S: ProfileSink> ProfileSink for Reshape<S> {
+impl<S: ProfileSink> ProfileSink for ReshapeSink<S> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         let counts = match sample.stack {
             Some(stack) => self.tree.place(stack, at.tables, &self.query),
@@ -216,7 +215,7 @@ impl<S: ProfileSink> ProfileSink for Reshape<S> {
         self.sink.event(at, &Event { shape, ..*event })
     }
 
-    /// An event that tells of a stack has addresses, and frames are chosen by names.
+    /// Events with stacks contain addresses, but frames are selected by name.
     fn keeps_events(&mut self) -> bool {
         false
     }
@@ -239,7 +238,7 @@ impl<S: ProfileSink> ProfileSink for Reshape<S> {
     }
 
     fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
-        // It may tell whose process the segment is.
+        // The metadata may have set the process of the segment.
         self.segment.process = at.segment.process;
         let (key, value) = (self.reshaped.string(key, at.tables)?, self.reshaped.string(value, at.tables)?);
         self.sink.metadata(Context { tables: &self.reshaped.tables, segment: &self.segment }, key, value)
@@ -303,7 +302,7 @@ mod tests {
                 annotations: vec![Annotation { field: 0, key, value }],
             })
             .unwrap();
-        let mut reshape = Reshape::new(Said::default(), Query::default());
+        let mut reshape = ReshapeSink::new(Said::default(), Query::default());
         let at = Context { tables: &tables, segment: &Segment::default() };
         for size in [7, 8] {
             let event = Event { shape, type_id: None, time_ns: Some(size), values: &[Value::Unsigned(size)] };
@@ -322,7 +321,7 @@ mod tests {
         let mut tables = Tables::default();
         let [key, value] = ["pid", "5"].map(|text| tables.intern_string(text.as_bytes()).unwrap());
         let [early, late] = [None, Some(5)].map(|process| Segment { process, ..Segment::default() });
-        let mut reshape = Reshape::new(Said::default(), Query::default());
+        let mut reshape = ReshapeSink::new(Said::default(), Query::default());
         let [early, late] = [&early, &late].map(|segment| Context { tables: &tables, segment });
         reshape.segment(early).unwrap();
         let sample = Sample { count: 1, ..Sample::default() };

@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
-use borehole_model::{Context, LabelValue, LabelsId, Sample, StringId, Tables, Thread, ThreadNames};
+use borehole_model::{Column, Context, LabelValue, LabelsId, Sample, StringId, Tables, Thread, ThreadNames};
 
 use crate::counts::Tally;
 use crate::groups::GroupId;
 use crate::query::By;
-use crate::ranking::{Basis, Ranking};
+use crate::ranking::Ranking;
 use crate::recent::label_text;
 use crate::view::GroupValue;
 
-/// What a group has in common.
+/// The common property of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Key {
+enum GroupKey {
     Absent,
     Label(LabelValue),
     Process(i64),
@@ -25,27 +25,27 @@ enum Key {
 #[derive(Clone, Debug)]
 pub(crate) struct SampleGroups {
     by: By,
-    keys: Vec<Key>,
-    index: HashMap<Key, GroupId>,
-    /// The value in each label set: a set is searched once.
-    of_labels: Vec<Option<Option<LabelValue>>>,
-    /// The metadata of the last segment that was searched, and what was found.
+    keys: Vec<GroupKey>,
+    index: HashMap<GroupKey, GroupId>,
+    /// By label set: the value in it, once it has been searched.
+    of_labels: Column<Option<LabelValue>>,
+    /// The metadata of the last segment searched, and the value in it.
     of_metadata: (Vec<(StringId, StringId)>, Option<LabelValue>),
-    /// The group of the last sample: samples of one process follow each other.
+    /// The group of the last sample, because consecutive samples are usually of one process.
     last: Option<GroupId>,
-    names: ThreadNames,
-    ranking: Ranking,
+    pub(crate) names: ThreadNames,
+    pub(crate) ranking: Ranking,
 }
 
 impl SampleGroups {
-    /// `None` where `by` is about frames.
+    /// `None` if `by` is a property of frames.
     pub(crate) fn new(by: &By) -> Option<Self> {
         let about_samples = matches!(by, By::Label(_) | By::Process | By::Thread | By::Interpreter);
         about_samples.then(|| Self {
             by: by.clone(),
             keys: Vec::new(),
             index: HashMap::new(),
-            of_labels: Vec::new(),
+            of_labels: Column::default(),
             of_metadata: (Vec::new(), None),
             last: None,
             names: ThreadNames::default(),
@@ -56,21 +56,17 @@ impl SampleGroups {
     pub(crate) fn add(&mut self, at: Context<'_>, sample: &Sample<'_>, tally: Tally) {
         let lane = at.lane(sample);
         let key = match &self.by {
-            By::Label(_) => self.label(at, sample).map(Key::Label),
-            By::Process => lane.process.map(Key::Process),
-            By::Thread => lane.thread().map(Key::Thread),
-            By::Interpreter => lane.interpreter.map(Key::Interpreter),
+            By::Label(_) => self.label(at, sample).map(GroupKey::Label),
+            By::Process => lane.process.map(GroupKey::Process),
+            By::Thread => lane.thread().map(GroupKey::Thread),
+            By::Interpreter => lane.interpreter.map(GroupKey::Interpreter),
             By::File | By::Class => None,
         };
-        let group = self.of_key(key.unwrap_or(Key::Absent));
+        let group = self.of_key(key.unwrap_or(GroupKey::Absent));
         self.ranking.add(group, tally);
     }
 
-    pub(crate) fn name_thread(&mut self, thread: Thread, name: StringId) {
-        self.names.name(thread, name);
-    }
-
-    /// What a sample's label says, or else the metadata of its segment.
+    /// The value of a sample's label, or else the value in the metadata of its segment.
     fn label(&mut self, at: Context<'_>, sample: &Sample<'_>) -> Option<LabelValue> {
         let found = sample.labels.and_then(|labels| self.in_labels(labels, at.tables));
         found.or_else(|| self.in_metadata(at))
@@ -89,23 +85,17 @@ impl SampleGroups {
     }
 
     fn in_labels(&mut self, labels: LabelsId, tables: &Tables) -> Option<LabelValue> {
-        let row = labels.index();
-        if let Some(&Some(found)) = self.of_labels.get(row) {
+        if let Some(found) = self.of_labels.get(labels.index()) {
             return found;
         }
         let found = match &self.by {
             By::Label(key) => tables.labels(labels).iter().rfind(|label| tables.string(label.key) == key),
             _ => None,
         };
-        let found = found.map(|label| label.value);
-        if row >= self.of_labels.len() {
-            self.of_labels.resize(row + 1, None);
-        }
-        self.of_labels[row] = Some(found);
-        found
+        self.of_labels.set(labels.index(), found.map(|label| label.value))
     }
 
-    fn of_key(&mut self, key: Key) -> GroupId {
+    fn of_key(&mut self, key: GroupKey) -> GroupId {
         if let Some(last) = self.last.filter(|&last| self.keys[last] == key) {
             return last;
         }
@@ -117,18 +107,13 @@ impl SampleGroups {
         group
     }
 
-    /// All groups in the order of a table.
-    pub(crate) fn sorted(&self, basis: Basis) -> Vec<(GroupId, Tally)> {
-        self.ranking.clone().sorted(basis)
-    }
-
     pub(crate) fn value(&self, group: GroupId, tables: &Tables) -> GroupValue {
         match self.keys[group] {
-            Key::Absent => GroupValue::Absent,
-            Key::Label(value) => GroupValue::Label(label_text(value, tables)),
-            Key::Process(process) => GroupValue::Process(process),
-            Key::Interpreter(interpreter) => GroupValue::Interpreter(interpreter),
-            Key::Thread(thread) => {
+            GroupKey::Absent => GroupValue::Absent,
+            GroupKey::Label(value) => GroupValue::Label(label_text(value, tables)),
+            GroupKey::Process(process) => GroupValue::Process(process),
+            GroupKey::Interpreter(interpreter) => GroupValue::Interpreter(interpreter),
+            GroupKey::Thread(thread) => {
                 let name = self.names.of(thread).map(|&name| tables.string(name).to_vec());
                 GroupValue::Thread { process: thread.process, thread: thread.number, name }
             }

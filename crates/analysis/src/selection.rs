@@ -1,9 +1,6 @@
 //! The samples of a profile that a view covers, and their weights.
 
-use borehole_model::{LabelValue, Status, Tables};
-
-use crate::profile::TimeRange;
-use crate::profile::situations::{Situation, Situations};
+use borehole_model::Status;
 
 /// The amount that a sample adds to a view. [`Profile::value_type`](crate::Profile::value_type) returns its value type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -22,7 +19,7 @@ pub enum Weight {
 ///
 /// An empty list accepts all samples. A sample whose property is unknown does not match a filter on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selection {
+pub struct SampleSelection {
     /// The time range. A slice that is partly in the range counts as a whole.
     pub time: Option<TimeRange>,
     /// Threads, as numbered by the operating system.
@@ -38,31 +35,18 @@ pub struct Selection {
     pub status: Status,
 }
 
-impl Selection {
-    /// Whether a selection accepts the samples of a situation, ignoring time.
-    pub(crate) fn takes(&self, situation: &Situation, all: &Situations, tables: &Tables) -> bool {
-        among(&self.threads, situation.thread)
-            && among(&self.processes, situation.process)
-            && among(&self.interpreters, situation.interpreter)
-            && self.status_takes(situation.status)
-            && self.labels.iter().all(|(key, value)| {
-                all.label(situation, key, tables).is_some_and(|found| reads(found, value, tables))
-            })
-    }
-
-    fn status_takes(&self, status: Option<Status>) -> bool {
-        let Status(asked) = self.status;
-        asked == 0 || status.is_some_and(|Status(bits)| bits & asked == asked)
-    }
+/// A range of time; the end is excluded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TimeRange {
+    /// The start, in nanoseconds since the first sample.
+    pub start_ns: i64,
+    /// The end, in nanoseconds since the first sample.
+    pub end_ns: i64,
 }
 
-fn among<T: PartialEq>(asked: &[T], found: Option<T>) -> bool {
-    asked.is_empty() || found.is_some_and(|found| asked.contains(&found))
-}
-
-fn reads(found: LabelValue, text: &[u8], tables: &Tables) -> bool {
-    match found {
-        LabelValue::Text(found) => tables.string(found) == text,
-        LabelValue::Number { value, .. } => value.to_string().as_bytes() == text,
+impl TimeRange {
+    /// The first and last slice that overlap the range. A slice that is partly in the range counts as a whole.
+    pub(crate) const fn slices(self, shift: u32) -> (i64, i64) {
+        (self.start_ns >> shift, self.end_ns.saturating_sub(1) >> shift)
     }
 }

@@ -1,4 +1,4 @@
-//! What threads were doing while each function was on their stacks.
+//! The states of threads while each function was on their stacks.
 
 use borehole_model::{Sample, StackId, Status, Tables};
 
@@ -10,15 +10,15 @@ use crate::view::ThreadStates;
 /// Source: CPython 3.15, `_remote_debugging`: has the GIL, on a CPU, waits for the GIL, has an exception.
 const FLAGS: [u8; 4] = [1, 2, 8, 16];
 
-const ON_CPU: u8 = 2;
+pub(crate) const ON_CPU: u8 = 2;
 
-/// That something was not looked at. In most modes that is the CPU.
+/// Some state was not recorded. In most modes that is the CPU.
 const UNKNOWN: u8 = 4;
 
-/// The frame below which Python collects garbage.
+/// The frame of Python's garbage collection.
 const COLLECTING: &[u8] = b"<GC>";
 
-/// Samples per stack and state, for sources that know states.
+/// Samples per stack and state, for sources that record states.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StateCounts {
     /// By stack.
@@ -43,10 +43,10 @@ impl StateCounts {
         self.counts.is_empty()
     }
 
-    /// How many states are told apart: those of the flags, and the collection of garbage.
+    /// The number of states: those of the flags, and garbage collection.
     pub(crate) const STATES: usize = FLAGS.len() + 1;
 
-    /// How many of a stack's samples were in a state.
+    /// The number of a stack's samples in a state.
     pub(crate) fn tally(&self, state: usize, (stack, all): (StackId, Tally), collecting: &[bool]) -> Tally {
         let flag = |state: usize| self.counts.get(stack.index()).map_or(0, |counts| counts[state]);
         let count = match state {
@@ -57,8 +57,8 @@ impl StateCounts {
         Tally { count, value: 0 }
     }
 
-    /// The shares of `all` samples that were in each of the states.
-    // A percentage has no use for the digits that a double lacks.
+    /// The shares of `all` samples in each state.
+    // A percentage does not need more precision than a double has.
     #[expect(clippy::cast_precision_loss)]
     pub(crate) fn shares(&self, all: u64, counts: [u64; Self::STATES]) -> ThreadStates {
         let percent = counts.map(|count| count as f64 * 100.0 / all.max(1) as f64);
@@ -68,7 +68,7 @@ impl StateCounts {
     }
 }
 
-/// By stack: whether Python collects garbage there.
+/// By stack: whether Python was collecting garbage.
 pub(crate) fn collecting(tables: &Tables) -> Vec<bool> {
     let name = tables.find_string(COLLECTING);
     let mut found: Vec<bool> = Vec::new();

@@ -1,23 +1,23 @@
 //! Distinct times.
 
-/// Counts distinct times, up to a bound.
+/// Counts distinct times, up to a limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ticks {
-    /// The times so far, of which some may stand there more than once.
+pub struct DistinctTimes {
+    /// The times so far, some of them several times.
     times_ns: Vec<i64>,
-    /// How many times are collected before those that were met again are taken out.
+    /// The number of times to collect before duplicates are removed.
     room: usize,
     more: bool,
 }
 
-impl Ticks {
-    /// How many times are told apart: those of a quarter of an hour at 1 kHz, in 12 MiB.
+impl DistinctTimes {
+    /// The maximum number of distinct times: those of a quarter of an hour at 1 kHz, in 12 MiB.
     pub const MAX: usize = 1 << 20;
 
-    /// The fewest times that are collected at once.
+    /// The minimum number of times to collect at once.
     const LEAST_ROOM: usize = 1 << 12;
 
-    /// How many distinct times there were; `None` if more than [`Ticks::MAX`].
+    /// The number of distinct times; `None` if more than [`DistinctTimes::MAX`].
     #[must_use]
     pub const fn count(&self) -> Option<usize> {
         if self.more { None } else { Some(self.times_ns.len()) }
@@ -36,9 +36,9 @@ impl Ticks {
         }
     }
 
-    /// Takes out what was met before.
+    /// Removes duplicates.
     pub(crate) fn settle(&mut self) {
-        // In place: what is held is all that there is room for.
+        // In place, because there is no room for a copy.
         self.times_ns.sort_unstable();
         self.times_ns.dedup();
         if self.times_ns.len() > Self::MAX {
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     fn count(times: impl Iterator<Item = i64>) -> Option<usize> {
-        let mut ticks = Ticks::default();
+        let mut ticks = DistinctTimes::default();
         times.for_each(|time| ticks.note(time));
         ticks.settle();
         ticks.count()
@@ -68,8 +68,8 @@ mod tests {
 
     #[test]
     fn what_is_held_has_a_bound_however_many_times_come_again() {
-        let most = i64::try_from(Ticks::MAX).unwrap();
-        let mut ticks = Ticks::default();
+        let most = i64::try_from(DistinctTimes::MAX).unwrap();
+        let mut ticks = DistinctTimes::default();
         let mut held = 0;
         for round in 0..3 {
             for time in (0..most).step_by(2) {
@@ -78,14 +78,14 @@ mod tests {
             }
         }
         ticks.settle();
-        assert_eq!(ticks.count(), Some(Ticks::MAX));
-        assert!(held <= Ticks::MAX + Ticks::MAX / 2 + 1, "{held}");
+        assert_eq!(ticks.count(), Some(DistinctTimes::MAX));
+        assert!(held <= DistinctTimes::MAX + DistinctTimes::MAX / 2 + 1, "{held}");
     }
 
     #[test]
     fn beyond_the_bound_nothing_is_said_and_nothing_kept() {
-        let most = i64::try_from(Ticks::MAX).unwrap();
-        assert_eq!(count(0..most), Some(Ticks::MAX));
+        let most = i64::try_from(DistinctTimes::MAX).unwrap();
+        assert_eq!(count(0..most), Some(DistinctTimes::MAX));
         assert_eq!(count(0..2 * most), None);
         assert_eq!(count(0..=most), None);
     }

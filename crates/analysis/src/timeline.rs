@@ -8,7 +8,7 @@ use crate::calls::Calls;
 use crate::profile::situations::SituationId;
 use crate::profile::slices::Pair;
 use crate::profile::{Profile, Timespan};
-use crate::selection::{Selection, Weight};
+use crate::selection::{SampleSelection, Weight};
 use crate::view::GroupValue;
 
 /// Samples of threads over time.
@@ -28,7 +28,7 @@ pub struct TimelineRow {
     /// The interpreter; `None` unless the profile has several.
     pub interpreter: Option<u64>,
     /// The weight of its samples that have a timestamp.
-    pub total: i64,
+    pub weight: i64,
     /// The weight in each slice.
     pub slices: Vec<i64>,
 }
@@ -57,15 +57,15 @@ impl Profile {
 
     /// The samples of a selection over time; `None` if no sample has a timestamp.
     #[must_use]
-    pub fn timeline(&self, selection: &Selection, weight: Weight) -> Option<Timeline> {
+    pub fn timeline(&self, selection: &SampleSelection, weight: Weight) -> Option<Timeline> {
         let time = selection.time.or_else(|| Some(self.timespan()?.whole()));
-        self.lay_out(&Selection { time, ..selection.clone() }, weight, |_| true)
+        self.lay_out(&SampleSelection { time, ..selection.clone() }, weight, |_| true)
     }
 
     /// The samples of a selection with a time range that pass `counts`, over the whole time of the profile.
     fn lay_out(
         &self,
-        selection: &Selection,
+        selection: &SampleSelection,
         weight: Weight,
         counts: impl Fn(&Pair) -> bool,
     ) -> Option<Timeline> {
@@ -86,16 +86,16 @@ impl Profile {
                 let lane = (self.thread_of(situation), interpreter);
                 *of_lane.entry(lane).or_insert_with_key(|(thread, interpreter)| {
                     let (thread, interpreter) = (thread.clone(), *interpreter);
-                    rows.push(TimelineRow { thread, interpreter, total: 0, slices: vec![0; span.slices] });
+                    rows.push(TimelineRow { thread, interpreter, weight: 0, slices: vec![0; span.slices] });
                     rows.len() - 1
                 })
             });
-            let TimelineRow { total, slices, .. } = &mut rows[row];
-            for sum in [total, &mut slices[place / joined]] {
+            let TimelineRow { weight: sum, slices, .. } = &mut rows[row];
+            for sum in [sum, &mut slices[place / joined]] {
                 *sum = sum.saturating_add(weight);
             }
         });
-        rows.sort_by_key(|row| Reverse(row.total));
+        rows.sort_by_key(|row| Reverse(row.weight));
         Some(Timeline { span, rows })
     }
 }
@@ -108,24 +108,24 @@ impl Calls {
     pub fn timeline(
         &self,
         profile: &Profile,
-        selection: &Selection,
+        selection: &SampleSelection,
         frame: Option<usize>,
     ) -> Option<Timeline> {
-        let selection = Selection { time: Some(profile.timespan()?.whole()), ..selection.clone() };
+        let selection = SampleSelection { time: Some(profile.timespan()?.whole()), ..selection.clone() };
         let with_frame = frame.map(|frame| self.at_or_below(frame));
         profile.lay_out(&selection, self.weight(), |pair| {
-            let call = self.paths().of_stack(pair.stack);
+            let call = self.paths.of_stack(pair.stack);
             call.is_some_and(|call| with_frame.as_ref().is_none_or(|with_frame| with_frame[call as usize]))
         })
     }
 
     /// By call: whether a frame is on its stack.
     fn at_or_below(&self, frame: usize) -> Vec<bool> {
-        let paths = self.paths();
+        let paths = &self.paths;
         let mut found = vec![false; paths.len()];
         let mut end = 0;
         for (call, found) in paths.ids().zip(&mut found) {
-            if call >= end && self.row(call) == frame {
+            if call >= end && self.paths.row(call) == frame {
                 end = paths.end(call);
             }
             *found = call < end;

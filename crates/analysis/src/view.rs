@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use borehole_model::{Mode, ValueType};
+use borehole_model::{LaneId, Mode, ValueType};
 use serde::Serialize;
 
 use crate::frame_name::FrameName;
@@ -15,22 +15,22 @@ use crate::ranking::Basis;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReportView {
     /// The profile as a whole.
-    pub summary: Summary,
+    pub summary: ProfileSummary,
     /// Frames by self: the leaf of each sample.
     #[serde(rename = "self")]
-    pub self_time: Table,
+    pub self_table: ReportTable,
     /// Frames by total: each frame of a sample once.
     #[serde(rename = "total")]
-    pub total_time: Table,
+    pub total_table: ReportTable,
     /// Thread states of the samples with a frame on the stack; `None` if the source does not record them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub states: Option<StateTable>,
     /// Callers of the frames that match the query's pattern; `<root>` if there is no caller.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub callers: Option<Table>,
+    pub callers: Option<ReportTable>,
     /// Callees of the frames that match the query's pattern; `<leaf>` if the frame is the leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub callees: Option<Table>,
+    pub callees: Option<ReportTable>,
     /// The last samples that count, oldest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<Vec<RecentRun>>,
@@ -40,7 +40,7 @@ pub struct ReportView {
 }
 
 impl ReportView {
-    /// Removes all times, in the summary and in shares, unless they are wall times according to [`Summary::mode`].
+    /// Removes all times, in the summary and in shares, unless they are wall times according to [`ProfileSummary::mode`].
     ///
     /// Serialized views have keys for wall times only; times of other modes are values with a value type.
     pub fn keep_wall_times(&mut self) {
@@ -48,7 +48,7 @@ impl ReportView {
             return;
         }
         self.summary.time_ns = None;
-        let tables = [&mut self.self_time, &mut self.total_time].into_iter();
+        let tables = [&mut self.self_table, &mut self.total_table].into_iter();
         for table in tables.chain(&mut self.callers).chain(&mut self.callees) {
             table.rows.iter_mut().for_each(|row| row.share.time_ns = None);
         }
@@ -57,7 +57,7 @@ impl ReportView {
                 rows.iter_mut().for_each(|row| row.share.time_ns = None);
             }
             Some(Breakdown::Frames { rows, .. }) => rows.iter_mut().for_each(|row| {
-                (row.self_time.time_ns, row.total_time.time_ns) = (None, None);
+                (row.self_share.time_ns, row.total_share.time_ns) = (None, None);
             }),
             None => {}
         }
@@ -66,11 +66,11 @@ impl ReportView {
 
 /// A profile as a whole.
 ///
-/// Serialized, its value type becomes the keys `value_type` and `unit`, and [`Summary::time_ns`] becomes `wall_ns`
+/// Serialized, its value type becomes the keys `value_type` and `unit`, and [`ProfileSummary::time_ns`] becomes `wall_ns`
 /// ([wall time only](ReportView::keep_wall_times)). Absent values and empty lists have no key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Summary {
-    /// Samples read, without the [hidden](Summary::hidden) ones.
+pub struct ProfileSummary {
+    /// Samples read, without the [hidden](ProfileSummary::hidden) ones.
     pub samples: u64,
     /// Samples that match the patterns of the query.
     pub matched: u64,
@@ -105,15 +105,11 @@ pub struct Summary {
     /// The depth limit; the largest one if there are several sources. `None` if no sample reaches it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth_limit: Option<u32>,
-    /// The time that all samples stand for, each for the period of its segment, in the mode [`Summary::mode`]; `None` if
+    /// The time that all samples stand for, each for the period of its segment, in the mode [`ProfileSummary::mode`]; `None` if
     /// no segment has a period.
-    #[serde(
-        rename = "wall_ns",
-        serialize_with = "json::optional_time",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "wall_ns", serialize_with = "json::time", skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<u128>,
-    /// The periods in order of first use, with the number of samples of each. At most [`Summary::MAX_PERIODS`] are
+    /// The periods in order of first use, with the number of samples of each. At most [`ProfileSummary::MAX_PERIODS`] are
     /// listed.
     pub periods: Vec<PeriodSamples>,
     /// Samples of segments without a period. They add nothing to any time.
@@ -141,7 +137,7 @@ pub struct Summary {
     pub lost_bytes: u64,
 }
 
-impl Summary {
+impl ProfileSummary {
     /// The maximum number of distinct periods listed: more than any genuine profile has, and few enough for a file that
     /// consists of segments only.
     pub const MAX_PERIODS: usize = 64;
@@ -182,18 +178,28 @@ pub struct PeriodSamples {
     pub samples: u64,
 }
 
-/// Frames by count, largest first; equal ones in order of first appearance.
+/// The rows of a table, limited to the number asked for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Table {
-    /// The rows, at most as many as the query allows.
-    pub rows: Vec<Row>,
+pub struct LimitedRows<T> {
+    /// The rows.
+    pub rows: Vec<T>,
     /// The number of rows without that limit.
     pub distinct: usize,
 }
 
+impl<T> LimitedRows<T> {
+    /// The first `limit` of `all`, each as a row.
+    pub(crate) fn new<A>(all: Vec<A>, limit: usize, row: impl FnMut(A) -> T) -> Self {
+        Self { distinct: all.len(), rows: all.into_iter().take(limit).map(row).collect() }
+    }
+}
+
+/// Frames by count, largest first; equal ones in order of first appearance.
+pub type ReportTable = LimitedRows<ReportRow>;
+
 /// A frame and its share. Serialized, it has the keys of both.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ReportRow {
     /// The frame.
     #[serde(flatten, serialize_with = "json::shared")]
     pub frame: Arc<FrameName>,
@@ -202,18 +208,12 @@ pub struct Row {
     pub share: Share,
 }
 
-/// Frames with thread states, in the order of [`ReportView::total_time`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct StateTable {
-    /// The rows, at most as many as the query allows.
-    pub rows: Vec<StateRow>,
-    /// The number of rows without that limit.
-    pub distinct: usize,
-}
+/// Frames with thread states, in the order of [`ReportView::total_table`].
+pub type StateTable = LimitedRows<StateRow>;
 
 /// A frame and the thread states of the samples that have it on the stack. Serialized, it has the keys of both, and
 /// `count`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StateRow {
     /// The frame.
     #[serde(flatten, serialize_with = "json::shared")]
@@ -252,15 +252,11 @@ pub struct Share {
     pub count: u64,
     /// The percentage of all samples that count, 0 to 100.
     pub percent: f64,
-    /// The value, in the profile's [value type](Summary::value_type).
+    /// The value, in the profile's [value type](ProfileSummary::value_type).
     #[serde(serialize_with = "json::signed")]
     pub value: i128,
     /// The time that the samples stand for; `None` if the profile does not say, or values are something else.
-    #[serde(
-        rename = "wall_ns",
-        serialize_with = "json::optional_time",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "wall_ns", serialize_with = "json::time", skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<u128>,
 }
 
@@ -282,10 +278,10 @@ pub struct RecentRun {
     #[serde(serialize_with = "json::labels")]
     pub labels: Vec<(Vec<u8>, LabelText)>,
     /// The process, if known.
-    #[serde(rename = "pid", serialize_with = "json::optional_lane", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "pid", serialize_with = "json::process", skip_serializing_if = "Option::is_none")]
     pub process: Option<i64>,
     /// The thread, if known.
-    #[serde(rename = "tid", serialize_with = "json::optional_lane", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "tid", serialize_with = "json::thread", skip_serializing_if = "Option::is_none")]
     pub thread: Option<u64>,
     /// The time on the profile's clock, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -343,7 +339,7 @@ pub enum GroupValue {
     Label(LabelText),
     /// A process.
     #[serde(rename = "pid")]
-    Process(#[serde(serialize_with = "json::lane")] i64),
+    Process(#[serde(serialize_with = "json::process")] i64),
     /// An interpreter.
     #[serde(rename = "interpreter")]
     Interpreter(u64),
@@ -351,17 +347,13 @@ pub enum GroupValue {
     #[serde(untagged)]
     Thread {
         /// Its process, if known.
-        #[serde(
-            rename = "pid",
-            serialize_with = "json::optional_lane",
-            skip_serializing_if = "Option::is_none"
-        )]
+        #[serde(rename = "pid", serialize_with = "json::process", skip_serializing_if = "Option::is_none")]
         process: Option<i64>,
         /// The thread.
-        #[serde(rename = "tid", serialize_with = "json::lane")]
+        #[serde(rename = "tid", serialize_with = "json::thread")]
         thread: u64,
         /// Its name, if known.
-        #[serde(serialize_with = "json::optional_text", skip_serializing_if = "Option::is_none")]
+        #[serde(serialize_with = "json::text", skip_serializing_if = "Option::is_none")]
         name: Option<Vec<u8>>,
     },
     /// The samples have no such label, or their process or thread is unknown.
@@ -379,18 +371,36 @@ impl GroupValue {
         };
         thread(self).map_or(self == other, |here| Some(here) == thread(other))
     }
+
+    /// The value in words; `None` if it is absent. `printable` formats names, labels and units.
+    pub fn text(&self, printable: impl Fn(&[u8]) -> String) -> Option<String> {
+        let suffix = |text: &Option<Vec<u8>>| {
+            text.as_ref().map(|text| format!(" {}", printable(text))).unwrap_or_default()
+        };
+        Some(match self {
+            Self::Absent => return None,
+            Self::Label(LabelText::Text(text)) => printable(text),
+            Self::Label(LabelText::Number(number, unit)) => format!("{number}{}", suffix(unit)),
+            Self::Process(process) => format!("process {}", LaneId::of_process(*process)),
+            Self::Interpreter(interpreter) => format!("interpreter {interpreter}"),
+            Self::Thread { process, thread, name } => {
+                let of = process.map(|process| format!(" of {}", LaneId::of_process(process)));
+                format!("thread {}{}{}", LaneId::of(*thread), of.unwrap_or_default(), suffix(name))
+            }
+        })
+    }
 }
 
 /// The samples in frames of one file or class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FrameGroup {
     /// The file or class; `None` for frames without one.
-    #[serde(serialize_with = "json::optional_text", skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "json::text", skip_serializing_if = "Option::is_none")]
     pub name: Option<Vec<u8>>,
     /// Self: samples whose leaf is in it.
     #[serde(rename = "self")]
-    pub self_time: Share,
+    pub self_share: Share,
     /// Total: samples with any frame in it.
     #[serde(rename = "total")]
-    pub total_time: Share,
+    pub total_share: Share,
 }

@@ -2,11 +2,11 @@
 
 use borehole_model::{Context, Measure, Mode, Sample, Sampled, Segment, ValueType, Weigher};
 
-use crate::view::Summary;
+use crate::view::ProfileSummary;
 
 /// The amount that a sample adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Added {
+pub(crate) enum AddedAmount {
     /// Its count, and the time of its count times its period.
     Samples,
     /// A value, regardless of its count.
@@ -19,15 +19,15 @@ pub(crate) enum Added {
 /// further sample then costs one comparison.
 #[derive(Clone, Debug)]
 pub(crate) struct Weighing {
-    weigher: Weigher,
-    path: Path,
+    pub(crate) weigher: Weigher,
+    path: WeighingMode,
     mode: Option<Mode>,
     has_values: bool,
     is_uncounted: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Path {
+enum WeighingMode {
     /// No segment has begun.
     Unknown,
     /// The weigher is asked for each sample.
@@ -45,29 +45,25 @@ impl Default for Weighing {
 
 impl Weighing {
     pub(crate) const fn new(weigher: Weigher) -> Self {
-        Self { weigher, path: Path::Unknown, mode: None, has_values: false, is_uncounted: false }
-    }
-
-    pub(crate) const fn weigher(&self) -> &Weigher {
-        &self.weigher
+        Self { weigher, path: WeighingMode::Unknown, mode: None, has_values: false, is_uncounted: false }
     }
 
     pub(crate) fn segment(&mut self, segment: &Segment) {
         self.weigher.segment(segment);
-        self.path = Path::Asked;
+        self.path = WeighingMode::Asked;
     }
 
     /// The amount that a sample adds; `None` if it adds nothing or its value type is hidden.
     #[inline]
-    pub(crate) fn weigh(&mut self, at: Context<'_>, sample: &Sample<'_>) -> Option<Added> {
-        if self.path == Path::Sampled {
-            return (sample.count > 0).then_some(Added::Samples);
+    pub(crate) fn weigh(&mut self, at: Context<'_>, sample: &Sample<'_>) -> Option<AddedAmount> {
+        if self.path == WeighingMode::Sampled {
+            return (sample.count > 0).then_some(AddedAmount::Samples);
         }
         self.ask(at, sample)
     }
 
-    fn ask(&mut self, at: Context<'_>, sample: &Sample<'_>) -> Option<Added> {
-        if self.path == Path::Unknown {
+    fn ask(&mut self, at: Context<'_>, sample: &Sample<'_>) -> Option<AddedAmount> {
+        if self.path == WeighingMode::Unknown {
             self.segment(at.segment);
         }
         let value = self.weigher.weigh(at, sample)?;
@@ -75,14 +71,14 @@ impl Weighing {
         if let Measure::Value(_) = self.weigher.measure()? {
             self.has_values = true;
             self.is_uncounted |= at.segment.is_uncounted;
-            return (value != 0 || sample.count > 0).then_some(Added::Value(value));
+            return (value != 0 || sample.count > 0).then_some(AddedAmount::Value(value));
         }
-        self.path = Path::Sampled;
-        (sample.count > 0).then_some(Added::Samples)
+        self.path = WeighingMode::Sampled;
+        (sample.count > 0).then_some(AddedAmount::Samples)
     }
 
     /// Fills in the value types and hidden samples of a summary whose periods are known.
-    pub(crate) fn describe(&self, summary: &mut Summary) {
+    pub(crate) fn describe(&self, summary: &mut ProfileSummary) {
         let weigher = &self.weigher;
         summary.mode = self.mode.unwrap_or_default();
         summary.is_uncounted = self.is_uncounted;

@@ -88,7 +88,7 @@ pub fn import_all(
 /// Finishes `sink` with everything read before `error`, if it is an error of the input. The sink receives the error as a
 /// warning.
 ///
-/// For callers that read inputs one by one into an output that is read as it is written: see [`Target::is_stream`]. Further
+/// For callers that read inputs one by one into an output that is read as it is written: see [`Facts::is_stream`](crate::Facts::is_stream). Further
 /// errors of the sink are ignored, because `error` matters more.
 pub fn finish_before(error: &Error, tables: &Tables, sink: &mut dyn ProfileSink) {
     if let Error::Read { source, .. } = error {

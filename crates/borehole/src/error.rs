@@ -4,9 +4,10 @@ use std::{error, fmt, io};
 
 use borehole_formats::ReadError;
 use borehole_formats::detect::{Foreign, Format};
-use borehole_model::shown::{cause, word};
+use borehole_text::{cause, shell_word};
 
-use crate::source::STDIN;
+/// The name of the standard input, as an input.
+pub(crate) const STDIN: &str = "standard input";
 
 /// The reason why an input could not be read or an output could not be written. It names the file.
 #[derive(Debug)]
@@ -122,11 +123,14 @@ impl Error {
                 Some(recover(name))
             }
             Self::Read { source, .. } if source.is_limit() => Some(
-                "--max-payload, --max-definitions, --max-line or --max-document raises the limit".to_owned(),
+                "raise the limit with --max-payload, --max-definitions, --max-line or --max-document"
+                    .to_owned(),
             ),
             Self::Unrecognised { name, begins } => Some(unrecognised(name, begins)),
             Self::Foreign { foreign, .. } => Some(foreign.advice.to_owned()),
-            Self::NotReadable { .. } | Self::NotWritable { .. } => Some("borehole formats".to_owned()),
+            Self::NotReadable { .. } | Self::NotWritable { .. } => {
+                Some("borehole formats lists what can be read and written".to_owned())
+            }
             _ => None,
         }
     }
@@ -139,20 +143,20 @@ fn recover(name: &str) -> String {
     }
     let extension =
         name.rsplit('/').next().unwrap_or(name).split_once('.').map_or("rbt", |(_, extension)| extension);
-    format!("borehole recover {} -o {}", word(name), word(&format!("recovered.{extension}")))
+    format!("borehole recover {} -o {}", shell_word(name), shell_word(&format!("recovered.{extension}")))
 }
 
 /// The suggestion for an input of no known format.
 #[cfg_attr(not(feature = "heap"), allow(unused_variables, reason = "only heaps are told here"))]
 fn unrecognised(name: &str, begins: &[u8]) -> String {
     #[cfg(feature = "heap")]
-    if let Some(format) = crate::heap::tell(begins) {
+    if let Some(format) = crate::heap_format::heap_format(begins) {
         // Heaps cannot be read from pipes.
-        let file = if name == STDIN { "FILE".to_owned() } else { word(name) };
+        let file = if name == STDIN { "FILE".to_owned() } else { shell_word(name) };
         return if format.readable() {
-            format!("it holds a heap: borehole heap info {file}")
+            format!("the file holds a heap; use borehole heap info {file}")
         } else {
-            format!("it holds a heap, as {}, which is for other programs to read", format.name())
+            format!("the file holds a heap as {}, which only other programs can read", format.name())
         };
     }
     "name the format with --from; borehole formats lists them".to_owned()
@@ -163,7 +167,7 @@ impl fmt::Display for Error {
         match self {
             Self::Open { name, source } => write!(f, "{name}: {}", cause(source)),
             Self::Unrecognised { name, begins } => {
-                write!(f, "{name}: unsupported format: expected one that is known, ")?;
+                write!(f, "{name}: unsupported format: expected a known format, ")?;
                 let shown = &begins[..begins.len().min(SHOWN_BYTES)];
                 write!(f, "found a file that begins \"{}\"", shown.escape_ascii())
             }
@@ -172,17 +176,17 @@ impl fmt::Display for Error {
                 write!(f, "{name}: expected {expected}, found an empty file")
             }
             Self::Foreign { name, foreign } => {
-                write!(f, "{name}: unsupported input: this is {}, which is not read", foreign.name)
+                write!(f, "{name}: unsupported input: expected a profile, found {}", foreign.name)
             }
             Self::NotReadable { name, format } => {
-                write!(f, "{name}: unsupported input: {} can be written, not read", format.name())
+                write!(f, "{name}: unsupported input: {} can be written but not read", format.name())
             }
             Self::NoRecords { name, format } => {
                 write!(
                     f,
-                    "{name}: unsupported input: expected rbt or trc, whose records can be printed as they are, "
-                )?;
-                write!(f, "found {}", format.name())
+                    "{name}: unsupported input: expected rbt or trc for raw records, found {}",
+                    format.name()
+                )
             }
             Self::NotWritable { format } => {
                 write!(f, "unsupported output: {} cannot be written", format.name())

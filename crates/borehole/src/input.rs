@@ -3,22 +3,20 @@
 use std::io::{self, Cursor, Read};
 
 use borehole_formats::detect::{DETECT_BYTES, Foreign, Format, detect, foreign};
-use borehole_formats::encoding::Decoded;
-use borehole_formats::envelope::Envelope;
-#[cfg(feature = "tachyon")]
-use borehole_formats::envelope::Method;
+use borehole_formats::registry::{Document, Import, ImportPlain};
 #[cfg(feature = "tachyon")]
 use borehole_formats::tachyon;
-#[cfg(feature = "zstd")]
-use borehole_formats::zstd::{FIRST_BLOCK_BYTES, FRAME_MAGIC};
 use borehole_formats::{Position, ReadError, ReadOptions};
 use borehole_model::{ProfileSink, Recovery, Tables, Warning};
+use borehole_wire::encoding::Decoded;
+use borehole_wire::envelope::Envelope;
+use borehole_wire::envelope::Method;
+#[cfg(feature = "zstd")]
+use borehole_wire::zstd::{FIRST_BLOCK_BYTES, FRAME_MAGIC};
 
-#[cfg(feature = "tachyon")]
 use crate::mapped::{Mappable, Passed};
 use crate::spared::Spared;
-#[cfg(feature = "trc")]
-use crate::spool::spool;
+use crate::spool::boxed_spool;
 use crate::{Error, Source};
 
 /// A profile that is ready to be read.
@@ -40,7 +38,7 @@ use crate::{Error, Source};
 /// // Some byte in the middle is wrong. Reading strictly, that is an error ...
 /// let (mut tables, mut count) = (Tables::default(), Count::default());
 /// let error = input.read_into(&mut tables, &mut count).expect_err("the file is damaged");
-/// assert!(error.to_string().contains("expected a defined string, found string 5 (rbt, at byte 0x12a)"));
+/// assert!(error.to_string().contains("undefined string 5 (rbt, at byte 0x12a)"));
 ///
 /// // ... and otherwise a warning, and the rest of the file.
 /// let mut count = Count::default();
@@ -53,9 +51,8 @@ pub struct Input {
     name: String,
     format: Format,
     read: ReadOptions,
-    bytes: Bytes,
+    bytes: InputBytes,
     is_empty: bool,
-    #[cfg(feature = "tachyon")]
     mappable: Option<Mappable>,
     sibling: Option<Vec<u8>>,
 }
@@ -64,7 +61,7 @@ pub struct Input {
 const BEGINNING_BYTES: usize = 64;
 
 /// The bytes read for detection, followed by the rest.
-type Bytes = io::Chain<Cursor<Vec<u8>>, Box<dyn Read>>;
+type InputBytes = io::Chain<Cursor<Vec<u8>>, Box<dyn Read>>;
 
 /// The options for opening and reading an input.
 #[derive(Clone, Copy, Debug, Default)]
@@ -85,7 +82,6 @@ impl Input {
     /// # Errors
     /// If the source cannot be read, or its format cannot be detected or read.
     pub fn open(source: Source, options: &InputOptions) -> Result<Self, Error> {
-        #[cfg(feature = "tachyon")]
         let (mappable, source) = source.split_mappable();
         let (name, mut reader) = source.into_parts();
         let prefix = match beginning(&mut reader) {
@@ -93,30 +89,21 @@ impl Input {
             Err(source) => return Err(Error::Open { name, source }),
         };
         let content = Beginning::of(&prefix);
-        let format = match options.format.map_or_else(|| content.tell(&name), Told::Format) {
-            Told::Format(format) => format,
-            Told::Foreign(foreign) => return Err(Error::Foreign { name, foreign }),
-            Told::Empty(format) => return Err(Error::Empty { name, format }),
-            Told::Nothing => return Err(Error::Unrecognised { name, begins: content.shown(prefix) }),
+        let format = match options.format.map_or_else(|| content.kind(&name), InputKind::Format) {
+            InputKind::Format(format) => format,
+            InputKind::Foreign(foreign) => return Err(Error::Foreign { name, foreign }),
+            InputKind::Empty(format) => return Err(Error::Empty { name, format }),
+            InputKind::Unknown => return Err(Error::Unrecognised { name, begins: content.shown(prefix) }),
         };
         if !format.readable() {
             return Err(Error::NotReadable { name, format });
         }
-        #[cfg(feature = "tachyon")]
         // A compressed file cannot be mapped.
-        let mappable = mappable.filter(|_| format == Format::Tachyon && Method::of(&prefix).is_none());
-        let is_empty = content.is_all_of_nothing;
+        let is_document = matches!(format.importer(), Some(Import::Document { .. }));
+        let mappable = mappable.filter(|_| is_document && Method::of(&prefix).is_none());
+        let is_empty = content.is_empty;
         let bytes = Cursor::new(prefix).chain(reader);
-        Ok(Self {
-            name,
-            format,
-            read: options.read,
-            bytes,
-            is_empty,
-            #[cfg(feature = "tachyon")]
-            mappable,
-            sibling: None,
-        })
+        Ok(Self { name, format, read: options.read, bytes, is_empty, mappable, sibling: None })
     }
 
     /// Lends the tables of `sibling` to a `tachyon` input that has lost its own. Other inputs are not affected.
@@ -168,15 +155,16 @@ impl Input {
     /// # Errors
     /// If the input is damaged and read strictly, or the sink fails.
     pub fn read_into(self, tables: &mut Tables, sink: &mut dyn ProfileSink) -> Result<Recovery, Error> {
-        #[cfg(feature = "tachyon")]
-        if let Some(mapped) = self.mappable.as_ref().filter(|_| !self.is_empty).and_then(Mappable::map) {
+        if let Some(Import::Document { import, .. }) = self.format.importer()
+            && let Some(mapped) = self.mappable.as_ref().filter(|_| !self.is_empty).and_then(Mappable::map)
+        {
             // The mapping also has the bytes that were read for detection.
             drop(self.bytes);
             let passed = Passed::of(&mapped);
             let on_passed = |end| passed.up_to(end);
             let (bytes, sibling) = (mapped.bytes(), self.sibling.as_deref());
-            let document = tachyon::Document { bytes, sibling, on_passed: Some(&on_passed) };
-            return tachyon::import_document(document, &self.read, tables, sink)
+            let document = Document { bytes, sibling, on_passed: Some(&on_passed) };
+            return import(document, &self.read, tables, sink)
                 .map_err(|error| Error::reading(&self.name, error));
         }
         let Self { name, format, is_empty, .. } = self;
@@ -207,19 +195,19 @@ fn beginning(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
 }
 
 /// The detected kind of an input.
-enum Told {
+enum InputKind {
     Format(Format),
     Foreign(&'static Foreign),
     /// The input is empty, but has the name of a profile.
     Empty(Option<Format>),
-    Nothing,
+    Unknown,
 }
 
 /// The first bytes of an input, decompressed.
 struct Beginning {
     bytes: Vec<u8>,
     /// Whether the input ends there and is empty.
-    is_all_of_nothing: bool,
+    is_empty: bool,
 }
 
 impl Beginning {
@@ -227,7 +215,7 @@ impl Beginning {
         let mut bytes = Vec::new();
         // A damaged or truncated member still yields its first bytes.
         let unpacked = Envelope::new(prefix).take(DETECT_BYTES as u64).read_to_end(&mut bytes);
-        let is_all_of_nothing = prefix.len() < DETECT_BYTES && unpacked.is_ok() && bytes.is_empty();
+        let is_empty = prefix.len() < DETECT_BYTES && unpacked.is_ok() && bytes.is_empty();
         if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
             let mut text = Vec::new();
             // A slice can be read to its end. The text is cut to the length for detection, because it may end with half
@@ -236,24 +224,24 @@ impl Beginning {
             text.truncate(DETECT_BYTES);
             bytes = text;
         }
-        Self { bytes, is_all_of_nothing }
+        Self { bytes, is_empty }
     }
 
     /// Detects the kind, by content and then by name.
-    fn tell(&self, name: &str) -> Told {
-        if self.is_all_of_nothing {
-            return nothing(name);
+    fn kind(&self, name: &str) -> InputKind {
+        if self.is_empty {
+            return empty_kind(name);
         }
         // Heaps contain text that could pass for a profile, and have names like profiles.
         #[cfg(feature = "heap")]
-        if crate::heap::tell(&self.bytes).is_some() {
-            return Told::Nothing;
+        if crate::heap_format::heap_format(&self.bytes).is_some() {
+            return InputKind::Unknown;
         }
         if let Some(foreign) = foreign(&self.bytes) {
-            return Told::Foreign(foreign);
+            return InputKind::Foreign(foreign);
         }
         let format = detect(&self.bytes).or_else(|| Format::from_name_alone(name));
-        format.map_or(Told::Nothing, Told::Format)
+        format.map_or(InputKind::Unknown, InputKind::Format)
     }
 
     /// The part of an input of no known format that messages need. If it cannot be decompressed, this is the raw part.
@@ -265,21 +253,17 @@ impl Beginning {
 }
 
 /// The kind of an empty input, by its name: a recording of nothing, or not a profile.
-fn nothing(name: &str) -> Told {
+fn empty_kind(name: &str) -> InputKind {
     let name = name.strip_suffix(".zst").unwrap_or(name);
-    let format = match Format::from_path(name) {
-        // Collapsed stacks are read as folded stacks.
-        Some((Format::Collapsed, _)) => Some(Format::Folded),
-        by_name => by_name.map(|(format, _)| format),
-    };
-    match format {
-        // CPython leaves an empty file if it is killed; a sibling may have tables for it.
-        Some(Format::Rbt | Format::Phpspy | Format::Folded | Format::Tachyon) | None => {}
-        Some(_) => return Told::Empty(format),
+    let named = Format::from_path(name).map(|(format, _)| format);
+    let read_as = |format: Format| format.facts().read_as.and_then(Format::from_name).unwrap_or(format);
+    let format = named.map(read_as);
+    if format.is_some_and(|format| !format.facts().may_be_empty) {
+        return InputKind::Empty(format);
     }
     match format.filter(|format| format.readable()) {
-        None if is_json(name) => Told::Empty(None),
-        format => Told::Format(format.unwrap_or(Format::Rbt)),
+        None if is_json(name) => InputKind::Empty(None),
+        format => InputKind::Format(format.unwrap_or(Format::Rbt)),
     }
 }
 
@@ -289,27 +273,23 @@ fn is_json(name: &str) -> bool {
     name.strip_suffix(".gz").unwrap_or(&name).ends_with(".json")
 }
 
-#[cfg_attr(not(feature = "tachyon"), allow(unused_variables, reason = "only tachyon files borrow"))]
 fn import(
     format: Format,
-    bytes: Bytes,
+    mut bytes: InputBytes,
     sibling: Option<&[u8]>,
     options: &ReadOptions,
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    match format {
-        #[cfg(feature = "tachyon")]
-        Format::Tachyon => {
-            let bytes = tachyon::read_document(Envelope::new(bytes), options)?;
-            let document = tachyon::Document { bytes: &bytes, sibling, on_passed: None };
-            tachyon::import_document(document, options, tables, sink)
+    match format.importer() {
+        Some(Import::Plain(import)) => import_plain(format, import, bytes, options, tables, sink),
+        Some(Import::Enveloped(import)) => import(&mut bytes, options, boxed_spool, tables, sink),
+        Some(Import::Document { read, import }) => {
+            let bytes = read(&mut bytes, options)?;
+            import(Document { bytes: &bytes, sibling, on_passed: None }, options, tables, sink)
         }
-        #[cfg(feature = "rbt")]
-        Format::Rbt => borehole_formats::rbt::import(bytes, options, tables, sink),
-        #[cfg(feature = "trc")]
-        Format::Trc => borehole_formats::trc::import(bytes, options, spool(), tables, sink),
-        _ => import_plain(format, bytes, options, tables, sink),
+        // `Input::open` rejects formats that this build cannot read.
+        None => Err(ReadError::Sink(io::Error::other(format!("{} cannot be read", format.name())))),
     }
 }
 
@@ -317,37 +297,15 @@ fn import(
 /// envelope.
 fn import_plain(
     format: Format,
-    bytes: Bytes,
+    import: ImportPlain,
+    bytes: InputBytes,
     options: &ReadOptions,
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let spared = Decoded::new(Spared::new(bytes, options.is_lenient()));
-    let mut plain = io::BufReader::with_capacity(64 << 10, spared);
-    let read = match format {
-        #[cfg(feature = "phpspy")]
-        Format::Phpspy => borehole_formats::phpspy::import(&mut plain, options, tables, sink),
-        #[cfg(feature = "folded")]
-        Format::Folded => borehole_formats::folded::import(&mut plain, options, tables, sink),
-        #[cfg(feature = "gecko")]
-        Format::Gecko => borehole_formats::gecko::import(&mut plain, options, tables, sink),
-        #[cfg(feature = "otlp")]
-        Format::Otlp => borehole_formats::otlp::import(&mut plain, options, tables, sink),
-        #[cfg(feature = "pprof")]
-        Format::Pprof => borehole_formats::pprof::import(&mut plain, options, tables, sink),
-        #[cfg(feature = "speedscope")]
-        Format::Speedscope => borehole_formats::speedscope::import(&mut plain, options, tables, sink),
-        #[cfg(feature = "tachyon-jsonl")]
-        Format::TachyonJsonl => borehole_formats::tachyon_jsonl::import(&mut plain, options, tables, sink),
-        #[cfg(feature = "jsonl")]
-        Format::Jsonl => borehole_formats::jsonl::import(&mut plain, options, tables, sink),
-        // `Input::open` rejects formats that this build cannot read.
-        _ => {
-            let _ = (&mut plain, options, tables);
-            Err(ReadError::Sink(io::Error::other(format!("{} cannot be read", format.name()))))
-        }
-    };
-    let Some(damage) = plain.get_ref().input().damage else { return read };
+    let mut spared = Decoded::new(Spared::new(bytes, options.is_lenient()));
+    let read = import(&mut io::BufReader::with_capacity(64 << 10, &mut spared), options, tables, sink);
+    let Some(damage) = spared.input().damage else { return read };
     match read {
         Ok(mut recovery) => {
             let warning = Warning::new(damage.to_string());

@@ -59,13 +59,13 @@
 //!
 //! ```
 //! # #[cfg(feature = "rbt")] {
-//! use borehole::rbt::{Compression, FrameDef, SegmentedWriter};
+//! use borehole::formats::rbt::{FrameDef, SegmentCompression, SegmentedWriter};
 //!
 //! let mut files = Vec::new();
 //! let open = |hour: u64| Ok(Vec::from(format!("stands for hour {hour}.rbt.gz: ")));
 //! let close = |file: Vec<u8>| Ok(files.push(file));
 //! let hour_us = 3_600_000_000;
-//! let mut writer = SegmentedWriter::rotating(open, close, 10_000, hour_us, Compression::Gzip)?;
+//! let mut writer = SegmentedWriter::rotating(open, close, 10_000, hour_us, SegmentCompression::Gzip)?;
 //! let stack_leaf_first =
 //!     [FrameDef::php("App\\Db::query", "/app/Db.php", 42), FrameDef::php("<main>", "/app/index.php", 7)];
 //! writer.write_trace(&stack_leaf_first, 0)?;
@@ -81,7 +81,7 @@
 //!
 //! ```
 //! # #[cfg(feature = "rbt")] {
-//! use borehole::rbt::{FrameDef, Header, SampleDef, Writer};
+//! use borehole::formats::rbt::{FrameDef, Header, SampleDef, Writer};
 //! # use borehole::{Input, InputOptions, Source, import_all, model::Count};
 //!
 //! let header = Header { period_us: 10_000, has_timestamps: false };
@@ -130,13 +130,14 @@ mod error;
 mod eventless;
 #[cfg(feature = "heap")]
 pub mod heap;
+#[cfg(feature = "heap")]
+mod heap_format;
 mod input;
-#[cfg(any(feature = "tachyon", feature = "heap"))]
 mod mapped;
 mod output;
 #[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 mod records;
-mod scrub;
+mod redact;
 mod sorted;
 mod source;
 mod spared;
@@ -146,31 +147,24 @@ mod target;
 /// Sampling of running processes.
 #[cfg(feature = "capture")]
 pub use borehole_capture as capture;
-pub use borehole_formats::detect::{Facts, Foreign, Format, formats_table};
-pub use borehole_formats::{Export, Limits, Losses, OnDamage, ReadError, ReadOptions, SampleKind};
+/// The formats, each with its own options, readers and writers.
+pub use borehole_formats as formats;
+pub use borehole_formats::detect::Foreign;
+pub use borehole_formats::{
+    Export, Facts, Format, Limits, Losses, OnDamage, ReadError, ReadOptions, SampleKind, WriteOptions,
+};
 pub use borehole_model as model;
 pub use borehole_model::{ProfileSink, Recovery, Warning};
 pub use convert::{Outcome, convert, finish_before, import_all};
 pub use error::Error;
 pub use input::{Input, InputOptions};
-pub use output::{Existing, Output};
+pub use output::{Compression, Existing, Output};
 #[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 pub use records::{RecordCounts, count_records, dump_records};
-pub use scrub::{Scrub, ScrubKey};
+pub use redact::{Redact, RedactKey};
 pub use sorted::SortByTime;
 pub use source::Source;
-pub use target::{Compression, Target};
-
-#[cfg(feature = "phpspy")]
-pub use borehole_formats::phpspy;
-#[cfg(feature = "pstats")]
-pub use borehole_formats::pstats;
-#[cfg(feature = "rbt")]
-pub use borehole_formats::rbt;
-#[cfg(feature = "speedscope")]
-pub use borehole_formats::speedscope;
-#[cfg(feature = "tachyon")]
-pub use borehole_formats::tachyon;
+pub use target::Target;
 
 /// Events: the format, and with the feature `derive` structs as event types.
 #[cfg(feature = "trc")]
@@ -179,6 +173,3 @@ pub mod trc {
     pub use borehole_derive::{FacadeReadEvent as ReadEvent, FacadeTraceEvent as TraceEvent};
     pub use borehole_formats::trc::*;
 }
-
-#[cfg(feature = "jsonl")]
-pub use borehole_formats::jsonl;

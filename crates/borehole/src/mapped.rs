@@ -1,10 +1,8 @@
 //! Files mapped into memory, for readers that need the end of a file before its beginning.
 
-#[cfg(feature = "tachyon")]
 use std::cell::Cell;
 use std::fs::File;
 use std::io::Seek as _;
-#[cfg(feature = "tachyon")]
 use std::ops::Range;
 
 use memmap2::Mmap;
@@ -16,24 +14,20 @@ pub(crate) struct Mappable {
 }
 
 /// How much of a mapped file is released at once, after it has been read.
-#[cfg(feature = "tachyon")]
 const GIVEN_BACK_BYTES: usize = 64 << 10;
 
 /// At least as much as the kernel maps before an accessed page.
 ///
 /// Source: observed on Linux 6.18, which maps the whole piece of the page cache that contains the page, at most 2 MiB on x86-64.
 /// Earlier versions map `fault_around_bytes`, by default 64 KiB.
-#[cfg(feature = "tachyon")]
 const MAPPED_BEFORE_BYTES: usize = 2 << 20;
 
 /// A mapped file that is read from start to end, and released behind the reader.
-#[cfg(feature = "tachyon")]
 pub(crate) struct Passed<'m> {
     mapped: &'m Mapped,
     end: Cell<usize>,
 }
 
-#[cfg(feature = "tachyon")]
 impl<'m> Passed<'m> {
     /// Creates the state in which nothing has been read.
     pub(crate) const fn of(mapped: &'m Mapped) -> Self {
@@ -65,7 +59,6 @@ impl Mappable {
     }
 
     /// Maps the file for sequential reading; `None` if that fails and the file has to be read instead.
-    #[cfg(feature = "tachyon")]
     pub(crate) fn map(&self) -> Option<Mapped> {
         let mapped = self.map_for_lookup()?;
         give_hints(&mapped.map);
@@ -89,7 +82,6 @@ impl Mappable {
 
 impl Mapped {
     /// Releases the memory of a part of the input. It is read from the file again if it is accessed again.
-    #[cfg(feature = "tachyon")]
     #[allow(unsafe_code, reason = "of a mapping that was written to the content would be lost")]
     fn give_back(&self, part: Range<usize>) {
         #[cfg(unix)]
@@ -113,11 +105,10 @@ impl Mapped {
 /// The size from which huge pages are worthwhile.
 ///
 /// Source: the specification of `tachyon`.
-#[cfg(all(feature = "tachyon", target_os = "linux"))]
+#[cfg(target_os = "linux")]
 const HUGE_PAGES_FROM: usize = 32 << 20;
 
 /// Tells the kernel that the whole file will be read in order. Without these hints, reading takes longer.
-#[cfg(feature = "tachyon")]
 fn give_hints(map: &Mmap) {
     #[cfg(unix)]
     for hint in [memmap2::Advice::Sequential, memmap2::Advice::WillNeed] {

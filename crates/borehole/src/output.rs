@@ -4,10 +4,20 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use borehole_formats::envelope::GzipWriter;
+use borehole_wire::envelope::GzipWriter;
 use tempfile::TempPath;
 
-use crate::{Compression, Error};
+use crate::Error;
+
+/// The compression of an output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// No compression.
+    #[default]
+    None,
+    /// Gzip at the default level.
+    Gzip,
+}
 
 /// An output that is written beside its destination and moved there when it is complete.
 ///
@@ -28,22 +38,22 @@ use crate::{Compression, Error};
 /// assert_eq!(std::fs::read(&path)?, b"main 3\n");
 ///
 /// let error = Output::create(&path, Existing::Keep, Compression::None).err();
-/// assert!(error.is_some_and(|error| error.to_string().ends_with("file exists; --force replaces it")));
+/// assert!(error.is_some_and(|error| error.to_string().ends_with("file exists; use --force to replace it")));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Output {
     name: String,
-    stream: Stream,
+    stream: OutputStream,
     /// Temporary files to remove when the output is complete or dropped.
     leftovers: Vec<TempPath>,
 }
 
-enum Stream {
-    Plain(Place),
-    Gzip(Box<GzipWriter<Place>>),
+enum OutputStream {
+    Plain(OutputPlace),
+    Gzip(Box<GzipWriter<OutputPlace>>),
 }
 
-enum Place {
+enum OutputPlace {
     File { file: BufWriter<File>, unfinished: TempPath, path: PathBuf, existing: Existing },
     Direct(Box<dyn Write>),
 }
@@ -119,7 +129,7 @@ impl Output {
         readers: Readers,
     ) -> Result<Self, Error> {
         let name = path.display().to_string();
-        match Place::create(path, existing, readers) {
+        match OutputPlace::create(path, existing, readers) {
             Ok(place) => Ok(Self::over(name, place, compression)),
             Err(source) => Err(Error::Write { name, source }),
         }
@@ -132,19 +142,19 @@ impl Output {
     /// If the file exists and should be kept, or is a directory.
     pub fn check(path: impl AsRef<Path>, existing: Existing) -> Result<(), Error> {
         let path = path.as_ref();
-        let checked = Found::at(path, existing).map(drop);
+        let checked = DestinationKind::at(path, existing).map(drop);
         checked.map_err(|source| Error::Write { name: path.display().to_string(), source })
     }
 
     /// Creates an output to any writer, such as standard output.
     pub fn direct(name: impl Into<String>, writer: impl Write + 'static, compression: Compression) -> Self {
-        Self::over(name.into(), Place::Direct(Box::new(writer)), compression)
+        Self::over(name.into(), OutputPlace::Direct(Box::new(writer)), compression)
     }
 
-    fn over(name: String, place: Place, compression: Compression) -> Self {
+    fn over(name: String, place: OutputPlace, compression: Compression) -> Self {
         let stream = match compression {
-            Compression::None => Stream::Plain(place),
-            Compression::Gzip => Stream::Gzip(Box::new(GzipWriter::new(place))),
+            Compression::None => OutputStream::Plain(place),
+            Compression::Gzip => OutputStream::Gzip(Box::new(GzipWriter::new(place))),
         };
         Self { name, stream, leftovers: Vec::new() }
     }
@@ -161,8 +171,8 @@ impl Output {
     #[must_use]
     pub fn unfinished(&self) -> Option<&Path> {
         match self.place()? {
-            Place::File { unfinished, .. } => Some(unfinished),
-            Place::Direct(_) => None,
+            OutputPlace::File { unfinished, .. } => Some(unfinished),
+            OutputPlace::Direct(_) => None,
         }
     }
 
@@ -170,15 +180,15 @@ impl Output {
     #[must_use]
     pub fn destination(&self) -> Option<&Path> {
         match self.place()? {
-            Place::File { path, .. } => Some(path),
-            Place::Direct(_) => None,
+            OutputPlace::File { path, .. } => Some(path),
+            OutputPlace::Direct(_) => None,
         }
     }
 
-    fn place(&self) -> Option<&Place> {
+    fn place(&self) -> Option<&OutputPlace> {
         match &self.stream {
-            Stream::Plain(place) => Some(place),
-            Stream::Gzip(member) => member.stream(),
+            OutputStream::Plain(place) => Some(place),
+            OutputStream::Gzip(member) => member.stream(),
         }
     }
 
@@ -186,7 +196,7 @@ impl Output {
     /// when the output is complete or dropped, and remains if the program is killed before.
     #[cfg(feature = "tachyon")]
     pub(crate) fn create_beside(&mut self, suffix: &str) -> Result<Option<File>, Error> {
-        let Some(Place::File { path, existing, .. }) = self.place() else { return Ok(None) };
+        let Some(OutputPlace::File { path, existing, .. }) = self.place() else { return Ok(None) };
         let mut beside = path.clone().into_os_string();
         beside.push(suffix);
         let beside = PathBuf::from(beside);
@@ -204,38 +214,38 @@ impl Output {
     pub fn complete(self) -> Result<(), Error> {
         let Self { name, stream, leftovers: _leftovers } = self;
         let place = match stream {
-            Stream::Plain(place) => Ok(place),
-            Stream::Gzip(mut member) => member.complete(),
+            OutputStream::Plain(place) => Ok(place),
+            OutputStream::Gzip(mut member) => member.complete(),
         };
-        place.and_then(Place::complete).map_err(|source| Error::Write { name, source })
+        place.and_then(OutputPlace::complete).map_err(|source| Error::Write { name, source })
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.stream {
-            Stream::Plain(place) => place.write(bytes),
-            Stream::Gzip(member) => member.write(bytes),
+            OutputStream::Plain(place) => place.write(bytes),
+            OutputStream::Gzip(member) => member.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.stream {
-            Stream::Plain(place) => place.flush(),
-            Stream::Gzip(member) => member.flush(),
+            OutputStream::Plain(place) => place.flush(),
+            OutputStream::Gzip(member) => member.flush(),
         }
     }
 }
 
 /// The kind of file at the destination of an output.
-enum Found {
+enum DestinationKind {
     /// A device or named pipe, which is written directly.
     Device,
     /// Nothing, or a file that may be replaced.
     FileOrNothing,
 }
 
-impl Found {
+impl DestinationKind {
     fn at(path: &Path, existing: Existing) -> io::Result<Self> {
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => {
@@ -248,11 +258,11 @@ impl Found {
     }
 }
 
-impl Place {
+impl OutputPlace {
     fn create(path: &Path, existing: Existing, readers: Readers) -> io::Result<Self> {
-        match Found::at(path, existing)? {
-            Found::Device => Ok(Self::Direct(Box::new(File::options().write(true).open(path)?))),
-            Found::FileOrNothing => Self::beside(path, existing, readers),
+        match DestinationKind::at(path, existing)? {
+            DestinationKind::Device => Ok(Self::Direct(Box::new(File::options().write(true).open(path)?))),
+            DestinationKind::FileOrNothing => Self::beside(path, existing, readers),
         }
     }
 
@@ -332,7 +342,7 @@ impl Strangers {
             Some(user) => Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
                 format!(
-                    "expected a file or a link of one's own, found a link of user {user} where anybody may lay links"
+                    "expected your own file or link, found a link of user {user} in a directory that everyone can write to"
                 ),
             )),
             None => Ok(()),
@@ -380,8 +390,8 @@ fn leftover(path: &Path, beside: &Path, existing: Existing) -> io::Result<(File,
     let file = options.open(beside).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => io::Error::new(
             error.kind(),
-            "file exists, which somebody is writing or a killed program has left; borehole recover saves what it \
-             holds, --force replaces it",
+            "file exists, because a program is writing it or was killed; recover it with borehole recover, or use \
+             --force to replace it",
         ),
         _ => error,
     })?;
@@ -391,10 +401,10 @@ fn leftover(path: &Path, beside: &Path, existing: Existing) -> io::Result<(File,
 }
 
 fn exists() -> io::Error {
-    io::Error::new(io::ErrorKind::AlreadyExists, "file exists; --force replaces it")
+    io::Error::new(io::ErrorKind::AlreadyExists, "file exists; use --force to replace it")
 }
 
-impl Write for Place {
+impl Write for OutputPlace {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::File { file, .. } => file.write(bytes),

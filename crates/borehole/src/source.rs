@@ -5,11 +5,8 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use crate::Error;
-#[cfg(feature = "tachyon")]
+use crate::error::STDIN;
 use crate::mapped::Mappable;
-
-/// The name of standard input in messages.
-pub(crate) const STDIN: &str = "standard input";
 
 /// A stream of bytes with a name for messages.
 ///
@@ -34,7 +31,6 @@ pub struct Source {
     name: String,
     size_bytes: Option<u64>,
     reader: Box<dyn Read>,
-    #[cfg(feature = "tachyon")]
     mappable: Option<Mappable>,
 }
 
@@ -62,7 +58,6 @@ impl Source {
             Ok(size_bytes) => Ok(Self {
                 name,
                 size_bytes,
-                #[cfg(feature = "tachyon")]
                 mappable: size_bytes.and_then(|_| Mappable::here(&file)),
                 reader: Box::new(file),
             }),
@@ -78,13 +73,7 @@ impl Source {
 
     /// Takes any reader.
     pub fn reader(name: impl Into<String>, reader: impl Read + 'static) -> Self {
-        Self {
-            name: name.into(),
-            size_bytes: None,
-            reader: Box::new(reader),
-            #[cfg(feature = "tachyon")]
-            mappable: None,
-        }
+        Self { name: name.into(), size_bytes: None, reader: Box::new(reader), mappable: None }
     }
 
     /// The name for messages.
@@ -131,7 +120,6 @@ impl Source {
     }
 
     /// Separates the file from the source, if it can be mapped.
-    #[cfg(feature = "tachyon")]
     pub(crate) fn split_mappable(mut self) -> (Option<Mappable>, Self) {
         (self.mappable.take(), self)
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use borehole_formats::envelope::{Damage, Envelope};
+use borehole_wire::envelope::{Damage, Envelope};
 
 /// Reads the content of an envelope for formats that do not read envelopes themselves. In lenient reading, damage ends the
 /// input.

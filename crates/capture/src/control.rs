@@ -4,26 +4,26 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
-use crate::statistics::Statistics;
+use crate::statistics::SampleStatistics;
 
 /// The state that a session shares with its outside.
 #[derive(Clone, Debug, Default)]
-pub struct Shared(Arc<State>);
+pub struct SessionControl(Arc<SessionState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct SessionState {
     stop: AtomicBool,
     has_ended: AtomicBool,
     has_failed: AtomicBool,
     /// Shared with the other sessions of a coordinator.
     written: Arc<AtomicU64>,
-    progress: Mutex<Progress>,
+    progress: Mutex<SessionProgress>,
     departed: Mutex<Vec<i32>>,
     /// The thread to wake when a process has departed or the session has ended.
     watcher: OnceLock<Thread>,
 }
 
-impl State {
+impl SessionState {
     fn wake_watcher(&self) {
         if let Some(watcher) = self.watcher.get() {
             watcher.unpark();
@@ -33,17 +33,17 @@ impl State {
 
 /// The progress of a session.
 #[derive(Clone, Debug, Default)]
-pub struct Progress {
+pub struct SessionProgress {
     /// The number of samples by outcome, so far.
-    pub statistics: Statistics,
+    pub statistics: SampleStatistics,
     /// The processes that are sampled now.
     pub processes: Vec<i32>,
 }
 
-impl Shared {
+impl SessionControl {
     /// Creates the state of a session whose samples count together with those of others.
     pub(crate) fn counting_in(written: Arc<AtomicU64>) -> Self {
-        Self(Arc::new(State { written, ..State::default() }))
+        Self(Arc::new(SessionState { written, ..SessionState::default() }))
     }
 
     pub(crate) fn count_written(&self) {
@@ -72,7 +72,6 @@ impl Shared {
         self.0.has_ended.load(Ordering::Acquire)
     }
 
-    /// Whether the session has ended because of an error.
     pub(crate) fn has_failed(&self) -> bool {
         self.has_ended() && self.0.has_failed.load(Ordering::Relaxed)
     }
@@ -84,11 +83,11 @@ impl Shared {
 
     /// The progress of the session, at most half a second old.
     #[must_use]
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> SessionProgress {
         lock(&self.0.progress).clone()
     }
 
-    pub(crate) fn publish(&self, progress: Progress) {
+    pub(crate) fn publish(&self, progress: SessionProgress) {
         *lock(&self.0.progress) = progress;
     }
 
@@ -114,16 +113,15 @@ impl Shared {
     }
 }
 
-/// Marks the session as ended when dropped.
 pub(crate) struct EndOnDrop {
-    shared: Shared,
+    shared: SessionControl,
     /// Whether the session ended without an error.
     pub(crate) is_well: bool,
 }
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        let State { has_ended, has_failed, .. } = &*self.shared.0;
+        let SessionState { has_ended, has_failed, .. } = &*self.shared.0;
         has_failed.store(!self.is_well, Ordering::Relaxed);
         has_ended.store(true, Ordering::Release);
         self.shared.0.wake_watcher();

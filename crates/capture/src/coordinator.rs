@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use borehole_process::Launched;
 
-use crate::control::{Progress, Shared};
+use crate::control::{SessionControl, SessionProgress};
 use crate::error::Error;
 use crate::finder::Finder;
 use crate::schedule::now_ns;
@@ -24,11 +24,10 @@ pub struct Coordinator {
     written: Arc<AtomicU64>,
 }
 
-/// The connection to a session.
 struct Seat {
     /// `None` once no more processes will arrive.
     arrivals: Option<Sender<Box<dyn Subject>>>,
-    shared: Shared,
+    shared: SessionControl,
     processes: usize,
 }
 
@@ -52,7 +51,7 @@ pub enum News {
     /// A process cannot be sampled.
     Refused(i32, Error),
     /// The progress of all sessions together, twice a second.
-    Progress(Progress),
+    Progress(SessionProgress),
 }
 
 /// The outcome of a command that was started to be sampled.
@@ -87,9 +86,9 @@ impl Coordinator {
     }
 
     /// Adds a session: returns the state that it shares with this coordinator, and the channel on which its processes arrive.
-    pub fn seat(&mut self) -> (Shared, Receiver<Box<dyn Subject>>) {
+    pub fn seat(&mut self) -> (SessionControl, Receiver<Box<dyn Subject>>) {
         let (sender, arrivals) = mpsc::channel();
-        let shared = Shared::counting_in(Arc::clone(&self.written));
+        let shared = SessionControl::counting_in(Arc::clone(&self.written));
         self.seats.push(Seat { arrivals: Some(sender), shared: shared.clone(), processes: 0 });
         (shared, arrivals)
     }
@@ -108,7 +107,7 @@ impl Coordinator {
         let watched = self.watch(&is_interrupted, &mut tell);
         // Nothing else would end the sessions.
         self.stop();
-        for (process, error) in self.finder.untold() {
+        for (process, error) in self.finder.unreported() {
             tell(News::Refused(process, error));
         }
         let end = |mut command: Launched| command.end(COMMAND_PATIENCE);
@@ -198,8 +197,8 @@ impl Coordinator {
         }
     }
 
-    fn progress(&self) -> Progress {
-        let mut all = Progress::default();
+    fn progress(&self) -> SessionProgress {
+        let mut all = SessionProgress::default();
         for seat in &self.seats {
             let progress = seat.shared.progress();
             all.statistics += progress.statistics;

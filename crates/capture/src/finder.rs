@@ -19,7 +19,7 @@ pub type IsWanted = Box<dyn Fn(&[u8]) -> bool + Send>;
 pub type Attach = Box<dyn Fn(i32) -> Result<Box<dyn Subject>, Error> + Send>;
 
 /// A selection of the processes to sample.
-pub enum Selection {
+pub enum ProcessSelection {
     /// A single process.
     One(i32),
     /// A process and its descendants.
@@ -28,8 +28,7 @@ pub enum Selection {
     Matching(IsWanted),
 }
 
-impl Selection {
-    /// The processes that the selection contains now.
+impl ProcessSelection {
     fn members(&self) -> Result<Vec<i32>, Error> {
         Ok(match self {
             Self::One(process) => vec![*process],
@@ -46,42 +45,41 @@ impl Selection {
 /// the process may not be ready yet. When the process replaces its program, as a shell does at the end of a script, the
 /// attempts start anew.
 pub struct Finder {
-    selection: Selection,
+    selection: ProcessSelection,
     attach: Attach,
-    known: HashMap<i32, State>,
+    known: HashMap<i32, AttachState>,
 }
 
-enum State {
+enum AttachState {
     Attached,
-    Refused(Refusal),
+    Refused(FailedAttempts),
 }
 
-/// The failed attempts to attach to a process.
-struct Refusal {
+struct FailedAttempts {
     program: Option<PathBuf>,
     attempts: u32,
     first_ns: u64,
     again_ns: u64,
     /// The error of the last attempt, until it is reported.
-    untold: Option<Error>,
+    unreported: Option<Error>,
 }
 
-impl Refusal {
-    fn is_to_be_told(&self, now_ns: u64) -> bool {
+impl FailedAttempts {
+    fn is_to_be_reported(&self, now_ns: u64) -> bool {
         now_ns.saturating_sub(self.first_ns) >= nanoseconds(ready::LIMIT)
     }
 
     /// Adds a failed attempt on a process that was running `program`.
-    fn again(earlier: Option<State>, program: Option<PathBuf>, now_ns: u64, error: Error) -> Self {
-        let (attempts, first_ns, is_told) = match earlier {
-            Some(State::Refused(earlier)) if earlier.program == program => {
-                (earlier.attempts, earlier.first_ns, earlier.untold.is_none())
+    fn again(earlier: Option<AttachState>, program: Option<PathBuf>, now_ns: u64, error: Error) -> Self {
+        let (attempts, first_ns, is_reported) = match earlier {
+            Some(AttachState::Refused(earlier)) if earlier.program == program => {
+                (earlier.attempts, earlier.first_ns, earlier.unreported.is_none())
             }
             _ => (0, now_ns, false),
         };
         let again_ns = now_ns.saturating_add(pause_ns(attempts));
-        let untold = (!is_told).then_some(error);
-        Self { program, attempts: attempts + 1, first_ns, again_ns, untold }
+        let unreported = (!is_reported).then_some(error);
+        Self { program, attempts: attempts + 1, first_ns, again_ns, unreported }
     }
 
     fn is_due(&self, process: i32, now_ns: u64) -> bool {
@@ -91,7 +89,7 @@ impl Refusal {
 
 /// The result of one search.
 #[derive(Default)]
-pub struct Found {
+pub struct SearchOutcome {
     /// The newly attached processes.
     pub attached: Vec<Box<dyn Subject>>,
     /// The processes that could not be attached to, with the reason. Each is reported once, after several attempts.
@@ -103,7 +101,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 impl Finder {
     /// Creates a finder, without a search yet.
     #[must_use]
-    pub fn new(selection: Selection, attach: Attach) -> Self {
+    pub fn new(selection: ProcessSelection, attach: Attach) -> Self {
         Self { selection, attach, known: HashMap::new() }
     }
 
@@ -111,20 +109,21 @@ impl Finder {
     ///
     /// # Errors
     /// If processes cannot be listed.
-    pub fn look(&mut self) -> Result<Found, Error> {
+    pub fn look(&mut self) -> Result<SearchOutcome, Error> {
         self.look_by(now_ns)
     }
 
     /// Like [`Self::look`], with another clock.
-    fn look_by(&mut self, now_ns: impl Fn() -> u64) -> Result<Found, Error> {
+    fn look_by(&mut self, now_ns: impl Fn() -> u64) -> Result<SearchOutcome, Error> {
         let members = self.selection.members()?;
         // An attached process is sampled until it is forgotten, even if its command line no longer matches.
-        self.known.retain(|process, state| matches!(state, State::Attached) || members.contains(process));
-        let mut found = Found::default();
+        self.known
+            .retain(|process, state| matches!(state, AttachState::Attached) || members.contains(process));
+        let mut found = SearchOutcome::default();
         for process in members {
             let is_due = match self.known.get(&process) {
-                Some(State::Attached) => false,
-                Some(State::Refused(refusal)) => refusal.is_due(process, now_ns()),
+                Some(AttachState::Attached) => false,
+                Some(AttachState::Refused(refusal)) => refusal.is_due(process, now_ns()),
                 None => true,
             };
             if is_due {
@@ -132,38 +131,40 @@ impl Finder {
             }
         }
         let now_ns = now_ns();
-        found.refused = self.tell(|refusal| refusal.is_to_be_told(now_ns));
+        found.refused = self.take_errors(|refusal| refusal.is_to_be_reported(now_ns));
         Ok(found)
     }
 
-    fn try_attach(&mut self, process: i32, now_ns: impl Fn() -> u64, found: &mut Found) {
+    fn try_attach(&mut self, process: i32, now_ns: impl Fn() -> u64, found: &mut SearchOutcome) {
         let program = program(process);
         let state = match (self.attach)(process) {
             Ok(subject) => {
                 found.attached.push(subject);
-                State::Attached
+                AttachState::Attached
             }
             Err(error) => {
                 let earlier = self.known.remove(&process);
-                State::Refused(Refusal::again(earlier, program, now_ns(), error))
+                AttachState::Refused(FailedAttempts::again(earlier, program, now_ns(), error))
             }
         };
         self.known.insert(process, state);
     }
 
     /// Takes the refusals not yet reported, when the search ends. Leaves out processes that have ended.
-    pub fn untold(&mut self) -> Vec<(i32, Error)> {
-        let mut untold = self.tell(|_| true);
-        untold.retain(|(process, error)| !error.is_gone() && borehole_process::exists(*process));
-        untold
+    pub fn unreported(&mut self) -> Vec<(i32, Error)> {
+        let mut unreported = self.take_errors(|_| true);
+        unreported.retain(|(process, error)| !error.is_gone() && borehole_process::exists(*process));
+        unreported
     }
 
-    fn tell(&mut self, is_to_be_told: impl Fn(&Refusal) -> bool) -> Vec<(i32, Error)> {
-        let told = self.known.iter_mut().filter_map(|(&process, state)| match state {
-            State::Refused(refusal) if is_to_be_told(refusal) => Some((process, refusal.untold.take()?)),
+    fn take_errors(&mut self, is_to_be_reported: impl Fn(&FailedAttempts) -> bool) -> Vec<(i32, Error)> {
+        let reported = self.known.iter_mut().filter_map(|(&process, state)| match state {
+            AttachState::Refused(refusal) if is_to_be_reported(refusal) => {
+                Some((process, refusal.unreported.take()?))
+            }
             _ => None,
         });
-        told.collect()
+        reported.collect()
     }
 
     /// Notes that a process is no longer sampled. If it still runs, it may be found again: it may have replaced its program.
@@ -175,11 +176,11 @@ impl Finder {
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         match self.selection {
-            Selection::One(process) | Selection::Family(process) => {
-                let is_sampled = matches!(self.known.get(&process), Some(State::Attached));
+            ProcessSelection::One(process) | ProcessSelection::Family(process) => {
+                let is_sampled = matches!(self.known.get(&process), Some(AttachState::Attached));
                 !is_sampled && !borehole_process::exists(process)
             }
-            Selection::Matching(_) => false,
+            ProcessSelection::Matching(_) => false,
         }
     }
 }
@@ -197,12 +198,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_told_after_half_a_second_however_rarely_it_is_looked() {
+    fn a_refusal_is_reported_after_half_a_second_however_rare_the_searches() {
         let attach: Attach = Box::new(|_| Err(borehole_process::Error::new(ErrorKind::Denied, "no").into()));
         let own = std::process::id().try_into().unwrap();
-        let mut finder = Finder::new(Selection::One(own), attach);
-        let told = [0, 300, 600, 900].map(|ms| finder.look_by(|| ms * 1_000_000).unwrap().refused.len());
-        assert_eq!(told, [0, 0, 1, 0]);
-        assert!(finder.untold().is_empty());
+        let mut finder = Finder::new(ProcessSelection::One(own), attach);
+        let reported = [0, 300, 600, 900].map(|ms| finder.look_by(|| ms * 1_000_000).unwrap().refused.len());
+        assert_eq!(reported, [0, 0, 1, 0]);
+        assert!(finder.unreported().is_empty());
     }
 }

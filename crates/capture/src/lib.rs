@@ -1,7 +1,7 @@
 //! Samples running processes: attaches to them or launches them, on a schedule, many at once.
 //!
 //! * A [`Subject`] is one process: [`PhpProcess`] attaches to one that runs PHP.
-//! * A [`Session`] samples any number of them on one thread, at absolute points in time, into one [`LiveSink`]. It counts
+//! * A [`SamplingSession`] samples any number of them on one thread, at absolute points in time, into one [`LiveSink`]. It counts
 //!   the requested samples by outcome, and writes the counts into the file.
 //! * A [`Coordinator`] finds processes by number, family or command line, attaches to them and assigns them to sessions.
 //! * [`RbtOutput`] writes live `rbt` files: flushed data can be read whatever happens to this program.
@@ -20,16 +20,15 @@ mod segment;
 mod session;
 mod statistics;
 mod subject;
-mod timers;
 
-pub use control::{Progress, Shared};
+pub use control::{SessionControl, SessionProgress};
 pub use coordinator::{Coordinator, Ending, News};
 pub use error::Error;
-pub use finder::{Attach, Finder, Found, IsWanted, Selection};
+pub use finder::{Attach, Finder, IsWanted, ProcessSelection, SearchOutcome};
 pub use options::{Grouping, Idle, SampleOptions, StopMode};
-pub use output::{LiveSink, OpenStream, RbtOptions, RbtOutput, Stream};
+pub use output::{LiveSink, OpenStream, RbtOptions, RbtOutput, SharedStream};
 pub use php::{IsPhpFile, PhpOptions, PhpProcess, RequestLabels};
-pub use segment::Header;
-pub use session::Session;
-pub use statistics::Statistics;
+pub use segment::SegmentMetadata;
+pub use session::SamplingSession;
+pub use statistics::SampleStatistics;
 pub use subject::{Look, Subject};

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use borehole_formats::rbt::layout::CHECKPOINT_INTERVAL;
-use borehole_formats::rbt::{self, Compression, SegmentOutput, Timestamps};
+use borehole_formats::rbt::{self, SegmentCompression, SegmentOutput, Timestamps};
 use borehole_model::{Context, ProfileSink, Sample, StringId, Tables};
 
 /// A sink that can be flushed.
@@ -31,26 +31,30 @@ pub struct RbtOptions {
     /// Whether samples store the time since the previous sample.
     pub timestamps: bool,
     /// Whether each segment is a gzip member.
-    pub compression: Compression,
+    pub compression: SegmentCompression,
     /// The number of samples from one checkpoint to the next.
     pub checkpoint_interval: u64,
 }
 
 impl Default for RbtOptions {
     fn default() -> Self {
-        Self { timestamps: false, compression: Compression::None, checkpoint_interval: CHECKPOINT_INTERVAL }
+        Self {
+            timestamps: false,
+            compression: SegmentCompression::None,
+            checkpoint_interval: CHECKPOINT_INTERVAL,
+        }
     }
 }
 
 /// Opens the stream for the segment of this number. Returning the previous stream continues it.
-pub type OpenStream = Box<dyn FnMut(u64) -> io::Result<Stream> + Send>;
+pub type OpenStream = Box<dyn FnMut(u64) -> io::Result<SharedStream> + Send>;
 
 /// A live `rbt` file, or several: flushed data can be read even if this program is killed.
 pub struct RbtOutput {
     options: RbtOptions,
     open: OpenStream,
     /// The exporter of the current segment.
-    exporter: Option<rbt::Exporter<SegmentOutput<Stream>>>,
+    exporter: Option<rbt::Exporter<SegmentOutput<SharedStream>>>,
     /// The number of segments begun.
     segments: u64,
     /// The time of the last sample of the completed segments, from which the next sample counts.
@@ -67,12 +71,12 @@ impl RbtOutput {
     /// Creates an output with a single stream for all segments.
     #[must_use]
     pub fn single(options: RbtOptions, stream: impl Write + Send + 'static) -> Self {
-        let stream = Stream::new(stream);
+        let stream = SharedStream::new(stream);
         Self::new(options, Box::new(move |_| Ok(stream.clone())))
     }
 
-    /// The number of the segment begun last, even if its stream could not be opened. It tells which stream an error is
-    /// about. 0 before the first segment.
+    /// The number of the segment begun last, even if its stream could not be opened: the stream that an
+    /// error is about. 0 before the first segment.
     #[must_use]
     pub const fn segment_number(&self) -> u64 {
         self.segments.saturating_sub(1)
@@ -87,19 +91,8 @@ impl RbtOutput {
         Ok(())
     }
 
-    fn exporter(&mut self) -> io::Result<&mut rbt::Exporter<SegmentOutput<Stream>>> {
+    fn exporter(&mut self) -> io::Result<&mut rbt::Exporter<SegmentOutput<SharedStream>>> {
         self.exporter.as_mut().ok_or_else(|| io::Error::other("expected a segment before its samples"))
-    }
-
-    fn export_options(&self) -> rbt::ExportOptions {
-        let timestamps = if self.options.timestamps { Timestamps::Always } else { Timestamps::Never };
-        // A session without a period samples as fast as it can; the format states this as 0.
-        let period_us = Some(0);
-        rbt::ExportOptions {
-            timestamps,
-            period_us,
-            checkpoint_interval: Some(self.options.checkpoint_interval),
-        }
     }
 }
 
@@ -113,8 +106,15 @@ impl ProfileSink for RbtOutput {
         let number = self.segments;
         self.segments += 1;
         let stream = (self.open)(number)?;
+        let RbtOptions { timestamps, checkpoint_interval, .. } = self.options;
+        let options = rbt::ExportOptions {
+            timestamps: if timestamps { Timestamps::Always } else { Timestamps::Never },
+            // A session without a period samples as fast as it can; the format states this as 0.
+            period_us: Some(0),
+            checkpoint_interval: Some(checkpoint_interval),
+        };
         let output = SegmentOutput::new(stream, self.options.compression);
-        let exporter = rbt::Exporter::new(output, self.export_options()).continuing(self.last_time_us);
+        let exporter = rbt::Exporter::new(output, options).continuing(self.last_time_us);
         self.exporter.insert(exporter).segment(at)
     }
 
@@ -140,22 +140,22 @@ impl LiveSink for RbtOutput {
 
 /// A stream for one or several segments, written in sequence.
 #[derive(Clone)]
-pub struct Stream(Arc<Mutex<dyn Write + Send>>);
+pub struct SharedStream(Arc<Mutex<dyn Write + Send>>);
 
-impl Stream {
+impl SharedStream {
     /// Creates a stream that writes to `stream`.
     pub fn new(stream: impl Write + Send + 'static) -> Self {
         Self(Arc::new(Mutex::new(stream)))
     }
 }
 
-impl From<File> for Stream {
+impl From<File> for SharedStream {
     fn from(file: File) -> Self {
         Self::new(file)
     }
 }
 
-impl Write for Stream {
+impl Write for SharedStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
     }

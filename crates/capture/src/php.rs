@@ -2,7 +2,8 @@
 
 use borehole_model::{Label, LabelValue, LabelsId, TableFull, Tables};
 use borehole_php::{
-    AttachOptions, Executor, Identity, Outcome, Php, Release, Request, Stack, Threads, WalkOptions, Walker,
+    AttachOptions, Executor, Identity, Php, PhpRelease, SampleOutcome, SampledStack, ServedRequest,
+    StackWalker, ThreadModel, WalkOptions,
 };
 use borehole_process::{ErrorKind, Process};
 
@@ -21,7 +22,7 @@ pub struct PhpOptions {
     /// Whether frames contain the name of the instruction.
     pub opcodes: bool,
     /// The release; `None`: it is read from the process.
-    pub release: Option<Release>,
+    pub release: Option<PhpRelease>,
     /// Decides which mapped file is PHP; `None`: it is searched for.
     pub is_php: Option<IsPhpFile>,
     /// The labels of samples.
@@ -44,9 +45,8 @@ impl RequestLabels {
         self.request || self.uri || self.script
     }
 
-    /// The labels of a request: keys and values.
-    fn of(self, request: Request) -> Vec<(&'static str, Vec<u8>)> {
-        let Request { method, uri, query, script, time_unix_s } = request;
+    fn of(self, request: ServedRequest) -> Vec<(&'static str, Vec<u8>)> {
+        let ServedRequest { method, uri, query, script, time_unix_s } = request;
         let uri = uri.map(|uri| match query {
             Some(query) if !query.is_empty() && !uri.contains(&b'?') => [uri, query].join(&b'?'),
             _ => uri,
@@ -69,7 +69,7 @@ impl RequestLabels {
 pub struct PhpProcess {
     process: Process,
     php: Php,
-    walker: Walker,
+    walker: StackWalker,
     walk: WalkOptions,
     labels: RequestLabels,
     executors: Vec<Executor>,
@@ -86,7 +86,7 @@ impl PhpProcess {
         let php = Php::attach(&process, &AttachOptions { release: options.release, is_php })?;
         let executors = php.executors(&process)?;
         let walk = WalkOptions { depth: options.depth, opcodes: options.opcodes };
-        let walker = Walker::new(&php, walk);
+        let walker = StackWalker::new(&php, walk);
         Ok(Self { process, php, walker, walk, labels: options.labels, executors })
     }
 
@@ -127,9 +127,9 @@ impl Subject for PhpProcess {
     fn look(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error> {
         let Some(executor) = self.executors.get(lane) else { return Ok(Look::Idle) };
         Ok(match self.walker.sample(&self.process, executor, tables)? {
-            Outcome::Stack(Stack { id: stack, omitted, .. }) => Look::Stack { stack, omitted },
-            Outcome::Idle => Look::Idle,
-            Outcome::Torn => Look::Torn,
+            SampleOutcome::Stack(SampledStack { id: stack, omitted, .. }) => Look::Stack { stack, omitted },
+            SampleOutcome::Idle => Look::Idle,
+            SampleOutcome::Torn => Look::Torn,
         })
     }
 
@@ -148,15 +148,15 @@ impl Subject for PhpProcess {
     }
 
     fn forget(&mut self) {
-        self.walker = Walker::new(&self.php, self.walk);
+        self.walker = StackWalker::new(&self.php, self.walk);
     }
 
     fn refresh(&mut self) -> Result<(), Error> {
         if !self.process.runs_same_program() {
-            let what = format!("process {} has ended or runs another program", self.process.id());
+            let what = format!("process {} has ended or replaced its program", self.process.id());
             return Err(borehole_process::Error::new(ErrorKind::Gone, what).into());
         }
-        if self.php.identity().threads == Threads::Many {
+        if self.php.identity().threads == ThreadModel::Many {
             self.executors = self.php.executors(&self.process)?;
         }
         Ok(())

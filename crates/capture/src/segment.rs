@@ -10,11 +10,11 @@ use crate::subject::Subject;
 
 /// The metadata of every segment, beside the facts of its processes.
 #[derive(Clone, Debug, Default)]
-pub struct Header {
+pub struct SegmentMetadata {
     facts: Vec<(String, String)>,
 }
 
-impl Header {
+impl SegmentMetadata {
     /// Adds the name of this machine, if it has one.
     #[must_use]
     pub fn of_this_machine() -> Self {

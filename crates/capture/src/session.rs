@@ -7,13 +7,13 @@ use std::time::Duration;
 use borehole_model::{Context, Frame, Sample, Segment, StackId, Tables};
 use borehole_process::Stopper;
 
-use crate::control::{Progress, Shared};
+use crate::control::{SessionControl, SessionProgress};
 use crate::error::Error;
 use crate::options::{Grouping, Idle, SampleOptions, StopMode, nanoseconds};
 use crate::output::LiveSink;
 use crate::schedule::{self, Schedule, now_ns};
-use crate::segment::Header;
-use crate::statistics::Statistics;
+use crate::segment::SegmentMetadata;
+use crate::statistics::SampleStatistics;
 use crate::subject::{Look, Subject};
 
 /// The interval of flushing the file and of updating what is known about processes.
@@ -35,31 +35,29 @@ const MAX_STOPS: u32 = 3;
 const IDLE_FRAME: &[u8] = b"<idle>";
 
 /// Samples processes into one output, on the calling thread.
-pub struct Session<'a> {
+pub struct SamplingSession<'a> {
     options: SampleOptions,
-    header: Header,
+    header: SegmentMetadata,
     output: &'a mut dyn LiveSink,
-    shared: Shared,
+    shared: SessionControl,
     tables: Tables,
-    current: Option<Current>,
-    targets: Vec<Target>,
+    current: Option<OpenSegment>,
+    targets: Vec<SampledProcess>,
     idle: Option<StackId>,
-    statistics: Statistics,
+    statistics: SampleStatistics,
     start_ns: u64,
     /// The time at which the periodic work is due.
     care_ns: u64,
 }
 
-/// The segment being written.
-struct Current {
+struct OpenSegment {
     segment: Segment,
     start_ns: u64,
-    /// The counts at its beginning, as [`Statistics::facts`].
+    /// The counts at its beginning, as [`SampleStatistics::facts`].
     counted_before: [(&'static str, u64); 10],
 }
 
-/// A process being sampled.
-struct Target {
+struct SampledProcess {
     subject: Box<dyn Subject>,
     stopper: Stopper,
     /// Whether the process could not be stopped. Finding that out may take long, so stopping is not tried again before
@@ -68,7 +66,7 @@ struct Target {
     is_gone: bool,
 }
 
-impl Target {
+impl SampledProcess {
     fn new(subject: Box<dyn Subject>) -> Self {
         let stopper = Stopper::new(subject.process());
         Self { subject, stopper, cannot_stop: false, is_gone: false }
@@ -79,7 +77,7 @@ impl Target {
         &mut self,
         lane: usize,
         tables: &mut Tables,
-        statistics: &mut Statistics,
+        statistics: &mut SampleStatistics,
     ) -> Result<Option<Look>, Error> {
         if !self.cannot_stop {
             match self.stopper.stop() {
@@ -101,7 +99,7 @@ impl Target {
         lane: usize,
         max_retries: u32,
         tables: &mut Tables,
-        statistics: &mut Statistics,
+        statistics: &mut SampleStatistics,
     ) -> Result<Option<Look>, Error> {
         let mut look = self.look_stopped(lane, tables, statistics)?;
         for _ in 0..max_retries.min(MAX_STOPS) {
@@ -115,10 +113,15 @@ impl Target {
     }
 }
 
-impl<'a> Session<'a> {
-    /// Creates a session that samples into `output` the processes given to [`Session::run`]. `header` is the metadata
+impl<'a> SamplingSession<'a> {
+    /// Creates a session that samples into `output` the processes given to [`SamplingSession::run`]. `header` is the metadata
     /// of each segment.
-    pub fn new(options: SampleOptions, header: Header, output: &'a mut dyn LiveSink, shared: Shared) -> Self {
+    pub fn new(
+        options: SampleOptions,
+        header: SegmentMetadata,
+        output: &'a mut dyn LiveSink,
+        shared: SessionControl,
+    ) -> Self {
         let start_ns = now_ns();
         Self {
             options,
@@ -129,7 +132,7 @@ impl<'a> Session<'a> {
             current: None,
             targets: Vec::new(),
             idle: None,
-            statistics: Statistics::default(),
+            statistics: SampleStatistics::default(),
             start_ns,
             care_ns: start_ns + CARE_NS,
         }
@@ -140,7 +143,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// If the output cannot be written, or a profile cannot hold more.
-    pub fn run(mut self, arrivals: &Receiver<Box<dyn Subject>>) -> Result<Statistics, Error> {
+    pub fn run(mut self, arrivals: &Receiver<Box<dyn Subject>>) -> Result<SampleStatistics, Error> {
         // Threads that wait for the end must see it even after a panic.
         let mut end = self.shared.end_on_drop();
         schedule::be_punctual();
@@ -204,7 +207,6 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Updates the elapsed time, and returns the current time.
     fn note_time(&mut self) -> u64 {
         let now_ns = now_ns();
         self.statistics.elapsed_ns = now_ns - self.start_ns;
@@ -247,7 +249,7 @@ impl<'a> Session<'a> {
         }
         if !arrived.is_empty() {
             self.statistics.attached += arrived.len() as u64;
-            self.targets.extend(arrived.into_iter().map(Target::new));
+            self.targets.extend(arrived.into_iter().map(SampledProcess::new));
             if self.options.grouping == Grouping::Segments || self.current.is_none() {
                 self.begin_segment()?;
             }
@@ -256,7 +258,6 @@ impl<'a> Session<'a> {
         Ok(may_come)
     }
 
-    /// Begins a segment for the current processes.
     fn begin_segment(&mut self) -> Result<(), Error> {
         self.end_segment()?;
         if self.is_to_forget() {
@@ -272,8 +273,8 @@ impl<'a> Session<'a> {
             &subjects,
             &mut self.tables,
         )?;
-        let current = Current { segment, start_ns: now_ns(), counted_before: self.statistics.facts() };
-        let Current { segment, .. } = self.current.insert(current);
+        let current = OpenSegment { segment, start_ns: now_ns(), counted_before: self.statistics.facts() };
+        let OpenSegment { segment, .. } = self.current.insert(current);
         self.output.segment(Context { tables: &self.tables, segment })?;
         Ok(())
     }
@@ -286,7 +287,6 @@ impl<'a> Session<'a> {
         output.takes_new_tables() && (rows > MAX_ROWS || tables.string_bytes() > MAX_STRING_BYTES)
     }
 
-    /// Empties the tables.
     fn forget(&mut self) {
         self.tables = Tables::default();
         self.idle = None;
@@ -297,7 +297,7 @@ impl<'a> Session<'a> {
 
     /// Writes the counts of the segment's samples into the segment, and ends it.
     fn end_segment(&mut self) -> Result<(), Error> {
-        let Some(Current { segment, counted_before, .. }) = &self.current else { return Ok(()) };
+        let Some(OpenSegment { segment, counted_before, .. }) = &self.current else { return Ok(()) };
         for ((key, now), (_, before)) in self.statistics.facts().into_iter().zip(counted_before) {
             let value = (now - before).to_string();
             let key = self.tables.intern_string(key.as_bytes()).map_err(io::Error::from)?;
@@ -369,7 +369,7 @@ impl<'a> Session<'a> {
                 stack
             }
         };
-        let Some(Current { segment, .. }) = &self.current else { return Ok(()) };
+        let Some(OpenSegment { segment, .. }) = &self.current else { return Ok(()) };
         let subject = &mut self.targets[row].subject;
         // Labels that cannot be read now are unknown.
         let labels = subject.labels(lane, &mut self.tables).unwrap_or(None);
@@ -413,7 +413,6 @@ impl<'a> Session<'a> {
         self.statistics.asked += missed;
     }
 
-    /// Does the periodic work, and schedules it again.
     fn take_care(&mut self) -> Result<(), Error> {
         self.care_ns = now_ns() + CARE_NS;
         for target in &mut self.targets {
@@ -435,7 +434,7 @@ impl<'a> Session<'a> {
 
     fn publish(&self) {
         let processes = self.targets.iter().map(|target| target.subject.process()).collect();
-        self.shared.publish(Progress { statistics: self.statistics, processes });
+        self.shared.publish(SessionProgress { statistics: self.statistics, processes });
     }
 
     fn complete(&mut self) -> Result<(), Error> {

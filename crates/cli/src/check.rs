@@ -5,47 +5,47 @@ use std::path::{Path, PathBuf};
 
 use borehole::model::{Count, Tables};
 use borehole::{Error, Format, Recovery, Warning};
+use borehole_text::{counted, printable};
 use clap::Args;
 use serde_json::json;
 
-use crate::cell::printable;
 use crate::exit::Exit;
-use crate::inputs::{self, Reading};
+use crate::inputs::{self, ReadArgs};
 use crate::interrupt::Interruptible;
 use crate::messages;
-use crate::outputs::stdout_error;
+use crate::stdout::stdout_error;
 
-/// What to check.
+/// The arguments of `borehole check`.
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("lenient", |arg| arg.hide(true)))]
 pub(crate) struct CheckArgs {
-    /// Files to check, one after the other; `-`, or none, is standard input
+    /// Files to check; `-`, or none, is standard input
     #[arg(value_name = "INPUT")]
     paths: Vec<PathBuf>,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadArgs,
 
-    /// Print one JSON object a file
+    /// Print one JSON object per file
     #[arg(long)]
     json: bool,
 }
 
-/// What was found in one file.
-struct Verdict {
+/// The result of checking one file.
+struct CheckResult {
     name: String,
     format: Format,
-    /// How many samples can be read.
+    /// Samples that can be read.
     samples: u64,
-    /// How many events, of a trace of events.
+    /// Events that can be read.
     events: u64,
     findings: Vec<Warning>,
-    /// How many more there are.
+    /// Findings that are counted but not kept.
     more: u64,
     lost_bytes: u64,
 }
 
-/// Checks every input, and ends as the worst of them does.
+/// Checks every input. The exit code is that of the worst one.
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let mut out = io::stdout().lock();
     let mut worst = Exit::Done;
@@ -63,38 +63,38 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     Ok(worst)
 }
 
-/// Reads strictly, for what is inconsistent; and where that ends early on, past the damage, for the rest of it.
-/// A pipe can be read once only: then strict reading is all there is.
-fn check(path: &Path, reading: &Reading) -> anyhow::Result<Verdict> {
-    let strictly = Reading { lenient: false, ..reading.clone() };
+/// Reads strictly to find inconsistencies, and after damage leniently to find the rest. A pipe is only read strictly,
+/// because it cannot be read twice.
+fn check(path: &Path, reading: &ReadArgs) -> anyhow::Result<CheckResult> {
+    let strictly = ReadArgs { lenient: false, ..reading.clone() };
     let input = match strictly.open(path) {
         Ok(input) => input,
         Err(error) => return empty(error.downcast()?),
     };
     let (name, format) = (input.name().to_owned(), input.format());
-    // Whatever reads it takes it for a recording of nothing; but it is also what a full disk leaves of one.
+    // Readers accept an empty file as a recording without samples, but a full disk leaves such a file too.
     let nothing = (input.is_empty() && reading.from.is_none()).then(|| nothing_of(format));
     let mut count = Count::default();
     let error = match input.read_into(&mut Tables::default(), &mut Interruptible(&mut count)) {
-        Ok(recovery) => return Ok(Verdict::of(name, format, recovery, nothing)),
-        // A file that cannot be read is not damaged for that.
+        Ok(recovery) => return Ok(CheckResult::of(name, format, recovery, nothing)),
+        // A file that cannot be read is not necessarily damaged.
         Err(Error::Read { source, .. }) if !source.is_limit() && source.raw_os_error().is_none() => source,
         Err(error) => return empty(error),
     };
     let first = Warning::new(error.message()).at(error.offset());
     let mut recovery = Recovery { samples: count.samples, events: count.events, ..Recovery::default() };
     if inputs::is_file(path) {
-        let input = Reading { lenient: true, ..reading.clone() }.open(path)?;
+        let input = ReadArgs { lenient: true, ..reading.clone() }.open(path)?;
         recovery = input.read_into(&mut Tables::default(), &mut Interruptible(&mut Count::default()))?;
     }
-    Ok(Verdict::of(name, format, recovery, Some(first)))
+    Ok(CheckResult::of(name, format, recovery, Some(first)))
 }
 
 /// The verdict on an empty file whose extension names its format. Returns any other error.
-fn empty(error: Error) -> anyhow::Result<Verdict> {
+fn empty(error: Error) -> anyhow::Result<CheckResult> {
     match error {
         Error::Empty { name, format: Some(format) } => {
-            Ok(Verdict::of(name, format, Recovery::default(), Some(nothing_of(format))))
+            Ok(CheckResult::of(name, format, Recovery::default(), Some(nothing_of(format))))
         }
         error => Err(error.into()),
     }
@@ -104,13 +104,14 @@ fn nothing_of(format: Format) -> Warning {
     Warning::new(format!("expected {}, found an empty file", format.name()))
 }
 
-impl Verdict {
-    /// `first` is what ended strict reading. Reading on mostly says the same of that place, with what it cost.
+impl CheckResult {
+    /// Combines `first`, the error of strict reading, with the warnings of lenient reading, which usually repeat it with its
+    /// losses.
     fn of(name: String, format: Format, recovery: Recovery, first: Option<Warning>) -> Self {
         let Recovery { samples, events, warnings, more_warnings, lost_bytes, .. } = recovery;
         let is_said = |first: &Warning| {
             warnings.iter().any(|known| match first.offset {
-                // What ends the reading of lines does not know where it stands.
+                // Errors of line formats have no offset.
                 None => known.message.starts_with(&first.message),
                 at => known.offset == at,
             })
@@ -120,12 +121,12 @@ impl Verdict {
         Self { name, format, samples, events, findings, more: more_warnings, lost_bytes }
     }
 
-    /// What can be read.
+    /// The samples and events that can be read, in words.
     fn contents(&self) -> String {
         match (self.samples, self.events) {
-            (samples, 0) => format!("{samples} samples"),
-            (0, events) => format!("{events} events"),
-            (samples, events) => format!("{samples} samples, {events} events"),
+            (samples, 0) => counted(samples, "sample"),
+            (0, events) => counted(events, "event"),
+            (samples, events) => format!("{}, {}", counted(samples, "sample"), counted(events, "event")),
         }
     }
 
@@ -138,8 +139,8 @@ impl Verdict {
     }
 }
 
-fn text(verdict: &Verdict, out: &mut impl Write) -> io::Result<()> {
-    let Verdict { name, format, findings, more, .. } = verdict;
+fn text(verdict: &CheckResult, out: &mut impl Write) -> io::Result<()> {
+    let CheckResult { name, format, findings, more, .. } = verdict;
     let name = printable(name.as_bytes());
     writeln!(out, "{name}: {} ({}, {})", verdict.word(), format.name(), verdict.contents())?;
     for finding in findings {
@@ -151,8 +152,8 @@ fn text(verdict: &Verdict, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn object(verdict: &Verdict, out: &mut impl Write) -> io::Result<()> {
-    let Verdict { name, format, samples, events, findings, more, lost_bytes } = verdict;
+fn object(verdict: &CheckResult, out: &mut impl Write) -> io::Result<()> {
+    let CheckResult { name, format, samples, events, findings, more, lost_bytes } = verdict;
     let finding = |finding: &Warning| {
         let Warning { offset, message, lost_bytes, .. } = finding;
         json!({"offset": offset, "message": message, "lost_bytes": lost_bytes})

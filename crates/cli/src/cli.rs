@@ -1,10 +1,10 @@
-//! The command line.
+//! The command line of `borehole`.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 
 use borehole::ProfileSink;
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 use crate::check::CheckArgs;
 use crate::convert::ConvertArgs;
@@ -15,103 +15,102 @@ use crate::dump::DumpArgs;
 use crate::eg::EgArgs;
 use crate::exit::Exit;
 use crate::explore::ExploreArgs;
-use crate::filter::SampleArgs;
 use crate::formats::FormatsArgs;
 use crate::heap::HeapCommand;
 use crate::info::InfoArgs;
-use crate::inputs::Inputs;
 use crate::interrupt;
 use crate::messages;
-use crate::outputs::STDOUT;
-use crate::page::{self, OpenArgs, PageArgs};
+use crate::page::{self, OpenArgs};
 use crate::pages::{CompletionsArgs, ManArgs};
 use crate::record::RecordArgs;
 use crate::recover::RecoverArgs;
-use crate::report::{self, ReportArgs};
+use crate::report;
+use crate::report_command::ReportCommand;
 use crate::stack::StackArgs;
+use crate::stdout::STDOUT;
 use crate::times;
 use crate::top::TopArgs;
 
-/// Samples running PHP; opens, converts, recovers and explores profiles of many formats
+/// Sample running PHP; convert, recover and explore profiles of many formats
 #[derive(Parser, Debug)]
 #[command(name = "borehole", version, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: BoreholeCommand,
 }
 
 const EXIT_CODES: &str = "\
-Inputs are told by their content, raw or compressed with gzip or zstd; `-` is standard input or output.
+Formats are detected by content, raw or compressed with gzip or zstd. `-` is standard input or output.
 
 Exit codes:
-    0  done
-    1  done, and a threshold that was set was crossed (--fail-over)
-    2  an error; nothing was written
-    3  the input was damaged; what could be saved was written
+    0  success
+    1  success, but a threshold was crossed (--fail-over)
+    2  error; nothing was written
+    3  damaged input; the readable rest was written
   130  interrupted; what was written is valid
 
-The command lines of reli work as well: for files (converter:*, rbt:analyze,
+reli's command lines work as well: for files (converter:*, rbt:analyze,
 rbt:explore, rbt:recover), for processes (inspector:trace, daemon, top, eg)
 and for heaps (inspector:memory*, inspector:coredump, rmem:explore, rmem:viz).";
 
-/// What to do.
+/// The commands.
 #[derive(Subcommand, Debug)]
-pub(crate) enum Command {
-    /// Sample running PHP processes into a file; `borehole doctor` says what helps where that is not allowed
+pub(crate) enum BoreholeCommand {
+    /// Sample running PHP processes into a file; if that is not permitted, run `borehole doctor`
     #[command(after_help = RECORD_EXAMPLES)]
     Record(Deferred<RecordArgs>),
-    /// Print the stacks that a PHP process has now
+    /// Print the current stacks of a PHP process
     #[command(after_help = STACK_EXAMPLES)]
     Stack(Deferred<StackArgs>),
-    /// Show live where the time of running PHP processes goes
+    /// Show live where running PHP processes spend their time
     #[command(after_help = TOP_EXAMPLES)]
     Top(Deferred<TopArgs>),
-    /// Print the address of the executor globals of each thread that runs PHP
+    /// Print the address of the executor globals of each PHP thread
     #[command(after_help = EG_EXAMPLES)]
     Eg(Deferred<EgArgs>),
-    /// Say whether running processes can be sampled here, and if not, why and what helps
+    /// Check whether processes can be sampled here, and if not, say why and what helps
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(Deferred<DoctorArgs>),
-    /// Write any readable profile as any writable format
+    /// Convert profiles to another format
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(Deferred<ConvertArgs>),
-    /// Save what a damaged file still holds
+    /// Recover the readable parts of a damaged file
     #[command(after_help = RECOVER_EXAMPLES)]
     Recover(Deferred<RecoverArgs>),
-    /// Say what a file is and what is in it
+    /// Show the format and contents of files
     #[command(after_help = INFO_EXAMPLES)]
     Info(Deferred<InfoArgs>),
-    /// Say whether files are sound, and what is wrong with them and where
+    /// Check whether files are sound, and report what is wrong and where
     #[command(after_help = CHECK_EXAMPLES)]
     Check(Deferred<CheckArgs>),
     /// Print every sample and event as a line of JSON
     #[command(after_help = DUMP_EXAMPLES)]
     Dump(Deferred<DumpArgs>),
-    /// Show where the time goes: hot frames, callers, callees, last stacks; what a Tokio program did
+    /// Report where the time goes: hot frames, callers, callees, last stacks, Tokio tasks
     #[command(after_help = REPORT_EXAMPLES)]
     Report(Deferred<ReportCommand>),
-    /// Show what grew and what shrank between two profiles, or sets of them, and what of that is more than noise
+    /// Compare two profiles or sets of profiles, and tell changes from noise
     #[command(after_help = DIFF_EXAMPLES, override_usage = DIFF_USAGE)]
     Diff(Deferred<DiffArgs>),
     /// Explore a profile in the terminal: flame graph, callers, callees, timeline, source lines
     #[command(after_help = EXPLORE_EXAMPLES)]
     Explore(Deferred<ExploreArgs>),
-    /// Show a profile in the browser: calls, top table, timeline and heat map, in a page that is one file
+    /// Show a profile in the browser: flame graph, top table, timeline and heat map on one page
     #[command(after_help = OPEN_EXAMPLES)]
     Open(Deferred<OpenArgs>),
-    /// See what a PHP process holds in memory
+    /// Analyze the memory of PHP processes
     Heap {
         #[command(subcommand)]
         command: HeapCommand,
     },
-    /// Keep the profiles of a fleet in one place and ask them in SQL, with the program borehole-lake
+    /// Store the profiles of a fleet and query them in SQL, with the program borehole-lake
     #[command(disable_help_flag = true)]
     Lake {
-        /// What borehole-lake is told; --help shows what it can be told
+        /// Arguments of borehole-lake; --help lists them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
         arguments: Vec<OsString>,
     },
-    /// List the formats
+    /// List the supported formats
     #[command(after_help = FORMATS_EXAMPLES)]
     Formats(Deferred<FormatsArgs>),
     /// Print a completion script for a shell
@@ -126,8 +125,8 @@ const RECORD_EXAMPLES: &str = "\
 Examples:
   borehole record -p 4711 -o trace.rbt               until Ctrl-C
   borehole record -p 4711 -d 30s -o flame.svg        half a minute, as a graph
-  borehole record -P 'php-fpm: pool www' -o traces/  a pool, a file a thread
-  borehole record -o trace.rbt -- php import.php     a command, to its end";
+  borehole record -P 'php-fpm: pool www' -o traces/  a pool, one file per thread
+  borehole record -o trace.rbt -- php import.php     a command, until it ends";
 
 const STACK_EXAMPLES: &str = "\
 Examples:
@@ -145,7 +144,7 @@ Examples:
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
-  borehole doctor           the system, and all that looks like PHP
+  borehole doctor           the system and all processes that look like PHP
   borehole doctor -p 4711";
 
 const FORMATS_EXAMPLES: &str = "\
@@ -160,7 +159,7 @@ Examples:
 const MAN_EXAMPLES: &str = "\
 Examples:
   borehole man | man -l -
-  borehole man -o /usr/local/share/man/man1          a page for each command";
+  borehole man -o /usr/local/share/man/man1          one page per command";
 
 const CONVERT_EXAMPLES: &str = "\
 Examples:
@@ -196,8 +195,8 @@ Examples:
   borehole report trace.rbt --callers 'Doctrine\\\\ORM' --hide '^Symfony'
   borehole report trace.rbt --by query --top 10      by the values of a label
   borehole report --last=5 < trace.rbt               the most recent stacks
-  borehole report trace.rbt -o report.html           a page to hand on
-  borehole report trace.bin --sections flags         what to look at (Tokio)";
+  borehole report trace.rbt -o report.html           a page to share
+  borehole report trace.bin --sections flags         red flags (Tokio)";
 
 const EXPLORE_EXAMPLES: &str = "\
 Examples:
@@ -219,23 +218,6 @@ Examples:
   borehole diff before.pb.gz after.bin -o diff.html
   borehole diff --baseline old*.rbt --candidate new*.rbt --per input
   borehole diff a.bin b.bin --per request --focus '^pay' --fail-over 5%";
-
-/// `borehole report`.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct ReportCommand {
-    #[command(flatten)]
-    pub(crate) inputs: Inputs,
-
-    // What has no heading stands before what has one, which clap would put it under.
-    #[command(flatten)]
-    pub(crate) page: PageArgs,
-
-    #[command(flatten)]
-    pub(crate) report: ReportArgs,
-
-    #[command(flatten)]
-    pub(crate) samples: SampleArgs,
-}
 
 pub(crate) fn report(args: &ReportCommand) -> anyhow::Result<Exit> {
     interrupt::heed();

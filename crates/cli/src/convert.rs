@@ -1,9 +1,7 @@
 //! `borehole convert`.
 
-use borehole::{
-    Format, ProfileSink, Recovery, SampleKind, Scrub, ScrubKey, SortByTime, Target, phpspy, pstats, rbt,
-    speedscope, tachyon, trc,
-};
+use borehole::formats::{flamegraph, phpspy, pstats, rbt, speedscope, tachyon, trc};
+use borehole::{Format, ProfileSink, Recovery, Redact, RedactKey, SampleKind, SortByTime, Target};
 use clap::{Args, ValueEnum};
 
 use crate::exit::Exit;
@@ -14,7 +12,7 @@ use crate::messages;
 use crate::outputs::{self, OutputArgs};
 use crate::values::RowLimit;
 
-/// What to convert into what.
+/// The arguments of `borehole convert`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ConvertArgs {
     #[command(flatten)]
@@ -24,24 +22,24 @@ pub(crate) struct ConvertArgs {
     pub(crate) output: OutputArgs,
 
     #[command(flatten)]
-    pub(crate) details: Details,
+    pub(crate) details: FormatOptions,
 
-    // For formats that hold one number a stack.
+    // For formats that hold one number per stack.
     #[command(flatten)]
     pub(crate) value: ValueArgs,
 
-    /// Put samples and events in the order of time, those of all threads together; those of all inputs together, or of each with --label-inputs. What does not
-    /// fit into memory waits in temporary files
+    /// Sort samples and events by time, across threads and inputs (with --label-inputs, per input); uses temporary files
+    /// if they do not fit into memory
     #[arg(long)]
     pub(crate) sort_by_time: bool,
 
-    /// Give functions, files, labels and threads other names, equal ones the same; leave out events and metadata. See docs/share.md
-    #[arg(long)]
-    pub(crate) scrub: bool,
+    /// Replace names of functions, files, labels and threads, equal names by equal ones; drop events and metadata (docs/share.md)
+    #[arg(long, alias = "scrub")]
+    pub(crate) redact: bool,
 
-    /// A secret from which the new names are made, so that several outputs have the same ones [default: a random one]
-    #[arg(long, value_name = "TEXT", requires = "scrub")]
-    pub(crate) scrub_key: Option<String>,
+    /// A secret that determines the new names, to get the same names in several outputs [default: random]
+    #[arg(long, alias = "scrub-key", value_name = "TEXT", requires = "redact")]
+    pub(crate) redact_key: Option<String>,
 
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
@@ -50,170 +48,174 @@ pub(crate) struct ConvertArgs {
     pub(crate) shape: StackShapeArgs,
 }
 
-/// What concerns one target format only.
+/// Options that apply to one output format only.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Details {
-    /// rbt, tachyon: the sampling period in microseconds of inputs that do not know theirs [default: 10000, 1000]
+pub(crate) struct FormatOptions {
+    /// rbt, tachyon: sampling period in microseconds of inputs without one [default: 10000, 1000]
     #[arg(long, value_name = "US")]
     pub(crate) sampling_period: Option<u32>,
 
-    /// rbt: whether samples carry timestamps [default: as the input]
+    /// rbt: whether samples have timestamps [default: as in the input]
     #[arg(long, alias = "rbt-timestamps", value_name = "MODE", value_enum)]
-    pub(crate) timestamps: Option<Timestamps>,
+    pub(crate) timestamps: Option<TimestampMode>,
 
-    /// trc: write what readers of that release and later ones understand [default: newest]
+    /// trc: oldest release whose readers must understand the output [default: newest]
     #[arg(long, value_name = "RELEASE", value_enum)]
     pub(crate) trc_readers: Option<TrcReaders>,
 
-    /// speedscope: what to do with bytes of names that are not UTF-8
+    /// speedscope: treatment of names that are not UTF-8
     #[arg(long, value_name = "MODE", value_enum)]
-    pub(crate) utf8_errors: Option<Utf8Errors>,
+    pub(crate) utf8_errors: Option<Utf8ErrorMode>,
 
     /// phpspy: write opcodes
     #[arg(long)]
     pub(crate) with_opcode: bool,
 
-    /// tachyon: how samples are compressed [default: as the input, or zstd]
+    /// tachyon: compression of samples [default: as in the input, else zstd]
     #[arg(long, value_name = "METHOD", value_enum)]
     pub(crate) tachyon_compression: Option<TachyonCompression>,
 
-    /// tachyon: the order of the bytes of numbers [default: little]
+    /// tachyon: byte order of numbers [default: little]
     #[arg(long, value_name = "ORDER", value_enum)]
     pub(crate) tachyon_byte_order: Option<TachyonByteOrder>,
 
-    /// tachyon: the layout of the header; the previews of Python 3.15 read the old one only [default: new]
+    /// tachyon: layout of the header; previews of Python 3.15 read only the old one [default: new]
     #[arg(long, value_name = "LAYOUT", value_enum)]
     pub(crate) tachyon_header: Option<TachyonHeader>,
 
-    /// pstats-text: by what lines are sorted [default: nsamples]
+    /// pstats-text: sort key [default: nsamples]
     #[arg(long, value_name = "KEY", value_enum)]
     pub(crate) sort: Option<PstatsSort>,
 
-    /// pstats-text: how many lines to print; 0 for all [default: 15]
+    /// pstats-text: number of lines; 0 for all [default: 15]
     #[arg(long, value_name = "COUNT")]
     pub(crate) limit: Option<RowLimit>,
 
-    /// pstats-text: leave the summary out
+    /// pstats-text: omit the summary
     #[arg(long)]
     pub(crate) no_summary: bool,
 
-    /// flamegraph: the title
+    /// flamegraph: title
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
 }
 
-/// Whether samples of an rbt file carry timestamps.
+/// Whether samples of an rbt file have timestamps.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Timestamps {
-    /// Never: the smallest files
+pub(crate) enum TimestampMode {
+    /// No timestamps: the smallest files
     None,
-    /// The microseconds since the previous sample
+    /// Microseconds since the previous sample
     Delta,
 }
 
-/// How the samples of a tachyon file are compressed.
+/// The compression of samples in a tachyon file.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum TachyonCompression {
-    /// Not at all
+    /// No compression
     None,
-    /// Zstandard, as Python does
+    /// Zstandard, as Python writes it
     Zstd,
 }
 
 /// The byte order of a tachyon file.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum TachyonByteOrder {
-    /// As x86 and ARM write them
+    /// The order of x86 and ARM
     Little,
-    /// As s390x and PowerPC write them
+    /// The order of s390x and PowerPC
     Big,
 }
 
 /// The layout of the header of a tachyon file.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum TachyonHeader {
-    /// Of Python 3.15
+    /// The layout of Python 3.15
     New,
-    /// Of the previews of Python 3.15
+    /// The layout of previews of Python 3.15
     Old,
 }
 
-/// By what the statistics of functions are sorted. The names are those of Python.
+/// The sort keys of function statistics, with Python's names.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum PstatsSort {
-    /// Samples that were executing the line
+    /// Self samples of the line
     Nsamples,
-    /// Their time
+    /// Self time of the line
     Tottime,
-    /// The time of samples that had the line on the stack
+    /// Total time of the line
     Cumtime,
-    /// The share of samples that were executing the line
+    /// Self share of samples
     SamplePct,
-    /// The share of samples that had the line on the stack
+    /// Total share of samples
     CumulPct,
-    /// Samples that had the line on the stack
+    /// Total samples of the line
     NsamplesCumul,
     /// File, line and function
     Name,
 }
 
-/// Which readers have to understand a trc file.
+/// The readers that must understand a trc file.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum TrcReaders {
-    /// Those of dial9 0.4 and later
+    /// dial9 0.4 and later
     Newest,
-    /// Those of 0.3.2 too: stacks in each event, no annotations, no lists and maps of any values
+    /// Also dial9 0.3.2: stacks in each event, no annotations, no lists and maps of mixed values
     #[value(name = "0.3.2")]
     V032,
 }
 
-/// What to do with bytes that are not UTF-8.
+/// The treatment of bytes that are not UTF-8.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Utf8Errors {
-    /// Leave them out
+pub(crate) enum Utf8ErrorMode {
+    /// Drop the bytes
     Ignore,
-    /// Put U+FFFD in their place
+    /// Replace them with U+FFFD
     Substitute,
     /// Stop with an error
     Fail,
 }
 
-impl Details {
+impl FormatOptions {
     fn apply(&self, target: &mut Target) {
-        target.period_us = self.sampling_period;
-        target.title.clone_from(&self.title);
-
-        target.timestamps = match self.timestamps {
+        let options = &mut target.options;
+        options.period_us = self.sampling_period;
+        if let Some(title) = self.title.clone() {
+            options.set(flamegraph::ExportOptions { title, ..Default::default() });
+        }
+        let timestamps = match self.timestamps {
             None => rbt::Timestamps::AsSource,
-            Some(Timestamps::None) => rbt::Timestamps::Never,
-            Some(Timestamps::Delta) => rbt::Timestamps::Always,
+            Some(TimestampMode::None) => rbt::Timestamps::Never,
+            Some(TimestampMode::Delta) => rbt::Timestamps::Always,
         };
-        target.trc_dialect = match self.trc_readers {
+        options.set(rbt::ExportOptions { timestamps, ..Default::default() });
+        let dialect = match self.trc_readers {
             None | Some(TrcReaders::Newest) => trc::Dialect::Newest,
             Some(TrcReaders::V032) => trc::Dialect::V032,
         };
-        target.utf8_errors = match self.utf8_errors {
-            None | Some(Utf8Errors::Ignore) => speedscope::Utf8Errors::Ignore,
-            Some(Utf8Errors::Substitute) => speedscope::Utf8Errors::Substitute,
-            Some(Utf8Errors::Fail) => speedscope::Utf8Errors::Fail,
+        options.set(trc::ExportOptions { dialect });
+        let utf8_errors = match self.utf8_errors {
+            None | Some(Utf8ErrorMode::Ignore) => speedscope::Utf8Errors::Ignore,
+            Some(Utf8ErrorMode::Substitute) => speedscope::Utf8Errors::Substitute,
+            Some(Utf8ErrorMode::Fail) => speedscope::Utf8Errors::Fail,
         };
-        target.tachyon = self.tachyon();
-        target.pstats = self.pstats();
-        target.opcodes = if self.with_opcode { phpspy::Opcodes::Write } else { phpspy::Opcodes::Omit };
+        options.set(speedscope::ExportOptions { utf8_errors, value: None });
+        options.set(self.tachyon());
+        options.set(self.pstats());
+        let opcodes = if self.with_opcode { phpspy::OpcodeOutput::Write } else { phpspy::OpcodeOutput::Omit };
+        options.set(phpspy::ExportOptions { opcodes });
     }
-}
 
-impl Details {
     fn pstats(&self) -> pstats::TextOptions {
         let otherwise = pstats::TextOptions::default();
         pstats::TextOptions {
             sort: self.sort.map_or(otherwise.sort, |key| match key {
-                PstatsSort::Nsamples => pstats::Sort::Direct,
-                PstatsSort::Tottime => pstats::Sort::DirectTime,
-                PstatsSort::Cumtime => pstats::Sort::CumulativeTime,
-                PstatsSort::SamplePct => pstats::Sort::DirectShare,
-                PstatsSort::CumulPct => pstats::Sort::CumulativeShare,
-                PstatsSort::NsamplesCumul => pstats::Sort::Cumulative,
+                PstatsSort::Nsamples => pstats::Sort::SelfSamples,
+                PstatsSort::Tottime => pstats::Sort::SelfTime,
+                PstatsSort::Cumtime => pstats::Sort::TotalTime,
+                PstatsSort::SamplePct => pstats::Sort::SelfShare,
+                PstatsSort::CumulPct => pstats::Sort::TotalShare,
+                PstatsSort::NsamplesCumul => pstats::Sort::TotalSamples,
                 PstatsSort::Name => pstats::Sort::Name,
             }),
             limit: self.limit.map_or(otherwise.limit, RowLimit::as_option),
@@ -224,8 +226,8 @@ impl Details {
     fn tachyon(&self) -> tachyon::ExportOptions {
         tachyon::ExportOptions {
             compression: self.tachyon_compression.map(|method| match method {
-                TachyonCompression::None => tachyon::Compression::None,
-                TachyonCompression::Zstd => tachyon::Compression::Zstd,
+                TachyonCompression::None => tachyon::SampleCompression::None,
+                TachyonCompression::Zstd => tachyon::SampleCompression::Zstd,
             }),
             byte_order: match self.tachyon_byte_order {
                 None | Some(TachyonByteOrder::Little) => tachyon::ByteOrder::Little,
@@ -244,20 +246,20 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
     interrupt::heed();
     let mut target = args.output.target_for(&args.inputs)?;
     args.details.apply(&mut target);
-    target.value.clone_from(&args.value.value);
+    target.options.value.clone_from(&args.value.value);
     let mut output = args.output.create(&target)?;
     let output_name = output.name().to_owned();
-    let is_stream = output.destination().is_none() && target.is_stream();
+    let is_stream = output.destination().is_none() && target.format.facts().is_stream;
     let mut exporter = target.exporter_to_file(&mut output)?;
     let mut inputs = args.inputs.clone();
     if matches!(target.format, Format::Perfetto | Format::ChromeTrace) {
-        // A timeline has a place for each kind.
+        // A timeline can show every kind.
         inputs.reading.kind.get_or_insert(SampleKind::All);
     }
-    let read = if args.scrub {
-        let key = args.scrub_key.as_ref().map(|text| ScrubKey::of_text(text.as_bytes()));
-        let mut scrub = Scrub::new(&mut *exporter, key.unwrap_or_else(ScrubKey::random));
-        read(args, &inputs, &mut scrub, &output_name, is_stream)
+    let read = if args.redact {
+        let key = args.redact_key.as_ref().map(|text| RedactKey::of_text(text.as_bytes()));
+        let mut redacted = Redact::new(&mut *exporter, key.unwrap_or_else(RedactKey::random));
+        read(args, &inputs, &mut redacted, &output_name, is_stream)
     } else {
         read(args, &inputs, &mut *exporter, &output_name, is_stream)
     };
@@ -269,7 +271,7 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
     Ok(Exit::after(&recovery))
 }
 
-/// Reads what is chosen of the inputs, in the order that is asked for.
+/// Reads the chosen samples and events of the inputs, sorted by time if asked for.
 fn read(
     args: &ConvertArgs,
     inputs: &Inputs,

@@ -1,4 +1,4 @@
-//! What a command takes, worked out only for the command that is given: all of them together are most of what starting takes.
+//! Command arguments that are built only for the given command, because building all of them takes most of the start-up time.
 
 use std::ops::Deref;
 
@@ -41,18 +41,18 @@ impl<A: FromArgMatches> FromArgMatches for Deferred<A> {
     }
 }
 
-/// The command with its arguments, described as it is in the list of commands: not as its arguments are.
+/// Adds the arguments to a command, but keeps its description, which the doc comment of the arguments would replace.
 fn described(command: Command, augment: fn(Command) -> Command) -> Command {
     let said = [command.get_about(), command.get_long_about()];
     let [about, long_about] = said.map(|text| Resettable::from(text.cloned()));
     signed(augment(command)).about(about).long_about(long_about)
 }
 
-/// The same command, whose options take what is below zero for a value: whoever reads it says what is right instead.
+/// Makes options accept negative values, so that their parsers can report what is expected.
 pub(crate) fn signed(command: Command) -> Command {
     let taking = |option: Arg| match option.get_value_names() {
         _ if option.is_positional() || !option.get_action().takes_values() => option,
-        // Their signs make them no numbers for clap.
+        // With a unit, they are no numbers for clap.
         Some([name]) if ["DURATION", "PERCENT"].contains(&name.as_str()) => option.allow_hyphen_values(true),
         _ => option.allow_negative_numbers(true),
     };

@@ -1,22 +1,22 @@
-//! `borehole doctor`: whether capturing will work here, and if not, why and what helps.
+//! `borehole doctor`: whether capturing works here, and if not, why and what helps.
 
 use std::fs;
 use std::io::{self, Write as _};
 
 use borehole::capture::{PhpOptions, PhpProcess, Subject as _};
-use borehole_php::Threads;
-use borehole_process::{Obstacle, Process, Stopper, Target as _, obstacles, processes, ptrace_scope};
+use borehole_php::ThreadModel;
+use borehole_process::{ForeignProcess as _, Obstacle, Process, Stopper, obstacles, processes, ptrace_scope};
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
-use crate::outputs::stdout_error;
 use crate::refusal;
+use crate::stdout::stdout_error;
 
-/// What to look at.
+/// The arguments of `borehole doctor`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DoctorArgs {
-    /// A process; without it the system and all processes that look like PHP are looked at
+    /// Process to check [default: the system and all processes that look like PHP]
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
 
@@ -25,22 +25,22 @@ pub(crate) struct DoctorArgs {
     json: bool,
 }
 
-/// One thing that was looked at.
-struct Finding {
-    verdict: Verdict,
+/// The result of one check.
+struct Diagnosis {
+    verdict: DiagnosisGrade,
     what: String,
     fix: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum DiagnosisGrade {
     Good,
-    /// It works, but something is to be known.
+    /// It works, with a limitation.
     Note,
     Bad,
 }
 
-impl Verdict {
+impl DiagnosisGrade {
     const fn word(self) -> &'static str {
         match self {
             Self::Good => "ok",
@@ -50,28 +50,28 @@ impl Verdict {
     }
 }
 
-impl Finding {
+impl Diagnosis {
     fn good(what: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Good, what: what.into(), fix: None }
+        Self { verdict: DiagnosisGrade::Good, what: what.into(), fix: None }
     }
 
     fn note(what: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Note, what: what.into(), fix: Some(fix.into()) }
+        Self { verdict: DiagnosisGrade::Note, what: what.into(), fix: Some(fix.into()) }
     }
 
     fn bad(what: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Bad, what: what.into(), fix: Some(fix.into()) }
+        Self { verdict: DiagnosisGrade::Bad, what: what.into(), fix: Some(fix.into()) }
     }
 }
 
-/// Whether the program that a command line begins with has a name like PHP's.
+/// Whether the program of a command line has a name like PHP's.
 fn looks_like_php(command: &[u8]) -> bool {
     let program = command.split(|&byte| byte == b' ').next().unwrap_or_default();
     let name = program.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     name.windows(3).any(|part| part == b"php") || [b"apache2".as_slice(), b"httpd"].contains(&name)
 }
 
-/// How many processes are looked at when none is named.
+/// How many processes are checked if none is named.
 const MAX_PROCESSES: usize = 20;
 
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
@@ -89,80 +89,78 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
         findings.iter().map(line).collect()
     };
     io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
-    let is_bad = findings.iter().any(|finding| finding.verdict == Verdict::Bad);
+    let is_bad = findings.iter().any(|finding| finding.verdict == DiagnosisGrade::Bad);
     Ok(if is_bad { Exit::Failed } else { Exit::Done })
 }
 
-fn line(finding: &Finding) -> String {
+fn line(finding: &Diagnosis) -> String {
     let fix = finding.fix.as_ref().map_or_else(String::new, |fix| format!("      {fix}\n"));
     format!("{:4}  {}\n{fix}", finding.verdict.word(), finding.what)
 }
 
-fn system_findings() -> Vec<Finding> {
+fn system_findings() -> Vec<Diagnosis> {
     let mut findings = vec![scope_finding()];
     let all = processes().unwrap_or_default();
     let found: Vec<_> = all.iter().filter(|process| looks_like_php(&process.command)).collect();
     if found.is_empty() {
-        findings.push(Finding::note("no process looks like PHP", "name one with -p, or start it first"));
+        findings
+            .push(Diagnosis::note("no process looks like PHP", "start it first, or name a process with -p"));
     }
     for process in found.iter().take(MAX_PROCESSES) {
         findings.extend(process_findings(process.id));
     }
     if found.len() > MAX_PROCESSES {
         let more = found.len() - MAX_PROCESSES;
-        findings.push(Finding::note(format!("{more} more processes look like PHP"), "look at one with -p"));
+        findings.push(Diagnosis::note(format!("{more} more processes look like PHP"), "check one with -p"));
     }
     findings
 }
 
-fn scope_finding() -> Finding {
-    let fix = "run as root, or start programs with `borehole record -- COMMAND`, or `sysctl kernel.yama.ptrace_scope=0`";
+fn scope_finding() -> Diagnosis {
     match ptrace_scope() {
-        None => Finding::good("the security module Yama does not restrict who may read whom"),
-        Some(0) => Finding::good("kernel.yama.ptrace_scope is 0: processes of the same user may be read"),
-        Some(1) => Finding::note(
-            "kernel.yama.ptrace_scope is 1: without privileges only descendants may be read",
-            fix,
+        None => Diagnosis::good("the security module Yama does not restrict reading other processes"),
+        Some(0) => Diagnosis::good("kernel.yama.ptrace_scope is 0: processes of the same user can be read"),
+        Some(1) => Diagnosis::note(
+            "kernel.yama.ptrace_scope is 1: without privileges, only descendants can be read",
+            "run as root, start programs with `borehole record -- COMMAND`, or run `sysctl kernel.yama.ptrace_scope=0`",
         ),
-        Some(scope) => Finding::note(
-            format!("kernel.yama.ptrace_scope is {scope}: only CAP_SYS_PTRACE may read, if anybody"),
-            fix,
-        ),
+        Some(scope) => {
+            let obstacle = Obstacle::OnlyPrivileged { scope };
+            Diagnosis::note(obstacle.reason(), obstacle.fix())
+        }
     }
 }
 
-fn process_findings(id: i32) -> Vec<Finding> {
+fn process_findings(id: i32) -> Vec<Diagnosis> {
     let process = match Process::open(id) {
         Ok(process) => process,
         Err(error) => return refusal(id, &error),
     };
-    let mut findings = vec![Finding::good(format!("process {id} may be read"))];
+    let mut findings = vec![Diagnosis::good(format!("process {id} can be read"))];
     findings.push(match Stopper::new(id).stop() {
-        Ok(_stopped) => Finding::good(format!("process {id} may be stopped for a sample")),
-        Err(error) => {
-            Finding::note(error.to_string(), "sampling works all the same; torn stacks are only retried")
-        }
+        Ok(_stopped) => Diagnosis::good(format!("process {id} can be stopped for a sample")),
+        Err(error) => Diagnosis::note(error.to_string(), "sampling works, but torn stacks are only retried"),
     });
     if is_in_other_namespace(id) {
-        let what = format!("process {id} is in a container: its files are read through /proc/{id}/root");
-        findings.push(Finding::good(what));
+        let what = format!("process {id} is in a container; its files are read through /proc/{id}/root");
+        findings.push(Diagnosis::good(what));
     }
     findings.extend(php_findings(id));
     findings.extend(opcache_findings(id, &process));
     findings
 }
 
-fn refusal(id: i32, error: &borehole_process::Error) -> Vec<Finding> {
+fn refusal(id: i32, error: &borehole_process::Error) -> Vec<Diagnosis> {
     if error.kind() != borehole_process::ErrorKind::Denied {
-        return vec![Finding::bad(error.to_string(), "look for it with ps")];
+        return vec![Diagnosis::bad(error.to_string(), "list processes with ps")];
     }
     let obstacles = obstacles(id);
     if obstacles.is_empty() {
-        let fix = "a seccomp filter or another security module may forbid process_vm_readv and /proc/PID/mem";
-        return vec![Finding::bad(error.to_string(), fix)];
+        let fix = "a seccomp filter or a security module may forbid process_vm_readv and /proc/PID/mem";
+        return vec![Diagnosis::bad(error.to_string(), fix)];
     }
     let finding = |obstacle: &Obstacle| {
-        Finding::bad(format!("process {id} may not be read: {}", obstacle.reason()), obstacle.fix())
+        Diagnosis::bad(format!("process {id} cannot be read: {}", obstacle.reason()), obstacle.fix())
     };
     obstacles.iter().map(finding).collect()
 }
@@ -172,35 +170,35 @@ fn is_in_other_namespace(id: i32) -> bool {
     namespace(&id.to_string()) != namespace("self")
 }
 
-fn php_findings(id: i32) -> Vec<Finding> {
+fn php_findings(id: i32) -> Vec<Diagnosis> {
     let php = match PhpProcess::attach_when_ready(id, &PhpOptions::default()) {
         Ok(php) => php,
         Err(error) => {
-            return vec![Finding::bad(refusal::text(id, &error), refusal::WHAT_IS_PHP)];
+            return vec![Diagnosis::bad(refusal::text(id, &error), refusal::WHAT_IS_PHP)];
         }
     };
-    let mut findings = vec![Finding::good(format!("process {id} runs {}", php.identity()))];
-    if php.identity().threads == Threads::Many {
-        findings.push(Finding::good(format!("{} threads of it serve requests", php.lanes())));
+    let mut findings = vec![Diagnosis::good(format!("process {id} runs {}", php.identity()))];
+    if php.identity().threads == ThreadModel::Many {
+        findings.push(Diagnosis::good(format!("{} of its threads run PHP", php.lanes())));
     }
     findings
 }
 
-/// What opcache has mapped.
-fn opcache_findings(id: i32, process: &Process) -> Vec<Finding> {
+/// Findings about opcache, from the mappings of the process.
+fn opcache_findings(id: i32, process: &Process) -> Vec<Diagnosis> {
     let has = |part: &[u8]| {
         process.mappings().iter().any(|mapping| mapping.path.windows(part.len()).any(|at| at == part))
     };
     if !has(b"opcache") {
         return Vec::new();
     }
-    // Code that is made while it runs stands in memory that is shared and can be executed.
+    // The JIT compiler writes its code to shared executable memory.
     let is_jit = process.mappings().iter().any(|mapping| mapping.executable && mapping.shared);
     if is_jit {
-        let what = format!("process {id} has opcache's JIT compiler on");
-        let fix = "calls that it has compiled into their callers do not show, and lines may be those of the call; \
-                   opcache.jit=off shows all";
-        return vec![Finding::note(what, fix)];
+        let what = format!("process {id} runs opcache's JIT compiler");
+        let fix =
+            "inlined calls are missing, and lines may be those of the call; opcache.jit=off shows all calls";
+        return vec![Diagnosis::note(what, fix)];
     }
-    vec![Finding::good(format!("process {id} has opcache loaded, without JIT"))]
+    vec![Diagnosis::good(format!("process {id} has opcache loaded, without JIT"))]
 }

@@ -3,17 +3,18 @@
 use std::io::BufWriter;
 use std::path::PathBuf;
 
+use borehole::formats::jsonl;
 use borehole::model::Tables;
 use borehole::{Error, Format, Input, ProfileSink, Recovery, Target, dump_records, finish_before};
 use clap::Args;
 
 use crate::exit::Exit;
-use crate::inputs::Reading;
+use crate::inputs::ReadArgs;
 use crate::interrupt::{self, Interruptible};
 use crate::messages;
 use crate::outputs::{self, OutputArgs};
 
-/// What to print.
+/// The arguments of `borehole dump`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DumpArgs {
     /// The file to print; `-` is standard input
@@ -21,13 +22,13 @@ pub(crate) struct DumpArgs {
     pub(crate) input: PathBuf,
 
     #[command(flatten)]
-    pub(crate) reading: Reading,
+    pub(crate) reading: ReadArgs,
 
-    /// Put the frames into each sample, instead of each stack once before its first use
+    /// Repeat the frames in each sample, instead of defining each stack once
     #[arg(long, conflicts_with = "raw")]
     pub(crate) flat: bool,
 
-    /// Print every record of the file with its offset, as it is stored (rbt, trc)
+    /// Print every record as stored, with its offset (rbt, trc)
     #[arg(long)]
     pub(crate) raw: bool,
 
@@ -45,7 +46,7 @@ pub(crate) fn run(args: &DumpArgs) -> anyhow::Result<Exit> {
     let input = args.reading.open(&args.input)?;
     let name = input.name().to_owned();
     let mut target = Target::new(Format::Jsonl);
-    target.flat = args.flat;
+    target.options.set(jsonl::ExportOptions { flat: args.flat });
     let to = OutputArgs { output: args.output.clone(), force: args.force, ..OutputArgs::default() };
     let mut output = to.create(&target)?;
     let recovery = if args.raw {
@@ -61,7 +62,8 @@ pub(crate) fn run(args: &DumpArgs) -> anyhow::Result<Exit> {
     Ok(Exit::after(&recovery))
 }
 
-/// Reads `input` into a sink whose output is read as it is written: it gets what stands before an error, too.
+/// Reads `input` into a sink whose output is read while it is written. On an error of the input, the sink is finished with
+/// everything read before.
 fn stream(input: Input, sink: &mut dyn ProfileSink) -> Result<Recovery, Error> {
     let mut tables = Tables::default();
     let read = input.read_into(&mut tables, sink);

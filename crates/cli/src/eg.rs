@@ -1,4 +1,4 @@
-//! `borehole eg`: where a process keeps what its PHP executes, for debuggers and scripts.
+//! `borehole eg`: the address of PHP's executor globals, for debuggers and scripts.
 
 use std::io::{self, Write as _};
 
@@ -6,14 +6,14 @@ use borehole::capture::PhpOptions;
 use clap::Args;
 
 use crate::exit::Exit;
-use crate::outputs::stdout_error;
 use crate::record::PhpArgs;
 use crate::refusal;
+use crate::stdout::stdout_error;
 
-/// Whose globals.
+/// The arguments of `borehole eg`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EgArgs {
-    /// The process
+    /// Process to read
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pid: i32,
 
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &EgArgs) -> anyhow::Result<Exit> {
     print(args.pid, &args.php.options(None))
 }
 
-/// Prints a line a thread that runs PHP.
+/// Prints one line per PHP thread.
 pub(crate) fn print(process: i32, options: &PhpOptions) -> anyhow::Result<Exit> {
     let process = refusal::attach(process, options)?;
     for executor in process.executors() {

@@ -6,23 +6,23 @@ use borehole::Recovery;
 
 use crate::interrupt;
 
-/// The meaning of an exit code.
+/// The outcome of a command, which determines its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done.
+    /// Success.
     Done,
-    /// Done, and a threshold that the user set was crossed.
+    /// Success, but a threshold that the user set was crossed.
     Crossed,
     /// An error; nothing was written.
     Failed,
-    /// The input was damaged; what could be saved was written, and stderr says what was lost and where.
+    /// Damaged input; the readable rest was written, and standard error says what was lost and where.
     Damaged,
-    /// Interrupted; what was written is valid.
+    /// Interrupted; the output is valid.
     Interrupted,
 }
 
 impl Exit {
-    /// How a command ends that read what `recovery` says.
+    /// The outcome of a command whose reading resulted in `recovery`.
     pub(crate) fn after(recovery: &Recovery) -> Self {
         match recovery {
             _ if interrupt::requested() => Self::Interrupted,
@@ -31,8 +31,8 @@ impl Exit {
         }
     }
 
-    /// How a command ends that did several things, of which `next` is how the next one ended: as the last that was not done, but
-    /// nothing makes good for an error.
+    /// Combines the outcomes of several parts of a command: an error outweighs everything, otherwise the last part that did not
+    /// succeed counts.
     pub(crate) fn and(self, next: Self) -> Self {
         if self == Self::Failed || next == Self::Done { self } else { next }
     }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_makes_good_for_an_error() {
+    fn an_error_outweighs_other_outcomes() {
         let of_all = |exits: &[Exit]| exits.iter().fold(Exit::Done, |all, &next| all.and(next));
         assert_eq!(of_all(&[Exit::Done, Exit::Damaged, Exit::Done]), Exit::Damaged);
         assert_eq!(of_all(&[Exit::Damaged, Exit::Interrupted]), Exit::Interrupted);

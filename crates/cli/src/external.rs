@@ -1,4 +1,4 @@
-//! Commands that are programs of their own.
+//! Commands that run another program.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,13 +10,13 @@ use anyhow::{Context as _, bail};
 
 use crate::exit::Exit;
 
-/// Becomes the program called `name`: the one beside this program, or else the first that `PATH` leads to.
+/// Replaces this process by the program `name`, found beside this program or on `PATH`.
 pub(crate) fn run(name: &str, arguments: &[OsString]) -> anyhow::Result<Exit> {
     let error = command(name)?.args(arguments).exec();
     Err(error).context(name.to_owned())
 }
 
-/// The program called `name`, ready to be started.
+/// A command for the program `name`.
 pub(crate) fn command(name: &str) -> anyhow::Result<Command> {
     let beside = env::current_exe().ok().and_then(|own| own.parent().map(Path::to_owned));
     let listed = env::var_os("PATH").map(|list| env::split_paths(&list).collect::<Vec<_>>());
@@ -24,7 +24,7 @@ pub(crate) fn command(name: &str) -> anyhow::Result<Command> {
     let found: Option<PathBuf> = folders.map(|folder| folder.join(name)).find(|path| path.is_file());
     let Some(path) = found else {
         bail!(
-            "{name}: no such program; cargo install --path crates/cli --features lake --bin {name} installs it"
+            "{name}: no such program; install it with cargo install --path crates/cli --features lake --bin {name}"
         );
     };
     Ok(Command::new(path))

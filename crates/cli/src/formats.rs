@@ -2,14 +2,15 @@
 
 use std::io::{self, Write};
 
-use borehole::{Facts, formats_table};
+use borehole::{Facts, Format};
+use borehole_text::{TextColumn, TextTable};
 use clap::Args;
 use serde_json::json;
 
 use crate::exit::Exit;
-use crate::outputs::stdout_error;
+use crate::stdout::stdout_error;
 
-/// How to print the formats.
+/// The arguments of `borehole formats`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FormatsArgs {
     /// Print one JSON object
@@ -20,7 +21,7 @@ pub(crate) struct FormatsArgs {
 pub(crate) fn run(args: &FormatsArgs) -> anyhow::Result<Exit> {
     let mut out = io::stdout().lock();
     let written = if args.json {
-        let formats: Vec<_> = formats_table().iter().map(object).collect();
+        let formats: Vec<_> = Format::ALL.iter().map(|&format| object(format)).collect();
         writeln!(out, "{}", json!({"schema_version": 1, "formats": formats}))
     } else {
         table(&mut out)
@@ -30,27 +31,30 @@ pub(crate) fn run(args: &FormatsArgs) -> anyhow::Result<Exit> {
 }
 
 fn table(out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{:<11} {:<5} {:<5} {:<17} what it is", "format", "read", "write", "names end in")?;
-    for facts in formats_table() {
-        let Facts { name, extensions, description, .. } = facts;
-        let [read, write] = [facts.readable, facts.writable].map(|can| if can { "yes" } else { "-" });
+    let titles = ["format", "read", "write", "extension", "description"];
+    let mut table = TextTable::new(titles.map(TextColumn::name));
+    for &format in Format::ALL {
+        let Facts { name, extensions, description, .. } = format.facts();
+        let [read, write] = [format.readable(), format.writable()].map(|can| if can { "yes" } else { "-" });
         let ending = extensions.first().map_or_else(String::new, |ending| format!(".{ending}"));
-        writeln!(out, "{name:<11} {read:<5} {write:<5} {ending:<17} {description}")?;
+        table.row([name, read, write, &ending, description]);
     }
+    write!(out, "{table}")?;
     writeln!(
         out,
-        "\nAll are read compressed with gzip or zstd as well, whatever their name; written, with gzip, if .gz stands behind it."
+        "\nInputs may be compressed with gzip or zstd, whatever their name. Outputs whose name ends in .gz are compressed."
     )?;
-    writeln!(out, "More endings and names: borehole formats --json")
+    writeln!(out, "borehole formats --json lists all extensions and names.")
 }
 
-fn object(facts: &Facts) -> serde_json::Value {
+fn object(format: Format) -> serde_json::Value {
+    let facts = format.facts();
     json!({
         "name": facts.name,
         "aliases": facts.aliases,
         "extensions": facts.extensions,
         "description": facts.description,
-        "read": facts.readable,
-        "write": facts.writable,
+        "read": format.readable(),
+        "write": format.writable(),
     })
 }

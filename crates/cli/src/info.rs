@@ -7,45 +7,45 @@ use std::path::{Path, PathBuf};
 
 use borehole::model::Mode;
 use borehole::{Format, RecordCounts, Recovery, Source, Warning, count_records, import_all};
-use borehole_analysis::{Inventory, Numbers, SegmentFacts, Ticks};
+use borehole_analysis::{DistinctNumbers, DistinctTimes, Inventory, SegmentFacts};
+use borehole_text::{TextColumn, TextTable, grouped};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::cell::printable;
 use crate::exit::Exit;
-use crate::inputs::{self, Reading};
+use crate::inputs::{self, ReadArgs};
 use crate::interrupt::Interruptible;
 use crate::messages;
-use crate::outputs::stdout_error;
+use crate::stdout::stdout_error;
 
-/// What to look at.
+/// The arguments of `borehole info`.
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("lenient", |arg| arg.hide(true)))]
 pub(crate) struct InfoArgs {
-    /// Files to look at, one after the other; `-`, or none, is standard input
+    /// Files to inspect; `-`, or none, is standard input
     #[arg(value_name = "INPUT")]
     paths: Vec<PathBuf>,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadArgs,
 
-    /// Print one JSON object a file
+    /// Print one JSON object per file
     #[arg(long)]
     json: bool,
 }
 
-/// What is known of one file.
-struct Info {
+/// The facts about one file.
+struct FileInfo {
     name: String,
     format: Format,
     size_bytes: Option<u64>,
     inventory: Inventory,
     recovery: Recovery,
-    /// What records there are, for formats that have them and inputs that can be read twice.
+    /// Empty for formats without records, and for inputs that cannot be read twice.
     records: RecordCounts,
 }
 
-/// Looks at every input, and ends as the worst of them does.
+/// Inspects every input. The exit code is that of the worst one.
 pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Exit> {
     let mut out = io::stdout().lock();
     let mut worst = Exit::Done;
@@ -63,19 +63,19 @@ pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Exit> {
     Ok(worst)
 }
 
-fn print(info: &Info, json: bool, index: usize, out: &mut impl Write) -> io::Result<()> {
+fn print(info: &FileInfo, json: bool, index: usize, out: &mut impl Write) -> io::Result<()> {
     if json {
         return writeln!(out, "{}", object(info));
     }
     if index > 0 {
         writeln!(out)?;
     }
-    text(info, out)
+    write!(out, "{}", text(info))
 }
 
-/// Reads on after damage: what is wrong with a file is part of what it is.
-fn inspect(path: &Path, reading: &Reading) -> anyhow::Result<Info> {
-    let input = Reading { lenient: true, ..reading.clone() }.open(path)?;
+/// Reads on after damage, because damage is a fact about a file too.
+fn inspect(path: &Path, reading: &ReadArgs) -> anyhow::Result<FileInfo> {
+    let input = ReadArgs { lenient: true, ..reading.clone() }.open(path)?;
     let (name, format) = (input.name().to_owned(), input.format());
     let mut inventory = Inventory::default();
     let recovery = import_all([input], &mut Interruptible(&mut inventory))?;
@@ -85,83 +85,122 @@ fn inspect(path: &Path, reading: &Reading) -> anyhow::Result<Info> {
         Some(source) => count_records(format, source),
         None => RecordCounts::default(),
     };
-    Ok(Info { name, format, size_bytes, inventory, recovery, records })
+    Ok(FileInfo { name, format, size_bytes, inventory, recovery, records })
 }
 
-fn text(info: &Info, out: &mut impl Write) -> io::Result<()> {
-    let Info { name, format, size_bytes, inventory, records, .. } = info;
-    row(out, "file", name)?;
-    row(out, "format", format_args!("{} ({})", format.name(), format.describe()))?;
+fn text(info: &FileInfo) -> String {
+    let FileInfo { name, format, size_bytes, inventory, records, .. } = info;
+    let mut facts =
+        FileFacts(TextTable::new([TextColumn::name("").at_least(KEY_COLUMNS), TextColumn::name("")]));
+    facts.row("file", name);
+    facts.row("format", format_args!("{} ({})", format.name(), format.describe()));
     if let Some(bytes) = size_bytes {
-        row(out, "size", format!("{bytes} bytes{}", per_record(*bytes, inventory)))?;
+        facts.row("size", format!("{bytes} bytes{}", per_record(*bytes, inventory)));
     }
     if inventory.events > 0 || *format == Format::Trc {
-        event_rows(inventory, out)?;
+        facts.events(inventory);
     }
     if inventory.samples > 0 || *format != Format::Trc {
-        sample_rows(inventory, out)?;
+        facts.samples(inventory);
     }
     if *format == Format::Tachyon {
-        tick_rows(inventory, out)?;
+        facts.ticks(inventory);
     }
-    record_rows(records, out)?;
+    facts.records(records);
     if let [only] = &inventory.first_segments[..] {
         for (key, value) in &only.metadata {
-            row(out, "metadata", format_args!("{key}={value}"))?;
+            facts.row("metadata", format_args!("{key}={value}"));
         }
     }
-    segment_rows(inventory, out)
+    facts.0.to_string() + &segment_table(inventory)
 }
 
-/// Names of a file are no commands to the terminal, and no rows of their own.
-fn row(out: &mut impl Write, key: &str, value: impl Display) -> io::Result<()> {
-    writeln!(out, "{key:<14} {}", printable(value.to_string().as_bytes()))
-}
+/// The columns of keys, so that the outputs for several files line up.
+const KEY_COLUMNS: usize = 13;
 
-/// What the samples of a profile are.
-fn sample_rows(inventory: &Inventory, out: &mut impl Write) -> io::Result<()> {
-    let mut row = |key: &str, value: String| row(out, key, value);
-    row("samples", format!("{} in {} runs", inventory.samples, inventory.records))?;
-    row("stacks", stacks(inventory))?;
-    row("frames", format!("{} distinct; {} strings", inventory.frames, inventory.strings))?;
-    row("segments", segments(inventory))?;
-    row("period", periods(inventory))?;
-    if let Some(modes) = modes(inventory) {
-        row("mode", modes)?;
+/// The facts about a file. Text of the file is escaped, so that it can neither control the terminal nor add rows.
+struct FileFacts(TextTable);
+
+impl FileFacts {
+    fn row(&mut self, key: &str, value: impl Display) {
+        self.0.row([key, &value.to_string()]);
     }
-    if let Some((first, last)) = inventory.time_ns {
-        row("time span", seconds(i128::from(last) - i128::from(first)))?;
-    }
-    for (what, numbers) in
-        [("processes", listed(&inventory.processes)), ("threads", listed(&inventory.threads))]
-    {
-        if let Some(numbers) = numbers {
-            row(what, numbers)?;
+
+    /// The rows about samples.
+    fn samples(&mut self, inventory: &Inventory) {
+        self.row("samples", format!("{} in {} runs", inventory.samples, inventory.records));
+        self.row("stacks", stacks(inventory));
+        self.row("frames", format!("{} distinct; {} strings", inventory.frames, inventory.strings));
+        self.row("segments", segments(inventory));
+        self.row("period", periods(inventory));
+        if let Some(modes) = modes(inventory) {
+            self.row("mode", modes);
+        }
+        if let Some((first, last)) = inventory.time_ns {
+            self.row("time span", seconds(i128::from(last) - i128::from(first)));
+        }
+        for (what, numbers) in
+            [("processes", listed(&inventory.processes)), ("threads", listed(&inventory.threads))]
+        {
+            if let Some(numbers) = numbers {
+                self.row(what, numbers);
+            }
+        }
+        for (key, count) in &inventory.label_keys {
+            self.row("label", format!("{key} (on {count} samples)"));
+        }
+        for kind in &inventory.value_types {
+            self.row("values", kind.clone());
         }
     }
-    for (key, count) in &inventory.label_keys {
-        row("label", format!("{key} (on {count} samples)"))?;
+
+    /// The rows about ticks, for profilers that sample all threads at once.
+    fn ticks(&mut self, inventory: &Inventory) {
+        if let Some(numbers) = listed(&inventory.interpreters) {
+            self.row("interpreters", numbers);
+        }
+        let achieved =
+            achieved_per_s(inventory).map(|rate| format!(", {rate:.1} per second")).unwrap_or_default();
+        let asked = asked_per_s(inventory).map(|rate| format!(" ({rate:.1} requested)")).unwrap_or_default();
+        match inventory.ticks.count() {
+            Some(count) => self.row("ticks", format!("{count}{achieved}{asked}")),
+            None => self.row("ticks", format!("more than {}{asked}", DistinctTimes::MAX)),
+        }
     }
-    for kind in &inventory.value_types {
-        row("values", kind.clone())?;
+
+    /// The rows about records and their compression.
+    fn records(&mut self, records: &RecordCounts) {
+        if !records.by_type.is_empty() {
+            let counts: Vec<_> =
+                records.by_type.iter().map(|(name, count)| format!("{name} {count}")).collect();
+            self.row("records", counts.join(", "));
+        }
+        if let (Some((stored, decompressed)), Some(ratio)) = (records.compressed_bytes, ratio(records)) {
+            self.row("compression", format!("{ratio:.2}:1, {decompressed} bytes of samples in {stored}"));
+        }
     }
-    Ok(())
+
+    /// The rows about events.
+    fn events(&mut self, inventory: &Inventory) {
+        self.row("events", inventory.events);
+        let names = inventory.event_names.len();
+        self.row("schemas", format_args!("{} distinct, {names} names", inventory.shapes));
+        self.row("batches", inventory.segments);
+        if let Some((first, last)) = inventory.event_time_ns {
+            self.row("time span", seconds(i128::from(last) - i128::from(first)));
+        }
+        let mut names: Vec<_> = inventory.event_names.iter().collect();
+        names.sort_by_key(|(_, count)| Reverse(**count));
+        for (name, count) in names.iter().take(SHOWN_NAMES) {
+            self.row("event", format_args!("{name} {count}"));
+        }
+        if names.len() > SHOWN_NAMES {
+            self.row("event", format_args!("{SHOWN_NAMES} of {} names shown; --json for all", names.len()));
+        }
+    }
 }
 
-/// How often a profiler looked that looks at all threads at once.
-fn tick_rows(inventory: &Inventory, out: &mut impl Write) -> io::Result<()> {
-    if let Some(numbers) = listed(&inventory.interpreters) {
-        row(out, "interpreters", numbers)?;
-    }
-    let achieved = achieved_per_s(inventory).map(|rate| format!("; {rate:.1} a second")).unwrap_or_default();
-    let asked = asked_per_s(inventory).map(|rate| format!(", asked for {rate:.1}")).unwrap_or_default();
-    match inventory.ticks.count() {
-        Some(count) => row(out, "ticks", format!("{count}{achieved}{asked}")),
-        None => row(out, "ticks", format!("more than {}{asked}", Ticks::MAX)),
-    }
-}
-
-/// How many ticks a second there were between the first and the last.
+/// Ticks per second between the first and the last tick.
 fn achieved_per_s(inventory: &Inventory) -> Option<f64> {
     let (first, last) = inventory.time_ns?;
     let gaps = inventory.ticks.count()?.checked_sub(1).filter(|&gaps| gaps > 0)?;
@@ -170,28 +209,14 @@ fn achieved_per_s(inventory: &Inventory) -> Option<f64> {
     Some(rate)
 }
 
-/// How many ticks a second the profiler was asked for, where there is one answer.
+/// Ticks per second that the profiler was asked for; `None` if segments differ.
 fn asked_per_s(inventory: &Inventory) -> Option<f64> {
     let [only] = &inventory.first_segments[..] else { return None };
     #[expect(clippy::cast_precision_loss, reason = "printed with one digit")]
     only.period_ns.filter(|&ns| ns > 0).map(|ns| 1e9 / ns as f64)
 }
 
-/// What the records are, and how well they are compressed.
-fn record_rows(records: &RecordCounts, out: &mut impl Write) -> io::Result<()> {
-    if !records.by_type.is_empty() {
-        let counts: Vec<_> = records.by_type.iter().map(|(name, count)| format!("{name} {count}")).collect();
-        row(out, "records", counts.join(", "))?;
-    }
-    match (records.compressed_bytes, ratio(records)) {
-        (Some((stored, decompressed)), Some(ratio)) => {
-            row(out, "compression", format!("{ratio:.2} times: {decompressed} bytes of samples in {stored}"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// How many times the records are longer than what they take in the file.
+/// The size of the records divided by their compressed size.
 fn ratio(records: &RecordCounts) -> Option<f64> {
     let (stored, decompressed) = records.compressed_bytes.filter(|&(stored, _)| stored > 0)?;
     #[expect(clippy::cast_precision_loss, reason = "printed with two digits")]
@@ -199,41 +224,18 @@ fn ratio(records: &RecordCounts) -> Option<f64> {
     Some(ratio)
 }
 
-/// What the events of a trace are.
-fn event_rows(inventory: &Inventory, out: &mut impl Write) -> io::Result<()> {
-    row(out, "events", inventory.events)?;
-    row(
-        out,
-        "schemas",
-        format_args!("{} distinct, of {} names", inventory.shapes, inventory.event_names.len()),
-    )?;
-    row(out, "batches", inventory.segments)?;
-    if let Some((first, last)) = inventory.event_time_ns {
-        row(out, "time span", seconds(i128::from(last) - i128::from(first)))?;
-    }
-    let mut names: Vec<_> = inventory.event_names.iter().collect();
-    names.sort_by_key(|(_, count)| Reverse(**count));
-    for (name, count) in names.iter().take(SHOWN_NAMES) {
-        row(out, "event", format_args!("{name} {count}"))?;
-    }
-    if names.len() > SHOWN_NAMES {
-        row(out, "event", format_args!("{SHOWN_NAMES} of {} names shown; --json for all", names.len()))?;
-    }
-    Ok(())
-}
-
-/// How many names of events are listed.
+/// How many event names are listed.
 const SHOWN_NAMES: usize = 40;
 
 fn per_record(bytes: u64, inventory: &Inventory) -> String {
     let (records, what) = match inventory {
         Inventory { samples: 0, events: 0, .. } => return String::new(),
-        Inventory { samples: 0, events, .. } => (*events, "an event"),
-        Inventory { samples, .. } => (*samples, "a sample"),
+        Inventory { samples: 0, events, .. } => (*events, "event"),
+        Inventory { samples, .. } => (*samples, "sample"),
     };
     #[expect(clippy::cast_precision_loss, reason = "printed with two digits")]
     let ratio = bytes as f64 / records as f64;
-    format!(", {ratio:.2} {what}")
+    format!(", {ratio:.2} per {what}")
 }
 
 fn stacks(inventory: &Inventory) -> String {
@@ -241,7 +243,7 @@ fn stacks(inventory: &Inventory) -> String {
     let mean = depth_sum.checked_div(u128::from(*samples)).unwrap_or(0);
     let empty =
         if *empty_stacks > 0 { format!("; {empty_stacks} samples without a stack") } else { String::new() };
-    format!("{stacks} distinct with their callers; depth {mean} on average, {deepest} at most{empty}")
+    format!("{stacks} distinct, callers included; depth {mean} on average, {deepest} at most{empty}")
 }
 
 fn segments(inventory: &Inventory) -> String {
@@ -263,7 +265,7 @@ fn periods(inventory: &Inventory) -> String {
     if texts.is_empty() { "unknown".to_owned() } else { texts.join(", ") }
 }
 
-/// What samples measure, where that is not wall time.
+/// The measure of samples; `None` if that is wall time.
 fn modes(inventory: &Inventory) -> Option<String> {
     let mut names: Vec<_> = inventory.first_segments.iter().map(|segment| segment.mode.name()).collect();
     names.sort_unstable();
@@ -275,8 +277,8 @@ fn seconds(ns: i128) -> String {
     format!("{}.{:06} s", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
 }
 
-/// How many numbers, and the first of them.
-fn listed<T: ToString>(numbers: &Numbers<T>) -> Option<String> {
+/// The number of distinct numbers, and the first of them.
+fn listed<T: ToString>(numbers: &DistinctNumbers<T>) -> Option<String> {
     const SHOWN: usize = 8;
     let count = numbers.values.len();
     let first: Vec<_> = numbers.values.iter().take(SHOWN).map(ToString::to_string).collect();
@@ -285,38 +287,31 @@ fn listed<T: ToString>(numbers: &Numbers<T>) -> Option<String> {
     (count > 0).then(|| format!("{least}{count}: {}{rest}", first.join(", ")))
 }
 
-/// A row a segment, where there are several.
-fn segment_rows(inventory: &Inventory, out: &mut impl Write) -> io::Result<()> {
+/// A table with a row per segment, if there are several.
+fn segment_table(inventory: &Inventory) -> String {
     if inventory.segments < 2 {
-        return Ok(());
+        return String::new();
     }
-    let counted = if inventory.samples == 0 && inventory.events > 0 { "events" } else { "samples" };
-    writeln!(out, "\n{:>7} {:>12} {counted:>12} {:>10}  metadata", "segment", "offset", "period us")?;
+    let counts = if inventory.samples == 0 && inventory.events > 0 { "events" } else { "samples" };
+    let numbers = ["segment", "offset", counts, "period us"].map(TextColumn::number);
+    let mut table = TextTable::new(numbers.into_iter().chain([TextColumn::name("metadata")]));
     for segment in &inventory.first_segments {
         let SegmentFacts { index, offset, period_ns, samples, events, metadata, .. } = segment;
-        let count = if counted == "events" { events } else { samples };
+        let count = if counts == "events" { events } else { samples };
         let unknown = || "-".to_owned();
         let offset = offset.map_or_else(unknown, |offset| format!("{offset:#x}"));
         let period = period_ns.map_or_else(unknown, |ns| (ns / 1000).to_string());
         let pairs: Vec<_> = metadata.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let pairs = printable(pairs.join(" ").as_bytes());
-        let line = format!("{index:>7} {offset:>12} {count:>12} {period:>10}  {pairs}");
-        writeln!(out, "{}", line.trim_end())?;
+        table.row([index.to_string(), offset, count.to_string(), period, pairs.join(" ")]);
     }
-    let left = inventory.segments.saturating_sub(inventory.first_segments.len() as u64);
-    if left > 0 {
-        writeln!(
-            out,
-            "{} of {} segments shown; borehole dump lists all",
-            inventory.first_segments.len(),
-            inventory.segments
-        )?;
-    }
-    Ok(())
+    let (shown, all) = (inventory.first_segments.len() as u64, inventory.segments);
+    let cut = (shown < all)
+        .then(|| format!("  ({} of {} shown; borehole dump lists all)\n", grouped(shown), grouped(all)));
+    format!("\n{table}{}", cut.unwrap_or_default())
 }
 
-fn object(info: &Info) -> Value {
-    let Info { name, format, size_bytes, inventory, recovery, records } = info;
+fn object(info: &FileInfo) -> Value {
+    let FileInfo { name, format, size_bytes, inventory, recovery, records } = info;
     let records: Map<String, Value> =
         records.by_type.iter().map(|(&name, &count)| (name.to_owned(), json!(count))).collect();
     let ticks = (*format == Format::Tachyon).then(|| inventory.ticks.count()).flatten();

@@ -19,57 +19,56 @@ use crate::labelled::{self, Labelled};
 use crate::recording::{self, Program};
 use crate::{messages, progress};
 
-/// Several inputs.
+/// The options for one or several inputs.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Inputs {
-    /// Files to read, or folders of them; `-`, or none, is standard input. Several are merged; segments of one trace
-    /// of events are read in the order of time, and those of several hosts or processes kept apart
+    /// Files or folders to read; `-`, or none, is standard input. Several are merged; segments of event traces are read in
+    /// order of time, and those of different hosts or processes are kept apart
     #[arg(value_name = "INPUT")]
     pub(crate) paths: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) reading: Reading,
+    pub(crate) reading: ReadArgs,
 
-    /// Label samples with the file that they are from, input=NAME, beside labels of their own.
-    /// In traces of events, timelines, reports and when sorting, each input is then a program of its own. A tachyon file that is called NAME_PID.bin, as
-    /// Python calls those of subprocesses, is of that process
+    /// Add the label input=NAME to the samples of each file. Traces, timelines, reports and --sort-by-time then keep all
+    /// inputs apart. A tachyon file NAME_PID.bin, as Python names those of subprocesses, gets that process
     #[arg(long)]
     pub(crate) label_inputs: bool,
 }
 
-/// How to read.
+/// The options for reading an input.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Reading {
-    /// The format of the inputs, instead of telling it by content (`borehole formats` lists them)
+pub(crate) struct ReadArgs {
+    /// Format of the inputs, instead of detecting it (`borehole formats` lists them)
     #[arg(long, value_name = "FORMAT", value_parser = format_name)]
     pub(crate) from: Option<Format>,
 
-    /// Read on after damage, and say what was lost
+    /// Read on after damage, and report what was lost
     #[arg(long)]
     pub(crate) lenient: bool,
 
-    /// Which samples of a trace of events to take: cpu, off-cpu, alloc, task-dump or all [default: cpu]
+    /// Which samples of an event trace to take: cpu, off-cpu, alloc, task-dump or all [default: cpu]
     #[arg(long, value_name = "KIND", value_parser = sample_kind, hide_possible_values = true)]
     pub(crate) kind: Option<SampleKind>,
 
-    /// How much memory the definitions of one rbt segment or trc batch may take, in MiB [default: 1024]
+    /// Limit of memory for the definitions of one rbt segment or trc batch, in MiB [default: 1024]
     #[arg(long, value_name = "MIB", hide_short_help = true)]
     pub(crate) max_definitions: Option<usize>,
 
-    /// The longest payload of one rbt event, or frame of a trc stream, in MiB [default: 16, 64]
+    /// Maximum size of an rbt event payload or a trc frame, in MiB [default: 16, 64]
     #[arg(long, value_name = "MIB", hide_short_help = true)]
     pub(crate) max_payload: Option<usize>,
 
-    /// The longest line of a text format, in MiB [default: 64]
+    /// Maximum length of a line of a text format, in MiB [default: 64]
     #[arg(long, value_name = "MIB", hide_short_help = true)]
     pub(crate) max_line: Option<usize>,
 
-    /// The largest document to read as a whole (pprof, otlp, speedscope, gecko), in MiB after decompression [default: 4096]
+    /// Maximum size of a pprof, otlp, speedscope or gecko document, in MiB after decompression [default: 4096]
     #[arg(long, value_name = "MIB", hide_short_help = true)]
     pub(crate) max_document: Option<usize>,
 }
 
-impl Reading {
+impl ReadArgs {
     pub(crate) fn options(&self) -> InputOptions {
         let on_damage = if self.lenient { OnDamage::ReadOn } else { OnDamage::Fail };
         let samples = self.kind.unwrap_or_default();
@@ -87,7 +86,7 @@ impl Reading {
         InputOptions { format: self.from, read }
     }
 
-    /// Opens a file to look at its beginning; nothing where that is not possible.
+    /// Opens a file to look at its beginning; `None` if it cannot be opened.
     fn peek(&self, path: &Path) -> Option<Input> {
         Input::open(Source::path(path).ok()?, &self.options()).ok()
     }
@@ -96,7 +95,7 @@ impl Reading {
     pub(crate) fn open(&self, path: impl AsRef<Path>) -> anyhow::Result<Input> {
         let path = path.as_ref();
         if is_stdin(path) && io::stdin().is_terminal() {
-            bail!("missing input: expected a path, or data on standard input, found a terminal");
+            bail!("missing input: expected a path or data on standard input, found a terminal");
         }
         Ok(Input::open(progress::shown(source(path)?), &self.options())?)
     }
@@ -105,10 +104,10 @@ impl Reading {
 fn sample_kind(name: &str) -> Result<SampleKind, String> {
     let known = SampleKind::ALL.map(SampleKind::name);
     let found = SampleKind::ALL.into_iter().find(|kind| kind.name() == name);
-    found.ok_or_else(|| format!("unknown kind of samples: expected one of {}", known.join(", ")))
+    found.ok_or_else(|| format!("unknown kind of sample: expected one of {}", known.join(", ")))
 }
 
-/// The bytes at `path`. A pipe is given up when the user asks to stop; a file is there at once.
+/// The bytes at `path`. ReadArgs a pipe ends when the user asks to stop.
 fn source(path: &Path) -> Result<Source, Error> {
     let (name, opened) = if is_stdin(path) {
         ("standard input".to_owned(), io::stdin().as_fd().try_clone_to_owned().map(File::from))
@@ -125,9 +124,9 @@ fn source(path: &Path) -> Result<Source, Error> {
 }
 
 impl Inputs {
-    /// Streams what `filter` chooses of all inputs into `sink`, each opened when the one before it has been read, and finishes
-    /// the sink. Says what was odd in each. Ctrl-C completes what has been read. `output` names what the sink writes, for
-    /// messages.
+    /// Streams the samples and events that `filter` chooses from all inputs into `sink`, one input after the other, and
+    /// finishes the sink. Prints the warnings of each input. After Ctrl-C the sink gets what has been read. `output` is the
+    /// name of the output in messages.
     pub(crate) fn read_into(
         &self,
         filter: &FilterArgs,
@@ -137,8 +136,8 @@ impl Inputs {
         self.read_all(filter, sink, output, |_, _, _| {})
     }
 
-    /// The same of a sink whose output is read as it is written: if an input cannot be read to its end, the sink finishes with
-    /// what stands before.
+    /// Like [`Inputs::read_into`], for a sink whose output is read while it is written: if an input cannot be read to its
+    /// end, the sink is finished with everything read before.
     pub(crate) fn read_into_stream(
         &self,
         filter: &FilterArgs,
@@ -166,7 +165,7 @@ impl Inputs {
         Ok(recovery)
     }
 
-    /// The same with what `tables` hold already, and without finishing the sink: more may follow.
+    /// Like [`Inputs::read_into`], but adds to `tables` and does not finish the sink, so that more may follow.
     pub(crate) fn read_onto(
         &self,
         tables: &mut Tables,
@@ -219,14 +218,14 @@ impl Inputs {
         Ok(read.map_err(|error| error.with_output(output))?)
     }
 
-    /// The formats of those inputs that are files. What is wrong with one is said when it is read.
+    /// The formats of those inputs that are files. Files that cannot be opened are left out; reading them reports why.
     pub(crate) fn formats(&self) -> Vec<Format> {
         let files = self.files().unwrap_or_default();
         let opened = files.iter().filter(|path| is_file(path)).filter_map(|path| self.reading.peek(path));
         opened.map(|input| input.format()).chain(self.reading.from).collect()
     }
 
-    /// What is to be read: what the user named, and for a folder its files.
+    /// The files to read: those that the user named, and the files of folders.
     fn files(&self) -> Result<Vec<PathBuf>, Error> {
         let mut files = Vec::new();
         for path in self.names() {
@@ -238,7 +237,7 @@ impl Inputs {
         Ok(files)
     }
 
-    /// The files of a folder that are of a format that can be read; the folder itself if there are none.
+    /// The readable files of a folder; the folder itself if there are none.
     fn files_in(&self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
         let failed = |source| Error::Open { name: folder.display().to_string(), source };
         let mut files = Vec::new();
@@ -252,12 +251,12 @@ impl Inputs {
         let (files, others): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|path| self.reading.peek(path).is_some());
         for path in others {
-            messages::say(&format!("note: {}: left out, for its format is not known", path.display()));
+            messages::say(&format!("note: {}: skipped, unknown format", path.display()));
         }
         Ok(if files.is_empty() { vec![folder.to_owned()] } else { files })
     }
 
-    /// The inputs by program, each in the order of time. Says so where there are several.
+    /// The inputs by program, those of each in order of time. Prints a note if there are several programs.
     fn programs(&self, paths: Vec<PathBuf>) -> Vec<Program> {
         if self.label_inputs {
             return vec![Program { paths, name: None }];
@@ -267,7 +266,7 @@ impl Inputs {
             let names = programs.iter().filter_map(|program| program.name.as_deref());
             let names: Vec<_> = names.map(|name| if name.is_empty() { "unknown" } else { name }).collect();
             messages::say(&format!(
-                "note: the inputs are from {} hosts or processes, which are kept apart: {} (--label-inputs keeps all inputs apart)",
+                "note: inputs come from {} hosts or processes, which are kept apart: {} (--label-inputs keeps all inputs apart)",
                 names.len(),
                 names.join("; ")
             ));
@@ -275,21 +274,21 @@ impl Inputs {
         programs
     }
 
-    /// What the user named; `-` if that is nothing.
+    /// The inputs that the user named; `-` if there are none.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Path> {
         names(&self.paths)
     }
 }
 
-/// The inputs one after the other, and before the first of a program what that is called, if there are several.
+/// The inputs in order; the first of each program comes with the program's name, if there are several programs.
 fn in_order(programs: Vec<Program>) -> impl Iterator<Item = (PathBuf, Option<String>)> {
     programs
         .into_iter()
         .flat_map(|Program { paths, mut name }| paths.into_iter().map(move |path| (path, name.take())))
 }
 
-/// Fails if an input is not there or cannot be read: better now than after an hour of reading the
-/// others. A pipe is left alone: whoever writes it would see it opened and closed.
+/// Fails early if an input is missing or cannot be read, rather than after the others have been read. Pipes are not opened,
+/// because their writer would notice.
 fn missing(paths: &[PathBuf]) -> anyhow::Result<()> {
     refuse_stdin_twice(paths.iter().map(PathBuf::as_path))?;
     for path in paths.iter().filter(|path| !is_stdin(path)) {
@@ -302,18 +301,18 @@ fn missing(paths: &[PathBuf]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The inputs that `paths` are; standard input if there are none.
+/// The paths, or `-` if there are none.
 pub(crate) fn names(paths: &[PathBuf]) -> impl Iterator<Item = &Path> {
     let stdin = paths.is_empty().then_some(Path::new("-"));
     paths.iter().map(PathBuf::as_path).chain(stdin)
 }
 
-/// Whether a path says standard input, or for an output standard output.
+/// Whether a path stands for standard input or output.
 pub(crate) fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Fails if standard input is to be read twice: there would be nothing left of it.
+/// Fails if standard input is named twice, because it can be read only once.
 pub(crate) fn refuse_stdin_twice<'p>(paths: impl Iterator<Item = &'p Path>) -> anyhow::Result<()> {
     if paths.filter(|path| is_stdin(path)).count() > 1 {
         bail!("too many inputs: expected standard input once, found it twice");
@@ -321,15 +320,15 @@ pub(crate) fn refuse_stdin_twice<'p>(paths: impl Iterator<Item = &'p Path>) -> a
     Ok(())
 }
 
-/// Whether an input can be read a second time: whoever opens a pipe again waits for somebody to write.
+/// Whether an input is a file, which can be read a second time.
 pub(crate) fn is_file(path: &Path) -> bool {
     !is_stdin(path) && fs::metadata(path).is_ok_and(|found| found.is_file())
 }
 
-/// The format of that name.
+/// Parses the name of a format.
 pub(crate) fn format_name(name: &str) -> Result<Format, String> {
     Format::from_name(name).ok_or_else(|| {
-        let names: Vec<_> = borehole::formats_table().iter().map(|facts| facts.name).collect();
+        let names: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
         format!("unknown format: expected one of {}", names.join(", "))
     })
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C, and the other requests to end: the first asks the command to complete what it has, the second ends it at once.
+//! Ctrl-C and other requests to terminate: after the first, the command completes its output; the second ends it at once.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -18,38 +18,38 @@ use signal_hook::iterator::Signals;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
-/// The file that the second Ctrl-C removes.
+/// The unfinished file that the second Ctrl-C removes.
 static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// What the second Ctrl-C does before it ends the command.
+/// The function that the second Ctrl-C calls before it ends the command.
 static LEAVING: Mutex<Option<fn()>> = Mutex::new(None);
 
-/// Signals that come so soon behind the first are the same request: coreutils' `timeout` sends its signal to the command, and
-/// then to all of its group, where the command is again; and of the end of a terminal both the shell and the system tell.
+/// Signals that follow the first within this time belong to the same request: coreutils' `timeout` signals the command and then
+/// its process group, which includes the command, and both the shell and the kernel report the end of a terminal.
 ///
 /// Source: coreutils 9.1, `timeout.c`, `cleanup`; bash 5.2, `sig.c`, `termsig_handler`; Linux, `tty_jobctrl.c`,
 /// `disassociate_ctty`.
 const ONE_REQUEST: Duration = Duration::from_millis(500);
 
-/// How long a pipe is waited for before looking whether the user has asked to stop.
+/// How long to wait for a pipe before checking for an interrupt.
 const PATIENCE_MS: u8 = 100;
 
-/// Whether the user has asked to stop.
+/// Whether the user asked to stop.
 pub(crate) fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }
 
-/// From here on Ctrl-C, or a request to terminate, is heeded by what is [`Interruptible`].
+/// From here on, the first Ctrl-C or request to terminate stops [`Interruptible`] sinks, and the second ends the command.
 pub(crate) fn heed() {
     heed_from(1);
 }
 
-/// From here on the first Ctrl-C, or request to terminate, does what otherwise the second does.
+/// From here on, the first Ctrl-C or request to terminate ends the command.
 pub(crate) fn heed_at_once() {
     heed_from(0);
 }
 
-/// Heeds so many requests before one ends the command.
+/// Handles `heeded_requests` gracefully; the next one ends the command.
 fn heed_from(heeded_requests: usize) {
     static HEEDED: Once = Once::new();
     HEEDED.call_once(|| {
@@ -68,7 +68,7 @@ fn heed_from(heeded_requests: usize) {
     });
 }
 
-/// How often the end was asked for, and when first.
+/// The number of requests, and the time of the first.
 #[derive(Default)]
 struct Requests {
     count: usize,
@@ -76,7 +76,7 @@ struct Requests {
 }
 
 impl Requests {
-    /// How many there are with the signal that has come now.
+    /// Adds a signal, and returns the number of requests.
     fn count(&mut self, now: Instant) -> usize {
         let first = *self.first.get_or_insert(now);
         self.count += usize::from(self.count == 0 || now.duration_since(first) >= ONE_REQUEST);
@@ -84,8 +84,8 @@ impl Requests {
     }
 }
 
-/// The requests that are heeded. Where a hang-up is ignored, the command is to outlive its terminal. An interrupt that is ignored is
-/// heeded all the same: shells ignore it for whatever a script starts in the background, and then it is a script that sends it.
+/// The signals to handle. An ignored hang-up stays ignored, because the command should outlive its terminal. An ignored interrupt
+/// is handled, because shells ignore it for background commands of scripts, and then scripts send it.
 ///
 /// Source: tcpdump 4.99, `tcpdump.c`, which does the same.
 fn heeded(ignores_hang_up: bool) -> Vec<i32> {
@@ -94,13 +94,13 @@ fn heeded(ignores_hang_up: bool) -> Vec<i32> {
     signals
 }
 
-/// `path` is of no use unless the command completes it.
+/// Registers `path` as the file to remove if the command ends before completing it.
 pub(crate) fn unfinished(path: Option<&Path>) {
     *UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner) = path.map(Path::to_owned);
 }
 
-/// Begins an output that is of no use unless the command completes it. Whoever ends the command at once meets it either not
-/// there yet, or known.
+/// Creates an output and registers its unfinished file. A request that ends the command meanwhile finds either no file or a
+/// registered one.
 pub(crate) fn begun(begin: impl FnOnce() -> Result<Output, Error>) -> Result<Output, Error> {
     let mut unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
     let output = begin()?;
@@ -108,7 +108,7 @@ pub(crate) fn begun(begin: impl FnOnce() -> Result<Output, Error>) -> Result<Out
     Ok(output)
 }
 
-/// The file that is not finished; `None` while one is being begun for long: nobody may ever open the other end of a pipe.
+/// The unfinished file; `None` if the lock stays taken, because creating an output can wait forever for the reader of a pipe.
 fn unfinished_now() -> Option<MutexGuard<'static, Option<PathBuf>>> {
     for _ in 0..PATIENCE_MS {
         match UNFINISHED.try_lock() {
@@ -120,7 +120,7 @@ fn unfinished_now() -> Option<MutexGuard<'static, Option<PathBuf>>> {
     None
 }
 
-/// Whoever ends the command at once calls `first` before.
+/// Registers a function to call before the command ends at once.
 pub(crate) fn before_leaving(first: fn()) {
     if let Ok(mut leaving) = LEAVING.lock() {
         *leaving = Some(first);
@@ -129,12 +129,12 @@ pub(crate) fn before_leaving(first: fn()) {
 
 #[expect(clippy::exit, reason = "the user will not wait for the work to unwind")]
 fn leave() -> ! {
-    // Held to the end: what is being worked out has nothing more to say.
+    // Held until the end, so that other threads print nothing more.
     let _stderr = io::stderr().lock();
     if let Some(first) = LEAVING.lock().ok().and_then(|first| *first) {
         first();
     }
-    // Held to the end, so that nothing more is begun.
+    // Held until the end, so that no further output is created.
     let mut unfinished = unfinished_now();
     if let Some(path) = unfinished.as_mut().and_then(|path| path.take()) {
         let _ = fs::remove_file(path);
@@ -142,10 +142,10 @@ fn leave() -> ! {
     std::process::exit(130)
 }
 
-/// A pipe that ends once the user asks to stop, even while nothing comes out of it.
+/// A pipe that ends once the user asks to stop, even if no data arrives.
 pub(crate) struct InterruptibleRead {
     pub(crate) reader: Box<dyn Read>,
-    /// What `reader` reads.
+    /// The pipe that `reader` reads.
     pub(crate) pipe: File,
 }
 
@@ -162,7 +162,7 @@ impl Read for InterruptibleRead {
     }
 }
 
-/// A sink that has had enough once the user asks to stop.
+/// A sink that stops its source once the user asks to stop.
 pub(crate) struct Interruptible<'a>(pub(crate) &'a mut dyn ProfileSink);
 
 impl ProfileSink for Interruptible<'_> {
@@ -171,7 +171,7 @@ impl ProfileSink for Interruptible<'_> {
     }
 
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        // The sample is counted already: it is delivered, and then no more are.
+        // The source has counted the sample, so deliver it and stop afterwards.
         let flow = self.0.sample(at, sample)?;
         Ok(if requested() { ControlFlow::Break(()) } else { flow })
     }
@@ -186,7 +186,7 @@ impl ProfileSink for Interruptible<'_> {
     }
 
     fn warning(&mut self, warning: &Warning) -> io::Result<()> {
-        // Where a pipe was given up there is no damage that the output should tell of.
+        // The early end of an interrupted pipe is not damage.
         if requested() { Ok(()) } else { self.0.warning(warning) }
     }
 }

@@ -1,17 +1,19 @@
-//! Samples that say which input they are from.
+//! Labels samples with the name of their input.
 //!
-//! Those with labels get one more where their labels are interned ([`of_input`]), those without where they pass by.
+//! Samples with labels get another one when their labels are interned ([`of_input`]); the others get one in the sink.
 
 use std::io;
 use std::ops::ControlFlow;
 
 use borehole::ProfileSink;
-use borehole::model::{Context, Label, LabelValue, LabelsId, Sample, StringId, TableFull, Tables, Thread};
+use borehole::model::{
+    Context, Label, LabelValue, LabelsId, Sample, StringId, TableFull, Tables, Thread, dial9,
+};
 
 /// The key of the label.
-const KEY: &[u8] = b"input";
+const KEY: &[u8] = dial9::label::INPUT.as_bytes();
 
-/// Labels everything that is interned from here on with the input's name. Answers a set of nothing but that.
+/// Adds the input's name to all label sets interned from now on. Returns the set of only that label.
 pub(crate) fn of_input(name: &str, tables: &mut Tables) -> Result<LabelsId, TableFull> {
     let key = tables.intern_string(KEY)?;
     let value = LabelValue::Text(tables.intern_string(name.as_bytes())?);
@@ -20,7 +22,7 @@ pub(crate) fn of_input(name: &str, tables: &mut Tables) -> Result<LabelsId, Tabl
     tables.intern_labels(&[label])
 }
 
-/// The process that the name of a file tells: Python's profiler calls the files of subprocesses `NAME_PID.bin`.
+/// The process in the name of a file. Python's profiler names the files of subprocesses `NAME_PID.bin`.
 ///
 /// Source: CPython 3.15.2, `profiling/sampling/_child_monitor.py`.
 pub(crate) fn process_of(name: &str) -> Option<i64> {
@@ -29,11 +31,11 @@ pub(crate) fn process_of(name: &str) -> Option<i64> {
     number.parse().ok().filter(|&process| process > 0)
 }
 
-/// Gives samples without labels those it has.
+/// Gives its labels to samples without labels, and its process to samples without a process.
 pub(crate) struct Labelled<'a> {
     pub(crate) sink: &'a mut dyn ProfileSink,
     pub(crate) labels: LabelsId,
-    /// The process of samples and threads that know of none.
+    /// The process of samples and threads without one.
     pub(crate) process: Option<i64>,
 }
 
@@ -52,7 +54,7 @@ impl ProfileSink for Labelled<'_> {
         self.sink.settle(tables)
     }
 
-    /// Of the same process as the thread's samples: nobody would find the name of another.
+    /// The thread gets the same process as its samples, so that its name is found.
     fn thread(&mut self, at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
         let process = thread.process.or(self.process(at));
         self.sink.thread(at, Thread { process, ..thread }, name)
@@ -60,7 +62,7 @@ impl ProfileSink for Labelled<'_> {
 }
 
 impl Labelled<'_> {
-    /// The process of what names none.
+    /// The process for samples and threads without one.
     fn process(&self, at: Context<'_>) -> Option<i64> {
         self.process.filter(|_| at.segment.process.is_none())
     }

@@ -1,9 +1,9 @@
 //! The `borehole` command, and with the feature `lake` the command `borehole-lake`.
 //!
-//! `cli` describes the command line, a module a command carries it out, `reli` translates reli's own command
-//! lines into ours. Data goes to standard output, everything else to standard error.
+//! `cli` defines the command line, one module per command implements it, and `reli` translates reli's command lines. Data goes to
+//! standard output, everything else to standard error.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to its user")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command prints")]
 
 mod cell;
 mod check;
@@ -37,7 +37,9 @@ mod recover;
 mod refusal;
 mod reli;
 mod report;
+mod report_command;
 mod stack;
+mod stdout;
 mod suspend;
 mod table;
 mod times;
@@ -52,10 +54,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
-use cli::{Cli, Command};
+use cli::{BoreholeCommand, Cli};
 use exit::Exit;
 
-/// What the program `borehole` does.
+/// Runs the program `borehole`.
 #[must_use]
 pub fn borehole() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
@@ -65,19 +67,19 @@ pub fn borehole() -> ExitCode {
     })
 }
 
-/// What the program `borehole-lake` does.
+/// Runs the program `borehole-lake`.
 #[cfg(feature = "lake")]
 #[must_use]
 pub fn borehole_lake() -> ExitCode {
-    ended(understood(lake::Cli::try_parse()).map(|cli| lake::run(&cli)))
+    ended(understood(lake::LakeCli::try_parse()).map(|cli| lake::run(&cli)))
 }
 
-/// What the command line says; or how a command ends that was not understood, or asked for help only, which it has been given.
+/// The parsed command line, or the outcome after printing help or the error of parsing.
 fn understood<T>(parsed: clap::error::Result<T>) -> Result<T, Exit> {
     parsed.map_err(|told| match told.print().and_then(|()| io::stdout().flush()) {
         _ if told.use_stderr() => Exit::Failed,
         Ok(()) => Exit::Done,
-        Err(error) => messages::failure(&outputs::stdout_error(error).into()),
+        Err(error) => messages::failure(&stdout::stdout_error(error).into()),
     })
 }
 
@@ -89,26 +91,26 @@ fn ended(outcome: Result<anyhow::Result<Exit>, Exit>) -> ExitCode {
     .into()
 }
 
-fn run(command: Command) -> anyhow::Result<Exit> {
+fn run(command: BoreholeCommand) -> anyhow::Result<Exit> {
     match command {
-        Command::Record(args) => record::run(&args),
-        Command::Stack(args) => stack::run(&args),
-        Command::Top(args) => top::run(&args),
-        Command::Eg(args) => eg::run(&args),
-        Command::Doctor(args) => doctor::run(&args),
-        Command::Convert(args) => convert::run(&args),
-        Command::Recover(args) => recover::run(&args),
-        Command::Info(args) => info::run(&args),
-        Command::Check(args) => check::run(&args),
-        Command::Dump(args) => dump::run(&args),
-        Command::Report(args) => cli::report(&args),
-        Command::Diff(args) => diff::run(&args),
-        Command::Explore(args) => explore::run(&args),
-        Command::Open(args) => page::open(&args),
-        Command::Heap { command } => heap::run(&command),
-        Command::Lake { arguments } => external::run("borehole-lake", &arguments),
-        Command::Formats(args) => formats::run(&args),
-        Command::Completions(args) => pages::completions(&args, Cli::command()),
-        Command::Man(args) => pages::man(&args, Cli::command()),
+        BoreholeCommand::Record(args) => record::run(&args),
+        BoreholeCommand::Stack(args) => stack::run(&args),
+        BoreholeCommand::Top(args) => top::run(&args),
+        BoreholeCommand::Eg(args) => eg::run(&args),
+        BoreholeCommand::Doctor(args) => doctor::run(&args),
+        BoreholeCommand::Convert(args) => convert::run(&args),
+        BoreholeCommand::Recover(args) => recover::run(&args),
+        BoreholeCommand::Info(args) => info::run(&args),
+        BoreholeCommand::Check(args) => check::run(&args),
+        BoreholeCommand::Dump(args) => dump::run(&args),
+        BoreholeCommand::Report(args) => cli::report(&args),
+        BoreholeCommand::Diff(args) => diff::run(&args),
+        BoreholeCommand::Explore(args) => explore::run(&args),
+        BoreholeCommand::Open(args) => page::open(&args),
+        BoreholeCommand::Heap { command } => heap::run(&command),
+        BoreholeCommand::Lake { arguments } => external::run("borehole-lake", &arguments),
+        BoreholeCommand::Formats(args) => formats::run(&args),
+        BoreholeCommand::Completions(args) => pages::completions(&args, Cli::command()),
+        BoreholeCommand::Man(args) => pages::man(&args, Cli::command()),
     }
 }

@@ -1,19 +1,20 @@
-//! What is said on standard error.
+//! Messages on standard error: errors, hints, warnings and notes.
 
 use std::io::{self, Write as _};
 use std::sync::{Mutex, PoisonError};
 
 use borehole::{Error, Losses, Recovery, Warning, capture, heap};
+use borehole_text::{counted, printable};
 
-use crate::cell::printable;
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::refusal;
+use crate::stdout::stdout_error;
 
-/// How many warnings are printed; the rest are counted.
+/// The maximum number of warnings that are printed; the rest is counted.
 const SHOWN: usize = 20;
 
-/// Says what a command failed of, and what to try next.
+/// Prints the error of a command and a hint, and returns the exit code.
 pub(crate) fn failure(error: &anyhow::Error) -> Exit {
     let known = || error.chain().filter_map(|cause| cause.downcast_ref::<Error>());
     if known().any(Error::is_closed_pipe) {
@@ -43,8 +44,8 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
     Exit::Failed
 }
 
-/// Whether something could not be read. That may come of giving up an input that the user has interrupted; that an output could
-/// not be written, or that anything else went wrong, does not.
+/// Whether an input could not be read. An interrupt can cause such an error, because it ends the reading of pipes; it cannot
+/// cause errors of writing, or others.
 fn is_of_input(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let known = cause.downcast_ref::<Error>();
@@ -52,7 +53,7 @@ fn is_of_input(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Says what was odd or lost in the input called `name`.
+/// Prints the notes and warnings about the input called `name`.
 pub(crate) fn warnings(name: &str, recovery: &Recovery) {
     for note in recovery.notes.iter().take(SHOWN) {
         say(&format!("note: {name}: {}", text(note)));
@@ -64,7 +65,7 @@ pub(crate) fn warnings(name: &str, recovery: &Recovery) {
     let unsaid = recovery.warnings.len().saturating_sub(SHOWN) as u64 + recovery.more_warnings;
     more("warning", name, unsaid);
     if recovery.lost_bytes > 0 && recovery.warnings.len() > 1 {
-        say(&format!("warning: {name}: {} lost in all", bytes(recovery.lost_bytes)));
+        say(&format!("warning: {name}: {} lost in total", counted(recovery.lost_bytes, "byte")));
     }
 }
 
@@ -77,12 +78,12 @@ fn more(what: &str, name: &str, count: u64) {
     }
 }
 
-/// A warning with its place, as it stands in the file: not yet fit for a terminal.
+/// A warning with its losses and position. It may quote the file, so it must be escaped for a terminal.
 pub(crate) fn text(warning: &Warning) -> String {
     let mut text = warning.message.clone();
-    let lost = (warning.lost_bytes > 0).then(|| format!("{} lost", bytes(warning.lost_bytes)));
+    let lost = (warning.lost_bytes > 0).then(|| format!("{} lost", counted(warning.lost_bytes, "byte")));
     let saved =
-        warning.saved_samples.map(|samples| format!("{} saved behind it", counted(samples, "sample")));
+        warning.saved_samples.map(|samples| format!("{} recovered after it", counted(samples, "sample")));
     let outcome: Vec<_> = [lost, saved].into_iter().flatten().collect();
     if !outcome.is_empty() {
         text += &format!("; {}", outcome.join(", "));
@@ -93,46 +94,36 @@ pub(crate) fn text(warning: &Warning) -> String {
     text
 }
 
-/// `count` bytes, in words.
-fn bytes(count: u64) -> String {
-    counted(count, "byte")
-}
-
-/// So many of something.
-pub(crate) fn counted(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
-}
-
-/// That the user ended the work, and what came of it.
+/// Prints that the user interrupted the command, if so, and how many samples were written.
 pub(crate) fn interrupted(samples: u64) {
     if interrupt::requested() {
-        say(&format!("interrupted: {samples} samples had been read, and are written"));
+        say(&format!("interrupted: {} read and written", counted(samples, "sample")));
     }
 }
 
-/// Says what the target format could not hold.
+/// Prints what the output format could not hold.
 pub(crate) fn losses(losses: &Losses, format: &str) {
     if !losses.is_empty() {
         say(&format!("note: {format} cannot hold everything: {losses}"));
     }
 }
 
-/// A line on standard output.
+/// Prints a line to standard output.
 pub(crate) fn out(line: &str) -> Result<(), Error> {
-    writeln!(io::stdout(), "{line}").map_err(crate::outputs::stdout_error)
+    writeln!(io::stdout(), "{line}").map_err(stdout_error)
 }
 
-/// A line for people on standard output: as [`say`] says it.
+/// Prints an escaped line to standard output.
 #[cfg(feature = "lake")]
 pub(crate) fn show(line: &str) -> Result<(), Error> {
     out(&printable(line.as_bytes()))
 }
 
-/// What waits to be said; `None` while all is said at once.
+/// Messages that are held back; `None` while messages are printed at once.
 static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
-/// A line on standard error. Where nobody listens, nothing is lost. Names of files, and what is quoted of them, may hold anything:
-/// nothing of it is obeyed by a terminal, and it stays one line.
+/// Prints a line to standard error; errors are ignored. The text is escaped, because names of files and quotes from them
+/// could otherwise control the terminal or add lines.
 pub(crate) fn say(line: &str) {
     match &mut *HELD.lock().unwrap_or_else(PoisonError::into_inner) {
         Some(held) if held.len() < SHOWN => held.push(line.to_owned()),
@@ -143,17 +134,17 @@ pub(crate) fn say(line: &str) {
     }
 }
 
-/// From here on messages wait, for something else has the terminal. Those that wait already are dropped.
+/// Holds messages back from here on, because something else uses the terminal. Drops those held back before.
 pub(crate) fn hold() {
     *HELD.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
 }
 
-/// Whether messages wait.
+/// Whether messages are held back.
 pub(crate) fn are_held() -> bool {
     HELD.lock().unwrap_or_else(PoisonError::into_inner).is_some()
 }
 
-/// Says what waited.
+/// Prints the messages that were held back.
 pub(crate) fn release() {
     let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
     held.into_iter().flatten().for_each(|line| say(&line));
@@ -170,6 +161,6 @@ mod tests {
         let read = Error::Open { name: name(), source: full() };
         assert!(is_of_input(&anyhow::Error::new(read).context("while comparing")));
         assert!(!is_of_input(&Error::Write { name: name(), source: full() }.into()));
-        assert!(!is_of_input(&anyhow::anyhow!("a thread that samples has panicked")));
+        assert!(!is_of_input(&anyhow::anyhow!("a sampling thread panicked")));
     }
 }

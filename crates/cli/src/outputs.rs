@@ -1,10 +1,9 @@
-//! Where output goes, and in which format.
+//! The output options: destination, format and compression.
 
 use std::env;
 use std::fs::Permissions;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Stdio;
 
 use anyhow::{Context as _, anyhow, bail};
 use borehole::{Compression, Error, Existing, Format, Output, Recovery, Target};
@@ -13,27 +12,20 @@ use tempfile::TempDir;
 
 use crate::inputs::{Inputs, format_name};
 use crate::interrupt;
+use crate::stdout::STDOUT;
 
-/// What standard output is called in messages.
-pub(crate) const STDOUT: &str = "standard output";
-
-/// Standard output for a command that is started: it must not write into what is ours, if that `is_data`.
-pub(crate) fn stdout_of_command(is_data: bool) -> Stdio {
-    if is_data { io::stderr().into() } else { Stdio::inherit() }
-}
-
-/// Where output goes.
+/// The options for an output.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct OutputArgs {
-    /// The file to write; `-`, or none, is standard output
+    /// File to write; `-`, or none, is standard output
     #[arg(short, long, value_name = "OUTPUT")]
     pub(crate) output: Option<String>,
 
-    /// The format to write, instead of telling it by the output's name (`borehole formats` lists them)
+    /// Format to write, instead of the one of the output's name (`borehole formats` lists them)
     #[arg(short = 'f', long, visible_alias = "format", value_name = "FORMAT", value_parser = format_name)]
     pub(crate) to: Option<Format>,
 
-    /// Compress the output with gzip; so does a name that ends in .gz
+    /// Compress the output with gzip; implied by a name that ends in .gz
     #[arg(long)]
     pub(crate) compress: bool,
 
@@ -47,12 +39,12 @@ impl OutputArgs {
         self.output.as_deref().filter(|path| *path != "-")
     }
 
-    /// The format that is asked for; `otherwise` where nothing tells the format.
+    /// The format that is asked for or named by the output's name; otherwise `otherwise`.
     pub(crate) fn target(&self, otherwise: Option<Format>) -> anyhow::Result<Target> {
-        // What cannot be had is refused before anything is read.
+        // Refuse unsupported compression before reading anything.
         is_gzip(self.path(), self.compress)?;
         let by_name = self.path().and_then(Format::from_path).map(|(format, _)| format);
-        // Formats may share an ending.
+        // Formats may share an extension.
         let same = otherwise.filter(|format| self.path().is_some_and(|path| format.fits(path)));
         let format = self.to.or(same).or(by_name).or(otherwise);
         Ok(Target::new(format.ok_or_else(|| self.unknown())?))
@@ -62,8 +54,8 @@ impl OutputArgs {
         Ok(compression(target.format, is_gzip(self.path(), self.compress)?))
     }
 
-    /// The format for what is made of `inputs`. An ending that several formats share stands for the
-    /// format of the inputs, if that has it.
+    /// The format for output made from `inputs`. If several formats share the output's extension, it stands for the format
+    /// of the inputs, if that is one of them.
     pub(crate) fn target_for(&self, inputs: &Inputs) -> anyhow::Result<Target> {
         let shared = self.path().filter(|_| self.to.is_none()).map(Format::sharing).unwrap_or_default();
         if shared.len() < 2 {
@@ -77,7 +69,7 @@ impl OutputArgs {
                 let names: Vec<_> = shared.iter().map(|format| format!("--to {}", format.name())).collect();
                 let (names, path) = (names.join(" or "), self.path().unwrap_or_default());
                 bail!(
-                    "ambiguous output format: expected {names}, found the name {path}, whose ending they share"
+                    "ambiguous output format: expected {names}, found {path}, whose extension fits all of them"
                 )
             }
         }
@@ -85,10 +77,10 @@ impl OutputArgs {
 
     fn unknown(&self) -> anyhow::Error {
         let found = match self.path() {
-            Some(path) => format!("the name {path}, which tells none"),
+            Some(path) => path.to_owned(),
             None => "standard output".to_owned(),
         };
-        anyhow!("missing output format: expected --to FORMAT or a name that tells it, found {found}")
+        anyhow!("missing output format: expected --to FORMAT or a known file extension, found {found}")
     }
 
     /// Creates the output.
@@ -107,7 +99,7 @@ impl OutputArgs {
     }
 }
 
-/// Writes all that `output` is to hold.
+/// Writes `text` as the whole content of `output`.
 pub(crate) fn complete(mut output: Output, text: &str) -> anyhow::Result<()> {
     interrupt::unfinished(output.unfinished());
     let written = output.write_all(text.as_bytes());
@@ -115,7 +107,7 @@ pub(crate) fn complete(mut output: Output, text: &str) -> anyhow::Result<()> {
     Ok(output.complete()?)
 }
 
-/// Completes `output`, if all was `read`. One that is a stream has got what came before an error, and is completed then, too.
+/// Completes `output` if everything was `read`. A stream is completed after an error too, with everything before it.
 pub(crate) fn complete_after<E: Into<anyhow::Error>>(
     output: Output,
     is_stream: bool,
@@ -127,36 +119,29 @@ pub(crate) fn complete_after<E: Into<anyhow::Error>>(
     Ok(recovery)
 }
 
-/// A temporary folder that only the user may look into. It goes with what this answers.
+/// Creates a temporary folder that only the user can access. Dropping the result removes it.
 pub(crate) fn private_folder() -> anyhow::Result<TempDir> {
     let only_user = Permissions::from_mode(0o700);
     let folder = tempfile::Builder::new().prefix("borehole-").permissions(only_user).tempdir();
     folder.with_context(|| env::temp_dir().display().to_string())
 }
 
-/// An error of writing to standard output.
-pub(crate) fn stdout_error(source: io::Error) -> Error {
-    Error::Write { name: STDOUT.to_owned(), source }
-}
-
-/// How an output of that format is compressed that is to be.
+/// The compression of an output in `format`.
 pub(crate) fn compression(format: Format, is_gzip: bool) -> Compression {
-    // The exporter of pprof compresses by itself.
+    // The pprof exporter compresses its output itself.
     if is_gzip && format != Format::Pprof { Compression::Gzip } else { Compression::None }
 }
 
-/// Whether an output is compressed with gzip: because it is `asked` for, or by its name.
+/// Whether an output is compressed with gzip, because that is `asked` for or because of its name.
 pub(crate) fn is_gzip(path: Option<&str>, asked: bool) -> anyhow::Result<bool> {
     let name = path.unwrap_or_default().to_ascii_lowercase();
     if name.ends_with(".zst") {
-        bail!(
-            "unsupported compression: expected a name that ends in .gz, or in no compression's ending, found {name}"
-        );
+        bail!("unsupported compression: expected gzip (.gz) or none, found {name}");
     }
     Ok(asked || name.ends_with(".gz"))
 }
 
-/// A terminal is no place for bytes that are not text.
+/// Refuses to write binary output to a terminal.
 pub(crate) fn refuse_terminal(format: Format, is_gzip: bool) -> anyhow::Result<()> {
     if (is_gzip || format.facts().is_binary) && io::stdout().is_terminal() {
         let gzip = if is_gzip { ", compressed" } else { "" };

@@ -1,4 +1,4 @@
-//! A profile as a page: `borehole report -o report.html`, `borehole open`.
+//! HTML pages of profiles: `borehole report -o report.html`, `borehole open`.
 
 use std::env;
 use std::io::Write as _;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
 use borehole::{Compression, Error, Existing, Output, Recovery};
-use borehole_analysis::{Page, PageLimits};
+use borehole_analysis::{PageLimits, ProfilePage};
 use clap::Args;
 
 use crate::exit::Exit;
@@ -16,14 +16,14 @@ use crate::inputs::Inputs;
 use crate::report::TableArgs;
 use crate::{interrupt, messages, outputs};
 
-/// Where a page goes.
+/// The options for a page.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PageArgs {
-    /// Write a page to look into (.html) instead of text
+    /// Write an interactive page (.html) instead of text
     #[arg(short, long, value_name = "OUTPUT", conflicts_with_all = ["json", "top", "limit", "all"], conflicts_with_all = TableArgs::ids())]
     pub(crate) output: Option<String>,
 
-    /// The title of the page [default: the names of the inputs]
+    /// Title of the page [default: the names of the inputs]
     #[arg(long, value_name = "TEXT", requires = "output")]
     pub(crate) title: Option<String>,
 
@@ -31,22 +31,22 @@ pub(crate) struct PageArgs {
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
 
-    /// Show how many samples each thread has over time, instead of tables
+    /// Show a timeline of samples per thread instead of tables
     #[arg(long, conflicts_with = "output", conflicts_with_all = TableArgs::ids())]
     pub(crate) timeline: bool,
 
-    /// Show when samples were taken: a column a second, from bottom to top
+    /// Show a heat map of when samples were taken: one column per second, from bottom to top
     #[arg(long, conflicts_with = "output", conflicts_with_all = TableArgs::ids())]
     pub(crate) heatmap: bool,
 }
 
-/// What to open.
+/// The arguments of `borehole open`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct OpenArgs {
     #[command(flatten)]
     inputs: Inputs,
 
-    /// Only print the address of the page
+    /// Print the address of the page without opening it
     #[arg(long)]
     no_browser: bool,
 
@@ -66,7 +66,7 @@ pub(crate) fn write(
 ) -> anyhow::Result<Exit> {
     if !path.to_ascii_lowercase().ends_with(".html") {
         bail!(
-            "unsupported output: expected a name that ends in .html, found {path}; convert writes other formats"
+            "unsupported output: expected a name that ends in .html, found {path}; use convert for other formats"
         );
     }
     let existing = Existing::replacing(args.force);
@@ -89,8 +89,8 @@ pub(crate) fn open(args: &OpenArgs) -> anyhow::Result<Exit> {
     Ok(Exit::after(&recovery))
 }
 
-/// Writes a page that only the user may read, where all may write. Nobody can foresee its name: whoever could would have laid a
-/// link of that name, to a file of the user's.
+/// Writes a page that only the user can read to the temporary directory. Its name is random, so that nobody can place a link to
+/// one of the user's files there.
 fn temporary(html: &str) -> Result<PathBuf, Error> {
     let failure = |path: &Path, source| Error::Write { name: path.display().to_string(), source };
     let folder = env::temp_dir();
@@ -113,12 +113,12 @@ fn html(
         shape.reading(sink, |tables, sink| inputs.read_onto(tables, filter, sink, "the page"))?;
     let (builder, heat) = sink.into_parts();
     check_value(builder.weigher())?;
-    let page = Page::new(&builder.into_profile(tables), PageLimits::default())?;
+    let page = ProfilePage::new(&builder.into_profile(tables), PageLimits::default())?;
     let names = title.map_or_else(|| name_of(inputs), str::to_owned);
     Ok((borehole_web::report_html(&page, &heat.into_view(), &names), recovery))
 }
 
-/// What a page of `inputs` is called.
+/// The title of a page of `inputs`.
 pub(crate) fn name_of(inputs: &Inputs) -> String {
     let names: Vec<_> =
         inputs.names().map(|name| name.file_name().unwrap_or(name.as_os_str()).to_string_lossy()).collect();
@@ -129,7 +129,7 @@ pub(crate) fn name_of(inputs: &Inputs) -> String {
     }
 }
 
-/// The address of a file, for a browser.
+/// The `file:` URL of a path.
 fn address(path: &Path) -> String {
     let bytes = path.as_os_str().as_encoded_bytes();
     let mut address = "file://".to_owned();
@@ -143,14 +143,14 @@ fn address(path: &Path) -> String {
     address
 }
 
-/// Asks the desktop to show an address: by the program that `BROWSER` names, or what the desktop has for it.
+/// Opens an address with the program that `BROWSER` names, or with the desktop's default.
 fn browse(address: &str) -> anyhow::Result<()> {
     let named = env::var("BROWSER").ok().filter(|browser| !browser.is_empty());
     let browser = named.as_deref().unwrap_or("xdg-open");
     let mut command = Command::new(browser);
     command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let started = command.spawn();
-    started.with_context(|| format!("cannot start {browser}; --no-browser prints the address only"))?;
+    started.with_context(|| format!("cannot start {browser}; use --no-browser to only print the address"))?;
     Ok(())
 }
 

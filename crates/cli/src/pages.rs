@@ -12,25 +12,26 @@ use clap_mangen::Man;
 
 use crate::exit::Exit;
 use crate::inputs::is_stdin;
-use crate::outputs::{complete, stdout_error};
+use crate::outputs::complete;
+use crate::stdout::stdout_error;
 
-/// For which shell.
+/// The arguments of `borehole completions`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell to complete for
     #[arg(value_enum)]
     shell: Shell,
 }
 
-/// Where to put man pages.
+/// The arguments of `borehole man`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ManArgs {
-    /// Write a page for each command into this folder, instead of the main page to standard output
+    /// Folder for one page per command, instead of the main page on standard output
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
 }
 
-/// The script for a program.
+/// Prints the completion script of a program.
 pub(crate) fn completions(args: &CompletionsArgs, mut program: Command) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
     let name = program.get_name().to_owned();
@@ -39,10 +40,10 @@ pub(crate) fn completions(args: &CompletionsArgs, mut program: Command) -> anyho
     Ok(Exit::Done)
 }
 
-/// The pages of a program.
+/// Writes the man pages of a program.
 pub(crate) fn man(args: &ManArgs, program: Command) -> anyhow::Result<Exit> {
     let name = program.get_name().to_owned();
-    // Man pages hold what only the long help shows, and do not speak of a page for `help`.
+    // Man pages have the long help, but no page for `help`.
     let mut command = program.disable_help_subcommand(true);
     command.build();
     let command = with_long_help(command);
@@ -58,15 +59,14 @@ pub(crate) fn man(args: &ManArgs, program: Command) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A command and those below it that have help of their own, with the names of their pages: `help` has none, and that of `lake` is
-/// another program's.
+/// A command and its subcommands, with the names of their pages. `lake` is left out, because its page is another program's.
 fn named(name: &str, command: &Command) -> Vec<(String, Command)> {
     let below = command.get_subcommands().filter(|command| !command.is_disable_help_flag_set());
     let below = below.flat_map(|command| named(&format!("{name}-{}", command.get_name()), command));
     std::iter::once((name.to_owned(), command.clone())).chain(below).collect()
 }
 
-/// The help of options that are left out of `-h` is their long help, so that the pages have it.
+/// Makes the help of options that `-h` hides their long help, which pages include.
 fn with_long_help(command: Command) -> Command {
     let options = command.mut_args(|option| match option.get_help().cloned() {
         Some(help) if option.is_hide_short_help_set() && option.get_long_help().is_none() => {
@@ -77,7 +77,7 @@ fn with_long_help(command: Command) -> Command {
     options.mut_subcommands(with_long_help)
 }
 
-/// What stands after the options is examples for a command, and more to know for all of them.
+/// Renders a page. The text after the options is examples in pages of commands, and notes in others.
 fn page(command: Command) -> io::Result<String> {
     let heading = if command.has_subcommands() { ".SH NOTES" } else { ".SH EXAMPLES" };
     let mut page = Vec::new();

@@ -1,4 +1,4 @@
-//! Progress on long work, on a terminal only that can be drawn over.
+//! Progress bars on terminals.
 
 use std::io::{self, Read};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::cell::is_drawn_over;
 use crate::messages;
 
-/// Inputs smaller than this are read before anybody would look for a bar.
+/// Inputs smaller than this are read too quickly to need a bar.
 const LONG_BYTES: u64 = 32 << 20;
 
-/// `source` with a bar on standard error that shows how much of it has been read.
+/// Adds a bar on standard error that shows how much of `source` has been read.
 pub(crate) fn shown(source: Source) -> Source {
     let size = source.size_bytes();
     if messages::are_held() || !is_drawn_over(&io::stderr()) || size.is_some_and(|size| size < LONG_BYTES) {
@@ -26,13 +26,13 @@ pub(crate) fn shown(source: Source) -> Source {
     };
     bar.set_draw_target(target());
     bar.enable_steady_tick(Duration::from_millis(500));
-    source.map(|reader| Box::new(Watched { reader, bar }))
+    source.map(|reader| Box::new(ProgressReader { reader, bar }))
 }
 
-/// Something that turns on standard error until it is dropped.
+/// A spinner on standard error until it is dropped.
 pub(crate) struct Turning(ProgressBar);
 
-/// Says on a terminal what is being worked on, while there is nothing else to see.
+/// Shows a spinner with a message on a terminal.
 pub(crate) fn turning(on: &'static str) -> Turning {
     let bar = ProgressBar::no_length().with_style(style("{spinner} {msg}")).with_message(on);
     bar.set_draw_target(target());
@@ -46,7 +46,7 @@ impl Drop for Turning {
     }
 }
 
-/// Where progress is shown.
+/// Standard error if it is a terminal, otherwise nothing.
 fn target() -> ProgressDrawTarget {
     if is_drawn_over(&io::stderr()) {
         ProgressDrawTarget::stderr_with_hz(5)
@@ -59,12 +59,12 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-struct Watched {
+struct ProgressReader {
     reader: Box<dyn Read>,
     bar: ProgressBar,
 }
 
-impl Read for Watched {
+impl Read for ProgressReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(buffer)?;
         self.bar.inc(count as u64);
@@ -72,7 +72,7 @@ impl Read for Watched {
     }
 }
 
-impl Drop for Watched {
+impl Drop for ProgressReader {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

@@ -1,39 +1,41 @@
-//! Inputs that are parts of one recording: in which order they are read, and which of them are of one program.
+//! Groups inputs by program, and sorts the segments of a recording by time.
 //!
-//! Only the beginning of each is looked at. Shells sort `trace.10.bin` before `trace.2.bin`, and what begins in one
-//! segment ends in the next one.
+//! Shells sort `trace.10.bin` before `trace.2.bin`, but what begins in one segment may end in the next one. Only the beginning
+//! of each input is read for this.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use borehole::model::{Context, Event, Sample, Tables, Value};
+use borehole::model::{Context, Event, Sample, Tables, Value, dial9};
 use borehole::{Format, Input, ProfileSink};
 
-/// A recorder describes its file at its beginning: so many events are looked at.
+/// The number of events to read. Recorders describe a file at its beginning.
 const LOOKED_AT: u32 = 64;
-/// What tells one process from another. Source: the entries of `SegmentMetadataEvent` of dial9 0.5.7.
+/// Metadata that distinguishes processes.
+///
+/// Source: the entries of [`METADATA`](dial9::event::METADATA) of dial9 0.5.7.
 const KEYS: [&str; 3] = ["host", "boot_id", "service"];
 
-/// What the beginning of an input tells.
+/// The facts at the beginning of an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Head {
+struct InputHead {
     first_ns: Option<u64>,
-    /// By [`KEYS`]; nothing where the input does not say.
+    /// The values of [`KEYS`]; `None` if missing.
     from: [Option<String>; KEYS.len()],
     seen: u32,
 }
 
-/// Inputs of one program, in the order of time.
+/// The inputs of one program, in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Program {
     pub(crate) paths: Vec<PathBuf>,
-    /// What tells it from the others, if there are any.
+    /// The name of the program; `None` if there is only one.
     pub(crate) name: Option<String>,
 }
 
-impl ProfileSink for Head {
+impl ProfileSink for InputHead {
     fn sample(&mut self, _at: Context<'_>, _sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         Ok(ControlFlow::Break(()))
     }
@@ -47,7 +49,7 @@ impl ProfileSink for Head {
         if let Some(time_ns) = event.time_ns.filter(|&time_ns| time_ns > 0) {
             self.first_ns = Some(self.first_ns.map_or(time_ns, |first_ns| first_ns.min(time_ns)));
         }
-        if at.tables.string(at.tables.shape(event.shape).name) == b"SegmentMetadataEvent" {
+        if at.tables.string(at.tables.shape(event.shape).name) == dial9::event::METADATA.as_bytes() {
             event.values.iter().for_each(|value| self.described(value));
         }
         Ok(if self.seen < LOOKED_AT { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
@@ -58,8 +60,8 @@ impl ProfileSink for Head {
     }
 }
 
-impl Head {
-    /// What is wrong with an input is said when it is read.
+impl InputHead {
+    /// Reads the beginning of an input. Errors are ignored here; they are reported when the input is read.
     fn of(input: Input) -> Self {
         let mut head = Self::default();
         let _ = input.read_into(&mut Tables::default(), &mut head);
@@ -76,14 +78,14 @@ impl Head {
         }
     }
 
-    /// `host-0, abcd-0, checkout`, as far as it says.
+    /// The known values, such as `host-0, abcd-0, checkout`.
     fn name(&self) -> String {
         self.from.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// The inputs by program, those of one in the order of time; programs are in the order of their first inputs. Other formats than
-/// traces of events stay where they are, and so does all if something cannot be looked at twice.
+/// Groups inputs by program, in the order of first inputs, and sorts those of each program by time. Only event traces are sorted,
+/// and nothing is if an input cannot be read twice.
 pub(crate) fn programs(
     paths: Vec<PathBuf>,
     open: impl Fn(&PathBuf) -> Option<Input>,
@@ -93,19 +95,19 @@ pub(crate) fn programs(
         return vec![Program { paths, name: None }];
     }
     let heads = paths.iter().map(|path| {
-        open(path).filter(|input| input.format() == Format::Trc).map(Head::of).unwrap_or_default()
+        open(path).filter(|input| input.format() == Format::Trc).map(InputHead::of).unwrap_or_default()
     });
     let heads: Vec<_> = heads.collect();
     sorted(paths, &heads)
 }
 
-fn sorted(paths: Vec<PathBuf>, heads: &[Head]) -> Vec<Program> {
+fn sorted(paths: Vec<PathBuf>, heads: &[InputHead]) -> Vec<Program> {
     let mut rows: BTreeMap<&[Option<String>], usize> = BTreeMap::new();
     for head in heads.iter().filter(|head| head.from.iter().any(Option::is_some)) {
         let next = rows.len();
         rows.entry(&head.from).or_insert(next);
     }
-    // Those that do not say where they are from are of the only program, or of one of their own.
+    // Inputs without metadata belong to the only program, or together form one of their own.
     let unknown = if rows.len() < 2 { 0 } else { rows.len() };
     let mut found = vec![(Vec::new(), None); unknown + 1];
     for (path, head) in paths.into_iter().zip(heads) {
@@ -118,7 +120,7 @@ fn sorted(paths: Vec<PathBuf>, heads: &[Head]) -> Vec<Program> {
         if paths.iter().all(|(first_ns, _)| first_ns.is_some()) {
             paths.sort_by_key(|&(first_ns, _)| first_ns);
         }
-        let name = head.filter(|_| !is_one).map(Head::name);
+        let name = head.filter(|_| !is_one).map(InputHead::name);
         Program { paths: paths.into_iter().map(|(_, path)| path).collect(), name }
     });
     programs.collect()
@@ -128,12 +130,12 @@ fn sorted(paths: Vec<PathBuf>, heads: &[Head]) -> Vec<Program> {
 mod tests {
     use super::*;
 
-    fn head(host: &str, first_ns: u64) -> Head {
+    fn head(host: &str, first_ns: u64) -> InputHead {
         let host = Some(host.to_owned()).filter(|host| !host.is_empty());
-        Head { first_ns: Some(first_ns), from: [host, None, None], seen: 1 }
+        InputHead { first_ns: Some(first_ns), from: [host, None, None], seen: 1 }
     }
 
-    fn order(heads: &[Head]) -> Vec<(Option<String>, Vec<String>)> {
+    fn order(heads: &[InputHead]) -> Vec<(Option<String>, Vec<String>)> {
         let paths = (0..heads.len()).map(|row| PathBuf::from(row.to_string())).collect();
         let text = |path: &PathBuf| path.display().to_string();
         let programs = sorted(paths, heads).into_iter();

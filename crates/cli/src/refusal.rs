@@ -1,29 +1,29 @@
-//! Why a process cannot be looked into.
+//! Why a process cannot be read.
 
 use borehole::capture::{Error, PhpOptions, PhpProcess};
 
-/// What helps where a process seems to run no PHP.
+/// The hint for a process that does not seem to run PHP.
 pub(crate) const WHAT_IS_PHP: &str =
-    "only PHP 7.0 to 8.6 is understood; --php-path names the program or library that is PHP";
+    "PHP 7.0 to 8.6 is supported; --php-path names the program or library that is PHP";
 
-/// PHP in the process of this number, which may just have been started.
+/// Attaches to PHP in a process, which may just have been started.
 pub(crate) fn attach(process: i32, options: &PhpOptions) -> anyhow::Result<PhpProcess> {
     PhpProcess::attach_when_ready(process, options).map_err(|error| of_process(process, error))
 }
 
-/// An error about the process of this number, which its text names.
+/// The error with the number of the process, unless its text names it already.
 pub(crate) fn of_process(process: i32, error: Error) -> anyhow::Error {
     let is_named = names_process(&error);
     let error = anyhow::Error::new(error);
     if is_named { error } else { error.context(format!("process {process}")) }
 }
 
-/// Why the process of this number is not sampled.
+/// The reason why a process is not sampled, with its number.
 pub(crate) fn text(process: i32, error: &Error) -> String {
     if names_process(error) { error.to_string() } else { format!("process {process}: {error}") }
 }
 
-/// What is wrong with a process names it, what is wrong with its PHP does not.
+/// Errors of a process name it; errors of its PHP may not.
 fn names_process(error: &Error) -> bool {
     !matches!(error, Error::Php(php) if php.process().is_none())
 }

@@ -1,4 +1,4 @@
-//! `borehole stack`: what a process is doing right now.
+//! `borehole stack`: the current stacks of a process.
 
 use std::io::{self, Write as _};
 
@@ -10,14 +10,14 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::exit::Exit;
-use crate::outputs::stdout_error;
 use crate::record::PhpArgs;
 use crate::refusal;
+use crate::stdout::stdout_error;
 
-/// Whose stacks, and how to print them.
+/// The arguments of `borehole stack`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StackArgs {
-    /// The process
+    /// Process to read
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pid: i32,
 
@@ -25,7 +25,7 @@ pub(crate) struct StackArgs {
     #[arg(long)]
     json: bool,
 
-    /// Print so many frames of a stack, from the leaf
+    /// Maximum number of frames per stack, counted from the leaf
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
 
@@ -33,7 +33,7 @@ pub(crate) struct StackArgs {
     php: PhpArgs,
 }
 
-/// How often a process that runs is looked at before it is made to stand still.
+/// Attempts to read a stack of a running process before the process is stopped.
 const LOOKS: usize = 10;
 
 pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
@@ -54,7 +54,7 @@ fn look(process: &mut PhpProcess, lane: usize, tables: &mut Tables) -> anyhow::R
     let id = process.process();
     let mut look = || {
         let looked = process.look(lane, tables);
-        looked.with_context(|| format!("process {id} cannot be read any more"))
+        looked.with_context(|| format!("process {id} can no longer be read"))
     };
     for _ in 0..LOOKS {
         match look()? {
@@ -63,13 +63,14 @@ fn look(process: &mut PhpProcess, lane: usize, tables: &mut Tables) -> anyhow::R
         }
     }
     let mut stopper = Stopper::new(id);
-    let _stopped = stopper.stop().context("the stack changed at every look")?;
+    let _stopped = stopper.stop().context("the stack changed at every attempt to read it")?;
     look()
 }
 
-type Stacks = [(Option<u64>, Look)];
+/// The result for each thread, with its id if there are several threads.
+type ThreadLooks = [(Option<u64>, Look)];
 
-fn as_text(process: &PhpProcess, stacks: &Stacks, tables: &Tables) -> String {
+fn as_text(process: &PhpProcess, stacks: &ThreadLooks, tables: &Tables) -> String {
     let mut text = format!("process {}: {}\n", process.process(), process.identity());
     for (thread, look) in stacks {
         if let Some(thread) = thread {
@@ -106,7 +107,7 @@ fn frame_text(frame: FrameId, tables: &Tables) -> String {
     text
 }
 
-fn as_json(process: &PhpProcess, stacks: &Stacks, tables: &Tables) -> String {
+fn as_json(process: &PhpProcess, stacks: &ThreadLooks, tables: &Tables) -> String {
     let stacks: Vec<Value> =
         stacks.iter().map(|(thread, look)| stack_object(*thread, *look, tables)).collect();
     let object = json!({
@@ -136,7 +137,7 @@ fn stack_object(thread: Option<u64>, look: Look, tables: &Tables) -> Value {
     Value::Object(object)
 }
 
-/// As `borehole dump` writes frames.
+/// The frames, as `borehole dump` writes them.
 fn frames(stack: StackId, tables: &Tables) -> Value {
     let frame = |id: FrameId| {
         let frame = tables.frame(id);

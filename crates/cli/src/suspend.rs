@@ -1,4 +1,4 @@
-//! Ctrl-Z while the command has the terminal: the shell gets the terminal back as it was, and then the command stops.
+//! Ctrl-Z while the command uses the terminal: restore the terminal for the shell, then stop.
 
 use std::fs;
 use std::sync::Once;
@@ -11,32 +11,32 @@ use signal_hook::low_level::raise;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// From here on a request to stop waits until somebody [takes](take) it.
+/// From here on, a request to stop waits until it is [taken](take).
 pub(crate) fn heed() {
     static HEEDED: Once = Once::new();
     HEEDED.call_once(|| {
-        // Without a handler the command stops at once.
+        // If registering fails, the command stops at once.
         let _ = signal_hook::flag::register(SIGTSTP, &ASKED);
     });
 }
 
-/// Asks the whole job to stop, as the terminal itself does where Ctrl-Z is not a key.
+/// Asks the whole job to stop, as the terminal does for Ctrl-Z outside raw mode.
 pub(crate) fn ask() {
     let _ = kill(Pid::from_raw(0), Signal::SIGTSTP);
 }
 
-/// Whether the command is to stop, since this was asked last. Where nobody could let it run on, it is not: the system does the
-/// same to those who do not handle the signal.
+/// Takes the request to stop, if there is one. It is ignored without a shell that could continue the command, as the kernel
+/// does for commands that do not handle the signal.
 pub(crate) fn take() -> bool {
     ASKED.swap(false, Ordering::Relaxed) && has_shell()
 }
 
-/// Stops. Comes back when the command runs on.
+/// Stops the command. Returns when it is continued.
 pub(crate) fn stop() {
     let _ = raise(SIGSTOP);
 }
 
-/// Whether there is somebody of the session, but not of the job, who has started the job: its shell.
+/// Whether the job has a shell: an ancestor in the same session but another process group.
 fn has_shell() -> bool {
     let mut member = Relations::of("self");
     while let Some(Relations { parent, group, session }) = member {
@@ -52,7 +52,7 @@ fn has_shell() -> bool {
     false
 }
 
-/// To whom a process belongs.
+/// The parent, group and session of a process.
 struct Relations {
     parent: i32,
     group: i32,
@@ -60,7 +60,9 @@ struct Relations {
 }
 
 impl Relations {
-    /// Source: `proc_pid_stat(5)`. A name may hold anything, so what follows it begins behind the last parenthesis.
+    /// The fields start after the last parenthesis, because the process name before may contain anything.
+    ///
+    /// Source: `proc_pid_stat(5)`.
     fn of(process: &str) -> Option<Self> {
         let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
         let end = stat.iter().rposition(|&byte| byte == b')')?;

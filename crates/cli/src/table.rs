@@ -1,39 +1,45 @@
-//! Tables of answers: for people, and as comma-separated values.
+//! Tables as aligned text and as comma-separated values.
 
 use anyhow::ensure;
+use borehole_text::{KeptEnd, TextColumn, TextTable, crop, printable};
 
-use crate::cell::{Anchor, crop, pad, printable, width};
+use crate::values::cut;
 
-/// The widest a cell may be.
+/// The maximum width of a cell.
 const WIDEST: usize = 80;
 
-/// A value as it stands in a table: on one line, and cut if it is too wide.
+/// Escapes a value for a cell, and cuts it if it is too wide.
 pub(crate) fn cell(text: &str) -> String {
-    crop(&printable(text.as_bytes()), WIDEST, Anchor::Left)
+    crop(&printable(text.as_bytes()), WIDEST, KeptEnd::Left)
 }
 
-/// Rows of cells under the names of their columns, aligned.
+/// The rows of an answer under the names of their columns.
 pub(crate) fn aligned(columns: &[String], rows: &[Vec<String>]) -> String {
-    let names: Vec<String> = columns.iter().map(|name| cell(name)).collect();
-    let widest = |(column, name): (usize, &String)| {
-        rows.iter().map(|row| width(&row[column])).max().unwrap_or(0).max(width(name))
+    let column = |(column, name): (usize, &String)| {
+        TextColumn::detected(&cell(name), rows.iter().map(|row| &*row[column]))
     };
-    let widths: Vec<usize> = names.iter().enumerate().map(widest).collect();
-    let line = |cells: &[String]| {
-        let padded: Vec<_> = cells.iter().zip(&widths).map(|(cell, &width)| pad(cell, width)).collect();
-        format!("{}\n", padded.join("  ").trim_end())
-    };
-    line(&names) + &rows.iter().map(|row| line(row)).collect::<String>()
+    let mut table = TextTable::new(columns.iter().enumerate().map(column));
+    rows.iter().for_each(|row| table.row(row));
+    table.to_string()
 }
 
-/// Refuses two columns of one name, of which an object of JSON would have one.
+/// A table under its title, below an empty line, that shows some rows `of` all; nothing if there are none.
+pub(crate) fn titled(title: &str, table: &TextTable, shown: usize, of: usize) -> String {
+    if table.is_empty() {
+        return String::new();
+    }
+    let cut = cut(shown as u64, of as u64).map(|cut| format!("  ({cut})\n"));
+    format!("\n{title}\n{table}{}", cut.unwrap_or_default())
+}
+
+/// Refuses columns with the same name, because a JSON object would keep only one of them.
 pub(crate) fn differ(columns: &[impl AsRef<str>]) -> anyhow::Result<()> {
     let name_of = |column: usize| columns[column].as_ref();
     let twice = (0..columns.len()).find(|&column| (0..column).any(|other| name_of(other) == name_of(column)));
     let name = twice.map(name_of).unwrap_or_default();
     ensure!(
         twice.is_none(),
-        "expected columns of different names for --json, found two called {name}: AS gives them others"
+        "expected distinct column names for --json, found two called {name}; rename one with AS"
     );
     Ok(())
 }
@@ -60,17 +66,19 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_what_is_in_them() {
-        let rows = [row(["計測", "1"]), row(["a\nb", ""]), row(["n", &"x".repeat(90)])];
-        let expected = format!("name    n\n計測    1\na\\x0ab\nn       {}…\n", "x".repeat(79));
+        let rows = [row(["計測", "1"]), row(["a\nb", ""]), row(["n", "1204"])];
+        let expected = "name       n\n計測       1\na\\x0ab\nn       1204\n";
         assert_eq!(aligned(&row(["name", "n"]), &rows), expected);
         assert_eq!(aligned(&row(["name", "n"]), &[]), "name  n\n");
+        let long = [row([&"x".repeat(90), "n"])];
+        assert!(aligned(&row(["name", "n"]), &long).ends_with(&format!("{}…  n\n", "x".repeat(79))));
     }
 
     #[test]
     fn columns_of_one_name_are_refused() {
         assert!(differ(&["a", "b", "A"]).is_ok() && differ(&[""; 0]).is_ok());
         let error = differ(&["a", "b", "b"]).unwrap_err().to_string();
-        assert!(error.contains("found two called b: AS"), "{error}");
+        assert!(error.contains("found two called b; rename"), "{error}");
     }
 
     #[test]

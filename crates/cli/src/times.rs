@@ -3,28 +3,28 @@
 use std::io::{self, Write as _};
 
 use borehole::model::{LaneId, ValueType};
-use borehole_analysis::amount::with_unit;
-use borehole_analysis::{GroupValue, HeatMap, Selection, Timeline, TimelineRow};
+use borehole_analysis::{GroupValue, HeatMap, SampleSelection, Timeline, TimelineRow};
+use borehole_text::{KeptEnd, crop, grouped, pad, printable, with_unit};
 use serde_json::{Value, json};
 
-use crate::cell::{Anchor, crop, pad, printable, terminal_width};
-use crate::cli::ReportCommand;
+use crate::cell::terminal_width;
 use crate::exit::Exit;
 use crate::filter::check_value;
-use crate::outputs::{STDOUT, stdout_error};
-use crate::report::{Number, grouped};
+use crate::report::{process_id, thread_id};
+use crate::report_command::ReportCommand;
+use crate::stdout::{STDOUT, stdout_error};
 
-/// From nothing to the most.
+/// Marks from zero to the maximum.
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 
-/// Columns of the name of a thread.
+/// Columns for the name of a thread.
 const NAME_COLUMNS: usize = 24;
 
-/// Rows of the map in a terminal: each of so many of its rows.
+/// Rows of the heat map per line of text.
 const ROWS_A_LINE: usize = 5;
 
-/// Slices of a timeline in JSON.
+/// The number of slices of a timeline in JSON.
 const SLICES: usize = 512;
 
 pub(crate) fn run(args: &ReportCommand) -> anyhow::Result<Exit> {
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ReportCommand) -> anyhow::Result<Exit> {
     let (profile, heat) = (builder.into_profile(tables), heat.into_view());
     let columns = terminal_width();
     let slices = if args.report.json { SLICES } else { columns.saturating_sub(NAME_COLUMNS + 14).max(8) };
-    let timeline = profile.timeline(&Selection::default(), profile.default_weight());
+    let timeline = profile.timeline(&SampleSelection::default(), profile.default_weight());
     let value_type = profile.value_type(profile.default_weight());
     let timeline = timeline.map(|timeline| timeline.joined(slices));
     let text = if args.report.json {
@@ -57,7 +57,9 @@ fn text(
     (columns, value_type): (usize, &ValueType),
 ) -> String {
     let Some(timeline) = timeline else {
-        return "no sample says when it was taken: there is no timeline and no heat map\n".to_owned();
+        return "This profile has no timestamps, so there is no timeline or heat map. \
+                Record with --timestamps delta.\n"
+            .to_owned();
     };
     let mut lines = Vec::new();
     if args.page.timeline {
@@ -67,7 +69,7 @@ fn text(
         lines.extend(heat_lines(heat, columns));
     }
     if heat.without_time > 0 {
-        lines.push(format!("  {} samples do not say when they were taken", grouped(heat.without_time)));
+        lines.push(format!("  {} samples have no timestamps and are not shown", grouped(heat.without_time)));
     }
     lines.join("\n") + "\n"
 }
@@ -89,15 +91,15 @@ fn timeline_lines(timeline: &Timeline, args: &ReportCommand, value_type: &ValueT
     };
     let kind = printable(value_type.kind.as_bytes());
     let mut lines = vec![format!(
-        "# timeline: {start:.2} to {end:.2} s, {slice:.3} s a column, {of_most} {kind} the most"
+        "# timeline: {start:.2} to {end:.2} s, {slice:.3} s per column, maximum {of_most} {kind}"
     )];
     lines.extend(timeline.rows.iter().take(shown).map(|row| {
         let bars: String =
             row.slices.iter().map(|&sum| mark(&BARS, above_zero(sum), above_zero(most))).collect();
         format!(
             "{} {:>10} |{bars}|",
-            pad(&crop(&thread_text(row), NAME_COLUMNS, Anchor::Left), NAME_COLUMNS),
-            with_unit(row.total, &value_type.unit)
+            pad(&crop(&thread_text(row), NAME_COLUMNS, KeptEnd::Left), NAME_COLUMNS),
+            with_unit(row.weight, &value_type.unit)
         )
     }));
     if timeline.rows.len() > shown {
@@ -125,7 +127,7 @@ fn heat_lines(heat: &HeatMap, columns: usize) -> Vec<String> {
     let [column, line] =
         [heat.column_ns as f64 * joined as f64 / 1e9, heat.column_ns as f64 / 1e6 / lines_of_map as f64];
     let mut lines = vec![format!(
-        "# heat map: from {:.1} s, {column} s a column, {line:.0} ms a line from bottom to top, {most} samples the most",
+        "# heat map: from {:.1} s, {column} s per column, {line:.0} ms per line from bottom to top, maximum {most} samples",
         seconds(heat.start_ns)
     )];
     for row in (0..lines_of_map).rev() {
@@ -140,7 +142,7 @@ fn above_zero(sum: i64) -> u64 {
     u64::try_from(sum).unwrap_or(0)
 }
 
-/// The mark for a count: the first for none, another for anything.
+/// The mark for a count: the first one only for 0.
 fn mark(marks: &[char], count: u64, most: u64) -> char {
     let steps = marks.len() as u64 - 1;
     let step = u128::from(count) * u128::from(steps);
@@ -185,11 +187,11 @@ fn object(args: &ReportCommand, timeline: Option<&Timeline>, heat: &HeatMap) -> 
 }
 
 fn thread_object(row: &TimelineRow) -> Value {
-    let mut object = json!({ "samples": row.total, "slices": row.slices });
+    let mut object = json!({ "samples": row.weight, "slices": row.slices });
     if let GroupValue::Thread { process, thread, name } = &row.thread {
-        object["tid"] = json!(Number::of(*thread));
+        object["tid"] = json!(thread_id(*thread));
         if let Some(process) = process {
-            object["pid"] = json!(Number::of_process(*process));
+            object["pid"] = json!(process_id(*process));
         }
         if let Some(name) = name {
             object["name"] = String::from_utf8_lossy(name).into();

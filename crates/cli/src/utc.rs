@@ -1,4 +1,4 @@
-//! The time of day, as names and files have it.
+//! UTC times in names and files.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,12 +14,12 @@ pub(crate) fn iso(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// The same without colons, for names of files.
+/// Like [`iso`] without colons, for file names.
 pub(crate) fn iso_name(seconds: u64) -> String {
     iso(seconds).replace(':', "")
 }
 
-/// Year, month and day, so many days after the first of January 1970.
+/// Year, month and day of a number of days since 1970-01-01.
 ///
 /// Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
 fn date(days: u64) -> [u64; 3] {
@@ -27,7 +27,7 @@ fn date(days: u64) -> [u64; 3] {
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // Years begin in March here, so that the day that comes and goes is their last.
+    // Years begin in March here, so that leap days are last.
     let month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month + 2) / 5 + 1;
     let (year, month) = if month < 10 { (0, month + 3) } else { (1, month - 9) };

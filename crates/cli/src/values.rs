@@ -1,4 +1,4 @@
-//! Values of options: what is called the same in two places is written the same.
+//! Parsers for option values that several commands share.
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use borehole::heap::NodeId;
+use borehole_text::grouped;
 
-/// How many rows of a table are shown; `0` shows all.
+/// The maximum number of rows of a table; `0` for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RowLimit(usize);
 
@@ -17,12 +18,12 @@ impl RowLimit {
         Self(count)
     }
 
-    /// At most so many.
+    /// The maximum as a number.
     pub(crate) const fn count(self) -> usize {
         if self.0 == 0 { usize::MAX } else { self.0 }
     }
 
-    /// The same for who knows all as none.
+    /// The maximum; `None` for all.
     pub(crate) fn as_option(self) -> Option<usize> {
         Some(self.0).filter(|&count| count > 0)
     }
@@ -42,12 +43,12 @@ impl fmt::Display for RowLimit {
     }
 }
 
-/// What is said of a table that shows so many rows `of` all; nothing where it shows all.
-pub(crate) fn cut<N: fmt::Display + PartialOrd>(shown: N, of: N) -> Option<String> {
-    (shown < of).then(|| format!("{shown} of {of} shown; --limit 0 for all"))
+/// How many rows of a table are shown; `None` if all are.
+pub(crate) fn cut(shown: u64, of: u64) -> Option<String> {
+    (shown < of).then(|| format!("{} of {} shown; --limit 0 for all", grouped(shown), grouped(of)))
 }
 
-/// A number with a unit; seconds if it has none.
+/// Parses a duration: a number with a unit, or of seconds.
 pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let expected = || anyhow!("expected a duration such as 30s, found {text}");
@@ -62,30 +63,30 @@ pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
     };
     let duration = Duration::try_from_secs_f64((number * seconds).max(0.0)).map_err(|_| expected())?;
     if duration.is_zero() {
-        bail!("expected more than no time, found {text}");
+        bail!("expected a duration above 0, found {text}");
     }
     Ok(duration)
 }
 
-/// Per cent, with or without the sign.
+/// Parses a percentage, with or without the sign.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
     let number = number.ok().filter(|number| number.is_finite() && *number >= 0.0);
-    number.ok_or_else(|| format!("expected per cent from 0, found {text}"))
+    number.ok_or_else(|| format!("expected a percentage such as 5%, found {text}"))
 }
 
-/// A node of a heap, as reports print it or without the sign.
+/// Parses a node of a heap, such as `#17` or `17`.
 pub(crate) fn node(text: &str) -> Result<NodeId, String> {
-    text.parse().map_err(|_| format!("expected #NUMBER, found {text}"))
+    text.parse().map_err(|_| format!("expected a node such as #17, found {text}"))
 }
 
-/// An address in the memory of a process, with or without `0x`.
+/// Parses an address in hexadecimal digits, with or without `0x`.
 pub(crate) fn address(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
-    u64::from_str_radix(digits, 16).map_err(|_| format!("expected 0x and hex digits, found {text}"))
+    u64::from_str_radix(digits, 16).map_err(|_| format!("expected a hexadecimal address, found {text}"))
 }
 
-/// `KEY=VALUE`. The value may be empty, and hold further equals signs.
+/// Parses `KEY=VALUE`. The value may be empty, and contain equals signs.
 pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     let parts = text.split_once('=').filter(|(key, _)| !key.is_empty());
     let (key, value) = parts.ok_or_else(|| format!("expected KEY=VALUE, found {text}"))?;
@@ -108,7 +109,7 @@ mod tests {
         let said = ["-1s", "-n", "1e400"].map(|text| duration(text).unwrap_err().to_string());
         let such = "expected a duration such as 30s, found";
         let expected = [
-            "expected more than no time, found -1s".to_owned(),
+            "expected a duration above 0, found -1s".to_owned(),
             format!("{such} -n"),
             format!("{such} 1e400"),
         ];

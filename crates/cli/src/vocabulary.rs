@@ -1,4 +1,4 @@
-//! One vocabulary over all commands: a flag that two of them have means the same in both.
+//! Tests that options of the same name mean the same in all commands, and that help and examples are consistent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,30 +6,30 @@ use clap::{Arg, Args as _, Command, CommandFactory as _};
 
 use crate::filter::{FilterArgs, ShapeArgs};
 
-/// Flags that mean something else in one command, which is where their name is right.
+/// Options with the same name but another meaning in one command, each with the reason.
 const OTHERS: &[(&str, &str)] = &[
-    // Sizes may grow, and shares.
+    // A threshold for sizes or shares, not only shares.
     ("heap compare", "fail-over"),
-    // What a sample is labelled with, instead of what is chosen by it.
+    // Adds labels instead of choosing by label.
     ("record", "label"),
-    // What is looked for, and where to begin.
+    // The start of the view instead of a search.
     ("heap explore", "address"),
-    // As many as can be.
+    // Also accepts `max`.
     ("record", "rate"),
-    // What is written depends on the command, and so does what it is called.
+    // The kind of output, and so the name of the value, depends on the command.
     ("heap analyze", "output"),
     ("heap capture", "output"),
     ("heap dump", "output"),
     ("heap export", "output"),
     ("man", "output"),
     ("lake man", "output"),
-    // Two stretches of time are compared, and not the rest of one left out.
+    // Two time ranges are compared.
     ("lake diff", "after"),
     ("lake diff", "before"),
 ];
 
-/// A flag as help shows it: its short form, and what its value is called.
-type Shown = (Option<char>, Vec<String>);
+/// An option as help shows it: its short form, and the names of its values.
+type FlagForm = (Option<char>, Vec<String>);
 
 fn below(name: &str, command: &Command, found: &mut Vec<(String, Arg)>) {
     found.extend(command.get_arguments().map(|argument| (name.to_owned(), argument.clone())));
@@ -39,11 +39,11 @@ fn below(name: &str, command: &Command, found: &mut Vec<(String, Arg)>) {
     }
 }
 
-/// The programs, each with all that its commands take.
+/// The programs, each with all commands and their arguments.
 fn programs() -> Vec<(&'static str, Command)> {
     let mut found = vec![("", crate::cli::Cli::command())];
     #[cfg(feature = "lake")]
-    found.push(("lake", crate::lake::Cli::command()));
+    found.push(("lake", crate::lake::LakeCli::command()));
     let whole = |(name, command): (_, Command)| {
         let mut command = command.disable_help_subcommand(true);
         command.build();
@@ -61,9 +61,9 @@ fn arguments() -> Vec<(String, Arg)> {
     found
 }
 
-/// The flags of all commands, but the exceptions.
-fn flags() -> BTreeMap<String, Vec<(String, Shown)>> {
-    let mut found: BTreeMap<String, Vec<(String, Shown)>> = BTreeMap::new();
+/// The options of all commands except [`OTHERS`].
+fn flags() -> BTreeMap<String, Vec<(String, FlagForm)>> {
+    let mut found: BTreeMap<String, Vec<(String, FlagForm)>> = BTreeMap::new();
     for (command, argument) in arguments() {
         let Some(long) = argument.get_long().filter(|long| !OTHERS.contains(&(command.as_str(), *long)))
         else {
@@ -83,7 +83,7 @@ fn examples(command: &Command) -> Vec<String> {
     help.lines().filter(|line| line.starts_with("  borehole ")).map(str::to_owned).collect()
 }
 
-/// The commands that have examples, or should: those of a group stand for what is below it.
+/// The commands that have examples, or should: the examples of a group stand for its subcommands.
 fn shown(name: &str, command: &Command, found: &mut Vec<(String, Command)>) {
     if !command.has_subcommands() || !examples(command).is_empty() {
         found.push((name.to_owned(), command.clone()));
@@ -100,9 +100,9 @@ fn help_has_examples_of_options_that_there_are() {
     for (name, program) in programs() {
         shown(format!("borehole {name}").trim_end(), &program, &mut found);
     }
-    // An example may go on with another command.
+    // An example may pipe into another command.
     let known = arguments();
-    // The help of the lake's own program is shown for it.
+    // Its help is that of the program borehole-lake.
     for (name, command) in found.iter().filter(|(name, _)| name != "borehole lake") {
         let examples = examples(command);
         assert!(!examples.is_empty(), "{name} has no example");
@@ -139,7 +139,7 @@ fn a_short_form_stands_for_one_flag() {
     for (flag, uses) in flags() {
         for short in uses.iter().filter_map(|(_, (short, _))| *short) {
             let first = meant.entry(short).or_insert_with(|| flag.clone());
-            // The format to write is asked for where something is converted, and named where something is recorded.
+            // `--to` when converting and `--format` when recording both name the output format.
             let is_format =
                 short == 'f' && [flag.as_str(), first].iter().all(|name| ["format", "to"].contains(name));
             assert!(*first == flag || is_format, "-{short} is --{first} and --{flag}");
@@ -147,7 +147,7 @@ fn a_short_form_stands_for_one_flag() {
     }
 }
 
-/// What is written and refused alike wherever a value has this name.
+/// For each name of a value, texts that every option accepts, and texts that every option refuses.
 const WRITTEN: &[(&str, &[&str], &[&str])] = &[
     (
         "DURATION",

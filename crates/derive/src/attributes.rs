@@ -39,7 +39,7 @@ impl TypeAttributes {
             "name" => set(&mut found.name, &meta, meta.value()?.parse()?),
             "wire_slot" => flag(&mut found.wire_slot, &meta),
             "crate" => set(&mut found.home, &meta, meta.value()?.parse::<LitStr>()?.parse()?),
-            _ => Err(meta.error("unknown attribute of an event: expected name, wire_slot or crate")),
+            _ => Err(meta.error("unknown event attribute: expected name, wire_slot or crate")),
         })?;
         Ok(found)
     }
@@ -55,8 +55,10 @@ impl FieldAttributes {
             "unit" => found.annotate("unit", &meta, UNITS),
             "kind" => found.annotate("kind", &meta, KINDS),
             "role" => found.annotate("dial9.role", &meta, ROLES),
-            _ => Err(meta
-                .error("unknown attribute of a field: expected timestamp, pooled, name, unit, kind or role")),
+            _ => {
+                Err(meta
+                    .error("unknown field attribute: expected timestamp, pooled, name, unit, kind or role"))
+            }
         })?;
         Ok(found)
     }
@@ -64,7 +66,7 @@ impl FieldAttributes {
     fn annotate(&mut self, key: &'static str, meta: &ParseNestedMeta<'_>, known: &[&str]) -> Result<()> {
         let value: LitStr = meta.value()?.parse()?;
         if self.annotations.iter().any(|(other, _)| *other == key) {
-            return Err(meta.error("said twice"));
+            return Err(meta.error("duplicate attribute"));
         }
         if !known.contains(&value.value().as_str()) {
             let message = format!("expected one of {}, found {:?}", known.join(", "), value.value());
@@ -92,13 +94,13 @@ fn key(meta: &ParseNestedMeta<'_>) -> String {
 fn set<T>(place: &mut Option<T>, meta: &ParseNestedMeta<'_>, value: T) -> Result<()> {
     match place.replace(value) {
         None => Ok(()),
-        Some(_) => Err(meta.error("said twice")),
+        Some(_) => Err(meta.error("duplicate attribute")),
     }
 }
 
 fn flag(place: &mut bool, meta: &ParseNestedMeta<'_>) -> Result<()> {
     match std::mem::replace(place, true) {
         false => Ok(()),
-        true => Err(meta.error("said twice")),
+        true => Err(meta.error("duplicate attribute")),
     }
 }

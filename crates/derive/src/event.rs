@@ -11,7 +11,7 @@ use syn::{
 use crate::attributes::{FieldAttributes, TypeAttributes};
 
 /// A struct that becomes a type of events.
-pub(crate) struct Event {
+pub(crate) struct EventStruct {
     pub(crate) ident: Ident,
     pub(crate) lifetime: Option<Lifetime>,
     pub(crate) attributes: TypeAttributes,
@@ -39,7 +39,7 @@ pub(crate) struct Choice {
 /// The maximum length of a name and number of fields: both are stored in 16 bits.
 const MAX_U16: usize = u16::MAX as usize;
 
-impl Event {
+impl EventStruct {
     pub(crate) fn new(input: DeriveInput) -> Result<Self> {
         let lifetime = lifetime(&input.generics)?;
         let attributes = TypeAttributes::parse(&input.attrs)?;
@@ -56,7 +56,7 @@ impl Event {
                 values.push(EventField::new(field, attributes)?);
             }
         }
-        let missing = "expected a field with #[traceevent(timestamp)], which says when it happened";
+        let missing = "missing timestamp: expected one field with #[traceevent(timestamp)]";
         let timestamp = timestamp.ok_or_else(|| Error::new(input.ident.span(), missing))?;
         check(&values)?;
         Ok(Self { ident: input.ident, lifetime, attributes, timestamp, fields: values })
@@ -69,7 +69,7 @@ impl Event {
             None => Ok(()),
             Some(r#type) => {
                 let message =
-                    "expected a lifetime of the struct: what is read borrows from its event, not for 'static";
+                    "expected a lifetime of the struct: a read value borrows from its event, not for 'static";
                 Err(Error::new(r#type.span(), message))
             }
         }
@@ -114,7 +114,7 @@ impl Choice {
         let lifetime = lifetime(&input.generics)?;
         let attributes = TypeAttributes::parse(&input.attrs)?;
         if attributes.name.is_some() || attributes.wire_slot {
-            let message = "expected no name and no wire_slot: the variants' structs have them";
+            let message = "an enum takes no name and no wire_slot: put them on the structs of its variants";
             return Err(Error::new(input.ident.span(), message));
         }
         let Data::Enum(data) = input.data else {
@@ -137,7 +137,7 @@ fn fields(input: &DeriveInput) -> Result<Fields> {
     match &input.data {
         Data::Struct(data) => Ok(data.fields.clone()),
         Data::Enum(data) => {
-            let message = "expected a struct; an enum of events can be read: #[derive(ReadEvent)]";
+            let message = "expected a struct; use #[derive(ReadEvent)] to read an enum of events";
             Err(Error::new(data.enum_token.span, message))
         }
         Data::Union(data) => Err(Error::new(data.union_token.span, "expected a struct")),
@@ -167,11 +167,11 @@ fn lifetime(generics: &Generics) -> Result<Option<Lifetime>> {
 fn put_timestamp(place: &mut Option<Ident>, field: &Field, attributes: &FieldAttributes) -> Result<()> {
     let is_u64 = matches!(bare(&field.ty), Type::Path(path) if path.path.is_ident("u64"));
     let problem = if place.is_some() {
-        "expected one timestamp, found another"
+        "duplicate timestamp: expected one field with #[traceevent(timestamp)]"
     } else if !is_u64 {
-        "expected a timestamp of nanoseconds: u64"
+        "invalid type of the timestamp: expected u64, in nanoseconds"
     } else if attributes.describes_a_value() {
-        "expected nothing else of a timestamp: it stands before the fields, in nanoseconds"
+        "a timestamp takes no other attributes: it is stored before the fields, in nanoseconds"
     } else {
         place.clone_from(&field.ident);
         return Ok(());
@@ -191,16 +191,19 @@ fn bare(r#type: &Type) -> &Type {
 /// Checks that names are distinct and not too long.
 fn check(fields: &[EventField]) -> Result<()> {
     if fields.len() > MAX_U16 {
-        return Err(Error::new(Span::call_site(), format!("expected at most {MAX_U16} fields")));
+        return Err(Error::new(Span::call_site(), format!("too many fields: expected at most {MAX_U16}")));
     }
     let mut names = std::collections::HashSet::new();
     for field in fields {
         let name = field.name.value();
         if name.len() > MAX_U16 {
-            return Err(Error::new(field.name.span(), format!("expected at most {MAX_U16} bytes")));
+            return Err(Error::new(
+                field.name.span(),
+                format!("name too long: expected at most {MAX_U16} bytes"),
+            ));
         }
         if !names.insert(name) {
-            let message = format!("expected different names, found {:?} again", field.name.value());
+            let message = format!("duplicate field name {:?}", field.name.value());
             return Err(Error::new(field.name.span(), message));
         }
     }

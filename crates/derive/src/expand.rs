@@ -6,12 +6,12 @@ use syn::ext::IdentExt as _;
 use syn::{Data, DeriveInput, Ident, Lifetime, Path, Result};
 
 use crate::attributes::TypeAttributes;
-use crate::event::{Choice, Event, EventField};
+use crate::event::{Choice, EventField, EventStruct};
 
 /// Derives writing and reading; only writing if the event cannot be read. `home` is the path of the traits.
 pub(crate) fn trace_event(input: TokenStream, home: &str) -> TokenStream {
     let derive = |input| {
-        let event = Event::new(input)?;
+        let event = EventStruct::new(input)?;
         let home = home_of(&event.attributes, home)?;
         let write = write_struct(&event, &home);
         let read = event.check_readable().is_ok().then(|| read_struct(&event, &home));
@@ -28,7 +28,7 @@ pub(crate) fn read_event(input: TokenStream, home: &str) -> TokenStream {
             let home = home_of(&choice.attributes, home)?;
             return Ok(read_enum(&choice, &home));
         }
-        let event = Event::new(input)?;
+        let event = EventStruct::new(input)?;
         event.check_readable()?;
         let home = home_of(&event.attributes, home)?;
         Ok(read_struct(&event, &home))
@@ -40,7 +40,7 @@ fn home_of(attributes: &TypeAttributes, home: &str) -> Result<Path> {
     attributes.home.clone().map_or_else(|| syn::parse_str(home), Ok)
 }
 
-fn name_of(event: &Event) -> TokenStream {
+fn name_of(event: &EventStruct) -> TokenStream {
     match &event.attributes.name {
         Some(name) => quote! { #name },
         None => {
@@ -54,8 +54,8 @@ fn arguments(lifetime: Option<&Lifetime>) -> TokenStream {
     lifetime.map(|lifetime| quote! { <#lifetime> }).unwrap_or_default()
 }
 
-fn write_struct(event: &Event, home: &Path) -> TokenStream {
-    let Event { ident, attributes, timestamp, .. } = event;
+fn write_struct(event: &EventStruct, home: &Path) -> TokenStream {
+    let EventStruct { ident, attributes, timestamp, .. } = event;
     let arguments = arguments(event.lifetime.as_ref());
     let (name, wire_slot) = (name_of(event), attributes.wire_slot);
     let fields = event.fields.iter().map(|field| describe(field, home));
@@ -117,8 +117,8 @@ fn read_lifetime(lifetime: Option<&Lifetime>) -> Lifetime {
     lifetime.cloned().unwrap_or_else(|| Lifetime::new("'event", Span::mixed_site()))
 }
 
-fn read_struct(event: &Event, home: &Path) -> TokenStream {
-    let Event { ident, timestamp, .. } = event;
+fn read_struct(event: &EventStruct, home: &Path) -> TokenStream {
+    let EventStruct { ident, timestamp, .. } = event;
     let (arguments, lifetime) = (arguments(event.lifetime.as_ref()), read_lifetime(event.lifetime.as_ref()));
     let name = name_of(event);
     let names: Vec<_> = event.fields.iter().map(|field| &field.name).collect();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     fn event(input: DeriveInput) -> Result<()> {
-        Event::new(input).map(drop)
+        EventStruct::new(input).map(drop)
     }
 
     fn choice(input: DeriveInput) -> Result<()> {
@@ -226,12 +226,12 @@ mod tests {
     fn attributes_that_nobody_knows_are_refused_where_they_stand() {
         assert_refused(
             &format!("#[traceevent(nmae = \"x\")] struct E {{ {AT} }}"),
-            "unknown attribute of an event: expected name, wire_slot or crate",
+            "unknown event attribute: expected name, wire_slot or crate",
             "nmae",
         );
         assert_refused(
             &format!("struct E {{ {AT}, #[traceevent(units = \"ns\")] v: u64 }}"),
-            "unknown attribute of a field: expected timestamp, pooled, name, unit, kind or role",
+            "unknown field attribute: expected timestamp, pooled, name, unit, kind or role",
             "units",
         );
         assert_refused(
@@ -252,33 +252,33 @@ mod tests {
         );
         assert_refused(
             &format!("struct E {{ {AT}, #[traceevent(unit = \"ns\", unit = \"us\")] v: u64 }}"),
-            "said twice",
+            "duplicate attribute",
             "unit = \"us\"",
         );
         assert_refused(
             &format!("#[traceevent(wire_slot, wire_slot)] struct E {{ {AT} }}"),
-            "said twice",
+            "duplicate attribute",
             "wire_slot)",
         );
     }
 
     #[test]
     fn a_timestamp_has_to_be_there_once_and_plain() {
-        let missing = "expected a field with #[traceevent(timestamp)], which says when it happened";
+        let missing = "missing timestamp: expected one field with #[traceevent(timestamp)]";
         assert_refused("struct E { v: u64 }", missing, "E {");
         assert_refused(
             &format!("struct E {{ {AT}, #[traceevent(timestamp)] v: u64 }}"),
-            "expected one timestamp, found another",
+            "duplicate timestamp: expected one field with #[traceevent(timestamp)]",
             "#[traceevent(timestamp)] v",
         );
         assert_refused(
             "struct E { #[traceevent(timestamp)] at: Duration }",
-            "expected a timestamp of nanoseconds: u64",
+            "invalid type of the timestamp: expected u64, in nanoseconds",
             "#[traceevent(timestamp)] at",
         );
         assert_refused(
             "struct E { #[traceevent(timestamp, unit = \"us\")] at: u64 }",
-            "expected nothing else of a timestamp: it stands before the fields, in nanoseconds",
+            "a timestamp takes no other attributes: it is stored before the fields, in nanoseconds",
             "#[traceevent(timestamp",
         );
     }
@@ -287,13 +287,13 @@ mod tests {
     fn names_have_to_be_different_and_short() {
         assert_refused(
             &format!("struct E {{ {AT}, a: u8, #[traceevent(name = \"a\")] b: u8 }}"),
-            "expected different names, found \"a\" again",
+            "duplicate field name \"a\"",
             "\"a\"",
         );
         let long = "x".repeat(65_536);
         assert_refused(
             &format!("struct E {{ {AT}, #[traceevent(name = \"{long}\")] b: u8 }}"),
-            "expected at most 65535 bytes",
+            "name too long: expected at most 65535 bytes",
             "\"x",
         );
     }
@@ -314,7 +314,7 @@ mod tests {
         assert_refused("union E { a: u64 }", "expected a struct", "union");
         assert_refused(
             "enum E { A(B) }",
-            "expected a struct; an enum of events can be read: #[derive(ReadEvent)]",
+            "expected a struct; use #[derive(ReadEvent)] to read an enum of events",
             "enum",
         );
     }
@@ -325,7 +325,7 @@ mod tests {
         for source in ["enum E { A }", "enum E { A(B, C) }", "enum E { A { b: B } }"] {
             assert_eq!(refusal(choice, source).0, variant, "{source}");
         }
-        let message = "expected no name and no wire_slot: the variants' structs have them";
+        let message = "an enum takes no name and no wire_slot: put them on the structs of its variants";
         assert_eq!(refusal(choice, "#[traceevent(wire_slot)] enum E { A(B) }").0, message);
     }
 
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn a_refusal_becomes_a_compile_error() {
         let tokens = trace_event(quote! { struct E { v: u64 } }, "::home").to_string();
-        assert!(tokens.contains("compile_error") && tokens.contains("which says when"), "{tokens}");
+        assert!(tokens.contains("compile_error") && tokens.contains("missing timestamp"), "{tokens}");
         let tokens = read_event(quote! { enum E { A } }, "::home").to_string();
         assert!(tokens.contains("compile_error"), "{tokens}");
     }

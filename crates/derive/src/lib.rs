@@ -1,13 +1,13 @@
 //! Derives for the events of `trc`: a struct becomes a type of events, whose values are written and read without copies
 //! or allocations.
 //!
-//! The traits are in `borehole_formats::trc`. Its feature `derive` re-exports these macros beside them, and so do the
+//! The traits are in `borehole_trc`. Its feature `derive` re-exports these macros beside them, and so do the
 //! crates that programs depend on.
 //!
 //! # Examples
 //!
 //! ```
-//! use borehole_formats::trc::{Reader, TraceEvent, TypedEvents, Writer};
+//! use borehole_trc::{Reader, TraceEvent, TypedEvents, Writer};
 //!
 //! #[derive(TraceEvent, Debug, PartialEq)]
 //! #[traceevent(name = "RequestEvent")]
@@ -68,7 +68,7 @@
 //! A field of an unsupported type:
 //!
 //! ```compile_fail,E0277
-//! #[derive(borehole_formats::trc::TraceEvent)]
+//! #[derive(borehole_trc::TraceEvent)]
 //! struct Request {
 //!     #[traceevent(timestamp)]
 //!     at_ns: u64,
@@ -79,7 +79,7 @@
 //! `pooled` on a type that cannot be pooled:
 //!
 //! ```compile_fail,E0277
-//! #[derive(borehole_formats::trc::TraceEvent)]
+//! #[derive(borehole_trc::TraceEvent)]
 //! struct Request {
 //!     #[traceevent(timestamp)]
 //!     at_ns: u64,
@@ -91,7 +91,7 @@
 //! A struct without a timestamp:
 //!
 //! ```compile_fail
-//! #[derive(borehole_formats::trc::TraceEvent)]
+//! #[derive(borehole_trc::TraceEvent)]
 //! struct Request {
 //!     status: u16,
 //! }
@@ -108,7 +108,7 @@ use proc_macro::TokenStream;
 /// See the [crate documentation](self).
 #[proc_macro_derive(TraceEvent, attributes(traceevent))]
 pub fn derive_trace_event(input: TokenStream) -> TokenStream {
-    expand::trace_event(input.into(), "::borehole_formats::trc").into()
+    expand::trace_event(input.into(), "::borehole_trc").into()
 }
 
 /// Derives reading for a struct, or for an enum of such structs: one event of several types.
@@ -116,7 +116,7 @@ pub fn derive_trace_event(input: TokenStream) -> TokenStream {
 /// Each variant of the enum contains one struct; an event becomes the first variant whose struct has the event's name.
 #[proc_macro_derive(ReadEvent, attributes(traceevent))]
 pub fn derive_read_event(input: TokenStream) -> TokenStream {
-    expand::read_event(input.into(), "::borehole_formats::trc").into()
+    expand::read_event(input.into(), "::borehole_trc").into()
 }
 
 /// [`TraceEvent`] for programs that depend on `borehole`.

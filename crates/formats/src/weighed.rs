@@ -59,7 +59,7 @@ impl<E: Export> Weighed<E> {
         }
     }
 
-    /// Tells the exporter, once, the value type of its counts.
+    /// Passes the value type of the counts to the exporter, once.
     #[cold]
     fn tell(&mut self) {
         self.is_told = true;
@@ -148,7 +148,7 @@ impl<E: Export> Export for Weighed<E> {
         let mut losses = self.exporter.losses();
         losses.add("samples of other value types", self.weigher.hidden_samples());
         losses.add("other values of samples", self.other_values);
-        losses.add("values below zero", self.negative);
+        losses.add("negative values", self.negative);
         losses
     }
 
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_value_asked_for_is_the_count_and_what_else_there_was_is_lost() {
+    fn the_requested_value_becomes_the_count_and_others_are_lost() {
         let segments = [valued(&[("objects", "count"), ("space", "bytes")]), Segment::default()];
         let (Counts(counts, told), losses) = weighed(None, &segments, &[2, 4096]).unwrap();
         assert_eq!((counts, told), (vec![4096], vec!["space/bytes".to_owned()]));
@@ -220,9 +220,9 @@ mod tests {
     }
 
     #[test]
-    fn values_below_zero_are_said_and_samples_are_counted() {
+    fn negative_values_are_lost_and_samples_are_counted() {
         let (Counts(counts, _), losses) = weighed(None, &[valued(&[("delta", "bytes")])], &[-5]).unwrap();
-        assert_eq!((counts, losses.as_str()), (vec![0], "values below zero dropped: 1"));
+        assert_eq!((counts, losses.as_str()), (vec![0], "negative values dropped: 1"));
         let sampled = [Segment { period_ns: Some(7), ..Segment::default() }];
         let (Counts(counts, told), losses) = weighed(None, &sampled, &[]).unwrap();
         assert_eq!((counts, told.len(), losses.as_str()), (vec![3], 0, ""));

@@ -4,14 +4,12 @@
 
 use std::io::{self, Write};
 
-use crate::error::Error;
-use crate::graph::{Child, Graph, nodes};
+use borehole_text::IntegerDigits;
+
+use crate::graph::{Child, Graph, attributes, children, locations, nodes, parents, strings};
 use crate::json::put_string;
 use crate::names::{NodeType, Strength};
-use crate::number::Digits;
 use crate::sink::{NodeId, StringId};
-
-const FORMAT: &str = "heapsnapshot";
 
 /// The names of the columns, and the types behind their numbers.
 const META: &str = r#"{"node_fields":["type","name","id","self_size","edge_count","trace_node_id","detachedness"],"node_types":[["hidden","array","string","object","code","closure","regexp","number","native","synthetic","concatenated string","sliced string","symbol","bigint","object shape"],"string","number","number","number","number","number"],"edge_fields":["type","name_or_index","to_node"],"edge_types":[["context","element","property","internal","hidden","shortcut","weak"],"string_or_number","node"],"trace_function_info_fields":["function_id","name","script_name","script_id","line","column"],"trace_node_fields":["id","function_info_index","count","size","children"],"sample_fields":["timestamp_us","last_assigned_id"],"location_fields":["object_index","script_id","line","column"]}"#;
@@ -44,40 +42,36 @@ const NAME_BYTES: usize = 1024;
 ///
 /// # Errors
 /// The errors of writing `output`.
-pub fn write(graph: &impl Graph, output: impl Write) -> Result<(), Error> {
-    let mut writer = Writer { graph, out: io::BufWriter::with_capacity(1 << 16, output) };
-    writer.document().map_err(|error| Error::io(FORMAT, error))
+pub fn write(graph: &impl Graph, output: impl Write) -> io::Result<()> {
+    let mut writer = SnapshotWriter { graph, out: io::BufWriter::with_capacity(1 << 16, output) };
+    writer.document()
 }
 
-struct Writer<'a, G, W: Write> {
+struct SnapshotWriter<'a, G, W: Write> {
     graph: &'a G,
     out: io::BufWriter<W>,
 }
 
-impl<G: Graph, W: Write> Writer<'_, G, W> {
+impl<G: Graph, W: Write> SnapshotWriter<'_, G, W> {
     fn document(&mut self) -> io::Result<()> {
         let count = self.graph.counts().nodes;
-        let parents = || std::iter::once(None).chain(nodes(count).map(Some));
-        let edges: u64 = parents().map(|parent| self.children(parent).count() as u64).sum();
-        let nodes = count as u64 + 1;
+        let edges: u64 = parents(self.graph).map(|parent| self.edge_count(parent)).sum();
         write!(
             self.out,
-            "{{\"snapshot\":{{\"meta\":{META},\"node_count\":{nodes},\"edge_count\":{edges},\"trace_function_count\":0}},\n\"nodes\":["
+            "{{\"snapshot\":{{\"meta\":{META},\"node_count\":{},\"edge_count\":{edges},\
+             \"trace_function_count\":0}},\n\"nodes\":[",
+            count as u64 + 1
         )?;
         self.root()?;
-        for node in crate::graph::nodes(count) {
+        for node in nodes(count) {
             self.node(node)?;
         }
         self.out.write_all(b"],\n\"edges\":[")?;
         let mut separator: &[u8] = b"";
-        for parent in parents() {
-            for row in self.graph.children(parent) {
-                if let Some(child) = self.graph.child(row) {
-                    self.out.write_all(separator)?;
-                    self.edge(&child)?;
-                    separator = b",\n";
-                }
-            }
+        for child in parents(self.graph).flat_map(|parent| children(self.graph, parent)) {
+            self.out.write_all(separator)?;
+            self.edge(&child)?;
+            separator = b",\n";
         }
         self.out.write_all(
             b"],\n\"trace_function_infos\":[],\n\"trace_tree\":[],\n\"samples\":[],\n\"locations\":[],\n",
@@ -86,8 +80,8 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
         self.out.flush()
     }
 
-    fn children(&self, parent: Option<NodeId>) -> impl Iterator<Item = Child> {
-        self.graph.children(parent).filter_map(|row| self.graph.child(row))
+    fn edge_count(&self, parent: Option<NodeId>) -> u64 {
+        children(self.graph, parent).count() as u64
     }
 
     fn numbers(&mut self, numbers: &[u64]) -> io::Result<()> {
@@ -95,7 +89,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
             if place > 0 {
                 self.out.write_all(b",")?;
             }
-            self.out.write_all(Digits::of_unsigned(number).text())?;
+            self.out.write_all(IntegerDigits::of_unsigned(number).text())?;
         }
         Ok(())
     }
@@ -103,19 +97,19 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
     /// The name of the root is the last string.
     fn root(&mut self) -> io::Result<()> {
         let name = self.graph.counts().strings as u64;
-        let edges = self.children(None).count() as u64;
+        let edges = self.edge_count(None);
         self.numbers(&[SYNTHETIC, name, 1, 0, edges, 0, 0])
     }
 
     fn node(&mut self, node: NodeId) -> io::Result<()> {
         let (node_type, name) = self.describe(node);
-        let locations = self.graph.locations(node).map(|row| self.graph.location(row));
+        let locations = locations(self.graph, node);
         let size = locations
             .map(|location| location.size.saturating_add(u64::from(location.bin_overhead)))
             .fold(0, u64::saturating_add);
         // Larger integers are inexact in JavaScript.
         let size = size.min((1 << 53) - 1);
-        let edges = self.children(Some(node)).count() as u64;
+        let edges = self.edge_count(Some(node));
         let number = u64::from(node.0) * 2 + 3;
         self.out.write_all(b",\n")?;
         self.numbers(&[node_type, name, number, size, edges, 0, 0])
@@ -125,10 +119,10 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
     fn describe(&self, node: NodeId) -> (u64, u64) {
         let found = self.graph.node_type(node);
         let own_name = self.graph.vocabulary().node_types.get(usize::from(found.number())).copied();
-        let location = self.graph.locations(node).next().map(|row| self.graph.location(row));
+        let location = locations(self.graph, node).next();
         let class = location.and_then(|location| location.class);
         let text = location.and_then(|location| location.string);
-        let value = self.graph.attributes(node).next().map(|row| self.graph.attribute(row).value);
+        let value = attributes(self.graph, node).next().map(|attribute| attribute.value);
         let (node_type, name) = match found {
             NodeType::OBJECT => (OBJECT, class),
             NodeType::STRING => (STRING, text),
@@ -147,7 +141,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
     fn edge(&mut self, child: &Child) -> io::Result<()> {
         let link = self.graph.string(child.link);
         let index = std::str::from_utf8(link).ok().and_then(|text| text.parse::<u32>().ok());
-        let index = index.filter(|&index| Digits::of(i64::from(index)).text() == link);
+        let index = index.filter(|&index| IntegerDigits::of(i64::from(index)).text() == link);
         let strings = self.graph.counts().strings as u64;
         let name = u64::from(child.link.0).min(strings);
         let (edge_type, name) = match (child.strength, index) {
@@ -161,8 +155,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
 
     fn strings(&mut self) -> io::Result<()> {
         self.out.write_all(b"\"strings\":[")?;
-        for number in 0..u32::try_from(self.graph.counts().strings).unwrap_or(u32::MAX) {
-            let text = self.graph.string(StringId(number));
+        for text in strings(self.graph).map(|string| self.graph.string(string)) {
             put_string(&mut self.out, text.get(..NAME_BYTES).unwrap_or(text))?;
             self.out.write_all(b",\n")?;
         }

@@ -2,15 +2,16 @@
 
 use hashbrown::HashMap;
 
-use crate::graph::{Counts, Graph, Total, Totals, nodes};
+use crate::graph::{Graph, GraphCounts, MemoryTotal, Totals, nodes};
+use crate::largest::sort_largest_first;
 use crate::names::{NodeType, Strength};
-use crate::totals::{Scope, totals};
+use crate::totals::{TotalsScope, ranked, totals};
 
 /// A summary of a graph. Lists are sorted, the largest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Info {
+pub struct HeapInfo {
     /// The number of items of each kind.
-    pub counts: Counts,
+    pub counts: GraphCounts,
     /// The time of the snapshot, in ISO 8601; empty if unknown.
     pub created: String,
     /// Facts about the whole heap, in order.
@@ -24,7 +25,7 @@ pub struct Info {
     /// The totals of all memory, including that outside of PHP's own.
     pub everything: Totals,
     /// Each region of PHP's memory; memory outside has an empty name.
-    pub regions: Vec<Total>,
+    pub regions: Vec<MemoryTotal>,
     /// Bytes of blocks beyond their contents.
     pub overhead_bytes: u64,
     /// Nodes that represent the same memory as another node with a smaller number.
@@ -48,19 +49,19 @@ pub struct References {
 
 /// Summarizes `graph` in one pass.
 #[must_use]
-pub fn info(graph: &impl Graph) -> Info {
+pub fn info(graph: &impl Graph) -> HeapInfo {
     let text = |string| String::from_utf8_lossy(graph.string(string)).into_owned();
     let count = graph.counts().nodes;
     let is_duplicate = |&node: &_| graph.canonical(node).is_some_and(|canonical| canonical != node);
     let (regions, overhead_bytes) = regions(graph);
-    Info {
+    HeapInfo {
         counts: graph.counts(),
         created: graph.created().to_owned(),
         summary: graph.summary().iter().map(|&(key, value)| (text(key), text(value))).collect(),
         node_types: node_types(graph),
         references: references(graph),
-        own_memory: graph.totals().cloned().unwrap_or_else(|| totals(graph, Scope::OwnMemory)),
-        everything: totals(graph, Scope::Everything),
+        own_memory: graph.totals().cloned().unwrap_or_else(|| totals(graph, TotalsScope::OwnMemory)),
+        everything: totals(graph, TotalsScope::Everything),
         regions,
         overhead_bytes,
         duplicates: nodes(count).filter(is_duplicate).count() as u64,
@@ -77,7 +78,7 @@ fn node_types(graph: &impl Graph) -> Vec<(String, u64)> {
         |node_type: NodeType| String::from_utf8_lossy(graph.name(names, node_type.number())).into_owned();
     let mut counts: Vec<(String, u64)> =
         counts.into_iter().map(|(node_type, count)| (name(node_type), count)).collect();
-    counts.sort_by(|left, right| right.1.cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
+    sort_largest_first(&mut counts, |&(_, count)| count, |(name, _)| name);
     counts
 }
 
@@ -95,7 +96,7 @@ fn references(graph: &impl Graph) -> References {
     found
 }
 
-fn regions(graph: &impl Graph) -> (Vec<Total>, u64) {
+fn regions(graph: &impl Graph) -> (Vec<MemoryTotal>, u64) {
     let mut sums: HashMap<Option<u16>, (u64, u64)> = HashMap::new();
     let mut overhead = 0_u64;
     for location in (0..graph.counts().locations).map(|row| graph.location(row)) {
@@ -106,10 +107,5 @@ fn regions(graph: &impl Graph) -> (Vec<Total>, u64) {
     let name = |region: Option<u16>| {
         region.map_or(&[][..], |number| graph.name(&graph.vocabulary().regions, number))
     };
-    let total = |(region, (count, memory_usage))| Total { name: name(region).to_vec(), count, memory_usage };
-    let mut totals: Vec<Total> = sums.into_iter().map(total).collect();
-    totals.sort_by(|left, right| {
-        right.memory_usage.cmp(&left.memory_usage).then_with(|| left.name.cmp(&right.name))
-    });
-    (totals, overhead)
+    (ranked(sums, |region| name(region).to_vec()), overhead)
 }

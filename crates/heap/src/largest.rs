@@ -1,9 +1,18 @@
-//! Selects the largest of many values.
+//! Selects and sorts the largest of many values.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::sink::NodeId;
+
+/// Sorts items by size, the largest first, and items of equal size by name.
+pub(crate) fn sort_largest_first<T, N: Ord + ?Sized>(
+    items: &mut [T],
+    size: impl Fn(&T) -> u64,
+    name: impl Fn(&T) -> &N,
+) {
+    items.sort_by(|left, right| size(right).cmp(&size(left)).then_with(|| name(left).cmp(name(right))));
+}
 
 /// Keeps the largest values added to it, up to a given number.
 #[derive(Debug)]

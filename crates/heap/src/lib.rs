@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
-mod error;
 pub mod findings;
 mod graph;
 pub mod heapsnapshot;
@@ -23,12 +22,12 @@ mod sink;
 mod totals;
 pub mod views;
 
-pub use error::{Error, ErrorKind};
+pub use borehole_text::{Error, ErrorKind};
 pub use graph::{
-    Attribute, Builder, Child, Counts, Graph, HeapGraph, Parents, Total, Totals, TreeParents, ValueKind,
-    Vocabulary,
+    Child, Graph, GraphBuilder, GraphCounts, HeapGraph, MemoryTotal, NodeAttribute, Parents, Totals,
+    TreeParents, Vocabulary,
 };
-pub use info::{Info, References, info};
+pub use info::{HeapInfo, References, info};
 pub use names::{LocationType, NodeType, Region, Strength};
-pub use sink::{Edge, HeapSink, Location, NodeId, StringId, Value};
-pub use totals::{Scope, totals};
+pub use sink::{AttributeValue, Edge, HeapSink, MemoryLocation, NodeId, StringId, ValueKind};
+pub use totals::{TotalsScope, totals};

@@ -4,13 +4,14 @@
 
 use std::io::{self, Write};
 
-use crate::error::Error;
-use crate::graph::{Attribute, Child, Graph, ValueKind, nodes};
-use crate::json::{is_number, put_string};
-use crate::number::Digits;
-use crate::sink::{Location, NodeId, StringId};
+use borehole_text::LineWriter;
 
-const FORMAT: &str = "heap lines";
+use crate::graph::{Child, Graph, NodeAttribute, nodes};
+use crate::json::is_number;
+use crate::sink::{MemoryLocation, NodeId, StringId, ValueKind};
+
+/// The number of bytes to collect before writing to the output.
+const BUFFER_BYTES: usize = 64 << 10;
 
 /// The version of the format of the lines.
 const SCHEMA_VERSION: u64 = 1;
@@ -19,23 +20,24 @@ const SCHEMA_VERSION: u64 = 1;
 ///
 /// # Errors
 /// The errors of writing `output`.
-pub fn write(graph: &impl Graph, output: impl Write) -> Result<(), Error> {
-    let mut lines = Lines { graph, out: io::BufWriter::with_capacity(1 << 16, output) };
-    lines.all().map_err(|error| Error::io(FORMAT, error))
+pub fn write(graph: &impl Graph, output: impl Write) -> io::Result<()> {
+    GraphLines { graph, line: LineWriter::default(), output }.all()
 }
 
-struct Lines<'a, G, W: Write> {
+struct GraphLines<'a, G, W: Write> {
     graph: &'a G,
-    out: io::BufWriter<W>,
+    /// The lines that are not in `output` yet.
+    line: LineWriter,
+    output: W,
 }
 
-impl<G: Graph, W: Write> Lines<'_, G, W> {
+impl<G: Graph, W: Write> GraphLines<'_, G, W> {
     fn all(&mut self) -> io::Result<()> {
         self.first()?;
         for &(key, value) in self.graph.summary() {
-            self.begin("summary")?;
-            self.string("key", key)?;
-            self.string("value", value)?;
+            self.begin("summary");
+            self.string("key", key);
+            self.string("value", value);
             self.end()?;
         }
         self.edges(None)?;
@@ -49,64 +51,65 @@ impl<G: Graph, W: Write> Lines<'_, G, W> {
             }
             self.edges(Some(node))?;
         }
-        self.begin("end")?;
-        self.number("nodes", self.graph.counts().nodes as u64)?;
+        self.begin("end");
+        self.number("nodes", self.graph.counts().nodes as u64);
         self.end()?;
-        self.out.flush()
+        self.hand_over()?;
+        self.output.flush()
     }
 
     fn first(&mut self) -> io::Result<()> {
         let counts = self.graph.counts();
-        self.begin("heap")?;
-        self.number("schema_version", SCHEMA_VERSION)?;
+        self.begin("heap");
+        self.number("schema_version", SCHEMA_VERSION);
         if !self.graph.created().is_empty() {
-            self.bytes("created", self.graph.created().as_bytes())?;
+            self.bytes("created", self.graph.created().as_bytes());
         }
-        self.number("nodes", counts.nodes as u64)?;
-        self.number("edges", counts.edges as u64)?;
-        self.number("locations", counts.locations as u64)?;
-        self.number("attributes", counts.attributes as u64)?;
+        self.number("nodes", counts.nodes as u64);
+        self.number("edges", counts.edges as u64);
+        self.number("locations", counts.locations as u64);
+        self.number("attributes", counts.attributes as u64);
         self.end()
     }
 
-    fn begin(&mut self, line: &str) -> io::Result<()> {
-        write!(self.out, "{{\"type\":\"{line}\"")
+    fn begin(&mut self, line: &str) {
+        self.line.begin_object();
+        self.line.key("type");
+        self.line.text(line);
     }
 
     fn end(&mut self) -> io::Result<()> {
-        self.out.write_all(b"}\n")
+        self.line.end_object();
+        self.line.end_line();
+        if self.line.bytes().len() < BUFFER_BYTES { Ok(()) } else { self.hand_over() }
     }
 
-    fn key(&mut self, key: &str) -> io::Result<()> {
-        write!(self.out, ",\"{key}\":")
+    fn hand_over(&mut self) -> io::Result<()> {
+        self.output.write_all(self.line.bytes())?;
+        self.line.clear();
+        Ok(())
     }
 
-    fn number(&mut self, key: &str, number: u64) -> io::Result<()> {
-        self.key(key)?;
-        self.out.write_all(Digits::of_unsigned(number).text())
+    fn number(&mut self, key: &str, number: u64) {
+        self.line.key(key);
+        self.line.unsigned(number);
     }
 
-    fn string(&mut self, key: &str, string: StringId) -> io::Result<()> {
-        self.bytes(key, self.graph.string(string))
+    fn string(&mut self, key: &str, string: StringId) {
+        self.bytes(key, self.graph.string(string));
     }
 
-    /// Bytes that are not valid UTF-8 are written in hexadecimal digits.
-    fn bytes(&mut self, key: &str, bytes: &[u8]) -> io::Result<()> {
-        self.key(key)?;
-        if std::str::from_utf8(bytes).is_ok() {
-            return put_string(&mut self.out, bytes);
-        }
-        self.out.write_all(b"{\"hex\":\"")?;
-        bytes.iter().try_for_each(|byte| write!(self.out, "{byte:02x}"))?;
-        self.out.write_all(b"\"}")
+    fn bytes(&mut self, key: &str, bytes: &[u8]) {
+        self.line.key(key);
+        self.line.string(bytes);
     }
 
     fn node(&mut self, node: NodeId) -> io::Result<()> {
-        self.begin("node")?;
-        self.number("id", u64::from(node.0))?;
-        self.bytes("node_type", self.graph.node_type_name(node))?;
+        self.begin("node");
+        self.number("id", u64::from(node.0));
+        self.bytes("node_type", self.graph.node_type_name(node));
         if let Some(canonical) = self.graph.canonical(node) {
-            self.number("canonical", u64::from(canonical.0))?;
+            self.number("canonical", u64::from(canonical.0));
         }
         self.end()
     }
@@ -121,51 +124,55 @@ impl<G: Graph, W: Write> Lines<'_, G, W> {
     }
 
     fn edge(&mut self, parent: Option<NodeId>, child: &Child) -> io::Result<()> {
-        self.begin("edge")?;
+        self.begin("edge");
         if let Some(parent) = parent {
-            self.number("parent", u64::from(parent.0))?;
+            self.number("parent", u64::from(parent.0));
         }
-        self.number("child", u64::from(child.node.0))?;
-        self.string("link", child.link)?;
+        self.number("child", u64::from(child.node.0));
+        self.string("link", child.link);
         let strength = child.strength.name();
-        write!(self.out, ",\"is_tree\":{},\"strength\":\"{strength}\"", child.is_tree)?;
+        self.line.key("is_tree");
+        self.line.boolean(child.is_tree);
+        self.line.key("strength");
+        self.line.text(strength);
         self.end()
     }
 
-    fn location(&mut self, node: NodeId, location: &Location) -> io::Result<()> {
-        self.begin("location")?;
-        self.number("node", u64::from(node.0))?;
-        self.bytes("location_type", self.graph.location_type_name(location.location_type))?;
-        self.number("address", location.address)?;
-        self.number("size", location.size)?;
-        self.number("bin_overhead", u64::from(location.bin_overhead))?;
+    fn location(&mut self, node: NodeId, location: &MemoryLocation) -> io::Result<()> {
+        self.begin("location");
+        self.number("node", u64::from(node.0));
+        self.bytes("location_type", self.graph.location_type_name(location.location_type));
+        self.number("address", location.address);
+        self.number("size", location.size);
+        self.number("bin_overhead", u64::from(location.bin_overhead));
         for (key, number) in [("refcount", location.refcount), ("type_info", location.type_info)] {
-            number.map_or(Ok(()), |number| self.number(key, u64::from(number)))?;
+            if let Some(number) = number {
+                self.number(key, u64::from(number));
+            }
         }
         for (key, string) in [("class_name", location.class), ("string_value", location.string)] {
-            string.map_or(Ok(()), |string| self.string(key, string))?;
+            if let Some(string) = string {
+                self.string(key, string);
+            }
         }
         if let Some(region) = location.region {
-            self.bytes("region", self.graph.region_name(region))?;
+            self.bytes("region", self.graph.region_name(region));
         }
         self.end()
     }
 
-    fn attribute(&mut self, node: NodeId, found: Attribute) -> io::Result<()> {
-        self.begin("attribute")?;
-        self.number("node", u64::from(node.0))?;
-        self.string("key", found.key)?;
+    fn attribute(&mut self, node: NodeId, found: NodeAttribute) -> io::Result<()> {
+        self.begin("attribute");
+        self.number("node", u64::from(node.0));
+        self.string("key", found.key);
         let text = self.graph.string(found.value);
-        match found.kind {
-            ValueKind::Null => self.out.write_all(b",\"value\":null")?,
-            ValueKind::Bool => write!(self.out, ",\"value\":{}", !matches!(text, b"" | b"0"))?,
-            ValueKind::Integer | ValueKind::Float if is_number(text) => {
-                self.key("value")?;
-                self.out.write_all(text)?;
-            }
-            // A number that JSON lacks is the list that replaces it, as text.
-            ValueKind::Json => self.string("json", found.value)?,
-            _ => self.string("value", found.value)?,
+        // A number that JSON lacks is the list that replaces it, as text.
+        self.line.key(if found.kind == ValueKind::Json { "json" } else { "value" });
+        match (found.kind, std::str::from_utf8(text)) {
+            (ValueKind::Null, _) => self.line.null(),
+            (ValueKind::Bool, _) => self.line.boolean(!matches!(text, b"" | b"0")),
+            (ValueKind::Integer | ValueKind::Float, Ok(number)) if is_number(text) => self.line.raw(number),
+            _ => self.line.string(text),
         }
         self.end()
     }

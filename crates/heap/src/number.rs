@@ -1,57 +1,6 @@
 //! Formats numbers as PHP does in JSON.
 
-use crate::graph::ValueKind;
-
-/// An integer in digits, without an allocation.
-pub(crate) struct Digits {
-    bytes: [u8; 20],
-    start: usize,
-}
-
-/// The numbers below 100 in two digits.
-const PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[b'0'; 2]; 100];
-    let mut pair = 0_u8;
-    while pair < 100 {
-        pairs[pair as usize] = [b'0' + pair / 10, b'0' + pair % 10];
-        pair += 1;
-    }
-    pairs
-};
-
-impl Digits {
-    pub(crate) fn of(number: i64) -> Self {
-        let mut digits = Self::of_unsigned(number.unsigned_abs());
-        if number < 0 {
-            digits.start -= 1;
-            digits.bytes[digits.start] = b'-';
-        }
-        digits
-    }
-
-    pub(crate) fn of_unsigned(mut number: u64) -> Self {
-        let mut bytes = [0; 20];
-        let mut start = bytes.len();
-        // Two digits at a time: heaps are full of addresses, and division is the slowest step.
-        while number >= 100 {
-            start -= 2;
-            bytes[start..start + 2].copy_from_slice(&PAIRS[(number % 100) as usize]);
-            number /= 100;
-        }
-        let last = PAIRS[(number % 100) as usize];
-        start -= 1;
-        bytes[start] = last[1];
-        if number >= 10 {
-            start -= 1;
-            bytes[start] = last[0];
-        }
-        Self { bytes, start }
-    }
-
-    pub(crate) fn text(&self) -> &[u8] {
-        &self.bytes[self.start..]
-    }
-}
+use crate::sink::ValueKind;
 
 /// The shortest text that parses as the same number. Source: PHP 8.2, `json_encode`: an exponent below 1e-4 and from
 /// 1e17 on, with a fraction before it; reli for numbers that JSON lacks, as in the recorded files.
@@ -76,14 +25,6 @@ pub(crate) fn float_text(number: f64) -> (String, ValueKind) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn whole_numbers_are_written_in_full() {
-        for number in [0, 1, -1, 9, 10, 65_536, i64::MAX, i64::MIN] {
-            assert_eq!(Digits::of(number).text(), number.to_string().as_bytes());
-        }
-        assert_eq!(Digits::of_unsigned(u64::MAX).text(), u64::MAX.to_string().as_bytes());
-    }
 
     /// The expected texts are the output of PHP 8.2.
     #[test]

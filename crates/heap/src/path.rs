@@ -1,6 +1,6 @@
 //! The path of a node, as a PHP engineer would write it: `<main>:28::$users->items[0]`.
 
-use crate::graph::{Graph, TreeParents};
+use crate::graph::{Graph, TreeParents, attribute, child, locations};
 use crate::names::NodeType;
 use crate::sink::{NodeId, StringId};
 
@@ -9,7 +9,7 @@ pub const STEPS: usize = 24;
 
 /// The kind of an array's elements, which follows from the place of the array.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Elements {
+enum ElementKind {
     Keys,
     DynamicProperties,
     GlobalVariables,
@@ -46,7 +46,7 @@ pub fn near(graph: &impl Graph, parents: &TreeParents, node: NodeId, deepest: us
 /// The text that one step adds to a path: the reference with this name, from a node of the type `above`. Empty if PHP
 /// shows nothing of it.
 pub(crate) fn step(graph: &impl Graph, above: NodeType, node: NodeId, link: StringId) -> Vec<u8> {
-    let mut writer = Writer { above: Some(above), ..Writer::new(graph) };
+    let mut writer = StepWriter { above: Some(above), ..StepWriter::new(graph) };
     writer.step(node, graph.string(link))
 }
 
@@ -71,7 +71,7 @@ impl StepPaths {
     /// Creates the paths for these steps from a root: each node, and the name of the reference to it.
     #[must_use]
     pub fn new<'s>(graph: &impl Graph, steps: impl Iterator<Item = (NodeId, &'s [u8])>) -> Self {
-        let mut writer = Writer::new(graph);
+        let mut writer = StepWriter::new(graph);
         let mut paths = Self::default();
         for (node, link) in steps {
             if writer.above.is_none() {
@@ -115,18 +115,18 @@ impl StepPaths {
     }
 }
 
-struct Writer<'g, G> {
+struct StepWriter<'g, G> {
     graph: &'g G,
     above: Option<NodeType>,
-    elements: Elements,
+    elements: ElementKind,
     in_class: bool,
     /// Whether the calls are those of a generator or a fiber, which is referred to by something.
     is_suspended: bool,
 }
 
-impl<'g, G: Graph> Writer<'g, G> {
+impl<'g, G: Graph> StepWriter<'g, G> {
     const fn new(graph: &'g G) -> Self {
-        Self { graph, above: None, elements: Elements::Keys, in_class: false, is_suspended: false }
+        Self { graph, above: None, elements: ElementKind::Keys, in_class: false, is_suspended: false }
     }
 
     /// The text of a step.
@@ -143,7 +143,7 @@ impl<'g, G: Graph> Writer<'g, G> {
         match link {
             b"call_frames" | b"function_table" | b"class_table" | b"global_constants" => Vec::new(),
             b"global_variables" => {
-                self.elements = Elements::GlobalVariables;
+                self.elements = ElementKind::GlobalVariables;
                 Vec::new()
             }
             _ => [b"<", link, b">"].concat(),
@@ -159,10 +159,10 @@ impl<'g, G: Graph> Writer<'g, G> {
             }
             (NodeType::CALL_FRAME_VARIABLE_TABLE, _) => [&b"::"[..], &variable(link)].concat(),
             (NodeType::CALL_FRAME, b"this") => b"::$this".to_vec(),
-            (NodeType::CALL_FRAME, b"symbol_table") => self.expect(Elements::GlobalVariables, b"::"),
+            (NodeType::CALL_FRAME, b"symbol_table") => self.expect(ElementKind::GlobalVariables, b"::"),
             (NodeType::GLOBAL_VARIABLES, _) if link != b"array_elements" => variable(link),
             (NodeType::ARRAY_ELEMENTS, _) => self.element(link),
-            (NodeType::OBJECT, b"dynamic_properties") => self.expect(Elements::DynamicProperties, b""),
+            (NodeType::OBJECT, b"dynamic_properties") => self.expect(ElementKind::DynamicProperties, b""),
             (NodeType::OBJECT_PROPERTIES, _) => [b"->", link].concat(),
             (NodeType::CLASS_STATIC_PROPERTIES, _) => [&b"::"[..], &variable(link)].concat(),
             (NodeType::CLASS_CONSTANTS, _) => [b"::", link].concat(),
@@ -172,7 +172,7 @@ impl<'g, G: Graph> Writer<'g, G> {
                 Vec::new()
             }
             (NodeType::DEFINED_FUNCTIONS, _) => self.function(node, link),
-            (NodeType::OP_ARRAY, b"static_variables") => self.expect(Elements::StaticVariables, b""),
+            (NodeType::OP_ARRAY, b"static_variables") => self.expect(ElementKind::StaticVariables, b""),
             (NodeType::GLOBAL_CONSTANTS, _) => link.to_vec(),
             _ if is_plumbing(above, link) => Vec::new(),
             _ => [b".", link].concat(),
@@ -180,27 +180,27 @@ impl<'g, G: Graph> Writer<'g, G> {
     }
 
     /// Notes that the next array has these elements, and returns `text`.
-    fn expect(&mut self, elements: Elements, text: &[u8]) -> Vec<u8> {
+    fn expect(&mut self, elements: ElementKind, text: &[u8]) -> Vec<u8> {
         self.elements = elements;
         text.to_vec()
     }
 
     fn frame(&self, node: NodeId, link: &[u8]) -> Vec<u8> {
         let before: &[u8] = if self.is_suspended { b"." } else { b"" };
-        let name = self.attribute(node, b"function_name").unwrap_or(link);
-        match self.attribute(node, b"lineno").filter(|&line| line != b"-1") {
+        let name = attribute(self.graph, node, b"function_name").unwrap_or(link);
+        match attribute(self.graph, node, b"lineno").filter(|&line| line != b"-1") {
             Some(line) => [before, name, b":", line].concat(),
             None => [before, name].concat(),
         }
     }
 
     fn element(&mut self, key: &[u8]) -> Vec<u8> {
-        match std::mem::replace(&mut self.elements, Elements::Keys) {
-            Elements::Keys if is_integer(key) => [b"[", key, b"]"].concat(),
-            Elements::Keys => [b"['", key, b"']"].concat(),
-            Elements::DynamicProperties => [b"->", key].concat(),
-            Elements::GlobalVariables => variable(key),
-            Elements::StaticVariables => [&b"::"[..], &variable(key)].concat(),
+        match std::mem::replace(&mut self.elements, ElementKind::Keys) {
+            ElementKind::Keys if is_integer(key) => [b"[", key, b"]"].concat(),
+            ElementKind::Keys => [b"['", key, b"']"].concat(),
+            ElementKind::DynamicProperties => [b"->", key].concat(),
+            ElementKind::GlobalVariables => variable(key),
+            ElementKind::StaticVariables => [&b"::"[..], &variable(key)].concat(),
         }
     }
 
@@ -210,19 +210,11 @@ impl<'g, G: Graph> Writer<'g, G> {
         [before, name, b"()"].concat()
     }
 
-    fn attribute(&self, node: NodeId, key: &[u8]) -> Option<&[u8]> {
-        let attributes = self.graph.attributes(node).map(|row| self.graph.attribute(row));
-        let mut found = attributes.filter(|attribute| self.graph.string(attribute.key) == key);
-        found.next().map(|attribute| self.graph.string(attribute.value))
-    }
-
     /// The name of a class or a function as written in the source; names in tables are lower case.
     fn name_of(&self, node: NodeId) -> Option<&[u8]> {
-        let children = self.graph.children(Some(node)).filter_map(|row| self.graph.child(row));
-        let mut names = children.filter(|child| self.graph.string(child.link) == b"name");
-        let name = names.next()?.node;
-        let mut texts = self.graph.locations(name).filter_map(|row| self.graph.location(row).string);
-        texts.next().map(|text| self.graph.string(text))
+        let name = child(self.graph, node, b"name")?;
+        let text = locations(self.graph, name).find_map(|location| location.string)?;
+        Some(self.graph.string(text))
     }
 }
 

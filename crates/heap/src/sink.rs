@@ -46,7 +46,7 @@ pub struct Edge {
 
 /// A range of memory that a node represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Location {
+pub struct MemoryLocation {
     /// The type of the content.
     pub location_type: LocationType,
     /// The first address in the target's memory.
@@ -67,7 +67,7 @@ pub struct Location {
     pub region: Option<Region>,
 }
 
-impl Location {
+impl MemoryLocation {
     /// A location without further facts: outside of PHP's own memory, without class, content or count.
     #[must_use]
     pub const fn new(location_type: LocationType, address: u64, size: u64) -> Self {
@@ -87,7 +87,7 @@ impl Location {
 
 /// The value of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value<'a> {
+pub enum AttributeValue<'a> {
     /// PHP's `null`.
     Null,
     /// `true` or `false`.
@@ -98,6 +98,41 @@ pub enum Value<'a> {
     Float(f64),
     /// Text, such as the name of a function or a file.
     Text(&'a [u8]),
+}
+
+/// The type of an attribute's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueKind {
+    /// PHP's `null`; the text is `null`.
+    Null,
+    /// A boolean; the text is `1` or empty.
+    Bool,
+    /// An integer in digits.
+    Integer,
+    /// A number with a fraction or an exponent, as in JSON.
+    Float,
+    /// Text.
+    Text,
+    /// A list or an object as JSON; `["nan"]` or `["infinity"]` for these floats.
+    Json,
+}
+
+impl ValueKind {
+    /// Infers the type of a value from its text, because reli writes only the text.
+    #[must_use]
+    pub fn guess(key: &[u8], value: &[u8]) -> Self {
+        let text = std::str::from_utf8(value).unwrap_or_default();
+        match key {
+            b"#is_internal" | b"is_packed" => Self::Bool,
+            b"function_name" | b"file" => Self::Text,
+            _ if text == "null" => Self::Null,
+            _ if text.is_empty() && key == b"value" => Self::Bool,
+            _ if text.parse::<i64>().is_ok_and(|number| number.to_string() == text) => Self::Integer,
+            _ if text.parse::<f64>().is_ok_and(f64::is_finite) => Self::Float,
+            _ if text.starts_with('[') || text.starts_with('{') => Self::Json,
+            _ => Self::Text,
+        }
+    }
 }
 
 /// Receives a heap as it is walked.
@@ -112,12 +147,12 @@ pub trait HeapSink {
     fn edge(&mut self, edge: Edge);
 
     /// Adds a location of `node`.
-    fn location(&mut self, node: NodeId, location: &Location);
+    fn location(&mut self, node: NodeId, location: &MemoryLocation);
 
     /// Adds a fact about `node`, such as `#count` of an array's elements or `value` of a number. Facts that explain a
     /// location are facts of its node: `is_packed` of an array's table; `function_name`, `file`, `line_start` and
     /// `line_end` of a function's instructions.
-    fn attribute(&mut self, node: NodeId, key: StringId, value: Value<'_>);
+    fn attribute(&mut self, node: NodeId, key: StringId, value: AttributeValue<'_>);
 
     /// Adds a fact about the whole heap, with a key of the memory database's `summary`.
     fn summary(&mut self, key: &str, value: &str);

@@ -2,26 +2,27 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::graph::{Graph, Total, Totals};
+use crate::graph::{Graph, MemoryTotal, Totals};
+use crate::largest::sort_largest_first;
 use crate::names::LocationType;
-use crate::sink::Location;
+use crate::sink::MemoryLocation;
 
 /// The locations to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum TotalsScope {
     /// Locations in PHP's own memory, which reli's JSON counts.
     OwnMemory,
     /// All locations, including those outside of PHP's own memory, which reli's databases count.
     Everything,
 }
 
-/// Counts and sizes by location type and by class, the largest first. With [`Scope::OwnMemory`], a location that two
+/// Counts and sizes by location type and by class, the largest first. With [`TotalsScope::OwnMemory`], a location that two
 /// nodes share counts once.
 #[must_use]
-pub fn totals(graph: &impl Graph, scope: Scope) -> Totals {
+pub fn totals(graph: &impl Graph, scope: TotalsScope) -> Totals {
     let mut types: HashMap<u16, (u64, u64)> = HashMap::new();
     let mut classes: HashMap<u32, (u64, u64)> = HashMap::new();
-    let mut add = |location: &Location| {
+    let mut add = |location: &MemoryLocation| {
         let sum = |entry: &mut (u64, u64)| {
             *entry = (entry.0 + 1, entry.1.saturating_add(location.size));
         };
@@ -34,8 +35,8 @@ pub fn totals(graph: &impl Graph, scope: Scope) -> Totals {
     for row in 0..graph.counts().locations {
         let location = graph.location(row);
         let counts = match scope {
-            Scope::Everything => true,
-            Scope::OwnMemory => location.region.is_some() && is_new(graph, row, &location, &mut shared),
+            TotalsScope::Everything => true,
+            TotalsScope::OwnMemory => location.region.is_some() && is_new(graph, row, &location, &mut shared),
         };
         if counts {
             add(&location);
@@ -50,18 +51,17 @@ pub fn totals(graph: &impl Graph, scope: Scope) -> Totals {
 fn is_new(
     graph: &impl Graph,
     row: usize,
-    location: &Location,
+    location: &MemoryLocation,
     shared: &mut HashSet<(u64, LocationType)>,
 ) -> bool {
     let is_alone = graph.canonical(graph.location_node(row)).is_none();
     is_alone || shared.insert((location.address, location.location_type))
 }
 
-fn ranked<K>(sums: HashMap<K, (u64, u64)>, name: impl Fn(K) -> Vec<u8>) -> Vec<Total> {
-    let total = |(key, (count, memory_usage))| Total { name: name(key), count, memory_usage };
-    let mut totals: Vec<Total> = sums.into_iter().map(total).collect();
-    totals.sort_by(|left, right| {
-        right.memory_usage.cmp(&left.memory_usage).then_with(|| left.name.cmp(&right.name))
-    });
+/// Counts and sizes with their names, the largest size first.
+pub(crate) fn ranked<K>(sums: HashMap<K, (u64, u64)>, name: impl Fn(K) -> Vec<u8>) -> Vec<MemoryTotal> {
+    let total = |(key, (count, memory_usage))| MemoryTotal { name: name(key), count, memory_usage };
+    let mut totals: Vec<MemoryTotal> = sums.into_iter().map(total).collect();
+    sort_largest_first(&mut totals, |total| total.memory_usage, |total| &total.name);
     totals
 }

@@ -3,10 +3,12 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use borehole_text::Warning;
+
 use crate::event::Event;
 use crate::ids::StringId;
 use crate::sample::Sample;
-use crate::sink::{Context, ProfileSink, Warning};
+use crate::sink::{Context, ProfileSink};
 use crate::tables::Tables;
 use crate::threads::Thread;
 

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_known_before_a_failure_stays_known() {
+    fn values_derived_before_an_error_are_kept() {
         let (tables, deep, beside) = stacks();
         let mut depths = StackColumn::default();
         let failed = depths.derive(deep, &tables, |caller: Option<u32>, stack| {

@@ -1,7 +1,6 @@
-//! Distinct slices, stored end to end.
+//! Distinct rows and slices, numbered in order of first appearance.
 //!
-//! Columns: `items` (all slices, concatenated) and `ends` (the end of each slice). The hash index holds row numbers only
-//! and compares through the columns.
+//! The hash indexes hold row numbers only and compare through the stored rows. Slices are stored end to end.
 
 use std::hash::{BuildHasher as _, Hash};
 
@@ -39,7 +38,7 @@ impl<T: Copy + Eq + Hash> Distinct<T> {
         if let Some(&row) = found {
             return Some(row);
         }
-        let row = u32::try_from(self.ends.len()).ok().filter(|&row| row < u32::MAX)?;
+        let row = next_row(self.ends.len())?;
         self.items.extend_from_slice(slice);
         self.ends.push(self.items.len());
         let Self { items, ends, index, hasher } = self;
@@ -73,7 +72,8 @@ impl<T: Copy + Eq + Hash> Distinct<T> {
 
 impl<T> Distinct<T> {
     /// The number of slices.
-    pub(crate) const fn count(&self) -> usize {
+    #[must_use]
+    pub const fn count(&self) -> usize {
         self.ends.len()
     }
 
@@ -81,6 +81,57 @@ impl<T> Distinct<T> {
     pub(crate) const fn item_count(&self) -> usize {
         self.items.len()
     }
+}
+
+/// Distinct rows, numbered in order of first appearance.
+///
+/// # Examples
+///
+/// ```
+/// let mut rows = borehole_model::InternedRows::default();
+/// assert_eq!(["f", "g", "f"].map(|row| rows.intern(&row)), [Some(0), Some(1), Some(0)]);
+/// assert_eq!(rows.rows(), ["f", "g"]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct InternedRows<T> {
+    rows: Vec<T>,
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl<T> Default for InternedRows<T> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), index: HashTable::new(), hasher: DefaultHashBuilder::default() }
+    }
+}
+
+impl<T: Clone + Eq + Hash> InternedRows<T> {
+    /// The number of a row, stored if it is new; `None` if no number is left. Numbers are below 2^32 - 1.
+    pub fn intern(&mut self, row: &T) -> Option<u32> {
+        let Self { rows, index, hasher } = self;
+        let hash = hasher.hash_one(row);
+        if let Some(&known) = index.find(hash, |&known| rows[known as usize] == *row) {
+            return Some(known);
+        }
+        let number = next_row(rows.len())?;
+        rows.push(row.clone());
+        index.insert_unique(hash, number, |&known| hasher.hash_one(&rows[known as usize]));
+        Some(number)
+    }
+}
+
+impl<T> InternedRows<T> {
+    /// All rows, by their numbers.
+    #[inline]
+    #[must_use]
+    pub const fn rows(&self) -> &[T] {
+        self.rows.as_slice()
+    }
+}
+
+/// The number of the next of `count` rows; the largest number stays free for an absent row.
+fn next_row(count: usize) -> Option<u32> {
+    u32::try_from(count).ok().filter(|&row| row < u32::MAX)
 }
 
 #[inline]

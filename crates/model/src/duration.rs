@@ -1,10 +1,10 @@
-//! How long samples last, for everything that draws time.
+//! The duration of samples, for everything that draws time.
 
 use crate::sample::Sample;
 use crate::segment::Segment;
 use crate::value::{Measure, Mode};
 
-/// How long the samples of a segment last.
+/// The duration of the samples of a segment.
 ///
 /// The gap to the next sample is used only if nothing else is known: a thread that was not sampled in between was off CPU, did
 /// not hold the GIL, or was not observed.
@@ -35,7 +35,7 @@ pub enum Lasting {
 }
 
 impl Lasting {
-    /// How long the samples of a segment last: their wall time if they have one, else their default value if it is a time, else
+    /// The duration of the samples of a segment: their wall time if they have one, else their default value if it is a time, else
     /// their count times the period.
     #[must_use]
     pub fn of(segment: &Segment) -> Self {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_late_by_less_than_half_a_period_goes_on() {
+    fn samples_late_by_less_than_half_a_period_continue_the_last() {
         assert_eq!([1000, 1500, 1501, 2000].map(|gap| goes_on(gap, 1000)), [true, true, false, false]);
     }
 }

@@ -4,10 +4,8 @@
 //! row of values, borrowed from where they were read.
 
 use std::borrow::Cow;
-use std::hash::BuildHasher as _;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
-
+use crate::distinct::InternedRows;
 use crate::ids::{Id as _, ShapeId, StringId};
 
 /// One event of a trace.
@@ -149,32 +147,20 @@ impl<'a> Addresses<'a> {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ShapeTable {
-    rows: Vec<Shape>,
-    index: HashTable<ShapeId>,
-    hasher: DefaultHashBuilder,
-}
+pub(crate) struct ShapeTable(InternedRows<Shape>);
 
 impl ShapeTable {
     pub(crate) fn intern(&mut self, shape: &Shape) -> Option<ShapeId> {
-        let hash = self.hasher.hash_one(shape);
-        if let Some(&id) = self.index.find(hash, |&id| self.rows[id.row()] == *shape) {
-            return Some(id);
-        }
-        let id = ShapeId::from_row(self.rows.len())?;
-        self.rows.push(shape.clone());
-        let Self { rows, index, hasher } = self;
-        index.insert_unique(hash, id, |&id| hasher.hash_one(&rows[id.row()]));
-        Some(id)
+        ShapeId::from_row(self.0.intern(shape)? as usize)
     }
 
     #[inline]
     pub(crate) fn get(&self, id: ShapeId) -> &Shape {
-        &self.rows[id.row()]
+        &self.0.rows()[id.row()]
     }
 
     pub(crate) const fn len(&self) -> usize {
-        self.rows.len()
+        self.0.rows().len()
     }
 }
 

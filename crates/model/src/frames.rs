@@ -1,4 +1,4 @@
-//! Frames: what a source knows about one level of a stack, without a string per sample.
+//! Frames: the levels of stacks, without a string per sample.
 
 use std::hash::BuildHasher as _;
 
@@ -115,7 +115,7 @@ impl Frame {
 /// of the memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FrameTable {
-    rows: Vec<Row>,
+    rows: Vec<PackedFrame>,
     parts: Vec<NameParts>,
     natives: Vec<NativeFrame>,
     /// Frames that do not fit into a row.
@@ -126,7 +126,7 @@ pub(crate) struct FrameTable {
 
 /// A frame as it is stored.
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct PackedFrame {
     function: StringId,
     file: Option<StringId>,
     opcode: Option<StringId>,
@@ -142,7 +142,7 @@ struct Row {
 const NO_LINE: i32 = i32::MIN;
 const NO_COLUMN: u32 = u32::MAX;
 
-/// Which part of a frame is stored elsewhere, and its index there.
+/// The part of a frame that is stored elsewhere, by its index there.
 #[derive(Clone, Copy, Debug)]
 enum Apart {
     Nothing,
@@ -168,7 +168,7 @@ impl FrameTable {
     }
 
     /// Makes the row of a new frame. There are never more rows than ids.
-    fn row(&mut self, frame: &Frame) -> Option<Row> {
+    fn row(&mut self, frame: &Frame) -> Option<PackedFrame> {
         let Frame { function, parts, file, line, end_line, column, end_column, opcode, native } = *frame;
         let numbers = small_line(line).zip(small_line(end_line));
         let numbers = numbers.zip(small_column(column).zip(small_column(end_column)));
@@ -180,7 +180,7 @@ impl FrameTable {
         };
         let ((line, end_line), (column, end_column)) =
             numbers.unwrap_or(((NO_LINE, NO_LINE), (NO_COLUMN, NO_COLUMN)));
-        Some(Row { function, file, opcode, line, end_line, column, end_column, apart })
+        Some(PackedFrame { function, file, opcode, line, end_line, column, end_column, apart })
     }
 
     #[inline]
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_come_back_whatever_they_have() {
+    fn frames_with_any_fields_are_restored() {
         let id = |row| StringId::from_row(row).unwrap();
         let named = Frame::named(id(1));
         let native = |offset| Some(NativeFrame { module: id(3), offset });
@@ -273,6 +273,6 @@ mod tests {
             assert_eq!((table.get(id), table.function(id)), (frame, frame.function));
         }
         // A row, which is all that most frames take, must stay this small.
-        assert_eq!(size_of::<Row>(), 36);
+        assert_eq!(size_of::<PackedFrame>(), 36);
     }
 }

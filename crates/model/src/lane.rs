@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_sorts_of_numbers_are_told_apart_and_come_back() {
+    fn the_three_kinds_of_ids_are_distinguished_and_restored() {
         let pthread = 0x7fff_1234_5678_u64;
         let all = [
             LaneId::System(0),

@@ -10,49 +10,52 @@
 //!   time.
 //! * A [`ProfileSink`] takes samples and events as they are read. Importers push into a sink; exporters and views are
 //!   sinks; [`Tee`], [`Filter`] and [`Count`] sit in between.
+//! * [`dial9`] has the names of the events, fields and labels that traces of Tokio programs use.
 //!
 //! Memory grows with the number of distinct rows, never with the number of samples. This crate does no I/O and knows no
 //! file format.
 
 mod adapters;
 mod columns;
+pub mod dial9;
 mod distinct;
 mod duration;
 mod event;
+mod export;
 mod frames;
 mod ids;
 mod labels;
 mod lane;
 mod numbers;
+mod options;
 mod sample;
 mod segment;
-pub mod shown;
 mod sink;
 mod stacks;
-mod strings;
 mod tables;
-pub mod text;
 mod threads;
 mod value;
 mod weigher;
-mod workers;
+
+pub use borehole_text::{Warning, nanoseconds_per};
 
 pub use adapters::{Count, Filter, Tee};
 pub use columns::{Column, StackColumn};
-pub use distinct::Distinct;
+pub use distinct::{Distinct, InternedRows};
 pub use duration::{Lasting, goes_on};
 pub use event::{Addresses, Annotation, Event, FieldKind, FieldShape, Shape, Value};
+pub use export::{Export, Losses};
 pub use frames::{Frame, FrameText, NameParts, NativeFrame};
 pub use ids::{FrameId, LabelsId, ShapeId, StackId, StringId};
 pub use labels::{Label, LabelValue};
 pub use lane::{Lane, LaneId, LaneName};
 pub use numbers::RowIndex;
+pub use options::{Limits, OnDamage, ReadOptions, SampleKind};
 pub use sample::{Sample, Status};
-pub use segment::Segment;
-pub use sink::{Context, ProfileSink, Recovery, Warning};
+pub use segment::{OneClock, Segment};
+pub use sink::{Context, ProfileSink, Recovery};
 pub use stacks::FramesLeafFirst;
 pub use tables::{TableFull, Tables};
 pub use threads::{Thread, ThreadNames};
-pub use value::{Measure, Mode, ValueType, nanoseconds_per};
+pub use value::{Measure, Mode, ValueType};
 pub use weigher::{Sampled, UnknownValueType, Weigher};
-pub use workers::{UNKNOWN_WORKER, is_worker};

@@ -3,6 +3,8 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use borehole_text::Warning;
+
 use crate::event::Event;
 use crate::ids::StringId;
 use crate::sample::Sample;
@@ -199,40 +201,6 @@ macro_rules! sink_behind {
 
 sink_behind!(&mut S);
 sink_behind!(Box<S>);
-
-/// Something odd or lost in an input.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
-    /// The position in the input, in bytes after decompression. Text formats give lines in the message instead.
-    pub offset: Option<u64>,
-    /// The expected and the actual content.
-    pub message: String,
-    /// The number of bytes that could not be used.
-    pub lost_bytes: u64,
-    /// The number of samples read between this damage and the next one, or the end. `None`: nothing is damaged here,
-    /// reading did not continue after it, or the format's reader does not count them.
-    pub saved_samples: Option<u64>,
-}
-
-impl Warning {
-    /// A warning about the whole input, without loss.
-    #[must_use]
-    pub fn new(message: impl Into<String>) -> Self {
-        Self { offset: None, message: message.into(), lost_bytes: 0, saved_samples: None }
-    }
-
-    /// Sets the position, if there is one.
-    #[must_use]
-    pub fn at(self, offset: impl Into<Option<u64>>) -> Self {
-        Self { offset: offset.into(), ..self }
-    }
-
-    /// Sets the number of bytes that could not be used.
-    #[must_use]
-    pub fn losing(self, lost_bytes: u64) -> Self {
-        Self { lost_bytes, ..self }
-    }
-}
 
 /// The outcome of reading an input. Partial success is a value, not an error that hides what was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -23,7 +23,7 @@ struct Node {
     depth: u32,
 }
 
-/// How many children are searched in the chain; this many steps cost less than a lookup in the index.
+/// The number of children searched in the chain; this many steps cost less than a lookup in the index.
 const CHAINED: usize = 3;
 
 #[derive(Clone, Debug, Default)]
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_stacks_are_the_same_whatever_came_before() {
+    fn interning_a_whole_stack_does_not_depend_on_earlier_ones() {
         let mut stacks = StackTable::default();
         let frames: Vec<_> = (0..4).map(|row| FrameId::from_row(row).unwrap()).collect();
         let whole = [[3, 2, 0].as_slice(), &[2, 0], &[3, 1, 0], &[], &[3], &[3, 2, 0], &[1, 0], &[3, 1, 0]];
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_forgotten_is_numbered_anew() {
+    fn forgotten_stacks_are_numbered_anew() {
         let mut stacks = StackTable::default();
         let frames: Vec<_> = (0..9).map(|row| FrameId::from_row(row).unwrap()).collect();
         let first = stacks.intern_leaf_first(&frames);

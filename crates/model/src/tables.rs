@@ -2,12 +2,14 @@
 
 use std::{fmt, io};
 
+use borehole_text::ReadError;
+
+use crate::distinct::Distinct;
 use crate::event::{Shape, ShapeTable};
 use crate::frames::{Frame, FrameTable};
 use crate::ids::{FrameId, Id as _, LabelsId, ShapeId, StackId, StringId};
 use crate::labels::{Label, LabelTable};
 use crate::stacks::{FramesLeafFirst, StackTable};
-use crate::strings::StringTable;
 
 /// Strings, frames, stacks, label sets and shapes of events, each distinct one stored once.
 ///
@@ -253,6 +255,33 @@ impl Tables {
     }
 }
 
+/// Distinct byte strings. Strings are bytes, not text: PHP names need not be UTF-8.
+#[derive(Clone, Debug, Default)]
+struct StringTable(Distinct<u8>);
+
+impl StringTable {
+    fn intern(&mut self, string: &[u8]) -> Option<StringId> {
+        StringId::from_row(self.0.intern(string)? as usize)
+    }
+
+    fn find(&self, string: &[u8]) -> Option<StringId> {
+        StringId::from_row(self.0.find(string)? as usize)
+    }
+
+    #[inline]
+    fn get(&self, id: StringId) -> &[u8] {
+        self.0.get(id.row())
+    }
+
+    const fn len(&self) -> usize {
+        self.0.count()
+    }
+
+    const fn byte_len(&self) -> usize {
+        self.0.item_count()
+    }
+}
+
 /// A table is full: it holds 2³² − 1 distinct rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableFull {
@@ -270,5 +299,11 @@ impl std::error::Error for TableFull {}
 impl From<TableFull> for io::Error {
     fn from(full: TableFull) -> Self {
         Self::other(full)
+    }
+}
+
+impl From<TableFull> for ReadError {
+    fn from(full: TableFull) -> Self {
+        Self::Sink(full.into())
     }
 }

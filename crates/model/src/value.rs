@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use crate::sample::Sample;
-use crate::segment::Segment;
+use borehole_text::nanoseconds_per;
 
 /// The kind and unit of a value.
 ///
@@ -83,20 +82,6 @@ impl fmt::Display for ValueType {
     }
 }
 
-/// Nanoseconds per unit of time; `None` for other units.
-///
-/// Source: google/pprof, `internal/measurement/measurement.go`: the names that the tool accepts as units of time.
-#[must_use]
-pub fn nanoseconds_per(unit: &str) -> Option<u64> {
-    match unit {
-        "nanoseconds" | "nanosecond" | "ns" => Some(1),
-        "microseconds" | "microsecond" | "us" => Some(1_000),
-        "milliseconds" | "millisecond" | "ms" => Some(1_000_000),
-        "seconds" | "second" | "s" => Some(1_000_000_000),
-        _ => None,
-    }
-}
-
 /// The clock that a sampler follows: it defines what its samples times their period measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -145,65 +130,10 @@ pub enum Measure {
     Value(usize),
 }
 
-impl Measure {
-    /// The number of a sample. Absent values are 0; a product that does not fit saturates.
-    #[inline]
-    #[must_use]
-    pub fn of(self, segment: &Segment, sample: &Sample<'_>) -> i64 {
-        match self {
-            Self::Count => i64::try_from(sample.count).unwrap_or(i64::MAX),
-            Self::Time => {
-                let time = sample.count.saturating_mul(segment.period_ns.unwrap_or(0));
-                i64::try_from(time).unwrap_or(i64::MAX)
-            }
-            Self::Value(column) => sample.values.get(column).copied().unwrap_or(0),
-        }
-    }
-}
-
-impl Segment {
-    /// All numbers of its samples: their own values in order, then their count if they are counted, then the time they
-    /// stand for if there is a period and no value is a time.
-    pub fn measures(&self) -> impl Iterator<Item = (Measure, ValueType)> + '_ {
-        let own = self.value_types.iter().enumerate();
-        let own = own.map(|(column, value_type)| (Measure::Value(column), value_type.clone()));
-        let is_counted = !self.is_uncounted && !self.value_types.iter().any(ValueType::is_samples);
-        let count = is_counted.then(|| (Measure::Count, ValueType::samples()));
-        let time = self.has_time().then(|| (Measure::Time, ValueType::time(self.mode)));
-        own.chain(count).chain(time)
-    }
-
-    /// Whether count and period give the time that samples stand for.
-    fn has_time(&self) -> bool {
-        let is_time = |own: &ValueType| own.nanoseconds_per_unit().is_some();
-        self.period_ns.is_some_and(|period_ns| period_ns > 0)
-            && !self.is_uncounted
-            && !self.value_types.iter().any(is_time)
-    }
-
-    /// The number that views show by default: the one that the source names, else its last value as in `go tool pprof`,
-    /// else the time that samples stand for, else their count.
-    #[must_use]
-    pub fn default_measure(&self) -> Measure {
-        let last = || self.value_types.len().checked_sub(1).map(Measure::Value);
-        let time = || self.has_time().then_some(Measure::Time);
-        self.default_measure.or_else(last).or_else(time).unwrap_or(Measure::Count)
-    }
-
-    /// The value type of a measure.
-    #[must_use]
-    pub fn value_type(&self, measure: Measure) -> ValueType {
-        match measure {
-            Measure::Count => ValueType::samples(),
-            Measure::Time => ValueType::time(self.mode),
-            Measure::Value(column) => self.value_types.get(column).cloned().unwrap_or_default(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Sample, Segment};
 
     fn types(segment: &Segment) -> Vec<String> {
         segment.measures().map(|(_, value_type)| value_type.to_string()).collect()

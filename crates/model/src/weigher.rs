@@ -49,7 +49,7 @@ pub struct Weigher {
     sampled: Sampled,
     /// The kind to add up, known after the first sample.
     chosen: Option<Chosen>,
-    /// How to weigh the samples of the current segment.
+    /// The weights of the current segment.
     current: Current,
     /// Other kinds, and how many samples have them.
     hidden: Vec<(ValueType, u64)>,
@@ -66,7 +66,7 @@ struct Chosen {
     mode: Option<Mode>,
 }
 
-/// How to weigh the samples of a segment.
+/// The weights of a segment's samples: a measure times a factor.
 #[derive(Clone, Debug, Default)]
 struct Current {
     measure: Option<Measure>,
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn an_asked_kind_is_found_in_whatever_profile_has_it() {
+    fn a_requested_kind_is_found_in_every_profile_that_has_it() {
         let segments = [valued(&[("cpu", "ns")]), valued(&[("objects", "count"), ("space", "bytes")])];
         let mut weigher = Weigher::new(Some("space/bytes"), Sampled::Time);
         assert_eq!(weigh(&mut weigher, &segments, &[3, -9]), [None, Some(-9)]);

@@ -1,14 +1,14 @@
 //! Finds PHP in a process, and checks that its structures are the known ones.
 
-use borehole_process::{Mapping, Memory, Symbols, Target};
+use borehole_process::{ElfSymbols, ForeignMemory, ForeignProcess, MemoryMapping};
 
 use crate::error::{Error, ErrorKind};
-use crate::executor::{Executor, Place};
-use crate::heap::allocator::{self, HeapPointer};
+use crate::executor::{Executor, ExecutorLocation};
+use crate::heap::allocator::{HeapPointer, heap_pointers};
 use crate::layout::Layout;
 use crate::modules;
 use crate::proof;
-use crate::release::{Identity, Release, Threads};
+use crate::release::{Identity, PhpRelease, ThreadModel};
 use crate::remote;
 
 /// A test of whether the file at a path is PHP.
@@ -18,7 +18,7 @@ pub type IsPhp<'a> = &'a dyn Fn(&[u8]) -> bool;
 #[derive(Clone, Copy, Default)]
 pub struct AttachOptions<'a> {
     /// The release, if it must not be read from the process.
-    pub release: Option<Release>,
+    pub release: Option<PhpRelease>,
     /// Which mapped file is PHP, by its path. Otherwise files with `php` in their name are tried first, then all others.
     pub is_php: Option<IsPhp<'a>>,
 }
@@ -28,7 +28,7 @@ pub struct AttachOptions<'a> {
 pub struct Php {
     pub(crate) identity: Identity,
     pub(crate) layout: Layout,
-    pub(crate) place: Place,
+    pub(crate) place: ExecutorLocation,
     /// The memory that the workers of a pool share: opcache's.
     pub(crate) shared: Vec<(u64, u64)>,
     /// The address of `zend_pass_function`, which does nothing; 0 if it has no symbol.
@@ -44,25 +44,23 @@ impl Php {
     ///
     /// # Errors
     /// If there is no PHP, its release or build is unknown, its memory contradicts the release, or the process cannot be read.
-    pub fn attach(target: &impl Target, options: &AttachOptions<'_>) -> Result<Self, Error> {
+    pub fn attach(target: &impl ForeignProcess, options: &AttachOptions<'_>) -> Result<Self, Error> {
         let symbols = find_php(target, options)?;
         let found = modules::identify(target, &symbols, options.release)?;
         let layout = Layout::of(found.release);
-        let place = Place::find(target, &symbols, found.threads)?;
-        if let (Threads::One, Some(symbol)) = (found.threads, symbols.find("executor_globals")) {
+        let place = ExecutorLocation::find(target, &symbols, found.threads)?;
+        if let (ThreadModel::One, Some(symbol)) = (found.threads, symbols.find("executor_globals")) {
             proof::executor_size(symbol.size, &layout, found.release)?;
         }
-        let found_threads = found.threads;
-        let identity = Identity { sapi: sapi(target, &symbols), ..found };
         let address = |name: &str| symbols.find(name).map_or(0, |symbol| symbol.address);
         let php = Self {
-            identity,
+            heap_pointers: heap_pointers(target, &symbols, found.threads),
+            identity: Identity { sapi: sapi(target, &symbols), ..found },
             layout,
             place,
             shared: shared_memory(target),
             pass_function: address("zend_pass_function"),
             frameless_functions: address("zend_flf_functions"),
-            heap_pointers: allocator::heap_pointers(target, &symbols, found_threads),
         };
         for executor in php.executors(target)? {
             php.prove(target, &executor)?;
@@ -70,18 +68,25 @@ impl Php {
         Ok(php)
     }
 
+    /// The current executors: one, or one for each thread that serves requests.
+    ///
+    /// # Errors
+    /// If the process is gone, or none of its threads has a known executor and one of them cannot be read.
+    pub fn executors(&self, target: &impl ForeignProcess) -> Result<Vec<Executor>, Error> {
+        self.place.executors(target)
+    }
+
     /// Checks an executor until it is plausible, or has been implausible for too long.
-    fn prove(&self, memory: &impl Memory, executor: &Executor) -> Result<(), Error> {
-        let mut proof = proof::executor(memory, &self.layout, executor);
-        for _ in 1..proof::ATTEMPTS {
-            match proof {
-                Err(error) if error.kind() == ErrorKind::Implausible => {
-                    proof = proof::executor(memory, &self.layout, executor);
+    fn prove(&self, memory: &impl ForeignMemory, executor: &Executor) -> Result<(), Error> {
+        let mut attempts = 1;
+        loop {
+            match proof::executor(memory, &self.layout, executor) {
+                Err(error) if error.kind() == ErrorKind::Implausible && attempts < proof::ATTEMPTS => {
+                    attempts += 1;
                 }
-                _ => return proof,
+                proof => return proof,
             }
         }
-        proof
     }
 
     /// The identity of this PHP.
@@ -97,13 +102,13 @@ impl Php {
 }
 
 /// Whether the symbols are those of PHP: its list of modules, and the location of its state.
-fn is_php(symbols: &Symbols) -> bool {
+fn is_php(symbols: &ElfSymbols) -> bool {
     let has = |name: &str| symbols.find(name).is_some();
     has("module_registry") && (has("executor_globals") || has("executor_globals_offset"))
 }
 
 /// The symbols of the mapped file that is PHP: the program itself or a library.
-fn find_php(target: &impl Target, options: &AttachOptions<'_>) -> Result<Symbols, Error> {
+fn find_php(target: &impl ForeignProcess, options: &AttachOptions<'_>) -> Result<ElfSymbols, Error> {
     let candidates = candidates(target, options);
     let program = target.mappings().iter().find(|mapping| mapping.path.starts_with(b"/"));
     let mut refused = None;
@@ -121,11 +126,11 @@ fn find_php(target: &impl Target, options: &AttachOptions<'_>) -> Result<Symbols
         }
     }
     match (refused, program) {
-        (Some((path, error)), _) => Err(Error::reading(&format!("cannot look for PHP in {path}"), error)),
+        (Some((path, error)), _) => Err(Error::reading(&format!("cannot search {path} for PHP"), error)),
         (None, program) => {
-            let program = program.map_or_else(|| "nothing".to_owned(), |mapping| text(&mapping.path));
+            let program = program.map_or_else(|| "no program".to_owned(), |mapping| text(&mapping.path));
             let what =
-                format!("missing PHP: expected a program or library with its symbols, found {program}");
+                format!("no PHP found: expected a program or library with PHP's symbols, found {program}");
             Err(Error::new(ErrorKind::NotPhp, what))
         }
     }
@@ -136,13 +141,13 @@ fn text(path: &[u8]) -> String {
 }
 
 /// Whether the name of a file suggests that it is PHP.
-fn is_likely(mapping: &Mapping) -> bool {
+fn is_likely(mapping: &MemoryMapping) -> bool {
     let name = mapping.path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     name.windows(3).any(|part| part == b"php")
 }
 
 /// The first mapping of each file, likely ones first.
-fn candidates<'t>(target: &'t impl Target, options: &AttachOptions<'_>) -> Vec<&'t Mapping> {
+fn candidates<'t>(target: &'t impl ForeignProcess, options: &AttachOptions<'_>) -> Vec<&'t MemoryMapping> {
     let files = target.mappings().iter().filter(|mapping| mapping.file_offset == 0);
     let mut files: Vec<_> = files.filter(|mapping| mapping.path.starts_with(b"/")).collect();
     if let Some(is_php) = options.is_php {
@@ -154,7 +159,7 @@ fn candidates<'t>(target: &'t impl Target, options: &AttachOptions<'_>) -> Vec<&
 }
 
 /// The name of the interface that runs PHP (SAPI), as far as it can be read.
-fn sapi(target: &impl Memory, symbols: &Symbols) -> String {
+fn sapi(target: &impl ForeignMemory, symbols: &ElfSymbols) -> String {
     let name = || {
         let module = symbols.find("sapi_module")?;
         let name = target.read_u64(module.address).ok()?;
@@ -164,7 +169,7 @@ fn sapi(target: &impl Memory, symbols: &Symbols) -> String {
 }
 
 /// The shared writable memory, where opcache keeps its code.
-fn shared_memory(target: &impl Target) -> Vec<(u64, u64)> {
+fn shared_memory(target: &impl ForeignProcess) -> Vec<(u64, u64)> {
     let shared = target.mappings().iter().filter(|mapping| mapping.shared && mapping.readable);
     shared.filter(|mapping| mapping.writable).map(|mapping| (mapping.start, mapping.end)).collect()
 }

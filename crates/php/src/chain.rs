@@ -2,12 +2,11 @@
 //!
 //! Nothing in the process is trusted: a chain that forms a loop, leads out of memory or never ends is detected.
 
-use borehole_process::{Error, Memory};
+use borehole_process::{Error, ForeignMemory};
 
 use crate::layout::{Layout, fixed};
 use crate::prefix::Prefix;
-use crate::remote::{u32_at, u64_at};
-use crate::snapshot::{Snapshot, Spot};
+use crate::snapshot::{RawFrame, Snapshot, SnapshotOffset};
 
 /// The maximum length of a chain. Further frames are lost, and the walker reports that.
 pub(crate) const LONGEST: usize = 1 << 16;
@@ -16,36 +15,6 @@ pub(crate) const LONGEST: usize = 1 << 16;
 /// Source: `zend_generator.execute_fake`, 184 to 248 bytes, in 7.0 to 8.6.
 const STAND_IN_WITHIN: u64 = 256;
 
-/// A frame as read from memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RawFrame {
-    pub(crate) address: u64,
-    pub(crate) function: u64,
-    /// The address of its instruction; meaningless for PHP's internal functions.
-    pub(crate) op: u64,
-    /// The address of its caller's frame.
-    pub(crate) previous: u64,
-    /// Whether an instruction of the caller's frame is known to have called it.
-    pub(crate) is_nested: bool,
-}
-
-impl RawFrame {
-    /// Parses the frame at `address` from its bytes.
-    #[inline]
-    pub(crate) fn parse(address: u64, bytes: &[u8; fixed::FRAME_SIZE], layout: &Layout) -> Self {
-        let at = |offset| u64_at(bytes, offset).unwrap_or_default();
-        let call = u32_at(bytes, fixed::FRAME_CALL).unwrap_or_default();
-        Self {
-            address,
-            function: at(fixed::FRAME_FUNCTION),
-            op: at(fixed::FRAME_OP),
-            previous: at(layout.frame_previous),
-            is_nested: layout.frame_top != 0 && call & layout.frame_top == 0,
-        }
-    }
-}
-
-/// How the chain ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// It reached the root.
@@ -58,7 +27,7 @@ pub(crate) enum End {
 
 /// The frames of a stack, leaf first.
 #[derive(Debug, Default)]
-pub(crate) struct Chain {
+pub(crate) struct FrameChain {
     pub(crate) frames: Vec<RawFrame>,
     /// The number of steps of the previous stack, counted from the root, that follow them.
     pub(crate) joined: usize,
@@ -68,33 +37,32 @@ pub(crate) struct Chain {
 
 /// The limits and addresses that a walk needs besides the layout.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct ChainLimits {
     /// The maximum number of frames kept.
     pub(crate) depth: usize,
     /// The address of `zend_pass_function`, which the stand-in frames of some releases have; 0 if unknown.
     pub(crate) pass_function: u64,
 }
 
-/// The state of following one chain.
-struct Walk<'w, M> {
+struct ChainWalk<'w, M> {
     memory: &'w M,
     layout: &'w Layout,
     snapshot: &'w mut Snapshot,
     prefix: &'w mut Prefix,
-    chain: &'w mut Chain,
-    limits: Limits,
+    chain: &'w mut FrameChain,
+    limits: ChainLimits,
 }
 
-impl Chain {
+impl FrameChain {
     /// Follows the frames of the state copied by `snapshot` until they match those of `prefix`, and keeps those within
     /// `limits`.
     pub(crate) fn follow(
         &mut self,
-        memory: &impl Memory,
+        memory: &impl ForeignMemory,
         layout: &Layout,
         snapshot: &mut Snapshot,
         prefix: &mut Prefix,
-        limits: Limits,
+        limits: ChainLimits,
     ) -> Result<End, Error> {
         self.frames.clear();
         self.joined = 0;
@@ -105,7 +73,7 @@ impl Chain {
         if current == 0 {
             return Ok(End::Idle);
         }
-        Walk { memory, layout, snapshot, prefix, chain: self, limits }.run(current)
+        ChainWalk { memory, layout, snapshot, prefix, chain: self, limits }.run(current)
     }
 
     /// Adds the joined steps of `prefix` to the frames, as if they had been followed.
@@ -118,7 +86,7 @@ impl Chain {
     }
 }
 
-impl<M: Memory> Walk<'_, M> {
+impl<M: ForeignMemory> ChainWalk<'_, M> {
     fn run(&mut self, mut address: u64) -> Result<End, Error> {
         let mut lap = Lap::new(address);
         while address != 0 {
@@ -126,7 +94,7 @@ impl<M: Memory> Walk<'_, M> {
                 return Ok(End::Whole);
             }
             let Some(spot) = self.snapshot.find(self.memory, address, fixed::FRAME_SIZE)? else {
-                return Ok(if self.snapshot.is_full() { self.cut() } else { End::Broken });
+                return Ok(if self.snapshot.is_full { self.cut() } else { End::Broken });
             };
             let is_done = if self.is_stand_in(spot, address) {
                 self.delegating(spot)?
@@ -167,7 +135,7 @@ impl<M: Memory> Walk<'_, M> {
     }
 
     /// Whether the frame at `address` is the stand-in inside a delegating generator.
-    fn is_stand_in(&self, spot: Spot, address: u64) -> bool {
+    fn is_stand_in(&self, spot: SnapshotOffset, address: u64) -> bool {
         let function = self.snapshot.u64(spot, fixed::FRAME_FUNCTION);
         if function != 0 && function != self.limits.pass_function {
             return false;
@@ -178,7 +146,7 @@ impl<M: Memory> Walk<'_, M> {
 
     /// Adds the frame at `spot` if it has a function. PHP 7 puts frames without one below functions called in the middle of an
     /// instruction. Returns `false` if the frame changed.
-    fn push(&mut self, spot: Spot, address: u64) -> bool {
+    fn push(&mut self, spot: SnapshotOffset, address: u64) -> bool {
         let is_leaf = self.chain.len() == 0;
         let [first, second] = self.snapshot.frames(spot, address, self.layout);
         let steady = first.function == second.function && (is_leaf || first.op == second.op);
@@ -196,7 +164,7 @@ impl<M: Memory> Walk<'_, M> {
     /// Adds the frames of the generators that wait in `yield from`, starting at `spot`, the stand-in of the generator that was
     /// called. The last of them delegates to the running generator, whose frame has been added already. Returns `false` if the
     /// chain is broken.
-    fn delegating(&mut self, spot: Spot) -> Result<bool, Error> {
+    fn delegating(&mut self, spot: SnapshotOffset) -> Result<bool, Error> {
         let mut generator = self.snapshot.u64(spot, fixed::FRAME_THIS);
         let mut waiting = Vec::new();
         loop {

@@ -6,7 +6,7 @@
 //! stack instead: the outer frames are then overwritten, and the inner ones, above the running frames, have lost their
 //! instruction.
 
-use borehole_process::Memory;
+use borehole_process::ForeignMemory;
 use hashbrown::HashSet;
 
 use crate::attach::Php;
@@ -17,7 +17,7 @@ use crate::remote::{self, mapped, moved, u64_at};
 
 /// The location of a fatal error, as `error_get_last()` returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failure<'f> {
+pub struct FatalError<'f> {
     /// The path of the file, as PHP writes it.
     pub file: &'f [u8],
     /// The line, counted from 1.
@@ -37,18 +37,12 @@ pub struct FailedCall {
     pub is_whole: bool,
 }
 
-/// `zend_vm_stack`: `top`, `end`, `prev`; the frames follow, each at a multiple of the size of a value.
-const PAGE_PREVIOUS: usize = 16;
-const PAGE_HEADER: usize = 32;
-const VALUE_BYTES: u64 = 16;
-
 /// The maximum number of pages of a stack. A page has 256 KiB or more, up to the size of a large array of arguments.
 const MOST_PAGES: usize = 1 << 12;
 const MOST_PAGE_BYTES: u64 = 64 << 20;
 
 /// `zend_function.type`: internal function, user function, code from a string.
-const INTERNAL: u8 = 1;
-const KINDS: [u8; 3] = [INTERNAL, 2, 4];
+const KINDS: [u8; 3] = [fixed::FUNCTION_INTERNAL, 2, 4];
 
 /// The maximum number of frames followed towards the root.
 const MOST_DEPTH: usize = 1 << 16;
@@ -62,28 +56,28 @@ impl Php {
     /// If the process is gone or may no longer be read.
     pub fn failed_call(
         &self,
-        memory: &impl Memory,
+        memory: &impl ForeignMemory,
         executor: &Executor,
-        failure: &Failure<'_>,
+        failure: &FatalError<'_>,
     ) -> Result<Option<FailedCall>, Error> {
-        let search = Search { php: self, memory, globals: executor.globals, failure };
+        let search = FailedCallSearch { php: self, memory, globals: executor.globals, failure };
         let found = mapped(search.run(executor));
-        found.map(Option::flatten).map_err(|error| Error::reading("cannot look for the failed call", error))
+        found.map(Option::flatten).map_err(|error| Error::reading("cannot search for the failed call", error))
     }
 }
 
-struct Search<'s, M> {
+struct FailedCallSearch<'s, M> {
     php: &'s Php,
     memory: &'s M,
     /// The address of the executor's state.
     globals: u64,
-    failure: &'s Failure<'s>,
+    failure: &'s FatalError<'s>,
 }
 
-type Found<T> = Result<T, borehole_process::Error>;
+type MemoryResult<T> = Result<T, borehole_process::Error>;
 
-impl<M: Memory> Search<'_, M> {
-    fn run(&self, executor: &Executor) -> Found<Option<FailedCall>> {
+impl<M: ForeignMemory> FailedCallSearch<'_, M> {
+    fn run(&self, executor: &Executor) -> MemoryResult<Option<FailedCall>> {
         let layout = &self.php.layout;
         let pointer = |offset| self.memory.read_u64(moved(executor.globals, offset));
         let top = pointer(layout.executor_stack_top)?;
@@ -94,11 +88,13 @@ impl<M: Memory> Search<'_, M> {
         let last = page;
         for _ in 0..MOST_PAGES {
             let [used, end, previous] =
-                [0, fixed::STACK_PAGE_END, PAGE_PREVIOUS].map(|offset| moved(page, offset));
+                [0, fixed::STACK_PAGE_END, fixed::STACK_PAGE_PREVIOUS].map(|offset| moved(page, offset));
             let limit = if has_begun { self.memory.read_u64(used)? } else { began };
             let is_within = page < limit && limit <= self.memory.read_u64(end)?;
             has_begun |= is_within;
-            if is_within && let Some(found) = self.search_slots(moved(page, PAGE_HEADER), limit, 0)? {
+            if is_within
+                && let Some(found) = self.search_slots(moved(page, fixed::STACK_PAGE_HEADER), limit, 0)?
+            {
                 return Ok(Some(found));
             }
             page = self.memory.read_u64(previous)?;
@@ -113,7 +109,7 @@ impl<M: Memory> Search<'_, M> {
 
     /// The outermost frame with a function in the chain from `frame`. For calls that PHP makes itself, it puts a frame without
     /// a function, which is not part of its stack, below the called function.
-    fn root(&self, mut frame: u64) -> Found<Option<u64>> {
+    fn root(&self, mut frame: u64) -> MemoryResult<Option<u64>> {
         let mut root = None;
         for _ in 0..MOST_DEPTH {
             if frame == 0 {
@@ -130,16 +126,16 @@ impl<M: Memory> Search<'_, M> {
     /// The last matching frame between two addresses that leads to the root. If none does, the matching frame with the longest
     /// chain, because later calls have overwritten frames between it and the root. Frames below `intact` are overwritten. No
     /// chain is longer than the failure allows.
-    fn search_slots(&self, start: u64, end: u64, intact: u64) -> Found<Option<FailedCall>> {
-        let slots = (end - start).min(MOST_PAGE_BYTES) / VALUE_BYTES;
+    fn search_slots(&self, start: u64, end: u64, intact: u64) -> MemoryResult<Option<FailedCall>> {
+        let slots = (end - start).min(MOST_PAGE_BYTES) / fixed::VALUE_SIZE;
         let mut furthest: Option<FailedCall> = None;
         let mut followed = HashSet::new();
         for slot in (0..slots).rev() {
-            let frame = start + slot * VALUE_BYTES;
+            let frame = start + slot * fixed::VALUE_SIZE;
             if followed.contains(&frame) || mapped(self.is_at_line(frame))? != Some(true) {
                 continue;
             }
-            let Followed { call, is_broken } = self.follow(frame, intact, &mut followed)?;
+            let (call, is_broken) = self.follow(frame, intact, &mut followed)?;
             if call.depth > self.failure.max_depth {
                 continue;
             }
@@ -155,7 +151,7 @@ impl<M: Memory> Search<'_, M> {
     }
 
     /// Whether a frame of user code is there, at the line of the failure.
-    fn is_at_line(&self, frame: u64) -> Found<bool> {
+    fn is_at_line(&self, frame: u64) -> MemoryResult<bool> {
         let layout = &self.php.layout;
         let mut header = [0; fixed::FRAME_SIZE];
         self.memory.read(frame, &mut header)?;
@@ -166,8 +162,7 @@ impl<M: Memory> Search<'_, M> {
         }
         let line = self.failure.line;
         let is_there = if self.is_in_state(op) {
-            let [start, end] =
-                [0, 4].map(|offset| self.u32(moved(function, layout.function_line_start + offset)));
+            let [start, end] = [8, 12].map(|offset| self.u32(moved(function, layout.function_file + offset)));
             (start?..=end?).contains(&line)
         } else {
             self.is_op_of(op, function)? && self.u32(moved(op, fixed::OP_LINE))? == line
@@ -185,28 +180,33 @@ impl<M: Memory> Search<'_, M> {
         self.globals <= op && op < end
     }
 
-    fn is_op_of(&self, op: u64, function: u64) -> Found<bool> {
+    fn is_op_of(&self, op: u64, function: u64) -> MemoryResult<bool> {
         let first = self.memory.read_u64(moved(function, self.php.layout.function_ops))?;
         let count = self.u32(moved(function, self.php.layout.function_op_count))?;
         let (size, offset) = (fixed::OP_SIZE as u64, op.wrapping_sub(first));
         Ok(offset.is_multiple_of(size) && offset / size < u64::from(count))
     }
 
-    fn u32(&self, address: u64) -> Found<u32> {
+    fn u32(&self, address: u64) -> MemoryResult<u32> {
         let mut bytes = [0; 4];
         self.memory.read(address, &mut bytes)?;
         Ok(u32::from_le_bytes(bytes))
     }
 
-    fn is_function(&self, address: u64, kinds: &[u8]) -> Found<bool> {
+    fn is_function(&self, address: u64, kinds: &[u8]) -> MemoryResult<bool> {
         let mut kind = [0];
         self.memory.read(address, &mut kind)?;
         Ok(kinds.contains(&kind[0]))
     }
 
     /// Follows the frames from `first` until the root, an address below `intact`, an invalid frame, or one frame more than
-    /// allowed.
-    fn follow(&self, first: u64, intact: u64, followed: &mut HashSet<u64>) -> Found<Followed> {
+    /// allowed. Returns the call, and whether its chain ends at an invalid frame.
+    fn follow(
+        &self,
+        first: u64,
+        intact: u64,
+        followed: &mut HashSet<u64>,
+    ) -> MemoryResult<(FailedCall, bool)> {
         let (mut frame, mut depth, mut is_broken) = (first, 0, false);
         while frame >= intact && frame != 0 && depth <= self.failure.max_depth {
             let Some(previous) = mapped(self.before(frame))?.flatten() else {
@@ -217,25 +217,19 @@ impl<M: Memory> Search<'_, M> {
             frame = previous;
             depth += 1;
         }
-        let call = FailedCall { frame: first, depth, is_whole: frame == 0 };
-        Ok(Followed { call, is_broken })
+        Ok((FailedCall { frame: first, depth, is_whole: frame == 0 }, is_broken))
     }
 
     /// The caller's frame of `frame`; `None` if there is none.
-    fn before(&self, frame: u64) -> Found<Option<u64>> {
+    fn before(&self, frame: u64) -> MemoryResult<Option<u64>> {
         let function = self.memory.read_u64(moved(frame, fixed::FRAME_FUNCTION))?;
-        if !frame.is_multiple_of(VALUE_BYTES) || (function != 0 && !self.is_function(function, &KINDS)?) {
+        if !frame.is_multiple_of(fixed::VALUE_SIZE)
+            || (function != 0 && !self.is_function(function, &KINDS)?)
+        {
             return Ok(None);
         }
         self.memory.read_u64(moved(frame, self.php.layout.frame_previous)).map(Some)
     }
-}
-
-/// The result of following frames.
-struct Followed {
-    call: FailedCall,
-    /// Whether the last one leads to an invalid frame.
-    is_broken: bool,
 }
 
 #[cfg(test)]
@@ -265,12 +259,12 @@ mod tests {
     }
 
     /// A stack where each frame was called by the one with the number before it.
-    struct Stack {
+    struct SampledStack {
         php: Php,
         bytes: Vec<u8>,
     }
 
-    impl Stack {
+    impl SampledStack {
         fn new() -> Self {
             let recorded = File::open(borehole_testkit::corpus("php/heap/8.2.36.rdump")).unwrap();
             let recorded = Dump::read(BufReader::new(recorded)).unwrap();
@@ -320,8 +314,9 @@ mod tests {
         fn found(&self, intact: u64) -> Option<(u64, usize, bool)> {
             let mut memory = Dump::default();
             memory.insert(NAME, self.bytes.clone());
-            let failure = Failure { file: FILE, line: FAILED_LINE, max_depth: 15 };
-            let search = Search { php: &self.php, memory: &memory, globals: 1 << 40, failure: &failure };
+            let failure = FatalError { file: FILE, line: FAILED_LINE, max_depth: 15 };
+            let search =
+                FailedCallSearch { php: &self.php, memory: &memory, globals: 1 << 40, failure: &failure };
             let found = search.search_slots(STACK, frame(FRAMES), intact).unwrap();
             found.map(|found| ((found.frame - STACK) / FRAME_BYTES, found.depth, found.is_whole))
         }
@@ -329,7 +324,7 @@ mod tests {
 
     #[test]
     fn the_last_call_that_leads_to_the_root_goes_before_what_is_broken_or_has_no_end() {
-        let mut stack = Stack::new();
+        let mut stack = SampledStack::new();
         stack.fails(3);
         assert_eq!(stack.found(STACK), Some((3, 4, true)));
         // A call that has returned is above it: the longer chain leads into overwritten frames.
@@ -340,14 +335,14 @@ mod tests {
         stack.fails(18);
         stack.calls(18, 18);
         assert_eq!(stack.found(STACK), Some((3, 4, true)));
-        let mut deep = Stack::new();
+        let mut deep = SampledStack::new();
         deep.fails(19);
         assert_eq!(deep.found(STACK), None);
     }
 
     #[test]
     fn where_all_are_broken_the_one_that_leads_on_the_furthest_is_found() {
-        let mut stack = Stack::new();
+        let mut stack = SampledStack::new();
         stack.fails(10);
         stack.fails(19);
         stack.overwrite(2);

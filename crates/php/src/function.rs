@@ -2,18 +2,18 @@
 //!
 //! Declared functions stay at their address until the request ends. Closures, the code of files and of `eval`, and stand-ins
 //! for calls of `__call` come and go, and others take their place. Their identifying fields are read with each sample (see
-//! [`Header`]), together with their instructions unless these are in memory that opcache never reuses.
+//! [`FunctionIdentity`]), together with their instructions unless these are in memory that opcache never reuses.
 
-use borehole_model::{Frame, FrameId, NameParts, StringId, Tables};
-use borehole_process::Memory;
+use borehole_model::{Frame, FrameId, StringId, Tables};
+use borehole_process::ForeignMemory;
 use hashbrown::HashMap;
 
 use crate::attach::Php;
 use crate::error::Error;
 use crate::layout::{Layout, fixed};
-use crate::name::Name;
+use crate::name::InternedName;
 use crate::opcodes;
-use crate::release::Release;
+use crate::release::PhpRelease;
 use crate::remote::{self, moved, u32_at, u64_at};
 
 /// The file of internal functions, as phpspy and reli write it.
@@ -45,7 +45,6 @@ const RETURNS: [u8; 3] = [62, 111, 161];
 
 // `zend_function.type`. Source: `Zend/zend_compile.h`.
 
-const INTERNAL_FUNCTION: u8 = 1;
 const USER_FUNCTION: u8 = 2;
 /// An internal function in older releases.
 const OVERLOADED_FUNCTION: u8 = 3;
@@ -53,23 +52,25 @@ const EVAL_CODE: u8 = 4;
 
 /// The identity of a function: the fields of `zend_function` that do not change during its lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Header {
-    is_user: bool,
-    short_lived: bool,
+pub(crate) struct FunctionIdentity {
+    pub(crate) is_user: bool,
+    /// Whether another function may take its place during a request.
+    pub(crate) short_lived: bool,
     made_up: bool,
     name: u64,
     class: u64,
-    ops: u64,
+    /// The address of its instructions.
+    pub(crate) ops: u64,
     op_count: u32,
     file: u64,
     lines: (u32, u32),
 }
 
-impl Header {
+impl FunctionIdentity {
     /// Parses the bytes of a `zend_function`; `None` if they are not valid.
     pub(crate) fn parse(bytes: &[u8], layout: &Layout) -> Option<Self> {
         let is_user = match *bytes.get(fixed::FUNCTION_TYPE)? {
-            INTERNAL_FUNCTION | OVERLOADED_FUNCTION => false,
+            fixed::FUNCTION_INTERNAL | OVERLOADED_FUNCTION => false,
             USER_FUNCTION | EVAL_CODE => true,
             _ => return None,
         };
@@ -81,13 +82,13 @@ impl Header {
         Some(Self {
             is_user,
             short_lived: flags & layout.function_short_lived != 0 || (is_user && name == 0),
-            made_up: flags & layout.function_made_up != 0 || (is_user && ops == 0),
+            made_up: flags >> layout.function_made_up_bit & 1 == 1 || (is_user && ops == 0),
             name,
             class: u64_at(bytes, fixed::FUNCTION_SCOPE)?,
             ops,
             op_count: own_u32(layout.function_op_count)?,
             file: own(layout.function_file)?,
-            lines: (own_u32(layout.function_line_start)?, own_u32(layout.function_line_start + 4)?),
+            lines: (own_u32(layout.function_file + 8)?, own_u32(layout.function_file + 12)?),
         })
     }
 
@@ -96,23 +97,8 @@ impl Header {
         self.is_user && self.name == 0 && !self.made_up
     }
 
-    /// Whether another function may take its place during a request.
-    pub(crate) fn is_short_lived(&self) -> bool {
-        self.short_lived
-    }
-
-    /// Whether it is a user function.
-    pub(crate) fn is_user(&self) -> bool {
-        self.is_user
-    }
-
-    /// The address of its instructions.
-    pub(crate) fn ops_address(&self) -> u64 {
-        self.ops
-    }
-
     /// The address of its instructions and their size in bytes; `None` if there are too many.
-    pub(crate) fn ops(&self) -> Option<(u64, usize)> {
+    pub(crate) fn ops_range(&self) -> Option<(u64, usize)> {
         let bytes = usize::try_from(self.op_count).ok()? * fixed::OP_SIZE;
         match (self.is_user, self.made_up) {
             (true, false) if self.op_count > MOST_OPS => None,
@@ -121,14 +107,11 @@ impl Header {
         }
     }
 
-    /// The size in bytes of its cached instructions.
     fn bytes_of_ops(&self) -> usize {
-        let rows = self.ops().map_or(0, |(_, length)| length / fixed::OP_SIZE);
-        rows * BYTES_OF_OP
+        self.ops_range().map_or(0, |(_, length)| length / fixed::OP_SIZE * BYTES_OF_OP)
     }
 }
 
-/// An instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Op {
     line: u32,
@@ -151,28 +134,16 @@ impl Op {
     }
 }
 
-/// The cached knowledge of a function.
 #[derive(Debug)]
-pub(crate) struct Function {
-    pub(crate) header: Header,
-    name: Name,
+pub(crate) struct CachedFunction {
+    pub(crate) header: FunctionIdentity,
+    name: InternedName,
     file: Option<StringId>,
     ops: Vec<Op>,
     /// The frame of each instruction seen in a stack, then the frame while it raises, then the frame without an instruction.
     frames: Vec<Option<FrameId>>,
     /// The size of its names and instructions.
     bytes: usize,
-}
-
-/// The position of a frame in its function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Position {
-    /// At the instruction with this number.
-    Op(usize),
-    /// Where it raised an exception; that place is no longer known.
-    Raising,
-    /// At an unknown place.
-    Unknown,
 }
 
 /// Instructions outside of the function that a frame may be at.
@@ -185,22 +156,20 @@ pub(crate) struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Whether the instruction at `op` is in the executor's state.
     pub(crate) fn holds(&self, op: u64) -> bool {
         self.state.0 <= op && op < self.state.1
     }
 }
 
-impl Function {
-    /// Reads the data that `header` points to; `None` if it is invalid.
+impl CachedFunction {
     pub(crate) fn read(
-        memory: &impl Memory,
-        header: Header,
+        memory: &impl ForeignMemory,
+        header: FunctionIdentity,
         tables: &mut Tables,
     ) -> Result<Option<Self>, Error> {
         let Some(texts) = Texts::read(memory, &header)? else { return Ok(None) };
         let Some(ops) = read_ops(memory, &header)? else { return Ok(None) };
-        let name = Name::intern(tables, texts.class.as_deref(), texts.function.as_deref())?;
+        let name = InternedName::intern(tables, texts.class.as_deref(), texts.function.as_deref())?;
         let file = match &texts.file {
             Some(file) => Some(tables.intern_string(file)?),
             None if header.is_user => None,
@@ -224,7 +193,6 @@ impl Function {
         [(address, fixed::FUNCTION_SIZE), string(self.header.name, name), string(self.header.file, file)]
     }
 
-    /// Whether the bytes read at these places are this function's.
     pub(crate) fn is_at(&self, [own, name, file]: [&[u8]; 3], layout: &Layout, tables: &Tables) -> bool {
         let is = |bytes: &[u8], text: &[u8]| {
             let length = u64_at(bytes, 0).and_then(|length| usize::try_from(length).ok());
@@ -234,7 +202,7 @@ impl Function {
                     && (length == Some(text.len()) || (is_cut && length > Some(text.len()))))
         };
         let [own_name, own_file] = self.texts(tables);
-        Header::parse(own, layout) == Some(self.header) && is(name, own_name) && is(file, own_file)
+        FunctionIdentity::parse(own, layout) == Some(self.header) && is(name, own_name) && is(file, own_file)
     }
 
     /// The texts at `header.name` and `header.file`, as far as they are kept.
@@ -250,7 +218,6 @@ impl Function {
         self.header.name == 0 && (!self.header.is_user || self.header.made_up)
     }
 
-    /// Whether `bytes` are its first instructions.
     pub(crate) fn begins_with(&self, bytes: &[u8]) -> bool {
         let ops = bytes.chunks_exact(fixed::OP_SIZE).map(Op::parse);
         ops.zip(&self.ops).all(|(found, known)| found.is_some_and(|found| found.is(known)))
@@ -261,42 +228,34 @@ impl Function {
         &mut self,
         op: u64,
         elsewhere: &Elsewhere,
-        release: Option<Release>,
+        release: Option<PhpRelease>,
         tables: &mut Tables,
     ) -> Result<Option<FrameId>, Error> {
-        match self.position(op, elsewhere) {
-            Some(position) => self.frame_at(position, release, tables).map(Some),
+        match self.row(op, elsewhere) {
+            Some(row) => self.frame_at(row, release, tables).map(Some),
             None => Ok(None),
         }
     }
 
-    /// The frame of this function at an unknown place.
     pub(crate) fn frame_anywhere(
         &mut self,
-        release: Option<Release>,
+        release: Option<PhpRelease>,
         tables: &mut Tables,
     ) -> Result<FrameId, Error> {
-        self.frame_at(Position::Unknown, release, tables)
+        self.frame_at(self.unknown_row(), release, tables)
     }
 
     fn frame_at(
         &mut self,
-        position: Position,
-        release: Option<Release>,
+        row: usize,
+        release: Option<PhpRelease>,
         tables: &mut Tables,
     ) -> Result<FrameId, Error> {
-        let row = match position {
-            Position::Op(row) => row,
-            Position::Raising => self.ops.len(),
-            Position::Unknown => self.ops.len() + 1,
-        };
         if let Some(frame) = self.frames[row] {
             return Ok(frame);
         }
-        let frame = self.describe(position, release, tables)?;
-        let frame = tables.intern_frame(&frame)?;
-        self.frames[row] = Some(frame);
-        Ok(frame)
+        let frame = self.describe(row, release, tables)?;
+        Ok(*self.frames[row].insert(tables.intern_frame(&frame)?))
     }
 
     /// The number of the internal function that the instruction at `op` calls without a frame.
@@ -312,14 +271,19 @@ impl Function {
         self.own(op).is_some_and(|row| RETURNS.contains(&self.ops[row].code))
     }
 
-    fn position(&self, op: u64, elsewhere: &Elsewhere) -> Option<Position> {
+    /// The place in `frames` of the frame at `op`; `None` if it cannot be there.
+    fn row(&self, op: u64, elsewhere: &Elsewhere) -> Option<usize> {
         if !self.header.is_user || self.header.made_up {
-            return Some(Position::Unknown);
+            return Some(self.unknown_row());
         }
         if elsewhere.holds(op) {
-            return Some(self.own(elsewhere.before_exception).map_or(Position::Raising, Position::Op));
+            return Some(self.own(elsewhere.before_exception).unwrap_or(self.ops.len()));
         }
-        self.own(op).map(Position::Op)
+        self.own(op)
+    }
+
+    fn unknown_row(&self) -> usize {
+        self.ops.len() + 1
     }
 
     /// The number of the instruction at `op`, if it belongs to this function.
@@ -329,28 +293,26 @@ impl Function {
         (distance.is_multiple_of(fixed::OP_SIZE) && row < self.ops.len()).then_some(row)
     }
 
-    fn describe(
-        &self,
-        position: Position,
-        release: Option<Release>,
-        tables: &mut Tables,
-    ) -> Result<Frame, Error> {
-        let (line, code) = match position {
-            Position::Op(row) => (Some(i64::from(self.ops[row].line)), Some(self.ops[row].code)),
-            Position::Unknown if self.header.made_up => (None, Some(CALL_TRAMPOLINE)),
-            Position::Raising => (Some(i64::from(self.header.lines.1)), Some(HANDLE_EXCEPTION)),
-            Position::Unknown => (None, None),
+    fn describe(&self, row: usize, release: Option<PhpRelease>, tables: &mut Tables) -> Result<Frame, Error> {
+        let (line, code) = match self.ops.get(row) {
+            Some(op) => (Some(i64::from(op.line)), Some(op.code)),
+            None if row == self.ops.len() => (Some(i64::from(self.header.lines.1)), Some(HANDLE_EXCEPTION)),
+            None => (None, self.header.made_up.then_some(CALL_TRAMPOLINE)),
         };
         let opcode = match release.zip(code).and_then(|(release, code)| opcodes::name(release, code)) {
             Some(name) => Some(tables.intern_string(name.as_bytes())?),
             None => None,
         };
-        let parts: Option<NameParts> = Some(self.name.parts);
-        Ok(Frame { parts, file: self.file, line, opcode, ..Frame::named(self.name.whole) })
+        Ok(Frame {
+            parts: Some(self.name.parts),
+            file: self.file,
+            line,
+            opcode,
+            ..Frame::named(self.name.whole)
+        })
     }
 }
 
-/// The strings of a function.
 struct Texts {
     function: Option<Vec<u8>>,
     class: Option<Vec<u8>>,
@@ -358,31 +320,27 @@ struct Texts {
 }
 
 impl Texts {
-    fn read(memory: &impl Memory, header: &Header) -> Result<Option<Self>, Error> {
+    fn read(memory: &impl ForeignMemory, header: &FunctionIdentity) -> Result<Option<Self>, Error> {
         let text = |address: u64| match address {
             0 => Ok(None),
             _ => remote::string(memory, address).map(Some),
         };
         let read = || {
             // Code of `eval` in a method has the method's class, but is not a method of it.
-            let class = match header.class {
-                0 => 0,
-                _ if header.name == 0 => 0,
-                class => memory.read_u64(moved(class, fixed::CLASS_NAME))?,
-            };
+            let has_class = header.class != 0 && header.name != 0;
+            let class = if has_class { memory.read_u64(moved(header.class, fixed::CLASS_NAME))? } else { 0 };
             Ok(Self { function: text(header.name)?, class: text(class)?, file: text(header.file)? })
         };
         Ok(remote::mapped(read())?)
     }
 
-    /// The total length in bytes.
     fn len(&self) -> usize {
         [&self.function, &self.class, &self.file].into_iter().flatten().map(Vec::len).sum()
     }
 }
 
-fn read_ops(memory: &impl Memory, header: &Header) -> Result<Option<Vec<Op>>, Error> {
-    let Some((address, length)) = header.ops() else { return Ok(None) };
+fn read_ops(memory: &impl ForeignMemory, header: &FunctionIdentity) -> Result<Option<Vec<Op>>, Error> {
+    let Some((address, length)) = header.ops_range() else { return Ok(None) };
     let mut ops = Vec::new();
     let mut part = vec![0; length.min(64 << 10)];
     let mut done = 0;
@@ -397,71 +355,51 @@ fn read_ops(memory: &impl Memory, header: &Header) -> Result<Option<Vec<Op>>, Er
     Ok(Some(ops))
 }
 
-/// The known functions.
 #[derive(Debug, Default)]
-pub(crate) struct Functions {
-    all: Vec<Function>,
-    by_header: HashMap<Header, usize>,
-    by_address: HashMap<u64, Known>,
+pub(crate) struct FunctionCache {
+    pub(crate) all: Vec<CachedFunction>,
+    by_header: HashMap<FunctionIdentity, usize>,
+    by_address: HashMap<u64, KnownAddress>,
     /// The size of all functions.
     bytes: usize,
     /// Whether a function was refused because of the size limit.
     is_full: bool,
     /// Whether anything was remembered since the last time a request was forgotten.
     has_request: bool,
-    generation: u64,
+    /// A number that changes whenever a function's number may have passed to another function.
+    pub(crate) generation: u64,
 }
 
-/// The knowledge about an address.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Known {
+pub(crate) enum KnownAddress {
     /// This function stays there.
     Stays(usize),
     /// A function that does not stay is, or was, there.
     ComesAndGoes,
 }
 
-impl Functions {
-    /// A number that changes whenever a function's number may have passed to another function.
-    pub(crate) fn generation(&self) -> u64 {
-        self.generation
-    }
-
-    /// The knowledge about `address`; `None` if there is none.
-    pub(crate) fn at(&self, address: u64) -> Option<Known> {
+impl FunctionCache {
+    pub(crate) fn at(&self, address: u64) -> Option<KnownAddress> {
         self.by_address.get(&address).copied()
     }
 
-    /// Remembers what is at `address`.
-    pub(crate) fn remember(&mut self, address: u64, known: Known) {
+    pub(crate) fn remember(&mut self, address: u64, known: KnownAddress) {
         self.by_address.insert(address, known);
         self.has_request = true;
     }
 
-    /// The function with the number `at`.
-    pub(crate) fn get(&mut self, at: usize) -> &mut Function {
-        &mut self.all[at]
-    }
-
-    /// The function with the number `at`, for reading.
-    pub(crate) fn seen(&self, at: usize) -> &Function {
-        &self.all[at]
-    }
-
-    /// The number of the function with `header`.
-    pub(crate) fn find(&self, header: &Header) -> Option<usize> {
+    pub(crate) fn find(&self, header: &FunctionIdentity) -> Option<usize> {
         self.by_header.get(header).copied()
     }
 
-    /// Whether there is room for the function with `header`.
-    pub(crate) fn has_room_for(&mut self, header: &Header) -> bool {
+    pub(crate) fn has_room_for(&mut self, header: &FunctionIdentity) -> bool {
         let fits = self.bytes + header.bytes_of_ops() <= MOST_BYTES;
         self.is_full |= !fits;
         fits
     }
 
     /// Adds a function, replacing one with an equal header.
-    pub(crate) fn add(&mut self, function: Function) -> usize {
+    pub(crate) fn add(&mut self, function: CachedFunction) -> usize {
         let header = function.header;
         self.bytes += function.bytes;
         if let Some(at) = self.find(&header) {
@@ -475,7 +413,6 @@ impl Functions {
         self.all.len() - 1
     }
 
-    /// Forgets what is at `address`.
     pub(crate) fn forget(&mut self, address: u64) {
         self.by_address.remove(&address);
         self.generation += 1;
@@ -487,29 +424,25 @@ impl Functions {
             return;
         }
         let outlives =
-            |header: &Header| !header.short_lived && (!header.is_user || php.is_shared(header.ops));
+            |header: &FunctionIdentity| !header.short_lived && (!header.is_user || php.is_shared(header.ops));
         let old = std::mem::take(self);
         self.generation = old.generation + 1;
-        let mut places: Vec<Option<usize>> = Vec::with_capacity(old.all.len());
-        for function in old.all {
-            places.push(outlives(&function.header).then(|| self.add(function)));
-        }
+        let kept = old.all.into_iter().map(|function| outlives(&function.header).then(|| self.add(function)));
+        let places: Vec<Option<usize>> = kept.collect();
         for (address, known) in old.by_address {
-            if let Known::Stays(number) = known
+            if let KnownAddress::Stays(number) = known
                 && let Some(number) = places[number]
             {
-                self.by_address.insert(address, Known::Stays(number));
+                self.by_address.insert(address, KnownAddress::Stays(number));
             }
         }
         self.has_request = false;
     }
 
-    /// Whether there are too many functions, or they are too large.
     pub(crate) fn are_too_many(&self) -> bool {
         self.is_full || self.all.len() > MOST_FUNCTIONS || self.by_address.len() > MOST_FUNCTIONS
     }
 
-    /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         *self = Self { generation: self.generation + 1, has_request: self.has_request, ..Self::default() };
     }
@@ -528,7 +461,8 @@ mod tests {
             (RETURNS[1], "ZEND_RETURN_BY_REF"),
             (RETURNS[2], "ZEND_GENERATOR_RETURN"),
         ];
-        for (release, (code, name)) in Release::all().flat_map(|release| expected.map(|case| (release, case)))
+        for (release, (code, name)) in
+            PhpRelease::all().flat_map(|release| expected.map(|case| (release, case)))
         {
             assert_eq!(opcodes::name(release, code), Some(name), "{release}");
         }
@@ -536,15 +470,15 @@ mod tests {
 
     #[test]
     fn addresses_where_functions_come_and_go_do_not_add_up_for_ever() {
-        let mut functions = Functions::default();
+        let mut functions = FunctionCache::default();
         for address in 0..=MOST_FUNCTIONS {
             assert!(!functions.are_too_many(), "{address}");
-            functions.remember(address as u64, Known::ComesAndGoes);
+            functions.remember(address as u64, KnownAddress::ComesAndGoes);
         }
         assert!(functions.are_too_many());
-        let generation = functions.generation();
+        let generation = functions.generation;
         functions.clear();
         assert!(!functions.are_too_many());
-        assert_ne!(functions.generation(), generation);
+        assert_ne!(functions.generation, generation);
     }
 }

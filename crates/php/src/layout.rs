@@ -4,7 +4,7 @@
 //! to 8.2.36, 8.3.6, 8.4.24, 8.5.7 and 8.6.0RC3, and checked against a process of each; 7.1, 7.3 and 8.0 from the headers that
 //! reli ships. All for x86-64. Fields that a walk of the stack does not need are left out.
 
-use crate::release::Release;
+use crate::release::PhpRelease;
 
 /// Declares a layout from rows of offsets, with a column for each release.
 macro_rules! layouts {
@@ -19,10 +19,9 @@ macro_rules! layouts {
         }
 
         impl $layout {
-            /// The column of `release`.
-            pub(crate) fn of(release: Release) -> Self {
+            pub(crate) fn of(release: PhpRelease) -> Self {
                 $(
-                    const _: [$type; Release::COUNT] = [$($offset),+];
+                    const _: [$type; PhpRelease::COUNT] = [$($offset),+];
                 )+
                 Self { $($field: [$($offset),+][release.column()],)+ }
             }
@@ -39,10 +38,8 @@ layouts! {
 
     /// `zend_executor_globals`: its size in builds without threads. Patch releases only added fields at its end.
     executor_size: usize =                  [1544, 1576, 1592, 1592, 1664, 1696, 1752, 1776, 1792, 1960, 1984, 2200];
-    /// `zend_executor_globals.function_table`, `HashTable *`.
+    /// `zend_executor_globals.function_table`, `HashTable *`; `class_table` and `zend_constants` follow.
     executor_function_table: usize =        [ 432,  432,  432,  432,  432,  432,  432,  432,  432,  432,  456,  456];
-    /// `zend_executor_globals.class_table`, `HashTable *`.
-    executor_class_table: usize =           [ 440,  440,  440,  440,  440,  440,  440,  440,  440,  440,  464,  464];
     /// `zend_executor_globals.vm_stack_top`, `zval *`; `vm_stack_end` and `vm_stack` follow.
     executor_stack_top: usize =             [ 456,  456,  456,  456,  456,  456,  456,  456,  456,  456,  480,  480];
     /// `zend_executor_globals.current_execute_data`, `zend_execute_data *`.
@@ -50,7 +47,7 @@ layouts! {
     /// `zend_executor_globals.opline_before_exception`, `zend_op *`.
     executor_before_exception: usize =      [ 856,  864,  864,  880,  880,  880,  880,  880,  880,  952,  976, 1016];
 
-    /// `zend_execute_data.prev_execute_data`, `zend_execute_data *`.
+    /// `zend_execute_data.prev_execute_data`, `zend_execute_data *`; `symbol_table`, `zend_array *`, follows.
     frame_previous: usize =                 [  56,   48,   48,   48,   48,   48,   48,   48,   48,   48,   48,   48];
 
     /// `ZEND_CALL_TOP`, in the second half of `zend_execute_data.This`: called by PHP itself, not by an instruction of the
@@ -61,10 +58,8 @@ layouts! {
     function_op_count: usize =              [  60,   56,   56,   60,   60,   68,   68,   80,   76,   96,   96,   96];
     /// `zend_op_array.opcodes`, `zend_op *`.
     function_ops: usize =                   [  64,   64,   64,   64,   64,   72,   72,   88,   80,  104,  104,  104];
-    /// `zend_op_array.filename`, `zend_string *`.
+    /// `zend_op_array.filename`, `zend_string *`; `line_start` and `line_end`, `u32`, follow.
     function_file: usize =                  [ 120,  120,  120,  128,  136,  144,  144,  152,  144,  168,  168,  168];
-    /// `zend_op_array.line_start`, `u32`; `line_end` follows.
-    function_line_start: usize =            [ 128,  128,  128,  136,  144,  152,  152,  160,  152,  176,  176,  176];
     /// Flags of functions that may leave their address before the request ends: `ZEND_ACC_CLOSURE`, `ZEND_ACC_FAKE_CLOSURE`,
     /// `ZEND_ACC_CALL_VIA_TRAMPOLINE`.
     function_short_lived: u32 = [
@@ -72,19 +67,17 @@ layouts! {
         0xc4_0000, 0xc4_0000, 0xc4_0000, 0xc4_0000, 0xc4_0000, 0xc4_0000,
     ];
 
-    /// `ZEND_ACC_CALL_VIA_TRAMPOLINE`: a function that PHP made up for one call.
-    function_made_up: u32 = [
-        0x20_0000, 0x20_0000, 0x20_0000, 0x20_0000, 0x04_0000, 0x04_0000,
-        0x04_0000, 0x04_0000, 0x04_0000, 0x04_0000, 0x04_0000, 0x04_0000,
-    ];
+    /// The bit of `ZEND_ACC_CALL_VIA_TRAMPOLINE`: a function that PHP made up for one call.
+    function_made_up_bit: u8 =              [  21,   21,   21,   21,   18,   18,   18,   18,   18,   18,   18,   18];
 
     /// `ZEND_FRAMELESS_ICALL_0`, followed by three opcodes with more arguments: calls of internal functions that get no frame.
     /// 255 if there are none.
     op_frameless: u8 =                      [ 255,  255,  255,  255,  255,  255,  255,  255,  255,  204,  204,  204];
 
-    /// `zend_generator.execute_data`, `zend_execute_data *`.
+    /// `zend_generator.execute_data`, `zend_execute_data *`; 16 bytes later: `value`, `key` and `retval`, each a `zval`.
     generator_frame: usize =                [  64,   64,   64,   64,   64,   64,   56,   56,   56,   56,   56,   56];
-    /// `zend_generator.node.parent`, the `zend_generator *` that it delegates to; null in the running generator.
+    /// `zend_generator.node.parent`, the `zend_generator *` that it delegates to; null in the running generator. Before it:
+    /// `values`, a `zval`, the rest of an array in `yield from`.
     generator_delegate: usize =             [ 160,  160,  160,  160,  160,  160,  152,  152,  152,  152,  152,  152];
 
     /// `sapi_globals_struct.global_request_time`, `double`: seconds since 1970; 0 between requests and until first used.
@@ -95,6 +88,8 @@ layouts! {
 pub(crate) mod fixed {
     /// `zend_execute_data.opline`, `zend_op *`.
     pub(crate) const FRAME_OP: usize = 0;
+    /// `zend_execute_data.call`: the innermost call being prepared; the calls around it are its predecessors.
+    pub(crate) const FRAME_PREPARED: usize = 8;
     /// `zend_execute_data.return_value`, `zval *`; in a generator's frame, the generator.
     pub(crate) const FRAME_RESULT: usize = 16;
     /// `zend_execute_data.func`, `zend_function *`.
@@ -103,11 +98,15 @@ pub(crate) mod fixed {
     pub(crate) const FRAME_THIS: usize = 32;
     /// `This.u1.type_info`: how it was called.
     pub(crate) const FRAME_CALL: usize = 40;
+    /// `This.u2.num_args`: the number of arguments passed.
+    pub(crate) const FRAME_GIVEN: usize = 44;
     /// The number of bytes read of a `zend_execute_data`.
     pub(crate) const FRAME_SIZE: usize = 64;
 
     /// `zend_function.type`.
     pub(crate) const FUNCTION_TYPE: usize = 0;
+    /// `ZEND_INTERNAL_FUNCTION`, one of these types.
+    pub(crate) const FUNCTION_INTERNAL: u8 = 1;
     pub(crate) const FUNCTION_FLAGS: usize = 4;
     /// `function_name`, `zend_string *`.
     pub(crate) const FUNCTION_NAME: usize = 8;
@@ -130,6 +129,8 @@ pub(crate) mod fixed {
     /// `zend_compiler_globals.function_table`, `HashTable *`; `class_table` follows.
     pub(crate) const COMPILER_FUNCTION_TABLE: usize = 56;
 
+    /// `ZEND_INTERNAL_CLASS`, a value of `zend_class_entry.type`.
+    pub(crate) const CLASS_INTERNAL: u8 = 1;
     /// `zend_class_entry.name`, `zend_string *`.
     pub(crate) const CLASS_NAME: usize = 8;
 
@@ -137,6 +138,13 @@ pub(crate) mod fixed {
     pub(crate) const STRING_LENGTH: usize = 16;
     pub(crate) const STRING_BYTES: usize = 24;
 
+    /// `HashTable.u.flags`, and `HASH_FLAG_PACKED`: the keys are 0, 1, 2, ….
+    pub(crate) const TABLE_FLAGS: usize = 8;
+    pub(crate) const TABLE_PACKED: u32 = 4;
+    /// The flag for whether it has a table.
+    pub(crate) const TABLE_INITIALIZED: u32 = 8;
+    /// `HashTable.nTableMask`: the negative number of hashes before the buckets.
+    pub(crate) const TABLE_MASK: usize = 12;
     /// `HashTable.arData`, `Bucket *`.
     pub(crate) const TABLE_BUCKETS: usize = 16;
     /// `HashTable.nNumUsed`, `u32`.
@@ -149,9 +157,14 @@ pub(crate) mod fixed {
     pub(crate) const BUCKET_HASH: usize = 16;
     pub(crate) const BUCKET_KEY: usize = 24;
 
+    /// `zval`.
+    pub(crate) const VALUE_SIZE: u64 = 16;
     /// The types of a `zval`.
     pub(crate) const KIND_STRING: u8 = 6;
     pub(crate) const KIND_ARRAY: u8 = 7;
+    pub(crate) const KIND_OBJECT: u8 = 8;
+    pub(crate) const KIND_RESOURCE: u8 = 9;
+    pub(crate) const KIND_REFERENCE: u8 = 10;
 
     /// `zend_executor_globals.symbol_table`, a `HashTable`: the global variables.
     pub(crate) const EXECUTOR_VARIABLES: usize = 304;
@@ -167,8 +180,11 @@ pub(crate) mod fixed {
     pub(crate) const MODULE_NAME: usize = 32;
     pub(crate) const MODULE_VERSION: usize = 88;
 
-    /// `zend_vm_stack`: `top`, `end`, `prev`.
+    /// `zend_vm_stack` and `zend_arena`: the end of the used part, `end`, `prev`.
     pub(crate) const STACK_PAGE_END: usize = 8;
+    pub(crate) const STACK_PAGE_PREVIOUS: usize = 16;
+    /// `zend_vm_stack`, padded to whole values.
+    pub(crate) const STACK_PAGE_HEADER: usize = 32;
 
     /// `sapi_globals_struct.request_info`: `request_method`.
     pub(crate) const SAPI_METHOD: usize = 8;

@@ -3,12 +3,12 @@
 //! * [`Php::attach`] finds PHP in a process, detects its release from the loaded modules, and checks that the structures in
 //!   memory are those of that release. If they are not, the error says why.
 //! * [`Php::executors`] lists what has a stack: one executor, or one for each thread.
-//! * [`Walker::sample`] returns the current stack of an executor. It usually needs one read call.
+//! * [`StackWalker::sample`] returns the current stack of an executor. It usually needs one read call.
 //! * [`analyze`] returns the whole contents of the heap in a memory dump.
 //!
-//! Everything reads through [`borehole_process::Target`] and [`borehole_process::Memory`], so the same code walks live
-//! processes, core files and recorded images. No data read is trusted: no number read determines the size of an allocation, and
-//! every chain followed has a limit.
+//! Everything reads through [`borehole_process::ForeignProcess`] and [`borehole_process::ForeignMemory`], so the same code
+//! walks live processes, core files and recorded images. No data read is trusted: no number read determines the size of an
+//! allocation, and every chain followed has a limit.
 
 mod attach;
 mod chain;
@@ -34,8 +34,8 @@ mod watch;
 pub use attach::{AttachOptions, IsPhp, Php};
 pub use error::{Error, ErrorKind};
 pub use executor::Executor;
-pub use failed::{FailedCall, Failure};
+pub use failed::{FailedCall, FatalError};
 pub use heap::{Analysis, AnalyzeOptions, analyze};
-pub use release::{Identity, Release, Threads};
-pub use request::Request;
-pub use walker::{Outcome, Stack, WalkOptions, Walker};
+pub use release::{Identity, PhpRelease, ThreadModel};
+pub use request::ServedRequest;
+pub use walker::{SampleOutcome, SampledStack, StackWalker, WalkOptions};

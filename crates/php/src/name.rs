@@ -7,12 +7,12 @@ const MAIN: &[u8] = b"<main>";
 
 /// The name of a function, whole and in parts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Name {
+pub(crate) struct InternedName {
     pub(crate) whole: StringId,
     pub(crate) parts: NameParts,
 }
 
-impl Name {
+impl InternedName {
     /// The name of the function `function` (`None`: code of a file or of `eval`) in the class `class`.
     pub(crate) fn intern(
         tables: &mut Tables,
@@ -25,7 +25,8 @@ impl Name {
             let parts = [namespace, b"", method];
             return Self::of(tables, function, parts);
         };
-        let class = readable_class(class);
+        // In an anonymous class, a NUL, the file and a number follow the readable part.
+        let class = class.split(|&byte| byte == 0).next().unwrap_or_default();
         let whole = [class, b"::", function].concat();
         let (namespace, class) = split_namespace(class);
         Self::of(tables, &whole, [namespace, class, function])
@@ -41,11 +42,6 @@ impl Name {
         };
         Ok(Self { whole, parts })
     }
-}
-
-/// The readable part of a class name: in an anonymous class, a NUL, the file and a number follow it.
-fn readable_class(class: &[u8]) -> &[u8] {
-    class.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
 /// Splits at the last backslash before any brace of the name: `{closure:App\f():3}` has no namespace.
@@ -84,7 +80,7 @@ mod tests {
         ];
         let mut tables = Tables::default();
         for (class, function, expected) in cases {
-            let Name { whole, parts } = Name::intern(&mut tables, class, function).unwrap();
+            let InternedName { whole, parts } = InternedName::intern(&mut tables, class, function).unwrap();
             let found = [whole, parts.namespace, parts.class, parts.method];
             let found = found.map(|id| String::from_utf8_lossy(tables.string(id)).into_owned());
             assert_eq!(found, expected);

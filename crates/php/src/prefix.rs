@@ -2,9 +2,8 @@
 
 use borehole_model::StackId;
 
-use crate::chain::RawFrame;
 use crate::layout::Layout;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{RawFrame, Snapshot};
 
 /// The number of samples after which every frame is looked up again, including the program's own code. At 100 samples a second,
 /// errors are noticed within a second, and the cost is spread over these samples.
@@ -20,7 +19,7 @@ const SEARCHES: u32 = 8;
 
 /// A cached frame, with the stack up to it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
+pub(crate) struct CachedFrame {
     pub(crate) raw: RawFrame,
     pub(crate) number: usize,
     /// Whether the frame alone proves that the function is unchanged.
@@ -32,7 +31,7 @@ pub(crate) struct Step {
     doubtful: Option<usize>,
 }
 
-impl Step {
+impl CachedFrame {
     pub(crate) const fn new(raw: RawFrame, number: usize, stays: bool, stack: Option<StackId>) -> Self {
         Self { raw, number, stays, stack, callee: 0, doubtful: None }
     }
@@ -42,18 +41,20 @@ impl Step {
 /// program may return to them.
 #[derive(Debug, Default)]
 pub(crate) struct Prefix {
-    steps: Vec<Step>,
+    steps: Vec<CachedFrame>,
     /// The number of steps, from the root on, that are linked by their own pointers up to the root.
     linked: usize,
-    generation: u64,
+    /// That of the function numbers.
+    pub(crate) generation: u64,
     samples: u32,
-    /// Whether the functions of all steps are looked up again.
-    distrusts: bool,
+    /// Whether the functions of all steps are looked up again in this sample.
+    pub(crate) distrusts: bool,
     rounds: u32,
     /// The number of steps reached since some were last forgotten.
     reached: usize,
-    /// Whether the stack has diverged from the cached one, or can no longer be cached.
-    has_ended: bool,
+    /// Whether the stack has diverged from the cached one, or can no longer be cached: what follows is not cached, and no
+    /// cached step follows.
+    pub(crate) has_ended: bool,
     /// The number of steps that are unchanged in this sample.
     standing: usize,
     /// Whether the step after those has changed.
@@ -88,21 +89,6 @@ impl Prefix {
         self.cursor = self.linked;
         self.last_address = u64::MAX;
         self.searches_left = SEARCHES;
-    }
-
-    /// Whether the functions of all steps are looked up again in this sample.
-    pub(crate) fn distrusts(&self) -> bool {
-        self.distrusts
-    }
-
-    /// Whether the function numbers are of this `generation`.
-    pub(crate) fn is_of(&self, generation: u64) -> bool {
-        self.generation == generation
-    }
-
-    /// Whether the functions of the steps are of this `generation` and need not be looked up again.
-    pub(crate) fn trusts(&self, generation: u64) -> bool {
-        self.generation == generation && !self.distrusts
     }
 
     /// The number of steps up to the frame that called `callee`, if that frame and all before it are unchanged. Called for one
@@ -160,13 +146,12 @@ impl Prefix {
         self.standing += standing;
     }
 
-    /// The last of the first `count` steps.
-    pub(crate) fn last_of(&self, count: usize) -> Option<&Step> {
+    pub(crate) fn last_of(&self, count: usize) -> Option<&CachedFrame> {
         self.steps[..count].last()
     }
 
     /// The deepest of the first `count` steps whose function may have changed, and the number of steps before it.
-    pub(crate) fn doubtful(&self, count: usize) -> Option<(usize, Step)> {
+    pub(crate) fn doubtful(&self, count: usize) -> Option<(usize, CachedFrame)> {
         let depth = self.last_of(count)?.doubtful?;
         Some((depth, self.steps[depth]))
     }
@@ -177,21 +162,16 @@ impl Prefix {
     }
 
     /// The step at `depth`, which called `callee`, if it and all before it are unchanged.
-    pub(crate) fn at(&mut self, depth: usize, raw: &RawFrame, callee: &RawFrame) -> Option<Step> {
+    pub(crate) fn at(&mut self, depth: usize, raw: &RawFrame, callee: &RawFrame) -> Option<CachedFrame> {
         let step = self.steps.get_mut(depth).filter(|step| step.raw == *raw && !self.has_ended)?;
         step.callee = callee.function;
         self.reached = self.reached.max(depth + 1);
-        Some(Step { stays: step.stays && !self.distrusts, ..*step })
-    }
-
-    /// Ends caching: what follows is not cached, and no cached step follows.
-    pub(crate) fn end(&mut self) {
-        self.has_ended = true;
+        Some(CachedFrame { stays: step.stays && !self.distrusts, ..*step })
     }
 
     /// Caches the step at `depth`, which called `callee`, replacing cached steps from there on, if all steps before it are
     /// cached.
-    pub(crate) fn push(&mut self, depth: usize, mut step: Step, callee: &RawFrame) {
+    pub(crate) fn push(&mut self, depth: usize, mut step: CachedFrame, callee: &RawFrame) {
         if self.has_ended || self.steps.len() < depth {
             return;
         }
@@ -207,7 +187,6 @@ impl Prefix {
         self.reached = self.reached.max(self.steps.len());
     }
 
-    /// Forgets all steps from `depth` on.
     pub(crate) fn truncate(&mut self, depth: usize) {
         self.steps.truncate(depth);
         self.linked = self.linked.min(self.steps.len());

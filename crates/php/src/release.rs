@@ -4,14 +4,14 @@ use std::fmt;
 
 /// A minor version of PHP whose structures are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Release {
+pub struct PhpRelease {
     column: usize,
 }
 
 /// The known releases with their module API numbers, in the order of the columns of the layouts.
 ///
 /// Source: `ZEND_MODULE_API_NO` in `Zend/zend_modules.h` of each release; 8.6 as of its third release candidate.
-const RELEASES: [(u8, u8, u32); Release::COUNT] = [
+const RELEASES: [(u8, u8, u32); PhpRelease::COUNT] = [
     (7, 0, 20_151_012),
     (7, 1, 20_160_303),
     (7, 2, 20_170_718),
@@ -26,7 +26,7 @@ const RELEASES: [(u8, u8, u32); Release::COUNT] = [
     (8, 6, 20_260_924),
 ];
 
-impl Release {
+impl PhpRelease {
     /// The number of known releases.
     pub(crate) const COUNT: usize = 12;
 
@@ -54,7 +54,7 @@ impl Release {
     }
 }
 
-impl fmt::Display for Release {
+impl fmt::Display for PhpRelease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (major, minor, _) = RELEASES[self.column];
         write!(f, "{major}.{minor}")
@@ -63,7 +63,7 @@ impl fmt::Display for Release {
 
 /// The threading model that PHP was built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Threads {
+pub enum ThreadModel {
     /// One request at a time, with the state in global variables (NTS).
     One,
     /// One request for each thread, each with its own state (ZTS).
@@ -74,11 +74,11 @@ pub enum Threads {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The release.
-    pub release: Release,
+    pub release: PhpRelease,
     /// The whole version, such as `8.2.36`; empty if no bundled module has it.
     pub version: String,
     /// The threading model.
-    pub threads: Threads,
+    pub threads: ThreadModel,
     /// The interface that runs it (SAPI): `cli`, `fpm-fcgi`, `apache2handler`; empty if unknown.
     pub sapi: String,
 }
@@ -91,8 +91,8 @@ impl fmt::Display for Identity {
             write!(f, "PHP {}", self.version)?;
         }
         f.write_str(match self.threads {
-            Threads::One => " NTS",
-            Threads::Many => " ZTS",
+            ThreadModel::One => " NTS",
+            ThreadModel::Many => " ZTS",
         })?;
         if self.sapi.is_empty() { Ok(()) } else { write!(f, " ({})", self.sapi) }
     }

@@ -2,7 +2,7 @@
 //!
 //! Nothing read here is trusted: lengths are capped, and nothing is allocated before its bytes are there.
 
-use borehole_process::{Error, ErrorKind, Memory, Piece};
+use borehole_process::{Error, ErrorKind, ForeignMemory, MemoryPiece};
 
 use crate::layout::fixed;
 
@@ -12,14 +12,12 @@ pub(crate) const LONGEST_NAME: usize = 4096;
 /// The end of a name that was longer than [`LONGEST_NAME`].
 const CUT: &[u8] = "…".as_bytes();
 
-/// The little-endian `u64` at `offset` of `bytes`.
 #[inline]
 pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
     let bytes = bytes.get(offset..)?.first_chunk()?;
     Some(u64::from_le_bytes(*bytes))
 }
 
-/// The little-endian `u32` at `offset` of `bytes`.
 #[inline]
 pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     let bytes = bytes.get(offset..)?.first_chunk()?;
@@ -33,8 +31,8 @@ pub(crate) const fn moved(address: u64, offset: usize) -> u64 {
 }
 
 /// Reads into `into` from `address` until memory ends, and returns the number of bytes read.
-pub(crate) fn read_some(memory: &impl Memory, address: u64, into: &mut [u8]) -> Result<usize, Error> {
-    memory.read_pieces(&mut [Piece { address, into }])
+pub(crate) fn read_some(memory: &impl ForeignMemory, address: u64, into: &mut [u8]) -> Result<usize, Error> {
+    memory.read_pieces(&mut [MemoryPiece { address, into }])
 }
 
 /// Turns an error of unmapped memory into `None`: the data is gone, or never existed.
@@ -47,7 +45,7 @@ pub(crate) fn mapped<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
 }
 
 /// The bytes of the `zend_string` at `address`, cut at [`LONGEST_NAME`].
-pub(crate) fn string(memory: &impl Memory, address: u64) -> Result<Vec<u8>, Error> {
+pub(crate) fn string(memory: &impl ForeignMemory, address: u64) -> Result<Vec<u8>, Error> {
     let mut start = [0; fixed::STRING_BYTES + 104];
     let filled = read_some(memory, address, &mut start)?;
     let missing = || Error::unmapped(moved(address, filled));
@@ -68,7 +66,7 @@ pub(crate) fn string(memory: &impl Memory, address: u64) -> Result<Vec<u8>, Erro
 }
 
 /// The bytes of the C string at `address` up to its NUL, cut at [`LONGEST_NAME`].
-pub(crate) fn c_string(memory: &impl Memory, address: u64) -> Result<Vec<u8>, Error> {
+pub(crate) fn c_string(memory: &impl ForeignMemory, address: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let mut part = [0; 256];
     while bytes.len() < LONGEST_NAME {
@@ -89,7 +87,7 @@ pub(crate) fn c_string(memory: &impl Memory, address: u64) -> Result<Vec<u8>, Er
 
 /// A bucket of a hash table with string keys.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bucket {
+pub(crate) struct StringBucket {
     /// The value, if it is a pointer.
     pub(crate) pointer: u64,
     /// The type of the value.
@@ -100,7 +98,11 @@ pub(crate) struct Bucket {
 }
 
 /// The first `most` used buckets of the `HashTable` at `address`.
-pub(crate) fn buckets(memory: &impl Memory, address: u64, most: usize) -> Result<Vec<Bucket>, Error> {
+pub(crate) fn buckets(
+    memory: &impl ForeignMemory,
+    address: u64,
+    most: usize,
+) -> Result<Vec<StringBucket>, Error> {
     let mut table = [0; fixed::TABLE_SIZE];
     memory.read(address, &mut table)?;
     let first = u64_at(&table, fixed::TABLE_BUCKETS).unwrap_or_default();
@@ -109,7 +111,7 @@ pub(crate) fn buckets(memory: &impl Memory, address: u64, most: usize) -> Result
     let mut bytes = vec![0; wanted.saturating_mul(fixed::BUCKET_SIZE)];
     memory.read(first, &mut bytes)?;
     let bucket = |bytes: &[u8]| {
-        Some(Bucket {
+        Some(StringBucket {
             pointer: u64_at(bytes, 0)?,
             kind: *bytes.get(fixed::BUCKET_KIND)?,
             hash: u64_at(bytes, fixed::BUCKET_HASH)?,

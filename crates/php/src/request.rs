@@ -1,6 +1,6 @@
 //! The request that a worker serves.
 
-use borehole_process::Memory;
+use borehole_process::ForeignMemory;
 
 use crate::attach::Php;
 use crate::error::Error;
@@ -10,7 +10,7 @@ use crate::remote::{self, u64_at};
 
 /// The request that an executor serves. For a command-line program, only the script is known.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Request {
+pub struct ServedRequest {
     /// `GET`, `POST`, …
     pub method: Option<Vec<u8>>,
     /// The requested path with the query.
@@ -30,7 +30,11 @@ impl Php {
     ///
     /// # Errors
     /// If the process is gone or may no longer be read.
-    pub fn request(&self, memory: &impl Memory, executor: &Executor) -> Result<Option<Request>, Error> {
+    pub fn request(
+        &self,
+        memory: &impl ForeignMemory,
+        executor: &Executor,
+    ) -> Result<Option<ServedRequest>, Error> {
         let Some(sapi) = executor.sapi else { return Ok(None) };
         let time = self.layout.sapi_request_time;
         let mut state = vec![0; time + 8];
@@ -42,7 +46,7 @@ impl Php {
             Some(address) => remote::mapped(remote::c_string(memory, address)),
         };
         let seconds = f64::from_bits(u64_at(&state, time).unwrap_or_default());
-        let request = Request {
+        let request = ServedRequest {
             method: text(fixed::SAPI_METHOD)?,
             uri: match remote::mapped(asked_for(memory, executor))?.flatten() {
                 Some(uri) => Some(uri),
@@ -52,7 +56,7 @@ impl Php {
             script: text(fixed::SAPI_SCRIPT)?,
             time_unix_s: (seconds.is_finite() && seconds > 0.0).then_some(seconds),
         };
-        Ok((request != Request::default()).then_some(request))
+        Ok((request != ServedRequest::default()).then_some(request))
     }
 }
 
@@ -60,7 +64,10 @@ impl Php {
 const LOOKED_AT: usize = 256;
 
 /// `$_SERVER['REQUEST_URI']`, if it exists.
-fn asked_for(memory: &impl Memory, executor: &Executor) -> Result<Option<Vec<u8>>, borehole_process::Error> {
+fn asked_for(
+    memory: &impl ForeignMemory,
+    executor: &Executor,
+) -> Result<Option<Vec<u8>>, borehole_process::Error> {
     let variables = remote::moved(executor.globals, fixed::EXECUTOR_VARIABLES);
     let Some(server) = entry(memory, variables, b"_SERVER", fixed::KIND_ARRAY)? else { return Ok(None) };
     match entry(memory, server, b"REQUEST_URI", fixed::KIND_STRING)? {
@@ -71,7 +78,7 @@ fn asked_for(memory: &impl Memory, executor: &Executor) -> Result<Option<Vec<u8>
 
 /// The value named `name`, of type `kind`, in the hash table at `table`.
 fn entry(
-    memory: &impl Memory,
+    memory: &impl ForeignMemory,
     table: u64,
     name: &[u8],
     kind: u8,

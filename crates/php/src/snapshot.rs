@@ -10,11 +10,10 @@
 //!
 //! Memory use: at most [`MOST_BYTES`] twice, in at most [`MOST_RANGES`] ranges, whatever the process holds.
 
-use borehole_process::{Error, Memory, Piece};
+use borehole_process::{Error, ForeignMemory, MemoryPiece};
 
-use crate::chain::RawFrame;
 use crate::layout::{Layout, fixed};
-use crate::remote::u64_at;
+use crate::remote::{u32_at, u64_at};
 
 const PAGE: u64 = 4096;
 
@@ -40,9 +39,37 @@ const FEW_PIECES: usize = 8;
 /// The maximum number of pages read at once when a stack extends below the copy.
 const REACH: u64 = 16;
 
+/// A frame as it is in memory, before its function is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RawFrame {
+    pub(crate) address: u64,
+    pub(crate) function: u64,
+    /// The address of its instruction; meaningless for PHP's internal functions.
+    pub(crate) op: u64,
+    /// The address of its caller's frame.
+    pub(crate) previous: u64,
+    /// Whether an instruction of the caller's frame is known to have called it.
+    pub(crate) is_nested: bool,
+}
+
+impl RawFrame {
+    #[inline]
+    pub(crate) fn parse(address: u64, bytes: &[u8; fixed::FRAME_SIZE], layout: &Layout) -> Self {
+        let at = |offset| u64_at(bytes, offset).unwrap_or_default();
+        let call = u32_at(bytes, fixed::FRAME_CALL).unwrap_or_default();
+        Self {
+            address,
+            function: at(fixed::FRAME_FUNCTION),
+            op: at(fixed::FRAME_OP),
+            previous: at(layout.frame_previous),
+            is_nested: layout.frame_top != 0 && call & layout.frame_top == 0,
+        }
+    }
+}
+
 /// A range of copied memory, at `offset` in the copy.
 #[derive(Clone, Copy, Debug)]
-struct Range {
+struct CopiedRange {
     start: u64,
     end: u64,
     offset: usize,
@@ -51,7 +78,7 @@ struct Range {
     idle: u32,
 }
 
-impl Range {
+impl CopiedRange {
     const fn new(start: u64, end: u64) -> Self {
         Self { start, end, offset: 0, used: (u64::MAX, 0), idle: 0 }
     }
@@ -61,9 +88,8 @@ impl Range {
     }
 }
 
-/// A position in the copy.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spot(usize);
+pub(crate) struct SnapshotOffset(usize);
 
 /// A small piece of memory that is read between the two copies.
 #[derive(Debug)]
@@ -77,15 +103,16 @@ pub(crate) struct Extra {
 pub(crate) struct Snapshot {
     state_address: u64,
     state: Vec<u8>,
-    ranges: Vec<Range>,
+    ranges: Vec<CopiedRange>,
     /// The ranges, then what was read separately.
     first: Vec<u8>,
     /// The ranges.
     second: Vec<u8>,
-    alone: Vec<Range>,
+    alone: Vec<CopiedRange>,
     last_range: usize,
     last_miss: (u64, u64),
-    is_full: bool,
+    /// Whether something was not found because too much would have to be copied.
+    pub(crate) is_full: bool,
     age: u32,
 }
 
@@ -110,14 +137,14 @@ impl Snapshot {
     /// time.
     pub(crate) fn take<'e>(
         &mut self,
-        memory: &impl Memory,
+        memory: &impl ForeignMemory,
         extras: impl Iterator<Item = &'e mut Extra>,
     ) -> Result<bool, Error> {
         self.first.truncate(self.second.len());
         self.alone.clear();
         self.is_full = false;
-        let state = Piece { address: self.state_address, into: &mut self.state };
-        let extras = extras.map(|extra| Piece { address: extra.address, into: &mut extra.bytes });
+        let state = MemoryPiece { address: self.state_address, into: &mut self.state };
+        let extras = extras.map(|extra| MemoryPiece { address: extra.address, into: &mut extra.bytes });
         let pieces = pieces_of(&self.ranges, &mut self.first).chain([state]).chain(extras);
         let pieces = pieces.chain(pieces_of(&self.ranges, &mut self.second));
         let (filled, wanted) = read_all(memory, pieces)?;
@@ -135,7 +162,6 @@ impl Snapshot {
         }
     }
 
-    /// The number at `offset` of the state; `None` beyond its end.
     pub(crate) fn state(&self, offset: usize) -> Option<u64> {
         u64_at(&self.state, offset)
     }
@@ -144,10 +170,10 @@ impl Snapshot {
     /// memory, or too much would have to be copied.
     pub(crate) fn find(
         &mut self,
-        memory: &impl Memory,
+        memory: &impl ForeignMemory,
         address: u64,
         length: usize,
-    ) -> Result<Option<Spot>, Error> {
+    ) -> Result<Option<SnapshotOffset>, Error> {
         if let Some(spot) = self.find_copied(address, length) {
             return Ok(Some(spot));
         }
@@ -161,7 +187,7 @@ impl Snapshot {
 
     /// The position of `length` bytes at `address`, if they are in both copies.
     #[inline]
-    fn find_copied(&mut self, address: u64, length: usize) -> Option<Spot> {
+    fn find_copied(&mut self, address: u64, length: usize) -> Option<SnapshotOffset> {
         let end = address.checked_add(length as u64)?;
         if let Some(range) = self.ranges.get_mut(self.last_range)
             && range.start <= address
@@ -175,21 +201,26 @@ impl Snapshot {
         Some(Self::used(range, address, end))
     }
 
-    fn used(range: &mut Range, address: u64, end: u64) -> Spot {
+    fn used(range: &mut CopiedRange, address: u64, end: u64) -> SnapshotOffset {
         range.used = (range.used.0.min(address), range.used.1.max(end));
         let inside = usize::try_from(address - range.start).expect("ranges are below MOST_BYTES");
-        Spot(range.offset + inside)
+        SnapshotOffset(range.offset + inside)
     }
 
     /// Reads the pages from `address` to `end` separately; several pages below too if the last such read was right above.
     /// `None` also if too much has been copied.
-    fn read_alone(&mut self, memory: &impl Memory, address: u64, end: u64) -> Result<Option<Spot>, Error> {
+    fn read_alone(
+        &mut self,
+        memory: &impl ForeignMemory,
+        address: u64,
+        end: u64,
+    ) -> Result<Option<SnapshotOffset>, Error> {
         // There are no addresses beyond the last page.
         let Some(end_of_pages) = end.checked_next_multiple_of(PAGE) else { return Ok(None) };
         let start = address - address % PAGE;
         let reach = if self.last_miss.0 == end_of_pages { (self.last_miss.1 * 2).min(REACH) } else { 1 };
-        let far = Range::new(end_of_pages.saturating_sub(reach * PAGE).min(start), end_of_pages);
-        for mut range in [far, Range::new(start, end_of_pages)] {
+        let far = CopiedRange::new(end_of_pages.saturating_sub(reach * PAGE).min(start), end_of_pages);
+        for mut range in [far, CopiedRange::new(start, end_of_pages)] {
             range.offset = self.first.len();
             if (range.offset + range.len()) as u64 > MOST_BYTES {
                 self.is_full = true;
@@ -197,7 +228,7 @@ impl Snapshot {
             }
             self.first.resize(range.offset + range.len(), 0);
             let into = &mut self.first[range.offset..];
-            let filled = memory.read_pieces(&mut [Piece { address: range.start, into }])?;
+            let filled = memory.read_pieces(&mut [MemoryPiece { address: range.start, into }])?;
             if filled == range.len() {
                 self.last_miss = (range.start, reach);
                 let spot = Self::used(&mut range, address, end);
@@ -209,12 +240,7 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// Whether something was not found because too much would have to be copied.
-    pub(crate) fn is_full(&self) -> bool {
-        self.is_full
-    }
-
-    /// Whether the copy contained everything asked for.
+    /// Whether the copy contained everything requested.
     pub(crate) fn is_whole(&self) -> bool {
         self.alone.is_empty()
     }
@@ -250,7 +276,7 @@ impl Snapshot {
 
     /// The frame at `spot`, with the address `address`, in both copies. Data only in the first copy counts as unchanged.
     #[inline]
-    pub(crate) fn frames(&self, spot: Spot, address: u64, layout: &Layout) -> [RawFrame; 2] {
+    pub(crate) fn frames(&self, spot: SnapshotOffset, address: u64, layout: &Layout) -> [RawFrame; 2] {
         let nothing = [0; fixed::FRAME_SIZE];
         let first = frame_at(&self.first, spot.0).unwrap_or(&nothing);
         let second = frame_at(&self.second, spot.0).unwrap_or(first);
@@ -258,13 +284,13 @@ impl Snapshot {
     }
 
     /// The number `offset` bytes after `spot` in the first copy.
-    pub(crate) fn u64(&self, spot: Spot, offset: usize) -> u64 {
+    pub(crate) fn u64(&self, spot: SnapshotOffset, offset: usize) -> u64 {
         u64_at(&self.first, spot.0 + offset).unwrap_or_default()
     }
 
     /// Whether the eight bytes at `offset` after `spot` are equal in both copies. Data only in the first copy counts as equal;
     /// see [`Self::is_whole`].
-    pub(crate) fn is_steady(&self, spot: Spot, offset: usize) -> bool {
+    pub(crate) fn is_steady(&self, spot: SnapshotOffset, offset: usize) -> bool {
         let at = spot.0 + offset;
         at >= self.second.len() || u64_at(&self.second, at) == u64_at(&self.first, at)
     }
@@ -278,7 +304,7 @@ impl Snapshot {
     }
 
     /// Adds `range` to the others, merging those that touch.
-    fn insert(&mut self, mut range: Range) {
+    fn insert(&mut self, mut range: CopiedRange) {
         self.ranges.retain(|other| {
             let touches = other.start <= range.end && range.start <= other.end;
             if touches {
@@ -336,38 +362,38 @@ impl Snapshot {
 
 /// Reads `pieces` with one call, and returns the number of bytes filled and wanted.
 fn read_all<'p>(
-    memory: &impl Memory,
-    mut pieces: impl Iterator<Item = Piece<'p>>,
+    memory: &impl ForeignMemory,
+    mut pieces: impl Iterator<Item = MemoryPiece<'p>>,
 ) -> Result<(usize, usize), Error> {
-    let mut few: [Piece<'p>; FEW_PIECES] = std::array::from_fn(|_| Piece { address: 0, into: &mut [] });
+    let mut few: [MemoryPiece<'p>; FEW_PIECES] =
+        std::array::from_fn(|_| MemoryPiece { address: 0, into: &mut [] });
     let mut count = 0;
     for (place, piece) in few.iter_mut().zip(pieces.by_ref()) {
         *place = piece;
         count += 1;
     }
-    let wanted = |pieces: &[Piece<'_>]| pieces.iter().map(|piece| piece.into.len()).sum();
+    let wanted = |pieces: &[MemoryPiece<'_>]| pieces.iter().map(|piece| piece.into.len()).sum();
     let Some(next) = pieces.next() else {
         let few = &mut few[..count];
         let wanted = wanted(few);
         return Ok((memory.read_pieces(few)?, wanted));
     };
-    let mut many: Vec<Piece<'p>> = few.into_iter().chain([next]).chain(pieces).collect();
+    let mut many: Vec<MemoryPiece<'p>> = few.into_iter().chain([next]).chain(pieces).collect();
     let wanted = wanted(&many);
     Ok((memory.read_pieces(&mut many)?, wanted))
 }
 
-/// The frame at `at` in a copy.
 #[inline]
 fn frame_at(copy: &[u8], at: usize) -> Option<&[u8; fixed::FRAME_SIZE]> {
     copy.get(at..)?.first_chunk()
 }
 
 /// The pieces that copy `ranges` into `copy`, one after the other.
-fn pieces_of<'p>(ranges: &[Range], copy: &'p mut [u8]) -> impl Iterator<Item = Piece<'p>> {
+fn pieces_of<'p>(ranges: &[CopiedRange], copy: &'p mut [u8]) -> impl Iterator<Item = MemoryPiece<'p>> {
     let mut rest = copy;
     ranges.iter().map(move |range| {
         let (into, behind) = std::mem::take(&mut rest).split_at_mut(range.len());
         rest = behind;
-        Piece { address: range.start, into }
+        MemoryPiece { address: range.start, into }
     })
 }

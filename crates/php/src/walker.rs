@@ -1,19 +1,19 @@
 //! Samples the stacks of one process.
 
 use borehole_model::{StackId, Tables};
-use borehole_process::Memory;
+use borehole_process::ForeignMemory;
 use hashbrown::HashMap;
 
 use crate::attach::Php;
-use crate::chain::{Chain, End, Limits, RawFrame};
+use crate::chain::{ChainLimits, End, FrameChain};
 use crate::error::{Error, ErrorKind};
 use crate::executor::Executor;
-use crate::function::{Elsewhere, Function};
-use crate::lookup::{Lookup, Sought};
-use crate::prefix::{Prefix, Step};
+use crate::function::{CachedFunction, Elsewhere};
+use crate::lookup::{FunctionLookup, Lookup};
+use crate::prefix::{CachedFrame, Prefix};
 use crate::proof;
 use crate::remote;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{RawFrame, Snapshot};
 use crate::watch::RequestWatch;
 
 /// The number of times a sample is restarted because it needed memory that had not been copied. The next round copies it.
@@ -39,9 +39,9 @@ impl Default for WalkOptions {
 
 /// The result of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SampleOutcome {
     /// A consistent stack.
-    Stack(Stack),
+    Stack(SampledStack),
     /// No PHP code was executing: a worker between requests, or PHP starting up or shutting down.
     Idle,
     /// The stack changed during the read, or its memory is invalid. An immediate retry is cheap.
@@ -50,10 +50,10 @@ pub enum Outcome {
 
 /// A sampled stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stack {
+pub struct SampledStack {
     /// The stack in the walker's tables.
     pub id: StackId,
-    /// The number of frames omitted at the root, because there are more than asked for.
+    /// The number of frames omitted at the root, because there are more than requested.
     ///
     /// In stacks with more than 65,536 frames, the rest counts as one.
     pub omitted: u64,
@@ -61,19 +61,18 @@ pub struct Stack {
 
 /// Samples the stacks of one process. Caches the process's functions and the location of its stacks.
 #[derive(Debug)]
-pub struct Walker {
+pub struct StackWalker {
     php: Php,
     options: WalkOptions,
-    limits: Limits,
+    limits: ChainLimits,
     lookup: Lookup,
     /// The lane of each executor, by the address of its state.
-    lanes: HashMap<u64, Lane>,
-    chain: Chain,
+    lanes: HashMap<u64, SampledExecutor>,
+    chain: FrameChain,
 }
 
-/// The cached knowledge of one executor.
 #[derive(Debug)]
-struct Lane {
+struct SampledExecutor {
     snapshot: Snapshot,
     request: RequestWatch,
     prefix: Prefix,
@@ -83,7 +82,7 @@ struct Lane {
     doubts: Option<usize>,
 }
 
-impl Lane {
+impl SampledExecutor {
     fn new(php: &Php, executor: &Executor) -> Self {
         let layout = &php.layout;
         let start = remote::moved(executor.globals, layout.executor_stack_top);
@@ -98,7 +97,7 @@ impl Lane {
     }
 }
 
-impl Walker {
+impl StackWalker {
     /// Creates a walker without any knowledge of the process of `php`.
     #[must_use]
     pub fn new(php: &Php, options: WalkOptions) -> Self {
@@ -106,10 +105,10 @@ impl Walker {
         Self {
             php: php.clone(),
             options,
-            limits: Limits { depth, pass_function: php.pass_function },
+            limits: ChainLimits { depth, pass_function: php.pass_function },
             lookup: Lookup::new(php),
             lanes: HashMap::new(),
-            chain: Chain::default(),
+            chain: FrameChain::default(),
         }
     }
 
@@ -117,18 +116,18 @@ impl Walker {
     ///
     /// # Errors
     /// If the process is gone or may no longer be read, or the tables are full. Invalid memory is not an error but
-    /// [`Outcome::Torn`].
+    /// [`SampleOutcome::Torn`].
     pub fn sample(
         &mut self,
-        memory: &impl Memory,
+        memory: &impl ForeignMemory,
         executor: &Executor,
         tables: &mut Tables,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<SampleOutcome, Error> {
         if self.lanes.len() > MOST_EXECUTORS {
             self.lanes.clear();
         }
         let lane = self.lanes.remove(&executor.globals);
-        let mut lane = lane.unwrap_or_else(|| Lane::new(&self.php, executor));
+        let mut lane = lane.unwrap_or_else(|| SampledExecutor::new(&self.php, executor));
         let outcome = self.sample_lane(memory, executor, &mut lane, tables);
         lane.snapshot.grow_older();
         self.lookup.grow_older();
@@ -138,29 +137,29 @@ impl Walker {
 
     fn sample_lane(
         &mut self,
-        memory: &impl Memory,
+        memory: &impl ForeignMemory,
         executor: &Executor,
-        lane: &mut Lane,
+        lane: &mut SampledExecutor,
         tables: &mut Tables,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<SampleOutcome, Error> {
         for _ in 0..ROUNDS {
-            let extras = lane.request.extra().into_iter().chain(self.lookup.extras());
+            let extras = lane.request.extra().into_iter().chain(self.lookup.watches.extras());
             if !lane.snapshot.take(memory, extras)? {
-                self.lookup.forget_extras();
-                return Ok(Outcome::Torn);
+                self.lookup.watches.clear();
+                return Ok(SampleOutcome::Torn);
             }
-            let Lane { snapshot, prefix, .. } = lane;
-            prefix.begin(self.lookup.generation());
+            let SampledExecutor { snapshot, prefix, .. } = lane;
+            prefix.begin(self.lookup.functions.generation);
             let end = self.chain.follow(memory, &self.php.layout, snapshot, prefix, self.limits)?;
             let was_idle = std::mem::replace(&mut lane.is_idle, end == End::Idle);
             if lane.request.has_changed(snapshot) || (lane.is_idle && !was_idle) {
                 self.lookup.forget_request();
             }
             match end {
-                End::Broken => return Ok(Outcome::Torn),
-                End::Idle => return Ok(Outcome::Idle),
+                End::Broken => return Ok(SampleOutcome::Torn),
+                End::Idle => return Ok(SampleOutcome::Idle),
                 End::Whole if !self.is_proven(memory, executor, &mut lane.doubts)? => {
-                    return Ok(Outcome::Torn);
+                    return Ok(SampleOutcome::Torn);
                 }
                 End::Whole if !lane.snapshot.is_whole() => lane.snapshot.keep_alone(),
                 End::Whole => {
@@ -172,13 +171,13 @@ impl Walker {
                 }
             }
         }
-        Ok(Outcome::Torn)
+        Ok(SampleOutcome::Torn)
     }
 
     /// Whether a busy executor has been proven plausible.
     fn is_proven(
         &self,
-        memory: &impl Memory,
+        memory: &impl ForeignMemory,
         executor: &Executor,
         doubts: &mut Option<usize>,
     ) -> Result<bool, Error> {
@@ -194,8 +193,13 @@ impl Walker {
     /// If every frame is looked up again, checks that functions which live for one request still belong to the current request.
     /// A command-line program has only one request.
     #[inline]
-    fn check_request(&mut self, memory: &impl Memory, prefix: &Prefix, tables: &Tables) -> Result<(), Error> {
-        if !prefix.distrusts() || self.php.identity.sapi == "cli" {
+    fn check_request(
+        &mut self,
+        memory: &impl ForeignMemory,
+        prefix: &Prefix,
+        tables: &Tables,
+    ) -> Result<(), Error> {
+        if !prefix.distrusts || self.php.identity.sapi == "cli" {
             return Ok(());
         }
         let frames = self.chain.frames.iter().copied().chain(prefix.frames(self.chain.joined));
@@ -217,13 +221,13 @@ impl Walker {
     /// first.
     fn resolve(
         &mut self,
-        memory: &impl Memory,
+        memory: &impl ForeignMemory,
         elsewhere: &Elsewhere,
         prefix: &mut Prefix,
         tables: &mut Tables,
-    ) -> Result<Option<Outcome>, Error> {
+    ) -> Result<Option<SampleOutcome>, Error> {
         let Some(mut is_missing) = self.check_joined(memory, prefix, tables)? else {
-            return Ok(Some(Outcome::Torn));
+            return Ok(Some(SampleOutcome::Torn));
         };
         let joined = self.chain.joined;
         let mut stack = prefix.last_of(joined).and_then(|step| step.stack);
@@ -241,53 +245,53 @@ impl Walker {
                 FrameStep::To(with_frame) => stack = with_frame,
                 FrameStep::Again => {
                     is_missing = true;
-                    prefix.end();
+                    prefix.has_ended = true;
                 }
-                FrameStep::Torn => return Ok(Some(Outcome::Torn)),
+                FrameStep::Torn => return Ok(Some(SampleOutcome::Torn)),
             }
         }
         if is_missing {
             return Ok(None);
         }
-        let stack = stack.map(|id| Outcome::Stack(Stack { id, omitted: self.chain.omitted }));
-        Ok(Some(stack.unwrap_or(Outcome::Idle)))
+        let stack = stack.map(|id| SampleOutcome::Stack(SampledStack { id, omitted: self.chain.omitted }));
+        Ok(Some(stack.unwrap_or(SampleOutcome::Idle)))
     }
 
     /// Adds the frame at `site` to `stack`, and caches it. `known` is the cached step, if only its function may have changed.
     fn frame(
         &mut self,
-        memory: &impl Memory,
+        memory: &impl ForeignMemory,
         site: &Site<'_>,
-        known: Option<Step>,
+        known: Option<CachedFrame>,
         stack: Option<StackId>,
         prefix: &mut Prefix,
         tables: &mut Tables,
     ) -> Result<FrameStep, Error> {
         let Site { raw, callee, depth, elsewhere } = *site;
         let number = match self.lookup.find(memory, raw.function, tables)? {
-            Sought::Found(number) => number,
-            Sought::Again => return Ok(FrameStep::Again),
-            Sought::Nowhere => return Ok(FrameStep::Torn),
+            FunctionLookup::Found(number) => number,
+            FunctionLookup::Again => return Ok(FrameStep::Again),
+            FunctionLookup::Nowhere => return Ok(FrameStep::Torn),
         };
         if let Some(step) = known.filter(|step| step.number == number) {
             return Ok(FrameStep::To(step.stack));
         }
-        let function = self.lookup.function(number);
+        let function = &self.lookup.functions.all[number];
         let is_leaving = function.is_leaving(raw.op);
         // An earlier call has left it there.
         if is_pending(&raw, function) || (is_leaving && callee.is_some_and(|callee| callee.is_nested)) {
             return Ok(FrameStep::Torn);
         }
-        let Extended::To(stack) = self.extend(memory, stack, number, site, tables)? else {
-            self.lookup.forget(raw.function);
+        let FrameStep::To(stack) = self.extend(memory, stack, number, site, tables)? else {
+            self.lookup.functions.forget(raw.function);
             return Ok(FrameStep::Torn);
         };
         match callee {
             Some(callee) if !is_leaving && !elsewhere.holds(raw.op) => {
                 let stays = self.stays(&raw, number, depth == 0);
-                prefix.push(depth, Step::new(raw, number, stays, stack), &callee);
+                prefix.push(depth, CachedFrame::new(raw, number, stays, stack), &callee);
             }
-            _ => prefix.end(),
+            _ => prefix.has_ended = true,
         }
         Ok(FrameStep::To(stack))
     }
@@ -296,25 +300,26 @@ impl Walker {
     /// Returns whether a function must be read together with the frames first; `None` if one is no longer a function.
     fn check_joined(
         &mut self,
-        memory: &impl Memory,
+        memory: &impl ForeignMemory,
         prefix: &mut Prefix,
         tables: &mut Tables,
     ) -> Result<Option<bool>, Error> {
-        let (mut is_missing, mut is_other) = (false, !prefix.trusts(self.lookup.generation()));
+        let (mut is_missing, mut is_other) =
+            (false, prefix.distrusts || prefix.generation != self.lookup.functions.generation);
         let mut count = self.chain.joined;
         while let Some((depth, step)) = prefix.doubtful(count).filter(|_| !is_other) {
             match self.lookup.find(memory, step.raw.function, tables)? {
-                Sought::Found(number) => is_other = number != step.number,
-                Sought::Again => is_missing = true,
-                Sought::Nowhere => return Ok(None),
+                FunctionLookup::Found(number) => is_other = number != step.number,
+                FunctionLookup::Again => is_missing = true,
+                FunctionLookup::Nowhere => return Ok(None),
             }
             count = depth;
         }
         if is_missing {
-            prefix.end();
+            prefix.has_ended = true;
         }
         // A function's number may have passed to another function that was looked up since.
-        let has_others = !prefix.is_of(self.lookup.generation());
+        let has_others = prefix.generation != self.lookup.functions.generation;
         if is_other || has_others {
             self.chain.unfold(prefix);
         }
@@ -326,46 +331,44 @@ impl Walker {
 
     /// Whether the function of a frame cannot change while its stack stays: declared functions, and the program's main code,
     /// which is at the root until the program ends.
-    fn stays(&mut self, raw: &RawFrame, number: usize, is_root: bool) -> bool {
+    fn stays(&self, raw: &RawFrame, number: usize, is_root: bool) -> bool {
         let is_program = is_root && self.chain.omitted == 0 && self.php.identity.sapi == "cli";
-        self.lookup.stays(raw.function) || (is_program && self.lookup.is_code_of_file(number))
+        self.lookup.stays(raw.function)
+            || (is_program && self.lookup.functions.all[number].header.is_code_of_file())
     }
 
     /// `stack` with the frame at `site`, of the function `number`, on top, and the function that it calls without a frame.
     fn extend(
         &mut self,
-        memory: &impl Memory,
+        memory: &impl ForeignMemory,
         stack: Option<StackId>,
         number: usize,
         site: &Site<'_>,
         tables: &mut Tables,
-    ) -> Result<Extended, Error> {
+    ) -> Result<FrameStep, Error> {
         let Site { raw, callee, elsewhere, .. } = *site;
         let is_leaf = callee.is_none();
         let release = self.options.opcodes.then_some(self.php.identity.release);
-        let function = self.lookup.function(number);
+        let function = &mut self.lookup.functions.all[number];
         if function.is_nameless() {
-            return Ok(Extended::To(stack));
+            return Ok(FrameStep::To(stack));
         }
         let frame = match function.frame(raw.op, elsewhere, release, tables)? {
             Some(frame) => frame,
             None if is_leaf && self.lookup.is_compiled(raw.function) => {
-                self.lookup.function(number).frame_anywhere(release, tables)?
+                self.lookup.functions.all[number].frame_anywhere(release, tables)?
             }
-            None => return Ok(Extended::Impossible),
+            None => return Ok(FrameStep::Torn),
         };
         let stack = tables.intern_stack(stack, frame)?;
-        let function = self.lookup.function(number);
+        let function = &self.lookup.functions.all[number];
         // A leaf may have left such a call long ago: its instruction is not kept up to date.
         let call = function.frameless_call(raw.op, &self.php.layout).filter(|_| !is_leaf);
-        let called = match call {
-            Some(call) => self.lookup.frameless(memory, call, tables)?,
-            None => None,
-        };
-        let Some(called) = called else { return Ok(Extended::To(Some(stack))) };
-        match self.lookup.function(called).frame(0, elsewhere, release, tables)? {
-            Some(frame) => Ok(Extended::To(Some(tables.intern_stack(Some(stack), frame)?))),
-            None => Ok(Extended::Impossible),
+        let called = call.map(|call| self.lookup.frameless(memory, call, tables)).transpose()?.flatten();
+        let Some(called) = called else { return Ok(FrameStep::To(Some(stack))) };
+        match self.lookup.functions.all[called].frame(0, elsewhere, release, tables)? {
+            Some(frame) => Ok(FrameStep::To(Some(tables.intern_stack(Some(stack), frame)?))),
+            None => Ok(FrameStep::Torn),
         }
     }
 }
@@ -381,27 +384,18 @@ struct Site<'e> {
     elsewhere: &'e Elsewhere,
 }
 
-/// The result of adding a frame to a stack.
-enum Extended {
-    /// The new stack; `None` if it is still empty, because frames without a name are left out.
-    To(Option<StackId>),
-    /// The frame cannot belong to that function.
-    Impossible,
-}
-
-/// The result of continuing a stack with a frame.
 enum FrameStep {
-    /// The stack up to it.
+    /// The stack up to it; `None` if it is still empty, because frames without a name are left out.
     To(Option<StackId>),
     /// Its function is read together with the frames from now on.
     Again,
-    /// The frame is inconsistent.
+    /// The frame is inconsistent, or cannot belong to that function.
     Torn,
 }
 
 /// Whether a frame is of a call that is only being prepared: an instruction called it, and it has no caller's frame. The
 /// program has made that call and returned to prepare it again while the frames were read; nothing else shows it. The nameless
 /// function that a fiber begins with looks like this after the program has ended.
-fn is_pending(raw: &RawFrame, function: &Function) -> bool {
+fn is_pending(raw: &RawFrame, function: &CachedFunction) -> bool {
     raw.previous == 0 && raw.is_nested && !function.is_nameless()
 }

@@ -2,7 +2,7 @@
 
 use crate::attach::Php;
 use crate::executor::Executor;
-use crate::function::Header;
+use crate::function::FunctionIdentity;
 use crate::heap::layout::HeapLayout;
 use crate::layout::{Layout, fixed};
 use crate::remote::{moved, u64_at};
@@ -38,12 +38,10 @@ struct Before {
 }
 
 impl Watch {
-    /// The header that was read.
-    pub(crate) fn header(&self, layout: &Layout) -> Option<Header> {
-        Header::parse(&self.function.bytes, layout)
+    pub(crate) fn header(&self, layout: &Layout) -> Option<FunctionIdentity> {
+        FunctionIdentity::parse(&self.function.bytes, layout)
     }
 
-    /// The first instructions that were read.
     pub(crate) fn ops(&self) -> &[u8] {
         &self.ops.bytes
     }
@@ -54,7 +52,6 @@ impl Watch {
         (before.function == self.function.bytes && before.ops == self.ops.bytes).then_some(before.number)
     }
 
-    /// Records which function it is.
     pub(crate) fn remember(&mut self, generation: u64, number: usize) {
         let (function, ops) = (self.function.bytes.clone(), self.ops.bytes.clone());
         self.before = Some(Before { function, ops, generation, number });
@@ -99,12 +96,10 @@ impl RequestWatch {
         }
     }
 
-    /// The memory to read.
     pub(crate) fn extra(&mut self) -> Option<&mut Extra> {
         self.time.as_mut()
     }
 
-    /// Whether the request has changed since the previous sample.
     pub(crate) fn has_changed(&mut self, snapshot: &Snapshot) -> bool {
         let Some(next_object) = self.next_object else { return false };
         let time = self.time.as_ref().and_then(|time| u64_at(&time.bytes, 0));
@@ -115,14 +110,12 @@ impl RequestWatch {
     }
 }
 
-/// The functions read with each sample.
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
     functions: Vec<Watch>,
 }
 
 impl Watches {
-    /// All memory to read.
     pub(crate) fn extras(&mut self) -> impl Iterator<Item = &mut Extra> {
         let all = self.functions.iter_mut().flat_map(|watch| [&mut watch.function, &mut watch.ops]);
         all.filter(|extra| !extra.bytes.is_empty())
@@ -156,7 +149,6 @@ impl Watches {
         self.functions.retain(|watch| watch.idle <= IDLE_SAMPLES);
     }
 
-    /// Forgets all functions.
     pub(crate) fn clear(&mut self) {
         self.functions.clear();
     }

@@ -39,15 +39,21 @@ impl Obstacle {
     #[must_use]
     pub fn reason(&self) -> String {
         match self {
-            Self::OtherUser { owner, own } => format!("it belongs to user {owner}, and this is user {own}"),
-            Self::NotDumpable => "it changed its user after it was started and is not dumpable".to_owned(),
-            Self::OnlyDescendants => "kernel.yama.ptrace_scope is 1: only descendants may be read".to_owned(),
-            Self::OnlyPrivileged { scope: 2 } => {
-                "kernel.yama.ptrace_scope is 2: only CAP_SYS_PTRACE may read".to_owned()
+            Self::OtherUser { owner, own } => {
+                format!("it belongs to user {owner}, and this process runs as user {own}")
             }
-            Self::OnlyPrivileged { scope } => format!("kernel.yama.ptrace_scope is {scope}: nobody may read"),
+            Self::NotDumpable => "it changed its user after it started, so it is not dumpable".to_owned(),
+            Self::OnlyDescendants => {
+                "kernel.yama.ptrace_scope is 1, so only descendants can be read".to_owned()
+            }
+            Self::OnlyPrivileged { scope: 2 } => {
+                "kernel.yama.ptrace_scope is 2, so reading needs CAP_SYS_PTRACE".to_owned()
+            }
+            Self::OnlyPrivileged { scope } => {
+                format!("kernel.yama.ptrace_scope is {scope}, so no process can read another")
+            }
             Self::OtherUserNamespace => "it is in another user namespace".to_owned(),
-            Self::RootWithoutCapability => "root has no CAP_SYS_PTRACE here".to_owned(),
+            Self::RootWithoutCapability => "root lacks CAP_SYS_PTRACE here".to_owned(),
         }
     }
 
@@ -60,13 +66,13 @@ impl Obstacle {
                 "run as root or with CAP_SYS_PTRACE; for php-fpm also `process.dumpable = yes` in the pool's configuration"
             }
             Self::OnlyDescendants => {
-                "run as root, start the program with `borehole record -- COMMAND`, or `sysctl kernel.yama.ptrace_scope=0`"
+                "run as root, start the program with `borehole record -- COMMAND`, or run `sysctl kernel.yama.ptrace_scope=0`"
             }
             Self::OnlyPrivileged { scope: 2 } => "run as root or with CAP_SYS_PTRACE",
             Self::OnlyPrivileged { .. } => {
-                "restart the machine with another kernel.yama.ptrace_scope; it cannot be lowered"
+                "reboot with a lower kernel.yama.ptrace_scope; it cannot be lowered while the system runs"
             }
-            Self::OtherUserNamespace => "run as root of the host, or inside the container",
+            Self::OtherUserNamespace => "run as root on the host, or inside the container",
             Self::RootWithoutCapability => {
                 "give the container or service SYS_PTRACE (docker: --cap-add SYS_PTRACE; kubernetes: capabilities.add; \
                  systemd: AmbientCapabilities)"
@@ -84,13 +90,13 @@ const CAP_SYS_PTRACE: u32 = 19;
 #[must_use]
 pub fn obstacles(process: i32) -> Vec<Obstacle> {
     let mut found = Vec::new();
-    let own = Identity::of("self");
+    let own = Credentials::of("self");
     let is_privileged = own.may_trace;
     let namespaces = namespace(&format!("/proc/{process}")).zip(namespace("/proc/self"));
     if namespaces.is_some_and(|(its, own)| its != own) {
         found.push(Obstacle::OtherUserNamespace);
     }
-    let owner = Identity::of(&process.to_string()).user;
+    let owner = Credentials::of(&process.to_string()).user;
     if !is_privileged && own.user == 0 {
         found.push(Obstacle::RootWithoutCapability);
     } else if !is_privileged && owner != own.user {
@@ -107,26 +113,25 @@ pub fn obstacles(process: i32) -> Vec<Obstacle> {
     found
 }
 
-/// Adds the obstacles to an error, if access was denied.
 pub(crate) fn explain(process: i32, error: Error) -> Error {
     if error.kind() != ErrorKind::Denied {
         return error;
     }
     let what = match obstacles(process).first() {
         Some(obstacle) => {
-            format!("process {process} may not be read: {}; {}", obstacle.reason(), obstacle.fix())
+            format!("cannot read process {process}: {}; {}", obstacle.reason(), obstacle.fix())
         }
-        None => format!("process {process} may not be read, and the system does not say why: {error}"),
+        None => format!("cannot read process {process}, and the system does not say why: {error}"),
     };
     Error::new(ErrorKind::Denied, what)
 }
 
-struct Identity {
+struct Credentials {
     user: u32,
     may_trace: bool,
 }
 
-impl Identity {
+impl Credentials {
     /// Reads the credentials of the process whose folder in `/proc` is called `name`.
     fn of(name: &str) -> Self {
         let status = fs::read(format!("/proc/{name}/status")).unwrap_or_default();

@@ -6,39 +6,38 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use object::elf::{ET_CORE, NT_FILE, NT_PRPSINFO, NT_PRSTATUS, PF_R, PF_W, PF_X, PT_LOAD};
+use borehole_text::cause;
+use object::elf::{ET_CORE, NT_FILE, NT_PRPSINFO, NT_PRSTATUS, PF_R, PF_W, PF_X, PT_LOAD, ProgramHeader64};
 use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
 use object::{Endianness, ReadCache};
 
-use crate::dump::Span;
+use crate::dump::MemorySpan;
 use crate::elf;
-use crate::error::{Error, ErrorKind, said};
-use crate::maps::{Mapping, Mappings};
-use crate::memory::{Memory, Piece};
-use crate::symbols::Symbols;
-use crate::target::Target;
+use crate::error::{Error, ErrorKind};
+use crate::maps::{Mappings, MemoryMapping};
+use crate::memory::{ForeignMemory, ForeignProcess, MemoryPiece, fill_pieces};
+use crate::symbols::ElfSymbols;
 
 /// A core file, and the mapped files of its process.
 #[derive(Debug)]
-pub struct Core {
+pub struct CoreFile {
     file: File,
     /// In order of their addresses.
-    segments: Vec<Segment>,
+    segments: Vec<CoreSegment>,
     mappings: Mappings,
-    threads: Vec<Thread>,
+    threads: Vec<CoreThread>,
     /// The folder to use as the root folder of the process.
     root: PathBuf,
 }
 
-/// Memory in the core file.
 #[derive(Clone, Copy, Debug)]
-struct Segment {
+struct CoreSegment {
     address: u64,
     bytes: u64,
     offset: u64,
 }
 
-impl Segment {
+impl CoreSegment {
     /// The number of its bytes that a file of this size contains.
     fn bytes_within(self, file_bytes: u64) -> u64 {
         self.bytes.min(file_bytes.saturating_sub(self.offset))
@@ -46,7 +45,7 @@ impl Segment {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Thread {
+struct CoreThread {
     id: i32,
     pointer: u64,
 }
@@ -58,19 +57,16 @@ const PRSTATUS_ID: usize = 32;
 /// The offset of the base of the segment `fs` in `elf_prstatus` on x86-64: the registers begin at 112, and it is the 22nd.
 const PRSTATUS_FS_BASE: usize = 112 + 21 * 8;
 
-impl Core {
+impl CoreFile {
     /// Opens a core file. Looks for the mapped files below `root`, which is `/` for a process of this system.
     ///
     /// # Errors
     /// If the file cannot be read, or is not a core file of a 64-bit process.
     pub fn open(path: &Path, root: &Path) -> Result<Self, Error> {
         let name = path.display();
-        let file = elf::open_regular(path)
-            .map_err(|error| Error::new(ErrorKind::Unsupported, format!("{name}: {}", said(&error))))?;
-        let invalid =
-            |error| Error::new(ErrorKind::Malformed, format!("{name}: expected a core file: {error}"));
-        let parsed = Parsed::of(&file, PATH_BYTES).map_err(invalid)?;
-        let Parsed { segments, mappings, threads } = parsed;
+        let file = open(path)?;
+        let invalid = |error| Error::new(ErrorKind::Malformed, format!("{name}: invalid core file: {error}"));
+        let Parsed { segments, mappings, threads } = Parsed::of(&file, PATH_BYTES).map_err(invalid)?;
         Ok(Self { file, segments, mappings: Mappings::new(mappings), threads, root: root.to_owned() })
     }
 
@@ -83,7 +79,7 @@ impl Core {
 
     /// The memory in the core file, at most as much as the file has; includes memory that is only code if `with_code`.
     #[must_use]
-    pub fn spans(&self, with_code: bool) -> Vec<Span> {
+    pub fn spans(&self, with_code: bool) -> Vec<MemorySpan> {
         let length = self.file_bytes();
         let is_code = |address| {
             self.mappings.at(address).is_some_and(|mapping| mapping.executable && !mapping.writable)
@@ -94,7 +90,7 @@ impl Core {
             let bytes = segment.bytes_within(length).min(left);
             left -= bytes;
             if let Ok(length @ 1..) = usize::try_from(bytes) {
-                spans.push(Span { address: segment.address, length });
+                spans.push(MemorySpan { address: segment.address, length });
             }
         }
         spans
@@ -124,54 +120,33 @@ impl Core {
     }
 }
 
-/// Copies at most `left` bytes.
+fn open(path: &Path) -> Result<File, Error> {
+    elf::open_regular(path)
+        .map_err(|error| Error::new(ErrorKind::Unsupported, format!("{}: {}", path.display(), cause(&error))))
+}
+
+/// Copies at most `left` bytes; 0 where the file is truncated.
 fn copy(file: &File, offset: u64, left: u64, into: &mut [u8]) -> usize {
     let length = usize::try_from(left).unwrap_or(usize::MAX).min(into.len());
-    let mut copied = 0;
-    while copied < length {
-        match file.read_at(&mut into[copied..length], offset.saturating_add(copied as u64)) {
-            // The file is truncated here.
-            Ok(0) | Err(_) => break,
-            Ok(read) => copied += read,
-        }
-    }
-    copied
+    file.read_at(&mut into[..length], offset).unwrap_or(0)
 }
 
-impl Memory for Core {
-    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, Error> {
-        let mut filled = 0;
-        for piece in pieces {
-            let mut done = 0;
-            while done < piece.into.len() {
-                let address = piece.address.saturating_add(done as u64);
-                let into = &mut piece.into[done..];
-                let copied = match self.copy_dumped(address, into) {
-                    0 => self.copy_mapped(address, into),
-                    copied => copied,
-                };
-                if copied == 0 {
-                    return Ok(filled + done);
-                }
-                done += copied;
-            }
-            filled += done;
-        }
-        Ok(filled)
+impl ForeignMemory for CoreFile {
+    fn read_pieces(&self, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, Error> {
+        fill_pieces(pieces, |address, into| match self.copy_dumped(address, into) {
+            0 => Ok(self.copy_mapped(address, into)),
+            copied => Ok(copied),
+        })
     }
 }
 
-impl Target for Core {
+impl ForeignProcess for CoreFile {
     fn mappings(&self) -> &Mappings {
         &self.mappings
     }
 
-    fn symbols(&self, mapping: &Mapping) -> Result<Symbols, Error> {
-        let path = elf::below(&self.root, &mapping.path);
-        let file = elf::open_regular(&path).map_err(|error| {
-            Error::new(ErrorKind::Unsupported, format!("{}: {}", path.display(), said(&error)))
-        })?;
-        elf::symbols(&file, mapping)
+    fn symbols(&self, mapping: &MemoryMapping) -> Result<ElfSymbols, Error> {
+        elf::symbols(&open(&elf::below(&self.root, &mapping.path))?, mapping)
     }
 
     fn threads(&self) -> Result<Vec<i32>, Error> {
@@ -190,15 +165,12 @@ impl Target for Core {
 /// hundred bytes.
 const PATH_BYTES: usize = 64 << 20;
 
-/// The headers and notes of a core file.
 #[derive(Debug)]
 struct Parsed {
-    segments: Vec<Segment>,
-    mappings: Vec<Mapping>,
-    threads: Vec<Thread>,
+    segments: Vec<CoreSegment>,
+    mappings: Vec<MemoryMapping>,
+    threads: Vec<CoreThread>,
 }
-
-type Header = object::elf::ProgramHeader64<Endianness>;
 
 impl Parsed {
     /// Parses a file; the paths of all mappings may take at most `path_bytes`.
@@ -207,15 +179,17 @@ impl Parsed {
         let elf: ElfFile64<'_, Endianness, _> = ElfFile64::parse(&data).map_err(|error| error.to_string())?;
         let endian = elf.endian();
         if elf.elf_header().e_type(endian) != ET_CORE {
-            return Err("found an ELF file of another type".to_owned());
+            return Err("expected an ELF file of type CORE, found another type".to_owned());
         }
         let headers = elf.elf_program_headers();
         let loads = || headers.iter().filter(|header| header.p_type(endian) == PT_LOAD);
-        let mut parsed = Self {
-            segments: loads().map(|header| segment(header, endian)).collect(),
-            mappings: Vec::new(),
-            threads: Vec::new(),
+        let segment = |header: &ProgramHeader64<Endianness>| CoreSegment {
+            address: header.p_vaddr(endian),
+            bytes: header.p_filesz(endian),
+            offset: header.p_offset(endian),
         };
+        let segments = loads().map(segment).collect();
+        let mut parsed = Self { segments, mappings: Vec::new(), threads: Vec::new() };
         parsed.segments.sort_by_key(|segment| segment.address);
         let mut files = Vec::new();
         let mut process = 0;
@@ -225,7 +199,7 @@ impl Parsed {
             };
             while let Some(note) = notes.next().map_err(|error| error.to_string())? {
                 match note.n_type(endian) {
-                    NT_FILE => files = mapped_files(note.desc()).ok_or("found an invalid list of files")?,
+                    NT_FILE => files = mapped_files(note.desc()).ok_or("invalid list of mapped files")?,
                     NT_PRSTATUS => parsed.threads.extend(thread(note.desc())),
                     NT_PRPSINFO => process = number(note.desc(), PRPSINFO_ID).unwrap_or(0),
                     _ => {}
@@ -239,35 +213,24 @@ impl Parsed {
     }
 }
 
-/// The mappings described by `headers`, with their files.
 fn mappings<'h>(
-    headers: impl Iterator<Item = &'h Header>,
+    headers: impl Iterator<Item = &'h ProgramHeader64<Endianness>>,
     endian: Endianness,
     mut files: Vec<MappedFile>,
     path_bytes: usize,
-) -> Result<Vec<Mapping>, String> {
+) -> Result<Vec<MemoryMapping>, String> {
     files.sort_by_key(|file| file.start);
     let mut left = path_bytes;
-    let mut mappings = Vec::new();
-    for header in headers {
+    let mapping = |header| {
         let mapping = mapping(header, endian, &files);
         left = left.checked_sub(mapping.path.len()).ok_or_else(|| {
-            format!("found too many mapped files: expected paths of at most {path_bytes} bytes together")
+            format!("too many mapped files: expected paths of at most {path_bytes} bytes in total")
         })?;
-        mappings.push(mapping);
-    }
-    Ok(mappings)
+        Ok(mapping)
+    };
+    headers.map(mapping).collect()
 }
 
-fn segment(header: &Header, endian: Endianness) -> Segment {
-    Segment {
-        address: header.p_vaddr(endian),
-        bytes: header.p_filesz(endian),
-        offset: header.p_offset(endian),
-    }
-}
-
-/// A mapped part of a file.
 struct MappedFile {
     start: u64,
     end: u64,
@@ -276,12 +239,12 @@ struct MappedFile {
 }
 
 /// Creates a mapping; `files` are in order of their addresses.
-fn mapping(header: &Header, endian: Endianness, files: &[MappedFile]) -> Mapping {
+fn mapping(header: &ProgramHeader64<Endianness>, endian: Endianness, files: &[MappedFile]) -> MemoryMapping {
     let (start, flags) = (header.p_vaddr(endian), header.p_flags(endian));
     let behind = files.partition_point(|file| file.start <= start);
     let file = files[..behind].last().filter(|file| start < file.end);
     let file_offset = file.map_or(0, |file| file.file_offset.saturating_add(start - file.start));
-    Mapping {
+    MemoryMapping {
         start,
         end: start.saturating_add(header.p_memsz(endian)),
         file_offset,
@@ -309,9 +272,9 @@ fn mapped_files(note: &[u8]) -> Option<Vec<MappedFile>> {
     Some(files)
 }
 
-fn thread(note: &[u8]) -> Option<Thread> {
+fn thread(note: &[u8]) -> Option<CoreThread> {
     let pointer = u64::from_le_bytes(note.get(PRSTATUS_FS_BASE..)?.first_chunk().copied()?);
-    Some(Thread { id: number(note, PRSTATUS_ID)?, pointer })
+    Some(CoreThread { id: number(note, PRSTATUS_ID)?, pointer })
 }
 
 fn number(note: &[u8], at: usize) -> Option<i32> {
@@ -378,6 +341,6 @@ mod tests {
         let file = core(5, &[(5, "/0123456789")]);
         assert_eq!(Parsed::of(&file, 55).unwrap().mappings.len(), 5);
         let error = Parsed::of(&file, 54).unwrap_err();
-        assert_eq!(error, "found too many mapped files: expected paths of at most 54 bytes together");
+        assert_eq!(error, "too many mapped files: expected paths of at most 54 bytes in total");
     }
 }

@@ -6,15 +6,16 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use object::elf::{FileHeader64, PT_LOAD, PT_TLS, ProgramHeader64, STT_TLS};
+use borehole_text::cause;
+use object::elf::{PT_LOAD, PT_TLS, ProgramHeader64, STT_TLS};
 use object::read::StringTable;
 use object::read::elf::{ElfFile64, ProgramHeader as _, SectionHeader as _, Sym as _};
 use object::{Endianness, ReadCache};
 
-use crate::error::{Error, ErrorKind, said};
+use crate::error::{Error, ErrorKind};
 use crate::files;
-use crate::maps::Mapping;
-use crate::symbols::{Symbol, Symbols, ThreadLocalBlock};
+use crate::maps::{DELETED, MemoryMapping};
+use crate::symbols::{ElfSymbol, ElfSymbols, ThreadLocalBlock};
 
 /// Segments begin at pages, whatever their headers state. No supported machine has smaller pages, and larger sizes are
 /// multiples.
@@ -24,9 +25,10 @@ const PAGE_BYTES: u64 = 4096;
 ///
 /// Tries in order: its path below the root of the process, unless the file was deleted or replaced; the kernel's link
 /// to the mapped file, which needs privileges; the file of the program, if it is the mapped one.
-pub(crate) fn open_mapped(process: i32, mapping: &Mapping) -> Result<File, Error> {
+pub(crate) fn open_mapped(process: i32, mapping: &MemoryMapping) -> Result<File, Error> {
     if !mapping.shows_file() {
-        return Err(no_file(process, mapping));
+        let what = format!("no file is mapped at {:#x} in process {process}", mapping.start);
+        return Err(Error::new(ErrorKind::Unsupported, what));
     }
     let below_root = (!mapping.deleted).then(|| below(&files::path(process, "root"), &mapping.path));
     let link = files::path(process, &format!("map_files/{:x}-{:x}", mapping.start, mapping.end));
@@ -42,18 +44,10 @@ pub(crate) fn open_mapped(process: i32, mapping: &Mapping) -> Result<File, Error
     }
     let error = first_error.unwrap_or_else(|| io::ErrorKind::NotFound.into());
     let path = String::from_utf8_lossy(&mapping.path);
-    let kind = if error.kind() == io::ErrorKind::PermissionDenied {
-        ErrorKind::Denied
-    } else {
-        ErrorKind::Unsupported
-    };
-    let state = if mapping.deleted { ", deleted since it was started" } else { "" };
-    Err(Error::new(kind, format!("{path} of process {process}{state}: {}", said(&error))))
-}
-
-fn no_file(process: i32, mapping: &Mapping) -> Error {
-    let what = format!("expected a file at {:#x} of process {process}, found none", mapping.start);
-    Error::new(ErrorKind::Unsupported, what)
+    let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
+    let kind = if is_denied { ErrorKind::Denied } else { ErrorKind::Unsupported };
+    let state = if mapping.deleted { ", deleted after the process started" } else { "" };
+    Err(Error::new(kind, format!("cannot read {path} of process {process}{state}: {}", cause(&error))))
 }
 
 /// The absolute `path`, seen from `root`.
@@ -62,10 +56,10 @@ pub(crate) fn below(root: &Path, path: &[u8]) -> PathBuf {
     root.join(std::ffi::OsStr::from_bytes(relative))
 }
 
-fn shows_program(program: &Path, mapping: &Mapping) -> bool {
+fn shows_program(program: &Path, mapping: &MemoryMapping) -> bool {
     let Ok(link) = std::fs::read_link(program) else { return false };
     let link = link.as_os_str().as_bytes();
-    link.strip_suffix(b" (deleted)").unwrap_or(link) == mapping.path
+    link.strip_suffix(DELETED).unwrap_or(link) == mapping.path
 }
 
 /// Opens a regular file, and nothing that could block.
@@ -78,7 +72,7 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 }
 
 /// The dynamic symbols of `file`, at the addresses where `mapping` maps a part of it.
-pub(crate) fn symbols(file: &File, mapping: &Mapping) -> Result<Symbols, Error> {
+pub(crate) fn symbols(file: &File, mapping: &MemoryMapping) -> Result<ElfSymbols, Error> {
     let invalid = |error: object::Error| {
         let path = String::from_utf8_lossy(&mapping.path);
         Error::new(ErrorKind::Malformed, format!("{path}: expected a 64-bit ELF file: {error}"))
@@ -88,7 +82,7 @@ pub(crate) fn symbols(file: &File, mapping: &Mapping) -> Result<Symbols, Error> 
     let endian = elf.endian();
     let headers = elf.elf_program_headers();
     let bias = bias(headers, endian, mapping)?;
-    let mut symbols = Symbols::new(thread_local_block(headers, endian));
+    let mut symbols = ElfSymbols::new(thread_local_block(headers, endian));
     let table = elf.elf_dynamic_symbol_table();
     // Read all names at once: the table would read each name separately.
     let names = elf.elf_section_table().section(table.string_section());
@@ -102,15 +96,17 @@ pub(crate) fn symbols(file: &File, mapping: &Mapping) -> Result<Symbols, Error> 
         let thread_local = symbol.st_type() == STT_TLS;
         let value = symbol.st_value(endian);
         let address = if thread_local { value } else { value.wrapping_add(bias) };
-        symbols.add(name, Symbol { address, size: symbol.st_size(endian), thread_local });
+        symbols.add(name, ElfSymbol { address, size: symbol.st_size(endian), thread_local });
     }
     Ok(symbols)
 }
 
-type Header = <FileHeader64<Endianness> as object::read::elf::FileHeader>::ProgramHeader;
-
 /// The difference between an address in the process and the address in the file.
-fn bias(headers: &[Header], endian: Endianness, mapping: &Mapping) -> Result<u64, Error> {
+fn bias(
+    headers: &[ProgramHeader64<Endianness>],
+    endian: Endianness,
+    mapping: &MemoryMapping,
+) -> Result<u64, Error> {
     let shown = |header: &&ProgramHeader64<Endianness>| {
         let (offset, size) = header.file_range(endian);
         let first_page = offset / PAGE_BYTES * PAGE_BYTES;
@@ -119,7 +115,7 @@ fn bias(headers: &[Header], endian: Endianness, mapping: &Mapping) -> Result<u64
     };
     let header = headers.iter().find(shown).ok_or_else(|| {
         let path = String::from_utf8_lossy(&mapping.path);
-        let what = format!("{path}: expected a segment at offset {:#x}, found none", mapping.file_offset);
+        let what = format!("{path}: no segment contains the file offset {:#x}", mapping.file_offset);
         Error::new(ErrorKind::Malformed, what)
     })?;
     let (offset, address) = (header.p_offset(endian), header.p_vaddr(endian));
@@ -127,7 +123,10 @@ fn bias(headers: &[Header], endian: Endianness, mapping: &Mapping) -> Result<u64
     Ok(mapping.start.wrapping_sub(address))
 }
 
-fn thread_local_block(headers: &[Header], endian: Endianness) -> Option<ThreadLocalBlock> {
+fn thread_local_block(
+    headers: &[ProgramHeader64<Endianness>],
+    endian: Endianness,
+) -> Option<ThreadLocalBlock> {
     let header = headers.iter().find(|header| header.p_type(endian) == PT_TLS)?;
     Some(ThreadLocalBlock { size: header.p_memsz(endian), alignment: header.p_align(endian) })
 }

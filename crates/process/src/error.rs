@@ -1,6 +1,6 @@
 //! The errors of reading another process.
 
-use std::{fmt, io};
+use std::fmt;
 
 /// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,22 +61,9 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The operating system's message in the style of our own: lower case, without the error number. Duplicates
-/// `borehole_model::shown::cause`, because this crate does not depend on that one.
-pub(crate) fn said(error: &io::Error) -> String {
-    let text = error.to_string();
-    let mut text = text.split(" (os error").next().unwrap_or(&text).to_owned();
-    if let Some(first) = text.get_mut(..1) {
-        first.make_ascii_lowercase();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
-
-    use super::*;
+    use std::io::{self, Read};
 
     /// A broken disk.
     struct Broken;
@@ -91,7 +78,5 @@ mod tests {
     fn what_the_system_says_reads_as_our_own_words() {
         let error = crate::Dump::read(Broken).unwrap_err();
         assert_eq!(error.to_string(), "dump: input/output error");
-        let custom = io::Error::other("expected more");
-        assert_eq!(said(&custom), "expected more");
     }
 }

@@ -4,29 +4,27 @@ use std::fs;
 use std::io::{self, ErrorKind as IoError};
 use std::path::PathBuf;
 
-use crate::error::{Error, ErrorKind, said};
+use borehole_text::cause;
 
-/// The path of a file in the folder of a process.
+use crate::error::{Error, ErrorKind};
+
 pub(crate) fn path(process: i32, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{process}/{name}"))
 }
 
-/// Reads a file in the folder of a process.
 pub(crate) fn read(process: i32, name: &str) -> Result<Vec<u8>, Error> {
     fs::read(path(process, name)).map_err(|error| of_io(process, name, &error))
 }
 
-/// Converts an error of the system.
 pub(crate) fn of_io(process: i32, name: &str, error: &io::Error) -> Error {
     let kind = match (error.kind(), error.raw_os_error()) {
         (IoError::NotFound, _) | (_, Some(libc::ESRCH)) => return gone(process),
         (IoError::PermissionDenied, _) => ErrorKind::Denied,
         _ => ErrorKind::Unsupported,
     };
-    Error::new(kind, format!("/proc/{process}/{name}: {}", said(error)))
+    Error::new(kind, format!("/proc/{process}/{name}: {}", cause(error)))
 }
 
-/// The error that a process does not exist.
 pub(crate) fn gone(process: i32) -> Error {
     Error::new(ErrorKind::Gone, format!("process {process} does not exist or has ended"))
 }
@@ -62,11 +60,25 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
     })
 }
 
-/// Finds a field of `/proc/PID/status`.
 pub(crate) fn status_field(status: &[u8], name: &str) -> Option<String> {
     let text = String::from_utf8_lossy(status);
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     Some(line.trim().to_owned())
+}
+
+/// Whether this process ignores a signal, as it does under `nohup`. `false` if the system does not say.
+///
+/// Source: Linux, `Documentation/filesystems/proc.rst`, table 1-2.
+#[must_use]
+pub fn ignores(signal: i32) -> bool {
+    // `/proc/PID` may be another process if `/proc` belongs to another PID namespace, so use `self`.
+    fs::read("/proc/self/status").is_ok_and(|status| is_ignored(&status, signal))
+}
+
+fn is_ignored(status: &[u8], signal: i32) -> bool {
+    let mask = status_field(status, "SigIgn").and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+    let place = u32::try_from(signal.saturating_sub(1)).ok();
+    mask.zip(place).and_then(|(mask, place)| mask.checked_shr(place)).is_some_and(|mask| mask & 1 == 1)
 }
 
 /// The entries of a folder whose names are numbers.
@@ -76,6 +88,14 @@ pub(crate) fn numbers(folder: &std::path::Path) -> io::Result<Vec<i32>> {
     let mut numbers: Vec<i32> = entries.filter_map(number).collect();
     numbers.sort_unstable();
     Ok(numbers)
+}
+
+/// The threads of a process, the main thread first.
+pub(crate) fn threads(process: i32) -> Result<Vec<i32>, Error> {
+    let folder = path(process, "task");
+    let mut threads = numbers(&folder).map_err(|error| of_io(process, "task", &error))?;
+    threads.sort_by_key(|&thread| thread != process);
+    Ok(threads)
 }
 
 #[cfg(test)]
@@ -94,5 +114,14 @@ mod tests {
         let status = b"Name:\tphp\nUid:\t33\t33\t33\t33\nUidMap: 0\n";
         assert_eq!(status_field(status, "Uid").unwrap(), "33\t33\t33\t33");
         assert_eq!(status_field(status, "Nam"), None);
+    }
+
+    #[test]
+    fn the_first_signal_is_the_lowest_bit() {
+        let status =
+            b"Name:\tx\nSigBlk:\t00000000000000ff\nSigIgn:\t8000000000001001\nSigCgt:\t0000000000000440\n";
+        let ignored: Vec<_> = (-1..=65).filter(|&signal| is_ignored(status, signal)).collect();
+        assert_eq!(ignored, [1, 13, 64]);
+        assert!(!is_ignored(b"", 1));
     }
 }

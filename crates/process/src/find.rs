@@ -9,7 +9,7 @@ use crate::files;
 
 /// A process in the list of processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct ListedProcess {
     /// The process number.
     pub id: i32,
     /// The number of the parent process.
@@ -22,7 +22,7 @@ pub struct Candidate {
 ///
 /// # Errors
 /// If `/proc` cannot be read.
-pub fn processes() -> Result<Vec<Candidate>, Error> {
+pub fn processes() -> Result<Vec<ListedProcess>, Error> {
     let own = std::process::id();
     let ids = files::numbers(Path::new("/proc")).map_err(|error| files::of_io(0, "", &error))?;
     // A process may end before its command line is read.
@@ -30,7 +30,7 @@ pub fn processes() -> Result<Vec<Candidate>, Error> {
 }
 
 /// Reads one process; `None` for kernel threads and ended processes, which have no command line.
-fn candidate(id: i32) -> Option<Candidate> {
+fn candidate(id: i32) -> Option<ListedProcess> {
     let mut command = files::read(id, "cmdline").ok()?;
     // The title that a process gives itself ends in many zero bytes.
     let length = command.iter().rposition(|&byte| byte != 0)? + 1;
@@ -39,7 +39,7 @@ fn candidate(id: i32) -> Option<Candidate> {
         *byte = b' ';
     }
     let parent = files::stat(id, "stat").ok()?.parent;
-    Some(Candidate { id, parent, command })
+    Some(ListedProcess { id, parent, command })
 }
 
 /// The process `ancestor` and all its descendants that still run, in order of their numbers.
@@ -49,16 +49,10 @@ fn candidate(id: i32) -> Option<Candidate> {
 pub fn descendants(ancestor: i32) -> Result<Vec<i32>, Error> {
     let all = processes()?;
     let mut family = BTreeSet::from([ancestor]);
-    loop {
-        let before = family.len();
-        family.extend(
-            all.iter()
-                .filter(|process| family.contains(&process.parent))
-                .map(|process| process.id)
-                .collect::<Vec<_>>(),
-        );
-        if family.len() == before {
-            break;
+    let mut has_grown = true;
+    while std::mem::take(&mut has_grown) {
+        for process in &all {
+            has_grown |= family.contains(&process.parent) && family.insert(process.id);
         }
     }
     Ok(all.iter().map(|process| process.id).filter(|id| family.contains(id)).collect())

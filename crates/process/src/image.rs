@@ -1,4 +1,4 @@
-//! A recorded part of a process: the pages that were read, and the mappings, symbols and threads that were asked for.
+//! A recorded part of a process: the pages that were read, and the mappings, symbols and threads that were requested.
 //!
 //! # The file
 //!
@@ -10,29 +10,31 @@
 //! tls SIZE ALIGNMENT                          the block of thread-local storage, if any
 //! symbol ADDRESS SIZE NAME                    one that all threads share
 //! local OFFSET SIZE NAME                      one that each thread has
-//! thread ID POINTER                         POINTER is `-` where nobody asked
+//! thread ID POINTER                         POINTER is `-` if it was not requested
 //! page ADDRESS                              followed by 4096 bytes and a line break
 //! ```
 //! Numbers are hexadecimal, except for thread numbers, which are decimal. Line breaks and backslashes in paths and
 //! names are written `\n` and `\\`.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::{self, BufRead, BufReader, Read, Write};
 
+use borehole_text::cause;
 use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
-use crate::error::{Error, ErrorKind, said};
-use crate::maps::{Mapping, Mappings};
-use crate::memory::{Memory, Piece};
-use crate::symbols::{Symbol, Symbols, ThreadLocalBlock};
-use crate::target::Target;
+use crate::error::{Error, ErrorKind};
+use crate::maps::{Mappings, MemoryMapping, parse_hex};
+use crate::memory::{ForeignMemory, ForeignProcess, MemoryPiece, copy_front, fill_pieces};
+use crate::symbols::{ElfSymbol, ElfSymbols, ThreadLocalBlock};
 
 /// The size of a page in an image, whatever the machine's page size was.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
-pub(crate) type Page = [u8; PAGE_BYTES];
+pub(crate) type PageBytes = [u8; PAGE_BYTES];
 
 const FIRST_LINE: &str = "borehole-image 1";
 
@@ -44,10 +46,10 @@ const MAX_LINE_BYTES: u64 = 64 << 10;
 pub struct Image {
     pub(crate) mappings: Mappings,
     /// Keyed by the first address of the mapping.
-    pub(crate) symbols: BTreeMap<u64, Symbols>,
+    pub(crate) symbols: BTreeMap<u64, ElfSymbols>,
     pub(crate) threads: BTreeMap<i32, Option<u64>>,
     /// Keyed by address.
-    pub(crate) pages: BTreeMap<u64, Box<Page>>,
+    pub(crate) pages: BTreeMap<u64, Box<PageBytes>>,
 }
 
 impl Image {
@@ -62,6 +64,12 @@ impl Image {
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.pages.len() * PAGE_BYTES
+    }
+
+    /// The recorded bytes from `address` to the end of its page.
+    pub(crate) fn rest(&self, address: u64) -> Option<&[u8]> {
+        let (start, offset) = split(address);
+        self.pages.get(&start).map(|page| &page[offset..])
     }
 
     /// Drops the pages that lie entirely between these addresses.
@@ -91,7 +99,7 @@ impl Image {
         let mut output = GzEncoder::new(output, Compression::best());
         writeln!(output, "{FIRST_LINE}")?;
         for mapping in &self.mappings {
-            let Mapping { start, end, file_offset, path, .. } = mapping;
+            let MemoryMapping { start, end, file_offset, path, .. } = mapping;
             write!(output, "mapping {start:x} {end:x} {file_offset:x} {} ", flags(mapping))?;
             write_text(&mut output, path)?;
         }
@@ -118,15 +126,11 @@ impl Image {
     pub fn read(input: impl BufRead) -> Result<Self, Error> {
         let mut parser = Parser::default();
         let mut input = BufReader::new(GzDecoder::new(input));
-        let mut first = true;
+        if let Some(line) = next_line(&mut input)?.filter(|line| line != FIRST_LINE.as_bytes()) {
+            return Err(malformed(&line));
+        }
         while let Some(line) = next_line(&mut input)? {
-            if std::mem::take(&mut first) {
-                if line != FIRST_LINE.as_bytes() {
-                    return Err(malformed(&line));
-                }
-                continue;
-            }
-            parser.line(&line, &mut input)?;
+            parser.take(&line, &mut input)?.ok_or_else(|| malformed(&line))?;
         }
         let Parser { mut image, mappings, .. } = parser;
         image.mappings = Mappings::new(mappings);
@@ -140,49 +144,19 @@ pub(crate) fn split(address: u64) -> (u64, usize) {
     (address - offset, usize::try_from(offset).expect("less than a page"))
 }
 
-/// Reads the pieces page by page, up to the first missing page.
-pub(crate) fn read_pages(
-    pieces: &mut [Piece<'_>],
-    mut page: impl FnMut(u64, &mut dyn FnMut(&Page)) -> Result<bool, Error>,
-) -> Result<usize, Error> {
-    let mut filled = 0;
-    for piece in pieces {
-        let mut done = 0;
-        while done < piece.into.len() {
-            let Some(address) = piece.address.checked_add(done as u64) else { return Ok(filled + done) };
-            let (start, offset) = split(address);
-            let length = (PAGE_BYTES - offset).min(piece.into.len() - done);
-            let into = &mut piece.into[done..done + length];
-            let is_there = page(start, &mut |page| into.copy_from_slice(&page[offset..offset + length]))?;
-            if !is_there {
-                return Ok(filled + done);
-            }
-            done += length;
-        }
-        filled += done;
-    }
-    Ok(filled)
-}
-
-impl Memory for Image {
-    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, Error> {
-        read_pages(pieces, |start, take| {
-            let page = self.pages.get(&start);
-            if let Some(page) = page {
-                take(page);
-            }
-            Ok(page.is_some())
-        })
+impl ForeignMemory for Image {
+    fn read_pieces(&self, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, Error> {
+        fill_pieces(pieces, |address, into| Ok(self.rest(address).map_or(0, |there| copy_front(there, into))))
     }
 }
 
-impl Target for Image {
+impl ForeignProcess for Image {
     fn mappings(&self) -> &Mappings {
         &self.mappings
     }
 
-    fn symbols(&self, mapping: &Mapping) -> Result<Symbols, Error> {
-        let missing = || Error::new(ErrorKind::Unsupported, "symbols that were not recorded".to_owned());
+    fn symbols(&self, mapping: &MemoryMapping) -> Result<ElfSymbols, Error> {
+        let missing = || Error::new(ErrorKind::Unsupported, "the symbols were not recorded".to_owned());
         self.symbols.get(&mapping.start).cloned().ok_or_else(missing)
     }
 
@@ -196,7 +170,7 @@ impl Target for Image {
     }
 }
 
-fn flags(mapping: &Mapping) -> String {
+fn flags(mapping: &MemoryMapping) -> String {
     let all = [
         (mapping.readable, 'r'),
         (mapping.writable, 'w'),
@@ -208,11 +182,11 @@ fn flags(mapping: &Mapping) -> String {
     if set.is_empty() { "-".to_owned() } else { set }
 }
 
-fn write_symbols(output: &mut impl Write, symbols: &Symbols) -> io::Result<()> {
+fn write_symbols(output: &mut impl Write, symbols: &ElfSymbols) -> io::Result<()> {
     if let Some(ThreadLocalBlock { size, alignment }) = symbols.thread_local_block() {
         writeln!(output, "tls {size:x} {alignment:x}")?;
     }
-    for (name, Symbol { address, size, thread_local }) in symbols.iter() {
+    for (name, ElfSymbol { address, size, thread_local }) in symbols.iter() {
         let kind = if thread_local { "local" } else { "symbol" };
         write!(output, "{kind} {address:x} {size:x} ")?;
         write_text(output, name)?;
@@ -260,32 +234,23 @@ fn next_line(input: &mut impl BufRead) -> Result<Option<Vec<u8>>, Error> {
 }
 
 fn unreadable(error: &io::Error) -> Error {
-    Error::new(ErrorKind::Malformed, format!("image: {}", said(error)))
+    Error::new(ErrorKind::Malformed, format!("image: {}", cause(error)))
 }
 
 fn malformed(line: &[u8]) -> Error {
-    let shown = &line[..line.len().min(100)];
-    Error::new(
-        ErrorKind::Malformed,
-        format!("expected a line of an image, found {:?}", String::from_utf8_lossy(shown)),
-    )
+    let shown = String::from_utf8_lossy(&line[..line.len().min(100)]);
+    Error::new(ErrorKind::Malformed, format!("expected a record of an image, found {shown:?}"))
 }
 
-/// Parses the file line by line.
 #[derive(Default)]
 struct Parser {
     image: Image,
-    mappings: Vec<Mapping>,
+    mappings: Vec<MemoryMapping>,
     /// The mapping that the following symbols belong to.
     mapping: Option<u64>,
 }
 
 impl Parser {
-    fn line(&mut self, line: &[u8], rest: &mut impl Read) -> Result<(), Error> {
-        self.take(line, rest)?.ok_or_else(|| malformed(line))
-    }
-
-    /// Parses a line; `None` if it is invalid.
     fn take(&mut self, line: &[u8], rest: &mut impl Read) -> Result<Option<()>, Error> {
         let mut fields = line.splitn(6, |&byte| byte == b' ');
         let kind = fields.next().unwrap_or_default();
@@ -303,7 +268,7 @@ impl Parser {
             b"thread" => self.thread(fields),
             b"symbols" => {
                 self.mapping = hex(fields.next());
-                self.mapping.map(|start| drop(self.image.symbols.insert(start, Symbols::default())))
+                self.mapping.map(|start| drop(self.image.symbols.insert(start, ElfSymbols::default())))
             }
             b"tls" => self.thread_local_block(fields),
             b"symbol" | b"local" => self.symbol(kind == b"local", line),
@@ -315,7 +280,7 @@ impl Parser {
         let (start, end, file_offset) = (hex(fields.next())?, hex(fields.next())?, hex(fields.next())?);
         let flags = fields.next()?;
         let has = |flag: u8| flags.contains(&flag);
-        self.mappings.push(Mapping {
+        self.mappings.push(MemoryMapping {
             start,
             end,
             file_offset,
@@ -333,7 +298,7 @@ impl Parser {
         let thread = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
         let pointer = match fields.next()? {
             b"-" => None,
-            pointer => Some(hex(Some(pointer))?),
+            pointer => Some(parse_hex(pointer)?),
         };
         self.image.threads.insert(thread, pointer);
         Some(())
@@ -341,7 +306,7 @@ impl Parser {
 
     fn thread_local_block<'a>(&mut self, mut fields: impl Iterator<Item = &'a [u8]>) -> Option<()> {
         let block = ThreadLocalBlock { size: hex(fields.next())?, alignment: hex(fields.next())? };
-        self.image.symbols.insert(self.mapping?, Symbols::new(Some(block)));
+        self.image.symbols.insert(self.mapping?, ElfSymbols::new(Some(block)));
         Some(())
     }
 
@@ -349,11 +314,82 @@ impl Parser {
         let mut fields = line.splitn(4, |&byte| byte == b' ').skip(1);
         let (address, size) = (hex(fields.next())?, hex(fields.next())?);
         let symbols = self.image.symbols.get_mut(&self.mapping?)?;
-        symbols.add(&read_text(fields.next()?), Symbol { address, size, thread_local });
+        symbols.add(&read_text(fields.next()?), ElfSymbol { address, size, thread_local });
         Some(())
     }
 }
 
 fn hex(digits: Option<&[u8]>) -> Option<u64> {
-    u64::from_str_radix(std::str::from_utf8(digits?).ok()?, 16).ok()
+    digits.and_then(parse_hex)
+}
+
+/// A target that keeps the pages read from it and serves repeated reads from them, so that its readers see exactly what
+/// the image will contain.
+///
+/// Stop a live process while it is recorded; otherwise the pages are from different moments.
+#[derive(Debug)]
+pub struct ImageRecorder<T> {
+    target: T,
+    image: RefCell<Image>,
+}
+
+impl<T: ForeignProcess> ImageRecorder<T> {
+    /// Starts to record the reads of `target`.
+    ///
+    /// # Errors
+    /// If the target is gone.
+    pub fn new(target: T) -> Result<Self, Error> {
+        let threads = target.threads()?.into_iter().map(|thread| (thread, None)).collect();
+        let image = Image { mappings: target.mappings().clone(), threads, ..Image::default() };
+        Ok(Self { target, image: RefCell::new(image) })
+    }
+
+    /// The image recorded so far.
+    #[must_use]
+    pub fn finish(self) -> Image {
+        self.image.into_inner()
+    }
+}
+
+impl<T: ForeignProcess> ForeignMemory for ImageRecorder<T> {
+    fn read_pieces(&self, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, Error> {
+        let mut image = self.image.borrow_mut();
+        fill_pieces(pieces, |address, into| {
+            let (address, offset) = split(address);
+            let page = match image.pages.entry(address) {
+                Entry::Occupied(page) => page.into_mut(),
+                Entry::Vacant(place) => {
+                    let mut page = Box::new([0; PAGE_BYTES]);
+                    let piece = MemoryPiece { address, into: page.as_mut_slice() };
+                    if self.target.read_pieces(&mut [piece])? < PAGE_BYTES {
+                        return Ok(0);
+                    }
+                    place.insert(page)
+                }
+            };
+            Ok(copy_front(&page[offset..], into))
+        })
+    }
+}
+
+impl<T: ForeignProcess> ForeignProcess for ImageRecorder<T> {
+    fn mappings(&self) -> &Mappings {
+        self.target.mappings()
+    }
+
+    fn symbols(&self, mapping: &MemoryMapping) -> Result<ElfSymbols, Error> {
+        let symbols = self.target.symbols(mapping)?;
+        self.image.borrow_mut().symbols.insert(mapping.start, symbols.clone());
+        Ok(symbols)
+    }
+
+    fn threads(&self) -> Result<Vec<i32>, Error> {
+        self.target.threads()
+    }
+
+    fn thread_pointer(&self, thread: i32) -> Result<u64, Error> {
+        let pointer = self.target.thread_pointer(thread)?;
+        self.image.borrow_mut().threads.insert(thread, Some(pointer));
+        Ok(pointer)
+    }
 }

@@ -28,14 +28,14 @@ impl Launched {
             let (kind, why) = match error.kind() {
                 io::ErrorKind::NotFound => (ErrorKind::Gone, "no such program".to_owned()),
                 io::ErrorKind::PermissionDenied => {
-                    (ErrorKind::Denied, "it is no program, or not for us to start".to_owned())
+                    (ErrorKind::Denied, "it is not a program, or permission is denied".to_owned())
                 }
                 _ => (ErrorKind::Unsupported, error.to_string()),
             };
             Error::new(kind, format!("cannot start {name}: {why}"))
         })?;
         let id = i32::try_from(child.id())
-            .map_err(|_| Error::new(ErrorKind::Unsupported, "too large process number"))?;
+            .map_err(|_| Error::new(ErrorKind::Unsupported, "process number too large"))?;
         Ok(Self { child, id })
     }
 

@@ -1,7 +1,7 @@
 //! Reads other processes: their memory, mappings, threads and symbols.
 //!
-//! Code that walks the structures of an interpreter uses only [`Memory`] and [`Target`], so that the same code reads a
-//! live process, a core file and a recorded image.
+//! Code that walks the structures of an interpreter uses only [`ForeignMemory`] and [`ForeignProcess`], so that the same code
+//! reads a live process, a core file and a recorded image.
 //!
 //! Promises: the other process is only read; a process stopped by [`Stopper`] is released on every exit path; no number
 //! read from a process or a file decides the size of an allocation here.
@@ -20,29 +20,24 @@ mod maps;
 mod memory;
 mod prefault;
 mod ptrace;
-mod record;
 mod resident;
 mod scan;
-mod signals;
 mod symbols;
-mod target;
 mod tracer;
 mod transfer;
 
 pub use access::{Obstacle, obstacles, ptrace_scope};
-pub use core_file::Core;
-pub use dump::{Dump, DumpRecovery, DumpWarning, Span};
+pub use core_file::CoreFile;
+pub use dump::{Dump, DumpRecovery, MemorySpan};
 pub use error::{Error, ErrorKind};
-pub use find::{Candidate, descendants, exists, processes, program};
-pub use image::Image;
+pub use files::ignores;
+pub use find::{ListedProcess, descendants, exists, processes, program};
+pub use image::{Image, ImageRecorder};
 pub use launch::Launched;
 pub use live::Process;
-pub use maps::{Mapping, Mappings};
-pub use memory::{Memory, Piece};
+pub use maps::{Mappings, MemoryMapping};
+pub use memory::{ForeignMemory, ForeignProcess, MemoryPiece};
 pub use prefault::{page_start, prefaulted};
-pub use record::Recorder;
-pub use resident::{Pages, Resident, resident_bytes};
-pub use signals::ignores;
-pub use symbols::{Symbol, Symbols, ThreadLocalBlock};
-pub use target::Target;
+pub use resident::{PageSelection, Resident, resident_bytes};
+pub use symbols::{ElfSymbol, ElfSymbols, ThreadLocalBlock};
 pub use tracer::{Stopped, Stopper};

@@ -12,10 +12,9 @@ use nix::unistd::Pid;
 use crate::elf;
 use crate::error::{Error, ErrorKind};
 use crate::files::{self, Stat};
-use crate::maps::{Mapping, Mappings};
-use crate::memory::{Memory, Piece};
-use crate::symbols::Symbols;
-use crate::target::Target;
+use crate::maps::{Mappings, MemoryMapping};
+use crate::memory::{ForeignMemory, ForeignProcess, MemoryPiece};
+use crate::symbols::ElfSymbols;
 use crate::{access, tracer, transfer};
 
 /// A running process that may be read.
@@ -76,7 +75,7 @@ impl Process {
     pub fn runs_same_program(&self) -> bool {
         match &self.memory {
             // A read from a gone address space returns 0 bytes; from an existing one it returns a byte or an error.
-            // Source: Linux, fs/proc/base.c, mem_rw: 0 where mmget_not_zero finds that nobody uses it any longer.
+            // Source: Linux, fs/proc/base.c, mem_rw: 0 if mmget_not_zero finds that it is no longer used.
             Some(memory) => !matches!(memory.read_at(&mut [0], self.probe_address), Ok(0)),
             None => self.is_running() && self.shows_same_program(),
         }
@@ -97,16 +96,15 @@ impl Process {
         Ok(())
     }
 
-    /// Checks that one byte of the memory is readable.
     fn probe(&self) -> Result<(), Error> {
-        self.pieces(&mut [Piece { address: self.probe_address, into: &mut [0] }], false).map(drop)
+        self.pieces(&mut [MemoryPiece { address: self.probe_address, into: &mut [0] }], false).map(drop)
     }
 
-    fn pieces(&self, pieces: &mut [Piece<'_>], prefer_file: bool) -> Result<usize, Error> {
+    fn pieces(&self, pieces: &mut [MemoryPiece<'_>], prefer_file: bool) -> Result<usize, Error> {
         if (prefer_file || self.refuses_call.load(Ordering::Relaxed))
             && let Some(memory) = &self.memory
         {
-            return transfer::by_file(memory, pieces).ok_or_else(|| files::gone(self.id));
+            return transfer::by_file(self.id, memory, pieces);
         }
         match transfer::by_call(Pid::from_raw(self.id), pieces) {
             Ok(filled) => Ok(filled),
@@ -123,28 +121,28 @@ impl Process {
     #[cold]
     fn refused(&self, errno: Errno) -> Error {
         let kind = if errno == Errno::EPERM { ErrorKind::Denied } else { ErrorKind::Unsupported };
-        Error::new(kind, format!("memory of process {}: {}", self.id, errno.desc()))
+        Error::new(kind, format!("cannot read the memory of process {}: {}", self.id, errno.desc()))
     }
 }
 
-impl Memory for Process {
-    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, Error> {
+impl ForeignMemory for Process {
+    fn read_pieces(&self, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, Error> {
         let is_small = matches!(pieces, [piece] if piece.into.len() <= SMALL_PIECE_BYTES);
         self.pieces(pieces, is_small)
     }
 }
 
-impl Target for Process {
+impl ForeignProcess for Process {
     fn mappings(&self) -> &Mappings {
         &self.mappings
     }
 
-    fn symbols(&self, mapping: &Mapping) -> Result<Symbols, Error> {
+    fn symbols(&self, mapping: &MemoryMapping) -> Result<ElfSymbols, Error> {
         elf::symbols(&elf::open_mapped(self.id, mapping)?, mapping)
     }
 
     fn threads(&self) -> Result<Vec<i32>, Error> {
-        let threads = threads(self.id)?;
+        let threads = files::threads(self.id)?;
         self.thread_pointers.retain(&threads);
         Ok(threads)
     }
@@ -181,7 +179,6 @@ impl ThreadPointers {
         Ok(pointer)
     }
 
-    /// Drops all pointers except those of `threads`.
     fn retain(&self, threads: &[i32]) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.is_empty() {
@@ -201,18 +198,10 @@ fn probe_address(id: i32, mappings: &Mappings) -> Result<u64, Error> {
         if !is_of_kernel {
             return files::gone(id);
         }
-        let what = format!("expected a program, found process {id} without memory: a thread of the kernel");
+        let what = format!("process {id} is a kernel thread, which has no memory to read");
         Error::new(ErrorKind::Unsupported, what)
     };
     mapping.map(|mapping| mapping.start).ok_or_else(missing)
-}
-
-/// The threads of a process, the main thread first.
-pub(crate) fn threads(process: i32) -> Result<Vec<i32>, Error> {
-    let folder = files::path(process, "task");
-    let mut threads = files::numbers(&folder).map_err(|error| files::of_io(process, "task", &error))?;
-    threads.sort_by_key(|&thread| thread != process);
-    Ok(threads)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::error::{Error, ErrorKind};
 
 /// One mapping: a line of `/proc/PID/maps`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mapping {
+pub struct MemoryMapping {
     /// The first address.
     pub start: u64,
     /// The address after the last one.
@@ -26,9 +26,9 @@ pub struct Mapping {
 }
 
 /// The mark that the kernel appends to the path of a deleted file.
-const DELETED: &[u8] = b" (deleted)";
+pub(crate) const DELETED: &[u8] = b" (deleted)";
 
-impl Mapping {
+impl MemoryMapping {
     /// Parses a line of `/proc/PID/maps`.
     ///
     /// Source: Linux, `Documentation/filesystems/proc.rst`, section 1.1.
@@ -63,12 +63,12 @@ impl Mapping {
 
 /// The mappings of a process in order of their addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mappings(Vec<Mapping>);
+pub struct Mappings(Vec<MemoryMapping>);
 
 impl Mappings {
     /// Creates the list from mappings in order of their addresses.
     #[must_use]
-    pub fn new(mut mappings: Vec<Mapping>) -> Self {
+    pub fn new(mut mappings: Vec<MemoryMapping>) -> Self {
         mappings.sort_by_key(|mapping| mapping.start);
         Self(mappings)
     }
@@ -79,26 +79,26 @@ impl Mappings {
     /// If a line is invalid.
     pub fn parse(text: &[u8]) -> Result<Self, Error> {
         let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-        let parse = |line| Mapping::parse(line).ok_or_else(|| malformed(line));
+        let parse = |line| MemoryMapping::parse(line).ok_or_else(|| malformed(line));
         Ok(Self::new(lines.map(parse).collect::<Result<_, _>>()?))
     }
 
     /// Iterates over the mappings.
-    pub fn iter(&self) -> std::slice::Iter<'_, Mapping> {
+    pub fn iter(&self) -> std::slice::Iter<'_, MemoryMapping> {
         self.0.iter()
     }
 
     /// The mapping that contains `address`.
     #[must_use]
-    pub fn at(&self, address: u64) -> Option<&Mapping> {
+    pub fn at(&self, address: u64) -> Option<&MemoryMapping> {
         let behind = self.0.partition_point(|mapping| mapping.start <= address);
         self.0[..behind].last().filter(|mapping| address < mapping.end)
     }
 }
 
 impl<'a> IntoIterator for &'a Mappings {
-    type Item = &'a Mapping;
-    type IntoIter = std::slice::Iter<'a, Mapping>;
+    type Item = &'a MemoryMapping;
+    type IntoIter = std::slice::Iter<'a, MemoryMapping>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
@@ -110,13 +110,12 @@ fn malformed(line: &[u8]) -> Error {
     Error::new(ErrorKind::Malformed, format!("expected a mapping, found {line:?}"))
 }
 
-/// Splits the text at the next space.
 fn split_field(text: &[u8]) -> (&[u8], &[u8]) {
     let end = text.iter().position(|&byte| byte == b' ').unwrap_or(text.len());
     (&text[..end], text.get(end + 1..).unwrap_or_default())
 }
 
-fn parse_hex(digits: &[u8]) -> Option<u64> {
+pub(crate) fn parse_hex(digits: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
@@ -125,18 +124,12 @@ fn unescape(path: &[u8]) -> Vec<u8> {
     const LINE_BREAK: &[u8] = b"\\012";
     let mut plain = Vec::with_capacity(path.len());
     let mut rest = path;
-    while let Some((&byte, behind)) = rest.split_first() {
-        match rest.strip_prefix(LINE_BREAK) {
-            Some(behind) => {
-                plain.push(b'\n');
-                rest = behind;
-            }
-            None => {
-                plain.push(byte);
-                rest = behind;
-            }
-        }
+    while let Some(at) = rest.windows(LINE_BREAK.len()).position(|part| part == LINE_BREAK) {
+        plain.extend_from_slice(&rest[..at]);
+        plain.push(b'\n');
+        rest = &rest[at + LINE_BREAK.len()..];
     }
+    plain.extend_from_slice(rest);
     plain
 }
 

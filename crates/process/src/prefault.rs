@@ -30,7 +30,6 @@ pub fn prefaulted(length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Writes to each page.
 fn touch(bytes: &mut [u8]) {
     for page in bytes.chunks_mut(PAGE_BYTES) {
         // The buffer may begin or end in the middle of a page.

@@ -9,7 +9,6 @@ use std::io;
 
 use libc::{c_int, c_void, pid_t};
 
-/// The reason why a thread is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// It was asked to stop, or a signal stopped its process.
@@ -24,7 +23,6 @@ pub(crate) fn seize(thread: pid_t) -> io::Result<()> {
     check(unsafe { libc::ptrace(libc::PTRACE_SEIZE, thread, NOTHING, NOTHING) })
 }
 
-/// Asks a seized thread to stop.
 pub(crate) fn interrupt(thread: pid_t) -> io::Result<()> {
     // SAFETY: the request takes no arguments.
     check(unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, thread, NOTHING, NOTHING) })
@@ -37,7 +35,7 @@ pub(crate) fn detach(thread: pid_t, stop: Stop) -> io::Result<()> {
         Stop::Signal(signal) => signal,
     };
     let signal = std::ptr::without_provenance_mut::<c_void>(usize::try_from(signal).unwrap_or(0));
-    // SAFETY: the last argument is a number in the shape of a pointer; nothing is behind it.
+    // SAFETY: the last argument is a number in the shape of a pointer; it is not dereferenced.
     check(unsafe { libc::ptrace(libc::PTRACE_DETACH, thread, NOTHING, signal) })
 }
 
@@ -45,9 +43,9 @@ pub(crate) fn detach(thread: pid_t, stop: Stop) -> io::Result<()> {
 pub(crate) fn poll_stop(thread: pid_t) -> io::Result<Option<Stop>> {
     let id = libc::id_t::try_from(thread).map_err(io::Error::other)?;
     let flags = libc::WSTOPPED | libc::WNOHANG | libc::__WALL;
-    // SAFETY: all bytes zero are a valid `siginfo_t`, and say that nothing happened.
+    // SAFETY: all zero bytes are a valid `siginfo_t`, which means that nothing happened.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `info` lives until the call is over, and is written by nobody else.
+    // SAFETY: `info` lives until the call is over, and nothing else writes to it.
     if unsafe { libc::waitid(libc::P_PID, id, &raw mut info, flags) } != 0 {
         return Err(io::Error::last_os_error());
     }

@@ -7,15 +7,15 @@ use std::os::unix::fs::FileExt as _;
 use nix::errno::Errno;
 use nix::unistd::{SysconfVar, Whence, lseek, sysconf};
 
-use crate::dump::Span;
+use crate::dump::MemorySpan;
 use crate::error::{Error, ErrorKind};
 use crate::files;
-use crate::maps::Mapping;
-use crate::scan::{self, Region};
+use crate::maps::MemoryMapping;
+use crate::scan::{self, PageRegion};
 
 /// A selection of pages of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pages {
+pub enum PageSelection {
     /// Private pages in memory or swapped out: everything that the process has written.
     Own,
     /// All pages in the memory of the process, including those of files.
@@ -31,8 +31,8 @@ pub struct Resident {
     pagemap: File,
     page_bytes: u64,
     entries: Vec<u8>,
-    /// Empty if the kernel cannot be asked for regions.
-    regions: Vec<Region>,
+    /// Empty if the kernel cannot list regions.
+    regions: Vec<PageRegion>,
 }
 
 /// The size of an entry of `/proc/PID/pagemap` in bytes, and the meaning of its upper bits.
@@ -59,7 +59,7 @@ impl Resident {
             .map_err(|error| crate::access::explain(process, files::of_io(process, "pagemap", &error)))?;
         let page_bytes = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();
         let page_bytes = page_bytes.and_then(|bytes| bytes.try_into().ok()).unwrap_or(4096);
-        let regions = vec![Region::default(); REGIONS];
+        let regions = vec![PageRegion::default(); REGIONS];
         Ok(Self { process, pagemap, page_bytes, entries: Vec::new(), regions })
     }
 
@@ -67,9 +67,14 @@ impl Resident {
     ///
     /// # Errors
     /// If the process is gone.
-    pub fn add(&mut self, mapping: &Mapping, pages: Pages, into: &mut Vec<Span>) -> Result<(), Error> {
+    pub fn add(
+        &mut self,
+        mapping: &MemoryMapping,
+        pages: PageSelection,
+        into: &mut Vec<MemorySpan>,
+    ) -> Result<(), Error> {
         match pages {
-            Pages::Shared if self.add_shared(mapping, into).is_some() => Ok(()),
+            PageSelection::Shared if self.add_shared(mapping, into).is_some() => Ok(()),
             _ if self.regions.is_empty() => self.add_mapped(mapping, pages, into),
             pages => {
                 let (count, last) = (into.len(), into.last().copied());
@@ -88,9 +93,14 @@ impl Resident {
         }
     }
 
-    fn add_scanned(&mut self, mapping: &Mapping, pages: Pages, into: &mut Vec<Span>) -> io::Result<()> {
+    fn add_scanned(
+        &mut self,
+        mapping: &MemoryMapping,
+        pages: PageSelection,
+        into: &mut Vec<MemorySpan>,
+    ) -> io::Result<()> {
         // Without a file there are no file pages to exclude, and not excluding them is faster.
-        let skips_files = pages == Pages::Own && mapping.shows_file();
+        let skips_files = pages == PageSelection::Own && mapping.shows_file();
         let mut start = mapping.start;
         while start < mapping.end {
             let (count, end) =
@@ -106,10 +116,15 @@ impl Resident {
         Ok(())
     }
 
-    fn add_mapped(&mut self, mapping: &Mapping, pages: Pages, into: &mut Vec<Span>) -> Result<(), Error> {
+    fn add_mapped(
+        &mut self,
+        mapping: &MemoryMapping,
+        pages: PageSelection,
+        into: &mut Vec<MemorySpan>,
+    ) -> Result<(), Error> {
         let is_meant = |entry: u64| match pages {
-            Pages::Own => entry & (PRESENT | SWAPPED) != 0 && entry & OF_FILE == 0,
-            Pages::Present | Pages::Shared => entry & (PRESENT | SWAPPED) != 0,
+            PageSelection::Own => entry & (PRESENT | SWAPPED) != 0 && entry & OF_FILE == 0,
+            PageSelection::Present | PageSelection::Shared => entry & (PRESENT | SWAPPED) != 0,
         };
         let batch = BATCH * self.page_bytes;
         let mut start = mapping.start;
@@ -144,7 +159,7 @@ impl Resident {
     }
 
     /// Adds the pages of shared memory, as known from its file: `None` if the file may not be opened.
-    fn add_shared(&self, mapping: &Mapping, into: &mut Vec<Span>) -> Option<()> {
+    fn add_shared(&self, mapping: &MemoryMapping, into: &mut Vec<MemorySpan>) -> Option<()> {
         let name = format!("map_files/{:x}-{:x}", mapping.start, mapping.end);
         let file = File::open(files::path(self.process, &name)).ok()?;
         let end = mapping.file_offset.checked_add(mapping.end - mapping.start)?;
@@ -169,12 +184,12 @@ fn seek(file: &File, offset: u64, whence: Whence) -> Result<u64, Errno> {
 }
 
 /// Appends memory, or extends the last span if it continues there.
-fn append(into: &mut Vec<Span>, address: u64, bytes: u64) {
+fn append(into: &mut Vec<MemorySpan>, address: u64, bytes: u64) {
     let Ok(length) = usize::try_from(bytes) else { return };
     match into.last_mut() {
         _ if length == 0 => {}
         Some(last) if last.address + last.length as u64 == address => last.length += length,
-        _ => into.push(Span { address, length }),
+        _ => into.push(MemorySpan { address, length }),
     }
 }
 
@@ -198,7 +213,7 @@ mod tests {
     use crate::maps::Mappings;
 
     /// The pages of a mapping of this process, from the old or the new interface.
-    fn found(is_old: bool, mapping: &Mapping, pages: Pages) -> Vec<Span> {
+    fn found(is_old: bool, mapping: &MemoryMapping, pages: PageSelection) -> Vec<MemorySpan> {
         let id = i32::try_from(std::process::id()).expect("a small number");
         let mut resident = Resident::open(id).expect("our own");
         if is_old {
@@ -210,7 +225,7 @@ mod tests {
     }
 
     /// The pages that both interfaces find, at a moment when no other test has touched memory.
-    fn agreed(mapping: &Mapping, pages: Pages) -> Vec<Span> {
+    fn agreed(mapping: &MemoryMapping, pages: PageSelection) -> Vec<MemorySpan> {
         loop {
             let [before, new, after] = [true, false, true].map(|is_old| found(is_old, mapping, pages));
             if before == after {
@@ -229,12 +244,12 @@ mod tests {
         let first = start.next_multiple_of(4096);
         let end = (start + held.len() as u64) / 4096 * 4096;
         let at = mappings.at(start).expect("a mapping");
-        let whole = Mapping { start: first, end, ..at.clone() };
+        let whole = MemoryMapping { start: first, end, ..at.clone() };
         let length = usize::try_from(end - first).expect("a vector");
-        assert_eq!(agreed(&whole, Pages::Own), [Span { address: first, length }]);
+        assert_eq!(agreed(&whole, PageSelection::Own), [MemorySpan { address: first, length }]);
         let code = mappings.iter().find(|mapping| mapping.shows_file() && mapping.executable).expect("code");
-        assert!(!agreed(code, Pages::Present).is_empty());
-        assert_eq!(agreed(code, Pages::Own), []);
+        assert!(!agreed(code, PageSelection::Present).is_empty());
+        assert_eq!(agreed(code, PageSelection::Own), []);
         assert_eq!(held[9], 7);
     }
 }

@@ -18,7 +18,7 @@ const SWAPPED: u64 = 1 << 4;
 
 #[repr(C)]
 #[derive(Default)]
-struct Arguments {
+struct ScanArguments {
     size: u64,
     flags: u64,
     start: u64,
@@ -33,10 +33,9 @@ struct Arguments {
     returned: u64,
 }
 
-/// A contiguous range of pages.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Region {
+pub(crate) struct PageRegion {
     pub(crate) start: u64,
     pub(crate) end: u64,
     _categories: u64,
@@ -48,11 +47,11 @@ pub(crate) fn pages(
     pagemap: &File,
     (start, end): (u64, u64),
     skips_files: bool,
-    regions: &mut [Region],
+    regions: &mut [PageRegion],
 ) -> io::Result<(usize, u64)> {
     let inverted = if skips_files { OF_FILE } else { 0 };
-    let mut arguments = Arguments {
-        size: size_of::<Arguments>() as u64,
+    let mut arguments = ScanArguments {
+        size: size_of::<ScanArguments>() as u64,
         start,
         end,
         regions: regions.as_mut_ptr().addr() as u64,
@@ -61,11 +60,11 @@ pub(crate) fn pages(
         all_of: inverted,
         any_of: PRESENT | SWAPPED,
         returned: PRESENT | SWAPPED,
-        ..Arguments::default()
+        ..ScanArguments::default()
     };
     regions.as_mut_ptr().expose_provenance();
-    // SAFETY: the structure is the kernel's, and says its size; the kernel writes to it, and at most as many regions as
-    // there are to the slice, which is borrowed for writing.
+    // SAFETY: the structure is that of the kernel, and states its size. The kernel writes to it, and at most
+    // `regions_length` regions to the slice, which is borrowed for writing.
     let count = unsafe { libc::ioctl(pagemap.as_raw_fd(), PAGEMAP_SCAN, &raw mut arguments) };
     let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
     Ok((count.min(regions.len()), arguments.walk_end))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// The place of a named object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Symbol {
+pub struct ElfSymbol {
     /// The address in the process; for a thread-local symbol, the offset in the file's block of thread-local storage.
     pub address: u64,
     /// The size in bytes; 0 if the file does not state it.
@@ -34,12 +34,12 @@ impl ThreadLocalBlock {
 
 /// The symbols of a mapped file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Symbols {
-    by_name: BTreeMap<Vec<u8>, Symbol>,
+pub struct ElfSymbols {
+    by_name: BTreeMap<Vec<u8>, ElfSymbol>,
     thread_local_block: Option<ThreadLocalBlock>,
 }
 
-impl Symbols {
+impl ElfSymbols {
     /// Creates an empty list for a file with this thread-local storage.
     #[must_use]
     pub fn new(thread_local_block: Option<ThreadLocalBlock>) -> Self {
@@ -47,23 +47,22 @@ impl Symbols {
     }
 
     /// Adds a symbol, unless there is one of the same name.
-    pub fn add(&mut self, name: &[u8], symbol: Symbol) {
+    pub fn add(&mut self, name: &[u8], symbol: ElfSymbol) {
         self.by_name.entry(name.to_owned()).or_insert(symbol);
     }
 
-    /// Drops the symbols whose names are not wanted.
     pub(crate) fn retain(&mut self, is_wanted: impl Fn(&[u8]) -> bool) {
         self.by_name.retain(|name, _| is_wanted(name));
     }
 
     /// The symbol called `name`.
     #[must_use]
-    pub fn find(&self, name: &str) -> Option<Symbol> {
+    pub fn find(&self, name: &str) -> Option<ElfSymbol> {
         self.by_name.get(name.as_bytes()).copied()
     }
 
     /// Iterates over all symbols, in order of their names.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Symbol)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], ElfSymbol)> {
         self.by_name.iter().map(|(name, symbol)| (name.as_slice(), *symbol))
     }
 

@@ -11,16 +11,17 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, ErrorKind, said};
+use borehole_text::cause;
+
+use crate::error::{Error, ErrorKind};
 use crate::files;
-use crate::live::threads;
 use crate::ptrace::{self, Stop};
 
 /// Stops a process for short moments.
 #[derive(Debug)]
 pub struct Stopper {
     process: i32,
-    holder: Option<Holder>,
+    holder: Option<TracerThread>,
 }
 
 /// A process whose threads are all stopped until this guard is dropped.
@@ -29,16 +30,15 @@ pub struct Stopped<'a> {
     stopper: &'a mut Stopper,
 }
 
-/// The tracing thread and its channels.
 #[derive(Debug)]
-struct Holder {
-    orders: Sender<Order>,
+struct TracerThread {
+    orders: Sender<TracerOrder>,
     answers: Receiver<Result<(), Error>>,
     thread: JoinHandle<()>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Order {
+enum TracerOrder {
     Stop,
     Resume,
 }
@@ -62,7 +62,7 @@ impl Stopper {
     /// # Errors
     /// If the process is gone, may not be stopped, is traced by another process, or does not stop in time. It then runs on.
     pub fn stop(&mut self) -> Result<Stopped<'_>, Error> {
-        match self.order(Order::Stop) {
+        match self.order(TracerOrder::Stop) {
             Ok(()) => Ok(Stopped { stopper: self }),
             Err(error) => {
                 self.end();
@@ -71,11 +71,11 @@ impl Stopper {
         }
     }
 
-    fn order(&mut self, order: Order) -> Result<(), Error> {
+    fn order(&mut self, order: TracerOrder) -> Result<(), Error> {
         if self.holder.is_none() {
-            self.holder = Some(Holder::start(self.process)?);
+            self.holder = Some(TracerThread::start(self.process)?);
         }
-        let ended = || Error::new(ErrorKind::Unsupported, "the thread that stops others has ended");
+        let ended = || Error::new(ErrorKind::Unsupported, "the tracing thread has ended");
         let holder = self.holder.as_ref().ok_or_else(ended)?;
         holder.orders.send(order).map_err(|_| ended())?;
         holder.answers.recv().map_err(|_| ended())?
@@ -83,7 +83,7 @@ impl Stopper {
 
     /// Ends the tracing thread, which releases all stopped threads.
     fn end(&mut self) {
-        if let Some(Holder { orders, answers, thread }) = self.holder.take() {
+        if let Some(TracerThread { orders, answers, thread }) = self.holder.take() {
             drop((orders, answers));
             let _ = thread.join();
         }
@@ -98,35 +98,33 @@ impl Drop for Stopper {
 
 impl Drop for Stopped<'_> {
     fn drop(&mut self) {
-        if self.stopper.order(Order::Resume).is_err() {
+        if self.stopper.order(TracerOrder::Resume).is_err() {
             self.stopper.end();
         }
     }
 }
 
-impl Holder {
+impl TracerThread {
     fn start(process: i32) -> Result<Self, Error> {
         let (orders, incoming) = mpsc::channel();
         let (outgoing, answers) = mpsc::channel();
         let hold = move || hold(process, &incoming, &outgoing);
-        let thread =
-            thread::Builder::new().name("borehole-stop".to_owned()).spawn(hold).map_err(|error| {
-                Error::new(
-                    ErrorKind::Unsupported,
-                    format!("a thread to stop process {process}: {}", said(&error)),
-                )
-            })?;
+        let thread = thread::Builder::new().name("borehole-stop".to_owned()).spawn(hold);
+        let thread = thread.map_err(|error| {
+            let what = format!("cannot start the thread that stops process {process}: {}", cause(&error));
+            Error::new(ErrorKind::Unsupported, what)
+        })?;
         Ok(Self { orders, answers, thread })
     }
 }
 
 /// Executes orders until the channel closes or an order fails.
-fn hold(process: i32, orders: &Receiver<Order>, answers: &Sender<Result<(), Error>>) {
-    let mut held = Held::default();
+fn hold(process: i32, orders: &Receiver<TracerOrder>, answers: &Sender<Result<(), Error>>) {
+    let mut held = StoppedThreads::default();
     for order in orders {
         let done = match order {
-            Order::Stop => held.stop_all(process),
-            Order::Resume => held.resume_all(),
+            TracerOrder::Stop => held.stop_all(process),
+            TracerOrder::Resume => held.resume_all(),
         };
         let is_done = done.is_ok();
         if answers.send(done).is_err() || !is_done {
@@ -137,13 +135,13 @@ fn hold(process: i32, orders: &Receiver<Order>, answers: &Sender<Result<(), Erro
 
 /// Stopped threads, and the reason each stopped.
 #[derive(Debug, Default)]
-struct Held(BTreeMap<i32, Stop>);
+struct StoppedThreads(BTreeMap<i32, Stop>);
 
-impl Held {
+impl StoppedThreads {
     fn stop_all(&mut self, process: i32) -> Result<(), Error> {
         let deadline = Instant::now() + PATIENCE;
         for _ in 0..MAX_ROUNDS {
-            let new: Vec<i32> = threads(process)?
+            let new: Vec<i32> = files::threads(process)?
                 .into_iter()
                 .filter(|&thread| self.is_to_be_stopped(process, thread))
                 .collect();
@@ -156,10 +154,8 @@ impl Held {
                 self.await_stop(process, thread, deadline)?;
             }
         }
-        Err(Error::new(
-            ErrorKind::Unsupported,
-            format!("process {process} makes threads faster than they stop"),
-        ))
+        let what = format!("process {process} starts threads faster than they can be stopped");
+        Err(Error::new(ErrorKind::Unsupported, what))
     }
 
     /// Whether a thread still has to be stopped. An ended thread cannot stop, and an ended main thread stays in the
@@ -171,16 +167,20 @@ impl Held {
     }
 
     fn await_stop(&mut self, process: i32, thread: i32, deadline: Instant) -> Result<(), Error> {
-        let mut pause = Pause::default();
+        let mut looks = 0_u32;
         loop {
+            looks += 1;
             match ptrace::poll_stop(thread) {
                 Ok(Some(stop)) => {
                     self.0.insert(thread, stop);
                     return Ok(());
                 }
-                Ok(None) if Instant::now() > deadline => return Err(late(process, thread)),
-                Ok(None) => pause.take(),
                 Err(_) => return Err(vanished(process, thread)),
+                Ok(None) if Instant::now() > deadline => return Err(late(process, thread)),
+                // A running thread stops within some microseconds; others may take long.
+                Ok(None) if looks <= 200 => std::hint::spin_loop(),
+                Ok(None) if looks <= 400 => thread::yield_now(),
+                Ok(None) => thread::sleep(Duration::from_micros(100)),
             }
         }
     }
@@ -210,57 +210,37 @@ fn ask(process: i32, thread: i32) -> Result<Option<i32>, Error> {
 fn refused(process: i32, error: &io::Error) -> Error {
     let status = files::read(process, "status").unwrap_or_default();
     let tracer = files::status_field(&status, "TracerPid").filter(|tracer| tracer != "0");
-    let what = match tracer {
-        Some(tracer) => {
-            format!("process {process} may not be stopped: process {tracer} is tracing it already")
-        }
-        None => format!("process {process} may not be stopped: {}", said(error)),
+    let why = match tracer {
+        Some(tracer) => format!("process {tracer} already traces it"),
+        None => cause(error),
     };
-    Error::new(ErrorKind::Denied, what)
+    Error::new(ErrorKind::Denied, format!("cannot stop process {process}: {why}"))
 }
 
 fn late(process: i32, thread: i32) -> Error {
     let what = format!(
-        "thread {thread} of process {process} did not stop within {} ms: it waits for a device, or has ended",
+        "thread {thread} of process {process} did not stop within {} ms: it is waiting for a device or has ended",
         PATIENCE.as_millis()
     );
     Error::new(ErrorKind::Unsupported, what)
 }
 
 fn vanished(process: i32, thread: i32) -> Error {
-    Error::new(
-        ErrorKind::Gone,
-        format!("thread {thread} of process {process} ended while it was being stopped"),
-    )
-}
-
-/// The delay between two polls. A running thread stops within some microseconds; others may take long.
-#[derive(Default)]
-struct Pause {
-    looks: u32,
-}
-
-impl Pause {
-    fn take(&mut self) {
-        self.looks += 1;
-        match self.looks {
-            0..=200 => std::hint::spin_loop(),
-            201..=400 => thread::yield_now(),
-            _ => thread::sleep(Duration::from_micros(100)),
-        }
-    }
+    let what = format!("thread {thread} of process {process} ended while it was being stopped");
+    Error::new(ErrorKind::Gone, what)
 }
 
 /// The thread pointer of a thread. Stops only this thread, from a helper thread that ends right after.
 pub(crate) fn thread_pointer(process: i32, thread: i32) -> Result<u64, Error> {
     let learn = move || {
-        let mut held = Held::default();
+        let mut held = StoppedThreads::default();
         ask(process, thread)?.ok_or_else(|| vanished(process, thread))?;
         held.await_stop(process, thread, Instant::now() + PATIENCE)?;
         let pointer = ptrace::thread_pointer(thread);
         held.resume_all()?;
         pointer.map_err(|error| {
-            Error::new(ErrorKind::Unsupported, format!("registers of thread {thread}: {}", said(&error)))
+            let what = format!("cannot read the registers of thread {thread}: {}", cause(&error));
+            Error::new(ErrorKind::Unsupported, what)
         })
     };
     thread::spawn(learn).join().unwrap_or_else(|_| Err(vanished(process, thread)))

@@ -8,7 +8,9 @@ use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 
-use crate::memory::Piece;
+use crate::error::Error;
+use crate::files;
+use crate::memory::{MemoryPiece, fill_pieces};
 
 /// The maximum number of pieces in one system call. A piece costs about 0.35 µs and a call about 1.1 µs; the arrays of
 /// a call are on the stack.
@@ -16,7 +18,7 @@ const LARGE_BATCH: usize = 64;
 const SMALL_BATCH: usize = 8;
 
 /// Reads the pieces with `process_vm_readv`. Returns the number of bytes before the first unmapped one.
-pub(crate) fn by_call(process: Pid, pieces: &mut [Piece<'_>]) -> Result<usize, Errno> {
+pub(crate) fn by_call(process: Pid, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, Errno> {
     if pieces.len() <= SMALL_BATCH {
         return batch::<SMALL_BATCH>(process, pieces);
     }
@@ -32,7 +34,7 @@ pub(crate) fn by_call(process: Pid, pieces: &mut [Piece<'_>]) -> Result<usize, E
     Ok(filled)
 }
 
-fn batch<const N: usize>(process: Pid, pieces: &mut [Piece<'_>]) -> Result<usize, Errno> {
+fn batch<const N: usize>(process: Pid, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, Errno> {
     let count = pieces.len();
     let mut remote = [RemoteIoVec { base: 0, len: 0 }; N];
     let mut local: [IoSliceMut<'_>; N] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
@@ -49,29 +51,11 @@ fn batch<const N: usize>(process: Pid, pieces: &mut [Piece<'_>]) -> Result<usize
     }
 }
 
-/// Reads the pieces from `/proc/PID/mem`, like [`by_call`]. `None` if the process has ended.
-pub(crate) fn by_file(memory: &File, pieces: &mut [Piece<'_>]) -> Option<usize> {
-    let mut filled = 0;
-    for piece in pieces {
-        let copied = from_file(memory, piece)?;
-        filled += copied;
-        if copied < piece.into.len() {
-            break;
-        }
-    }
-    Some(filled)
-}
-
-fn from_file(memory: &File, piece: &mut Piece<'_>) -> Option<usize> {
-    let mut filled = 0;
-    while filled < piece.into.len() {
-        let address = piece.address.saturating_add(filled as u64);
-        match memory.read_at(&mut piece.into[filled..], address) {
-            // The address space that the file was opened on no longer exists.
-            Ok(0) => return None,
-            Ok(copied) => filled += copied,
-            Err(_) => break,
-        }
-    }
-    Some(filled)
+/// Reads the pieces from `/proc/PID/mem`, like [`by_call`].
+pub(crate) fn by_file(process: i32, memory: &File, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, Error> {
+    fill_pieces(pieces, |address, into| match memory.read_at(into, address) {
+        // The address space that the file was opened on no longer exists.
+        Ok(0) => Err(files::gone(process)),
+        copied => Ok(copied.unwrap_or(0)),
+    })
 }

@@ -2,13 +2,9 @@
 
 use borehole_model::{Context, Mode, Sample, Sampled, Segment, Tables, ValueType, Weigher, nanoseconds_per};
 
-use crate::journal::Number;
-use crate::questions::{Choice, text};
-use crate::tables::Table;
-use crate::{Error, Session};
-
-/// The maximum number of kinds of measures read from files that do not list theirs.
-const MOST_KINDS: usize = 10_000;
+use crate::error::Error;
+use crate::journal::ListedNumber;
+use crate::literal::text;
 
 /// The duration of a row of `samples`, including rows from builds that did not write it.
 const TIME_NS: &str = "CASE WHEN mode IS NULL THEN value * period_ns ELSE time_ns END";
@@ -42,6 +38,15 @@ impl Default for Addend {
 }
 
 impl Addend {
+    /// Picks the numbers to add up on all sides, given the kinds of numbers on each: the `asked` ones, or else the earliest
+    /// default.
+    pub(crate) fn of_sides(sides: Vec<Vec<ListedNumber>>, asked: Option<&str>) -> Result<Self, Error> {
+        let all = ListedNumber::merged(sides.iter().flatten().cloned());
+        let addend = addend_of(kinds_of(all), asked)?;
+        check_sides(&addend, sides.into_iter().map(kinds_of))?;
+        Ok(addend)
+    }
+
     /// Its value type. Times are in nanoseconds.
     #[must_use]
     pub const fn value_type(&self) -> &ValueType {
@@ -63,7 +68,7 @@ impl Addend {
     }
 
     /// Whether numbers of a kind include it.
-    fn is_of(&self, kind: &Kind) -> bool {
+    fn is_of(&self, kind: &NumberKind) -> bool {
         if self.value_type.is_samples() {
             return kind.value_type.is_samples() && self.mode.is_none_or(|mode| mode == kind.mode);
         }
@@ -117,7 +122,7 @@ impl Addend {
 
 /// Numbers of one kind.
 #[derive(Clone, Debug)]
-struct Kind {
+struct NumberKind {
     value_type: ValueType,
     mode: Mode,
     /// Whether it is the default of the inputs that have it.
@@ -126,8 +131,8 @@ struct Kind {
     has_time: bool,
 }
 
-impl Kind {
-    fn of(number: &Number) -> Self {
+impl NumberKind {
+    fn of(number: &ListedNumber) -> Self {
         Self {
             value_type: ValueType::new(&number.kind, &number.unit),
             mode: Mode::named(&number.mode).unwrap_or_default(),
@@ -145,70 +150,14 @@ impl Kind {
     }
 }
 
-impl Session<'_> {
-    /// Picks the numbers to add up for all `choices`: the `asked` ones, or else the default of the earliest input in a file
-    /// that may match one of the choices.
-    ///
-    /// # Errors
-    /// If no such file has the numbers asked for, if one of the choices has numbers but none of that kind, or if a query fails.
-    pub fn addend(&self, choices: &[&Choice], asked: Option<&str>) -> Result<Addend, Error> {
-        let mut all = Vec::new();
-        let mut sides = Vec::new();
-        for choice in choices {
-            let mut numbers = Vec::new();
-            let files =
-                [Table::Samples, Table::Measures].into_iter().flat_map(|table| self.state.files_of(table));
-            let mut are_all_known = true;
-            for file in files.filter(|file| choice.may_be_in(file)) {
-                let of_file = file.numbers();
-                are_all_known &= of_file.is_some();
-                let since_us = choice.since_us.unwrap_or(i64::MIN);
-                numbers.extend(
-                    of_file
-                        .into_iter()
-                        .flatten()
-                        .map(|number| Number { first_us: number.first_us.max(since_us), ..number }),
-                );
-            }
-            if !are_all_known {
-                numbers.extend(self.measured(choice)?);
-            }
-            let numbers = Number::merged(numbers);
-            sides.push(kinds_of(numbers.clone()));
-            all.extend(numbers);
-        }
-        let addend = addend_of(kinds_of(Number::merged(all)), asked)?;
-        check_sides(&addend, sides)?;
-        Ok(addend)
-    }
-
-    /// The kinds of the chosen measures in files that do not list them.
-    fn measured(&self, choice: &Choice) -> Result<Vec<Number>, Error> {
-        let sql = format!(
-            "SELECT DISTINCT kind, unit FROM measures WHERE {} ORDER BY kind, unit LIMIT {MOST_KINDS}",
-            choice.condition()
-        );
-        let mut answer = self.ask(&sql)?;
-        let mut numbers = Vec::new();
-        while let Some(rows) = answer.next_rows()? {
-            numbers.extend(rows.iter().filter_map(|row| {
-                let [kind, unit] = &row[..] else { return None };
-                let (kind, unit, mode) = (kind.to_text(), unit.to_text(), Mode::Wall.name().to_owned());
-                Some(Number { kind, unit, mode, is_default: false, has_time: false, first_us: i64::MAX })
-            }));
-        }
-        Ok(numbers)
-    }
-}
-
 /// Sorts kinds by time, then by name.
-fn kinds_of(mut numbers: Vec<Number>) -> Vec<Kind> {
+fn kinds_of(mut numbers: Vec<ListedNumber>) -> Vec<NumberKind> {
     numbers.sort_by_key(|number| number.first_us);
-    numbers.iter().map(Kind::of).collect()
+    numbers.iter().map(NumberKind::of).collect()
 }
 
 /// Checks that no side has numbers only of other kinds.
-fn check_sides(addend: &Addend, sides: Vec<Vec<Kind>>) -> Result<(), Error> {
+fn check_sides(addend: &Addend, sides: impl IntoIterator<Item = Vec<NumberKind>>) -> Result<(), Error> {
     for (kinds, place) in sides.into_iter().zip(["first", "second"]) {
         if !kinds.is_empty() && !kinds.iter().any(|kind| addend.is_of(kind)) {
             let (expected, found) = (addend.tells_of(), addend_of(kinds, None)?);
@@ -221,7 +170,7 @@ fn check_sides(addend: &Addend, sides: Vec<Vec<Kind>>) -> Result<(), Error> {
     Ok(())
 }
 
-fn addend_of(mut kinds: Vec<Kind>, asked: Option<&str>) -> Result<Addend, Error> {
+fn addend_of(mut kinds: Vec<NumberKind>, asked: Option<&str>) -> Result<Addend, Error> {
     if asked.is_none() {
         // Without a request the default of reports is used.
         kinds.sort_by_key(|kind| !kind.is_default);
@@ -240,19 +189,20 @@ fn addend_of(mut kinds: Vec<Kind>, asked: Option<&str>) -> Result<Addend, Error>
         None if value_type.is_samples() => weigher.tells_of().and_then(Mode::named),
         _ => sampled_time(&kinds, &value_type),
     };
-    let has_unit = |kind: &&Kind| !kind.value_type.is_samples() && kind.value_type.shown().0 == value_type;
+    let has_unit =
+        |kind: &&NumberKind| !kind.value_type.is_samples() && kind.value_type.shown().0 == value_type;
     let mut units: Vec<_> = kinds.iter().filter(has_unit).map(|kind| kind.value_type.unit.clone()).collect();
     units.sort_unstable();
     units.dedup();
     let is_of_other =
-        |kind: &Kind| kind.value_type.is_samples() && mode.is_some_and(|mode| mode != kind.mode);
+        |kind: &NumberKind| kind.value_type.is_samples() && mode.is_some_and(|mode| mode != kind.mode);
     let has_other_modes = kinds.iter().any(is_of_other);
     let is_other = |kind: &&ValueType| {
         let shown = kind.shown().0;
         if !value_type.is_samples() {
             return shown != value_type;
         }
-        // The time that samples stand for is not a kind of its own.
+        // The time that samples stand for is not listed as another kind.
         let is_their_time = mode.is_some_and(|mode| ValueType::time(mode) == shown);
         !is_their_time && (!shown.is_samples() || has_other_modes)
     };
@@ -260,9 +210,9 @@ fn addend_of(mut kinds: Vec<Kind>, asked: Option<&str>) -> Result<Addend, Error>
     Ok(Addend { value_type, mode, has_other_modes, units, others })
 }
 
-/// The clock of samples whose time has the value type.
-fn sampled_time(kinds: &[Kind], value_type: &ValueType) -> Option<Mode> {
-    let is_it = |kind: &&Kind| kind.has_time && ValueType::time(kind.mode) == *value_type;
+/// The sampled clock whose times have the value type.
+fn sampled_time(kinds: &[NumberKind], value_type: &ValueType) -> Option<Mode> {
+    let is_it = |kind: &&NumberKind| kind.has_time && ValueType::time(kind.mode) == *value_type;
     kinds.iter().find(is_it).map(|kind| kind.mode)
 }
 
@@ -270,22 +220,22 @@ fn sampled_time(kinds: &[Kind], value_type: &ValueType) -> Option<Mode> {
 mod tests {
     use super::*;
 
-    fn samples(mode: Mode, default: bool) -> Kind {
-        Kind { value_type: ValueType::samples(), mode, is_default: default, has_time: true }
+    fn samples(mode: Mode, default: bool) -> NumberKind {
+        NumberKind { value_type: ValueType::samples(), mode, is_default: default, has_time: true }
     }
 
-    fn measured(kind: &str, unit: &str, is_default: bool) -> Kind {
-        Kind { value_type: ValueType::new(kind, unit), mode: Mode::Wall, is_default, has_time: false }
+    fn measured(kind: &str, unit: &str, is_default: bool) -> NumberKind {
+        NumberKind { value_type: ValueType::new(kind, unit), mode: Mode::Wall, is_default, has_time: false }
     }
 
-    fn told(kinds: &[Kind], asked: Option<&str>) -> (String, Option<Mode>, String) {
+    fn picked(kinds: &[NumberKind], asked: Option<&str>) -> (String, Option<Mode>, String) {
         let addend = addend_of(kinds.to_vec(), asked).unwrap();
         let others = addend.others.iter().map(ToString::to_string).collect::<Vec<_>>();
         (addend.value_type.to_string(), addend.mode, others.join(" "))
     }
 
     #[test]
-    fn the_first_default_is_added_up_unless_another_is_asked_for() {
+    fn the_earliest_default_is_added_up_unless_another_is_asked_for() {
         let kinds = [
             measured("inuse_objects", "count", false),
             samples(Mode::Cpu, false),
@@ -295,28 +245,27 @@ mod tests {
         ];
         let cpu = "cpu/nanoseconds".to_owned();
         let others = "samples/count inuse_space/bytes inuse_objects/count".to_owned();
-        assert_eq!(told(&kinds, None), (cpu.clone(), Some(Mode::Cpu), others));
-        let (value_type, mode, _) = told(&kinds, Some("inuse_space"));
+        assert_eq!(picked(&kinds, None), (cpu.clone(), Some(Mode::Cpu), others));
+        let (value_type, mode, _) = picked(&kinds, Some("inuse_space"));
         assert_eq!((value_type.as_str(), mode), ("inuse_space/bytes", None));
-        assert_eq!(told(&kinds, Some("samples")).1, None);
-        let (value_type, _, others) = told(&kinds[3..4], None);
+        assert_eq!(picked(&kinds, Some("samples")).1, None);
+        let (value_type, _, others) = picked(&kinds[3..4], None);
         assert_eq!((value_type.as_str(), others.as_str()), ("samples/count", ""));
-        assert_eq!(told(&[], Some("cpu")).0, "samples/count");
+        assert_eq!(picked(&[], Some("cpu")).0, "samples/count");
         let error = addend_of(kinds[..2].to_vec(), Some("wall")).unwrap_err().to_string();
         let known = "inuse_objects/count, samples/count, cpu/nanoseconds";
         assert_eq!(error, format!("unknown value type: expected one of {known}, found wall"));
     }
 
     #[test]
-    fn samples_of_another_clock_are_told_of() {
+    fn samples_of_other_clocks_are_among_the_others() {
         let kinds = [samples(Mode::Wall, true), samples(Mode::Cpu, true)];
         let expected =
             ("samples/count".to_owned(), Some(Mode::Wall), "samples/count cpu/nanoseconds".to_owned());
-        assert_eq!(told(&kinds, None), expected);
-        let sides = |second: &[Kind]| {
+        assert_eq!(picked(&kinds, None), expected);
+        let sides = |second: &[NumberKind]| {
             let addend = addend_of(kinds.to_vec(), None).unwrap();
-            check_sides(&addend, vec![kinds[..1].to_vec(), second.to_vec()])
-                .map_err(|error| error.to_string())
+            check_sides(&addend, [kinds[..1].to_vec(), second.to_vec()]).map_err(|error| error.to_string())
         };
         assert_eq!([sides(&kinds), sides(&[])], [Ok(()), Ok(())]);
         let error = "different value types: expected wall on both sides, found cpu on the second";

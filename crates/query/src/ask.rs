@@ -9,17 +9,17 @@ use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::prelude::{DataFrame, SQLOptions, SessionContext};
 use futures::StreamExt as _;
 
-use crate::journal::State;
-use crate::value::{Value, value_at};
+use crate::journal::LakeState;
+use crate::value::{LakeValue, value_at};
 use crate::views::VIEWS;
 use crate::{Error, Lake};
 
 /// One state of a lake that can be queried. Later additions are not visible in it.
-pub struct Session<'l> {
+pub struct LakeSession<'l> {
     pub(crate) lake: &'l Lake,
     pub(crate) context: SessionContext,
-    pub(crate) state: State,
-    /// The address of the cluster that runs queries, whose connection may fail; `None` for this process.
+    pub(crate) state: LakeState,
+    /// The address of the cluster that runs the queries; `None` for this process.
     pub(crate) cluster: Option<String>,
 }
 
@@ -28,26 +28,30 @@ impl Lake {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn session(&self) -> Result<Session<'_>, Error> {
+    pub fn session(&self) -> Result<LakeSession<'_>, Error> {
         let state = self.state()?;
         self.session_in(self.context_of(&state, None)?, state)
     }
 
     /// Opens a state in an engine that already knows the tables.
-    pub(crate) fn session_in(&self, context: SessionContext, state: State) -> Result<Session<'_>, Error> {
+    pub(crate) fn session_in(
+        &self,
+        context: SessionContext,
+        state: LakeState,
+    ) -> Result<LakeSession<'_>, Error> {
         for view in VIEWS {
             self.block_on(context.sql(&format!("CREATE VIEW {} AS {}", view.name, view.sql)))?;
         }
-        Ok(Session { lake: self, context, state, cluster: None })
+        Ok(LakeSession { lake: self, context, state, cluster: None })
     }
 }
 
-impl Session<'_> {
+impl LakeSession<'_> {
     /// Runs `sql`, a single read-only statement.
     ///
     /// # Errors
     /// If it is not such a statement, or names something that does not exist.
-    pub fn ask(&self, sql: &str) -> Result<Answer<'_>, Error> {
+    pub fn ask(&self, sql: &str) -> Result<LakeAnswer<'_>, Error> {
         let options =
             SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         let asked = async {
@@ -58,14 +62,14 @@ impl Session<'_> {
             Ok::<_, Error>((schema, again, stream.map_err(|error| failed(self.cluster.as_deref(), error))?))
         };
         let (schema, again, stream) = self.lake.block_on(asked)?;
-        Ok(Answer { lake: self.lake, schema, stream, again, cluster: self.cluster.clone() })
+        Ok(LakeAnswer { lake: self.lake, schema, stream, again, cluster: self.cluster.clone() })
     }
 }
 
 /// The rows of an answer, as they arrive.
-pub struct Answer<'l> {
+pub struct LakeAnswer<'l> {
     lake: &'l Lake,
-    schema: SchemaRef,
+    pub(crate) schema: SchemaRef,
     stream: SendableRecordBatchStream,
     /// The query, while it can be retried because no row has been returned yet.
     again: Option<DataFrame>,
@@ -80,15 +84,11 @@ fn failed(cluster: Option<&str>, error: DataFusionError) -> Error {
     }
 }
 
-impl Answer<'_> {
+impl LakeAnswer<'_> {
     /// The names of the columns.
     #[must_use]
     pub fn columns(&self) -> Vec<&str> {
         self.schema.fields().iter().map(|field| field.name().as_str()).collect()
-    }
-
-    pub(crate) const fn schema(&self) -> &SchemaRef {
-        &self.schema
     }
 
     /// The next rows; `None` after the last.
@@ -108,7 +108,7 @@ impl Answer<'_> {
     ///
     /// # Errors
     /// If the query or the storage fails on the way.
-    pub fn next_rows(&mut self) -> Result<Option<Vec<Vec<Value>>>, Error> {
+    pub fn next_rows(&mut self) -> Result<Option<Vec<Vec<LakeValue>>>, Error> {
         let Some(batch) = self.next_batch()? else { return Ok(None) };
         let row = |row| batch.columns().iter().map(|column| value_at(column, row)).collect();
         Ok(Some((0..batch.num_rows()).map(row).collect()))
@@ -118,12 +118,12 @@ impl Answer<'_> {
     /// become one member.
     ///
     /// # Errors
-    /// Like [`Answer::next_rows`].
+    /// Like [`LakeAnswer::next_rows`].
     pub fn next_objects(&mut self) -> Result<Option<Vec<String>>, Error> {
         let Some(rows) = self.next_rows()? else { return Ok(None) };
-        let object = |row: Vec<Value>| {
+        let object = |row: Vec<LakeValue>| {
             let columns = self.columns().into_iter().map(str::to_owned);
-            let members = columns.zip(row.iter().map(Value::to_json));
+            let members = columns.zip(row.iter().map(LakeValue::to_json));
             serde_json::Value::Object(members.collect()).to_string()
         };
         Ok(Some(rows.into_iter().map(object).collect()))

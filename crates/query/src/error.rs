@@ -6,19 +6,19 @@ use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 use datafusion::parquet::errors::ParquetError;
 
-/// An error of a lake or a query, with a place and a hint where there are any.
+/// An error of a lake or a query, with its place and a hint if there are any.
 #[derive(Debug)]
 pub struct Error {
     message: String,
     hint: Option<String>,
-    kind: Kind,
-    /// The error of the sink that took an answer.
+    kind: ErrorKind,
+    /// The error of the sink that an answer was streamed into.
     sink: Option<io::Error>,
 }
 
 /// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ErrorKind {
     Missing,
     Storage,
     /// The storage did not confirm whether the request succeeded.
@@ -31,66 +31,59 @@ enum Kind {
 
 impl Error {
     #[cold]
-    fn new(kind: Kind, message: impl Into<String>) -> Self {
+    fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, kind, sink: None }
     }
 
     /// A lake, or something in it, that does not exist.
-    #[cold]
     pub(crate) fn missing(message: impl Into<String>) -> Self {
-        Self::new(Kind::Missing, message)
+        Self::new(ErrorKind::Missing, message)
     }
 
     /// A lake with invalid contents.
-    #[cold]
     pub(crate) fn lake(message: impl Into<String>) -> Self {
-        Self::new(Kind::Lake, message)
+        Self::new(ErrorKind::Lake, message)
     }
 
     /// An invalid query.
-    #[cold]
     pub(crate) fn question(message: impl Into<String>) -> Self {
-        Self::new(Kind::Question, message)
+        Self::new(ErrorKind::Question, message)
     }
 
     /// A failure of the storage at `place`.
-    #[cold]
     pub(crate) fn storage(place: &dyn fmt::Display, cause: &dyn fmt::Display) -> Self {
-        Self::new(Kind::Storage, format!("{place}: {cause}"))
+        Self::new(ErrorKind::Storage, format!("{place}: {cause}"))
     }
 
     /// Marks a request that may have succeeded despite the error.
     #[must_use]
     pub(crate) fn uncertain(self) -> Self {
-        Self { kind: Kind::Uncertain, ..self }
+        Self { kind: ErrorKind::Uncertain, ..self }
     }
 
     /// Whether the failed request may have succeeded.
     pub(crate) fn is_uncertain(&self) -> bool {
-        self.kind == Kind::Uncertain
+        self.kind == ErrorKind::Uncertain
     }
 
     /// A failure of the cluster at `address`.
-    #[cold]
     pub(crate) fn cluster(address: &str, cause: Self) -> Self {
         // The transport's messages are written for its developers.
         if cause.message.contains("transport::Error") {
-            let error = Self::new(Kind::Storage, format!("{address}: the cluster does not answer"));
-            return error.with_hint("borehole lake scheduler and borehole lake executor are its programs");
+            let error = Self::new(ErrorKind::Storage, format!("{address}: no response from the cluster"));
+            return error.with_hint("start it with borehole lake scheduler and borehole lake executor");
         }
         Self { message: format!("{address}: {}", cause.message), ..cause }
     }
 
     /// A failure of the sink that takes an answer.
-    #[cold]
     pub(crate) fn sink(error: io::Error) -> Self {
-        Self { sink: Some(error), ..Self::new(Kind::Sink, "output") }
+        Self { sink: Some(error), ..Self::new(ErrorKind::Sink, "output") }
     }
 
     /// An input that has already been added.
-    #[cold]
     pub(crate) fn added(message: impl Into<String>) -> Self {
-        Self::new(Kind::Added, message)
+        Self::new(ErrorKind::Added, message)
     }
 
     #[must_use]
@@ -105,10 +98,10 @@ impl Error {
         self.hint.as_deref()
     }
 
-    /// Whether the lake, or what was asked for in it, does not exist.
+    /// Whether the lake, or something requested from it, does not exist.
     #[must_use]
     pub fn is_missing(&self) -> bool {
-        self.kind == Kind::Missing
+        self.kind == ErrorKind::Missing
     }
 
     /// The error of the sink that an answer was streamed into.
@@ -122,13 +115,13 @@ impl Error {
     /// Whether the lake itself is damaged, or of a later version.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
-        self.kind == Kind::Lake
+        self.kind == ErrorKind::Lake
     }
 
     /// Whether the input is already in the lake: nothing was added, and nothing is wrong.
     #[must_use]
     pub fn is_already_added(&self) -> bool {
-        self.kind == Kind::Added
+        self.kind == ErrorKind::Added
     }
 }
 
@@ -147,10 +140,9 @@ impl From<DataFusionError> for Error {
     fn from(error: DataFusionError) -> Self {
         let root = error.find_root();
         match unknown(root) {
-            Some(message) => Self::question(message).with_hint(
-                "borehole lake query LAKE --schema prints the tables, views and functions that there are",
-            ),
-            None => Self::question(said(root)),
+            Some(message) => Self::question(message)
+                .with_hint("run borehole lake query LAKE --schema to list the tables, views and functions"),
+            None => Self::question(restyled(root)),
         }
     }
 }
@@ -160,56 +152,58 @@ fn unknown(error: &DataFusionError) -> Option<String> {
     let message = match error {
         DataFusionError::SchemaError(error, _) => {
             let SchemaError::FieldNotFound { field, valid_fields } = &**error else { return None };
-            let there: Vec<_> = valid_fields.iter().map(Column::quoted_flat_name).collect();
-            let there =
-                if there.is_empty() { String::new() } else { format!("; there are {}", there.join(", ")) };
-            return Some(format!("no column named {}{there}", field.quoted_flat_name()));
+            let known: Vec<_> = valid_fields.iter().map(Column::quoted_flat_name).collect();
+            let known = match &known[..] {
+                [] => String::new(),
+                known => format!(": expected one of {}", known.join(", ")),
+            };
+            return Some(format!("unknown column {}{known}", field.quoted_flat_name()));
         }
         DataFusionError::Plan(message) => message,
         _ => return None,
     };
     if let Some(table) = message.strip_prefix("table '").and_then(|rest| rest.strip_suffix("' not found")) {
         return Some(format!(
-            "no table named {}",
+            "unknown table {}",
             table.trim_start_matches("datafusion.").trim_start_matches("public.")
         ));
     }
     let (function, other) = message.strip_prefix("Invalid function '")?.split_once("'.\nDid you mean ")?;
-    Some(format!("no function named {function}; did you mean {other}"))
+    Some(format!("unknown function {function}; did you mean {other}"))
 }
 
-/// The engine's message in the style of our own.
-fn said(error: &DataFusionError) -> String {
+/// Rewrites a message of the engine in the style of this program.
+fn restyled(error: &DataFusionError) -> String {
     let message = match error {
-        DataFusionError::SQL(error, _) => return parser_said(&error.to_string()),
-        DataFusionError::NotImplemented(what) => return format!("unsupported: {}", lines(what)),
+        DataFusionError::SQL(error, _) => return restyled_parser(&error.to_string()),
+        DataFusionError::NotImplemented(what) => return format!("unsupported: {}", one_line(what)),
         DataFusionError::ArrowError(error, _) => error.to_string(),
         error => error.message().into_owned(),
     };
-    // Refusals of our functions, and kinds of arrow errors, follow the engine's own words.
+    // Errors of our functions and of Arrow follow words of the engine.
     let ours = message.split_once("coercion failed with: Error during planning: ");
     let ours = ours.and_then(|(_, ours)| ours.split_once(" No function matches")).map(|(ours, _)| ours);
     let of_arrow =
         || message.split_once(" error: ").filter(|_| matches!(error, DataFusionError::ArrowError(..)));
-    lines(ours.or_else(|| of_arrow().map(|(_, text)| text)).unwrap_or(&message))
+    one_line(ours.or_else(|| of_arrow().map(|(_, text)| text)).unwrap_or(&message))
 }
 
-/// The parser's message, which ends with the position.
-fn parser_said(message: &str) -> String {
+/// Rewrites a message of the SQL parser, which ends with a position.
+fn restyled_parser(message: &str) -> String {
     let message = message.trim_start_matches("sql parser error: ");
     let (text, place) = message.rsplit_once(" at Line: ").unwrap_or((message, ""));
     let text = text.replacen("Expected: ", "expected ", 1).replacen(", found: ", ", found ", 1);
     let place = place.replace(" Column: ", " column ");
-    lines(&text) + &if place.is_empty() { place } else { format!(" at line {place}") }
+    one_line(&text) + &if place.is_empty() { place } else { format!(" at line {place}") }
 }
 
 /// Joins sentences on one line, without capital letters and full stops.
-fn lines(text: &str) -> String {
+fn one_line(text: &str) -> String {
     let sentences = text.trim().lines().map(|line| {
         let line = line.trim().trim_end_matches('.');
         let mut letters = line.chars();
         match letters.next() {
-            // A sentence that begins with an abbreviation stays.
+            // A sentence that begins with an abbreviation keeps its capital letters.
             Some(first) if !letters.as_str().starts_with(char::is_uppercase) => {
                 first.to_lowercase().chain(letters).collect()
             }
@@ -236,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cluster_keeps_what_helps() {
+    fn an_error_of_a_cluster_keeps_its_hint() {
         let hint = "CAST(... AS BIGINT) makes whole numbers";
         let error = Error::cluster("df://a:1", Error::question("no number").with_hint(hint));
         assert_eq!((error.to_string().as_str(), error.hint()), ("df://a:1: no number", Some(hint)));

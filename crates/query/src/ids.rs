@@ -7,22 +7,22 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray as _, BinaryBuilder};
 use sha2::{Digest as _, Sha256};
 
 /// The id of a stack: half of the SHA-256 of the id of its callers and of the checksum of its leaf frame.
-pub(crate) type Id = [u8; 16];
+pub(crate) type LakeStackId = [u8; 16];
 
 /// Computes ids, each once.
 #[derive(Debug, Default)]
-pub(crate) struct Ids {
-    of_stack: Vec<Option<Id>>,
-    of_frame: Vec<Option<Id>>,
+pub(crate) struct StackIds {
+    of_stack: Vec<Option<LakeStackId>>,
+    of_frame: Vec<Option<LakeStackId>>,
 }
 
-impl Ids {
-    /// The id of a stack of `tables`, which must be the same in all calls.
-    pub(crate) fn of(&mut self, stack: StackId, tables: &Tables) -> Id {
+impl StackIds {
+    /// Returns the id of a stack of `tables`, which must be the same in all calls.
+    pub(crate) fn of(&mut self, stack: StackId, tables: &Tables) -> LakeStackId {
         if let Some(id) = self.known(stack) {
             return id;
         }
-        // From the nearest caller with a known id down to the stack, without recursion, because a stack may be deep.
+        // Goes from the nearest caller with a known id down to the stack, without recursion, because stacks may be deep.
         let mut unknown = vec![stack];
         let mut caller = tables.parent(stack);
         while let Some(parent) = caller.filter(|&parent| self.known(parent).is_none()) {
@@ -41,11 +41,11 @@ impl Ids {
         id
     }
 
-    fn known(&self, stack: StackId) -> Option<Id> {
+    fn known(&self, stack: StackId) -> Option<LakeStackId> {
         self.of_stack.get(stack.index()).copied().flatten()
     }
 
-    fn of_frame(&mut self, frame: FrameId, tables: &Tables) -> Id {
+    fn of_frame(&mut self, frame: FrameId, tables: &Tables) -> LakeStackId {
         if self.of_frame.len() <= frame.index() {
             self.of_frame.resize(tables.frame_count().max(frame.index() + 1), None);
         }
@@ -54,10 +54,10 @@ impl Ids {
 }
 
 /// The checksum of all properties of a frame.
-fn checksum(frame: FrameId, tables: &Tables) -> Id {
+fn checksum(frame: FrameId, tables: &Tables) -> LakeStackId {
     let Frame { function, parts, file, line, end_line, column, end_column, opcode, native } =
         tables.frame(frame);
-    let mut sum = Sum(Sha256::new(), tables);
+    let mut sum = FrameChecksum(Sha256::new(), tables);
     sum.text(Some(function));
     sum.text(file);
     sum.text(opcode);
@@ -73,16 +73,16 @@ fn checksum(frame: FrameId, tables: &Tables) -> Id {
     half(sum.0)
 }
 
-fn half(sum: Sha256) -> Id {
-    let mut id = Id::default();
-    id.copy_from_slice(&sum.finalize()[..size_of::<Id>()]);
+fn half(sum: Sha256) -> LakeStackId {
+    let mut id = LakeStackId::default();
+    id.copy_from_slice(&sum.finalize()[..size_of::<LakeStackId>()]);
     id
 }
 
-/// A checksum of texts and numbers that is unambiguous about where each one ends.
-struct Sum<'t>(Sha256, &'t Tables);
+/// A checksum of texts and numbers that depends on where each one ends.
+struct FrameChecksum<'t>(Sha256, &'t Tables);
 
-impl Sum<'_> {
+impl FrameChecksum<'_> {
     fn text(&mut self, text: Option<StringId>) {
         let text = text.map(|text| self.1.string(text));
         self.number(text.map(|text| i64::try_from(text.len()).unwrap_or(i64::MAX)));
@@ -96,14 +96,14 @@ impl Sum<'_> {
 }
 
 /// Ids as a column.
-pub(crate) fn array(ids: impl ExactSizeIterator<Item = Option<Id>>) -> ArrayRef {
-    let mut column = BinaryBuilder::with_capacity(ids.len(), ids.len() * size_of::<Id>());
+pub(crate) fn array(ids: impl ExactSizeIterator<Item = Option<LakeStackId>>) -> ArrayRef {
+    let mut column = BinaryBuilder::with_capacity(ids.len(), ids.len() * size_of::<LakeStackId>());
     ids.for_each(|id| column.append_option(id));
     Arc::new(column.finish())
 }
 
 /// The id in a row of a column; `None` for an absent one, and in a column of another type.
-pub(crate) fn at(column: &dyn Array, row: usize) -> Option<Id> {
+pub(crate) fn at(column: &dyn Array, row: usize) -> Option<LakeStackId> {
     if column.is_null(row) {
         return None;
     }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_stacks_have_one_id_wherever_they_were_seen() {
+    fn equal_stacks_have_equal_ids_in_different_tables() {
         let (one, stack) = tables_of(&["main", "query"]);
         let (mut other, _) = tables_of(&["other", "things"]);
         let frames: Vec<_> = ["main", "query"]
@@ -137,14 +137,14 @@ mod tests {
             .rev()
             .collect();
         let same = other.intern_stack_leaf_first(&frames).unwrap().unwrap();
-        assert_eq!(Ids::default().of(stack, &one), Ids::default().of(same, &other));
+        assert_eq!(StackIds::default().of(stack, &one), StackIds::default().of(same, &other));
     }
 
     #[test]
-    fn where_a_frame_ends_makes_a_difference() {
+    fn ids_depend_on_where_frame_names_end() {
         let ids = [&["ab", "c"][..], &["a", "bc"], &["abc"], &["c", "ab"]].map(|names| {
             let (tables, stack) = tables_of(names);
-            Ids::default().of(stack, &tables)
+            StackIds::default().of(stack, &tables)
         });
         for (row, id) in ids.iter().enumerate() {
             assert!(!ids[row + 1..].contains(id));
@@ -152,10 +152,10 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_may_be_deep() {
+    fn ids_of_deep_stacks_need_no_recursion() {
         let names: Vec<String> = (0..100_000).map(|n| format!("f{n}")).collect();
         let (tables, stack) = tables_of(&names.iter().map(String::as_str).collect::<Vec<_>>());
-        let mut ids = Ids::default();
+        let mut ids = StackIds::default();
         assert_eq!(ids.of(stack, &tables), ids.of(stack, &tables));
     }
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::future::Future;
 use std::sync::Arc;
 
-use borehole_model::shown::{cause, word};
-use datafusion::arrow::array::RecordBatch;
+use borehole_text::{cause, shell_word};
+use datafusion::arrow::array::Array;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -15,14 +15,14 @@ use object_store::local::LocalFileSystem;
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
 
-use crate::Error;
-use crate::add::Adding;
+use crate::checksum::input_id;
+use crate::error::Error;
 use crate::functions;
-use crate::ids::{self, Id};
-use crate::journal::{Commit, DataFile, Intent, Journal, Operation, State, now_us};
-use crate::place::Place;
-use crate::scan::LakeTable;
-use crate::tables::{STACK_ID, Table};
+use crate::ids::{self, LakeStackId};
+use crate::journal::{Commit, DataFile, Intent, Journal, LakeState, Operation, now_us};
+use crate::place::LakePlace;
+use crate::scan::TableFiles;
+use crate::tables::{LakeTable, STACK_ID};
 
 /// Rows per batch where memory is limited: a stack may have thousands of frames.
 const FRUGAL_ROWS: usize = 1024;
@@ -32,8 +32,8 @@ const FRUGAL_ROWS: usize = 1024;
 /// Any number of programs may add to it, maintain it and query it at once.
 #[derive(Debug)]
 pub struct Lake {
-    place: Place,
-    journal: Journal,
+    pub(crate) place: LakePlace,
+    pub(crate) journal: Journal,
     runtime: Runtime,
     known: Mutex<KnownStacks>,
 }
@@ -42,7 +42,7 @@ pub struct Lake {
 #[derive(Debug, Default)]
 struct KnownStacks {
     files: HashSet<String>,
-    ids: HashSet<Id>,
+    ids: HashSet<LakeStackId>,
 }
 
 impl Lake {
@@ -50,7 +50,7 @@ impl Lake {
     /// `az://container/lake`, if the build supports that storage. Credentials come from the environment.
     ///
     /// # Errors
-    /// If there is none ([`Error::is_missing`]), or the storage cannot be read.
+    /// If the lake does not exist ([`Error::is_missing`]), or the storage cannot be read.
     pub fn open(name: &str) -> Result<Self, Error> {
         let lake = Self::at(name)?;
         lake.state()?;
@@ -63,7 +63,7 @@ impl Lake {
     /// If the storage cannot be read or written.
     pub fn open_or_create(name: &str) -> Result<Self, Error> {
         let lake = Self::at(name)?;
-        let create = async |state: &State| match state.version {
+        let create = async |state: &LakeState| match state.version {
             0 => Ok(Intent::Commit(Commit::new(Operation::Create, now_us()))),
             _ => Ok(Intent::Nothing),
         };
@@ -71,8 +71,8 @@ impl Lake {
         Ok(lake)
     }
 
-    /// Checks that a lake at `name` can be added to later, whether it exists or not, as far as possible without creating one:
-    /// for callers that work for a long time first.
+    /// Checks, as far as possible without creating a lake, that a lake at `name` can be added to later, whether it exists or
+    /// not. For callers that work for a long time before they add.
     ///
     /// # Errors
     /// If `name` is not a valid place, the storage cannot be read, or the folder cannot be created or written.
@@ -83,39 +83,27 @@ impl Lake {
     }
 
     fn at(name: &str) -> Result<Self, Error> {
-        let place = Place::parse(name)?;
+        let place = LakePlace::parse(name)?;
         let journal = Journal::new(place.clone());
         Ok(Self { journal, place, runtime: runtime()?, known: Mutex::default() })
-    }
-
-    pub(crate) const fn place(&self) -> &Place {
-        &self.place
-    }
-
-    pub(crate) const fn journal(&self) -> &Journal {
-        &self.journal
     }
 
     pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime.block_on(future)
     }
 
-    /// Its newest state.
-    pub(crate) fn state(&self) -> Result<State, Error> {
+    pub(crate) fn state(&self) -> Result<LakeState, Error> {
         self.block_on(self.newest())
     }
 
-    pub(crate) async fn newest(&self) -> Result<State, Error> {
+    pub(crate) async fn newest(&self) -> Result<LakeState, Error> {
         self.journal.state().await?.ok_or_else(|| {
-            let error = Error::missing(format!("{}: expected a lake, found none", self.place));
-            error.with_hint(format!("borehole lake add {} FILE... begins one", word(&self.place.to_string())))
+            let error = Error::missing(format!("{}: no such lake", self.place));
+            error.with_hint(format!(
+                "run borehole lake add {} FILE... to create it",
+                shell_word(&self.place.to_string())
+            ))
         })
-    }
-
-    /// Begins to add inputs.
-    #[must_use]
-    pub fn adding(&self) -> Adding<'_> {
-        Adding::new(self)
     }
 
     /// Whether an input with this checksum is in the lake.
@@ -123,11 +111,15 @@ impl Lake {
     /// # Errors
     /// If the lake cannot be read.
     pub fn holds(&self, sha256: &[u8; 32]) -> Result<bool, Error> {
-        Ok(self.state()?.sources.contains(&crate::add::files::hex(&sha256[..16])))
+        Ok(self.state()?.sources.contains(&input_id(sha256)))
     }
 
-    /// The ones among `ids` that belong to stacks of the lake.
-    pub(crate) async fn known_of(&self, ids: &HashSet<Id>, state: &State) -> Result<HashSet<Id>, Error> {
+    /// Those of `ids` that belong to stacks of the lake.
+    pub(crate) async fn known_of(
+        &self,
+        ids: &HashSet<LakeStackId>,
+        state: &LakeState,
+    ) -> Result<HashSet<LakeStackId>, Error> {
         if ids.is_empty() {
             return Ok(HashSet::new());
         }
@@ -136,37 +128,42 @@ impl Lake {
             // A stack may have been removed with its file.
             *known = KnownStacks::default();
         }
-        for file in state.files_of(Table::Stacks) {
+        for file in state.files_of(LakeTable::Stacks) {
             if !known.files.contains(&file.path) {
-                let there = self.read_ids(file).await?;
-                known.ids.extend(there);
+                known.ids.extend(self.read_column(file, STACK_ID, ids::at).await?);
                 known.files.insert(file.path.clone());
             }
         }
         Ok(ids.intersection(&known.ids).copied().collect())
     }
 
-    async fn read_ids(&self, file: &DataFile) -> Result<Vec<Id>, Error> {
-        let batches = self.read_column(file, STACK_ID).await?;
-        let of_batch = |batch: &RecordBatch| {
-            let column = Arc::clone(batch.column(0));
-            (0..batch.num_rows()).filter_map(move |row| ids::at(&column, row))
-        };
-        Ok(batches.iter().flat_map(of_batch).collect())
-    }
-
-    /// Reads a column of a file.
-    pub(crate) async fn read_column(&self, file: &DataFile, column: &str) -> Result<Vec<RecordBatch>, Error> {
-        let part = State { files: [(file.path.clone(), file.clone())].into(), ..State::default() };
+    /// Reads the values of a column of a file; `value` returns the one in a row.
+    pub(crate) async fn read_column<T>(
+        &self,
+        file: &DataFile,
+        column: &str,
+        value: impl Fn(&dyn Array, usize) -> Option<T>,
+    ) -> Result<Vec<T>, Error> {
+        let part = LakeState { files: [(file.path.clone(), file.clone())].into(), ..LakeState::default() };
         let context = self.context_of(&part, None)?;
         let frame = context.sql(&format!("SELECT {column} FROM {}", file.table)).await?;
-        Ok(frame.collect().await?)
+        let batches = frame.collect().await?;
+        let rows =
+            batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch.column(0), row)));
+        Ok(rows.filter_map(|(column, row)| value(column, row)).collect())
     }
 
-    /// An engine with the tables of a state, whose queries spill to disk above the given memory.
+    /// Deletes files that no commit names. If that fails, a later compaction deletes them.
+    pub(crate) async fn discard(&self, files: impl IntoIterator<Item = &DataFile>) {
+        for file in files {
+            let _ = self.place.delete(&file.path).await;
+        }
+    }
+
+    /// Creates an engine with the tables of a state. With `memory_bytes`, its queries spill to disk above that.
     pub(crate) fn context_of(
         &self,
-        part: &State,
+        part: &LakeState,
         memory_bytes: Option<usize>,
     ) -> Result<SessionContext, Error> {
         let mut runtime = RuntimeEnvBuilder::new();
@@ -182,24 +179,23 @@ impl Lake {
     }
 
     /// Registers the tables of a state and the functions in an engine.
-    pub(crate) fn register(&self, context: &SessionContext, part: &State) -> Result<(), Error> {
+    pub(crate) fn register(&self, context: &SessionContext, part: &LakeState) -> Result<(), Error> {
         functions::all().into_iter().for_each(|function| context.register_udf(function));
-        let stacks = part.files_of(Table::Stacks).map(|file| file.rows).sum();
-        for table in Table::ALL {
+        let stacks = part.files_of(LakeTable::Stacks).map(|file| file.rows).sum();
+        for table in LakeTable::ALL {
             let files = part.files_of(table).cloned().collect();
             let root = ObjectStoreUrl::parse(self.place.root().as_str())?;
             let base = self.place.path("").as_ref().to_owned();
-            let table_of_files = LakeTable { table, root, base, files: Arc::new(files), stacks };
+            let table_of_files = TableFiles { table, root, base, files: Arc::new(files), stacks };
             context.register_table(table.name(), Arc::new(table_of_files))?;
         }
         Ok(())
     }
 }
 
-/// Checks that an existing folder, or the one above it, accepts new folders. Only creating one tells: permission to write
-/// does not mean that the file system allows it.
-fn check_folder(place: &Place) -> Result<(), Error> {
-    // The store knows where files are.
+/// Checks that folders can be created in the place, or in the nearest folder above it. It creates one, because permission to
+/// write does not mean that the file system allows it.
+fn check_folder(place: &LakePlace) -> Result<(), Error> {
     let file = LocalFileSystem::new().path_to_filesystem(&place.path("file"));
     let file = file.map_err(|error| Error::storage(place, &error))?;
     let mut folders = file.ancestors().skip(1);
@@ -207,12 +203,15 @@ fn check_folder(place: &Place) -> Result<(), Error> {
     let probe = existing.join(format!(".borehole-{}", uuid::Uuid::new_v4().simple()));
     let made = fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe));
     made.map_err(|error| {
-        Error::storage(place, &format_args!("{} takes no folders: {}", existing.display(), cause(&error)))
+        Error::storage(
+            place,
+            &format_args!("cannot create folders in {}: {}", existing.display(), cause(&error)),
+        )
     })
 }
 
-/// The runtime of all asynchronous work: a thread per core.
+/// Creates the runtime of all asynchronous work, with one thread per core.
 pub(crate) fn runtime() -> Result<Runtime, Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.map_err(|error| Error::storage(&"this program", &error))
+    runtime.map_err(|error| Error::storage(&"cannot start threads", &error))
 }

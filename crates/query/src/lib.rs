@@ -1,13 +1,15 @@
 //! Lakes: the profiles of a fleet in Parquet files, queried in SQL.
 //!
 //! A [`Lake`] is a folder, or a prefix in an object store. An [`Addition`] is a sink: its input appears in the lake all at
-//! once, when it is committed. A [`Session`] queries one state of the lake with a third-party engine (DataFusion).
+//! once, when it is committed. A [`LakeSession`] queries one state of the lake with a third-party engine (DataFusion).
 //!
-//! Nothing but Parquet files, and numbered commits that name them, is stored: any other engine can read the files as well.
+//! Only Parquet files, and numbered commits that name them, are stored, so other engines can read the files as well.
 
 mod add;
 mod addend;
 mod ask;
+mod checksum;
+mod choice;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod error;
@@ -16,6 +18,7 @@ mod ids;
 mod journal;
 mod keep;
 mod lake;
+mod literal;
 mod page;
 mod place;
 mod profile;
@@ -26,15 +29,17 @@ mod time;
 mod value;
 mod views;
 
-pub use add::{Added, Adding, Addition, Source, sha256};
+pub use add::{AddedInput, Adding, Addition, InputDetails};
 pub use addend::Addend;
-pub use ask::{Answer, Session};
+pub use ask::{LakeAnswer, LakeSession};
+pub use checksum::sha256;
+pub use choice::SampleChoice;
 #[cfg(feature = "cluster")]
 pub use cluster::{ExecutorOptions, SchedulerOptions, run_executor, run_scheduler};
 pub use error::Error;
-pub use keep::{Checked, Cleared, Compacted, Finding, LakeInfo, Retained, TableInfo};
+pub use keep::{Checked, Cleared, Compacted, LakeFinding, LakeInfo, Retained, TableInfo};
 pub use lake::Lake;
 pub use page::page;
-pub use questions::{Choice, diff, stack_with, top, trend};
+pub use questions::{diff, stack_with, top, trend};
 pub use time::{format_time_us, parse_time_us};
-pub use value::Value;
+pub use value::LakeValue;

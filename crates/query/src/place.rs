@@ -4,7 +4,7 @@ use std::path::{Component, Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::{error, fmt, io, iter};
 
-use borehole_model::shown::{cause, word};
+use borehole_text::{cause, shell_word};
 use futures::TryStreamExt as _;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
@@ -13,15 +13,14 @@ use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use crate::Error;
-use crate::add::files::hex;
+use crate::checksum::hex;
 
-/// The length beyond which names are cut, by more than one byte. File systems limit a path component to 255 bytes,
-/// `service=` included.
+/// Encoded names that exceed this length are cut. File systems limit a path component to 255 bytes, `service=` included.
 const LONGEST_NAME: usize = 200;
 
 /// An object store, and the place of a lake in it.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct LakePlace {
     store: Arc<dyn ObjectStore>,
     /// Scheme and host, by which an engine knows the store.
     root: Url,
@@ -29,7 +28,7 @@ pub(crate) struct Place {
     name: String,
 }
 
-impl Place {
+impl LakePlace {
     /// Parses `name`: the path of a folder, or an address such as `s3://bucket/lake`.
     ///
     /// Credentials and endpoints come from the environment variables that the clouds' own tools use.
@@ -37,8 +36,9 @@ impl Place {
         match Url::parse(name) {
             Ok(url) if name.contains("://") && url.scheme() != "file" => Self::remote(name, &url),
             Ok(url) if url.scheme() == "file" => {
-                let path =
-                    url.to_file_path().map_err(|()| Error::missing(format!("{name}: expected a path")))?;
+                let path = url
+                    .to_file_path()
+                    .map_err(|()| Error::missing(format!("{name}: expected the path of a folder")))?;
                 Self::local(name, &path)
             }
             _ => Self::local(name, FilePath::new(name)),
@@ -71,7 +71,7 @@ impl Place {
         &self.store
     }
 
-    /// Whether it is a folder, where a failed request has no effect, now or later.
+    /// Whether it is a folder. A failed request to a folder has no effect, now or later.
     pub(crate) fn is_folder(&self) -> bool {
         self.root.scheme() == "file"
     }
@@ -116,7 +116,7 @@ impl Place {
     }
 
     /// The objects below `folder` whose names come after `after`, in the order of their names.
-    pub(crate) async fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>, Error> {
+    pub(crate) async fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<ListedObject>, Error> {
         let prefix = self.path(folder);
         let objects = match after {
             Some(after) => self.store.list_with_offset(Some(&prefix), &self.path(after)),
@@ -130,7 +130,7 @@ impl Place {
         let relative = |object: ObjectMeta| {
             let parts = object.location.prefix_match(&self.base)?;
             let path = parts.map(|part| part.as_ref().to_owned()).collect::<Vec<_>>().join("/");
-            Some(Listed { path, bytes: object.size, modified_unix_s: object.last_modified.timestamp() })
+            Some(ListedObject { path, bytes: object.size, modified_unix_s: object.last_modified.timestamp() })
         };
         let mut listed: Vec<_> = objects.into_iter().filter_map(relative).collect();
         listed.sort_by(|one, other| one.path.cmp(&other.path));
@@ -149,15 +149,15 @@ impl Place {
     }
 }
 
-/// Refuses files, and places below a file, for which storage only says that it cannot walk them.
+/// Refuses files and paths below a file, for which the store reports only that it cannot walk them.
 fn refuse_file(name: &str, path: &FilePath) -> Result<(), Error> {
     let there = path.ancestors().find(|above| above.exists());
     let Some(file) = there.filter(|there| !there.is_dir()) else { return Ok(()) };
     let above = file.display().to_string();
     let (found, file) =
         if file == path { ("a file".to_owned(), name) } else { (format!("the file {above}"), &*above) };
-    let error = Error::missing(format!("{name}: expected a lake, which is a folder, found {found}"));
-    Err(error.with_hint(format!("borehole lake add LAKE {} adds it to a lake", word(file))))
+    let error = Error::missing(format!("{name}: expected a lake folder, found {found}"));
+    Err(error.with_hint(format!("run borehole lake add LAKE {} to add it to a lake", shell_word(file))))
 }
 
 /// A path from the root without `..`, which stores do not support.
@@ -180,14 +180,14 @@ fn resolved(path: &FilePath) -> io::Result<PathBuf> {
 }
 
 /// An object of a lake.
-pub(crate) struct Listed {
+pub(crate) struct ListedObject {
     pub(crate) path: String,
     pub(crate) bytes: u64,
     modified_unix_s: i64,
 }
 
-impl Listed {
-    /// Its last modification, in microseconds since 1970 (UTC).
+impl ListedObject {
+    /// The time of its last modification, in microseconds since 1970 (UTC).
     pub(crate) const fn modified_us(&self) -> i64 {
         self.modified_unix_s.saturating_mul(1_000_000)
     }
@@ -199,7 +199,7 @@ pub(crate) fn open_store(url: &Url) -> Result<(Arc<dyn ObjectStore>, Path), Erro
     let settings = std::env::vars().map(|(key, value)| (key.to_ascii_lowercase(), value));
     let parsed = object_store::parse_url_opts(url, settings);
     let (store, base) = parsed.map_err(|error| {
-        let built = "this build knows folders".to_owned()
+        let built = "this build supports folders".to_owned()
             + if cfg!(feature = "s3") { ", s3://" } else { "" }
             + if cfg!(feature = "gcs") { ", gs://" } else { "" }
             + if cfg!(feature = "azure") { ", az://" } else { "" };
@@ -208,23 +208,23 @@ pub(crate) fn open_store(url: &Url) -> Result<(Arc<dyn ObjectStore>, Path), Erro
     Ok((Arc::from(store), base))
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LakePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for LakePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Place({})", self.name)
+        write!(f, "LakePlace({})", self.name)
     }
 }
 
-/// Encodes a name as a path component without meaning to stores, shells and tools.
+/// Encodes a name as a path component that has no special meaning for stores, shells and tools.
 ///
 /// Letters, digits, `_`, `-` and dots after the first character stay; every other byte becomes `%` and two hexadecimal digits.
-/// A name that gets too long becomes its beginning, `-` and half of its SHA-256, which is longer than any uncut name, so no
-/// other name has the same result.
+/// A name that gets too long becomes its beginning, `-` and half of its SHA-256. The result is longer than any uncut name, so
+/// no other name has it.
 pub(crate) fn encoded(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for (place, byte) in name.bytes().enumerate() {
@@ -246,14 +246,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_services_stay_in_their_folder() {
+    fn service_names_cannot_leave_their_folder() {
         let names = ["web", "../x", "a=b", "über", ".", "a/b", "v1.2", ""];
         let texts = names.map(encoded);
         assert_eq!(texts, ["web", "%2E.%2Fx", "a%3Db", "%C3%BCber", "%2E", "a%2Fb", "v1.2", ""]);
     }
 
     #[test]
-    fn long_names_of_services_are_cut_and_stay_apart() {
+    fn long_service_names_are_cut_and_stay_distinct() {
         let whole = "x".repeat(LONGEST_NAME + 1);
         assert_eq!(encoded(&whole), whole);
         let long = "\u{8a08}".repeat(30);
@@ -263,24 +263,28 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_may_be_called_by_way_of_another() {
+    fn parent_components_are_resolved_through_links() {
         let scratch = borehole_testkit::Scratch::new();
         let [folder, elsewhere] = ["folder", "elsewhere/deep"].map(|name| scratch.path(name));
         std::fs::create_dir(&folder).unwrap();
         std::fs::create_dir_all(&elsewhere).unwrap();
         std::os::unix::fs::symlink(&elsewhere, folder.join("link")).unwrap();
-        let path = |way: &str| resolved(&folder.join(way)).unwrap();
+        let path = |relative: &str| resolved(&folder.join(relative)).unwrap();
         let real = scratch.folder().canonicalize().unwrap();
         assert_eq!(path("../lake"), real.join("lake"));
-        assert_eq!(path("link/../lake"), real.join("elsewhere/lake"), "as the system sees it");
+        assert_eq!(
+            path("link/../lake"),
+            real.join("elsewhere/lake"),
+            "`..` after a link leads to the folder above its target"
+        );
         assert_eq!(path("nothing/../lake"), folder.join("lake"));
         assert_eq!(path("link/lake"), folder.join("link/lake"), "links without `..` stay as they are");
         assert_eq!(resolved(FilePath::new("/../../lake")).unwrap(), FilePath::new("/lake"));
     }
 
     #[test]
-    fn a_path_is_below_the_lake() {
-        let place = Place::parse("/tmp/some lake").unwrap();
+    fn object_paths_are_below_the_lake() {
+        let place = LakePlace::parse("/tmp/some lake").unwrap();
         let path = place.path(&format!("samples/service={}/x.parquet", encoded("../x")));
         assert_eq!(path.as_ref(), "tmp/some lake/samples/service=%2E.%2Fx/x.parquet");
     }

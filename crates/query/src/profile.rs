@@ -1,26 +1,27 @@
-//! Answers as profiles: any query that selects a stack and a whole number.
+//! Answers as profiles: for any query that selects a stack and a whole number.
 
 use std::io;
-use std::ops::ControlFlow;
 
-use borehole_model::text::unescape;
 use borehole_model::{
     Context, Frame, NameParts, NativeFrame, ProfileSink, Sample, Segment, StackId, StringId, Tables,
 };
+use borehole_text::lossless::unescape;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray as _, Int64Array, ListArray, RecordBatch, StringViewArray, StructArray,
+    Array, ArrayRef, AsArray as _, Int64Array, ListArray, StringViewArray, StructArray,
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type, Schema, UInt64Type};
 use hashbrown::HashMap;
 
-use crate::ids::{self, Id};
+use crate::addend::Addend;
+use crate::ask::{LakeAnswer, LakeSession};
+use crate::error::Error;
+use crate::ids::{self, LakeStackId};
 use crate::tables::ID_TYPE;
-use crate::{Addend, Answer, Error, Session};
 
 /// The column of an answer's stacks.
 #[derive(Clone, Copy)]
-enum StackColumn {
+enum AnswerStacks {
     /// Names, and the other properties of the frames.
     Names(usize, Option<usize>),
     /// Ids of stacks.
@@ -29,18 +30,14 @@ enum StackColumn {
     Folded(usize),
 }
 
-/// The hint for answers that are not profiles.
-const HINT: &str =
-    "SELECT stack_id, sum(value) FROM samples GROUP BY stack_id; CAST(... AS BIGINT) makes whole numbers";
-
 /// The columns of an answer that make a profile.
 #[derive(Clone, Copy)]
-struct Shape {
-    stack: StackColumn,
+struct ProfileColumns {
+    stack: AnswerStacks,
     number: usize,
 }
 
-impl Shape {
+impl ProfileColumns {
     fn of(schema: &Schema) -> Result<Self, Error> {
         let find = |is: &dyn Fn(&str, &DataType) -> bool| {
             schema.fields().iter().position(|field| is(field.name(), field.data_type()))
@@ -53,152 +50,154 @@ impl Shape {
         let ids = find(&|_, data_type| *data_type == ID_TYPE);
         let folded = find(&|_, data_type| matches!(data_type, DataType::Utf8View | DataType::Utf8));
         let stack = match (names, ids, folded) {
-            (Some(names), ..) => Some(StackColumn::Names(names, frames)),
-            (None, Some(ids), _) => Some(StackColumn::Ids(ids)),
-            (None, None, folded) => folded.map(StackColumn::Folded),
+            (Some(names), ..) => Some(AnswerStacks::Names(names, frames)),
+            (None, Some(ids), _) => Some(AnswerStacks::Ids(ids)),
+            (None, None, folded) => folded.map(AnswerStacks::Folded),
         };
         let number = find(&|_, data_type| data_type.is_integer());
-        match (stack, number) {
-            (Some(stack), Some(number)) => Ok(Self { stack, number }),
-            _ => {
-                let error = Error::question(
-                    "expected a stack and a whole number among the columns of the answer, found none",
-                );
-                Err(error.with_hint(HINT))
-            }
-        }
+        let missing = |message: &str, hint: &str| Error::question(message).with_hint(hint);
+        Ok(Self {
+            stack: stack.ok_or_else(|| {
+                missing("a profile needs a column of stacks", "select stack_id, stack or folded(stack)")
+            })?,
+            number: number.ok_or_else(|| {
+                missing(
+                    "a profile needs a column of whole numbers",
+                    "use CAST(... AS BIGINT) to make whole numbers",
+                )
+            })?,
+        })
     }
 }
 
-/// Stacks of an answer on their way into a sink.
-struct Profile<'s> {
+/// Passes the stacks of an answer to a sink.
+struct AnswerProfile<'s> {
     tables: Tables,
     segment: Segment,
     sink: &'s mut dyn ProfileSink,
+    /// Whether the sink has enough.
+    is_full: bool,
     /// The number of stacks passed on.
     stacks: u64,
 }
 
-impl Session<'_> {
+/// Interns the stack in a row of an answer.
+type StackOfRow = dyn Fn(usize, &mut Tables) -> io::Result<Option<StackId>>;
+
+impl LakeSession<'_> {
     /// Streams an answer into `sink` as samples, and finishes it. Returns the number of stacks passed on.
     ///
-    /// Each row gives its stack (a column of names, of ids or of folded text) and its first whole number, as the count. Rows
-    /// without a stack get the empty stack. Rows with a negative number or without one are skipped.
+    /// The stack of a row comes from a column of names, ids or folded text; its count is the first whole number. Rows without a
+    /// stack get the empty stack. Rows with a negative number or without one are skipped.
     ///
     /// # Errors
     /// If the answer has no such columns, the query fails, or the sink fails ([`Error::into_sink_error`]).
-    pub fn export(&self, answer: Answer<'_>, sink: &mut dyn ProfileSink) -> Result<u64, Error> {
+    pub fn export(&self, answer: LakeAnswer<'_>, sink: &mut dyn ProfileSink) -> Result<u64, Error> {
         self.export_sums(answer, &Addend::default(), sink)
     }
 
-    /// Like [`Session::export`], for an answer whose numbers are sums of `addend`: sums of something other than observations
-    /// become values of its type.
+    /// Like [`LakeSession::export`], for an answer whose numbers are sums of `addend`. Sums of anything but observations become
+    /// values of its type.
     ///
     /// # Errors
-    /// Like [`Session::export`].
+    /// Like [`LakeSession::export`].
     pub fn export_sums(
         &self,
-        answer: Answer<'_>,
+        answer: LakeAnswer<'_>,
         addend: &Addend,
         sink: &mut dyn ProfileSink,
     ) -> Result<u64, Error> {
-        let shape = Shape::of(answer.schema())?;
-        let mut profile = Profile { tables: Tables::default(), segment: addend.segment(), sink, stacks: 0 };
-        profile.begin()?;
+        let shape = ProfileColumns::of(&answer.schema)?;
+        let mut profile = AnswerProfile {
+            tables: Tables::default(),
+            segment: addend.segment(),
+            sink,
+            is_full: false,
+            stacks: 0,
+        };
+        let at = Context { tables: &profile.tables, segment: &profile.segment };
+        profile.sink.segment(at).map_err(Error::sink)?;
+        self.give(answer, shape, &mut profile)?;
         // A sink that has enough is finished like any other.
-        let _ = self.give(answer, shape, &mut profile)?;
-        profile.finish()
+        profile.sink.finish(&profile.tables).map_err(Error::sink)?;
+        Ok(profile.stacks)
     }
 
     /// Passes on samples of the answer's rows until the sink has enough.
     fn give(
         &self,
-        mut answer: Answer<'_>,
-        shape: Shape,
-        profile: &mut Profile<'_>,
-    ) -> Result<ControlFlow<()>, Error> {
-        let mut counts: HashMap<Option<Id>, u64> = HashMap::new();
-        while let Some(batch) = answer.next_batch()? {
+        mut answer: LakeAnswer<'_>,
+        shape: ProfileColumns,
+        profile: &mut AnswerProfile<'_>,
+    ) -> Result<(), Error> {
+        let mut counts: HashMap<Option<LakeStackId>, u64> = HashMap::new();
+        while !profile.is_full
+            && let Some(batch) = answer.next_batch()?
+        {
             // This cast makes negative numbers absent.
-            let numbers = cast(batch.column(shape.number), &DataType::UInt64);
-            let numbers = numbers.map_err(|error| Error::question(error.to_string()))?;
+            let numbers = cast_to(batch.column(shape.number), &DataType::UInt64)?;
             let numbers = numbers.as_primitive::<UInt64Type>();
             let count = |row: usize| if numbers.is_null(row) { 0 } else { numbers.value(row) };
-            match shape.stack {
-                StackColumn::Ids(column) => {
+            let stack: Box<StackOfRow> = match shape.stack {
+                AnswerStacks::Ids(column) => {
                     for row in 0..batch.num_rows() {
                         let sum = counts.entry(ids::at(batch.column(column), row)).or_default();
                         *sum = sum.saturating_add(count(row));
                     }
+                    continue;
                 }
-                StackColumn::Names(names, frames) => {
+                AnswerStacks::Names(names, frames) => {
                     let rows =
-                        StackRows::new(batch.column(names), frames.map(|frames| batch.column(frames)))?;
-                    for row in 0..batch.num_rows() {
-                        if profile.sample(|tables| rows.stack(row, tables), count(row))?.is_break() {
-                            return Ok(ControlFlow::Break(()));
-                        }
-                    }
+                        StackArrays::new(batch.column(names), frames.map(|frames| batch.column(frames)))?;
+                    Box::new(move |row, tables| rows.stack(row, tables))
                 }
-                StackColumn::Folded(column) => {
-                    let texts = cast(batch.column(column), &DataType::Utf8View);
-                    let texts = texts.map_err(|error| Error::question(error.to_string()))?;
-                    for row in 0..batch.num_rows() {
-                        let stack = |tables: &mut Tables| folded(texts.as_string_view(), row, tables);
-                        if profile.sample(stack, count(row))?.is_break() {
-                            return Ok(ControlFlow::Break(()));
-                        }
-                    }
+                AnswerStacks::Folded(column) => {
+                    let texts = text_column(batch.column(column))?;
+                    Box::new(move |row, tables| folded(&texts, row, tables))
                 }
+            };
+            for row in 0..batch.num_rows() {
+                profile.sample(|tables| stack(row, tables), count(row))?;
             }
         }
-        if counts.is_empty() { Ok(ControlFlow::Continue(())) } else { self.resolve(counts, profile) }
+        if counts.is_empty() { Ok(()) } else { self.resolve(counts, profile) }
     }
 
     /// Passes on samples of stacks given by id.
     fn resolve(
         &self,
-        mut counts: HashMap<Option<Id>, u64>,
-        profile: &mut Profile<'_>,
-    ) -> Result<ControlFlow<()>, Error> {
+        mut counts: HashMap<Option<LakeStackId>, u64>,
+        profile: &mut AnswerProfile<'_>,
+    ) -> Result<(), Error> {
         let mut stacks = self.ask("SELECT stack_id, stack, frames FROM stacks")?;
-        while let Some(batch) = stacks.next_batch()? {
-            let rows = StackRows::of_batch(&batch)?;
+        while !profile.is_full
+            && let Some(batch) = stacks.next_batch()?
+        {
+            let rows = StackArrays::new(batch.column(1), Some(batch.column(2)))?;
             for row in 0..batch.num_rows() {
-                if let Some(count) = counts.remove(&ids::at(batch.column(0), row))
-                    && profile.sample(|tables| rows.stack(row, tables), count)?.is_break()
-                {
-                    return Ok(ControlFlow::Break(()));
+                if let Some(count) = counts.remove(&ids::at(batch.column(0), row)) {
+                    profile.sample(|tables| rows.stack(row, tables), count)?;
                 }
             }
         }
-        if let Some(count) = counts.remove(&None)
-            && profile.sample(|_| Ok(None), count)?.is_break()
-        {
-            return Ok(ControlFlow::Break(()));
-        }
+        profile.sample(|_| Ok(None), counts.remove(&None).unwrap_or(0))?;
         match counts.len() {
-            0 => Ok(ControlFlow::Continue(())),
-            missing => Err(Error::lake(format!(
-                "{missing} stacks of samples are missing: borehole lake check says why"
-            ))),
+            0 => Ok(()),
+            _ if profile.is_full => Ok(()),
+            missing => Err(Error::lake(format!("{missing} stacks of samples are missing"))
+                .with_hint("run borehole lake check to find damaged files")),
         }
     }
 }
 
-impl Profile<'_> {
-    fn begin(&mut self) -> Result<(), Error> {
-        let at = Context { tables: &self.tables, segment: &self.segment };
-        self.sink.segment(at).map_err(Error::sink)
-    }
-
+impl AnswerProfile<'_> {
     fn sample(
         &mut self,
         stack: impl FnOnce(&mut Tables) -> io::Result<Option<StackId>>,
         count: u64,
-    ) -> Result<ControlFlow<()>, Error> {
-        if count == 0 {
-            return Ok(ControlFlow::Continue(()));
+    ) -> Result<(), Error> {
+        if count == 0 || self.is_full {
+            return Ok(());
         }
         let stack = stack(&mut self.tables).map_err(|error| Error::question(error.to_string()))?;
         self.stacks += 1;
@@ -208,23 +207,19 @@ impl Profile<'_> {
             true => Sample { stack, count: 1, values: &value, ..Sample::default() },
             false => Sample { stack, count, ..Sample::default() },
         };
-        self.sink.sample(at, &sample).map_err(Error::sink)
-    }
-
-    fn finish(self) -> Result<u64, Error> {
-        self.sink.finish(&self.tables).map_err(Error::sink)?;
-        Ok(self.stacks)
+        self.is_full = self.sink.sample(at, &sample).map_err(Error::sink)?.is_break();
+        Ok(())
     }
 }
 
-/// Columns of stacks.
-struct StackRows {
+/// Stacks as Arrow columns.
+struct StackArrays {
     names: ListArray,
     texts: StringViewArray,
-    details: Option<(ListArray, Details)>,
+    details: Option<(ListArray, FrameDetails)>,
 }
 
-impl StackRows {
+impl StackArrays {
     fn new(names: &ArrayRef, frames: Option<&ArrayRef>) -> Result<Self, Error> {
         let names = names.as_list::<i32>().clone();
         let texts = text_column(names.values())?;
@@ -232,14 +227,10 @@ impl StackRows {
             None => None,
             Some(frames) => {
                 let frames = frames.as_list::<i32>();
-                Some((frames.clone(), Details::new(frames.values().as_struct())?))
+                Some((frames.clone(), FrameDetails::new(frames.values().as_struct())?))
             }
         };
         Ok(Self { texts, names, details })
-    }
-
-    fn of_batch(batch: &RecordBatch) -> Result<Self, Error> {
-        Self::new(batch.column(1), Some(batch.column(2)))
     }
 
     fn stack(&self, row: usize, tables: &mut Tables) -> io::Result<Option<StackId>> {
@@ -266,18 +257,21 @@ impl StackRows {
     }
 }
 
+fn cast_to(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef, Error> {
+    cast(column, data_type).map_err(|error| Error::question(error.to_string()))
+}
+
 fn text_column(column: &ArrayRef) -> Result<StringViewArray, Error> {
-    let texts = cast(column, &DataType::Utf8View).map_err(|error| Error::question(error.to_string()))?;
-    Ok(texts.as_string_view().clone())
+    Ok(cast_to(column, &DataType::Utf8View)?.as_string_view().clone())
 }
 
 /// The columns of a frame other than its name.
-struct Details {
+struct FrameDetails {
     texts: HashMap<String, StringViewArray>,
     ints: HashMap<String, Int64Array>,
 }
 
-impl Details {
+impl FrameDetails {
     fn new(frames: &StructArray) -> Result<Self, Error> {
         let mut details = Self { texts: HashMap::new(), ints: HashMap::new() };
         for (field, column) in frames.fields().iter().zip(frames.columns()) {

@@ -1,64 +1,18 @@
 //! The built-in queries, as SQL. User input appears in them only as SQL literals.
 
-use crate::Addend;
-use crate::journal::DataFile;
+use crate::choice::SampleChoice;
+use crate::literal::text;
 
-/// The samples that a query is about.
-#[derive(Clone, Debug, Default)]
-pub struct Choice {
-    /// Only this service.
-    pub service: Option<String>,
-    /// Only this host.
-    pub host: Option<String>,
-    /// From this time on, in microseconds since 1970 (UTC).
-    pub since_us: Option<i64>,
-    /// Before this time, in microseconds since 1970 (UTC).
-    pub until_us: Option<i64>,
-    /// Only samples with all these labels.
-    pub labels: Vec<(String, String)>,
-    /// Only stacks with a function that matches this regular expression.
-    pub focus: Option<String>,
-    /// The numbers to add up.
-    pub addend: Addend,
-}
-
-impl Choice {
-    /// The SQL condition for rows of `samples` and `measures`.
-    pub(crate) fn condition(&self) -> String {
-        let mut all = vec!["true".to_owned()];
-        let mut equal = |column: &str, value: &Option<String>| {
-            all.extend(value.iter().map(|value| format!("{column} = {}", text(value))));
-        };
-        equal("service", &self.service);
-        equal("host", &self.host);
-        all.extend(self.since_us.map(|since| format!("time >= {}", time(since))));
-        all.extend(self.until_us.map(|until| format!("time < {}", time(until))));
-        let label =
-            |(key, value): &(String, String)| format!("label(labels, {}) = {}", text(key), text(value));
-        all.extend(self.labels.iter().map(label));
-        all.join(" AND ")
-    }
-
-    fn focused(&self) -> String {
-        let focus = self.focus.as_ref();
-        focus.map_or_else(|| "true".to_owned(), |focus| format!("contains_function(stack, {})", text(focus)))
-    }
-
-    /// Whether a file may hold chosen rows, judged without opening it.
-    pub(crate) fn may_be_in(&self, file: &DataFile) -> bool {
-        let is_of_service = self.service.is_none() || self.service == file.service;
-        let is_in_time = file.span_us.is_none_or(|(first, last)| {
-            self.since_us.is_none_or(|since| last >= since) && self.until_us.is_none_or(|until| first < until)
-        });
-        let is_listed = |listed: &Vec<String>| {
-            self.labels.iter().all(|(key, value)| listed.contains(&format!("{key}={value}")))
-        };
-        is_of_service && is_in_time && file.labels.as_ref().is_none_or(is_listed)
-    }
-
+impl SampleChoice {
     /// SQL for the rows to add up.
     fn rows(&self) -> String {
         self.addend.rows(&self.condition())
+    }
+
+    /// SQL for whether a stack is in focus.
+    fn focused(&self) -> String {
+        let focus = self.focus.as_ref();
+        focus.map_or_else(|| "true".to_owned(), |focus| format!("contains_function(stack, {})", text(focus)))
     }
 
     /// SQL for the stacks and the number of each: the data of a flame graph.
@@ -83,13 +37,12 @@ impl Choice {
         )
     }
 }
-
 /// SQL for the functions that cost most: `function`, `self`, `total`, and both in percent of everything chosen.
 #[must_use]
-pub fn top(choice: &Choice, limit: Option<usize>) -> String {
+pub fn top(choice: &SampleChoice, limit: Option<usize>) -> String {
     let (functions, rows) = (choice.functions(), choice.rows());
     let [of_self, of_total] = ["self", "total"].map(|sum| choice.addend.whole(sum));
-    let limit = limit.map_or_else(String::new, |limit| format!(" LIMIT {limit}"));
+    let limit = limit_to(limit);
     format!(
         "WITH functions AS ({functions}), whole AS (SELECT sum(value) AS value FROM ({rows})) \
          SELECT function, {of_self} AS self, {of_total} AS total, \
@@ -101,8 +54,8 @@ pub fn top(choice: &Choice, limit: Option<usize>) -> String {
 
 /// SQL for the change in each function's share, in percentage points; the largest change first.
 #[must_use]
-pub fn diff(before: &Choice, after: &Choice, limit: Option<usize>) -> String {
-    let side = |choice: &Choice| {
+pub fn diff(before: &SampleChoice, after: &SampleChoice, limit: Option<usize>) -> String {
+    let side = |choice: &SampleChoice| {
         let (functions, rows) = (choice.functions(), choice.rows());
         format!(
             "(SELECT function, 100.0 * self / whole.value AS self, 100.0 * total / whole.value AS total FROM \
@@ -110,7 +63,7 @@ pub fn diff(before: &Choice, after: &Choice, limit: Option<usize>) -> String {
         )
     };
     let (before, after) = (side(before), side(after));
-    let limit = limit.map_or_else(String::new, |limit| format!(" LIMIT {limit}"));
+    let limit = limit_to(limit);
     format!(
         "SELECT coalesce(before.function, after.function) AS function, \
          round(coalesce(before.self, 0), 2) AS self_before, round(coalesce(after.self, 0), 2) AS self_after, \
@@ -127,7 +80,7 @@ pub fn diff(before: &Choice, after: &Choice, limit: Option<usize>) -> String {
 /// samples. The sum over all samples is called `samples`, or `value` if it is something else. With a focus, `self` and
 /// `total` are those of the function on the focused stacks.
 #[must_use]
-pub fn trend(function: &str, step_us: i64, choice: &Choice) -> String {
+pub fn trend(function: &str, step_us: i64, choice: &SampleChoice) -> String {
     let (rows, focused, function) = (choice.rows(), choice.focused(), text(function));
     let sum =
         |is_counted: &str| format!("coalesce(sum(CASE WHEN {is_counted} AND {focused} THEN value END), 0)");
@@ -145,20 +98,14 @@ pub fn trend(function: &str, step_us: i64, choice: &Choice) -> String {
     )
 }
 
-/// SQL for a stack that has the function on it; no row if there is none.
+/// SQL for the id of a stack that contains the function; no row if there is none.
 #[must_use]
 pub fn stack_with(function: &str) -> String {
     format!("SELECT stack_id FROM stacks WHERE array_has(stack, {}) LIMIT 1", text(function))
 }
 
-/// A text as an SQL literal.
-pub(crate) fn text(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
-}
-
-/// A time as an SQL literal.
-fn time(time_us: i64) -> String {
-    format!("arrow_cast({time_us}, 'Timestamp(Microsecond, Some(\"{}\"))')", crate::tables::UTC)
+fn limit_to(rows: Option<usize>) -> String {
+    rows.map_or_else(String::new, |rows| format!(" LIMIT {rows}"))
 }
 
 #[cfg(test)]
@@ -166,8 +113,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_users_say_stays_a_literal() {
-        let choice = Choice { service: Some("x' OR '1'='1".to_owned()), ..Choice::default() };
+    fn user_input_stays_a_literal() {
+        let choice = SampleChoice { service: Some("x' OR '1'='1".to_owned()), ..SampleChoice::default() };
         assert!(choice.stacks().contains("service = 'x'' OR ''1''=''1'"));
     }
 }

@@ -1,4 +1,4 @@
-//! The tables of a lake for the engine, which skips files that cannot match a query.
+//! Makes the tables of a lake available to the engine, and skips files that cannot match a query.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 
 use crate::journal::DataFile;
-use crate::tables::{STACK_ID, Table, UTC};
+use crate::tables::{LakeTable, STACK_ID, UTC};
 
 /// A table of a lake in one of its states.
-pub(crate) struct LakeTable {
-    pub(crate) table: Table,
+pub(crate) struct TableFiles {
+    pub(crate) table: LakeTable,
     /// The store of the files, and the lake's path in it.
     pub(crate) root: ObjectStoreUrl,
     pub(crate) base: String,
@@ -38,26 +38,26 @@ pub(crate) struct LakeTable {
     pub(crate) stacks: u64,
 }
 
-impl fmt::Debug for LakeTable {
+impl fmt::Debug for TableFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LakeTable({}, {} files)", self.table.name(), self.files.len())
+        write!(f, "TableFiles({}, {} files)", self.table.name(), self.files.len())
     }
 }
 
-impl LakeTable {
+impl TableFiles {
     /// The files that may hold rows that match all `filters`.
     fn chosen(&self, state: &dyn Session, filters: &[Expr]) -> Result<Vec<&DataFile>> {
         let mut keep = vec![true; self.files.len()];
         if let Some(filter) = conjunction(filters.to_vec()) {
             let schema = DFSchema::try_from(self.schema())?;
             let filter = state.create_physical_expr(filter, &schema)?;
-            // Not every filter applies to files.
+            // Not every filter can be applied to files.
             let predicate = PruningPredicateBuilder::new().with_file_schema(self.schema()).build(filter);
             if let Some(predicate) = predicate {
-                keep = predicate.prune(&FileFacts { table: self.table, files: &self.files })?;
+                keep = predicate.prune(&JournalFacts { table: self.table, files: &self.files })?;
             }
         }
-        let labels: Vec<_> = filters.iter().filter_map(asked_label).collect();
+        let labels: Vec<_> = filters.iter().filter_map(selected_label).collect();
         let may_hold = |file: &DataFile| {
             let listed = file.labels.as_ref();
             listed.is_none_or(|listed| labels.iter().all(|label| listed.binary_search(label).is_ok()))
@@ -89,7 +89,7 @@ impl LakeTable {
 }
 
 #[async_trait]
-impl TableProvider for LakeTable {
+impl TableProvider for TableFiles {
     fn schema(&self) -> SchemaRef {
         self.table.schema()
     }
@@ -124,8 +124,8 @@ impl TableProvider for LakeTable {
             global: state.config_options().execution.parquet.clone(),
             ..TableParquetOptions::default()
         };
-        // Queries mostly need few stacks, and their frames are long, so ids are read first.
-        options.global.pushdown_filters |= self.table == Table::Stacks;
+        // Most queries need few stacks, and frames are large, so ids are read first.
+        options.global.pushdown_filters |= self.table == LakeTable::Stacks;
         let mut source = ParquetSource::new(Arc::clone(&schema)).with_table_parquet_options(options);
         if let Some(filter) = conjunction(filters.to_vec()) {
             let filter = state.create_physical_expr(filter, &DFSchema::try_from(Arc::clone(&schema))?)?;
@@ -159,8 +159,8 @@ fn in_groups<'f>(files: &[&'f DataFile], count: usize) -> Vec<Vec<&'f DataFile>>
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// The label, as `key=value`, that a filter `label(labels, 'key') = 'value'` asks for.
-fn asked_label(filter: &Expr) -> Option<String> {
+/// The label, as `key=value`, that a filter `label(labels, 'key') = 'value'` selects.
+fn selected_label(filter: &Expr) -> Option<String> {
     let Expr::BinaryExpr(equation) = filter else { return None };
     if equation.op != Operator::Eq {
         return None;
@@ -184,12 +184,12 @@ fn text(literal: &Expr) -> Option<&str> {
 }
 
 /// The journal's facts about files.
-struct FileFacts<'f> {
-    table: Table,
+struct JournalFacts<'f> {
+    table: LakeTable,
     files: &'f [DataFile],
 }
 
-impl FileFacts<'_> {
+impl JournalFacts<'_> {
     fn ends(&self, column: &Column, end: impl Fn((i64, i64)) -> i64) -> Option<ArrayRef> {
         match column.name.as_str() {
             "service" => {
@@ -197,7 +197,7 @@ impl FileFacts<'_> {
                 Some(Arc::new(StringViewArray::from_iter(services)))
             }
             // For sources, earlier builds recorded only when they ended.
-            "time" if self.table != Table::Sources => {
+            "time" if self.table != LakeTable::Sources => {
                 let times = self.files.iter().map(|file| file.span_us.map(&end));
                 Some(Arc::new(times.collect::<TimestampMicrosecondArray>().with_timezone(UTC)))
             }
@@ -206,7 +206,7 @@ impl FileFacts<'_> {
     }
 }
 
-impl PruningStatistics for FileFacts<'_> {
+impl PruningStatistics for JournalFacts<'_> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
         self.ends(column, |(first, _)| first)
     }

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
+use datafusion::arrow::array::{Array as _, ArrayRef, RecordBatch};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 
 /// The version of these tables. Lakes of later versions are not read. In version 1, samples have no mode, and heap samples
 /// are mixed with the others.
@@ -17,9 +18,8 @@ pub(crate) const STACK_ID: &str = "stack_id";
 /// The time zone of all times.
 pub(crate) const UTC: &str = "+00:00";
 
-/// A table of the lake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Table {
+pub(crate) enum LakeTable {
     Samples,
     Measures,
     Stacks,
@@ -30,25 +30,23 @@ pub(crate) enum Table {
     Sources,
 }
 
-/// The properties of a table.
-pub(crate) struct Description {
+pub(crate) struct TableDescription {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    pub(crate) columns: &'static [Column],
+    pub(crate) columns: &'static [TableColumn],
     /// The sort order of compacted files; empty to keep rows as they come.
     pub(crate) order: &'static [&'static str],
 }
 
-/// A column of a table.
-pub(crate) struct Column {
+pub(crate) struct TableColumn {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ColumnKind,
     pub(crate) about: &'static str,
 }
 
 /// The type of a column's values. Any may be absent in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnKind {
     Text,
     /// Microseconds since 1970 (UTC).
     Time,
@@ -57,13 +55,13 @@ pub(crate) enum Kind {
     Float,
     /// 128 bits.
     Id,
-    /// Names, the root first.
+    /// Names, root first.
     Names,
-    /// Properties of frames other than their names, the root first.
+    /// Properties of frames other than their names, root first.
     Frames,
 }
 
-impl Kind {
+impl ColumnKind {
     fn data_type(self) -> DataType {
         match self {
             Self::Text => DataType::Utf8View,
@@ -72,8 +70,10 @@ impl Kind {
             Self::Unsigned => DataType::UInt64,
             Self::Float => DataType::Float64,
             Self::Id => ID_TYPE,
-            Self::Names => DataType::List(Arc::new(names_item())),
-            Self::Frames => DataType::List(Arc::new(frames_item())),
+            Self::Names => DataType::List(names_item()),
+            Self::Frames => {
+                DataType::List(Arc::new(Field::new("item", DataType::Struct(frame_fields()), true)))
+            }
         }
     }
 
@@ -96,12 +96,9 @@ impl Kind {
 /// of them, which take 1.3 instead of 3.2 bytes a sample, and the engine needs three quarters of the time to group by them.
 pub(crate) const ID_TYPE: DataType = DataType::BinaryView;
 
-fn names_item() -> Field {
-    Field::new("item", DataType::Utf8View, true)
-}
-
-fn frames_item() -> Field {
-    Field::new("item", DataType::Struct(frame_fields()), true)
+/// The items of a list of names.
+pub(crate) fn names_item() -> FieldRef {
+    Arc::new(Field::new("item", DataType::Utf8View, true))
 }
 
 /// The properties of a frame other than its name.
@@ -123,180 +120,177 @@ pub(crate) fn frame_fields() -> Fields {
     ])
 }
 
-impl Column {
-    const fn new(name: &'static str, kind: Kind, about: &'static str) -> Self {
-        Self { name, kind, about }
-    }
+const fn column(name: &'static str, kind: ColumnKind, about: &'static str) -> TableColumn {
+    TableColumn { name, kind, about }
 }
 
-const SERVICE: Column = Column::new("service", Kind::Text, "what the program is a part of");
-const TIME: Column = Column::new("time", Kind::Time, "when");
-const HOST: Column = Column::new("host", Kind::Text, "the machine");
-const PROCESS: Column = Column::new("process", Kind::Int, "the process, as its machine numbers it");
-const THREAD: Column =
-    Column::new("thread", Kind::Unsigned, "the thread, as the operating system numbers it");
-const LABELS: Column = Column::new(
-    "labels",
-    Kind::Text,
-    "what else was true, as a JSON object; `label(labels, 'key')` takes one out",
-);
+const fn text(name: &'static str, about: &'static str) -> TableColumn {
+    column(name, ColumnKind::Text, about)
+}
 
-const SAMPLES: Description = Description {
+const fn time(name: &'static str, about: &'static str) -> TableColumn {
+    column(name, ColumnKind::Time, about)
+}
+
+const fn int(name: &'static str, about: &'static str) -> TableColumn {
+    column(name, ColumnKind::Int, about)
+}
+
+const fn unsigned(name: &'static str, about: &'static str) -> TableColumn {
+    column(name, ColumnKind::Unsigned, about)
+}
+
+const SERVICE: TableColumn = text("service", "the service that the program belongs to");
+const TIME: TableColumn = time("time", "when it happened; for spans and polls, when it began");
+const HOST: TableColumn = text("host", "the machine");
+const PROCESS: TableColumn = int("process", "the process id on that machine");
+const THREAD: TableColumn = unsigned("thread", "the thread id of the operating system");
+const LABELS: TableColumn =
+    text("labels", "the labels of the sample, as a JSON object; `label(labels, 'key')` returns one");
+
+const SAMPLES: TableDescription = TableDescription {
     name: "samples",
-    about: "One observation of a stack, or a run of equal ones",
+    about: "Observations of stacks; one row is one observation or a run of equal ones",
     columns: &[
         SERVICE,
         TIME,
         HOST,
         PROCESS,
         THREAD,
-        Column::new("interpreter", Kind::Unsigned, "the interpreter within the process"),
-        Column::new(STACK_ID, Kind::Id, "what was executing, a row of `stacks`; absent where nothing was"),
-        Column::new("value", Kind::Int, "how many observations"),
-        Column::new("period_ns", Kind::Int, "the sampling period in nanoseconds"),
-        Column::new(
-            "status",
-            Kind::Text,
-            "what the thread was doing: `has_gil`, `on_cpu` and so on, with commas",
+        unsigned("interpreter", "the interpreter within the process"),
+        column(
+            STACK_ID,
+            ColumnKind::Id,
+            "the stack that was executing, a row of `stacks`; absent if none was",
         ),
+        int("value", "the number of observations"),
+        int("period_ns", "the sampling period in nanoseconds"),
+        text("status", "the state of the thread, such as `has_gil` or `on_cpu`; commas separate several"),
         LABELS,
-        Column::new(
+        int(
             "time_ns",
-            Kind::Int,
-            "how much time that is, in nanoseconds; absent without a period, and where `measures` has the time",
+            "the time that the row stands for, in nanoseconds; absent without a period, and where `measures` has the time",
         ),
-        Column::new(
-            "mode",
-            Kind::Text,
-            "which clock was sampled: `wall`, `cpu`, `gil` or `exception`; absent is `wall`",
-        ),
+        text("mode", "the sampled clock: `wall`, `cpu`, `gil` or `exception`; absent means `wall`"),
     ],
     order: &["minute", "host", "time"],
 };
 
-const MEASURES: Description = Description {
+const MEASURES: TableDescription = TableDescription {
     name: "measures",
-    about: "What else was measured of a stack: time on the CPU, bytes allocated, waits",
+    about: "Other values measured for stacks: CPU time, allocated bytes, waits",
     columns: &[
         SERVICE,
         TIME,
         HOST,
         PROCESS,
         THREAD,
-        Column::new(STACK_ID, Kind::Id, "what was executing, a row of `stacks`"),
-        Column::new("kind", Kind::Text, "what was measured: `cpu`, `alloc_space`, `off-cpu`"),
-        Column::new("unit", Kind::Text, "in which unit: `nanoseconds`, `bytes`, `count`"),
-        Column::new("value", Kind::Int, "how much"),
+        column(STACK_ID, ColumnKind::Id, "the stack that was executing, a row of `stacks`"),
+        text("kind", "what was measured, such as `cpu`, `alloc_space` or `off-cpu`"),
+        text("unit", "the unit of the value, such as `nanoseconds`, `bytes` or `count`"),
+        int("value", "the measured value"),
         LABELS,
     ],
     order: &["minute", "host", "time"],
 };
 
-const STACKS: Description = Description {
+const STACKS: TableDescription = TableDescription {
     name: "stacks",
-    about: "A distinct stack, once for the whole lake",
+    about: "Distinct stacks, each stored once for the whole lake",
     columns: &[
-        Column::new(STACK_ID, Kind::Id, "the checksum of its frames: equal on every machine"),
-        Column::new("stack", Kind::Names, "the names of its functions, the root first"),
-        Column::new("frames", Kind::Frames, "files, lines and so on of its frames, the root first"),
+        column(STACK_ID, ColumnKind::Id, "the checksum of the frames; equal on every machine"),
+        column("stack", ColumnKind::Names, "the function names, root first"),
+        column("frames", ColumnKind::Frames, "files, lines and other properties of the frames, root first"),
     ],
     // The stacks of each input are grouped by callers already; sorting lists takes more memory than it saves.
     order: &[],
 };
 
-const SPANS: Description = Description {
+const SPANS: TableDescription = TableDescription {
     name: "spans",
-    about: "A span of a trace that began and ended",
+    about: "Completed spans of traces",
     columns: &[
         SERVICE,
         TIME,
         HOST,
         PROCESS,
-        Column::new("name", Kind::Text, "what it is called"),
-        Column::new("duration_ns", Kind::Unsigned, "how long it took, in nanoseconds"),
+        text("name", "the name of the span"),
+        unsigned("duration_ns", "the duration in nanoseconds"),
     ],
     order: &["minute", "host", "time"],
 };
 
-const POLLS: Description = Description {
+const POLLS: TableDescription = TableDescription {
     name: "polls",
-    about: "A poll of a task of Tokio that began and ended",
+    about: "Completed polls of Tokio tasks",
     columns: &[
         SERVICE,
         TIME,
         HOST,
         PROCESS,
-        Column::new("worker", Kind::Unsigned, "the worker"),
-        Column::new("task", Kind::Unsigned, "the task"),
-        Column::new("place", Kind::Text, "where the task was spawned"),
-        Column::new("duration_ns", Kind::Unsigned, "how long it took, in nanoseconds"),
+        unsigned("worker", "the worker that polled the task"),
+        unsigned("task", "the task"),
+        text("place", "where the task was spawned"),
+        unsigned("duration_ns", "the duration in nanoseconds"),
     ],
     order: &["minute", "host", "time"],
 };
 
-const EVENTS: Description = Description {
+const EVENTS: TableDescription = TableDescription {
     name: "events",
-    about: "A number that an event of a trace carries: a row a field",
+    about: "Numbers in events of traces, one row per field",
     columns: &[
         SERVICE,
         TIME,
         HOST,
         PROCESS,
-        Column::new("name", Kind::Text, "what the event is called"),
-        Column::new("field", Kind::Text, "what the number is called"),
-        Column::new("value", Kind::Float, "the number"),
-        Column::new("unit", Kind::Text, "its unit, where the trace says it"),
+        text("name", "the name of the event"),
+        text("field", "the name of the field"),
+        column("value", ColumnKind::Float, "the number"),
+        text("unit", "the unit, if the trace names it"),
     ],
     order: &["minute", "host", "process", "name", "field", "time"],
 };
 
-const HEAPS: Description = Description {
+const HEAPS: TableDescription = TableDescription {
     name: "heaps",
-    about: "What a class, or a type of location, takes of a heap at one moment",
+    about: "Sizes of the classes and location types in a heap at one moment",
     columns: &[
         SERVICE,
         TIME,
         HOST,
         PROCESS,
-        Column::new("kind", Kind::Text, "`class`, `type`, or `summary` for what is true of the whole heap"),
-        Column::new("name", Kind::Text, "the class, the type, or the fact"),
-        Column::new("count", Kind::Unsigned, "how many there are"),
-        Column::new("bytes", Kind::Unsigned, "their own bytes"),
+        text("kind", "`class`, `type`, or `summary` for a number about the whole heap"),
+        text("name", "the name of the class, type or number"),
+        unsigned("count", "the number of such nodes"),
+        unsigned("bytes", "their shallow size in bytes; for `summary`, the number"),
     ],
     order: &["minute", "host", "process", "kind", "name"],
 };
 
-const SOURCES: Description = Description {
+const SOURCES: TableDescription = TableDescription {
     name: "sources",
-    about: "A file that was added, and what of it was lost",
+    about: "Files that were added, and what could not be read of them",
     columns: &[
         SERVICE,
-        Column::new("time", Kind::Time, "when its first sample or event was taken"),
+        time("time", "the time of the first sample or event"),
         HOST,
-        Column::new("until", Kind::Time, "when its last one was taken"),
-        Column::new("added", Kind::Time, "when it was added"),
-        Column::new(
-            "source",
-            Kind::Text,
-            "the checksum of its bytes (SHA-256, its first half, in hexadecimal)",
-        ),
-        Column::new("name", Kind::Text, "what it was called"),
-        Column::new("format", Kind::Text, "its format"),
-        Column::new("clock", Kind::Text, "where its times are from: `recorded`, `given` or `file`"),
-        Column::new("samples", Kind::Unsigned, "how many samples it held, runs in full"),
-        Column::new("events", Kind::Unsigned, "how many events it held"),
-        Column::new("lost_bytes", Kind::Unsigned, "bytes that could not be used"),
-        Column::new(
-            "future",
-            Kind::Unsigned,
-            "samples and events that were later than the moment of adding by a day",
-        ),
-        Column::new("warnings", Kind::Text, "what was odd or lost and where, a line each"),
+        time("until", "the time of the last sample or event"),
+        time("added", "when the file was added"),
+        text("source", "the first half of the SHA-256 of its bytes, in hexadecimal"),
+        text("name", "the name of the file"),
+        text("format", "the format"),
+        text("clock", "the origin of its times: `recorded`, `given` or `file`"),
+        unsigned("samples", "the number of samples, with runs counted in full"),
+        unsigned("events", "the number of events"),
+        unsigned("lost_bytes", "the bytes that could not be read"),
+        unsigned("future", "samples and events dated more than a day after the file was added"),
+        text("warnings", "warnings with their positions, one per line"),
     ],
     order: &["added"],
 };
 
-impl Table {
+impl LakeTable {
     pub(crate) const ALL: [Self; 8] = [
         Self::Samples,
         Self::Measures,
@@ -308,7 +302,7 @@ impl Table {
         Self::Sources,
     ];
 
-    pub(crate) const fn description(self) -> &'static Description {
+    pub(crate) const fn description(self) -> &'static TableDescription {
         match self {
             Self::Samples => &SAMPLES,
             Self::Measures => &MEASURES,
@@ -332,14 +326,21 @@ impl Table {
     /// The schema that queries see.
     pub(crate) fn schema(self) -> SchemaRef {
         static SCHEMAS: LazyLock<Vec<SchemaRef>> = LazyLock::new(|| {
-            Table::ALL.into_iter().map(|table| Arc::new(schema_of(table.description()))).collect()
+            let field = |column: &TableColumn| Field::new(column.name, column.kind.data_type(), true);
+            let schema = |table: LakeTable| table.description().columns.iter().map(field).collect::<Fields>();
+            LakeTable::ALL.into_iter().map(|table| Arc::new(Schema::new(schema(table)))).collect()
         });
         Arc::clone(&SCHEMAS[self as usize])
     }
-}
 
-fn schema_of(description: &Description) -> Schema {
-    let fields =
-        description.columns.iter().map(|column| Field::new(column.name, column.kind.data_type(), true));
-    Schema::new(fields.collect::<Fields>())
+    /// Rows of all columns, with the types of `arrays`.
+    ///
+    /// # Panics
+    /// If `arrays` has not one array per column, or their lengths differ.
+    pub(crate) fn batch(self, arrays: Vec<ArrayRef>) -> RecordBatch {
+        let columns = self.description().columns.iter().zip(&arrays);
+        let fields = columns.map(|(column, array)| Field::new(column.name, array.data_type().clone(), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Fields>()));
+        RecordBatch::try_new(schema, arrays).expect("columns of one length")
+    }
 }

@@ -1,4 +1,4 @@
-//! Times as people write them.
+//! Times as people write them, and spans of time.
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime};
 
@@ -23,6 +23,11 @@ pub fn format_time_us(time_us: i64) -> String {
     time.format("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// The shortest span that covers two spans, each a first and a last time.
+pub(crate) fn joined(one: (i64, i64), other: (i64, i64)) -> (i64, i64) {
+    (one.0.min(other.0), one.1.max(other.1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn times_before_1970_are_times() {
+    fn times_before_1970_are_parsed_and_formatted() {
         let texts = ["1969-12-31T00:00:00Z", "2026-11-22T10:30:07Z", "0001-01-01T00:00:00Z"];
         assert_eq!(texts.map(|text| format_time_us(parse_time_us(text).unwrap())), texts);
         assert_eq!(format_time_us(-1), "1969-12-31T23:59:59Z");

@@ -9,7 +9,7 @@ use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 
 /// A value of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum LakeValue {
     /// No value.
     Absent,
     /// True or false.
@@ -21,12 +21,12 @@ pub enum Value {
     /// Text, times (ISO 8601, UTC) and ids (hexadecimal).
     Text(String),
     /// Values in order.
-    List(Vec<Value>),
+    List(Vec<LakeValue>),
     /// Values with names.
-    Struct(Vec<(String, Value)>),
+    Struct(Vec<(String, LakeValue)>),
 }
 
-impl Value {
+impl LakeValue {
     /// Formats it as text: lists and structs as JSON, an absent value as the empty text.
     #[must_use]
     pub fn to_text(&self) -> String {
@@ -61,19 +61,19 @@ impl Value {
 }
 
 /// The value in a row of a column.
-pub(crate) fn value_at(column: &dyn Array, row: usize) -> Value {
+pub(crate) fn value_at(column: &dyn Array, row: usize) -> LakeValue {
     if column.is_null(row) {
-        return Value::Absent;
+        return LakeValue::Absent;
     }
     macro_rules! integer {
         ($type:ty) => {
-            Value::Integer(column.as_primitive::<$type>().value(row).into())
+            LakeValue::Integer(column.as_primitive::<$type>().value(row).into())
         };
     }
     match column.data_type() {
         // Columns of this type have no values to read.
-        DataType::Null => Value::Absent,
-        DataType::Boolean => Value::Bool(column.as_boolean().value(row)),
+        DataType::Null => LakeValue::Absent,
+        DataType::Boolean => LakeValue::Bool(column.as_boolean().value(row)),
         DataType::Int8 => integer!(Int8Type),
         DataType::Int16 => integer!(Int16Type),
         DataType::Int32 => integer!(Int32Type),
@@ -82,18 +82,18 @@ pub(crate) fn value_at(column: &dyn Array, row: usize) -> Value {
         DataType::UInt16 => integer!(UInt16Type),
         DataType::UInt32 => integer!(UInt32Type),
         DataType::UInt64 => integer!(UInt64Type),
-        DataType::Float32 => Value::Real(column.as_primitive::<Float32Type>().value(row).into()),
-        DataType::Float64 => Value::Real(column.as_primitive::<Float64Type>().value(row)),
-        DataType::Utf8View => Value::Text(column.as_string_view().value(row).to_owned()),
-        DataType::Utf8 => Value::Text(column.as_string::<i32>().value(row).to_owned()),
+        DataType::Float32 => LakeValue::Real(column.as_primitive::<Float32Type>().value(row).into()),
+        DataType::Float64 => LakeValue::Real(column.as_primitive::<Float64Type>().value(row)),
+        DataType::Utf8View => LakeValue::Text(column.as_string_view().value(row).to_owned()),
+        DataType::Utf8 => LakeValue::Text(column.as_string::<i32>().value(row).to_owned()),
         DataType::List(_) => {
             let values = column.as_list::<i32>().value(row);
-            Value::List((0..values.len()).map(|row| value_at(&values, row)).collect())
+            LakeValue::List((0..values.len()).map(|row| value_at(&values, row)).collect())
         }
         DataType::Struct(fields) => {
             let columns = column.as_struct().columns();
             let members = fields.iter().zip(columns);
-            Value::Struct(
+            LakeValue::Struct(
                 members.map(|(field, column)| (field.name().clone(), value_at(column, row))).collect(),
             )
         }
@@ -101,9 +101,9 @@ pub(crate) fn value_at(column: &dyn Array, row: usize) -> Value {
     }
 }
 
-fn formatted(column: &dyn Array, row: usize) -> Value {
+fn formatted(column: &dyn Array, row: usize) -> LakeValue {
     let options = FormatOptions::default();
     let text =
         ArrayFormatter::try_new(column, &options).and_then(|formatter| formatter.value(row).try_to_string());
-    text.map_or(Value::Absent, Value::Text)
+    text.map_or(LakeValue::Absent, LakeValue::Text)
 }

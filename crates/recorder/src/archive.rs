@@ -7,9 +7,9 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
 
-use borehole_formats::envelope::GzipWriter;
+use borehole_wire::envelope::GzipWriter;
 #[cfg(feature = "zstd")]
-use borehole_formats::zstd::ZstdWriter;
+use borehole_wire::zstd::ZstdWriter;
 
 use crate::options::{Builder, Compression, SUFFIXES};
 use crate::segment::{ACTIVE, COMPLETE, with_suffix};
@@ -26,7 +26,7 @@ impl Archive {
         let (completed, arrivals) = mpsc::channel::<PathBuf>();
         let options = options.clone();
         let keep = move || {
-            // Nobody could be told about an error here: a file that cannot be compressed stays as it is.
+            // An error has no recipient here: a file that cannot be compressed stays uncompressed.
             let _ = make_room(&options, started);
             for path in arrivals {
                 let _ = compress(&path, options.compression);
@@ -122,15 +122,15 @@ fn kept(options: &Builder, started: SystemTime) -> io::Result<Vec<Kept>> {
     for entry in fs::read_dir(&options.folder)? {
         let entry = entry?;
         let name = entry.file_name();
-        let Some(state) = State::of(&name.to_string_lossy(), &options.name) else { continue };
+        let Some(state) = FileState::of(&name.to_string_lossy(), &options.name) else { continue };
         // A file may vanish between listing and reading its size, because another process removes files too.
         let Some(metadata) = entry.metadata().ok().filter(fs::Metadata::is_file) else { continue };
         let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let is_left = match state {
-            State::Complete => true,
+            FileState::Complete => true,
             // Process numbers are reused; containers may even use the same one at once.
-            State::Active(process) if process == std::process::id() => modified < started,
-            State::Active(process) => is_gone(process),
+            FileState::Active(process) if process == std::process::id() => modified < started,
+            FileState::Active(process) => is_gone(process),
         };
         if is_left {
             found.push(Kept { path: entry.path(), bytes: metadata.len(), modified });
@@ -141,13 +141,13 @@ fn kept(options: &Builder, started: SystemTime) -> io::Result<Vec<Kept>> {
 
 /// The kind of a recording's file, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum FileState {
     Complete,
     /// The process with this number is writing it, or was killed while it did.
     Active(u32),
 }
 
-impl State {
+impl FileState {
     /// Parses a file name; `None` if the file does not belong to the recordings called `name`:
     /// `NAME.PROCESS.NUMBER.bin`, compressed or not, or still being written or compressed.
     fn of(file: &str, name: &str) -> Option<Self> {
@@ -187,15 +187,15 @@ mod tests {
     #[test]
     fn files_of_others_are_never_counted() {
         for file in ["trace.7.0.bin", "trace.7.12.bin.gz", "trace.7.1.bin.zst"] {
-            assert_eq!(State::of(file, "trace"), Some(State::Complete), "{file}");
+            assert_eq!(FileState::of(file, "trace"), Some(FileState::Complete), "{file}");
         }
         for file in ["trace.7.0.bin.active", "trace.7.0.bin.gz.part"] {
-            assert_eq!(State::of(file, "trace"), Some(State::Active(7)), "{file}");
+            assert_eq!(FileState::of(file, "trace"), Some(FileState::Active(7)), "{file}");
         }
         let others =
             ["trace.bin", "tracer.7.0.bin", "trace.7.0.bin.part", "trace.7.x.bin", "trace.7.0.9.bin"];
         for file in others.into_iter().chain(["trace.7.0.binary", "notes.txt"]) {
-            assert_eq!(State::of(file, "trace"), None, "{file}");
+            assert_eq!(FileState::of(file, "trace"), None, "{file}");
         }
     }
 

@@ -1,20 +1,18 @@
 //! The buffer of events that one thread has recorded since the last flush.
 
-use std::cell::RefCell;
 use std::io::{self, Sink};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::recording::Recording;
 use crate::trc::{TraceEvent, WriteOptions, Writer};
 
 /// The buffer of a thread. The thread writes, the collector takes; they contend a few times a second.
 pub(crate) struct ThreadBuffer {
     pub(crate) thread_name: Option<String>,
-    content: Mutex<Content>,
+    content: Mutex<BufferedEvents>,
 }
 
-struct Content {
+struct BufferedEvents {
     /// Encodes one batch, which is handed to the collector unchanged.
     writer: Writer<Sink>,
     /// The number of events in the batch.
@@ -30,7 +28,7 @@ struct Content {
 
 /// The number of events that a flush took, and the number lost before it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Taken {
+pub(crate) struct FlushedBuffer {
     pub(crate) events: u64,
     pub(crate) lost_events: u64,
 }
@@ -41,7 +39,7 @@ const URGENT_PART: usize = 2;
 impl ThreadBuffer {
     pub(crate) fn new(limit_bytes: usize) -> Self {
         let options = WriteOptions { batch_bytes: usize::MAX, ..WriteOptions::default() };
-        let content = Content {
+        let content = BufferedEvents {
             writer: Writer::with_options(io::sink(), options),
             events: 0,
             lost_events: 0,
@@ -54,13 +52,13 @@ impl ThreadBuffer {
 
     /// A panic in the middle of an event discards that event: the next one begins after the last complete one.
     #[inline]
-    fn lock(&self) -> MutexGuard<'_, Content> {
+    fn lock(&self) -> MutexGuard<'_, BufferedEvents> {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes an event. Returns whether the collector must come early.
     #[inline]
-    fn write<T: TraceEvent>(&self, event: &T) -> bool {
+    pub(crate) fn write<T: TraceEvent>(&self, event: &T) -> bool {
         let mut content = self.lock();
         let content = &mut *content;
         if content.is_closed {
@@ -77,7 +75,7 @@ impl ThreadBuffer {
     }
 
     /// Takes the content as a complete batch, and swaps in the memory of another batch.
-    pub(crate) fn take(&self, batch: &mut Vec<u8>) -> Taken {
+    pub(crate) fn take(&self, batch: &mut Vec<u8>) -> FlushedBuffer {
         let mut content = self.lock();
         if content.events > 0 {
             content.writer.exchange_batch(batch);
@@ -85,7 +83,7 @@ impl ThreadBuffer {
             batch.clear();
         }
         content.is_urgent = false;
-        Taken {
+        FlushedBuffer {
             events: std::mem::take(&mut content.events),
             lost_events: std::mem::take(&mut content.lost_events),
         }
@@ -99,43 +97,4 @@ impl ThreadBuffer {
     pub(crate) fn is_closed(&self) -> bool {
         self.lock().is_closed
     }
-}
-
-/// The buffer of this thread in one recording.
-struct Entry {
-    recording: u64,
-    buffer: Arc<ThreadBuffer>,
-}
-
-thread_local! {
-    /// One entry for each recording that the thread takes part in, usually one.
-    static BUFFERS: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Records `event` in the buffer of this thread.
-#[inline]
-pub(crate) fn record<T: TraceEvent>(recording: &Recording, event: &T) {
-    let written = BUFFERS.try_with(|entries| {
-        // Events recorded while another one is being recorded, as by an allocator, are ignored.
-        let mut entries = entries.try_borrow_mut().ok()?;
-        let found = entries.iter().position(|entry| entry.recording == recording.id);
-        let place = found.unwrap_or_else(|| join(&mut entries, recording));
-        Some(entries[place].buffer.write(event))
-    });
-    match written {
-        Ok(Some(false)) => {}
-        Ok(Some(true)) => recording.wake(),
-        // The thread is ending, or an event is being recorded.
-        Ok(None) | Err(_) => recording.lose(1),
-    }
-}
-
-/// Creates a buffer for this thread. Returns its index.
-#[cold]
-fn join(entries: &mut Vec<Entry>, recording: &Recording) -> usize {
-    entries.retain(|entry| !entry.buffer.is_closed());
-    let buffer = Arc::new(ThreadBuffer::new(recording.buffer_bytes));
-    recording.add(Arc::clone(&buffer));
-    entries.push(Entry { recording: recording.id, buffer });
-    entries.len() - 1
 }

@@ -5,12 +5,23 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::archive::Archive;
-use crate::buffer::{Taken, ThreadBuffer};
-use crate::losses::Losses;
+use crate::buffer::{FlushedBuffer, ThreadBuffer};
+use crate::losses::UnwrittenLosses;
 use crate::options::Builder;
-use crate::recorder::Summary;
 use crate::recording::Recording;
-use crate::segment::Segment;
+use crate::segment::SegmentFile;
+
+/// The result of a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The number of the program's events in files.
+    pub events: u64,
+    /// The number of the program's events that were lost. The files state where they are missing.
+    pub lost_events: u64,
+    /// The number of files begun.
+    pub segments: u64,
+}
 
 /// Collects, writes and rotates.
 pub(crate) struct Collector {
@@ -18,12 +29,12 @@ pub(crate) struct Collector {
     options: Builder,
     archive: Archive,
     /// `None` if no new file could be created.
-    segment: Option<Segment>,
+    segment: Option<SegmentFile>,
     next_number: u64,
     /// Swapped with the memory of the buffers.
     bytes: Vec<u8>,
     buffers: Vec<Arc<ThreadBuffer>>,
-    losses: Losses,
+    losses: UnwrittenLosses,
     summary: Summary,
     error: Option<io::Error>,
 }
@@ -31,7 +42,7 @@ pub(crate) struct Collector {
 impl Collector {
     pub(crate) fn new(recording: Arc<Recording>, options: Builder) -> io::Result<Self> {
         let started = SystemTime::now();
-        let (segment, number) = Segment::create(&options, 0)?;
+        let (segment, number) = SegmentFile::create(&options, 0)?;
         Ok(Self {
             archive: Archive::start(&options, started)?,
             recording,
@@ -40,7 +51,7 @@ impl Collector {
             next_number: number + 1,
             bytes: Vec::new(),
             buffers: Vec::new(),
-            losses: Losses::default(),
+            losses: UnwrittenLosses::default(),
             summary: Summary { segments: 1, ..Summary::default() },
             error: None,
         })
@@ -82,7 +93,7 @@ impl Collector {
 
     fn collect_from(&mut self, buffer: &ThreadBuffer) -> bool {
         let mut bytes = std::mem::take(&mut self.bytes);
-        let Taken { events, mut lost_events } = buffer.take(&mut bytes);
+        let FlushedBuffer { events, mut lost_events } = buffer.take(&mut bytes);
         let is_written = self.append(&bytes);
         if is_written {
             self.summary.events += events;
@@ -125,7 +136,7 @@ impl Collector {
             return;
         }
         self.complete();
-        match Segment::create(&self.options, self.next_number) {
+        match SegmentFile::create(&self.options, self.next_number) {
             Ok((segment, number)) => {
                 self.segment = Some(segment);
                 self.next_number = number + 1;

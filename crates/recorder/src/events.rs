@@ -38,3 +38,21 @@ pub struct EventsLostEvent<'a> {
     #[traceevent(pooled)]
     pub thread_name: Option<&'a str>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trc::TypedField;
+    use crate::trc::dial9::{event, field};
+
+    #[test]
+    fn names_are_those_that_readers_know() {
+        let names = |fields: &[TypedField]| fields.iter().map(|field| field.name).collect::<Vec<_>>();
+        assert_eq!(ClockSyncEvent::NAME, event::CLOCK_SYNC);
+        assert_eq!(names(ClockSyncEvent::FIELDS), [field::UNIX_TIME]);
+        assert_eq!(SegmentMetadataEvent::NAME, event::METADATA);
+        assert_eq!(names(SegmentMetadataEvent::FIELDS), [field::ENTRIES]);
+        assert_eq!(EventsLostEvent::NAME, event::EVENTS_LOST);
+        assert_eq!(names(EventsLostEvent::FIELDS), [field::LOST_EVENTS, field::THREAD_NAME]);
+    }
+}

@@ -51,14 +51,15 @@ mod segment;
 mod signals;
 
 pub use clock::now_ns;
+pub use collect::Summary;
 pub use events::{ClockSyncEvent, EventsLostEvent, SegmentMetadataEvent};
 pub use options::{Builder, Compression};
-pub use recorder::{Handle, Recorder, Summary};
+pub use recorder::{Handle, Recorder};
 
 /// The format of the recording, and the derives for events.
 pub mod trc {
     pub use borehole_derive::{RecorderReadEvent as ReadEvent, RecorderTraceEvent as TraceEvent};
-    pub use borehole_formats::trc::*;
+    pub use borehole_trc::*;
 }
 
 // The derives refer to this crate by its external name.

@@ -11,11 +11,11 @@ const MOST_NAMES: usize = 256;
 
 /// The number of lost events by the name of the thread that recorded them.
 #[derive(Debug, Default)]
-pub(crate) struct Losses {
+pub(crate) struct UnwrittenLosses {
     counts: BTreeMap<Option<String>, u64>,
 }
 
-impl Losses {
+impl UnwrittenLosses {
     pub(crate) fn note(&mut self, thread_name: Option<&str>, lost_events: u64) {
         if lost_events > 0 {
             let name = thread_name.map(str::to_owned);
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use crate::trc::{Reader, Value};
 
-    fn told(losses: &Losses) -> Vec<(Option<String>, u64)> {
+    fn told(losses: &UnwrittenLosses) -> Vec<(Option<String>, u64)> {
         let batch = losses.batch();
         let mut reader = Reader::new(&*batch);
         let mut told = Vec::new();
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn losses_that_cannot_be_written_are_added_up_until_they_can() {
-        let mut losses = Losses::default();
+        let mut losses = UnwrittenLosses::default();
         assert!(losses.batch().is_empty());
         for _ in 0..1000 {
             losses.note(Some("main"), 2);
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn names_without_end_are_counted_as_none() {
-        let mut losses = Losses::default();
+        let mut losses = UnwrittenLosses::default();
         (0..10 * MOST_NAMES).for_each(|thread| losses.note(Some(&thread.to_string()), 1));
         let told = told(&losses);
         assert_eq!((told.len(), told.iter().map(|loss| loss.1).sum::<u64>()), (MOST_NAMES + 1, 2560));

@@ -1,10 +1,7 @@
 //! The options of a recording.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-use crate::recorder::Recorder;
 
 /// The compression of completed files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +53,7 @@ const MAX_FLUSH: Duration = Duration::from_secs(1);
 const MIN_FLUSH: Duration = Duration::from_millis(1);
 
 /// A segment takes at most this fraction of the budget, so that freeing space never removes everything.
-const BUDGET_SEGMENTS: u64 = 4;
+pub(crate) const BUDGET_SEGMENTS: u64 = 4;
 
 impl Builder {
     pub(crate) fn new(folder: &Path) -> Self {
@@ -129,15 +126,6 @@ impl Builder {
     pub fn metadata(mut self, key: &str, value: &str) -> Self {
         self.metadata.push((key.to_owned(), value.to_owned()));
         self
-    }
-
-    /// Begins to record.
-    ///
-    /// # Errors
-    /// If the folder or the first file cannot be created, or the system cannot create a thread.
-    pub fn start(mut self) -> io::Result<Recorder> {
-        self.segment_bytes = self.segment_bytes.min(self.budget_bytes / BUDGET_SEGMENTS).max(1);
-        Recorder::start(self)
     }
 }
 

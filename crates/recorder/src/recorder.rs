@@ -7,10 +7,9 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::buffer;
 use crate::clock::now_ns;
-use crate::collect::Collector;
-use crate::options::Builder;
+use crate::collect::{Collector, Summary};
+use crate::options::{BUDGET_SEGMENTS, Builder};
 use crate::recording::Recording;
 use crate::trc::TraceEvent;
 
@@ -26,23 +25,22 @@ pub struct Handle {
     recording: Arc<Recording>,
 }
 
-/// The result of a recording.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Summary {
-    /// The number of the program's events in files.
-    pub events: u64,
-    /// The number of the program's events that were lost. The files state where they are missing.
-    pub lost_events: u64,
-    /// The number of files begun.
-    pub segments: u64,
-}
-
 /// The maximum time to wait for a flush or for the completion, because a disk may hang.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The maximum time that a panic waits for a flush. The panicking thread may hold a lock that the collector needs.
 const PANIC_PATIENCE: Duration = Duration::from_secs(1);
+
+impl Builder {
+    /// Begins to record.
+    ///
+    /// # Errors
+    /// If the folder or the first file cannot be created, or the system cannot create a thread.
+    pub fn start(mut self) -> io::Result<Recorder> {
+        self.segment_bytes = self.segment_bytes.min(self.budget_bytes / BUDGET_SEGMENTS).max(1);
+        Recorder::start(self)
+    }
+}
 
 impl Recorder {
     /// Starts to configure a recording into files in `folder`, which is created if it does not exist.
@@ -51,7 +49,7 @@ impl Recorder {
         Builder::new(folder.as_ref())
     }
 
-    pub(crate) fn start(options: Builder) -> io::Result<Self> {
+    fn start(options: Builder) -> io::Result<Self> {
         let recording = Arc::new(Recording::new(options.buffer_bytes));
         let collector = Collector::new(Arc::clone(&recording), options)?;
         let named = thread::Builder::new().name("borehole-recorder".to_owned());
@@ -71,13 +69,13 @@ impl Recorder {
     /// # Errors
     /// The first error of writing the files. Everything that could be written was written.
     pub fn finish(mut self) -> io::Result<Summary> {
-        self.stop().unwrap_or_else(|| Err(io::Error::other("the recording ended before")))
+        self.stop().unwrap_or_else(|| Err(io::Error::other("the recording has already ended")))
     }
 
     fn stop(&mut self) -> Option<io::Result<Summary>> {
         let collector = self.collector.take()?;
         self.handle.recording.stop(Duration::ZERO);
-        let died = |_| Err(io::Error::other("the thread of the recorder has panicked"));
+        let died = |_| Err(io::Error::other("the recorder's thread panicked"));
         Some(collector.join().unwrap_or_else(died))
     }
 
@@ -104,7 +102,7 @@ impl Handle {
     /// Records an event.
     #[inline]
     pub fn record<T: TraceEvent>(&self, event: &T) {
-        buffer::record(&self.recording, event);
+        self.recording.record(event);
     }
 
     /// Records an event that happens now; `event` receives the time.

@@ -1,17 +1,19 @@
 //! The state shared by the threads of the program and the collector.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use crate::buffer::ThreadBuffer;
+use crate::trc::TraceEvent;
 
 /// One recording.
 pub(crate) struct Recording {
     /// Unique among the recordings of the process.
-    pub(crate) id: u64,
-    pub(crate) buffer_bytes: usize,
+    id: u64,
+    buffer_bytes: usize,
     buffers: Mutex<Buffers>,
     /// The number of events recorded without a buffer.
     lost_events: AtomicU64,
@@ -49,6 +51,17 @@ pub(crate) struct Order {
     pub(crate) stop: bool,
 }
 
+/// The buffer of this thread in one recording.
+struct RecordingBuffer {
+    recording: u64,
+    buffer: Arc<ThreadBuffer>,
+}
+
+thread_local! {
+    /// One entry for each recording that the thread takes part in, usually one.
+    static BUFFERS: RefCell<Vec<RecordingBuffer>> = const { RefCell::new(Vec::new()) };
+}
+
 impl Recording {
     pub(crate) fn new(buffer_bytes: usize) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -62,8 +75,36 @@ impl Recording {
         }
     }
 
+    /// Records `event` in the buffer of this thread.
+    #[inline]
+    pub(crate) fn record<T: TraceEvent>(&self, event: &T) {
+        let written = BUFFERS.try_with(|entries| {
+            // Events recorded while another one is being recorded, as by an allocator, are ignored.
+            let mut entries = entries.try_borrow_mut().ok()?;
+            let found = entries.iter().position(|entry| entry.recording == self.id);
+            let place = found.unwrap_or_else(|| self.join(&mut entries));
+            Some(entries[place].buffer.write(event))
+        });
+        match written {
+            Ok(Some(false)) => {}
+            Ok(Some(true)) => self.wake(),
+            // The thread is ending, or an event is being recorded.
+            Ok(None) | Err(_) => self.lose(1),
+        }
+    }
+
+    /// Creates a buffer for this thread. Returns its index.
+    #[cold]
+    fn join(&self, entries: &mut Vec<RecordingBuffer>) -> usize {
+        entries.retain(|entry| !entry.buffer.is_closed());
+        let buffer = Arc::new(ThreadBuffer::new(self.buffer_bytes));
+        self.add(Arc::clone(&buffer));
+        entries.push(RecordingBuffer { recording: self.id, buffer });
+        entries.len() - 1
+    }
+
     /// Adds a buffer. After the last collection, the buffer is closed instead.
-    pub(crate) fn add(&self, buffer: Arc<ThreadBuffer>) {
+    fn add(&self, buffer: Arc<ThreadBuffer>) {
         let mut buffers = self.lock_buffers();
         if buffers.is_closed {
             buffer.close();
@@ -72,7 +113,7 @@ impl Recording {
         }
     }
 
-    pub(crate) fn lose(&self, events: u64) {
+    fn lose(&self, events: u64) {
         self.lost_events.fetch_add(events, Ordering::Relaxed);
     }
 
@@ -90,7 +131,7 @@ impl Recording {
         buffers.list.retain(|buffer| Arc::strong_count(buffer) > 2);
     }
 
-    pub(crate) fn wake(&self) {
+    fn wake(&self) {
         self.orders().wake = true;
         self.changed.notify_all();
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::clock::{now_ns, unix_ns};
 use crate::events::{ClockSyncEvent, SegmentMetadataEvent};
 use crate::options::{Builder, SUFFIXES};
-use crate::trc::Writer;
+use crate::trc::{Writer, dial9};
 
 /// The suffix of a file that is being written, after its final name. Source: `dial9-core` 0.5.7.
 pub(crate) const ACTIVE: &str = ".active";
@@ -18,7 +18,7 @@ pub(crate) const ACTIVE: &str = ".active";
 pub(crate) const COMPLETE: &str = ".bin";
 
 /// A file of complete batches.
-pub(crate) struct Segment {
+pub(crate) struct SegmentFile {
     file: File,
     /// The path of the file once it is complete.
     path: PathBuf,
@@ -26,7 +26,7 @@ pub(crate) struct Segment {
     opened: Instant,
 }
 
-impl Segment {
+impl SegmentFile {
     /// Creates a file, with the first unused number from `number` on. Returns its number too.
     pub(crate) fn create(options: &Builder, number: u64) -> io::Result<(Self, u64)> {
         fs::create_dir_all(&options.folder)?;
@@ -51,7 +51,7 @@ impl Segment {
                 }
             }
         }
-        Err(io::Error::other("no numbers are left for another file"))
+        Err(io::Error::other("too many files: no number is left for another one"))
     }
 
     /// Whether it is time for a new file.
@@ -88,7 +88,7 @@ impl Segment {
         let clocks = || ClockSyncEvent { timestamp_ns: now_ns(), realtime_ns: unix_ns() };
         match part {
             Part::Head => writer.write(&clocks())?,
-            Part::Tail => entries.push(("segment.complete".to_owned(), "true".to_owned())),
+            Part::Tail => entries.push((dial9::metadata::COMPLETE.to_owned(), "true".to_owned())),
         }
         writer.write(&SegmentMetadataEvent { timestamp_ns: now_ns(), entries })?;
         writer.write(&clocks())?;

@@ -1,20 +1,20 @@
 //! The results of queries.
 
-use crate::backend::{Field, Rows};
+use crate::backend::{ResultField, ResultRows};
 use crate::error::{Error, ErrorKind};
 
 /// A table of values.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct QueryAnswer {
     /// The names of the columns.
     pub columns: Vec<String>,
     /// The rows, each with one value per column.
-    pub rows: Vec<Vec<Value>>,
+    pub rows: Vec<Vec<SqlValue>>,
 }
 
 /// A value of a result.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum SqlValue {
     /// SQL's `NULL`.
     Null,
     /// An integer.
@@ -40,10 +40,10 @@ pub trait AnswerSink {
     ///
     /// # Errors
     /// If no more rows are wanted.
-    fn row(&mut self, row: Vec<Value>) -> Result<(), Self::Error>;
+    fn row(&mut self, row: Vec<SqlValue>) -> Result<(), Self::Error>;
 }
 
-impl AnswerSink for Answer {
+impl AnswerSink for QueryAnswer {
     type Error = Error;
 
     fn columns(&mut self, names: &[String]) -> Result<(), Error> {
@@ -51,7 +51,7 @@ impl AnswerSink for Answer {
         Ok(())
     }
 
-    fn row(&mut self, row: Vec<Value>) -> Result<(), Error> {
+    fn row(&mut self, row: Vec<SqlValue>) -> Result<(), Error> {
         self.rows.push(row);
         Ok(())
     }
@@ -60,7 +60,7 @@ impl AnswerSink for Answer {
 /// Passes the result of `ask` to `sink`.
 pub(crate) fn give<S: AnswerSink>(
     sink: &mut S,
-    ask: impl FnOnce(&mut dyn Rows) -> Result<(), Error>,
+    ask: impl FnOnce(&mut dyn ResultRows) -> Result<(), Error>,
 ) -> Result<(), S::Error> {
     let mut giver = Giver { sink, failed: None };
     let asked = ask(&mut giver);
@@ -80,28 +80,28 @@ impl<S: AnswerSink> Giver<'_, S> {
     fn keep(&mut self, given: Result<(), S::Error>) -> Result<(), Error> {
         given.map_err(|error| {
             self.failed = Some(error);
-            Error::new(ErrorKind::Io, "the answer is taken no further")
+            Error::new(ErrorKind::Io, "the receiver of the result stopped")
         })
     }
 }
 
-impl<S: AnswerSink> Rows for Giver<'_, S> {
+impl<S: AnswerSink> ResultRows for Giver<'_, S> {
     fn columns(&mut self, names: &[String]) -> Result<(), Error> {
         let given = self.sink.columns(names);
         self.keep(given)
     }
 
-    fn row(&mut self, fields: &[Field<'_>]) -> Result<(), Error> {
+    fn row(&mut self, fields: &[ResultField<'_>]) -> Result<(), Error> {
         let given = self.sink.row(fields.iter().copied().map(value).collect());
         self.keep(given)
     }
 }
 
-fn value(field: Field<'_>) -> Value {
+fn value(field: ResultField<'_>) -> SqlValue {
     match field {
-        Field::Null => Value::Null,
-        Field::Integer(number) => Value::Integer(number),
-        Field::Real(number) => Value::Real(number),
-        Field::Text(_) => Value::Text(field.text()),
+        ResultField::Null => SqlValue::Null,
+        ResultField::Integer(number) => SqlValue::Integer(number),
+        ResultField::Real(number) => SqlValue::Real(number),
+        ResultField::Text(_) => SqlValue::Text(field.text()),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::dialect::Dialect;
+use crate::dialect::SqlDialect;
 use crate::error::Error;
 use crate::rows::RowSink;
 
@@ -12,13 +12,18 @@ pub(crate) const TURN_PATIENCE_S: u32 = 600;
 
 /// A connection to a database of some dialect.
 pub(crate) trait Backend: Send {
-    fn dialect(&self) -> Dialect;
+    fn dialect(&self) -> SqlDialect;
 
     /// Runs a statement without a result.
     fn execute(&mut self, statement: &str) -> Result<(), Error>;
 
     /// Runs a statement with numbers for its placeholders, and passes the names of its columns and its rows to `rows`.
-    fn answer(&mut self, statement: &str, numbers: &[Option<i64>], rows: &mut dyn Rows) -> Result<(), Error>;
+    fn answer(
+        &mut self,
+        statement: &str,
+        numbers: &[Option<i64>],
+        rows: &mut dyn ResultRows,
+    ) -> Result<(), Error>;
 
     /// Like [`Self::answer`], without the names of the columns.
     fn select(&mut self, statement: &str, numbers: &[Option<i64>], take: &mut Take<'_>) -> Result<(), Error> {
@@ -42,36 +47,36 @@ pub(crate) trait Backend: Send {
 }
 
 /// Receives the result of a statement.
-pub(crate) trait Rows {
+pub(crate) trait ResultRows {
     /// Receives the names of the columns, before the rows.
     fn columns(&mut self, names: &[String]) -> Result<(), Error>;
 
     /// Receives a row.
-    fn row(&mut self, fields: &[Field<'_>]) -> Result<(), Error>;
+    fn row(&mut self, fields: &[ResultField<'_>]) -> Result<(), Error>;
 }
 
 /// Receives the rows only.
 struct Unnamed<'u, 't>(&'u mut Take<'t>);
 
-impl Rows for Unnamed<'_, '_> {
+impl ResultRows for Unnamed<'_, '_> {
     fn columns(&mut self, _names: &[String]) -> Result<(), Error> {
         Ok(())
     }
 
-    fn row(&mut self, fields: &[Field<'_>]) -> Result<(), Error> {
+    fn row(&mut self, fields: &[ResultField<'_>]) -> Result<(), Error> {
         (self.0)(fields)
     }
 }
 
 /// Receives a row.
-pub(crate) type Take<'t> = dyn FnMut(&[Field<'_>]) -> Result<(), Error> + 't;
+pub(crate) type Take<'t> = dyn FnMut(&[ResultField<'_>]) -> Result<(), Error> + 't;
 
 /// Provides rows.
 pub(crate) type Fill<'f> = dyn FnMut(&mut dyn RowSink) -> Result<(), Error> + 'f;
 
 /// A value in a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Field<'r> {
+pub(crate) enum ResultField<'r> {
     Null,
     Integer(i64),
     Real(f64),
@@ -79,7 +84,7 @@ pub(crate) enum Field<'r> {
     Text(&'r [u8]),
 }
 
-impl<'r> Field<'r> {
+impl<'r> ResultField<'r> {
     /// Like [`Self::text`], without a copy if it is valid text.
     pub(crate) fn borrowed(self) -> Cow<'r, str> {
         match self {

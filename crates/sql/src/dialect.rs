@@ -1,10 +1,10 @@
 //! The schema in the SQL of each database.
 
-use crate::schema::{Column, INDEXES, Index, KEY_INDEXES, Kind, TABLES, Table};
+use crate::schema::{INDEXES, KEY_INDEXES, SchemaColumn, SchemaIndex, SchemaTable, SqlType, TABLES};
 
 /// A kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
+pub enum SqlDialect {
     /// SQLite.
     Sqlite,
     /// PostgreSQL.
@@ -37,10 +37,10 @@ BEGIN
     RETURN path;
 END";
 
-impl Dialect {
+impl SqlDialect {
     /// The statement that creates `table` if it does not exist.
     #[must_use]
-    pub fn create_table(self, table: &Table) -> String {
+    pub fn create_table(self, table: &SchemaTable) -> String {
         let mut parts: Vec<String> = table.columns.iter().map(|column| self.column(column)).collect();
         if self.is_key(table) {
             let key: Vec<String> = table.key.iter().map(|name| self.quoted(name)).collect();
@@ -63,8 +63,8 @@ impl Dialect {
     }
 
     /// Whether the table can have its primary key: servers do not accept texts of any length in one.
-    fn is_key(self, table: &Table) -> bool {
-        let is_text = |column: &Column| column.kind == Kind::Key;
+    fn is_key(self, table: &SchemaTable) -> bool {
+        let is_text = |column: &SchemaColumn| column.kind == SqlType::Key;
         !table.key.is_empty() && (self == Self::Sqlite || !table.columns.iter().any(is_text))
     }
 
@@ -78,9 +78,9 @@ impl Dialect {
         }
     }
 
-    fn column(self, column: &Column) -> String {
+    fn column(self, column: &SchemaColumn) -> String {
         let name = self.quoted(column.name);
-        let null = if column.nullable || column.kind == Kind::Serial { "" } else { " NOT NULL" };
+        let null = if column.nullable || column.kind == SqlType::Serial { "" } else { " NOT NULL" };
         let default = match column.name {
             "strength" if !self.is_mysql() => " DEFAULT 'strong'",
             "bin_overhead" => " DEFAULT 0",
@@ -89,17 +89,17 @@ impl Dialect {
         format!("{name} {}{null}{default}", self.kind(column.kind))
     }
 
-    const fn kind(self, kind: Kind) -> &'static str {
+    const fn kind(self, kind: SqlType) -> &'static str {
         match (self, kind) {
-            (Self::Sqlite, Kind::Serial) => "INTEGER PRIMARY KEY",
-            (Self::Sqlite, Kind::Integer) => "INTEGER",
-            (Self::Sqlite, Kind::Key | Kind::Text) => "TEXT",
+            (Self::Sqlite, SqlType::Serial) => "INTEGER PRIMARY KEY",
+            (Self::Sqlite, SqlType::Integer) => "INTEGER",
+            (Self::Sqlite, SqlType::Key | SqlType::Text) => "TEXT",
             // Compare by code points, like the other databases.
-            (Self::Postgresql, Kind::Key | Kind::Text) => "TEXT COLLATE \"C\"",
-            (Self::Postgresql, Kind::Serial) => "BIGSERIAL PRIMARY KEY",
-            (_, Kind::Integer) => "BIGINT",
-            (Self::Mysql | Self::Mariadb, Kind::Serial) => "BIGINT PRIMARY KEY AUTO_INCREMENT",
-            (Self::Mysql | Self::Mariadb, Kind::Key | Kind::Text) => "LONGTEXT",
+            (Self::Postgresql, SqlType::Key | SqlType::Text) => "TEXT COLLATE \"C\"",
+            (Self::Postgresql, SqlType::Serial) => "BIGSERIAL PRIMARY KEY",
+            (_, SqlType::Integer) => "BIGINT",
+            (Self::Mysql | Self::Mariadb, SqlType::Serial) => "BIGINT PRIMARY KEY AUTO_INCREMENT",
+            (Self::Mysql | Self::Mariadb, SqlType::Key | SqlType::Text) => "LONGTEXT",
         }
     }
 
@@ -110,14 +110,14 @@ impl Dialect {
     }
 
     /// The indexes of a database: the documented ones, and those that replace keys.
-    pub(crate) fn indexes(self) -> impl Iterator<Item = &'static Index> {
-        let of_keys: &[Index] = if self == Self::Sqlite { &[] } else { &KEY_INDEXES };
+    pub(crate) fn indexes(self) -> impl Iterator<Item = &'static SchemaIndex> {
+        let of_keys: &[SchemaIndex] = if self == Self::Sqlite { &[] } else { &KEY_INDEXES };
         INDEXES.iter().chain(of_keys)
     }
 
     /// The statement that creates `index`.
     #[must_use]
-    pub fn create_index(self, index: &Index) -> String {
+    pub fn create_index(self, index: &SchemaIndex) -> String {
         let columns: Vec<String> = index.columns.iter().map(|name| self.indexed(index.table, name)).collect();
         // MySQL has no `IF NOT EXISTS` here; the caller checks before.
         let condition = if self.is_mysql() { "" } else { "IF NOT EXISTS " };
@@ -127,7 +127,7 @@ impl Dialect {
     fn indexed(self, table: &str, name: &str) -> String {
         let table = TABLES.iter().find(|known| known.name == table);
         let column = table.and_then(|table| table.columns.iter().find(|column| column.name == name));
-        let is_text = column.is_some_and(|column| matches!(column.kind, Kind::Text | Kind::Key));
+        let is_text = column.is_some_and(|column| matches!(column.kind, SqlType::Text | SqlType::Key));
         let quoted = self.quoted(name);
         match self {
             Self::Mysql | Self::Mariadb if is_text => format!("{quoted}({PREFIX_CHARACTERS})"),
@@ -333,7 +333,7 @@ impl Dialect {
     }
 
     /// The statement that adds a missing column to a table.
-    pub(crate) fn add_column(self, table: &Table, column: &Column) -> String {
+    pub(crate) fn add_column(self, table: &SchemaTable, column: &SchemaColumn) -> String {
         let default = match column.absent {
             Some(absent) if self.is_mysql() && !column.nullable => format!(" DEFAULT ({absent})"),
             _ => String::new(),

@@ -14,7 +14,7 @@ pub(crate) struct Encryption {
 
 /// The required encryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum EncryptionMode {
     /// No encryption.
     Disable,
     /// Encryption if the server supports it.
@@ -30,17 +30,17 @@ pub(crate) enum Mode {
 /// The names of the modes: PostgreSQL's, and MySQL's equivalents.
 ///
 /// Source: PostgreSQL's documentation of libpq, "SSL Support"; MySQL's reference manual, `--ssl-mode`.
-const MODES: [(&str, Mode); 10] = [
-    ("disable", Mode::Disable),
-    ("disabled", Mode::Disable),
-    ("allow", Mode::Prefer),
-    ("prefer", Mode::Prefer),
-    ("preferred", Mode::Prefer),
-    ("require", Mode::Require),
-    ("required", Mode::Require),
-    ("verify-ca", Mode::VerifyCa),
-    ("verify-full", Mode::VerifyFull),
-    ("verify-identity", Mode::VerifyFull),
+const MODES: [(&str, EncryptionMode); 10] = [
+    ("disable", EncryptionMode::Disable),
+    ("disabled", EncryptionMode::Disable),
+    ("allow", EncryptionMode::Prefer),
+    ("prefer", EncryptionMode::Prefer),
+    ("preferred", EncryptionMode::Prefer),
+    ("require", EncryptionMode::Require),
+    ("required", EncryptionMode::Require),
+    ("verify-ca", EncryptionMode::VerifyCa),
+    ("verify-full", EncryptionMode::VerifyFull),
+    ("verify-identity", EncryptionMode::VerifyFull),
 ];
 
 /// The names of the mode parameter in PostgreSQL and MySQL.
@@ -64,9 +64,9 @@ impl Encryption {
     ///
     /// # Errors
     /// The names of the modes, if an unknown one is given.
-    pub(crate) fn mode(&self, is_near: bool) -> Result<Mode, String> {
+    pub(crate) fn mode(&self, is_near: bool) -> Result<EncryptionMode, String> {
         let Some(said) = &self.mode else {
-            return Ok(if is_near { Mode::Disable } else { Mode::Prefer });
+            return Ok(if is_near { EncryptionMode::Disable } else { EncryptionMode::Prefer });
         };
         // MySQL writes underscores.
         let name = said.to_ascii_lowercase().replace('_', "-");
@@ -75,7 +75,11 @@ impl Encryption {
             format!("expected sslmode disable, prefer, require, verify-ca or verify-full, found {said}")
         })?;
         // A file of authorities implies that the certificate must be verified.
-        Ok(if mode == Mode::Require && self.roots.is_some() { Mode::VerifyCa } else { mode })
+        Ok(if mode == EncryptionMode::Require && self.roots.is_some() {
+            EncryptionMode::VerifyCa
+        } else {
+            mode
+        })
     }
 }
 
@@ -103,25 +107,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_encryption_is_taken_from_an_address() {
+    fn encryption_parameters_are_taken_from_an_address() {
         let (url, said) =
             taken("mysql://u@h/d?a=1&ssl-mode=VERIFY_IDENTITY&b=sslmode&sslrootcert=%2Fetc%2Fca.pem");
         assert_eq!(url, "mysql://u@h/d?a=1&b=sslmode");
-        assert_eq!((said.mode(true), said.roots), (Ok(Mode::VerifyFull), Some(PathBuf::from("/etc/ca.pem"))));
+        assert_eq!(
+            (said.mode(true), said.roots),
+            (Ok(EncryptionMode::VerifyFull), Some(PathBuf::from("/etc/ca.pem")))
+        );
         let (url, said) = taken("postgresql://u@h/d?sslmode=require");
-        assert_eq!((url.as_str(), said.mode(true)), ("postgresql://u@h/d", Ok(Mode::Require)));
+        assert_eq!((url.as_str(), said.mode(true)), ("postgresql://u@h/d", Ok(EncryptionMode::Require)));
     }
 
     #[test]
-    fn where_nothing_is_said_it_is_asked_for_with_those_who_are_far() {
+    fn remote_servers_are_encrypted_by_default() {
         let (_, said) = taken("postgresql://u@h/d");
-        assert_eq!((said.mode(true), said.mode(false)), (Ok(Mode::Disable), Ok(Mode::Prefer)));
+        assert_eq!(
+            (said.mode(true), said.mode(false)),
+            (Ok(EncryptionMode::Disable), Ok(EncryptionMode::Prefer))
+        );
     }
 
     #[test]
-    fn who_is_named_has_to_vouch() {
+    fn naming_an_authority_requires_verification() {
         let (_, said) = taken("postgresql://u@h/d?sslmode=require&sslrootcert=ca.pem");
-        assert_eq!(said.mode(true), Ok(Mode::VerifyCa));
+        assert_eq!(said.mode(true), Ok(EncryptionMode::VerifyCa));
         let (_, said) = taken("postgresql://u@h/d?sslmode=always");
         assert!(said.mode(true).unwrap_err().ends_with("found always"));
     }

@@ -3,9 +3,9 @@
 use std::{error, fmt};
 
 /// An error with its message, which includes a remedy if there is one.
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorText>);
 
-struct Inner {
+struct ErrorText {
     kind: ErrorKind,
     message: String,
     source: Option<Box<dyn error::Error + Send + Sync>>,
@@ -13,7 +13,7 @@ struct Inner {
 
 /// The message of [`ErrorKind::Locked`], for all databases.
 #[cfg(any(feature = "sqlite", feature = "postgresql", feature = "mysql"))]
-pub(crate) const LOCKED: &str = "somebody else is writing the database; try again when they are done";
+pub(crate) const LOCKED: &str = "another program is writing to the database; try again when it has finished";
 
 /// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub enum ErrorKind {
 impl Error {
     #[cold]
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind, message: message.into(), source: None }))
+        Self(Box::new(ErrorText { kind, message: message.into(), source: None }))
     }
 
     #[cold]
@@ -51,7 +51,7 @@ impl Error {
         message: impl Into<String>,
         source: impl error::Error + Send + Sync + 'static,
     ) -> Self {
-        Self(Box::new(Inner { kind, message: message.into(), source: Some(Box::new(source)) }))
+        Self(Box::new(ErrorText { kind, message: message.into(), source: Some(Box::new(source)) }))
     }
 
     /// The kind of this error.

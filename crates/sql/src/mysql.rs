@@ -13,9 +13,9 @@ use mysql::{Conn, DriverError, Opts, OptsBuilder, Params, Value};
 #[cfg(feature = "tls")]
 use rustls::crypto::{CryptoProvider, ring};
 
-use crate::backend::{Backend, Field, Fill, Rows, TURN_PATIENCE_S};
-use crate::dialect::Dialect;
-use crate::encryption::{self, Mode};
+use crate::backend::{Backend, Fill, ResultField, ResultRows, TURN_PATIENCE_S};
+use crate::dialect::SqlDialect;
+use crate::encryption::{self, EncryptionMode};
 use crate::error::{Error, ErrorKind, LOCKED};
 use crate::number::decimal;
 use crate::server::{Access, Server};
@@ -23,7 +23,7 @@ use crate::server::{Access, Server};
 /// A connection to a server.
 pub(crate) struct Mysql {
     connection: Conn,
-    dialect: Dialect,
+    dialect: SqlDialect,
     /// Whether the server accepts rows as a local file: MySQL disables this by default.
     takes_files: bool,
     /// The maximum length of a statement in bytes: the server closes the connection at a longer one.
@@ -72,8 +72,11 @@ impl Mysql {
         connection.query_drop(NAMES).map_err(refused)?;
         connection.query_drop(SETTINGS).map_err(refused)?;
         // Paths are as long as PHP's references are deep.
-        let limit =
-            if dialect == Dialect::Mariadb { "max_recursive_iterations" } else { "cte_max_recursion_depth" };
+        let limit = if dialect == SqlDialect::Mariadb {
+            "max_recursive_iterations"
+        } else {
+            "cte_max_recursion_depth"
+        };
         connection.query_drop(format!("SET SESSION {limit} = 4294967295")).map_err(refused)?;
         if access == Access::Read {
             connection.query_drop("SET SESSION TRANSACTION READ ONLY").map_err(refused)?;
@@ -86,19 +89,19 @@ impl Mysql {
 
 /// Connects in a mode.
 #[cfg(feature = "tls")]
-fn connect(server: &Server, opts: OptsBuilder, mode: Mode) -> Result<Conn, Error> {
+fn connect(server: &Server, opts: OptsBuilder, mode: EncryptionMode) -> Result<Conn, Error> {
     let refused = |error| not_connected(server, error);
     // The driver has its own parameters for this.
-    if mode == Mode::Disable {
+    if mode == EncryptionMode::Disable {
         return Conn::new(opts).map_err(refused);
     }
     choose_provider();
     let encrypted = SslOpts::default()
         .with_root_cert_path(server.encryption().roots.clone())
-        .with_danger_accept_invalid_certs(matches!(mode, Mode::Prefer | Mode::Require))
-        .with_danger_skip_domain_validation(mode != Mode::VerifyFull);
+        .with_danger_accept_invalid_certs(matches!(mode, EncryptionMode::Prefer | EncryptionMode::Require))
+        .with_danger_skip_domain_validation(mode != EncryptionMode::VerifyFull);
     match Conn::new(opts.clone().ssl_opts(encrypted)) {
-        Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) if mode == Mode::Prefer => {
+        Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) if mode == EncryptionMode::Prefer => {
             Conn::new(opts).map_err(refused)
         }
         found => found.map_err(refused),
@@ -116,15 +119,19 @@ fn choose_provider() {
 
 /// Connects in a mode.
 #[cfg(not(feature = "tls"))]
-fn connect(server: &Server, opts: OptsBuilder, mode: Mode) -> Result<Conn, Error> {
+fn connect(server: &Server, opts: OptsBuilder, mode: EncryptionMode) -> Result<Conn, Error> {
     match mode {
-        Mode::Disable | Mode::Prefer => Conn::new(opts).map_err(|error| not_connected(server, error)),
-        Mode::Require | Mode::VerifyCa | Mode::VerifyFull => Err(server.unreached(encryption::MISSING)),
+        EncryptionMode::Disable | EncryptionMode::Prefer => {
+            Conn::new(opts).map_err(|error| not_connected(server, error))
+        }
+        EncryptionMode::Require | EncryptionMode::VerifyCa | EncryptionMode::VerifyFull => {
+            Err(server.unreached(encryption::MISSING))
+        }
     }
 }
 
 /// The dialect of a server of this version.
-fn dialect_of(version: &str) -> Result<Dialect, Error> {
+fn dialect_of(version: &str) -> Result<SqlDialect, Error> {
     let is_mariadb = version.contains("MariaDB");
     // For old programs, some servers state 5.5.5 first.
     let plain = version.strip_prefix("5.5.5-").filter(|_| is_mariadb).unwrap_or(version);
@@ -133,19 +140,18 @@ fn dialect_of(version: &str) -> Result<Dialect, Error> {
     let mut number = || numbers.next().unwrap_or(0);
     let found = (number(), number(), number());
     match is_mariadb {
-        true if found >= OLDEST_MARIADB => Ok(Dialect::Mariadb),
-        false if found >= OLDEST_MYSQL => Ok(Dialect::Mysql),
+        true if found >= OLDEST_MARIADB => Ok(SqlDialect::Mariadb),
+        false if found >= OLDEST_MYSQL => Ok(SqlDialect::Mysql),
         _ => {
-            let message = format!(
-                "unsupported server: expected MySQL 8.0.17 or MariaDB 10.3, or newer, found {version}"
-            );
+            let message =
+                format!("unsupported server: expected MySQL 8.0.17, MariaDB 10.3 or newer, found {version}");
             Err(Error::new(ErrorKind::Unsupported, message))
         }
     }
 }
 
 impl Backend for Mysql {
-    fn dialect(&self) -> Dialect {
+    fn dialect(&self) -> SqlDialect {
         self.dialect
     }
 
@@ -153,7 +159,12 @@ impl Backend for Mysql {
         self.connection.query_drop(statement).map_err(refused)
     }
 
-    fn answer(&mut self, statement: &str, numbers: &[Option<i64>], rows: &mut dyn Rows) -> Result<(), Error> {
+    fn answer(
+        &mut self,
+        statement: &str,
+        numbers: &[Option<i64>],
+        rows: &mut dyn ResultRows,
+    ) -> Result<(), Error> {
         let values = numbers.iter().map(|number| number.map_or(Value::NULL, Value::Int)).collect::<Vec<_>>();
         let parameters = if values.is_empty() { Params::Empty } else { Params::Positional(values) };
         let mut answer = self.connection.exec_iter(statement, parameters).map_err(refused)?;
@@ -199,18 +210,18 @@ impl Backend for Mysql {
     }
 }
 
-fn field(value: Option<&Value>, kind: ColumnType) -> Result<Field<'_>, Error> {
+fn field(value: Option<&Value>, kind: ColumnType) -> Result<ResultField<'_>, Error> {
     let is_decimal = matches!(kind, ColumnType::MYSQL_TYPE_NEWDECIMAL | ColumnType::MYSQL_TYPE_DECIMAL);
     Ok(match value {
-        None | Some(Value::NULL) => Field::Null,
+        None | Some(Value::NULL) => ResultField::Null,
         Some(Value::Bytes(bytes)) if is_decimal => decimal(&String::from_utf8_lossy(bytes)),
-        Some(Value::Bytes(bytes)) => Field::Text(bytes),
-        Some(Value::Int(number)) => Field::Integer(*number),
+        Some(Value::Bytes(bytes)) => ResultField::Text(bytes),
+        Some(Value::Int(number)) => ResultField::Integer(*number),
         Some(Value::UInt(number)) => decimal(&number.to_string()),
-        Some(Value::Float(number)) => Field::Real((*number).into()),
-        Some(Value::Double(number)) => Field::Real(*number),
+        Some(Value::Float(number)) => ResultField::Real((*number).into()),
+        Some(Value::Double(number)) => ResultField::Real(*number),
         Some(Value::Date(..) | Value::Time(..)) => {
-            let message = "unsupported type of a column: cast it to CHAR";
+            let message = "unsupported column type: cast the column to CHAR";
             return Err(Error::new(ErrorKind::Statement, message));
         }
     })
@@ -235,7 +246,7 @@ fn not_connected(server: &Server, error: mysql::Error) -> Error {
     let said = said(&error);
     match &error {
         mysql::Error::MySqlError(answer) if answer.code == ER_BAD_DB => {
-            let message = format!("missing database: {said}; make it with CREATE DATABASE");
+            let message = format!("missing database: {said}; create it with CREATE DATABASE");
             Error::caused(ErrorKind::Missing, message, error)
         }
         mysql::Error::MySqlError(answer) if ER_ACCESS_DENIED.contains(&answer.code) => {
@@ -259,14 +270,16 @@ fn refused(error: mysql::Error) -> Error {
                 (ErrorKind::Io, format!("the server's disk is full: {said}"))
             }
             code if ER_SHUTDOWN.contains(&code) => {
-                (ErrorKind::Connection, format!("the server is gone: {said}"))
+                (ErrorKind::Connection, format!("lost connection to the server: {said}"))
             }
             ER_PACKET_TOO_LARGE => (ErrorKind::Io, format!("{said}; raise the server's max_allowed_packet")),
             _ => (ErrorKind::Statement, said),
         },
         // An error that the connection did not cause, such as a packet that is too long, will happen again.
         mysql::Error::CodecError(cause) if cause.source().is_none() => (ErrorKind::Io, said),
-        _ if error.is_connectivity_error() => (ErrorKind::Connection, format!("the server is gone: {said}")),
+        _ if error.is_connectivity_error() => {
+            (ErrorKind::Connection, format!("lost connection to the server: {said}"))
+        }
         _ => (ErrorKind::Statement, said),
     };
     Error::caused(kind, message, error)
@@ -293,10 +306,10 @@ mod tests {
     #[test]
     fn a_version_tells_the_dialect() {
         for version in ["10.11.19-MariaDB-0+deb12u1", "5.5.5-10.3.0-MariaDB", "11.8.2-MariaDB"] {
-            assert_eq!(dialect_of(version).ok(), Some(Dialect::Mariadb), "{version}");
+            assert_eq!(dialect_of(version).ok(), Some(SqlDialect::Mariadb), "{version}");
         }
         for version in ["8.0.17", "9.7.4-2", "8.4.0-log"] {
-            assert_eq!(dialect_of(version).ok(), Some(Dialect::Mysql), "{version}");
+            assert_eq!(dialect_of(version).ok(), Some(SqlDialect::Mysql), "{version}");
         }
         for version in ["5.7.44", "8.0.16", "5.5.5-10.2.44-MariaDB", "", "x"] {
             let error = dialect_of(version).unwrap_err();

@@ -1,13 +1,13 @@
 //! Parses decimal numbers from servers.
 
-use crate::backend::Field;
+use crate::backend::ResultField;
 
 /// Parses a decimal number: an integer if it has no fraction and fits in 64 bits.
-pub(crate) fn decimal(text: &str) -> Field<'static> {
+pub(crate) fn decimal(text: &str) -> ResultField<'static> {
     if let Ok(number) = text.parse() {
-        return Field::Integer(number);
+        return ResultField::Integer(number);
     }
-    text.parse().map_or(Field::Null, Field::Real)
+    text.parse().map_or(ResultField::Null, ResultField::Real)
 }
 
 /// Decodes a `numeric` of PostgreSQL, with four decimal digits per group, as text. `None` if `raw` is invalid.
@@ -52,10 +52,10 @@ mod tests {
 
     #[test]
     fn whole_numbers_stay_whole() {
-        assert_eq!(decimal("12"), Field::Integer(12));
-        assert_eq!(decimal("-12.5"), Field::Real(-12.5));
-        assert_eq!(decimal("50.0"), Field::Real(50.0));
-        assert_eq!(decimal("18446744073709551616"), Field::Real(18_446_744_073_709_551_616.0));
+        assert_eq!(decimal("12"), ResultField::Integer(12));
+        assert_eq!(decimal("-12.5"), ResultField::Real(-12.5));
+        assert_eq!(decimal("50.0"), ResultField::Real(50.0));
+        assert_eq!(decimal("18446744073709551616"), ResultField::Real(18_446_744_073_709_551_616.0));
     }
 
     #[cfg(feature = "postgresql")]
@@ -63,11 +63,11 @@ mod tests {
     fn groups_are_read() {
         let raw = |words: &[u16]| words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<_>>();
         let number = |words: &[u16]| decimal(&numeric(&raw(words)).unwrap());
-        assert_eq!(number(&[2, 1, 0, 0, 1, 2345]), Field::Integer(12_345));
-        assert_eq!(number(&[2, 0, 0x4000, 1, 12, 5000]), Field::Real(-12.5));
-        assert_eq!(number(&[1, 0xffff, 0, 2, 500]), Field::Real(0.05));
-        assert_eq!(number(&[1, 1, 0, 0, 7]), Field::Integer(70_000));
-        assert_eq!(number(&[0, 0, 0, 0]), Field::Integer(0));
+        assert_eq!(number(&[2, 1, 0, 0, 1, 2345]), ResultField::Integer(12_345));
+        assert_eq!(number(&[2, 0, 0x4000, 1, 12, 5000]), ResultField::Real(-12.5));
+        assert_eq!(number(&[1, 0xffff, 0, 2, 500]), ResultField::Real(0.05));
+        assert_eq!(number(&[1, 1, 0, 0, 7]), ResultField::Integer(70_000));
+        assert_eq!(number(&[0, 0, 0, 0]), ResultField::Integer(0));
         assert_eq!(numeric(&[0, 1]), None);
     }
 }

@@ -2,31 +2,31 @@
 
 use std::fmt::Write as _;
 
-use crate::dialect::Dialect;
+use crate::dialect::SqlDialect;
 use crate::queries::QUERIES;
 use crate::schema::{
-    Column, INDEXES, Index, KEY_INDEXES, Kind, NODE_PARENTS_INDEX, NODE_PATHS_INDEX, PATH_TABLES, TABLES,
-    Table,
+    INDEXES, KEY_INDEXES, NODE_PARENTS_INDEX, NODE_PATHS_INDEX, PATH_TABLES, SchemaColumn, SchemaIndex,
+    SchemaTable, SqlType, TABLES,
 };
 
 const BEGINNING: &str = "\
 # The memory database
 
-A heap of PHP as tables, as `borehole heap capture -o heaps.sqlite3` and `borehole heap export` write it. Names, keys and
-indexes are those of reli's database output. This page is made of the description that the tables are made of.
+A PHP heap as tables, as written by `borehole heap capture -o heaps.sqlite3` and `borehole heap export`. Names, keys and indexes
+are those of reli's database output. This page is generated from the description that the tables are created from.
 
-Numbers have 64 bits and a sign: an address above 2⁶³ is negative. Texts are UTF-8 without NUL; a byte that cannot stand in
-one is written as U+FFFD and two hexadecimal digits, as is each byte of U+FFFD itself.
+Numbers are signed 64-bit integers, so an address above 2⁶³ is negative. Texts are UTF-8 without NUL. A byte that cannot be
+stored as text is written as U+FFFD and two hexadecimal digits, and so is each byte of U+FFFD itself.
 ";
 
 const SERVERS: &str = "
 ## On servers
 
-Numbers are `BIGINT`. Texts are `TEXT` that is compared by code points in PostgreSQL, and `LONGTEXT` in MySQL and MariaDB, with
-the collation that does so and tells spaces at the end. Servers index the first 191 characters of a text: PostgreSQL has
-`left(class_name, 191)` in the place of `class_name`, and of `link_name` and `location_type`; an equation of such a column is right all the same, and
-fast if the other equation, `left(class_name, 191) = left('App\\Order', 191)`, stands beside it. In the place of primary keys
-with texts in them there are plain indexes: ";
+Numbers are `BIGINT`. Texts are `TEXT`, compared by code points, in PostgreSQL, and `LONGTEXT` in MySQL and MariaDB, with a
+collation that compares by code points and distinguishes trailing spaces. Servers index the first 191 characters of a text.
+PostgreSQL indexes `left(class_name, 191)` instead of `class_name`, and likewise for `link_name` and `location_type`. A condition
+on such a column is correct in any case, and fast if you add the condition `left(class_name, 191) = left('App\\Order', 191)`.
+Servers have plain indexes instead of primary keys that contain texts: ";
 
 /// The page, in Markdown.
 #[must_use]
@@ -39,42 +39,42 @@ pub fn page() -> String {
     for index in INDEXES.iter().chain([&NODE_PATHS_INDEX, &NODE_PARENTS_INDEX]) {
         add_index(&mut page, index);
     }
-    page += "\n## Views\n\n`v_node_paths` has the columns of `node_paths`, worked out when it is asked. `v_arrays` has a row \
-             for each array: its header, its table, and how many elements it has.\n\nWith `node_parents` comes \
-             `v_parent_paths`, which has the columns of `node_paths` too, and works out the path of a node that is asked for at \
-             once: `SELECT path FROM v_parent_paths WHERE run_id = 1 AND node_id = 42`. In MariaDB it asks a function, \
-             `node_path(1, 42)`, which whoever writes it must have the right to make; MySQL goes as far up as \
-             `cte_max_recursion_depth` of the session lets it, 1000 links unless it is set.\n";
+    page += "\n## Views\n\n`v_node_paths` has the columns of `node_paths`, computed on demand. `v_arrays` has a row for each \
+             array: its header, its table, and its number of elements.\n\nWith `node_parents` comes `v_parent_paths`, which \
+             also has the columns of `node_paths`, and computes the path of a single node quickly: `SELECT path FROM \
+             v_parent_paths WHERE run_id = 1 AND node_id = 42`. In MariaDB it calls the function `node_path(1, 42)`, which \
+             the user who writes the table must have the right to create. MySQL follows at most as many links as \
+             `cte_max_recursion_depth` of the session allows (default: 1000).\n";
     page += SERVERS;
     let of_keys: Vec<_> = KEY_INDEXES.iter().map(|index| format!("`{}`", index.name)).collect();
     let _ = writeln!(page, "{}.", of_keys.join(", "));
-    page += "In MySQL and MariaDB these tables have a key that is not seen unless it is asked for by its name, `id`.\n";
-    page += "\n## Statements\n\nAs SQLite takes them:\n\n```sql\n";
-    let (first, last) = Dialect::Sqlite.create_all();
+    page += "In MySQL and MariaDB these tables have an invisible key, which is selected only by its name, `id`.\n";
+    page += "\n## Statements\n\nIn the SQL of SQLite:\n\n```sql\n";
+    let (first, last) = SqlDialect::Sqlite.create_all();
     for statement in first.iter().chain(&last) {
         let _ = writeln!(page, "{statement};");
     }
-    page += "```\n\n## Questions with names\n\n| `borehole heap query FILE --named` | what it answers |\n|---|---|\n";
+    page += "```\n\n## Named queries\n\n| `borehole heap query FILE --named` | result |\n|---|---|\n";
     for query in QUERIES {
         let _ = writeln!(page, "| `{}` | {} |", query.name, query.doc);
     }
     page
 }
 
-fn add_table(page: &mut String, table: &Table) {
+fn add_table(page: &mut String, table: &SchemaTable) {
     let _ = writeln!(page, "\n## {}\n\nA row is {}.\n", table.name, table.doc);
-    *page += "| column | type | what it is |\n|---|---|---|\n";
+    *page += "| column | type | meaning |\n|---|---|---|\n";
     for column in table.columns {
         let _ = writeln!(page, "| `{}` | {} | {} |", column.name, kind(table, column), column.doc);
     }
 }
 
-fn kind(table: &Table, column: &Column) -> String {
+fn kind(table: &SchemaTable, column: &SchemaColumn) -> String {
     let kind = match column.kind {
-        Kind::Serial | Kind::Integer => "integer",
-        Kind::Key | Kind::Text => "text",
+        SqlType::Serial | SqlType::Integer => "integer",
+        SqlType::Key | SqlType::Text => "text",
     };
-    let is_key = column.kind == Kind::Serial || table.key.contains(&column.name);
+    let is_key = column.kind == SqlType::Serial || table.key.contains(&column.name);
     match (is_key, column.nullable) {
         (true, _) => format!("{kind}, key"),
         (false, true) => format!("{kind} or absent"),
@@ -82,7 +82,7 @@ fn kind(table: &Table, column: &Column) -> String {
     }
 }
 
-fn add_index(page: &mut String, index: &Index) {
+fn add_index(page: &mut String, index: &SchemaIndex) {
     let columns = index.columns.join(", ");
     let _ = writeln!(page, "| `{}` | `{}({columns})` | {} |", index.name, index.table, index.doc);
 }

@@ -2,16 +2,16 @@
 
 /// The tree of a run, from which paths are built on demand.
 #[derive(Default)]
-pub struct Paths {
+pub struct NodePaths {
     pub(crate) run: i64,
     /// In order of node numbers, which may be any numbers in databases of other programs. Databases store rows in this
     /// order, and accept them fastest in it.
-    nodes: Vec<Node>,
+    nodes: Vec<PathNode>,
     /// The names of all links, concatenated.
     links: String,
 }
 
-struct Node {
+struct PathNode {
     id: i64,
     parent: Option<i64>,
     /// The start and end of the link's name.
@@ -34,7 +34,7 @@ const SEPARATOR: &str = " -> ";
 
 /// The place of a node that a root leads to.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct TreePlace {
     /// The number of links below its root.
     pub(crate) depth: u32,
     /// The row of the child of the root that is its ancestor or itself; for a root, its own row.
@@ -43,7 +43,7 @@ pub(crate) struct Place {
     bytes: u64,
 }
 
-impl Paths {
+impl NodePaths {
     pub(crate) fn new(run: i64) -> Self {
         Self { run, ..Self::default() }
     }
@@ -52,7 +52,7 @@ impl Paths {
     pub(crate) fn push(&mut self, id: i64, parent: Option<i64>, link: &str) {
         let begin = self.links.len();
         self.links.push_str(link);
-        self.nodes.push(Node { id, parent, link: (begin, self.links.len()) });
+        self.nodes.push(PathNode { id, parent, link: (begin, self.links.len()) });
     }
 
     /// Sorts the nodes, which are nearly always in order already, and drops further edges of the same node.
@@ -95,7 +95,7 @@ impl Paths {
     }
 
     /// The place of each row that a root leads to. Follows parents up to a known place, and fills in the rows on the way.
-    pub(crate) fn places(&self) -> Vec<Option<Place>> {
+    pub(crate) fn places(&self) -> Vec<Option<TreePlace>> {
         let mut places = vec![None; self.nodes.len()];
         let mut is_seen = vec![false; self.nodes.len()];
         let mut open = Vec::new();
@@ -114,13 +114,13 @@ impl Paths {
     }
 
     /// The place of a row whose parent's place is known.
-    fn place(&self, row: usize, places: &[Option<Place>]) -> Option<Place> {
+    fn place(&self, row: usize, places: &[Option<TreePlace>]) -> Option<TreePlace> {
         let own = self.link(row).len() as u64;
         let Some(parent) = self.nodes[row].parent else {
-            return Some(Place { depth: 0, branch: row, bytes: own });
+            return Some(TreePlace { depth: 0, branch: row, bytes: own });
         };
         let above = places[self.row(parent)?]?;
-        Some(Place {
+        Some(TreePlace {
             depth: above.depth + 1,
             branch: if above.depth == 0 { row } else { above.branch },
             bytes: above.bytes + SEPARATOR.len() as u64 + own,
@@ -148,7 +148,7 @@ impl Paths {
 
     /// Visits each node that a root leads to, with its path and its depth, in order of node numbers.
     pub(crate) fn visit<E>(&self, take: &mut impl FnMut(i64, &str, u64) -> Result<(), E>) -> Result<(), E> {
-        let mut path = Path::default();
+        let mut path = PathText::default();
         rooted(&self.places()).try_for_each(|(row, depth)| {
             path.lead_to(self, row, depth);
             take(self.nodes[row].id, &path.text, depth.into())
@@ -157,13 +157,13 @@ impl Paths {
 }
 
 /// The rows that a root leads to, with their depths.
-fn rooted(places: &[Option<Place>]) -> impl Iterator<Item = (usize, u32)> {
+fn rooted(places: &[Option<TreePlace>]) -> impl Iterator<Item = (usize, u32)> {
     places.iter().enumerate().filter_map(|(row, place)| Some((row, (*place)?.depth)))
 }
 
 /// A path as text. It keeps the part that it has in common with the previous path.
 #[derive(Default)]
-struct Path {
+struct PathText {
     text: String,
     /// The rows from the root on, each with the length of its path.
     rows: Vec<(usize, usize)>,
@@ -171,9 +171,9 @@ struct Path {
     missing: Vec<usize>,
 }
 
-impl Path {
+impl PathText {
     /// Changes it to the path of a row that a root leads to.
-    fn lead_to(&mut self, paths: &Paths, row: usize, depth: u32) {
+    fn lead_to(&mut self, paths: &NodePaths, row: usize, depth: u32) {
         let (mut depth, mut next) = (depth as usize, Some(row));
         // If both paths have the same row at a depth, they are equal above it.
         while let Some(row) = next.filter(|&row| self.rows.get(depth).is_none_or(|&(known, _)| known != row))
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_path_names_the_links_from_the_root() {
-        let mut tree = Paths::default();
+        let mut tree = NodePaths::default();
         tree.push(0, None, "call_frames");
         tree.push(1, Some(0), "0");
         tree.push(5, Some(1), "local_variables");

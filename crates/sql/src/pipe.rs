@@ -5,8 +5,8 @@ use std::thread;
 
 use crate::backend::Fill;
 use crate::error::{Error, ErrorKind};
-use crate::rows::{Cell, RowSink};
-use crate::schema::Table;
+use crate::rows::{CellValue, RowSink};
+use crate::schema::SchemaTable;
 
 /// The number of bytes encoded before they are sent.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -16,7 +16,7 @@ const BUFFERS: usize = 8;
 
 /// Encoded rows.
 #[derive(Default)]
-pub(crate) struct Batch {
+pub(crate) struct RowBatch {
     pub(crate) bytes: Vec<u8>,
     pub(crate) rows: u64,
 }
@@ -24,14 +24,14 @@ pub(crate) struct Batch {
 /// Runs `fill`, encodes its rows with `encode`, and sends them with `send` on another thread, table by table. An error
 /// of `send` takes precedence over one of `fill`.
 pub(crate) fn run(
-    encode: fn(&[Cell<'_>], &mut Vec<u8>),
+    encode: fn(&[CellValue<'_>], &mut Vec<u8>),
     fill: &mut Fill<'_>,
-    mut send: impl FnMut(&'static Table, Receiver<Batch>) -> Result<(), Error> + Send,
+    mut send: impl FnMut(&'static SchemaTable, Receiver<RowBatch>) -> Result<(), Error> + Send,
 ) -> Result<(), Error> {
     thread::scope(|scope| {
-        let (tables, begun) = sync_channel::<(&'static Table, Receiver<Batch>)>(1);
+        let (tables, begun) = sync_channel::<(&'static SchemaTable, Receiver<RowBatch>)>(1);
         let sending = scope.spawn(move || begun.iter().try_for_each(|(table, rows)| send(table, rows)));
-        let mut encoder = Encoder { encode, tables, rows: None, batch: Batch::default() };
+        let mut encoder = Encoder { encode, tables, rows: None, batch: RowBatch::default() };
         let filled = fill(&mut encoder).and_then(|()| encoder.flush());
         drop(encoder);
         let sent = sending.join().expect("sending does not panic");
@@ -41,11 +41,11 @@ pub(crate) fn run(
 
 /// Encodes rows.
 struct Encoder {
-    encode: fn(&[Cell<'_>], &mut Vec<u8>),
-    tables: SyncSender<(&'static Table, Receiver<Batch>)>,
+    encode: fn(&[CellValue<'_>], &mut Vec<u8>),
+    tables: SyncSender<(&'static SchemaTable, Receiver<RowBatch>)>,
     /// The channel for the rows of the current table.
-    rows: Option<SyncSender<Batch>>,
-    batch: Batch,
+    rows: Option<SyncSender<RowBatch>>,
+    batch: RowBatch,
 }
 
 impl Encoder {
@@ -61,11 +61,11 @@ impl Encoder {
 /// The error that the sending thread has stopped; that thread reports the cause.
 #[cold]
 fn stopped() -> Error {
-    Error::new(ErrorKind::Io, "the database takes no more rows")
+    Error::new(ErrorKind::Io, "the database accepts no more rows")
 }
 
 impl RowSink for Encoder {
-    fn begin(&mut self, table: &'static Table) -> Result<(), Error> {
+    fn begin(&mut self, table: &'static SchemaTable) -> Result<(), Error> {
         self.flush()?;
         let (rows, receiver) = sync_channel(BUFFERS);
         // This ends the rows of the previous table.
@@ -73,7 +73,7 @@ impl RowSink for Encoder {
         self.tables.send((table, receiver)).map_err(|_| stopped())
     }
 
-    fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), Error> {
+    fn row(&mut self, cells: &[CellValue<'_>]) -> Result<(), Error> {
         if self.batch.bytes.capacity() == 0 {
             self.batch.bytes.reserve(BUFFER_BYTES + BUFFER_BYTES / 8);
         }

@@ -12,14 +12,14 @@ use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::{FromSql, Type};
 use postgres::{Client, Config, NoTls};
 
-use crate::backend::{Backend, Field, Fill, Rows, TURN_PATIENCE_S};
-use crate::dialect::Dialect;
-use crate::encryption::{self, Mode};
+use crate::backend::{Backend, Fill, ResultField, ResultRows, TURN_PATIENCE_S};
+use crate::dialect::SqlDialect;
+use crate::encryption::{self, EncryptionMode};
 use crate::error::{Error, ErrorKind, LOCKED};
 use crate::number::{decimal, numeric};
-use crate::pipe::{self, Batch};
-use crate::rows::{self, Cell};
-use crate::schema::Table;
+use crate::pipe::{self, RowBatch};
+use crate::rows::{self, CellValue};
+use crate::schema::SchemaTable;
 use crate::server::{Access, Server};
 
 /// A connection to a server.
@@ -71,7 +71,7 @@ impl Postgresql {
             return Ok(());
         }
         let message = format!(
-            "unsupported encoding of the database: expected UTF8, found {encoding}; make one with createdb --encoding=UTF8 --template=template0"
+            "unsupported database encoding: expected UTF8, found {encoding}; create a database with createdb --encoding=UTF8 --template=template0"
         );
         Err(Error::new(ErrorKind::Unsupported, message))
     }
@@ -88,14 +88,14 @@ fn is_near(config: &Config) -> bool {
 }
 
 /// Connects in a mode. If encryption is preferred, the driver connects without it if the server has none.
-fn connect(server: &Server, config: &mut Config, mode: Mode) -> Result<Client, Error> {
+fn connect(server: &Server, config: &mut Config, mode: EncryptionMode) -> Result<Client, Error> {
     let refused = |error| not_connected(server, error);
     config.ssl_mode(match mode {
-        Mode::Disable => SslMode::Disable,
-        Mode::Prefer => SslMode::Prefer,
-        Mode::Require | Mode::VerifyCa | Mode::VerifyFull => SslMode::Require,
+        EncryptionMode::Disable => SslMode::Disable,
+        EncryptionMode::Prefer => SslMode::Prefer,
+        EncryptionMode::Require | EncryptionMode::VerifyCa | EncryptionMode::VerifyFull => SslMode::Require,
     });
-    if mode == Mode::Disable {
+    if mode == EncryptionMode::Disable {
         return config.connect(NoTls).map_err(refused);
     }
     #[cfg(feature = "tls")]
@@ -106,7 +106,7 @@ fn connect(server: &Server, config: &mut Config, mode: Mode) -> Result<Client, E
     }
     #[cfg(not(feature = "tls"))]
     match mode {
-        Mode::Prefer => config.connect(NoTls).map_err(refused),
+        EncryptionMode::Prefer => config.connect(NoTls).map_err(refused),
         _ => Err(server.unreached(encryption::MISSING)),
     }
 }
@@ -120,15 +120,20 @@ fn check_version(number: i64, version: &str) -> Result<(), Error> {
 }
 
 impl Backend for Postgresql {
-    fn dialect(&self) -> Dialect {
-        Dialect::Postgresql
+    fn dialect(&self) -> SqlDialect {
+        SqlDialect::Postgresql
     }
 
     fn execute(&mut self, statement: &str) -> Result<(), Error> {
         self.0.batch_execute(statement).map_err(refused)
     }
 
-    fn answer(&mut self, statement: &str, numbers: &[Option<i64>], rows: &mut dyn Rows) -> Result<(), Error> {
+    fn answer(
+        &mut self,
+        statement: &str,
+        numbers: &[Option<i64>],
+        rows: &mut dyn ResultRows,
+    ) -> Result<(), Error> {
         let statement = self.0.prepare(statement).map_err(refused)?;
         let columns: Vec<String> =
             statement.columns().iter().map(|column| column.name().to_owned()).collect();
@@ -171,17 +176,17 @@ const COPY_HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const COPY_TRAILER: [u8; 2] = (-1_i16).to_be_bytes();
 
 /// Encodes fields for a binary COPY; all numbers have 64 bits.
-fn encode(cells: &[Cell<'_>], bytes: &mut Vec<u8>) {
+fn encode(cells: &[CellValue<'_>], bytes: &mut Vec<u8>) {
     let count = i16::try_from(cells.len()).expect("tables have few columns");
     bytes.extend_from_slice(&count.to_be_bytes());
     for cell in cells {
         match cell {
-            Cell::Null => bytes.extend_from_slice(&(-1_i32).to_be_bytes()),
-            Cell::Integer(number) => {
+            CellValue::Null => bytes.extend_from_slice(&(-1_i32).to_be_bytes()),
+            CellValue::Integer(number) => {
                 bytes.extend_from_slice(&8_i32.to_be_bytes());
                 bytes.extend_from_slice(&number.to_be_bytes());
             }
-            Cell::Text(text) => {
+            CellValue::Text(text) => {
                 // The server rejects this length, as it rejects everything above 1 GiB.
                 let length = i32::try_from(text.len()).unwrap_or(i32::MAX);
                 bytes.extend_from_slice(&length.to_be_bytes());
@@ -191,7 +196,7 @@ fn encode(cells: &[Cell<'_>], bytes: &mut Vec<u8>) {
     }
 }
 
-fn copy(client: &mut Client, table: &'static Table, batches: Receiver<Batch>) -> Result<(), Error> {
+fn copy(client: &mut Client, table: &'static SchemaTable, batches: Receiver<RowBatch>) -> Result<(), Error> {
     let columns: Vec<_> = rows::given(table).collect();
     let statement = format!("COPY {} ({}) FROM STDIN BINARY", table.name, columns.join(", "));
     let mut copy = client.copy_in(&statement).map_err(refused)?;
@@ -204,19 +209,19 @@ fn copy(client: &mut Client, table: &'static Table, batches: Receiver<Batch>) ->
 }
 
 /// A value as returned by a server.
-struct Answered<'r>(Field<'r>);
+struct Answered<'r>(ResultField<'r>);
 
 impl<'r> FromSql<'r> for Answered<'r> {
     fn from_sql(kind: &Type, raw: &'r [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
         let field = match *kind {
-            Type::BOOL => Field::Integer((raw == [1]).into()),
-            Type::INT2 => Field::Integer(i16::from_sql(kind, raw)?.into()),
-            Type::INT4 => Field::Integer(i32::from_sql(kind, raw)?.into()),
-            Type::OID => Field::Integer(u32::from_sql(kind, raw)?.into()),
-            Type::INT8 => Field::Integer(i64::from_sql(kind, raw)?),
-            Type::FLOAT4 => Field::Real(f32::from_sql(kind, raw)?.into()),
-            Type::FLOAT8 => Field::Real(f64::from_sql(kind, raw)?),
-            Type::NUMERIC => decimal(&numeric(raw).ok_or("expected a number, found another")?),
+            Type::BOOL => ResultField::Integer((raw == [1]).into()),
+            Type::INT2 => ResultField::Integer(i16::from_sql(kind, raw)?.into()),
+            Type::INT4 => ResultField::Integer(i32::from_sql(kind, raw)?.into()),
+            Type::OID => ResultField::Integer(u32::from_sql(kind, raw)?.into()),
+            Type::INT8 => ResultField::Integer(i64::from_sql(kind, raw)?),
+            Type::FLOAT4 => ResultField::Real(f32::from_sql(kind, raw)?.into()),
+            Type::FLOAT8 => ResultField::Real(f64::from_sql(kind, raw)?),
+            Type::NUMERIC => decimal(&numeric(raw).ok_or("invalid number")?),
             Type::TEXT
             | Type::VARCHAR
             | Type::BPCHAR
@@ -225,14 +230,16 @@ impl<'r> FromSql<'r> for Answered<'r> {
             | Type::BYTEA
             | Type::JSON
             | Type::XML
-            | Type::CHAR => Field::Text(raw),
-            ref other => return Err(format!("unsupported type {other}: cast it to TEXT").into()),
+            | Type::CHAR => ResultField::Text(raw),
+            ref other => {
+                return Err(format!("unsupported column type {other}: cast the column to TEXT").into());
+            }
         };
         Ok(Self(field))
     }
 
     fn from_sql_null(_: &Type) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
-        Ok(Self(Field::Null))
+        Ok(Self(ResultField::Null))
     }
 
     fn accepts(_: &Type) -> bool {
@@ -245,7 +252,7 @@ impl<'r> FromSql<'r> for Answered<'r> {
 fn not_connected(server: &Server, error: postgres::Error) -> Error {
     let code = error.code();
     if code == Some(&SqlState::INVALID_CATALOG_NAME) {
-        let message = format!("missing database: {}; make it with createdb", said(&error));
+        let message = format!("missing database: {}; create it with createdb", said(&error));
         return Error::caused(ErrorKind::Missing, message, error);
     }
     // The driver's text is only `invalid configuration`; the cause states the problem.
@@ -267,7 +274,7 @@ fn lost(error: std::io::Error) -> Error {
             let (kind, message) = kind_and_message(cause);
             Error::new(kind, message)
         }
-        _ => Error::caused(ErrorKind::Connection, format!("the server is gone: {error}"), error),
+        _ => Error::caused(ErrorKind::Connection, format!("lost connection to the server: {error}"), error),
     }
 }
 
@@ -288,7 +295,7 @@ fn kind_and_message(error: &postgres::Error) -> (ErrorKind, String) {
         return match error.is_closed()
             || error.source().is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
         {
-            true => (ErrorKind::Connection, format!("the server is gone: {said}")),
+            true => (ErrorKind::Connection, format!("lost connection to the server: {said}")),
             false => (ErrorKind::Statement, said),
         };
     };
@@ -299,7 +306,7 @@ fn kind_and_message(error: &postgres::Error) -> (ErrorKind, String) {
         return (ErrorKind::Io, format!("the server's disk is full: {said}"));
     }
     if code.code().starts_with("57P") || code.code().starts_with("08") {
-        return (ErrorKind::Connection, format!("the server is gone: {said}"));
+        return (ErrorKind::Connection, format!("lost connection to the server: {said}"));
     }
     (ErrorKind::Statement, said)
 }
@@ -321,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_near_if_all_ways_lead_to_this_machine() {
+    fn a_server_is_local_if_all_its_hosts_are() {
         let is_near = |url: &str| is_near(&url.parse().unwrap());
         for near in ["localhost/d", "%2Frun/d", "[::1]/d?hostaddr=127.0.0.1", "/d?hostaddr=::1"] {
             assert!(is_near(&format!("postgresql://{near}")), "{near}");

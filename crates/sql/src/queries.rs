@@ -7,7 +7,7 @@
 
 /// A named query.
 #[derive(Clone, Copy, Debug)]
-pub struct Query {
+pub struct NamedQuery {
     /// The name.
     pub name: &'static str,
     /// The result that it returns.
@@ -33,7 +33,7 @@ pub(crate) enum Means {
     AllPaths,
 }
 
-impl Query {
+impl NamedQuery {
     /// The query with this name.
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Self> {
@@ -51,18 +51,41 @@ impl Query {
     }
 }
 
+/// The parameters of a [`NamedQuery`]. A second run or a node that is needed and absent is `NULL`, which equals nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parameters {
+    /// The run; `None`: the last one.
+    pub run: Option<i64>,
+    /// A second run.
+    pub other: Option<i64>,
+    /// A node.
+    pub node: Option<i64>,
+}
+
+impl Parameters {
+    /// Parameters with only a run.
+    pub(crate) const fn of_run(run: i64) -> Self {
+        Self { run: Some(run), other: None, node: None }
+    }
+
+    /// The parameters with their names.
+    pub(crate) const fn all(self) -> [(&'static str, Option<i64>); 3] {
+        [(":run", self.run), (":other", self.other), (":node", self.node)]
+    }
+}
+
 /// All named queries.
-pub const QUERIES: &[Query] = &[
-    Query {
+pub const QUERIES: &[NamedQuery] = &[
+    NamedQuery {
         name: "types",
-        doc: "memory by what it holds",
+        doc: "memory by type",
         means: Means::Statement(
             "SELECT type, count, memory_usage, ROUND(memory_usage * 100.0 / \
                 (SELECT SUM(memory_usage) FROM location_types_summary WHERE run_id = :run), 1) AS percent \
               FROM location_types_summary WHERE run_id = :run ORDER BY memory_usage DESC, type",
         ),
     },
-    Query {
+    NamedQuery {
         name: "classes",
         doc: "memory of objects by class",
         means: Means::Statement(
@@ -70,9 +93,9 @@ pub const QUERIES: &[Query] = &[
               FROM class_objects_summary WHERE run_id = :run ORDER BY memory_usage DESC, class_name LIMIT 20",
         ),
     },
-    Query {
+    NamedQuery {
         name: "duplicate-strings",
-        doc: "strings of the same content at several places",
+        doc: "strings with equal content",
         means: Means::Statement(
             "SELECT string_value, COUNT(*) AS copies, SUM(size) AS total_bytes, size AS bytes_per_copy \
               FROM context_node_locations \
@@ -80,33 +103,33 @@ pub const QUERIES: &[Query] = &[
               GROUP BY string_value, size HAVING COUNT(*) > 1 ORDER BY total_bytes DESC, string_value LIMIT 20",
         ),
     },
-    Query {
+    NamedQuery {
         name: "high-refcounts",
-        doc: "values that many refer to",
+        doc: "values with the most references",
         means: Means::Statement(
             "SELECT location_type, class_name, address, size, refcount FROM context_node_locations \
               WHERE run_id = :run AND refcount IS NOT NULL ORDER BY refcount DESC, address LIMIT 20",
         ),
     },
-    Query { name: "depths", doc: "memory by the distance from the roots", means: Means::Depths },
-    Query {
+    NamedQuery { name: "depths", doc: "memory by distance from the roots", means: Means::Depths },
+    NamedQuery {
         name: "empty-arrays",
-        doc: "arrays without elements that have a table of their own",
+        doc: "empty arrays that have a table",
         means: Means::Statement(
             "SELECT node_id, total_size, refcount FROM v_arrays \
               WHERE run_id = :run AND element_count = 0 AND table_size > 0 ORDER BY total_size DESC, node_id LIMIT 20",
         ),
     },
-    Query {
+    NamedQuery {
         name: "back-references",
-        doc: "references to what was reached before: shared values and cycles",
+        doc: "references to nodes already reached: shared values and cycles",
         means: Means::Statement(
             "SELECT parent_node_id, child_node_id, link_name FROM context_edges \
               WHERE run_id = :run AND is_tree = 0 ORDER BY parent_node_id, child_node_id LIMIT 20",
         ),
     },
-    Query { name: "roots", doc: "memory below each root and its children", means: Means::Branches },
-    Query {
+    NamedQuery { name: "roots", doc: "memory below each root and its children", means: Means::Branches },
+    NamedQuery {
         name: "large-strings",
         doc: "the largest strings",
         means: Means::Statement(
@@ -115,9 +138,9 @@ pub const QUERIES: &[Query] = &[
               ORDER BY size DESC, address LIMIT 10",
         ),
     },
-    Query {
+    NamedQuery {
         name: "wasteful-arrays",
-        doc: "arrays whose table has the most room for elements that are not there",
+        doc: "arrays with the most unused space in their tables",
         means: Means::Statement(
             "SELECT arrays.node_id, element_count, table_size, unused.size AS unused_bytes, \
                 ROUND((table_size + unused.size) * 1.0 / element_count, 1) AS bytes_per_element \
@@ -130,32 +153,32 @@ pub const QUERIES: &[Query] = &[
               ORDER BY unused.size DESC, arrays.node_id LIMIT 15",
         ),
     },
-    Query {
+    NamedQuery {
         name: "regions",
-        doc: "memory by region and by what it holds",
+        doc: "memory by region and type",
         means: Means::Statement(
             "SELECT region, location_type, COUNT(*) AS count, SUM(size) AS total_bytes \
               FROM context_node_locations WHERE run_id = :run AND region IS NOT NULL \
               GROUP BY region, location_type ORDER BY total_bytes DESC, region, location_type LIMIT 20",
         ),
     },
-    Query {
+    NamedQuery {
         name: "references",
-        doc: "who refers to a node",
+        doc: "the references to a node",
         means: Means::Statement(
             "SELECT parent_node_id, link_name, is_tree, {strength} FROM context_edges \
               WHERE run_id = :run AND child_node_id = :node ORDER BY COALESCE(parent_node_id, -1), link_name",
         ),
     },
-    Query { name: "path", doc: "the links from a root to a node, one a row", means: Means::Path },
-    Query {
+    NamedQuery { name: "path", doc: "the links from a root to a node, one per row", means: Means::Path },
+    NamedQuery {
         name: "all-paths",
-        doc: "paths from a root to a node that pass no node twice, the shortest first: 100, or as many as are found among a million ways, in a hundred million steps",
+        doc: "paths from a root to a node that pass no node twice, the shortest first. At most 100, found among at most a million partial paths in at most a hundred million steps",
         means: Means::AllPaths,
     },
-    Query {
+    NamedQuery {
         name: "class-growth",
-        doc: "how the memory of each class differs between two runs",
+        doc: "the change in memory of each class between two runs",
         means: Means::Statement(
             "SELECT earlier.class_name, earlier.count AS count_before, later.count AS count_after, \
                 later.count - earlier.count AS count_growth, earlier.memory_usage AS bytes_before, \
@@ -166,9 +189,9 @@ pub const QUERIES: &[Query] = &[
               ORDER BY bytes_growth DESC, earlier.class_name LIMIT 20",
         ),
     },
-    Query {
+    NamedQuery {
         name: "new-classes",
-        doc: "classes that only the second of two runs has",
+        doc: "classes that exist only in the second of two runs",
         means: Means::Statement(
             "SELECT later.class_name, later.count, later.memory_usage FROM class_objects_summary later \
               LEFT JOIN class_objects_summary earlier \

@@ -62,7 +62,7 @@ fn remove(path: &Path, suffix: &str) -> Result<(), Error> {
     match fs::remove_file(&beside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             let message =
-                format!("{} cannot be removed, which belongs to what was here: {error}", beside.display());
+                format!("cannot remove {}, which belongs to the old database: {error}", beside.display());
             Err(Error::caused(ErrorKind::Io, message, error))
         }
         _ => Ok(()),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_writer_left_stays_with_the_old_file() {
+    fn leftovers_of_a_killed_writer_do_not_reach_the_new_file() {
         let scratch = Scratch::new();
         for (mode, end, expected) in [("delete", "", 1000), ("wal", "COMMIT", 2000)] {
             let path = left_by_a_killed_writer(&scratch, mode, end);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_no_database_goes_and_other_files_stay() {
+    fn leftovers_without_a_database_are_removed() {
         let scratch = Scratch::new();
         let path = scratch.path("gone.db");
         for there in [None, Some("Buy milk. Buy more milk, and then some more.")] {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_is_writing_is_not_replaced() {
+    fn a_database_being_written_is_not_replaced() {
         let scratch = Scratch::new();
         let path = scratch.path("busy.db");
         let writing = Connection::open(&path).unwrap();

@@ -6,19 +6,20 @@ use borehole_heap::{Graph, NodeId};
 
 use crate::error::Error;
 use crate::schema::{
-    CONTEXT_EDGES, CONTEXT_NODE_ATTRIBUTES, CONTEXT_NODE_LOCATIONS, CONTEXT_NODES, Kind, SUMMARY, Table,
+    CONTEXT_EDGES, CONTEXT_NODE_ATTRIBUTES, CONTEXT_NODE_LOCATIONS, CONTEXT_NODES, SUMMARY, SchemaTable,
+    SqlType,
 };
-use crate::text::escape;
+use borehole_text::lossless::escape;
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Cell<'a> {
+pub(crate) enum CellValue<'a> {
     Null,
     Integer(i64),
     Text(Cow<'a, str>),
 }
 
-impl<'a> Cell<'a> {
+impl<'a> CellValue<'a> {
     fn text(bytes: &'a [u8]) -> Self {
         Self::Text(escape(bytes))
     }
@@ -33,42 +34,42 @@ impl<'a> Cell<'a> {
     }
 }
 
-impl<'a, T: Into<Self>> From<Option<T>> for Cell<'a> {
+impl<'a, T: Into<Self>> From<Option<T>> for CellValue<'a> {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
     }
 }
 
-impl From<u32> for Cell<'_> {
+impl From<u32> for CellValue<'_> {
     fn from(number: u32) -> Self {
         Self::Integer(number.into())
     }
 }
 
-impl From<NodeId> for Cell<'_> {
+impl From<NodeId> for CellValue<'_> {
     fn from(node: NodeId) -> Self {
         Self::node(node)
     }
 }
 
-impl<'a> From<&'a [u8]> for Cell<'a> {
+impl<'a> From<&'a [u8]> for CellValue<'a> {
     fn from(bytes: &'a [u8]) -> Self {
         Self::text(bytes)
     }
 }
 
 /// The columns of a table that rows have values for: all but those that the database numbers.
-pub(crate) fn given(table: &Table) -> impl Iterator<Item = &'static str> {
-    table.columns.iter().filter(|column| column.kind != Kind::Serial).map(|column| column.name)
+pub(crate) fn given(table: &SchemaTable) -> impl Iterator<Item = &'static str> {
+    table.columns.iter().filter(|column| column.kind != SqlType::Serial).map(|column| column.name)
 }
 
 /// Receives rows.
 pub(crate) trait RowSink {
     /// Begins the rows of `table`.
-    fn begin(&mut self, table: &'static Table) -> Result<(), Error>;
+    fn begin(&mut self, table: &'static SchemaTable) -> Result<(), Error>;
 
     /// Adds a row, with a cell for each column of [`given`].
-    fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), Error>;
+    fn row(&mut self, cells: &[CellValue<'_>]) -> Result<(), Error>;
 }
 
 /// Writes all rows of a run that come directly from `graph`.
@@ -83,7 +84,7 @@ pub(crate) fn write<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Re
 fn summary<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<(), Error> {
     sink.begin(&SUMMARY)?;
     for &(key, value) in graph.summary() {
-        sink.row(&[Cell::Integer(run), graph.string(key).into(), graph.string(value).into()])?;
+        sink.row(&[CellValue::Integer(run), graph.string(key).into(), graph.string(value).into()])?;
     }
     Ok(())
 }
@@ -92,7 +93,7 @@ fn nodes<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<(), Er
     sink.begin(&CONTEXT_NODES)?;
     for node in all(graph) {
         let (name, canonical) = (graph.node_type_name(node), graph.canonical(node));
-        sink.row(&[Cell::Integer(run), node.into(), name.into(), canonical.into()])?;
+        sink.row(&[CellValue::Integer(run), node.into(), name.into(), canonical.into()])?;
     }
     Ok(())
 }
@@ -102,11 +103,11 @@ fn edges<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<(), Er
     for parent in [None].into_iter().chain(all(graph).map(Some)) {
         for child in graph.children(parent).filter_map(|row| graph.child(row)) {
             sink.row(&[
-                Cell::Integer(run),
+                CellValue::Integer(run),
                 parent.into(),
                 child.node.into(),
                 graph.string(child.link).into(),
-                Cell::Integer(child.is_tree.into()),
+                CellValue::Integer(child.is_tree.into()),
                 child.strength.name().as_bytes().into(),
             ])?;
         }
@@ -119,10 +120,10 @@ fn locations<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<()
     for row in 0..graph.counts().locations {
         let location = graph.location(row);
         sink.row(&[
-            Cell::Integer(run),
+            CellValue::Integer(run),
             graph.location_node(row).into(),
-            Cell::bits(location.address),
-            Cell::bits(location.size),
+            CellValue::bits(location.address),
+            CellValue::bits(location.size),
             graph.location_type_name(location.location_type).into(),
             location.class.map(|class| graph.string(class)).into(),
             location.string.map(|string| graph.string(string)).into(),
@@ -140,7 +141,7 @@ fn attributes<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<(
     for node in all(graph) {
         for attribute in graph.attributes(node).map(|row| graph.attribute(row)) {
             let (key, value) = (graph.string(attribute.key), graph.string(attribute.value));
-            sink.row(&[Cell::Integer(run), node.into(), key.into(), value.into()])?;
+            sink.row(&[CellValue::Integer(run), node.into(), key.into(), value.into()])?;
         }
     }
     Ok(())

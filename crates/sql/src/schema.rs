@@ -6,24 +6,24 @@
 
 /// A table.
 #[derive(Clone, Copy, Debug)]
-pub struct Table {
+pub struct SchemaTable {
     /// The name.
     pub name: &'static str,
     /// The meaning of a row.
     pub doc: &'static str,
     /// The columns, in order.
-    pub columns: &'static [Column],
-    /// The columns of the primary key; a [`Kind::Serial`] column is a key by itself.
+    pub columns: &'static [SchemaColumn],
+    /// The columns of the primary key; a [`SqlType::Serial`] column is a key by itself.
     pub key: &'static [&'static str],
 }
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
-pub struct Column {
+pub struct SchemaColumn {
     /// The name.
     pub name: &'static str,
     /// The type of the values.
-    pub kind: Kind,
+    pub kind: SqlType,
     /// Whether a value may be absent.
     pub nullable: bool,
     /// The meaning of a value.
@@ -35,7 +35,7 @@ pub struct Column {
 
 /// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SqlType {
     /// A number that the database assigns.
     Serial,
     /// A signed 64-bit number.
@@ -48,7 +48,7 @@ pub enum Kind {
 
 /// An index.
 #[derive(Clone, Copy, Debug)]
-pub struct Index {
+pub struct SchemaIndex {
     /// The name.
     pub name: &'static str,
     /// The table.
@@ -59,87 +59,83 @@ pub struct Index {
     pub doc: &'static str,
 }
 
-const fn column(name: &'static str, kind: Kind, doc: &'static str) -> Column {
-    Column { name, kind, nullable: false, doc, absent: None }
+const fn column(name: &'static str, kind: SqlType, doc: &'static str) -> SchemaColumn {
+    SchemaColumn { name, kind, nullable: false, doc, absent: None }
 }
 
-const fn nullable(name: &'static str, kind: Kind, doc: &'static str) -> Column {
-    Column { name, kind, nullable: true, doc, absent: None }
+const fn nullable(name: &'static str, kind: SqlType, doc: &'static str) -> SchemaColumn {
+    SchemaColumn { name, kind, nullable: true, doc, absent: None }
 }
 
 /// A column that databases may lack.
-const fn late(column: Column, absent: &'static str) -> Column {
-    Column { absent: Some(absent), ..column }
+const fn late(column: SchemaColumn, absent: &'static str) -> SchemaColumn {
+    SchemaColumn { absent: Some(absent), ..column }
 }
 
-const RUN: Column = column("run_id", Kind::Integer, "the run");
+const RUN: SchemaColumn = column("run_id", SqlType::Integer, "the run");
 
 /// The invocations whose results are in the database.
-pub const RUNS: Table = Table {
+pub const RUNS: SchemaTable = SchemaTable {
     name: "runs",
-    doc: "a heap, as of one moment",
+    doc: "one heap at one moment",
     columns: &[
-        column("run_id", Kind::Serial, "the run's number"),
-        column(
-            "created_at",
-            Kind::Text,
-            "when the heap was captured: ISO 8601, UTC; empty where that is not known",
-        ),
+        column("run_id", SqlType::Serial, "the number of the run"),
+        column("created_at", SqlType::Text, "the time of the capture in ISO 8601 and UTC; empty if unknown"),
     ],
     key: &[],
 };
 
 /// Facts about a heap as a whole.
-pub const SUMMARY: Table = Table {
+pub const SUMMARY: SchemaTable = SchemaTable {
     name: "summary",
-    doc: "a fact about the heap as a whole",
+    doc: "a fact about the whole heap",
     columns: &[
         RUN,
-        column("key", Kind::Key, "its name, such as `memory_get_usage`"),
-        nullable("value", Kind::Text, "its value"),
+        column("key", SqlType::Key, "the name of the fact, such as `memory_get_usage`"),
+        nullable("value", SqlType::Text, "its value"),
     ],
     key: &["run_id", "key"],
 };
 
 /// Memory by type of location.
-pub const LOCATION_TYPES_SUMMARY: Table = Table {
+pub const LOCATION_TYPES_SUMMARY: SchemaTable = SchemaTable {
     name: "location_types_summary",
-    doc: "all locations of one type together",
+    doc: "the total of all locations of one type",
     columns: &[
         RUN,
-        column("type", Kind::Key, "the type of the locations"),
-        column("count", Kind::Integer, "how many there are"),
-        column("memory_usage", Kind::Integer, "their sizes together, in bytes"),
+        column("type", SqlType::Key, "the type of the locations"),
+        column("count", SqlType::Integer, "the number of locations"),
+        column("memory_usage", SqlType::Integer, "the sum of their sizes in bytes"),
     ],
     key: &["run_id", "type"],
 };
 
 /// Memory of objects by class.
-pub const CLASS_OBJECTS_SUMMARY: Table = Table {
+pub const CLASS_OBJECTS_SUMMARY: SchemaTable = SchemaTable {
     name: "class_objects_summary",
-    doc: "all objects of one class together",
+    doc: "the total of all objects of one class",
     columns: &[
         RUN,
-        column("class_name", Kind::Key, "the class, fully qualified"),
-        column("count", Kind::Integer, "how many objects there are"),
-        column("memory_usage", Kind::Integer, "their sizes together, in bytes"),
+        column("class_name", SqlType::Key, "the fully qualified name of the class"),
+        column("count", SqlType::Integer, "the number of objects"),
+        column("memory_usage", SqlType::Integer, "the sum of their sizes in bytes"),
     ],
     key: &["run_id", "class_name"],
 };
 
 /// The nodes of the graph.
-pub const CONTEXT_NODES: Table = Table {
+pub const CONTEXT_NODES: SchemaTable = SchemaTable {
     name: "context_nodes",
-    doc: "a node: an object, an array, a string, or what holds them",
+    doc: "a node: an object, an array, a string, or a structure that holds them",
     columns: &[
         RUN,
-        column("node_id", Kind::Integer, "its number in the run"),
-        column("type", Kind::Text, "what it stands for"),
+        column("node_id", SqlType::Integer, "the number of the node within the run"),
+        column("type", SqlType::Text, "the type of the node"),
         late(
             nullable(
                 "canonical_node_id",
-                Kind::Integer,
-                "of nodes that share an address, the smallest number; absent where the address is the node's alone",
+                SqlType::Integer,
+                "the smallest number among the nodes at the same address; absent if no other node shares the address",
             ),
             "NULL",
         ),
@@ -148,39 +144,47 @@ pub const CONTEXT_NODES: Table = Table {
 };
 
 /// The references between nodes.
-pub const CONTEXT_EDGES: Table = Table {
+pub const CONTEXT_EDGES: SchemaTable = SchemaTable {
     name: "context_edges",
-    doc: "a reference from a node to another",
+    doc: "a reference from one node to another",
     columns: &[
-        late(column("id", Kind::Serial, "the row's number"), "NULL"),
+        late(column("id", SqlType::Serial, "the number of the row"), "NULL"),
         RUN,
-        nullable("parent_node_id", Kind::Integer, "who refers; absent for a root"),
-        column("child_node_id", Kind::Integer, "to whom"),
-        column("link_name", Kind::Text, "by what name: a variable, a property, a key, or a fixed word"),
-        column("is_tree", Kind::Integer, "1 if the walk came to the child by this edge first, otherwise 0"),
-        late(column("strength", Kind::Text, "`strong`, `weak` or `structural`"), "'strong'"),
+        nullable("parent_node_id", SqlType::Integer, "the node that refers; absent for a root"),
+        column("child_node_id", SqlType::Integer, "the node referred to"),
+        column(
+            "link_name",
+            SqlType::Text,
+            "the name of the reference: a variable, a property, a key, or a fixed word",
+        ),
+        column(
+            "is_tree",
+            SqlType::Integer,
+            "1 if the walk first reached the child by this edge, otherwise 0",
+        ),
+        late(column("strength", SqlType::Text, "`strong`, `weak` or `structural`"), "'strong'"),
     ],
     key: &[],
 };
 
 /// The memory that nodes represent.
-pub const CONTEXT_NODE_LOCATIONS: Table = Table {
+pub const CONTEXT_NODE_LOCATIONS: SchemaTable = SchemaTable {
     name: "context_node_locations",
-    doc: "memory that a node stands for",
+    doc: "a range of memory that a node represents",
     columns: &[
-        column("id", Kind::Serial, "the row's number"),
+        column("id", SqlType::Serial, "the number of the row"),
         RUN,
-        column("node_id", Kind::Integer, "the node"),
-        nullable("address", Kind::Integer, "where it begins in the process"),
-        nullable("size", Kind::Integer, "bytes that its content needs"),
-        column("location_type", Kind::Text, "what it holds"),
-        nullable("class_name", Kind::Text, "the class, of objects"),
-        nullable("string_value", Kind::Text, "the content, of strings"),
-        nullable("refcount", Kind::Integer, "the reference count, of what has one"),
-        nullable("type_info", Kind::Integer, "PHP's flags, of what has them"),
-        nullable("region", Kind::Text, "the part of PHP's memory; absent elsewhere"),
+        column("node_id", SqlType::Integer, "the node"),
+        nullable("address", SqlType::Integer, "the start address in the process"),
+        nullable("size", SqlType::Integer, "the size of the content in bytes"),
+        column("location_type", SqlType::Text, "the type of the content"),
+        nullable("class_name", SqlType::Text, "the class of an object"),
+        nullable("string_value", SqlType::Text, "the content of a string"),
+        nullable("refcount", SqlType::Integer, "the reference count, if the value has one"),
+        nullable("type_info", SqlType::Integer, "PHP's type flags, if the value has them"),
+        nullable("region", SqlType::Text, "the region of PHP's memory; absent outside of it"),
         late(
-            nullable("bin_overhead", Kind::Integer, "bytes that the allocator's block has beyond `size`"),
+            nullable("bin_overhead", SqlType::Integer, "the bytes of the allocator's block beyond `size`"),
             "0",
         ),
     ],
@@ -188,55 +192,55 @@ pub const CONTEXT_NODE_LOCATIONS: Table = Table {
 };
 
 /// Further facts about nodes.
-pub const CONTEXT_NODE_ATTRIBUTES: Table = Table {
+pub const CONTEXT_NODE_ATTRIBUTES: SchemaTable = SchemaTable {
     name: "context_node_attributes",
     doc: "a fact about a node",
     columns: &[
-        column("id", Kind::Serial, "the row's number"),
+        column("id", SqlType::Serial, "the number of the row"),
         RUN,
-        column("node_id", Kind::Integer, "the node"),
-        column("key", Kind::Text, "its name, such as `#count`"),
+        column("node_id", SqlType::Integer, "the node"),
+        column("key", SqlType::Text, "the name of the fact, such as `#count`"),
         nullable(
             "value",
-            Kind::Text,
-            "its value as text: `1` of `true`, nothing of `false`, and of a number without a fraction its digits, so that from a database `true` and `1.0` come back as the number 1",
+            SqlType::Text,
+            "the value as text: `true` is `1`, `false` is empty, and a number without a fraction is only its digits. When read back, `true` and `1.0` are therefore the number 1",
         ),
     ],
     key: &[],
 };
 
 /// The path of each node in the tree, as text; filled on request.
-pub const NODE_PATHS: Table = Table {
+pub const NODE_PATHS: SchemaTable = SchemaTable {
     name: "node_paths",
     doc: "the path from the root to a node",
     columns: &[
         RUN,
-        column("node_id", Kind::Integer, "the node"),
-        column("path", Kind::Text, "the names of the tree's links, with ` -> ` between them"),
-        column("depth", Kind::Integer, "how many links there are before the last one"),
+        column("node_id", SqlType::Integer, "the node"),
+        column("path", SqlType::Text, "the link names of the path, separated by ` -> `"),
+        column("depth", SqlType::Integer, "the number of links before the last one"),
     ],
     key: &["run_id", "node_id"],
 };
 
 /// The compact form of the paths: the parent of each node and its distance from the root.
-pub const NODE_PARENTS: Table = Table {
+pub const NODE_PARENTS: SchemaTable = SchemaTable {
     name: "node_parents",
-    doc: "the step that leads to a node, of which `v_parent_paths` makes paths",
+    doc: "the last step of the path to a node; `v_parent_paths` builds paths from these steps",
     columns: &[
         RUN,
-        column("node_id", Kind::Integer, "the node"),
-        nullable("parent_node_id", Kind::Integer, "the node above it; absent for a root"),
-        column("link_name", Kind::Text, "the name of the tree's link"),
-        column("depth", Kind::Integer, "how many links there are before this one"),
+        column("node_id", SqlType::Integer, "the node"),
+        nullable("parent_node_id", SqlType::Integer, "the parent in the tree; absent for a root"),
+        column("link_name", SqlType::Text, "the name of the link from the parent"),
+        column("depth", SqlType::Integer, "the number of links before this one"),
     ],
     key: &["run_id", "node_id"],
 };
 
 /// The tables that a database has only on request.
-pub const PATH_TABLES: [Table; 2] = [NODE_PATHS, NODE_PARENTS];
+pub const PATH_TABLES: [SchemaTable; 2] = [NODE_PATHS, NODE_PARENTS];
 
 /// The tables of every database.
-pub const TABLES: [Table; 8] = [
+pub const TABLES: [SchemaTable; 8] = [
     RUNS,
     SUMMARY,
     LOCATION_TYPES_SUMMARY,
@@ -252,23 +256,23 @@ const fn index(
     table: &'static str,
     columns: &'static [&'static str],
     doc: &'static str,
-) -> Index {
-    Index { name, table, columns, doc }
+) -> SchemaIndex {
+    SchemaIndex { name, table, columns, doc }
 }
 
 /// The indexes, which are created after the rows.
-pub const INDEXES: [Index; 9] = [
+pub const INDEXES: [SchemaIndex; 9] = [
     index(
         "idx_context_edges_run_parent_tree",
         "context_edges",
         &["run_id", "parent_node_id", "is_tree"],
-        "paths: what a node refers to",
+        "paths: the references of a node",
     ),
     index(
         "idx_context_edges_run_child",
         "context_edges",
         &["run_id", "child_node_id"],
-        "who refers to a node",
+        "the references to a node",
     ),
     index(
         "idx_context_node_locations_run_node",
@@ -298,24 +302,24 @@ pub const INDEXES: [Index; 9] = [
         "idx_context_edges_run_link_parent_tree",
         "context_edges",
         &["run_id", "link_name", "parent_node_id", "is_tree"],
-        "references by their name",
+        "references by name",
     ),
     index(
         "idx_context_edges_run_strength",
         "context_edges",
         &["run_id", "strength"],
-        "references by their strength",
+        "references by strength",
     ),
     index(
         "idx_context_nodes_canonical",
         "context_nodes",
         &["run_id", "canonical_node_id"],
-        "the nodes that are one value",
+        "nodes that share an address",
     ),
 ];
 
 /// The indexes that replace keys beginning with texts on servers, which limit the length of a key.
-pub const KEY_INDEXES: [Index; 3] = [
+pub const KEY_INDEXES: [SchemaIndex; 3] = [
     index("idx_summary_run_key", "summary", &["run_id", "key"], "a fact by its name"),
     index("idx_location_types_summary_run_type", "location_types_summary", &["run_id", "type"], "a type"),
     index(
@@ -327,9 +331,9 @@ pub const KEY_INDEXES: [Index; 3] = [
 ];
 
 /// The index of [`NODE_PARENTS`].
-pub const NODE_PARENTS_INDEX: Index =
-    index("idx_node_parents_run_depth", "node_parents", &["run_id", "depth"], "nodes by their depth");
+pub const NODE_PARENTS_INDEX: SchemaIndex =
+    index("idx_node_parents_run_depth", "node_parents", &["run_id", "depth"], "nodes by depth");
 
 /// The index of [`NODE_PATHS`].
-pub const NODE_PATHS_INDEX: Index =
-    index("idx_node_paths_run_depth", "node_paths", &["run_id", "depth"], "paths by their length");
+pub const NODE_PATHS_INDEX: SchemaIndex =
+    index("idx_node_paths_run_depth", "node_paths", &["run_id", "depth"], "paths by depth");

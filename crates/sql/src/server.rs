@@ -10,7 +10,7 @@ use crate::percent::{decoded, encoded, take_parameters};
 /// A server and one of its databases: `postgresql://user:password@host:port/database`, or `mysql://…`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
-    kind: ServerKind,
+    kind: ServerSoftware,
     /// The address with the scheme that the driver knows, without the password and the encryption parameters.
     url: String,
     password: Option<String>,
@@ -19,7 +19,7 @@ pub struct Server {
 
 /// A kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServerKind {
+pub enum ServerSoftware {
     /// PostgreSQL.
     Postgresql,
     /// MySQL or MariaDB: the server's version tells which.
@@ -35,14 +35,14 @@ pub enum Access {
     Write,
 }
 
-const SCHEMES: [(&str, ServerKind); 4] = [
-    ("postgresql://", ServerKind::Postgresql),
-    ("postgres://", ServerKind::Postgresql),
-    ("mysql://", ServerKind::Mysql),
-    ("mariadb://", ServerKind::Mysql),
+const SCHEMES: [(&str, ServerSoftware); 4] = [
+    ("postgresql://", ServerSoftware::Postgresql),
+    ("postgres://", ServerSoftware::Postgresql),
+    ("mysql://", ServerSoftware::Mysql),
+    ("mariadb://", ServerSoftware::Mysql),
 ];
 
-impl ServerKind {
+impl ServerSoftware {
     const fn scheme(self) -> &'static str {
         match self {
             Self::Postgresql => "postgresql://",
@@ -90,7 +90,7 @@ impl Server {
 
     /// The address of `database` on the server at `host` and `port`.
     #[must_use]
-    pub fn new(kind: ServerKind, host: &str, port: Option<u16>, database: &str, user: &str) -> Self {
+    pub fn new(kind: ServerSoftware, host: &str, port: Option<u16>, database: &str, user: &str) -> Self {
         let port = port.unwrap_or(kind.port());
         let host = if host.contains(':') { format!("[{host}]") } else { encoded(host) };
         let url = format!("{}{}@{host}:{port}/{}", kind.scheme(), encoded(user), encoded(database));
@@ -112,7 +112,7 @@ impl Server {
 
     /// The kind of server.
     #[must_use]
-    pub const fn kind(&self) -> ServerKind {
+    pub const fn kind(&self) -> ServerSoftware {
         self.kind
     }
 
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_told_from_a_file_and_its_password_kept_apart() {
+    fn addresses_are_recognized_and_passwords_separated() {
         for file in ["heaps.sqlite3", "postgresql:heaps", "http://host/db", "", "m", "mysql:/x"] {
             assert_eq!(Server::parse(file), None, "{file}");
         }
@@ -210,11 +210,11 @@ mod tests {
         assert!(!format!("{server:?} {server}").contains("ret"));
         let server = Server::parse("MariaDB://localhost/heaps?at=a:b@c").unwrap();
         assert_eq!((server.name(), server.has_password()), ("mysql://localhost/heaps?at=a:b@c", false));
-        assert_eq!(server.kind(), ServerKind::Mysql);
+        assert_eq!(server.kind(), ServerSoftware::Mysql);
     }
 
     #[test]
-    fn a_password_is_kept_apart_however_it_is_written() {
+    fn passwords_are_separated_in_every_form() {
         for (address, name, password) in [
             ("postgresql://me@h:1/d?password=se%2Fcret&a=1", "postgresql://me@h:1/d?a=1", "se/cret"),
             ("postgresql://h/d?user=me&password=secret", "postgresql://h/d?user=me", "secret"),
@@ -243,9 +243,9 @@ mod tests {
 
     #[test]
     fn parts_are_put_together() {
-        let server = Server::new(ServerKind::Mysql, "127.0.0.1", None, "re/li", "a@b").with_password("x");
+        let server = Server::new(ServerSoftware::Mysql, "127.0.0.1", None, "re/li", "a@b").with_password("x");
         assert_eq!(server.name(), "mysql://a%40b@127.0.0.1:3306/re%2Fli");
-        let server = Server::new(ServerKind::Postgresql, "::1", Some(5), "d", "u");
+        let server = Server::new(ServerSoftware::Postgresql, "::1", Some(5), "d", "u");
         assert_eq!(server.name(), "postgresql://u@[::1]:5/d");
     }
 }

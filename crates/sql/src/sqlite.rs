@@ -8,13 +8,13 @@ use std::time::Duration;
 use rusqlite::types::{Null, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Statement, ffi, params_from_iter};
 
-use crate::backend::{Backend, Field, Fill, Rows};
-use crate::cells::{Cells, Decoded, encode_cells};
-use crate::dialect::Dialect;
+use crate::backend::{Backend, Fill, ResultField, ResultRows};
+use crate::cells::{DecodedCell, EncodedCells, encode_cells};
+use crate::dialect::SqlDialect;
 use crate::error::{Error, ErrorKind, LOCKED};
-use crate::pipe::{self, Batch};
+use crate::pipe::{self, RowBatch};
 use crate::rows;
-use crate::schema::Table;
+use crate::schema::SchemaTable;
 use crate::server::Access;
 
 /// A database file.
@@ -72,7 +72,7 @@ pub(crate) fn named(path: &Path) -> PathBuf {
 fn checked(path: &Path) -> Result<&Path, Error> {
     match path.metadata() {
         Ok(found) if found.is_dir() => {
-            Err(Error::new(ErrorKind::Unsupported, "expected a database of SQLite, found a folder"))
+            Err(Error::new(ErrorKind::Unsupported, "expected an SQLite database, found a directory"))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(Error::caused(ErrorKind::Io, "no such file or directory", error))
@@ -97,19 +97,24 @@ fn is_unfinished(error: &rusqlite::Error) -> bool {
 }
 
 impl Backend for Sqlite {
-    fn dialect(&self) -> Dialect {
-        Dialect::Sqlite
+    fn dialect(&self) -> SqlDialect {
+        SqlDialect::Sqlite
     }
 
     fn execute(&mut self, statement: &str) -> Result<(), Error> {
         self.connection.execute_batch(statement).map_err(refused)
     }
 
-    fn answer(&mut self, statement: &str, numbers: &[Option<i64>], rows: &mut dyn Rows) -> Result<(), Error> {
+    fn answer(
+        &mut self,
+        statement: &str,
+        numbers: &[Option<i64>],
+        rows: &mut dyn ResultRows,
+    ) -> Result<(), Error> {
         let mut statement = self.connection.prepare(statement).map_err(refused)?;
         // `VACUUM INTO` writes another file even if this one is opened read-only.
         if self.access == Access::Read && !statement.readonly() {
-            let message = "expected a statement that only asks, found one that changes something";
+            let message = "expected a read-only statement, found one that changes the database";
             return Err(Error::new(ErrorKind::Statement, message));
         }
         let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
@@ -135,19 +140,23 @@ impl Backend for Sqlite {
     }
 }
 
-const fn field(value: ValueRef<'_>) -> Field<'_> {
+const fn field(value: ValueRef<'_>) -> ResultField<'_> {
     match value {
-        ValueRef::Null => Field::Null,
-        ValueRef::Integer(number) => Field::Integer(number),
-        ValueRef::Real(number) => Field::Real(number),
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Field::Text(bytes),
+        ValueRef::Null => ResultField::Null,
+        ValueRef::Integer(number) => ResultField::Integer(number),
+        ValueRef::Real(number) => ResultField::Real(number),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => ResultField::Text(bytes),
     }
 }
 
 /// The number of rows per insert statement: with more rows, SQLite searches less often for the place of a row.
 const ROWS: u32 = 100;
 
-fn insert(connection: &mut Connection, table: &'static Table, batches: Receiver<Batch>) -> Result<(), Error> {
+fn insert(
+    connection: &mut Connection,
+    table: &'static SchemaTable,
+    batches: Receiver<RowBatch>,
+) -> Result<(), Error> {
     let columns: Vec<_> = rows::given(table).collect();
     let prepare = |count: u32| {
         let row = format!("({})", vec!["?"; columns.len()].join(", "));
@@ -157,7 +166,7 @@ fn insert(connection: &mut Connection, table: &'static Table, batches: Receiver<
     let mut many = prepare(ROWS).map_err(refused)?;
     let mut one = prepare(1).map_err(refused)?;
     for batch in batches {
-        let mut cells = Cells(&batch.bytes);
+        let mut cells = EncodedCells(&batch.bytes);
         for _ in 0..batch.rows / u64::from(ROWS) {
             insert_rows(&mut many, &mut cells).map_err(refused)?;
         }
@@ -169,12 +178,12 @@ fn insert(connection: &mut Connection, table: &'static Table, batches: Receiver<
 }
 
 /// Inserts as many rows as the statement has placeholders for.
-fn insert_rows(statement: &mut Statement<'_>, cells: &mut Cells<'_>) -> rusqlite::Result<()> {
+fn insert_rows(statement: &mut Statement<'_>, cells: &mut EncodedCells<'_>) -> rusqlite::Result<()> {
     for (index, cell) in (1..=statement.parameter_count()).zip(cells) {
         match cell {
-            Decoded::Null => statement.raw_bind_parameter(index, Null),
-            Decoded::Integer(number) => statement.raw_bind_parameter(index, number),
-            Decoded::Text(text) => statement.raw_bind_parameter(index, text),
+            DecodedCell::Null => statement.raw_bind_parameter(index, Null),
+            DecodedCell::Integer(number) => statement.raw_bind_parameter(index, number),
+            DecodedCell::Text(text) => statement.raw_bind_parameter(index, text),
         }?;
     }
     statement.raw_execute().map(drop)
@@ -189,16 +198,15 @@ pub(crate) fn refused(error: rusqlite::Error) -> Error {
         return Error::new(ErrorKind::Damaged, "the database is damaged");
     }
     let (kind, message) = match code {
-        Some(ErrorCode::NotADatabase) => (ErrorKind::Unsupported, "expected a database of SQLite".to_owned()),
+        Some(ErrorCode::NotADatabase) => (ErrorKind::Unsupported, "expected an SQLite database".to_owned()),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (ErrorKind::Locked, LOCKED.to_owned()),
         Some(ErrorCode::DiskFull) => (ErrorKind::Io, "the disk is full".to_owned()),
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-            (ErrorKind::Io, format!("the database cannot be opened or written: {error}"))
+            (ErrorKind::Io, format!("cannot open or write the database: {error}"))
         }
         Some(ErrorCode::SystemIoFailure) => (ErrorKind::Io, error.to_string()),
         _ if matches!(error, rusqlite::Error::InvalidParameterCount(..)) => {
-            let message =
-                "unsupported place in a statement: values are given for :run, :other and :node only";
+            let message = "unsupported parameter in the statement: expected only :run, :other and :node";
             (ErrorKind::Statement, message.to_owned())
         }
         _ => (ErrorKind::Statement, error.to_string()),

@@ -1,9 +1,9 @@
 //! Parses statements as far as needed to replace names by numbers.
 
-use crate::Parameters;
-use crate::dialect::Dialect;
+use crate::dialect::SqlDialect;
+use crate::queries::Parameters;
 
-impl Dialect {
+impl SqlDialect {
     /// Replaces the parameter names in `statement` by placeholders, and returns the numbers in order. Quoted text and
     /// comments are unchanged.
     pub(crate) fn bind(self, statement: &str, parameters: Parameters) -> (String, Vec<Option<i64>>) {
@@ -132,16 +132,17 @@ fn dollars(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    const ALL: [Dialect; 4] = [Dialect::Sqlite, Dialect::Postgresql, Dialect::Mysql, Dialect::Mariadb];
+    const ALL: [SqlDialect; 4] =
+        [SqlDialect::Sqlite, SqlDialect::Postgresql, SqlDialect::Mysql, SqlDialect::Mariadb];
     const NUMBERS: Parameters = Parameters { run: Some(1), other: Some(2), node: None };
 
     #[test]
-    fn numbers_stand_in_the_place_of_their_names() {
+    fn parameters_are_replaced_by_placeholders() {
         let statement = "SELECT :run,a.b WHERE x=:node AND y>:other+:run";
         let numbers = vec![Some(1), None, Some(2), Some(1)];
         for dialect in ALL {
             let expected = match dialect {
-                Dialect::Postgresql => {
+                SqlDialect::Postgresql => {
                     "SELECT CAST($1 AS BIGINT),a.b WHERE x=CAST($2 AS BIGINT) AND y>CAST($3 AS BIGINT)+CAST($4 AS BIGINT)"
                 }
                 _ => "SELECT ?,a.b WHERE x=? AND y>?+?",
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_name_stays() {
+    fn text_that_looks_like_a_parameter_stays() {
         let everywhere = [
             "':run'",
             "'it''s :run'",
@@ -169,24 +170,24 @@ mod tests {
             "` :run`",
         ];
         let of_one = [
-            (Dialect::Sqlite, "[a :run]"),
-            (Dialect::Postgresql, "E'\\' :run'"),
-            (Dialect::Postgresql, "$$ :run $$ $a$ $b$ :run $a$"),
-            (Dialect::Postgresql, "/* /* */ :run */"),
-            (Dialect::Mysql, "'\\' :run'"),
-            (Dialect::Mariadb, "# :run"),
+            (SqlDialect::Sqlite, "[a :run]"),
+            (SqlDialect::Postgresql, "E'\\' :run'"),
+            (SqlDialect::Postgresql, "$$ :run $$ $a$ $b$ :run $a$"),
+            (SqlDialect::Postgresql, "/* /* */ :run */"),
+            (SqlDialect::Mysql, "'\\' :run'"),
+            (SqlDialect::Mariadb, "# :run"),
         ];
         let all = ALL.into_iter().flat_map(|dialect| everywhere.map(|statement| (dialect, statement)));
         for (dialect, statement) in all.chain(of_one) {
             assert_eq!(dialect.bind(statement, NUMBERS), (statement.to_owned(), vec![]), "{dialect:?}");
         }
         let is_used = [
-            (Dialect::Sqlite, "'\\' || :run"),
-            (Dialect::Sqlite, "/* /* */ :run"),
-            (Dialect::Postgresql, "$1 :run $2"),
-            (Dialect::Postgresql, "name'\\' :run"),
-            (Dialect::Mysql, "5--:run"),
-            (Dialect::Mysql, "-- a\n:run"),
+            (SqlDialect::Sqlite, "'\\' || :run"),
+            (SqlDialect::Sqlite, "/* /* */ :run"),
+            (SqlDialect::Postgresql, "$1 :run $2"),
+            (SqlDialect::Postgresql, "name'\\' :run"),
+            (SqlDialect::Mysql, "5--:run"),
+            (SqlDialect::Mysql, "-- a\n:run"),
         ];
         for (dialect, statement) in is_used {
             assert!(dialect.uses(statement, ":run"), "{dialect:?}: {statement}");
@@ -194,13 +195,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_from_a_statement() {
+    fn empty_statements_are_recognized() {
         for nothing in ["", " \n\t", ";", "-- only this", "/* and */ ; -- that"] {
             assert!(ALL.iter().all(|dialect| dialect.is_nothing(nothing)), "{nothing}");
         }
         for statement in ["SELECT 1", "-", "/*! SELECT 1 */", "''"] {
             assert!(!ALL.iter().any(|dialect| dialect.is_nothing(statement)), "{statement}");
         }
-        assert!(Dialect::Mysql.is_nothing("# only this") && !Dialect::Sqlite.is_nothing("# a"));
+        assert!(SqlDialect::Mysql.is_nothing("# only this") && !SqlDialect::Sqlite.is_nothing("# a"));
     }
 }

@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use crate::encryption::Mode;
+use crate::encryption::EncryptionMode;
 
 type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
 
@@ -18,7 +18,7 @@ type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Resu
 ///
 /// # Errors
 /// If the file cannot be read or contains no certificates.
-pub(crate) fn config(mode: Mode, roots: Option<&Path>) -> Result<ClientConfig> {
+pub(crate) fn config(mode: EncryptionMode, roots: Option<&Path>) -> Result<ClientConfig> {
     let provider = Arc::new(ring::default_provider());
     let trusted = Arc::new(trusted(roots)?);
     let strict = WebPkiServerVerifier::builder_with_provider(trusted, Arc::clone(&provider)).build()?;
@@ -49,7 +49,7 @@ fn trusted(roots: Option<&Path>) -> Result<RootCertStore> {
 #[derive(Debug)]
 struct Verifier {
     strict: Arc<WebPkiServerVerifier>,
-    mode: Mode,
+    mode: EncryptionMode,
 }
 
 impl ServerCertVerifier for Verifier {
@@ -61,7 +61,7 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        if !matches!(self.mode, Mode::VerifyCa | Mode::VerifyFull) {
+        if !matches!(self.mode, EncryptionMode::VerifyCa | EncryptionMode::VerifyFull) {
             return Ok(ServerCertVerified::assertion());
         }
         let found =
@@ -69,7 +69,7 @@ impl ServerCertVerifier for Verifier {
         match found {
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) if self.mode == Mode::VerifyCa => Ok(ServerCertVerified::assertion()),
+            )) if self.mode == EncryptionMode::VerifyCa => Ok(ServerCertVerified::assertion()),
             found => found,
         }
     }

@@ -1,23 +1,22 @@
-//! How much a piece of code allocates.
+//! Counts allocations of a piece of code.
 //!
-//! With the feature `allocations` every allocation of the program goes through a counter, so only tests turn
-//! it on.
+//! With the feature `allocations`, every allocation of the program goes through a counter, so only tests enable it.
 
-/// What a piece of code allocated, on its own thread.
+/// The allocations of a piece of code on its own thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocations {
-    /// How often it asked for memory.
+    /// The number of allocations.
     pub count: u64,
-    /// How much it asked for, all requests together.
+    /// The bytes of all allocations together.
     pub bytes: u64,
-    /// The most that it held at a time, beyond what was held before.
+    /// The most bytes that it held at a time, in addition to those held before.
     pub peak_bytes: u64,
 }
 
 /// Runs `code` and counts what it allocates.
 ///
 /// # Panics
-/// When `code` does.
+/// If `code` panics.
 pub fn allocations<R>(code: impl FnOnce() -> R) -> (R, Allocations) {
     let mut result = None;
     let info = allocation_counter::measure(|| result = Some(code()));
@@ -30,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_allocation_counts_and_the_peak_is_what_is_held_at_once() {
+    fn all_allocations_are_counted_and_the_peak_is_held_at_once() {
         let ((), none) = allocations(|| {});
         assert_eq!((none.count, none.bytes, none.peak_bytes), (0, 0, 0));
         let ((), some) = allocations(|| {

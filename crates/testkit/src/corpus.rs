@@ -14,7 +14,7 @@ pub fn project_file(path: &str) -> PathBuf {
 /// The file at `path` in the corpus, such as `rbt/native.rbt`.
 ///
 /// # Panics
-/// When it is not there.
+/// If it does not exist.
 #[must_use]
 pub fn corpus(path: &str) -> PathBuf {
     let file = project_file("corpus").join(path);
@@ -22,19 +22,19 @@ pub fn corpus(path: &str) -> PathBuf {
     file
 }
 
-/// What stands in the file at `path` in the corpus.
+/// The contents of the file at `path` in the corpus.
 ///
 /// # Panics
-/// When it cannot be read.
+/// If it cannot be read.
 #[must_use]
 pub fn read_corpus(path: &str) -> Vec<u8> {
     fs::read(corpus(path)).unwrap_or_else(|error| panic!("corpus file {path}: {error}"))
 }
 
-/// The files right in `folder` of the corpus whose names end in `ending`, in order.
+/// The files directly in `folder` of the corpus whose names end in `ending`, in order.
 ///
 /// # Panics
-/// When there is none: a test over no files shows nothing.
+/// If there is none, because a test over no files shows nothing.
 #[must_use]
 pub fn corpus_files(folder: &str, ending: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(corpus(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));

@@ -1,20 +1,20 @@
-//! Outputs that are kept, and compared with.
+//! Golden files: expected outputs.
 
 use std::path::Path;
 use std::{env, fs};
 
-/// Whether outputs and recordings that are kept are to be written anew: `UPDATE_GOLDEN=1` in the environment asks for it.
+/// Whether to rewrite golden files and recordings: `UPDATE_GOLDEN=1` in the environment asks for it.
 #[must_use]
 pub fn updates_golden() -> bool {
     env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1")
 }
 
-/// Asserts that `found` is what the file at `path` holds.
+/// Asserts that `found` equals the contents of the file at `path`.
 ///
-/// With [`updates_golden`] it writes the file instead.
+/// With [`updates_golden`], it writes the file instead.
 ///
 /// # Panics
-/// When it differs, with the first line that does, or when the file is not there.
+/// If it differs, with the first line that does, or if the file does not exist.
 #[track_caller]
 pub fn assert_golden(path: impl AsRef<Path>, found: &[u8]) {
     let path = path.as_ref();
@@ -23,12 +23,12 @@ pub fn assert_golden(path: impl AsRef<Path>, found: &[u8]) {
         return;
     }
     if let Err(message) = compare(path, found) {
-        panic!("{message}\nrun the test with UPDATE_GOLDEN=1 if this is as it should be");
+        panic!("{message}\nif the new output is correct, run the test with UPDATE_GOLDEN=1");
     }
 }
 
 fn write(path: &Path, found: &[u8]) {
-    let folder = path.parent().expect("a golden file stands in a folder");
+    let folder = path.parent().expect("a golden file is in a folder");
     let written = fs::create_dir_all(folder).and_then(|()| fs::write(path, found));
     written.unwrap_or_else(|error| panic!("golden file {}: {error}", path.display()));
 }
@@ -46,7 +46,9 @@ fn first_difference(path: &Path, wanted: &[u8], found: &[u8]) -> String {
         let pair = (wanted.next(), found.next());
         if pair.0 != pair.1 {
             let show = |text: Option<&[u8]>| {
-                text.map_or("its end".into(), |text| format!("{:?}", text.escape_ascii().to_string()))
+                text.map_or("the end of the file".into(), |text| {
+                    format!("{:?}", text.escape_ascii().to_string())
+                })
             };
             return format!(
                 "{}, line {line}: expected {}, found {}",
@@ -65,7 +67,7 @@ mod tests {
     use crate::Scratch;
 
     #[test]
-    fn a_missing_or_different_golden_fails_and_says_where() {
+    fn missing_and_different_golden_files_fail_with_the_first_difference() {
         let scratch = Scratch::new();
         let path = scratch.path("a/b.txt");
         assert!(compare(&path, b"x").is_err());
@@ -74,6 +76,6 @@ mod tests {
         let message = compare(&path, b"one\n\xff\nthree\n").unwrap_err();
         assert!(message.ends_with(r#"line 2: expected "two\\n", found "\\xff\\n""#), "{message}");
         let message = compare(&path, b"one\ntwo\n").unwrap_err();
-        assert!(message.ends_with(r#"line 3: expected "three\\n", found its end"#), "{message}");
+        assert!(message.ends_with(r#"line 3: expected "three\\n", found the end of the file"#), "{message}");
     }
 }

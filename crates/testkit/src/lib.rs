@@ -1,14 +1,13 @@
 //! The corpus and the reference programs, for tests.
 //!
-//! * [`corpus`] finds the files that other programs wrote, [`manifest`] what those programs read in them.
-//! * [`assert_golden`] compares with a file that is kept, [`Scratch`] is a folder that vanishes.
-//! * [`peers`] runs the reference programs, [`python`] the one that needs a system of its own.
-//! * [`servers`] starts servers of databases, [`LakeCluster`] what a lake is asked through.
-//! * `fuzzing` (feature of that name) lists the functions that take any bytes whatever, and makes bytes for
-//!   them.
-//! * `allocations` (feature of that name) counts what a piece of code allocates.
+//! * [`corpus`] finds files that other programs wrote; [`manifest`] lists what those programs read from them.
+//! * [`assert_golden`] compares an output with a golden file; [`Scratch`] is a temporary folder.
+//! * [`peers`] runs the reference programs; [`python`] runs Python, which needs a root file system of its own.
+//! * [`servers`] starts database servers; [`LakeCluster`] starts a cluster for queries on lakes.
+//! * `fuzzing` (feature of that name) lists the functions that take arbitrary bytes, and makes bytes for them.
+//! * `allocations` (feature of that name) counts the allocations of a piece of code.
 //!
-//! Everything here panics when something is missing: a test that cannot run is a test that fails.
+//! Everything here panics if something is missing, because a test that cannot run must fail.
 
 #[cfg(feature = "allocations")]
 pub mod allocations;
@@ -18,6 +17,7 @@ pub mod fuzzing;
 mod golden;
 mod lake_cluster;
 pub mod manifest;
+pub mod page_tables;
 pub mod peers;
 pub mod python;
 mod scratch;

@@ -1,4 +1,4 @@
-//! What the reference programs read in the files of the corpus.
+//! The results of the reference programs for the files of the corpus.
 
 use std::collections::BTreeMap;
 
@@ -8,96 +8,96 @@ use crate::read_corpus;
 
 /// `rbt/MANIFEST.json`: the binary traces, and the texts beside them.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Manifest {
+pub struct CorpusManifest {
     /// The traces.
-    pub files: Vec<Trace>,
-    /// The phpspy texts. Of some only the conversions are in the corpus.
-    pub text: Vec<Text>,
+    pub files: Vec<CorpusTrace>,
+    /// The phpspy texts. Of some, the corpus contains only the conversions.
+    pub text: Vec<CorpusText>,
 }
 
 /// A trace of the corpus.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Trace {
+pub struct CorpusTrace {
     /// The path below `rbt/`.
     pub name: String,
     /// The size.
     pub bytes: u64,
     /// The SHA-256 in hexadecimal.
     pub sha256: String,
-    /// What the file shows, in a few words.
+    /// The point of the file, in a few words.
     #[serde(rename = "desc")]
     pub description: String,
-    /// What sort of file it is, such as `valid`, `edge` or `corrupt`.
+    /// The kinds of file, such as `valid`, `edge` or `corrupt`.
     pub tags: Vec<String>,
-    /// What the reader finds.
-    pub strict: Outcome,
-    /// What recovery finds.
-    pub recover: Outcome,
-    /// What each converter makes of it.
+    /// The result of strict reading.
+    pub strict: ReadOutcome,
+    /// The result of recovery.
+    pub recover: ReadOutcome,
+    /// The results of the converters, by name.
     #[serde(default)]
-    pub converters: BTreeMap<String, Conversion>,
+    pub converters: BTreeMap<String, CorpusConversion>,
 }
 
-/// What a reader finds in a file. The numbers are absent where the reader itself broke down.
+/// The result of reading a file. The numbers are absent if the reader crashed.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Outcome {
-    /// How many samples it yields before it ends or fails.
+pub struct ReadOutcome {
+    /// The number of samples before it ends or fails.
     pub samples: Option<u64>,
     /// The SHA-256 over the lines of `expected`, in hexadecimal.
     pub sha256: Option<String>,
     /// Why it failed.
-    pub error: Option<Message>,
+    pub error: Option<ReadMessage>,
     /// The sampling period in microseconds.
     pub period_us: Option<u64>,
-    /// Keys and values.
+    /// The keys and values of the metadata.
     #[serde(default)]
     pub metadata: Vec<(String, String)>,
-    /// The path below `rbt/` of the samples.
+    /// The path of the samples below `rbt/`.
     pub expected: String,
 }
 
 /// The text of an error.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
-pub enum Message {
-    /// As it was printed.
+pub enum ReadMessage {
+    /// The text as it was printed.
     Text(String),
-    /// Its bytes in hexadecimal, where they are not UTF-8.
+    /// Its bytes in hexadecimal, if they are not UTF-8.
     Bytes {
         /// The bytes.
         hex: String,
     },
 }
 
-/// What a converter makes of a file.
+/// The result of a converter for a file.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Conversion {
+pub struct CorpusConversion {
     /// Its exit status.
     pub exit: i32,
     /// The size of its output.
     pub bytes: u64,
     /// The SHA-256 of its output in hexadecimal.
     pub sha256: String,
-    /// The path below `rbt/` of its output, where that is kept.
+    /// The path of its output below `rbt/`, if the corpus contains it.
     pub file: Option<String>,
 }
 
 /// A phpspy text.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Text {
+pub struct CorpusText {
     /// The path below `rbt/`.
     pub name: String,
     /// The size.
     pub bytes: u64,
-    /// What each converter makes of it.
-    pub converters: BTreeMap<String, Conversion>,
+    /// The results of the converters, by name.
+    pub converters: BTreeMap<String, CorpusConversion>,
 }
 
-impl Manifest {
+impl CorpusManifest {
     /// The manifest of the `rbt` corpus.
     ///
     /// # Panics
-    /// When it does not fit these types.
+    /// If it does not match these types.
     #[must_use]
     pub fn rbt() -> Self {
         serde_json::from_slice(&read_corpus("rbt/MANIFEST.json"))
@@ -107,19 +107,19 @@ impl Manifest {
     /// The trace called `name`.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is none.
     #[must_use]
-    pub fn trace(&self, name: &str) -> &Trace {
+    pub fn trace(&self, name: &str) -> &CorpusTrace {
         let found = self.files.iter().find(|trace| trace.name == name);
         found.unwrap_or_else(|| panic!("the manifest lists no {name}"))
     }
 }
 
-impl Trace {
-    /// What stands in the file.
+impl CorpusTrace {
+    /// The contents of the file.
     ///
     /// # Panics
-    /// When it cannot be read.
+    /// If it cannot be read.
     #[must_use]
     pub fn read(&self) -> Vec<u8> {
         read_corpus(&format!("rbt/{}", self.name))

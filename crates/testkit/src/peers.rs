@@ -1,7 +1,7 @@
-//! The reference programs that judge what we write.
+//! The reference programs that check our output.
 //!
-//! `cargo xtask peers` sets them up and describes them in a file; `BOREHOLE_PEERS` names its folder where it
-//! is not the usual one. `BOREHOLE_WITHOUT=NAME,…` leaves peers out, and says so.
+//! `cargo xtask peers` installs them and lists them in a file. `BOREHOLE_PEERS` names its folder, if it is not the default
+//! one. `BOREHOLE_WITHOUT=NAME,…` skips peers, and their tests print so.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::{env, fs};
 
 use serde::Deserialize;
 
-/// What the peer `chromium` is told in any case: that nobody looks, that it is root, and to leave the network alone.
+/// The options that the peer `chromium` always gets: no window, no sandbox (it runs as root), no network access of its own.
 pub const HEADLESS: [&str; 8] = [
     "--headless",
     "--no-sandbox",
@@ -29,34 +29,34 @@ pub struct Peer {
     version: String,
 }
 
-/// The peer called `name`; `None`, said on stderr, if it is left out.
+/// The peer called `name`; `None`, with a line on stderr, if it is skipped.
 ///
 /// # Panics
-/// When it is not set up.
+/// If it is not installed.
 #[must_use]
 #[track_caller]
-#[expect(clippy::print_stderr, reason = "a check that is left out must not go unnoticed")]
+#[expect(clippy::print_stderr, reason = "a skipped check must not go unnoticed")]
 pub fn peer(name: &str) -> Option<Peer> {
     let without = env::var("BOREHOLE_WITHOUT").unwrap_or_default();
-    if without.split(',').any(|left_out| left_out == name) {
-        eprintln!("WITHOUT {name}: this test shows nothing");
+    if without.split(',').any(|skipped| skipped == name) {
+        eprintln!("WITHOUT {name}: this test checks nothing");
         return None;
     }
     match find(&folder(), name) {
         Ok(peer) => Some(peer),
         Err(message) => {
-            panic!("{message}\nrun `cargo xtask peers`, or leave it out with BOREHOLE_WITHOUT={name}")
+            panic!("{message}\nrun `cargo xtask peers`, or skip it with BOREHOLE_WITHOUT={name}")
         }
     }
 }
 
-/// The peer called `name`, which is only there if somebody asked for it: `None`, said on stderr, if nobody has.
+/// The peer called `name`, which is installed only on request. `None`, with a line on stderr, if it is not.
 #[must_use]
-#[expect(clippy::print_stderr, reason = "a check that is left out must not go unnoticed")]
+#[expect(clippy::print_stderr, reason = "a skipped check must not go unnoticed")]
 pub fn optional(name: &str) -> Option<Peer> {
     let found = find(&folder(), name).ok();
     if found.is_none() {
-        eprintln!("WITHOUT {name}: `cargo xtask peers {name}` sets it up");
+        eprintln!("WITHOUT {name}: `cargo xtask peers {name}` installs it");
     }
     found
 }
@@ -78,10 +78,10 @@ fn find(folder: &Path, name: &str) -> Result<Peer, String> {
 }
 
 impl Peer {
-    /// The program, to be given its arguments.
+    /// The command that runs it, without arguments.
     ///
     /// # Panics
-    /// When `peers.json` names no program.
+    /// If `peers.json` names no program.
     #[must_use]
     pub fn command(&self) -> Command {
         let (program, arguments) = self.command.split_first().expect("a peer has a program");
@@ -96,10 +96,10 @@ impl Peer {
         &self.version
     }
 
-    /// Runs it with `arguments` and nothing to read.
+    /// Runs it with `arguments` and an empty standard input.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// If it cannot be started.
     #[must_use]
     pub fn run(&self, arguments: &[&str]) -> Output {
         let mut command = self.command();
@@ -107,10 +107,10 @@ impl Peer {
         output.unwrap_or_else(|error| panic!("peer {command:?}: {error}"))
     }
 
-    /// Runs it with `arguments` and gives what it writes to stdout.
+    /// Runs it with `arguments` and returns its standard output.
     ///
     /// # Panics
-    /// When it does not succeed, with what it wrote.
+    /// If it fails, with its output.
     #[must_use]
     #[track_caller]
     pub fn stdout(&self, arguments: &[&str]) -> String {
@@ -122,11 +122,11 @@ impl Peer {
     }
 }
 
-/// What Perfetto's trace processor answers to each of `queries` over the timeline `file`: rows of values by column;
-/// `None` if it is left out.
+/// The answers of Perfetto's trace processor to `queries` on the timeline `file`: for each query its rows, with values by
+/// column. `None` if it is skipped.
 ///
 /// # Panics
-/// When it is not set up, cannot read the file, or does not understand a query.
+/// If it is not installed, cannot read the file, or does not understand a query.
 #[must_use]
 #[track_caller]
 pub fn perfetto_rows(file: &Path, queries: &[&str]) -> Option<Vec<Vec<BTreeMap<String, serde_json::Value>>>> {
@@ -136,12 +136,12 @@ pub fn perfetto_rows(file: &Path, queries: &[&str]) -> Option<Vec<Vec<BTreeMap<S
     Some(answer.lines().map(|line| serde_json::from_str(line).expect("an answer is JSON")).collect())
 }
 
-/// What speedscope's importer makes of a file.
+/// The result of speedscope's importer for a file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct SpeedscopeImport {
     /// Its name.
     pub name: String,
-    /// Its profiles: a file may hold several, one a thread.
+    /// Its profiles: a file may hold several, one per thread.
     pub profiles: Vec<SpeedscopeProfile>,
 }
 
@@ -154,20 +154,20 @@ pub struct SpeedscopeProfile {
     pub unit: String,
     /// The sum of its weights.
     pub total_weight: f64,
-    /// How many distinct frames it has.
+    /// The number of distinct frames.
     pub frames: u64,
-    /// The weight of the samples of which a function is the leaf, by its name.
+    /// The weight of the samples that have a function as leaf, by its name.
     #[serde(rename = "self")]
     pub self_weights: BTreeMap<String, f64>,
 }
 
-/// What speedscope's importer makes of `file`; `None` if speedscope is left out.
+/// Imports `file` with speedscope; `None` if speedscope is skipped.
 ///
 /// # Errors
-/// What the importer says when it rejects the file.
+/// The message of the importer, if it rejects the file.
 ///
 /// # Panics
-/// When speedscope is not set up.
+/// If speedscope is not installed.
 #[track_caller]
 pub fn speedscope_import(file: &Path) -> Option<Result<SpeedscopeImport, String>> {
     let output = peer("speedscope")?.run(&["import", &file.to_string_lossy()]);
@@ -175,20 +175,20 @@ pub fn speedscope_import(file: &Path) -> Option<Result<SpeedscopeImport, String>
     Some(serde_json::from_str(&text).map_err(|_| text))
 }
 
-/// How `file` breaks speedscope's JSON schema, no lines if it does not; `None` if speedscope is left out.
+/// The violations of speedscope's JSON schema in `file`; `None` if speedscope is skipped.
 ///
 /// # Panics
-/// When speedscope is not set up, or the file is not JSON.
+/// If speedscope is not installed, or the file is not JSON.
 #[must_use]
 #[track_caller]
 pub fn speedscope_schema_errors(file: &Path) -> Option<Vec<String>> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct Validation {
         valid: bool,
         errors: Vec<String>,
     }
     let text = peer("speedscope")?.stdout(&["validate", &file.to_string_lossy()]);
-    let answer: Answer = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let answer: Validation = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
     assert_eq!(answer.valid, answer.errors.is_empty(), "{text}");
     Some(answer.errors)
 }
@@ -199,7 +199,7 @@ mod tests {
     use crate::Scratch;
 
     #[test]
-    fn a_peer_that_is_not_set_up_says_so() {
+    fn a_peer_that_is_not_installed_is_an_error() {
         let scratch = Scratch::new();
         let message = find(scratch.folder(), "perl").unwrap_err();
         assert!(message.starts_with("missing peer perl: "), "{message}");

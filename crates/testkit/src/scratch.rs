@@ -1,19 +1,19 @@
-//! Folders that vanish.
+//! Temporary folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// An empty folder that is removed, with all that is in it, when this is dropped.
+/// A folder, empty at first, that is deleted with its contents when this is dropped.
 #[derive(Debug)]
 pub struct Scratch(TempDir);
 
 impl Scratch {
-    /// A new folder.
+    /// Creates a folder.
     ///
     /// # Panics
-    /// When the system has no place for it.
+    /// If the system has no space for it.
     #[must_use]
     pub fn new() -> Self {
         Self(TempDir::new().expect("the system has a folder for temporary files"))
@@ -31,10 +31,10 @@ impl Scratch {
         self.0.path().join(name)
     }
 
-    /// Writes the file `name` and gives its path.
+    /// Writes the file `name` and returns its path.
     ///
     /// # Panics
-    /// When it cannot be written.
+    /// If it cannot be written.
     #[must_use]
     pub fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.path(name);

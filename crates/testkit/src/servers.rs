@@ -1,7 +1,7 @@
-//! Servers of databases, started for a test and ended with it.
+//! Database servers that run during a test.
 //!
-//! Each has a folder and a free port of its own on the loopback, a database [`DATABASE`] for everybody, a user
-//! [`GUARDED_USER`] who needs a password, and a certificate for `localhost`.
+//! Each has its own folder, a free port on loopback, a database [`DATABASE`] for everybody, a user [`GUARDED_USER`] who
+//! needs a password, and a certificate for `localhost`.
 
 mod certificates;
 mod small_disk;
@@ -30,13 +30,13 @@ pub const GUARDED_USER: &str = "guarded";
 /// The password of [`GUARDED_USER`].
 pub const GUARDED_PASSWORD: &str = "open sesame: 1@2/3";
 
-/// What PostgreSQL calls the place of tables on a small file system.
+/// The name of the PostgreSQL tablespace on a small file system.
 const SMALL: &str = "small";
 
-/// The user `nobody`, as servers refuse to run as root.
+/// The user `nobody`: servers refuse to run as root.
 const NOBODY: u32 = 65_534;
 
-/// How long a server may take to be ready.
+/// The time limit for a server to become ready.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A kind of server.
@@ -46,7 +46,7 @@ pub enum ServerKind {
     Postgresql,
     /// MariaDB.
     Mariadb,
-    /// MySQL, in a system of its own.
+    /// MySQL, in a root file system of its own.
     Mysql,
 }
 
@@ -60,65 +60,65 @@ impl ServerKind {
     }
 }
 
-/// What a server has beyond what each has.
+/// The optional properties of a server.
 #[derive(Clone, Copy, Debug)]
-struct Extras {
-    /// Whether it can encrypt.
+struct ServerExtras {
+    /// Whether it supports encryption.
     has_tls: bool,
-    /// How large the file system of its tables is, if it has one of its own.
+    /// The size of the file system of its tables, if they have one of their own.
     disk: Option<&'static str>,
 }
 
-const USUAL: Extras = Extras { has_tls: true, disk: None };
+const USUAL: ServerExtras = ServerExtras { has_tls: true, disk: None };
 
 /// A server that runs until this is dropped.
 #[derive(Debug)]
 pub struct DatabaseServer {
     kind: ServerKind,
     peer: Peer,
-    /// The file system of few bytes that its tables are on, if they are on one.
+    /// The small file system of its tables, if they have one of their own.
     disk: Option<SmallDisk>,
     /// The folder of its files.
     folder: TempDir,
     port: u16,
-    extras: Extras,
+    extras: ServerExtras,
     process: Option<Child>,
 }
 
 impl DatabaseServer {
-    /// Starts a server; `None`, said on stderr, if it is left out.
+    /// Starts a server; `None`, with a line on stderr, if it is skipped.
     ///
     /// # Panics
-    /// When it is not set up, or does not start.
+    /// If it is not installed, or does not start.
     #[must_use]
     #[track_caller]
     pub fn start(kind: ServerKind) -> Option<Self> {
         Self::start_anywhere(kind, USUAL)
     }
 
-    /// Starts a server that cannot encrypt; `None`, said on stderr, if it is left out.
+    /// Starts a server without encryption; `None`, with a line on stderr, if it is skipped.
     ///
     /// # Panics
-    /// When it is not set up, or does not start.
+    /// If it is not installed, or does not start.
     #[must_use]
     #[track_caller]
     pub fn start_without_tls(kind: ServerKind) -> Option<Self> {
-        Self::start_anywhere(kind, Extras { has_tls: false, ..USUAL })
+        Self::start_anywhere(kind, ServerExtras { has_tls: false, ..USUAL })
     }
 
-    /// Starts a server whose tables are on a file system of `size`, as `mount` has it, which nothing else is on; `None`, said on
-    /// stderr, if it is left out.
+    /// Starts a server whose tables have a file system of their own, with a `size` as `mount` takes it. `None`, with a line on
+    /// stderr, if the server is skipped.
     ///
     /// # Panics
-    /// When it is not set up, or does not start, or there is no such file system without being root.
+    /// If it is not installed, does not start, or the file system cannot be mounted, which only root can do.
     #[must_use]
     #[track_caller]
     pub fn start_on_small_disk(kind: ServerKind, size: &'static str) -> Option<Self> {
-        Self::start_anywhere(kind, Extras { disk: Some(size), ..USUAL })
+        Self::start_anywhere(kind, ServerExtras { disk: Some(size), ..USUAL })
     }
 
     #[track_caller]
-    fn start_anywhere(kind: ServerKind, extras: Extras) -> Option<Self> {
+    fn start_anywhere(kind: ServerKind, extras: ServerExtras) -> Option<Self> {
         let peer = peer(kind.peer())?;
         let folder = match root(kind, &peer) {
             Some(root) => TempDir::new_in(root.join("tmp")),
@@ -134,7 +134,7 @@ impl DatabaseServer {
         let mode = fs::Permissions::from_mode(0o700);
         fs::set_permissions(self.folder.path(), mode).expect("a folder of ours can be closed to others");
         self.write_files();
-        // PostgreSQL is told where the tables of the database are to be; to the others a database is a folder.
+        // PostgreSQL takes the place of the tables as an option of the database; for the others, a database is a folder.
         if self.kind == ServerKind::Postgresql {
             self.mount_disk(SMALL);
         }
@@ -146,7 +146,7 @@ impl DatabaseServer {
         self
     }
 
-    /// Puts the small file system at `name` in the server's folder.
+    /// Mounts the small file system at `name` in the server's folder.
     fn mount_disk(&mut self, name: &str) {
         let Some(size) = self.extras.disk else { return };
         let path = self.folder.path().join(name);
@@ -155,21 +155,21 @@ impl DatabaseServer {
         give_away(&path);
     }
 
-    /// Makes the small file system of its tables larger.
+    /// Resizes the small file system of its tables.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is none.
     pub fn grow_disk(&self, size: &str) {
         self.disk.as_ref().expect("the tables are on a file system of their own").resize(size);
     }
 
-    /// The certificate of who vouches for the server: nobody but its tests knows them.
+    /// The certificate of the authority that signed the certificate of the server; only tests trust it.
     #[must_use]
     pub fn authority(&self) -> PathBuf {
         self.folder.path().join(certificates::AUTHORITY)
     }
 
-    /// The address of `database` for a user who may do everything.
+    /// The address of `database` for a user with all privileges.
     #[must_use]
     pub fn address(&self, database: &str) -> String {
         let (scheme, user) = match self.kind {
@@ -179,7 +179,7 @@ impl DatabaseServer {
         format!("{scheme}://{user}@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// A program that comes with the server, to be run by whoever we are.
+    /// A program of the server, run as the current user.
     #[must_use]
     pub fn program(&self, name: &str) -> Command {
         let server = self.peer.command();
@@ -199,31 +199,31 @@ impl DatabaseServer {
         self.peer.version()
     }
 
-    /// Kills the server as the kernel does when memory is short: nothing is put in order.
+    /// Kills the server with SIGKILL, so that it cannot clean up.
     ///
     /// # Panics
-    /// When it does not run.
+    /// If it does not run.
     pub fn kill(&mut self) {
         let mut process = self.process.take().expect("the server runs");
         process.kill().expect("a process of ours can be killed");
         process.wait().expect("a process of ours can be waited for");
     }
 
-    /// Starts it again, with the files that it has.
+    /// Starts it again with its files.
     ///
     /// # Panics
-    /// When it runs, or does not start.
+    /// If it runs, or does not start.
     pub fn restart(&mut self) {
         assert!(self.process.is_none(), "the server runs");
         let begin = Instant::now();
         while let Err(complaint) = self.run() {
-            // After a kill, what serves the connections of PostgreSQL ends by itself when it notices.
+            // After a kill, the processes for connections of PostgreSQL end by themselves, a little later.
             assert!(complaint.contains("still in use") && begin.elapsed() < PATIENCE, "{complaint}");
             thread::sleep(Duration::from_millis(50));
         }
     }
 
-    /// What the server said.
+    /// The log of the server.
     #[must_use]
     pub fn log(&self) -> String {
         fs::read(self.folder.path().join("log"))
@@ -287,7 +287,7 @@ impl DatabaseServer {
         }
     }
 
-    /// Starts it; otherwise, what it said.
+    /// Starts it, or returns its log.
     fn run(&mut self) -> Result<(), String> {
         let (data, port) = (self.inside("data"), self.port.to_string());
         let mut command = match self.kind {
@@ -354,7 +354,7 @@ impl DatabaseServer {
         Ok(())
     }
 
-    /// What the server calls the file `name` of its folder.
+    /// The path of the file `name` of its folder, as the server sees it.
     fn inside(&self, name: &str) -> String {
         let path = self.folder.path().join(name);
         let inside = match root(self.kind, &self.peer) {
@@ -364,7 +364,7 @@ impl DatabaseServer {
         inside.display().to_string()
     }
 
-    /// A program that comes with the server, not run by root.
+    /// A program of the server, not run as root.
     fn command(&self, program: &str) -> Command {
         let server = self.peer.command();
         let found = Path::new(server.get_program());
@@ -381,13 +381,13 @@ impl DatabaseServer {
         if is_root(&self.folder.path().join("first.sql")) {
             command.uid(NOBODY).gid(NOBODY);
         }
-        // At their start, servers of MariaDB remove what others have for a moment where temporary files are.
+        // MariaDB servers delete temporary files of other servers when they start.
         command.current_dir(self.folder.path()).env("TMPDIR", self.folder.path());
         command
     }
 }
 
-/// The root of the system that a server needs.
+/// The root file system that a server needs.
 fn root(kind: ServerKind, peer: &Peer) -> Option<PathBuf> {
     (kind == ServerKind::Mysql)
         .then(|| peer.command().get_args().next().map(PathBuf::from).expect("a system has a root"))
@@ -398,14 +398,14 @@ fn free_port() -> u16 {
     port.expect("the loopback has a free port").port()
 }
 
-/// Makes what is root's the server's.
+/// Gives files of root to the server.
 fn give_away(path: &Path) {
     if is_root(path) {
         chown(path, Some(NOBODY), Some(NOBODY)).expect("root may give files away");
     }
 }
 
-/// Whether what we make belongs to root.
+/// Whether the current user is root.
 fn is_root(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.uid() == 0)
 }
@@ -420,9 +420,9 @@ fn succeed(command: &mut Command) {
 impl Drop for DatabaseServer {
     fn drop(&mut self) {
         let Some(mut process) = self.process.take() else { return };
-        // What its folder holds goes with it: there is nothing to put in order.
+        // The folder is deleted, so the server need not clean up.
         if self.kind == ServerKind::Postgresql {
-            // It ends what serves its connections.
+            // This also ends the processes for its connections.
             let _ =
                 self.command("pg_ctl").args(["stop", "-m", "immediate", "-D", &self.inside("data")]).output();
         }

@@ -2,9 +2,6 @@
 
 use borehole_recorder::trc::TraceEvent;
 
-/// The number of an unknown worker.
-pub(crate) const UNKNOWN_WORKER: u8 = 255;
-
 /// A worker begins to poll a task.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 #[traceevent(wire_slot)]
@@ -127,4 +124,45 @@ pub struct WakeEventEvent {
     pub woken_task_id: u64,
     /// The worker that wakes it; 255 if it is not woken by a worker.
     pub target_worker: u8,
+}
+
+#[cfg(test)]
+mod tests {
+    use borehole_recorder::trc::dial9::{event, field};
+
+    use super::*;
+
+    #[test]
+    fn names_are_those_that_readers_know() {
+        let types = [
+            (PollStartEvent::NAME, PollStartEvent::FIELDS, event::POLL_START),
+            (PollEndEvent::NAME, PollEndEvent::FIELDS, event::POLL_END),
+            (WorkerParkEvent::NAME, WorkerParkEvent::FIELDS, event::WORKER_PARK),
+            (WorkerUnparkEvent::NAME, WorkerUnparkEvent::FIELDS, event::WORKER_UNPARK),
+            (RuntimeMetricsEvent::NAME, RuntimeMetricsEvent::FIELDS, event::RUNTIME_METRICS),
+            (TaskSpawnEvent::NAME, TaskSpawnEvent::FIELDS, event::TASK_SPAWN),
+            (TaskTerminateEvent::NAME, TaskTerminateEvent::FIELDS, event::TASK_TERMINATE),
+            (WakeEventEvent::NAME, WakeEventEvent::FIELDS, event::WAKE),
+        ];
+        let known = [
+            field::WORKER,
+            field::LOCAL_QUEUE,
+            field::TASK,
+            field::SPAWNED_AT,
+            field::CPU_TIME,
+            field::CPU_WAIT,
+            field::THREAD,
+            field::RUNTIME,
+            field::QUEUE_DEPTH,
+            field::ALIVE_TASKS,
+            field::INSTRUMENTED,
+            field::WAKER_TASK,
+            field::WOKEN_TASK,
+            field::TARGET_WORKER,
+        ];
+        for (name, fields, expected) in types {
+            assert_eq!(name, expected);
+            fields.iter().for_each(|field| assert!(known.contains(&field.name), "{name}: {}", field.name));
+        }
+    }
 }

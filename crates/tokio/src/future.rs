@@ -1,15 +1,18 @@
 //! A future whose polls and wakes are recorded.
 
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use tokio::runtime::worker_index;
+use borehole_recorder::now_ns;
+use borehole_recorder::trc::dial9::UNKNOWN_WORKER;
+use tokio::task::JoinHandle;
 
-use crate::events::{PollEndEvent, PollStartEvent, TaskTerminateEvent, UNKNOWN_WORKER, WakeEventEvent};
+use crate::events::{TaskSpawnEvent, WakeEventEvent};
 use crate::hooks::TokioRecorder;
-use crate::thread::current_task;
+use crate::thread::{current_task, number, place};
 
 /// A future whose wakes are recorded, and on stable Tokio also its polls and its end.
 pub struct Traced<F> {
@@ -27,8 +30,37 @@ struct Wakers {
     recording: Waker,
 }
 
+impl TokioRecorder {
+    /// Spawns a task and records its polls and wakes.
+    ///
+    /// # Panics
+    /// If called outside a runtime, like [`tokio::spawn`].
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let spawn_loc = place(Location::caller());
+        let timestamp_ns = now_ns();
+        #[cfg(tokio_unstable)]
+        let _instrumented = crate::unstable::Instrumented::new();
+        let task = tokio::spawn(Traced::new(future, self.clone(), spawn_loc));
+        if cfg!(not(tokio_unstable)) {
+            self.handle().record(&TaskSpawnEvent {
+                timestamp_ns,
+                task_id: number(task.id()),
+                spawn_loc,
+                instrumented: true,
+                worker_id: self.worker(),
+            });
+        }
+        task
+    }
+}
+
 impl<F: Future> Traced<F> {
-    pub(crate) fn new(future: F, recorder: TokioRecorder, spawn_loc: &'static str) -> Self {
+    fn new(future: F, recorder: TokioRecorder, spawn_loc: &'static str) -> Self {
         Self { future: Box::pin(future), recorder, spawn_loc, task_id: None, waker: None }
     }
 }
@@ -55,21 +87,14 @@ struct OpenPoll<'a> {
 impl<'a> OpenPoll<'a> {
     fn begin(recorder: &'a TokioRecorder, task_id: u64, spawn_loc: &'static str) -> Self {
         let worker_id = recorder.worker_id();
-        recorder.handle().record_now(|timestamp_ns| PollStartEvent {
-            timestamp_ns,
-            worker_id,
-            local_queue: 0,
-            task_id,
-            spawn_loc,
-        });
+        recorder.poll_starts(worker_id, task_id, spawn_loc);
         Self { recorder, worker_id }
     }
 }
 
 impl Drop for OpenPoll<'_> {
     fn drop(&mut self) {
-        let worker_id = self.worker_id;
-        self.recorder.handle().record_now(|timestamp_ns| PollEndEvent { timestamp_ns, worker_id });
+        self.recorder.poll_ends(self.worker_id);
     }
 }
 
@@ -77,8 +102,7 @@ impl<F> Drop for Traced<F> {
     fn drop(&mut self) {
         if cfg!(not(tokio_unstable)) {
             // A task that was never polled is dropped as the current task.
-            let task_id = self.task_id.unwrap_or_else(current_task);
-            self.recorder.handle().record_now(|timestamp_ns| TaskTerminateEvent { timestamp_ns, task_id });
+            self.recorder.task_ends(self.task_id.unwrap_or_else(current_task));
         }
     }
 }
@@ -118,12 +142,13 @@ impl Wake for TaskWaker {
 
     fn wake_by_ref(self: &Arc<Self>) {
         let waker_task_id = current_task();
-        let worker = worker_index().and_then(|_| u8::try_from(self.recorder.worker_id()).ok());
+        // Workers whose numbers do not fit are unknown.
+        let target_worker = u8::try_from(self.recorder.worker_id()).unwrap_or(UNKNOWN_WORKER);
         self.recorder.handle().record_now(|timestamp_ns| WakeEventEvent {
             timestamp_ns,
             waker_task_id,
             woken_task_id: self.task_id,
-            target_worker: worker.unwrap_or(UNKNOWN_WORKER),
+            target_worker,
         });
         self.inner.wake_by_ref();
     }

@@ -1,17 +1,14 @@
 //! Records what a runtime does, from its hooks.
 
-use std::future::Future;
 use std::io;
-use std::panic::Location;
 
-use borehole_recorder::{Handle, now_ns};
+use borehole_recorder::Handle;
+use borehole_recorder::trc::dial9::UNKNOWN_WORKER;
 use tokio::runtime::{Builder, worker_index};
-use tokio::task::JoinHandle;
 
-use crate::events::{TaskSpawnEvent, UNKNOWN_WORKER, WorkerParkEvent, WorkerUnparkEvent};
-use crate::future::Traced;
+use crate::events::{PollEndEvent, PollStartEvent, TaskTerminateEvent, WorkerParkEvent, WorkerUnparkEvent};
 use crate::runtime::RecordedRuntime;
-use crate::thread::{cpu_time_ns, note_own_task, number, place, tid};
+use crate::thread::{cpu_time_ns, note_own_task, tid};
 
 /// Records what a runtime does. Cheap to clone.
 ///
@@ -82,35 +79,26 @@ impl TokioRecorder {
         });
     }
 
-    /// Spawns a task and records its polls and wakes.
-    ///
-    /// # Panics
-    /// If called outside a runtime, like [`tokio::spawn`].
-    #[track_caller]
-    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
-        let spawn_loc = place(Location::caller());
-        let timestamp_ns = now_ns();
-        #[cfg(tokio_unstable)]
-        let _instrumented = crate::unstable::Instrumented::new();
-        let task = tokio::spawn(Traced::new(future, self.clone(), spawn_loc));
-        if cfg!(not(tokio_unstable)) {
-            self.handle.record(&TaskSpawnEvent {
-                timestamp_ns,
-                task_id: number(task.id()),
-                spawn_loc,
-                instrumented: true,
-                worker_id: self.worker(),
-            });
-        }
-        task
-    }
-
     pub(crate) fn handle(&self) -> &Handle {
         &self.handle
+    }
+
+    pub(crate) fn poll_starts(&self, worker_id: u64, task_id: u64, spawn_loc: &str) {
+        self.handle.record_now(|timestamp_ns| PollStartEvent {
+            timestamp_ns,
+            worker_id,
+            local_queue: 0,
+            task_id,
+            spawn_loc,
+        });
+    }
+
+    pub(crate) fn poll_ends(&self, worker_id: u64) {
+        self.handle.record_now(|timestamp_ns| PollEndEvent { timestamp_ns, worker_id });
+    }
+
+    pub(crate) fn task_ends(&self, task_id: u64) {
+        self.handle.record_now(|timestamp_ns| TaskTerminateEvent { timestamp_ns, task_id });
     }
 
     /// The current worker; `None` outside of workers.

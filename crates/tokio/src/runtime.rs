@@ -14,7 +14,7 @@ use crate::events::RuntimeMetricsEvent;
 /// A recorded runtime. It is used like Tokio's, and shuts down like it when it is dropped.
 pub struct RecordedRuntime {
     runtime: Runtime,
-    _sampler: Sampler,
+    _sampler: QueueSampler,
 }
 
 /// The interval at which the queues are sampled. Source: `dial9-tokio-telemetry` 0.5.7.
@@ -22,7 +22,7 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(10);
 
 impl RecordedRuntime {
     pub(crate) fn new(runtime: Runtime, name: &str, handle: &Handle) -> io::Result<Self> {
-        let sampler = Sampler::start(runtime.handle().clone(), name.to_owned(), handle.clone())?;
+        let sampler = QueueSampler::start(runtime.handle().clone(), name.to_owned(), handle.clone())?;
         Ok(Self { runtime, _sampler: sampler })
     }
 }
@@ -36,12 +36,12 @@ impl Deref for RecordedRuntime {
 }
 
 /// The thread that samples the queues until this is dropped.
-struct Sampler {
+struct QueueSampler {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Sampler {
+impl QueueSampler {
     fn start(runtime: runtime::Handle, name: String, handle: Handle) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let sample = move || {
@@ -62,7 +62,7 @@ impl Sampler {
     }
 }
 
-impl Drop for Sampler {
+impl Drop for QueueSampler {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {

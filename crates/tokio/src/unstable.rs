@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use tokio::runtime::{Builder, TaskMeta};
 
-use crate::events::{PollEndEvent, PollStartEvent, TaskSpawnEvent, TaskTerminateEvent};
+use crate::events::TaskSpawnEvent;
 use crate::hooks::TokioRecorder;
 use crate::thread::{number, place};
 
@@ -56,25 +56,16 @@ impl TokioRecorder {
 
     /// Records that a task is about to be polled.
     pub fn on_before_task_poll(&self, task: &TaskMeta<'_>) {
-        let (task_id, spawn_loc, worker_id) = (number(task.id()), place(task.spawned_at()), self.worker_id());
-        self.handle().record_now(|timestamp_ns| PollStartEvent {
-            timestamp_ns,
-            worker_id,
-            local_queue: 0,
-            task_id,
-            spawn_loc,
-        });
+        self.poll_starts(self.worker_id(), number(task.id()), place(task.spawned_at()));
     }
 
     /// Records that a task was polled.
     pub fn on_after_task_poll(&self, _task: &TaskMeta<'_>) {
-        let worker_id = self.worker_id();
-        self.handle().record_now(|timestamp_ns| PollEndEvent { timestamp_ns, worker_id });
+        self.poll_ends(self.worker_id());
     }
 
     /// Records that a task has ended.
     pub fn on_task_terminate(&self, task: &TaskMeta<'_>) {
-        let task_id = number(task.id());
-        self.handle().record_now(|timestamp_ns| TaskTerminateEvent { timestamp_ns, task_id });
+        self.task_ends(number(task.id()));
     }
 }

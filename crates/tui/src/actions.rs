@@ -1,28 +1,25 @@
 //! Handling of keys and the mouse.
 
-use borehole_analysis::{Opcodes, Recursion, Rows, SortBy, StackSamples};
+use borehole_analysis::{OpcodeRows, Recursion, RowKind, SortBy, StackSamples};
+use borehole_text::{KeptEnd, with_unit};
 
-use crate::amount::{name, with_unit};
-use crate::app::{App, Place, PromptKind, View};
-use crate::host::{Host, Stack};
-use crate::input::{Button, Input};
+use crate::amount::name;
+use crate::app::{App, ProfilePrompt, ProfileView, ScreenPart};
+use crate::controls::{Request, step_of};
+use crate::host::{Host, WeightedStack};
+use crate::input::{Button, TerminalInput};
 use crate::keymap::Action;
-use crate::list::{LINES_OF_WHEEL, Step};
+use crate::list::{CursorStep, LINES_OF_WHEEL};
 use crate::prompt::{Prompt, Typed};
-use crate::text::Anchor;
 
 impl App {
     /// Handles an input.
-    pub fn handle(&mut self, input: &Input, host: &mut dyn Host) {
-        self.message = None;
-        match input {
-            Input::Key(key) if self.prompt.is_some() => self.type_key(key, host),
-            Input::Key(key) => {
-                if let Some(action) = self.settings.keymap.action(key) {
-                    self.act(action, host);
-                }
-            }
-            Input::Mouse { button, column, row } => self.point(*button, *column, *row, host),
+    pub fn handle(&mut self, input: &TerminalInput, host: &mut dyn Host) {
+        match self.controls.take(input, &self.settings.keymap) {
+            Some(Request::Act(action)) => self.act(action, host),
+            Some(Request::Typed(prompt, typed)) => self.type_key(&prompt, typed, host),
+            Some(Request::Point(button, column, row)) => self.point(button, column, row, host),
+            None => {}
         }
         self.fill();
         self.read_source(host);
@@ -30,17 +27,14 @@ impl App {
 
     /// Computes the data that the view needs and does not have.
     pub(crate) fn fill(&mut self) {
-        match self.view {
-            View::Groups => self.fill_groups(),
-            View::Timeline | View::HeatMap => self.fill_timeline(),
+        match self.screen.view {
+            ProfileView::Groups => self.fill_groups(),
+            ProfileView::Timeline | ProfileView::HeatMap => self.fill_timeline(),
             _ => {}
         }
     }
 
     fn act(&mut self, action: Action, host: &mut dyn Host) {
-        if self.shows_help {
-            return self.act_in_help(action);
-        }
         if let Some(step) = step_of(action) {
             return self.go(step);
         }
@@ -55,8 +49,6 @@ impl App {
             Action::UnfoldAll => self.fold_subtree(true),
             Action::Copy => self.copy(host),
             Action::Clear => self.clear(),
-            Action::Help => self.shows_help = true,
-            Action::Quit => self.is_done = true,
             _ => self.set(action),
         }
     }
@@ -64,41 +56,42 @@ impl App {
     /// Handles actions that change the view and its options.
     fn set(&mut self, action: Action) {
         match action {
-            Action::Panes => self.show(View::Panes),
-            Action::Flame => self.show(View::Flame),
-            Action::Callees => self.show(View::Callees),
-            Action::Callers => self.show(View::Callers),
-            Action::Timeline => self.show(View::Timeline),
-            Action::HeatMap => self.show(View::HeatMap),
-            Action::Groups => self.show(View::Groups),
+            Action::Panes => self.show(ProfileView::Panes),
+            Action::Flame => self.show(ProfileView::Flame),
+            Action::Callees => self.show(ProfileView::Callees),
+            Action::Callers => self.show(ProfileView::Callers),
+            Action::Timeline => self.show(ProfileView::Timeline),
+            Action::HeatMap => self.show(ProfileView::HeatMap),
+            Action::Groups => self.show(ProfileView::Groups),
             Action::Changes if self.settings.diff.is_none() => {
-                self.say("nothing to compare with: --baseline FILE");
+                self.say("no baseline: start with --baseline FILE to see changes");
             }
-            Action::Changes => self.show(View::Changes),
-            Action::BySelf => self.sort(SortBy::Own),
-            Action::ByTotal => self.sort(SortBy::Total),
+            Action::Changes => self.show(ProfileView::Changes),
+            Action::BySelf => self.sort(SortBy::SelfWeight),
+            Action::ByTotal => self.sort(SortBy::TotalWeight),
             Action::ToOverview => self.enter_overview(),
             Action::Overview => {
                 self.overview.is_visible = !self.overview.is_visible;
-                if !self.overview.is_visible && self.place == Place::Overview {
-                    self.place = Place::Body;
+                if !self.overview.is_visible && self.screen.part == ScreenPart::Overview {
+                    self.screen.part = ScreenPart::Body;
                 }
             }
             Action::Follow => self.follow(),
-            Action::MiniFlame => self.has_mini_flame = !self.has_mini_flame,
+            Action::MiniFlame => self.screen.has_mini_flame = !self.screen.has_mini_flame,
             Action::Align => {
-                self.anchor = if self.anchor == Anchor::Left { Anchor::Right } else { Anchor::Left };
+                self.screen.anchor =
+                    if self.screen.anchor == KeptEnd::Left { KeptEnd::Right } else { KeptEnd::Left };
             }
-            Action::Filter => self.ask(PromptKind::Filter, self.filter.clone()),
+            Action::Filter => self.controls.ask(ProfilePrompt::Filter, self.filter.clone()),
             Action::Match => {
                 let pattern = self.settings.query.keep.as_ref();
-                self.ask(
-                    PromptKind::Match,
+                self.controls.ask(
+                    ProfilePrompt::Match,
                     pattern.map_or_else(String::new, |found| found.as_str().to_owned()),
                 );
             }
-            Action::Export => self.ask(PromptKind::Export, "flame.svg".to_owned()),
-            Action::Source => self.shows_source = !self.shows_source,
+            Action::Export => self.controls.ask(ProfilePrompt::Export, "flame.svg".to_owned()),
+            Action::Source => self.source.is_shown = !self.source.is_shown,
             _ => self.reshape(action),
         }
     }
@@ -110,21 +103,21 @@ impl App {
             Action::NoLine => return self.toggle_lines(),
             Action::Opcodes => {
                 query.opcodes =
-                    if query.opcodes == Opcodes::Apart { Opcodes::Together } else { Opcodes::Apart };
+                    if query.opcodes == OpcodeRows::Apart { OpcodeRows::Together } else { OpcodeRows::Apart };
             }
             Action::Rows => {
                 query.rows = match query.rows {
-                    Rows::Frames => Rows::Files,
-                    Rows::Files => Rows::Classes,
-                    Rows::Classes => Rows::Namespaces,
-                    Rows::Namespaces => Rows::Frames,
+                    RowKind::Frames => RowKind::Files,
+                    RowKind::Files => RowKind::Classes,
+                    RowKind::Classes => RowKind::Namespaces,
+                    RowKind::Namespaces => RowKind::Frames,
                 };
             }
             Action::Recursion => {
                 query.recursion =
                     if query.recursion == Recursion::Kept { Recursion::Folded } else { Recursion::Kept };
             }
-            Action::Libraries => self.libraries_are_one = !self.libraries_are_one,
+            Action::Libraries => self.data.libraries_are_one = !self.data.libraries_are_one,
             Action::Weight => return self.next_weight(),
             _ => return,
         }
@@ -133,39 +126,30 @@ impl App {
     }
 
     fn next_weight(&mut self) {
-        let weights = self.profile.weights();
-        let place = weights.iter().position(|&weight| weight == self.weight).unwrap_or(0);
-        self.weight = weights.get((place + 1) % weights.len().max(1)).copied().unwrap_or_default();
-        match self.profile.summary() {
-            summary if summary.is_valued => self.say("--value shows other values"),
+        let weights = self.data.profile.weights();
+        let place = weights.iter().position(|&weight| weight == self.data.weight).unwrap_or(0);
+        self.data.weight = weights.get((place + 1) % weights.len().max(1)).copied().unwrap_or_default();
+        match self.data.profile.summary() {
+            summary if summary.is_valued => self.say("start with --value NAME to see another value type"),
             summary if summary.time_ns.is_none() => {
-                self.say("the profile does not say how long a sample stands for");
+                self.say("this profile has no sampling period, so there are no times");
             }
             _ => {}
         }
         self.reweigh();
     }
 
-    fn act_in_help(&mut self, action: Action) {
-        match action {
-            Action::Help | Action::Clear => self.shows_help = false,
-            Action::Quit => self.is_done = true,
-            _ => {
-                if let Some(step) = step_of(action) {
-                    self.help.scroll(step);
-                }
-            }
-        }
-    }
-
-    fn show(&mut self, view: View) {
-        self.view = view;
-        self.place = match self.place {
-            Place::Above if view != View::Panes => Place::Body,
-            Place::Overview
-                if matches!(view, View::Timeline | View::HeatMap | View::Groups | View::Changes) =>
+    fn show(&mut self, view: ProfileView) {
+        self.screen.view = view;
+        self.screen.part = match self.screen.part {
+            ScreenPart::Above if view != ProfileView::Panes => ScreenPart::Body,
+            ScreenPart::Overview
+                if matches!(
+                    view,
+                    ProfileView::Timeline | ProfileView::HeatMap | ProfileView::Groups | ProfileView::Changes
+                ) =>
             {
-                Place::Body
+                ScreenPart::Body
             }
             place => place,
         };
@@ -173,48 +157,52 @@ impl App {
 
     fn sort(&mut self, sort: SortBy) {
         self.overview.sort = sort;
-        self.overview.rows = self.calls.top(sort);
-        self.overview.list = crate::list::List::default();
+        self.overview.rows = self.data.calls.top(sort);
+        self.overview.list = crate::list::ScrollList::default();
         self.refresh();
     }
 
     fn enter_overview(&mut self) {
         self.overview.is_visible = true;
-        self.place = Place::Overview;
+        self.screen.part = ScreenPart::Overview;
     }
 
     fn follow(&mut self) {
         self.overview.follows = !self.overview.follows;
-        self.say(if self.overview.follows { "following the overview" } else { "not following" });
+        self.say(if self.overview.follows {
+            "the focus follows the overview"
+        } else {
+            "the focus no longer follows the overview"
+        });
         self.follow_overview();
     }
 
     fn follow_overview(&mut self) {
         let current = self.overview.current();
-        if self.overview.follows && self.place == Place::Overview && current != self.focus.frame {
+        if self.overview.follows && self.screen.part == ScreenPart::Overview && current != self.focus.frame {
             self.focus_on(current);
         }
     }
 
-    fn go(&mut self, step: Step) {
-        match (self.place, self.view) {
-            (Place::Overview, _) => {
+    fn go(&mut self, step: CursorStep) {
+        match (self.screen.part, self.screen.view) {
+            (ScreenPart::Overview, _) => {
                 self.overview.list.go(step, self.overview.shown.len());
                 self.follow_overview();
             }
-            (Place::Above, _) => self.focus.above.list.go(step, self.focus.above.len()),
-            (Place::Body, View::Panes) => self.focus.below.list.go(step, self.focus.below.len()),
-            (Place::Body, View::Callees) => self.focus.callees.go(step),
-            (Place::Body, View::Callers) => self.focus.callers.go(step),
-            (Place::Body, View::Flame) => self.go_in_flame(step),
-            (Place::Body, View::Timeline) => {
+            (ScreenPart::Above, _) => self.focus.above.list.go(step, self.focus.above.len()),
+            (ScreenPart::Body, ProfileView::Panes) => self.focus.below.list.go(step, self.focus.below.len()),
+            (ScreenPart::Body, ProfileView::Callees) => self.focus.callees.go(step),
+            (ScreenPart::Body, ProfileView::Callers) => self.focus.callers.go(step),
+            (ScreenPart::Body, ProfileView::Flame) => self.go_in_flame(step),
+            (ScreenPart::Body, ProfileView::Timeline) => {
                 let timeline = self.time.timeline.as_ref().and_then(Option::as_ref);
                 let rows = timeline.map_or(0, |timeline| timeline.rows.len());
                 self.time.list.go(step, rows);
             }
-            (Place::Body, View::HeatMap) => self.go_in_time(step),
-            (Place::Body, View::Changes) => self.changes.list.go(step, self.changes.shown.len()),
-            (Place::Body, View::Groups) => {
+            (ScreenPart::Body, ProfileView::HeatMap) => self.go_in_time(step),
+            (ScreenPart::Body, ProfileView::Changes) => self.changes.list.go(step, self.changes.shown.len()),
+            (ScreenPart::Body, ProfileView::Groups) => {
                 let rows = self.groups.rows.as_ref().map_or(0, Vec::len);
                 self.groups.list.go(step, rows);
             }
@@ -223,22 +211,27 @@ impl App {
 
     /// Moves left or right: between panes, along a flame graph or time; or folds and unfolds.
     fn sideways(&mut self, right: bool) {
-        match (self.place, self.view) {
-            (Place::Body, View::Callees | View::Callers) => self.fold(right),
-            (Place::Body, View::Flame) => self.sideways_in_flame(right),
-            (Place::Body, View::Timeline | View::HeatMap) => {
-                self.go_in_time(if right { Step::Down } else { Step::Up });
+        match (self.screen.part, self.screen.view) {
+            (ScreenPart::Body, ProfileView::Callees | ProfileView::Callers) => self.fold(right),
+            (ScreenPart::Body, ProfileView::Flame) => self.sideways_in_flame(right),
+            (ScreenPart::Body, ProfileView::Timeline | ProfileView::HeatMap) => {
+                self.go_in_time(if right { CursorStep::Down } else { CursorStep::Up });
             }
-            (Place::Body, View::Groups) => self.turn_groups(right),
-            (_, View::Panes) if right || self.focus.frame.is_none() => self.place = Place::Body,
-            (_, View::Panes) => self.place = Place::Above,
-            (_, _) => self.place = if right { Place::Body } else { self.place },
+            (ScreenPart::Body, ProfileView::Groups) => self.turn_groups(right),
+            (_, ProfileView::Panes) if right || self.focus.frame.is_none() => {
+                self.screen.part = ScreenPart::Body;
+            }
+            (_, ProfileView::Panes) => self.screen.part = ScreenPart::Above,
+            (_, _) => self.screen.part = if right { ScreenPart::Body } else { self.screen.part },
         }
     }
 
     fn fold(&mut self, open: bool) {
-        let outline =
-            if self.view == View::Callees { &mut self.focus.callees } else { &mut self.focus.callers };
+        let outline = if self.screen.view == ProfileView::Callees {
+            &mut self.focus.callees
+        } else {
+            &mut self.focus.callers
+        };
         if open {
             outline.unfold();
         } else {
@@ -248,15 +241,15 @@ impl App {
     }
 
     fn fold_subtree(&mut self, open: bool) {
-        let outline = match self.view {
-            View::Callees => &mut self.focus.callees,
-            View::Callers => &mut self.focus.callers,
+        let outline = match self.screen.view {
+            ProfileView::Callees => &mut self.focus.callees,
+            ProfileView::Callers => &mut self.focus.callers,
             _ => return,
         };
         if !open {
-            outline.fold_all(&self.calls);
-        } else if !outline.unfold_all(&self.calls) {
-            self.say("unfolded as much as anybody reads; again on a row unfolds more");
+            outline.fold_all(&self.data.calls);
+        } else if !outline.unfold_all(&self.data.calls) {
+            self.say("unfolded the first 5,000 calls; press again on a row to unfold more");
         }
         self.refresh();
     }
@@ -264,21 +257,21 @@ impl App {
     fn turn(&mut self, forwards: bool) {
         let mut places = Vec::new();
         if self.overview.is_visible {
-            places.push(Place::Overview);
+            places.push(ScreenPart::Overview);
         }
-        if self.view == View::Panes && self.focus.frame.is_some() {
-            places.push(Place::Above);
+        if self.screen.view == ProfileView::Panes && self.focus.frame.is_some() {
+            places.push(ScreenPart::Above);
         }
-        places.push(Place::Body);
-        let now = places.iter().position(|&place| place == self.place).unwrap_or(0);
+        places.push(ScreenPart::Body);
+        let now = places.iter().position(|&place| place == self.screen.part).unwrap_or(0);
         let step = if forwards { 1 } else { places.len() - 1 };
-        self.place = places[(now + step) % places.len()];
+        self.screen.part = places[(now + step) % places.len()];
     }
 
     fn enter(&mut self) {
-        match (self.place, self.view) {
-            (Place::Body, View::Timeline | View::HeatMap) => self.select_time(),
-            (Place::Body, View::Groups) => self.select_group(),
+        match (self.screen.part, self.screen.view) {
+            (ScreenPart::Body, ProfileView::Timeline | ProfileView::HeatMap) => self.select_time(),
+            (ScreenPart::Body, ProfileView::Groups) => self.select_group(),
             _ => {
                 if let Some(frame) = self.current() {
                     self.focus_on(Some(frame));
@@ -291,7 +284,7 @@ impl App {
     fn clear(&mut self) {
         let selection = &mut self.settings.selection;
         if self.time.anchor.take().is_some() {
-            self.say("no selection");
+            self.say("selection cancelled");
         } else if !self.filter.is_empty() {
             self.filter.clear();
             self.refresh();
@@ -317,48 +310,35 @@ impl App {
     fn copy(&mut self, host: &mut dyn Host) {
         match self.current().or(self.focus.frame) {
             Some(frame) => {
-                let text = self.calls.frame(frame).text(borehole_analysis::Paths::Full);
+                let text = self.data.calls.frame(frame).text(borehole_analysis::PathStyle::Full);
                 host.copy(&String::from_utf8_lossy(&text));
-                let label = self.labels[frame].clone();
+                let label = self.data.labels[frame].clone();
                 self.say(format!("copied {label}"));
             }
             None => self.say("nothing to copy"),
         }
     }
 
-    fn ask(&mut self, kind: PromptKind, text: String) {
-        self.prompt = Some(Prompt { kind, text });
-    }
-
-    fn type_key(&mut self, key: &[u8], host: &mut dyn Host) {
-        let Some(mut prompt) = self.prompt.take() else { return };
-        match prompt.take(key) {
-            Typed::Whole => return self.answer(&prompt, host),
-            Typed::Nothing => {
-                if prompt.kind == PromptKind::Filter {
-                    self.filter.clear();
-                    self.refresh();
-                }
-                return;
+    fn type_key(&mut self, prompt: &Prompt<ProfilePrompt>, typed: Typed, host: &mut dyn Host) {
+        match (prompt.kind, typed) {
+            (ProfilePrompt::Filter, _) => {
+                self.filter = prompt.filter(typed);
+                self.refresh();
             }
-            Typed::More => {}
+            (_, Typed::Whole) => self.answer(prompt, host),
+            _ => {}
         }
-        if prompt.kind == PromptKind::Filter {
-            self.filter.clone_from(&prompt.text);
-            self.refresh();
-        }
-        self.prompt = Some(prompt);
     }
 
-    fn answer(&mut self, prompt: &Prompt<PromptKind>, host: &mut dyn Host) {
+    fn answer(&mut self, prompt: &Prompt<ProfilePrompt>, host: &mut dyn Host) {
         match prompt.kind {
-            PromptKind::Filter => {}
-            PromptKind::Match => self.match_samples(&prompt.text),
-            PromptKind::Export if prompt.text.is_empty() => {}
-            PromptKind::Export => {
+            ProfilePrompt::Filter => {}
+            ProfilePrompt::Match => self.match_samples(&prompt.text),
+            ProfilePrompt::Export if prompt.text.is_empty() => {}
+            ProfilePrompt::Export => {
                 let stacks = self.stacks();
                 let sum = stacks.iter().fold(0_i64, |sum, stack| sum.saturating_add(stack.sum));
-                let summary = self.profile.summary();
+                let summary = self.data.profile.summary();
                 let values = Some(&summary.value_type).filter(|_| summary.is_valued);
                 let amount = match values {
                     Some(value_type) => format!("{} {}", with_unit(sum, &value_type.unit), name(value_type)),
@@ -374,35 +354,32 @@ impl App {
     }
 
     /// The stacks behind the view: all stacks of the focus, from it on if the view shows what it called.
-    fn stacks(&self) -> Vec<Stack> {
+    fn stacks(&self) -> Vec<WeightedStack> {
         let focus = self.focus.frame;
-        let found = self.calls.samples(&self.profile, &self.settings.selection);
+        let found = self.data.calls.samples(&self.data.profile, &self.settings.selection);
         let stacks = found.filter_map(|StackSamples { mut path, sum, period_ns }| {
             if let Some(focus) = focus {
                 let at = path.iter().position(|&frame| frame == focus)?;
-                if self.view != View::Callers {
+                if self.screen.view != ProfileView::Callers {
                     path.drain(..at);
                 }
             }
-            let frames = path.into_iter().map(|frame| self.calls.frame(frame).clone()).collect();
-            Some(Stack { frames, sum, period_ns })
+            let frames = path.into_iter().map(|frame| self.data.calls.frame(frame).clone()).collect();
+            Some(WeightedStack { frames, sum, period_ns })
         });
         stacks.collect()
     }
 
     fn point(&mut self, button: Button, column: u16, row: u16, host: &mut dyn Host) {
-        if self.shows_help {
-            return self.help.turn(button);
-        }
-        let Some((place, line)) = self.areas.at(column, row) else { return };
+        let Some((place, line)) = self.screen.areas.at(column, row) else { return };
         match button {
             Button::WheelUp | Button::WheelDown => {
-                self.place = place;
-                let step = if button == Button::WheelUp { Step::Up } else { Step::Down };
+                self.screen.part = place;
+                let step = if button == Button::WheelUp { CursorStep::Up } else { CursorStep::Down };
                 (0..LINES_OF_WHEEL).for_each(|_| self.go(step));
             }
             Button::Press => {
-                let had_cursor = std::mem::replace(&mut self.place, place) == place;
+                let had_cursor = std::mem::replace(&mut self.screen.part, place) == place;
                 if self.click(line, usize::from(column)) && had_cursor {
                     self.act(Action::Focus, host);
                 }
@@ -412,46 +389,36 @@ impl App {
 
     /// Moves the cursor to a line of the pane that has it. Returns whether it was there already.
     fn click(&mut self, line: usize, column: usize) -> bool {
-        let (list, len) = match (self.place, self.view) {
-            (Place::Overview, _) => (&mut self.overview.list, self.overview.shown.len()),
-            (Place::Above, _) => {
+        let (list, len) = match (self.screen.part, self.screen.view) {
+            (ScreenPart::Overview, _) => (&mut self.overview.list, self.overview.shown.len()),
+            (ScreenPart::Above, _) => {
                 let len = self.focus.above.len();
                 (&mut self.focus.above.list, len)
             }
-            (Place::Body, View::Panes) => {
+            (ScreenPart::Body, ProfileView::Panes) => {
                 let len = self.focus.below.len();
                 (&mut self.focus.below.list, len)
             }
-            (Place::Body, View::Callees) => {
+            (ScreenPart::Body, ProfileView::Callees) => {
                 let len = self.focus.callees.rows().len();
                 (&mut self.focus.callees.list, len)
             }
-            (Place::Body, View::Callers) => {
+            (ScreenPart::Body, ProfileView::Callers) => {
                 let len = self.focus.callers.rows().len();
                 (&mut self.focus.callers.list, len)
             }
-            (Place::Body, View::Groups) => {
+            (ScreenPart::Body, ProfileView::Groups) => {
                 (&mut self.groups.list, self.groups.rows.as_ref().map_or(0, Vec::len))
             }
-            (Place::Body, View::Changes) => (&mut self.changes.list, self.changes.shown.len()),
-            (Place::Body, View::Flame) => return self.click_in_flame(line, column),
-            (Place::Body, View::Timeline | View::HeatMap) => return self.click_in_time(column),
+            (ScreenPart::Body, ProfileView::Changes) => (&mut self.changes.list, self.changes.shown.len()),
+            (ScreenPart::Body, ProfileView::Flame) => return self.click_in_flame(line, column),
+            (ScreenPart::Body, ProfileView::Timeline | ProfileView::HeatMap) => {
+                return self.click_in_time(column);
+            }
         };
         let Some(row) = list.at_line(line, len) else { return false };
         let was_there = std::mem::replace(&mut list.cursor, row) == row;
         self.follow_overview();
         was_there
     }
-}
-
-const fn step_of(action: Action) -> Option<Step> {
-    Some(match action {
-        Action::Up => Step::Up,
-        Action::Down => Step::Down,
-        Action::PageUp => Step::PageUp,
-        Action::PageDown => Step::PageDown,
-        Action::Home => Step::Home,
-        Action::End => Step::End,
-        _ => return None,
-    })
 }

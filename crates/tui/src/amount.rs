@@ -1,6 +1,5 @@
 //! Formatted amounts.
 
-pub(crate) use borehole_analysis::amount::{bytes, grouped, with_unit};
 use borehole_model::{Mode, ValueType};
 
 /// The name of what is counted: `samples`, `CPU time`, `alloc_space`.
@@ -17,13 +16,6 @@ pub(crate) fn name(value_type: &ValueType) -> &str {
     }
 }
 
-/// The share of a whole in percent, 0 to 100.
-// A percentage does not need the digits that a double lacks.
-#[expect(clippy::cast_precision_loss)]
-pub(crate) fn percent(value: impl Into<i128>, whole: impl Into<i128>) -> f64 {
-    value.into() as f64 * 100.0 / whole.into().unsigned_abs().max(1) as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,11 +26,5 @@ mod tests {
         let names =
             [named("samples", "count"), named("wall", "ns"), named("cpu", "ns"), named("cpu", "count")];
         assert_eq!(names, ["samples", "time", "CPU time", "cpu"]);
-    }
-
-    #[test]
-    fn shares_of_sums_below_zero_have_the_sign_of_the_part() {
-        assert!((percent(-1, -2) + 50.0).abs() < 0.001 && percent(1, 0) > 0.0);
-        assert!((percent(1, 3) - 33.333).abs() < 0.001);
     }
 }

@@ -4,17 +4,23 @@ use std::sync::Arc;
 
 use borehole_analysis::diff::DiffView;
 use borehole_analysis::{
-    Calls, FrameName, HeatMap, Lines, Paths, Pattern, Profile, Query, Selection, SortBy, TopRow, Weight,
+    Calls, FrameName, HeatMap, LineRows, PathStyle, Pattern, Profile, Query, SampleSelection, SortBy, TopRow,
+    Weight,
 };
+use borehole_text::{KeptEnd, printable};
 
+use crate::changes::ChangeList;
+use crate::controls::Controls;
+use crate::draw::ScreenAreas;
 use crate::focus::Focus;
+use crate::groups::GroupTable;
 use crate::host::Host;
 use crate::keymap::Keymap;
-use crate::list::List;
-use crate::prompt::Prompt;
-use crate::source::SourceView;
-use crate::text::{Anchor, printable};
+use crate::list::ScrollList;
+use crate::since::Since;
+use crate::source::{SourcePane, SourceView};
 use crate::theme::Colours;
+use crate::time::TimeViews;
 
 /// The appearance and the controls of the explorer.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +34,7 @@ pub struct Settings {
     /// The shape of stacks.
     pub query: Query,
     /// The samples that count.
-    pub selection: Selection,
+    pub selection: SampleSelection,
     /// The changes since an earlier profile, among the samples that `query` keeps; `None` without a comparison.
     pub diff: Option<DiffView>,
     /// The frames that one key collapses, with the names of the resulting frames.
@@ -37,7 +43,7 @@ pub struct Settings {
 
 /// The main view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum View {
+pub(crate) enum ProfileView {
     #[default]
     Panes,
     Flame,
@@ -51,7 +57,7 @@ pub(crate) enum View {
 
 /// The part of the screen that has the cursor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ScreenPart {
     #[default]
     Overview,
     /// The pane of callers.
@@ -62,7 +68,7 @@ pub(crate) enum Place {
 
 /// The purpose of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PromptKind {
+pub(crate) enum ProfilePrompt {
     Filter,
     Match,
     Export,
@@ -70,109 +76,130 @@ pub(crate) enum PromptKind {
 
 /// The list of all functions.
 #[derive(Clone, Debug)]
-pub(crate) struct Overview {
+pub(crate) struct OverviewList {
     pub(crate) rows: Vec<TopRow>,
     /// The functions shown.
     pub(crate) shown: Vec<usize>,
     pub(crate) sort: SortBy,
-    pub(crate) list: List,
+    pub(crate) list: ScrollList,
     pub(crate) is_visible: bool,
     pub(crate) follows: bool,
 }
 
-impl Overview {
+impl OverviewList {
     pub(crate) fn current(&self) -> Option<usize> {
         self.shown.get(self.list.cursor).map(|&row| self.rows[row].frame)
     }
 }
 
-/// The explorer: the view of a profile, and how keys change it. It draws into cells and uses neither a terminal nor files.
+/// A profile, and what is counted of it.
 #[derive(Debug)]
-pub struct App {
-    pub(crate) settings: Settings,
+pub(crate) struct ProfileData {
     pub(crate) profile: Profile,
     pub(crate) heat: HeatMap,
     pub(crate) weight: Weight,
     pub(crate) calls: Calls,
     /// The label of each row of the calls.
     pub(crate) labels: Vec<String>,
-    pub(crate) overview: Overview,
+    pub(crate) libraries_are_one: bool,
+}
+
+impl ProfileData {
+    fn new(profile: Profile, heat: HeatMap, settings: &Settings) -> Self {
+        let weight = profile.default_weight();
+        let calls = Calls::new(&profile, &settings.query, &settings.selection, weight);
+        let labels = labels(&calls);
+        Self { profile, heat, weight, calls, labels, libraries_are_one: false }
+    }
+
+    /// Replaces the profile by another state of it.
+    fn replace(&mut self, profile: Profile, heat: HeatMap) {
+        if !profile.weights().contains(&self.weight) {
+            self.weight = profile.default_weight();
+        }
+        (self.profile, self.heat) = (profile, heat);
+    }
+
+    /// Recounts everything after the shape of stacks or the profile has changed.
+    fn recount(&mut self, settings: &Settings) {
+        let mut query = settings.query.clone();
+        if self.libraries_are_one {
+            query.collapse.extend(settings.libraries.iter().cloned());
+        }
+        self.calls = Calls::new(&self.profile, &query, &settings.selection, self.weight);
+        self.labels = labels(&self.calls);
+    }
+}
+
+fn labels(calls: &Calls) -> Vec<String> {
+    (0..calls.frame_count()).map(|frame| printable(&calls.frame(frame).text(PathStyle::Short))).collect()
+}
+
+/// The arrangement of the screen.
+#[derive(Debug)]
+pub(crate) struct ScreenLayout {
+    pub(crate) view: ProfileView,
+    /// The part that has the cursor.
+    pub(crate) part: ScreenPart,
+    pub(crate) has_mini_flame: bool,
+    /// The end of labels that stays when they are cut.
+    pub(crate) anchor: KeptEnd,
+    pub(crate) areas: ScreenAreas,
+    /// The width of the flame graph when it was drawn last, in columns; its cursor is one of them.
+    pub(crate) flame_width: usize,
+}
+
+/// The explorer: the view of a profile, and how keys change it. It draws into cells and uses neither a terminal nor files.
+#[derive(Debug)]
+pub struct App {
+    pub(crate) settings: Settings,
+    pub(crate) controls: Controls<ProfilePrompt>,
+    pub(crate) data: ProfileData,
+    pub(crate) screen: ScreenLayout,
+    pub(crate) filter: String,
+    pub(crate) overview: OverviewList,
     pub(crate) focus: Focus,
     /// The earlier focuses, the latest one last.
     pub(crate) past: Vec<Option<Arc<FrameName>>>,
-    pub(crate) view: View,
-    pub(crate) place: Place,
-    pub(crate) filter: String,
-    pub(crate) prompt: Option<Prompt<PromptKind>>,
-    pub(crate) message: Option<String>,
-    pub(crate) has_mini_flame: bool,
-    pub(crate) anchor: Anchor,
-    pub(crate) libraries_are_one: bool,
-    pub(crate) shows_help: bool,
-    pub(crate) help: List,
-    pub(crate) shows_source: bool,
-    pub(crate) source: Option<SourceView>,
-    pub(crate) groups: crate::groups::Groups,
-    pub(crate) changes: crate::changes::Changes,
-    /// The changes by function, if there is a base.
-    pub(crate) since: Option<crate::since::Since>,
-    /// The pattern that selected the samples compared with a base.
-    pub(crate) compared: Option<String>,
-    pub(crate) time: crate::time::TimeViews,
-    /// The width of the flame graph when it was drawn last, in columns; its cursor is one of them.
-    pub(crate) flame_width: usize,
-    pub(crate) areas: crate::draw::Areas,
-    pub(crate) is_done: bool,
+    pub(crate) groups: GroupTable,
+    pub(crate) changes: ChangeList,
+    pub(crate) time: TimeViews,
+    pub(crate) source: SourcePane,
 }
 
 impl App {
     /// Creates an explorer of `profile`, with `heat` as the map of its sample times.
     #[must_use]
     pub fn new(profile: Profile, heat: HeatMap, settings: Settings) -> Self {
-        let weight = profile.default_weight();
-        let since = settings.diff.as_ref().map(crate::since::Since::new);
-        let compared = settings.query.keep.as_ref().map(|pattern| pattern.as_str().to_owned());
-        let calls = Calls::new(&profile, &settings.query, &settings.selection, weight);
-        let overview = Overview {
-            rows: Vec::new(),
-            shown: Vec::new(),
-            sort: SortBy::Own,
-            list: List::default(),
-            is_visible: true,
-            follows: false,
-        };
+        let data = ProfileData::new(profile, heat, &settings);
         let mut app = Self {
-            focus: Focus::new(&calls, None),
-            labels: Vec::new(),
+            focus: Focus::new(&data.calls, None),
+            changes: ChangeList::new(&settings),
             settings,
-            profile,
-            heat,
-            weight,
-            calls,
-            overview,
-            past: Vec::new(),
-            view: View::default(),
-            place: Place::default(),
+            controls: Controls::default(),
+            data,
+            screen: ScreenLayout {
+                view: ProfileView::default(),
+                part: ScreenPart::default(),
+                has_mini_flame: true,
+                anchor: KeptEnd::Left,
+                areas: ScreenAreas::default(),
+                flame_width: 0,
+            },
             filter: String::new(),
-            prompt: None,
-            message: None,
-            has_mini_flame: true,
-            anchor: Anchor::Left,
-            libraries_are_one: false,
-            shows_help: false,
-            help: List::default(),
-            shows_source: false,
-            source: None,
-            groups: crate::groups::Groups::default(),
-            changes: crate::changes::Changes::default(),
-            since,
-            compared,
-            time: crate::time::TimeViews::default(),
-            flame_width: 0,
-            areas: crate::draw::Areas::default(),
-            is_done: false,
+            overview: OverviewList {
+                rows: Vec::new(),
+                shown: Vec::new(),
+                sort: SortBy::SelfWeight,
+                list: ScrollList::default(),
+                is_visible: true,
+                follows: false,
+            },
+            past: Vec::new(),
+            groups: GroupTable::default(),
+            time: TimeViews::default(),
+            source: SourcePane::default(),
         };
-        app.name_rows();
         app.refill(None);
         app
     }
@@ -180,19 +207,15 @@ impl App {
     /// Whether the user has ended it.
     #[must_use]
     pub const fn is_done(&self) -> bool {
-        self.is_done
+        self.controls.is_done
     }
 
     /// Shows another state of the same profile, such as a file that has grown, and its changes since an earlier profile. The
     /// focus, open nodes and cursors stay.
     pub fn replace(&mut self, profile: Profile, heat: HeatMap, diff: Option<DiffView>) {
         let whereabouts = self.whereabouts();
-        self.profile = profile;
-        if !self.profile.weights().contains(&self.weight) {
-            self.weight = self.profile.default_weight();
-        }
-        self.heat = heat;
-        self.since = diff.as_ref().map(crate::since::Since::new);
+        self.data.replace(profile, heat);
+        self.changes.since = diff.as_ref().map(Since::new);
         self.settings.diff = diff;
         self.recount(whereabouts.focus.clone());
         self.return_to(&whereabouts);
@@ -200,39 +223,29 @@ impl App {
 
     /// Shows a message in the status line until the next key.
     pub fn say(&mut self, message: impl Into<String>) {
-        self.message = Some(printable(message.into().as_bytes()));
+        self.controls.say(message);
     }
 
     pub(crate) fn focus_name(&self) -> Option<Arc<FrameName>> {
-        self.focus.frame.map(|frame| self.calls.frame(frame).clone())
+        self.focus.frame.map(|frame| self.data.calls.frame(frame).clone())
     }
 
     /// Recounts everything after the shape of stacks or the profile has changed.
     pub(crate) fn recount(&mut self, focus: Option<Arc<FrameName>>) {
-        let mut query = self.settings.query.clone();
-        if self.libraries_are_one {
-            query.collapse.extend(self.settings.libraries.iter().cloned());
-        }
-        self.calls = Calls::new(&self.profile, &query, &self.settings.selection, self.weight);
-        self.name_rows();
+        self.data.recount(&self.settings);
         self.refill(focus);
-    }
-
-    fn name_rows(&mut self) {
-        let label = |frame| printable(&self.calls.frame(frame).text(Paths::Short));
-        self.labels = (0..self.calls.frame_count()).map(label).collect();
     }
 
     /// Reweighs everything after other samples were selected.
     pub(crate) fn reweigh(&mut self) {
         let focus = self.focus_name();
-        self.calls.weigh(&self.profile, &self.settings.selection, self.weight);
+        self.data.calls.weigh(&self.data.profile, &self.settings.selection, self.data.weight);
         self.refill(focus);
     }
 
     /// Rebuilds everything that is derived from the calls.
     fn refill(&mut self, focus: Option<Arc<FrameName>>) {
-        self.overview.rows = self.calls.top(self.overview.sort);
+        self.overview.rows = self.data.calls.top(self.overview.sort);
         self.groups.forget();
         self.time.forget();
         let frame = focus.and_then(|name| self.row_of(&name));
@@ -240,10 +253,10 @@ impl App {
     }
 
     fn set_focus(&mut self, frame: Option<usize>) {
-        self.focus = Focus::new(&self.calls, frame);
-        if frame.is_none() && self.place == Place::Above {
+        self.focus = Focus::new(&self.data.calls, frame);
+        if frame.is_none() && self.screen.part == ScreenPart::Above {
             // Nothing calls the whole profile, so there is no pane of callers.
-            self.place = Place::Body;
+            self.screen.part = ScreenPart::Body;
         }
         self.refresh();
     }
@@ -251,20 +264,25 @@ impl App {
     /// The row of that name, or of the same function if lines are now split differently.
     pub(crate) fn row_of(&self, name: &FrameName) -> Option<usize> {
         let same = || {
-            let of_function = |row: &&TopRow| self.calls.frame(row.frame).function == name.function;
-            self.overview.rows.iter().filter(of_function).max_by_key(|row| row.total).map(|row| row.frame)
+            let of_function = |row: &&TopRow| self.data.calls.frame(row.frame).function == name.function;
+            self.overview
+                .rows
+                .iter()
+                .filter(of_function)
+                .max_by_key(|row| row.total_weight)
+                .map(|row| row.frame)
         };
-        self.calls.find(name).or_else(same)
+        self.data.calls.find(name).or_else(same)
     }
 
     /// Recomputes the rows shown after the filter or the open nodes have changed.
     pub(crate) fn refresh(&mut self) {
-        let Self { labels, filter, overview, .. } = self;
+        let Self { data: ProfileData { labels, .. }, filter, overview, .. } = self;
         let needle = filter.to_lowercase();
         let wanted = |frame: usize| needle.is_empty() || labels[frame].to_lowercase().contains(&needle);
         let rows = (0..overview.rows.len()).filter(|&row| wanted(overview.rows[row].frame));
         overview.shown = rows.collect();
-        self.focus.refresh(&self.calls, wanted);
+        self.focus.refresh(&self.data.calls, wanted);
         self.refresh_changes();
     }
 
@@ -294,19 +312,21 @@ impl App {
 
     /// The row of the calls under the cursor.
     pub(crate) fn current(&mut self) -> Option<usize> {
-        match (self.place, self.view) {
-            (Place::Overview, _) => self.overview.current(),
-            (Place::Above, _) => self.focus.above.current(),
-            (Place::Body, View::Panes) => self.focus.below.current(),
-            (Place::Body, View::Callees) => {
+        match (self.screen.part, self.screen.view) {
+            (ScreenPart::Overview, _) => self.overview.current(),
+            (ScreenPart::Above, _) => self.focus.above.current(),
+            (ScreenPart::Body, ProfileView::Panes) => self.focus.below.current(),
+            (ScreenPart::Body, ProfileView::Callees) => {
                 self.focus.callees.current().map(|node| self.focus.callees.node(node).frame)
             }
-            (Place::Body, View::Callers) => {
+            (ScreenPart::Body, ProfileView::Callers) => {
                 self.focus.callers.current().map(|node| self.focus.callers.node(node).frame)
             }
-            (Place::Body, View::Flame) => self.flame_current(),
-            (Place::Body, View::Timeline | View::HeatMap | View::Groups) => self.focus.frame,
-            (Place::Body, View::Changes) => self.changed_frame(),
+            (ScreenPart::Body, ProfileView::Flame) => self.flame_current(),
+            (ScreenPart::Body, ProfileView::Timeline | ProfileView::HeatMap | ProfileView::Groups) => {
+                self.focus.frame
+            }
+            (ScreenPart::Body, ProfileView::Changes) => self.changed_frame(),
         }
     }
 
@@ -327,8 +347,8 @@ impl App {
     pub(crate) fn toggle_lines(&mut self) {
         let query = &mut self.settings.query;
         query.lines = match query.lines {
-            Lines::Apart => Lines::Together,
-            Lines::Together => Lines::Apart,
+            LineRows::Apart => LineRows::Together,
+            LineRows::Together => LineRows::Apart,
         };
         let focus = self.focus_name();
         self.recount(focus);
@@ -336,10 +356,10 @@ impl App {
 
     /// Reads the source of the row under the cursor, if sources are shown.
     pub(crate) fn read_source(&mut self, host: &mut dyn Host) {
-        if !self.shows_source {
+        if !self.source.is_shown {
             return;
         }
-        let name = self.current().or(self.focus.frame).map(|frame| self.calls.frame(frame).clone());
-        self.source = name.map(|name| SourceView::of(&name, self.source.take(), host));
+        let name = self.current().or(self.focus.frame).map(|frame| self.data.calls.frame(frame).clone());
+        self.source.view = name.map(|name| SourceView::of(&name, self.source.view.take(), host));
     }
 }

@@ -4,17 +4,29 @@ use std::sync::Arc;
 
 use borehole_analysis::FrameName;
 use borehole_analysis::diff::DiffFrame;
+use borehole_text::printable;
 
-use crate::app::App;
-use crate::list::List;
-use crate::text::printable;
+use crate::app::{App, Settings};
+use crate::list::ScrollList;
+use crate::since::Since;
 
-/// The list.
+/// The list, and what it compares.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Changes {
+pub(crate) struct ChangeList {
     /// The compared functions that are shown.
     pub(crate) shown: Vec<usize>,
-    pub(crate) list: List,
+    pub(crate) list: ScrollList,
+    /// The changes by function, if there is a base.
+    pub(crate) since: Option<Since>,
+    /// The pattern that selected the samples compared with a base.
+    compared: Option<String>,
+}
+
+impl ChangeList {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let compared = settings.query.keep.as_ref().map(|pattern| pattern.as_str().to_owned());
+        Self { since: settings.diff.as_ref().map(Since::new), compared, ..Self::default() }
+    }
 }
 
 impl App {
@@ -55,13 +67,13 @@ impl App {
         let selection = &self.settings.selection;
         let matches = self.settings.query.keep.as_ref().map(borehole_analysis::Pattern::as_str);
         let narrowed = [
-            (matches != self.compared.as_deref(), "the match"),
+            (matches != self.changes.compared.as_deref(), "the match"),
             (selection.time.is_some(), "the time"),
             (!(selection.threads.is_empty() && selection.processes.is_empty()), "threads"),
             (!selection.interpreters.is_empty(), "interpreters"),
             (!selection.labels.is_empty(), "labels"),
         ];
         let narrowed: Vec<_> = narrowed.iter().filter(|(is_on, _)| *is_on).map(|&(_, name)| name).collect();
-        if narrowed.is_empty() { String::new() } else { format!(", whatever {} says", narrowed.join(", ")) }
+        if narrowed.is_empty() { String::new() } else { format!(", ignoring {}", narrowed.join(", ")) }
     }
 }

@@ -2,14 +2,14 @@
 
 use borehole_analysis::Calls;
 
-use crate::outline::Outline;
+use crate::outline::TreeOutline;
 
 /// A call that is at least a column wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FlameBox {
     /// The row of the calls.
     pub(crate) frame: usize,
-    pub(crate) total: i64,
+    pub(crate) weight: i64,
     /// The first column.
     pub(crate) start: usize,
     pub(crate) width: usize,
@@ -30,11 +30,11 @@ pub(crate) type Levels = Vec<Vec<FlameBox>>;
 /// A box is as wide as its share. Its edges are rounded, so neighbours never overlap. Boxes narrower than a column are left
 /// out, with everything above them.
 pub(crate) fn layout(
-    outline: &mut Outline,
+    outline: &mut TreeOutline,
     calls: &Calls,
     (whole, width, levels): (i64, usize, usize),
 ) -> Levels {
-    let scale = Scale { whole: width_of(whole), width };
+    let scale = FlameScale { whole: width_of(whole), width };
     let mut found: Levels = Vec::new();
     let mut level = scale.row(outline, (0, u64::MAX), outline.roots());
     while !level.is_empty() && found.len() < levels {
@@ -55,12 +55,12 @@ fn width_of(weight: i64) -> u64 {
 }
 
 #[derive(Clone, Copy)]
-struct Scale {
+struct FlameScale {
     whole: u64,
     width: usize,
 }
 
-impl Scale {
+impl FlameScale {
     /// The column at which a weight ends.
     fn column(self, weight: u64) -> usize {
         let columns = u128::from(weight) * self.width as u128 / u128::from(self.whole.max(1));
@@ -71,18 +71,18 @@ impl Scale {
     /// weigh more than their parent; they are cut off at its end.
     fn row(
         self,
-        outline: &Outline,
+        outline: &TreeOutline,
         (mut start_weight, most): (u64, u64),
         nodes: std::ops::Range<usize>,
     ) -> Vec<(usize, (u64, u64), FlameBox)> {
         let mut row = Vec::new();
         for node in nodes {
             let branch = outline.node(node);
-            let end_weight = start_weight.saturating_add(width_of(branch.total)).min(most);
+            let end_weight = start_weight.saturating_add(width_of(branch.total_weight)).min(most);
             let start = self.column(start_weight);
             let width = self.column(end_weight).saturating_sub(start);
             if width > 0 {
-                let found = FlameBox { frame: branch.frame, total: branch.total, start, width };
+                let found = FlameBox { frame: branch.frame, weight: branch.total_weight, start, width };
                 row.push((node, (start_weight, end_weight), found));
             }
             start_weight = end_weight;

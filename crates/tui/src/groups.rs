@@ -2,23 +2,23 @@
 
 use borehole_analysis::{By, GroupRow, GroupValue, LabelText};
 use borehole_model::LaneId;
+use borehole_text::printable;
 
 use crate::app::App;
-use crate::list::List;
-use crate::text::printable;
+use crate::list::ScrollList;
 
 /// The table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Groups {
+pub(crate) struct GroupTable {
     /// The kind of group, as an index of [`App::group_kinds`].
     pub(crate) kind: usize,
     pub(crate) rows: Option<Vec<GroupRow>>,
-    pub(crate) list: List,
+    pub(crate) list: ScrollList,
     /// Whether the process was selected along with a thread, because thread ids are unique only within a process.
     has_process_of_thread: bool,
 }
 
-impl Groups {
+impl GroupTable {
     /// Discards outdated counts.
     pub(crate) fn forget(&mut self) {
         self.rows = None;
@@ -33,8 +33,8 @@ impl Groups {
 impl App {
     /// The kinds of groups that the samples have.
     pub(crate) fn group_kinds(&self) -> Vec<By> {
-        let labels = self.profile.label_keys().into_iter().map(By::Label);
-        let interpreter = self.profile.has_interpreters().then_some(By::Interpreter);
+        let labels = self.data.profile.label_keys().into_iter().map(By::Label);
+        let interpreter = self.data.profile.has_interpreters().then_some(By::Interpreter);
         [By::Thread, By::Process].into_iter().chain(interpreter).chain(labels).collect()
     }
 
@@ -57,7 +57,7 @@ impl App {
                 By::Interpreter => selection.interpreters.clear(),
                 By::File | By::Class => {}
             }
-            self.groups.rows = Some(self.calls.by(&self.profile, &selection, by));
+            self.groups.rows = Some(self.data.calls.by(&self.data.profile, &selection, by));
         }
     }
 
@@ -65,7 +65,7 @@ impl App {
     pub(crate) fn turn_groups(&mut self, forwards: bool) {
         let kinds = self.group_kinds().len();
         self.groups.kind = (self.groups.kind + if forwards { 1 } else { kinds - 1 }) % kinds;
-        self.groups.list = List::default();
+        self.groups.list = ScrollList::default();
         self.groups.forget();
         self.fill_groups();
     }
@@ -100,7 +100,7 @@ impl App {
                 };
                 toggle(&mut selection.labels, (key.clone(), value));
             }
-            _ => return self.say("samples without it cannot be selected"),
+            _ => return self.say("samples without this property cannot be selected"),
         }
         let cursor = self.groups.list;
         self.reweigh();
@@ -157,21 +157,7 @@ fn toggle<T: PartialEq>(selected: &mut Vec<T>, value: T) {
 
 /// The name of a group.
 pub(crate) fn value_text(value: &GroupValue) -> String {
-    match value {
-        GroupValue::Absent => "(unknown)".to_owned(),
-        GroupValue::Label(LabelText::Text(text)) => printable(text),
-        GroupValue::Label(LabelText::Number(number, unit)) => {
-            let unit = unit.as_ref().map(|unit| format!(" {}", printable(unit)));
-            format!("{number}{}", unit.unwrap_or_default())
-        }
-        &GroupValue::Process(process) => format!("process {}", LaneId::of_process(process)),
-        GroupValue::Interpreter(interpreter) => format!("interpreter {interpreter}"),
-        GroupValue::Thread { process, thread, name } => {
-            let name = name.as_ref().map(|name| format!(" {}", printable(name))).unwrap_or_default();
-            let process = process.map(|process| format!(" of {}", LaneId::of_process(process)));
-            format!("thread {}{}{name}", LaneId::of(*thread), process.unwrap_or_default())
-        }
-    }
+    value.text(printable).unwrap_or_else(|| "(unknown)".to_owned())
 }
 
 /// The name of a kind of group.

@@ -21,12 +21,17 @@ pub trait Host: Clipboard {
     ///
     /// # Errors
     /// A description of the problem.
-    fn export(&mut self, name: &str, stacks: &[Stack], values: Option<&ValueType>) -> Result<String, String>;
+    fn export(
+        &mut self,
+        name: &str,
+        stacks: &[WeightedStack],
+        values: Option<&ValueType>,
+    ) -> Result<String, String>;
 }
 
 /// A stack of a view with its number of samples or its weight. Stacks of one period are adjacent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stack {
+pub struct WeightedStack {
     /// Its frames, from the root to the leaf.
     pub frames: Vec<Arc<FrameName>>,
     /// The number of samples, or the sum of their values.

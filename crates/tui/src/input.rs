@@ -2,7 +2,7 @@
 
 /// An input of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
+pub enum TerminalInput {
     /// A key, as the bytes that the terminal sends for it.
     Key(Vec<u8>),
     /// A button of the mouse, or its wheel.
@@ -27,10 +27,10 @@ pub enum Button {
     WheelDown,
 }
 
-/// Splits bytes into inputs. An incomplete sequence is kept until its end comes, or until [`Decoder::settle`] says that none
+/// Splits bytes into inputs. An incomplete sequence is kept until its end comes, or until [`InputDecoder::settle`] says that none
 /// will.
 #[derive(Clone, Debug, Default)]
-pub struct Decoder {
+pub struct InputDecoder {
     pending: Vec<u8>,
 }
 
@@ -39,9 +39,9 @@ const LONGEST: usize = 64;
 
 const ESCAPE: u8 = 0x1b;
 
-impl Decoder {
+impl InputDecoder {
     /// Decodes newly received bytes.
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<Input> {
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<TerminalInput> {
         let mut inputs = Vec::new();
         for &byte in bytes {
             self.pending.push(byte);
@@ -53,9 +53,9 @@ impl Decoder {
     }
 
     /// Ends a wait for more bytes: a lone escape is the escape key.
-    pub fn settle(&mut self) -> Option<Input> {
+    pub fn settle(&mut self) -> Option<TerminalInput> {
         let bytes = std::mem::take(&mut self.pending);
-        if bytes.is_empty() { None } else { Some(Input::Key(bytes)) }
+        if bytes.is_empty() { None } else { Some(TerminalInput::Key(bytes)) }
     }
 
     /// Whether a sequence has begun.
@@ -87,8 +87,8 @@ const fn following(first: u8) -> usize {
 }
 
 /// The input of a complete sequence; `None` for mouse events that are not used.
-fn input(bytes: Vec<u8>) -> Option<Input> {
-    let Some(report) = bytes.strip_prefix(b"\x1b[<") else { return Some(Input::Key(bytes)) };
+fn input(bytes: Vec<u8>) -> Option<TerminalInput> {
+    let Some(report) = bytes.strip_prefix(b"\x1b[<") else { return Some(TerminalInput::Key(bytes)) };
     let (last, numbers) = report.split_last()?;
     let mut numbers = std::str::from_utf8(numbers).ok()?.split(';').map(str::parse::<u16>);
     let mut number = || numbers.next()?.ok();
@@ -100,7 +100,7 @@ fn input(bytes: Vec<u8>) -> Option<Input> {
         _ => return None,
     };
     // Terminals count from 1.
-    Some(Input::Mouse { button, column: column.saturating_sub(1), row: row.saturating_sub(1) })
+    Some(TerminalInput::Mouse { button, column: column.saturating_sub(1), row: row.saturating_sub(1) })
 }
 
 #[cfg(test)]
@@ -108,10 +108,10 @@ mod tests {
     use super::*;
 
     fn keys(bytes: &[u8]) -> Vec<Vec<u8>> {
-        let inputs = Decoder::default().push(bytes).into_iter();
+        let inputs = InputDecoder::default().push(bytes).into_iter();
         let key = |input| match input {
-            Input::Key(bytes) => bytes,
-            Input::Mouse { .. } => panic!("no mouse"),
+            TerminalInput::Key(bytes) => bytes,
+            TerminalInput::Mouse { .. } => panic!("no mouse"),
         };
         inputs.map(key).collect()
     }
@@ -126,26 +126,26 @@ mod tests {
 
     #[test]
     fn a_lone_escape_is_a_key_once_nothing_follows() {
-        let mut decoder = Decoder::default();
+        let mut decoder = InputDecoder::default();
         assert_eq!(decoder.push(b"\x1b"), []);
         assert!(decoder.is_waiting());
-        assert_eq!(decoder.settle(), Some(Input::Key(b"\x1b".to_vec())));
+        assert_eq!(decoder.settle(), Some(TerminalInput::Key(b"\x1b".to_vec())));
         assert_eq!(decoder.settle(), None);
         assert_eq!(decoder.push(b"\x1b["), []);
-        assert_eq!(decoder.push(b"B"), [Input::Key(b"\x1b[B".to_vec())]);
+        assert_eq!(decoder.push(b"B"), [TerminalInput::Key(b"\x1b[B".to_vec())]);
     }
 
     #[test]
     fn mice_press_and_turn_their_wheel() {
-        let mut decoder = Decoder::default();
+        let mut decoder = InputDecoder::default();
         let found = decoder.push(b"\x1b[<0;10;5M\x1b[<0;10;5m\x1b[<65;1;1M\x1b[<35;3;3M\x1b[<0;1M");
-        let at = |button, column, row| Input::Mouse { button, column, row };
+        let at = |button, column, row| TerminalInput::Mouse { button, column, row };
         assert_eq!(found, [at(Button::Press, 9, 4), at(Button::WheelDown, 0, 0)]);
     }
 
     #[test]
     fn nonsense_ends() {
-        let found = Decoder::default().push(&[[ESCAPE, b'['].as_slice(), &[b'1'; 200]].concat());
+        let found = InputDecoder::default().push(&[[ESCAPE, b'['].as_slice(), &[b'1'; 200]].concat());
         assert!(found.len() > 100, "{}", found.len());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::text::{Anchor, crop, pad, width};
+use borehole_text::{KeptEnd, crop, pad, width};
 
 /// An action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,7 +122,7 @@ const ACTIONS: &[(Action, &str, &[&str], &str)] = &[
     (Action::BySelf, "by_self", &["s"], "overview by self"),
     (Action::ByTotal, "by_total", &["t"], "overview by total"),
     (Action::ToOverview, "to_overview", &["O"], "to the overview"),
-    (Action::Overview, "overview", &["o"], "show the overview"),
+    (Action::Overview, "overview", &["o"], "show or hide overview"),
     (Action::Follow, "follow", &["f"], "follow the overview"),
     (Action::MiniFlame, "mini_flame", &["F"], "mini flame graph"),
     (Action::Align, "align", &["A"], "align labels"),
@@ -130,7 +130,7 @@ const ACTIONS: &[(Action, &str, &[&str], &str)] = &[
     (Action::UnfoldAll, "unfold_all", &["L"], "unfold a subtree"),
     (Action::Filter, "filter", &["/"], "filter rows"),
     (Action::Match, "match", &["m"], "match samples"),
-    (Action::NoLine, "no_line", &["n"], "with or without lines"),
+    (Action::NoLine, "no_line", &["n"], "show or hide lines"),
     (Action::Opcodes, "opcodes", &["c"], "opcodes"),
     (Action::Rows, "rows", &["b"], "functions, files, ..."),
     (Action::Weight, "weight", &["w"], "samples, time, CPU"),
@@ -144,29 +144,35 @@ const ACTIONS: &[(Action, &str, &[&str], &str)] = &[
     (Action::Quit, "quit", &["q", "\x03"], "quit"),
 ];
 
-impl Command for Action {
-    const TABLE: &'static [Row<Self>] = ACTIONS;
+impl ExplorerAction for Action {
+    const TABLE: &'static [Binding<Self>] = ACTIONS;
 }
 
 /// An action with its name in files, its keys and its help text.
-pub type Row<A> = (A, &'static str, &'static [&'static str], &'static str);
+pub type Binding<A> = (A, &'static str, &'static [&'static str], &'static str);
 
 /// The actions of an explorer's keys.
-pub trait Command: Copy + Eq + 'static {
+pub trait ExplorerAction: Copy + Eq + 'static {
     /// All actions, in the order of the help.
-    const TABLE: &'static [Row<Self>];
+    const TABLE: &'static [Binding<Self>];
+
+    /// Its name in files.
+    #[must_use]
+    fn name(self) -> &'static str {
+        Self::TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.1)
+    }
 }
 
 /// The keys of the profile explorer.
-pub type Keymap = Keys<Action>;
+pub type Keymap = Bindings<Action>;
 
 /// A mapping of keys to actions.
 #[derive(Clone, Debug)]
-pub struct Keys<A> {
+pub struct Bindings<A> {
     keys: Vec<(Vec<u8>, A)>,
 }
 
-impl<A: Command> Default for Keys<A> {
+impl<A: ExplorerAction> Default for Bindings<A> {
     fn default() -> Self {
         let keys = A::TABLE
             .iter()
@@ -175,7 +181,7 @@ impl<A: Command> Default for Keys<A> {
     }
 }
 
-impl<A: Command> Keys<A> {
+impl<A: ExplorerAction> Bindings<A> {
     /// Parses a JSON document: an object of lists of byte sequences by the name of an action. Actions that it does not name keep
     /// their keys.
     ///
@@ -254,9 +260,9 @@ impl<A: Command> Keys<A> {
 
     /// All keys and their actions, in order.
     pub(crate) fn help(&self) -> Vec<String> {
-        let line = |&(action, _, _, help): &Row<A>| {
+        let line = |&(action, _, _, help): &Binding<A>| {
             let keys = self.labels(action).join(" ");
-            format!(" {} {help}", pad(&crop(&keys, 14, Anchor::Left), 14))
+            format!(" {} {help}", pad(&crop(&keys, 14, KeptEnd::Left), 14))
         };
         A::TABLE.iter().map(line).collect()
     }
@@ -281,7 +287,7 @@ fn label(key: &[u8]) -> String {
         b"\x1b[1;3C" => "Alt-Right",
         b" " => "Space",
         [control @ 1..=26] => return format!("^{}", char::from(control + b'@')),
-        _ => return crate::text::printable(key),
+        _ => return borehole_text::printable(key),
     };
     named.to_owned()
 }

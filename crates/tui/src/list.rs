@@ -7,7 +7,7 @@ pub(crate) const LINES_OF_WHEEL: usize = 3;
 
 /// The cursor of a list, and the first visible row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct List {
+pub(crate) struct ScrollList {
     pub(crate) cursor: usize,
     top: usize,
     /// The number of rows shown last.
@@ -16,7 +16,7 @@ pub(crate) struct List {
 
 /// A movement of a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum CursorStep {
     Up,
     Down,
     PageUp,
@@ -25,17 +25,17 @@ pub(crate) enum Step {
     End,
 }
 
-impl List {
+impl ScrollList {
     /// Moves the cursor in a list of `len` rows.
-    pub(crate) fn go(&mut self, step: Step, len: usize) {
+    pub(crate) fn go(&mut self, step: CursorStep, len: usize) {
         let page = self.page.max(2) - 1;
         let target = match step {
-            Step::Up => self.cursor.saturating_sub(1),
-            Step::Down => self.cursor.saturating_add(1),
-            Step::PageUp => self.cursor.saturating_sub(page),
-            Step::PageDown => self.cursor.saturating_add(page),
-            Step::Home => 0,
-            Step::End => len,
+            CursorStep::Up => self.cursor.saturating_sub(1),
+            CursorStep::Down => self.cursor.saturating_add(1),
+            CursorStep::PageUp => self.cursor.saturating_sub(page),
+            CursorStep::PageDown => self.cursor.saturating_add(page),
+            CursorStep::Home => 0,
+            CursorStep::End => len,
         };
         self.cursor = target.min(len.saturating_sub(1));
     }
@@ -58,7 +58,7 @@ impl List {
     }
 
     /// Scrolls a text, as far as there is something below it.
-    pub(crate) fn scroll(&mut self, step: Step) {
+    pub(crate) fn scroll(&mut self, step: CursorStep) {
         self.go(step, usize::MAX);
         self.top = self.cursor;
     }
@@ -67,8 +67,8 @@ impl List {
     pub(crate) fn turn(&mut self, button: Button) {
         for _ in 0..LINES_OF_WHEEL {
             match button {
-                Button::WheelUp => self.scroll(Step::Up),
-                Button::WheelDown => self.scroll(Step::Down),
+                Button::WheelUp => self.scroll(CursorStep::Up),
+                Button::WheelDown => self.scroll(CursorStep::Down),
                 Button::Press => {}
             }
         }
@@ -86,16 +86,16 @@ mod tests {
 
     #[test]
     fn the_cursor_stays_on_the_page_and_in_the_list() {
-        let mut list = List::default();
+        let mut list = ScrollList::default();
         assert_eq!(list.window(100, 10), 0..10);
         for (step, cursor, window) in [
-            (Step::Up, 0, 0..10),
-            (Step::Down, 1, 0..10),
-            (Step::PageDown, 10, 1..11),
-            (Step::End, 99, 90..100),
-            (Step::PageUp, 90, 90..100),
-            (Step::Up, 89, 89..99),
-            (Step::Home, 0, 0..10),
+            (CursorStep::Up, 0, 0..10),
+            (CursorStep::Down, 1, 0..10),
+            (CursorStep::PageDown, 10, 1..11),
+            (CursorStep::End, 99, 90..100),
+            (CursorStep::PageUp, 90, 90..100),
+            (CursorStep::Up, 89, 89..99),
+            (CursorStep::Home, 0, 0..10),
         ] {
             list.go(step, 100);
             assert_eq!((list.cursor, list.window(100, 10)), (cursor, window), "{step:?}");
@@ -105,34 +105,34 @@ mod tests {
 
     #[test]
     fn every_step_moves_a_text_until_its_end() {
-        let mut text = List::default();
+        let mut text = ScrollList::default();
         assert_eq!(text.page(30, 10), 0..10);
         for (step, window) in [
-            (Step::Down, 1..11),
-            (Step::Up, 0..10),
-            (Step::PageDown, 9..19),
-            (Step::End, 20..30),
-            (Step::Down, 20..30),
-            (Step::Up, 19..29),
-            (Step::Home, 0..10),
+            (CursorStep::Down, 1..11),
+            (CursorStep::Up, 0..10),
+            (CursorStep::PageDown, 9..19),
+            (CursorStep::End, 20..30),
+            (CursorStep::Down, 20..30),
+            (CursorStep::Up, 19..29),
+            (CursorStep::Home, 0..10),
         ] {
             text.scroll(step);
             assert_eq!(text.page(30, 10), window, "{step:?}");
         }
         text.turn(Button::WheelDown);
         assert_eq!(text.page(30, 10), 3..13);
-        text.scroll(Step::Down);
+        text.scroll(CursorStep::Down);
         assert_eq!((text.page(3, 10), text.page(0, 0)), (0..3, 0..0));
     }
 
     #[test]
     fn short_lists_and_small_screens_do_no_harm() {
-        let mut list = List { cursor: 50, ..List::default() };
+        let mut list = ScrollList { cursor: 50, ..ScrollList::default() };
         assert_eq!(list.window(0, 10), 0..0);
         assert_eq!(list.window(3, 0), 0..0);
-        list.go(Step::End, 0);
+        list.go(CursorStep::End, 0);
         assert_eq!(list.cursor, 0);
-        list.go(Step::PageDown, 3);
+        list.go(CursorStep::PageDown, 3);
         assert_eq!((list.cursor, list.window(3, 2)), (1, 0..2));
     }
 }

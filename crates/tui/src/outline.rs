@@ -4,21 +4,21 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use borehole_analysis::{Branch, Calls, FrameName, Tree};
+use borehole_analysis::{CallBranch, Calls, FrameName, LazyTree};
 
-use crate::list::{List, Step};
+use crate::list::{CursorStep, ScrollList};
 
 /// The maximum number of nodes that one key unfolds.
 const MOST_UNFOLDED: usize = 5_000;
 
 /// A tree and its open nodes.
 #[derive(Clone, Debug)]
-pub(crate) struct Outline {
-    tree: Tree,
+pub(crate) struct TreeOutline {
+    tree: LazyTree,
     open: HashSet<usize>,
     /// The nodes that are shown, from top to bottom.
     rows: Vec<usize>,
-    pub(crate) list: List,
+    pub(crate) list: ScrollList,
 }
 
 /// The open nodes of a tree and the node under its cursor, by names.
@@ -27,7 +27,7 @@ pub(crate) struct Unfolded {
     nodes: Vec<UnfoldedNode>,
     /// The index of the node under the cursor.
     cursor: Option<usize>,
-    pub(crate) list: List,
+    pub(crate) list: ScrollList,
 }
 
 struct UnfoldedNode {
@@ -37,10 +37,10 @@ struct UnfoldedNode {
     is_open: bool,
 }
 
-impl Outline {
+impl TreeOutline {
     /// Creates a tree that shows its top nodes; a single top node is open.
-    pub(crate) fn new(tree: Tree, calls: &Calls) -> Self {
-        let mut outline = Self { tree, open: HashSet::new(), rows: Vec::new(), list: List::default() };
+    pub(crate) fn new(tree: LazyTree, calls: &Calls) -> Self {
+        let mut outline = Self { tree, open: HashSet::new(), rows: Vec::new(), list: ScrollList::default() };
         if outline.roots().len() == 1 {
             outline.open.insert(0);
         }
@@ -48,7 +48,7 @@ impl Outline {
         outline
     }
 
-    pub(crate) fn node(&self, node: usize) -> &Branch {
+    pub(crate) fn node(&self, node: usize) -> &CallBranch {
         self.tree.node(node)
     }
 
@@ -74,12 +74,12 @@ impl Outline {
         self.rows.get(self.list.cursor).copied()
     }
 
-    pub(crate) fn go(&mut self, step: Step) {
+    pub(crate) fn go(&mut self, step: CursorStep) {
         self.list.go(step, self.rows.len());
     }
 
     /// Recomputes which nodes are shown: the `wanted` ones below open nodes. The cursor stays on its node if that still exists.
-    pub(crate) fn refresh(&mut self, calls: &Calls, wanted: impl Fn(&Branch) -> bool) {
+    pub(crate) fn refresh(&mut self, calls: &Calls, wanted: impl Fn(&CallBranch) -> bool) {
         let current = self.current();
         self.rows.clear();
         let mut waiting: Vec<usize> = self.roots().rev().collect();
@@ -108,7 +108,7 @@ impl Outline {
         let places: HashMap<usize, usize> = nodes.iter().copied().zip(0..).collect();
         let place = |node: usize| places.get(&node).copied();
         let unfolded = nodes.iter().map(|&node| {
-            let Branch { parent, frame, .. } = *self.tree.node(node);
+            let CallBranch { parent, frame, .. } = *self.tree.node(node);
             UnfoldedNode { parent: parent.and_then(place), name: name(frame), is_open: self.is_open(node) }
         });
         Unfolded { nodes: unfolded.collect(), cursor: self.current().and_then(place), list: self.list }
@@ -142,7 +142,7 @@ impl Outline {
     }
 
     /// Scrolls to the given position, with the cursor on a node if that is shown.
-    pub(crate) fn go_to(&mut self, list: List, node: Option<usize>) {
+    pub(crate) fn go_to(&mut self, list: ScrollList, node: Option<usize>) {
         let place = self.rows.iter().position(|&row| Some(row) == node);
         self.list = list;
         self.list.cursor = place.unwrap_or(list.cursor).min(self.rows.len().saturating_sub(1));

@@ -1,6 +1,6 @@
 //! A line of text that the user types.
 
-use crate::text::{Anchor, crop, printable, width};
+use borehole_text::{KeptEnd, crop, printable, width};
 
 /// The text typed so far, and its purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,11 @@ pub(crate) enum Typed {
 }
 
 impl<K> Prompt<K> {
+    /// The filter after a key: the text, or nothing if the line was discarded.
+    pub(crate) fn filter(&self, typed: Typed) -> String {
+        if typed == Typed::Nothing { String::new() } else { self.text.clone() }
+    }
+
     /// Handles a key.
     pub(crate) fn take(&mut self, key: &[u8]) -> Typed {
         match key {
@@ -47,8 +52,8 @@ impl<K> Prompt<K> {
     pub(crate) fn line(&self, name: &str, columns: usize) -> String {
         let typed = printable(self.text.as_bytes());
         let left = columns.saturating_sub(width(&typed) + BESIDE).max(columns / 2);
-        let name = crop(name, left.max(1), Anchor::Left);
+        let name = crop(name, left.max(1), KeptEnd::Left);
         let room = columns.saturating_sub(width(&name) + BESIDE);
-        format!("{name}: {}█", crop(&typed, room.max(1), Anchor::Right))
+        format!("{name}: {}█", crop(&typed, room.max(1), KeptEnd::Right))
     }
 }

@@ -21,18 +21,18 @@ pub const BEGIN_UPDATE: &[u8] = b"\x1b[?2026h";
 pub const END_UPDATE: &[u8] = b"\x1b[?2026l";
 
 /// The cells of a terminal to draw into.
-pub struct Cells<'b>(pub(crate) &'b mut Buffer);
+pub struct ScreenCells<'b>(pub(crate) &'b mut Buffer);
 
 /// Something that is drawn on a terminal.
 pub trait Explorer {
     /// Draws everything into the cells.
-    fn draw(&mut self, cells: Cells<'_>);
+    fn draw(&mut self, cells: ScreenCells<'_>);
 
     /// The lines of the screen as text, without colours: for tests, and for people without a terminal.
     #[must_use]
     fn as_text(&mut self, columns: u16, lines: u16) -> Vec<String> {
         let mut buffer = Buffer::empty(Rect::new(0, 0, columns, lines));
-        self.draw(Cells(&mut buffer));
+        self.draw(ScreenCells(&mut buffer));
         (0..lines).map(|line| text_of(&buffer, line)).collect()
     }
 }
@@ -44,18 +44,18 @@ fn text_of(buffer: &Buffer, line: u16) -> String {
         let symbol = buffer[(column, line)].symbol();
         text.push_str(symbol);
         // The cell behind a wide character is blank and not shown.
-        column += u16::try_from(crate::text::width(symbol).max(1)).unwrap_or(1);
+        column += u16::try_from(borehole_text::width(symbol).max(1)).unwrap_or(1);
     }
     text.trim_end().to_owned()
 }
 
 /// The contents of a terminal, kept so that only changes are sent.
-pub struct Screen<W: Write> {
+pub struct TerminalScreen<W: Write> {
     backend: CrosstermBackend<W>,
     shown: Buffer,
 }
 
-impl<W: Write> Screen<W> {
+impl<W: Write> TerminalScreen<W> {
     /// Creates a screen for a terminal with unknown contents.
     pub fn new(output: W) -> Self {
         Self { backend: CrosstermBackend::new(output), shown: Buffer::empty(Rect::ZERO) }
@@ -74,7 +74,7 @@ impl<W: Write> Screen<W> {
     pub fn draw(&mut self, explorer: &mut impl Explorer, (columns, lines): (u16, u16)) -> io::Result<()> {
         let area = Rect::new(0, 0, columns, lines);
         let mut next = Buffer::empty(area);
-        explorer.draw(Cells(&mut next));
+        explorer.draw(ScreenCells(&mut next));
         if next == self.shown {
             return Ok(());
         }
@@ -99,7 +99,7 @@ mod tests {
     struct Word(&'static str);
 
     impl Explorer for Word {
-        fn draw(&mut self, cells: Cells<'_>) {
+        fn draw(&mut self, cells: ScreenCells<'_>) {
             cells.0.set_string(0, 0, self.0, Style::new());
         }
     }
@@ -107,7 +107,7 @@ mod tests {
     /// The output for words drawn one after the other.
     fn sent(words: &[&'static str]) -> Vec<u8> {
         let mut sent = Vec::new();
-        let mut screen = Screen::new(&mut sent);
+        let mut screen = TerminalScreen::new(&mut sent);
         for word in words {
             screen.draw(&mut Word(word), (10, 2)).unwrap();
         }

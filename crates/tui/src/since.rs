@@ -25,9 +25,9 @@ impl Since {
         let mut functions = HashMap::<Vec<u8>, ([f64; 2], bool)>::new();
         for row in &diff.functions {
             let ([before, after], is_marked) = functions.entry(row.frame.function.clone()).or_default();
-            *before += row.total.before.value;
-            *after += row.total.after.value;
-            *is_marked |= row.total.is_marked;
+            *before += row.total_change.before.value;
+            *after += row.total_change.after.value;
+            *is_marked |= row.total_change.is_marked;
         }
         Self { functions }
     }
@@ -55,7 +55,7 @@ impl Shift {
 mod tests {
     use std::sync::Arc;
 
-    use borehole_analysis::diff::{Amount, Change, DiffFrame, DiffRow};
+    use borehole_analysis::diff::{Amount, DiffFrame, DiffRow, ValueChange};
 
     use super::*;
 
@@ -63,10 +63,18 @@ mod tests {
     fn functions_of_one_name_are_added_up_and_unknown_ones_have_not_changed() {
         let row = |file: &str, before: f64, after: f64| {
             let amount = |value| Amount { samples: 1, value };
-            let total =
-                Change { before: amount(before), after: amount(after), is_marked: true, ..Change::default() };
+            let change = ValueChange {
+                before: amount(before),
+                after: amount(after),
+                is_marked: true,
+                ..ValueChange::default()
+            };
             let (function, file) = (b"f".to_vec(), Some(file.as_bytes().to_vec()));
-            DiffRow { frame: Arc::new(DiffFrame { function, file, line: None }), own: total, total }
+            DiffRow {
+                frame: Arc::new(DiffFrame { function, file, line: None }),
+                self_change: change,
+                total_change: change,
+            }
         };
         let functions = vec![row("a", 0.25, 0.5), row("b", 0.25, 0.5)];
         let since = Since::new(&DiffView { functions, ..DiffView::default() });

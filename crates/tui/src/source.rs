@@ -3,9 +3,17 @@
 use std::sync::Arc;
 
 use borehole_analysis::FrameName;
+use borehole_text::printable;
 
 use crate::host::Host;
-use crate::text::printable;
+
+/// The pane of sources.
+#[derive(Debug, Default)]
+pub(crate) struct SourcePane {
+    pub(crate) is_shown: bool,
+    /// The source of the row under the cursor; `None` without a row.
+    pub(crate) view: Option<SourceView>,
+}
 
 /// The source of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,9 +40,9 @@ impl SourceView {
     pub(crate) fn title(&self) -> String {
         let path = printable(&self.path);
         match (&self.lines, self.path.is_empty()) {
-            (_, true) => "source: the file of this frame is not known (n shows lines)".to_owned(),
+            (_, true) => "source: this frame has no file (n shows lines)".to_owned(),
             (Some(_), _) => path,
-            (None, _) => format!("{path}: not at hand (--path-map FROM=TO says where it is)"),
+            (None, _) => format!("{path}: not found (--path-map FROM=TO maps paths)"),
         }
     }
 

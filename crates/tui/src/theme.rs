@@ -16,7 +16,7 @@ pub enum Colours {
 
 /// The purpose of a drawn text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum TextRole {
     Plain,
     /// Titles and bars.
     Bar,
@@ -38,7 +38,7 @@ pub(crate) enum Role {
     Shrunk,
 }
 
-impl Role {
+impl TextRole {
     /// The role of the cursor's row in a pane, which has the cursor or does not.
     pub(crate) const fn of_cursor(has_cursor: bool) -> Self {
         if has_cursor { Self::Cursor } else { Self::Trace }
@@ -46,26 +46,26 @@ impl Role {
 }
 
 impl Colours {
-    pub(crate) fn style(self, role: Role) -> Style {
+    pub(crate) fn style(self, role: TextRole) -> Style {
         let plain = Style::default();
         let bold = plain.add_modifier(Modifier::BOLD);
         let reversed = plain.add_modifier(Modifier::REVERSED);
         match (role, self) {
-            (Role::Plain, _) => plain,
-            (Role::Cursor, Self::None) => reversed.add_modifier(Modifier::BOLD),
-            (Role::Trace | Role::Found, Self::None) => plain.add_modifier(Modifier::UNDERLINED),
-            (Role::Bar, Self::None) => reversed,
-            (Role::Focus | Role::Grown, Self::None) => bold,
-            (Role::Dim | Role::Number | Role::Shrunk, Self::None) => plain,
-            (Role::Bar, _) => plain.fg(self.of([230, 230, 230])).bg(self.of([40, 60, 90])),
-            (Role::Dim, _) => plain.fg(self.of([140, 140, 140])),
-            (Role::Cursor, _) => bold.fg(self.of([255, 255, 255])).bg(self.of([0, 95, 175])),
-            (Role::Trace, _) => plain.bg(self.of([58, 58, 58])).fg(self.of([238, 238, 238])),
-            (Role::Focus, _) => bold.fg(self.of([255, 215, 0])),
-            (Role::Number, _) => plain.fg(self.of([135, 175, 215])),
-            (Role::Grown, _) => plain.fg(self.of([255, 110, 110])),
-            (Role::Shrunk, _) => plain.fg(self.of([110, 160, 255])),
-            (Role::Found, _) => bold.fg(self.of([0, 0, 0])).bg(self.of([215, 175, 255])),
+            (TextRole::Plain, _) => plain,
+            (TextRole::Cursor, Self::None) => reversed.add_modifier(Modifier::BOLD),
+            (TextRole::Trace | TextRole::Found, Self::None) => plain.add_modifier(Modifier::UNDERLINED),
+            (TextRole::Bar, Self::None) => reversed,
+            (TextRole::Focus | TextRole::Grown, Self::None) => bold,
+            (TextRole::Dim | TextRole::Number | TextRole::Shrunk, Self::None) => plain,
+            (TextRole::Bar, _) => plain.fg(self.of([230, 230, 230])).bg(self.of([40, 60, 90])),
+            (TextRole::Dim, _) => plain.fg(self.of([140, 140, 140])),
+            (TextRole::Cursor, _) => bold.fg(self.of([255, 255, 255])).bg(self.of([0, 95, 175])),
+            (TextRole::Trace, _) => plain.bg(self.of([58, 58, 58])).fg(self.of([238, 238, 238])),
+            (TextRole::Focus, _) => bold.fg(self.of([255, 215, 0])),
+            (TextRole::Number, _) => plain.fg(self.of([135, 175, 215])),
+            (TextRole::Grown, _) => plain.fg(self.of([255, 110, 110])),
+            (TextRole::Shrunk, _) => plain.fg(self.of([110, 160, 255])),
+            (TextRole::Found, _) => bold.fg(self.of([0, 0, 0])).bg(self.of([215, 175, 255])),
         }
     }
 
@@ -141,9 +141,9 @@ mod tests {
         assert_eq!(Colours::Indexed.of([255, 0, 95]), Color::Indexed(16 + 36 * 5 + 1));
         assert_eq!(Colours::Indexed.of([8, 8, 8]), Color::Indexed(232));
         assert_eq!(Colours::Indexed.of([238, 238, 238]), Color::Indexed(255));
-        let roles = [Role::Bar, Role::Cursor, Role::Found];
+        let roles = [TextRole::Bar, TextRole::Cursor, TextRole::Found];
         assert!(roles.iter().all(|&role| Colours::None.style(role).fg.is_none_or(|fg| fg == Color::Reset)));
-        assert_ne!(Colours::None.style(Role::Cursor), Colours::None.style(Role::Plain));
+        assert_ne!(Colours::None.style(TextRole::Cursor), Colours::None.style(TextRole::Plain));
         assert_eq!(Colours::True.flame(b"f", true), Colours::True.flame(b"f", false));
     }
 }

@@ -3,18 +3,18 @@
 use borehole_analysis::{TimeRange, Timeline};
 
 use crate::app::App;
-use crate::list::{List, Step};
+use crate::list::{CursorStep, ScrollList};
 
 /// The times of the columns of a screen: some units of time each, without gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Axis {
+pub(crate) struct TimeAxis {
     pub(crate) start_ns: i64,
     pub(crate) unit_ns: u64,
     pub(crate) units: usize,
     pub(crate) columns: usize,
 }
 
-impl Axis {
+impl TimeAxis {
     /// The units of a column. If there are more columns than units, several columns share one.
     pub(crate) fn units(&self, column: usize) -> std::ops::Range<usize> {
         let place = |column: usize| column * self.units / self.columns.max(1);
@@ -47,9 +47,9 @@ impl Axis {
 pub(crate) struct TimeViews {
     /// The counts; the inner `None` means that samples have no times.
     pub(crate) timeline: Option<Option<Timeline>>,
-    pub(crate) list: List,
+    pub(crate) list: ScrollList,
     /// The times of the columns when they were drawn last.
-    pub(crate) axis: Axis,
+    pub(crate) axis: TimeAxis,
     /// The column of the cursor.
     pub(crate) column: usize,
     /// The start of the time under the cursor, once it has been moved: the cursor stays there when the columns' times change.
@@ -65,7 +65,7 @@ impl TimeViews {
     }
 
     /// Sets the times of the columns.
-    pub(crate) fn lay_out(&mut self, axis: Axis) {
+    pub(crate) fn lay_out(&mut self, axis: TimeAxis) {
         if self.axis != axis {
             self.axis = axis;
             self.column = self.at_ns.map_or(0, |ns| axis.column(ns));
@@ -98,33 +98,34 @@ pub(crate) const fn overlap(one: TimeRange, other: TimeRange) -> bool {
 impl App {
     pub(crate) fn fill_timeline(&mut self) {
         if self.time.timeline.is_none() {
-            let timeline = self.calls.timeline(&self.profile, &self.settings.selection, self.focus.frame);
+            let timeline =
+                self.data.calls.timeline(&self.data.profile, &self.settings.selection, self.focus.frame);
             self.time.timeline = Some(timeline);
         }
     }
 
     /// Moves the cursor along the time.
-    pub(crate) fn go_in_time(&mut self, step: Step) {
+    pub(crate) fn go_in_time(&mut self, step: CursorStep) {
         let column = self.time.column;
         self.time.go_to(match step {
-            Step::Up => column.saturating_sub(1),
-            Step::Down => column + 1,
-            Step::PageUp => column.saturating_sub(10),
-            Step::PageDown => column + 10,
-            Step::Home => 0,
-            Step::End => usize::MAX,
+            CursorStep::Up => column.saturating_sub(1),
+            CursorStep::Down => column + 1,
+            CursorStep::PageUp => column.saturating_sub(10),
+            CursorStep::PageDown => column + 10,
+            CursorStep::Home => 0,
+            CursorStep::End => usize::MAX,
         });
     }
 
     /// Begins a selection at the cursor; the second call ends and applies it.
     pub(crate) fn select_time(&mut self) {
-        if self.profile.timespan().is_none() || self.time.axis.units == 0 {
+        if self.data.profile.timespan().is_none() || self.time.axis.units == 0 {
             return;
         }
         let range = self.time.being_made();
         if range.is_none() {
             self.time.anchor = Some(self.time.axis.range(self.time.column));
-            return self.say("selection begun: move, and Enter ends it, Esc drops it");
+            return self.say("selection started: move the cursor, then Enter selects and Esc cancels");
         }
         self.time.anchor = None;
         self.select_range(range);
@@ -148,7 +149,7 @@ impl App {
 
     /// A time since the first sample, in the precision of the profile.
     pub(crate) fn moment(&self, ns: i64) -> String {
-        moment(ns, self.profile.timespan().map_or(1, |span| span.slice_ns))
+        moment(ns, self.data.profile.timespan().map_or(1, |span| span.slice_ns))
     }
 }
 
@@ -169,8 +170,8 @@ fn moment(ns: i64, slice_ns: u64) -> String {
 mod tests {
     use super::*;
 
-    fn axis(units: usize, columns: usize) -> Axis {
-        Axis { start_ns: -7_000, unit_ns: 1_000, units, columns }
+    fn axis(units: usize, columns: usize) -> TimeAxis {
+        TimeAxis { start_ns: -7_000, unit_ns: 1_000, units, columns }
     }
 
     #[test]

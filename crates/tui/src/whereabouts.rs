@@ -6,8 +6,8 @@ use std::sync::Arc;
 use borehole_analysis::diff::DiffFrame;
 use borehole_analysis::{By, FrameName, GroupValue};
 
-use crate::app::{App, Overview};
-use crate::list::List;
+use crate::app::{App, OverviewList, ProfileData};
+use crate::list::ScrollList;
 use crate::outline::Unfolded;
 
 /// The state that stays when the profile is replaced by a newer state.
@@ -15,7 +15,7 @@ pub(crate) struct Whereabouts {
     pub(crate) focus: Option<Arc<FrameName>>,
     overview: Option<Arc<FrameName>>,
     /// For callers and callees: the list and the row under its cursor, which may be the end of the stack.
-    panes: [(List, Option<Option<Arc<FrameName>>>); 2],
+    panes: [(ScrollList, Option<Option<Arc<FrameName>>>); 2],
     /// For callers and callees.
     trees: [Unfolded; 2],
     flame: (i64, usize),
@@ -32,7 +32,7 @@ impl App {
     pub(crate) fn whereabouts(&mut self) -> Whereabouts {
         let flame_path = self.flame_path();
         let groups = (self.group_kinds().swap_remove(self.groups.kind), self.groups.current());
-        let name = |frame: usize| self.calls.frame(frame).clone();
+        let name = |frame: usize| self.data.calls.frame(frame).clone();
         let focus = &self.focus;
         Whereabouts {
             focus: self.focus_name(),
@@ -52,7 +52,7 @@ impl App {
 
     /// Reopens nodes and puts cursors back, as far as their rows still exist.
     pub(crate) fn return_to(&mut self, before: &Whereabouts) {
-        let Self { calls, focus, .. } = self;
+        let Self { data: ProfileData { calls, .. }, focus, .. } = self;
         let all = 0..calls.frame_count();
         let rows: HashMap<&FrameName, usize> = all.map(|row| (&**calls.frame(row), row)).collect();
         let row = |name: &Arc<FrameName>| rows.get(&**name).copied();
@@ -87,7 +87,7 @@ impl App {
     }
 }
 
-impl Overview {
+impl OverviewList {
     /// Puts the cursor on a row of the calls, if that is shown.
     fn go_to(&mut self, frame: Option<usize>) {
         let is_wanted = |&row: &usize| Some(self.rows[row].frame) == frame;

@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use borehole_analysis::amount::{bytes, grouped};
 use borehole_analysis::leading;
-use borehole_heap::views::{Block, Blocks, ClassView, HeapPage};
+use borehole_heap::views::{ClassView, DominatorBlock, DominatorBlocks, HeapPage};
+use borehole_text::{bytes, document, grouped, markup, percent, percent_of};
 
-use crate::escape::{markup, text};
 use crate::json::{Object, list};
-use crate::names::Names;
-use crate::page::{Parts, Words, cut_table, heading};
+use crate::names::PageNames;
+use crate::page::{PageParts, PageWords, cut_table, heading, top_table};
 use crate::report::write_names;
 
 /// The number of classes in the page for each sort column, and the number shown without scripts.
@@ -25,7 +24,7 @@ pub fn heap_html(page: &HeapPage, title: &str) -> String {
     let classes: Vec<&ClassView> = leading(
         page.classes.iter().collect(),
         ROWS,
-        &[&|class| class.retained_bytes, &|class| class.own_bytes, &|class| class.count],
+        &[&|class| class.retained_bytes, &|class| class.shallow_bytes, &|class| class.count],
     );
     // A class has the same name in the table as in the blocks.
     let mut all: Vec<&[u8]> = page.blocks.names.iter().map(Vec::as_slice).collect();
@@ -37,12 +36,12 @@ pub fn heap_html(page: &HeapPage, title: &str) -> String {
         })
     });
     let rows: Vec<usize> = rows.collect();
-    let names = Names::new(all.into_iter().map(|name| (name, None)));
+    let names = PageNames::new(all.into_iter().map(|name| (name, None)));
     let shown = classes.len().min(WRITTEN_ROWS) as u64;
-    Parts {
-        title: text(title.as_bytes()),
-        about: "What holds the memory of a PHP process".to_owned(),
-        words: Words::HEAP,
+    PageParts {
+        title: document(title.as_bytes()),
+        about: "What keeps the memory of a PHP process alive".to_owned(),
+        words: PageWords::HEAP,
         facts: facts(page),
         notes: notes(page, classes.len()),
         times: String::new(),
@@ -58,14 +57,14 @@ pub fn heap_html(page: &HeapPage, title: &str) -> String {
 
 fn facts(page: &HeapPage) -> Vec<(String, String)> {
     let mut facts = vec![
-        ("Held".to_owned(), bytes(page.total_bytes)),
+        ("Reachable memory".to_owned(), bytes(page.total_bytes)),
         ("Nodes".to_owned(), grouped(page.counts.nodes as u64)),
         ("References".to_owned(), grouped(page.counts.edges as u64)),
         ("Classes".to_owned(), grouped(page.classes.len() as u64)),
         ("Objects".to_owned(), grouped(page.classes.iter().map(|class| class.count).sum())),
     ];
     if !page.created.is_empty() {
-        facts.push(("Taken".to_owned(), text(page.created.as_bytes())));
+        facts.push(("Taken".to_owned(), document(page.created.as_bytes())));
     }
     facts
 }
@@ -76,13 +75,13 @@ fn notes(page: &HeapPage, rows: usize) -> Vec<String> {
         (count + block.count, sum.saturating_add(block.retained_bytes))
     });
     let mut notes = vec![
-        "A block is as wide as what would be freed with it. What is alike below the same block is one; what several hold together \
-         stands where the first that holds all of it does."
+        "Width is retained size. Similar siblings are grouped. Memory that several blocks share is under the nearest block that \
+         holds all of them."
             .to_owned(),
     ];
     if count > 0 {
         notes.push(format!(
-            "{} small things, {} with all they hold, are shown as others.",
+            "{} small blocks, which retain {}, are grouped as others.",
             grouped(count),
             bytes(bytes_of)
         ));
@@ -92,26 +91,23 @@ fn notes(page: &HeapPage, rows: usize) -> Vec<String> {
 }
 
 fn table(classes: &[&ClassView], all: u64) -> String {
-    let head = [heading(1, "Retained"), heading(1, "%"), heading(2, "Own"), heading(3, "Objects")].concat();
-    #[expect(clippy::cast_precision_loss, reason = "tenths are shown")]
-    let percent = |count: u64| format!("{:.1}%", count as f64 * 100.0 / all.max(1) as f64);
+    let head =
+        [heading(1, "Retained"), heading(1, "%"), heading(2, "Shallow"), heading(3, "Objects")].concat();
+    let share = |count: u64| percent(percent_of(count, all));
     let rows = classes.iter().take(WRITTEN_ROWS).map(|class| {
         format!(
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
             bytes(class.retained_bytes),
-            percent(class.retained_bytes),
-            bytes(class.own_bytes),
+            share(class.retained_bytes),
+            bytes(class.shallow_bytes),
             grouped(class.count),
             markup(&crate::names::cut_end(&class.name, 200)),
         )
     });
-    format!(
-        "<table><thead><tr>{head}<th scope=\"col\">Class</th></tr></thead><tbody id=\"top-rows\">\n{}</tbody></table>",
-        rows.collect::<String>()
-    )
+    top_table(&head, "Class", rows)
 }
 
-fn data(page: &HeapPage, classes: &[&ClassView], rows: &[usize], names: &Names) -> String {
+fn data(page: &HeapPage, classes: &[&ClassView], rows: &[usize], names: &PageNames) -> String {
     let blocks = &page.blocks;
     let mut data = Object::new();
     data.text("kind", "heap").number("all", page.total_bytes).number("distinct", page.classes.len());
@@ -121,23 +117,21 @@ fn data(page: &HeapPage, classes: &[&ClassView], rows: &[usize], names: &Names) 
     tree.numbers("caller", blocks.blocks.iter().map(|block| place(block.above)));
     tree.numbers("fn", blocks.blocks.iter().map(|block| place(block.name)));
     data.raw("calls", &tree.end());
-    data.numbers("own", own(blocks)).numbers("counts", blocks.blocks.iter().map(|block| block.count));
+    data.numbers("self", self_bytes(blocks)).numbers("counts", blocks.blocks.iter().map(|block| block.count));
     let row = |(class, &place): (&&ClassView, &usize)| {
-        list([place as u64, class.retained_bytes, class.own_bytes, class.count])
+        list([place as u64, class.retained_bytes, class.shallow_bytes, class.count])
     };
     data.raw("top", &list(classes.iter().zip(rows).map(row)));
-    data.raw("cells", r#"{"call":[],"situation":[],"slice":[],"samples":[]}"#);
-    data.raw("situations", "[]").raw("dimensions", "[]").raw("time", "null").raw("heat", "null");
-    data.end()
+    data.without_samples().end()
 }
 
 /// The part of each block that is in no block below it.
-fn own(blocks: &Blocks) -> Vec<u64> {
-    let mut own: Vec<u64> = blocks.blocks.iter().map(|block| block.retained_bytes).collect();
-    for Block { above, retained_bytes, .. } in &blocks.blocks {
-        if let Some(above) = above.and_then(|above| own.get_mut(above)) {
+fn self_bytes(blocks: &DominatorBlocks) -> Vec<u64> {
+    let mut bytes: Vec<u64> = blocks.blocks.iter().map(|block| block.retained_bytes).collect();
+    for DominatorBlock { above, retained_bytes, .. } in &blocks.blocks {
+        if let Some(above) = above.and_then(|above| bytes.get_mut(above)) {
             *above = above.saturating_sub(*retained_bytes);
         }
     }
-    own
+    bytes
 }

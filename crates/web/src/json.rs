@@ -43,6 +43,12 @@ impl Object {
         self.raw(key, &list)
     }
 
+    /// Adds the keys of samples for a page without any.
+    pub(crate) fn without_samples(&mut self) -> &mut Self {
+        self.raw("cells", r#"{"call":[],"situation":[],"slice":[],"samples":[]}"#);
+        self.raw("situations", "[]").raw("dimensions", "[]").raw("time", "null").raw("heat", "null")
+    }
+
     pub(crate) fn end(&self) -> String {
         format!("{}}}", self.0)
     }

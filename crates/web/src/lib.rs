@@ -5,7 +5,6 @@
 //! security policy in each page allows only this crate's style and script.
 
 mod diff;
-mod escape;
 mod heap;
 mod json;
 mod names;

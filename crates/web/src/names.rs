@@ -2,20 +2,20 @@
 
 use std::collections::HashMap;
 
-use crate::escape::text;
+use borehole_text::document;
 
 /// The approximate limit for all names of a page, in bytes.
 const ALL_BYTES: usize = 900_000;
 
 /// Names and their files, as the page holds them.
-pub(crate) struct Names {
+pub(crate) struct PageNames {
     pub(crate) names: Vec<String>,
     /// By name, the index of its file in `file_names`, or -1.
     pub(crate) files: Vec<i64>,
     pub(crate) file_names: Vec<String>,
 }
 
-impl Names {
+impl PageNames {
     pub(crate) fn new<'n>(named: impl ExactSizeIterator<Item = (&'n [u8], Option<&'n [u8]>)>) -> Self {
         let room = (ALL_BYTES / (2 * named.len()).max(1)).clamp(40, 500);
         let mut found = Self { names: Vec::new(), files: Vec::new(), file_names: Vec::new() };
@@ -43,7 +43,7 @@ impl Names {
 /// Cuts a name to its beginning.
 pub(crate) fn cut_end(name: &[u8], room: usize) -> String {
     // The rest would be cut off anyway.
-    let whole = text(&name[..name.len().min(4 * room)]);
+    let whole = document(&name[..name.len().min(4 * room)]);
     if whole.len() <= room {
         return whole;
     }
@@ -53,7 +53,7 @@ pub(crate) fn cut_end(name: &[u8], room: usize) -> String {
 
 /// Cuts a path to its end.
 pub(crate) fn cut_start(path: &[u8], room: usize) -> String {
-    let whole = text(&path[path.len().saturating_sub(4 * room)..]);
+    let whole = document(&path[path.len().saturating_sub(4 * room)..]);
     if whole.len() <= room {
         return whole;
     }
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(cut_end("äöü".repeat(40).as_bytes(), 10), "äöü…");
         assert_eq!(cut_start(b"/srv/app/vendor/a.php", 10), "…r/a.php");
         let huge = vec![b'x'; 10_000_000];
-        let names = Names::new([(&huge[..], None), (b"f", Some(&huge[..]))].into_iter());
+        let names = PageNames::new([(&huge[..], None), (b"f", Some(&huge[..]))].into_iter());
         assert_eq!((names.names[0].len(), names.file_names[0].len(), names.files[0]), (500, 500, -1));
     }
 }

@@ -1,8 +1,6 @@
 //! The frame of a page: its parts, and what reports and diffs have in common.
 
-use borehole_analysis::amount::grouped;
-
-use crate::escape::markup;
+use borehole_text::{grouped, markup};
 
 /// The style of all pages.
 pub(crate) const STYLE: &str = include_str!("assets/page.css");
@@ -21,10 +19,10 @@ pub(crate) const SCRIPT: &str = concat!(
 /// The hashes of the style and of the script for the content security policy, which allows nothing else. A test prints the
 /// new hashes when they change.
 const STYLE_HASH: &str = "sha256-QSzxwRdAP5bCw73jiAiNbZtVNoWioWLrrEsV41kD7/Y=";
-const SCRIPT_HASH: &str = "sha256-wvi7i7jKszw5evybYLa8IaWYruxEJuLknwYrXCQrI8o=";
+const SCRIPT_HASH: &str = "sha256-yne/J47ofK8hOUcXCAqy5lbWISFodQSdJbEZxa3hRGQ=";
 
 /// The labels of a page's boxes.
-pub(crate) struct Words {
+pub(crate) struct PageWords {
     /// The heading above them.
     title: &'static str,
     /// The buttons of their views.
@@ -38,29 +36,29 @@ pub(crate) struct Words {
     keys: [&'static str; 2],
 }
 
-impl Words {
+impl PageWords {
     /// The labels for profiles.
     pub(crate) const CALLS: Self = Self {
         title: "Calls",
         views: ["From roots", "Inverted", "Sandwich"],
         search: "Search functions and files",
-        label: "Flame graph: arrow keys go from call to call, Enter zooms, Escape zooms out, Space shows callers and callees",
+        label: "Flame graph: arrow keys move between calls, Enter zooms, Escape zooms out, Space shows callers and callees",
         both: "callers and callees",
         keys: ["calls", "invert"],
     };
 
     /// The labels for heaps.
     pub(crate) const HEAP: Self = Self {
-        title: "What holds what",
-        views: ["From roots", "By own memory", "One class or name"],
+        title: "Retained memory",
+        views: ["From roots", "By shallow size", "One class or name"],
         search: "Search classes and names",
-        label: "What holds what: arrow keys go from block to block, Enter zooms, Escape zooms out, Space shows who holds it and what it holds",
-        both: "who holds it, and what it holds",
-        keys: ["from roots", "by own memory"],
+        label: "Retained memory: arrow keys move between blocks, Enter zooms, Escape zooms out, Space shows holders and contents",
+        both: "holders and contents",
+        keys: ["from roots", "by shallow size"],
     };
 }
 
-impl Default for Words {
+impl Default for PageWords {
     fn default() -> Self {
         Self::CALLS
     }
@@ -68,10 +66,10 @@ impl Default for Words {
 
 /// The contents of a page.
 #[derive(Default)]
-pub(crate) struct Parts {
+pub(crate) struct PageParts {
     pub(crate) title: String,
     pub(crate) about: String,
-    pub(crate) words: Words,
+    pub(crate) words: PageWords,
     /// Numbers in large letters, each with its label.
     pub(crate) facts: Vec<(String, String)>,
     /// Notes that explain the numbers.
@@ -89,7 +87,7 @@ pub(crate) struct Parts {
     pub(crate) data: String,
 }
 
-impl Parts {
+impl PageParts {
     pub(crate) fn html(&self) -> String {
         let title = markup(&self.title);
         let facts: String = self
@@ -117,13 +115,13 @@ impl Parts {
 <main>
 <dl class="facts">{facts}</dl>
 <ul class="notes">{notes}</ul>
-<noscript><p class="hint">Without scripts there is the table only.</p></noscript>
+<noscript><p class="hint">Without scripts, this page shows only the table.</p></noscript>
 "#,
             about = markup(&self.about),
         );
         html.push_str(&self.times);
         html.push_str(&self.work());
-        html.push_str("</main>\n<footer>Made by borehole. This file holds all of its data and asks nobody for more.</footer>\n");
+        html.push_str("</main>\n<footer>Made by Borehole. This file contains all of its data and makes no network requests.</footer>\n");
         html.push_str("<script type=\"application/json\" id=\"data\">");
         html.push_str(&self.data);
         html.push_str("</script>\n<script>");
@@ -179,6 +177,15 @@ impl Parts {
     }
 }
 
+/// The top table: sortable columns of numbers, and the column `name`.
+pub(crate) fn top_table(head: &str, name: &str, rows: impl Iterator<Item = String>) -> String {
+    format!(
+        r#"<table><thead><tr>{head}<th scope="col">{name}</th></tr></thead><tbody id="top-rows">
+{}</tbody></table>"#,
+        rows.collect::<String>()
+    )
+}
+
 /// A column heading that sorts by the column.
 pub(crate) fn heading(sort: usize, text: &str) -> String {
     format!(r#"<th scope="col"><button type="button" data-sort="{sort}">{text}</button></th>"#)
@@ -193,7 +200,7 @@ pub(crate) fn beside(file: Option<&str>) -> String {
 pub(crate) fn cut_table(held: usize, of: usize, what: &str) -> Option<String> {
     (held < of).then(|| {
         let (held, of) = (grouped(held as u64), grouped(of as u64));
-        format!("The table holds {held} of {of} {what}: those that are largest by one of its columns.")
+        format!("The table has {held} of {of} {what}: the largest ones by each of its columns.")
     })
 }
 

@@ -1,16 +1,13 @@
 //! The page of a profile.
 
-use borehole_analysis::amount::{grouped, with_unit};
-use borehole_analysis::{
-    DimensionKind, DimensionValue, GroupValue, HeatMap, LabelText, Page, Summary, Timespan,
-};
+use borehole_analysis::{DimensionKind, DimensionValue, HeatMap, ProfilePage, ProfileSummary, Timespan};
 
-use borehole_model::{LaneId, Mode};
+use borehole_model::Mode;
+use borehole_text::{document, duration, grouped, markup, percent, percent_of, with_unit};
 
-use crate::escape::{markup, text};
 use crate::json::{Object, list};
-use crate::names::{Names, cut_end};
-use crate::page::{Parts, Words, beside, cut_table, heading};
+use crate::names::{PageNames, cut_end};
+use crate::page::{PageParts, PageWords, beside, cut_table, heading, top_table};
 
 /// The number of table rows in the page without scripts.
 const WRITTEN_ROWS: usize = 100;
@@ -25,17 +22,17 @@ const HEAT_COLUMNS: usize = 1800;
 ///
 /// `title` may be any text.
 #[must_use]
-pub fn report_html(page: &Page, heat: &HeatMap, title: &str) -> String {
+pub fn report_html(page: &ProfilePage, heat: &HeatMap, title: &str) -> String {
     let functions = page.functions.iter();
-    let names = Names::new(functions.map(|function| (&function.name[..], function.file.as_deref())));
+    let names = PageNames::new(functions.map(|function| (&function.name[..], function.file.as_deref())));
     let all: i64 = page.cells.iter().fold(0, |all, cell| all.saturating_add(cell.value));
     let shown = page.top.len().min(WRITTEN_ROWS);
-    Parts {
-        title: text(title.as_bytes()),
+    PageParts {
+        title: document(title.as_bytes()),
         about: about(page),
         facts: facts(page),
         notes: notes(page, heat, all),
-        words: Words::CALLS,
+        words: PageWords::CALLS,
         times: times(page, heat),
         key: String::new(),
         is_wide: false,
@@ -52,31 +49,30 @@ pub fn report_html(page: &Page, heat: &HeatMap, title: &str) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-fn facts(page: &Page) -> Vec<(String, String)> {
-    let Summary { samples, time_ns, span_ns, threads, processes, is_valued, is_uncounted, value, .. } =
-        page.summary;
-    let seconds =
-        |ns: f64| if ns >= 1e10 { format!("{:.1} s", ns / 1e9) } else { format!("{:.2} s", ns / 1e9) };
+fn facts(page: &ProfilePage) -> Vec<(String, String)> {
+    let ProfileSummary {
+        samples, time_ns, span_ns, threads, processes, is_valued, is_uncounted, value, ..
+    } = page.summary;
     let mut facts = Vec::new();
     let mut add = |what: &str, much: String| facts.push((what.to_owned(), much));
     if is_valued {
-        add(&text(page.value_type.kind.as_bytes()), with_unit(value, &page.value_type.unit));
+        add(&document(page.value_type.kind.as_bytes()), with_unit(value, &page.value_type.unit));
     }
     add(if is_uncounted { "Records" } else { "Samples" }, grouped(samples));
     if let Some(time_ns) = time_ns.filter(|_| !is_valued) {
-        add(sampled(page.summary.mode), seconds(time_ns as f64));
+        add(sampled(page.summary.mode), duration(time_ns));
     }
     if let Some(span_ns) = span_ns.filter(|&span_ns| span_ns > 0) {
-        add("Duration", seconds(span_ns as f64));
+        add("Duration", duration(span_ns));
     }
     if let Some(rate) = page.summary.samples_per_second() {
-        add("Samples a second", format!("{rate:.1}"));
+        add("Samples per second", format!("{rate:.1}"));
     }
     if let [period] = page.summary.periods[..]
         && period.period_ns > 0
     {
-        let each = if threads > 1 { " of each" } else { "" };
-        add("Asked for", format!("{:.0} a second{each}", 1e9 / period.period_ns as f64));
+        let each = if threads > 1 { " per thread" } else { "" };
+        add("Sampling rate", format!("{:.0} Hz{each}", 1e9 / period.period_ns as f64));
     }
     if processes > 1 {
         add("Processes", grouped(processes as u64));
@@ -100,41 +96,41 @@ fn sampled(mode: Mode) -> &'static str {
 }
 
 /// Notes on the value type, and on the other ones in the profile.
-fn value_notes(page: &Page) -> Vec<String> {
+fn value_notes(page: &ProfilePage) -> Vec<String> {
     let mut notes = Vec::new();
-    let list = |kinds: &[String]| text(kinds.join(", ").as_bytes());
+    let list = |kinds: &[String]| document(kinds.join(", ").as_bytes());
     let others: Vec<_> = page.summary.other_value_types.iter().map(ToString::to_string).collect();
     if !others.is_empty() {
         notes.push(format!(
-            "Other value types: {}. Pages of them are written with --value NAME.",
+            "Other value types: {}. Use --value NAME for a page of another type.",
             list(&others)
         ));
     }
     let hidden = page.summary.hidden.iter();
     let hidden: Vec<_> = hidden.map(|(kind, samples)| format!("{} of {kind}", grouped(*samples))).collect();
     if !hidden.is_empty() {
-        notes.push(format!("Samples of other kinds are not shown: {}.", list(&hidden)));
+        notes.push(format!("Hidden samples of other kinds: {}.", list(&hidden)));
     }
     notes
 }
 
-fn about(page: &Page) -> String {
+fn about(page: &ProfilePage) -> String {
     let value_type = &page.value_type;
     if page.summary.is_valued && value_type.nanoseconds_per_unit().is_none() {
-        return format!("{} by function", text(value_type.kind.as_bytes()));
+        return format!("{} by function", document(value_type.kind.as_bytes()));
     }
-    "Where the time of a program went".to_owned()
+    "Where a program spends its time".to_owned()
 }
 
-fn notes(page: &Page, heat: &HeatMap, all: i64) -> Vec<String> {
+fn notes(page: &ProfilePage, heat: &HeatMap, all: i64) -> Vec<String> {
     let amount = |value: i64| with_unit(value, &page.value_type.unit);
-    let kind = text(page.value_type.kind.as_bytes());
+    let kind = document(page.value_type.kind.as_bytes());
     let mut notes = value_notes(page);
     let pruned = page.pruned;
     if pruned.paths > 0 {
         notes.push(format!(
-            "{} call paths with less than {:.2}% of all {kind} each, or deeper than {} calls, are shown as \u{201c}smaller \
-             calls\u{201d}: {} of {} {kind}. The numbers of the table are of everything.",
+            "{} call paths with less than {:.2}% of all {kind} each, or deeper than {} calls, are grouped as \u{201c}smaller \
+             calls\u{201d}: {} of {} {kind}. The table counts everything.",
             grouped(pruned.paths as u64),
             pruned.share * 100.0,
             pruned.depth,
@@ -145,35 +141,38 @@ fn notes(page: &Page, heat: &HeatMap, all: i64) -> Vec<String> {
     notes.extend(cut_table(page.top.len(), page.distinct_functions, "functions"));
     let summary = &page.summary;
     for (count, what) in [
-        (summary.lost_bytes, "bytes of the input could not be read: what they held is missing"),
-        (summary.warnings, "warnings were given while it was read"),
-        (summary.empty, "samples with an empty stack are in no call"),
-        (summary.at_depth_limit, "samples are as deep as the format allows, and may lack their outer calls"),
+        (summary.lost_bytes, "bytes of the input could not be read; their contents are missing"),
+        (summary.warnings, "warnings occurred while reading"),
+        (summary.empty, "samples have an empty stack and are in no call"),
+        (summary.at_depth_limit, "samples reach the depth limit and may lack their outer calls"),
     ] {
         if count > 0 {
             notes.push(format!("{} {what}.", grouped(count)));
         }
     }
     if page.time.is_none() {
-        notes.push("No sample says when it was taken: there is no timeline and no heat map.".to_owned());
+        notes.push("This profile has no timestamps, so there is no timeline or heat map. Record with --timestamps delta.".to_owned());
     } else if heat.without_time > 0 {
-        notes.push(format!("{} samples do not say when they were taken.", grouped(heat.without_time)));
+        notes.push(format!(
+            "{} samples have no timestamps and are not in the timeline or the heat map.",
+            grouped(heat.without_time)
+        ));
     }
     notes
 }
 
-fn times(page: &Page, heat: &HeatMap) -> String {
+fn times(page: &ProfilePage, heat: &HeatMap) -> String {
     let Some(time) = page.time else { return String::new() };
     let mut lanes = String::new();
     if let Some(threads) = page.dimensions.iter().find(|found| found.kind == DimensionKind::Thread) {
         let count = threads.values.len();
-        lanes = format!(", a row a thread ({} of {count})", count.min(12));
+        lanes = format!(", one row per thread ({} of {count})", count.min(12));
     }
     let axis = axis(time.start_ns, end_ns(time));
     let mut html = format!(
         r#"<div class="times needs-script{one}">
 <section aria-labelledby="time-title">
-<div class="bar"><h2 id="time-title">Timeline</h2><span id="range" class="hint" role="status"></span><button type="button" id="all-time" hidden>All of the time</button><span class="hint">drag, or arrow keys (shift extends){lanes}</span></div>
+<div class="bar"><h2 id="time-title">Timeline</h2><span id="range" class="hint" role="status"></span><button type="button" id="all-time" hidden>Show all time</button><span class="hint">drag or use arrow keys (Shift extends){lanes}</span></div>
 <div id="timeline" class="strip" tabindex="0" role="group" aria-label="Timeline: arrow keys select time, shift extends, Escape clears"><canvas></canvas></div>
 {axis}
 </section>
@@ -194,7 +193,7 @@ fn heat_section(heat: &HeatMap) -> String {
     let end = heat.start_ns.saturating_add_unsigned(heat.column_ns.saturating_mul(heat.columns() as u64));
     format!(
         r#"<section aria-labelledby="heat-title">
-<div class="bar"><h2 id="heat-title">Heat map</h2><span class="hint">a column is {column} s from bottom to top; the stronger the more samples</span></div>
+<div class="bar"><h2 id="heat-title">Heat map</h2><span class="hint">each column is {column} s, from bottom to top; stronger colours are more samples</span></div>
 <div id="heat" class="strip heat" tabindex="0" role="group" aria-label="Heat map: arrow keys select time, shift extends, Escape clears"><canvas></canvas></div>
 {}
 </section>
@@ -233,34 +232,30 @@ fn joined(heat: &HeatMap) -> HeatMap {
     HeatMap { column_ns: heat.column_ns.saturating_mul(factor as u64), samples, ..heat.clone() }
 }
 
-fn table(page: &Page, names: &Names, all: i64) -> String {
+fn table(page: &ProfilePage, names: &PageNames, all: i64) -> String {
     let head = [heading(1, "Self"), heading(1, "%"), heading(2, "Total"), heading(2, "%")].concat();
-    #[expect(clippy::cast_precision_loss, reason = "tenths are shown")]
-    let percent = |value: i64| format!("{:.1}%", value as f64 * 100.0 / all.unsigned_abs().max(1) as f64);
-    let amount = |value: i64| markup(&text(with_unit(value, &page.value_type.unit).as_bytes()));
+    let share = |value: i64| percent(percent_of(value, all));
+    let amount = |value: i64| markup(&document(with_unit(value, &page.value_type.unit).as_bytes()));
     let rows = page.top.iter().take(WRITTEN_ROWS).map(|row| {
         let (name, file) = names.get(row.function);
         format!(
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}{}</td></tr>\n",
-            amount(row.own),
-            percent(row.own),
-            amount(row.total),
-            percent(row.total),
+            amount(row.self_weight),
+            share(row.self_weight),
+            amount(row.total_weight),
+            share(row.total_weight),
             markup(name),
             beside(file),
         )
     });
-    format!(
-        "<table><thead><tr>{head}<th scope=\"col\">Function</th></tr></thead><tbody id=\"top-rows\">\n{}</tbody></table>",
-        rows.collect::<String>()
-    )
+    top_table(&head, "Function", rows)
 }
 
-fn data(page: &Page, heat: &HeatMap, names: &Names, all: i64) -> String {
+fn data(page: &ProfilePage, heat: &HeatMap, names: &PageNames, all: i64) -> String {
     let mut data = Object::new();
     data.text("kind", "report").number("all", all).number("distinct", page.distinct_functions);
-    data.text("value_kind", &text(page.value_type.kind.as_bytes()))
-        .text("value_unit", &text(page.value_type.unit.as_bytes()));
+    data.text("value_kind", &document(page.value_type.kind.as_bytes()))
+        .text("value_unit", &document(page.value_type.unit.as_bytes()));
     write_names(&mut data, names);
     let place = |place: Option<usize>| place.and_then(|place| i64::try_from(place).ok()).unwrap_or(-1);
     let mut calls = Object::new();
@@ -295,11 +290,9 @@ fn data(page: &Page, heat: &HeatMap, names: &Names, all: i64) -> String {
     );
     data.raw(
         "top",
-        &list(
-            page.top
-                .iter()
-                .map(|row| list([i64::try_from(row.function).unwrap_or(i64::MAX), row.own, row.total])),
-        ),
+        &list(page.top.iter().map(|row| {
+            list([i64::try_from(row.function).unwrap_or(i64::MAX), row.self_weight, row.total_weight])
+        })),
     );
     data.raw("time", &page.time.map_or("null".to_owned(), time_object));
     data.raw("heat", &if heat.columns() > 0 { heat_object(&joined(heat)) } else { "null".to_owned() });
@@ -307,7 +300,7 @@ fn data(page: &Page, heat: &HeatMap, names: &Names, all: i64) -> String {
 }
 
 /// Writes the names of functions as `data.names`, `data.files` and `data.file_names`.
-pub(crate) fn write_names(data: &mut Object, names: &Names) {
+pub(crate) fn write_names(data: &mut Object, names: &PageNames) {
     data.texts("names", names.names.iter().map(|name| &**name));
     data.numbers("files", &names.files);
     data.texts("file_names", names.file_names.iter().map(|name| &**name));
@@ -327,25 +320,10 @@ fn heat_object(heat: &HeatMap) -> String {
 }
 
 fn value_text(value: &DimensionValue) -> String {
-    let bytes = |bytes: &[u8]| cut_end(bytes, VALUE_BYTES);
     match value {
         DimensionValue::Others(count) => format!("{} others", grouped(*count as u64)),
-        DimensionValue::Known(GroupValue::Absent) => "(none)".to_owned(),
-        DimensionValue::Known(GroupValue::Interpreter(interpreter)) => format!("interpreter {interpreter}"),
-        DimensionValue::Known(GroupValue::Process(process)) => {
-            format!("process {}", LaneId::of_process(*process))
-        }
-        DimensionValue::Known(GroupValue::Label(LabelText::Text(label))) => bytes(label),
-        DimensionValue::Known(GroupValue::Label(LabelText::Number(number, unit))) => match unit {
-            Some(unit) => format!("{number} {}", bytes(unit)),
-            None => number.to_string(),
-        },
-        DimensionValue::Known(GroupValue::Thread { process, thread, name }) => {
-            let of =
-                process.map(|process| format!(" of {}", LaneId::of_process(process))).unwrap_or_default();
-            let thread = LaneId::of(*thread);
-            let name = name.as_ref().map(|name| format!(" {}", bytes(name))).unwrap_or_default();
-            format!("thread {thread}{of}{name}")
+        DimensionValue::Known(value) => {
+            value.text(|text| cut_end(text, VALUE_BYTES)).unwrap_or_else(|| "(none)".to_owned())
         }
     }
 }

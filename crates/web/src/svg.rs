@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use borehole_analysis::diff::{DiffFrame, DiffNode, DiffView, Measure};
-
-use crate::escape::{markup, text};
+use borehole_analysis::diff::{DiffFrame, DiffMeasure, DiffNode, DiffView};
+use borehole_text::{document, markup};
 
 /// The width of the picture, of a row and of the narrowest character, in pixels.
 const WIDTH: f64 = 1200.0;
@@ -46,14 +45,14 @@ pub fn diff_svg(view: &DiffView) -> String {
 fn head(view: &DiffView, height: f64) -> String {
     let pruned = match view.pruned {
         0 => String::new(),
-        count => format!("; {count} call paths are too small to be drawn"),
+        count => format!("; {count} small call paths not drawn"),
     };
     format!(
         r##"<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" font-family="ui-monospace,Menlo,Consolas,monospace" font-size="11">
 <rect width="100%" height="100%" fill="#ffffff"/>
 <text x="{MARGIN}" y="24" font-size="16" font-family="sans-serif">What changed</text>
-<text x="{MARGIN}" y="44" fill="#555555" font-family="sans-serif">red: more, blue: less, grey: not more than noise, at {}% confidence; boxes are as wide as the mean of both{pruned}</text>
+<text x="{MARGIN}" y="44" fill="#555555" font-family="sans-serif">red: more, blue: less, grey: not significant ({}% confidence); box width: mean of both sides{pruned}</text>
 "##,
         view.confidence * 100.0,
     )
@@ -61,7 +60,7 @@ fn head(view: &DiffView, height: f64) -> String {
 
 /// The boxes that are wide enough, callers first.
 fn boxes(tree: &[DiffNode]) -> Vec<Box> {
-    let width_of = |node: &DiffNode| f64::midpoint(node.total[0], node.total[1]);
+    let width_of = |node: &DiffNode| f64::midpoint(node.total_values[0], node.total_values[1]);
     let all: f64 = tree.iter().filter(|node| node.caller.is_none()).map(width_of).sum();
     let scale = if all > 0.0 { (WIDTH - 2.0 * MARGIN) / all } else { 0.0 };
     let mut depths = vec![0; tree.len()];
@@ -118,7 +117,7 @@ fn draw(svg: &mut String, found: &Box, view: &DiffView, height: f64) {
 }
 
 fn name(frame: &DiffFrame) -> String {
-    text(&frame.function)
+    document(&frame.function)
 }
 
 /// Cuts a name to the available room.
@@ -129,23 +128,23 @@ fn cut(name: &str, room: usize) -> String {
     name.chars().take(room - 1).chain(['…']).collect()
 }
 
-fn title(name: &str, node: &DiffNode, measure: Measure) -> String {
-    let file = node.frame.file.as_ref().map(|file| format!(" {}", text(file))).unwrap_or_default();
+fn title(name: &str, node: &DiffNode, measure: DiffMeasure) -> String {
+    let file = node.frame.file.as_ref().map(|file| format!(" {}", document(file))).unwrap_or_default();
     let value = |value: f64| match measure {
-        Measure::Share => format!("{:.3}%", value * 100.0),
-        Measure::Seconds => format!("{value:.6} s"),
-        Measure::Samples => format!("{value:.3} samples"),
+        DiffMeasure::Share => format!("{:.3}%", value * 100.0),
+        DiffMeasure::Seconds => format!("{value:.6} s"),
+        DiffMeasure::Samples => format!("{value:.3} samples"),
     };
-    let [before, after] = node.total.map(value);
-    let change = value((node.total[1] - node.total[0]).abs());
-    let sign = if node.total[1] < node.total[0] { '-' } else { '+' };
-    let noise = if node.is_marked { "" } else { ", not more than noise" };
+    let [before, after] = node.total_values.map(value);
+    let change = value((node.total_values[1] - node.total_values[0]).abs());
+    let sign = if node.total_values[1] < node.total_values[0] { '-' } else { '+' };
+    let noise = if node.is_marked { "" } else { ", not significant" };
     format!("{name}{file}: {before} before, {after} after, {sign}{change}{noise}")
 }
 
 /// Red for more, blue for less; the larger the changed part, the stronger the colour.
 fn colour(node: &DiffNode) -> String {
-    let [before, after] = node.total;
+    let [before, after] = node.total_values;
     let part = (after - before) / (after + before).max(f64::MIN_POSITIVE);
     if !node.is_marked || part == 0.0 {
         return "#e4e4e7".to_owned();
@@ -166,7 +165,13 @@ mod tests {
 
     fn node(caller: Option<usize>, function: &[u8], total: [f64; 2]) -> DiffNode {
         let frame = DiffFrame { function: function.to_vec(), ..DiffFrame::default() };
-        DiffNode { caller, frame: Arc::new(frame), own: [0.0; 2], total, is_marked: true }
+        DiffNode {
+            caller,
+            frame: Arc::new(frame),
+            self_values: [0.0; 2],
+            total_values: total,
+            is_marked: true,
+        }
     }
 
     #[test]

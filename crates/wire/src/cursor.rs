@@ -192,7 +192,7 @@ pub struct Error {
 pub enum ErrorKind {
     /// The slice ended before the value did.
     Truncated {
-        /// How many more bytes were needed, at least.
+        /// The least number of further bytes needed.
         missing: usize,
     },
     /// A varint holds more than 64 bits.
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_read_consumes_nothing_and_says_where() {
+    fn a_failed_read_consumes_nothing_and_states_its_position() {
         let mut cursor = Cursor::new(b"abc", 100);
         let error = cursor.u32_le().unwrap_err();
         assert_eq!((error.offset(), error.kind()), (100, ErrorKind::Truncated { missing: 1 }));

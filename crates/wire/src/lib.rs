@@ -1,13 +1,28 @@
-//! Bytes to numbers and back: the lowest layer of Borehole.
+//! Bytes: cursors, varints and compressed envelopes, the lowest layer of Borehole.
 //!
 //! * [`Cursor`] reads. It borrows a slice, knows the slice's offset in its file, and every failed read reports its
 //!   position and how many bytes were missing.
 //! * [`put_varint`] and [`put_varint_signed`] write.
 //!
-//! This crate allocates nothing for what it reads, does no I/O, and knows no format.
+//! * [`Envelope`](envelope::Envelope) reads plain bytes, gzip members and Zstandard frames as one stream, and [`Window`] slides
+//!   over it. [`GzipWriter`](envelope::GzipWriter) and [`ZstdWriter`](zstd::ZstdWriter) write.
+//! * [`Decoded`](encoding::Decoded) turns UTF-16 and byte-order marks into plain UTF-8.
+//!
+//! No memory is sized by a number in the input. This crate opens nothing and knows no format.
 
 mod cursor;
+pub mod encoding;
+#[cfg(feature = "gzip")]
+pub mod envelope;
 mod varint;
+#[cfg(feature = "gzip")]
+mod window;
+mod write_out;
 
 pub use cursor::{Cursor, Error, ErrorKind};
+#[cfg(feature = "zstd")]
+pub use envelope::zstd;
 pub use varint::{MAX_VARINT_BYTES, put_varint, put_varint_signed, varint_len};
+#[cfg(feature = "gzip")]
+pub use window::Window;
+pub use write_out::write_out;

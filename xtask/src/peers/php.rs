@@ -11,7 +11,7 @@ use crate::command;
 
 /// Where a release comes from.
 #[derive(Clone, Copy)]
-enum Source {
+enum PhpSource {
     Debian,
     /// Packages of the suite `experimental` on top of another.
     Experimental,
@@ -21,7 +21,7 @@ enum Source {
 /// A release that the machine does not have, and how it is had.
 struct Release {
     version: &'static str,
-    source: Source,
+    source: PhpSource,
     suite: &'static str,
     /// Packages besides the command line's.
     packages: &'static [&'static str],
@@ -29,19 +29,24 @@ struct Release {
 
 /// 7.1, 7.3 and 8.0 are in no distribution that still has a mirror.
 const RELEASES: &[Release] = &[
-    Release { version: "7.0", source: Source::Ubuntu, suite: "xenial", packages: &["php7.0-opcache"] },
-    Release { version: "7.2", source: Source::Ubuntu, suite: "bionic", packages: &["php7.2-opcache"] },
-    Release { version: "7.4", source: Source::Debian, suite: "bullseye", packages: &["php7.4-opcache"] },
-    Release { version: "8.1", source: Source::Ubuntu, suite: "jammy", packages: &["php8.1-opcache"] },
-    Release { version: "8.3", source: Source::Ubuntu, suite: "noble", packages: &["php8.3-opcache"] },
-    Release { version: "8.4", source: Source::Debian, suite: "trixie", packages: &["php8.4-opcache"] },
+    Release { version: "7.0", source: PhpSource::Ubuntu, suite: "xenial", packages: &["php7.0-opcache"] },
+    Release { version: "7.2", source: PhpSource::Ubuntu, suite: "bionic", packages: &["php7.2-opcache"] },
+    Release { version: "7.4", source: PhpSource::Debian, suite: "bullseye", packages: &["php7.4-opcache"] },
+    Release { version: "8.1", source: PhpSource::Ubuntu, suite: "jammy", packages: &["php8.1-opcache"] },
+    Release { version: "8.3", source: PhpSource::Ubuntu, suite: "noble", packages: &["php8.3-opcache"] },
+    Release { version: "8.4", source: PhpSource::Debian, suite: "trixie", packages: &["php8.4-opcache"] },
     Release {
         version: "8.5",
-        source: Source::Experimental,
+        source: PhpSource::Experimental,
         suite: "sid",
         packages: &["php-common=2:101", "php8.5-common"],
     },
-    Release { version: "8.6", source: Source::Experimental, suite: "sid", packages: &["php-common=2:102~"] },
+    Release {
+        version: "8.6",
+        source: PhpSource::Experimental,
+        suite: "sid",
+        packages: &["php-common=2:102~"],
+    },
 ];
 
 /// The release whose folder Ubuntu's signatures are checked with: Debian packages Ubuntu's keys since then.
@@ -77,7 +82,7 @@ pub(crate) fn pool(folder: &Path) -> Result<Ready> {
     Ok(Ready { command: vec![path.display().to_string()], version })
 }
 
-/// What programs of the tests use that PHP's command line does not bring.
+/// The extensions that programs of the tests use and that PHP's command line does not bring.
 struct Extension {
     name: &'static str,
     /// The end of its package's name.
@@ -133,7 +138,7 @@ impl Extension {
     }
 }
 
-/// What the version of a release is called that serves requests in threads. No distribution has one: it is built.
+/// The ending of the version of a release that serves requests in threads. No distribution has one: it is built.
 const WITH_THREADS: &str = "-zts";
 
 /// Finds the release `version` in its folder, or makes the folder, which takes some minutes and needs root.
@@ -147,7 +152,7 @@ pub(crate) fn release(folder: &Path, version: &str) -> Result<Ready> {
     let known = RELEASES.iter().find(|release| release.version == version);
     let release = known.with_context(|| format!("expected a known release, found {version}"))?;
     let keys = match release.source {
-        Source::Ubuntu if !is_there(folder, version) => Some(ubuntu_keys(folder)?),
+        PhpSource::Ubuntu if !is_there(folder, version) => Some(ubuntu_keys(folder)?),
         _ => None,
     };
     let root = once(folder, &name(version), |into| make(release, keys.as_deref(), into))?;
@@ -227,7 +232,7 @@ fn make(release: &Release, ubuntu_keys: Option<&Path>, root: &Path) -> Result<()
         None => debootstrap.arg(release.suite).arg(root),
     };
     command::run(&mut debootstrap)?;
-    if matches!(release.source, Source::Experimental) {
+    if matches!(release.source, PhpSource::Experimental) {
         let list = root.join("etc/apt/sources.list");
         let sources = fs::read_to_string(&list)?;
         fs::write(&list, format!("{sources}{}", sources.replace(release.suite, "experimental")))?;

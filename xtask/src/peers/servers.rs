@@ -12,7 +12,7 @@ use crate::command;
 /// Where Debian's packages have the programs of PostgreSQL, a folder a version.
 const POSTGRESQL: &str = "/usr/lib/postgresql";
 
-/// What says that no service is to be started.
+/// The program that says that no service is to be started.
 ///
 /// Source: Debian's `invoke-rc.d`: 101 means that an action is not allowed.
 const POLICY: &str = "/usr/sbin/policy-rc.d";

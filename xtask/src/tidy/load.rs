@@ -1,13 +1,12 @@
-//! The project on disk as a [`Tree`].
+//! The project on disk as a [`ProjectTree`].
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::{env, fs};
 
-use anyhow::{Context, Result, ensure};
-use serde::Deserialize;
+use anyhow::{Context, Result};
 
-use super::tree::{Dependency, Document, Package, Purpose, Source, Tree};
+use super::tree::{Dependency, DependencyPurpose, Package, ProjectTree, SourceFile, TextFile};
+use crate::metadata::{self, Manifest};
 
 /// Folders that hold no source of ours: outputs, history, and the files that other programs wrote.
 const SKIPPED: &[&str] = &["target", ".git", "corpus", "artifacts", "node_modules"];
@@ -19,23 +18,23 @@ const GENERATED: &[&str] = &["Cargo.lock"];
 ///
 /// # Errors
 /// When cargo or a file cannot be read, or a source is not Rust.
-pub(crate) fn tree(root: &Path) -> Result<Tree> {
-    let packages = packages(root)?;
-    let mut tree = Tree { packages, machine_paths: machine_paths(root), ..Tree::default() };
+pub(crate) fn tree(root: &Path) -> Result<ProjectTree> {
+    let packages = metadata::manifests(root)?.into_iter().map(package).collect();
+    let mut tree = ProjectTree { packages, machine_paths: machine_paths(root), ..ProjectTree::default() };
     for path in files(root)? {
         let Ok(text) = String::from_utf8(fs::read(&path)?) else { continue };
         let name = relative(root, &path)?;
         if name.ends_with(".rs") {
-            tree.sources.push(Source::new(&name, text)?);
+            tree.sources.push(SourceFile::new(&name, text)?);
         } else {
-            tree.documents.push(Document { path: name, text });
+            tree.documents.push(TextFile { path: name, text });
         }
     }
     Ok(tree)
 }
 
 /// The text files below `root`, in order of their names.
-fn files(root: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -66,38 +65,10 @@ fn machine_paths(root: &Path) -> Vec<String> {
     telling.map(|path| path.display().to_string()).collect()
 }
 
-/// The part of `cargo metadata` that the rules need.
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<MetadataPackage>,
-}
-
-#[derive(Deserialize)]
-struct MetadataPackage {
-    name: String,
-    dependencies: Vec<MetadataDependency>,
-}
-
-#[derive(Deserialize)]
-struct MetadataDependency {
-    name: String,
-    kind: Option<String>,
-}
-
-fn packages(root: &Path) -> Result<Vec<Package>> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["metadata", "--format-version", "1", "--no-deps"]).current_dir(root);
-    let output = command.output().context("cargo metadata")?;
-    ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Metadata = serde_json::from_slice(&output.stdout)?;
-    Ok(metadata.packages.into_iter().map(package).collect())
-}
-
-fn package(package: MetadataPackage) -> Package {
-    let dependencies = package.dependencies.into_iter().map(|dependency| Dependency {
-        purpose: if dependency.kind.as_deref() == Some("dev") { Purpose::Tests } else { Purpose::Product },
-        name: dependency.name,
+fn package(manifest: Manifest) -> Package {
+    let dependencies = manifest.dependencies.into_iter().map(|(name, is_for_tests)| Dependency {
+        purpose: if is_for_tests { DependencyPurpose::Tests } else { DependencyPurpose::Product },
+        name,
     });
-    Package { name: package.name, dependencies: dependencies.collect() }
+    Package { name: manifest.name, dependencies: dependencies.collect() }
 }

@@ -1,10 +1,10 @@
 //! The dependency lines of the manifests.
 
 use super::Violation;
-use super::tree::{Document, Tree};
+use super::tree::{ProjectTree, TextFile};
 
 /// Versions, reasons and features stand in the root manifest, and nowhere else.
-pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
+pub(crate) fn check(tree: &ProjectTree) -> Vec<Violation> {
     let manifests = tree.documents.iter().filter(|document| document.path.ends_with("Cargo.toml"));
     manifests
         .flat_map(|manifest| match manifest.path.as_str() {
@@ -16,7 +16,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
         .collect()
 }
 
-fn root(manifest: &Document) -> Vec<Violation> {
+fn root(manifest: &TextFile) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut reason = false;
     for (line, text) in section_lines(&manifest.text, |name| name == "workspace.dependencies") {
@@ -38,7 +38,7 @@ fn root(manifest: &Document) -> Vec<Violation> {
     violations
 }
 
-fn member(manifest: &Document) -> Vec<Violation> {
+fn member(manifest: &TextFile) -> Vec<Violation> {
     let is_dependency = |text: &str| {
         !text.is_empty() && !text.starts_with(['#', ']', '"']) && !text.contains("workspace = true")
     };
@@ -63,6 +63,6 @@ fn section_lines(text: &str, wanted: impl Fn(&str) -> bool) -> impl Iterator<Ite
     })
 }
 
-fn violation(manifest: &Document, line: usize, message: String) -> Violation {
+fn violation(manifest: &TextFile, line: usize, message: String) -> Violation {
     Violation { rule: "manifests", path: manifest.path.clone(), line: Some(line), message }
 }

@@ -1,10 +1,13 @@
 //! The import rules, sizes and names that the project keeps, checked on its real metadata and sources.
 //!
-//! Each rule is a function from a [`Tree`] to [`Violation`]s, so a test hands it a tree of a few lines.
+//! Each rule is a function from a [`ProjectTree`] to [`Violation`]s, so a test hands it a tree of a few lines.
 
+mod circles;
+mod count;
 mod levels;
 mod load;
 mod manifests;
+mod names;
 mod purity;
 mod rules;
 mod scan;
@@ -14,11 +17,11 @@ mod tree;
 mod unused;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use tree::Tree;
+use tree::ProjectTree;
 
 /// A place that breaks a rule.
 #[derive(Debug)]
@@ -41,7 +44,7 @@ impl fmt::Display for Violation {
 }
 
 /// A rule: what it looks at and what it finds wrong.
-type Rule = fn(&Tree) -> Vec<Violation>;
+type Rule = fn(&ProjectTree) -> Vec<Violation>;
 
 /// Every rule.
 const RULES: &[Rule] = &[
@@ -49,6 +52,7 @@ const RULES: &[Rule] = &[
     unused::check,
     manifests::check,
     purity::formats,
+    purity::wire_files,
     purity::system,
     purity::output,
     purity::unsafe_code,
@@ -56,10 +60,22 @@ const RULES: &[Rule] = &[
     sizes::functions,
     sizes::names,
     sizes::documents,
+    names::reused,
+    names::docs,
     texts::unfinished,
     texts::unwraps,
     texts::addresses,
 ];
+
+/// The Rust files of the project at `root`, in order of their names.
+///
+/// # Errors
+/// When a folder cannot be read.
+pub(crate) fn rust_files(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = load::files(root)?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
+    Ok(files)
+}
 
 /// Checks the project at `root`.
 ///
@@ -76,6 +92,21 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         return Ok(());
     }
     bail!("{} places break a rule", violations.len())
+}
+
+/// Prints what the project at `root` consists of, and which files name `format` outside its own folder.
+///
+/// # Errors
+/// When the project cannot be read.
+pub(crate) fn count(root: &Path, format: &str, as_json: bool) -> Result<()> {
+    let tree = load::tree(root)?;
+    let counts = count::ProjectCounts::of(&tree, format);
+    if as_json {
+        println!("{:#}", counts.json());
+    } else {
+        print!("{}", counts.text());
+    }
+    Ok(())
 }
 
 #[cfg(test)]

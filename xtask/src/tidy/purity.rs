@@ -1,15 +1,14 @@
-//! What sources may name: formats, the machine, the terminal, `unsafe`.
+//! The names that sources may use: formats, the machine, the terminal, `unsafe`.
 
 use std::collections::BTreeSet;
 
 use super::Violation;
 use super::rules::{self, Freedom};
-use super::scan::{Form, Mention};
-use super::tree::{Source, Tree};
+use super::scan::{Mention, MentionForm};
+use super::tree::{ProjectTree, SourceFile};
 
-/// No format names another, nor does what serves all of them; the files that know bytes only do not name the
-/// model.
-pub(crate) fn formats(tree: &Tree) -> Vec<Violation> {
+/// No format names another, nor does what serves all of them.
+pub(crate) fn formats(tree: &ProjectTree) -> Vec<Violation> {
     let sources = || {
         let own = tree.sources.iter().filter(|source| source.package() == rules::FORMATS_CRATE);
         own.filter_map(|source| Some((source, source.below_src()?)))
@@ -22,20 +21,32 @@ pub(crate) fn formats(tree: &Tree) -> Vec<Violation> {
     checked.flat_map(|(source, below)| format_source(source, below, &formats)).collect()
 }
 
-fn format_source(source: &Source, below: &str, formats: &BTreeSet<&str>) -> Vec<Violation> {
-    let mut parts = below.split('/').map(|part| part.trim_end_matches(".rs"));
-    let own = parts.next().unwrap_or_default();
-    let bytes_only = parts.next().is_some_and(|name| rules::WIRE_FILES.contains(&name));
+fn format_source(source: &SourceFile, below: &str, formats: &BTreeSet<&str>) -> Vec<Violation> {
+    let own = below.split('/').next().unwrap_or_default().trim_end_matches(".rs");
     let wrong = |mention: &Mention| {
-        if named_format(mention, formats).is_some_and(|format| format != own) {
-            Some(format!("{own} must not name a format: {}", mention.path.join("::")))
-        } else if bytes_only && mention.starts_with(&[rules::MODEL_CRATE]) {
-            Some(format!("this file knows bytes only, and must not name {}", rules::MODEL_CRATE))
-        } else {
-            None
-        }
+        let is_other = named_format(mention, formats).is_some_and(|format| format != own);
+        is_other.then(|| format!("{own} must not name a format: {}", mention.path.join("::")))
     };
     product(source, "formats", wrong)
+}
+
+/// The files that know bytes only do not name the model.
+pub(crate) fn wire_files(tree: &ProjectTree) -> Vec<Violation> {
+    let wrong = |mention: &Mention| {
+        let names_model = mention.starts_with(&[rules::MODEL_CRATE]);
+        names_model.then(|| format!("this file knows bytes only, and must not name {}", rules::MODEL_CRATE))
+    };
+    let wire = tree.sources.iter().filter(|source| is_wire_file(source));
+    wire.flat_map(|source| product(source, "formats", wrong)).collect()
+}
+
+/// Whether `source` is one of the files that know bytes only, in a folder of the formats' crate or a format's own crate.
+fn is_wire_file(source: &SourceFile) -> bool {
+    let package = source.package();
+    let folders = usize::from(package == rules::FORMATS_CRATE);
+    let is_format = package == rules::FORMATS_CRATE || rules::FORMAT_CRATES.contains(&package.as_str());
+    let name = source.below_src().and_then(|below| below.split('/').nth(folders));
+    is_format && name.is_some_and(|name| rules::WIRE_FILES.contains(&name.trim_end_matches(".rs")))
 }
 
 /// The format that a path of the crate leads into.
@@ -46,7 +57,7 @@ fn named_format<'a>(mention: &Mention, formats: &BTreeSet<&'a str>) -> Option<&'
 }
 
 /// Pure crates see no file, environment, clock, terminal or network.
-pub(crate) fn system(tree: &Tree) -> Vec<Violation> {
+pub(crate) fn system(tree: &ProjectTree) -> Vec<Violation> {
     let wrong = |mention: &Mention| {
         let found = rules::SYSTEM_PATHS.iter().any(|path| mention.starts_with(path))
             || rules::CLOCKS.iter().any(|path| mention.ends_with(path));
@@ -57,8 +68,8 @@ pub(crate) fn system(tree: &Tree) -> Vec<Violation> {
 }
 
 /// Only programs print and exit; what helps tests may say that it leaves one out.
-pub(crate) fn output(tree: &Tree) -> Vec<Violation> {
-    let check = |source: &Source| {
+pub(crate) fn output(tree: &ProjectTree) -> Vec<Violation> {
+    let check = |source: &SourceFile| {
         let freedom = freedom(source);
         let wrong = |mention: &Mention| {
             let is_allowed = freedom == Freedom::Tests && mention.path == ["eprintln"];
@@ -72,18 +83,18 @@ pub(crate) fn output(tree: &Tree) -> Vec<Violation> {
 
 fn prints(mention: &Mention) -> bool {
     let is_printing = |name: &String| rules::PRINTING.contains(&name.as_str());
-    let is_macro = mention.form == Form::Macro && mention.path.last().is_some_and(is_printing);
+    let is_macro = mention.form == MentionForm::Macro && mention.path.last().is_some_and(is_printing);
     is_macro || mention.ends_with(&["process", "exit"])
 }
 
 /// `unsafe` stands in one crate, and in one file of the facade, which maps files.
-pub(crate) fn unsafe_code(tree: &Tree) -> Vec<Violation> {
+pub(crate) fn unsafe_code(tree: &ProjectTree) -> Vec<Violation> {
     let outside = tree.sources.iter().filter(|source| source.package() != rules::UNSAFE_CRATE);
     let found = outside.flat_map(|source| {
         let uses = source.facts.mentions.iter().filter(|mention| mention.path[0] == "unsafe");
         uses.map(move |mention| (source, mention.line))
     });
-    let maps = |source: &&Source| {
+    let maps = |source: &&SourceFile| {
         let mut mentions = source.facts.mentions.iter();
         source.package() == rules::MMAP_HOME && mentions.any(|mention| mention.path[0] == rules::MMAP_CRATE)
     };
@@ -94,9 +105,9 @@ pub(crate) fn unsafe_code(tree: &Tree) -> Vec<Violation> {
         .collect()
 }
 
-/// What `wrong` says about the mentions of `source` outside tests.
+/// The complaints of `wrong` about the mentions of `source` outside tests.
 fn product(
-    source: &Source,
+    source: &SourceFile,
     rule: &'static str,
     wrong: impl Fn(&Mention) -> Option<String>,
 ) -> Vec<Violation> {
@@ -105,17 +116,19 @@ fn product(
     found.map(|(line, message)| violation(source, rule, line, message)).collect()
 }
 
-fn violation(source: &Source, rule: &'static str, line: usize, message: String) -> Violation {
+fn violation(source: &SourceFile, rule: &'static str, line: usize, message: String) -> Violation {
     Violation { rule, path: source.path.clone(), line: Some(line), message }
 }
 
-/// What the crate of `source` may do; nothing, if nobody has said. Only `fuzz` stands outside the workspace; examples
+/// The freedom of the crate of `source`; none, if nobody has said. Only `fuzz` stands outside the workspace; examples
 /// are programs.
-fn freedom(source: &Source) -> Freedom {
+fn freedom(source: &SourceFile) -> Freedom {
+    if source.path.split('/').any(|folder| folder == "examples") {
+        return Freedom::Program;
+    }
     match rules::of(&source.package()) {
         Some(rule) => rule.freedom,
         None if source.package() == "fuzz" => Freedom::System,
-        None if source.package() == "examples" => Freedom::Program,
         None => Freedom::Pure,
     }
 }

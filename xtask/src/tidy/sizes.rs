@@ -2,22 +2,22 @@
 
 use super::Violation;
 use super::rules;
-use super::scan::Function;
-use super::tree::{Source, Tree};
+use super::scan::FunctionItem;
+use super::tree::{ProjectTree, SourceFile};
 
 /// Files are short, flat, and offer few public items.
-pub(crate) fn files(tree: &Tree) -> Vec<Violation> {
+pub(crate) fn files(tree: &ProjectTree) -> Vec<Violation> {
     tree.sources.iter().flat_map(file).collect()
 }
 
-fn file(source: &Source) -> Vec<Violation> {
+fn file(source: &SourceFile) -> Vec<Violation> {
     let Some(below) = source.below_src() else { return Vec::new() };
-    let lines = product_lines(source);
+    let lines = source.product_lines();
     let folders = below.matches('/').count();
     let items = source.facts.public_items;
     let is_table = rules::TABLE_FILES.contains(&source.path.as_str());
     let mut messages = Vec::new();
-    if lines > rules::FILE_LINES && !is_table && !source.path.ends_with("/tests.rs") {
+    if lines > rules::FILE_LINES && !is_table {
         messages.push(too_many(lines, "lines before the tests", rules::FILE_LINES));
     }
     if folders > rules::FOLDERS {
@@ -29,13 +29,8 @@ fn file(source: &Source) -> Vec<Violation> {
     messages.into_iter().map(|message| violation(&source.path, None, message)).collect()
 }
 
-/// Lines before the first test.
-fn product_lines(source: &Source) -> usize {
-    source.facts.first_test_line.map_or_else(|| source.text.lines().count(), |line| line - 1)
-}
-
 /// No function is long, and most are short.
-pub(crate) fn functions(tree: &Tree) -> Vec<Violation> {
+pub(crate) fn functions(tree: &ProjectTree) -> Vec<Violation> {
     let mut violations: Vec<Violation> = tree.sources.iter().flat_map(long_functions).collect();
     let lines = library_functions(tree);
     let limits = [(50, rules::MEDIAN_LINES), (90, rules::PERCENTILE_90_LINES)];
@@ -49,8 +44,8 @@ pub(crate) fn functions(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-fn long_functions(source: &Source) -> Vec<Violation> {
-    let too_long = |function: &&Function| !function.in_test && function.lines > rules::FUNCTION_LINES;
+fn long_functions(source: &SourceFile) -> Vec<Violation> {
+    let too_long = |function: &&FunctionItem| !function.in_test && function.lines > rules::FUNCTION_LINES;
     let found = source.facts.functions.iter().filter(too_long);
     found
         .map(|function| {
@@ -62,9 +57,12 @@ fn long_functions(source: &Source) -> Vec<Violation> {
 }
 
 /// The lengths of all functions of the libraries, in order.
-fn library_functions(tree: &Tree) -> Vec<usize> {
-    let is_library = |source: &&Source| {
-        let is_tool = matches!(source.package().as_str(), "borehole-cli" | "borehole-testkit" | "xtask" | "fuzz");
+fn library_functions(tree: &ProjectTree) -> Vec<usize> {
+    let is_library = |source: &&SourceFile| {
+        let is_tool = matches!(
+            source.package().as_str(),
+            "borehole-cli" | "borehole-testkit" | "borehole-bench" | "xtask" | "fuzz"
+        );
         source.below_src().is_some() && !is_tool
     };
     let functions = tree.sources.iter().filter(is_library).flat_map(|source| &source.facts.functions);
@@ -79,7 +77,7 @@ fn percentile(sorted: &[usize], percent: usize) -> usize {
 }
 
 /// The sizes in one line.
-pub(crate) fn summary(tree: &Tree) -> String {
+pub(crate) fn summary(tree: &ProjectTree) -> String {
     let lines = library_functions(tree);
     let (median, high) = (percentile(&lines, 50), percentile(&lines, 90));
     let (sources, functions) = (tree.sources.len(), lines.len());
@@ -87,11 +85,11 @@ pub(crate) fn summary(tree: &Tree) -> String {
 }
 
 /// A module's name says what it holds.
-pub(crate) fn names(tree: &Tree) -> Vec<Violation> {
+pub(crate) fn names(tree: &ProjectTree) -> Vec<Violation> {
     tree.sources.iter().flat_map(empty_names).collect()
 }
 
-fn empty_names(source: &Source) -> Vec<Violation> {
+fn empty_names(source: &SourceFile) -> Vec<Violation> {
     let is_empty = |name: &str| rules::EMPTY_NAMES.contains(&name);
     let parts = source.path.split('/').map(|part| part.trim_end_matches(".rs"));
     let in_path = parts.filter(|part| is_empty(part)).map(|part| (None, part));
@@ -108,8 +106,8 @@ fn empty_names(source: &Source) -> Vec<Violation> {
         .collect()
 }
 
-/// What people read first exists and is short.
-pub(crate) fn documents(tree: &Tree) -> Vec<Violation> {
+/// The documents that people read first exist and are short.
+pub(crate) fn documents(tree: &ProjectTree) -> Vec<Violation> {
     let check = |&(name, limit): &(&str, usize)| {
         let Some(document) = tree.documents.iter().find(|document| document.path == name) else {
             return Some(violation(name, None, "missing".to_owned()));

@@ -1,15 +1,20 @@
 //! One small bad tree per rule, and a good one.
 
-use super::tree::{Dependency, Document, Package, Purpose, Source, Tree};
+use super::tree::{Dependency, DependencyPurpose, Package, ProjectTree, SourceFile, TextFile, folder_of};
 use super::{RULES, rules};
 
 /// A tree that every rule accepts.
-fn good() -> Tree {
-    let mut tree = Tree { machine_paths: vec!["/somebody/checkout".to_owned()], ..Tree::default() };
+fn good() -> ProjectTree {
+    let mut tree =
+        ProjectTree { machine_paths: vec!["/somebody/checkout".to_owned()], ..ProjectTree::default() };
     depend(&mut tree, "borehole-wire", &[]);
-    let formats = [("borehole-wire", Purpose::Product), ("flate2", Purpose::Product)];
+    let formats = [("borehole-trc", DependencyPurpose::Product), ("hashbrown", DependencyPurpose::Product)];
     depend(&mut tree, "borehole-formats", &formats);
-    depend(&mut tree, "borehole-cli", &[("clap", Purpose::Product), ("anything", Purpose::Tests)]);
+    depend(
+        &mut tree,
+        "borehole-cli",
+        &[("clap", DependencyPurpose::Product), ("anything", DependencyPurpose::Tests)],
+    );
     document(&mut tree, "README.md", "# Borehole\n");
     document(&mut tree, "ARCHITECTURE.md", "# Architecture\n");
     document(&mut tree, "Cargo.toml", GOOD_MANIFEST);
@@ -23,7 +28,11 @@ fn good() -> Tree {
         "crates/formats/tests/it/main.rs",
         "fn f() { println!(\"{:?}\", std::env::var(\"A\").unwrap()); }",
     );
-    source(&mut tree, "crates/borehole/src/mapped.rs", "use memmap2::Mmap;\nfn f() { unsafe { Mmap::map() } }");
+    source(
+        &mut tree,
+        "crates/borehole/src/mapped.rs",
+        "use memmap2::Mmap;\nfn f() { unsafe { Mmap::map() } }",
+    );
     source(&mut tree, "crates/process/src/memory.rs", "fn f() { unsafe { g() } }");
     source(&mut tree, "crates/cli/src/main.rs", "fn main() { println!(\"{}\", 1); std::process::exit(2) }");
     tree
@@ -59,38 +68,38 @@ fn read() { let text = \"std::time::Instant::now()\"; }
 ";
 
 /// Makes the package depend on these, and name them in a source.
-fn depend(tree: &mut Tree, name: &str, dependencies: &[(&str, Purpose)]) {
+fn depend(tree: &mut ProjectTree, name: &str, dependencies: &[(&str, DependencyPurpose)]) {
     tree.packages.retain(|package| package.name != name);
     tree.packages.push(package(name, dependencies));
-    for (folder, wanted) in [("src", Purpose::Product), ("tests/it", Purpose::Tests)] {
+    for (folder, wanted) in [("src", DependencyPurpose::Product), ("tests/it", DependencyPurpose::Tests)] {
         let names = dependencies.iter().filter(|(_, purpose)| *purpose == wanted);
         let names: Vec<_> = names.map(|(name, _)| name.replace('-', "_")).collect();
-        source(tree, &format!("{name}/{folder}/uses.rs"), &format!("// {}\n", names.join(" ")));
+        source(tree, &format!("{}/{folder}/uses.rs", folder_of(name)), &format!("// {}\n", names.join(" ")));
     }
 }
 
-fn package(name: &str, dependencies: &[(&str, Purpose)]) -> Package {
+fn package(name: &str, dependencies: &[(&str, DependencyPurpose)]) -> Package {
     let dependencies =
         dependencies.iter().map(|&(name, purpose)| Dependency { name: name.to_owned(), purpose }).collect();
     Package { name: name.to_owned(), dependencies }
 }
 
-fn source(tree: &mut Tree, path: &str, text: &str) {
+fn source(tree: &mut ProjectTree, path: &str, text: &str) {
     tree.sources.retain(|source| source.path != path);
-    tree.sources.push(Source::new(path, text.to_owned()).unwrap());
+    tree.sources.push(SourceFile::new(path, text.to_owned()).unwrap());
 }
 
-fn document(tree: &mut Tree, path: &str, text: &str) {
+fn document(tree: &mut ProjectTree, path: &str, text: &str) {
     tree.documents.retain(|document| document.path != path);
-    tree.documents.push(Document { path: path.to_owned(), text: text.to_owned() });
+    tree.documents.push(TextFile { path: path.to_owned(), text: text.to_owned() });
 }
 
-fn complaints(tree: &Tree) -> Vec<String> {
+fn complaints(tree: &ProjectTree) -> Vec<String> {
     RULES.iter().flat_map(|rule| rule(tree)).map(|violation| violation.to_string()).collect()
 }
 
 /// Asserts that a good tree with one change draws exactly one complaint, which contains `wanted`.
-fn assert_complaint(wanted: &str, spoil: impl Fn(&mut Tree)) {
+fn assert_complaint(wanted: &str, spoil: impl Fn(&mut ProjectTree)) {
     let mut tree = good();
     spoil(&mut tree);
     let found = complaints(&tree);
@@ -118,34 +127,34 @@ fn every_crate_has_a_level() {
 #[test]
 fn dependencies_point_down_only() {
     assert_complaint("level 0 must not depend on borehole-formats", |tree| {
-        depend(tree, "borehole-wire", &[("borehole-formats", Purpose::Product)]);
+        depend(tree, "borehole-wire", &[("borehole-formats", DependencyPurpose::Product)]);
     });
     assert_complaint("of level 0", |tree| {
-        depend(tree, "borehole-wire", &[("borehole-model", Purpose::Product)]);
+        depend(tree, "borehole-wire", &[("borehole-text", DependencyPurpose::Product)]);
     });
 }
 
 #[test]
 fn a_crate_is_one_level_above_its_highest_dependency() {
-    assert_complaint("level 4 should be 1", |tree| {
-        depend(tree, "borehole", &[("borehole-wire", Purpose::Product)]);
+    assert_complaint("level 5 should be 1", |tree| {
+        depend(tree, "borehole", &[("borehole-wire", DependencyPurpose::Product)]);
     });
     let mut tools = good();
-    depend(&mut tools, "borehole-testkit", &[("borehole-wire", Purpose::Product)]);
+    depend(&mut tools, "borehole-testkit", &[("borehole-wire", DependencyPurpose::Product)]);
     assert_eq!(complaints(&tools), Vec::<String>::new());
 }
 
 #[test]
 fn dependencies_from_outside_are_declared() {
     assert_complaint("clap is not among", |tree| {
-        depend(tree, "borehole-wire", &[("clap", Purpose::Product)]);
+        depend(tree, "borehole-wire", &[("clap", DependencyPurpose::Product)]);
     });
 }
 
 #[test]
 fn dependencies_of_tests_are_free() {
     let mut tree = good();
-    let tests_only = [("borehole", Purpose::Tests), ("clap", Purpose::Tests)];
+    let tests_only = [("borehole", DependencyPurpose::Tests), ("clap", DependencyPurpose::Tests)];
     depend(&mut tree, "borehole-wire", &tests_only);
     assert_eq!(complaints(&tree), Vec::<String>::new());
 }
@@ -153,7 +162,7 @@ fn dependencies_of_tests_are_free() {
 #[test]
 fn dependencies_are_used() {
     assert_complaint("crates/wire/Cargo.toml: [unused] memchr is in no source", |tree| {
-        tree.packages[0] = package("borehole-wire", &[("memchr", Purpose::Tests)]);
+        tree.packages[0] = package("borehole-wire", &[("memchr", DependencyPurpose::Tests)]);
     });
     // What only tests name is for tests only.
     assert_complaint("[unused] clap is in no source", |tree| {
@@ -192,6 +201,10 @@ fn files_that_know_bytes_only_do_not_name_the_model() {
         let path = format!("crates/formats/src/rbt/{file}");
         assert_source("knows bytes only", &path, "use borehole_model::Tables;");
     }
+    assert_source("knows bytes only", "crates/trc/src/read.rs", "use borehole_model::Tables;");
+    let mut tree = good();
+    source(&mut tree, "crates/trc/src/import.rs", "use borehole_model::Tables;");
+    assert_eq!(complaints(&tree), Vec::<String>::new());
 }
 
 #[test]
@@ -222,11 +235,7 @@ fn only_programs_print_and_exit() {
         let text = format!("fn f() {{ {text}; }}");
         assert_source("belongs into the command", "crates/borehole/src/open.rs", &text);
     }
-    assert_source(
-        "println",
-        "crates/testkit/src/lib.rs",
-        "fn f() { eprintln!(\"left out\"); println!(); }",
-    );
+    assert_source("println", "crates/testkit/src/lib.rs", "fn f() { eprintln!(\"left out\"); println!(); }");
 }
 
 #[test]
@@ -244,7 +253,7 @@ fn unsafe_code_stays_where_it_is() {
 #[test]
 fn files_are_short_and_flat() {
     let long = "const A: u8 = 1;\n".repeat(rules::FILE_LINES + 1);
-    assert_source("601 lines before the tests", "crates/model/src/a.rs", &long);
+    assert_source("901 lines before the tests", "crates/model/src/a.rs", &long);
     assert_source("4 folders", "crates/model/src/a/b/c/d/e.rs", "");
     let items: String = (0..=rules::PUBLIC_ITEMS).map(|n| format!("pub struct A{n};\n")).collect();
     assert_source("21 public items", "crates/model/src/a.rs", &items);
@@ -277,6 +286,50 @@ fn module_names_say_something() {
     assert_source("utils says nothing", "crates/model/src/utils.rs", "");
     assert_source("helpers says nothing", "crates/model/src/helpers/a.rs", "");
     assert_source("common says nothing", "crates/model/src/a.rs", "mod common { }");
+}
+
+#[test]
+fn types_have_names_of_their_own() {
+    assert_complaint("2 of 3 types share their name with another", |tree| {
+        source(tree, "crates/model/src/a.rs", "struct Place;");
+        source(tree, "crates/cli/src/a.rs", "enum Place {}\nstruct Lane;");
+    });
+    let everywhere = |name: &str| {
+        let mut tree = good();
+        let others: String = (0..100).map(|number| format!("struct Only{number};")).collect();
+        source(&mut tree, "crates/model/src/a.rs", &others);
+        for module in ["a", "b", "c", "d", "e"] {
+            source(&mut tree, &format!("crates/cli/src/{module}.rs"), &format!("struct {name};"));
+        }
+        complaints(&tree)
+    };
+    let [complaint] = &everywhere("Place")[..] else { panic!("{:?}", everywhere("Place")) };
+    assert!(
+        complaint.starts_with("crates/cli/src/a.rs:1: [names] 5 types are called Place: also "),
+        "{complaint}"
+    );
+    assert_eq!(everywhere("Reader"), Vec::<String>::new());
+    let mut tree = good();
+    source(&mut tree, "crates/model/src/a.rs", "struct Place;\n#[cfg(test)]\nmod tests { struct Place; }");
+    source(&mut tree, "crates/cli/tests/it/a.rs", "struct Place;");
+    assert_eq!(complaints(&tree), Vec::<String>::new());
+}
+
+#[test]
+fn doc_comments_name_the_thing() {
+    let path = "crates/cli/tests/it/a.rs";
+    for idle in ["/// What it is.\nfn f() {}\n", "/// The same, twice.\nfn f() {}\n", "//! What is here.\n\n"]
+    {
+        let wanted = "[docs] expected a doc comment that names the thing";
+        assert_source(
+            wanted,
+            path,
+            &format!("{idle}{}", "/// What g is.\n/// What else.\nfn g() {}\n".repeat(rules::IDLE_DOCS)),
+        );
+    }
+    let mut tree = good();
+    source(&mut tree, path, "/// Whatever it is.\nfn f() {}\n// What it is not.\n");
+    assert_eq!(complaints(&tree), Vec::<String>::new());
 }
 
 #[test]

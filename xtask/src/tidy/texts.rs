@@ -1,18 +1,18 @@
-//! What must not stand in a public project: unfinished code, unguarded unwraps, addresses of machines.
+//! Texts that a public project must not have: unfinished code, unguarded unwraps, addresses of machines.
 
 use super::Violation;
 use super::rules;
-use super::scan::{Form, Mention};
-use super::tree::{Source, Tree};
+use super::scan::{Mention, MentionForm};
+use super::tree::{ProjectTree, SourceFile};
 
 /// Nothing is left for later, and no test is left out.
-pub(crate) fn unfinished(tree: &Tree) -> Vec<Violation> {
+pub(crate) fn unfinished(tree: &ProjectTree) -> Vec<Violation> {
     let is_unfinished = |mention: &&Mention| match mention.form {
-        Form::Macro => mention.ends_with(&["todo"]) || mention.ends_with(&["unimplemented"]),
-        Form::Attribute => mention.path == ["ignore"],
-        Form::Path | Form::Method => false,
+        MentionForm::Macro => mention.ends_with(&["todo"]) || mention.ends_with(&["unimplemented"]),
+        MentionForm::Attribute => mention.path == ["ignore"],
+        MentionForm::Path | MentionForm::Method => false,
     };
-    let check = |source: &Source| -> Vec<Violation> {
+    let check = |source: &SourceFile| -> Vec<Violation> {
         let found = source.facts.mentions.iter().filter(is_unfinished);
         found.map(|mention| violation(source, mention, "is not finished work")).collect()
     };
@@ -20,25 +20,25 @@ pub(crate) fn unfinished(tree: &Tree) -> Vec<Violation> {
 }
 
 /// Outside tests, what cannot fail says why.
-pub(crate) fn unwraps(tree: &Tree) -> Vec<Violation> {
+pub(crate) fn unwraps(tree: &ProjectTree) -> Vec<Violation> {
     let is_unwrap = |mention: &&Mention| {
-        let is_call = mention.form == Form::Method || mention.path.len() > 1;
+        let is_call = mention.form == MentionForm::Method || mention.path.len() > 1;
         !mention.in_test && is_call && mention.ends_with(&["unwrap"])
     };
-    let check = |source: &Source| -> Vec<Violation> {
+    let check = |source: &SourceFile| -> Vec<Violation> {
         let found = source.facts.mentions.iter().filter(is_unwrap);
         found.map(|mention| violation(source, mention, "does not say why it cannot fail")).collect()
     };
     tree.sources.iter().flat_map(check).collect()
 }
 
-fn violation(source: &Source, mention: &Mention, what: &str) -> Violation {
+fn violation(source: &SourceFile, mention: &Mention, what: &str) -> Violation {
     let message = format!("{} {what}", mention.path.join("::"));
     Violation { rule: "texts", path: source.path.clone(), line: Some(mention.line), message }
 }
 
 /// No file names a registry's host or a folder of somebody's machine.
-pub(crate) fn addresses(tree: &Tree) -> Vec<Violation> {
+pub(crate) fn addresses(tree: &ProjectTree) -> Vec<Violation> {
     let sources = tree.sources.iter().map(|source| (&source.path, &source.text));
     let documents = tree.documents.iter().map(|document| (&document.path, &document.text));
     let lines = sources

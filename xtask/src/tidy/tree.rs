@@ -2,17 +2,17 @@
 
 use anyhow::{Context, Result};
 
-use super::scan::{self, Facts};
+use super::scan::{self, SourceFacts};
 
 /// Everything that the rules look at.
 #[derive(Debug, Default)]
-pub(crate) struct Tree {
+pub(crate) struct ProjectTree {
     /// The workspace's packages.
     pub(crate) packages: Vec<Package>,
     /// Rust sources.
-    pub(crate) sources: Vec<Source>,
+    pub(crate) sources: Vec<SourceFile>,
     /// Every other text file, manifests and documents included.
-    pub(crate) documents: Vec<Document>,
+    pub(crate) documents: Vec<TextFile>,
     /// Folders of this machine that no file may name.
     pub(crate) machine_paths: Vec<String>,
 }
@@ -28,12 +28,12 @@ pub(crate) struct Package {
 #[derive(Debug)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
-    pub(crate) purpose: Purpose,
+    pub(crate) purpose: DependencyPurpose,
 }
 
-/// What a dependency is for.
+/// The purpose of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum DependencyPurpose {
     /// The program itself or its build script.
     Product,
     /// Tests, examples and benches.
@@ -42,22 +42,22 @@ pub(crate) enum Purpose {
 
 /// A Rust file.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceFile {
     /// From the root of the project, with `/`.
     pub(crate) path: String,
     pub(crate) text: String,
-    pub(crate) facts: Facts,
+    pub(crate) facts: SourceFacts,
 }
 
 /// A text file that is not Rust.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub(crate) struct TextFile {
     /// From the root of the project, with `/`.
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
-impl Source {
+impl SourceFile {
     /// Reads `text` as the file at `path`.
     ///
     /// # Errors
@@ -68,12 +68,28 @@ impl Source {
         Ok(Self { path: path.to_owned(), text, facts })
     }
 
-    /// The package: `borehole-wire` for `crates/wire/…`, else the first folder.
+    /// The package: `borehole-wire` for `crates/wire/…`, `borehole-bench` for `bench/…`, else the first folder.
     pub(crate) fn package(&self) -> String {
         let mut folders = self.path.split('/');
         match (folders.next(), folders.next()) {
             (Some("crates"), Some(folder)) => package_of_folder(folder),
+            (Some(BENCH_FOLDER), _) => BENCH.to_owned(),
             (first, _) => first.unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// The modules of the crate that lead to the file, none for the crate's root.
+    pub(crate) fn modules(&self) -> Vec<String> {
+        modules_of(&self.path)
+    }
+
+    /// How many lines stand before the first test; none in a file that is a test.
+    pub(crate) fn product_lines(&self) -> usize {
+        let all = || self.text.lines().count();
+        if is_test_path(&self.path) {
+            0
+        } else {
+            self.facts.first_test_line.map_or_else(all, |line| line - 1)
         }
     }
 
@@ -86,6 +102,10 @@ impl Source {
 /// The prefix of every package below `crates` but the facade, whose name it is.
 const PREFIX: &str = "borehole";
 
+/// The package that measures the others, and its folder.
+const BENCH: &str = "borehole-bench";
+const BENCH_FOLDER: &str = "bench";
+
 fn package_of_folder(folder: &str) -> String {
     if folder == PREFIX { folder.to_owned() } else { format!("{PREFIX}-{folder}") }
 }
@@ -93,6 +113,7 @@ fn package_of_folder(folder: &str) -> String {
 /// The folder of the package `name`, from the root of the project.
 pub(crate) fn folder_of(name: &str) -> String {
     match name.strip_prefix(PREFIX) {
+        _ if name == BENCH => BENCH_FOLDER.to_owned(),
         Some(rest) => format!("crates/{}", rest.strip_prefix('-').unwrap_or(PREFIX)),
         None => name.to_owned(),
     }

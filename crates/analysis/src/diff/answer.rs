@@ -8,20 +8,21 @@ use std::sync::Arc;
 use borehole_model::Tables;
 
 use super::noise::{chance, compare, deviations, threshold};
-use super::rows::{Columns, Sum};
-use super::side::Side;
+use super::rows::{SideColumns, SideSum};
+use super::side::SideState;
 use super::view::{
-    Amount, Basis, Change, DiffFrame, DiffNode, DiffPath, DiffRow, DiffSide, DiffView, Measure, Presence,
+    Amount, DiffFrame, DiffMeasure, DiffNode, DiffPath, DiffRow, DiffSide, DiffView, NoiseBasis, Presence,
+    ValueChange,
 };
 use super::{DiffQuery, Identity, Per, frames};
 use crate::call_paths::{CallId, CallPaths};
-use crate::view::Summary;
+use crate::view::ProfileSummary;
 
 /// Fewer observations than this on both sides together are never more than noise, and are not tested.
 const FEWEST: f64 = 6.0;
 
 /// A path that may be listed.
-struct Candidate {
+struct PathCandidate {
     call: CallId,
     chance: f64,
     /// The absolute difference.
@@ -29,23 +30,23 @@ struct Candidate {
 }
 
 /// Both sides as sums over one call tree.
-pub(crate) struct Answer<'a> {
+pub(crate) struct DiffAnswer<'a> {
     query: &'a DiffQuery,
     paths: CallPaths,
     names: Vec<Arc<DiffFrame>>,
-    before: Columns,
-    after: Columns,
-    measure: Measure,
-    basis: Basis,
+    before: SideColumns,
+    after: SideColumns,
+    measure: DiffMeasure,
+    basis: NoiseBasis,
     /// The confidence as a number of standard deviations.
     deviations: f64,
     by_file: bool,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> DiffAnswer<'a> {
     pub(crate) fn new(
         query: &'a DiffQuery,
-        sides: [(&Side, &Summary); 2],
+        sides: [(&SideState, &ProfileSummary); 2],
         tables: &Tables,
         identity: Identity,
     ) -> io::Result<Self> {
@@ -57,12 +58,12 @@ impl<'a> Answer<'a> {
         let knows_order = sides.iter().all(|(side, _)| side.is_ordered || side.is_of_inputs());
         let [before, after] = sides.map(|(side, summary)| {
             let divisor = divisor(&query.per, side, summary)?;
-            io::Result::Ok(Columns::new(side, &paths, &query.per, measure, divisor, knows_order))
+            io::Result::Ok(SideColumns::new(side, &paths, &query.per, measure, divisor, knows_order))
         });
         let basis = match (knows_order, sides[0].0.is_of_inputs()) {
-            (false, _) => Basis::Independent,
-            (true, true) => Basis::Inputs,
-            (true, false) => Basis::Stretches,
+            (false, _) => NoiseBasis::Independent,
+            (true, true) => NoiseBasis::Inputs,
+            (true, false) => NoiseBasis::Stretches,
         };
         Ok(Self {
             query,
@@ -80,9 +81,7 @@ impl<'a> Answer<'a> {
     pub(crate) fn view(&self) -> DiffView {
         let mut functions = self.functions();
         let (path_level, paths) = self.path_changes();
-        functions.sort_by(|one, other| {
-            order(&one.own, &one.total, &other.own, &other.total).then_with(|| one.frame.cmp(&other.frame))
-        });
+        functions.sort_by(order);
         let (tree, pruned) = self.tree(path_level);
         DiffView {
             before: self.side(&self.before),
@@ -100,9 +99,9 @@ impl<'a> Answer<'a> {
         }
     }
 
-    fn side(&self, columns: &Columns) -> DiffSide {
-        let summary = Summary { matched: columns.whole.samples, ..Summary::default() };
-        DiffSide { summary, divisor: columns.divisor, blocks: columns.blocks, ..DiffSide::default() }
+    fn side(&self, columns: &SideColumns) -> DiffSide {
+        let summary = ProfileSummary { matched: columns.whole.samples, ..ProfileSummary::default() };
+        DiffSide { summary, divisor: columns.divisor, stretches: columns.stretches, ..DiffSide::default() }
     }
 
     fn level(&self) -> f64 {
@@ -110,11 +109,11 @@ impl<'a> Answer<'a> {
     }
 
     /// A change that is not yet marked.
-    fn change(&self, before: &Sum, after: &Sum) -> Change {
+    fn change(&self, before: &SideSum, after: &SideSum) -> ValueChange {
         let [first, second] = [self.before.estimate(before), self.after.estimate(after)];
-        let compared = compare(&first, &second, self.measure == Measure::Share, self.deviations);
-        let amount = |sum: &Sum, value| Amount { samples: sum.samples, value };
-        Change {
+        let compared = compare(&first, &second, self.measure == DiffMeasure::Share, self.deviations);
+        let amount = |sum: &SideSum, value| Amount { samples: sum.samples, value };
+        ValueChange {
             before: amount(before, first.value()),
             after: amount(after, second.value()),
             margin: compared.margin,
@@ -123,26 +122,26 @@ impl<'a> Answer<'a> {
         }
     }
 
-    fn marked(&self, change: Change, level: f64) -> Change {
+    fn marked(&self, change: ValueChange, level: f64) -> ValueChange {
         let is_tested = self.has_enough(change.before.samples, change.after.samples);
-        Change { is_marked: is_tested && change.chance <= level, ..change }
+        ValueChange { is_marked: is_tested && change.chance <= level, ..change }
     }
 
     fn functions(&self) -> Vec<DiffRow> {
         let (before, after) = (&self.before, &self.after);
         let sampled = (0..self.names.len())
-            .filter(|&group| before.total[group].samples > 0 || after.total[group].samples > 0);
+            .filter(|&group| before.total_sums[group].samples > 0 || after.total_sums[group].samples > 0);
         let mut rows: Vec<_> = sampled
             .map(|group| DiffRow {
                 frame: self.names[group].clone(),
-                own: self.change(&before.own[group], &after.own[group]),
-                total: self.change(&before.total[group], &after.total[group]),
+                self_change: self.change(&before.self_sums[group], &after.self_sums[group]),
+                total_change: self.change(&before.total_sums[group], &after.total_sums[group]),
             })
             .collect();
-        let level = self.level_of(rows.iter().flat_map(|row| [&row.own, &row.total]));
+        let level = self.level_of(rows.iter().flat_map(|row| [&row.self_change, &row.total_change]));
         for row in &mut rows {
-            row.own = self.marked(row.own, level);
-            row.total = self.marked(row.total, level);
+            row.self_change = self.marked(row.self_change, level);
+            row.total_change = self.marked(row.total_change, level);
         }
         rows
     }
@@ -151,10 +150,10 @@ impl<'a> Answer<'a> {
     fn path_changes(&self) -> (f64, Vec<DiffPath>) {
         let (before, after) = (&self.before, &self.after);
         let mut chances = Vec::new();
-        let mut listed: Vec<Candidate> = Vec::new();
+        let mut listed: Vec<PathCandidate> = Vec::new();
         // Most calls have the sums of their caller, or a total equal to their self, so the last result is often reused.
-        let mut last = ([Sum::default(); 2], None);
-        let mut chance = |sums: [Sum; 2]| {
+        let mut last = ([SideSum::default(); 2], None);
+        let mut chance = |sums: [SideSum; 2]| {
             if last.0 != sums {
                 last = (sums, self.chance(&sums[0], &sums[1]));
             }
@@ -162,15 +161,15 @@ impl<'a> Answer<'a> {
         };
         for call in self.paths.ids() {
             chances.extend(chance([before, after].map(|side| side.path_total[call as usize])));
-            let own = [before.path_own(call), after.path_own(call)];
-            if let Some(chance) = chance(own) {
+            let self_sums = [before.path_self(call), after.path_self(call)];
+            if let Some(chance) = chance(self_sums) {
                 chances.push(chance);
-                let difference = self.difference(&own[0], &own[1]).abs();
-                listed.push(Candidate { call, chance, difference });
+                let difference = self.difference(&self_sums[0], &self_sums[1]).abs();
+                listed.push(PathCandidate { call, chance, difference });
             }
         }
         let level = threshold(chances, self.level());
-        let by_change = |one: &Candidate, other: &Candidate| {
+        let by_change = |one: &PathCandidate, other: &PathCandidate| {
             let marks = (other.chance <= level).cmp(&(one.chance <= level));
             marks.then(other.difference.total_cmp(&one.difference)).then(one.call.cmp(&other.call))
         };
@@ -180,10 +179,10 @@ impl<'a> Answer<'a> {
             listed.truncate(most);
         }
         listed.sort_by(by_change);
-        let rows = listed.into_iter().map(|Candidate { call, .. }| DiffPath {
+        let rows = listed.into_iter().map(|PathCandidate { call, .. }| DiffPath {
             frames: self.frames_from_root(call),
-            own: self.marked(self.change(&before.path_own(call), &after.path_own(call)), level),
-            total: self.marked(
+            self_change: self.marked(self.change(&before.path_self(call), &after.path_self(call)), level),
+            total_change: self.marked(
                 self.change(&before.path_total[call as usize], &after.path_total[call as usize]),
                 level,
             ),
@@ -192,12 +191,12 @@ impl<'a> Answer<'a> {
     }
 
     /// The chance of a difference, 1 if it is certainly too large to matter; `None` if there are too few samples.
-    fn chance(&self, before: &Sum, after: &Sum) -> Option<f64> {
+    fn chance(&self, before: &SideSum, after: &SideSum) -> Option<f64> {
         if !self.has_enough(before.samples, after.samples) {
             return None;
         }
         let [first, second] = [self.before.estimate(before), self.after.estimate(after)];
-        Some(chance(&first, &second, self.measure == Measure::Share, self.deviations))
+        Some(chance(&first, &second, self.measure == DiffMeasure::Share, self.deviations))
     }
 
     /// Whether there are enough observations to test.
@@ -208,12 +207,12 @@ impl<'a> Answer<'a> {
     }
 
     /// The chance up to which changes are marked.
-    fn level_of<'c>(&self, changes: impl Iterator<Item = &'c Change>) -> f64 {
+    fn level_of<'c>(&self, changes: impl Iterator<Item = &'c ValueChange>) -> f64 {
         let tested = changes.filter(|change| self.has_enough(change.before.samples, change.after.samples));
         threshold(tested.map(|change| change.chance).collect(), self.level())
     }
 
-    fn difference(&self, before: &Sum, after: &Sum) -> f64 {
+    fn difference(&self, before: &SideSum, after: &SideSum) -> f64 {
         after.amount / self.after.divisor - before.amount / self.before.divisor
     }
 
@@ -228,7 +227,7 @@ impl<'a> Answer<'a> {
     fn tree(&self, level: f64) -> (Vec<DiffNode>, usize) {
         let sides = [&self.before, &self.after];
         let least = sides.map(|side| side.whole.amount * self.query.least_share);
-        let is_large = |side: usize, total: &Sum| total.samples > 0 && total.amount >= least[side];
+        let is_large = |side: usize, total: &SideSum| total.samples > 0 && total.amount >= least[side];
         // By call: its index among the large ones.
         let mut places = vec![None; self.paths.len()];
         let (mut large, mut sampled) = (Vec::new(), 0);
@@ -245,8 +244,8 @@ impl<'a> Answer<'a> {
             DiffNode {
                 caller: self.paths.parent(call).and_then(|caller| places[caller as usize]),
                 frame: self.names[self.paths.row(call)].clone(),
-                own: sides.map(|side| side.path_own(call).amount / side.divisor),
-                total: sides.map(|side| side.path_total[call as usize].amount / side.divisor),
+                self_values: sides.map(|side| side.path_self(call).amount / side.divisor),
+                total_values: sides.map(|side| side.path_total[call as usize].amount / side.divisor),
                 is_marked: self.marked(self.change(&totals[0], &totals[1]), level).is_marked,
             }
         });
@@ -255,33 +254,33 @@ impl<'a> Answer<'a> {
 }
 
 /// The order of rows: marked ones first, then by size of the change.
-fn order(own: &Change, total: &Change, other_own: &Change, other_total: &Change) -> Ordering {
-    let is_marked = |own: &Change, total: &Change| own.is_marked || total.is_marked;
-    let size = |change: &Change| change.difference().abs();
-    is_marked(other_own, other_total)
-        .cmp(&is_marked(own, total))
-        .then(size(other_own).total_cmp(&size(own)))
-        .then(size(other_total).total_cmp(&size(total)))
-        .then(other_total.after.samples.cmp(&total.after.samples))
+fn order(one: &DiffRow, other: &DiffRow) -> Ordering {
+    let is_marked = |row: &DiffRow| row.self_change.is_marked || row.total_change.is_marked;
+    let size = |change: &ValueChange| change.difference().abs();
+    is_marked(other)
+        .cmp(&is_marked(one))
+        .then(size(&other.self_change).total_cmp(&size(&one.self_change)))
+        .then(size(&other.total_change).total_cmp(&size(&one.total_change)))
+        .then(other.total_change.after.samples.cmp(&one.total_change.after.samples))
+        .then_with(|| one.frame.cmp(&other.frame))
 }
 
-fn measure(query: &DiffQuery, sides: [(&Side, &Summary); 2]) -> Measure {
-    let has_time = |&(side, summary): &(&Side, &Summary)| match side.values {
+fn measure(query: &DiffQuery, sides: [(&SideState, &ProfileSummary); 2]) -> DiffMeasure {
+    let has_time = |&(side, summary): &(&SideState, &ProfileSummary)| match side.values {
         Some(_) => side.is_time(),
         None => summary.without_period == 0,
     };
     match query.per {
-        Per::Samples => Measure::Share,
-        _ if sides.iter().all(has_time) => Measure::Seconds,
-        _ => Measure::Samples,
+        Per::Samples => DiffMeasure::Share,
+        _ if sides.iter().all(has_time) => DiffMeasure::Seconds,
+        _ => DiffMeasure::Samples,
     }
 }
 
 /// The divisor of a side's samples.
 // The precision of a double is enough.
 #[expect(clippy::cast_precision_loss)]
-fn divisor(per: &Per, side: &Side, summary: &Summary) -> io::Result<f64> {
-    let missing = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
+fn divisor(per: &Per, side: &SideState, summary: &ProfileSummary) -> io::Result<f64> {
     let found = match per {
         Per::Samples => return Ok(side.values.unwrap_or(summary.samples).max(1) as f64),
         Per::Input => return Ok(side.inputs.max(1) as f64),
@@ -291,25 +290,25 @@ fn divisor(per: &Per, side: &Side, summary: &Summary) -> io::Result<f64> {
         }
         Per::Label(_) => Some(side.labels.len() as f64),
     };
-    found.filter(|&found| found > 0.0 || summary.samples == 0).map(|found| found.max(f64::MIN_POSITIVE)).ok_or_else(
-        || match per {
-            Per::Label(key) => missing(format!(
-                "missing label: expected samples with the label '{}' on both sides, found a side without one",
-                key.escape_ascii()
-            )),
-            _ => missing(
-                "missing times: expected samples that say when they were taken on both sides, found a side with some that do not"
-                    .to_owned(),
-            ),
-        },
-    )
+    let known = found.filter(|&found| found > 0.0 || summary.samples == 0);
+    let missing = || {
+        match per {
+        Per::Label(key) => format!(
+            "missing label: expected samples with the label '{}' on both sides, found a side without it",
+            key.escape_ascii()
+        ),
+        _ => "missing timestamps: expected a timestamp on every sample of both sides, found samples without one".into(),
+    }
+    };
+    let divisor = known.map(|found| found.max(f64::MIN_POSITIVE));
+    divisor.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, missing()))
 }
 
 /// The number of functions that vanished from all their files and appeared in others.
 fn moved(rows: &[DiffRow]) -> usize {
     let mut seen: HashMap<&[u8], [bool; 3]> = HashMap::new();
     for row in rows {
-        seen.entry(&row.frame.function).or_default()[Presence::of(&row.total) as usize] = true;
+        seen.entry(&row.frame.function).or_default()[Presence::of(&row.total_change) as usize] = true;
     }
     seen.values().filter(|[_, vanished, appeared]| *vanished && *appeared).count()
 }

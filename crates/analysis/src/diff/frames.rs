@@ -12,7 +12,7 @@ use crate::query::Query;
 
 /// The properties of a frame.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
+pub(crate) struct MergedFrame {
     /// The frame that represents all identical ones.
     pub(crate) group: FrameId,
     pub(crate) is_hidden: bool,
@@ -31,7 +31,7 @@ pub(crate) fn known(
     merged: &mut Tables,
     query: &DiffQuery,
     identity: Identity,
-) -> Result<Vec<Known>, TableFull> {
+) -> Result<Vec<MergedFrame>, TableFull> {
     let everything = Query::default();
     let frames = tables.frame_ids().map(|id| {
         let frame = tables.frame(id);
@@ -44,9 +44,9 @@ pub(crate) fn known(
         let group = merged.intern_frame(&same)?;
         let name = FrameName::of(&frame, tables, &everything);
         let looks = query.focus.is_some() || query.hide.is_some();
-        let text = if looks { name.text(crate::Paths::Full) } else { Vec::new() };
+        let text = if looks { name.text(crate::PathStyle::Full) } else { Vec::new() };
         let matches = |pattern: &Option<crate::Pattern>| pattern.as_ref().map(|found| found.is_match(&text));
-        Ok(Known {
+        Ok(MergedFrame {
             group,
             is_hidden: name.is_of_profiler() || matches(&query.hide).unwrap_or(false),
             is_focus: matches(&query.focus).unwrap_or(true),
@@ -57,7 +57,7 @@ pub(crate) fn known(
 
 /// The calls of all stacks of `tables`, whose frames are `known`. Each row is a frame of the merged tables. Stacks
 /// without a frame in focus do not count.
-pub(crate) fn paths(tables: &Tables, merged: &Tables, known: &[Known]) -> CallPaths {
+pub(crate) fn paths(tables: &Tables, merged: &Tables, known: &[MergedFrame]) -> CallPaths {
     let frame_of = |stack: StackId| &known[tables.leaf(stack).index()];
     let mut in_focus: Vec<bool> = Vec::with_capacity(tables.stack_count());
     for stack in tables.stack_ids() {

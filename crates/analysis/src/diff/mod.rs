@@ -4,7 +4,7 @@
 //! comparable, their samples are divided by something that both sides know ([`Per`]).
 //!
 //! Noise is measured, not assumed: consecutive samples are similar, so the number of samples says little about how
-//! reliable a share is. Each side is cut into at most [`BLOCKS`] stretches of time (or into its inputs, if there are
+//! reliable a share is. Each side is cut into at most [`STRETCHES`] stretches of time (or into its inputs, if there are
 //! several), and the variation of a function's share between them estimates how much it varies by itself. The estimate
 //! is never lower than that of independent samples. Each difference is then compared with both sides' variation
 //! (Welch's test), and all of them together are corrected for their number (the procedure of Benjamini and Hochberg).
@@ -15,22 +15,22 @@
 //! * Variation slower than the length of a profile is visible only between several inputs of a side.
 
 mod answer;
-mod blocks;
 pub(crate) mod frames;
 mod noise;
 mod rows;
 mod side;
 mod sink;
-mod sums;
+mod stretches;
 mod view;
 
 #[cfg(test)]
 mod tests;
 
-pub use blocks::BLOCKS;
 pub use sink::DiffSink;
+pub use stretches::STRETCHES;
 pub use view::{
-    Amount, Basis, Change, DiffFrame, DiffNode, DiffPath, DiffRow, DiffSide, DiffView, Measure, Presence,
+    Amount, DiffFrame, DiffMeasure, DiffNode, DiffPath, DiffRow, DiffSide, DiffView, NoiseBasis, Presence,
+    ValueChange,
 };
 
 use crate::pattern::Pattern;

@@ -14,7 +14,7 @@ pub(crate) struct Estimate {
     /// The sum of squared differences, in samples, of stretches from what each would have if all were alike.
     pub(crate) squares: f64,
     /// The number of stretches. Nothing can be said with one; a side without samples has none.
-    pub(crate) blocks: usize,
+    pub(crate) stretches: usize,
 }
 
 impl Estimate {
@@ -30,12 +30,12 @@ impl Estimate {
     fn variance(&self, rate: f64, is_share: bool) -> (f64, f64) {
         let others = if is_share { (1.0 - rate).max(0.0) } else { 1.0 };
         let independent = rate * self.weight * self.observation * others / self.divisor;
-        if self.blocks < 2 {
+        if self.stretches < 2 {
             return (independent, INFINITE);
         }
-        let free = (self.blocks - 1) as f64;
+        let free = (self.stretches - 1) as f64;
         let per_sample = self.weight / self.divisor;
-        let seen = self.squares * (self.blocks as f64 / free) * per_sample * per_sample;
+        let seen = self.squares * (self.stretches as f64 / free) * per_sample * per_sample;
         if seen > independent { (seen, free) } else { (independent, INFINITE) }
     }
 }
@@ -45,7 +45,7 @@ const INFINITE: f64 = 1e9;
 
 /// The result of comparing two estimates.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Comparison {
+pub(crate) struct NoiseTest {
     /// The chance of a difference of at least this size without a change.
     pub(crate) chance: f64,
     /// The margin of error of the difference, either way, at the given confidence.
@@ -53,14 +53,14 @@ pub(crate) struct Comparison {
 }
 
 /// Compares two quotients by Welch's test. `z` is the confidence as a number of standard deviations.
-pub(crate) fn compare(before: &Estimate, after: &Estimate, is_share: bool, z: f64) -> Comparison {
+pub(crate) fn compare(before: &Estimate, after: &Estimate, is_share: bool, z: f64) -> NoiseTest {
     let Some(Deviation { size, free }) = Deviation::of(before, after, is_share) else {
-        return Comparison { chance: 1.0, margin: 0.0 };
+        return NoiseTest { chance: 1.0, margin: 0.0 };
     };
     // The quantile of Student's distribution, by first-order expansion from that of the normal distribution.
     let quantile = z + (z * z * z + z) / (4.0 * free);
     let t = (after.value() - before.value()) / size;
-    Comparison { chance: two_sided(t, free), margin: quantile * size }
+    NoiseTest { chance: two_sided(t, free), margin: quantile * size }
 }
 
 /// The chance only; 1 if it is too large to matter at the given confidence, as it usually is.
@@ -81,7 +81,7 @@ struct Deviation {
 impl Deviation {
     /// `None` if nothing varies, or one side is unknown.
     fn of(before: &Estimate, after: &Estimate, is_share: bool) -> Option<Self> {
-        if before.blocks == 0 || after.blocks == 0 {
+        if before.stretches == 0 || after.stretches == 0 {
             return None;
         }
         let rate = (before.amount + after.amount) / (before.divisor + after.divisor);

@@ -2,16 +2,17 @@
 
 use std::collections::HashSet;
 
-use borehole_model::{Context, LabelValue, LabelsId, Measure, Sample, Sampled, Tables, Warning, Weigher};
+use borehole_model::{
+    Context, LabelValue, LabelsId, Measure, Sample, Sampled, StackId, Status, Tables, Weigher,
+};
 
 use super::Per;
-use super::blocks::Blocks;
-use super::sums::Sums;
-use crate::facts::Facts;
+use super::stretches::SideStretches;
+use crate::facts::SummaryCounts;
 
 /// The kind of a side's stretches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Axis {
+enum StretchAxis {
     Time,
     Samples,
     Inputs,
@@ -26,48 +27,48 @@ const OBSERVATIONS_OF_A_SUM: f64 = 1e4;
 
 /// A side. Either its samples are counted, or their values: a value of 5 counts like 5 samples.
 #[derive(Clone, Debug)]
-pub(crate) struct Side {
-    pub(crate) facts: Facts,
+pub(crate) struct SideState {
+    pub(crate) facts: SummaryCounts,
     pub(crate) weigher: Weigher,
     /// The sum of values, including those of empty stacks; `None` if samples are counted.
     pub(crate) values: Option<u64>,
     /// The period of the samples that have values, if known.
     value_period_ns: Option<u64>,
-    pub(crate) blocks: Blocks,
+    pub(crate) stretches: SideStretches,
     pub(crate) inputs: u64,
     /// Whether all inputs so far keep samples in order.
     pub(crate) is_ordered: bool,
     /// Detects whether the current input consists of sums.
-    sums: Sums,
+    sums: SumDetector,
     pub(crate) has_files: bool,
     pub(crate) labels: HashSet<LabelValue>,
     /// By label set: whether its labels have been read.
     known_labels: Vec<bool>,
     period_ns: Option<u64>,
-    axis: Option<Axis>,
+    axis: Option<StretchAxis>,
     position: u64,
     /// The first time of the current input, and its position.
     origin: Option<(i64, u64)>,
 }
 
-impl Side {
+impl SideState {
     /// `by_input`: each input is a stretch.
     pub(crate) fn new(by_input: bool, value: Option<&str>) -> Self {
         Self {
-            facts: Facts::default(),
+            facts: SummaryCounts::default(),
             // Count samples, so that those without a period can be compared with those that have one.
             weigher: Weigher::new(value, Sampled::Count),
             values: None,
             value_period_ns: None,
-            blocks: Blocks::new(false),
+            stretches: SideStretches::new(false),
             inputs: 0,
             is_ordered: true,
-            sums: Sums::default(),
+            sums: SumDetector::default(),
             has_files: false,
             labels: HashSet::new(),
             known_labels: Vec::new(),
             period_ns: None,
-            axis: by_input.then_some(Axis::Inputs),
+            axis: by_input.then_some(StretchAxis::Inputs),
             position: 0,
             origin: None,
         }
@@ -123,8 +124,8 @@ impl Side {
     /// Computes the time of the samples so far. The following samples have another period.
     #[cold]
     fn settle(&mut self, next_period_ns: Option<u64>) {
-        self.blocks.settle();
-        self.blocks.counts.settle(self.period_ns.unwrap_or(0));
+        self.stretches.settle();
+        self.stretches.counts.settle(self.period_ns.unwrap_or(0));
         self.facts.settle(self.period_ns);
         self.period_ns = next_period_ns;
     }
@@ -138,8 +139,8 @@ impl Side {
     /// Counts waiting samples after the last one.
     pub(crate) fn finish(&mut self) {
         self.end_input();
-        self.blocks.settle();
-        self.blocks.counts.finish(self.period_ns.unwrap_or(0));
+        self.stretches.settle();
+        self.stretches.counts.finish(self.period_ns.unwrap_or(0));
         self.facts.settle(self.period_ns);
     }
 
@@ -165,16 +166,12 @@ impl Side {
 
     /// Whether stretches are of time.
     pub(crate) fn is_of_time(&self) -> bool {
-        self.axis == Some(Axis::Time)
+        self.axis == Some(StretchAxis::Time)
     }
 
     /// Whether each stretch is an input.
     pub(crate) fn is_of_inputs(&self) -> bool {
-        self.axis == Some(Axis::Inputs)
-    }
-
-    pub(crate) fn warning(&mut self, warning: &Warning) {
-        self.facts.warning(warning);
+        self.axis == Some(StretchAxis::Inputs)
     }
 
     #[inline]
@@ -184,25 +181,25 @@ impl Side {
             None => self.begin(sample),
         };
         match axis {
-            Axis::Samples => {
-                self.blocks.spread(sample.stack, self.position, count);
+            StretchAxis::Samples => {
+                self.stretches.spread(sample.stack, self.position, count);
                 self.position = self.position.saturating_add(count);
             }
-            Axis::Inputs => {
+            StretchAxis::Inputs => {
                 self.position = self.inputs.saturating_sub(1);
-                self.blocks.add(sample.stack, self.position, count);
+                self.stretches.add(sample.stack, self.position, count);
             }
-            Axis::Time => {
+            StretchAxis::Time => {
                 self.tick(sample);
-                self.blocks.add(sample.stack, self.position, count);
+                self.stretches.add(sample.stack, self.position, count);
             }
         }
     }
 
     #[cold]
-    fn begin(&mut self, sample: &Sample<'_>) -> Axis {
-        let axis = if sample.time_ns.is_some() { Axis::Time } else { Axis::Samples };
-        self.blocks = Blocks::new(axis == Axis::Time);
+    fn begin(&mut self, sample: &Sample<'_>) -> StretchAxis {
+        let axis = if sample.time_ns.is_some() { StretchAxis::Time } else { StretchAxis::Samples };
+        self.stretches = SideStretches::new(axis == StretchAxis::Time);
         self.axis = Some(axis);
         axis
     }
@@ -212,7 +209,7 @@ impl Side {
     #[inline]
     fn tick(&mut self, sample: &Sample<'_>) {
         let Some(time_ns) = sample.time_ns else { return };
-        let end = self.blocks.end();
+        let end = self.stretches.end;
         let &mut (from_ns, from) = self.origin.get_or_insert((time_ns, end));
         let since = u64::try_from(time_ns.saturating_sub(from_ns)).unwrap_or(0);
         self.position = from.saturating_add(since);
@@ -227,7 +224,53 @@ impl Side {
         }
         let value = tables.labels(labels).iter().rfind(|label| tables.string(label.key) == key);
         if value.is_some_and(|label| self.labels.insert(label.value)) {
-            self.blocks.label(self.position);
+            self.stretches.label(self.position);
         }
+    }
+}
+
+/// The properties that distinguish sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct ObservationKey {
+    stack: Option<StackId>,
+    process: Option<i64>,
+    thread: Option<u64>,
+    interpreter: Option<u64>,
+    status: Option<Status>,
+    labels: Option<LabelsId>,
+}
+
+/// Looks for a key that occurs again later, which happens among samples but not among sums.
+///
+/// Memory: grows with the distinct keys until one recurs, which happens soon in sampled inputs.
+#[derive(Clone, Debug, Default)]
+struct SumDetector {
+    seen: HashSet<ObservationKey>,
+    last: Option<ObservationKey>,
+    samples: u64,
+    came_back: bool,
+}
+
+impl SumDetector {
+    #[inline]
+    fn take(&mut self, at: Context<'_>, sample: &Sample<'_>) {
+        if !self.came_back {
+            self.look(at, sample);
+        }
+    }
+
+    fn look(&mut self, at: Context<'_>, sample: &Sample<'_>) {
+        let Sample { stack, thread, interpreter, status, labels, .. } = *sample;
+        let key = ObservationKey { stack, process: at.process(sample), thread, interpreter, status, labels };
+        self.samples = self.samples.saturating_add(sample.count);
+        if self.last.replace(key) != Some(key) && !self.seen.insert(key) {
+            self.came_back = true;
+            self.seen = HashSet::new();
+        }
+    }
+
+    /// Whether every key occurred in one place only, and some sum counts more than one sample.
+    fn are_all(&self) -> bool {
+        !self.came_back && self.samples > self.seen.len() as u64
     }
 }

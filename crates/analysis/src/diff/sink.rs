@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 
 use borehole_model::{Context, Mode, ProfileSink, Sample, Tables, Warning};
 
-use super::answer::Answer;
+use super::answer::DiffAnswer;
 use super::rows::has_files;
-use super::side::Side;
+use super::side::SideState;
 use super::view::DiffView;
 use super::{DiffQuery, Identity};
-use crate::view::Summary;
+use crate::view::ProfileSummary;
 
 /// Reads two sides over the same tables, and compares them in `finish`.
 ///
@@ -40,14 +40,14 @@ use crate::view::Summary;
 /// sink.finish(&tables)?;
 /// let view = sink.into_view();
 /// let row = view.functions.iter().find(|row| row.frame.function == b"slow").expect("it was sampled");
-/// assert_eq!((row.own.before.value, row.own.after.value, row.own.is_marked), (0.1, 0.4, true));
+/// assert_eq!((row.self_change.before.value, row.self_change.after.value, row.self_change.is_marked), (0.1, 0.4, true));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct DiffSink {
     query: DiffQuery,
-    before: Side,
-    after: Side,
+    before: SideState,
+    after: SideState,
     is_after: bool,
     view: DiffView,
 }
@@ -58,8 +58,8 @@ impl DiffSink {
     pub fn new(query: DiffQuery) -> Self {
         let by_input = query.inputs.iter().all(|&inputs| inputs >= DiffQuery::RUNS);
         Self {
-            before: Side::new(by_input, query.value.as_deref()),
-            after: Side::new(by_input, query.value.as_deref()),
+            before: SideState::new(by_input, query.value.as_deref()),
+            after: SideState::new(by_input, query.value.as_deref()),
             is_after: false,
             view: DiffView::default(),
             query,
@@ -77,7 +77,7 @@ impl DiffSink {
         self.view
     }
 
-    const fn side(&mut self) -> &mut Side {
+    const fn side(&mut self) -> &mut SideState {
         if self.is_after { &mut self.after } else { &mut self.before }
     }
 
@@ -95,7 +95,7 @@ impl DiffSink {
         }
     }
 
-    /// The identity to use: resolves `Known` by whether both sides have files.
+    /// The identity to use: resolves `MergedFrame` by whether both sides have files.
     fn identity(&self) -> Identity {
         match self.query.identity {
             Identity::Known if self.before.has_files && self.after.has_files => Identity::File,
@@ -118,7 +118,7 @@ impl ProfileSink for DiffSink {
     }
 
     fn warning(&mut self, warning: &Warning) -> io::Result<()> {
-        self.side().warning(warning);
+        self.side().facts.warning(warning);
         Ok(())
     }
 
@@ -129,14 +129,14 @@ impl ProfileSink for DiffSink {
             side.has_files = has_files(side, tables);
             // For observations and for times of a mode, the weigher tells of that mode.
             let mode = side.weigher.tells_of().and_then(Mode::named).unwrap_or_default();
-            Summary { mode, ..side.facts.summary() }
+            ProfileSummary { mode, ..side.facts.summary() }
         });
         let sides = [(&self.before, &summaries[0]), (&self.after, &summaries[1])];
-        let mut view = Answer::new(&self.query, sides, tables, self.identity())?.view();
+        let mut view = DiffAnswer::new(&self.query, sides, tables, self.identity())?.view();
         for ((side, summary), view) in sides.into_iter().zip([&mut view.before, &mut view.after]) {
             let matched = view.summary.matched;
-            let stacks = side.blocks.counts.len();
-            view.summary = Summary { matched, stacks, ..summary.clone() };
+            let stacks = side.stretches.counts.len();
+            view.summary = ProfileSummary { matched, stacks, ..summary.clone() };
             view.inputs = side.inputs;
             view.is_ordered = side.is_ordered;
             view.value_type = side.weigher.value_type().filter(|_| side.values.is_some()).cloned();

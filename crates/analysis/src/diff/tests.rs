@@ -8,9 +8,9 @@ use super::*;
 
 /// A program that answers requests, and remains in each of its functions for a while.
 struct Program {
-    /// How often each of its functions is called.
+    /// The relative frequency of calls of each function.
     weights: Vec<f64>,
-    /// How many samples a function lasts on average.
+    /// The mean number of samples that a function lasts.
     stays: u64,
 }
 
@@ -118,8 +118,9 @@ fn compare_runs(query: DiffQuery, sides: [Vec<Vec<(usize, usize)>>; 2]) -> DiffV
 }
 
 fn marked(view: &DiffView) -> usize {
-    let rows = view.functions.iter().filter(|row| row.own.is_marked || row.total.is_marked);
-    rows.count() + view.paths.iter().filter(|path| path.own.is_marked || path.total.is_marked).count()
+    let rows = view.functions.iter().filter(|row| row.self_change.is_marked || row.total_change.is_marked);
+    rows.count()
+        + view.paths.iter().filter(|path| path.self_change.is_marked || path.total_change.is_marked).count()
 }
 
 const PAIRS: usize = 200;
@@ -147,7 +148,7 @@ fn samples_taken_for_independent_would_be_wrong_most_of_the_time() {
         let runs = [(); 2].map(|()| vec![program.run(&mut random, 20_000)]);
         let view = compare_runs(DiffQuery::default(), runs);
         view.functions.iter().any(|row| {
-            let [first, second] = [row.own.before, row.own.after].map(|amount| amount.value);
+            let [first, second] = [row.self_change.before, row.self_change.after].map(|amount| amount.value);
             let pooled = (first + second) / 2.0;
             let deviation = (pooled * (1.0 - pooled) * 2.0 / 20_000.0).sqrt();
             (second - first).abs() > 4.0 * deviation
@@ -166,9 +167,13 @@ fn a_change_of_a_known_size_is_found_and_nothing_beside_it() {
         let after = Program::usual().with(3, 1.9).run(&mut random, 40_000);
         let view = compare_runs(DiffQuery::default(), [vec![before], vec![after]]);
         let row = view.functions.iter().find(|row| row.frame.function == b"function3").unwrap();
-        found += usize::from(row.own.is_marked && row.own.difference() > 0.0);
+        found += usize::from(row.self_change.is_marked && row.self_change.difference() > 0.0);
         // The others lose a little of their share; marking that is not wrong.
-        wrong += view.functions.iter().filter(|row| row.own.is_marked && row.own.difference() > 0.0).count();
+        wrong += view
+            .functions
+            .iter()
+            .filter(|row| row.self_change.is_marked && row.self_change.difference() > 0.0)
+            .count();
     }
     assert!(found > PAIRS * 95 / 100, "{found} of {PAIRS}");
     assert!(wrong - found <= PAIRS / 10, "{} more than {found}", wrong - found);
@@ -181,7 +186,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     for _ in 0..50 {
         let runs = [(); 2].map(|()| vec![program.run(&mut random, 10_000)]);
         for row in compare_runs(DiffQuery::default(), runs).functions.iter().take(30) {
-            held += u32::from(row.own.difference().abs() <= row.own.margin);
+            held += u32::from(row.self_change.difference().abs() <= row.self_change.margin);
             all += 1;
         }
     }
@@ -224,19 +229,19 @@ fn own_and_total_are_those_of_each_side_and_recursion_counts_once() {
         DiffQuery::default(),
         [&[("main;a;b;a", 30), ("main;a", 50), ("main;gone", 20)], &[("main;a;b", 100), ("main;new", 100)]],
     );
-    let values = |change: Change| (change.before.value, change.after.value);
-    assert_eq!(values(row(&view, "a").own), (0.8, 0.0));
-    assert_eq!(values(row(&view, "a").total), (0.8, 0.5));
-    assert_eq!(values(row(&view, "b").own), (0.0, 0.5));
-    assert_eq!(values(row(&view, "main").total), (1.0, 1.0));
-    assert_eq!(Presence::of(&row(&view, "gone").total), Presence::Vanished);
-    assert_eq!(Presence::of(&row(&view, "new").total), Presence::Appeared);
-    assert_eq!(Presence::of(&row(&view, "b").total), Presence::Both);
-    assert_eq!((view.basis, view.measure), (Basis::Independent, Measure::Share));
+    let values = |change: ValueChange| (change.before.value, change.after.value);
+    assert_eq!(values(row(&view, "a").self_change), (0.8, 0.0));
+    assert_eq!(values(row(&view, "a").total_change), (0.8, 0.5));
+    assert_eq!(values(row(&view, "b").self_change), (0.0, 0.5));
+    assert_eq!(values(row(&view, "main").total_change), (1.0, 1.0));
+    assert_eq!(Presence::of(&row(&view, "gone").total_change), Presence::Vanished);
+    assert_eq!(Presence::of(&row(&view, "new").total_change), Presence::Appeared);
+    assert_eq!(Presence::of(&row(&view, "b").total_change), Presence::Both);
+    assert_eq!((view.basis, view.measure), (NoiseBasis::Independent, DiffMeasure::Share));
     let paths: Vec<_> = view.paths.iter().map(|path| path.frames.len()).collect();
     assert_eq!(paths.len(), 5);
     let roots: Vec<_> = view.tree.iter().filter(|node| node.caller.is_none()).collect();
-    assert_eq!((roots.len(), roots[0].total), (1, [1.0, 1.0]));
+    assert_eq!((roots.len(), roots[0].total_values), (1, [1.0, 1.0]));
 }
 
 #[test]
@@ -247,7 +252,7 @@ fn a_focus_divides_by_the_whole_and_hidden_frames_are_passed_over() {
         [&[("main;glue;pay;db", 100), ("main;idle", 900)], &[("main;pay;db", 300), ("main;idle", 700)]];
     let view = folded("folded", query, sides);
     assert_eq!((view.whole.before.value, view.whole.after.value), (0.1, 0.3));
-    assert_eq!(row(&view, "db").own.difference(), 0.3 - 0.1);
+    assert_eq!(row(&view, "db").self_change.difference(), 0.3 - 0.1);
     assert!(view.functions.iter().all(|row| row.frame.function != b"idle" && row.frame.function != b"glue"));
     assert_eq!(view.paths[0].frames.len(), 3);
 }
@@ -276,8 +281,8 @@ fn time_per_request_is_sampled_time_over_distinct_values_of_the_label() {
     }
     sink.finish(&tables).unwrap();
     let view = sink.into_view();
-    assert_eq!((view.measure, view.before.divisor, view.after.divisor), (Measure::Seconds, 10.0, 5.0));
-    let work = row(&view, "work").own;
+    assert_eq!((view.measure, view.before.divisor, view.after.divisor), (DiffMeasure::Seconds, 10.0, 5.0));
+    let work = row(&view, "work").self_change;
     assert!((work.before.value - 0.020).abs() < 1e-12 && (work.after.value - 0.030).abs() < 1e-12);
 
     let mut none = DiffSink::new(query);
@@ -286,7 +291,7 @@ fn time_per_request_is_sampled_time_over_distinct_values_of_the_label() {
     let error = none.finish(&tables).unwrap_err().to_string();
     assert_eq!(
         error,
-        "missing label: expected samples with the label 'request' on both sides, found a side without one"
+        "missing label: expected samples with the label 'request' on both sides, found a side without it"
     );
 }
 
@@ -295,9 +300,9 @@ fn nothing_one_sample_and_huge_runs_are_compared_too() {
     let empty = folded("rbt", DiffQuery::default(), [&[], &[]]);
     assert_eq!((empty.functions.len(), marked(&empty)), (0, 0));
     let one = folded("rbt", DiffQuery::default(), [&[("main", 1)], &[]]);
-    assert_eq!((row(&one, "main").own.before.value, marked(&one)), (1.0, 0));
+    assert_eq!((row(&one, "main").self_change.before.value, marked(&one)), (1.0, 0));
     let huge = folded("rbt", DiffQuery::default(), [&[("a", 1 << 40), ("b", 1 << 40)], &[("a", 1 << 62)]]);
-    assert_eq!(row(&huge, "a").own.before.value, 0.5);
+    assert_eq!(row(&huge, "a").self_change.before.value, 0.5);
     let deep = vec!["f"; 20_000].join(";");
     let deep = folded("rbt", DiffQuery::default(), [&[(&deep, 10)], &[(&deep, 10)]]);
     assert_eq!((deep.functions.len(), deep.distinct_paths), (1, 20_000));
@@ -320,5 +325,5 @@ fn a_clock_that_goes_back_stays_in_its_input() {
     }
     sink.finish(&tables).unwrap();
     let view = sink.into_view();
-    assert_eq!((row(&view, "work").own.before.value, marked(&view)), (1.0, 0));
+    assert_eq!((row(&view, "work").self_change.before.value, marked(&view)), (1.0, 0));
 }

@@ -7,7 +7,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
 use crate::json;
-use crate::view::Summary;
+use crate::view::ProfileSummary;
 
 /// A comparison of two sides.
 #[derive(Clone, Debug, Default)]
@@ -17,13 +17,13 @@ pub struct DiffView {
     /// The second side.
     pub after: DiffSide,
     /// The measure of all values.
-    pub measure: Measure,
+    pub measure: DiffMeasure,
     /// The basis on which noise is estimated.
-    pub basis: Basis,
+    pub basis: NoiseBasis,
     /// The confidence of marked differences.
     pub confidence: f64,
     /// The sum of all that is compared: the whole, or the stacks in focus.
-    pub whole: Change,
+    pub whole: ValueChange,
     /// Functions: those that changed beyond noise first, then by the change of self, then by that of total.
     pub functions: Vec<DiffRow>,
     /// Call paths that changed, in that order, at most as many as were asked for.
@@ -46,19 +46,18 @@ pub struct DiffView {
 pub struct DiffSide {
     /// The side as a whole.
     #[serde(flatten, serialize_with = "numbers")]
-    pub summary: Summary,
+    pub summary: ProfileSummary,
     /// The number of inputs.
     pub inputs: u64,
     /// The divisor of its samples: samples, seconds, inputs, or values of the label.
     pub divisor: f64,
     /// The number of stretches that its samples were divided into; 1 if their order is unknown.
-    #[serde(rename = "stretches")]
-    pub blocks: usize,
+    pub stretches: usize,
     /// Whether its samples are in the order in which they were taken.
     #[serde(rename = "ordered")]
     pub is_ordered: bool,
     /// The value type compared, times in nanoseconds; `None` if samples are counted.
-    #[serde(flatten, serialize_with = "json::optional_value_type")]
+    #[serde(flatten, serialize_with = "json::value_type")]
     pub value_type: Option<ValueType>,
     /// The sum of these values.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,13 +71,13 @@ pub struct DiffSide {
     pub others: Vec<ValueType>,
 }
 
-fn numbers<S: Serializer>(summary: &Summary, serializer: S) -> Result<S::Ok, S::Error> {
+fn numbers<S: Serializer>(summary: &ProfileSummary, serializer: S) -> Result<S::Ok, S::Error> {
     let numbers = [
         ("samples", Some(summary.samples)),
         ("matched", Some(summary.matched)),
         ("empty", Some(summary.empty)),
         ("stacks", Some(summary.stacks as u64)),
-        ("wall_ns", summary.time_ns.filter(|_| summary.mode == Mode::Wall).map(json::time)),
+        ("wall_ns", summary.time_ns.filter(|_| summary.mode == Mode::Wall).map(json::saturated)),
         ("span_ns", summary.span_ns),
         ("warnings", Some(summary.warnings)),
         ("lost_bytes", Some(summary.lost_bytes)),
@@ -89,7 +88,7 @@ fn numbers<S: Serializer>(summary: &Summary, serializer: S) -> Result<S::Ok, S::
 /// The measure of values. Serialized in lower case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Measure {
+pub enum DiffMeasure {
     /// The share of all samples of the side, 0 to 1.
     #[default]
     Share,
@@ -102,7 +101,7 @@ pub enum Measure {
 /// The basis on which noise is estimated. Serialized as `stretches`, `inputs` or `samples`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Basis {
+pub enum NoiseBasis {
     /// The variation between stretches of a side.
     #[default]
     Stretches,
@@ -113,9 +112,11 @@ pub enum Basis {
     Independent,
 }
 
-/// One value on both sides. Serialized, [`Change::difference`] is `change`, and [`Change::is_marked`] is `beyond_noise`.
+/// One value on both sides.
+///
+/// Serialized, [`ValueChange::difference`] is `change`, and [`ValueChange::is_marked`] is `beyond_noise`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Change {
+pub struct ValueChange {
     /// The first side.
     pub before: Amount,
     /// The second side.
@@ -128,7 +129,7 @@ pub struct Change {
     pub is_marked: bool,
 }
 
-impl Change {
+impl ValueChange {
     /// The increase; negative for a decrease.
     #[must_use]
     pub fn difference(&self) -> f64 {
@@ -136,7 +137,7 @@ impl Change {
     }
 }
 
-impl Serialize for Change {
+impl Serialize for ValueChange {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { before, after, margin, chance, is_marked } = self;
         let mut object = serializer.serialize_map(None)?;
@@ -175,7 +176,7 @@ pub enum Presence {
 impl Presence {
     /// The sides on which a total has samples.
     #[must_use]
-    pub const fn of(total: &Change) -> Self {
+    pub const fn of(total: &ValueChange) -> Self {
         match (total.before.samples, total.after.samples) {
             (_, 0) => Self::Vanished,
             (0, _) => Self::Appeared,
@@ -191,7 +192,7 @@ pub struct DiffFrame {
     #[serde(serialize_with = "json::text")]
     pub function: Vec<u8>,
     /// The source file, or the library of native code; `None` unless it identifies functions.
-    #[serde(serialize_with = "json::optional_text", skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "json::text", skip_serializing_if = "Option::is_none")]
     pub file: Option<Vec<u8>>,
     /// The line; `None` unless it identifies functions.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -206,10 +207,10 @@ pub struct DiffRow {
     pub frame: Arc<DiffFrame>,
     /// Self: samples whose leaf it is.
     #[serde(rename = "self")]
-    pub own: Change,
+    pub self_change: ValueChange,
     /// Total: samples that have it on the stack.
     #[serde(flatten, serialize_with = "total_and_presence")]
-    pub total: Change,
+    pub total_change: ValueChange,
 }
 
 /// A call path that is compared. Serialized, it has [`Presence`] as `on`.
@@ -220,13 +221,13 @@ pub struct DiffPath {
     pub frames: Vec<Arc<DiffFrame>>,
     /// Self: samples whose stack is this path.
     #[serde(rename = "self")]
-    pub own: Change,
+    pub self_change: ValueChange,
     /// Total: samples whose stack begins with this path.
     #[serde(flatten, serialize_with = "total_and_presence")]
-    pub total: Change,
+    pub total_change: ValueChange,
 }
 
-fn total_and_presence<S: Serializer>(total: &Change, serializer: S) -> Result<S::Ok, S::Error> {
+fn total_and_presence<S: Serializer>(total: &ValueChange, serializer: S) -> Result<S::Ok, S::Error> {
     let mut keys = serializer.serialize_map(Some(2))?;
     keys.serialize_entry("total", total)?;
     keys.serialize_entry("on", &Presence::of(total))?;
@@ -241,9 +242,9 @@ pub struct DiffNode {
     /// The last function of the path.
     pub frame: Arc<DiffFrame>,
     /// Self, before and after. Calls too small for the tree count only in the total of their caller.
-    pub own: [f64; 2],
+    pub self_values: [f64; 2],
     /// Total, before and after.
-    pub total: [f64; 2],
+    pub total_values: [f64; 2],
     /// Whether the total changed beyond noise.
     pub is_marked: bool,
 }

@@ -1,12 +1,12 @@
 //! Samples as cells of call path, situation and time.
 
-use super::dimensions::Situations;
-use super::prune::Kept;
+use super::dimensions::PageSituations;
+use super::prune::KeptPaths;
 use super::{PageCell, PageLimits};
 use crate::call_paths::{CallPaths, Summable as _};
 use crate::profile::slices::Pair;
 use crate::profile::{Profile, Timespan};
-use crate::selection::Selection;
+use crate::selection::SampleSelection;
 
 /// The slice of samples without a time. It sorts after all others.
 const NO_SLICE: u32 = u32::MAX;
@@ -16,7 +16,7 @@ const FEWEST_SLICES: usize = 32;
 
 /// Samples of a kept call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
+struct CellEntry {
     call: u32,
     situation: u32,
     slice: u32,
@@ -28,25 +28,25 @@ struct Entry {
 fn entries(
     profile: &Profile,
     paths: &CallPaths,
-    situations: &Situations,
-    kept: &Kept,
+    situations: &PageSituations,
+    kept: &KeptPaths,
     slices: usize,
-) -> Vec<Entry> {
+) -> Vec<CellEntry> {
     let mut entries = Vec::new();
     let weight = profile.default_weight();
     let mut put = |pair: &Pair, slice: u32, sum: i64| {
         if let Some(call) = paths.of_stack(pair.stack).and_then(|call| kept.call_of[call as usize]) {
             // There are no more calls than paths, whose ids fit.
             let call = u32::try_from(call).unwrap_or(u32::MAX);
-            entries.push(Entry { call, situation: situations.of(pair.situation), slice, sum });
+            entries.push(CellEntry { call, situation: situations.of(pair.situation), slice, sum });
         }
     };
     // Add all samples without a time first; those with one are subtracted below.
-    profile.each(&Selection::default(), weight, |pair, _, sum| put(pair, NO_SLICE, sum));
+    profile.each(&SampleSelection::default(), weight, |pair, _, sum| put(pair, NO_SLICE, sum));
     if let Some(span) = profile.timespan() {
         let mut shown = span;
         let joined = shown.join(slices);
-        let timed = Selection { time: Some(span.whole()), ..Selection::default() };
+        let timed = SampleSelection { time: Some(span.whole()), ..SampleSelection::default() };
         profile.each(&timed, weight, |pair, slice, sum| {
             let place = slice.and_then(|slice| span.place(slice));
             let place = place.and_then(|place| u32::try_from(place / joined).ok());
@@ -61,7 +61,7 @@ fn entries(
 
 /// Groups entries by call and otherwise keeps their order, which is mostly that of time, so that little remains to be
 /// sorted.
-fn by_call(entries: &[Entry], calls: usize) -> Vec<Entry> {
+fn by_call(entries: &[CellEntry], calls: usize) -> Vec<CellEntry> {
     let mut next = vec![0; calls + 1];
     for entry in entries {
         next[entry.call as usize + 1] += 1;
@@ -69,7 +69,7 @@ fn by_call(entries: &[Entry], calls: usize) -> Vec<Entry> {
     for call in 1..next.len() {
         next[call] += next[call - 1];
     }
-    let mut sorted = vec![Entry::default(); entries.len()];
+    let mut sorted = vec![CellEntry::default(); entries.len()];
     for entry in entries {
         let place = &mut next[entry.call as usize];
         sorted[*place] = *entry;
@@ -79,7 +79,7 @@ fn by_call(entries: &[Entry], calls: usize) -> Vec<Entry> {
 }
 
 /// Merges entries that differ in their sum only. Entries are grouped by call and stay so.
-fn merge(entries: &mut Vec<Entry>) {
+fn merge(entries: &mut Vec<CellEntry>) {
     for of_call in entries.chunk_by_mut(|one, other| one.call == other.call) {
         of_call.sort();
     }
@@ -93,7 +93,7 @@ fn merge(entries: &mut Vec<Entry>) {
 }
 
 /// Subtracts timed samples from the sums without a time, which then hold the untimed ones only.
-fn take_off_timed(entries: &mut Vec<Entry>) {
+fn take_off_timed(entries: &mut Vec<CellEntry>) {
     let mut timed = 0_i64;
     let mut of = None;
     for entry in &mut *entries {
@@ -114,8 +114,8 @@ fn take_off_timed(entries: &mut Vec<Entry>) {
 pub(super) fn cells(
     profile: &Profile,
     paths: &CallPaths,
-    situations: &Situations,
-    kept: &Kept,
+    situations: &PageSituations,
+    kept: &KeptPaths,
     limits: PageLimits,
 ) -> Option<(Option<Timespan>, Vec<PageCell>)> {
     let mut entries = entries(profile, paths, situations, kept, limits.slices);

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use crate::call_paths::Summable as _;
 use crate::profile::Profile;
-use crate::profile::situations::{Situation, SituationId};
-use crate::selection::Selection;
+use crate::profile::situations::SituationId;
+use crate::query::By;
+use crate::selection::SampleSelection;
 use crate::view::{GroupValue, LabelText};
 
 /// The maximum number of label keys.
@@ -44,17 +45,17 @@ pub enum DimensionValue {
 }
 
 /// The situations of a profile, as distinguished by the dimensions.
-pub(super) struct Situations {
+pub(super) struct PageSituations {
     pub(super) dimensions: Vec<Dimension>,
     pub(super) rows: Vec<Vec<usize>>,
     /// By situation of the profile.
     row_of: Vec<u32>,
 }
 
-impl Situations {
+impl PageSituations {
     pub(super) fn new(profile: &Profile) -> Self {
         let mut weights = vec![0_i64; profile.situations.iter().count()];
-        profile.each(&Selection::default(), profile.default_weight(), |pair, _, weight| {
+        profile.each(&SampleSelection::default(), profile.default_weight(), |pair, _, weight| {
             weights[pair.situation as usize].add(weight);
         });
         let keys = profile.label_keys();
@@ -81,20 +82,16 @@ impl Situations {
 
 /// A dimension, and its value for each situation; `None` if there is only one value.
 fn dimension(profile: &Profile, kind: DimensionKind, weights: &[i64]) -> Option<(Dimension, Vec<usize>)> {
-    let value = |situation: &Situation| match &kind {
-        DimensionKind::Thread => profile.thread_of(situation),
-        DimensionKind::Interpreter => {
-            situation.interpreter.map_or(GroupValue::Absent, GroupValue::Interpreter)
-        }
-        DimensionKind::Label(key) => {
-            profile.label_of(situation, key).map_or(GroupValue::Absent, GroupValue::Label)
-        }
+    let by = match &kind {
+        DimensionKind::Thread => By::Thread,
+        DimensionKind::Interpreter => By::Interpreter,
+        DimensionKind::Label(key) => By::Label(key.clone()),
     };
-    let mut index: HashMap<Key, usize> = HashMap::new();
+    let mut index: HashMap<GroupValue, usize> = HashMap::new();
     let mut values: Vec<(GroupValue, i64)> = Vec::new();
     let mut column = Vec::with_capacity(weights.len());
     for (situation, weight) in profile.situations.iter().zip(weights) {
-        let value = value(situation);
+        let value = profile.group_of(situation, &by);
         let place = *index.entry(key_of(&value)).or_insert(values.len());
         if place == values.len() {
             values.push((value, 0));
@@ -120,23 +117,11 @@ fn dimension(profile: &Profile, kind: DimensionKind, weights: &[i64]) -> Option<
     Some((Dimension { kind, values: known }, column))
 }
 
-/// The lookup key of a value.
-#[derive(PartialEq, Eq, Hash)]
-enum Key {
-    Absent,
-    Text(Vec<u8>),
-    Number(i64),
-    Thread(Option<i64>, u64),
-    Interpreter(u64),
-}
-
-fn key_of(value: &GroupValue) -> Key {
-    match value {
-        GroupValue::Absent => Key::Absent,
-        GroupValue::Label(LabelText::Text(text)) => Key::Text(text.clone()),
-        GroupValue::Label(LabelText::Number(number, _)) => Key::Number(*number),
-        GroupValue::Process(process) => Key::Thread(Some(*process), 0),
-        GroupValue::Interpreter(interpreter) => Key::Interpreter(*interpreter),
-        GroupValue::Thread { process, thread, .. } => Key::Thread(*process, *thread),
+/// The value without what does not distinguish it: the name of a thread, and the unit of a number.
+fn key_of(value: &GroupValue) -> GroupValue {
+    match value.clone() {
+        GroupValue::Thread { process, thread, .. } => GroupValue::Thread { process, thread, name: None },
+        GroupValue::Label(LabelText::Number(number, _)) => GroupValue::Label(LabelText::Number(number, None)),
+        other => other,
     }
 }

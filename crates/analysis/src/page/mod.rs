@@ -14,22 +14,22 @@ use std::sync::Arc;
 
 use borehole_model::{TableFull, Tables, ValueType};
 
-use crate::call_sums::CallSums;
+use crate::calls::CallSums;
 use crate::diff::frames;
 use crate::diff::{DiffFrame, DiffQuery, Identity};
 use crate::profile::{Profile, Timespan};
 use crate::ranking::leading;
-use crate::selection::Selection;
+use crate::selection::SampleSelection;
 use crate::tops::TopRow;
-use crate::view::Summary;
+use crate::view::ProfileSummary;
 
 pub use dimensions::{Dimension, DimensionKind, DimensionValue};
 
 /// A profile of bounded size.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub struct ProfilePage {
     /// The profile as a whole.
-    pub summary: Summary,
+    pub summary: ProfileSummary,
     /// The value type of all numbers of calls and functions.
     pub value_type: ValueType,
     /// The functions that calls and rows refer to.
@@ -89,9 +89,9 @@ pub struct PageRow {
     /// The index of the function.
     pub function: usize,
     /// Self weight: that of samples whose leaf it is.
-    pub own: i64,
+    pub self_weight: i64,
     /// Total weight: that of samples that have it on the stack, each counted once.
-    pub total: i64,
+    pub total_weight: i64,
 }
 
 /// The parts of a profile left out of a page.
@@ -129,7 +129,7 @@ impl Default for PageLimits {
     }
 }
 
-impl Page {
+impl ProfilePage {
     /// Builds the page of a profile.
     ///
     /// # Errors
@@ -139,26 +139,30 @@ impl Page {
         let known = frames::known(&profile.tables, &mut merged, &DiffQuery::default(), Identity::File)?;
         let names = frames::names(&merged);
         let paths = frames::paths(&profile.tables, &merged, &known);
-        let sums = CallSums::new(&paths, profile, &Selection::default(), profile.default_weight());
-        let situations = dimensions::Situations::new(profile);
-        let tree = prune::PageTree::new(&paths, &sums);
-        let mut kept = prune::Kept::new(&tree, limits);
+        let sums = CallSums::new(&paths, profile, &SampleSelection::default(), profile.default_weight());
+        let situations = dimensions::PageSituations::new(profile);
+        let tree = prune::PageTree { depths: paths.depths(), paths: &paths, sums: &sums };
+        let mut kept = prune::KeptPaths::new(&tree, limits);
         let (time, cells) = loop {
             match cells::cells(profile, &paths, &situations, &kept, limits) {
                 Some(cells) => break cells,
-                None => kept = prune::Kept::coarser(&tree, limits, &kept),
+                None => kept = prune::KeptPaths::of_share(&tree, limits, kept.pruned.share * 2.0),
             }
         };
-        let mut listed = Listed::new(&names);
+        let mut listed =
+            ListedFunctions { names: &names, places: vec![None; names.len()], functions: Vec::new() };
         let mut top = sums.rows(&paths);
         top.sort_by(|one, other| {
-            let sizes = (other.own, other.total).cmp(&(one.own, one.total));
+            let sizes = (other.self_weight, other.total_weight).cmp(&(one.self_weight, one.total_weight));
             sizes.then_with(|| names[one.frame].cmp(&names[other.frame]))
         });
         let distinct_functions = top.len();
-        let top = leading(top, limits.rows, &[&|row| row.own, &|row| row.total]).into_iter();
-        let top =
-            top.map(|TopRow { frame, own, total }| PageRow { function: listed.place(frame), own, total });
+        let top = leading(top, limits.rows, &[&|row| row.self_weight, &|row| row.total_weight]).into_iter();
+        let top = top.map(|TopRow { frame, self_weight, total_weight }| PageRow {
+            function: listed.place(frame),
+            self_weight,
+            total_weight,
+        });
         let top = top.collect();
         let calls = kept
             .calls
@@ -181,17 +185,13 @@ impl Page {
 }
 
 /// The functions in use, in order of first use.
-struct Listed<'a> {
+struct ListedFunctions<'a> {
     names: &'a [Arc<DiffFrame>],
     places: Vec<Option<usize>>,
     functions: Vec<PageFunction>,
 }
 
-impl<'a> Listed<'a> {
-    fn new(names: &'a [Arc<DiffFrame>]) -> Self {
-        Self { names, places: vec![None; names.len()], functions: Vec::new() }
-    }
-
+impl ListedFunctions<'_> {
     fn place(&mut self, row: usize) -> usize {
         let Self { names, places, functions } = self;
         *places[row].get_or_insert_with(|| {

@@ -2,7 +2,7 @@
 
 use super::{PageLimits, Pruned};
 use crate::call_paths::{CallPaths, Summable as _};
-use crate::call_sums::CallSums;
+use crate::calls::CallSums;
 
 /// Shares below a ten-thousandth are too small to be visible.
 const LEAST_SHARE: f64 = 0.0001;
@@ -17,26 +17,19 @@ pub(super) struct KeptCall {
 
 /// All calls with their weights.
 pub(super) struct PageTree<'a> {
-    paths: &'a CallPaths,
-    sums: &'a CallSums,
-    depths: Vec<u32>,
+    pub(super) paths: &'a CallPaths,
+    pub(super) sums: &'a CallSums,
+    pub(super) depths: Vec<u32>,
 }
 
-impl<'a> PageTree<'a> {
-    pub(super) fn new(paths: &'a CallPaths, sums: &'a CallSums) -> Self {
-        Self { depths: paths.depths(), paths, sums }
-    }
-}
-
-/// The kept paths.
-pub(super) struct Kept {
+pub(super) struct KeptPaths {
     pub(super) calls: Vec<KeptCall>,
     /// By call of the tree: the kept call that counts its samples; `None` if it has no samples.
     pub(super) call_of: Vec<Option<usize>>,
     pub(super) pruned: Pruned,
 }
 
-impl Kept {
+impl KeptPaths {
     /// Keeps as many paths as the limits allow.
     pub(super) fn new(tree: &PageTree<'_>, limits: PageLimits) -> Self {
         let mut kept = Self::of_share(tree, limits, LEAST_SHARE);
@@ -46,14 +39,10 @@ impl Kept {
         kept
     }
 
-    /// Keeps fewer paths than before.
-    pub(super) fn coarser(tree: &PageTree<'_>, limits: PageLimits, before: &Self) -> Self {
-        Self::of_share(tree, limits, before.pruned.share * 2.0)
-    }
-
+    /// Keeps the paths with at least this share of all samples.
     // A share does not need more precision than a double has.
     #[expect(clippy::cast_precision_loss)]
-    fn of_share(tree: &PageTree<'_>, limits: PageLimits, share: f64) -> Self {
+    pub(super) fn of_share(tree: &PageTree<'_>, limits: PageLimits, share: f64) -> Self {
         let PageTree { paths, sums, depths } = tree;
         let least = sums.all.unsigned_abs() as f64 * share;
         let mut kept = Self {
@@ -66,7 +55,7 @@ impl Kept {
         let mut small_root = None;
         for call in paths.ids() {
             let place = call as usize;
-            let (total, own) = (sums.totals[place], sums.own[place]);
+            let (total, self_weight) = (sums.total_weights[place], sums.self_weights[place]);
             // The tree has all stacks, including those of samples that were not selected. Below such a call nothing has weight
             // either.
             if !sums.has_weight[place] {
@@ -76,7 +65,7 @@ impl Kept {
             if caller.is_some_and(|caller| kept.calls[caller].row.is_none()) {
                 // Everything below a path that is too small is too small.
                 kept.call_of[place] = caller;
-                kept.leave_out(own);
+                kept.leave_out(self_weight);
                 continue;
             }
             let is_kept = total.unsigned_abs() as f64 >= least && (depths[place] as usize) < limits.depth;
@@ -87,14 +76,12 @@ impl Kept {
                 continue;
             }
             let small = caller.map_or(&mut small_root, |caller| &mut small_below[caller]);
-            if small.is_none() {
-                *small = Some(kept.calls.len());
-                kept.call_of[place] = *small;
+            let is_first = small.is_none();
+            kept.call_of[place] = Some(*small.get_or_insert(kept.calls.len()));
+            if is_first {
                 kept.push(KeptCall { caller, row }, &mut small_below);
-            } else {
-                kept.call_of[place] = *small;
             }
-            kept.leave_out(own);
+            kept.leave_out(self_weight);
         }
         kept
     }
@@ -104,8 +91,8 @@ impl Kept {
         small_below.push(None);
     }
 
-    fn leave_out(&mut self, own: i64) {
+    fn leave_out(&mut self, self_weight: i64) {
         self.pruned.paths += 1;
-        self.pruned.value.add(own);
+        self.pruned.value.add(self_weight);
     }
 }

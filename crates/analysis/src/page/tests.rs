@@ -50,14 +50,16 @@ fn stacks(stacks: &[(&str, u64)]) -> Vec<(String, u64)> {
 #[test]
 fn cells_hold_every_sample_and_the_top_is_of_everything() {
     let profile = profile(&stacks(&[("main;a;b", 30), ("main;a", 20), ("main;c;b", 50)]), 2, true);
-    let page = Page::new(&profile, PageLimits::default()).unwrap();
+    let page = ProfilePage::new(&profile, PageLimits::default()).unwrap();
     assert_eq!(page.cells.iter().map(|cell| cell.value).sum::<i64>(), 100);
     let rows: Vec<_> = page
         .top
         .iter()
-        .map(|row| (String::from_utf8_lossy(&page.functions[row.function].name), row.own, row.total))
+        .map(|row| {
+            (String::from_utf8_lossy(&page.functions[row.function].name), row.self_weight, row.total_weight)
+        })
         .collect();
-    let rows: Vec<_> = rows.iter().map(|(name, own, total)| (&**name, *own, *total)).collect();
+    let rows: Vec<_> = rows.iter().map(|(name, weight, total)| (&**name, *weight, *total)).collect();
     assert_eq!(rows, [("b", 80, 80), ("a", 20, 50), ("main", 0, 100), ("c", 0, 50)]);
     assert_eq!((page.calls.len(), page.pruned.paths, page.distinct_functions), (5, 0, 4));
     assert_eq!(page.dimensions[0].values.len(), 2);
@@ -68,10 +70,10 @@ fn cells_hold_every_sample_and_the_top_is_of_everything() {
 fn functions_of_one_name_are_as_many_as_their_files() {
     let profile =
         profile(&stacks(&[("main;run a.py", 10), ("main;run b.py", 90), ("run b.py;run a.py", 5)]), 1, false);
-    let page = Page::new(&profile, PageLimits::default()).unwrap();
+    let page = ProfilePage::new(&profile, PageLimits::default()).unwrap();
     let rows = page.top.iter().map(|row| {
         let PageFunction { name, file } = &page.functions[row.function];
-        (str::from_utf8(name).unwrap(), file.as_deref(), row.own, row.total)
+        (str::from_utf8(name).unwrap(), file.as_deref(), row.self_weight, row.total_weight)
     });
     let expected =
         [("run", Some(&b"b.py"[..]), 90, 95), ("run", Some(b"a.py"), 15, 15), ("main", None, 0, 100)];
@@ -83,17 +85,17 @@ fn functions_of_one_name_are_as_many_as_their_files() {
 fn the_top_table_has_the_first_by_both_of_its_columns() {
     let leaves = (0..30).map(|leaf| (format!("main;middle;leaf{leaf}"), 100 - leaf));
     let limits = PageLimits { rows: 10, ..PageLimits::default() };
-    let page = Page::new(&profile(&leaves.collect::<Vec<_>>(), 1, false), limits).unwrap();
-    let most = page.top.iter().map(|row| (row.total, &*page.functions[row.function].name)).max();
+    let page = ProfilePage::new(&profile(&leaves.collect::<Vec<_>>(), 1, false), limits).unwrap();
+    let most = page.top.iter().map(|row| (row.total_weight, &*page.functions[row.function].name)).max();
     assert_eq!(most, Some((2565, &b"middle"[..])));
-    assert_eq!((page.top.len(), page.top[9].own, page.distinct_functions), (12, 91, 32));
+    assert_eq!((page.top.len(), page.top[9].self_weight, page.distinct_functions), (12, 91, 32));
 }
 
 #[test]
 fn what_is_too_small_is_counted_beside_its_siblings() {
     let mut all = stacks(&[("main;large", 99_000)]);
     all.extend((0..1000).map(|number| (format!("main;small{number};leaf"), 1)));
-    let page = Page::new(&profile(&all, 1, false), PageLimits::default()).unwrap();
+    let page = ProfilePage::new(&profile(&all, 1, false), PageLimits::default()).unwrap();
     assert_eq!((page.calls.len(), page.pruned.paths, page.pruned.value), (3, 2000, 1000));
     let small = page.calls.iter().position(|call| call.function.is_none()).unwrap();
     let of_small = page.cells.iter().filter(|cell| cell.call == small);
@@ -107,28 +109,28 @@ fn limits_hold_however_many_stacks_threads_and_moments_there_are() {
     let all: Vec<_> = (0..3000).map(|number| (format!("main;{};{number}", ["f"; 9].join(";")), 10)).collect();
     let profile = profile(&all, 50, true);
     let limits = PageLimits { calls: 500, cells: 800, ..PageLimits::default() };
-    let page = Page::new(&profile, limits).unwrap();
+    let page = ProfilePage::new(&profile, limits).unwrap();
     assert!(page.calls.len() <= 500 && page.cells.len() <= 800, "{} {}", page.calls.len(), page.cells.len());
     assert_eq!(page.cells.iter().map(|cell| cell.value).sum::<i64>(), 30_000);
 }
 
 #[test]
 fn nothing_and_very_deep_stacks_have_pages_too() {
-    let page = Page::new(&profile(&[], 1, true), PageLimits::default()).unwrap();
+    let page = ProfilePage::new(&profile(&[], 1, true), PageLimits::default()).unwrap();
     assert_eq!((page.calls.len(), page.cells.len(), page.top.len()), (0, 0, 0));
     let deep = vec![(["f"; 20_000].join(";"), 7)];
-    let page = Page::new(&profile(&deep, 1, true), PageLimits::default()).unwrap();
-    assert_eq!((page.calls.len(), page.pruned.value, page.top[0].total), (401, 7, 7));
+    let page = ProfilePage::new(&profile(&deep, 1, true), PageLimits::default()).unwrap();
+    assert_eq!((page.calls.len(), page.pruned.value, page.top[0].total_weight), (401, 7, 7));
 }
 
 /// As after a selection of samples by thread or time.
 #[test]
 fn stacks_without_samples_have_no_place_on_a_page() {
     let all = stacks(&[("other;a;b", 0), ("main;a", 5), ("main;c;d", 0), ("last", 0)]);
-    let page = Page::new(&profile(&all, 1, true), PageLimits::default()).unwrap();
+    let page = ProfilePage::new(&profile(&all, 1, true), PageLimits::default()).unwrap();
     assert_eq!((page.calls.len(), page.pruned.paths), (2, 0));
     assert!(page.cells.iter().all(|cell| cell.call == 1));
     assert_eq!(page.cells.iter().map(|cell| cell.value).sum::<i64>(), 5);
-    let none = Page::new(&profile(&all[..1], 1, true), PageLimits::default()).unwrap();
+    let none = ProfilePage::new(&profile(&all[..1], 1, true), PageLimits::default()).unwrap();
     assert_eq!((none.calls.len(), none.cells.len()), (0, 0));
 }

@@ -7,23 +7,23 @@ use borehole_model::{Context, ProfileSink, Sample, StringId, Tables, Thread, Thr
 use hashbrown::HashMap;
 
 use super::Profile;
-use super::clock::Clock;
+use super::clock::CommonClock;
 use super::situations::{Situation, Situations};
 use super::slices::SliceCounts;
-use crate::facts::Facts;
+use crate::facts::SummaryCounts;
 use crate::ranking::Basis;
-use crate::selection::{Selection, Weight};
-use crate::weighing::{Added, Weighing};
+use crate::selection::{SampleSelection, Weight};
+use crate::weighing::{AddedAmount, Weighing};
 
 /// Builds a profile as it is read. It adds up samples and their times for sampled profiles, and the default values for others,
 /// unless a weigher picks different ones.
 #[derive(Clone, Debug, Default)]
 pub struct ProfileBuilder {
-    facts: Facts,
+    facts: SummaryCounts,
     weighing: Weighing,
     /// The period of the samples that are not yet settled.
     period_ns: Option<u64>,
-    clock: Clock,
+    clock: CommonClock,
     source: u32,
     situations: Situations,
     /// The number of the current segment's metadata.
@@ -45,7 +45,7 @@ impl ProfileBuilder {
     /// The weigher that picked the values, and that knows the other value types.
     #[must_use]
     pub const fn weigher(&self) -> &Weigher {
-        self.weighing.weigher()
+        &self.weighing.weigher
     }
 
     /// Finishes the profile. `tables` must be those that the samples were read into.
@@ -56,7 +56,7 @@ impl ProfileBuilder {
         let mut summary = self.facts.summary();
         self.weighing.describe(&mut summary);
         summary.matched = summary.samples.saturating_sub(summary.empty);
-        let mut stacks: Vec<_> = self.counts.pairs().iter().map(|pair| pair.stack).collect();
+        let mut stacks: Vec<_> = self.counts.pairs.iter().map(|pair| pair.stack).collect();
         stacks.sort_unstable();
         stacks.dedup();
         summary.stacks = stacks.len();
@@ -74,7 +74,7 @@ impl ProfileBuilder {
             Basis::Count => Weight::Samples,
         };
         let mut value = 0_i128;
-        profile.each(&Selection::default(), weight, |_, _, weight| {
+        profile.each(&SampleSelection::default(), weight, |_, _, weight| {
             value = value.saturating_add(weight.into());
         });
         profile.summary.value = value;
@@ -86,7 +86,7 @@ impl ProfileSink for ProfileBuilder {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         let sum = match self.weighing.weigh(at, sample) {
             None => return Ok(ControlFlow::Continue(())),
-            Some(Added::Samples) => {
+            Some(AddedAmount::Samples) => {
                 if at.segment.period_ns != self.period_ns {
                     self.facts.settle(self.period_ns);
                     self.period_ns = at.segment.period_ns;
@@ -94,7 +94,7 @@ impl ProfileSink for ProfileBuilder {
                 self.facts.count(at, sample);
                 None
             }
-            Some(Added::Value(value)) => {
+            Some(AddedAmount::Value(value)) => {
                 self.facts.count_valued(at, sample);
                 Some(value)
             }

@@ -4,9 +4,11 @@ use std::ops::RangeInclusive;
 
 use borehole_model::Segment;
 
+use crate::selection::TimeRange;
+
 /// Maps the clocks of inputs to one that begins with the first sample.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Clock {
+pub(crate) struct CommonClock {
     /// The offset to add to times of the current input; `None` before its first sample.
     offset_ns: Option<i64>,
     has_begun: bool,
@@ -14,7 +16,7 @@ pub(crate) struct Clock {
     pub(crate) origin_unix_ns: Option<i64>,
 }
 
-impl Clock {
+impl CommonClock {
     /// Begins another input, with a clock of its own.
     pub(crate) const fn restart(&mut self) {
         self.offset_ns = None;
@@ -100,22 +102,6 @@ impl Timespan {
     }
 }
 
-/// A range of time; the end is excluded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct TimeRange {
-    /// The start, in nanoseconds since the first sample.
-    pub start_ns: i64,
-    /// The end, in nanoseconds since the first sample.
-    pub end_ns: i64,
-}
-
-impl TimeRange {
-    /// The first and last slice that overlap the range. A slice that is partly in the range counts as a whole.
-    pub(crate) const fn slices(self, shift: u32) -> (i64, i64) {
-        (self.start_ns >> shift, self.end_ns.saturating_sub(1) >> shift)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,7 +112,7 @@ mod tests {
 
     #[test]
     fn inputs_are_aligned_by_wall_time_or_begin_together() {
-        let mut clock = Clock::default();
+        let mut clock = CommonClock::default();
         assert_eq!(clock.since_origin(50, &segment(Some(1000))), 0);
         assert_eq!(clock.since_origin(40, &segment(Some(1000))), -10);
         assert_eq!(clock.origin_unix_ns, Some(1050));

@@ -10,15 +10,17 @@ pub(crate) mod situations;
 pub(crate) mod slices;
 
 pub use builder::ProfileBuilder;
-pub use clock::{TimeRange, Timespan};
+pub use clock::Timespan;
 
-use borehole_model::{Mode, Tables, Thread, ThreadNames, ValueType};
+use borehole_model::{Mode, Status, Tables, Thread, ThreadNames, ValueType};
 use hashbrown::{HashMap, HashSet};
 
+use crate::query::By;
 use crate::ranking::Basis;
 use crate::recent::label_text;
-use crate::selection::{Selection, Weight};
-use crate::view::{GroupValue, LabelText, Summary};
+use crate::selection::{SampleSelection, Weight};
+use crate::states::ON_CPU;
+use crate::view::{GroupValue, ProfileSummary};
 use situations::{Situation, Situations};
 use slices::{Pair, SliceCounts};
 
@@ -55,7 +57,7 @@ pub struct Profile {
     counts: SliceCounts,
     /// By source.
     thread_names: HashMap<u32, ThreadNames>,
-    summary: Summary,
+    summary: ProfileSummary,
     /// The wall time of the origin of the profile's clock.
     origin_unix_ns: Option<i64>,
 }
@@ -63,7 +65,7 @@ pub struct Profile {
 impl Profile {
     /// The summary of the whole profile. `matched` and `frames` are those without any pattern.
     #[must_use]
-    pub const fn summary(&self) -> &Summary {
+    pub const fn summary(&self) -> &ProfileSummary {
         &self.summary
     }
 
@@ -82,8 +84,8 @@ impl Profile {
             (Weight::Value, self.summary.is_valued || has_time),
             (Weight::OnCpu, has_time && self.knows_status()),
         ];
-        let mut weights: Vec<_> =
-            weights.into_iter().filter(|(_, is_there)| *is_there).map(|(weight, _)| weight).collect();
+        let there = weights.into_iter().filter_map(|(weight, is_there)| is_there.then_some(weight));
+        let mut weights: Vec<_> = there.collect();
         let default = weights.iter().position(|&weight| weight == self.default_weight());
         weights.rotate_left(default.unwrap_or(0));
         weights
@@ -103,8 +105,8 @@ impl Profile {
     /// The time that samples cover; `None` if no sample has a timestamp.
     #[must_use]
     pub fn timespan(&self) -> Option<Timespan> {
-        let (first, last) = self.counts.used()?;
-        Some(Timespan::new(self.counts.shift(), first, last, self.origin_unix_ns))
+        let (first, last) = self.counts.used?;
+        Some(Timespan::new(self.counts.shift, first, last, self.origin_unix_ns))
     }
 
     /// Whether any sample has a thread state.
@@ -128,7 +130,7 @@ impl Profile {
     /// selection has a time range, and their weight.
     pub(crate) fn each(
         &self,
-        selection: &Selection,
+        selection: &SampleSelection,
         weight: Weight,
         mut take: impl FnMut(&Pair, Option<i64>, i64),
     ) {
@@ -136,14 +138,14 @@ impl Profile {
             self.situations.iter().map(|situation| self.factor(situation, selection, weight)).collect();
         let factor = |pair: &Pair| factors[pair.situation as usize];
         let Some(time) = selection.time else {
-            for pair in self.counts.pairs().iter().filter(|pair| factor(pair) > 0) {
+            for pair in self.counts.pairs.iter().filter(|pair| factor(pair) > 0) {
                 take(pair, None, pair.sum.saturating_mul(factor(pair)));
             }
             return;
         };
-        let (first, last) = time.slices(self.counts.shift());
-        for row in self.counts.rows().iter().filter(|row| first <= row.slice && row.slice <= last) {
-            let pair = &self.counts.pairs()[row.pair];
+        let (first, last) = time.slices(self.counts.shift);
+        for row in self.counts.rows.iter().filter(|row| first <= row.slice && row.slice <= last) {
+            let pair = &self.counts.pairs[row.pair];
             if factor(pair) > 0 {
                 take(pair, Some(row.slice), row.sum.saturating_mul(factor(pair)));
             }
@@ -151,8 +153,8 @@ impl Profile {
     }
 
     /// The factor of a situation's sums: its period for times, 0 if the selection excludes it.
-    fn factor(&self, situation: &Situation, selection: &Selection, weight: Weight) -> i64 {
-        if !selection.takes(situation, &self.situations, &self.tables) {
+    fn factor(&self, situation: &Situation, selection: &SampleSelection, weight: Weight) -> i64 {
+        if !self.situations.are_selected(situation, selection, &self.tables) {
             return 0;
         }
         let period_ns = || i64::try_from(situation.period_ns.unwrap_or(0)).unwrap_or(i64::MAX);
@@ -161,13 +163,12 @@ impl Profile {
             _ if situation.is_valued => 0,
             Weight::Samples => 1,
             Weight::Value => period_ns(),
-            Weight::OnCpu => period_ns() * i64::from(situation.is_on_cpu()),
+            // The thread must be known to have been on a CPU.
+            Weight::OnCpu => match situation.status {
+                Some(Status(bits)) if bits & ON_CPU != 0 => period_ns(),
+                _ => 0,
+            },
         }
-    }
-
-    pub(crate) fn label_of(&self, situation: &Situation, key: &[u8]) -> Option<LabelText> {
-        let value = self.situations.label(situation, key, &self.tables)?;
-        Some(label_text(value, &self.tables))
     }
 
     /// Whether there are samples of several interpreters.
@@ -176,6 +177,21 @@ impl Profile {
         let mut known = self.situations.iter().filter_map(|situation| situation.interpreter);
         let first = known.next();
         known.any(|interpreter| Some(interpreter) != first)
+    }
+
+    /// The value of a property of samples; absent if `by` is a property of frames.
+    pub(crate) fn group_of(&self, situation: &Situation, by: &By) -> GroupValue {
+        let value = match by {
+            By::Label(key) => {
+                let label = self.situations.label(situation, key, &self.tables);
+                label.map(|value| GroupValue::Label(label_text(value, &self.tables)))
+            }
+            By::Process => situation.process.map(GroupValue::Process),
+            By::Thread => Some(self.thread_of(situation)),
+            By::Interpreter => situation.interpreter.map(GroupValue::Interpreter),
+            By::File | By::Class => None,
+        };
+        value.unwrap_or(GroupValue::Absent)
     }
 
     /// The thread of a situation, in the form that views show.

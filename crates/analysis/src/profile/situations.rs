@@ -3,6 +3,8 @@
 use borehole_model::{LabelValue, LabelsId, Status, StringId, Tables};
 use hashbrown::HashMap;
 
+use crate::selection::SampleSelection;
+
 /// The number of a situation: dense, in order of first appearance.
 pub(crate) type SituationId = u32;
 
@@ -25,23 +27,11 @@ pub(crate) struct Situation {
 }
 
 /// The observed values of a metadata key.
-struct Seen {
+struct MetadataValues {
     value: StringId,
     /// Whether there are different values.
     is_other: bool,
     times: usize,
-}
-
-/// The flag of a thread on a CPU.
-///
-/// Source: CPython 3.15, `_remote_debugging`: thread status bits.
-const ON_CPU: u8 = 2;
-
-impl Situation {
-    /// Whether the thread is known to have been on a CPU.
-    pub(crate) fn is_on_cpu(&self) -> bool {
-        self.status.is_some_and(|Status(bits)| bits & ON_CPU != 0)
-    }
 }
 
 /// The distinct situations.
@@ -103,12 +93,12 @@ impl Situations {
     /// The metadata keys that differ between profiles, in order of first appearance.
     pub(crate) fn telling_keys(&self) -> Vec<StringId> {
         let mut keys: Vec<StringId> = Vec::new();
-        let mut seen: HashMap<StringId, Seen> = HashMap::new();
+        let mut seen: HashMap<StringId, MetadataValues> = HashMap::new();
         for metadata in &self.metadata {
             for &(key, value) in metadata {
                 let seen = seen.entry(key).or_insert_with(|| {
                     keys.push(key);
-                    Seen { value, is_other: false, times: 0 }
+                    MetadataValues { value, is_other: false, times: 0 }
                 });
                 seen.times += 1;
                 seen.is_other |= seen.value != value;
@@ -118,11 +108,42 @@ impl Situations {
         keys
     }
 
+    /// Whether a selection accepts the samples of a situation, ignoring time.
+    pub(crate) fn are_selected(
+        &self,
+        situation: &Situation,
+        selection: &SampleSelection,
+        tables: &Tables,
+    ) -> bool {
+        accepts(&selection.threads, situation.thread)
+            && accepts(&selection.processes, situation.process)
+            && accepts(&selection.interpreters, situation.interpreter)
+            && accepts_status(selection.status, situation.status)
+            && selection.labels.iter().all(|(key, value)| {
+                self.label(situation, key, tables).is_some_and(|found| is_text(found, value, tables))
+            })
+    }
+
     pub(crate) fn get(&self, id: SituationId) -> &Situation {
         &self.rows[id as usize]
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Situation> {
         self.rows.iter()
+    }
+}
+
+fn accepts<T: PartialEq>(selected: &[T], found: Option<T>) -> bool {
+    selected.is_empty() || found.is_some_and(|found| selected.contains(&found))
+}
+
+fn accepts_status(Status(selected): Status, found: Option<Status>) -> bool {
+    selected == 0 || found.is_some_and(|Status(bits)| bits & selected == selected)
+}
+
+fn is_text(found: LabelValue, text: &[u8], tables: &Tables) -> bool {
+    match found {
+        LabelValue::Text(found) => tables.string(found) == text,
+        LabelValue::Number { value, .. } => value.to_string().as_bytes() == text,
     }
 }

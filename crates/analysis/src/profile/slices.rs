@@ -47,30 +47,33 @@ pub(crate) struct SliceRow {
 
 /// A sample, or a run of equal ones.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct TimedSample {
     stack: StackId,
     situation: SituationId,
     time_ns: Option<i64>,
     sum: i64,
 }
 
-/// How many samples are counted in one batch, so that the processor can prefetch the pair of one while it waits for
+/// The number of samples counted in one batch, so that the processor can prefetch the pair of one while it waits for
 /// another's.
 const WAITING: usize = 256;
 
 /// Counts samples per pair and slice.
 #[derive(Clone, Debug)]
 pub(crate) struct SliceCounts {
-    waiting: Vec<Seen>,
-    pairs: Vec<Pair>,
+    waiting: Vec<TimedSample>,
+    /// Complete after `settle`.
+    pub(crate) pairs: Vec<Pair>,
     /// By stack: one more than its first pair; 0 if it has none. Further pairs of a stack are in `index`.
     first_pair: Vec<u32>,
     index: HashTable<usize>,
     hasher: DefaultHashBuilder,
-    rows: Vec<SliceRow>,
-    shift: u32,
+    /// The samples with a known time. After `settle` they are complete, with one row per pair and slice.
+    pub(crate) rows: Vec<SliceRow>,
+    /// The width of a slice, as a power of two of nanoseconds.
+    pub(crate) shift: u32,
     /// The first and the last slice in use.
-    used: Option<(i64, i64)>,
+    pub(crate) used: Option<(i64, i64)>,
     /// Whether a pair may have several rows for one slice.
     has_repeats: bool,
     most_rows: usize,
@@ -97,7 +100,7 @@ impl SliceCounts {
     /// Adds the count of samples, or their value. `time_ns` is the time since the profile's origin, if known.
     #[inline]
     pub(crate) fn add(&mut self, stack: StackId, situation: SituationId, time_ns: Option<i64>, sum: i64) {
-        self.waiting.push(Seen { stack, situation, time_ns, sum });
+        self.waiting.push(TimedSample { stack, situation, time_ns, sum });
         if self.waiting.len() == WAITING {
             self.count_waiting();
         }
@@ -111,7 +114,7 @@ impl SliceCounts {
     }
 
     #[inline]
-    fn count(&mut self, Seen { stack, situation, time_ns, sum }: Seen) {
+    fn count(&mut self, TimedSample { stack, situation, time_ns, sum }: TimedSample) {
         let pair = self.pair(stack, situation);
         let all = &mut self.pairs[pair].sum;
         *all = all.saturating_add(sum);
@@ -254,26 +257,6 @@ impl SliceCounts {
         }
         self.rows.truncate(kept);
     }
-
-    /// The pairs. Complete after `settle`.
-    pub(crate) fn pairs(&self) -> &[Pair] {
-        &self.pairs
-    }
-
-    /// The samples with a known time. After `settle` they are complete, with one row per pair and slice.
-    pub(crate) fn rows(&self) -> &[SliceRow] {
-        &self.rows
-    }
-
-    /// The width of a slice, as a power of two of nanoseconds.
-    pub(crate) const fn shift(&self) -> u32 {
-        self.shift
-    }
-
-    /// The first and the last slice in use.
-    pub(crate) const fn used(&self) -> Option<(i64, i64)> {
-        self.used
-    }
 }
 
 #[cfg(test)]
@@ -296,7 +279,7 @@ mod tests {
 
     /// Sorted tuples of pair, slice and sum.
     fn rows(counts: &SliceCounts) -> Vec<(usize, i64, i64)> {
-        let mut rows: Vec<_> = counts.rows().iter().map(|row| (row.pair, row.slice, row.sum)).collect();
+        let mut rows: Vec<_> = counts.rows.iter().map(|row| (row.pair, row.slice, row.sum)).collect();
         rows.sort_unstable();
         rows
     }
@@ -309,12 +292,12 @@ mod tests {
             counts.add(stacks[usize::try_from(time % 3).unwrap()], 0, Some(time * MS), 2);
         }
         counts.settle();
-        assert_eq!(counts.shift(), FIRST_SHIFT + 6);
-        assert_eq!(counts.used(), Some((0, 99_999 >> 6)));
-        assert_eq!(counts.rows().len(), 3 * 1563);
-        assert_eq!(counts.rows().iter().map(|row| row.sum).sum::<i64>(), 200_000);
-        assert_eq!(counts.pairs().iter().map(|pair| pair.sum).sum::<i64>(), 200_000);
-        assert!(counts.rows().iter().all(|row| row.sum <= 44));
+        assert_eq!(counts.shift, FIRST_SHIFT + 6);
+        assert_eq!(counts.used, Some((0, 99_999 >> 6)));
+        assert_eq!(counts.rows.len(), 3 * 1563);
+        assert_eq!(counts.rows.iter().map(|row| row.sum).sum::<i64>(), 200_000);
+        assert_eq!(counts.pairs.iter().map(|pair| pair.sum).sum::<i64>(), 200_000);
+        assert!(counts.rows.iter().all(|row| row.sum <= 44));
     }
 
     #[test]
@@ -325,12 +308,12 @@ mod tests {
             counts.add(stacks[0], 0, Some(time), 1);
         }
         counts.settle();
-        let shift = counts.shift();
+        let shift = counts.shift;
         assert_eq!(
             rows(&counts),
             [(0, (i64::MIN / 2) >> shift, 1), (0, -1, 2), (0, 0, 3), (0, i64::MAX >> shift, 1)]
         );
-        let (first, last) = counts.used().unwrap();
+        let (first, last) = counts.used.unwrap();
         assert!(last - first < MOST_SLICES && last - first >= MOST_SLICES / 4, "{first} to {last}");
     }
 
@@ -342,10 +325,9 @@ mod tests {
             counts.add(stacks[stack], situation, None, 5);
         }
         counts.settle();
-        let pairs: Vec<_> =
-            counts.pairs().iter().map(|pair| (pair.stack, pair.situation, pair.sum)).collect();
+        let pairs: Vec<_> = counts.pairs.iter().map(|pair| (pair.stack, pair.situation, pair.sum)).collect();
         assert_eq!(pairs, [(stacks[0], 0, 10), (stacks[0], 1, 10), (stacks[1], 1, 5)]);
-        assert!(counts.rows().is_empty() && counts.used().is_none());
+        assert!(counts.rows.is_empty() && counts.used.is_none());
     }
 
     #[test]
@@ -358,7 +340,7 @@ mod tests {
             }
         }
         counts.settle();
-        assert!(counts.rows().len() <= 101 && counts.rows().len() >= 20, "{}", counts.rows().len());
-        assert_eq!(counts.rows().iter().map(|row| row.sum).sum::<i64>(), 10_000);
+        assert!(counts.rows.len() <= 101 && counts.rows.len() >= 20, "{}", counts.rows.len());
+        assert_eq!(counts.rows.iter().map(|row| row.sum).sum::<i64>(), 10_000);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::view::{Rows, Spread};
+use super::view::{LimitedRows, Spread};
 
 /// The activity of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -37,9 +37,9 @@ pub struct PollView {
     /// The number of polls whose end is not in the trace.
     pub unended: u64,
     /// The polls by where their task was spawned, the place with the longest total first.
-    pub places: Rows<PlaceRow>,
+    pub places: LimitedRows<PlaceRow>,
     /// The longest polls, the longest first.
-    pub longest: Rows<LongPoll>,
+    pub longest: LimitedRows<LongPoll>,
 }
 
 /// The polls of the tasks spawned at one place.
@@ -86,7 +86,7 @@ pub struct TaskView {
     /// The lifetimes of tasks with a known start and end.
     pub lifetimes: Spread,
     /// The tasks by where they were spawned, most alive at the end first.
-    pub places: Rows<TaskPlaceRow>,
+    pub places: LimitedRows<TaskPlaceRow>,
     /// The numbers of tasks alive that the runtimes counted, all together.
     pub counted: Option<AliveCounts>,
 }
@@ -128,7 +128,7 @@ pub struct DelayView {
     /// Whether the runtime measured them; otherwise they run from a task's first wake to its next poll.
     pub is_measured: bool,
     /// The longest delays, the longest first.
-    pub worst: Rows<Delay>,
+    pub worst: LimitedRows<Delay>,
 }
 
 /// A wait of a task to be polled.

@@ -3,13 +3,13 @@
 use hashbrown::HashMap;
 
 use super::names::at;
-use super::stacks::Stacks;
-use super::view::{BlockingRow, BlockingView};
+use super::stacks::NamedStacks;
+use super::view::{BlockingRow, BlockingView, LimitedRows};
 use super::workers::Blockable;
 
 /// An off-CPU sample.
 #[derive(Clone, Copy, Debug)]
-struct Sample {
+struct OffCpuSample {
     time_ns: u64,
     thread: Option<u64>,
     worker: Option<u64>,
@@ -19,12 +19,12 @@ struct Sample {
 /// Memory: 48 bytes a sample.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Blocking {
-    samples: Vec<Sample>,
+    samples: Vec<OffCpuSample>,
 }
 
 /// The owner of the polls to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Lane {
+enum PollOwner {
     Thread(u64),
     /// A worker, in a trace without threads.
     Worker(u64),
@@ -32,60 +32,58 @@ enum Lane {
 
 /// The samples of one stack: their number, and the time of the first one.
 #[derive(Clone, Copy, Debug)]
-struct Group {
+struct BlockedStack {
     count: u64,
     first_ns: u64,
 }
 
 impl Blocking {
     pub(super) fn add(&mut self, time_ns: u64, thread: Option<u64>, worker: Option<u64>, stack: Option<u32>) {
-        self.samples.push(Sample { time_ns, thread, worker, stack });
+        self.samples.push(OffCpuSample { time_ns, thread, worker, stack });
     }
 
     /// The blocking calls, and for each place the number of samples in polls of tasks spawned there.
     pub(super) fn view(
         &self,
         polls: &mut [Blockable],
-        stacks: &Stacks,
+        stacks: &NamedStacks,
         limit: usize,
     ) -> (BlockingView, Vec<u64>) {
         polls.sort_unstable_by_key(|poll| (lane(poll), poll.start_ns));
         let mut view = BlockingView { samples: self.samples.len() as u64, ..BlockingView::default() };
-        let mut groups: HashMap<Option<u32>, Group> = HashMap::new();
+        let mut groups: HashMap<Option<u32>, BlockedStack> = HashMap::new();
         let mut places = Vec::new();
         for sample in &self.samples {
             let Some(poll) = sample.poll(polls) else { continue };
             view.in_polls += 1;
             *at(&mut places, poll.place) += 1;
-            let group = groups.entry(sample.stack).or_insert(Group { count: 0, first_ns: u64::MAX });
+            let group = groups.entry(sample.stack).or_insert(BlockedStack { count: 0, first_ns: u64::MAX });
             group.count += 1;
             group.first_ns = group.first_ns.min(sample.time_ns);
         }
         let mut groups: Vec<_> = groups.into_iter().collect();
         groups.sort_unstable_by_key(|&(stack, group)| (u64::MAX - group.count, group.first_ns, stack));
-        view.stacks.distinct = groups.len();
-        groups.truncate(limit);
-        view.stacks.rows = groups.into_iter().map(|(stack, group)| row(stack, group, stacks)).collect();
+        view.stacks = LimitedRows::new(groups, limit, |(stack, group)| row(stack, group, stacks));
         (view, places)
     }
 }
 
-fn row(stack: Option<u32>, group: Group, stacks: &Stacks) -> BlockingRow {
-    let Group { count, first_ns } = group;
+fn row(stack: Option<u32>, group: BlockedStack, stacks: &NamedStacks) -> BlockingRow {
+    let BlockedStack { count, first_ns } = group;
     let leaf = stack.map_or_else(|| "(no stack)".to_owned(), |stack| stacks.leaf(stack));
     let callers = stack.map(|stack| stacks.callers(stack)).unwrap_or_default();
     let call = callers.first().unwrap_or(&leaf).clone();
     BlockingRow { count, first_ns, leaf, call, callers }
 }
 
-fn lane(poll: &Blockable) -> Lane {
-    poll.thread.map_or(Lane::Worker(poll.worker), Lane::Thread)
+fn lane(poll: &Blockable) -> PollOwner {
+    poll.thread.map_or(PollOwner::Worker(poll.worker), PollOwner::Thread)
 }
 
-impl Sample {
+impl OffCpuSample {
     /// The poll during which the sample was taken.
     fn poll<'p>(&self, polls: &'p [Blockable]) -> Option<&'p Blockable> {
-        let lanes = [self.thread.map(Lane::Thread), self.worker.map(Lane::Worker)];
+        let lanes = [self.thread.map(PollOwner::Thread), self.worker.map(PollOwner::Worker)];
         lanes.into_iter().flatten().find_map(|wanted| {
             let after = polls.partition_point(|poll| (lane(poll), poll.start_ns) <= (wanted, self.time_ns));
             let poll = polls.get(after.checked_sub(1)?)?;
@@ -107,7 +105,7 @@ mod tests {
         for (time_ns, thread) in [(100, 7), (200, 7), (201, 7), (499, 7), (150, 9), (500, 8), (950, 7)] {
             blocking.add(time_ns, Some(thread), Some(1), None);
         }
-        let (view, places) = blocking.view(&mut polls, &Stacks::default(), 10);
+        let (view, places) = blocking.view(&mut polls, &NamedStacks::default(), 10);
         assert_eq!((view.samples, view.in_polls), (7, 3));
         assert_eq!(places, [3]);
         assert_eq!((view.stacks.rows[0].count, view.stacks.rows[0].first_ns), (3, 100));

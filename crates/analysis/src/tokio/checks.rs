@@ -3,8 +3,10 @@
 //! Source of the checks and their thresholds: the scan for red flags of dial9 0.5.7. Checks that differ from it, because it
 //! is misled, say how.
 
-use super::tasks::{AllWaiting, Waiting};
-use super::view::{Finding, Rows, Seal, Severity, SpanRow, TokioView};
+use borehole_text::duration;
+
+use super::tasks::{AllWaiting, WaitingTasks};
+use super::view::{Seal, Severity, SpanRow, TokioFinding, TokioView};
 use super::workers::{CRITICAL_POLL_NS, Contention, EXAMPLES, Poll, SpannedPoll, StuckPoll, Waits};
 use super::worst::Tier;
 
@@ -47,7 +49,11 @@ pub(super) struct Suspects {
 }
 
 /// The findings, the most severe first, those of each check by time.
-pub(super) fn findings(view: &TokioView, suspects: &Suspects, place: impl Fn(u32) -> String) -> Vec<Finding> {
+pub(super) fn findings(
+    view: &TokioView,
+    suspects: &Suspects,
+    place: impl Fn(u32) -> String,
+) -> Vec<TokioFinding> {
     let mut found = Vec::new();
     whole_file(view, suspects, &mut found);
     lost_events(view, suspects, &mut found);
@@ -67,91 +73,84 @@ pub(super) fn findings(view: &TokioView, suspects: &Suspects, place: impl Fn(u32
     found
 }
 
-fn finding(severity: Severity, check: &'static str, evidence: String) -> Finding {
-    Finding { severity, check, evidence, time_ns: None, worker: None, task: None }
+fn finding(severity: Severity, check: &'static str, evidence: String) -> TokioFinding {
+    TokioFinding { severity, check, evidence, time_ns: None, worker: None, task: None }
+}
+
+/// Points a finding at a poll.
+fn of_poll(poll: &Poll, finding: TokioFinding) -> TokioFinding {
+    let Poll { start_ns, worker, task, .. } = *poll;
+    TokioFinding { time_ns: Some(start_ns), worker: Some(worker), task: Some(task), ..finding }
 }
 
 /// Checks that the trace can show anything: without polls, checks that find nothing mean nothing.
-fn whole_file(view: &TokioView, suspects: &Suspects, found: &mut Vec<Finding>) {
+fn whole_file(view: &TokioView, suspects: &Suspects, found: &mut Vec<TokioFinding>) {
     if view.seal == Seal::Incomplete {
-        let evidence = "sealed before all threads had handed over what they recorded: events are missing";
+        let evidence = "the file was sealed before all threads delivered their events: some are missing";
         found.push(finding(Severity::Warning, "incomplete-file", evidence.to_owned()));
     }
     if suspects.is_empty {
-        let evidence = "the trace holds no events but those that describe it: nothing was recorded, or it was \
-                        not handed over before the process ended";
+        let evidence = "the trace has no events except its own description: nothing was recorded, or the process \
+                        ended before delivering it";
         found.push(finding(Severity::Warning, "empty-trace", evidence.to_owned()));
     } else if view.polls.durations.count == 0 {
-        let evidence = "the trace holds no whole poll: most checks have nothing to look at, and finding \
-                        nothing else means nothing";
+        let evidence =
+            "the trace has no complete poll: most checks had no data, so other problems may go unnoticed";
         found.push(finding(Severity::Warning, "no-polls", evidence.to_owned()));
     }
     if view.seal == Seal::Absent {
         // Source: `dial9-core` 0.5.7 calls on idle threads every 30 s; `Builder::flush_every` of `borehole-recorder`.
-        let evidence = "never sealed: if the process was killed, what its threads had not handed over is missing \
-                        (dial9: up to 30 s of each; borehole-recorder: since its last flush)";
+        let evidence = "the file was never sealed: if the process was killed, its last events are missing \
+                        (dial9: up to 30 s per thread; borehole-recorder: since its last flush)";
         found.push(finding(Severity::Info, "unsealed-file", evidence.to_owned()));
     }
 }
 
 /// Checks for lost events. Not in the scan, because dial9 traces do not record losses.
-fn lost_events(view: &TokioView, suspects: &Suspects, found: &mut Vec<Finding>) {
+fn lost_events(view: &TokioView, suspects: &Suspects, found: &mut Vec<TokioFinding>) {
     if view.lost_events > 0 {
         let count = view.lost_events;
-        let evidence = format!("{count} events were not recorded: polls without an end may be theirs");
+        let evidence = format!("{count} events were lost: the ends of unfinished polls may be among them");
         let time_ns = suspects.lost_ns;
-        found.push(Finding { time_ns, ..finding(Severity::Warning, "events-lost", evidence) });
+        found.push(TokioFinding { time_ns, ..finding(Severity::Warning, "events-lost", evidence) });
     }
 }
 
-fn long_polls(suspects: &Suspects, place: &impl Fn(u32) -> String, found: &mut Vec<Finding>) {
+fn long_polls(suspects: &Suspects, place: &impl Fn(u32) -> String, found: &mut Vec<TokioFinding>) {
     for (severity, tier, limit_ms) in
         [(Severity::Critical, &suspects.critical, 50), (Severity::Warning, &suspects.long, 10)]
     {
         for poll in tier.examples.sorted() {
-            let evidence = format!(
-                "a poll of {}, task spawned at {}",
-                milliseconds(poll.duration_ns),
-                place(poll.place)
-            );
-            found.push(Finding {
-                time_ns: Some(poll.start_ns),
-                worker: Some(poll.worker),
-                task: Some(poll.task),
-                ..finding(severity, "long-poll", evidence)
-            });
+            let evidence =
+                format!("a poll took {}; task spawned at {}", duration(poll.duration_ns), place(poll.place));
+            found.push(of_poll(&poll, finding(severity, "long-poll", evidence)));
         }
         let count = tier.count;
         if count > EXAMPLES as u64 {
-            let more = if limit_ms == 50 { "" } else { ", up to 50 ms" };
-            let evidence = format!("{count} polls over {limit_ms} ms in all{more}");
+            let most = if limit_ms == 50 { "" } else { " and up to 50 ms" };
+            let evidence = format!("{count} polls over {limit_ms} ms{most} in total");
             found.push(finding(severity, "long-poll", evidence));
         }
     }
 }
 
 /// Checks for polls that never end. Not in the scan, which records a poll only at its end.
-fn stuck_polls(suspects: &Suspects, place: &impl Fn(u32) -> String, found: &mut Vec<Finding>) {
+fn stuck_polls(suspects: &Suspects, place: &impl Fn(u32) -> String, found: &mut Vec<TokioFinding>) {
     for StuckPoll { poll, queue, is_at_least } in suspects.stuck.examples.sorted() {
         let severity =
             if poll.duration_ns > CRITICAL_POLL_NS { Severity::Critical } else { Severity::Warning };
         let evidence = format!(
-            "a poll goes on when the trace ends, after {}{}; task spawned at {}{}",
+            "a poll was still running at the end of the trace, after {}{}; task spawned at {}{}",
             if is_at_least { "at least " } else { "" },
-            milliseconds(poll.duration_ns),
+            duration(poll.duration_ns),
             place(poll.place),
             if queue == 0 { String::new() } else { format!("; {queue} tasks wait in the worker's queue") }
         );
-        found.push(Finding {
-            time_ns: Some(poll.start_ns),
-            worker: Some(poll.worker),
-            task: Some(poll.task),
-            ..finding(severity, "stuck-poll", evidence)
-        });
+        found.push(of_poll(&poll, finding(severity, "stuck-poll", evidence)));
     }
     let count = suspects.stuck.count;
     if count > EXAMPLES as u64 {
-        let evidence = format!("{count} workers are in polls over 10 ms when the trace ends");
+        let evidence = format!("{count} workers were in polls over 10 ms at the end of the trace");
         found.push(finding(Severity::Warning, "stuck-poll", evidence));
     }
 }
@@ -161,52 +160,50 @@ fn waiting_tasks(
     view: &TokioView,
     suspects: &Suspects,
     place: &impl Fn(u32) -> String,
-    found: &mut Vec<Finding>,
+    found: &mut Vec<TokioFinding>,
 ) {
     let AllWaiting { starved, unpolled, unwoken } = suspects.waiting;
     // The lost events may include the poll.
     let starves = if view.lost_events > 0 { Severity::Warning } else { Severity::Critical };
     for (severity, check, what, why, waiting) in [
-        (starves, "starved-task", "were woken and not polled again", "", starved),
-        (Severity::Warning, "unpolled-task", "were spawned and never polled", "", unpolled),
+        (starves, "starved-task", "were woken but not polled again", "", starved),
+        (Severity::Warning, "unpolled-task", "were spawned but never polled", "", unpolled),
         (
             Severity::Warning,
             "unwoken-task",
-            "were polled and never woken",
-            ": their wakers are lost, or what they wait for has not come (a signal, a long timer)",
+            "were polled but never woken",
+            ": their wakers were lost, or they wait for something rare, such as a signal or a long timer",
             unwoken,
         ),
     ] {
-        let Waiting { count, longest_ns, since_ns, task, place: row } = waiting;
+        let WaitingTasks { count, longest_ns, since_ns, task, place: row } = waiting;
         if count == 0 {
             continue;
         }
-        let (longest, place) = (milliseconds(longest_ns), place(row));
+        let (longest, place) = (duration(longest_ns), place(row));
         let evidence = format!("{count} tasks {what}, the longest for {longest}, spawned at {place}{why}");
         let (time_ns, task) = (Some(since_ns), Some(task));
-        found.push(Finding { time_ns, task, ..finding(severity, check, evidence) });
+        found.push(TokioFinding { time_ns, task, ..finding(severity, check, evidence) });
     }
 }
 
 /// Checks for growing numbers of tasks. Unlike in the scan, ends of tasks that were never spawned do not reduce the count.
-fn task_leak(view: &TokioView, found: &mut Vec<Finding>) {
+fn task_leak(view: &TokioView, found: &mut Vec<TokioFinding>) {
     let Some(counts) = view.tasks.counted.filter(|counts| counts.samples > FEW) else { return };
     if counts.last > counts.first.saturating_mul(2) && counts.last == counts.peak {
-        let evidence =
-            format!("tasks grew from {} to {}, the most there ever were", counts.first, counts.last);
+        let evidence = format!("live tasks grew from {} to {}, their peak", counts.first, counts.last);
         let time_ns = Some(view.end_ns);
-        found.push(Finding { time_ns, ..finding(Severity::Warning, "task-leak", evidence) });
+        found.push(TokioFinding { time_ns, ..finding(Severity::Warning, "task-leak", evidence) });
     }
 }
 
-fn delays(view: &TokioView, found: &mut Vec<Finding>) {
+fn delays(view: &TokioView, found: &mut Vec<TokioFinding>) {
     let delays = &view.delays;
     let Some(worst) = delays.worst.rows.first().filter(|_| delays.high > 0) else { return };
     let severity = if worst.delay_ns > CRITICAL_DELAY_NS { Severity::Critical } else { Severity::Warning };
     let count = delays.high;
-    let evidence =
-        format!("{count} waits over 5 ms to be polled, the worst {}", milliseconds(worst.delay_ns));
-    found.push(Finding {
+    let evidence = format!("{count} scheduling delays over 5 ms, the longest {}", duration(worst.delay_ns));
+    found.push(TokioFinding {
         time_ns: Some(worst.poll_ns.saturating_sub(worst.delay_ns)),
         worker: worst.worker,
         task: Some(worst.task),
@@ -216,42 +213,42 @@ fn delays(view: &TokioView, found: &mut Vec<Finding>) {
 
 /// Checks for blocking calls. Counts only samples during polls, because otherwise a worker leaves its CPU when it is idle.
 /// The scan counts those too, and names the call in which an idle worker waits.
-fn blocking_calls(view: &TokioView, found: &mut Vec<Finding>) {
+fn blocking_calls(view: &TokioView, found: &mut Vec<TokioFinding>) {
     let blocking = &view.blocking;
     let Some(top) = blocking.stacks.rows.first().filter(|top| top.count > CHANCE) else { return };
     let within = if top.call == top.leaf { String::new() } else { format!(" (in {})", top.leaf) };
     let (in_polls, samples) = (blocking.in_polls, blocking.samples);
     let evidence = format!(
-        "{in_polls} of {samples} off-CPU samples are during polls; {}{within} has {}",
-        top.call, top.count
+        "{in_polls} of {samples} off-CPU samples were taken during polls, {} of them in {}{within}",
+        top.count, top.call
     );
     let time_ns = Some(top.first_ns);
-    found.push(Finding { time_ns, ..finding(Severity::Warning, "blocking-calls", evidence) });
+    found.push(TokioFinding { time_ns, ..finding(Severity::Warning, "blocking-calls", evidence) });
 }
 
-fn queue_depth(view: &TokioView, found: &mut Vec<Finding>) {
+fn queue_depth(view: &TokioView, found: &mut Vec<TokioFinding>) {
     let Some(queue) = view.queue.filter(|queue| queue.high > 0) else { return };
     let severity = if queue.max > CRITICAL_QUEUE { Severity::Critical } else { Severity::Warning };
     let evidence = format!(
-        "the global queue reached {}, and was over 100 in {} of {} samples",
+        "the global queue reached {} tasks, and was over 100 in {} of {} samples",
         queue.max, queue.high, queue.samples
     );
     let time_ns = Some(queue.max_ns);
-    found.push(Finding { time_ns, ..finding(severity, "queue-depth", evidence) });
+    found.push(TokioFinding { time_ns, ..finding(severity, "queue-depth", evidence) });
 }
 
-fn worker_imbalance(view: &TokioView, found: &mut Vec<Finding>) {
+fn worker_imbalance(view: &TokioView, found: &mut Vec<TokioFinding>) {
     let polls = view.workers.iter().map(|row| (row.polls, row.worker));
     let (Some(least), Some(most)) = (polls.clone().min(), polls.max()) else { return };
     if least.0 > 0 && most.0 > least.0.saturating_mul(IMBALANCE) {
         let evidence = format!("worker {} had {} polls, worker {} had {}", most.1, most.0, least.1, least.0);
         let worker = Some(most.1);
-        found.push(Finding { worker, ..finding(Severity::Info, "worker-imbalance", evidence) });
+        found.push(TokioFinding { worker, ..finding(Severity::Info, "worker-imbalance", evidence) });
     }
 }
 
 /// Compares CPU time on one thread only; the scan subtracts times of two threads if a worker changes threads.
-fn cpu_contention(suspects: &Suspects, found: &mut Vec<Finding>) {
+fn cpu_contention(suspects: &Suspects, found: &mut Vec<TokioFinding>) {
     for &(worker, Contention { stretches, low, mean_ratio, longest_ns, longest_start_ns }) in
         &suspects.contention
     {
@@ -259,11 +256,11 @@ fn cpu_contention(suspects: &Suspects, found: &mut Vec<Finding>) {
             continue;
         }
         let evidence = format!(
-            "{low} of {stretches} active periods have under half of a CPU over more than 1 ms (mean \
+            "{low} of {stretches} active periods lasted over 1 ms with less than half a CPU (mean \
              {mean_ratio:.2}, the longest {})",
-            milliseconds(longest_ns)
+            duration(longest_ns)
         );
-        found.push(Finding {
+        found.push(TokioFinding {
             time_ns: Some(longest_start_ns),
             worker: Some(worker),
             ..finding(Severity::Warning, "cpu-contention", evidence)
@@ -271,15 +268,15 @@ fn cpu_contention(suspects: &Suspects, found: &mut Vec<Finding>) {
     }
 }
 
-fn kernel_waits(suspects: &Suspects, found: &mut Vec<Finding>) {
+fn kernel_waits(suspects: &Suspects, found: &mut Vec<TokioFinding>) {
     for &(worker, Waits { count, longest_ns, at_ns }) in &suspects.waits {
         if count == 0 {
             continue;
         }
         let severity = if longest_ns > WARNING_WAIT_NS { Severity::Warning } else { Severity::Info };
         let evidence =
-            format!("{count} unparks waited over 1 ms for a CPU, the worst {}", milliseconds(longest_ns));
-        found.push(Finding {
+            format!("{count} unparks waited over 1 ms for a CPU, the longest {}", duration(longest_ns));
+        found.push(TokioFinding {
             time_ns: Some(at_ns),
             worker: Some(worker),
             ..finding(severity, "kernel-sched-wait", evidence)
@@ -287,35 +284,30 @@ fn kernel_waits(suspects: &Suspects, found: &mut Vec<Finding>) {
     }
 }
 
-fn spans_in_polls(suspects: &Suspects, found: &mut Vec<Finding>) {
+fn spans_in_polls(suspects: &Suspects, found: &mut Vec<TokioFinding>) {
     for SpannedPoll { spans, poll } in suspects.spanned.examples.sorted() {
-        let evidence = format!("{spans} spans in one poll of {}", milliseconds(poll.duration_ns));
-        found.push(Finding {
-            time_ns: Some(poll.start_ns),
-            worker: Some(poll.worker),
-            task: Some(poll.task),
-            ..finding(Severity::Warning, "many-spans-per-poll", evidence)
-        });
+        let evidence = format!("{spans} spans in one poll of {}", duration(poll.duration_ns));
+        found.push(of_poll(&poll, finding(Severity::Warning, "many-spans-per-poll", evidence)));
     }
     let count = suspects.spanned.count;
     if count > EXAMPLES as u64 {
-        let evidence = format!("{count} polls with more than 20 spans in all");
+        let evidence = format!("{count} polls with more than 20 spans in total");
         found.push(finding(Severity::Warning, "many-spans-per-poll", evidence));
     }
 }
 
-fn spans(spans: &[SpanRow], found: &mut Vec<Finding>) {
+fn spans(spans: &[SpanRow], found: &mut Vec<TokioFinding>) {
     for span in spans.iter().filter(|span| span.outliers > 0) {
         let evidence = format!(
-            "{}: {} of {} spans are over 10 times the median of {}, the longest {}",
+            "{}: {} of {} spans took over 10 times the median of {}, the longest {}",
             span.name,
             span.outliers,
             span.durations.count,
-            milliseconds(span.durations.p50_ns),
-            milliseconds(span.durations.max_ns)
+            duration(span.durations.p50_ns),
+            duration(span.durations.max_ns)
         );
         let time_ns = Some(span.longest_start_ns);
-        found.push(Finding { time_ns, ..finding(Severity::Info, "span-duration-outlier", evidence) });
+        found.push(TokioFinding { time_ns, ..finding(Severity::Info, "span-duration-outlier", evidence) });
     }
     let unmatched: Vec<_> = spans.iter().filter(|span| span.unmatched > 0).collect();
     if !unmatched.is_empty() {
@@ -323,26 +315,7 @@ fn spans(spans: &[SpanRow], found: &mut Vec<Finding>) {
         let names = unmatched.iter().take(EXAMPLES).map(|span| format!("{} ({})", span.name, span.unmatched));
         let names = names.collect::<Vec<_>>().join(", ");
         let more = if unmatched.len() > EXAMPLES { ", ..." } else { "" };
-        let evidence = format!("{count} spans were entered and not left: {names}{more}");
+        let evidence = format!("{count} spans were entered but never exited: {names}{more}");
         found.push(finding(Severity::Info, "unmatched-spans", evidence));
-    }
-}
-
-/// Keeps at most `limit` rows.
-pub(super) fn limited<T>(mut rows: Vec<T>, limit: usize) -> Rows<T> {
-    let distinct = rows.len();
-    rows.truncate(limit);
-    Rows { rows, distinct }
-}
-
-/// Formats milliseconds with the significant digits.
-// Three digits do not need those that a double lacks.
-#[expect(clippy::cast_precision_loss)]
-fn milliseconds(duration_ns: u64) -> String {
-    let milliseconds = duration_ns as f64 / 1e6;
-    match duration_ns {
-        10_000_000.. => format!("{milliseconds:.1} ms"),
-        100_000.. => format!("{milliseconds:.2} ms"),
-        _ => format!("{milliseconds:.4} ms"),
     }
 }

@@ -3,7 +3,7 @@
 use borehole_model::ShapeId;
 
 use super::TokioSink;
-use super::plan::Sort;
+use super::plan::EventSort;
 
 /// A poll that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,19 +35,19 @@ impl TokioSink {
     /// The poll that ended with the latest event; returned only once.
     #[must_use]
     pub fn ended_poll(&mut self) -> Option<EndedPoll> {
-        self.ended_poll.take()
+        self.runtime.ended_poll.take()
     }
 
     /// The name of a place where tasks are spawned.
     #[must_use]
     pub fn spawned_at(&self, place: u32) -> &str {
-        self.places.text(place)
+        self.runtime.places.text(place)
     }
 
     /// The offset from times of the trace to nanoseconds since 1970; `None` before the trace has recorded it.
     #[must_use]
     pub const fn unix_offset_ns(&self) -> Option<i128> {
-        self.unix_offset_ns
+        self.coverage.unix_offset_ns
     }
 
     /// Whether the fields of events of this shape, which have been read, are measurements. Events that only mark polls and spans
@@ -56,7 +56,10 @@ impl TokioSink {
     pub fn is_measurement(&self, shape: ShapeId) -> bool {
         let plan = self.plans.get(shape.index()).copied().flatten();
         plan.is_some_and(|plan| {
-            matches!(plan.sort, Sort::Other | Sort::WholeSpan | Sort::Metrics | Sort::Lost)
+            matches!(
+                plan.sort,
+                EventSort::Other | EventSort::WholeSpan | EventSort::Metrics | EventSort::Lost
+            )
         })
     }
 

@@ -1,15 +1,16 @@
 //! The view of everything that was added up.
 
+use std::convert::identity;
+
 use super::TokioSink;
-use super::checks::{Suspects, findings, limited};
+use super::checks::{Suspects, findings};
 use super::histogram::Durations;
-use super::tasks::{Lifetimes, Wait};
+use super::tasks::Wait;
 use super::view::{
-    BlockingPlaceRow, BlockingView, Delay, DelayView, LongPoll, PlaceRow, PollView, Rows, Seal, Spread,
-    TaskPlaceRow, TaskView, TokioView, WorkerRow,
+    BlockingPlaceRow, BlockingView, Delay, DelayView, LimitedRows, LongPoll, PlaceRow, PollView, Seal,
+    Spread, TaskPlaceRow, TaskView, TokioView,
 };
-use super::workers::{Poll, Reach, Worker, Workers};
-use super::worst::Worst;
+use super::workers::{Poll, Reach, WorkerRecords};
 
 /// The time within which threads of a live process hand over what they recorded. Shorter batches show that a recorder does so
 /// more often. Source: `dial9-core` 0.5.7.
@@ -33,10 +34,9 @@ impl From<&Durations> for Spread {
 impl TokioSink {
     /// Builds the view, and drops the data kept for it.
     pub(super) fn complete(&mut self) -> TokioView {
-        self.workers.complete();
-        self.tasks.complete();
-        let ends_ns = self.ends_ns.or(self.measured_ends_ns).or(self.sampled_ends_ns);
-        let (start_ns, end_ns) = ends_ns.unwrap_or_default();
+        self.runtime.workers.complete();
+        self.runtime.tasks.complete();
+        let (start_ns, end_ns) = self.coverage.range_ns();
         let mut suspects = self.suspects();
         // While a worker is stuck, there may be measurements but no other events.
         let stuck = suspects.stuck.examples.sorted();
@@ -46,60 +46,62 @@ impl TokioSink {
             source: self.source.take().filter(|name| !name.is_empty()),
             start_ns,
             end_ns,
-            unix_offset_ns: self.unix_offset_ns,
-            events: self.events,
-            seal: self.seals.seal(),
-            lost_events: self.lost_events,
+            unix_offset_ns: self.coverage.unix_offset_ns,
+            events: self.coverage.events,
+            seal: self.coverage.seals.seal(),
+            lost_events: self.coverage.lost_events,
             findings: Vec::new(),
-            workers: self.workers.by_number().into_iter().map(worker_row).collect(),
+            workers: self.runtime.workers.by_number().into_iter().map(|worker| worker.row.clone()).collect(),
             polls: self.polls(),
             tasks: self.tasks(),
             delays: self.delays(),
-            wakes: self.tasks.wakes,
+            wakes: self.runtime.tasks.wakes,
             blocking: self.blocking(),
-            queue: self.queue.view(),
-            spans: Rows::default(),
+            queue: self.runtime.queue.queue(),
+            spans: LimitedRows::default(),
             span_count: suspects.spans.iter().map(|row| row.durations.count).sum(),
-            allocations: self.memory.view(&self.stacks, self.limit),
-            other_events: limited(self.others.rows(), self.limit),
+            allocations: self.samples.memory.view(&self.samples.stacks, self.limit),
+            other_events: LimitedRows::new(self.others.rows(), self.limit, identity),
         };
         view.findings = findings(&view, &suspects, |place| self.spawned_at(place).to_owned());
-        view.spans = limited(std::mem::take(&mut suspects.spans), self.limit);
+        view.spans = LimitedRows::new(std::mem::take(&mut suspects.spans), self.limit, identity);
         view
     }
 
     /// The time up to which the trace covers the workers. A sealed file, or one in a single piece, covers all of it.
     fn reach(&self) -> Reach {
-        let ends = [self.ends_ns, self.measured_ends_ns, self.sampled_ends_ns];
-        let end_ns = ends.into_iter().flatten().map(|(_, last_ns)| last_ns).max().unwrap_or(0);
-        let is_whole = self.seals.seal() == Seal::Complete || self.workers.batches() <= 2;
-        let late_ns = self.workers.longest_batch_ns.saturating_mul(2).min(HANDED_OVER_NS);
+        let end_ns = self.coverage.end_ns();
+        let is_whole = self.coverage.seals.seal() == Seal::Complete || self.runtime.workers.batch <= 2;
+        let late_ns = self.runtime.workers.longest_batch_ns.saturating_mul(2).min(HANDED_OVER_NS);
         Reach { end_ns, sure_ns: if is_whole { end_ns } else { end_ns.saturating_sub(late_ns) } }
     }
 
     fn suspects(&mut self) -> Suspects {
         let reach = self.reach();
-        let stuck = self.workers.count_open(reach);
-        let Workers { critical, long, spanned, .. } = &self.workers;
-        let workers = self.workers.by_number();
+        let stuck = self.runtime.workers.count_open(reach);
+        let WorkerRecords { critical, long, spanned, .. } = &self.runtime.workers;
+        let workers = self.runtime.workers.by_number();
         Suspects {
             critical: critical.clone(),
             long: long.clone(),
             stuck,
-            waiting: self.tasks.waiting(reach.sure_ns),
-            is_empty: self.recorded == 0,
+            waiting: self.runtime.tasks.waiting(reach.sure_ns),
+            is_empty: self.coverage.recorded == 0,
             spanned: spanned.clone(),
-            contention: workers.iter().map(|worker| (worker.number, worker.contention())).collect(),
-            waits: workers.iter().map(|worker| (worker.number, worker.waits)).collect(),
+            contention: workers.iter().map(|worker| (worker.row.worker, worker.contention())).collect(),
+            waits: workers.iter().map(|worker| (worker.row.worker, worker.waits)).collect(),
             spans: std::mem::take(&mut self.spans).into_rows(),
-            lost_ns: self.lost_ns,
+            lost_ns: self.coverage.lost_ns,
         }
     }
 
     fn polls(&mut self) -> PollView {
-        let longest = taken(&mut self.workers.longest);
-        let longest = longest.into_iter().map(|poll| self.long_poll(&poll)).collect();
-        let places = (0..).zip(&self.workers.places).filter(|(_, durations)| durations.count > 0);
+        let longest = std::mem::take(&mut self.runtime.workers.longest).into_sorted();
+        let longest = longest.map(|Poll { duration_ns, start_ns, worker, task, place, is_open, .. }| {
+            let spawned_at = self.spawned_at(place).to_owned();
+            LongPoll { duration_ns, start_ns, worker, task, spawned_at, is_open }
+        });
+        let places = (0..).zip(&self.runtime.workers.places).filter(|(_, durations)| durations.count > 0);
         let mut places: Vec<_> = places
             .map(|(place, durations)| PlaceRow {
                 spawned_at: self.spawned_at(place).to_owned(),
@@ -107,24 +109,18 @@ impl TokioSink {
             })
             .collect();
         places.sort_by_key(|row| u64::MAX - row.durations.sum_ns);
-        let durations = Spread::from(&self.workers.durations);
+        let durations = Spread::from(&self.runtime.workers.durations);
         let distinct = usize::try_from(durations.count).unwrap_or(usize::MAX);
         PollView {
-            unended: self.workers.started.saturating_sub(durations.count),
+            unended: self.runtime.workers.started.saturating_sub(durations.count),
             durations,
-            places: limited(places, self.limit),
-            longest: Rows { rows: longest, distinct },
+            places: LimitedRows::new(places, self.limit, identity),
+            longest: LimitedRows { rows: longest.collect(), distinct },
         }
     }
 
-    fn long_poll(&self, poll: &Poll) -> LongPoll {
-        let &Poll { duration_ns, start_ns, worker, task, place, is_open, .. } = poll;
-        let spawned_at = self.spawned_at(place).to_owned();
-        LongPoll { duration_ns, start_ns, worker, task, spawned_at, is_open }
-    }
-
     fn tasks(&self) -> TaskView {
-        let (mut view, Lifetimes { durations, places }) = self.tasks.view();
+        let (mut view, durations, places) = self.runtime.tasks.view();
         view.lifetimes = (&durations).into();
         let places = (0..).zip(places).filter(|(_, (spawned, _))| *spawned > 0);
         let mut rows: Vec<_> = places
@@ -135,13 +131,13 @@ impl TokioSink {
             })
             .collect();
         rows.sort_by_key(|row| (u64::MAX - row.alive, u64::MAX - row.spawned));
-        view.places = limited(rows, self.limit);
+        view.places = LimitedRows::new(rows, self.limit, identity);
         view
     }
 
     fn delays(&mut self) -> DelayView {
-        let durations = Spread::from(&self.tasks.delays);
-        let rows = taken(&mut self.tasks.worst).into_iter();
+        let durations = Spread::from(&self.runtime.tasks.delays);
+        let rows = std::mem::take(&mut self.runtime.tasks.worst).into_sorted();
         let rows = rows.map(|Wait { delay_ns, poll_ns, task, worker, place }| Delay {
             delay_ns,
             poll_ns,
@@ -150,38 +146,25 @@ impl TokioSink {
             spawned_at: self.spawned_at(place).to_owned(),
         });
         let distinct = usize::try_from(durations.count).unwrap_or(usize::MAX);
-        let worst = Rows { rows: rows.collect(), distinct };
-        DelayView { durations, high: self.tasks.high, is_measured: self.tasks.is_measured, worst }
+        let worst = LimitedRows { rows: rows.collect(), distinct };
+        DelayView {
+            durations,
+            high: self.runtime.tasks.high,
+            is_measured: self.runtime.tasks.is_measured,
+            worst,
+        }
     }
 
     fn blocking(&mut self) -> BlockingView {
-        let mut polls = self.workers.take_blockable();
-        let (mut view, places) = self.blocking.view(&mut polls, &self.stacks, self.limit.max(1));
+        let mut polls = std::mem::take(&mut self.runtime.workers.blockable);
+        let (mut view, places) =
+            self.samples.blocking.view(&mut polls, &self.samples.stacks, self.limit.max(1));
         let places = (0..).zip(places).filter(|(_, count)| *count > 0);
         let mut rows: Vec<_> = places
             .map(|(place, count)| BlockingPlaceRow { spawned_at: self.spawned_at(place).to_owned(), count })
             .collect();
         rows.sort_by_key(|row| u64::MAX - row.count);
-        view.places = limited(rows, self.limit);
+        view.places = LimitedRows::new(rows, self.limit, identity);
         view
-    }
-}
-
-fn taken<T: Ord>(worst: &mut Worst<T>) -> Vec<T> {
-    std::mem::replace(worst, Worst::new(0)).into_sorted().collect()
-}
-
-fn worker_row(worker: &Worker) -> WorkerRow {
-    WorkerRow {
-        worker: worker.number,
-        polls: worker.polls,
-        busy_ns: worker.busy_ns,
-        active_ns: worker.active_ns,
-        cpu_ns: worker.has_cpu.then_some(worker.cpu_ns),
-        parked_ns: worker.parked_ns,
-        parks: worker.parks,
-        longest_poll_ns: worker.longest_poll_ns,
-        longest_queue: worker.longest_queue,
-        longest_wait_ns: worker.longest_wait_ns,
     }
 }

@@ -9,22 +9,15 @@ const CARRIED: usize = 64;
 
 /// The time and thread of a beginning.
 pub(super) trait Began {
-    fn time_ns(&self) -> u64;
-    /// The thread; `None` if the trace does not record it.
-    fn thread(&self) -> Option<u64>;
+    /// The thread is `None` if the trace does not record it.
+    fn began(&self) -> (u64, Option<u64>);
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Halves<T> {
     batch: u64,
     open: Option<T>,
     carried: Vec<T>,
-}
-
-impl<T> Default for Halves<T> {
-    fn default() -> Self {
-        Self { batch: 0, open: None, carried: Vec::new() }
-    }
 }
 
 impl<T: Began> Halves<T> {
@@ -43,7 +36,7 @@ impl<T: Began> Halves<T> {
             return Some(open);
         }
         let rows = self.carried.iter().enumerate().filter(|(_, began)| may_end(*began, time_ns, thread));
-        let row = rows.max_by_key(|(_, began)| began.time_ns())?.0;
+        let row = rows.max_by_key(|(_, began)| began.began().0)?.0;
         Some(self.carried.swap_remove(row))
     }
 
@@ -56,7 +49,7 @@ impl<T: Began> Halves<T> {
 
     /// The latest open beginning.
     pub(super) fn latest(&self) -> Option<&T> {
-        self.carried.iter().chain(&self.open).max_by_key(|began| began.time_ns())
+        self.carried.iter().chain(&self.open).max_by_key(|began| began.began().0)
     }
 
     #[inline]
@@ -75,24 +68,21 @@ impl<T: Began> Halves<T> {
 }
 
 fn may_end<T: Began>(began: &T, time_ns: u64, thread: Option<u64>) -> bool {
-    let is_same = began.thread().is_none_or(|began| thread.is_none_or(|thread| thread == began));
-    is_same && began.time_ns() <= time_ns
+    let (began_ns, began_on) = began.began();
+    let is_same = began_on.is_none_or(|began_on| thread.is_none_or(|thread| thread == began_on));
+    is_same && began_ns <= time_ns
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[derive(Debug, PartialEq)]
+    #[derive(Debug, Default, PartialEq)]
     struct At(u64, Option<u64>);
 
     impl Began for At {
-        fn time_ns(&self) -> u64 {
-            self.0
-        }
-
-        fn thread(&self) -> Option<u64> {
-            self.1
+        fn began(&self) -> (u64, Option<u64>) {
+            (self.0, self.1)
         }
     }
 

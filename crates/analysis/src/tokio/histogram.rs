@@ -55,13 +55,11 @@ impl Buckets {
     }
 }
 
-/// The rank of a percentile.
 fn rank(percent: u64, count: u64) -> u64 {
     let whole = u128::from(percent) * u128::from(count);
     u64::try_from(whole.div_ceil(100)).unwrap_or(count).max(1)
 }
 
-/// A distribution of durations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Durations {
     buckets: Buckets,
@@ -113,7 +111,7 @@ fn duration_of(key: i32) -> u64 {
 
 /// A distribution of a field's values.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Values {
+pub(super) struct ValueDistribution {
     buckets: Buckets,
     pub(super) count: u64,
     sum: f64,
@@ -121,7 +119,7 @@ pub(super) struct Values {
     pub(super) max: f64,
 }
 
-impl Values {
+impl ValueDistribution {
     /// Adds a value; NaN is left out.
     #[inline]
     pub(super) fn add(&mut self, value: f64) {
@@ -213,7 +211,7 @@ mod tests {
 
     #[test]
     fn one_value_is_every_percentile() {
-        let mut values = Values::default();
+        let mut values = ValueDistribution::default();
         values.add(-7.5);
         values.add(f64::NAN);
         assert_eq!([1, 50, 100].map(|percent| values.percentile(percent)), [-7.5; 3]);

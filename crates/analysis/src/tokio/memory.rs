@@ -2,8 +2,8 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use super::stacks::Stacks;
-use super::view::{AllocationView, Rows, SiteRow};
+use super::stacks::NamedStacks;
+use super::view::{AllocationView, LimitedRows, SiteRow};
 
 /// The default mean number of bytes between samples. Source: dial9 0.5.7.
 const DEFAULT_RATE_BYTES: u64 = 524_288;
@@ -16,7 +16,7 @@ struct Live {
 
 /// Allocations by address and time, which a free names. A free may precede its allocation, because batches are unordered.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct AllocationSamples {
     count: u64,
     bytes: u64,
     freed: u64,
@@ -26,7 +26,7 @@ pub(super) struct Memory {
     early: HashSet<(u64, u64)>,
 }
 
-impl Memory {
+impl AllocationSamples {
     pub(super) fn allocated(&mut self, address: u64, time_ns: u64, size: u64, stack: Option<u32>) {
         self.count += 1;
         self.bytes = self.bytes.saturating_add(size);
@@ -53,7 +53,7 @@ impl Memory {
         self.rate_bytes = Some(rate_bytes).filter(|&rate_bytes| rate_bytes > 0);
     }
 
-    pub(super) fn view(&self, stacks: &Stacks, limit: usize) -> Option<AllocationView> {
+    pub(super) fn view(&self, stacks: &NamedStacks, limit: usize) -> Option<AllocationView> {
         if self.count == 0 && self.early.is_empty() && self.dropped == 0 {
             return None;
         }
@@ -84,16 +84,13 @@ impl Memory {
     }
 }
 
-fn rows(sites: HashMap<Option<u32>, SiteRow>, stacks: &Stacks, limit: usize) -> Rows<SiteRow> {
+fn rows(sites: HashMap<Option<u32>, SiteRow>, stacks: &NamedStacks, limit: usize) -> LimitedRows<SiteRow> {
     let mut rows: Vec<_> = sites.into_iter().collect();
     rows.sort_unstable_by_key(|(stack, row)| (u64::MAX - row.bytes, row.first_ns, *stack));
-    let distinct = rows.len();
-    rows.truncate(limit);
-    let named = rows.into_iter().map(|(stack, row)| {
+    LimitedRows::new(rows, limit, |(stack, row)| {
         let callers = stack.map(|stack| stacks.callers(stack)).unwrap_or_default();
         SiteRow { callers, ..row }
-    });
-    Rows { rows: named.collect(), distinct }
+    })
 }
 
 /// The number of bytes that a sample of this size stands for: larger allocations are more likely to be sampled.
@@ -111,14 +108,14 @@ mod tests {
 
     #[test]
     fn what_is_not_freed_is_outstanding_whatever_order_they_come_in() {
-        let mut memory = Memory::default();
+        let mut memory = AllocationSamples::default();
         memory.freed(16, 100);
         memory.allocated(16, 100, 64, None);
         // The same address again, later.
         memory.allocated(16, 200, 1000, None);
         memory.allocated(32, 150, 500, None);
         memory.freed(32, 150);
-        let view = memory.view(&Stacks::default(), 10).unwrap();
+        let view = memory.view(&NamedStacks::default(), 10).unwrap();
         assert_eq!((view.allocations, view.freed, view.outstanding), (3, 2, 1));
         assert_eq!((view.bytes, view.outstanding_bytes), (1564, 1000));
         assert_eq!((view.sites.rows[0].count, view.sites.rows[0].first_ns), (1, 200));
@@ -126,10 +123,10 @@ mod tests {
 
     #[test]
     fn what_was_dropped_is_told_where_nothing_else_is_known() {
-        let mut memory = Memory::default();
-        assert_eq!(memory.view(&Stacks::default(), 10), None);
+        let mut memory = AllocationSamples::default();
+        assert_eq!(memory.view(&NamedStacks::default(), 10), None);
         memory.dropped(3);
-        assert_eq!(memory.view(&Stacks::default(), 10).map(|view| view.dropped), Some(3));
+        assert_eq!(memory.view(&NamedStacks::default(), 10).map(|view| view.dropped), Some(3));
     }
 
     #[test]

@@ -11,6 +11,7 @@
 mod activity;
 mod blocking;
 mod checks;
+mod coverage;
 mod each;
 mod field;
 mod finish;
@@ -20,9 +21,9 @@ mod memory;
 mod names;
 mod others;
 mod plan;
-mod queue;
 mod reports;
-mod seals;
+mod runtime;
+mod samples;
 mod spans;
 mod stacks;
 mod tasks;
@@ -33,33 +34,26 @@ mod worst;
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, Event, ProfileSink, Sample, ShapeId, Tables, Value, is_worker};
+use borehole_model::{Context, Event, ProfileSink, Sample, ShapeId, Tables, Value, dial9};
 
-use self::blocking::Blocking;
-use self::memory::Memory;
-use self::names::{Names, UNKNOWN_ROW};
+use self::coverage::Coverage;
 use self::others::Others;
-use self::plan::{Plan, Sort};
-use self::queue::Queue;
-use self::seals::Seals;
-use self::spans::Spans;
-use self::stacks::Stacks;
-use self::tasks::{Tasks, Wait};
-use self::workers::{Move, Poll, Workers};
+use self::plan::{EventSort, ShapePlan};
+use self::runtime::Runtime;
+use self::samples::SampleRecords;
+use self::spans::SpanRecords;
 
 pub use self::activity::{
     AliveCounts, Delay, DelayView, LongPoll, PlaceRow, PollView, TaskPlaceRow, TaskView, WakeView, WorkerRow,
 };
 pub use self::each::{EndedPoll, EndedSpan};
 pub use self::view::{
-    AllocationView, BlockingPlaceRow, BlockingRow, BlockingView, EventRow, FieldRow, Finding, QueueView,
-    Rows, Seal, Severity, SiteRow, SpanRow, Spread, TokioView,
+    AllocationView, BlockingPlaceRow, BlockingRow, BlockingView, EventRow, FieldRow, LimitedRows, QueueView,
+    Seal, Severity, SiteRow, SpanRow, Spread, TokioFinding, TokioView,
 };
 
 /// The maximum number of rows of an unbounded table, such as polls, if all are asked for.
 const MOST_ROWS: usize = 10_000;
-/// The source of off-CPU samples. Source: dial9 0.5.7.
-const OFF_CPU: u64 = 1;
 
 /// Reads the events of a Tokio program.
 ///
@@ -68,35 +62,14 @@ const OFF_CPU: u64 = 1;
 #[derive(Debug)]
 pub struct TokioSink {
     limit: usize,
-    plans: Vec<Option<Plan>>,
+    plans: Vec<Option<ShapePlan>>,
     /// The index and the offset of the last event's batch.
     batch: Option<(u64, Option<u64>)>,
-    events: u64,
-    /// The number of events that do not only describe the file.
-    recorded: u64,
-    /// Whether there was anything that samples do not tell already.
-    is_worth_telling: bool,
-    ends_ns: Option<(u64, u64)>,
-    /// The first and last time of measurements, which continue when nothing happens.
-    measured_ends_ns: Option<(u64, u64)>,
-    /// The first and last time of samples, which other threads than workers have too.
-    sampled_ends_ns: Option<(u64, u64)>,
-    unix_offset_ns: Option<i128>,
-    seals: Seals,
-    lost_events: u64,
-    /// The time of the first noticed loss.
-    lost_ns: Option<u64>,
-    places: Names,
-    runtimes: Names,
-    workers: Workers,
-    tasks: Tasks,
-    queue: Queue,
-    blocking: Blocking,
-    stacks: Stacks,
-    spans: Spans,
-    memory: Memory,
+    coverage: Coverage,
+    runtime: Runtime,
+    samples: SampleRecords,
+    spans: SpanRecords,
     others: Others,
-    ended_poll: Option<EndedPoll>,
     /// The name of the current source.
     source: Option<String>,
     /// The views of the sources read so far.
@@ -112,27 +85,11 @@ impl TokioSink {
             limit,
             plans: Vec::new(),
             batch: None,
-            events: 0,
-            recorded: 0,
-            is_worth_telling: false,
-            ends_ns: None,
-            measured_ends_ns: None,
-            sampled_ends_ns: None,
-            unix_offset_ns: None,
-            seals: Seals::default(),
-            lost_events: 0,
-            lost_ns: None,
-            places: Names::or_unknown(),
-            runtimes: Names::default(),
-            workers: Workers::new(limit),
-            tasks: Tasks::new(limit),
-            queue: Queue::default(),
-            blocking: Blocking::default(),
-            stacks: Stacks::default(),
-            spans: Spans::default(),
-            memory: Memory::default(),
+            coverage: Coverage::default(),
+            runtime: Runtime::new(limit),
+            samples: SampleRecords::default(),
+            spans: SpanRecords::default(),
             others: Others::default(),
-            ended_poll: None,
             source: None,
             views: Vec::new(),
         }
@@ -148,13 +105,13 @@ impl TokioSink {
     /// Finishes the view of the current source, and begins one with another name.
     fn next_source(&mut self, name: Option<String>) {
         let mut views = std::mem::take(&mut self.views);
-        let is_empty = self.events > 0 && self.recorded == 0;
-        views.extend((self.is_worth_telling || is_empty).then(|| self.complete()));
+        let has_view = self.coverage.is_worth_a_view || self.coverage.is_empty();
+        views.extend(has_view.then(|| self.complete()));
         *self = Self { source: name, views, ..Self::new(Some(self.limit)) };
     }
 
     #[inline]
-    fn plan(&mut self, shape: ShapeId, tables: &Tables) -> Plan {
+    fn plan(&mut self, shape: ShapeId, tables: &Tables) -> ShapePlan {
         match self.plans.get(shape.index()) {
             Some(&Some(plan)) => plan,
             _ => self.new_plan(shape, tables),
@@ -162,10 +119,10 @@ impl TokioSink {
     }
 
     #[cold]
-    fn new_plan(&mut self, id: ShapeId, tables: &Tables) -> Plan {
+    fn new_plan(&mut self, id: ShapeId, tables: &Tables) -> ShapePlan {
         let shape = tables.shape(id);
-        let mut plan = Plan::new(shape, tables);
-        if matches!(plan.sort, Sort::Other | Sort::WholeSpan) {
+        let mut plan = ShapePlan::new(shape, tables);
+        if matches!(plan.sort, EventSort::Other | EventSort::WholeSpan) {
             plan.other = self.others.layout(shape, tables);
         }
         if self.plans.len() <= id.index() {
@@ -175,164 +132,24 @@ impl TokioSink {
         plan
     }
 
-    /// Records a runtime event.
-    #[inline]
-    fn tick(&mut self, sort: Sort, time_ns: u64) {
-        self.is_worth_telling = true;
-        self.workers.seen(time_ns);
-        extend(
-            match sort {
-                Sort::Metrics => &mut self.measured_ends_ns,
-                _ => &mut self.ends_ns,
-            },
-            time_ns,
-        );
-    }
-
-    /// Records a sample.
-    fn sampled(&mut self, time_ns: Option<u64>) {
-        if let Some(time_ns) = time_ns {
-            self.workers.seen(time_ns);
-            extend(&mut self.sampled_ends_ns, time_ns);
-        }
-    }
-
-    #[inline]
-    fn poll_starts(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
-        let (Some(worker), Some(task)) = (plan.number(event, field::WORKER), plan.number(event, field::TASK))
-        else {
-            return;
-        };
-        let place = plan.text(event, field::SPAWNED_AT).map_or(UNKNOWN_ROW, |place| self.places.row(place));
-        let measured = plan.number(event, field::DELAY);
-        let delay_ns = measured.unwrap_or(0);
-        let wait = Wait { delay_ns, poll_ns: time_ns, task, worker: Some(worker), place };
-        let (task_row, place) = self.tasks.polled(wait, measured.is_some());
-        let poll = Poll { duration_ns: 0, start_ns: time_ns, worker, task, place, task_row, is_open: true };
-        self.workers.poll_starts(poll, plan.number(event, field::LOCAL_QUEUE).unwrap_or(0));
-    }
-
-    #[inline]
-    fn poll_ends(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
-        let Some(worker) = plan.number(event, field::WORKER) else { return };
-        if let Some(poll) = self.workers.poll_ends(worker, time_ns) {
-            self.tasks.poll_ended(poll.task_row, poll.start_ns, poll.duration_ns);
-            let Poll { start_ns, duration_ns, worker, task, place, .. } = poll;
-            self.ended_poll = Some(EndedPoll { start_ns, duration_ns, worker, task, place });
-        }
-    }
-
-    #[inline]
-    fn moves(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
-        let Some(worker) = plan.number(event, field::WORKER) else { return };
-        let moved = Move {
-            worker,
-            time_ns,
-            thread: plan.number(event, field::THREAD),
-            cpu_ns: plan.number(event, field::CPU_TIME),
-            queue: plan.number(event, field::LOCAL_QUEUE).unwrap_or(0),
-            wait_ns: plan.number(event, field::CPU_WAIT),
-        };
-        match plan.sort {
-            Sort::Park => self.workers.parks(moved),
-            _ => self.workers.unparks(moved),
-        }
-    }
-
-    /// Handles runtime events, which are the most frequent.
-    #[inline]
-    fn runtime_event(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
-        self.tick(plan.sort, time_ns);
-        self.recorded += 1;
-        match plan.sort {
-            Sort::PollStart => self.poll_starts(plan, event, time_ns),
-            Sort::PollEnd => self.poll_ends(plan, event, time_ns),
-            Sort::Park | Sort::Unpark => self.moves(plan, event, time_ns),
-            Sort::Wake => {
-                let tasks = [field::WAKER_TASK, field::TASK].map(|task| plan.number(event, task));
-                if let [Some(waker), Some(woken)] = tasks {
-                    self.tasks.woken(waker, woken, plan.number(event, field::WORKER), time_ns);
-                }
-            }
-            Sort::Spawn => {
-                let place = plan.text(event, field::SPAWNED_AT).map(|place| self.places.row(place));
-                let is_traced = plan.value(event, field::INSTRUMENTED) != Some(&Value::Bool(false));
-                if let Some(task) = plan.number(event, field::TASK) {
-                    self.tasks.spawned(task, time_ns, place, is_traced);
-                }
-            }
-            Sort::Terminate => {
-                if let Some(task) = plan.number(event, field::TASK) {
-                    self.tasks.ended(task, time_ns);
-                }
-            }
-            _ => self.measures(plan, event, time_ns),
-        }
-    }
-
-    fn measures(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
-        // The events of dial9 0.3.2 name no runtime: they are about all of them.
-        let runtime = self.runtimes.row(plan.text(event, field::RUNTIME).unwrap_or_default());
-        if let Some(depth) = plan.number(event, field::QUEUE_DEPTH) {
-            self.queue.add(time_ns, runtime, depth);
-        }
-        if let Some(alive) = plan.number(event, field::ALIVE_TASKS) {
-            self.tasks.counted(time_ns, runtime, alive);
-        }
-    }
-
-    fn cpu_sample(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
-        if plan.number(event, field::SAMPLE_SOURCE) == Some(OFF_CPU) {
-            let stack = self.stack(plan, event);
-            let worker = plan.number(event, field::WORKER).filter(|&worker| is_worker(worker));
-            self.blocking.add(time_ns, plan.number(event, field::THREAD), worker, stack);
-        }
-    }
-
-    fn stack(&mut self, plan: Plan, event: &Event<'_>) -> Option<u32> {
-        match plan.value(event, field::STACK)? {
-            Value::Stack(stack) => self.stacks.row(*stack),
-            _ => None,
-        }
-    }
-
-    fn memory_event(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
-        self.is_worth_telling = true;
-        if plan.sort == Sort::Overflow {
-            let dropped =
-                [field::LOST, field::LOST_FREES].map(|field| plan.number(event, field).unwrap_or(0));
-            return self.memory.dropped(dropped[0].saturating_add(dropped[1]));
-        }
-        let Some(address) = plan.number(event, field::ADDRESS) else { return };
-        if plan.sort == Sort::Free {
-            if let Some(allocated_ns) = plan.number(event, field::ALLOCATED_AT) {
-                self.memory.freed(address, allocated_ns);
-            }
-        } else if let Some(size) = plan.number(event, field::SIZE) {
-            let stack = self.stack(plan, event);
-            self.memory.allocated(address, time_ns, size, stack);
-        }
-    }
-
-    fn span_event(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64, tables: &Tables) {
-        self.is_worth_telling = true;
-        if plan.sort == Sort::WholeSpan {
+    fn span_event(&mut self, plan: ShapePlan, event: &Event<'_>, time_ns: u64, tables: &Tables) {
+        if plan.sort == EventSort::WholeSpan {
             return self.whole_span(plan, event, tables);
         }
         let Some(id) = plan.number(event, field::SPAN) else { return };
         let name = plan.text(event, field::NAME).unwrap_or("(unnamed)");
         match plan.sort {
-            Sort::SpanClose => self.spans.close(id, time_ns),
-            Sort::SpanEnter => self.spans.enter(id, name, time_ns),
+            EventSort::SpanClose => self.spans.close(id, time_ns),
+            EventSort::SpanEnter => self.spans.enter(id, name, time_ns),
             _ => {
                 let entered_ns = self.spans.exit(id, name, time_ns);
                 let task = plan.number(event, field::TASK).filter(|&task| task > 0);
-                self.workers.span_left(task, entered_ns);
+                self.runtime.workers.span_left(task, entered_ns);
             }
         }
     }
 
-    fn whole_span(&mut self, plan: Plan, event: &Event<'_>, tables: &Tables) {
+    fn whole_span(&mut self, plan: ShapePlan, event: &Event<'_>, tables: &Tables) {
         self.others.add(plan.other, event);
         let Some((start_ns, duration_ns)) = extent(plan, event) else { return };
         let name = plan::text(tables, tables.shape(event.shape).name);
@@ -344,79 +161,66 @@ impl TokioSink {
         );
     }
 
-    fn metadata(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
+    fn metadata(&mut self, plan: ShapePlan, event: &Event<'_>, time_ns: u64) {
         let Some(Value::Map(entries)) = plan.value(event, field::ENTRIES) else { return };
         let mut is_complete = None;
         for (key, value) in entries {
             let (Value::Text(key), Value::Text(value)) = (key, value) else { continue };
             match &**key {
-                "segment.complete" => is_complete = value.parse().ok(),
-                "memory.sample_rate_bytes" => self.memory.sampled_every(value.parse().unwrap_or_default()),
+                dial9::metadata::COMPLETE => is_complete = value.parse().ok(),
+                "memory.sample_rate_bytes" => {
+                    self.samples.memory.sampled_every(value.parse().unwrap_or_default());
+                }
                 _ => {}
             }
         }
-        self.seals.described(time_ns, is_complete);
+        self.coverage.seals.described(time_ns, is_complete);
     }
 
-    fn lost(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
-        self.is_worth_telling = true;
-        self.lost_events = self.lost_events.saturating_add(plan.number(event, field::LOST).unwrap_or(0));
-        self.lost_ns = Some(self.lost_ns.map_or(time_ns, |first_ns| first_ns.min(time_ns)));
-    }
-
-    fn symbol(&mut self, plan: Plan, event: &Event<'_>) {
-        if let (Some(address), Some(name)) =
-            (plan.number(event, field::ADDRESS), plan.text(event, field::NAME))
-        {
-            self.stacks.symbol(address, name, plan.number(event, field::INLINE_DEPTH).unwrap_or(0));
-        }
-    }
-
-    fn clock(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64) {
+    fn clock(&mut self, plan: ShapePlan, event: &Event<'_>, time_ns: u64) {
         if let Some(unix_ns) = plan.number(event, field::UNIX_TIME) {
-            self.unix_offset_ns.get_or_insert(i128::from(unix_ns) - i128::from(time_ns));
+            self.coverage.unix_offset_ns.get_or_insert(i128::from(unix_ns) - i128::from(time_ns));
         }
     }
 
     /// Handles events that are not of the runtime itself.
-    fn further_event(&mut self, plan: Plan, event: &Event<'_>, time_ns: u64, tables: &Tables) {
+    fn further_event(&mut self, plan: ShapePlan, event: &Event<'_>, time_ns: u64, tables: &Tables) {
+        let Self { coverage, runtime, samples, .. } = self;
         match plan.sort {
-            Sort::Clock | Sort::Metadata | Sort::Symbol => {}
-            Sort::Cpu | Sort::Alloc | Sort::Free => {
-                self.recorded += 1;
-                self.sampled(event.time_ns);
+            EventSort::Clock | EventSort::Metadata | EventSort::Symbol => {}
+            EventSort::Cpu | EventSort::TaskDump => coverage.recorded += 1,
+            _ => {
+                coverage.recorded += 1;
+                coverage.is_worth_a_view = true;
             }
-            _ => self.recorded += 1,
+        }
+        if let (EventSort::Cpu | EventSort::Alloc | EventSort::Free, Some(time_ns)) =
+            (plan.sort, event.time_ns)
+        {
+            runtime.workers.seen(time_ns);
+            coverage.sampled(time_ns);
         }
         match plan.sort {
-            Sort::Cpu => self.cpu_sample(plan, event, time_ns),
-            Sort::Alloc | Sort::Free | Sort::Overflow => self.memory_event(plan, event, time_ns),
-            Sort::SpanEnter | Sort::SpanExit | Sort::SpanClose | Sort::WholeSpan => {
+            EventSort::Cpu => samples.cpu_sample(plan, event, time_ns),
+            EventSort::Alloc | EventSort::Free | EventSort::Overflow => {
+                samples.memory_event(plan, event, time_ns);
+            }
+            EventSort::SpanEnter | EventSort::SpanExit | EventSort::SpanClose | EventSort::WholeSpan => {
                 self.span_event(plan, event, time_ns, tables);
             }
-            Sort::Clock => self.clock(plan, event, time_ns),
-            Sort::Metadata => self.metadata(plan, event, time_ns),
-            Sort::Lost => self.lost(plan, event, time_ns),
-            Sort::Symbol => self.symbol(plan, event),
-            Sort::TaskDump => {}
-            _ => {
-                self.is_worth_telling = true;
-                self.others.add(plan.other, event);
-            }
+            EventSort::Clock => self.clock(plan, event, time_ns),
+            EventSort::Metadata => self.metadata(plan, event, time_ns),
+            EventSort::Lost => coverage.lost(plan.number(event, field::LOST).unwrap_or(0), time_ns),
+            EventSort::Symbol => samples.symbol(plan, event),
+            EventSort::TaskDump => {}
+            _ => self.others.add(plan.other, event),
         }
     }
 }
 
-/// Extends the range from first to last time by a time.
-#[inline]
-fn extend(ends_ns: &mut Option<(u64, u64)>, time_ns: u64) {
-    let (first, last) = ends_ns.get_or_insert((time_ns, time_ns));
-    (*first, *last) = ((*first).min(time_ns), (*last).max(time_ns));
-}
-
 /// The start and duration of an event that is a whole span. Two of start, duration and end suffice; an event written when a
 /// span closes has its end in the time of the event.
-fn extent(plan: Plan, event: &Event<'_>) -> Option<(u64, u64)> {
+fn extent(plan: ShapePlan, event: &Event<'_>) -> Option<(u64, u64)> {
     let [start_ns, duration_ns, end_ns] =
         [field::SPAN_START, field::DURATION, field::SPAN_END].map(|field| plan.nanoseconds(event, field));
     if let Some((start_ns, duration_ns)) = start_ns.zip(duration_ns) {
@@ -437,25 +241,26 @@ impl ProfileSink for TokioSink {
     }
 
     fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
-        self.events += 1;
+        self.coverage.events += 1;
         let batch = Some((at.segment.index, at.segment.offset));
         if self.batch != batch {
             self.batch = batch;
-            self.workers.next_batch();
+            self.runtime.workers.next_batch();
         }
         let plan = self.plan(event.shape, at.tables);
         let time_ns = event.time_ns.unwrap_or(0);
         match plan.sort {
-            Sort::PollStart
-            | Sort::PollEnd
-            | Sort::Park
-            | Sort::Unpark
-            | Sort::Metrics
-            | Sort::Spawn
-            | Sort::Terminate
-            | Sort::Wake => {
+            EventSort::PollStart
+            | EventSort::PollEnd
+            | EventSort::Park
+            | EventSort::Unpark
+            | EventSort::Metrics
+            | EventSort::Spawn
+            | EventSort::Terminate
+            | EventSort::Wake => {
                 if event.time_ns.is_some() {
-                    self.runtime_event(plan, event, time_ns);
+                    self.coverage.runtime_event(plan.sort == EventSort::Metrics, time_ns);
+                    self.runtime.event(plan, event, time_ns);
                 }
             }
             _ => self.further_event(plan, event, time_ns, at.tables),

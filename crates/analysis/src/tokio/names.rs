@@ -12,11 +12,11 @@ pub(super) const OTHERS: &str = "(others)";
 /// The name for an unknown name.
 const UNKNOWN: &str = "(unknown)";
 
-/// The row of the unknown name in [`Names::or_unknown`].
+/// The row of the unknown name in [`NameTable::or_unknown`].
 pub(super) const UNKNOWN_ROW: u32 = 0;
 
-#[derive(Clone, Debug)]
-pub(super) struct Names {
+#[derive(Clone, Debug, Default)]
+pub(super) struct NameTable {
     rows: HashMap<String, u32>,
     texts: Vec<String>,
     /// The rows found last, by the names' memory addresses: equal names are mostly at the same address.
@@ -25,13 +25,7 @@ pub(super) struct Names {
 
 const RECENT: usize = 16;
 
-impl Default for Names {
-    fn default() -> Self {
-        Self { rows: HashMap::new(), texts: Vec::new(), recent: [u32::MAX; RECENT] }
-    }
-}
-
-impl Names {
+impl NameTable {
     /// Creates names in which the first row stands for an unknown name.
     pub(super) fn or_unknown() -> Self {
         let mut names = Self::default();
@@ -39,7 +33,6 @@ impl Names {
         names
     }
 
-    /// The row of a name.
     #[inline]
     pub(super) fn row(&mut self, name: &str) -> u32 {
         let address = name.as_ptr().addr();
@@ -86,7 +79,7 @@ mod tests {
 
     #[test]
     fn there_is_an_end_to_names() {
-        let mut names = Names::default();
+        let mut names = NameTable::default();
         let rows: Vec<_> = ["a", "b", "a"].into_iter().map(|name| names.row(name)).collect();
         assert_eq!(rows, [0, 1, 0]);
         let others: Vec<_> = (0..2 * MOST).map(|name| names.row(&name.to_string())).collect();
@@ -99,7 +92,7 @@ mod tests {
 
     #[test]
     fn the_unknown_has_a_row_from_the_beginning_on() {
-        let mut names = Names::or_unknown();
+        let mut names = NameTable::or_unknown();
         assert_eq!(names.row("a"), 1);
         assert_eq!(names.text(UNKNOWN_ROW), "(unknown)");
     }

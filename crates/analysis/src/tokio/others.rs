@@ -3,7 +3,8 @@
 use borehole_model::{Event, Shape, Tables, Value};
 use hashbrown::HashMap;
 
-use super::histogram::Values;
+use super::coverage::{EventTimes, extend};
+use super::histogram::ValueDistribution;
 use super::names::OTHERS;
 use super::plan::{annotation, is_numeric, text, unit};
 use super::view::{EventRow, FieldRow};
@@ -14,30 +15,29 @@ const MOST_NAMES: usize = 512;
 const MOST_FIELDS: usize = 64;
 
 /// A time, and the value of a field at that time.
-type Reading = (u64, f64);
+type FieldReading = (u64, f64);
 
 #[derive(Clone, Debug)]
-struct Field {
+struct FieldStatistics {
     name: String,
     unit: Option<String>,
     kind: Option<String>,
-    values: Values,
+    values: ValueDistribution,
     /// The first and the last reading in time.
-    ends: Option<(Reading, Reading)>,
+    ends: Option<(FieldReading, FieldReading)>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Other {
     name: String,
     count: u64,
-    first_ns: Option<u64>,
-    last_ns: Option<u64>,
-    fields: Vec<Field>,
+    times_ns: EventTimes,
+    fields: Vec<FieldStatistics>,
 }
 
 /// The mapping of an event's values to fields.
 #[derive(Clone, Debug, Default)]
-struct Layout {
+struct EventLayout {
     row: usize,
     /// Pairs of positions among the values and among the fields.
     fields: Vec<(usize, usize)>,
@@ -47,7 +47,7 @@ struct Layout {
 pub(super) struct Others {
     rows: HashMap<String, usize>,
     events: Vec<Other>,
-    layouts: Vec<Layout>,
+    layouts: Vec<EventLayout>,
 }
 
 impl Others {
@@ -60,7 +60,7 @@ impl Others {
             self.events.push(Other { name, ..Other::default() });
             self.events.len() - 1
         });
-        let mut layout = Layout { row, fields: Vec::new() };
+        let mut layout = EventLayout { row, fields: Vec::new() };
         if known {
             self.events[row].find_fields(shape, tables, &mut layout.fields);
         }
@@ -74,8 +74,7 @@ impl Others {
         let other = &mut self.events[layout.row];
         other.count += 1;
         if let Some(time_ns) = event.time_ns {
-            other.first_ns = Some(other.first_ns.map_or(time_ns, |first| first.min(time_ns)));
-            other.last_ns = other.last_ns.max(Some(time_ns));
+            extend(&mut other.times_ns, time_ns);
         }
         for &(position, field) in &layout.fields {
             if let Some(value) = event.values.get(position).and_then(number) {
@@ -100,7 +99,13 @@ impl Other {
                 (self.fields.len() < MOST_FIELDS).then(|| {
                     let unit = unit(shape, tables, position);
                     let kind = annotation(shape, tables, position, &["kind"]);
-                    self.fields.push(Field { name, unit, kind, values: Values::default(), ends: None });
+                    self.fields.push(FieldStatistics {
+                        name,
+                        unit,
+                        kind,
+                        values: ValueDistribution::default(),
+                        ends: None,
+                    });
                     self.fields.len() - 1
                 })
             });
@@ -109,7 +114,7 @@ impl Other {
     }
 
     fn row(&self) -> EventRow {
-        let span = self.first_ns.zip(self.last_ns);
+        let span = self.times_ns;
         let per_second = span.and_then(|(first, last)| rate(self.count.saturating_sub(1), last - first));
         let fields = self.fields.iter().filter(|field| field.values.count > 0);
         let fields = fields.map(|field| field.row(span)).collect();
@@ -117,7 +122,7 @@ impl Other {
     }
 }
 
-impl Field {
+impl FieldStatistics {
     #[inline]
     fn add(&mut self, time_ns: Option<u64>, value: f64) {
         self.values.add(value);

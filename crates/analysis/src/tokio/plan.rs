@@ -1,15 +1,14 @@
 //! The positions of the event fields in use, computed once for each shape.
 
+use borehole_model::dial9::event;
 use borehole_model::{Event, FieldKind, Shape, StringId, Tables, Value};
 
-use super::field::{self, Field};
+use super::field::{self, FieldSlot};
 
-/// No position.
 const NONE: u16 = u16::MAX;
 
-/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum EventSort {
     PollStart,
     PollEnd,
     Park,
@@ -36,146 +35,79 @@ pub(super) enum Sort {
     Other,
 }
 
-/// Fields and their names.
-type Fields = &'static [(Field, &'static str)];
-
 /// Events by name, with the fields in use. Source: dial9 0.3.2 and 0.5.7; for `EventsLostEvent`, `borehole-recorder`.
-const SORTS: [(&str, Sort, Fields); 19] = [
+const SORTS: [(&str, EventSort, &[FieldSlot]); 19] = [
     (
-        "PollStartEvent",
-        Sort::PollStart,
-        &[
-            (field::WORKER, "worker_id"),
-            (field::LOCAL_QUEUE, "local_queue"),
-            (field::TASK, "task_id"),
-            (field::SPAWNED_AT, "spawn_loc"),
-            (field::DELAY, "scheduling_delay_ns"),
-        ],
+        event::POLL_START,
+        EventSort::PollStart,
+        &[field::WORKER, field::LOCAL_QUEUE, field::TASK, field::SPAWNED_AT, field::DELAY],
     ),
-    ("PollEndEvent", Sort::PollEnd, &[(field::WORKER, "worker_id")]),
+    (event::POLL_END, EventSort::PollEnd, &[field::WORKER]),
     (
-        "WorkerParkEvent",
-        Sort::Park,
-        &[
-            (field::WORKER, "worker_id"),
-            (field::LOCAL_QUEUE, "local_queue"),
-            (field::CPU_TIME, "cpu_time_ns"),
-            (field::THREAD, "tid"),
-        ],
+        event::WORKER_PARK,
+        EventSort::Park,
+        &[field::WORKER, field::LOCAL_QUEUE, field::CPU_TIME, field::THREAD],
     ),
     (
-        "WorkerUnparkEvent",
-        Sort::Unpark,
-        &[
-            (field::WORKER, "worker_id"),
-            (field::LOCAL_QUEUE, "local_queue"),
-            (field::CPU_TIME, "cpu_time_ns"),
-            (field::THREAD, "tid"),
-            (field::CPU_WAIT, "sched_wait_ns"),
-        ],
+        event::WORKER_UNPARK,
+        EventSort::Unpark,
+        &[field::WORKER, field::LOCAL_QUEUE, field::CPU_TIME, field::THREAD, field::CPU_WAIT],
     ),
-    (
-        "RuntimeMetricsEvent",
-        Sort::Metrics,
-        &[
-            (field::QUEUE_DEPTH, "global_queue_depth"),
-            (field::ALIVE_TASKS, "alive_tasks"),
-            (field::RUNTIME, "runtime_name"),
-        ],
-    ),
-    (
-        "QueueSampleEvent",
-        Sort::Metrics,
-        &[(field::QUEUE_DEPTH, "global_queue"), (field::ALIVE_TASKS, "active_tasks")],
-    ),
-    (
-        "TaskSpawnEvent",
-        Sort::Spawn,
-        &[(field::TASK, "task_id"), (field::SPAWNED_AT, "spawn_loc"), (field::INSTRUMENTED, "instrumented")],
-    ),
-    ("TaskTerminateEvent", Sort::Terminate, &[(field::TASK, "task_id")]),
-    (
-        "WakeEventEvent",
-        Sort::Wake,
-        &[
-            (field::WAKER_TASK, "waker_task_id"),
-            (field::TASK, "woken_task_id"),
-            (field::WORKER, "target_worker"),
-        ],
-    ),
-    (
-        "CpuSampleEvent",
-        Sort::Cpu,
-        &[
-            (field::WORKER, "worker_id"),
-            (field::THREAD, "tid"),
-            (field::SAMPLE_SOURCE, "source"),
-            (field::STACK, "callchain"),
-        ],
-    ),
-    (
-        "AllocEvent",
-        Sort::Alloc,
-        &[(field::ADDRESS, "addr"), (field::SIZE, "size"), (field::STACK, "callchain")],
-    ),
-    ("FreeEvent", Sort::Free, &[(field::ADDRESS, "addr"), (field::ALLOCATED_AT, "alloc_timestamp_ns")]),
-    (
-        "MemoryProfileOverflowEvent",
-        Sort::Overflow,
-        &[(field::LOST, "dropped_allocs"), (field::LOST_FREES, "dropped_frees")],
-    ),
-    ("EventsLostEvent", Sort::Lost, &[(field::LOST, "lost_events")]),
-    ("ClockSyncEvent", Sort::Clock, &[(field::UNIX_TIME, "realtime_ns")]),
-    ("SegmentMetadataEvent", Sort::Metadata, &[(field::ENTRIES, "entries")]),
-    (
-        "SymbolTableEntry",
-        Sort::Symbol,
-        &[(field::ADDRESS, "addr"), (field::NAME, "symbol_name"), (field::INLINE_DEPTH, "inline_depth")],
-    ),
-    ("TaskDumpEvent", Sort::TaskDump, &[]),
-    ("SpanCloseEvent", Sort::SpanClose, &[(field::SPAN, "span_id")]),
+    (event::RUNTIME_METRICS, EventSort::Metrics, &[field::QUEUE_DEPTH, field::ALIVE_TASKS, field::RUNTIME]),
+    (event::QUEUE_SAMPLE, EventSort::Metrics, &[field::GLOBAL_QUEUE, field::ACTIVE_TASKS]),
+    (event::TASK_SPAWN, EventSort::Spawn, &[field::TASK, field::SPAWNED_AT, field::INSTRUMENTED]),
+    (event::TASK_TERMINATE, EventSort::Terminate, &[field::TASK]),
+    (event::WAKE, EventSort::Wake, &[field::WAKER_TASK, field::WOKEN_TASK, field::TARGET_WORKER]),
+    (event::CPU_SAMPLE, EventSort::Cpu, &[field::WORKER, field::THREAD, field::SAMPLE_SOURCE, field::STACK]),
+    (event::ALLOC, EventSort::Alloc, &[field::ADDRESS, field::SIZE, field::STACK]),
+    ("FreeEvent", EventSort::Free, &[field::ADDRESS, field::ALLOCATED_AT]),
+    ("MemoryProfileOverflowEvent", EventSort::Overflow, &[field::LOST_ALLOCS, field::LOST_FREES]),
+    (event::EVENTS_LOST, EventSort::Lost, &[field::LOST]),
+    (event::CLOCK_SYNC, EventSort::Clock, &[field::UNIX_TIME]),
+    (event::METADATA, EventSort::Metadata, &[field::ENTRIES]),
+    (event::SYMBOL, EventSort::Symbol, &[field::ADDRESS, field::SYMBOL, field::INLINE_DEPTH]),
+    (event::TASK_DUMP, EventSort::TaskDump, &[]),
+    (event::SPAN_CLOSE, EventSort::SpanClose, &[field::SPAN]),
 ];
 
-const SPAN_FIELDS: Fields =
-    &[(field::SPAN, "span_id"), (field::NAME, "span_name"), (field::TASK, "dial9.tokio.task_id")];
+const SPAN_FIELDS: &[FieldSlot] = &[field::SPAN, field::NAME, field::SPAN_TASK];
 
 /// The fields of whole-span events by role. Source: dial9 0.5.7, `docs/design/single-event-spans.md`.
-const SPAN_ROLES: [(Field, &str); 4] = [
-    (field::SPAN_START, "span.start"),
-    (field::DURATION, "span.duration"),
-    (field::SPAN_END, "span.end"),
-    (field::NAME, "span.name"),
-];
+const SPAN_ROLES: [FieldSlot; 4] = [field::SPAN_START, field::DURATION, field::SPAN_END, field::NAME_ROLE];
 
-/// How to read the events of one shape.
+/// The plan for reading the events of one shape.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
-    pub(super) sort: Sort,
+pub(super) struct ShapePlan {
+    pub(super) sort: EventSort,
     /// Positions among the values; [`NONE`] if the shape has no such field.
     fields: [u16; field::PLACES],
-    /// For [`Sort::WholeSpan`], the power of 1000 that converts each field to nanoseconds.
+    /// For [`EventSort::WholeSpan`], the power of 1000 that converts each field to nanoseconds.
     scales: [u8; field::PLACES],
-    /// The row of a [`Sort::Other`] event among those.
+    /// The row of a [`EventSort::Other`] event among those.
     pub(super) other: u32,
 }
 
-impl Plan {
+impl ShapePlan {
     pub(super) fn new(shape: &Shape, tables: &Tables) -> Self {
         let name = text(tables, shape.name);
-        let mut plan =
-            Self { sort: Sort::Other, fields: [NONE; field::PLACES], scales: [0; field::PLACES], other: 0 };
+        let mut plan = Self {
+            sort: EventSort::Other,
+            fields: [NONE; field::PLACES],
+            scales: [0; field::PLACES],
+            other: 0,
+        };
         let known = SORTS.iter().find(|(known, ..)| *known == name);
         let (sort, fields) = match known {
             Some(&(_, sort, fields)) => (sort, fields),
-            None if name.starts_with("SpanEnter:") => (Sort::SpanEnter, SPAN_FIELDS),
-            None if name.starts_with("SpanExit:") => (Sort::SpanExit, SPAN_FIELDS),
+            None if name.starts_with(event::SPAN_ENTER_PREFIX) => (EventSort::SpanEnter, SPAN_FIELDS),
+            None if name.starts_with(event::SPAN_EXIT_PREFIX) => (EventSort::SpanExit, SPAN_FIELDS),
             None => {
                 plan.find_whole_span(shape, tables);
                 return plan;
             }
         };
         plan.sort = sort;
-        for &(Field(place), name) in fields {
+        for &FieldSlot(place, name) in fields {
             plan.fields[place] = position(shape, tables, name);
         }
         plan
@@ -190,7 +122,7 @@ impl Plan {
             found.map(|annotation| annotation.field)
         };
         // The time of the event is one of start, duration and end, so one more makes it a span.
-        for (Field(place), wanted) in SPAN_ROLES {
+        for FieldSlot(place, wanted) in SPAN_ROLES {
             let Some((found, row)) = role(wanted).and_then(|row| Some((u16::try_from(row).ok()?, row)))
             else {
                 continue;
@@ -203,23 +135,23 @@ impl Plan {
                 _ => 0,
             };
             if place != field::NAME.0 {
-                self.sort = Sort::WholeSpan;
+                self.sort = EventSort::WholeSpan;
             }
         }
     }
 
-    /// A number of a [`Sort::WholeSpan`] event, in nanoseconds.
-    pub(super) fn nanoseconds(&self, event: &Event<'_>, field: Field) -> Option<u64> {
+    /// A number of a [`EventSort::WholeSpan`] event, in nanoseconds.
+    pub(super) fn nanoseconds(&self, event: &Event<'_>, field: FieldSlot) -> Option<u64> {
         self.number(event, field)?.checked_mul(1000u64.pow(self.scales[field.0].into()))
     }
 
     #[inline]
-    pub(super) fn value<'v>(&self, event: &Event<'v>, field: Field) -> Option<&'v Value<'v>> {
+    pub(super) fn value<'v>(&self, event: &Event<'v>, field: FieldSlot) -> Option<&'v Value<'v>> {
         event.values.get(usize::from(self.fields[field.0]))
     }
 
     #[inline]
-    pub(super) fn number(&self, event: &Event<'_>, field: Field) -> Option<u64> {
+    pub(super) fn number(&self, event: &Event<'_>, field: FieldSlot) -> Option<u64> {
         match *self.value(event, field)? {
             Value::Unsigned(number) => Some(number),
             Value::Signed(number) => u64::try_from(number).ok(),
@@ -228,7 +160,7 @@ impl Plan {
     }
 
     #[inline]
-    pub(super) fn text<'v>(&self, event: &Event<'v>, field: Field) -> Option<&'v str> {
+    pub(super) fn text<'v>(&self, event: &Event<'v>, field: FieldSlot) -> Option<&'v str> {
         match self.value(event, field)? {
             Value::Text(text) => Some(text),
             _ => None,
@@ -280,7 +212,7 @@ mod tests {
     #[test]
     fn no_two_fields_of_an_event_have_one_place() {
         for fields in SORTS.iter().map(|&(_, _, fields)| fields).chain([SPAN_FIELDS]) {
-            let mut places: Vec<_> = fields.iter().map(|&(Field(place), _)| place).collect();
+            let mut places: Vec<_> = fields.iter().map(|&FieldSlot(place, _)| place).collect();
             places.sort_unstable();
             places.dedup();
             assert_eq!(places.len(), fields.len(), "{fields:?}");

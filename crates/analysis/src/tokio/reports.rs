@@ -1,12 +1,16 @@
 //! The periodic reports of runtimes, each at its own times.
 
 use super::names::at;
+use super::view::QueueView;
+
+/// The length above which a queue is high.
+const HIGH: u64 = 100;
 
 /// The silence after which a runtime is considered gone: it reports every 10 ms. Source: dial9 0.5.7.
 const SILENT_NS: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy, Debug)]
-struct Report {
+struct RuntimeReport {
     time_ns: u64,
     value: u64,
     /// The runtime, as a row of the names of runtimes.
@@ -17,11 +21,11 @@ struct Report {
 
 /// A figure of each runtime. Memory: 24 bytes a report.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reports(Vec<Report>);
+pub(super) struct Reports(Vec<RuntimeReport>);
 
 impl Reports {
     pub(super) fn add(&mut self, time_ns: u64, runtime: u32, value: u64) {
-        self.0.push(Report { time_ns, value, runtime, is_derived: false });
+        self.0.push(RuntimeReport { time_ns, value, runtime, is_derived: false });
     }
 
     /// The sum over all runtimes at the time of each report. Each runtime counts with its latest report: from the beginning, if
@@ -42,12 +46,31 @@ impl Reports {
         }
         series
     }
+
+    /// The lengths of the global queues, if these are what runtimes report.
+    // A mean does not need the digits that a double lacks.
+    #[expect(clippy::cast_precision_loss)]
+    pub(super) fn queue(&self) -> Option<QueueView> {
+        let series = self.summed();
+        let mut view = QueueView { samples: series.len() as u64, ..QueueView::default() };
+        view.max_ns = series.first()?.0;
+        let mut sum = 0u64;
+        for (time_ns, depth) in series {
+            sum = sum.saturating_add(depth);
+            view.high += u64::from(depth > HIGH);
+            if depth > view.max {
+                (view.max, view.max_ns) = (depth, time_ns);
+            }
+        }
+        view.mean = sum as f64 / view.samples as f64;
+        Some(view)
+    }
 }
 
 /// Derived reports: the state of runtimes before their first report, and their end after their last.
-fn derived(reports: &[Report]) -> Vec<Report> {
+fn derived(reports: &[RuntimeReport]) -> Vec<RuntimeReport> {
     let start_ns = reports.iter().map(|report| report.time_ns).min().unwrap_or_default();
-    let mut ends: Vec<Option<(Report, u64)>> = Vec::new();
+    let mut ends: Vec<Option<(RuntimeReport, u64)>> = Vec::new();
     for &report in reports {
         let (first, last_ns) = at(&mut ends, report.runtime).get_or_insert((report, report.time_ns));
         if report.time_ns < first.time_ns {
@@ -58,9 +81,9 @@ fn derived(reports: &[Report]) -> Vec<Report> {
     let mut derived = Vec::new();
     for (first, last_ns) in ends.into_iter().flatten() {
         let gone_ns = last_ns.saturating_add(SILENT_NS);
-        derived.push(Report { time_ns: gone_ns, value: 0, is_derived: true, ..first });
+        derived.push(RuntimeReport { time_ns: gone_ns, value: 0, is_derived: true, ..first });
         if first.time_ns - start_ns <= SILENT_NS {
-            derived.push(Report { time_ns: start_ns, is_derived: true, ..first });
+            derived.push(RuntimeReport { time_ns: start_ns, is_derived: true, ..first });
         }
     }
     derived

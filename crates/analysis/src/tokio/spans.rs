@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 
 use super::each::EndedSpan;
 use super::histogram::Durations;
-use super::names::{Names, at};
+use super::names::{NameTable, at};
 use super::view::SpanRow;
 
 /// The minimum number of spans of a name that shows what is usual.
@@ -17,25 +17,25 @@ const OUTLYING: u64 = 10;
 
 /// The step of a span that an event records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
+enum SpanStep {
     Enter,
     Exit,
     Close,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Moment {
+struct SpanMoment {
     time_ns: u64,
     /// The row of the span's id.
     id: u32,
     /// A row of the names, which are few.
     name: u16,
-    step: Step,
+    step: SpanStep,
 }
 
 /// A span, up to the latest moment processed.
-#[derive(Clone, Copy, Debug)]
-struct Span {
+#[derive(Clone, Copy, Debug, Default)]
+struct OpenSpan {
     name: u16,
     first_enter_ns: Option<u64>,
     last_exit_ns: Option<u64>,
@@ -56,34 +56,34 @@ struct Done {
 
 /// An id, and the last known entry of its latest span.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct KnownSpan {
     row: u32,
     last_enter_ns: u64,
 }
 
 /// Memory: 16 bytes an entry, exit or close, 40 an id, 24 bytes a span that is a single event.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Spans {
-    names: Names,
-    ids: HashMap<u64, Known>,
-    moments: Vec<Moment>,
+pub(super) struct SpanRecords {
+    names: NameTable,
+    ids: HashMap<u64, KnownSpan>,
+    moments: Vec<SpanMoment>,
     /// Spans that are single events, by name.
     whole: Vec<Vec<Done>>,
 }
 
-impl Spans {
+impl SpanRecords {
     pub(super) fn enter(&mut self, id: u64, name: &str, time_ns: u64) {
-        self.step(id, Some(name), time_ns, Step::Enter).last_enter_ns = time_ns;
+        self.step(id, Some(name), time_ns, SpanStep::Enter).last_enter_ns = time_ns;
     }
 
     /// Records an exit. Returns the last known entry of the span.
     pub(super) fn exit(&mut self, id: u64, name: &str, time_ns: u64) -> u64 {
-        self.step(id, Some(name), time_ns, Step::Exit).last_enter_ns
+        self.step(id, Some(name), time_ns, SpanStep::Exit).last_enter_ns
     }
 
     /// Records a close, after which the id may belong to another span.
     pub(super) fn close(&mut self, id: u64, time_ns: u64) {
-        self.step(id, None, time_ns, Step::Close);
+        self.step(id, None, time_ns, SpanStep::Close);
     }
 
     pub(super) fn whole(&mut self, name: &str, start_ns: u64, duration_ns: u64) {
@@ -91,27 +91,28 @@ impl Spans {
         at(&mut self.whole, name).push(Done { duration_ns, start_ns, busy_ns: duration_ns });
     }
 
-    fn step(&mut self, id: u64, name: Option<&str>, time_ns: u64, step: Step) -> &mut Known {
+    fn step(&mut self, id: u64, name: Option<&str>, time_ns: u64, step: SpanStep) -> &mut KnownSpan {
         let name = name.map_or(0, |name| u16::try_from(self.names.row(name)).unwrap_or(u16::MAX));
         let row = u32::try_from(self.ids.len()).unwrap_or(u32::MAX);
-        let known = self.ids.entry(id).or_insert(Known { row, last_enter_ns: 0 });
-        self.moments.push(Moment { time_ns, id: known.row, name, step });
+        let known = self.ids.entry(id).or_insert(KnownSpan { row, last_enter_ns: 0 });
+        self.moments.push(SpanMoment { time_ns, id: known.row, name, step });
         known
     }
 
     /// Passes each span to `take`, those of one id in order of time.
-    fn walk(&self, mut take: impl FnMut(&Span)) {
+    fn walk(&self, mut take: impl FnMut(&OpenSpan)) {
         let mut moments = self.moments.clone();
         // A span is closed after it was exited. Other moments of one time are in the order of their thread.
-        moments.sort_by_key(|moment| (moment.id, moment.time_ns, moment.step == Step::Close));
+        moments.sort_by_key(|moment| (moment.id, moment.time_ns, moment.step == SpanStep::Close));
         for moments in moments.chunk_by(|one, other| one.id == other.id) {
-            let mut open: Option<Span> = None;
+            let mut open: Option<OpenSpan> = None;
             for moment in moments {
                 if open.is_some_and(|span| moment.begins_another(&span)) {
                     open.take().iter().for_each(&mut take);
                 }
-                if moment.step != Step::Close {
-                    open.get_or_insert_with(|| Span::named(moment.name)).step(moment);
+                if moment.step != SpanStep::Close {
+                    let new = OpenSpan { name: moment.name, ..OpenSpan::default() };
+                    open.get_or_insert(new).step(moment);
                 }
             }
             open.iter().for_each(&mut take);
@@ -159,22 +160,18 @@ impl Spans {
     }
 }
 
-impl Moment {
+impl SpanMoment {
     /// Whether the moment begins another span. If a close is missing, a new name shows it.
-    fn begins_another(&self, span: &Span) -> bool {
-        let is_renamed = self.step == Step::Enter && span.depth == 0 && self.name != span.name;
-        self.step == Step::Close || is_renamed
+    fn begins_another(&self, span: &OpenSpan) -> bool {
+        let is_renamed = self.step == SpanStep::Enter && span.depth == 0 && self.name != span.name;
+        self.step == SpanStep::Close || is_renamed
     }
 }
 
-impl Span {
-    const fn named(name: u16) -> Self {
-        Self { name, first_enter_ns: None, last_exit_ns: None, since_ns: 0, busy_ns: 0, depth: 0 }
-    }
-
-    fn step(&mut self, moment: &Moment) {
+impl OpenSpan {
+    fn step(&mut self, moment: &SpanMoment) {
         let time_ns = moment.time_ns;
-        if moment.step == Step::Enter {
+        if moment.step == SpanStep::Enter {
             self.first_enter_ns.get_or_insert(time_ns);
             if self.depth == 0 {
                 self.since_ns = time_ns;
@@ -219,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_span_is_from_its_first_entering_to_its_last_leaving() {
-        let mut spans = Spans::default();
+        let mut spans = SpanRecords::default();
         spans.enter(1, "request", 200);
         assert_eq!(spans.exit(1, "request", 250), 200);
         // From another batch: earlier, although it comes later.
@@ -233,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_closing_ends_a_span_for_good_whatever_its_id_is_used_for_next() {
-        let mut spans = Spans::default();
+        let mut spans = SpanRecords::default();
         // The thread with the close hands over last.
         for start_ns in [100, 1000] {
             spans.enter(1, "request", start_ns);
@@ -255,7 +252,7 @@ mod tests {
 
     #[test]
     fn an_id_with_another_name_is_another_span_also_where_closings_are_missing() {
-        let mut spans = Spans::default();
+        let mut spans = SpanRecords::default();
         for (name, start_ns) in [("request", 100), ("query", 500)] {
             spans.enter(1, name, start_ns);
             spans.exit(1, name, start_ns + 10);
@@ -267,7 +264,7 @@ mod tests {
     #[test]
     fn ten_spans_say_what_is_usual_and_ten_times_that_is_not() {
         let outliers = |usual: u64, longest: u64| {
-            let mut spans = Spans::default();
+            let mut spans = SpanRecords::default();
             (0..usual).for_each(|start_ns| spans.whole("query", start_ns, 100));
             spans.whole("query", 500, longest);
             spans.into_rows()[0].outliers

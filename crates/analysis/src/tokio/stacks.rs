@@ -10,13 +10,13 @@ const NAMED: usize = 8;
 
 /// Memory: distinct stacks and symbols.
 #[derive(Debug, Default)]
-pub(super) struct Stacks {
+pub(super) struct NamedStacks {
     stacks: Distinct<[u8; 8]>,
     /// The innermost function at an address, and its inlining depth there.
     symbols: HashMap<u64, (u64, Box<str>)>,
 }
 
-impl Stacks {
+impl NamedStacks {
     /// The row of a stack; `None` when there are 2^32 - 1 others.
     pub(super) fn row(&mut self, stack: Addresses<'_>) -> Option<u32> {
         self.stacks.intern(stack.0)
@@ -38,7 +38,6 @@ impl Stacks {
         self.stacks.get(row as usize).iter().map(|&bytes| u64::from_le_bytes(bytes))
     }
 
-    /// The leaf function.
     pub(super) fn leaf(&self, row: u32) -> String {
         self.addresses(row).next().map_or_else(|| "(empty stack)".to_owned(), |address| self.name(address))
     }
@@ -64,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_stack_is_stored_once_and_names_its_innermost_functions() {
-        let mut stacks = Stacks::default();
+        let mut stacks = NamedStacks::default();
         let addresses = [KERNEL + 7, 16, 32].map(u64::to_le_bytes);
         let row = stacks.row(Addresses(&addresses)).unwrap();
         assert_eq!(stacks.row(Addresses(&addresses)), Some(row));

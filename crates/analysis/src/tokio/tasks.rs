@@ -1,6 +1,7 @@
 //! Tasks, their wakes, and their delays until they are polled.
 
-use borehole_model::{RowIndex, is_worker};
+use borehole_model::RowIndex;
+use borehole_model::dial9::is_worker;
 
 use super::histogram::Durations;
 use super::names::{UNKNOWN_ROW, at};
@@ -18,7 +19,7 @@ const UNWOKEN_NS: u64 = 10_000_000_000;
 const WAKE: u32 = 0;
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Task {
+struct TaskRecord {
     id: u64,
     /// The place, as a row of the names of places.
     place: u32,
@@ -39,7 +40,7 @@ struct Task {
 
 /// Tasks that wait at the end of the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Waiting {
+pub(super) struct WaitingTasks {
     pub(super) count: u64,
     pub(super) longest_ns: u64,
     /// The start of that one's wait.
@@ -53,16 +54,16 @@ pub(super) struct Waiting {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AllWaiting {
     /// Woken, and not polled since.
-    pub(super) starved: Waiting,
+    pub(super) starved: WaitingTasks,
     /// Spawned, and never polled.
-    pub(super) unpolled: Waiting,
+    pub(super) unpolled: WaitingTasks,
     /// Polled, and never woken.
-    pub(super) unwoken: Waiting,
+    pub(super) unwoken: WaitingTasks,
 }
 
 /// A wake or a poll, for tasks whose delays the runtime does not measure.
 #[derive(Clone, Copy, Debug)]
-struct Moment {
+struct TaskMoment {
     task: u32,
     time_ns: u64,
     /// [`WAKE`], or one more than the poll's duration, up to 4 s.
@@ -71,7 +72,7 @@ struct Moment {
 
 /// The state of a task at a moment of the trace.
 #[derive(Clone, Copy, Debug, Default)]
-struct State {
+struct WakeState {
     /// The first wake since its last poll.
     woken_ns: Option<u64>,
     /// The end of that poll.
@@ -79,7 +80,7 @@ struct State {
 }
 
 /// A wait. Ordered by duration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Wait {
     pub(super) delay_ns: u64,
     pub(super) poll_ns: u64,
@@ -89,34 +90,24 @@ pub(super) struct Wait {
     pub(super) place: u32,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Tasks {
     index: RowIndex,
-    tasks: Vec<Task>,
+    tasks: Vec<TaskRecord>,
     pub(super) wakes: WakeView,
     /// Whether polls record their delay.
     pub(super) is_measured: bool,
-    moments: Vec<Moment>,
+    moments: Vec<TaskMoment>,
     pub(super) delays: Durations,
     pub(super) high: u64,
     pub(super) worst: Worst<Wait>,
     /// Tasks alive as the runtimes counted them.
-    counted: Reports,
+    pub(super) counted: Reports,
 }
 
 impl Tasks {
     pub(super) fn new(rows: usize) -> Self {
-        Self {
-            index: RowIndex::default(),
-            tasks: Vec::new(),
-            wakes: WakeView::default(),
-            is_measured: false,
-            moments: Vec::new(),
-            delays: Durations::default(),
-            high: 0,
-            worst: Worst::new(rows.max(1)),
-            counted: Reports::default(),
-        }
+        Self { worst: Worst::new(rows.max(1)), ..Self::default() }
     }
 
     #[inline]
@@ -131,12 +122,12 @@ impl Tasks {
     fn add(&mut self, id: u64) -> usize {
         let row = self.tasks.len();
         self.index.insert(id, row);
-        self.tasks.push(Task { id, place: UNKNOWN_ROW, ..Task::default() });
+        self.tasks.push(TaskRecord { id, place: UNKNOWN_ROW, ..TaskRecord::default() });
         row
     }
 
     #[inline]
-    fn task(&mut self, id: u64) -> &mut Task {
+    fn task(&mut self, id: u64) -> &mut TaskRecord {
         let row = self.row(id);
         &mut self.tasks[row]
     }
@@ -171,14 +162,13 @@ impl Tasks {
         (row, place)
     }
 
-    /// Records the end of a poll.
     #[inline]
     pub(super) fn poll_ended(&mut self, row: usize, start_ns: u64, duration_ns: u64) {
         let task = &mut self.tasks[row];
         task.idle_ns = task.idle_ns.max(Some(start_ns.saturating_add(duration_ns)));
         if !self.is_measured {
             let what = u32::try_from(duration_ns).unwrap_or(u32::MAX - 1).saturating_add(1);
-            self.moments.push(Moment { task: number(row), time_ns: start_ns, what });
+            self.moments.push(TaskMoment { task: number(row), time_ns: start_ns, what });
         }
     }
 
@@ -199,7 +189,7 @@ impl Tasks {
             task.yielded_ns = task.yielded_ns.max(time_ns);
         }
         if !self.is_measured {
-            self.moments.push(Moment { task: number(row), time_ns, what: WAKE });
+            self.moments.push(TaskMoment { task: number(row), time_ns, what: WAKE });
         }
     }
 
@@ -208,11 +198,6 @@ impl Tasks {
         self.delays.add(wait.delay_ns);
         self.high += u64::from(wait.delay_ns > HIGH_DELAY_NS);
         self.worst.add(wait);
-    }
-
-    /// Records a runtime's count of its tasks.
-    pub(super) fn counted(&mut self, time_ns: u64, runtime: u32, alive: u64) {
-        self.counted.add(time_ns, runtime, alive);
     }
 
     /// Computes everything that needs the whole trace.
@@ -225,11 +210,11 @@ impl Tasks {
 
     /// Derives delays: from a task's first wake since its last poll began to its next poll. If it was woken while it ran, the
     /// delay begins at the end of that poll.
-    fn derive_delays(&mut self, mut moments: Vec<Moment>) {
+    fn derive_delays(&mut self, mut moments: Vec<TaskMoment>) {
         // Each batch is in order, so a sort that uses runs has little to do.
         moments.sort_by_key(|moment| (moment.time_ns, moment.what));
-        let mut states = vec![State::default(); self.tasks.len()];
-        for Moment { task, time_ns, what } in moments {
+        let mut states = vec![WakeState::default(); self.tasks.len()];
+        for TaskMoment { task, time_ns, what } in moments {
             let row = task as usize;
             let Some(state) = states.get_mut(row) else { continue };
             if what == WAKE {
@@ -239,27 +224,26 @@ impl Tasks {
             let woken_ns = state.woken_ns.take();
             let idle_ns = std::mem::replace(&mut state.idle_ns, time_ns.saturating_add(u64::from(what) - 1));
             if let Some(woken_ns) = woken_ns {
-                let Task { id, place, .. } = self.tasks[row];
+                let TaskRecord { id, place, .. } = self.tasks[row];
                 let delay_ns = time_ns.saturating_sub(idle_ns.max(woken_ns));
                 self.waited(Wait { delay_ns, poll_ns: time_ns, task: id, worker: None, place });
             }
         }
     }
 
-    /// The view of the tasks; and for each place the numbers spawned and alive at the end.
-    pub(super) fn view(&self) -> (TaskView, Lifetimes) {
-        let mut view = TaskView::default();
-        let mut found = Lifetimes::default();
+    /// The view of the tasks; their lifetimes; and for each place the number spawned there and of those alive at the end.
+    pub(super) fn view(&self) -> (TaskView, Durations, Vec<(u64, u64)>) {
+        let (mut view, mut lifetimes, mut places) = (TaskView::default(), Durations::default(), Vec::new());
         for task in &self.tasks {
             match (task.spawned_ns, task.ended_ns) {
                 (Some(spawned_ns), ended_ns) => {
-                    let (spawned, alive) = at(&mut found.places, task.place);
+                    let (spawned, alive) = at(&mut places, task.place);
                     view.spawned += 1;
                     *spawned += 1;
                     view.ended += u64::from(ended_ns.is_some());
                     *alive += u64::from(ended_ns.is_none());
                     if let Some(lived_ns) = ended_ns.and_then(|ended_ns| ended_ns.checked_sub(spawned_ns)) {
-                        found.durations.add(lived_ns);
+                        lifetimes.add(lived_ns);
                     }
                 }
                 (None, ended_ns) if task.is_polled => {
@@ -272,7 +256,7 @@ impl Tasks {
         }
         view.alive = view.spawned - view.ended;
         view.counted = self.alive_counts();
-        (view, found)
+        (view, lifetimes, places)
     }
 
     /// The tasks waiting at this time, after which the trace may be incomplete.
@@ -326,7 +310,7 @@ impl Tasks {
     }
 }
 
-impl Task {
+impl TaskRecord {
     /// The end of its last poll, unless it is in one.
     fn rests_since(&self) -> Option<u64> {
         self.idle_ns.filter(|&idle_ns| idle_ns >= self.polled_ns)
@@ -346,27 +330,20 @@ impl Task {
     }
 }
 
-impl Waiting {
-    fn add_if(&mut self, task: &Task, since_ns: u64, waited_ns: Option<u64>) {
+impl WaitingTasks {
+    fn add_if(&mut self, task: &TaskRecord, since_ns: u64, waited_ns: Option<u64>) {
         let Some(waited_ns) = waited_ns else { return };
         self.count += 1;
         if self.count == 1 || waited_ns > self.longest_ns {
-            let &Task { id, place, .. } = task;
+            let &TaskRecord { id, place, .. } = task;
             *self = Self { count: self.count, longest_ns: waited_ns, since_ns, task: id, place };
         }
     }
 }
 
-/// The row as a [`Moment`] stores it.
+/// The row as a [`TaskMoment`] stores it.
 fn number(row: usize) -> u32 {
     u32::try_from(row).unwrap_or(u32::MAX)
-}
-
-/// The lifetimes of tasks, and for each place the number spawned there and of those alive at the end.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Lifetimes {
-    pub(super) durations: Durations,
-    pub(super) places: Vec<(u64, u64)>,
 }
 
 #[cfg(test)]
@@ -385,8 +362,8 @@ mod tests {
         tasks.spawned(7, 10, Some(3), true);
         let wait = Wait { delay_ns: 0, poll_ns: 20, task: 7, worker: Some(0), place: UNKNOWN_ROW };
         assert_eq!(tasks.polled(wait, true), (0, 3));
-        let (_, lifetimes) = tasks.view();
-        assert_eq!(lifetimes.places[3], (1, 1));
+        let (_, _, places) = tasks.view();
+        assert_eq!(places[3], (1, 1));
         assert_eq!(tasks.worst.into_sorted().map(|wait| wait.place).collect::<Vec<_>>(), [3]);
     }
 
@@ -419,7 +396,7 @@ mod tests {
         poll(&mut tasks, 2, 3 * S, 10);
         tasks.woken(3, 3, Some(0), 305);
         let found = tasks.waiting(11 * S);
-        let seen = |waiting: Waiting| (waiting.count, waiting.task, waiting.longest_ns);
+        let seen = |waiting: WaitingTasks| (waiting.count, waiting.task, waiting.longest_ns);
         assert_eq!(seen(found.starved), (2, 3, 11 * S - 310));
         assert_eq!(seen(found.unpolled), (1, 6, 11 * S));
         assert_eq!(seen(found.unwoken), (1, 4, 11 * S - 410));
@@ -435,10 +412,10 @@ mod tests {
         tasks.spawned(2, 20, Some(0), true);
         tasks.ended(3, 25);
         poll(&mut tasks, 4, 40, 1);
-        let (view, lifetimes) = tasks.view();
+        let (view, _, places) = tasks.view();
         assert_eq!((view.spawned, view.ended, view.alive, view.blocking), (2, 1, 1, 1));
         assert_eq!((view.older, view.older_alive), (1, 1));
-        assert_eq!(lifetimes.places[0], (2, 1));
+        assert_eq!(places[0], (2, 1));
         let counted = view.counted.unwrap();
         assert_eq!((counted.samples, counted.first, counted.last, counted.peak), (3, 1, 1, 2));
     }

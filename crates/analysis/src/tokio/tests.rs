@@ -102,7 +102,7 @@ fn without_polls_or_a_seal_nothing_is_said_to_be_fine() {
     trace.event("RuntimeMetricsEvent", 5, &metrics);
     assert_eq!(trace.found(), [("warning", "no-polls", None)]);
     let mut trace = Trace::with_a_poll();
-    trace.sink.seals = Seals::default();
+    trace.sink.coverage.seals = coverage::Seals::default();
     assert_eq!(trace.found(), [("info", "unsealed-file", None)]);
 }
 
@@ -433,7 +433,7 @@ fn a_poll_that_goes_on_at_the_end_lasts_until_there() {
     let finding = &view.findings[0];
     assert_eq!((finding.severity, finding.check), (Severity::Critical, "stuck-poll"));
     assert_eq!((finding.time_ns, finding.worker, finding.task), (Some(100 * MS), Some(1), Some(6)));
-    assert!(finding.evidence.contains("61000.0 ms") && finding.evidence.contains("main.rs:1"), "{finding:?}");
+    assert!(finding.evidence.contains("1.02 min") && finding.evidence.contains("main.rs:1"), "{finding:?}");
     assert!(finding.evidence.contains("200 tasks"), "{finding:?}");
     assert_eq!((view.workers[1].busy_ns, view.workers[1].longest_poll_ns), (61_000 * MS, 61_000 * MS));
     assert_eq!((view.polls.longest.rows[0].is_open, view.polls.durations.count), (true, 1));
@@ -447,7 +447,7 @@ fn a_poll_that_goes_on_at_the_end_lasts_until_there() {
 fn of_threads_that_had_not_handed_over_all_nothing_is_said_that_is_not_sure() {
     let stuck = |late_ns: u64| {
         let mut trace = Trace::with_a_poll();
-        trace.sink.seals = Seals::default();
+        trace.sink.coverage.seals = coverage::Seals::default();
         trace.next_batch();
         trace.poll_start(1, 100 * MS, 6, &[]);
         trace.next_batch();

@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use crate::json;
+pub use crate::view::LimitedRows;
 
 pub(super) use super::activity::{
     AliveCounts, Delay, DelayView, LongPoll, PlaceRow, PollView, TaskPlaceRow, TaskView, WakeView, WorkerRow,
@@ -30,7 +31,7 @@ pub struct TokioView {
     /// The number of events that the recorder counted as lost, because they came faster than it could take them.
     pub lost_events: u64,
     /// The findings, the most severe first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<TokioFinding>,
     /// Workers by number.
     pub workers: Vec<WorkerRow>,
     /// Polls.
@@ -46,22 +47,13 @@ pub struct TokioView {
     /// The global queue; `None` if it was not sampled.
     pub queue: Option<QueueView>,
     /// Spans by name, the name with the longest total first.
-    pub spans: Rows<SpanRow>,
+    pub spans: LimitedRows<SpanRow>,
     /// The number of spans of all names.
     pub span_count: u64,
     /// Sampled allocations; `None` if there are none.
     pub allocations: Option<AllocationView>,
     /// Other events by name, the most frequent first.
-    pub other_events: Rows<EventRow>,
-}
-
-/// The rows of a table, limited to the number asked for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Rows<T> {
-    /// The rows.
-    pub rows: Vec<T>,
-    /// The number of rows without that limit.
-    pub distinct: usize,
+    pub other_events: LimitedRows<EventRow>,
 }
 
 /// Whether a recorder completed its file: serialized, in lower case.
@@ -103,7 +95,7 @@ impl Severity {
 
 /// A finding of a check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Finding {
+pub struct TokioFinding {
     /// Its severity.
     pub severity: Severity,
     /// The check that found it.
@@ -147,9 +139,9 @@ pub struct BlockingView {
     /// The number of samples during a poll, which was blocked. The other samples are of idle workers or other threads.
     pub in_polls: u64,
     /// The samples in polls by stack, the most frequent first.
-    pub stacks: Rows<BlockingRow>,
+    pub stacks: LimitedRows<BlockingRow>,
     /// The samples in polls by where the task was spawned.
-    pub places: Rows<BlockingPlaceRow>,
+    pub places: LimitedRows<BlockingPlaceRow>,
 }
 
 /// A stack that blocked in polls.
@@ -227,7 +219,7 @@ pub struct AllocationView {
     /// The number of events that the recorder dropped.
     pub dropped: u64,
     /// The outstanding allocations by stack, the most bytes first.
-    pub sites: Rows<SiteRow>,
+    pub sites: LimitedRows<SiteRow>,
 }
 
 /// A stack with outstanding allocations.

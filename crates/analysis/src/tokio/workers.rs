@@ -1,11 +1,13 @@
 //! Workers: their polls, and their active and idle periods.
 
-use borehole_model::{RowIndex, is_worker};
+use borehole_model::RowIndex;
+use borehole_model::dial9::is_worker;
 
-use super::extend;
+use super::coverage::{EventTimes, extend};
 use super::halves::{Began, Halves};
 use super::histogram::Durations;
 use super::names::at;
+use super::view::WorkerRow;
 use super::worst::{Tier, Worst};
 
 /// The maximum number of workers, more than any machine has; further ones are left out.
@@ -29,7 +31,7 @@ const MANY_SPANS: u32 = 20;
 pub(super) const EXAMPLES: usize = 3;
 
 /// A poll that ended. Ordered by duration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Poll {
     pub(super) duration_ns: u64,
     pub(super) start_ns: u64,
@@ -44,7 +46,7 @@ pub(super) struct Poll {
 }
 
 /// A poll still running at the end of the trace. Ordered by its duration so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct StuckPoll {
     pub(super) poll: Poll,
     /// The queue length of its worker when it began.
@@ -63,14 +65,14 @@ pub(super) struct Reach {
 }
 
 /// A poll with many spans. Ordered by their number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SpannedPoll {
     pub(super) spans: u32,
     pub(super) poll: Poll,
 }
 
-#[derive(Clone, Debug)]
-struct OpenPoll {
+#[derive(Clone, Debug, Default)]
+struct StartedPoll {
     start_ns: u64,
     thread: Option<u64>,
     task: u64,
@@ -80,30 +82,23 @@ struct OpenPoll {
     queue: u64,
 }
 
-#[derive(Clone, Debug)]
-struct Moved {
-    time_ns: u64,
-    thread: Option<u64>,
-    cpu_ns: Option<u64>,
+/// The moment of a move.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moved {
+    pub(super) time_ns: u64,
+    pub(super) thread: Option<u64>,
+    pub(super) cpu_ns: Option<u64>,
 }
 
-impl Began for OpenPoll {
-    fn time_ns(&self) -> u64 {
-        self.start_ns
-    }
-
-    fn thread(&self) -> Option<u64> {
-        self.thread
+impl Began for StartedPoll {
+    fn began(&self) -> (u64, Option<u64>) {
+        (self.start_ns, self.thread)
     }
 }
 
 impl Began for Moved {
-    fn time_ns(&self) -> u64 {
-        self.time_ns
-    }
-
-    fn thread(&self) -> Option<u64> {
-        self.thread
+    fn began(&self) -> (u64, Option<u64>) {
+        (self.time_ns, self.thread)
     }
 }
 
@@ -118,7 +113,7 @@ struct Stretch {
 
 /// An appearance of a worker on a thread: at the beginning of a batch, and at each unpark.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct WorkerAppearance {
     start_ns: u64,
     thread: Option<u64>,
 }
@@ -133,21 +128,10 @@ pub(super) struct Blockable {
     pub(super) place: u32,
 }
 
-/// The data of a worker.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Worker {
-    pub(super) number: u64,
-    pub(super) polls: u64,
-    pub(super) busy_ns: u64,
-    pub(super) longest_poll_ns: u64,
-    pub(super) longest_queue: u64,
-    pub(super) active_ns: u64,
-    pub(super) cpu_ns: u64,
-    pub(super) has_cpu: bool,
-    pub(super) stretches: u64,
-    pub(super) parked_ns: u64,
-    pub(super) parks: u64,
-    pub(super) longest_wait_ns: Option<u64>,
+pub(super) struct WorkerRecord {
+    pub(super) row: WorkerRow,
+    stretches: u64,
     pub(super) waits: Waits,
     /// The time of its last event.
     last_ns: u64,
@@ -155,11 +139,11 @@ pub(super) struct Worker {
     seen_ns: u64,
     batch: u64,
     thread: Option<u64>,
-    open_poll: Halves<OpenPoll>,
+    open_poll: Halves<StartedPoll>,
     parked: Halves<Moved>,
     awake: Halves<Moved>,
     rated: Vec<Stretch>,
-    runs: Vec<Run>,
+    runs: Vec<WorkerAppearance>,
     /// The index of the first poll in this batch whose thread is not known yet.
     unplaced_from: usize,
 }
@@ -193,21 +177,21 @@ enum BatchThread {
     Several,
 }
 
-/// All workers.
-#[derive(Debug)]
-pub(super) struct Workers {
-    batch: u64,
+#[derive(Debug, Default)]
+pub(super) struct WorkerRecords {
+    /// The number of batches.
+    pub(super) batch: u64,
     /// The index of the first poll of this batch.
     batch_from: usize,
     /// The thread of this batch; none if there are several.
     batch_thread: BatchThread,
-    workers: Vec<Worker>,
+    workers: Vec<WorkerRecord>,
     /// The workers of this batch.
     here: Vec<usize>,
     /// The latest time so far.
     seen_ns: u64,
     /// The first and the last time of this batch.
-    batch_ends_ns: Option<(u64, u64)>,
+    batch_ends_ns: EventTimes,
     /// The longest time range of a batch.
     pub(super) longest_batch_ns: u64,
     rows: RowIndex,
@@ -221,41 +205,27 @@ pub(super) struct Workers {
     pub(super) critical: Tier<Poll>,
     pub(super) long: Tier<Poll>,
     pub(super) spanned: Tier<SpannedPoll>,
-    blockable: Vec<Blockable>,
+    /// The polls that may have blocked.
+    pub(super) blockable: Vec<Blockable>,
 }
 
 /// A move of a worker, as its event records it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Move {
     pub(super) worker: u64,
-    pub(super) time_ns: u64,
-    pub(super) thread: Option<u64>,
-    pub(super) cpu_ns: Option<u64>,
+    pub(super) at: Moved,
     pub(super) queue: u64,
     pub(super) wait_ns: Option<u64>,
 }
 
-impl Workers {
+impl WorkerRecords {
     pub(super) fn new(rows: usize) -> Self {
         Self {
-            batch: 0,
-            batch_from: 0,
-            batch_thread: BatchThread::default(),
-            workers: Vec::new(),
-            here: Vec::new(),
-            seen_ns: 0,
-            batch_ends_ns: None,
-            longest_batch_ns: 0,
-            rows: RowIndex::default(),
-            last: 0,
-            durations: Durations::default(),
-            places: Vec::new(),
-            started: 0,
             longest: Worst::new(rows),
             critical: Tier::new(EXAMPLES),
             long: Tier::new(EXAMPLES),
             spanned: Tier::new(EXAMPLES),
-            blockable: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -278,8 +248,8 @@ impl Workers {
 
     /// The worker of that number, which has an event at this time.
     #[inline]
-    fn worker(&mut self, number: u64, time_ns: u64) -> Option<&mut Worker> {
-        if self.workers.get(self.last).is_none_or(|worker| worker.number != number) {
+    fn worker(&mut self, number: u64, time_ns: u64) -> Option<&mut WorkerRecord> {
+        if self.workers.get(self.last).is_none_or(|worker| worker.row.worker != number) {
             self.last = self.find(number)?;
         }
         let worker = &mut self.workers[self.last];
@@ -289,7 +259,7 @@ impl Workers {
             worker.batch = self.batch;
             worker.thread = None;
             worker.unplaced_from = self.blockable.len();
-            worker.runs.push(Run { start_ns: time_ns, thread: None });
+            worker.runs.push(WorkerAppearance { start_ns: time_ns, thread: None });
         }
         Some(worker)
     }
@@ -304,7 +274,10 @@ impl Workers {
         if self.workers.len() == MOST_WORKERS {
             return None;
         }
-        self.workers.push(Worker { number, ..Worker::default() });
+        self.workers.push(WorkerRecord {
+            row: WorkerRow { worker: number, ..WorkerRow::default() },
+            ..WorkerRecord::default()
+        });
         self.rows.insert(number, self.workers.len() - 1);
         Some(self.workers.len() - 1)
     }
@@ -315,9 +288,9 @@ impl Workers {
         let batch = self.batch;
         let Poll { worker, start_ns, task, task_row, place, .. } = poll;
         let Some(worker) = self.worker(worker, start_ns) else { return };
-        worker.polls += 1;
-        worker.longest_queue = worker.longest_queue.max(queue);
-        let open = OpenPoll { start_ns, thread: worker.thread, task, task_row, place, spans: 0, queue };
+        worker.row.polls += 1;
+        worker.row.longest_queue = worker.row.longest_queue.max(queue);
+        let open = StartedPoll { start_ns, thread: worker.thread, task, task_row, place, spans: 0, queue };
         worker.open_poll.begin(batch, open);
     }
 
@@ -327,10 +300,10 @@ impl Workers {
         let batch = self.batch;
         let worker = self.worker(number, time_ns)?;
         let open = worker.open_poll.end(batch, time_ns, worker.thread)?;
-        let OpenPoll { start_ns, task, task_row, place, .. } = open;
+        let StartedPoll { start_ns, task, task_row, place, .. } = open;
         let duration_ns = time_ns - start_ns;
-        worker.busy_ns = worker.busy_ns.saturating_add(duration_ns);
-        worker.longest_poll_ns = worker.longest_poll_ns.max(duration_ns);
+        worker.row.busy_ns = worker.row.busy_ns.saturating_add(duration_ns);
+        worker.row.longest_poll_ns = worker.row.longest_poll_ns.max(duration_ns);
         let thread = worker.thread.or(open.thread);
         let poll = Poll { duration_ns, start_ns, worker: number, task, place, task_row, is_open: false };
         self.durations.add(duration_ns);
@@ -376,32 +349,32 @@ impl Workers {
     }
 
     #[inline]
-    pub(super) fn parks(&mut self, moved: Move) {
+    pub(super) fn parks(&mut self, Move { worker, at, queue, .. }: Move) {
         let batch = self.batch;
-        let Some(worker) = self.worker(moved.worker, moved.time_ns) else { return };
-        worker.longest_queue = worker.longest_queue.max(moved.queue);
-        worker.parks += 1;
-        if let Some(awake) = worker.awake.end(batch, moved.time_ns, moved.thread) {
-            worker.rest(&awake, &moved);
+        let Some(worker) = self.worker(worker, at.time_ns) else { return };
+        worker.row.longest_queue = worker.row.longest_queue.max(queue);
+        worker.row.parks += 1;
+        if let Some(awake) = worker.awake.end(batch, at.time_ns, at.thread) {
+            worker.rest(&awake, &at);
         }
-        worker.parked.begin(batch, Moved::from(moved));
-        self.learn_thread(moved.thread);
+        worker.parked.begin(batch, at);
+        self.learn_thread(at.thread);
     }
 
     #[inline]
-    pub(super) fn unparks(&mut self, moved: Move) {
+    pub(super) fn unparks(&mut self, Move { worker, at, queue, wait_ns }: Move) {
         let batch = self.batch;
-        let Some(worker) = self.worker(moved.worker, moved.time_ns) else { return };
-        worker.longest_queue = worker.longest_queue.max(moved.queue);
-        if let Some(parked) = worker.parked.end(batch, moved.time_ns, moved.thread) {
-            worker.parked_ns = worker.parked_ns.saturating_add(moved.time_ns - parked.time_ns);
+        let Some(worker) = self.worker(worker, at.time_ns) else { return };
+        worker.row.longest_queue = worker.row.longest_queue.max(queue);
+        if let Some(parked) = worker.parked.end(batch, at.time_ns, at.thread) {
+            worker.row.parked_ns = worker.row.parked_ns.saturating_add(at.time_ns - parked.time_ns);
         }
-        if let Some(wait_ns) = moved.wait_ns {
-            worker.waited(wait_ns, moved.time_ns);
+        if let Some(wait_ns) = wait_ns {
+            worker.waited(wait_ns, at.time_ns);
         }
-        worker.runs.push(Run { start_ns: moved.time_ns, thread: moved.thread });
-        worker.awake.begin(batch, Moved::from(moved));
-        self.learn_thread(moved.thread);
+        worker.runs.push(WorkerAppearance { start_ns: at.time_ns, thread: at.thread });
+        worker.awake.begin(batch, at);
+        self.learn_thread(at.thread);
     }
 
     /// Sets the thread of the worker that moved last, back to the beginning of the batch.
@@ -421,16 +394,15 @@ impl Workers {
                 run.thread = thread;
             }
             let from = worker.unplaced_from.min(self.blockable.len());
-            let here = self.blockable[from..].iter_mut().filter(|poll| poll.worker == worker.number);
+            let here = self.blockable[from..].iter_mut().filter(|poll| poll.worker == worker.row.worker);
             here.for_each(|poll| poll.thread = poll.thread.or(thread));
         }
         worker.thread = thread;
     }
 
-    /// The workers by number.
-    pub(super) fn by_number(&self) -> Vec<&Worker> {
-        let mut workers: Vec<_> = self.workers.iter().filter(|worker| is_worker(worker.number)).collect();
-        workers.sort_by_key(|worker| worker.number);
+    pub(super) fn by_number(&self) -> Vec<&WorkerRecord> {
+        let mut workers: Vec<_> = self.workers.iter().filter(|worker| is_worker(worker.row.worker)).collect();
+        workers.sort_by_key(|worker| worker.row.worker);
         workers
     }
 
@@ -441,21 +413,17 @@ impl Workers {
         extend(&mut self.batch_ends_ns, time_ns);
     }
 
-    /// The number of batches.
-    pub(super) const fn batches(&self) -> u64 {
-        self.batch
-    }
-
     /// Counts the polls that run to the end, as far as their worker certainly did nothing else.
     pub(super) fn count_open(&mut self, reach: Reach) -> Tier<StuckPoll> {
         let mut found = Tier::new(EXAMPLES);
-        for worker in self.workers.iter_mut().filter(|worker| is_worker(worker.number)) {
+        for worker in self.workers.iter_mut().filter(|worker| is_worker(worker.row.worker)) {
             let Some(stuck) = worker.stuck(reach) else { continue };
             let until_ns = stuck.poll.start_ns + stuck.poll.duration_ns;
-            worker.busy_ns = worker.busy_ns.saturating_add(stuck.poll.duration_ns);
-            worker.longest_poll_ns = worker.longest_poll_ns.max(stuck.poll.duration_ns);
+            worker.row.busy_ns = worker.row.busy_ns.saturating_add(stuck.poll.duration_ns);
+            worker.row.longest_poll_ns = worker.row.longest_poll_ns.max(stuck.poll.duration_ns);
             if let Some(awake) = worker.awake.latest() {
-                worker.active_ns = worker.active_ns.saturating_add(until_ns.saturating_sub(awake.time_ns));
+                worker.row.active_ns =
+                    worker.row.active_ns.saturating_add(until_ns.saturating_sub(awake.time_ns));
             }
             self.longest.add(stuck.poll);
             if stuck.poll.duration_ns > LONG_POLL_NS {
@@ -465,35 +433,23 @@ impl Workers {
         found
     }
 
-    /// The polls that may have blocked.
-    pub(super) fn take_blockable(&mut self) -> Vec<Blockable> {
-        std::mem::take(&mut self.blockable)
-    }
-
     /// Removes what was counted while the worker was on another thread.
     pub(super) fn complete(&mut self) {
         self.next_batch();
-        self.workers.iter_mut().for_each(Worker::complete);
+        self.workers.iter_mut().for_each(WorkerRecord::complete);
     }
 }
 
-impl From<Move> for Moved {
-    fn from(Move { time_ns, thread, cpu_ns, .. }: Move) -> Self {
-        Self { time_ns, thread, cpu_ns }
-    }
-}
-
-impl Worker {
+impl WorkerRecord {
     /// Ends an active period.
     #[inline]
-    fn rest(&mut self, awake: &Moved, moved: &Move) {
+    fn rest(&mut self, awake: &Moved, moved: &Moved) {
         let wall_ns = moved.time_ns - awake.time_ns;
         self.stretches += 1;
-        self.active_ns = self.active_ns.saturating_add(wall_ns);
+        self.row.active_ns = self.row.active_ns.saturating_add(wall_ns);
         let cpu_ns = moved.cpu_ns.zip(awake.cpu_ns).and_then(|(after, before)| after.checked_sub(before));
         let Some(cpu_ns) = cpu_ns else { return };
-        self.has_cpu = true;
-        self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
+        self.row.cpu_ns = Some(self.row.cpu_ns.unwrap_or(0).saturating_add(cpu_ns));
         if wall_ns > RATED_NS {
             let Moved { time_ns: start_ns, thread, .. } = *awake;
             self.rated.push(Stretch { start_ns, end_ns: moved.time_ns, thread, cpu_ns });
@@ -505,13 +461,14 @@ impl Worker {
         let open = self.open_poll.latest().filter(|open| open.start_ns >= self.last_ns)?;
         let until_ns = reach.sure_ns.max(self.seen_ns).min(reach.end_ns);
         let duration_ns = until_ns.checked_sub(open.start_ns)?;
-        let OpenPoll { start_ns, task, task_row, place, queue, .. } = *open;
-        let poll = Poll { duration_ns, start_ns, worker: self.number, task, place, task_row, is_open: true };
+        let StartedPoll { start_ns, task, task_row, place, queue, .. } = *open;
+        let poll =
+            Poll { duration_ns, start_ns, worker: self.row.worker, task, place, task_row, is_open: true };
         Some(StuckPoll { poll, queue, is_at_least: until_ns < reach.end_ns })
     }
 
     fn waited(&mut self, wait_ns: u64, time_ns: u64) {
-        self.longest_wait_ns = self.longest_wait_ns.max(Some(wait_ns));
+        self.row.longest_wait_ns = self.row.longest_wait_ns.max(Some(wait_ns));
         if wait_ns > HIGH_WAIT_NS {
             self.waits.count += 1;
             if wait_ns > self.waits.longest_ns {
@@ -530,8 +487,8 @@ impl Worker {
         self.rated = kept;
         for Stretch { start_ns, end_ns, cpu_ns, .. } in lost {
             self.stretches -= 1;
-            self.active_ns = self.active_ns.saturating_sub(end_ns - start_ns);
-            self.cpu_ns = self.cpu_ns.saturating_sub(cpu_ns);
+            self.row.active_ns = self.row.active_ns.saturating_sub(end_ns - start_ns);
+            self.row.cpu_ns = self.row.cpu_ns.map(|sum_ns| sum_ns.saturating_sub(cpu_ns));
         }
     }
 
@@ -558,10 +515,8 @@ impl Worker {
 }
 
 /// Whether the worker was on another thread in between.
-fn is_interrupted(stretch: &Stretch, runs: &[Run]) -> bool {
+fn is_interrupted(stretch: &Stretch, runs: &[WorkerAppearance]) -> bool {
     let from = runs.partition_point(|run| run.start_ns <= stretch.start_ns);
-    let inside = runs[from..].iter().take_while(|run| run.start_ns < stretch.end_ns);
-    let is_elsewhere = |run: &Run| run.thread.zip(stretch.thread).is_some_and(|(here, there)| here != there);
-    let mut inside = inside;
-    inside.any(is_elsewhere)
+    let mut inside = runs[from..].iter().take_while(|run| run.start_ns < stretch.end_ns);
+    inside.any(|run| run.thread.zip(stretch.thread).is_some_and(|(here, there)| here != there))
 }

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Keeps a limited number of the largest values.
-#[derive(Clone, Debug)]
-pub(super) struct Worst<T> {
+#[derive(Clone, Debug, Default)]
+pub(super) struct Worst<T: Ord> {
     kept: BinaryHeap<Reverse<T>>,
     most: usize,
 }
@@ -46,8 +46,8 @@ impl<T: Ord> Worst<T> {
 }
 
 /// All values of some kind: their number, and the largest ones.
-#[derive(Clone, Debug)]
-pub(super) struct Tier<T> {
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tier<T: Ord> {
     pub(super) count: u64,
     pub(super) examples: Worst<T>,
 }

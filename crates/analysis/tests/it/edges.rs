@@ -1,7 +1,8 @@
 //! Single cases: recursion, emptiness, huge numbers, several periods.
 
 use borehole_analysis::{
-    Breakdown, By, GroupValue, LabelText, Paths, Pattern, PeriodSamples, Query, ReportSink, Summary, Table,
+    Breakdown, By, GroupValue, LabelText, PathStyle, Pattern, PeriodSamples, ProfileSummary, Query,
+    ReportSink, ReportTable,
 };
 use borehole_model::{
     Context, Frame, Label, LabelValue, ProfileSink, Sample, Segment, StackId, Tables, Thread, ValueType,
@@ -10,9 +11,9 @@ use borehole_model::{
 
 use crate::profile::{S, sample, view};
 
-fn rows(table: &Table) -> Vec<(String, u64)> {
+fn rows(table: &ReportTable) -> Vec<(String, u64)> {
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    table.rows.iter().map(|row| (text(row.frame.text(Paths::Full)), row.share.count)).collect()
+    table.rows.iter().map(|row| (text(row.frame.text(PathStyle::Full)), row.share.count)).collect()
 }
 
 fn row(name: &str, count: u64) -> (String, u64) {
@@ -26,8 +27,8 @@ fn pattern(source: &str) -> Option<Pattern> {
 #[test]
 fn a_recursive_function_counts_once_in_total() {
     let view = view(&[sample(&["f", "f", "g", "f"], 3), sample(&["g", "f"], 1)], Query::default());
-    assert_eq!(rows(&view.total_time), [row("f", 4), row("g", 4)]);
-    assert_eq!(rows(&view.self_time), [row("f", 3), row("g", 1)]);
+    assert_eq!(rows(&view.total_table), [row("f", 4), row("g", 4)]);
+    assert_eq!(rows(&view.self_table), [row("f", 3), row("g", 1)]);
 }
 
 #[test]
@@ -48,23 +49,26 @@ fn hidden_frames_are_not_neighbours() {
     assert_eq!(rows(&view.callers.unwrap()), [row("main", 1)]);
     assert_eq!(rows(&view.callees.unwrap()), [row("<leaf>", 1)]);
     assert_eq!((view.summary.samples, view.summary.matched), (2, 1));
-    assert_eq!(rows(&view.self_time), [row("f", 1)]);
+    assert_eq!(rows(&view.self_table), [row("f", 1)]);
 }
 
 #[test]
 fn an_empty_stack_is_a_sample_that_does_not_count() {
     let view = view(&[sample(&[], 5), sample(&["f"], 1), sample(&["g"], 0)], Query::default());
-    let Summary { samples, matched, empty, stacks, .. } = view.summary;
+    let ProfileSummary { samples, matched, empty, stacks, .. } = view.summary;
     assert_eq!((samples, matched, empty, stacks), (6, 1, 5, 1));
-    assert_eq!(rows(&view.total_time), [row("f", 1)]);
+    assert_eq!(rows(&view.total_table), [row("f", 1)]);
 }
 
 #[test]
 fn a_profile_without_samples_is_all_zeros() {
     let view = view(&[], Query { last: 3, callers: pattern("x"), ..Query::default() });
-    assert_eq!(view.summary, Summary { value_type: ValueType::samples(), ..Summary::default() });
-    assert_eq!(view.self_time, Table::default());
-    assert_eq!(view.callers, Some(Table::default()));
+    assert_eq!(
+        view.summary,
+        ProfileSummary { value_type: ValueType::samples(), ..ProfileSummary::default() }
+    );
+    assert_eq!(view.self_table, ReportTable::default());
+    assert_eq!(view.callers, Some(ReportTable::default()));
     assert_eq!(view.last, Some(Vec::new()));
 }
 
@@ -78,11 +82,11 @@ fn each_sample_is_as_long_as_its_own_segments_period() {
         with(Some(10_000_000), sample(&["g", "main"], 1)),
     ];
     let view = view(&samples, Query::default());
-    let wall: Vec<_> = view.self_time.rows.iter().map(|row| row.share.time_ns).collect();
+    let wall: Vec<_> = view.self_table.rows.iter().map(|row| row.share.time_ns).collect();
     assert_eq!(wall, [Some(34_000_000), Some(10_000_000)]);
-    assert_eq!(rows(&view.total_time), [row("main", 108), row("f", 107), row("g", 1)]);
-    assert_eq!(view.total_time.rows[0].share.time_ns, Some(44_000_000));
-    assert_eq!(view.total_time.rows[1].share.time_ns, Some(34_000_000));
+    assert_eq!(rows(&view.total_table), [row("main", 108), row("f", 107), row("g", 1)]);
+    assert_eq!(view.total_table.rows[0].share.time_ns, Some(44_000_000));
+    assert_eq!(view.total_table.rows[1].share.time_ns, Some(34_000_000));
     assert_eq!(view.summary.time_ns, Some(44_000_000));
     assert_eq!(view.summary.without_period, 100);
     assert_eq!(view.summary.segments, 4);
@@ -94,7 +98,7 @@ fn each_sample_is_as_long_as_its_own_segments_period() {
 fn without_a_period_no_time_is_claimed() {
     let view = view(&[sample(&["f"], 1)], Query::default());
     assert_eq!(view.summary.time_ns, None);
-    assert_eq!(view.self_time.rows[0].share.time_ns, None);
+    assert_eq!(view.self_table.rows[0].share.time_ns, None);
 }
 
 #[test]
@@ -102,7 +106,7 @@ fn huge_counts_saturate() {
     let tera = S { period_ns: Some(10_000_000), ..sample(&["f", "main"], 1_000_000_000_000) };
     let seen = view(&[tera.clone(), tera], Query { last: 2, ..Query::default() });
     assert_eq!(seen.summary.samples, 2_000_000_000_000);
-    assert_eq!(seen.total_time.rows[1].share.time_ns, Some(20_000_000_000_000_000_000));
+    assert_eq!(seen.total_table.rows[1].share.time_ns, Some(20_000_000_000_000_000_000));
     let run = |run: &borehole_analysis::RecentRun| (run.count, run.age);
     assert_eq!(seen.last.unwrap().iter().map(run).collect::<Vec<_>>(), [(2, 0)]);
 
@@ -110,13 +114,13 @@ fn huge_counts_saturate() {
     let query = Query { last: u64::MAX, by: Some(By::Process), ..Query::default() };
     let seen = view(&vec![most; 4], query);
     assert_eq!(seen.summary.matched, u64::MAX);
-    assert_eq!(seen.self_time.rows[0].share.count, u64::MAX);
-    assert_eq!(seen.self_time.rows[0].share.time_ns, Some(u128::MAX >> 1));
-    assert_eq!(seen.total_time.rows[0].share.percent, 100.0);
+    assert_eq!(seen.self_table.rows[0].share.count, u64::MAX);
+    assert_eq!(seen.self_table.rows[0].share.time_ns, Some(u128::MAX >> 1));
+    assert_eq!(seen.total_table.rows[0].share.percent, 100.0);
 }
 
 #[test]
-fn the_last_samples_show_only_what_counts() {
+fn last_samples_show_only_counted_frames() {
     let samples = [sample(&["f", "h", "main"], 1), sample(&["x"], 9), sample(&["g", "main"], 2)];
     let query = Query {
         hide: pattern("^h"),
@@ -134,7 +138,7 @@ fn the_last_samples_show_only_what_counts() {
     assert_eq!((runs[0].depth, runs[0].frames_leaf_first[0].function.as_slice()), (2, b"f".as_slice()));
 }
 
-/// A chain of `depth` frames of one function, every level of it sampled, and a fan of leaves at its end.
+/// A chain of `depth` frames of one function, sampled at every level, with a fan of leaves at its end.
 fn deep_profile(tables: &mut Tables, depth: u32) -> Vec<StackId> {
     let name = tables.intern_string(b"f").unwrap();
     let frame = tables.intern_frame(&Frame::named(name)).unwrap();
@@ -159,12 +163,12 @@ fn work_is_linear_in_deep_recursion() {
     }
     sink.finish(&tables).unwrap();
     let view = sink.into_view();
-    assert_eq!(rows(&view.total_time), [row("f", 200_000)]);
+    assert_eq!(rows(&view.total_table), [row("f", 200_000)]);
     assert_eq!(rows(&view.callers.unwrap()), [row("f", 199_999), row("<root>", 1)]);
 }
 
 #[test]
-fn the_summary_tells_of_times_threads_and_damage() {
+fn the_summary_has_times_threads_and_damage() {
     let tables = Tables::default();
     let mut sink = ReportSink::new(Query::default());
     let mut take = |index, process, thread, time_ns| {
@@ -177,20 +181,20 @@ fn the_summary_tells_of_times_threads_and_damage() {
     take(0, None, Some(1), Some(100));
     take(1, Some(8), Some(1), Some(400));
     take(2, None, Some(1), Some(-50));
-    // A second input, with a clock of its own.
+    // The second input has a clock of its own.
     take(0, None, None, Some(1_000_000));
     take(1, None, None, Some(1_000_007));
     sink.warning(&Warning::new("odd").losing(12)).unwrap();
     sink.finish(&tables).unwrap();
-    let Summary { processes, threads, span_ns, warnings, lost_bytes, .. } = sink.into_view().summary;
+    let ProfileSummary { processes, threads, span_ns, warnings, lost_bytes, .. } = sink.into_view().summary;
     assert_eq!((processes, threads, span_ns, warnings, lost_bytes), (2, 2, Some(457), 1, 12));
 }
 
 #[test]
-fn only_so_many_periods_are_listed() {
+fn the_list_of_periods_is_bounded() {
     let periods = (1..=1000).map(|period| S { period_ns: Some(period), ..sample(&["f"], 1) });
     let view = view(&periods.collect::<Vec<_>>(), Query::default());
-    assert_eq!(view.summary.periods.len(), Summary::MAX_PERIODS);
+    assert_eq!(view.summary.periods.len(), ProfileSummary::MAX_PERIODS);
     assert_eq!(view.summary.time_ns, Some(500_500));
 }
 
@@ -225,7 +229,7 @@ fn threads_have_names_and_labels_have_numbers() {
 }
 
 #[test]
-fn stacks_as_deep_as_their_source_allows_are_counted_whatever_the_format() {
+fn the_deepest_stacks_of_every_format_are_counted() {
     let mut tables = Tables::default();
     let stacks = deep_profile(&mut tables, 5);
     let mut sink = ReportSink::new(Query::default());

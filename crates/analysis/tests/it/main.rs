@@ -1,5 +1,5 @@
-//! Views against a naive reading of the same samples.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+//! Views, compared with a naive reading of the same samples.
+#![expect(clippy::unwrap_used, reason = "tests fail by panics")]
 
 mod calls;
 mod edges;

@@ -1,13 +1,14 @@
-//! The same questions answered sample by sample, from lists of names, without a table in sight.
+//! Answers the queries sample by sample, from lists of names, without tables.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use borehole_analysis::{By, Lines, Opcodes, Pattern, Query, Recursion};
+use borehole_analysis::{By, LineRows, OpcodeRows, Pattern, Query, Recursion};
 
 use crate::profile::{F, S};
 
-/// Counts and nanoseconds by key, the largest count first, or the longest time where all samples have one, equal ones in order of first appearance.
+/// Counts and nanoseconds by key. The largest count comes first, or the longest time if all samples have one; ties are in
+/// order of first appearance.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Counts<K>(pub(crate) Vec<(K, u64, u128)>);
 
@@ -43,31 +44,31 @@ impl<K: Clone + Eq + Hash> Counter<K> {
 
 type Text = Vec<u8>;
 
-/// Everything the naive reading finds.
+/// The results of the naive reading.
 pub(crate) struct Answers {
     pub(crate) samples: u64,
     pub(crate) matched: u64,
-    pub(crate) own: Counts<Text>,
+    pub(crate) self_counts: Counts<Text>,
     pub(crate) total: Counts<Text>,
     pub(crate) callers: Counts<Text>,
     pub(crate) callees: Counts<Text>,
-    pub(crate) part_own: Counts<Option<Text>>,
+    pub(crate) part_self: Counts<Option<Text>>,
     pub(crate) part_total: Counts<Option<Text>>,
     pub(crate) groups: Counts<Option<(Option<i64>, Text)>>,
-    /// Frames of the last samples, one entry a sample, oldest first.
+    /// The frames of the last samples, one entry per sample, oldest first.
     pub(crate) last: Vec<Vec<Text>>,
 }
 
 fn key(frame: &F, query: &Query) -> Text {
     let mut key = frame.function.clone();
     let path = frame.file.as_ref().or(frame.module.as_ref());
-    if query.lines == Lines::Apart && (path.is_some() || frame.line.is_some()) {
+    if query.lines == LineRows::Apart && (path.is_some() || frame.line.is_some()) {
         let unknown = if frame.module.is_some() { 0 } else { -1 };
         key.push(b' ');
         key.extend(path.into_iter().flatten());
         key.extend(format!(":{}", frame.line.unwrap_or(unknown)).bytes());
     }
-    if let (Opcodes::Apart, Some(opcode)) = (query.opcodes, &frame.opcode) {
+    if let (OpcodeRows::Apart, Some(opcode)) = (query.opcodes, &frame.opcode) {
         key.extend([b" [", opcode.as_slice(), b"]"].concat());
     }
     key
@@ -105,7 +106,7 @@ fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     })
 }
 
-/// What is left of the frames of a sample, leaf first, with the frames; `None` where it does not count.
+/// The remaining names and frames of a sample, leaf first; `None` if it does not count.
 fn shaped<'s>(sample: &'s S, query: &Query) -> Option<(Vec<Text>, Vec<&'s F>)> {
     let found = |pattern: &Option<Pattern>, key: &Text| pattern.as_ref().is_some_and(|p| p.is_match(key));
     let keyed = sample.frames.iter().map(|frame| (key(frame, query), frame));
@@ -133,7 +134,7 @@ fn shaped<'s>(sample: &'s S, query: &Query) -> Option<(Vec<Text>, Vec<&'s F>)> {
     Some((keys, frames))
 }
 
-/// The stacks that count, leaf first, each with its count.
+/// The stacks that count, leaf first, with their counts.
 pub(crate) fn stacks(samples: &[S], query: &Query) -> Vec<(Vec<Text>, i64)> {
     let counted = samples.iter().filter(|sample| sample.count > 0);
     counted
@@ -144,14 +145,14 @@ pub(crate) fn stacks(samples: &[S], query: &Query) -> Vec<(Vec<Text>, i64)> {
 pub(crate) fn answers(samples: &[S], query: &Query) -> Answers {
     let found = |pattern: &Option<Pattern>, key: &Text| pattern.as_ref().is_some_and(|p| p.is_match(key));
     let by = query.by.clone().unwrap_or(By::File);
-    let [mut own, mut total, mut callers, mut callees] = std::array::from_fn(|_| Counter::new());
-    let [mut part_own, mut part_total] = std::array::from_fn(|_| Counter::new());
+    let [mut self_counts, mut total, mut callers, mut callees] = std::array::from_fn(|_| Counter::new());
+    let [mut part_self, mut part_total] = std::array::from_fn(|_| Counter::new());
     let (mut groups, mut last, mut all, mut matched) = (Counter::new(), Vec::new(), 0, 0);
     for sample in samples.iter().filter(|sample| sample.count > 0) {
         all += sample.count;
         let Some((keys, frames)) = shaped(sample, query) else { continue };
         matched += sample.count;
-        own.add(keys[0].clone(), sample);
+        self_counts.add(keys[0].clone(), sample);
         distinct(keys.iter()).into_iter().for_each(|key| total.add(key.clone(), sample));
         if let Some(at) = keys.iter().position(|key| found(&query.callers, key)) {
             callers.add(keys.get(at + 1).cloned().unwrap_or(b"<root>".to_vec()), sample);
@@ -160,7 +161,7 @@ pub(crate) fn answers(samples: &[S], query: &Query) -> Answers {
             let callee = at.checked_sub(1).map_or(b"<leaf>".to_vec(), |at| keys[at].clone());
             callees.add(callee, sample);
         }
-        part_own.add(part(frames[0], &by), sample);
+        part_self.add(part(frames[0], &by), sample);
         distinct(frames.iter().map(|frame| part(frame, &by)))
             .into_iter()
             .for_each(|part| part_total.add(part, sample));
@@ -172,11 +173,11 @@ pub(crate) fn answers(samples: &[S], query: &Query) -> Answers {
     Answers {
         samples: all,
         matched,
-        own: own.counts(by_time),
+        self_counts: self_counts.counts(by_time),
         total: total.counts(by_time),
         callers: callers.counts(by_time),
         callees: callees.counts(by_time),
-        part_own: part_own.counts(by_time),
+        part_self: part_self.counts(by_time),
         part_total: part_total.counts(by_time),
         groups: groups.counts(by_time),
         last,

@@ -1,13 +1,13 @@
-//! Small profiles, spelled out.
+//! Small profiles, written as literals.
 
 use std::ops::ControlFlow;
 
-use borehole_analysis::{Profile, ProfileBuilder, Query, ReportSink, ReportView, Reshape};
+use borehole_analysis::{Profile, ProfileBuilder, Query, ReportSink, ReportView, ReshapeSink};
 use borehole_model::{
     Context, Frame, Label, LabelValue, NativeFrame, ProfileSink, Sample, Segment, StackId, Tables,
 };
 
-/// A frame, as the tests spell it.
+/// A frame, as tests write it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct F {
     pub(crate) function: Vec<u8>,
@@ -17,7 +17,7 @@ pub(crate) struct F {
     pub(crate) opcode: Option<Vec<u8>>,
 }
 
-/// A sample, as the tests spell it. `frames` has the leaf first.
+/// A sample, as tests write it. `frames` is leaf first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct S {
     pub(crate) frames: Vec<F>,
@@ -29,7 +29,7 @@ pub(crate) struct S {
     pub(crate) time_ns: Option<i64>,
 }
 
-/// Functions of which only the names are known, leaf first.
+/// Functions that have only names, leaf first.
 pub(crate) fn named(functions: &[&str]) -> Vec<F> {
     functions.iter().map(|name| F { function: name.as_bytes().to_vec(), ..F::default() }).collect()
 }
@@ -58,7 +58,7 @@ fn intern_stack(tables: &mut Tables, frames: &[F]) -> Option<StackId> {
     tables.intern_stack_leaf_first(&ids).unwrap()
 }
 
-/// What a query finds in samples.
+/// The report of a query on samples.
 pub(crate) fn view(samples: &[S], query: Query) -> ReportView {
     let mut sink = ReportSink::new(query);
     read(samples, &mut sink);
@@ -72,15 +72,15 @@ pub(crate) fn profile(samples: &[S]) -> Profile {
     builder.into_profile(tables)
 }
 
-/// The same, shaped by a query before it is counted.
+/// Samples as a profile in memory, reshaped by a query before they are counted.
 pub(crate) fn reshaped(samples: &[S], query: &Query) -> Profile {
-    let mut reshape = Reshape::new(ProfileBuilder::default(), query.clone());
+    let mut reshape = ReshapeSink::new(ProfileBuilder::default(), query.clone());
     read(samples, &mut reshape);
     let (builder, tables) = reshape.into_parts();
     builder.into_profile(tables)
 }
 
-/// Gives samples to a sink; a segment begins whenever the period changes.
+/// Passes samples to a sink. A segment begins whenever the period changes.
 fn read(samples: &[S], sink: &mut dyn ProfileSink) -> Tables {
     let mut tables = Tables::default();
     let mut segment = Segment::default();

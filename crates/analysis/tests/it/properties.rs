@@ -1,8 +1,8 @@
 //! Random profiles under random queries.
 
 use borehole_analysis::{
-    Breakdown, By, Collapse, FrameGroup, GroupValue, LabelText, Lines, Opcodes, Paths, Pattern, Query,
-    Recursion, ReportView, Share, Table,
+    Breakdown, By, Collapse, FrameGroup, GroupValue, LabelText, LineRows, OpcodeRows, PathStyle, Pattern,
+    Query, Recursion, ReportTable, ReportView, Share,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -35,7 +35,7 @@ fn labels() -> impl Strategy<Value = Option<Vec<(Vec<u8>, Vec<u8>)>>> {
 
 pub(crate) fn samples() -> impl Strategy<Value = Vec<S>> {
     let frames = prop::collection::vec(frame(), 0..8);
-    // Stacks come from a small pool, so that they recur and share their callers.
+    // Stacks come from a small pool, so that they repeat and share callers.
     prop::collection::vec(frames, 1..6).prop_flat_map(|pool| {
         let stack = (select(pool), prop::collection::vec(frame(), 0..2));
         let stack = stack.prop_map(|(callers, leaves)| [leaves, callers].concat());
@@ -73,8 +73,8 @@ pub(crate) fn query() -> impl Strategy<Value = Query> {
                 focus: focus.filter(|_| last % 3 == 0),
                 recursion: if folded { Recursion::Folded } else { Recursion::Kept },
                 collapse: collapsed.then(collapse).into_iter().collect(),
-                lines: if lines { Lines::Apart } else { Lines::Together },
-                opcodes: if opcodes { Opcodes::Apart } else { Opcodes::Together },
+                lines: if lines { LineRows::Apart } else { LineRows::Together },
+                opcodes: if opcodes { OpcodeRows::Apart } else { OpcodeRows::Together },
                 hide,
                 keep,
                 callers,
@@ -91,9 +91,9 @@ fn collapse() -> Collapse {
     Collapse { pattern: Pattern::new("::m").unwrap(), name: b"[methods]".to_vec() }
 }
 
-fn counts(table: &Table) -> Counts<Vec<u8>> {
+fn counts(table: &ReportTable) -> Counts<Vec<u8>> {
     assert_eq!(table.rows.len(), table.distinct);
-    Counts(table.rows.iter().map(|row| with(row.frame.text(Paths::Full), row.share)).collect())
+    Counts(table.rows.iter().map(|row| with(row.frame.text(PathStyle::Full), row.share)).collect())
 }
 
 fn with<K>(key: K, share: Share) -> (K, u64, u128) {
@@ -106,7 +106,7 @@ fn value(value: &GroupValue) -> Option<(Option<i64>, Vec<u8>)> {
         GroupValue::Label(LabelText::Text(text)) => Some((None, text.clone())),
         GroupValue::Label(LabelText::Number(..)) => panic!("the profiles have no numeric labels"),
         GroupValue::Process(process) => Some((Some(*process), Vec::new())),
-        GroupValue::Interpreter(_) => panic!("nothing is asked about interpreters"),
+        GroupValue::Interpreter(_) => panic!("no query is about interpreters"),
         GroupValue::Thread { process, thread, .. } => Some((*process, thread.to_string().into_bytes())),
     }
 }
@@ -119,13 +119,13 @@ fn check_breakdown(breakdown: &Breakdown, expected: &Answers) {
             assert_eq!(rows.len(), *distinct);
         }
         Breakdown::Frames { rows, distinct } => {
-            let total = rows.iter().map(|row| with(row.name.clone(), row.total_time));
+            let total = rows.iter().map(|row| with(row.name.clone(), row.total_share));
             assert_eq!(sorted(total.collect()), sorted(expected.part_total.0.clone()));
-            let own = rows.iter().map(|row| with(row.name.clone(), row.self_time));
-            let own = own.filter(|row| row.1 > 0).collect();
-            assert_eq!(sorted(own), sorted(expected.part_own.0.clone()));
-            // Percentages are of times where every sample has a period.
-            let key = |row: &FrameGroup| (row.self_time.percent, row.total_time.percent);
+            let self_counts = rows.iter().map(|row| with(row.name.clone(), row.self_share));
+            let self_counts = self_counts.filter(|row| row.1 > 0).collect();
+            assert_eq!(sorted(self_counts), sorted(expected.part_self.0.clone()));
+            // Percentages are those of times if every sample has a period.
+            let key = |row: &FrameGroup| (row.self_share.percent, row.total_share.percent);
             assert!(rows.is_sorted_by(|one, other| key(one) >= key(other)));
             assert_eq!(rows.len(), *distinct);
         }
@@ -145,7 +145,7 @@ fn check_last(view: &ReportView, expected: &Answers) {
         later -= run.count;
         assert_eq!(run.age, later);
         assert_eq!(run.depth, run.frames_leaf_first.len());
-        let frames: Vec<_> = run.frames_leaf_first.iter().map(|frame| frame.text(Paths::Full)).collect();
+        let frames: Vec<_> = run.frames_leaf_first.iter().map(|frame| frame.text(PathStyle::Full)).collect();
         found.extend(std::iter::repeat_n(frames, usize::try_from(run.count).unwrap()));
     }
     assert_eq!(found, expected.last);
@@ -161,8 +161,8 @@ proptest! {
         prop_assert_eq!(found.summary.samples, expected.samples);
         prop_assert_eq!(found.summary.matched, expected.matched);
         prop_assert_eq!(found.summary.frames, expected.total.0.len());
-        prop_assert_eq!(counts(&found.self_time), expected.own.clone());
-        prop_assert_eq!(counts(&found.total_time), expected.total.clone());
+        prop_assert_eq!(counts(&found.self_table), expected.self_counts.clone());
+        prop_assert_eq!(counts(&found.total_table), expected.total.clone());
         let callers = query.callers.is_some().then(|| expected.callers.clone());
         prop_assert_eq!(found.callers.as_ref().map(counts), callers);
         let callees = query.callees.is_some().then(|| expected.callees.clone());
@@ -176,12 +176,12 @@ proptest! {
     fn a_limit_cuts_tables_and_says_so(samples in samples(), limit in 0_usize..4) {
         let all = view(&samples, Query { by: Some(By::Process), ..Query::default() });
         let cut = view(&samples, Query { by: Some(By::Process), limit: Some(limit), ..Query::default() });
-        for (all, cut) in [(&all.self_time, &cut.self_time), (&all.total_time, &cut.total_time)] {
+        for (all, cut) in [(&all.self_table, &cut.self_table), (&all.total_table, &cut.total_table)] {
             prop_assert_eq!(&all.rows[..limit.min(all.rows.len())], &cut.rows[..]);
             prop_assert_eq!(all.distinct, cut.distinct);
         }
         let (Some(Breakdown::Samples { rows, distinct }), Some(Breakdown::Samples { rows: cut, distinct: same })) =
-            (all.breakdown, cut.breakdown) else { panic!("processes are about samples") };
+            (all.breakdown, cut.breakdown) else { panic!("processes are selected by samples") };
         prop_assert_eq!(distinct, same);
         prop_assert_eq!(&rows[..limit.min(rows.len())], &cut[..]);
     }

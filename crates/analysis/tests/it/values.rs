@@ -1,14 +1,14 @@
 //! Profiles whose samples have values, and samplers of other clocks.
 
 use borehole_analysis::{
-    Breakdown, By, Calls, DimensionKind, Page, PageLimits, Paths, Profile, ProfileBuilder, Query, ReportSink,
-    ReportView, Selection, SortBy, Table, Tree,
+    Breakdown, By, Calls, DimensionKind, LazyTree, PageLimits, PathStyle, Profile, ProfileBuilder,
+    ProfilePage, Query, ReportSink, ReportTable, ReportView, SampleSelection, SortBy,
 };
 use borehole_model::{
     Context, Frame, Mode, ProfileSink, Sample, Sampled, Segment, Tables, ValueType, Weigher,
 };
 
-/// A segment and its samples: a folded stack from the root on, a count, and values.
+/// A segment and its samples: a folded stack, root first, a count, and values.
 struct Part<'a>(Segment, &'a [(&'a str, u64, &'a [i64])]);
 
 fn valued(types: &[(&str, &str)]) -> Segment {
@@ -53,10 +53,10 @@ fn profile(parts: &[Part<'_>]) -> Profile {
     builder.into_profile(tables)
 }
 
-/// Function, value and tenths of a per cent.
-fn rows(table: &Table) -> Vec<(String, i128, f64)> {
-    let row = |row: &borehole_analysis::Row| {
-        let name = String::from_utf8(row.frame.text(Paths::Full)).unwrap();
+/// A function, its value, and its share in tenths of a percent.
+fn rows(table: &ReportTable) -> Vec<(String, i128, f64)> {
+    let row = |row: &borehole_analysis::ReportRow| {
+        let name = String::from_utf8(row.frame.text(PathStyle::Full)).unwrap();
         (name, row.share.value, (row.share.percent * 10.0).round() / 10.0)
     };
     table.rows.iter().map(row).collect()
@@ -75,8 +75,8 @@ fn heap() -> Part<'static> {
 #[test]
 fn tables_add_up_the_default_value_and_name_the_others() {
     let seen = view(&[heap()], Query::default());
-    assert_eq!(rows(&seen.self_time), [row("alloc", 958, 95.8), row("other", 42, 4.2)]);
-    assert_eq!(rows(&seen.total_time)[0], row("main", 1000, 100.0));
+    assert_eq!(rows(&seen.self_table), [row("alloc", 958, 95.8), row("other", 42, 4.2)]);
+    assert_eq!(rows(&seen.total_table)[0], row("main", 1000, 100.0));
     let summary = seen.summary;
     assert_eq!((summary.value_type.to_string().as_str(), summary.value), ("inuse_space/bytes", 1000));
     assert_eq!(summary.other_value_types, [ValueType::new("inuse_objects", "count")]);
@@ -89,11 +89,11 @@ fn another_value_can_be_asked_for() {
     let mut sink = ReportSink::new(Query::default()).weighing(weigher);
     read(&[heap()], &mut sink);
     let seen = sink.into_view();
-    assert_eq!(rows(&seen.self_time), [row("other", 40, 93.0), row("alloc", 3, 7.0)]);
+    assert_eq!(rows(&seen.self_table), [row("other", 40, 93.0), row("alloc", 3, 7.0)]);
 }
 
 #[test]
-fn what_cannot_be_added_is_hidden_and_said() {
+fn hidden_value_types_are_reported() {
     let parts = [
         Part(sampled(Mode::Wall, Some(10)), &[("f", 3, &[])]),
         heap(),
@@ -101,7 +101,7 @@ fn what_cannot_be_added_is_hidden_and_said() {
         Part(sampled(Mode::Wall, None), &[("h", 1, &[])]),
     ];
     let seen = view(&parts, Query::default());
-    assert_eq!(rows(&seen.self_time), [row("f", 3, 75.0), row("h", 1, 25.0)]);
+    assert_eq!(rows(&seen.self_table), [row("f", 3, 75.0), row("h", 1, 25.0)]);
     let hidden: Vec<_> = seen.summary.hidden.iter().map(|(kind, count)| (kind.to_string(), *count)).collect();
     assert_eq!(hidden, [("inuse_space/bytes".to_owned(), 1), ("cpu/nanoseconds".to_owned(), 5)]);
     assert_eq!((seen.summary.samples, seen.summary.mode), (4, Mode::Wall));
@@ -110,34 +110,34 @@ fn what_cannot_be_added_is_hidden_and_said() {
 }
 
 #[test]
-fn shares_of_several_periods_are_of_time_where_all_samples_have_one() {
+fn shares_of_mixed_periods_are_shares_of_time() {
     let mixed = [
         Part(sampled(Mode::Cpu, Some(10)), &[("f", 9, &[])]),
         Part(sampled(Mode::Cpu, Some(110)), &[("g", 1, &[])]),
     ];
     let seen = view(&mixed, Query::default());
-    assert_eq!(rows(&seen.self_time), [row("g", 110, 55.0), row("f", 90, 45.0)]);
+    assert_eq!(rows(&seen.self_table), [row("g", 110, 55.0), row("f", 90, 45.0)]);
     assert_eq!(seen.summary.value_type, ValueType::time(Mode::Cpu));
 }
 
 #[test]
-fn sums_below_zero_are_sums() {
+fn negative_sums_are_kept() {
     let parts = [Part(
         valued(&[("cpu", "ms")]),
         &[("main;f", 1, &[7]), ("main;g", 1, &[-5]), ("main;g;h", 1, &[i64::MIN]), ("x", 1, &[0])],
     )];
     let profile = profile(&parts);
     let weight = profile.default_weight();
-    let calls = Calls::new(&profile, &Query::default(), &Selection::default(), weight);
-    let tree = Tree::from_roots(&calls);
+    let calls = Calls::new(&profile, &Query::default(), &SampleSelection::default(), weight);
+    let tree = LazyTree::from_roots(&calls);
     assert_eq!(tree.roots().len(), 1);
-    assert!(tree.roots()[0].total < 0 && calls.total() < 0);
+    assert!(tree.roots()[0].total_weight < 0 && calls.total() < 0);
     let seen = view(&parts, Query::default());
-    assert_eq!(rows(&seen.self_time)[0].1, 7_000_000);
-    assert!(Page::new(&profile, PageLimits::default()).is_ok());
+    assert_eq!(rows(&seen.self_table)[0].1, 7_000_000);
+    assert!(ProfilePage::new(&profile, PageLimits::default()).is_ok());
 }
 
-/// Every view of the same samples has the same sums.
+/// All views of a profile have the same sums.
 #[test]
 fn views_agree() {
     let recursive: &[(&str, u64, &[i64])] =
@@ -146,7 +146,8 @@ fn views_agree() {
     {
         let parts = [Part(segment, recursive)];
         let (seen, profile) = (view(&parts, Query::default()), profile(&parts));
-        let calls = Calls::new(&profile, &Query::default(), &Selection::default(), profile.default_weight());
+        let calls =
+            Calls::new(&profile, &Query::default(), &SampleSelection::default(), profile.default_weight());
         let value = |share: borehole_analysis::Share| {
             if seen.summary.is_valued { share.value } else { i128::from(share.count) }
         };
@@ -155,27 +156,28 @@ fn views_agree() {
             rows
         };
         let name = |name: &[u8]| String::from_utf8(name.to_vec()).unwrap();
-        let of_report = |table: &Table| {
+        let of_report = |table: &ReportTable| {
             let rows = table.rows.iter().map(|row| (name(&row.frame.function), value(row.share)));
             sorted(rows.collect())
         };
-        let top = calls.top(SortBy::Own);
+        let top = calls.top(SortBy::SelfWeight);
         let of_calls = |pick: fn(&borehole_analysis::TopRow) -> i64| {
             let rows = top.iter().map(|row| (name(&calls.frame(row.frame).function), i128::from(pick(row))));
             sorted(rows.filter(|(_, value)| *value != 0).collect())
         };
-        assert_eq!(of_report(&seen.self_time), of_calls(|row| row.own));
-        assert_eq!(of_report(&seen.total_time), of_calls(|row| row.total));
-        let page = Page::new(&profile, PageLimits::default()).unwrap();
-        let of_page = page.top.iter().map(|row| (name(&page.functions[row.function].name), row.total.into()));
-        assert_eq!(sorted(of_page.collect()), of_report(&seen.total_time));
+        assert_eq!(of_report(&seen.self_table), of_calls(|row| row.self_weight));
+        assert_eq!(of_report(&seen.total_table), of_calls(|row| row.total_weight));
+        let page = ProfilePage::new(&profile, PageLimits::default()).unwrap();
+        let of_page =
+            page.top.iter().map(|row| (name(&page.functions[row.function].name), row.total_weight.into()));
+        assert_eq!(sorted(of_page.collect()), of_report(&seen.total_table));
         assert_eq!(page.cells.iter().map(|cell| cell.value).sum::<i64>(), calls.total());
         assert_eq!(profile.summary().value, seen.summary.value);
     }
 }
 
 #[test]
-fn samples_are_told_apart_by_interpreter_and_by_the_metadata_of_their_segment() {
+fn samples_are_separated_by_interpreter_and_segment_metadata() {
     let mut tables = Tables::default();
     let [key, pay, search] =
         ["service.name", "pay", "search"].map(|text| tables.intern_string(text.as_bytes()).unwrap());
@@ -202,20 +204,21 @@ fn samples_are_told_apart_by_interpreter_and_by_the_metadata_of_their_segment() 
     let mut builder = ProfileBuilder::default();
     play(&mut builder);
     let profile = builder.into_profile(tables);
-    let everything = Selection::default();
+    let everything = SampleSelection::default();
     let calls = Calls::new(&profile, &Query::default(), &everything, profile.default_weight());
     for by in [By::Interpreter, service] {
         let rows = calls.by(&profile, &everything, &by);
-        assert_eq!(rows.iter().map(|row| row.total).collect::<Vec<_>>(), [4, 2]);
+        assert_eq!(rows.iter().map(|row| row.weight).collect::<Vec<_>>(), [4, 2]);
     }
     assert_eq!(profile.label_keys(), [b"service.name".to_vec()]);
-    let page = Page::new(&profile, PageLimits::default()).unwrap();
+    let page = ProfilePage::new(&profile, PageLimits::default()).unwrap();
     let kinds: Vec<_> = page.dimensions.iter().map(|dimension| dimension.kind.clone()).collect();
     assert_eq!(kinds, [DimensionKind::Interpreter, DimensionKind::Label(b"service.name".to_vec())]);
     let timeline = profile.timeline(&everything, profile.default_weight()).unwrap();
-    let rows: Vec<_> = timeline.rows.iter().map(|row| (row.interpreter, row.total)).collect();
+    let rows: Vec<_> = timeline.rows.iter().map(|row| (row.interpreter, row.weight)).collect();
     assert_eq!(rows, [(Some(0), 4), (Some(1), 2)]);
-    let of_search = Selection { labels: vec![(b"service.name".to_vec(), b"search".to_vec())], ..everything };
+    let of_search =
+        SampleSelection { labels: vec![(b"service.name".to_vec(), b"search".to_vec())], ..everything };
     let chosen = Calls::new(&profile, &Query::default(), &of_search, profile.default_weight());
     assert_eq!(chosen.total(), 4);
 }

@@ -4,10 +4,10 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use borehole_heap::Graph;
-use borehole_model::shown::word;
 #[cfg(feature = "sqlite")]
 use borehole_sql::Replaced;
-use borehole_sql::{Access, Added, Database, ErrorKind, Server, ServerKind};
+use borehole_sql::{Access, AddedRun, Database, ErrorKind, Server, ServerSoftware};
+use borehole_text::shell_word;
 
 use super::{Error, HeapFile, HeapFormat};
 #[cfg(feature = "sqlite")]
@@ -58,7 +58,7 @@ impl Address {
             (Self::File(path), Access::Write) => Database::open(path),
             #[cfg(not(feature = "sqlite"))]
             (Self::File(_), _) => {
-                return Err(Error::new(&self.name(), "unsupported format: this build knows no SQLite"));
+                return Err(Error::new(&self.name(), "unsupported format: this build has no SQLite support"));
             }
         };
         opened.map_err(|error| self.refused(error))
@@ -69,23 +69,28 @@ impl Address {
     pub fn refused(&self, error: borehole_sql::Error) -> Error {
         let (name, kind) = (self.name(), error.kind());
         let error = Error::new(&name, error);
-        let name = word(&name);
+        let name = shell_word(&name);
         match (kind, self) {
-            (ErrorKind::Denied, Self::Server(server)) if !server.has_password() => error
-                .with_hint(format!("{PASSWORD_VARIABLE} holds the password that an address does not have")),
+            (ErrorKind::Denied, Self::Server(server)) if !server.has_password() => {
+                error.with_hint(format!("set {PASSWORD_VARIABLE} to the password"))
+            }
             (ErrorKind::Missing, Self::File(_)) => {
-                error.with_hint(format!("borehole heap runs {name} lists the runs that there are"))
+                error.with_hint(format!("list the runs with borehole heap runs {name}"))
             }
             (ErrorKind::Unsupported, Self::File(path)) => {
                 let is_graph = HeapFile::open(path).is_ok_and(|file| !file.is_database());
-                let how = || format!("it holds a heap: borehole heap export {} -o heaps.sqlite3", word(&name));
-                if is_graph { error.with_hint(how()) } else { error }
+                let export = format!("borehole heap export {} -o heaps.sqlite3", shell_word(&name));
+                let hint = format!("the file holds a heap; convert it with {export}");
+                if is_graph { error.with_hint(hint) } else { error }
             }
             (ErrorKind::Damaged, _) => {
-                error.with_hint(format!("sqlite3 {name} .recover prints what is left of it, as SQL"))
+                error.with_hint(format!("print what is left as SQL with sqlite3 {name} .recover"))
             }
             (ErrorKind::Connection, Self::Server(_)) => {
-                error.with_hint(format!("what was not complete is not stored, and borehole heap runs {name} lists what is; do it again when the server is there"))
+                let list = format!("borehole heap runs {name} lists the stored ones");
+                error.with_hint(format!(
+                    "incomplete runs are not stored ({list}); try again when the server is back"
+                ))
             }
             _ => error,
         }
@@ -99,11 +104,11 @@ fn with_password(server: Server) -> Server {
     }
 }
 
-impl From<ServerKind> for HeapFormat {
-    fn from(kind: ServerKind) -> Self {
+impl From<ServerSoftware> for HeapFormat {
+    fn from(kind: ServerSoftware) -> Self {
         match kind {
-            ServerKind::Postgresql => Self::Postgresql,
-            ServerKind::Mysql => Self::Mysql,
+            ServerSoftware::Postgresql => Self::Postgresql,
+            ServerSoftware::Mysql => Self::Mysql,
         }
     }
 }
@@ -112,7 +117,7 @@ impl From<ServerKind> for HeapFormat {
 ///
 /// # Errors
 /// If the database cannot be written.
-pub fn add_run(graph: &dyn Graph, address: &Address, created_at: &str) -> Result<Added, Error> {
+pub fn add_run(graph: &dyn Graph, address: &Address, created_at: &str) -> Result<AddedRun, Error> {
     let mut database = address.open(Access::Write)?;
     let added = database.add_run(&graph, created_at);
     added.map_err(|error| address.refused(error))

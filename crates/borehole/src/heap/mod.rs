@@ -9,14 +9,15 @@ mod open;
 mod save;
 
 use std::fmt;
-use std::path::Path;
 
-pub use borehole_capture::heap::{HeapOptions, HeapStatistics, MemoryLimitError, Taken, take};
+pub use crate::heap_format::HeapFormat;
+pub use borehole_capture::heap::{CapturedHeap, HeapOptions, HeapStatistics, MemoryLimitError, take};
 pub use borehole_heap::{
-    Builder, Counts, Graph, HeapGraph, HeapSink, Info, Location, NodeId, NodeType, Parents, Strength,
-    StringId, Total, Totals, TreeParents, compare, findings, info, path, retention, views,
+    Graph, GraphBuilder, GraphCounts, HeapGraph, HeapInfo, HeapSink, MemoryLocation, MemoryTotal, NodeId,
+    NodeType, Parents, Strength, StringId, Totals, TreeParents, compare, findings, info, path, retention,
+    views,
 };
-pub use borehole_php::{Analysis, AnalyzeOptions, AttachOptions, Failure};
+pub use borehole_php::{Analysis, AnalyzeOptions, AttachOptions, FatalError};
 pub use borehole_process::{Dump, DumpRecovery};
 #[cfg(feature = "sql")]
 pub use borehole_sql as sql;
@@ -24,7 +25,6 @@ pub use borehole_sql as sql;
 pub use database::write_database;
 #[cfg(feature = "sql")]
 pub use database::{Address, PASSWORD_VARIABLE, add_run};
-pub(crate) use open::tell;
 pub use open::{HeapFile, OpenOptions, Opened};
 pub use save::write;
 
@@ -33,7 +33,7 @@ pub use save::write;
 /// # Errors
 /// If the process does not run PHP, or an unsupported version.
 pub fn analyze(dump: &Dump, options: &AnalyzeOptions<'_>) -> Result<(HeapGraph, Analysis), Error> {
-    let mut builder = Builder::new();
+    let mut builder = GraphBuilder::new();
     let stated = MemoryLimitError::of(dump);
     let failure = options.failure.or(stated.as_ref().map(MemoryLimitError::failure));
     let options = AnalyzeOptions { failure, ..*options };
@@ -44,73 +44,6 @@ pub fn analyze(dump: &Dump, options: &AnalyzeOptions<'_>) -> Result<(HeapGraph, 
     }
     let graph = builder.finish().map_err(|error| Error::new("", error))?;
     Ok((graph, analysis))
-}
-
-/// The format of a heap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum HeapFormat {
-    /// Memory of a process, still to be analysed: `.rdump`.
-    Rdump,
-    /// Memory of a process that crashed: an ELF core file.
-    Core,
-    /// A graph in reli's container: `.rmem`.
-    Rmem,
-    /// A graph in reli's JSON.
-    Json,
-    /// A graph with a line of JSON for each node, edge, location and fact.
-    Lines,
-    /// A heap for Java's tools.
-    Hprof,
-    /// A heap for Chrome's developer tools.
-    HeapSnapshot,
-    /// An SQLite database.
-    Sqlite,
-    /// A database of a PostgreSQL server.
-    Postgresql,
-    /// A database of a MySQL or MariaDB server.
-    Mysql,
-}
-
-impl HeapFormat {
-    /// Its name on the command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Rdump => "rdump",
-            Self::Core => "core",
-            Self::Rmem => "rmem",
-            Self::Json => "json",
-            Self::Lines => "jsonl",
-            Self::Hprof => "hprof",
-            Self::HeapSnapshot => "heapsnapshot",
-            Self::Sqlite => "sqlite3",
-            Self::Postgresql => "postgresql",
-            Self::Mysql => "mysql",
-        }
-    }
-
-    /// Whether it can be read; the others are only written, for other programs.
-    #[must_use]
-    pub const fn readable(self) -> bool {
-        !matches!(self, Self::Lines | Self::Hprof | Self::HeapSnapshot)
-    }
-
-    /// The format of files with this name, in upper or lower case.
-    #[must_use]
-    pub fn from_path(path: &Path) -> Option<Self> {
-        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-        match extension.as_str() {
-            "rdump" => Some(Self::Rdump),
-            "rmem" => Some(Self::Rmem),
-            "json" => Some(Self::Json),
-            "jsonl" => Some(Self::Lines),
-            "hprof" => Some(Self::Hprof),
-            "heapsnapshot" => Some(Self::HeapSnapshot),
-            "sqlite3" | "sqlite" | "db" => Some(Self::Sqlite),
-            _ => None,
-        }
-    }
 }
 
 /// An error of a heap or of the file that holds it, with the name of the file.

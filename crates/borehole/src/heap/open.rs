@@ -6,23 +6,24 @@ use std::path::{Path, PathBuf};
 
 use borehole_capture::heap::of_core;
 use borehole_formats::detect::{DETECT_BYTES, detect};
-use borehole_formats::envelope::{Envelope, MEMBER_MAGIC};
 use borehole_heap::{Graph, json, rmem};
-use borehole_model::shown::{cause, word};
 use borehole_model::{Recovery, Warning};
-use borehole_process::{Core, Dump, DumpRecovery, DumpWarning};
+use borehole_process::{CoreFile, Dump, DumpRecovery};
+use borehole_text::{cause, shell_word};
+use borehole_wire::envelope::{Envelope, MEMBER_MAGIC};
 
 use super::{Analysis, AnalyzeOptions, Error, HeapFormat, analyze};
+use crate::heap_format::heap_format;
 use crate::mapped::{Mappable, Mapped};
 
 /// A file or a database that holds a heap.
 pub struct HeapFile {
     name: String,
     format: HeapFormat,
-    content: Content,
+    content: HeapContent,
 }
 
-enum Content {
+enum HeapContent {
     Mapped(Mapped),
     Bytes(Vec<u8>),
     Stream(File),
@@ -38,7 +39,7 @@ pub struct OpenOptions<'o> {
     pub lenient: bool,
     /// The run of a database; `None` for the last.
     pub run: Option<i64>,
-    /// How memory is analysed.
+    /// How memory is analyzed.
     pub analyze: AnalyzeOptions<'o>,
     /// The root of the files that the process of a core file had mapped; `None` for their original paths.
     pub root: Option<&'o Path>,
@@ -57,17 +58,11 @@ pub struct Opened<'f> {
 /// The first bytes of compressed files: gzip, Zstandard.
 const MEMBERS: [&[u8]; 2] = [&MEMBER_MAGIC, &[0x28, 0xb5, 0x2f, 0xfd]];
 
-/// The first keys of reli's memory profiler documents, in reli's order and in sorted order. Other JSON objects are not heaps.
-///
-/// Source: reli 0.12 `-f json`.
-const JSON_KEYS: [&[u8]; 4] =
-    [b"\"summary\"", b"\"context\"", b"\"location_types_summary\"", b"\"class_objects_summary\""];
-
 /// The largest graph unpacked into memory, in bytes, because a hundred thousand bytes of Zstandard can expand to that much. It is
 /// the limit for other documents too.
 const UNPACKED_BYTES: usize = 4 << 30;
 
-const LENIENT: &str = "--lenient analyses what is left; what lay in the rest is counted as missing";
+const LENIENT: &str = "use --lenient to analyze what is left; lost memory is counted as missing";
 
 impl HeapFile {
     /// Opens the file at `path`, whatever its name, or the database of a server if `path` is its address.
@@ -88,23 +83,23 @@ impl HeapFile {
             file.rewind().map_err(refused)?;
             return Self::unpacked(name, file);
         }
-        let format = tell(&beginning).ok_or_else(|| unknown(&name, &beginning))?;
+        let format = heap_format(&beginning).ok_or_else(|| unknown(&name, &beginning))?;
         if !format.readable() {
-            let message = format!("unsupported input: {} can be written, not read", format.name());
+            let message = format!("unsupported input: {} can be written but not read", format.name());
             return Err(Error::new(&name, message));
         }
         file.rewind().map_err(refused)?;
         let content = match format {
             #[cfg(feature = "sql")]
-            HeapFormat::Sqlite => Content::Database(super::Address::File(path.to_owned())),
+            HeapFormat::Sqlite => HeapContent::Database(super::Address::File(path.to_owned())),
             #[cfg(not(feature = "sql"))]
-            HeapFormat::Sqlite => Content::Path(path.to_owned()),
-            HeapFormat::Core => Content::Path(path.to_owned()),
+            HeapFormat::Sqlite => HeapContent::Path(path.to_owned()),
+            HeapFormat::Core => HeapContent::Path(path.to_owned()),
             HeapFormat::Rmem => match Mappable::here(&file).and_then(|file| file.map_for_lookup()) {
-                Some(mapped) => Content::Mapped(mapped),
-                None => Content::Bytes(rest(file).map_err(refused)?),
+                Some(mapped) => HeapContent::Mapped(mapped),
+                None => HeapContent::Bytes(rest(file).map_err(refused)?),
             },
-            _ => Content::Stream(file),
+            _ => HeapContent::Stream(file),
         };
         Ok(Self { name, format, content })
     }
@@ -115,13 +110,13 @@ impl HeapFile {
         let mut envelope = Envelope::new(BufReader::new(file));
         let mut bytes = Vec::new();
         envelope.by_ref().take(DETECT_BYTES as u64).read_to_end(&mut bytes).map_err(refused)?;
-        let format = tell(&bytes).ok_or_else(|| unknown(&name, &bytes))?;
+        let format = heap_format(&bytes).ok_or_else(|| unknown(&name, &bytes))?;
         if !matches!(format, HeapFormat::Json | HeapFormat::Rmem) {
             let message = format!("unsupported input: a compressed {}; decompress it first", format.name());
             return Err(Error::new(&name, message));
         }
         append(&mut bytes, envelope, UNPACKED_BYTES).map_err(refused)?;
-        Ok(Self { name, format, content: Content::Bytes(bytes) })
+        Ok(Self { name, format, content: HeapContent::Bytes(bytes) })
     }
 
     /// Refers to the database of a server without connecting to it.
@@ -129,7 +124,7 @@ impl HeapFile {
     #[must_use]
     pub fn of_server(server: borehole_sql::Server) -> Self {
         let address = super::Address::Server(server.clone());
-        Self { name: address.name(), format: server.kind().into(), content: Content::Database(address) }
+        Self { name: address.name(), format: server.kind().into(), content: HeapContent::Database(address) }
     }
 
     /// Sets the name for messages.
@@ -150,7 +145,7 @@ impl HeapFile {
         &self.name
     }
 
-    /// Whether it holds memory that still has to be analysed.
+    /// Whether it holds memory that still has to be analyzed.
     #[must_use]
     pub const fn is_memory(&self) -> bool {
         matches!(self.format, HeapFormat::Rdump | HeapFormat::Core)
@@ -162,31 +157,31 @@ impl HeapFile {
         matches!(self.format, HeapFormat::Sqlite | HeapFormat::Postgresql | HeapFormat::Mysql)
     }
 
-    /// The graph: analysed first if the file holds memory.
+    /// The graph: analyzed first if the file holds memory.
     ///
     /// # Errors
     /// If the file is damaged, or holds memory of a process without a supported PHP.
     pub fn graph(&self, options: &OpenOptions<'_>) -> Result<Opened<'_>, Error> {
         let plain = |graph| Opened { graph, analysis: None, recovery: Recovery::default() };
         match &self.content {
-            Content::Mapped(mapped) => Ok(plain(self.view(mapped.bytes())?)),
-            Content::Bytes(bytes) if self.format == HeapFormat::Json => Ok(plain(self.json(bytes)?)),
-            Content::Bytes(bytes) => Ok(plain(self.view(bytes)?)),
-            Content::Path(path) if self.format == HeapFormat::Core => {
+            HeapContent::Mapped(mapped) => Ok(plain(self.view(mapped.bytes())?)),
+            HeapContent::Bytes(bytes) if self.format == HeapFormat::Json => Ok(plain(self.json(bytes)?)),
+            HeapContent::Bytes(bytes) => Ok(plain(self.view(bytes)?)),
+            HeapContent::Path(path) if self.format == HeapFormat::Core => {
                 let (dump, recovery) = self.core(path, options)?;
                 self.analyzed(&dump, recovery, options)
             }
-            Content::Path(_) => {
-                Err(Error::new(&self.name, "unsupported format: this build reads no databases"))
+            HeapContent::Path(_) => {
+                Err(Error::new(&self.name, "unsupported format: this build has no database support"))
             }
             #[cfg(feature = "sql")]
-            Content::Database(address) => {
+            HeapContent::Database(address) => {
                 let mut database = address.open(borehole_sql::Access::Read)?;
                 let run = database.run(options.run);
                 let graph = run.and_then(|run| database.graph(run));
                 Ok(plain(Box::new(graph.map_err(|error| address.refused(error))?)))
             }
-            Content::Stream(file) => {
+            HeapContent::Stream(file) => {
                 let refused = |error: io::Error| Error::new(&self.name, cause(&error));
                 let mut file: &File = file;
                 file.rewind().map_err(refused)?;
@@ -205,7 +200,7 @@ impl HeapFile {
     }
 
     fn view<'b>(&self, bytes: &'b [u8]) -> Result<Box<dyn Graph + 'b>, Error> {
-        let view = rmem::View::open(bytes).map_err(|error| Error::new(&self.name, error))?;
+        let view = rmem::MappedGraph::open(bytes).map_err(|error| Error::new(&self.name, error))?;
         Ok(Box::new(view))
     }
 
@@ -214,8 +209,7 @@ impl HeapFile {
             Dump::recover(BufReader::new(file)).map_err(|error| Error::new(&self.name, error))?;
         match found.warnings.first() {
             Some(first) if !options.lenient => {
-                let message = format!("{} (rdump, at byte {:#x})", first.message, first.offset);
-                Err(Error::new(&self.name, message).with_hint(LENIENT))
+                Err(Error::new(&self.name, first.to_error("rdump")).with_hint(LENIENT))
             }
             _ => Ok((dump, recovery(found))),
         }
@@ -230,7 +224,7 @@ impl HeapFile {
         let analyzed = analyze(dump, &options.analyze).map_err(|error| error.in_file(&self.name));
         let (graph, analysis) = analyzed.map_err(|error| match recovery.warnings.first() {
             Some(lost) => {
-                error.with_hint(format!("the file is not whole, and this may be why: {}", lost.message))
+                error.with_hint(format!("the file is damaged, which may be the cause: {}", lost.message))
             }
             None => error,
         })?;
@@ -239,7 +233,7 @@ impl HeapFile {
 
     fn core(&self, path: &Path, options: &OpenOptions<'_>) -> Result<(Dump, Recovery), Error> {
         let root = options.root.unwrap_or(Path::new("/"));
-        let core = Core::open(path, root).map_err(|error| Error::new(&self.name, error))?;
+        let core = CoreFile::open(path, root).map_err(|error| Error::new(&self.name, error))?;
         let mut recovery = Recovery::default();
         match core.missing_bytes() {
             0 => {}
@@ -260,14 +254,7 @@ impl HeapFile {
 /// The losses in the form that all readers report.
 fn recovery(found: DumpRecovery) -> Recovery {
     let DumpRecovery { lost_bytes, warnings, more_warnings, .. } = found;
-    let warning =
-        |DumpWarning { offset, lost_bytes, message }| Warning::new(message).at(offset).losing(lost_bytes);
-    Recovery {
-        lost_bytes,
-        warnings: warnings.into_iter().map(warning).collect(),
-        more_warnings,
-        ..Recovery::default()
-    }
+    Recovery { lost_bytes, warnings, more_warnings, ..Recovery::default() }
 }
 
 /// Appends the readable rest of `input`, up to `limit` bytes in all.
@@ -288,27 +275,6 @@ fn rest(mut file: impl io::Read) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The format of a file with this beginning.
-pub(crate) fn tell(beginning: &[u8]) -> Option<HeapFormat> {
-    match beginning {
-        _ if beginning.starts_with(b"JAVA PROFILE ") => Some(HeapFormat::Hprof),
-        _ if beginning.starts_with(b"{\"snapshot\":") => Some(HeapFormat::HeapSnapshot),
-        _ if beginning.starts_with(b"{\"type\":\"heap\"") => Some(HeapFormat::Lines),
-        _ if beginning.starts_with(&rmem::MAGIC) => Some(HeapFormat::Rmem),
-        _ if beginning.starts_with(&Dump::MAGIC) => Some(HeapFormat::Rdump),
-        _ if beginning.starts_with(b"SQLite format 3\0") => Some(HeapFormat::Sqlite),
-        // An ELF file whose type, the half word behind its 16 bytes of identification, is ET_CORE.
-        _ if beginning.starts_with(b"\x7fELF") && beginning.get(16) == Some(&4) => Some(HeapFormat::Core),
-        _ if is_json(beginning) => Some(HeapFormat::Json),
-        _ => None,
-    }
-}
-
-fn is_json(beginning: &[u8]) -> bool {
-    let first = beginning.trim_ascii_start().strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
-    first.is_some_and(|first| JSON_KEYS.iter().any(|key| first.starts_with(key)))
-}
-
 #[cold]
 fn unknown(name: &str, beginning: &[u8]) -> Error {
     let found = match &beginning[..beginning.len().min(16)] {
@@ -318,11 +284,13 @@ fn unknown(name: &str, beginning: &[u8]) -> Error {
     let error = Error::new(
         name,
         format!(
-            "unsupported format: expected rdump, rmem, json, a database of SQLite or a core file, found {found}"
+            "unsupported format: expected rdump, rmem, json, an SQLite database or a core file, found {found}"
         ),
     );
     match detect(beginning) {
-        Some(_) => error.with_hint(format!("it holds a profile: borehole info {}", word(name))),
+        Some(_) => {
+            error.with_hint(format!("the file holds a profile; use borehole info {}", shell_word(name)))
+        }
         None => error,
     }
 }

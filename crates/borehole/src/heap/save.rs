@@ -24,36 +24,24 @@ pub fn write(
     let written = match format {
         HeapFormat::Rmem => rmem::write(&graph, &mut output),
         HeapFormat::Json => {
-            let layout = if is_pretty { json::Layout::Pretty } else { json::Layout::Compact };
+            let layout = if is_pretty { json::JsonLayout::Pretty } else { json::JsonLayout::Compact };
             json::write(&graph, layout, &mut output)
         }
         HeapFormat::Lines => lines::write(&graph, &mut output),
         HeapFormat::Hprof => hprof::write(&graph, &mut output),
         HeapFormat::HeapSnapshot => heapsnapshot::write(&graph, &mut output),
         HeapFormat::Rdump | HeapFormat::Core => {
-            return Err(refused(name, "unsupported output: a graph does not hold the memory itself"));
+            return Err(refused(name, "unsupported output: a heap graph does not contain the memory itself"));
         }
         HeapFormat::Sqlite | HeapFormat::Postgresql | HeapFormat::Mysql => {
-            return Err(refused(name, "unsupported output: a database is no stream; name one with -o"));
+            return Err(refused(name, "unsupported output: a database cannot be streamed; name one with -o"));
         }
     };
-    let flushed = written.map_err(|error| io_error(&error)).and_then(|()| output.flush());
+    let flushed = written.and_then(|()| output.flush());
     flushed.map_err(|source| Error::Write { name: name.to_owned(), source })
 }
 
 #[cold]
 fn refused(name: &str, why: &str) -> Error {
     Error::Write { name: name.to_owned(), source: io::Error::new(io::ErrorKind::Unsupported, why) }
-}
-
-/// The I/O error in `error`, so that a closed pipe stays one.
-#[cold]
-fn io_error(error: &borehole_heap::Error) -> io::Error {
-    match error.as_io() {
-        Some(source) => match source.raw_os_error() {
-            Some(number) => io::Error::from_raw_os_error(number),
-            None => io::Error::new(source.kind(), source.to_string()),
-        },
-        None => io::Error::other(error.to_string()),
-    }
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
 use borehole_formats::jsonl::LineWriter;
-use borehole_formats::rbt::{Event, Events, FrameFields, RawEvent, RawRecord, Varints};
+use borehole_formats::rbt::{DecodedEvent, EventReader, FrameFields, RawEvent, RawRecord, Varints};
 use borehole_formats::{ReadError, ReadOptions, Recovery};
 
 use super::begin;
 
 /// Writes every header and event. Returns warnings and losses.
 pub(super) fn dump(input: impl Read, mut output: impl Write) -> Result<Recovery, ReadError> {
-    let mut events = Events::new(input, ReadOptions::default());
+    let mut events = EventReader::new(input, ReadOptions::default());
     let mut line = LineWriter::default();
     let mut has_timestamps = false;
     while let Some(record) = events.next_record()? {
@@ -41,7 +41,7 @@ pub(super) fn dump(input: impl Read, mut output: impl Write) -> Result<Recovery,
 fn event(line: &mut LineWriter, raw: &RawEvent<'_>, has_timestamps: bool) {
     let known = raw.event_type();
     begin(line, known.map_or("UNKNOWN", |known| known.name()), raw.offset);
-    match Event::decode(raw, has_timestamps) {
+    match DecodedEvent::decode(raw, has_timestamps) {
         Ok(event) => fields(line, &event, raw),
         Err(error) => {
             line.key("error");
@@ -51,29 +51,29 @@ fn event(line: &mut LineWriter, raw: &RawEvent<'_>, has_timestamps: bool) {
     }
 }
 
-fn fields(line: &mut LineWriter, event: &Event<'_>, raw: &RawEvent<'_>) {
+fn fields(line: &mut LineWriter, event: &DecodedEvent<'_>, raw: &RawEvent<'_>) {
     match event {
-        Event::StringDef { id, string } => {
+        DecodedEvent::StringDef { id, string } => {
             number(line, "id", *id);
             line.key("string");
             line.string(string);
         }
-        Event::FrameDef { id, frame } => {
+        DecodedEvent::FrameDef { id, frame } => {
             number(line, "id", *id);
             frame_fields(line, frame);
         }
-        Event::StackDef { id, frames_leaf_first } => {
+        DecodedEvent::StackDef { id, frames_leaf_first } => {
             number(line, "id", *id);
             numbers(line, "frames", *frames_leaf_first);
         }
-        Event::Sample { stack, pid, delta_us } => {
+        DecodedEvent::Sample { stack, pid, delta_us } => {
             number(line, "stack", *stack);
             optional(line, "pid", *pid);
             optional(line, "delta_us", *delta_us);
         }
-        Event::Repeat { count } => number(line, "count", *count),
-        Event::Annotation { pairs } => numbers(line, "pairs", *pairs),
-        Event::Checkpoint { counts } => match counts {
+        DecodedEvent::Repeat { count } => number(line, "count", *count),
+        DecodedEvent::Annotation { pairs } => numbers(line, "pairs", *pairs),
+        DecodedEvent::Checkpoint { counts } => match counts {
             Some([frames, stacks, samples]) => {
                 number(line, "frames", *frames);
                 number(line, "stacks", *stacks);
@@ -81,14 +81,14 @@ fn fields(line: &mut LineWriter, event: &Event<'_>, raw: &RawEvent<'_>) {
             }
             None => payload(line, raw),
         },
-        Event::Metadata { key, value } => {
+        DecodedEvent::Metadata { key, value } => {
             line.key("key");
             line.string(key);
             line.key("value");
             line.string(value);
         }
-        Event::SegmentEnd => {}
-        Event::Unknown { type_byte } => {
+        DecodedEvent::SegmentEnd => {}
+        DecodedEvent::Unknown { type_byte } => {
             number(line, "event_type", i64::from(*type_byte));
             payload(line, raw);
         }
@@ -141,7 +141,7 @@ fn payload(line: &mut LineWriter, raw: &RawEvent<'_>) {
 /// Counts the records of each type, by name, up to the first that is damaged.
 pub(super) fn count(input: impl Read) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
-    let mut events = Events::new(input, ReadOptions::default());
+    let mut events = EventReader::new(input, ReadOptions::default());
     while let Ok(Some(record)) = events.next_record() {
         let name = match record {
             RawRecord::Header { .. } => "HEADER",

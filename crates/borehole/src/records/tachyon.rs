@@ -1,9 +1,9 @@
 //! The records of a `tachyon` file.
 
 use borehole_formats::ReadOptions;
-use borehole_formats::envelope::{Envelope, Method};
 use borehole_formats::tachyon::layout::RecordKind;
 use borehole_formats::tachyon::{Reader, read_document};
+use borehole_wire::envelope::{Envelope, Method};
 
 use super::RecordCounts;
 use crate::Source;

@@ -6,9 +6,9 @@ use std::io;
 use borehole_model::{Addresses, Event, ShapeId, Value};
 
 /// The rest of an event's bytes, read from the front.
-pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
+pub(super) struct EventBytes<'a>(pub(super) &'a [u8]);
 
-impl<'a> Bytes<'a> {
+impl<'a> EventBytes<'a> {
     fn take(&mut self, count: usize) -> io::Result<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count).ok_or(io::ErrorKind::UnexpectedEof)?;
         self.0 = rest;
@@ -103,7 +103,7 @@ pub(super) fn decode<'a>(
     shapes: &[ShapeId],
     values: &'a mut Vec<Value<'a>>,
 ) -> io::Result<Event<'a>> {
-    let mut bytes = Bytes(bytes);
+    let mut bytes = EventBytes(bytes);
     let shape = shapes.get(bytes.length()?).copied();
     let shape = shape.ok_or_else(|| io::Error::other("an event that waited has no shape"))?;
     let type_id = u32::try_from(bytes.number()?).ok();
@@ -113,7 +113,7 @@ pub(super) fn decode<'a>(
     Ok(Event { shape, type_id, time_ns, values })
 }
 
-fn decode_value<'a>(bytes: &mut Bytes<'a>) -> io::Result<Value<'a>> {
+fn decode_value<'a>(bytes: &mut EventBytes<'a>) -> io::Result<Value<'a>> {
     Ok(match bytes.byte()? {
         tag::ABSENT => Value::Absent,
         tag::UNSIGNED => Value::Unsigned(bytes.number()?),

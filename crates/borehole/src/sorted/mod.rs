@@ -12,7 +12,7 @@ use borehole_formats::{Export, Losses};
 use borehole_model::{Context, Event, ProfileSink, Sample, Segment, ShapeId, StringId, Tables, Thread};
 
 use self::runs::Runs;
-use self::sample::Ids;
+use self::sample::SampleIds;
 use self::segments::Segments;
 
 /// Passes events on in order of time: those without a time first, equal ones in their original order.
@@ -134,7 +134,7 @@ impl<S: ProfileSink> SortByTime<S> {
         if self.is_done {
             return Ok(());
         }
-        let (sink, ids, mut values) = (&mut self.sink, Ids::of(tables), Vec::new());
+        let (sink, ids, mut values) = (&mut self.sink, SampleIds::of(tables), Vec::new());
         let pass = |_key, bytes: &[u8]| {
             let (place, sample) = sample::decode(bytes, &ids, &mut values)?;
             let segment = segments.enter(place, tables, sink)?;

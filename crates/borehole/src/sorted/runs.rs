@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, Write as _};
 use std::ops::ControlFlow;
 
-use crate::spool::{Spool, spool};
+use crate::spool::{TempSpool, spool};
 
 /// The number of bytes that wait in memory before a run is written.
 pub(super) const MEMORY_BYTES: usize = 64 << 20;
@@ -18,7 +18,7 @@ const HEAD_BYTES: usize = 8 + 1 + 8;
 
 /// The position of an entry in memory, in sort order.
 #[derive(Debug, Default)]
-struct Row {
+struct RunEntry {
     time_ns: Option<u64>,
     start: usize,
     end: usize,
@@ -28,8 +28,8 @@ struct Row {
 pub(super) struct Runs {
     memory_bytes: usize,
     bytes: Vec<u8>,
-    rows: Vec<Row>,
-    files: Vec<Spool>,
+    rows: Vec<RunEntry>,
+    files: Vec<TempSpool>,
 }
 
 impl Runs {
@@ -49,8 +49,8 @@ impl Runs {
     pub(super) fn push(&mut self, time_ns: Option<u64>, encode: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let start = self.bytes.len();
         encode(&mut self.bytes);
-        self.rows.push(Row { time_ns, start, end: self.bytes.len() });
-        let rows_bytes = self.rows.len() * size_of::<Row>();
+        self.rows.push(RunEntry { time_ns, start, end: self.bytes.len() });
+        let rows_bytes = self.rows.len() * size_of::<RunEntry>();
         if self.bytes.len() + rows_bytes >= self.memory_bytes { self.spill() } else { Ok(()) }
     }
 
@@ -95,13 +95,13 @@ impl Runs {
     }
 }
 
-fn rewound(run: BufWriter<Spool>) -> io::Result<Spool> {
+fn rewound(run: BufWriter<TempSpool>) -> io::Result<TempSpool> {
     let mut file = run.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.rewind()?;
     Ok(file)
 }
 
-fn write(run: &mut BufWriter<Spool>, time_ns: Option<u64>, bytes: &[u8]) -> io::Result<()> {
+fn write(run: &mut BufWriter<TempSpool>, time_ns: Option<u64>, bytes: &[u8]) -> io::Result<()> {
     run.write_all(&time_ns.unwrap_or_default().to_le_bytes())?;
     run.write_all(&[u8::from(time_ns.is_some())])?;
     run.write_all(&(bytes.len() as u64).to_le_bytes())?;
@@ -110,7 +110,7 @@ fn write(run: &mut BufWriter<Spool>, time_ns: Option<u64>, bytes: &[u8]) -> io::
 
 /// A run being read: its next entry.
 struct Front {
-    run: BufReader<Spool>,
+    run: BufReader<TempSpool>,
     bytes: Vec<u8>,
 }
 
@@ -122,10 +122,10 @@ impl Front {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
             read => read?,
         }
-        let mut head = super::event::Bytes(&head);
+        let mut head = super::event::EventBytes(&head);
         let time_ns = head.number()?;
         let (has_time, rest) = head.0.split_first().ok_or(io::ErrorKind::UnexpectedEof)?;
-        let length = super::event::Bytes(rest).number()?;
+        let length = super::event::EventBytes(rest).number()?;
         self.bytes.resize(usize::try_from(length).map_err(io::Error::other)?, 0);
         self.run.read_exact(&mut self.bytes)?;
         Ok(Some((*has_time > 0).then_some(time_ns)))
@@ -134,7 +134,7 @@ impl Front {
 
 /// Merges `files` in order; of equal times those in the earlier file come first.
 fn merge(
-    files: Vec<Spool>,
+    files: Vec<TempSpool>,
     mut take: impl FnMut(Option<u64>, &[u8]) -> io::Result<ControlFlow<()>>,
 ) -> io::Result<ControlFlow<()>> {
     let mut fronts: Vec<_> =

@@ -4,15 +4,15 @@ use std::io;
 
 use borehole_model::{LabelsId, Sample, Segment, StackId, Status, Tables};
 
-use super::event::{Bytes, put};
+use super::event::{EventBytes, put};
 
 /// The ids that numbers stand for.
-pub(super) struct Ids {
+pub(super) struct SampleIds {
     stacks: Vec<StackId>,
     labels: Vec<LabelsId>,
 }
 
-impl Ids {
+impl SampleIds {
     pub(super) fn of(tables: &Tables) -> Self {
         Self { stacks: tables.stack_ids().collect(), labels: tables.labels_ids().collect() }
     }
@@ -50,10 +50,10 @@ pub(super) fn encode(out: &mut Vec<u8>, segment: usize, sample: &Sample<'_>) {
 /// previous sample is now another one.
 pub(super) fn decode<'a>(
     bytes: &[u8],
-    ids: &Ids,
+    ids: &SampleIds,
     values: &'a mut Vec<i64>,
 ) -> io::Result<(usize, Sample<'a>)> {
-    let mut bytes = Bytes(bytes);
+    let mut bytes = EventBytes(bytes);
     let segment = bytes.length()?;
     let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let stack = ids.stacks.get(place(bytes.number()?)).copied();

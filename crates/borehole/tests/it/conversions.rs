@@ -1,4 +1,4 @@
-//! Conversions of `rbt` files, held against what reli's converters make of the same files.
+//! Conversions of `rbt` files, compared with those of reli's converters.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,20 +6,20 @@ use std::ops::ControlFlow;
 
 use borehole::model::{Context, ProfileSink, Sample};
 use borehole::{Format, Input, InputOptions, Source, Target, convert, import_all};
-use borehole_testkit::manifest::{Manifest, Trace};
+use borehole_testkit::manifest::{CorpusManifest, CorpusTrace};
 use borehole_testkit::{corpus, read_corpus};
 
-/// The files that both read as one, and what reli's converter `converter` writes of each.
-fn converted(converter: &str) -> Vec<(Trace, Vec<u8>)> {
-    let is_whole = |trace: &Trace| {
+/// The files that both programs read completely, with the output of reli's converter `converter` for each.
+fn converted(converter: &str) -> Vec<(CorpusTrace, Vec<u8>)> {
+    let is_whole = |trace: &CorpusTrace| {
         let beyond_reli = ["gzip_then_raw.rbt.gz", "repeat_huge.rbt"].contains(&&*trace.name);
         trace.strict.error.is_none() && !beyond_reli
     };
-    let output = |trace: Trace| {
+    let output = |trace: CorpusTrace| {
         let file = trace.converters.get(converter)?.file.clone()?;
         Some((trace, read_corpus(&format!("rbt/{file}"))))
     };
-    let found: Vec<_> = Manifest::rbt().files.into_iter().filter(is_whole).filter_map(output).collect();
+    let found: Vec<_> = CorpusManifest::rbt().files.into_iter().filter(is_whole).filter_map(output).collect();
     assert!(found.len() >= 50, "only {} files of {converter}", found.len());
     found
 }
@@ -29,8 +29,8 @@ fn open(source: Source, format: Format) -> Input {
     Input::open(source, &options).unwrap()
 }
 
-/// What the facade writes of a trace.
-fn write(trace: &Trace, format: Format) -> Vec<u8> {
+/// The output of the facade for a trace.
+fn write(trace: &CorpusTrace, format: Format) -> Vec<u8> {
     let source = Source::path(corpus(&format!("rbt/{}", trace.name))).unwrap();
     let mut output = Vec::new();
     let outcome = convert([open(source, Format::Rbt)], &Target::new(format), &mut output).unwrap();
@@ -38,7 +38,7 @@ fn write(trace: &Trace, format: Format) -> Vec<u8> {
     output
 }
 
-/// Samples by their stack, root first, each frame `function file:line`.
+/// Samples by stack, root first. Each frame is `function file:line`.
 #[derive(Debug, Default, PartialEq)]
 struct Stacks(BTreeMap<String, u64>);
 
@@ -48,7 +48,7 @@ impl ProfileSink for Stacks {
         let text = |id| String::from_utf8_lossy(tables.string(id)).replace('\u{fffd}', "");
         let frames = tables.frames_leaf_first(sample.stack).map(|id| {
             let frame = tables.frame(id);
-            // Reli has the module of machine code for a file; pprof files of ours have a mapping.
+            // Reli writes the module of native code as a file; our pprof files have a mapping.
             let file = frame.file.or(frame.native.map(|native| native.module)).map_or(String::new(), text);
             let line = frame.line.filter(|&line| line > 0).unwrap_or(0);
             format!("{} {file}:{line}", text(frame.function))
@@ -68,7 +68,7 @@ fn stacks(bytes: Vec<u8>, format: Format) -> Stacks {
 }
 
 #[test]
-fn pprof_and_speedscope_hold_the_stacks_that_relis_hold() {
+fn pprof_and_speedscope_have_the_stacks_of_relis_files() {
     for (converter, format) in [("pprof-raw", Format::Pprof), ("speedscope", Format::Speedscope)] {
         for (trace, reli) in converted(converter) {
             let ours = stacks(write(&trace, format), format);
@@ -77,14 +77,14 @@ fn pprof_and_speedscope_hold_the_stacks_that_relis_hold() {
     }
 }
 
-/// The samples of each function that is a leaf, by its name, as a callgrind file has them.
+/// The samples of each leaf function by its name, from a callgrind file.
 fn leaves(callgrind: &[u8]) -> BTreeMap<String, u64> {
     let text = String::from_utf8_lossy(callgrind);
     let mut names = BTreeMap::new();
     let (mut leaves, mut function, mut is_call) = (BTreeMap::new(), String::new(), false);
     for line in text.lines() {
         if let Some(name) = line.strip_prefix("fn=").or_else(|| line.strip_prefix("cfn=")) {
-            // Ours are `(7) name` and later `(7)`.
+            // Our names are `(7) name` at first and `(7)` later.
             let name = match name.split_once(' ').filter(|(number, _)| number.starts_with('(')) {
                 Some((number, name)) => names.entry(number.to_owned()).or_insert(name.to_owned()).clone(),
                 None => names.get(name).cloned().unwrap_or(name.to_owned()),
@@ -103,7 +103,7 @@ fn leaves(callgrind: &[u8]) -> BTreeMap<String, u64> {
     leaves
 }
 
-/// Names that a line of callgrind's cannot hold are written in another way, and an empty stack has a name.
+/// Names that do not fit in a line of callgrind are written differently, and an empty stack gets a name.
 const OTHER_NAMES: [&str; 3] = ["unicode.rbt", "zero_depth.rbt", "stack_depth_negative.rbt"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! What errors say, and what they advise.
+//! Messages and hints of errors.
 
 use std::error::Error as _;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ fn damaged(name: &str) -> Error {
 }
 
 #[test]
-fn the_advice_can_be_pasted_into_a_shell() {
+fn hints_can_be_pasted_into_a_shell() {
     for (name, advice) in [
         ("trace.rbt", "borehole recover trace.rbt -o recovered.rbt"),
         ("a/b.rbt.gz", "borehole recover a/b.rbt.gz -o recovered.rbt.gz"),
@@ -29,7 +29,7 @@ fn the_advice_can_be_pasted_into_a_shell() {
 }
 
 #[test]
-fn a_cause_is_said_once_and_in_lower_case() {
+fn a_cause_appears_once_and_in_lower_case() {
     let error = Source::path("nowhere").err().unwrap();
     assert_eq!(error.to_string(), "nowhere: no such file or directory");
     assert!(error.source().is_none());
@@ -40,7 +40,7 @@ fn a_cause_is_said_once_and_in_lower_case() {
     assert_eq!(error.with_output("a.rbt").to_string(), "a.rbt: no space left on device");
 }
 
-/// A disk that fails.
+/// A reader that fails like a broken disk.
 struct Failing;
 
 impl Read for Failing {
@@ -50,7 +50,7 @@ impl Read for Failing {
 }
 
 #[test]
-fn a_failure_of_the_disk_is_told_from_damage() {
+fn disk_errors_are_distinguished_from_damage() {
     let mut beginning = read_corpus("rbt/realistic_54k_ts.rbt");
     beginning.truncate(0x10000);
     let source = Source::reader("a.rbt", io::Cursor::new(beginning).chain(Failing));
@@ -67,7 +67,7 @@ fn a_failure_of_the_disk_is_told_from_damage() {
 }
 
 #[test]
-fn only_a_closed_pipe_is_one() {
+fn only_broken_pipe_errors_are_closed_pipes() {
     let failed = |kind: io::ErrorKind| Error::Write { name: String::new(), source: kind.into() };
     assert!(failed(io::ErrorKind::BrokenPipe).is_closed_pipe());
     assert!(!failed(io::ErrorKind::StorageFull).is_closed_pipe());

@@ -1,11 +1,11 @@
-//! Sources become inputs, inputs become samples.
+//! Opening sources as inputs, and reading samples from them.
 
 use std::fs;
 use std::io::{self, Read, Seek, Write as _};
 use std::ops::ControlFlow;
 
+use borehole::formats::rbt::{SegmentCompression, SegmentOutput};
 use borehole::model::{Context, Count, Sample, Tables};
-use borehole::rbt::{Compression, SegmentOutput};
 use borehole::{
     Error, Format, Input, InputOptions, Limits, ProfileSink, ReadOptions, Source, Target, convert, import_all,
 };
@@ -16,7 +16,7 @@ fn open(bytes: &[u8]) -> Result<Input, Error> {
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut member = SegmentOutput::new(Vec::new(), Compression::Gzip);
+    let mut member = SegmentOutput::new(Vec::new(), SegmentCompression::Gzip);
     member.write_all(bytes).unwrap();
     member.complete().unwrap()
 }
@@ -28,13 +28,13 @@ fn folded(inputs: impl IntoIterator<Item = Input>) -> Vec<u8> {
 }
 
 #[test]
-fn content_tells_a_format_even_against_the_name() {
+fn content_overrides_the_name() {
     let trace = read_corpus("rbt/tiny_one.rbt");
     let source = Source::reader("profile.pb.gz", io::Cursor::new(trace));
     assert_eq!(Input::open(source, &InputOptions::default()).unwrap().format(), Format::Rbt);
     assert_eq!(open(&read_corpus("pprof/go-cpu.pb.gz")).unwrap().format(), Format::Pprof);
     let texts = corpus_files("phpspy", ".txt");
-    // One is empty, which tells nothing.
+    // One input is empty, so its format is unknown.
     for file in texts.iter().filter(|file| file.metadata().unwrap().len() > 0) {
         let input = Input::open(Source::path(file).unwrap(), &InputOptions::default()).unwrap();
         assert_eq!(input.format(), Format::Phpspy, "{}", file.display());
@@ -42,13 +42,13 @@ fn content_tells_a_format_even_against_the_name() {
 }
 
 #[test]
-fn an_envelope_of_nothing_is_as_empty_as_nothing() {
+fn a_compressed_empty_file_counts_as_empty() {
     let nothing = gzip(b"");
     for (bytes, is_empty) in [
         (&b""[..], true),
         (&nothing, true),
         (&nothing.repeat(2), true),
-        // What is cut off, and what comes later, may hold something.
+        // The missing rest, or later data, may hold something.
         (&nothing[..5], false),
         (&[&nothing[..], &gzip(&read_corpus("rbt/tiny_one.rbt"))].concat(), false),
         (&nothing.repeat(4000), false),
@@ -62,7 +62,7 @@ fn an_envelope_of_nothing_is_as_empty_as_nothing() {
 }
 
 #[test]
-fn an_empty_input_is_a_recording_of_nothing_or_no_profile_by_its_name() {
+fn the_name_decides_whether_an_empty_input_is_a_profile() {
     let nothing = gzip(b"");
     let open = |name: &str| {
         let bytes = if name.ends_with(".gz") { nothing.clone() } else { Vec::new() };
@@ -103,7 +103,7 @@ fn an_empty_input_is_a_recording_of_nothing_or_no_profile_by_its_name() {
 }
 
 #[test]
-fn an_empty_input_of_a_format_that_is_named_is_said_to_be_empty() {
+fn an_empty_input_of_a_given_format_is_reported_as_empty() {
     for (format, expected) in [(Format::Speedscope, "speedscope"), (Format::Tachyon, "tachyon")] {
         let options = InputOptions { format: Some(format), ..InputOptions::default() };
         let input = Input::open(Source::reader("a", io::Cursor::new(Vec::new())), &options).unwrap();
@@ -113,9 +113,9 @@ fn an_empty_input_of_a_format_that_is_named_is_said_to_be_empty() {
 }
 
 #[test]
-fn what_is_not_recognised_is_shown_as_it_is_unpacked() {
+fn unrecognised_inputs_are_shown_decompressed() {
     let Err(Error::Unrecognised { begins, .. }) = open(&gzip(&b"Buy milk\n".repeat(100))) else {
-        panic!("it was recognised");
+        panic!("the format was recognised");
     };
     assert_eq!(begins, &b"Buy milk\n".repeat(8)[..64]);
     let cut = &gzip(b"Buy milk")[..5];
@@ -123,7 +123,7 @@ fn what_is_not_recognised_is_shown_as_it_is_unpacked() {
 }
 
 #[test]
-fn a_source_that_gives_a_byte_at_a_time_is_read_all_the_same() {
+fn a_source_of_single_bytes_is_read() {
     struct Trickle(io::Cursor<Vec<u8>>);
     impl Read for Trickle {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -162,7 +162,7 @@ fn several_inputs_share_tables_and_finish_once() {
 }
 
 #[test]
-fn a_sink_that_has_had_enough_stops_the_reading_of_all_inputs() {
+fn a_full_sink_stops_the_reading_of_all_inputs() {
     struct First(u64);
     impl ProfileSink for First {
         fn sample(&mut self, _: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
@@ -190,7 +190,7 @@ fn harmless_oddities_leave_an_input_clean_and_damage_does_not() {
 }
 
 #[test]
-fn limits_are_errors_that_say_so() {
+fn exceeded_limits_are_errors_that_name_the_limit() {
     let mut read = ReadOptions::default();
     read.limits.definition_bytes = 10_000;
     let source = Source::path(corpus("rbt/realistic_54k_ts.rbt")).unwrap();
@@ -202,7 +202,7 @@ fn limits_are_errors_that_say_so() {
 }
 
 #[test]
-fn a_tachyon_file_is_mapped_and_so_has_no_limit_to_its_size() {
+fn tachyon_files_are_mapped_and_may_have_any_size() {
     let file = corpus("tachyon/corpus/25_multiline.bin");
     let limits = Limits { document_bytes: 100, ..Limits::default() };
     let options =
@@ -219,7 +219,7 @@ fn a_tachyon_file_is_mapped_and_so_has_no_limit_to_its_size() {
 }
 
 #[test]
-fn a_file_is_mapped_from_where_it_stands() {
+fn a_file_is_mapped_from_its_current_position() {
     let scratch = borehole_testkit::Scratch::new();
     let path = scratch.path("within");
     let profile = read_corpus("tachyon/corpus/25_multiline.bin");
@@ -231,7 +231,7 @@ fn a_file_is_mapped_from_where_it_stands() {
 }
 
 #[test]
-fn text_may_have_a_mark_of_its_bytes_and_be_utf16() {
+fn text_may_have_a_byte_order_mark_and_be_utf16() {
     let text = "main /index.php:5;query /db.php:7 12\nmain /index.php:5 3\n";
     let plain = folded([open(text.as_bytes()).unwrap()]);
     let coded = |mark: &[u8], bytes: fn(u16) -> [u8; 2]| {
@@ -248,10 +248,10 @@ fn text_may_have_a_mark_of_its_bytes_and_be_utf16() {
 }
 
 #[test]
-fn a_file_of_another_program_is_named_whatever_it_is_called_unless_the_format_is_given() {
+fn files_of_other_programs_are_recognised_unless_a_format_is_given() {
     for (head, said) in [
-        (&b"memray\0\x0c\0\0\0"[..], "x.bin: unsupported input: this is a memray capture, which is not read"),
-        (b"PERFILE2\x68\0\0\0", "x.bin: unsupported input: this is a perf.data file, which is not read"),
+        (&b"memray\0\x0c\0\0\0"[..], "x.bin: unsupported input: expected a profile, found a memray capture"),
+        (b"PERFILE2\x68\0\0\0", "x.bin: unsupported input: expected a profile, found a perf.data file"),
     ] {
         let source = |bytes: &[u8]| Source::reader("x.bin", io::Cursor::new(bytes.to_vec()));
         let error = Input::open(source(head), &InputOptions::default()).err().unwrap();

@@ -1,6 +1,6 @@
-//! The facade as a Rust program meets it.
+//! The facade, used as by a Rust program.
 
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
 mod conversions;
 mod errors;
@@ -8,6 +8,6 @@ mod inputs;
 mod outputs;
 mod processes;
 mod records;
-mod scrubbing;
+mod redacting;
 mod survives;
 mod zstd;

@@ -1,4 +1,4 @@
-//! Outputs appear whole or not at all.
+//! Outputs appear completely or not at all.
 
 use std::fs;
 use std::io::{self, Write};
@@ -25,23 +25,23 @@ fn a_dropped_output_leaves_nothing() {
 }
 
 #[test]
-fn a_file_that_appears_meanwhile_is_kept_too() {
+fn a_file_that_appears_during_the_write_is_kept() {
     let scratch = Scratch::new();
     let path = scratch.path("a");
     let output = Output::create(&path, Existing::Keep, Compression::None).unwrap();
     fs::write(&path, b"theirs").unwrap();
     let error = output.complete().unwrap_err();
-    assert!(error.to_string().ends_with("a: file exists; --force replaces it"), "{error}");
+    assert!(error.to_string().ends_with("a: file exists; use --force to replace it"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), b"theirs");
 }
 
 #[test]
-fn links_that_lead_in_a_circle_end() {
+fn cyclic_links_are_an_error() {
     let scratch = Scratch::new();
     let [one, two] = ["one", "two"].map(|name| scratch.path(name));
     symlink(&one, &two).unwrap();
     symlink(&two, &one).unwrap();
-    // Whatever becomes of them, it is decided.
+    // Each is settled now, whatever its outcome.
     if let Ok(output) = Output::create(&one, Existing::Keep, Compression::None) {
         assert!(output.complete().is_err());
     }
@@ -49,7 +49,7 @@ fn links_that_lead_in_a_circle_end() {
 }
 
 #[test]
-fn a_link_that_a_stranger_laid_where_anybody_may_is_not_followed() {
+fn links_of_other_users_in_shared_folders_are_not_followed() {
     let scratch = Scratch::new();
     let (target, link) = (scratch.path("precious"), scratch.path("link"));
     fs::write(&target, b"precious").unwrap();
@@ -59,7 +59,7 @@ fn a_link_that_a_stranger_laid_where_anybody_may_is_not_followed() {
         output.write_all(b"new").unwrap();
         output.complete()
     };
-    // Links of strangers are for the superuser to make.
+    // Only root can create links that belong to others.
     let is_theirs = lchown(&link, Some(65534), None).is_ok();
     let set_mode = |mode| fs::set_permissions(scratch.folder(), fs::Permissions::from_mode(mode)).unwrap();
     set_mode(0o1777);
@@ -77,7 +77,7 @@ fn a_link_that_a_stranger_laid_where_anybody_may_is_not_followed() {
 }
 
 #[test]
-fn a_file_in_place_of_a_private_one_is_private_from_its_first_moment() {
+fn a_replaced_private_file_is_private_from_the_start() {
     let scratch = Scratch::new();
     let path = scratch.write("a", b"old");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
@@ -101,7 +101,7 @@ fn a_file_in_place_of_a_private_one_is_private_from_its_first_moment() {
     assert_eq!(seen & 0o777, 0o600, "{seen:o}");
 }
 
-/// A stream that others can look at, which fails after so many bytes.
+/// A stream with shared contents that fails after a number of bytes.
 #[derive(Clone)]
 struct Limited(Arc<Mutex<Vec<u8>>>, usize);
 
@@ -121,26 +121,26 @@ impl Write for Limited {
 }
 
 #[test]
-fn compressed_output_that_was_not_completed_does_not_look_complete() {
+fn incomplete_compressed_output_looks_incomplete() {
     let written = Arc::<Mutex<Vec<u8>>>::default();
     let mut output = Output::direct("there", Limited(written.clone(), 1 << 20), Compression::Gzip);
     output.write_all(b"half of").unwrap();
     output.flush().unwrap();
     drop(output);
     let bytes = written.lock().unwrap().clone();
-    let unpacked = io::read_to_string(borehole_formats::envelope::Envelope::new(&bytes[..]));
+    let unpacked = io::read_to_string(borehole_wire::envelope::Envelope::new(&bytes[..]));
     assert_eq!(unpacked.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
 }
 
 #[test]
-fn every_format_passes_on_that_its_output_failed() {
-    for facts in borehole::formats_table().iter().filter(|facts| facts.writable) {
+fn every_format_passes_output_errors_on() {
+    for &format in Format::ALL.iter().filter(|format| format.writable()) {
         let source = Source::path(corpus("rbt/realistic_54k_ts.rbt")).unwrap();
         let input = Input::open(source, &InputOptions::default()).unwrap();
         let output = Limited(Arc::default(), 100);
-        let error = convert([input], &Target::new(facts.format), output).unwrap_err();
-        let borehole::Error::Write { source, .. } = error else { panic!("{}: {error}", facts.name) };
-        assert_eq!(source.kind(), io::ErrorKind::StorageFull, "{}", facts.name);
+        let error = convert([input], &Target::new(format), output).unwrap_err();
+        let borehole::Error::Write { source, .. } = error else { panic!("{}: {error}", format.name()) };
+        assert_eq!(source.kind(), io::ErrorKind::StorageFull, "{}", format.name());
     }
 }
 

@@ -1,16 +1,16 @@
-//! Whose process a sample is stays so, whatever it is converted to.
+//! Samples keep their processes in every conversion.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 
+use borehole::formats::rbt::{FrameDef, Header, SampleDef, Writer};
 use borehole::model::{Context, Sample};
-use borehole::rbt::{FrameDef, Header, SampleDef, Writer};
 use borehole::{
-    Format, Input, InputOptions, ProfileSink, Scrub, ScrubKey, SortByTime, Source, Target, import_all,
+    Format, Input, InputOptions, ProfileSink, Redact, RedactKey, SortByTime, Source, Target, import_all,
 };
 
-/// How many samples of each function each process has.
+/// The number of samples of each function in each process.
 #[derive(Debug, Default, PartialEq)]
 struct Processes(BTreeMap<(String, Option<i64>), u64>);
 
@@ -27,7 +27,7 @@ fn processes(expected: &[(&str, Option<i64>)]) -> Processes {
     Processes(expected.iter().map(|&(function, process)| ((function.to_owned(), process), 3)).collect())
 }
 
-/// An input in which each function is sampled three times, behind what is said of the process.
+/// An input with three samples of each function, after the facts about the process.
 fn input(stretches: &[(&[&str], &str)]) -> Input {
     let mut writer = Writer::new(Vec::new(), Header { has_timestamps: true, period_us: 10_000 }).unwrap();
     for (pids, function) in stretches {
@@ -41,7 +41,7 @@ fn input(stretches: &[(&[&str], &str)]) -> Input {
     Input::open(Source::reader("input", bytes), &InputOptions::default()).unwrap()
 }
 
-/// What is read of what `write` has given to an exporter.
+/// Reads back what `write` passes to an exporter.
 fn read_back(format: Format, write: impl FnOnce(&mut dyn ProfileSink)) -> Processes {
     let mut bytes = Vec::new();
     write(&mut *Target::new(format).exporter(&mut bytes).unwrap());
@@ -56,20 +56,20 @@ fn import(mut sink: impl ProfileSink, inputs: impl IntoIterator<Item = Input>) {
     import_all(inputs, &mut sink).unwrap();
 }
 
-fn scrub<S: ProfileSink>(sink: S) -> Scrub<S> {
-    Scrub::new(sink, ScrubKey::of_text(b""))
+fn redact<S: ProfileSink>(sink: S) -> Redact<S> {
+    Redact::new(sink, RedactKey::of_text(b""))
 }
 
 fn sort<S: ProfileSink>(sink: S) -> SortByTime<S> {
     SortByTime::new(sink).with_samples()
 }
 
-/// The formats that tell of processes and are read.
+/// The formats that are read and hold processes.
 const FORMATS: [Format; 6] =
     [Format::Rbt, Format::Jsonl, Format::Trc, Format::Pprof, Format::Otlp, Format::Phpspy];
 
 #[test]
-fn a_process_that_is_told_late_is_that_of_the_samples_behind() {
+fn a_late_process_id_applies_to_later_samples() {
     for format in FORMATS {
         let late = input(&[(&[], "before"), (&["5"], "behind")]);
         let found = read_back(format, |exporter| import(exporter, [late]));
@@ -82,14 +82,14 @@ fn a_process_that_is_told_late_is_that_of_the_samples_behind() {
 }
 
 #[test]
-fn a_process_that_is_told_late_is_also_told_of_what_is_scrubbed() {
+fn redacting_keeps_a_late_process_id() {
     for format in FORMATS {
         for (stretches, expected) in [
             ([(&[][..], "a"), (&["5"][..], "b")], [None, Some(5)]),
             ([(&["5"], "a"), (&["6"], "b")], [Some(5), None]),
             ([(&["5", "6"], "a"), (&["7"], "b")], [None, None]),
         ] {
-            let found = read_back(format, |exporter| import(scrub(exporter), [input(&stretches)]));
+            let found = read_back(format, |exporter| import(redact(exporter), [input(&stretches)]));
             let mut found: Vec<_> =
                 found.0.into_iter().map(|((_, process), count)| (process, count)).collect();
             let mut expected = expected.map(|process| (process, 3));
@@ -101,7 +101,7 @@ fn a_process_that_is_told_late_is_also_told_of_what_is_scrubbed() {
 }
 
 #[test]
-fn processes_whose_samples_come_in_turn_keep_them() {
+fn interleaved_processes_keep_their_samples() {
     for format in FORMATS {
         let inputs = || {
             let one = |pid: &[&str], function| input(&[(pid, function)]);
@@ -115,7 +115,7 @@ fn processes_whose_samples_come_in_turn_keep_them() {
         let named = [("five", Some(5)), ("six", Some(6)), ("none", None), ("new", None), ("old", Some(7))];
         let found = read_back(format, |exporter| import(sort(exporter), inputs()));
         assert_eq!(found, processes(&named), "{format:?}");
-        let found = read_back(format, |exporter| import(sort(scrub(exporter)), inputs()));
+        let found = read_back(format, |exporter| import(sort(redact(exporter)), inputs()));
         let mut found: Vec<_> = found.0.into_keys().map(|(_, process)| process).collect();
         found.sort_unstable();
         assert_eq!(found, [None, None, Some(5), Some(6), Some(7)], "{format:?}");

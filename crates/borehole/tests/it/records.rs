@@ -1,18 +1,18 @@
-//! Records of a file, counted.
+//! Counting the records of a file.
 
 use std::fs::File;
 use std::io::{Cursor, Write as _};
 
+use borehole::formats::tachyon::{PythonFrame, SampleCompression, Writer, WriterOptions};
 use borehole::model::{Count, Tables};
-use borehole::tachyon::{Compression, FrameDef, Writer, WriterOptions};
 use borehole::{Format, Input, InputOptions, Source, count_records};
 use borehole_testkit::allocations::allocations;
 
-/// Many samples, plain or compressed: a file much larger than what it takes to read it.
-fn large(compression: Compression, samples: u64) -> Vec<u8> {
+/// Many samples, plain or compressed: a file much larger than the memory for reading it.
+fn large(compression: SampleCompression, samples: u64) -> Vec<u8> {
     let options = WriterOptions { compression, ..WriterOptions::default() };
     let mut writer = Writer::new(Cursor::new(Vec::new()), options).unwrap();
-    let frame = |name: &'static str| FrameDef {
+    let frame = |name: &'static str| PythonFrame {
         file: b"a.py",
         function: name.as_bytes(),
         line: 1,
@@ -33,9 +33,9 @@ fn large(compression: Compression, samples: u64) -> Vec<u8> {
 }
 
 #[test]
-fn records_of_a_large_profile_are_counted_in_the_memory_that_reading_takes() {
+fn counting_records_takes_no_more_memory_than_reading() {
     let folder = tempfile::tempdir().unwrap();
-    for compression in [Compression::None, Compression::Zstd] {
+    for compression in [SampleCompression::None, SampleCompression::Zstd] {
         let path = folder.path().join("large.bin");
         let samples = 1_000_000;
         File::create(&path).unwrap().write_all(&large(compression, samples)).unwrap();

@@ -1,6 +1,7 @@
-//! What each format keeps of a profile that has everything, as the table of the README says it.
+//! Checks the table of the README that shows what each format keeps.
 //!
-//! Of a format that is read, what is kept is what comes back. Of one that is only written, it is what changes the output.
+//! For formats that are read, a property is kept if it comes back. For those that are only written, it is kept if it changes
+//! the output.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,8 +12,8 @@ use std::path::Path;
 use borehole::model::{Context, Event, ProfileSink, Sample};
 use borehole::{Export, Format, Input, InputOptions, Source, Target, convert, import_all};
 
-/// Something that a profile says: its heading in the table, what stands in the lines of a profile that says it, and what
-/// stands there if it says something else.
+/// A property of a profile: its heading in the table, its text in the lines of a profile that has it, and the text if it has
+/// another value.
 struct Fact {
     name: &'static str,
     said: &'static str,
@@ -44,29 +45,7 @@ const FACTS: [Fact; 18] = [
     fact("metadata", "needle_value", "needle_Value"),
 ];
 
-/// What a line of the table says of a format beside what it keeps.
-const PAGES: [(Format, &str); 18] = [
-    (Format::Rbt, "rbt.md"),
-    (Format::Tachyon, "tachyon.md"),
-    (Format::Trc, "trc.md"),
-    (Format::Phpspy, "phpspy.md"),
-    (Format::Folded, "folded.md"),
-    (Format::Collapsed, "tachyon.md"),
-    (Format::Pstats, "tachyon.md"),
-    (Format::PstatsText, "tachyon.md"),
-    (Format::TachyonJsonl, "tachyon.md"),
-    (Format::Gecko, "gecko.md"),
-    (Format::Otlp, "otlp.md"),
-    (Format::Pprof, "pprof.md"),
-    (Format::Speedscope, "speedscope.md"),
-    (Format::Callgrind, "callgrind.md"),
-    (Format::Jsonl, "../dump.md"),
-    (Format::FlameGraph, ""),
-    (Format::Perfetto, "perfetto.md"),
-    (Format::ChromeTrace, "chrome-trace.md"),
-];
-
-/// A profile that says everything.
+/// A profile with all properties.
 const PROFILE: &str = concat!(
     r#"{"type":"file","schema_version":1,"format":"rbt"}
 {"type":"segment","index":0,"format":"rbt","period_us":7000,"has_times":true,"start_unix_ns":1700000000000000000,"metadata":[["needle_key","needle_value"]],"value_types":[["alloc_space","bytes"]]}
@@ -82,7 +61,7 @@ const PROFILE: &str = concat!(
 "#
 );
 
-/// The same profile of samples that only count: what formats of one number hold of those.
+/// The profile with samples that are only counted, for formats with one number per sample.
 fn sampled() -> String {
     let (mut text, mut rest) = (String::new(), PROFILE);
     while let Some((before, values)) = rest.split_once(",\"value") {
@@ -92,7 +71,7 @@ fn sampled() -> String {
     text + rest
 }
 
-/// A trace of one event that stands for nothing else.
+/// A trace of one event that is not a sample.
 const EVENT: &str = r#"{"type":"file","schema_version":1,"format":"trc"}
 {"type":"segment","index":0,"format":"trc","has_times":true}
 {"type":"event","name":"needle_event","type_id":1,"time_ns":1000,"fields":[["number",4711]]}
@@ -107,7 +86,7 @@ fn converted(bytes: &[u8], from: Format, to: Format) -> Vec<u8> {
     output
 }
 
-/// Samples of a format, be they events there, as lines.
+/// The samples of a format as lines, even if they are events there.
 fn samples(bytes: &[u8], from: Format) -> Vec<u8> {
     let options = InputOptions { format: Some(from), ..InputOptions::default() };
     let input = Input::open(Source::reader("profile", io::Cursor::new(bytes.to_vec())), &options).unwrap();
@@ -118,7 +97,7 @@ fn samples(bytes: &[u8], from: Format) -> Vec<u8> {
     output
 }
 
-/// Takes samples only, so that events that stand for samples come as such.
+/// A sink that takes samples only, so that events are converted to samples.
 struct Samples<'w>(Box<dyn Export + 'w>);
 
 impl ProfileSink for Samples<'_> {
@@ -139,10 +118,10 @@ impl ProfileSink for Samples<'_> {
     }
 }
 
-/// The names of what the lines of a profile say.
+/// The properties that the lines of a profile have.
 fn said(lines: &[u8]) -> BTreeSet<&'static str> {
     let text = String::from_utf8_lossy(lines).into_owned();
-    // A number goes on with another digit if it is another number.
+    // Another number may begin with the same digits.
     let is_whole = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_digit());
     let says = |fact: &&Fact| text.split(fact.said).skip(1).any(is_whole);
     let mut said: BTreeSet<_> = FACTS.iter().filter(says).map(|fact| fact.name).collect();
@@ -152,7 +131,7 @@ fn said(lines: &[u8]) -> BTreeSet<&'static str> {
     said
 }
 
-/// What is kept on the way through `formats`, all of which are read.
+/// The properties that survive conversions through `formats`, all of which are read.
 fn kept(formats: &[Format]) -> BTreeSet<&'static str> {
     let through = |lines: &str| {
         let (mut bytes, mut from) = (lines.as_bytes().to_vec(), Format::Jsonl);
@@ -172,7 +151,7 @@ fn kept(formats: &[Format]) -> BTreeSet<&'static str> {
     kept
 }
 
-/// What changes the output in a format that is only written.
+/// The properties that change the output of a format that is only written.
 fn shown(format: Format) -> BTreeSet<&'static str> {
     let output = |lines: &str| converted(lines.as_bytes(), Format::Jsonl, format);
     let changes = |fact: &&Fact| {
@@ -202,12 +181,11 @@ fn table() -> String {
     table.push_str("\n|---|---|---|");
     names().for_each(|_| table.push_str("---|"));
     table.push('\n');
-    for (format, page) in PAGES {
+    for &format in Format::ALL {
         let mark = |is: bool| if is { "✓" } else { "–" };
-        let name = match page.strip_prefix("../") {
-            _ if page.is_empty() => format.name().to_owned(),
-            Some(page) => format!("[{}](docs/{page})", format.name()),
-            None => format!("[{}](docs/formats/{page})", format.name()),
+        let name = match format.facts().page {
+            "" => format.name().to_owned(),
+            page => format!("[{}](docs/{page})", format.name()),
         };
         write!(table, "| {name} | {} | {} |", mark(format.readable()), mark(format.writable())).unwrap();
         let row = row(format);
@@ -222,7 +200,6 @@ const END: &str = "<!-- end -->\n";
 
 #[test]
 fn the_readme_says_what_survives() {
-    assert_eq!(PAGES.map(|(format, _)| format), Format::ALL);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = text.split_once(BEGIN).unwrap();
@@ -231,16 +208,16 @@ fn the_readme_says_what_survives() {
     if borehole_testkit::updates_golden() {
         std::fs::write(&path, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
     } else {
-        assert_eq!(found, table, "UPDATE_GOLDEN=1 writes it");
+        assert_eq!(found, table, "run with UPDATE_GOLDEN=1 to write it");
     }
-    for (_, page) in PAGES.iter().filter(|(_, page)| !page.is_empty()) {
-        assert!(path.with_file_name("docs/formats").join(page).is_file(), "{page}");
+    for page in Format::ALL.iter().map(|format| format.facts().page).filter(|page| !page.is_empty()) {
+        assert!(path.with_file_name("docs").join(page).is_file(), "{page}");
     }
 }
 
 #[test]
-fn formats_that_are_no_text_say_so() {
-    for format in Format::ALL.into_iter().filter(|format| format.writable()) {
+fn binary_formats_are_marked_as_such() {
+    for format in Format::ALL.iter().copied().filter(|format| format.writable()) {
         let bytes = converted(PROFILE.as_bytes(), Format::Jsonl, format);
         let is_text = bytes.iter().all(|&byte| byte >= b' ' || b"\t\n".contains(&byte));
         assert_eq!(format.facts().is_binary, !is_text, "{}", format.name());
@@ -248,8 +225,8 @@ fn formats_that_are_no_text_say_so() {
 }
 
 #[test]
-fn a_pair_keeps_what_both_of_its_formats_keep() {
-    let readable: Vec<_> = Format::ALL.into_iter().filter(|format| format.readable()).collect();
+fn conversions_keep_what_both_formats_keep() {
+    let readable: Vec<_> = Format::ALL.iter().copied().filter(|format| format.readable()).collect();
     assert!(readable.len() >= 10, "{readable:?}");
     let rows: Vec<_> = readable.iter().map(|&format| row(format)).collect();
     let mut others = Vec::new();
@@ -257,9 +234,9 @@ fn a_pair_keeps_what_both_of_its_formats_keep() {
         for (to, to_row) in readable.iter().zip(&rows) {
             let mut both: BTreeSet<_> = from_row.intersection(to_row).copied().collect();
             match (from, to) {
-                // Lines keep the events that stand for samples as events.
+                // JSON Lines keep the events that stand for samples as events.
                 (Format::Trc, Format::Jsonl) => continue,
-                // Without labels and states samples of one stack are one row, with the sum of their values.
+                // Without labels and states, samples of one stack are one row with the sum of their values.
                 (Format::Speedscope, Format::Pprof) => _ = both.remove("values"),
                 _ => {}
             }

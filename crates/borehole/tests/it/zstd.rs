@@ -1,14 +1,14 @@
-//! Inputs that are Zstandard frames, and what the recorder leaves.
+//! Inputs in Zstandard frames, including files of the recorder.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 
 use borehole::model::{Count, Tables};
 use borehole::{Format, Input, InputOptions, Source, Target, convert};
-use borehole_formats::zstd::{FRAME_MAGIC, ZstdWriter};
 use borehole_recorder::trc::TraceEvent;
 use borehole_recorder::{Compression, Recorder};
 use borehole_testkit::{Scratch, corpus, read_corpus};
+use borehole_wire::zstd::{FRAME_MAGIC, ZstdWriter};
 
 fn open(file: impl AsRef<std::path::Path>) -> Input {
     Input::open(Source::path(file).unwrap(), &InputOptions::default()).unwrap()
@@ -27,7 +27,7 @@ fn frame(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_compressed_file_is_told_by_content_and_read_as_the_plain_one() {
+fn compressed_files_are_detected_and_read_like_plain_ones() {
     for (packed, plain, format) in [
         ("zstd/realistic_54k_ts.rbt.zst", "rbt/realistic_54k_ts.rbt", Format::Rbt),
         ("zstd/real_032_cpu.bin.zst", "trc/in/real_032_cpu.bin.gz", Format::Trc),
@@ -42,7 +42,7 @@ fn a_compressed_file_is_told_by_content_and_read_as_the_plain_one() {
 }
 
 #[test]
-fn a_file_that_would_be_mapped_is_not_when_it_is_compressed() {
+fn compressed_files_are_not_mapped() {
     let scratch = Scratch::new();
     let plain = corpus("tachyon/corpus/05_threads20_none.bin");
     let packed =
@@ -53,7 +53,7 @@ fn a_file_that_would_be_mapped_is_not_when_it_is_compressed() {
 }
 
 #[test]
-fn the_first_block_may_be_longer_than_what_tells_a_format() {
+fn the_first_block_may_be_longer_than_the_detected_prefix() {
     let mut seed = 1u64;
     let mut text = String::new();
     while text.len() < 300 << 10 {
@@ -65,7 +65,7 @@ fn the_first_block_may_be_longer_than_what_tells_a_format() {
         writeln!(text, " 1").unwrap();
     }
     let packed = frame(text.as_bytes());
-    // The header of a block behind that of a frame without a size.
+    // The header of a block, after a frame header without a size.
     let block = u32::from_le_bytes([packed[6], packed[7], packed[8], 0]) >> 3;
     assert!(packed.starts_with(&FRAME_MAGIC) && block > 64 << 10, "{block}");
     let open = |bytes: Vec<u8>| {
@@ -76,14 +76,14 @@ fn the_first_block_may_be_longer_than_what_tells_a_format() {
 }
 
 #[test]
-fn a_name_tells_where_the_content_does_not() {
+fn the_name_decides_if_the_content_is_ambiguous() {
     let scratch = Scratch::new();
     let packed = scratch.write("cut.folded.zst", &FRAME_MAGIC);
     assert_eq!(open(packed).format(), Format::Folded);
 }
 
 #[test]
-fn a_text_that_is_cut_off_in_its_frame_is_an_error_that_says_where() {
+fn a_truncated_compressed_text_is_an_error_with_a_position() {
     let packed = read_corpus("zstd/two.folded.zst");
     let cut = packed.len() - 1;
     let source = Source::reader("cut.folded.zst", std::io::Cursor::new(packed[..cut].to_vec()));
@@ -101,7 +101,7 @@ struct Step {
 }
 
 #[test]
-fn what_the_recorder_compresses_opens() {
+fn compressed_files_of_the_recorder_open() {
     let folder = Scratch::new();
     let builder = Recorder::builder(folder.folder()).compression(Compression::Zstd).segment_bytes(4_000);
     let recorder = builder.start().unwrap();
@@ -125,6 +125,6 @@ fn what_the_recorder_compresses_opens() {
         let recovery = input.read_into(&mut tables, &mut count).unwrap();
         assert!(recovery.is_clean(), "{recovery:?}");
     }
-    // Two clocks at the head of each file and one at its end, and a description with each of the two.
+    // There are two clock events at the start of each file and one at its end, and a description with each of the first two.
     assert_eq!(count.events, 2_000 + 5 * summary.segments);
 }

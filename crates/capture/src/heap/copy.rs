@@ -2,15 +2,15 @@
 
 use std::thread;
 
-use borehole_process::{Memory, Piece, Span, page_start};
+use borehole_process::{ForeignMemory, MemoryPiece, MemorySpan, page_start};
 
 use crate::error::Error;
-use crate::heap::plan::Plan;
+use crate::heap::plan::CopyPlan;
 
 /// The result of a copy: the place of each span in the buffer.
 #[derive(Debug, Default)]
-pub(super) struct Copied {
-    pub(super) placed: Vec<(usize, Span)>,
+pub(super) struct CopiedSpans {
+    pub(super) placed: Vec<(usize, MemorySpan)>,
     pub(super) unreadable_bytes: u64,
 }
 
@@ -27,7 +27,11 @@ const PAGE_BYTES: usize = 4096;
 const MIN_BYTES_PER_THREAD: usize = 4 << 20;
 
 /// Copies the spans of the plan, one after the other, to `into` from its first whole page on. `into` must be large enough.
-pub(super) fn all(memory: &(impl Memory + Sync), plan: &Plan, into: &mut [u8]) -> Result<Copied, Error> {
+pub(super) fn all(
+    memory: &(impl ForeignMemory + Sync),
+    plan: &CopyPlan,
+    into: &mut [u8],
+) -> Result<CopiedSpans, Error> {
     let start = page_start(into);
     let pieces = pieces(&plan.spans, start);
     let threads = thread::available_parallelism().map_or(1, usize::from).min(2);
@@ -49,14 +53,14 @@ pub(super) fn all(memory: &(impl Memory + Sync), plan: &Plan, into: &mut [u8]) -
 }
 
 /// Splits spans into pieces of limited size, each with its offset in the buffer; `offset` is the first.
-fn pieces(spans: &[Span], mut offset: usize) -> Vec<(usize, Span)> {
+fn pieces(spans: &[MemorySpan], mut offset: usize) -> Vec<(usize, MemorySpan)> {
     let mut pieces = Vec::with_capacity(spans.len());
     for span in spans {
         let mut address = span.address;
         let end = offset + span.length;
         while offset < end {
             let length = PIECE_BYTES.min(end - offset);
-            pieces.push((offset, Span { address, length }));
+            pieces.push((offset, MemorySpan { address, length }));
             offset += length;
             address += length as u64;
         }
@@ -66,12 +70,12 @@ fn pieces(spans: &[Span], mut offset: usize) -> Vec<(usize, Span)> {
 
 /// Copies pieces to `into`, which begins at the offset `base`.
 fn copy(
-    memory: &impl Memory,
-    pieces: &[(usize, Span)],
+    memory: &impl ForeignMemory,
+    pieces: &[(usize, MemorySpan)],
     base: usize,
     into: &mut [u8],
-) -> Result<Copied, borehole_process::Error> {
-    let mut copied = Copied::default();
+) -> Result<CopiedSpans, borehole_process::Error> {
+    let mut copied = CopiedSpans::default();
     let mut left = pieces.to_vec();
     let mut next = 0;
     while next < left.len() {
@@ -85,15 +89,15 @@ fn copy(
             next += 1;
         }
         if !is_all {
-            let (offset, Span { address, length }) = left[next];
+            let (offset, MemorySpan { address, length }) = left[next];
             let read = filled / PAGE_BYTES * PAGE_BYTES;
             if read > 0 {
-                copied.placed.push((offset, Span { address, length: read }));
+                copied.placed.push((offset, MemorySpan { address, length: read }));
             }
             let passed = (read + PAGE_BYTES).min(length);
             copied.unreadable_bytes += (passed - read) as u64;
             left[next] =
-                (offset + passed, Span { address: address + passed as u64, length: length - passed });
+                (offset + passed, MemorySpan { address: address + passed as u64, length: length - passed });
             next += usize::from(passed == length);
         }
     }
@@ -101,13 +105,13 @@ fn copy(
 }
 
 /// The parts of `into` for the pieces; `into` begins at the offset `base`.
-fn borrow<'b>(pieces: &[(usize, Span)], base: usize, into: &'b mut [u8]) -> Vec<Piece<'b>> {
+fn borrow<'b>(pieces: &[(usize, MemorySpan)], base: usize, into: &'b mut [u8]) -> Vec<MemoryPiece<'b>> {
     let (mut rest, mut at) = (into, base);
     let mut borrowed = Vec::with_capacity(pieces.len());
-    for &(offset, Span { address, length }) in pieces {
+    for &(offset, MemorySpan { address, length }) in pieces {
         let (_, behind) = rest.split_at_mut(offset - at);
         let (into, behind) = behind.split_at_mut(length);
-        borrowed.push(Piece { address, into });
+        borrowed.push(MemoryPiece { address, into });
         (rest, at) = (behind, offset + length);
     }
     borrowed
@@ -122,8 +126,8 @@ mod tests {
     /// Memory with some unreadable pages.
     struct Holed(Vec<u64>);
 
-    impl Memory for Holed {
-        fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, Error> {
+    impl ForeignMemory for Holed {
+        fn read_pieces(&self, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, Error> {
             let mut filled = 0;
             for piece in pieces {
                 for (byte, address) in piece.into.iter_mut().zip(piece.address..) {
@@ -141,7 +145,7 @@ mod tests {
     #[test]
     fn pages_that_cannot_be_read_are_left_out_and_counted() {
         let spans = [(16, 4), (100, 1), (200, 600)];
-        let spans = spans.map(|(page, pages)| Span { address: page * 4096, length: pages * 4096 });
+        let spans = spans.map(|(page, pages)| MemorySpan { address: page * 4096, length: pages * 4096 });
         let bytes: usize = spans.iter().map(|span| span.length).sum();
         for holes in
             [vec![], vec![16], vec![19], vec![17, 18], vec![100], vec![16, 17, 18, 19, 100, 799], vec![712]]

@@ -3,24 +3,24 @@
 use std::time::Instant;
 
 use borehole_php::{AttachOptions, Php};
-use borehole_process::{Core, Dump, Target as _, prefaulted};
+use borehole_process::{CoreFile, Dump, ForeignProcess as _, prefaulted};
 
 use crate::error::Error;
-use crate::heap::copy::{self, Copied};
-use crate::heap::plan::Plan;
-use crate::heap::{HeapOptions, HeapStatistics, Taken, record, state};
+use crate::heap::copy::{self, CopiedSpans};
+use crate::heap::plan::CopyPlan;
+use crate::heap::{CapturedHeap, HeapOptions, HeapStatistics, record, state};
 
 /// Copies the memory in a core file.
 ///
 /// # Errors
 /// If the process did not run a supported PHP, or the file lacks the data to find out.
-pub fn of_core(core: &Core, attach: &AttachOptions<'_>) -> Result<Taken, Error> {
+pub fn of_core(core: &CoreFile, attach: &AttachOptions<'_>) -> Result<CapturedHeap, Error> {
     let begun = Instant::now();
     let mut dump = Dump::new(record(core, attach)?);
-    let plan = Plan::new(core.spans(false));
+    let plan = CopyPlan::new(core.spans(false));
     let mut buffer = prefaulted(plan.bytes);
     let preparing = begun.elapsed();
-    let Copied { placed, unreadable_bytes } = copy::all(core, &plan, &mut buffer)?;
+    let CopiedSpans { placed, unreadable_bytes } = copy::all(core, &plan, &mut buffer)?;
     let copied_bytes = plan.bytes as u64 - unreadable_bytes;
     dump.insert_spans(buffer, placed);
     insert_data(core, &mut dump)?;
@@ -42,8 +42,8 @@ pub fn of_core(core: &Core, attach: &AttachOptions<'_>) -> Result<Taken, Error> 
 }
 
 /// Copies the data of PHP's files, which is in these files and not in the core file.
-fn insert_data(core: &Core, dump: &mut Dump) -> Result<(), Error> {
-    let plan = Plan::of_php_data(core.mappings());
+fn insert_data(core: &CoreFile, dump: &mut Dump) -> Result<(), Error> {
+    let plan = CopyPlan::of_php_data(core.mappings());
     let mut buffer = prefaulted(plan.bytes);
     let placed = copy::all(core, &plan, &mut buffer)?.placed;
     dump.insert_spans(buffer, placed);

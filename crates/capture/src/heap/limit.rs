@@ -1,6 +1,6 @@
 //! Heaps of programs that have exceeded their memory limit.
 
-use borehole_php::Failure;
+use borehole_php::FatalError;
 use borehole_process::Dump;
 
 /// The place where a program has exceeded its memory limit, as its `error_get_last()` states it.
@@ -44,7 +44,7 @@ impl MemoryLimitError {
 
     /// The call to search for.
     #[must_use]
-    pub fn failure(&self) -> Failure<'_> {
-        Failure { file: &self.file, line: self.line, max_depth: self.max_depth }
+    pub fn failure(&self) -> FatalError<'_> {
+        FatalError { file: &self.file, line: self.line, max_depth: self.max_depth }
     }
 }

@@ -11,19 +11,19 @@ mod plan;
 
 use std::time::{Duration, Instant};
 
-use borehole_php::{AttachOptions, Identity, Php, Release};
+use borehole_php::{AttachOptions, Identity, Php, PhpRelease};
 use borehole_process::{
-    Dump, ErrorKind, Image, Mappings, Process, Recorder, Resident, Span, Stopper, Target, page_start,
-    prefaulted, resident_bytes,
+    Dump, ErrorKind, ForeignProcess, Image, ImageRecorder, Mappings, MemorySpan, Process, Resident, Stopper,
+    page_start, prefaulted, resident_bytes,
 };
 
 use crate::error::Error;
 use crate::php::IsPhpFile;
 use crate::ready::when_ready;
-use copy::Copied;
+use copy::CopiedSpans;
 pub use crashed::of_core;
 pub use limit::MemoryLimitError;
-use plan::Plan;
+use plan::CopyPlan;
 
 /// The options of copying a heap.
 pub struct HeapOptions {
@@ -35,7 +35,7 @@ pub struct HeapOptions {
     /// data that PHP keeps from one request to the next is in that memory.
     pub exclude_heap: bool,
     /// The release; `None`: it is read from the process.
-    pub release: Option<Release>,
+    pub release: Option<PhpRelease>,
     /// Decides which mapped file is PHP; `None`: it is searched for.
     pub is_php: Option<IsPhpFile>,
     /// The current time, as the dump will state it; empty: the dump states none.
@@ -60,7 +60,7 @@ impl Default for HeapOptions {
 
 /// A copied heap.
 #[derive(Debug)]
-pub struct Taken {
+pub struct CapturedHeap {
     /// The dump, to be walked or written.
     pub dump: Dump,
     /// The identity of the PHP in the process.
@@ -98,7 +98,7 @@ const MAX_ATTEMPTS: u32 = 4;
 /// # Errors
 /// If the process does not exist, may not be read or stopped, does not run a supported PHP, or ends meanwhile. It is
 /// never left stopped.
-pub fn take(process_id: i32, options: &HeapOptions) -> Result<Taken, Error> {
+pub fn take(process_id: i32, options: &HeapOptions) -> Result<CapturedHeap, Error> {
     let begun = Instant::now();
     let attach = attach_options(options);
     let (process, image) = when_ready(|| {
@@ -106,8 +106,12 @@ pub fn take(process_id: i32, options: &HeapOptions) -> Result<Taken, Error> {
         let image = record(&process, &attach).map_err(|error| in_process(&process, error))?;
         Ok((process, image))
     })?;
-    let mut taking =
-        Taking { options, process, resident: Resident::open(process_id)?, stopper: Stopper::new(process_id) };
+    let mut taking = HeapCapture {
+        options,
+        process,
+        resident: Resident::open(process_id)?,
+        stopper: Stopper::new(process_id),
+    };
     taking.run(begun, &attach, &image).map_err(|error| in_process(&taking.process, error))
 }
 
@@ -117,7 +121,7 @@ fn in_process(process: &Process, error: Error) -> Error {
 }
 
 fn ended(process: i32) -> Error {
-    let what = format!("process {process} has ended, or runs another program, before it was copied");
+    let what = format!("process {process} ended or replaced its program before it was copied");
     borehole_process::Error::new(ErrorKind::Gone, what).into()
 }
 
@@ -125,26 +129,29 @@ fn ended(process: i32) -> Error {
 #[derive(Clone)]
 struct Copy {
     buffer: Vec<u8>,
-    placed: Vec<(usize, Span)>,
+    placed: Vec<(usize, MemorySpan)>,
 }
 
-/// Memory copied at one moment.
-struct Moment {
+struct CopiedMemory {
     memory: Copy,
     mappings: Mappings,
     statistics: HeapStatistics,
 }
 
-/// The copying of a process's heap.
-struct Taking<'o> {
+struct HeapCapture<'o> {
     options: &'o HeapOptions,
     process: Process,
     resident: Resident,
     stopper: Stopper,
 }
 
-impl Taking<'_> {
-    fn run(&mut self, begun: Instant, attach: &AttachOptions<'_>, image: &Image) -> Result<Taken, Error> {
+impl HeapCapture<'_> {
+    fn run(
+        &mut self,
+        begun: Instant,
+        attach: &AttachOptions<'_>,
+        image: &Image,
+    ) -> Result<CapturedHeap, Error> {
         let files = self.copy_files()?;
         let mut attempts = 1;
         loop {
@@ -153,7 +160,10 @@ impl Taking<'_> {
             let is_last = attempts == MAX_ATTEMPTS;
             if let Some(moment) = self.copy_all(buffer, is_last)? {
                 let statistics = HeapStatistics { attempts, preparing, ..moment.statistics };
-                let dump = assemble(image.clone(), moment, &files);
+                let mut dump = Dump::new(image.clone());
+                dump.set_mappings(moment.mappings);
+                dump.insert_spans(moment.memory.buffer, moment.memory.placed);
+                dump.insert_spans(files.buffer.clone(), files.placed.iter().copied());
                 match Php::attach(&dump, attach) {
                     Ok(php) => return Ok(self.finish(dump, php.identity(), statistics)),
                     Err(error) if is_last => return Err(error.into()),
@@ -168,26 +178,26 @@ impl Taking<'_> {
     /// Allocates memory for everything there is to copy now, and some more.
     fn make_ready(&mut self) -> Result<Vec<u8>, Error> {
         self.process.refresh()?;
-        let plan = Plan::of_memory(self.process.mappings(), &mut self.resident, self.options)?;
+        let plan = CopyPlan::of_memory(self.process.mappings(), &mut self.resident, self.options)?;
         Ok(prefaulted(plan.bytes + (plan.bytes / 16).max(SLACK_BYTES)))
     }
 
     /// Copies files while the process runs, because files do not change.
     fn copy_files(&mut self) -> Result<Copy, Error> {
-        let plan = Plan::of_files(self.process.mappings(), &mut self.resident, self.options)?;
+        let plan = CopyPlan::of_files(self.process.mappings(), &mut self.resident, self.options)?;
         let mut buffer = prefaulted(plan.bytes);
-        let Copied { placed, .. } = copy::all(&self.process, &plan, &mut buffer)?;
+        let CopiedSpans { placed, .. } = copy::all(&self.process, &plan, &mut buffer)?;
         Ok(Copy { buffer, placed })
     }
 
     /// Stops the process, copies its memory, and lets it run on. `None` if `buffer` is too small and another attempt is left.
-    fn copy_all(&mut self, mut buffer: Vec<u8>, is_last: bool) -> Result<Option<Moment>, Error> {
+    fn copy_all(&mut self, mut buffer: Vec<u8>, is_last: bool) -> Result<Option<CopiedMemory>, Error> {
         let mut statistics = HeapStatistics::default();
         let begun = Instant::now();
         let stopped = if self.options.stop { Some(self.stopper.stop()?) } else { None };
         statistics.stopping = begun.elapsed();
         self.process.refresh()?;
-        let plan = Plan::of_memory(self.process.mappings(), &mut self.resident, self.options)?;
+        let plan = CopyPlan::of_memory(self.process.mappings(), &mut self.resident, self.options)?;
         statistics.planning = begun.elapsed() - statistics.stopping;
         if page_start(&buffer) + plan.bytes > buffer.len() {
             if !is_last {
@@ -207,10 +217,10 @@ impl Taking<'_> {
         statistics.copied_bytes = plan.bytes as u64 - copied.unreadable_bytes;
         let mappings = self.process.mappings().clone();
         let memory = Copy { buffer, placed: copied.placed };
-        Ok(Some(Moment { memory, mappings, statistics }))
+        Ok(Some(CopiedMemory { memory, mappings, statistics }))
     }
 
-    fn finish(&self, mut dump: Dump, identity: &Identity, statistics: HeapStatistics) -> Taken {
+    fn finish(&self, mut dump: Dump, identity: &Identity, statistics: HeapStatistics) -> CapturedHeap {
         let yes_or_no = |is_so: bool| if is_so { "yes" } else { "no" };
         dump.set_fact("pid", self.process.id().to_string());
         dump.set_fact("stopped", yes_or_no(statistics.stopped.is_some()));
@@ -227,7 +237,12 @@ impl Taking<'_> {
 }
 
 /// Adds the facts of every dump.
-fn state(mut dump: Dump, identity: &Identity, statistics: HeapStatistics, options: &HeapOptions) -> Taken {
+fn state(
+    mut dump: Dump,
+    identity: &Identity,
+    statistics: HeapStatistics,
+    options: &HeapOptions,
+) -> CapturedHeap {
     dump.set_fact("php", identity.to_string());
     dump.set_fact("include_binary", if options.include_binary { "yes" } else { "no" });
     dump.set_fact("unreadable_bytes", statistics.unreadable_bytes.to_string());
@@ -237,16 +252,7 @@ fn state(mut dump: Dump, identity: &Identity, statistics: HeapStatistics, option
     if let Some(error) = &options.memory_limit_error {
         error.state(&mut dump);
     }
-    Taken { dump, identity: identity.clone(), statistics }
-}
-
-/// Combines the data read before, the copied memory, and the files.
-fn assemble(image: Image, moment: Moment, files: &Copy) -> Dump {
-    let mut dump = Dump::new(image);
-    dump.set_mappings(moment.mappings);
-    dump.insert_spans(moment.memory.buffer, moment.memory.placed);
-    dump.insert_spans(files.buffer.clone(), files.placed.iter().copied());
-    dump
+    CapturedHeap { dump, identity: identity.clone(), statistics }
 }
 
 /// The number of bytes allocated beyond the current size, because a running process grows.
@@ -258,8 +264,8 @@ fn attach_options(options: &HeapOptions) -> AttachOptions<'_> {
 }
 
 /// Records all data that attaching reads from the process, its files and threads, because it may be gone later.
-fn record(process: &impl Target, options: &AttachOptions<'_>) -> Result<Image, Error> {
-    let recorder = Recorder::new(process)?;
+fn record(process: &impl ForeignProcess, options: &AttachOptions<'_>) -> Result<Image, Error> {
+    let recorder = ImageRecorder::new(process)?;
     Php::attach(&recorder, options)?;
     Ok(recorder.finish())
 }

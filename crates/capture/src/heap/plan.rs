@@ -1,13 +1,12 @@
 //! Selects the memory of a process to copy.
 
-use borehole_process::{Mapping, Mappings, Pages, Resident, Span};
+use borehole_process::{Mappings, MemoryMapping, MemorySpan, PageSelection, Resident};
 
 use crate::error::Error;
 use crate::heap::HeapOptions;
 
-/// The spans to copy, and their total size.
-pub(super) struct Plan {
-    pub(super) spans: Vec<Span>,
+pub(super) struct CopyPlan {
+    pub(super) spans: Vec<MemorySpan>,
     pub(super) bytes: usize,
 }
 
@@ -20,7 +19,7 @@ const CHUNK_BYTES: u64 = 2 << 20;
 /// More than the data of PHP with all its extensions.
 const MAX_PHP_DATA_BYTES: usize = 128 << 20;
 
-impl Plan {
+impl CopyPlan {
     /// Selects everything that the process has written, and the memory that it shares with others.
     pub(super) fn of_memory(
         mappings: &Mappings,
@@ -39,10 +38,10 @@ impl Plan {
     ) -> Result<Self, Error> {
         let is_php =
             |path: &[u8]| contains_php(path) || options.is_php.as_ref().is_some_and(|is_php| is_php(path));
-        let is_meant = |mapping: &Mapping| {
+        let is_meant = |mapping: &MemoryMapping| {
             let is_file = mapping.readable && !mapping.shared && mapping.shows_file();
             let is_data = !mapping.executable && is_php(&mapping.path);
-            (is_file && is_data && !options.include_binary).then_some(Pages::Present)
+            (is_file && is_data && !options.include_binary).then_some(PageSelection::Present)
         };
         let mut plan = Self::of(mappings, resident, is_meant)?;
         if options.include_binary {
@@ -54,7 +53,7 @@ impl Plan {
     fn of(
         mappings: &Mappings,
         resident: &mut Resident,
-        pages: impl Fn(&Mapping) -> Option<Pages>,
+        pages: impl Fn(&MemoryMapping) -> Option<PageSelection>,
     ) -> Result<Self, Error> {
         let mut spans = Vec::new();
         for mapping in mappings {
@@ -65,14 +64,14 @@ impl Plan {
         Ok(Self::new(spans))
     }
 
-    pub(super) fn new(spans: Vec<Span>) -> Self {
+    pub(super) fn new(spans: Vec<MemorySpan>) -> Self {
         let bytes = spans.iter().map(|span| span.length).sum();
         Self { spans, bytes }
     }
 
     /// Selects the data of PHP's files that a core file leaves out because the files contain it.
     pub(super) fn of_php_data(mappings: &Mappings) -> Self {
-        let is_data = |mapping: &&Mapping| {
+        let is_data = |mapping: &&MemoryMapping| {
             mapping.readable && !mapping.executable && !mapping.writable && contains_php(&mapping.path)
         };
         let mut plan = Self { spans: Vec::new(), bytes: 0 };
@@ -80,7 +79,7 @@ impl Plan {
             let length = usize::try_from(mapping.end.saturating_sub(mapping.start)).unwrap_or(usize::MAX);
             // Only the core file states their size.
             if length <= MAX_PHP_DATA_BYTES - plan.bytes {
-                plan.spans.push(Span { address: mapping.start, length });
+                plan.spans.push(MemorySpan { address: mapping.start, length });
                 plan.bytes += length;
             }
         }
@@ -89,17 +88,17 @@ impl Plan {
 
     /// Adds all of all mapped files, whether or not the process has touched it.
     fn add_whole(&mut self, mappings: &Mappings) {
-        let is_file = |mapping: &&Mapping| mapping.readable && !mapping.shared && mapping.shows_file();
+        let is_file = |mapping: &&MemoryMapping| mapping.readable && !mapping.shared && mapping.shows_file();
         for mapping in mappings.iter().filter(is_file) {
             let Ok(length) = usize::try_from(mapping.end - mapping.start) else { continue };
-            self.spans.push(Span { address: mapping.start, length });
+            self.spans.push(MemorySpan { address: mapping.start, length });
             self.bytes += length;
         }
     }
 }
 
 /// The pages of a mapping that can contain data made by PHP.
-fn memory(mapping: &Mapping, excludes_heap: bool) -> Option<Pages> {
+fn memory(mapping: &MemoryMapping, excludes_heap: bool) -> Option<PageSelection> {
     let is_code = mapping.executable && !mapping.writable;
     // The kernel maps these into each process: `[vvar]`, `[vdso]`.
     let is_kernels = mapping.path.starts_with(b"[v");
@@ -107,27 +106,26 @@ fn memory(mapping: &Mapping, excludes_heap: bool) -> Option<Pages> {
         return None;
     }
     if mapping.shared {
-        return is_shared_memory(mapping).then_some(Pages::Shared);
+        return is_shared_memory(mapping).then_some(PageSelection::Shared);
     }
     let is_excluded = excludes_heap && !mapping.shows_file() && !may_hold_chunks(mapping);
-    (!is_excluded).then_some(Pages::Own)
+    (!is_excluded).then_some(PageSelection::Own)
 }
 
 /// Whether it is memory that processes share, such as opcache's, and not a file.
-fn is_shared_memory(mapping: &Mapping) -> bool {
+fn is_shared_memory(mapping: &MemoryMapping) -> bool {
     let kinds: [&[u8]; 5] = [b"/dev/zero", b"/dev/shm/", b"/memfd:", b"/SYSV", b"[anon_shmem"];
     mapping.deleted || mapping.path.is_empty() || kinds.iter().any(|kind| mapping.path.starts_with(kind))
 }
 
 /// Whether PHP's allocator can have memory in it.
-fn may_hold_chunks(mapping: &Mapping) -> bool {
+fn may_hold_chunks(mapping: &MemoryMapping) -> bool {
     let is_of_library = [&b"[heap]"[..], b"[stack"].iter().any(|name| mapping.path.starts_with(name));
     let first = mapping.start.checked_next_multiple_of(CHUNK_BYTES);
     let has_room = first.is_some_and(|first| mapping.end.saturating_sub(first) >= CHUNK_BYTES);
     !is_of_library && has_room
 }
 
-/// Whether a path names PHP or a part of it.
 fn contains_php(path: &[u8]) -> bool {
     path.windows(3).any(|part| part == b"php")
 }
@@ -137,8 +135,8 @@ mod tests {
     use super::*;
 
     /// The pages copied of each line of `/proc/PID/maps`, with the C library's heap and without.
-    const MAPS: [(&str, Option<Pages>, Option<Pages>); 14] = {
-        use Pages::{Own, Shared};
+    const MAPS: [(&str, Option<PageSelection>, Option<PageSelection>); 14] = {
+        use PageSelection::{Own, Shared};
         let own = Some(Own);
         [
             ("00010000-00020000 r--p 00000000 08:01 1 /usr/bin/php8.2", own, own),

@@ -1,15 +1,18 @@
-//! A subject that does as it is told, and a sink that remembers.
+//! A scripted subject, and a sink that remembers.
 
 use std::collections::VecDeque;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{self, Receiver};
 
-use borehole_capture::{Error, Header, LiveSink, Look, SampleOptions, Session, Shared, Statistics, Subject};
+use borehole_capture::{
+    Error, LiveSink, Look, SampleOptions, SampleStatistics, SamplingSession, SegmentMetadata, SessionControl,
+    Subject,
+};
 use borehole_model::{Context, Frame, ProfileSink, Sample, StringId, Tables};
 use borehole_process::ErrorKind;
 
-/// What a look finds.
+/// The result of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     Stack,
@@ -20,7 +23,7 @@ pub(crate) enum Act {
     Gone,
 }
 
-/// Acts out its script, and is gone at the end of it.
+/// Follows its script, and is gone at the end of it.
 pub(crate) struct Fake {
     pub(crate) process: i32,
     pub(crate) script: VecDeque<Act>,
@@ -68,7 +71,7 @@ impl Subject for Fake {
         }
     }
 
-    /// Small numbers stand for processes that never end.
+    /// Small ids stand for processes that never end.
     fn refresh(&mut self) -> Result<(), Error> {
         let is_there = self.process < 100 || borehole_process::exists(self.process);
         if is_there { Ok(()) } else { Err(error(ErrorKind::Gone)) }
@@ -79,12 +82,12 @@ impl Subject for Fake {
     }
 }
 
-/// What was written, as text.
+/// The written samples as text.
 #[derive(Default)]
 pub(crate) struct Log {
     pub(crate) lines: Vec<String>,
     pub(crate) flushes: usize,
-    /// When profiling began, and when the first sample was taken, counted from there.
+    /// The start of profiling, and the time from there to the first sample.
     pub(crate) first: Option<(i64, i64)>,
 }
 
@@ -133,7 +136,7 @@ impl LiveSink for Log {
     }
 }
 
-/// Subjects that have arrived, and that nothing more will.
+/// Subjects that have arrived; no further ones follow.
 pub(crate) fn arrived(subjects: Vec<Box<dyn Subject>>) -> Receiver<Box<dyn Subject>> {
     let (sender, receiver) = mpsc::channel();
     for subject in subjects {
@@ -143,12 +146,13 @@ pub(crate) fn arrived(subjects: Vec<Box<dyn Subject>>) -> Receiver<Box<dyn Subje
 }
 
 /// Samples them until they are gone.
-pub(crate) fn run(options: SampleOptions, subjects: Vec<Box<dyn Subject>>) -> (Statistics, Log) {
+pub(crate) fn run(options: SampleOptions, subjects: Vec<Box<dyn Subject>>) -> (SampleStatistics, Log) {
     let mut log = Log::default();
-    let header = Header::default().with("test", "yes");
-    let statistics =
-        Session::new(options, header, &mut log, Shared::default()).run(&arrived(subjects)).unwrap();
-    let Statistics { asked, taken, idle, torn, failed, missed, .. } = statistics;
+    let header = SegmentMetadata::default().with("test", "yes");
+    let statistics = SamplingSession::new(options, header, &mut log, SessionControl::default())
+        .run(&arrived(subjects))
+        .unwrap();
+    let SampleStatistics { asked, taken, idle, torn, failed, missed, .. } = statistics;
     assert_eq!(asked, taken + idle + torn + failed + missed, "{statistics:?}");
     (statistics, log)
 }

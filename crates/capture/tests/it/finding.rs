@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use borehole_capture::{
-    Attach, Coordinator, Ending, Finder, Header, News, RbtOptions, RbtOutput, SampleOptions, Selection,
-    Session,
+    Attach, Coordinator, Ending, Finder, News, ProcessSelection, RbtOptions, RbtOutput, SampleOptions,
+    SamplingSession, SegmentMetadata,
 };
 use borehole_process::{ErrorKind, Launched};
 
@@ -34,15 +34,15 @@ fn attach_all() -> Attach {
 }
 
 #[test]
-fn matching_processes_are_found_once_and_again_when_they_are_forgotten() {
-    // Nobody else sleeps as long.
+fn matching_processes_are_found_once_until_forgotten() {
+    // No other process sleeps for this time.
     let first = sleep("600.0625");
     let is_wanted = |command: &[u8]| command == b"sleep 600.0625";
-    let mut finder = Finder::new(Selection::Matching(Box::new(is_wanted)), attach_all());
+    let mut finder = Finder::new(ProcessSelection::Matching(Box::new(is_wanted)), attach_all());
     let attached = |finder: &mut Finder| -> Vec<i32> {
         finder.look().unwrap().attached.iter().map(|subject| subject.process()).collect()
     };
-    // Between fork and exec it still has its parent's name.
+    // Between fork and exec, it still has the name of its parent.
     let start = Instant::now();
     let mut found = Vec::new();
     while found.is_empty() && start.elapsed() < Duration::from_secs(10) {
@@ -58,7 +58,7 @@ fn matching_processes_are_found_once_and_again_when_they_are_forgotten() {
 }
 
 #[test]
-fn what_cannot_be_attached_to_is_tried_again_and_told_once() {
+fn failed_attaches_are_retried_and_reported_once() {
     let child = sleep("600");
     let attempts = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&attempts);
@@ -66,14 +66,14 @@ fn what_cannot_be_attached_to_is_tried_again_and_told_once() {
         counted.fetch_add(1, Ordering::Relaxed);
         Err(borehole_process::Error::new(ErrorKind::Denied, "no").into())
     });
-    let mut finder = Finder::new(Selection::One(id(&child)), attach);
+    let mut finder = Finder::new(ProcessSelection::One(id(&child)), attach);
     let (mut told, start) = (Vec::new(), Instant::now());
     while attempts.load(Ordering::Relaxed) < 8 {
         told.extend(finder.look().unwrap().refused);
         assert!(start.elapsed() < Duration::from_secs(60));
         std::thread::sleep(Duration::from_millis(1));
     }
-    // Each pause is twice the one before: 10 + 20 + ... + 640 ms.
+    // Each pause is twice as long as the previous one: 10 + 20 + ... + 640 ms.
     assert!(start.elapsed() > Duration::from_millis(1200));
     assert_eq!((told.len(), told[0].0), (1, id(&child)));
     assert!(!finder.is_exhausted());
@@ -92,9 +92,9 @@ fn a_process_that_replaces_its_program_is_tried_at_once() {
         counted.fetch_add(1, Ordering::Relaxed);
         Err(borehole_process::Error::new(ErrorKind::Denied, "no").into())
     });
-    let mut finder = Finder::new(Selection::One(id(&shell)), attach);
+    let mut finder = Finder::new(ProcessSelection::One(id(&shell)), attach);
     let start = Instant::now();
-    // The pause behind the last is longer than a second.
+    // The pause after the last attempt is longer than a second.
     while attempts.load(Ordering::Relaxed) < 8 {
         finder.look().unwrap();
         assert!(start.elapsed() < Duration::from_secs(60));
@@ -112,14 +112,16 @@ fn a_process_that_replaces_its_program_is_tried_at_once() {
 }
 
 #[test]
-fn who_looks_no_more_tells_what_it_has_not_told() {
+fn a_closing_finder_reports_what_is_left() {
     let child = sleep("600");
     let refuse: Attach = Box::new(|_| Err(borehole_process::Error::new(ErrorKind::Denied, "no").into()));
-    let mut coordinator = Coordinator::new(Finder::new(Selection::One(id(&child)), refuse), None);
+    let mut coordinator = Coordinator::new(Finder::new(ProcessSelection::One(id(&child)), refuse), None);
     let (shared, arrivals) = coordinator.seat();
     let options = SampleOptions { duration: Some(Duration::from_millis(100)), ..SampleOptions::default() };
     let session = std::thread::spawn(move || {
-        Session::new(options, Header::default(), &mut Log::default(), shared).run(&arrivals).unwrap()
+        SamplingSession::new(options, SegmentMetadata::default(), &mut Log::default(), shared)
+            .run(&arrivals)
+            .unwrap()
     });
     let mut refused = Vec::new();
     coordinator
@@ -138,12 +140,12 @@ fn who_looks_no_more_tells_what_it_has_not_told() {
 }
 
 #[test]
-fn what_is_sampled_is_not_attached_to_again_when_its_title_changes() {
+fn a_changed_title_does_not_attach_again() {
     let child = sleep("600.03125");
     let is_called = Arc::new(AtomicBool::new(true));
     let called = Arc::clone(&is_called);
     let is_wanted = move |command: &[u8]| called.load(Ordering::Relaxed) && command == b"sleep 600.03125";
-    let mut finder = Finder::new(Selection::Matching(Box::new(is_wanted)), attach_all());
+    let mut finder = Finder::new(ProcessSelection::Matching(Box::new(is_wanted)), attach_all());
     let start = Instant::now();
     while finder.look().unwrap().attached.is_empty() {
         assert!(start.elapsed() < Duration::from_secs(10));
@@ -160,7 +162,7 @@ fn sessions_of_one_coordinator_count_their_samples_together() {
     let children = [sleep("600.015625"), sleep("600.015625")];
     let is_wanted = |command: &[u8]| command == b"sleep 600.015625";
     let attach: Attach = Box::new(|process| Ok(Fake::boxed(process, &[Stack; 1_000_000])));
-    let finder = Finder::new(Selection::Matching(Box::new(is_wanted)), attach);
+    let finder = Finder::new(ProcessSelection::Matching(Box::new(is_wanted)), attach);
     let mut coordinator = Coordinator::new(finder, None);
     let options = SampleOptions {
         period: Some(Duration::from_millis(5)),
@@ -170,7 +172,9 @@ fn sessions_of_one_coordinator_count_their_samples_together() {
     let sessions = [(); 2].map(|()| {
         let (shared, arrivals) = coordinator.seat();
         std::thread::spawn(move || {
-            Session::new(options, Header::default(), &mut Log::default(), shared).run(&arrivals).unwrap()
+            SamplingSession::new(options, SegmentMetadata::default(), &mut Log::default(), shared)
+                .run(&arrivals)
+                .unwrap()
         })
     });
     coordinator.run(|| false, |_| {}).unwrap();
@@ -187,11 +191,13 @@ fn a_command_is_sampled_until_it_ends() {
             .unwrap();
     let attach: Attach = Box::new(|process| Ok(Fake::boxed(process, &[Stack; 1_000_000])));
     let mut coordinator =
-        Coordinator::new(Finder::new(Selection::Family(command.id()), attach), Some(command));
+        Coordinator::new(Finder::new(ProcessSelection::Family(command.id()), attach), Some(command));
     let (shared, arrivals) = coordinator.seat();
     let options = SampleOptions { period: Some(Duration::from_millis(5)), ..SampleOptions::default() };
     let session = std::thread::spawn(move || {
-        Session::new(options, Header::default(), &mut Log::default(), shared).run(&arrivals).unwrap()
+        SamplingSession::new(options, SegmentMetadata::default(), &mut Log::default(), shared)
+            .run(&arrivals)
+            .unwrap()
     });
     let ending = coordinator.run(|| false, |_| {}).unwrap();
     assert!(matches!(ending, Some(Ending::Ended(status)) if status.success()), "{ending:?}");
@@ -200,28 +206,29 @@ fn a_command_is_sampled_until_it_ends() {
 }
 
 #[test]
-fn a_session_that_never_begins_keeps_nobody_waiting() {
+fn a_session_that_never_begins_blocks_nothing() {
     let command = Launched::start(&"sleep".into(), &["60".into()], Stdio::inherit()).unwrap();
     let attach: Attach = Box::new(|process| Ok(Fake::boxed(process, &[Stack; 1_000_000])));
     let mut coordinator =
-        Coordinator::new(Finder::new(Selection::Family(command.id()), attach), Some(command));
-    // As where its output cannot be opened.
+        Coordinator::new(Finder::new(ProcessSelection::Family(command.id()), attach), Some(command));
+    // As if its output could not be opened.
     drop(coordinator.seat());
     let ending = coordinator.run(|| false, |_| {}).unwrap();
     let was_asked = matches!(ending, Some(Ending::Ended(status)) if !status.success());
-    assert!(was_asked, "it was asked to end: {ending:?}");
+    assert!(was_asked, "it should have been asked to end: {ending:?}");
 }
 
 #[test]
 fn a_session_that_fails_ends_the_others() {
     let child = sleep("600");
     let attach: Attach = Box::new(|process| Ok(Fake::boxed(process, &[Stack; 1_000_000])));
-    let mut coordinator = Coordinator::new(Finder::new(Selection::One(id(&child)), attach), None);
+    let mut coordinator = Coordinator::new(Finder::new(ProcessSelection::One(id(&child)), attach), None);
     let sessions = [(); 2].map(|()| {
         let (shared, arrivals) = coordinator.seat();
         std::thread::spawn(move || {
             let mut full = RbtOutput::new(RbtOptions::default(), Box::new(|_| Err(StorageFull.into())));
-            Session::new(SampleOptions::default(), Header::default(), &mut full, shared).run(&arrivals)
+            SamplingSession::new(SampleOptions::default(), SegmentMetadata::default(), &mut full, shared)
+                .run(&arrivals)
         })
     });
     coordinator.run(|| false, |_| {}).unwrap();

@@ -1,4 +1,4 @@
-//! Heaps of real processes, copied while they stand still.
+//! Copies heaps of real processes while they are stopped.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,13 +10,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use borehole_capture::heap::{HeapOptions, MemoryLimitError, of_core, take};
-use borehole_heap::{Builder, Graph as _};
+use borehole_heap::{Graph as _, GraphBuilder};
 use borehole_model::Tables;
-use borehole_php::{AnalyzeOptions, AttachOptions, Outcome, Php, WalkOptions, Walker, analyze};
-use borehole_process::{Core, Dump, Process, Stopper, Target};
+use borehole_php::{AnalyzeOptions, AttachOptions, Php, SampleOutcome, StackWalker, WalkOptions, analyze};
+use borehole_process::{CoreFile, Dump, ForeignProcess, Process, Stopper};
 use borehole_testkit::peers;
 
-/// A PHP program that holds memory and waits three calls deep for a line.
+/// A PHP program that holds memory and waits for a line, three calls deep.
 const WAITS: &str = "
     function inner($held) { echo \"ready\\n\"; fgets(STDIN); echo count($held), \"\\n\"; }
     class Holder { public $held = []; function outer() { inner($this->held); } }
@@ -24,7 +24,7 @@ const WAITS: &str = "
     for ($i = 0; $i < 50000; $i++) { $holder->held[] = \"text $i\"; }
     $holder->outer();";
 
-/// One that never rests, and grows and shrinks all the time.
+/// A program that allocates and frees memory all the time.
 const RESTLESS: &str = "
     echo \"ready\\n\";
     while (true) { $all = []; for ($i = 0; $i < 200000; $i++) { $all[] = str_repeat('x', $i % 97); } }";
@@ -36,7 +36,7 @@ struct Program {
 }
 
 impl Program {
-    /// PHP that executes `code`, once it says that it is ready; `None` if PHP is left out.
+    /// Starts PHP with `code` and waits until it is ready; `None` if PHP is skipped.
     fn start(options: &[&str], code: &str) -> Option<Self> {
         let mut command = peers::peer("php")?.command();
         command.args(options).args(["-r", code]);
@@ -84,12 +84,12 @@ impl Drop for Program {
     }
 }
 
-/// The frames of the one stack there is.
-fn frames(target: &impl Target) -> Vec<String> {
+/// The frames of its only stack.
+fn frames(target: &impl ForeignProcess) -> Vec<String> {
     let php = Php::attach(target, &AttachOptions::default()).unwrap();
     let executor = php.executors(target).unwrap()[0];
-    let (mut walker, mut tables) = (Walker::new(&php, WalkOptions::default()), Tables::default());
-    let Outcome::Stack(stack) = walker.sample(target, &executor, &mut tables).unwrap() else {
+    let (mut walker, mut tables) = (StackWalker::new(&php, WalkOptions::default()), Tables::default());
+    let SampleOutcome::Stack(stack) = walker.sample(target, &executor, &mut tables).unwrap() else {
         panic!("no stack")
     };
     let name = |id| String::from_utf8_lossy(tables.string(tables.frame(id).function)).into_owned();
@@ -130,7 +130,7 @@ fn a_walk_of_the_copy_misses_nothing() {
         let Some(program) = Program::start(options, WAITS) else { return };
         program.until(&['S']);
         let dump = written_and_read(&take(program.id(), &HeapOptions::default()).unwrap().dump);
-        let mut builder = Builder::new();
+        let mut builder = GraphBuilder::new();
         let analysis = analyze(&dump, &AnalyzeOptions::default(), &mut builder).unwrap();
         assert_eq!((analysis.missing, analysis.torn, analysis.is_incomplete), (0, 0, false), "{options:?}");
         assert!(
@@ -138,7 +138,7 @@ fn a_walk_of_the_copy_misses_nothing() {
             "{options:?}: {:?}",
             analysis.doubt
         );
-        // An element with a text each, and all that is PHP's own.
+        // The heap holds a text per element, and PHP's own memory.
         let nodes = builder.finish().unwrap().counts().nodes;
         assert!(nodes > 110_000, "{options:?}: {nodes}");
     }
@@ -164,7 +164,7 @@ fn the_facts_of_the_moment_are_in_the_copy() {
 fn a_process_need_not_be_stopped() {
     let Some(mut program) = Program::start(&[], WAITS) else { return };
     program.until(&['S']);
-    // While we hold it, nobody can stop it once more.
+    // While it is stopped by a tracer, nothing else can stop it.
     let mut stopper = Stopper::new(program.id());
     let held = stopper.stop().unwrap();
     assert!(take(program.id(), &HeapOptions::default()).is_err());
@@ -178,20 +178,20 @@ fn a_process_need_not_be_stopped() {
 }
 
 #[test]
-fn one_that_never_rests_is_copied_as_it_was_at_one_moment() {
+fn a_running_process_is_copied_at_one_moment() {
     let Some(program) = Program::start(&["-d", "memory_limit=-1"], RESTLESS) else { return };
     for _ in 0..10 {
         let taken = take(program.id(), &HeapOptions::default()).unwrap();
         assert_eq!(taken.statistics.unreadable_bytes, 0);
         assert_eq!(frames(&taken.dump).last().unwrap(), "<main>");
     }
-    // What changes while it is read is no failure.
+    // Changes during the read are not an error.
     let options = HeapOptions { stop: false, ..HeapOptions::default() };
     assert!((0..10).any(|_| take(program.id(), &options).is_ok()));
 }
 
-/// Whether some of `mapping` is in a range.
-fn has_some(dump: &Dump, is_meant: impl Fn(&borehole_process::Mapping) -> bool) -> bool {
+/// Whether a part of `mapping` is in a range.
+fn has_some(dump: &Dump, is_meant: impl Fn(&borehole_process::MemoryMapping) -> bool) -> bool {
     let meant: Vec<_> = dump.mappings().iter().filter(|mapping| is_meant(mapping)).collect();
     assert!(!meant.is_empty());
     let mut ranges = dump.ranges();
@@ -202,7 +202,7 @@ fn has_some(dump: &Dump, is_meant: impl Fn(&borehole_process::Mapping) -> bool) 
 }
 
 #[test]
-fn what_is_asked_for_is_in_it_and_nothing_else() {
+fn the_copy_holds_exactly_the_requested_memory() {
     let Some(program) = Program::start(&["-d", "opcache.enable_cli=1"], WAITS) else { return };
     let dump = |options: HeapOptions| {
         let dump = take(program.id(), &options).unwrap().dump;
@@ -221,17 +221,17 @@ fn what_is_asked_for_is_in_it_and_nothing_else() {
     assert_eq!((has_heap(&more), has_code(&more), has_shared(&more)), (true, true, true));
     let libc = more.mappings().iter().find(|mapping| mapping.path.ends_with(b"libc.so.6")).unwrap();
     assert_eq!(more.bytes(libc.start, 4), Some(&b"\x7fELF"[..]));
-    // Of shared memory only what somebody touched: it is 128 MB.
+    // Only touched pages of shared memory are copied; all of it is 128 MB.
     assert!(all.held_bytes() < 64 << 20, "{}", all.held_bytes());
 }
 
 #[test]
-fn what_is_no_php_or_is_gone_is_said() {
+fn other_programs_and_ended_processes_are_reported() {
     let mut sleep = Command::new("sleep").arg("60").spawn().unwrap();
     let id = sleep.id().try_into().unwrap();
     let error = take(id, &HeapOptions::default()).unwrap_err();
     sleep.kill().unwrap();
-    // It has ended, and nobody has asked for it yet.
+    // It has ended, but has not been waited for.
     while !fs::read_to_string(format!("/proc/{id}/stat")).unwrap().contains(") Z ") {
         thread::yield_now();
     }
@@ -242,9 +242,9 @@ fn what_is_no_php_or_is_gone_is_said() {
     assert!(dead.is_gone() && gone.is_gone(), "{dead}; {gone}");
 }
 
-/// At whatever moment it is killed: there is a whole copy, or it is gone.
+/// Killed at any moment, it leaves a complete copy or none.
 #[test]
-fn one_that_is_killed_meanwhile_is_gone() {
+fn a_process_killed_during_the_copy_is_gone() {
     let (mut gone, mut whole) = (0, 0);
     for round in 0..40_u64 {
         let Some(mut program) = Program::start(&[], WAITS) else { return };
@@ -272,7 +272,7 @@ fn one_that_is_killed_meanwhile_is_gone() {
 }
 
 #[test]
-fn it_runs_on_after_the_death_of_who_copies_it() {
+fn a_process_runs_on_if_its_copier_dies() {
     let Some(program) = Program::start(&["-d", "memory_limit=-1"], RESTLESS) else { return };
     for _ in 0..5 {
         let mut copier = Command::new(std::env::current_exe().unwrap())
@@ -290,7 +290,7 @@ fn it_runs_on_after_the_death_of_who_copies_it() {
     }
 }
 
-/// Played in a child only: there the variable is set.
+/// Runs only in a child, where the variable is set.
 #[test]
 fn copies_what_it_is_told_to() {
     if let Ok(process) = std::env::var("BOREHOLE_TEST_HEAP") {
@@ -304,11 +304,11 @@ fn copies_what_it_is_told_to() {
 #[test]
 fn it_runs_on_after_a_panic() {
     let Some(mut program) = Program::start(&[], WAITS) else { return };
-    // Which mapped file is PHP is asked before and behind the stop, and while it is planned what to copy.
+    // The mapped file of PHP is looked up before and after the stop, and while the copy is planned.
     for count in [0, 3, 30, 300, 3000] {
         let left = std::sync::atomic::AtomicI32::new(count);
         let is_php = move |path: &[u8]| {
-            assert!(left.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) != 0, "asked too often");
+            assert!(left.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) != 0, "too many requests");
             path.windows(3).any(|part| part == b"php")
         };
         let options = HeapOptions { is_php: Some(Box::new(is_php)), ..HeapOptions::default() };
@@ -319,8 +319,7 @@ fn it_runs_on_after_a_panic() {
     assert_eq!(program.line(), "50000");
 }
 
-/// The core file that a program leaves in `folder` when it is aborted. `None` where the system is set up to do something
-/// else with it.
+/// The core file of an aborted program in `folder`. `None` if the system does not write core files there.
 fn core_file(mut program: Program, folder: &Path) -> Option<PathBuf> {
     let abort = format!("kill -ABRT {}", program.id());
     assert!(Command::new("sh").arg("-c").arg(abort).status().unwrap().success());
@@ -330,7 +329,7 @@ fn core_file(mut program: Program, folder: &Path) -> Option<PathBuf> {
 }
 
 #[test]
-fn a_core_file_gives_what_the_process_had() {
+fn a_core_file_gives_the_heap_of_the_process() {
     let folder = tempfile::tempdir().unwrap();
     let Some(php) = peers::peer("php") else { return };
     let mut command = Command::new("sh");
@@ -343,18 +342,18 @@ fn a_core_file_gives_what_the_process_had() {
         eprintln!("left out: this system writes no core files into the folder of a process");
         return;
     };
-    let core = Core::open(&file, Path::new("/")).unwrap();
+    let core = CoreFile::open(&file, Path::new("/")).unwrap();
     let taken = of_core(&core, &AttachOptions::default()).unwrap();
     assert_eq!(frames(&taken.dump), live);
     assert_eq!(frames(&written_and_read(&taken.dump)), live);
     assert_eq!((fact(&taken.dump, "pid"), fact(&taken.dump, "stopped")), (&*id.to_string(), "core"));
     assert_eq!((taken.statistics.unreadable_bytes, core.missing_bytes()), (0, 0));
-    // A file that was cut gives what it has, or says why it does not.
+    // A truncated file gives the rest or an error.
     let length = fs::metadata(&file).unwrap().len();
     for part in [1, 50, 90, 99] {
         let cut = fs::OpenOptions::new().write(true).open(&file).unwrap();
         cut.set_len(length * (100 - part) / 100).unwrap();
-        let Ok(core) = Core::open(&file, Path::new("/")) else { continue };
+        let Ok(core) = CoreFile::open(&file, Path::new("/")) else { continue };
         assert!((1..=length).contains(&core.missing_bytes()), "{part}");
         if let Ok(less) = of_core(&core, &AttachOptions::default()) {
             assert!(less.statistics.copied_bytes < taken.statistics.copied_bytes);
@@ -363,7 +362,7 @@ fn a_core_file_gives_what_the_process_had() {
 }
 
 #[test]
-fn where_the_memory_limit_was_exceeded_stays_with_the_copy() {
+fn the_copy_keeps_where_the_memory_limit_was_exceeded() {
     let Some(program) = Program::start(&[], WAITS) else { return };
     let error = MemoryLimitError { file: b"/app/a\xff.php".to_vec(), line: 42, max_depth: 512 };
     let options = HeapOptions { memory_limit_error: Some(error.clone()), ..HeapOptions::default() };
@@ -373,7 +372,7 @@ fn where_the_memory_limit_was_exceeded_stays_with_the_copy() {
     assert_eq!((MemoryLimitError::of(&dump), MemoryLimitError::of(&Dump::default())), (None, None));
 }
 
-/// A pool of one worker of another user than ours, which waits for its first request.
+/// A pool with one worker of another user, which waits for its first request.
 #[test]
 fn a_worker_of_a_pool_is_copied_while_it_is_idle() {
     let folder = tempfile::tempdir().unwrap();
@@ -398,7 +397,7 @@ fn a_worker_of_a_pool_is_copied_while_it_is_idle() {
             .map(|worker| (worker, take(worker, &HeapOptions::default())));
         match taken {
             Some((worker, Ok(taken))) => break (worker, taken),
-            // It may not have come up.
+            // It may not have started yet.
             _ => assert!(Instant::now() < deadline, "{taken:?}"),
         }
     };
@@ -406,7 +405,7 @@ fn a_worker_of_a_pool_is_copied_while_it_is_idle() {
     manager.wait().unwrap();
     let (worker, taken) = taken;
     assert_eq!((taken.identity.sapi.as_str(), fact(&taken.dump, "pid")), ("fpm-fcgi", &*worker.to_string()));
-    // What the workers share: opcache's memory, of which more is mapped than there is.
+    // The workers share opcache's memory, of which more is mapped than resident.
     assert!(has_some(&taken.dump, |mapping| mapping.shared && mapping.end - mapping.start >= 64 << 20));
     assert!(taken.dump.held_bytes() < 64 << 20, "{}", taken.dump.held_bytes());
 }

@@ -1,6 +1,6 @@
-//! Sessions over subjects that do as they are told, and over real processes.
+//! Sessions with scripted subjects and with real processes.
 
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
 mod fake;
 mod finding;

@@ -8,16 +8,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use borehole_capture::{
-    Error, Header, Look, RbtOptions, RbtOutput, SampleOptions, Session, Shared, StopMode, Stream, Subject,
+    Error, Look, RbtOptions, RbtOutput, SampleOptions, SamplingSession, SegmentMetadata, SessionControl,
+    SharedStream, StopMode, Subject,
 };
 use borehole_formats::ReadOptions;
-use borehole_formats::rbt::{Compression, Reader, Record};
+use borehole_formats::rbt::{Reader, Record, SegmentCompression};
 use borehole_model::{Context, ProfileSink as _, Segment, Tables};
 
 use crate::fake::Act::{Gone, Stack};
 use crate::fake::{Fake, arrived, stack};
 
-/// Samples, segments, and the metadata of all segments.
+/// The samples, the segments, and the metadata of all segments.
 fn read(file: &[u8]) -> (u64, usize, Vec<String>) {
     let (mut samples, mut segments, mut facts) = (0, 0, Vec::new());
     let mut reader = Reader::with_options(file, ReadOptions::lenient());
@@ -40,15 +41,15 @@ fn content(path: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn what_was_sampled_is_in_the_file_within_a_second() {
+fn samples_are_in_the_file_within_a_second() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("live.rbt");
-    for compression in [Compression::None, Compression::Gzip] {
+    for compression in [SegmentCompression::None, SegmentCompression::Gzip] {
         let mut output = RbtOutput::single(
             RbtOptions { compression, ..RbtOptions::default() },
             File::create(&path).unwrap(),
         );
-        let shared = Shared::default();
+        let shared = SessionControl::default();
         let stop = shared.clone();
         let options = SampleOptions {
             period: Some(Duration::from_millis(1)),
@@ -57,9 +58,11 @@ fn what_was_sampled_is_in_the_file_within_a_second() {
         };
         let arrivals = arrived(vec![Fake::boxed(7, &[Stack; 100_000])]);
         let session = std::thread::spawn(move || {
-            Session::new(options, Header::default(), &mut output, shared).run(&arrivals).unwrap()
+            SamplingSession::new(options, SegmentMetadata::default(), &mut output, shared)
+                .run(&arrivals)
+                .unwrap()
         });
-        // The session goes on: what is there now would be there if it were killed.
+        // The session still runs, so a killed one would leave the same file.
         let start = std::time::Instant::now();
         while read(&content(&path)).0 < 300 {
             assert!(start.elapsed() < Duration::from_secs(20), "{compression:?}");
@@ -75,11 +78,12 @@ fn what_was_sampled_is_in_the_file_within_a_second() {
 }
 
 #[test]
-fn compressed_segments_are_members_of_their_own() {
+fn each_compressed_segment_is_a_gzip_member() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("all.rbt.gz");
-    let file = Stream::from(File::create(&path).unwrap());
-    let options = RbtOptions { compression: Compression::Gzip, timestamps: true, ..RbtOptions::default() };
+    let file = SharedStream::from(File::create(&path).unwrap());
+    let options =
+        RbtOptions { compression: SegmentCompression::Gzip, timestamps: true, ..RbtOptions::default() };
     let mut output = RbtOutput::single(options, file);
     let options = SampleOptions {
         period: Some(Duration::from_millis(10)),
@@ -89,12 +93,14 @@ fn compressed_segments_are_members_of_their_own() {
     };
     let arrivals = arrived(vec![Fake::boxed(7, &[Stack; 1000])]);
     let statistics =
-        Session::new(options, Header::default(), &mut output, Shared::default()).run(&arrivals).unwrap();
+        SamplingSession::new(options, SegmentMetadata::default(), &mut output, SessionControl::default())
+            .run(&arrivals)
+            .unwrap();
     let bytes = content(&path);
     let (samples, segments, _) = read(&bytes);
     assert_eq!((samples, segments), (statistics.taken, 3));
     let is_member =
-        |at: &&[u8]| at.starts_with(&borehole_formats::envelope::MEMBER_MAGIC) && at[2] == 8 && at[3] == 0;
+        |at: &&[u8]| at.starts_with(&borehole_wire::envelope::MEMBER_MAGIC) && at[2] == 8 && at[3] == 0;
     let members = bytes.windows(10).filter(is_member).count();
     assert_eq!(members, 3);
 }
@@ -103,7 +109,7 @@ fn compressed_segments_are_members_of_their_own() {
 fn each_segment_may_have_a_file_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().to_owned();
-    let open = move |number| Ok(Stream::from(File::create(place.join(format!("{number}.rbt")))?));
+    let open = move |number| Ok(SharedStream::from(File::create(place.join(format!("{number}.rbt")))?));
     let mut output = RbtOutput::new(RbtOptions::default(), Box::new(open));
     let options = SampleOptions {
         period: Some(Duration::from_millis(10)),
@@ -113,7 +119,9 @@ fn each_segment_may_have_a_file_of_its_own() {
     };
     let arrivals = arrived(vec![Fake::boxed(7, &[Stack; 1000])]);
     let statistics =
-        Session::new(options, Header::default(), &mut output, Shared::default()).run(&arrivals).unwrap();
+        SamplingSession::new(options, SegmentMetadata::default(), &mut output, SessionControl::default())
+            .run(&arrivals)
+            .unwrap();
     let files = [0, 1].map(|number| read(&content(&folder.path().join(format!("{number}.rbt")))));
     assert_eq!(files[0].0 + files[1].0, statistics.taken);
     assert_eq!((files[0].1, files[1].1), (1, 1));
@@ -121,9 +129,9 @@ fn each_segment_may_have_a_file_of_its_own() {
 }
 
 #[test]
-fn the_segment_whose_stream_cannot_be_opened_is_the_one_that_failed() {
+fn errors_name_the_segment_that_could_not_be_opened() {
     let open = |number| match number {
-        0 => Ok(Stream::new(std::io::sink())),
+        0 => Ok(SharedStream::new(std::io::sink())),
         _ => Err(std::io::ErrorKind::PermissionDenied.into()),
     };
     let mut output = RbtOutput::new(RbtOptions::default(), Box::new(open));
@@ -135,13 +143,15 @@ fn the_segment_whose_stream_cannot_be_opened_is_the_one_that_failed() {
     };
     let arrivals = arrived(vec![Fake::boxed(7, &[Stack; 100_000])]);
     let error =
-        Session::new(options, Header::default(), &mut output, Shared::default()).run(&arrivals).unwrap_err();
+        SamplingSession::new(options, SegmentMetadata::default(), &mut output, SessionControl::default())
+            .run(&arrivals)
+            .unwrap_err();
     assert!(error.to_string().contains("permission denied"), "{error}");
     assert_eq!(output.segment_number(), 1);
 }
 
 #[test]
-fn the_segment_that_cannot_be_completed_is_the_one_that_failed_not_the_one_that_was_to_begin() {
+fn errors_name_the_segment_that_could_not_be_completed() {
     struct Full;
     impl Write for Full {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -153,8 +163,8 @@ fn the_segment_that_cannot_be_completed_is_the_one_that_failed_not_the_one_that_
         }
     }
     let open = |number| match number {
-        0 => Ok(Stream::new(Full)),
-        _ => Ok(Stream::new(io::sink())),
+        0 => Ok(SharedStream::new(Full)),
+        _ => Ok(SharedStream::new(io::sink())),
     };
     let mut output = RbtOutput::new(RbtOptions::default(), Box::new(open));
     let (tables, segment) = (Tables::default(), Segment::default());
@@ -171,7 +181,12 @@ fn a_stream_that_cannot_be_written_ends_the_session_with_its_error() {
     let mut output =
         RbtOutput::single(RbtOptions::default(), File::options().write(true).open("/dev/full").unwrap());
     let arrivals = arrived(vec![Fake::boxed(7, &[Stack, Gone])]);
-    let session = Session::new(SampleOptions::default(), Header::default(), &mut output, Shared::default());
+    let session = SamplingSession::new(
+        SampleOptions::default(),
+        SegmentMetadata::default(),
+        &mut output,
+        SessionControl::default(),
+    );
     let error = session.run(&arrivals).unwrap_err();
     assert!(error.to_string().contains("No space left"), "{error}");
 }
@@ -180,13 +195,13 @@ fn a_stream_that_cannot_be_written_ends_the_session_with_its_error() {
 fn the_time_between_two_segments_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("all.rbt");
-    for compression in [Compression::None, Compression::Gzip] {
+    for compression in [SegmentCompression::None, SegmentCompression::Gzip] {
         let options = RbtOptions { timestamps: true, compression, ..RbtOptions::default() };
         let mut output = RbtOutput::single(options, File::create(&path).unwrap());
         let options = SampleOptions { period: Some(Duration::from_millis(1)), ..SampleOptions::default() };
         let (sender, arrivals) = std::sync::mpsc::channel();
         sender.send(Fake::boxed(7, &[Stack, Stack, Gone])).unwrap();
-        let shared = Shared::default();
+        let shared = SessionControl::default();
         let seen = shared.clone();
         let later = std::thread::spawn(move || {
             while seen.progress().statistics.failed == 0 {
@@ -195,7 +210,7 @@ fn the_time_between_two_segments_is_kept() {
             std::thread::sleep(Duration::from_millis(300));
             sender.send(Fake::boxed(8, &[Stack, Gone])).unwrap();
         });
-        let session = Session::new(options, Header::default(), &mut output, shared);
+        let session = SamplingSession::new(options, SegmentMetadata::default(), &mut output, shared);
         session.run(&arrivals).unwrap();
         later.join().unwrap();
         let bytes = content(&path);
@@ -211,14 +226,16 @@ fn the_time_between_two_segments_is_kept() {
 }
 
 #[test]
-fn who_samples_as_often_as_possible_claims_no_period() {
+fn sampling_at_the_maximum_rate_has_no_period() {
     for (period, wanted_us) in [(None, 0), (Some(Duration::from_millis(2)), 2000)] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("all.rbt");
         let mut output = RbtOutput::single(RbtOptions::default(), File::create(&path).unwrap());
         let options = SampleOptions { period, samples: Some(1), ..SampleOptions::default() };
         let arrivals = arrived(vec![Fake::boxed(7, &[Stack; 9])]);
-        Session::new(options, Header::default(), &mut output, Shared::default()).run(&arrivals).unwrap();
+        SamplingSession::new(options, SegmentMetadata::default(), &mut output, SessionControl::default())
+            .run(&arrivals)
+            .unwrap();
         let bytes = content(&path);
         let mut reader = Reader::new(bytes.as_slice());
         let Some(Record::Segment(start)) = reader.next_record().unwrap() else { panic!("no segment") };
@@ -226,10 +243,10 @@ fn who_samples_as_often_as_possible_claims_no_period() {
     }
 }
 
-/// Whatever it looks at has new names.
+/// A subject with new names at every look.
 struct Hoarder {
     looks: u64,
-    /// How many names a look finds, and how long each is.
+    /// The number of names per look, and the length of each.
     names: u64,
     bytes: usize,
     forgotten: Arc<AtomicUsize>,
@@ -279,7 +296,9 @@ fn hoard(names: u64, bytes: usize, options: SampleOptions) {
     let mut output = RbtOutput::single(RbtOptions::default(), File::create(&path).unwrap());
     let options = SampleOptions { samples: Some(30), ..options };
     let arrivals = arrived(vec![subject]);
-    Session::new(options, Header::default(), &mut output, Shared::default()).run(&arrivals).unwrap();
+    SamplingSession::new(options, SegmentMetadata::default(), &mut output, SessionControl::default())
+        .run(&arrivals)
+        .unwrap();
     let (samples, segments, _) = read(&content(&path));
     let times = forgotten.load(Ordering::Relaxed);
     assert!(times >= 1, "{times}");
@@ -287,11 +306,11 @@ fn hoard(names: u64, bytes: usize, options: SampleOptions) {
 }
 
 #[test]
-fn names_without_end_do_not_fill_the_memory() {
+fn endless_names_do_not_fill_the_memory() {
     hoard(200_000, 8, SampleOptions { period: None, ..SampleOptions::default() });
 }
 
 #[test]
-fn nor_do_a_few_that_are_long() {
+fn long_names_do_not_fill_the_memory() {
     hoard(8, 1 << 20, SampleOptions { period: Some(Duration::from_millis(40)), ..SampleOptions::default() });
 }

@@ -1,10 +1,12 @@
-//! What a session asks, counts and writes.
+//! The samples that a session requests, counts and writes.
 
 use std::process::Command;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use borehole_capture::{Grouping, Header, Idle, SampleOptions, Session, Shared, StopMode, Subject};
+use borehole_capture::{
+    Grouping, Idle, SampleOptions, SamplingSession, SegmentMetadata, SessionControl, StopMode, Subject,
+};
 
 use crate::fake::Act::{Deep, Failed, Gone, Idle as Idles, Stack, Torn};
 use crate::fake::{Fake, Log, run};
@@ -14,7 +16,7 @@ fn fast() -> SampleOptions {
 }
 
 #[test]
-fn every_look_is_counted_as_what_it_was() {
+fn every_look_is_counted_by_its_result() {
     let script = [Stack, Idles, Torn, Stack, Torn, Torn, Torn, Failed, Deep, Torn, Torn, Idles, Gone];
     let (statistics, log) = run(fast(), vec![Fake::boxed(7, &script)]);
     assert_eq!((statistics.taken, statistics.idle, statistics.torn), (3, 2, 1));
@@ -39,7 +41,7 @@ fn every_look_is_counted_as_what_it_was() {
 }
 
 #[test]
-fn idle_processes_are_samples_if_they_are_asked_for() {
+fn idle_processes_are_sampled_on_request() {
     let options = SampleOptions { idle: Idle::Sample, ..fast() };
     let (statistics, log) = run(options, vec![Fake::boxed(7, &[Idles, Stack, Idles, Gone])]);
     assert_eq!(log.lines[1..4], ["<idle>", "main", "<idle>"]);
@@ -47,7 +49,7 @@ fn idle_processes_are_samples_if_they_are_asked_for() {
 }
 
 #[test]
-fn several_processes_are_told_apart_by_each_sample() {
+fn each_sample_names_its_process() {
     let first: Vec<_> = [Stack; 3].into_iter().chain([Gone]).collect();
     let (statistics, log) = run(fast(), vec![Fake::boxed(7, &first), Fake::boxed(8, &[Stack, Gone])]);
     assert_eq!(log.lines[0], "segment 0 pid=7 pid=8 test=yes fake=yes");
@@ -59,7 +61,7 @@ fn several_processes_are_told_apart_by_each_sample() {
 fn a_segment_begins_with_each_process_that_arrives() {
     let (sender, arrivals) = mpsc::channel();
     sender.send(Fake::boxed(7, &[Stack, Gone])).unwrap();
-    let shared = Shared::default();
+    let shared = SessionControl::default();
     let progress = shared.clone();
     let send_later = std::thread::spawn(move || {
         while progress.progress().statistics.failed == 0 {
@@ -68,13 +70,14 @@ fn a_segment_begins_with_each_process_that_arrives() {
         sender.send(Fake::boxed(8, &[Deep, Gone])).unwrap();
     });
     let mut log = Log::default();
-    let statistics = Session::new(fast(), Header::default(), &mut log, shared).run(&arrivals).unwrap();
+    let statistics =
+        SamplingSession::new(fast(), SegmentMetadata::default(), &mut log, shared).run(&arrivals).unwrap();
     send_later.join().unwrap();
     assert_eq!(statistics.attached, 2);
     let samples = |line: &&String| !line.starts_with("samples.");
     let lines: Vec<_> = log.lines.iter().filter(samples).collect();
     assert_eq!(lines, ["segment 0 pid=7 fake=yes", "main", "segment 1 pid=8 fake=yes", "deep", "finish"]);
-    // Each says what became of its own samples.
+    // Each process has its own counts.
     assert_eq!(log.lines.iter().filter(|line| *line == "samples.taken=1").count(), 2);
 }
 
@@ -86,7 +89,7 @@ fn a_bundle_is_one_segment_and_names_the_process_in_each_sample() {
 }
 
 #[test]
-fn it_ends_when_it_is_enough() {
+fn a_session_ends_at_its_limits() {
     let forever = || Fake::boxed(7, &[Stack; 100_000]);
     let (statistics, _) = run(SampleOptions { samples: Some(10), ..fast() }, vec![forever()]);
     assert_eq!(statistics.taken, 10);
@@ -98,15 +101,15 @@ fn it_ends_when_it_is_enough() {
 }
 
 #[test]
-fn a_period_of_nothing_is_none() {
+fn a_period_of_zero_is_absent() {
     let options = SampleOptions { period: Some(Duration::ZERO), samples: Some(1000), ..fast() };
     let (statistics, _) = run(options, vec![Fake::boxed(7, &[Stack; 1000])]);
     assert_eq!((statistics.asked, statistics.missed), (1000, 0));
 }
 
 #[test]
-fn it_ends_in_good_order_when_it_is_told_to() {
-    let shared = Shared::default();
+fn a_stopped_session_ends_properly() {
+    let shared = SessionControl::default();
     let stop = shared.clone();
     let (sender, arrivals) = mpsc::channel::<Box<dyn Subject>>();
     sender.send(Fake::boxed(7, &[Stack; 10])).unwrap();
@@ -119,7 +122,8 @@ fn it_ends_in_good_order_when_it_is_told_to() {
     });
     let options = SampleOptions { period: Some(Duration::from_secs(3600)), ..fast() };
     let (mut log, start) = (Log::default(), Instant::now());
-    let statistics = Session::new(options, Header::default(), &mut log, shared).run(&arrivals).unwrap();
+    let statistics =
+        SamplingSession::new(options, SegmentMetadata::default(), &mut log, shared).run(&arrivals).unwrap();
     assert!(start.elapsed() < Duration::from_secs(60));
     assert_eq!((statistics.taken, statistics.missed), (1, 0));
     assert_eq!(log.lines.last().unwrap(), "finish");
@@ -127,7 +131,7 @@ fn it_ends_in_good_order_when_it_is_told_to() {
 }
 
 #[test]
-fn a_recording_ends_in_time_and_is_flushed_though_no_sample_is_due() {
+fn recordings_end_and_flush_in_time_between_samples() {
     let period = Some(Duration::from_secs(3600));
     let duration = Some(Duration::from_millis(1500));
     let start = Instant::now();
@@ -140,7 +144,7 @@ fn a_recording_ends_in_time_and_is_flushed_though_no_sample_is_due() {
 }
 
 #[test]
-fn what_has_ended_is_let_go_though_no_sample_is_due() {
+fn ended_processes_are_released_between_samples() {
     let mut child = Command::new("sleep").arg("0.2").spawn().unwrap();
     let subject = Fake::boxed(child.id().try_into().unwrap(), &[Stack; 9]);
     let waiting = std::thread::spawn(move || child.wait().unwrap());
@@ -153,20 +157,20 @@ fn what_has_ended_is_let_go_though_no_sample_is_due() {
 }
 
 #[test]
-fn it_knows_when_the_first_sample_was_written() {
+fn the_time_of_the_first_sample_is_known() {
     let period = Some(Duration::from_millis(100));
     let script = [Idles, Idles, Idles, Stack, Stack, Gone];
     let (statistics, log) = run(SampleOptions { period, ..fast() }, vec![Fake::boxed(7, &script)]);
     let (began, time_ns) = log.first.unwrap();
     assert_eq!(statistics.first_sample_unix_ns, Some(began + time_ns));
-    // Not when the process was attached to.
+    // This is not the time when the process was attached.
     assert!(time_ns >= 300_000_000, "{time_ns}");
     let (statistics, _) = run(fast(), vec![Fake::boxed(7, &[Idles, Gone])]);
     assert_eq!(statistics.first_sample_unix_ns, None);
 }
 
 #[test]
-fn deadlines_that_pass_are_missed_not_made_up_for() {
+fn missed_deadlines_are_counted_and_not_repeated() {
     struct Slow(Box<dyn Subject>);
     impl Subject for Slow {
         fn process(&self) -> i32 {
@@ -210,7 +214,7 @@ fn segments_rotate_by_time() {
         ..fast()
     };
     let (_, log) = run(options, vec![Fake::boxed(7, &[Stack; 100_000])]);
-    // Looked after twice a second.
+    // The session looks after its processes twice a second.
     let segments = log.lines.iter().filter(|line| line.starts_with("segment")).count();
     assert_eq!(segments, 3, "{:?}", log.lines);
 }

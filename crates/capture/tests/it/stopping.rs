@@ -2,13 +2,16 @@
 
 use std::process::{Child, Command};
 
-use borehole_capture::{Error, Header, Look, SampleOptions, Session, Shared, Statistics, StopMode, Subject};
+use borehole_capture::{
+    Error, Look, SampleOptions, SampleStatistics, SamplingSession, SegmentMetadata, SessionControl, StopMode,
+    Subject,
+};
 use borehole_model::Tables;
 use borehole_process::Stopper;
 
 use crate::fake::{Log, arrived, run, stack};
 
-/// Torn unless it stands still.
+/// A subject whose reads are torn unless it is stopped.
 struct Restless {
     child: Child,
     looks: usize,
@@ -63,20 +66,20 @@ fn options(stop: StopMode) -> SampleOptions {
 }
 
 #[test]
-fn what_never_holds_still_is_made_to_after_the_retries() {
+fn a_process_is_stopped_after_the_retries() {
     let (statistics, _) = run(options(StopMode::WhenTorn), vec![Restless::start()]);
     assert_eq!((statistics.taken, statistics.torn), (20, 0));
     assert_eq!((statistics.stopped, statistics.retried), (20, 80));
 }
 
 #[test]
-fn it_is_stopped_for_every_sample_if_that_is_asked_for() {
+fn a_process_is_stopped_for_every_sample_on_request() {
     let (statistics, _) = run(options(StopMode::Always), vec![Restless::start()]);
     assert_eq!((statistics.taken, statistics.stopped, statistics.retried), (20, 20, 0));
 }
 
 #[test]
-fn it_is_never_stopped_if_that_is_asked_for() {
+fn a_process_is_never_stopped_on_request() {
     let duration = Some(std::time::Duration::from_millis(20));
     let (statistics, _) =
         run(SampleOptions { duration, ..options(StopMode::Never) }, vec![Restless::start()]);
@@ -85,15 +88,15 @@ fn it_is_never_stopped_if_that_is_asked_for() {
 }
 
 #[test]
-fn what_cannot_be_stopped_for_a_while_is_counted_and_stopped_again_later() {
+fn failed_stops_are_counted_and_retried_later() {
     let subject = Restless::start();
     let mut other = Stopper::new(subject.process());
     let (holds, held) = std::sync::mpsc::channel();
-    let shared = Shared::default();
+    let shared = SessionControl::default();
     let seen = shared.clone();
     // A process has one tracer at a time.
     let holding = std::thread::spawn(move || {
-        let until = |is_enough: fn(&Statistics) -> bool| {
+        let until = |is_enough: fn(&SampleStatistics) -> bool| {
             while !seen.has_ended() && !is_enough(&seen.progress().statistics) {
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
@@ -109,7 +112,7 @@ fn what_cannot_be_stopped_for_a_while_is_counted_and_stopped_again_later() {
     let period = Some(std::time::Duration::from_millis(20));
     let options = SampleOptions { period, samples: None, ..options(StopMode::Always) };
     let mut log = Log::default();
-    let session = Session::new(options, Header::default(), &mut log, shared);
+    let session = SamplingSession::new(options, SegmentMetadata::default(), &mut log, shared);
     let statistics = session.run(&arrived(vec![subject])).unwrap();
     holding.join().unwrap();
     assert!(statistics.unstopped >= 5 && statistics.stopped >= 5, "{statistics:?}");

@@ -9,47 +9,46 @@ use borehole_analysis::diff::{DiffQuery, DiffView, Identity, Per};
 use clap::{Args, ValueEnum};
 
 use crate::filter::{FilterArgs, StackShapeArgs, ValueArgs, pattern};
-use crate::inputs::{Inputs, Reading, refuse_stdin_twice};
+use crate::inputs::{Inputs, ReadArgs, refuse_stdin_twice};
 use crate::values::{RowLimit, percent};
 use crate::{outputs, page};
 
-/// How many rows each table has.
+/// Rows of each table.
 const DEFAULT_ROWS: RowLimit = RowLimit::new(20);
 
-/// What to compare, and how.
+/// The options of `borehole diff`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DiffArgs {
-    /// The two profiles, of any formats
+    /// The two profiles, in any formats
     #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["baseline", "candidate"])]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// The profiles of what came first; several are one side
+    /// The profiles before; several files are one side
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "candidate")]
     pub(crate) baseline: Vec<PathBuf>,
 
-    /// The profiles of what came then
+    /// The profiles after; several files are one side
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "baseline")]
     pub(crate) candidate: Vec<PathBuf>,
 
-    /// What samples are divided by: samples (shares of all), time (from the first sample to the last), input (runs of the
-    /// same work), or a label, whose distinct values are counted, such as requests (`label:time` for a label of one of
-    /// these names)
+    /// Compare per samples (shares of all samples), time (from the first sample to the last), input (runs of the same work),
+    /// or distinct value of a label, such as request (`label:time` for a label with one of these names)
     #[arg(long, value_name = "samples|time|input|LABEL", value_parser = parse_per, default_value = "samples")]
     pub(crate) per: Per,
 
     #[command(flatten)]
     pub(crate) value: ValueArgs,
 
-    /// What makes two functions the same [default: file where both sides know files, else function]
+    /// Identify functions by this [default: file if both sides know files, else function]
     #[arg(long, value_name = "WHAT", value_enum)]
-    pub(crate) key: Option<Key>,
+    pub(crate) key: Option<FunctionKey>,
 
-    /// Exit with 1 if a function, or all in focus, grew by more than this part of the whole, or of all in focus, beyond
-    /// noise
+    /// Exit with 1 if a function (or everything in focus) grew beyond noise by more than this share of the whole (or of
+    /// everything in focus)
     #[arg(long, value_name = "PERCENT", value_parser = parse_part)]
     pub(crate) fail_over: Option<f64>,
 
-    /// How sure a marked difference is, in per cent
+    /// Confidence of marked differences, in percent
     #[arg(long, value_name = "PERCENT", value_parser = parse_confidence, default_value = "95")]
     pub(crate) confidence: f64,
 
@@ -57,7 +56,7 @@ pub(crate) struct DiffArgs {
     #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = DEFAULT_ROWS)]
     pub(crate) limit: RowLimit,
 
-    /// Draw it too: a flame graph (.svg), or a page with everything to look into (.html)
+    /// Also draw the difference: a flame graph (.svg) or an interactive page (.html)
     #[arg(short, long, value_name = "OUTPUT")]
     pub(crate) output: Option<String>,
 
@@ -70,19 +69,19 @@ pub(crate) struct DiffArgs {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) reading: Reading,
+    pub(crate) reading: ReadArgs,
 
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
 
-    // `--focus` is read by the comparison itself: what it leaves out still counts in what samples are divided by.
+    // The comparison applies `--focus` itself: samples out of focus still count in the divisor.
     #[command(flatten)]
     pub(crate) stacks: StackShapeArgs,
 }
 
-/// What makes two functions the same.
+/// The identity of a function.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Key {
+pub(crate) enum FunctionKey {
     /// Its name
     Function,
     /// Its name and file
@@ -94,7 +93,7 @@ pub(crate) enum Key {
 /// A file that shows a comparison.
 pub(crate) struct Picture<'a> {
     path: &'a str,
-    /// A page, not a flame graph.
+    /// A page; otherwise a flame graph.
     is_page: bool,
     existing: Existing,
 }
@@ -112,7 +111,7 @@ impl Picture<'_> {
 }
 
 impl DiffArgs {
-    /// What came before, and what came then.
+    /// The inputs before and after.
     pub(crate) fn sides(&self) -> anyhow::Result<[Inputs; 2]> {
         let side = |paths: &[PathBuf]| Inputs {
             paths: paths.to_vec(),
@@ -136,9 +135,9 @@ impl DiffArgs {
             value: self.value.value.clone(),
             identity: match self.key {
                 None => Identity::Known,
-                Some(Key::Function) => Identity::Function,
-                Some(Key::File) => Identity::File,
-                Some(Key::Line) => Identity::Line,
+                Some(FunctionKey::Function) => Identity::Function,
+                Some(FunctionKey::File) => Identity::File,
+                Some(FunctionKey::Line) => Identity::Line,
             },
             focus: pattern("--focus", self.stacks.focus.as_deref())?,
             confidence: self.confidence,
@@ -148,16 +147,16 @@ impl DiffArgs {
         })
     }
 
-    /// What is made of stacks before they are compared, if anything is. What is in focus is the comparison's to choose.
+    /// How to shape stacks before they are compared; `None` to leave them as they are. The comparison applies the focus itself.
     pub(crate) fn shape(&self) -> anyhow::Result<Option<Query>> {
         let shape = StackShapeArgs { focus: None, ..self.stacks.clone() };
         shape.is_asked().then(|| shape.query()).transpose()
     }
 
-    /// The picture that is asked for; looked at before the sides are read, so that nothing is waited for in vain.
+    /// The picture to write. It is checked before the sides are read, so that a wrong name fails at once.
     ///
     /// # Errors
-    /// When there is none of that name, or it cannot be written there.
+    /// When the name has another extension, or the file cannot be written.
     pub(crate) fn picture(&self) -> anyhow::Result<Option<Picture<'_>>> {
         let Some(path) = &self.output else { return Ok(None) };
         let name = path.to_ascii_lowercase();
@@ -172,7 +171,7 @@ impl DiffArgs {
     }
 }
 
-// The signature that clap asks of a parser.
+// clap requires this signature.
 #[expect(clippy::unnecessary_wraps)]
 fn parse_per(text: &str) -> Result<Per, String> {
     Ok(match text {
@@ -183,7 +182,7 @@ fn parse_per(text: &str) -> Result<Per, String> {
     })
 }
 
-/// Per cent as a part of 1.
+/// A percentage as a fraction of 1.
 fn parse_part(text: &str) -> Result<f64, String> {
     percent(text).map(|percent| percent / 100.0)
 }
@@ -193,5 +192,5 @@ fn parse_confidence(text: &str) -> Result<f64, String> {
     let is_one = (0.5..1.0).contains(&confidence);
     is_one
         .then_some(confidence)
-        .ok_or_else(|| format!("expected per cent from 50 to below 100, found {text}"))
+        .ok_or_else(|| format!("expected a percentage from 50 to below 100, found {text}"))
 }

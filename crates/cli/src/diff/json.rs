@@ -59,47 +59,54 @@ fn side(side: &DiffSide, inputs: &Inputs) -> Value {
 #[cfg(test)]
 mod tests {
     use borehole::model::ValueType;
-    use borehole_analysis::Summary;
-    use borehole_analysis::diff::{Amount, Basis, Change, DiffFrame, DiffPath, DiffRow, Measure};
+    use borehole_analysis::ProfileSummary;
+    use borehole_analysis::diff::{
+        Amount, DiffFrame, DiffMeasure, DiffPath, DiffRow, NoiseBasis, ValueChange,
+    };
 
     use super::*;
 
-    fn change(before: u64, after: u64) -> Change {
+    fn change(before: u64, after: u64) -> ValueChange {
         #[expect(clippy::cast_precision_loss, reason = "small numbers")]
         let amount = |samples| Amount { samples, value: samples as f64 };
         let (before, after) = (amount(before), amount(after));
-        Change { before, after, margin: 0.5, chance: 0.25, is_marked: true }
+        ValueChange { before, after, margin: 0.5, chance: 0.25, is_marked: true }
     }
 
     #[test]
     fn rows_and_paths_have_the_keys_of_their_frames_and_changes() {
         let frame = DiffFrame { function: b"caf\xff".to_vec(), file: Some(b"a.php".to_vec()), line: None };
-        let (own, total, frame) = (change(0, 0), change(0, 2), std::sync::Arc::new(frame));
+        let (self_change, total_change, frame) = (change(0, 0), change(0, 2), std::sync::Arc::new(frame));
         let total_object = json!({
             "before": {"samples": 0, "value": 0.0},
             "after": {"samples": 2, "value": 2.0},
             "change": 2.0, "margin": 0.5, "chance": 0.25, "beyond_noise": true,
         });
-        let row = json!(DiffRow { frame: frame.clone(), own, total });
+        let row = json!(DiffRow { frame: frame.clone(), self_change, total_change });
         let expected = json!({
-            "function": "caf\u{fffd}", "file": "a.php", "self": own, "total": total_object, "on": "appeared",
+            "function": "caf\u{fffd}", "file": "a.php", "self": self_change, "total": total_object, "on": "appeared",
         });
         assert_eq!(row, expected);
-        let path = json!(DiffPath { frames: vec![frame], own, total: change(1, 0) });
+        let path = json!(DiffPath { frames: vec![frame], self_change, total_change: change(1, 0) });
         assert_eq!(path["frames_root_first"], json!([{"function": "caf\u{fffd}", "file": "a.php"}]));
         assert_eq!(path["on"], "vanished");
-        assert_eq!([json!(Measure::Seconds), json!(Basis::Independent)], ["seconds", "samples"]);
+        assert_eq!([json!(DiffMeasure::Seconds), json!(NoiseBasis::Independent)], ["seconds", "samples"]);
     }
 
     #[test]
     fn a_side_has_no_keys_of_what_it_does_not_know() {
-        let unknown = json!(DiffSide { blocks: 3, is_ordered: true, ..DiffSide::default() });
+        let unknown = json!(DiffSide { stretches: 3, is_ordered: true, ..DiffSide::default() });
         for key in ["value_type", "unit", "value", "wall_ns", "span_ns", "other_value_types"] {
             assert_eq!(unknown.get(key), None, "{key}");
         }
         assert_eq!((&unknown["stretches"], &unknown["ordered"]), (&json!(3), &json!(true)));
         let known = json!(DiffSide {
-            summary: Summary { matched: 4, time_ns: Some(u128::MAX), span_ns: Some(6), ..Summary::default() },
+            summary: ProfileSummary {
+                matched: 4,
+                time_ns: Some(u128::MAX),
+                span_ns: Some(6),
+                ..ProfileSummary::default()
+            },
             value_type: Some(ValueType::new("cpu", "nanoseconds")),
             value: Some(7),
             ..DiffSide::default()

@@ -10,7 +10,7 @@ use std::io::{self, Write as _};
 use borehole::ProfileSink as _;
 use borehole::Recovery;
 use borehole::model::Tables;
-use borehole_analysis::Reshape;
+use borehole_analysis::ReshapeSink;
 use borehole_analysis::diff::{DiffSink, DiffView};
 
 use crate::cell;
@@ -19,7 +19,7 @@ use crate::filter::{say_if_all_left_out, say_none_chosen};
 use crate::inputs::Inputs;
 use crate::interrupt;
 use crate::messages;
-use crate::outputs::{STDOUT, stdout_error};
+use crate::stdout::{STDOUT, stdout_error};
 
 pub(crate) use args::DiffArgs;
 
@@ -30,13 +30,13 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
     let picture = args.picture()?;
     let (view, recovery) = read(args, &sides, DiffSink::new(query))?;
     if interrupt::requested() {
-        messages::say("interrupted: nothing is compared, and nothing was written");
+        messages::say("interrupted: nothing was compared or written");
         return Ok(Exit::Interrupted);
     }
     let found = [&view.before, &view.after].map(|side| (side.summary.samples, side.summary.matched));
     if found.iter().all(|&(_, matched)| matched == 0) && found.iter().any(|&(samples, _)| samples > 0) {
         let samples = found.iter().map(|(samples, _)| samples).sum();
-        say_none_chosen(&messages::counted(samples, "sample"));
+        say_none_chosen(&[(samples, "sample")]);
     }
     if let Some(picture) = picture {
         picture.write(&view, &sides)?;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
         text::text(&view, args, &sides, cell::terminal_width())
     };
     io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
-    let whole = if args.stacks.focus.is_some() { "all in focus" } else { "the whole" };
+    let whole = if args.stacks.focus.is_some() { "everything in focus" } else { "the whole" };
     if let Some(crossed) = args.fail_over.and_then(|most| threshold::crossed(&view, most, whole)) {
         messages::say(&crossed);
         return Ok(Exit::Crossed);
@@ -67,7 +67,7 @@ fn read(args: &DiffArgs, sides: &[Inputs; 2], mut sink: DiffSink) -> anyhow::Res
         sink.finish(&tables)?;
         return Ok((sink.into_view(), recovery));
     };
-    let mut shaped = Reshape::new(sink, shape);
+    let mut shaped = ReshapeSink::new(sink, shape);
     for side in sides {
         recovery.merge(side.read_onto(&mut tables, &args.filter, &mut shaped, STDOUT)?);
         shaped.sink_mut().begin_after();

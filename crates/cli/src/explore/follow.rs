@@ -1,4 +1,4 @@
-//! Files that grow while they are looked at.
+//! Files that grow while they are explored.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,24 +6,24 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::ExploreArgs;
 
-/// How often files are looked at: more often nobody could read what has changed.
+/// How often files are checked; changes that come faster could not be read.
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// What was last seen of files.
+/// Files, with the lengths and times that they had when they were last checked.
 #[derive(Clone, Debug)]
-pub(super) struct Followed {
+pub(super) struct FollowedFiles {
     paths: Vec<PathBuf>,
     seen: Vec<Option<(u64, SystemTime)>>,
     looked: Instant,
 }
 
-impl Followed {
+impl FollowedFiles {
     pub(super) fn new(args: &ExploreArgs) -> Self {
         let paths = args.paths.clone();
         Self { seen: look(&paths), paths, looked: Instant::now() }
     }
 
-    /// Whether a file has another length or time than when it was last looked at.
+    /// Whether the length or time of a file has changed since the last check.
     pub(super) fn has_changed(&mut self) -> bool {
         if self.looked.elapsed() < PERIOD {
             return false;

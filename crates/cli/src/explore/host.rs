@@ -1,4 +1,4 @@
-//! The files and the clipboard that the explorer asks for.
+//! Files and the clipboard for the explorer.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,36 +11,36 @@ use anyhow::ensure;
 use borehole::model::{Context, Frame, NativeFrame, Sample, Segment, Tables, ValueType};
 use borehole::{Existing, Format, Output, ProfileSink as _, Target};
 use borehole_analysis::FrameName;
-use borehole_tui::{Clipboard, Host, Stack};
+use borehole_tui::{Clipboard, Host, WeightedStack};
 
 use super::terminal::Terminal;
 use crate::outputs::{compression, is_gzip};
 
-/// The largest source that is read: larger ones are no sources.
+/// The largest file that is read as source code.
 const LARGEST_SOURCE: u64 = 8 << 20;
 
-/// What the explorer asks for.
-pub(crate) struct Files<'a> {
+/// Reads sources, writes exports and copies to the clipboard for the explorer.
+pub(crate) struct ExplorerHost<'a> {
     terminal: &'a mut Terminal,
 }
 
-impl<'a> Files<'a> {
+impl<'a> ExplorerHost<'a> {
     pub(crate) fn new(terminal: &'a mut Terminal) -> Self {
         Self { terminal }
     }
 }
 
-impl Clipboard for Files<'_> {
+impl Clipboard for ExplorerHost<'_> {
     fn copy(&mut self, text: &str) {
-        // A terminal that does not know the sequence drops it.
+        // Terminals ignore the sequence if they do not know it.
         let _ = self.terminal.send(&format!("\x1b]52;c;{}\x07", base64(text.as_bytes())));
     }
 }
 
-impl Host for Files<'_> {
+impl Host for ExplorerHost<'_> {
     fn source(&mut self, path: &[u8]) -> Option<Arc<[String]>> {
         let path = Path::new(OsStr::from_bytes(path));
-        // Looked at before it is opened: opening a pipe would wait for a writer.
+        // Checked before it is opened: opening a pipe would wait for a writer.
         if !path.metadata().ok()?.is_file() {
             return None;
         }
@@ -49,17 +49,22 @@ impl Host for Files<'_> {
         Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
     }
 
-    fn export(&mut self, name: &str, stacks: &[Stack], values: Option<&ValueType>) -> Result<String, String> {
+    fn export(
+        &mut self,
+        name: &str,
+        stacks: &[WeightedStack],
+        values: Option<&ValueType>,
+    ) -> Result<String, String> {
         export(name, stacks, values).map_err(|error| format!("{error:#}"))
     }
 }
 
-/// Writes stacks to a new file. Answers what its format could not hold.
-fn export(name: &str, stacks: &[Stack], values: Option<&ValueType>) -> anyhow::Result<String> {
+/// Writes stacks to a new file. Returns a note about what its format cannot hold; empty if it holds everything.
+fn export(name: &str, stacks: &[WeightedStack], values: Option<&ValueType>) -> anyhow::Result<String> {
     let is_gzip = is_gzip(Some(name), false)?;
     let (format, _) = Format::from_path(name)
-        .ok_or_else(|| anyhow::anyhow!("unknown format: expected a name that tells one, found {name}"))?;
-    ensure!(!Path::new(name).exists(), "{name}: file exists; name another");
+        .ok_or_else(|| anyhow::anyhow!("unknown format: expected a known file extension, found {name}"))?;
+    ensure!(!Path::new(name).exists(), "{name}: file exists; choose another name");
     let mut output = Output::create(name, Existing::Keep, compression(format, is_gzip))?;
     let mut exporter = Target::new(format).exporter_to_file(&mut output)?;
     let period_ns = stacks.first().and_then(|stack| stack.period_ns);
@@ -71,7 +76,7 @@ fn export(name: &str, stacks: &[Stack], values: Option<&ValueType>) -> anyhow::R
     };
     let mut tables = Tables::default();
     exporter.segment(Context { tables: &tables, segment: &segment })?;
-    for Stack { frames, sum, period_ns } in stacks {
+    for WeightedStack { frames, sum, period_ns } in stacks {
         if segment.period_ns != *period_ns {
             segment = Segment { index: segment.index + 1, period_ns: *period_ns, ..segment };
             exporter.segment(Context { tables: &tables, segment: &segment })?;
@@ -112,7 +117,7 @@ fn frame(tables: &mut Tables, name: &FrameName) -> anyhow::Result<borehole::mode
     Ok(tables.intern_frame(&frame)?)
 }
 
-/// Bytes in the letters that terminals take them in (RFC 4648, section 4).
+/// Bytes in base 64, as terminals expect them (RFC 4648, section 4).
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();

@@ -12,46 +12,46 @@ use anyhow::{Context as _, bail};
 use borehole::model::Tables;
 use borehole::{Error, ProfileSink as _, Recovery};
 use borehole_analysis::diff::{DiffQuery, DiffSink, DiffView};
-use borehole_analysis::{HeatMap, Profile, Reshape};
-use borehole_tui::{App, Colours, Command, Keymap, Keys, Settings};
+use borehole_analysis::{HeatMap, Profile, ReshapeSink};
+use borehole_tui::{App, Bindings, Colours, ExplorerAction, Keymap, Settings};
 use clap::Args;
 
 use crate::exit::Exit;
 use crate::filter::{self, FilterArgs, SampleArgs, ShapeArgs, StackShapeArgs, ValueArgs, check_value};
-use crate::inputs::{Inputs, Reading};
+use crate::inputs::{Inputs, ReadArgs};
 use crate::interrupt;
 use crate::messages;
-use follow::Followed;
-use host::Files;
+use follow::FollowedFiles;
+use host::ExplorerHost;
 use terminal::{Mouse, Terminal};
 
-/// What to explore, and how.
+/// The options of `borehole explore`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ExploreArgs {
-    /// Files to read; `-` is standard input. Several are merged
+    /// Files to read, merged; `-` is standard input
     #[arg(value_name = "FILE", required_unless_present = "diagnose")]
     pub(crate) paths: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) reading: Reading,
+    pub(crate) reading: ReadArgs,
 
-    /// Keys: a JSON object of lists of byte sequences by action; actions that are not in it keep their keys
+    /// Keymap: a JSON object of actions with lists of byte sequences; other actions keep their keys
     #[arg(long, value_name = "FILE")]
     pub(crate) keymap: Option<String>,
 
-    /// Show the file as it grows
+    /// Update the view as the file grows
     #[arg(long)]
     pub(crate) follow: bool,
 
-    /// Leave the mouse to the terminal, which selects text with it
+    /// Leave the mouse to the terminal, for selecting text
     #[arg(long)]
     pub(crate) no_mouse: bool,
 
-    /// Print the bytes that the terminal sends, until q: what to write into a keymap
+    /// Print the bytes that keys send, for writing a keymap; q quits
     #[arg(long)]
     pub(crate) diagnose: bool,
 
-    /// Compare with this file, as what came before (D shows what changed)
+    /// Compare with this earlier profile (D shows the changes)
     #[arg(long, alias = "base", value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
 
@@ -90,12 +90,12 @@ impl ExploreArgs {
         Ok((builder.into_profile(tables), heat.into_view(), recovery))
     }
 
-    /// Refuses a pipe beside a baseline: what is shown is read once more for what changed.
+    /// Refuses a pipe if there is a baseline, because the inputs are read a second time for the comparison.
     fn check(&self) -> anyhow::Result<()> {
         let is_pipe = |path: &&PathBuf| path.as_path() == Path::new("-") || path.exists() && !path.is_file();
         match self.paths.iter().find(is_pipe).filter(|_| self.baseline.is_some()) {
             Some(pipe) => bail!(
-                "{}: unsupported input: expected a file, which is read twice for --baseline, found something else",
+                "{}: unsupported input: expected a file, because --baseline reads it twice",
                 pipe.display()
             ),
             None => Ok(()),
@@ -106,18 +106,18 @@ impl ExploreArgs {
         Inputs { paths, reading: self.reading.clone(), ..Inputs::default() }
     }
 
-    /// What changed since the baseline, if there is one: by the same options as what is shown.
+    /// The changes since the baseline, if there is one, with the options of the profile that is shown.
     fn diff(&self) -> anyhow::Result<Option<DiffView>> {
         let Some(baseline) = &self.baseline else { return Ok(None) };
         let sides = [vec![baseline.clone()], self.paths.clone()];
-        // As in `diff`, what is out of focus still counts in what samples are divided by.
+        // As in `diff`, samples out of focus still count in the divisor.
         let focus = filter::pattern("--focus", self.shape.stacks.focus.as_deref())?;
         let shape = StackShapeArgs { focus: None, ..self.shape.stacks.clone() };
         let value = self.value.value.clone();
         let query = DiffQuery { inputs: [1, self.paths.len()], focus, value, ..DiffQuery::default() };
         let filter = FilterArgs { matching: self.shape.matching.clone(), ..self.samples.alone() };
         let mut tables = Tables::default();
-        let mut sink = Reshape::new(DiffSink::new(query), shape.query()?);
+        let mut sink = ReshapeSink::new(DiffSink::new(query), shape.query()?);
         for side in sides {
             self.inputs(side).read_onto(&mut tables, &filter, &mut sink, "")?;
             sink.sink_mut().begin_after();
@@ -126,33 +126,35 @@ impl ExploreArgs {
         Ok(Some(sink.into_parts().0.into_view()))
     }
 
-    /// Everything that is shown, once more.
+    /// Reads the inputs again and shows them.
     fn show_again(&self, app: &mut App) -> anyhow::Result<()> {
         let (profile, heat, recovery) = self.read()?;
         app.replace(profile, heat, self.diff()?);
         if !recovery.is_clean() {
-            app.say("the file is damaged, or being written: borehole check says where");
+            app.say("the file is damaged or still being written; borehole check says where");
         }
         Ok(())
     }
 }
 
-/// The keys that the file at `path` says, or those that there are without one.
-pub(crate) fn keymap<A: Command>(path: Option<&str>) -> anyhow::Result<Keys<A>> {
-    let Some(path) = path else { return Ok(Keys::default()) };
+/// The keys from the file at `path`, or the default keys.
+pub(crate) fn keymap<A: ExplorerAction>(path: Option<&str>) -> anyhow::Result<Bindings<A>> {
+    let Some(path) = path else { return Ok(Bindings::default()) };
     let text = fs::read_to_string(path).map_err(|source| Error::Open { name: path.to_owned(), source })?;
-    Keys::from_json(&text).with_context(|| format!("invalid keymap {path}"))
+    Bindings::from_json(&text).with_context(|| format!("invalid keymap {path}"))
 }
 
-/// Says that there has to be a terminal, if there is none.
+/// Fails if standard output is not a terminal. `otherwise` names the command that needs none.
 pub(crate) fn need_terminal(otherwise: &str) -> anyhow::Result<()> {
     if !Terminal::is_there() {
-        bail!("missing terminal: expected one on standard output; {otherwise} prints to a pipe");
+        bail!(
+            "missing terminal: expected one on standard output; use {otherwise} instead to print to a pipe"
+        );
     }
     Ok(())
 }
 
-/// The colours that the terminal has and the user wants.
+/// The colours that the terminal supports and the user wants.
 pub(crate) fn colours() -> Colours {
     let is =
         |name: &str, wanted: &[&str]| std::env::var(name).is_ok_and(|value| wanted.contains(&value.as_str()));
@@ -172,8 +174,8 @@ pub(crate) fn run(args: &ExploreArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     args.check()?;
-    // What is written while the files are read is seen at the first look.
-    let mut followed = Followed::new(args);
+    // Created first, so that a change while the files are read is noticed.
+    let mut followed = FollowedFiles::new(args);
     let settings = args.settings()?;
     let (profile, heat, recovery) = args.read()?;
     if interrupt::requested() {
@@ -185,12 +187,12 @@ pub(crate) fn run(args: &ExploreArgs) -> anyhow::Result<Exit> {
         terminal.draw(&mut app)?;
         let inputs = terminal.wait()?;
         for input in &inputs {
-            app.handle(input, &mut Files::new(&mut terminal));
+            app.handle(input, &mut ExplorerHost::new(&mut terminal));
         }
         if args.follow && followed.has_changed() {
             messages::hold();
             if let Err(error) = args.show_again(&mut app) {
-                app.say(format!("cannot read it again: {error:#}"));
+                app.say(format!("cannot reload: {error:#}"));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The terminal while the explorer has it.
+//! The terminal, while the explorer uses it.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Read as _, Stdout, Write as _};
@@ -7,42 +7,42 @@ use std::panic;
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::Duration;
 
-use borehole_tui::{Decoder, ENTER, Explorer, Input, LEAVE, Screen};
+use borehole_tui::{ENTER, Explorer, InputDecoder, LEAVE, TerminalInput, TerminalScreen};
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::termios::{InputFlags, LocalFlags, SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
 
 use crate::{interrupt, messages, suspend};
 
-/// How long the end of a sequence is waited for.
+/// How long to wait for the rest of a sequence.
 const SEQUENCE: Duration = Duration::from_millis(30);
 
-/// How long a key is waited for before the size of the terminal is looked at.
+/// How long to wait for a key before checking the terminal's size.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The settings of the terminal before, and the terminal: what whoever ends the program puts back.
+/// The terminal and its original settings, which every way out of the program restores.
 static BEFORE: Mutex<Option<(Termios, File)>> = Mutex::new(None);
 
-/// Which keys come as the bytes that the terminal sends for them.
+/// Which keys arrive as bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Given {
+pub(crate) enum RawKeys {
     /// All.
     All,
-    /// Those that are no signals: Ctrl-C ends, Ctrl-Z stops.
+    /// All but those that send signals: Ctrl-C ends, Ctrl-Z stops.
     ButSignals,
 }
 
-/// A terminal that gives bytes as they come. Dropping it puts everything back.
-pub(crate) struct Raw {
+/// A terminal in raw mode, which delivers bytes as they come. Dropping it restores the settings.
+pub(crate) struct RawTerminal {
     input: File,
-    given: Given,
-    /// What asks the terminal for the screen that is wanted.
+    given: RawKeys,
+    /// Sequences that switch to the wanted screen.
     screen: &'static [&'static [u8]],
     was_away: bool,
 }
 
-impl Raw {
-    /// The terminal is standard input, or if that is something else the one that controls the program.
-    pub(crate) fn enter(given: Given, screen: &'static [&'static [u8]]) -> io::Result<Self> {
+impl RawTerminal {
+    /// Uses the terminal on standard input, or else the controlling terminal.
+    pub(crate) fn enter(given: RawKeys, screen: &'static [&'static [u8]]) -> io::Result<Self> {
         let input = if io::stdin().is_terminal() {
             File::from(io::stdin().as_fd().try_clone_to_owned()?)
         } else {
@@ -60,10 +60,10 @@ impl Raw {
         let before = tcgetattr(&self.input)?;
         let mut settings = before.clone();
         match self.given {
-            Given::All => cfmakeraw(&mut settings),
-            Given::ButSignals => {
+            RawKeys::All => cfmakeraw(&mut settings),
+            RawKeys::ButSignals => {
                 settings.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO);
-                // Output that Ctrl-S holds up would hold up the end as well.
+                // Output stopped by Ctrl-S would also stop the end of the program.
                 settings.input_flags.remove(InputFlags::IXON);
             }
         }
@@ -76,7 +76,8 @@ impl Raw {
         out.flush()
     }
 
-    /// What has come, if something comes in time; nothing at the end of the terminal. If the program is to stop, it stops here.
+    /// Bytes that come within `patience`: `None` if none do, empty at the end of the terminal. If the program was asked to stop
+    /// (suspend), it stops here.
     pub(crate) fn read(&mut self, patience: Duration) -> io::Result<Option<Vec<u8>>> {
         if suspend::take() {
             restore();
@@ -96,23 +97,23 @@ impl Raw {
         Ok(Some(bytes[..count].to_vec()))
     }
 
-    /// Whether somebody else has had the terminal since this was asked last: what it shows is not known.
+    /// Whether another program has used the terminal since the last call, so that the screen's contents are unknown.
     pub(crate) const fn was_away(&mut self) -> bool {
         std::mem::replace(&mut self.was_away, false)
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         restore();
     }
 }
 
-/// Puts the terminal back as it was, once.
+/// Restores the terminal, once.
 fn restore() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some((before, input)) = before {
-        // First what cannot be held up.
+        // First the part that cannot block.
         let _ = tcsetattr(&input, SetArg::TCSANOW, &before);
         let mut out = io::stdout();
         let _ = out.write_all(LEAVE);
@@ -121,7 +122,7 @@ fn restore() {
     }
 }
 
-/// A message of a panic is for the user's own screen.
+/// Restores the terminal before the message of a panic is printed.
 fn restore_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -133,47 +134,51 @@ fn restore_on_panic() {
     });
 }
 
-/// Whose the mouse is.
+/// Who handles the mouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mouse {
-    /// It selects rows.
+    /// The explorer: it selects rows.
     Explorer,
-    /// It selects text.
+    /// The terminal: it selects text.
     Terminal,
 }
 
 impl Mouse {
-    /// The explorer's, unless the user wants to select text.
+    /// The explorer, unless the user wants to select text.
     pub(crate) const fn unless(no_mouse: bool) -> Self {
         if no_mouse { Self::Terminal } else { Self::Explorer }
     }
 }
 
-/// Takes back what is asked of the mouse.
+/// Turns mouse reporting off again.
 const NO_MOUSE: &[u8] = b"\x1b[?1006l\x1b[?1000l";
 
-/// The terminal with a screen of its own.
+/// The terminal, with the screen that the explorer draws on.
 pub(crate) struct Terminal {
-    raw: Raw,
-    screen: Screen<BufWriter<Stdout>>,
-    decoder: Decoder,
+    raw: RawTerminal,
+    screen: TerminalScreen<BufWriter<Stdout>>,
+    decoder: InputDecoder,
 }
 
 impl Terminal {
-    /// Whether there is one to draw on.
+    /// Whether standard output is a terminal.
     pub(crate) fn is_there() -> bool {
         io::stdout().is_terminal()
     }
 
     pub(crate) fn enter(mouse: Mouse) -> io::Result<Self> {
-        let raw = Raw::enter(
-            Given::All,
+        let raw = RawTerminal::enter(
+            RawKeys::All,
             match mouse {
                 Mouse::Explorer => &[ENTER],
                 Mouse::Terminal => &[ENTER, NO_MOUSE],
             },
         )?;
-        Ok(Self { raw, screen: Screen::new(BufWriter::new(io::stdout())), decoder: Decoder::default() })
+        Ok(Self {
+            raw,
+            screen: TerminalScreen::new(BufWriter::new(io::stdout())),
+            decoder: InputDecoder::default(),
+        })
     }
 
     pub(crate) fn draw(&mut self, explorer: &mut impl Explorer) -> io::Result<()> {
@@ -181,19 +186,19 @@ impl Terminal {
         self.screen.draw(explorer, size.map_or((80, 24), |(width, height)| (width.0, height.0)))
     }
 
-    /// What the user did; nothing if that is nothing for a while.
-    pub(crate) fn wait(&mut self) -> io::Result<Vec<Input>> {
+    /// The user's inputs; empty if there are none for a while.
+    pub(crate) fn wait(&mut self) -> io::Result<Vec<TerminalInput>> {
         let patience = if self.decoder.is_waiting() { SEQUENCE } else { PATIENCE };
         self.wait_for(patience)
     }
 
-    /// What the user has done by now; the end of a sequence is waited for.
-    pub(crate) fn look(&mut self) -> io::Result<Vec<Input>> {
+    /// The user's inputs so far; waits only for the rest of a sequence.
+    pub(crate) fn look(&mut self) -> io::Result<Vec<TerminalInput>> {
         let patience = if self.decoder.is_waiting() { SEQUENCE } else { Duration::ZERO };
         self.wait_for(patience)
     }
 
-    fn wait_for(&mut self, patience: Duration) -> io::Result<Vec<Input>> {
+    fn wait_for(&mut self, patience: Duration) -> io::Result<Vec<TerminalInput>> {
         let read = self.raw.read(patience)?;
         if self.raw.was_away() {
             self.screen.forget();
@@ -205,7 +210,7 @@ impl Terminal {
         }
     }
 
-    /// Sends a text that is not drawn.
+    /// Sends text without drawing it.
     pub(crate) fn send(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout();
         out.write_all(text.as_bytes())?;
@@ -213,13 +218,13 @@ impl Terminal {
     }
 }
 
-/// The key that stops whatever has the terminal.
+/// The key that suspends the program.
 const CTRL_Z: &[u8] = b"\x1a";
 
-/// Asks to stop if that is among what the user did, and gives the rest.
-fn but_stops(mut inputs: Vec<Input>) -> Vec<Input> {
+/// Requests a suspension if Ctrl-Z is among the inputs, and returns the others.
+fn but_stops(mut inputs: Vec<TerminalInput>) -> Vec<TerminalInput> {
     let count = inputs.len();
-    inputs.retain(|input| !matches!(input, Input::Key(key) if key == CTRL_Z));
+    inputs.retain(|input| !matches!(input, TerminalInput::Key(key) if key == CTRL_Z));
     if inputs.len() < count {
         suspend::ask();
     }

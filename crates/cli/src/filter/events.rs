@@ -1,56 +1,59 @@
-//! Which events to take.
+//! Choosing events.
 
 use std::collections::HashMap;
 
 use anyhow::Context as _;
+use borehole::model::dial9::{event, field};
 use borehole::model::{Event, Tables, Value};
 use borehole_analysis::Pattern;
 
 use super::{FilterArgs, SampleArgs, ThreadChoice};
 
-/// Without these nothing is known of the others: symbols, facts about the recording, clocks.
-const ALWAYS: [&[u8]; 3] = [b"SymbolTableEntry", b"SegmentMetadataEvent", b"ClockSyncEvent"];
+/// Events that others need: symbols, metadata, clocks. They are always kept.
+const ALWAYS: [&str; 3] = [event::SYMBOL, event::METADATA, event::CLOCK_SYNC];
 
-/// Fields that name a thread, a worker, a task. Source: dial9 0.5.7; a wake is its issuer's, and of both tasks.
-const THREAD: [&[u8]; 2] = [b"tid", b"dial9.thread_id"];
-const WORKER: [&[u8]; 2] = [b"worker_id", b"target_worker"];
-const TASK: [&[u8]; 4] = [b"task_id", b"dial9.tokio.task_id", b"waker_task_id", b"woken_task_id"];
+/// Fields with the number of a thread, worker or task. A wake belongs to the worker that issued it and to both tasks.
+///
+/// Source: dial9 0.5.7.
+const THREAD: [&str; 2] = [field::THREAD, "dial9.thread_id"];
+const WORKER: [&str; 2] = [field::WORKER, field::TARGET_WORKER];
+const TASK: [&str; 4] = [field::TASK, field::SPAN_TASK, field::WAKER_TASK, field::WOKEN_TASK];
 
-/// What is asked for, and what is known of the events' names already.
+/// Decides which events are chosen, with a plan per shape of event.
 pub(super) struct EventChoice {
     args: FilterArgs,
     pattern: Option<Pattern>,
-    /// By shape.
-    plans: Vec<Option<Plan>>,
-    /// Whether the poll that goes on was taken, by worker: its end does not say of which task it is.
+    /// Indexed by shape.
+    plans: Vec<Option<FieldPlan>>,
+    /// By worker, whether its current poll was chosen, because the end of a poll does not name its task.
     polls: HashMap<u64, bool>,
 }
 
-/// What is to be done with an event.
+/// The decision about an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// It is needed to understand others.
+pub(super) enum EventVerdict {
+    /// Always kept, because other events need it.
     Needed,
     Chosen,
     LeftOut,
 }
 
-impl Verdict {
+impl EventVerdict {
     const fn of(is_chosen: bool) -> Self {
         if is_chosen { Self::Chosen } else { Self::LeftOut }
     }
 }
 
-/// How to look at the events of a shape.
+/// Where the events of a shape have the facts that options ask for.
 #[derive(Clone, Debug, Default)]
-struct Plan {
+struct FieldPlan {
     always: bool,
     is_named: bool,
     name_matches: bool,
     threads: Vec<usize>,
     workers: Vec<usize>,
     tasks: Vec<usize>,
-    /// Whether polls begin, or end, with it.
+    /// Whether the event begins, or ends, a poll.
     begins_poll: bool,
     ends_poll: bool,
 }
@@ -61,14 +64,19 @@ impl EventChoice {
         Ok(Self { args: args.clone(), pattern, plans: Vec::new(), polls: HashMap::new() })
     }
 
-    /// Whether an event is asked for that is not asked for as a sample too.
+    /// Whether an option is given that applies mainly to events.
     pub(super) fn is_asked(&self) -> bool {
         let FilterArgs { event, task, worker, .. } = &self.args;
         !(event.is_empty() && task.is_empty() && worker.is_empty())
     }
 
-    /// What an event does not know it does not meet. `since_ns` is its time since the start.
-    pub(super) fn judge(&mut self, tables: &Tables, event: &Event<'_>, since_ns: Option<i64>) -> Verdict {
+    /// Decides about an event with the time `since_ns` since the start. An event without a fact does not meet options about it.
+    pub(super) fn judge(
+        &mut self,
+        tables: &Tables,
+        event: &Event<'_>,
+        since_ns: Option<i64>,
+    ) -> EventVerdict {
         let index = event.shape.index();
         if self.plans.len() <= index {
             self.plans.resize(index + 1, None);
@@ -77,7 +85,7 @@ impl EventChoice {
             self.plans[index] = Some(self.plan(tables, event));
         }
         let Some(plan) = self.plans[index].as_ref().filter(|plan| !plan.always) else {
-            return Verdict::Needed;
+            return EventVerdict::Needed;
         };
         let SampleArgs { after, before, thread, interpreter, status, process, label } = &self.args.samples;
         let is_in_time = (after.is_none() && before.is_none())
@@ -94,39 +102,40 @@ impl EventChoice {
         let worker = plan.workers.first().and_then(|&field| number(event, field));
         if plan.ends_poll && !self.args.task.is_empty() {
             let of_task = worker.and_then(|worker| self.polls.remove(&worker)).unwrap_or_default();
-            return Verdict::of(taken && of_task);
+            return EventVerdict::of(taken && of_task);
         }
         let of_task = among(&self.args.task, event, &plan.tasks);
         if let Some(worker) = worker.filter(|_| plan.begins_poll) {
             self.polls.insert(worker, of_task);
         }
-        Verdict::of(taken && of_task)
+        EventVerdict::of(taken && of_task)
     }
 
-    fn plan(&self, tables: &Tables, event: &Event<'_>) -> Plan {
+    fn plan(&self, tables: &Tables, event: &Event<'_>) -> FieldPlan {
         let shape = tables.shape(event.shape);
         let name = tables.string(shape.name);
-        let fields = |names: &[&[u8]]| {
+        let is_one_of = |text: &[u8], names: &[&str]| names.iter().any(|name| name.as_bytes() == text);
+        let fields = |names: &[&str]| {
             let fields = shape.fields.iter().enumerate();
             fields
-                .filter(|(_, field)| names.contains(&tables.string(field.name)))
+                .filter(|(_, field)| is_one_of(tables.string(field.name), names))
                 .map(|(index, _)| index)
                 .collect()
         };
         let events = &self.args.event;
-        Plan {
-            always: ALWAYS.contains(&name),
+        FieldPlan {
+            always: is_one_of(name, &ALWAYS),
             is_named: events.is_empty() || events.iter().any(|glob| glob_matches(glob.as_bytes(), name)),
             name_matches: self.pattern.as_ref().is_some_and(|pattern| pattern.is_match(name)),
             threads: fields(&THREAD),
             workers: fields(&WORKER),
             tasks: fields(&TASK),
-            begins_poll: name == b"PollStartEvent",
-            ends_poll: name == b"PollEndEvent",
+            begins_poll: name == event::POLL_START.as_bytes(),
+            ends_poll: name == event::POLL_END.as_bytes(),
         }
     }
 
-    /// Events have the numbers of threads, and not their names.
+    /// Whether an event is of a chosen thread. Events have only numbers of threads, not names.
     fn is_of_thread(&self, event: &Event<'_>, fields: &[usize]) -> bool {
         let mut found = fields.iter().filter_map(|&field| number(event, field));
         found.any(|found| self.args.samples.thread.contains(&ThreadChoice::Number(found)))
@@ -154,7 +163,7 @@ fn number(event: &Event<'_>, field: usize) -> Option<u64> {
     }
 }
 
-/// Whether all of `text` is what `glob` says. Linear but for the last star, to which it goes back.
+/// Whether `glob` matches all of `text`. Backtracks to the last star only.
 fn glob_matches(glob: &[u8], text: &[u8]) -> bool {
     let (mut at_glob, mut at_text) = (0, 0);
     let mut star = None;

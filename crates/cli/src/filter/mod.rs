@@ -1,4 +1,4 @@
-//! Which samples and events of the inputs to take.
+//! The options that choose samples and events of the inputs.
 
 mod events;
 mod shape;
@@ -13,36 +13,37 @@ use anyhow::Context as _;
 use borehole::ProfileSink;
 use borehole::model::{
     Column, Context, Frame, LabelValue, LaneId, Sample, Segment, StackColumn, StackId, Status, Tables,
-    ThreadNames,
+    ThreadNames, dial9,
 };
 use borehole_analysis::Pattern;
+use borehole_text::counted;
 use clap::Args;
 
 pub(crate) use self::shape::{ShapeArgs, StackShapeArgs, libraries, pattern, say_if_all_left_out};
-pub(crate) use self::value::{ValueArgs, check_value};
+pub(crate) use self::value::{ValueArgs, check_value, other_value_types};
 
 use self::events::EventChoice;
-use self::sink::{Chosen, First};
+use self::sink::{ChoosingSink, FirstTimes};
 use crate::messages::say;
 use crate::values::pair;
 
-/// Samples have to meet all that is asked, beside their stacks.
+/// Options that choose samples by anything but their stacks. A sample must meet all of them.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "Choosing samples")]
 pub(crate) struct SampleArgs {
-    /// Only samples and events from this many seconds after the start of the profile, or the first event
+    /// Only samples and events from this many seconds after the start of the profile (or the first event) on
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) after: Option<i64>,
 
-    /// Only samples and events before this many seconds after the start of the profile, or the first event
+    /// Only samples and events before this many seconds after the start of the profile (or the first event)
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) before: Option<i64>,
 
-    /// Only samples of this thread, or of these, and events that name it: a number such as 100 or 100.1, or the name of the thread
+    /// Only samples and events of these threads, given by number (100 or 100.1) or name
     #[arg(long, value_name = "THREAD", value_delimiter = ',')]
     pub(crate) thread: Vec<ThreadChoice>,
 
-    /// Only samples of this interpreter, or of these
+    /// Only samples of these interpreters
     #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
     pub(crate) interpreter: Vec<u64>,
 
@@ -50,40 +51,39 @@ pub(crate) struct SampleArgs {
     #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = Status::NAMES)]
     pub(crate) status: Vec<String>,
 
-    /// Only samples of this process, or of these
+    /// Only samples of these processes
     #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = process)]
     pub(crate) process: Vec<i64>,
 
-    /// Only samples with this label; with all of them, if several
+    /// Only samples with this label; repeatable, samples must have all
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) label: Vec<(String, String)>,
 }
 
-/// Samples and events have to meet all that is asked.
+/// Options that choose samples and events, which must meet all of them.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub(crate) struct FilterArgs {
     #[command(flatten)]
     pub(crate) samples: SampleArgs,
 
-    /// Only samples with a frame that matches, as function, file and line, and events with a name or text that does
+    /// Only samples with a frame (function, file and line) that matches, and events whose name or text matches
     #[arg(long = "match", value_name = "PATTERN")]
     pub(crate) matching: Option<String>,
 
-    /// Only events of this name, in which * stands for any text and ? for any character; repeatable. Symbols, metadata and
-    /// clocks of a trace always stay
+    /// Only events of this name (with wildcards * and ?); repeatable. Symbols, metadata and clocks of a trace are always kept
     #[arg(long, value_name = "NAME")]
     pub(crate) event: Vec<String>,
 
-    /// Only samples and events of this task, or of these
+    /// Only samples and events of these tasks
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     pub(crate) task: Vec<u64>,
 
-    /// Only samples and events of this worker, or of these
+    /// Only samples and events of these workers
     #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
     pub(crate) worker: Vec<u64>,
 }
 
-/// A thread that is asked for.
+/// A thread to choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ThreadChoice {
     /// By its number.
@@ -105,33 +105,33 @@ impl FromStr for ThreadChoice {
 
 /// The number of a process, such as 100 or 100.1.
 fn process(text: &str) -> Result<i64, String> {
-    let id = LaneId::parse(text).ok_or_else(|| format!("expected the number of a process, found {text}"))?;
+    let id = LaneId::parse(text).ok_or_else(|| format!("expected a process number, found {text}"))?;
     Ok(id.to_process())
 }
 
 /// Seconds as nanoseconds.
 fn seconds(text: &str) -> Result<i64, String> {
-    let wrong = || format!("expected seconds from 0, found {text}");
+    let wrong = || format!("expected a number of seconds from 0, found {text}");
     let number: f64 = text.parse().map_err(|_| wrong())?;
     let time = Duration::try_from_secs_f64(number).map_err(|_| wrong())?;
     i64::try_from(time.as_nanos()).map_err(|_| wrong())
 }
 
 impl FilterArgs {
-    /// `sink` behind what is asked for.
+    /// Puts the choice in front of `sink`.
     pub(crate) fn in_front_of<'s>(&self, sink: &'s mut dyn ProfileSink) -> anyhow::Result<Filtered<'s>> {
         if *self == Self::default() {
             return Ok(Filtered::All(sink));
         }
-        let (samples, events) = (Choice::new(self)?, EventChoice::new(self)?);
-        Ok(Filtered::Chosen(Box::new(Chosen::new(sink, samples, events))))
+        let (samples, events) = (SampleFilter::new(self)?, EventChoice::new(self)?);
+        Ok(Filtered::Chosen(Box::new(ChoosingSink::new(sink, samples, events))))
     }
 }
 
-/// A sink, perhaps behind a choice.
+/// A sink, behind a choice if there is one.
 pub(crate) enum Filtered<'s> {
     All(&'s mut dyn ProfileSink),
-    Chosen(Box<Chosen<'s>>),
+    Chosen(Box<ChoosingSink<'s>>),
 }
 
 impl Filtered<'_> {
@@ -142,10 +142,10 @@ impl Filtered<'_> {
         }
     }
 
-    /// Says which samples of the input called `name` could not be chosen by their time, for they have none.
+    /// Prints how many samples of the input called `name` have no timestamps, if samples are chosen by time.
     ///
     /// # Errors
-    /// When that is all of them: what is asked for then has no answer, and an empty one would be taken for it.
+    /// If no sample has a timestamp, because an empty result would be misleading.
     pub(crate) fn end_input(&mut self, name: &str) -> anyhow::Result<()> {
         match self {
             Self::All(_) => Ok(()),
@@ -153,7 +153,7 @@ impl Filtered<'_> {
         }
     }
 
-    /// Says when nothing of all inputs was chosen.
+    /// Prints a note if nothing was chosen from any input.
     pub(crate) fn end(&self) {
         if let Self::Chosen(chosen) = self {
             chosen.end();
@@ -162,34 +162,36 @@ impl Filtered<'_> {
 }
 
 impl SampleArgs {
-    /// That and nothing else.
+    /// A filter with only these options.
     pub(crate) fn alone(&self) -> FilterArgs {
         FilterArgs { samples: self.clone(), ..FilterArgs::default() }
     }
 
-    /// An option that chooses by time, if there is one.
+    /// The option that chooses by time, if one is given.
     fn of_time(&self) -> Option<&'static str> {
         let after = self.after.map(|_| "--after");
         after.or_else(|| self.before.map(|_| "--before"))
     }
 
-    /// Whether a time since the start is asked for. Where one stretch ends the next begins: nothing is in both.
+    /// Whether a time since the start is chosen. The end of a range is exclusive, so that adjacent ranges do not overlap.
     fn is_in_time(&self, since_ns: i64) -> bool {
         self.after.is_none_or(|after| since_ns >= after) && self.before.is_none_or(|before| since_ns < before)
     }
 }
 
-/// Says that none of `found` was chosen: an empty answer may be one, or come of a slip.
-pub(crate) fn say_none_chosen(found: &str) {
-    say(&format!("note: none of {found} is what was asked for"));
+/// Prints that none of the samples, or events, match the filters, because an empty result may come from a typo.
+pub(crate) fn say_none_chosen(read: &[(u64, &str)]) {
+    let names: Vec<_> = read.iter().map(|(_, name)| format!("{name}s")).collect();
+    let counts: Vec<_> = read.iter().map(|&(count, name)| counted(count, name)).collect();
+    say(&format!("note: no {} match the filters ({} read)", names.join(" or "), counts.join(", ")));
 }
 
-/// Whether something is asked for; if nothing is, anything is.
+/// Whether `found` is one of the values asked for; an empty list asks for all.
 fn among<T: PartialEq>(asked: &[T], found: Option<T>) -> bool {
     asked.is_empty() || found.is_some_and(|found| asked.contains(&found))
 }
 
-/// Whether a sample has a label, whose numbers are compared by their digits.
+/// Whether a sample has a label. Numbers are compared by their digits.
 fn has_label(tables: &Tables, sample: &Sample<'_>, (key, value): &(String, String)) -> bool {
     let labels = sample.labels.map(|labels| tables.labels(labels)).unwrap_or_default();
     labels.iter().filter(|label| tables.string(label.key) == key.as_bytes()).any(|label| match label.value {
@@ -198,25 +200,25 @@ fn has_label(tables: &Tables, sample: &Sample<'_>, (key, value): &(String, Strin
     })
 }
 
-/// The number that a sample's label of that key gives.
-fn number_label(tables: &Tables, sample: &Sample<'_>, key: &[u8]) -> Option<u64> {
+/// The numeric value of a sample's label with this key.
+fn number_label(tables: &Tables, sample: &Sample<'_>, key: &str) -> Option<u64> {
     let labels = tables.labels(sample.labels?);
-    let found = labels.iter().find(|label| tables.string(label.key) == key)?;
+    let found = labels.iter().find(|label| tables.string(label.key) == key.as_bytes())?;
     match found.value {
         LabelValue::Number { value, .. } => u64::try_from(value).ok(),
         LabelValue::Text(_) => None,
     }
 }
 
-/// What is asked for.
-struct Choice {
+/// Decides which samples are chosen.
+struct SampleFilter {
     args: FilterArgs,
     states: u8,
     matching: Option<Matching>,
     thread_names: ThreadNames,
 }
 
-impl Choice {
+impl SampleFilter {
     fn new(args: &FilterArgs) -> anyhow::Result<Self> {
         let matching = args.matching.as_deref().map(Matching::new).transpose().context("--match")?;
         let bits = (0..)
@@ -230,20 +232,20 @@ impl Choice {
         })
     }
 
-    /// Whether a sample meets all but the time; what it does not know it does not meet.
+    /// Whether a sample meets all options except those of time. A sample without an attribute does not meet options about it.
     fn takes(&mut self, at: Context<'_>, sample: &Sample<'_>) -> bool {
         self.is_of_thread(at, sample)
             && among(&self.args.samples.interpreter, sample.interpreter)
             && (self.states == 0
                 || sample.status.is_some_and(|Status(bits)| bits & self.states == self.states))
-            && among(&self.args.task, number_label(at.tables, sample, b"task"))
-            && among(&self.args.worker, number_label(at.tables, sample, b"worker"))
+            && among(&self.args.task, number_label(at.tables, sample, dial9::label::TASK))
+            && among(&self.args.worker, number_label(at.tables, sample, dial9::label::WORKER))
             && among(&self.args.samples.process, at.process(sample))
             && self.args.samples.label.iter().all(|label| has_label(at.tables, sample, label))
             && self.matching.as_mut().is_none_or(|matching| matching.has(sample.stack, at.tables))
     }
 
-    /// Names of threads are known from where an input gives them on.
+    /// Whether a sample is of a chosen thread. Thread names are known from their first mention in the input on.
     fn is_of_thread(&self, at: Context<'_>, sample: &Sample<'_>) -> bool {
         let asked = &self.args.samples.thread;
         if asked.is_empty() {
@@ -257,7 +259,7 @@ impl Choice {
         })
     }
 
-    fn is_in_time(&self, at: Context<'_>, sample: &Sample<'_>, first: First) -> bool {
+    fn is_in_time(&self, at: Context<'_>, sample: &Sample<'_>, first: FirstTimes) -> bool {
         let SampleArgs { after, before, .. } = self.args.samples;
         if after.is_none() && before.is_none() {
             return true;
@@ -267,7 +269,7 @@ impl Choice {
     }
 }
 
-/// Which stacks have a frame that a pattern matches.
+/// Finds the stacks with a frame that matches a pattern.
 struct Matching {
     pattern: Pattern,
     frames: Column<bool>,
@@ -302,7 +304,7 @@ impl Matching {
     }
 }
 
-/// A frame as patterns see it: function, file and line.
+/// Writes a frame as patterns see it: function, file and line.
 fn write_frame(frame: &Frame, tables: &Tables, text: &mut Vec<u8>) {
     text.clear();
     text.extend_from_slice(tables.string(frame.function));
@@ -315,7 +317,7 @@ fn write_frame(frame: &Frame, tables: &Tables, text: &mut Vec<u8>) {
     }
 }
 
-/// When profiling began on the clock of the samples, where a source says so.
+/// When profiling began on the clock of the samples; `None` if the source does not say.
 fn start_ns(segment: &Segment) -> Option<i64> {
     segment.start_unix_ns.map(|_| 0).or(segment.began_ns)
 }

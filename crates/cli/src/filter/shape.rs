@@ -1,15 +1,14 @@
-//! How stacks are shaped before they are counted.
+//! The options that shape stacks before they are counted.
 
 use anyhow::Context as _;
 use borehole::ProfileSink;
 use borehole::model::Tables;
-use borehole_analysis::{Collapse, Lines, PathMap, Pattern, Query, Recursion, Reshape};
+use borehole_analysis::{Collapse, LineRows, PathMap, Pattern, Query, Recursion, ReshapeSink};
 use clap::Args;
 
 use super::say_none_chosen;
-use crate::messages::counted;
 
-/// Which stacks count, and what is made of each. What is hidden is out first, and decides nothing.
+/// Options that choose and shape stacks. Hidden frames are dropped first, so other options do not see them.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Shaping stacks")]
 pub(crate) struct ShapeArgs {
@@ -21,53 +20,53 @@ pub(crate) struct ShapeArgs {
     pub(crate) stacks: StackShapeArgs,
 }
 
-/// What is made of each stack.
+/// Options that shape stacks.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Shaping stacks")]
 pub(crate) struct StackShapeArgs {
-    /// Leave out samples with a frame that matches
+    /// Exclude samples with a frame that matches
     #[arg(long, value_name = "PATTERN")]
     pub(crate) exclude: Option<String>,
 
-    /// Count only samples with a frame that matches, from that frame on
+    /// Count only samples with a frame that matches, and their stacks from that frame on
     #[arg(long, value_name = "PATTERN")]
     pub(crate) focus: Option<String>,
 
-    /// Drop the frames that match before counting
+    /// Drop frames that match before counting
     #[arg(long, value_name = "PATTERN")]
     pub(crate) hide: Option<String>,
 
-    /// Count functions, whatever their file and line
+    /// Ignore files and lines: count functions
     #[arg(long, visible_alias = "strip-lines")]
     pub(crate) no_line: bool,
 
-    /// Make one frame of a function that calls itself
+    /// Merge the frames of a function that calls itself
     #[arg(long)]
     pub(crate) fold_recursion: bool,
 
-    /// Make one frame called NAME of calls among frames that match; repeatable
+    /// Merge neighbouring frames that match into one frame called NAME; repeatable
     #[arg(long, value_name = "NAME=PATTERN", value_parser = name_and_pattern)]
     pub(crate) collapse: Vec<(String, String)>,
 
-    /// Make one frame of calls among what was installed ([vendor]), and of those within the language ([stdlib])
+    /// Merge calls within installed packages into [vendor], and within the language's library into [stdlib]
     #[arg(long)]
     pub(crate) collapse_libraries: bool,
 
-    /// Show paths that begin with FROM as if they began with TO; repeatable, the longest FROM wins
+    /// Replace the prefix FROM of paths by TO; repeatable, the longest FROM wins
     #[arg(long, value_name = "FROM=TO", value_parser = path_rule)]
     pub(crate) path_map: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// What languages bring and what is installed beside a program, by the text of a frame.
+/// Patterns for frames of installed packages and of the language's own library.
 ///
 /// Source: Composer's and npm's folders, Python's `site-packages` and library, Cargo's registry, the paths that rustc
-/// gives the standard library, and the names that PHP and Python give to what has no file.
+/// gives the standard library, and the names of PHP and Python for code without a file.
 const LIBRARIES: [(&str, &str); 2] = [
     ("[vendor]", r"/vendor/|/node_modules/|/site-packages/|/dist-packages/|/\.cargo/(registry|git)/"),
     ("[stdlib]", r" <internal>:|<frozen |/lib(64)?/python[0-9.]+/|/rustc/[0-9a-f]+/|^<?(std|core|alloc)::"),
 ];
 
-/// The libraries, as what they become.
+/// The rules that merge frames of libraries.
 pub(crate) fn libraries() -> anyhow::Result<Vec<Collapse>> {
     LIBRARIES.iter().map(|(name, source)| collapse(name, source)).collect()
 }
@@ -88,8 +87,8 @@ fn path_rule(text: &str) -> Result<(Vec<u8>, Vec<u8>), String> {
 }
 
 impl ShapeArgs {
-    /// Reads a profile into `sink`, behind what is asked for. Answers with the sink, the tables of its ids, and what
-    /// `read` answered.
+    /// Reads a profile into `sink` through these options. Returns the sink, the tables of its ids, and the result of
+    /// `read`.
     pub(crate) fn reading<S: ProfileSink, R>(
         &self,
         mut sink: S,
@@ -101,7 +100,7 @@ impl ShapeArgs {
             sink.finish(&tables)?;
             return Ok((sink, tables, read));
         }
-        let mut shaped = Reshape::new(sink, self.query()?);
+        let mut shaped = ReshapeSink::new(sink, self.query()?);
         let read = read(&mut tables, &mut shaped)?;
         shaped.finish(&tables)?;
         say_if_all_left_out(&shaped);
@@ -109,14 +108,14 @@ impl ShapeArgs {
         Ok((sink, tables, read))
     }
 
-    /// A query for that.
+    /// The options as a query.
     pub(crate) fn query(&self) -> anyhow::Result<Query> {
         Ok(Query { keep: pattern("--match", self.matching.as_deref())?, ..self.stacks.query()? })
     }
 }
 
 impl StackShapeArgs {
-    /// Reads a profile into `sink`, behind what is asked for. Answers what `read` answered.
+    /// Reads a profile into `sink` through these options. Returns the result of `read`.
     pub(crate) fn reading<R>(
         &self,
         sink: &mut dyn ProfileSink,
@@ -125,13 +124,13 @@ impl StackShapeArgs {
         if !self.is_asked() {
             return read(sink);
         }
-        let mut shaped = Reshape::new(sink, self.query()?);
+        let mut shaped = ReshapeSink::new(sink, self.query()?);
         let read = read(&mut shaped)?;
         say_if_all_left_out(&shaped);
         Ok(read)
     }
 
-    /// Whether anything is asked for.
+    /// Whether any option is given.
     pub(crate) fn is_asked(&self) -> bool {
         self.no_line
             || self.fold_recursion
@@ -147,7 +146,7 @@ impl StackShapeArgs {
             collapse.extend(libraries()?);
         }
         Ok(Query {
-            lines: if self.no_line { Lines::Together } else { Lines::Apart },
+            lines: if self.no_line { LineRows::Together } else { LineRows::Apart },
             recursion: if self.fold_recursion { Recursion::Folded } else { Recursion::Kept },
             exclude: pattern("--exclude", self.exclude.as_deref())?,
             focus: pattern("--focus", self.focus.as_deref())?,
@@ -159,14 +158,14 @@ impl StackShapeArgs {
     }
 }
 
-/// Says when no sample is left.
-pub(crate) fn say_if_all_left_out<S: ProfileSink>(shaped: &Reshape<S>) {
+/// Prints a note if no sample is left.
+pub(crate) fn say_if_all_left_out<S: ProfileSink>(shaped: &ReshapeSink<S>) {
     if let Some(samples) = shaped.all_left_out() {
-        say_none_chosen(&counted(samples, "sample"));
+        say_none_chosen(&[(samples, "sample")]);
     }
 }
 
-/// Compiles a pattern; an empty one is none.
+/// Compiles a pattern; `None` if it is missing or empty.
 pub(crate) fn pattern(option: &'static str, source: Option<&str>) -> anyhow::Result<Option<Pattern>> {
     let source = source.filter(|source| !source.is_empty());
     source.map(Pattern::new).transpose().with_context(|| format!("cannot use {option}"))

@@ -1,4 +1,4 @@
-//! Passes on what is chosen.
+//! A sink that passes on chosen samples and events.
 
 use std::io;
 use std::mem;
@@ -7,91 +7,95 @@ use std::ops::ControlFlow;
 use anyhow::ensure;
 use borehole::ProfileSink;
 use borehole::model::{Context, Event, Sample, StringId, Thread, ThreadNames};
+use borehole_text::counted;
 
-use super::events::{EventChoice, Verdict};
-use super::{Choice, say_none_chosen};
-use crate::messages::{counted, say};
+use super::events::{EventChoice, EventVerdict};
+use super::{SampleFilter, say_none_chosen};
+use crate::messages::say;
 
-/// A sink behind a choice.
-pub(crate) struct Chosen<'s> {
+/// Passes chosen samples and events to another sink.
+pub(crate) struct ChoosingSink<'s> {
     sink: &'s mut dyn ProfileSink,
-    samples: Choice,
+    samples: SampleFilter,
     events: EventChoice,
-    first: First,
-    times: Times,
-    passed_samples: Passed,
-    passed_events: Passed,
+    first: FirstTimes,
+    times: TimedSamples,
+    passed_samples: Candidates,
+    passed_events: Candidates,
 }
 
-/// How many there were to choose from, and whether any was chosen.
+/// How many candidates there were, and whether any was chosen.
 #[derive(Clone, Copy, Debug, Default)]
-struct Passed {
+struct Candidates {
     count: u64,
     is_any_chosen: bool,
 }
 
-impl Passed {
+impl Candidates {
     const fn is_in_vain(self) -> bool {
         self.count > 0 && !self.is_any_chosen
     }
 }
 
-/// How many samples of an input that meet all but the time say when they were taken.
+/// Timestamps of the samples of an input that meet all other options.
 #[derive(Clone, Copy, Debug, Default)]
-struct Times {
+struct TimedSamples {
     is_known: bool,
     missing: u64,
 }
 
-impl<'s> Chosen<'s> {
-    pub(super) fn new(sink: &'s mut dyn ProfileSink, samples: Choice, events: EventChoice) -> Self {
+impl<'s> ChoosingSink<'s> {
+    pub(super) fn new(sink: &'s mut dyn ProfileSink, samples: SampleFilter, events: EventChoice) -> Self {
         Self {
             sink,
             samples,
             events,
-            first: First::default(),
-            times: Times::default(),
-            passed_samples: Passed::default(),
-            passed_events: Passed::default(),
+            first: FirstTimes::default(),
+            times: TimedSamples::default(),
+            passed_samples: Candidates::default(),
+            passed_events: Candidates::default(),
         }
     }
 
-    /// Says when nothing was chosen.
+    /// Prints a note if nothing was chosen.
     pub(super) fn end(&self) {
         let (samples, events) = (self.passed_samples, self.passed_events);
-        // What is asked of samples, as their labels are, no event may meet.
+        // Events cannot meet options about samples, such as labels.
         let may_ask = self.events.is_asked() || !samples.is_any_chosen;
-        let in_vain = [(samples, "sample", true), (events, "event", may_ask)];
-        let said = in_vain.iter().filter(|(passed, _, is_asked)| passed.is_in_vain() && *is_asked);
-        let said: Vec<_> = said.map(|(passed, name, _)| counted(passed.count, name)).collect();
-        if !said.is_empty() {
-            say_none_chosen(&said.join(" and "));
+        let mut unmatched = Vec::new();
+        if samples.is_in_vain() {
+            unmatched.push((samples.count, "sample"));
+        }
+        if events.is_in_vain() && may_ask {
+            unmatched.push((events.count, "event"));
+        }
+        if !unmatched.is_empty() {
+            say_none_chosen(&unmatched);
         }
     }
 
-    /// Says of which samples of an input the time is not known, if it is asked for.
+    /// Prints how many samples of an input have no timestamps, if samples are chosen by time. Fails if none has.
     pub(super) fn end_input(&mut self, name: &str) -> anyhow::Result<()> {
-        let Times { is_known, missing } = mem::take(&mut self.times);
+        let TimedSamples { is_known, missing } = mem::take(&mut self.times);
         let Some(option) = self.samples.args.samples.of_time().filter(|_| missing > 0) else { return Ok(()) };
         let found = counted(missing, "sample");
         ensure!(
             is_known,
-            "{name}: unsupported {option}: expected samples that say when they were taken, found {found} of which none does; \
-             borehole record --timestamps delta writes when"
+            "{name}: unsupported {option}: input has no timestamps ({found}); record it with --timestamps delta"
         );
-        say(&format!("note: {name}: {found} left out that do not say when they were taken, for {option}"));
+        say(&format!("note: {name}: {found} without timestamps left out ({option})"));
         Ok(())
     }
 }
 
-/// When the first event of a source happened, and the first sample of an input was taken.
+/// The time of the first event of a source and of the first sample of an input.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct First {
+pub(super) struct FirstTimes {
     pub(super) event_ns: Option<i64>,
     pub(super) sample_ns: Option<i64>,
 }
 
-impl ProfileSink for Chosen<'_> {
+impl ProfileSink for ChoosingSink<'_> {
     fn next(&mut self) -> Option<&mut dyn ProfileSink> {
         Some(self.sink)
     }
@@ -115,16 +119,20 @@ impl ProfileSink for Chosen<'_> {
 
     fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
         let time_ns = event.time_ns.and_then(|time_ns| i64::try_from(time_ns).ok());
-        // Symbols bear the time 0.
+        // Symbols have the time 0.
         self.first.event_ns = self.first.event_ns.or(time_ns.filter(|&time_ns| time_ns > 0));
         let since_ns =
             time_ns.zip(self.first.event_ns).map(|(time_ns, first_ns)| time_ns.saturating_sub(first_ns));
         let verdict = self.events.judge(at.tables, event, since_ns);
-        if verdict != Verdict::Needed {
+        if verdict != EventVerdict::Needed {
             self.passed_events.count += 1;
-            self.passed_events.is_any_chosen |= verdict == Verdict::Chosen;
+            self.passed_events.is_any_chosen |= verdict == EventVerdict::Chosen;
         }
-        if verdict == Verdict::LeftOut { Ok(ControlFlow::Continue(())) } else { self.sink.event(at, event) }
+        if verdict == EventVerdict::LeftOut {
+            Ok(ControlFlow::Continue(()))
+        } else {
+            self.sink.event(at, event)
+        }
     }
 
     fn source(&mut self, name: &str) -> io::Result<()> {
@@ -139,7 +147,7 @@ impl ProfileSink for Chosen<'_> {
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
-        // Another input has another clock.
+        // Each input has its own clock.
         if at.segment.index == 0 {
             self.first.sample_ns = None;
         }

@@ -1,32 +1,42 @@
-//! Which number of samples is added up.
+//! The option that chooses a value type.
+
+use std::fmt::Display;
 
 use borehole::model::{Sampled, Tee, Weigher};
 use borehole_analysis::{HeatMapSink, ProfileBuilder};
+use borehole_text::printable;
 use clap::Args;
 
-/// Which number of samples is added up.
+/// The option that chooses a value type.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ValueArgs {
-    /// The value type to add up, such as cpu or alloc_space/bytes; `samples` counts samples [default: the one that the
-    /// profile names, or its last]
+    /// Value type to add up, such as cpu or alloc_space/bytes; `samples` counts samples [default: the profile's default, or
+    /// its last]
     #[arg(long, value_name = "NAME")]
     pub(crate) value: Option<String>,
 }
 
 impl ValueArgs {
-    /// What a view of a profile is made of, weighed by it: the profile, and when its samples were taken.
+    /// A sink that builds a profile and a heat map with the chosen value type.
     pub(crate) fn profile(&self) -> Tee<ProfileBuilder, HeatMapSink> {
         let weigher = self.weigher(Sampled::Count);
         Tee::new(ProfileBuilder::new(weigher.clone()), HeatMapSink::new(weigher))
     }
 
-    /// Weighs samples by it. `sampled` says what is taken of a profile without values of its own.
+    /// A weigher for the chosen value type. `sampled` is the value of samples of a profile without values.
     pub(crate) fn weigher(&self, sampled: Sampled) -> Weigher {
         Weigher::new(self.value.as_deref(), sampled)
     }
 }
 
-/// Fails if a value type was asked for that none of the inputs has. Says which ones there are.
+/// A text that names the value types that are not shown; `None` if there are none.
+pub(crate) fn other_value_types(others: impl IntoIterator<Item = impl Display>) -> Option<String> {
+    let names: Vec<_> = others.into_iter().map(|kind| printable(kind.to_string().as_bytes())).collect();
+    (!names.is_empty())
+        .then(|| format!("other value types: {}; select one with --value NAME", names.join(", ")))
+}
+
+/// Fails if no input has the value type asked for. The error lists those there are.
 pub(crate) fn check_value(weigher: &Weigher) -> anyhow::Result<()> {
     Ok(weigher.check()?)
 }

@@ -1,13 +1,14 @@
-//! How memory is analysed, whether of a process or of a file, and what is said of that.
+//! Options for analysing the memory of a process or a file, and messages about the result.
 
 use borehole::capture::PhpOptions;
 use borehole::heap::{Analysis, AnalyzeOptions, MemoryLimitError};
+use borehole_text::{counted, percent_of};
 use clap::Args;
 
 use crate::messages::say;
 use crate::record::PhpArgs;
 
-/// Which PHP it is, and where it failed.
+/// Options about the PHP in the memory, and about the error that ended its program.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PhpHeapArgs {
     #[command(flatten)]
@@ -22,9 +23,9 @@ impl PhpHeapArgs {
         self.php.options(None)
     }
 
-    /// An option of these that was given.
+    /// The first of these options that was given.
     pub(super) fn given(&self) -> Option<&'static str> {
-        // All are named, so that none is forgotten. The others of the failure are only given with its file.
+        // All fields are named, so that none is forgotten. The other options of the failure require its file.
         let Self { failure: FailureArgs { file, line: _, max_depth: _ }, php } = self;
         let PhpArgs { php_version, php_path, php_regex: _ } = php;
         let options = [
@@ -36,18 +37,18 @@ impl PhpHeapArgs {
     }
 }
 
-/// The error with which a program ended, as `error_get_last()` says it: its calls are then those of that moment.
+/// The error that ended a program, as `error_get_last()` returns it. The calls are then those of that moment.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct FailureArgs {
-    /// With a heap that a shutdown function looks at: the file that the memory limit's error names
+    /// The file in the memory-limit error, if a shutdown function captures the heap
     #[arg(long = "memory-limit-error-file", value_name = "FILE", requires = "line")]
     file: Option<String>,
 
-    /// The line that the error names
+    /// The line in that error
     #[arg(long = "memory-limit-error-line", value_name = "LINE", requires = "file")]
     line: Option<u32>,
 
-    /// The longest chain of calls that is taken for one
+    /// Maximum depth of the stacks to search for that error
     #[arg(long = "memory-limit-error-max-depth", value_name = "FRAMES", requires = "file", default_value_t = MemoryLimitError::DEFAULT_MAX_DEPTH)]
     max_depth: usize,
 }
@@ -59,14 +60,14 @@ impl FailureArgs {
     }
 }
 
-/// How the heap is walked.
+/// Options for the walk of the heap.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct WalkArgs {
-    /// The thread whose heap it is to be, where each has one
+    /// The thread whose heap to read, if each thread has one
     #[arg(long, value_name = "THREAD")]
     thread: Option<i32>,
 
-    /// Replace the contents of strings by their lengths and a hash; names and literals of programs stay
+    /// Replace the contents of strings with their length and a hash, except the program's own names and literals
     #[arg(long)]
     redact: bool,
 }
@@ -77,13 +78,13 @@ fn first_given(options: &[(bool, &'static str)]) -> Option<&'static str> {
 }
 
 impl WalkArgs {
-    /// An option of these that was given.
+    /// The first of these options that was given.
     pub(super) fn given(&self) -> Option<&'static str> {
         let Self { thread, redact } = self;
         first_given(&[(*redact, "--redact"), (thread.is_some(), "--thread")])
     }
 
-    /// The same for the library, which `php` and `error` are lent to.
+    /// These options for the library, which borrows `php` and `error`.
     pub(crate) fn options<'o>(
         &self,
         php: &'o PhpOptions,
@@ -97,42 +98,40 @@ impl WalkArgs {
         options
     }
 
-    /// Says what came of it, of what is called `name`.
+    /// Prints a summary of the analysis of `name`.
     pub(crate) fn tell(&self, name: &str, analysis: &Analysis) {
         say(&format!("{name}, {}: {}", analysis.identity, accounted(analysis)));
         if analysis.threads.len() > 1 && self.thread.is_none() {
             let threads = analysis.threads.iter().map(i32::to_string).collect::<Vec<_>>().join(", ");
-            say(&format!("note: {name}: the heap of the first of the threads {threads}; --thread chooses"));
+            say(&format!(
+                "note: {name}: reading the heap of the first of the threads {threads}; --thread selects another"
+            ));
         }
     }
 }
 
-/// How much of a heap is accounted for.
+/// A message about how much of a heap is accounted for.
 fn accounted(analysis: &Analysis) -> String {
     let mut text = match analysis.used_bytes {
-        None => "PHP does not use its own allocator: sizes are those that values need".to_owned(),
+        None => "PHP does not use its own allocator, so sizes are those that the values need".to_owned(),
         Some(used) => {
-            #[expect(clippy::cast_precision_loss, reason = "two digits are shown")]
-            let percent = analysis.reached_bytes as f64 / used.max(1) as f64 * 100.0;
+            let percent = percent_of(analysis.reached_bytes, used);
             let whole = analysis.doubt.as_deref().unwrap_or("every byte accounted for");
-            // Between two requests PHP's heap is empty, and of nothing there is no share.
+            // Between two requests PHP's heap is empty, so there is no percentage.
             let share = format!("; {percent:.2}% held by something known");
-            format!("{used} bytes in use, {whole}{}", if used > 0 { share.as_str() } else { "" })
+            format!("{} in use, {whole}{}", counted(used, "byte"), if used > 0 { share.as_str() } else { "" })
         }
     };
-    for (count, what) in [
-        (analysis.missing, "places that were not copied"),
-        (analysis.torn, "places that contradict themselves"),
-    ] {
+    for (count, what) in [(analysis.missing, "not copied"), (analysis.torn, "torn")] {
         if count > 0 {
-            text += &format!("; {count} {what}");
+            text += &format!("; {} {what}", counted(count, "place"));
         }
     }
     if analysis.is_failure_missing {
-        text += "; the call that failed is not on the stack any more";
+        text += "; the failed call is no longer on the stack";
     }
     if analysis.is_incomplete {
-        text += "; given up, because memory leads to more than it can hold";
+        text += "; stopped early, because values refer to more memory than there is";
     }
     text
 }

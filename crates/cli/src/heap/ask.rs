@@ -1,29 +1,29 @@
-//! `borehole heap ask`: what programs and assistants want to know of a heap.
+//! `borehole heap ask`: questions about a heap, for people and programs.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{anyhow, ensure};
+use borehole::heap::NodeId;
 use borehole::heap::path::StepPaths;
 use borehole::heap::retention::{Follow, freed_without};
-use borehole::heap::sql::{Answer, Value};
-use borehole::heap::views::{self, CycleView, Heap, Needle, NodeView, Reference, Step};
-use borehole::heap::{Graph, NodeId};
+use borehole::heap::sql::{QueryAnswer, SqlValue};
+use borehole::heap::views::{self, CycleView, Heap, Needle, NodeReference, NodeView, PathStep};
+use borehole_text::printable;
 use clap::{Args, Command, Subcommand};
 
-use super::file::Memory;
+use super::file::HeapInputArgs;
 use super::{password, table};
-use crate::cell::printable;
 use crate::exit::Exit;
 use crate::messages::say;
-use crate::outputs::stdout_error;
+use crate::stdout::stdout_error;
 use crate::values::{RowLimit, address, cut};
 
 /// `borehole heap ask`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AskArgs {
-    /// What holds a heap
+    /// A graph, a database or the address of one, a dump or a core file
     #[arg(value_name = "FILE")]
     input: PathBuf,
 
@@ -34,25 +34,25 @@ pub(crate) struct AskArgs {
     answers: Answers,
 
     #[command(flatten)]
-    memory: Memory,
+    memory: HeapInputArgs,
 }
 
-/// How answers look.
+/// The form of answers.
 #[derive(Args, Clone, Debug)]
 struct Answers {
-    /// Print JSON: one object with the rows, how many are shown and how many there are
+    /// Print one JSON object: the rows, how many are shown and how many there are
     #[arg(long, global = true)]
     json: bool,
 
-    /// Show so many rows; 0 shows all
+    /// Rows to show; 0 for all
     #[arg(long, global = true, visible_alias = "top", value_name = "COUNT", default_value_t = RowLimit::new(20))]
     limit: RowLimit,
 
-    /// Count weak references as if they kept their targets alive
+    /// Treat weak references as if they kept their targets alive
     #[arg(long, global = true)]
     weak: bool,
 
-    /// Do not follow the engine's own references, such as that of a call to its function
+    /// Do not follow the engine's internal references, such as from a call to its function
     #[arg(long, global = true)]
     no_structural: bool,
 }
@@ -60,51 +60,51 @@ struct Answers {
 /// A question. A node is `#17`, `17`, or an address in its memory such as `0x7f0000c01000`.
 #[derive(Subcommand, Clone, Debug)]
 enum Question {
-    /// Classes by what their objects retain
+    /// Classes by the retained size of their objects
     TopClasses,
-    /// Nodes by what they retain
+    /// Nodes by retained size
     TopRetained,
-    /// The branches of the graph by what they retain
+    /// Roots by retained size
     Roots,
-    /// What a node is
+    /// Details of nodes
     Node {
         #[arg(required = true, value_name = "NODE")]
-        nodes: Vec<Handle>,
+        nodes: Vec<NodeHandle>,
     },
-    /// The way from a root to a node
+    /// The path from a root to a node
     PathToRoot {
         #[arg(value_name = "NODE")]
-        node: Handle,
-        /// The way of fewest references, instead of that of the walk
+        node: NodeHandle,
+        /// The path with the fewest references, instead of the path of the walk
         #[arg(long)]
         shortest: bool,
     },
-    /// What refers to a node
+    /// References to a node
     Referrers {
         #[arg(value_name = "NODE")]
-        node: Handle,
+        node: NodeHandle,
     },
-    /// What a node refers to
+    /// References from a node
     References {
         #[arg(value_name = "NODE")]
-        node: Handle,
+        node: NodeHandle,
     },
-    /// What would be freed if all these nodes were gone
+    /// Memory that would be freed if all these nodes were gone
     Retained {
         #[arg(required = true, value_name = "NODE")]
-        nodes: Vec<Handle>,
+        nodes: Vec<NodeHandle>,
     },
-    /// The nodes without which a node would be gone, the nearest first, and what it dominates itself
+    /// The dominators of a node, the nearest first, and the nodes that it dominates
     Dominators {
         #[arg(value_name = "NODE")]
-        node: Handle,
+        node: NodeHandle,
     },
-    /// Nodes that hold each other, by what they retain together
+    /// Cycles of nodes by retained size
     Cycles,
     /// Nodes by address, class, content or name
     #[command(override_usage = "borehole heap ask <FILE> find --class|--content|--name|--address <WHAT>")]
     Find(FindArgs),
-    /// None that there is.
+    /// An unknown question.
     #[command(external_subcommand)]
     Unknown(Vec<String>),
 }
@@ -112,7 +112,7 @@ enum Question {
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
 struct FindArgs {
-    /// The nodes whose memory this address lies in
+    /// Nodes whose memory contains this address
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     address: Option<u64>,
     /// Objects of this class
@@ -121,18 +121,16 @@ struct FindArgs {
     /// Strings and numbers that contain this
     #[arg(long, value_name = "TEXT")]
     content: Option<String>,
-    /// What a variable, a property or a key of this name refers to
+    /// Targets of variables, properties or keys with this name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
 
-/// The rows of an answer, and how many there are in all.
-struct Rows {
-    answer: Answer,
+/// The rows of an answer that are shown, and the number of all rows.
+struct AnswerRows {
+    answer: QueryAnswer,
     of: u64,
 }
-
-type Heaped<'h, 'g> = Heap<'g, dyn Graph + 'h>;
 
 impl AskArgs {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
@@ -156,7 +154,7 @@ impl AskArgs {
 }
 
 impl Question {
-    fn answer(&self, heap: &Heaped<'_, '_>, limit: usize) -> anyhow::Result<Rows> {
+    fn answer(&self, heap: &Heap<'_>, limit: usize) -> anyhow::Result<AnswerRows> {
         Ok(match self {
             Self::TopClasses => top_classes(heap, limit),
             Self::TopRetained => top_retained(heap, limit),
@@ -184,7 +182,7 @@ impl Question {
     }
 }
 
-/// That there is no such question, and which there are.
+/// The error for an unknown question, which names the known ones.
 fn unknown(words: &[String]) -> anyhow::Error {
     let command = Question::augment_subcommands(Command::new("ask"));
     let known: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
@@ -192,7 +190,7 @@ fn unknown(words: &[String]) -> anyhow::Error {
 }
 
 impl FindArgs {
-    fn answer(&self, heap: &Heaped<'_, '_>, limit: usize) -> anyhow::Result<Rows> {
+    fn answer(&self, heap: &Heap<'_>, limit: usize) -> anyhow::Result<AnswerRows> {
         let bytes = |text: &String| text.clone().into_bytes();
         let needle = match (self.address, &self.class, &self.content, &self.name) {
             (Some(address), ..) => Needle::Address(address),
@@ -201,19 +199,19 @@ impl FindArgs {
             (.., name) => Needle::Name(name.as_ref().map(bytes).unwrap_or_default()),
         };
         let (found, of) = views::find(heap, &needle, limit);
-        Ok(Rows { of, ..nodes(heap, found, limit) })
+        Ok(AnswerRows { of, ..nodes(heap, found, limit) })
     }
 }
 
-/// What names a node.
+/// A node, by its number or by an address.
 #[derive(Clone, Copy, Debug)]
-enum Handle {
+enum NodeHandle {
     Node(NodeId),
-    /// One in its memory.
+    /// An address in its memory.
     Address(u64),
 }
 
-impl FromStr for Handle {
+impl FromStr for NodeHandle {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -225,8 +223,8 @@ impl FromStr for Handle {
     }
 }
 
-impl Handle {
-    fn find(self, heap: &Heaped<'_, '_>) -> anyhow::Result<NodeId> {
+impl NodeHandle {
+    fn find(self, heap: &Heap<'_>) -> anyhow::Result<NodeId> {
         match self {
             Self::Node(node) => {
                 let count = heap.graph().counts().nodes;
@@ -241,68 +239,68 @@ impl Handle {
     }
 }
 
-fn find_nodes(heap: &Heaped<'_, '_>, asked: &[Handle]) -> anyhow::Result<Vec<NodeId>> {
+fn find_nodes(heap: &Heap<'_>, asked: &[NodeHandle]) -> anyhow::Result<Vec<NodeId>> {
     asked.iter().map(|node| node.find(heap)).collect()
 }
 
-fn top_classes(heap: &Heaped<'_, '_>, limit: usize) -> Rows {
+fn top_classes(heap: &Heap<'_>, limit: usize) -> AnswerRows {
     let classes = views::classes(heap);
     let row = |class: &views::ClassView| {
         let largest = class.largest;
         vec![
             size(class.retained_bytes),
-            size(class.own_bytes),
+            size(class.shallow_bytes),
             size(class.count),
             text(&class.name),
             handle(largest),
             text(&heap.path(largest)),
         ]
     };
-    let columns = ["retained", "own", "objects", "class", "largest", "path"];
+    let columns = ["retained", "shallow", "objects", "class", "largest", "path"];
     rows(&columns, classes.iter().take(limit).map(row), classes.len())
 }
 
-fn by_retained(heap: &Heaped<'_, '_>, mut found: Vec<NodeId>) -> Vec<NodeId> {
+fn by_retained(heap: &Heap<'_>, mut found: Vec<NodeId>) -> Vec<NodeId> {
     found.sort_by_key(|&node| (std::cmp::Reverse(heap.retention().retained(node)), node));
     found
 }
 
-fn top_retained(heap: &Heaped<'_, '_>, limit: usize) -> Rows {
+fn top_retained(heap: &Heap<'_>, limit: usize) -> AnswerRows {
     nodes(heap, by_retained(heap, heap.retention().nodes().collect()), limit)
 }
 
-fn nodes(heap: &Heaped<'_, '_>, found: Vec<NodeId>, limit: usize) -> Rows {
+fn nodes(heap: &Heap<'_>, found: Vec<NodeId>, limit: usize) -> AnswerRows {
     let of = found.len();
     let views = found.into_iter().take(limit).filter_map(|node| heap.node(node));
     rows(&NODE_COLUMNS, views.map(|view| node_row(&view)), of)
 }
 
 const NODE_COLUMNS: [&str; 9] =
-    ["node", "retained", "own", "type", "class", "count", "refcount", "path", "value"];
+    ["node", "retained", "shallow", "type", "class", "count", "refcount", "path", "value"];
 
-fn node_row(view: &NodeView) -> Vec<Value> {
+fn node_row(view: &NodeView) -> Vec<SqlValue> {
     vec![
         handle(view.node),
         size(view.retained_bytes),
-        size(view.own_bytes),
+        size(view.shallow_bytes),
         text(&view.node_type),
-        view.class.as_deref().map_or(Value::Null, text),
-        view.count.map_or(Value::Null, size),
-        view.refcount.map_or(Value::Null, |count| size(u64::from(count))),
+        view.class.as_deref().map_or(SqlValue::Null, text),
+        view.count.map_or(SqlValue::Null, size),
+        view.refcount.map_or(SqlValue::Null, |count| size(u64::from(count))),
         text(&view.path),
-        view.value.as_deref().map_or(Value::Null, text),
+        view.value.as_deref().map_or(SqlValue::Null, text),
     ]
 }
 
-/// The steps of a way; of more than the limit, the first and the last.
-fn steps(heap: &Heaped<'_, '_>, way: &[Step], limit: usize) -> Rows {
+/// The steps of a path; if there are more than the limit, the first and the last.
+fn steps(heap: &Heap<'_>, way: &[PathStep], limit: usize) -> AnswerRows {
     let paths = StepPaths::new(&heap.graph(), way.iter().map(|step| (step.node, &*step.link)));
     let row = |place: usize| {
         let step = &way[place];
         vec![
             handle(step.node),
             text(&step.link),
-            Value::Text(step.strength.name().to_owned()),
+            SqlValue::Text(step.strength.name().to_owned()),
             text(heap.graph().node_type_name(step.node)),
             size(heap.retention().retained(step.node)),
             text(&paths.path(place)),
@@ -315,16 +313,16 @@ fn steps(heap: &Heaped<'_, '_>, way: &[Step], limit: usize) -> Rows {
 }
 
 fn references(
-    heap: &Heaped<'_, '_>,
-    found: impl Iterator<Item = Reference>,
+    heap: &Heap<'_>,
+    found: impl Iterator<Item = NodeReference>,
     limit: usize,
-    other: impl Fn(&Reference) -> Option<NodeId>,
-) -> Rows {
-    let found: Vec<Reference> = found.collect();
-    let row = |reference: &Reference| {
+    other: impl Fn(&NodeReference) -> Option<NodeId>,
+) -> AnswerRows {
+    let found: Vec<NodeReference> = found.collect();
+    let row = |reference: &NodeReference| {
         let view = other(reference).and_then(|node| heap.node(node));
-        let mut row = vec![text(&reference.link), Value::Text(reference.strength.name().to_owned())];
-        let root = || (0..NODE_COLUMNS.len()).map(|_| Value::Null).collect();
+        let mut row = vec![text(&reference.link), SqlValue::Text(reference.strength.name().to_owned())];
+        let root = || (0..NODE_COLUMNS.len()).map(|_| SqlValue::Null).collect();
         row.extend(view.as_ref().map_or_else(root, node_row));
         row
     };
@@ -332,27 +330,27 @@ fn references(
     rows(&columns, found.iter().take(limit).map(row), found.len())
 }
 
-fn retained(heap: &Heaped<'_, '_>, asked: &[Handle]) -> anyhow::Result<Rows> {
+fn retained(heap: &Heap<'_>, asked: &[NodeHandle]) -> anyhow::Result<AnswerRows> {
     let found = find_nodes(heap, asked)?;
     let freed = freed_without(&heap.graph(), heap.follow(), &found);
-    let mut answer: Vec<Vec<Value>> = found
+    let mut answer: Vec<Vec<SqlValue>> = found
         .iter()
         .filter_map(|&node| heap.node(node))
-        .map(|view| vec![handle(view.node), size(view.retained_bytes), Value::Null, text(&view.path)])
+        .map(|view| vec![handle(view.node), size(view.retained_bytes), SqlValue::Null, text(&view.path)])
         .collect();
-    answer.push(vec![Value::Text("all".to_owned()), size(freed.bytes), size(freed.nodes), Value::Null]);
+    answer.push(vec![SqlValue::Text("all".to_owned()), size(freed.bytes), size(freed.nodes), SqlValue::Null]);
     let of = answer.len();
     Ok(rows(&["node", "retained", "nodes", "path"], answer.into_iter(), of))
 }
 
-fn dominators(heap: &Heaped<'_, '_>, node: NodeId, limit: usize) -> Rows {
+fn dominators(heap: &Heap<'_>, node: NodeId, limit: usize) -> AnswerRows {
     let retention = heap.retention();
     let above: Vec<NodeId> =
         std::iter::successors(retention.dominator(node), |&above| retention.dominator(above)).collect();
     let below = heap.dominated().dominated(retention, Some(node));
     let of = above.len() + 1 + below.len();
     let relation = |what: &str, node| {
-        let mut row = vec![Value::Text(what.to_owned())];
+        let mut row = vec![SqlValue::Text(what.to_owned())];
         row.extend(heap.node(node).as_ref().map(node_row).unwrap_or_default());
         row
     };
@@ -362,7 +360,7 @@ fn dominators(heap: &Heaped<'_, '_>, node: NodeId, limit: usize) -> Rows {
     rows(&columns, all.map(|(what, node)| relation(what, node)), of)
 }
 
-fn cycles(heap: &Heaped<'_, '_>, limit: usize) -> Rows {
+fn cycles(heap: &Heap<'_>, limit: usize) -> AnswerRows {
     let cycles = views::cycles(heap);
     let row = |cycle: &CycleView| {
         let classes =
@@ -370,36 +368,36 @@ fn cycles(heap: &Heaped<'_, '_>, limit: usize) -> Rows {
         vec![
             handle(cycle.first),
             size(cycle.retained_bytes),
-            size(cycle.own_bytes),
+            size(cycle.shallow_bytes),
             size(cycle.nodes),
             size(cycle.entries),
-            Value::Text(classes.collect::<Vec<_>>().join(", ")),
+            SqlValue::Text(classes.collect::<Vec<_>>().join(", ")),
             text(&heap.path(cycle.first)),
         ]
     };
-    let columns = ["first", "retained", "own", "nodes", "entries", "classes", "path"];
+    let columns = ["first", "retained", "shallow", "nodes", "entries", "classes", "path"];
     rows(&columns, cycles.iter().take(limit).map(row), cycles.len())
 }
 
-fn rows(columns: &[&str], rows: impl Iterator<Item = Vec<Value>>, of: usize) -> Rows {
+fn rows(columns: &[&str], rows: impl Iterator<Item = Vec<SqlValue>>, of: usize) -> AnswerRows {
     let columns = columns.iter().map(|&name| name.to_owned()).collect();
-    Rows { answer: Answer { columns, rows: rows.collect() }, of: of as u64 }
+    AnswerRows { answer: QueryAnswer { columns, rows: rows.collect() }, of: of as u64 }
 }
 
-fn size(number: u64) -> Value {
-    Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+fn size(number: u64) -> SqlValue {
+    SqlValue::Integer(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-fn handle(node: NodeId) -> Value {
-    Value::Text(node.to_string())
+fn handle(node: NodeId) -> SqlValue {
+    SqlValue::Text(node.to_string())
 }
 
-fn text(bytes: &[u8]) -> Value {
-    Value::Text(String::from_utf8_lossy(bytes).into_owned())
+fn text(bytes: &[u8]) -> SqlValue {
+    SqlValue::Text(String::from_utf8_lossy(bytes).into_owned())
 }
 
-impl Rows {
-    /// One object, so that a program sees what it did not get.
+impl AnswerRows {
+    /// One object, so that a program sees how many rows are missing.
     fn json(&self, name: &str) -> String {
         let object = serde_json::json!({
             "schema_version": 1,

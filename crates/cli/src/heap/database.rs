@@ -1,4 +1,4 @@
-//! `borehole heap runs`, `query` and `paths`: what is done with databases.
+//! `borehole heap runs`, `query` and `paths`: commands on databases.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use borehole::heap::sql::{
-    self, Access, AnswerSink as _, Database, Keep, Parameters, QUERIES, Query, Run, Value,
+    self, Access, AnswerSink as _, Database, Keep, NamedQuery, Parameters, QUERIES, SqlValue, StoredRun,
 };
 use borehole::heap::{Address, NodeId};
+use borehole_text::{TextTable, bytes, counted};
 use clap::Args;
 
 use super::password;
 use super::table::{Form, Printer};
-use crate::cell::bytes;
 use crate::exit::Exit;
-use crate::messages::{counted, out, say};
+use crate::messages::{out, say};
 use crate::utc;
 use crate::values::{duration, node};
 
-/// What is done with a database, its name in what goes wrong.
+/// Runs `act` on a database, whose name is added to errors.
 pub(super) fn with<T>(
     path: &Path,
     access: Access,
@@ -29,7 +29,7 @@ pub(super) fn with<T>(
     let mut database = address.open(access)?;
     act(&mut database).map_err(|error| match error.downcast::<sql::Error>() {
         Ok(error) => address.refused(error).into(),
-        // What goes wrong with the output says so by itself.
+        // Errors of the output name it themselves.
         Err(error) if error.is::<borehole::Error>() => error,
         Err(error) => error.context(address.name()),
     })
@@ -38,7 +38,7 @@ pub(super) fn with<T>(
 /// `borehole heap runs`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RunsArgs {
-    /// A database: a file, or postgresql://USER@HOST/DATABASE, or mysql://USER@HOST/DATABASE
+    /// A database: a file, postgresql://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE
     #[arg(value_name = "FILE")]
     database: PathBuf,
 
@@ -46,15 +46,15 @@ pub(crate) struct RunsArgs {
     #[arg(long, value_name = "RUN", group = "deletion")]
     delete_run: Option<i64>,
 
-    /// Delete all but the last so many
+    /// Delete all but the last COUNT runs
     #[arg(long, value_name = "COUNT", group = "deletion")]
     keep_last: Option<u64>,
 
-    /// Delete those whose heaps were captured longer ago, such as 30d or 12h; those that do not say when stay
+    /// Delete runs captured longer ago than this, such as 30d or 12h; runs without a time stay
     #[arg(long, value_name = "DURATION", value_parser = duration, group = "deletion")]
     older_than: Option<Duration>,
 
-    /// Print JSON, a line a run
+    /// Print one JSON object per run
     #[arg(long, conflicts_with = "deletion")]
     json: bool,
 }
@@ -71,8 +71,12 @@ impl RunsArgs {
             return Ok(Exit::Done);
         }
         let runs = with(&self.database, Access::Read, |database| Ok(database.runs()?))?;
-        let row = |run: Run| {
-            vec![Value::Integer(run.id), Value::Text(run.created_at), Value::Integer(run.nodes.cast_signed())]
+        let row = |run: StoredRun| {
+            vec![
+                SqlValue::Integer(run.id),
+                SqlValue::Text(run.created_at),
+                SqlValue::Integer(run.nodes.cast_signed()),
+            ]
         };
         let mut printer = Printer::new(if self.json { Form::Json } else { Form::Text });
         printer.columns(&["run_id", "created_at", "nodes"].map(str::to_owned))?;
@@ -89,28 +93,28 @@ impl RunsArgs {
 
 /// `borehole heap query`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct QueryArgs {
-    /// A database: a file, or postgresql://USER@HOST/DATABASE, or mysql://USER@HOST/DATABASE
+pub(crate) struct HeapQueryArgs {
+    /// A database: a file, postgresql://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE
     #[arg(value_name = "FILE")]
     database: PathBuf,
 
-    /// A statement, in which :run stands for the run, :other for a second one, :node for a node
+    /// An SQL statement; :run, :other and :node stand for the values of --run-id, --other-run and --node
     #[arg(value_name = "SQL", required_unless_present_any = ["named", "list"], conflicts_with_all = ["named", "list"])]
     statement: Option<String>,
 
-    /// A question by its name
+    /// A named query
     #[arg(long, value_name = "NAME")]
     named: Option<String>,
 
-    /// List the questions that have names
+    /// List the named queries
     #[arg(long)]
     list: bool,
 
-    /// The run; otherwise the last
+    /// The run [default: the last]
     #[arg(long, value_name = "RUN")]
     run_id: Option<i64>,
 
-    /// A second run, to compare with
+    /// A second run to compare with
     #[arg(long, value_name = "RUN")]
     other_run: Option<i64>,
 
@@ -118,7 +122,7 @@ pub(crate) struct QueryArgs {
     #[arg(long, value_name = "NODE", value_parser = node)]
     node: Option<NodeId>,
 
-    /// Print JSON, a line a row
+    /// Print one JSON object per row
     #[arg(long)]
     json: bool,
 
@@ -127,12 +131,12 @@ pub(crate) struct QueryArgs {
     csv: bool,
 }
 
-impl QueryArgs {
+impl HeapQueryArgs {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
         if self.list {
-            for query in QUERIES {
-                out(&format!("{:<18} {}", query.name, query.doc))?;
-            }
+            let mut queries = TextTable::facts();
+            QUERIES.iter().for_each(|query| queries.row([query.name, query.doc]));
+            queries.lines().iter().try_for_each(|line| out(line))?;
             return Ok(Exit::Done);
         }
         let mut printer = Printer::new(match (self.json, self.csv) {
@@ -166,13 +170,13 @@ impl QueryArgs {
         name: &str,
         printer: &mut Printer<impl Write>,
     ) -> anyhow::Result<()> {
-        let query = Query::find(name)
-            .ok_or_else(|| anyhow!("unsupported name: found {name}; --list prints those that are known"))?;
+        let query = NamedQuery::find(name)
+            .ok_or_else(|| anyhow!("unsupported query: found {name}; --list prints the named queries"))?;
         self.check(name, |parameter| query.needs(parameter))?;
         database.ask_into(query, self.parameters(), printer)
     }
 
-    /// As databases count.
+    /// The node's number in databases.
     fn node(&self) -> Option<i64> {
         self.node.map(|NodeId(number)| number.into())
     }
@@ -181,7 +185,7 @@ impl QueryArgs {
         Parameters { run: self.run_id, other: self.other_run, node: self.node() }
     }
 
-    /// Sees that all that a question `needs` is given, and nothing that would do nothing.
+    /// Fails if an option that the query `needs` is missing, or if one that it does not use is given.
     fn check(&self, question: &str, needs: impl Fn(&str) -> bool) -> anyhow::Result<()> {
         let options = [
             (":run", self.run_id, "--run-id"),
@@ -190,11 +194,11 @@ impl QueryArgs {
         ];
         for (name, value, option) in options {
             match (needs(name), value) {
-                // It is the last one then.
+                // The last run is the default.
                 (true, None) if name == ":run" => {}
                 (true, None) => bail!("missing {option}: {question} needs it"),
                 (false, Some(value)) => {
-                    bail!("unsupported {option} {value}: {question} has no {name} that it would stand for")
+                    bail!("unsupported {option} {value}: {question} does not use {name}")
                 }
                 _ => {}
             }
@@ -206,19 +210,19 @@ impl QueryArgs {
 /// `borehole heap paths`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PathsArgs {
-    /// A database: a file, or postgresql://USER@HOST/DATABASE, or mysql://USER@HOST/DATABASE
+    /// A database: a file, postgresql://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE
     #[arg(value_name = "FILE")]
     database: PathBuf,
 
-    /// The run; otherwise all
+    /// The run [default: all]
     #[arg(long, value_name = "RUN")]
     run_id: Option<i64>,
 
-    /// Write who is above each node into node_parents, in far less room: the view v_parent_paths makes paths of it
+    /// Write only the parent of each node, into node_parents, which takes far less space; the view v_parent_paths derives paths
     #[arg(long)]
     compact: bool,
 
-    /// Only say how much there is to write
+    /// Only print how much would be written
     #[arg(long)]
     dry_run: bool,
 }
@@ -234,18 +238,18 @@ impl PathsArgs {
     }
 }
 
-/// In what form paths are written.
+/// The form in which paths are written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PathForm {
     /// Not at all.
     None,
-    /// Who is above each node.
+    /// The parent of each node.
     Compact,
-    /// Each from its root on.
+    /// Each path from its root.
     Whole,
 }
 
-/// Writes the paths of a run, or of all.
+/// Writes the paths of a run, or of all runs.
 pub(crate) fn paths(path: &Path, run: Option<i64>, form: PathForm) -> anyhow::Result<Exit> {
     let access = if matches!(form, PathForm::None) { Access::Read } else { Access::Write };
     with(path, access, |database| {
@@ -257,7 +261,7 @@ pub(crate) fn paths(path: &Path, run: Option<i64>, form: PathForm) -> anyhow::Re
             let paths = database.paths(run)?;
             let sizes = paths.sizes();
             say(&format!(
-                "run {run}: {} paths, {} of text; compact, {}",
+                "run {run}: {} paths, {} as text, {} compact",
                 sizes.nodes,
                 bytes(sizes.bytes),
                 bytes(sizes.link_bytes)

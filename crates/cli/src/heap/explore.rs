@@ -9,10 +9,10 @@ use borehole::heap::views::Heap;
 use borehole_tui::{HeapApp, HeapSettings};
 use clap::Args;
 
-use super::file::Memory;
+use super::file::HeapInputArgs;
 use super::password;
 use crate::exit::Exit;
-use crate::explore::host::Files;
+use crate::explore::host::ExplorerHost;
 use crate::explore::terminal::{Mouse, Terminal};
 use crate::explore::{colours, keymap, need_terminal};
 use crate::interrupt;
@@ -21,40 +21,40 @@ use crate::values::{address, node};
 
 /// `borehole heap explore`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct ExploreArgs {
-    /// What holds a heap
+pub(crate) struct HeapExploreArgs {
+    /// A graph, a database or the address of one, a dump or a core file
     #[arg(value_name = "FILE")]
     pub(crate) input: PathBuf,
 
-    /// Begin at this node, such as #17
+    /// Start at this node, such as #17
     #[arg(long, value_name = "NODE", value_parser = node)]
     pub(crate) node: Option<NodeId>,
 
-    /// Begin at what lies at this address, such as 0x7f0000c01000
+    /// Start at the node at this address, such as 0x7f0000c01000
     #[arg(long, value_name = "ADDRESS", conflicts_with = "node", value_parser = address)]
     pub(crate) address: Option<u64>,
 
-    /// Keys: a JSON object of lists of byte sequences by action; actions that are not in it keep their keys
+    /// Keymap: a JSON object of actions with lists of byte sequences; other actions keep their keys
     #[arg(long, value_name = "FILE")]
     pub(crate) keymap: Option<String>,
 
-    /// Leave the mouse to the terminal, which selects text with it
+    /// Leave the mouse to the terminal, for selecting text
     #[arg(long)]
     pub(crate) no_mouse: bool,
 
-    /// Count weak references as if they kept their targets alive
+    /// Treat weak references as if they kept their targets alive
     #[arg(long)]
     pub(crate) weak: bool,
 
-    /// Do not follow the engine's own references, such as that of a call to its function
+    /// Do not follow the engine's internal references, such as from a call to its function
     #[arg(long)]
     pub(crate) no_structural: bool,
 
     #[command(flatten)]
-    pub(crate) memory: Memory,
+    pub(crate) memory: HeapInputArgs,
 }
 
-impl ExploreArgs {
+impl HeapExploreArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         need_terminal("borehole heap ask")?;
         interrupt::heed();
@@ -64,7 +64,7 @@ impl ExploreArgs {
         let follow = Follow { weak: self.weak, structural: !self.no_structural };
         let heap = Heap::new(&*opened.graph, follow);
         let settings = HeapSettings { title: title(file.name()), keymap, colours: colours() };
-        let turning = turning("working out what holds what");
+        let turning = turning("computing retained sizes");
         let mut app = HeapApp::new(heap, settings);
         drop(turning);
         self.begin(&mut app);
@@ -74,7 +74,7 @@ impl ExploreArgs {
             terminal.draw(&mut app)?;
             let inputs = if app.is_working() { terminal.look()? } else { terminal.wait()? };
             for input in &inputs {
-                app.handle(input, &mut Files::new(&mut terminal));
+                app.handle(input, &mut ExplorerHost::new(&mut terminal));
             }
             app.work();
         }
@@ -82,7 +82,7 @@ impl ExploreArgs {
         Ok(Exit::after(&opened.recovery))
     }
 
-    /// Goes to where the user wants to begin.
+    /// Goes to the node that the user named.
     fn begin(&self, app: &mut HeapApp<'_>) {
         if let Some(node) = self.node {
             app.go_to_node(node);
@@ -93,7 +93,7 @@ impl ExploreArgs {
     }
 }
 
-/// The name of a file without its folders, which would fill a small screen; all of an address.
+/// The title of a heap: the name of its file without folders, which would fill a small screen, or a whole address.
 pub(super) fn title(name: &str) -> String {
     if name.contains("://") { name.to_owned() } else { name.rsplit('/').next().unwrap_or(name).to_owned() }
 }

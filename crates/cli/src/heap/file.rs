@@ -12,18 +12,18 @@ use super::password;
 use crate::exit::Exit;
 use crate::messages;
 
-/// How memory in a file is analysed.
+/// Options for reading the heap in a file.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct HeapInputArgs {
     /// Analyse what is left of a damaged dump or core file
     #[arg(long)]
     pub(crate) lenient: bool,
 
-    /// The run, of a database; otherwise the last
+    /// The run of a database [default: the last]
     #[arg(long, value_name = "RUN")]
     pub(crate) run_id: Option<i64>,
 
-    /// Of a core file: the folder that was the root of the process
+    /// The root folder of the process of a core file
     #[arg(long, value_name = "FOLDER")]
     pub(crate) root: Option<PathBuf>,
 
@@ -34,19 +34,19 @@ pub(crate) struct Memory {
     pub(crate) php: PhpHeapArgs,
 }
 
-impl Memory {
-    /// Opens a file, and says what was found in it.
+impl HeapInputArgs {
+    /// Reads the graph of a file, and prints what there is to say about it.
     pub(crate) fn graph<'f>(&self, file: &'f HeapFile) -> anyhow::Result<Opened<'f>> {
         if let Some(option) = self.of_memory().filter(|_| !file.is_memory()) {
             bail!(
-                "{}: unsupported {option}: expected memory that is to be analysed (a dump or a core file), found {}, which stays as it is",
+                "{}: unsupported {option}: expected a dump or a core file, found {}, which is already analysed",
                 file.name(),
                 file.format().name()
             );
         }
         if let Some(run) = self.run_id.filter(|_| !file.is_database()) {
             bail!(
-                "{}: unsupported --run-id {run}: expected a database, which has runs, found {}",
+                "{}: unsupported --run-id {run}: expected a database, found {}",
                 file.name(),
                 file.format().name()
             );
@@ -66,8 +66,8 @@ impl Memory {
         Ok(opened)
     }
 
-    /// An option that was given and says how memory is analysed: of what is a graph already it would do nothing, and who wants
-    /// no contents in a file would not notice.
+    /// The first given option about the analysis of memory. On a graph it would do nothing, and a user who wants a redacted file
+    /// would not notice.
     fn of_memory(&self) -> Option<&'static str> {
         let Self { lenient, run_id: _, root, walk, php } = self;
         let walked = walk.given().or_else(|| php.given()).or_else(|| root.as_ref().map(|_| "--root"));
@@ -86,7 +86,7 @@ pub(crate) struct AnalyzeArgs {
     pub(crate) output: GraphOutput,
 
     #[command(flatten)]
-    pub(crate) memory: Memory,
+    pub(crate) memory: HeapInputArgs,
 }
 
 impl AnalyzeArgs {
@@ -94,7 +94,7 @@ impl AnalyzeArgs {
         let file = password::open(&self.input)?;
         ensure!(
             file.is_memory(),
-            "{}: expected a dump or a core file, found {}; borehole heap export writes it in another format",
+            "{}: expected a dump or a core file, found {}; borehole heap export converts it",
             file.name(),
             file.format().name()
         );
@@ -105,7 +105,7 @@ impl AnalyzeArgs {
 /// `borehole heap export`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ExportArgs {
-    /// A graph, a database or the address of one, or a dump or core file to be analysed
+    /// A graph, a database or the address of one, a dump or a core file
     #[arg(value_name = "FILE")]
     pub(crate) input: PathBuf,
 
@@ -113,7 +113,7 @@ pub(crate) struct ExportArgs {
     pub(crate) output: GraphOutput,
 
     #[command(flatten)]
-    pub(crate) memory: Memory,
+    pub(crate) memory: HeapInputArgs,
 }
 
 impl ExportArgs {
@@ -122,7 +122,7 @@ impl ExportArgs {
     }
 }
 
-fn export(file: &HeapFile, output: &GraphOutput, memory: &Memory) -> anyhow::Result<Exit> {
+fn export(file: &HeapFile, output: &GraphOutput, memory: &HeapInputArgs) -> anyhow::Result<Exit> {
     let target = output.checked_target()?;
     let opened = memory.graph(file)?;
     output.write(&*opened.graph, &target)?;

@@ -1,22 +1,23 @@
-//! `borehole heap info`: what a file is and what is in it.
+//! `borehole heap info`: the format and the contents of a heap.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use borehole::heap::{HeapFormat, Info, Total, info};
+use borehole::heap::{HeapFormat, HeapInfo, MemoryTotal, info};
+use borehole_text::{KeptEnd, TextTable, bytes, grouped, printable};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::file::Memory;
+use super::file::HeapInputArgs;
 use super::password;
-use crate::cell::{bytes, pad, printable, width};
 use crate::exit::Exit;
-use crate::outputs::stdout_error;
-use crate::values::{RowLimit, cut};
+use crate::stdout::stdout_error;
+use crate::table::titled;
+use crate::values::RowLimit;
 
 /// `borehole heap info`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct InfoArgs {
+pub(crate) struct HeapInfoArgs {
     /// A graph, a database or the address of one, a dump or a core file
     #[arg(value_name = "FILE")]
     input: PathBuf,
@@ -25,15 +26,15 @@ pub(crate) struct InfoArgs {
     #[arg(long)]
     json: bool,
 
-    /// Show so many types and classes; 0 shows all
+    /// Rows of each table; 0 for all
     #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = RowLimit::new(20))]
     limit: RowLimit,
 
     #[command(flatten)]
-    memory: Memory,
+    memory: HeapInputArgs,
 }
 
-impl InfoArgs {
+impl HeapInfoArgs {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
         let file = password::open(&self.input)?;
         let opened = self.memory.graph(&file)?;
@@ -45,8 +46,8 @@ impl InfoArgs {
     }
 }
 
-/// How much of each sort there is, and of references by their strength.
-fn counts(info: &Info) -> [(&'static str, u64); 9] {
+/// The numbers of nodes and other parts, and of references by strength.
+fn counts(info: &HeapInfo) -> [(&'static str, u64); 9] {
     [
         ("nodes", info.counts.nodes as u64),
         ("edges", info.counts.edges as u64),
@@ -60,29 +61,26 @@ fn counts(info: &Info) -> [(&'static str, u64); 9] {
     ]
 }
 
-fn as_text(info: &Info, format: HeapFormat, limit: RowLimit) -> String {
-    let mut text = format!("format      {}\n", format.name());
+fn as_text(info: &HeapInfo, format: HeapFormat, limit: RowLimit) -> String {
+    let mut facts = TextTable::facts();
+    facts.row(["format", format.name()]);
     if !info.created.is_empty() {
-        text += &format!("created     {}\n", printable(info.created.as_bytes()));
+        facts.row(["created", &info.created]);
     }
     for (what, count) in counts(info) {
-        text += &format!("{what:<11} {count}\n");
+        facts.row([what, &grouped(count)]);
     }
-    text += "\n";
-    let shown = |text: &String| printable(text.as_bytes());
-    let summary: Vec<_> = info.summary.iter().map(|(key, value)| (shown(key), shown(value))).collect();
-    let widest = summary.iter().map(|(key, _)| width(key)).max().unwrap_or(0);
-    for (key, value) in &summary {
-        text += &format!("{}  {value}\n", pad(key, widest));
-    }
+    let mut summary = TextTable::facts();
+    info.summary.iter().for_each(|(key, value)| summary.row([key, value]));
+    let mut text = format!("{facts}\n{summary}");
     text += &ranking("memory by region", &info.regions, limit);
     text += &ranking("memory by type", &info.everything.location_types, limit);
     text + &ranking("memory of objects by class", &info.everything.classes, limit)
 }
 
-fn as_json(info: &Info, format: HeapFormat) -> String {
-    let list = |totals: &[Total]| -> Value {
-        let object = |total: &Total| {
+fn as_json(info: &HeapInfo, format: HeapFormat) -> String {
+    let list = |totals: &[MemoryTotal]| -> Value {
+        let object = |total: &MemoryTotal| {
             let name = String::from_utf8_lossy(&total.name);
             json!({"name": name, "count": total.count, "memory_usage": total.memory_usage})
         };
@@ -109,17 +107,13 @@ fn as_json(info: &Info, format: HeapFormat) -> String {
     format!("{object}\n")
 }
 
-/// The largest of a list.
-fn ranking(title: &str, totals: &[Total], limit: RowLimit) -> String {
+/// A table of the largest totals.
+fn ranking(title: &str, totals: &[MemoryTotal], limit: RowLimit) -> String {
     let shown = limit.count().min(totals.len());
-    let mut text = format!("\n{title}\n{:>12} {:>10}  name\n", "size", "count");
-    for total in &totals[..shown] {
-        let name = printable(&total.name);
-        let name = if name.is_empty() { "(elsewhere)" } else { &name };
-        text += &format!("{:>12} {:>10}  {name}\n", bytes(total.memory_usage), total.count);
-    }
-    if let Some(cut) = cut(shown, totals.len()) {
-        text += &format!("{cut}\n");
-    }
-    text
+    let rows = totals[..shown].iter().map(|total| {
+        let name = if total.name.is_empty() { "(other)".to_owned() } else { printable(&total.name) };
+        [bytes(total.memory_usage), grouped(total.count), name]
+    });
+    let table = TextTable::of(["size", "count", "name"], &rows.collect::<Vec<_>>(), KeptEnd::Left);
+    titled(title, &table, shown, totals.len())
 }

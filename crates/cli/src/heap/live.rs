@@ -8,34 +8,34 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
-use borehole::heap::{self, HeapGraph, HeapOptions, Taken};
+use borehole::heap::{self, CapturedHeap, HeapGraph, HeapOptions};
 use borehole::{Compression, Error, Existing, Output};
 use borehole_process::Launched;
+use borehole_text::bytes;
 use clap::Args;
 
 use super::analysis::{PhpHeapArgs, WalkArgs};
 use super::output::{GraphOutput, begin, file};
 use super::report::ReportOutput;
-use crate::cell::bytes;
 use crate::exit::Exit;
 use crate::messages::say;
-use crate::outputs::{STDOUT, stdout_of_command};
 use crate::refusal;
+use crate::stdout::{STDOUT, stdout_of_command};
 use crate::utc;
 use crate::values::duration;
 
-/// How memory is copied.
+/// Options for copying memory.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Taking {
-    /// Do not stop the process meanwhile: what changes is torn, and counted
+pub(crate) struct CopyArgs {
+    /// Do not stop the process; memory that changes meanwhile is torn, and counted
     #[arg(long = "no-stop")]
     pub(crate) no_stop: bool,
 
-    /// Copy what is mapped of files as well, so that nothing of them is missed elsewhere
+    /// Also copy mapped files, for an analysis on a machine without them
     #[arg(long)]
     pub(crate) include_binary: bool,
 
-    /// Leave out memory that PHP's own allocator did not make: the heap of the C library
+    /// Leave out memory that PHP did not allocate itself, such as the C library's heap
     #[arg(long)]
     pub(crate) exclude_heap: bool,
 
@@ -43,9 +43,9 @@ pub(crate) struct Taking {
     pub(crate) php: PhpHeapArgs,
 }
 
-impl Taking {
-    /// Copies the memory of a process, and says what that took.
-    pub(crate) fn take(&self, process: i32) -> anyhow::Result<Taken> {
+impl CopyArgs {
+    /// Copies the memory of a process, and prints how much it was and how long that took.
+    pub(crate) fn take(&self, process: i32) -> anyhow::Result<CapturedHeap> {
         let php = self.php.options();
         let options = HeapOptions {
             stop: !self.no_stop,
@@ -62,14 +62,14 @@ impl Taking {
     }
 }
 
-/// What was copied, and how long that stopped the process.
-fn told(process: i32, taken: &Taken) -> String {
+/// A message about the size of a copy, and how long the process was stopped.
+fn told(process: i32, taken: &CapturedHeap) -> String {
     let statistics = &taken.statistics;
     let copied = bytes(statistics.copied_bytes);
     let mut text = format!("process {process}, {}: {copied} copied", taken.identity);
     text += &match statistics.stopped {
-        Some(stopped) => format!(", stopped for {:.1} ms", stopped.as_secs_f64() * 1e3),
-        None => ", not stopped: what changed meanwhile is torn".to_owned(),
+        Some(stopped) => format!(", stopped for {}", borehole_text::duration(stopped.as_nanos())),
+        None => ", not stopped; memory that changed meanwhile is torn".to_owned(),
     };
     if statistics.unreadable_bytes > 0 {
         text += &format!("; {} could not be read", bytes(statistics.unreadable_bytes));
@@ -79,8 +79,8 @@ fn told(process: i32, taken: &Taken) -> String {
 
 /// `borehole heap dump`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct DumpArgs {
-    /// The process
+pub(crate) struct HeapDumpArgs {
+    /// The id of the process
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pub(crate) pid: i32,
 
@@ -93,12 +93,12 @@ pub(crate) struct DumpArgs {
     pub(crate) force: bool,
 
     #[command(flatten)]
-    pub(crate) taking: Taking,
+    pub(crate) taking: CopyArgs,
 }
 
-impl DumpArgs {
+impl HeapDumpArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
-        // Before the process is stopped: what cannot be written need not be copied.
+        // Opened before the process is stopped, so that a wrong output does not stop it.
         let mut output = self.output()?;
         let taken = self.taking.take(self.pid)?;
         let name = output.name().to_owned();
@@ -125,11 +125,11 @@ impl DumpArgs {
 /// `borehole heap capture`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CaptureArgs {
-    /// The process
+    /// The id of the process
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pub(crate) pid: Option<i32>,
 
-    /// With a command: how long after its start its heap is copied
+    /// How long to let the command run before its heap is copied
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1s", requires = "command")]
     pub(crate) delay: Duration,
 
@@ -137,17 +137,17 @@ pub(crate) struct CaptureArgs {
     pub(crate) output: GraphOutput,
 
     #[command(flatten)]
-    pub(crate) taking: Taking,
+    pub(crate) taking: CopyArgs,
 
     #[command(flatten)]
     pub(crate) walk: WalkArgs,
 
-    /// A command to start and look at; it is ended afterwards
+    /// A command to start and capture; it is ended afterwards
     #[arg(last = true, conflicts_with = "pid", value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 
-/// How long a command is given to end when it is asked to.
+/// How long a command may take to end when it is asked to.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl CaptureArgs {
@@ -157,36 +157,36 @@ impl CaptureArgs {
         Ok(Exit::Done)
     }
 
-    /// The same, but what is written is what is wrong with the heap.
+    /// Like `run`, but writes a report on the heap.
     pub(crate) fn report(&self, output: &ReportOutput) -> anyhow::Result<Exit> {
         output.place.check()?;
         output.write(&self.graph(output.place.path().is_none())?, "heap")?;
         Ok(Exit::Done)
     }
 
-    /// Copies the heap and analyses it. `to_stdout`: what comes of it goes to standard output.
+    /// Copies the heap and analyses it. `to_stdout`: whether the result goes to standard output.
     fn graph(&self, to_stdout: bool) -> anyhow::Result<HeapGraph> {
         let taken = match self.pid {
             Some(process) => self.taking.take(process)?,
             None => self.take_of_command(stdout_of_command(to_stdout))?,
         };
         let php = self.taking.php.options();
-        // Where it failed goes with the dump.
+        // The dump holds the error that ended the program.
         let (graph, analysis) = heap::analyze(&taken.dump, &self.walk.options(&php, None))?;
-        // Hundreds of megabytes that are not needed any more.
+        // Up to hundreds of megabytes are no longer needed.
         drop(taken);
         self.walk.tell("heap", &analysis);
         Ok(graph)
     }
 
-    fn take_of_command(&self, output: Stdio) -> anyhow::Result<Taken> {
+    fn take_of_command(&self, output: Stdio) -> anyhow::Result<CapturedHeap> {
         let [program, arguments @ ..] = self.command.as_slice() else {
-            bail!("missing process: expected -p PID or -- COMMAND")
+            bail!("missing target: expected -p PID or -- COMMAND")
         };
         let mut launched = Launched::start(program, arguments, output)?;
         thread::sleep(self.delay);
         let status = launched.exit_status();
-        ensure!(status.is_none(), "the command ended before its heap was copied; --delay says when that is");
+        ensure!(status.is_none(), "the command ended before its heap was copied; use a shorter --delay");
         let taken = self.taking.take(launched.id());
         launched.end(PATIENCE);
         taken

@@ -21,52 +21,52 @@ pub(crate) use compare::CompareArgs;
 use crate::deferred::Deferred;
 use crate::exit::Exit;
 pub(crate) use analysis::{FailureArgs, PhpHeapArgs, WalkArgs};
-pub(crate) use database::{PathForm, PathsArgs, QueryArgs, RunsArgs, paths};
-pub(crate) use explore::ExploreArgs;
-pub(crate) use file::{AnalyzeArgs, ExportArgs, Memory};
-use info::InfoArgs;
-pub(crate) use live::{CaptureArgs, DumpArgs, Taking};
+pub(crate) use database::{HeapQueryArgs, PathForm, PathsArgs, RunsArgs, paths};
+pub(crate) use explore::HeapExploreArgs;
+pub(crate) use file::{AnalyzeArgs, ExportArgs, HeapInputArgs};
+use info::HeapInfoArgs;
+pub(crate) use live::{CaptureArgs, CopyArgs, HeapDumpArgs};
 pub(crate) use output::{GraphFormat, GraphOutput, TextOutput};
-pub(crate) use report::{ReportArgs, ReportOutput};
+pub(crate) use report::{HeapReportArgs, ReportOutput};
 pub(crate) use viz::VizArgs;
 
-/// What to do with a heap.
+/// The commands on heaps.
 #[derive(Subcommand, Debug)]
 pub(crate) enum HeapCommand {
-    /// Copy the memory of a PHP process, which is stopped for that moment, to be analysed later and elsewhere
+    /// Stop a PHP process briefly and copy its memory, to analyse it later or elsewhere
     #[command(after_help = DUMP_EXAMPLES)]
-    Dump(Deferred<DumpArgs>),
+    Dump(Deferred<HeapDumpArgs>),
     /// Copy the memory of a PHP process and write its heap as a graph
     #[command(after_help = CAPTURE_EXAMPLES)]
     Capture(Deferred<CaptureArgs>),
-    /// Write the heap in a dump or a core file as a graph
+    /// Analyse a dump or a core file and write its heap as a graph
     #[command(after_help = ANALYZE_EXAMPLES)]
     Analyze(Deferred<AnalyzeArgs>),
-    /// Say what a file is and what is in it: memory by type and by class, and how much is accounted for
+    /// Show memory by region, type and class, and how much is accounted for
     #[command(after_help = INFO_EXAMPLES)]
-    Info(Deferred<InfoArgs>),
-    /// Say what is wrong: findings with what they likely mean and what to do, then what takes most
+    Info(Deferred<HeapInfoArgs>),
+    /// Report findings with likely causes and next steps, then what takes most memory
     #[command(after_help = REPORT_EXAMPLES)]
-    Report(Deferred<ReportArgs>),
-    /// Write a graph in another format
+    Report(Deferred<HeapReportArgs>),
+    /// Convert a graph to another format
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(Deferred<ExportArgs>),
     /// List the runs of a database, or delete some
     #[command(after_help = RUNS_EXAMPLES)]
     Runs(Deferred<RunsArgs>),
-    /// Ask a database, in SQL or by the name of a question
+    /// Query a database with SQL or a named query
     #[command(after_help = QUERY_EXAMPLES)]
-    Query(Deferred<QueryArgs>),
-    /// Ask what holds the memory: by class, by node, by cycle
+    Query(Deferred<HeapQueryArgs>),
+    /// Show what holds memory: by class, by node, by cycle
     #[command(after_help = ASK_EXAMPLES)]
     Ask(Deferred<AskArgs>),
-    /// Explore a heap in the terminal: classes, what retains most, who holds what, fields, paths
+    /// Explore a heap in the terminal: classes, retained sizes, references, fields, paths
     #[command(after_help = EXPLORE_EXAMPLES)]
-    Explore(Deferred<ExploreArgs>),
-    /// Write a page (.html) to look into what holds what: blocks to zoom into, and classes
+    Explore(Deferred<HeapExploreArgs>),
+    /// Write an interactive page (.html): blocks of retained memory to zoom into, and classes
     #[command(after_help = VIZ_EXAMPLES)]
     Viz(Deferred<VizArgs>),
-    /// Say what grew and what shrank between heaps, and what holds it
+    /// Show what grew and shrank between heaps, and what holds it
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(Deferred<CompareArgs>),
     /// Write the path to each node of a run into a database
@@ -82,7 +82,7 @@ Examples:
 const CAPTURE_EXAMPLES: &str = "\
 Examples:
   borehole heap capture -p 4711 -o worker.rmem
-  borehole heap capture -p 4711 -o heaps.sqlite3      a run of a database
+  borehole heap capture -p 4711 -o heaps.sqlite3      adds a run to a database
   borehole heap capture -p 4711 -o postgresql://me@db.example/heaps
   borehole heap capture -p 4711 -o 1.heapsnapshot     for Chrome's tools
   borehole heap capture --delay 5s -o import.rmem -- php import.php";
@@ -126,7 +126,7 @@ const EXPLORE_EXAMPLES: &str = "\
 Examples:
   borehole heap explore worker.rmem                   ? shows the keys
   borehole heap explore heaps.sqlite3 --run-id 2
-  borehole heap explore worker.rmem --node '#4711'    begin at a node";
+  borehole heap explore worker.rmem --node '#4711'    starts at a node";
 
 const VIZ_EXAMPLES: &str = "\
 Examples:

@@ -1,10 +1,10 @@
-//! Where a graph goes.
+//! Outputs for graphs and for texts about heaps.
 
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{bail, ensure};
-use borehole::heap::sql::{Access, Added, Server};
+use borehole::heap::sql::{Access, AddedRun, Server};
 use borehole::heap::{self, Address, Graph, HeapFormat};
 use borehole::{Compression, Existing, Output};
 use clap::{Args, ValueEnum};
@@ -12,17 +12,18 @@ use clap::{Args, ValueEnum};
 use super::password;
 use crate::interrupt;
 use crate::messages::say;
-use crate::outputs::{STDOUT, complete};
+use crate::outputs::complete;
+use crate::stdout::STDOUT;
 
-/// Where a graph goes, and as what.
+/// The output of a graph, and its format.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct GraphOutput {
-    /// The file to write, whose name tells the format, or the address of a database, such as
-    /// postgresql://USER@HOST/DATABASE. A database that exists gets a further run
+    /// The file to write, whose extension selects the format, or the address of a database, such as
+    /// postgresql://USER@HOST/DATABASE; an existing database gets another run
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// The format, whatever the name
+    /// The format, instead of the one that the extension selects
     #[arg(short, long, visible_alias = "to", value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<GraphFormat>,
 
@@ -34,22 +35,22 @@ pub(crate) struct GraphOutput {
     #[arg(long)]
     pub(crate) pretty: bool,
 
-    /// The server, of which reli's options tell the parts.
+    /// The server that reli's options describe.
     #[arg(skip)]
     pub(crate) server: Option<Server>,
 }
 
-/// What is written.
-pub(crate) struct Target {
+/// The format and the destination of a graph.
+pub(crate) struct GraphTarget {
     format: HeapFormat,
-    /// The server, if it is one.
+    /// `None` for files and standard output.
     address: Option<Address>,
 }
 
-/// A format that graphs are written in.
+/// A format of graphs that can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GraphFormat {
-    /// Reli's container: the fastest to open
+    /// Reli's container, the fastest to open
     Rmem,
     /// Reli's JSON
     Json,
@@ -61,17 +62,17 @@ pub(crate) enum GraphFormat {
     /// For Chrome's developer tools
     #[value(name = "heapsnapshot")]
     HeapSnapshot,
-    /// A database of SQLite
+    /// An SQLite database
     #[value(name = "sqlite3", alias = "sqlite")]
     Sqlite,
-    /// A database of a server of PostgreSQL, whose address is the output
+    /// A PostgreSQL database; the output is its address
     Postgresql,
-    /// A database of a server of MySQL or MariaDB, whose address is the output
+    /// A MySQL or MariaDB database; the output is its address
     #[value(alias = "mariadb")]
     Mysql,
 }
 
-/// Where a text about a heap goes, which only its owner may read.
+/// The output of a text about a heap, which only its owner can read.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct TextOutput {
     /// The file to write instead of standard output
@@ -84,12 +85,12 @@ pub(crate) struct TextOutput {
 }
 
 impl TextOutput {
-    /// The file, if it is one.
+    /// The file; `None` for standard output.
     pub(crate) fn path(&self) -> Option<&Path> {
         file(self.output.as_deref())
     }
 
-    /// Whether it can be written there: looked at before there is a text, so that nothing is waited for in vain.
+    /// Fails if the output cannot be written. It is checked before the text is computed, so that a wrong name fails at once.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         match self.path() {
             Some(path) => check(path, self.force),
@@ -97,12 +98,14 @@ impl TextOutput {
         }
     }
 
-    /// Sees that the name of the file promises what is written: a text, or JSON.
+    /// Fails if the extension of the file promises something other than text or JSON.
     pub(super) fn check_ending(&self, is_json: bool) -> anyhow::Result<()> {
         let Some(path) = self.path() else { return Ok(()) };
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
         match ending.as_deref() {
-            Some("json") if !is_json => bail!("missing --json: {} would be a text", path.display()),
+            Some("json") if !is_json => {
+                bail!("missing --json: without it, {} would be plain text", path.display())
+            }
             Some("html" | "svg") => {
                 bail!("unsupported output {}: borehole heap viz writes pages", path.display())
             }
@@ -110,7 +113,7 @@ impl TextOutput {
         }
     }
 
-    /// Writes `text`, to a file that appears whole, or to standard output.
+    /// Writes `text` to standard output, or to a file that appears whole or not at all.
     pub(crate) fn write(&self, text: &str) -> anyhow::Result<()> {
         let output = match self.path() {
             Some(path) => begin(path, Existing::replacing(self.force))?,
@@ -125,18 +128,18 @@ pub(super) fn file(output: Option<&Path>) -> Option<&Path> {
     output.filter(|path| *path != Path::new("-"))
 }
 
-/// Begins a file that only its owner may read, and that an interrupt takes away.
+/// Begins a file that only its owner can read, and that an interrupt removes.
 pub(super) fn begin(path: &Path, existing: Existing) -> anyhow::Result<Output> {
-    // What works out heaps cannot be asked to stop.
+    // The analysis of a heap cannot be asked to stop.
     interrupt::before_leaving(|| say("interrupted: nothing was written"));
     interrupt::heed_at_once();
     Ok(interrupt::begun(|| Output::create_private(path, existing))?)
 }
 
-/// Whether a file can be written there: its folder may be missing, or not the user's.
+/// Fails if a file cannot be written there, for example because its folder is missing.
 fn check(path: &Path, force: bool) -> anyhow::Result<()> {
     let existing = Existing::replacing(force);
-    // Whoever reads a pipe would see it opened and closed.
+    // The reader of a pipe would see it opened and closed.
     if path.exists() && !path.is_file() {
         return Ok(Output::check(path, existing)?);
     }
@@ -173,15 +176,15 @@ impl GraphOutput {
         begin(path, Existing::replacing(self.force))
     }
 
-    /// What is written; looked at before there is a graph, so that nothing is waited for in vain.
+    /// The format and the destination. They are checked before there is a graph, so that a wrong output fails at once.
     ///
     /// # Errors
-    /// When it cannot be told, or not be written there.
-    pub(crate) fn checked_target(&self) -> anyhow::Result<Target> {
+    /// When the format is unknown, or the output cannot be written.
+    pub(crate) fn checked_target(&self) -> anyhow::Result<GraphTarget> {
         let by_name = self.path().map(Address::new);
         let target = match self.server.clone().map(Address::Server).or(by_name) {
             Some(address @ Address::Server(_)) => self.checked_server(address)?,
-            _ => Target { format: self.checked_format()?, address: None },
+            _ => GraphTarget { format: self.checked_format()?, address: None },
         };
         let found = target.format.name();
         ensure!(
@@ -191,8 +194,8 @@ impl GraphOutput {
         Ok(target)
     }
 
-    /// A server that can be written to; before a process is stopped for nothing.
-    fn checked_server(&self, address: Address) -> anyhow::Result<Target> {
+    /// A server, once a connection to it has worked: no process is stopped in vain.
+    fn checked_server(&self, address: Address) -> anyhow::Result<GraphTarget> {
         let Address::Server(server) = password::asked(address, Access::Write)? else {
             bail!("expected the address of a server, found a file")
         };
@@ -200,13 +203,13 @@ impl GraphOutput {
         let asked = self.format.map_or(format, HeapFormat::from);
         ensure!(
             asked == format,
-            "unsupported output: expected {}, found the address of a server of {}",
+            "unsupported output: expected {}, found the address of a {} server",
             asked.name(),
             format.name()
         );
         let address = Address::Server(server);
         drop(address.open(Access::Write)?);
-        Ok(Target { format, address: Some(address) })
+        Ok(GraphTarget { format, address: Some(address) })
     }
 
     fn checked_format(&self) -> anyhow::Result<HeapFormat> {
@@ -216,7 +219,7 @@ impl GraphOutput {
             (None, Some(format), _) => format,
             (None, None, None) => HeapFormat::Json,
             (None, None, Some(path)) => bail!(
-                "missing output format: expected -f FORMAT or a name that tells it, found the name {}, which tells none",
+                "missing output format: expected -f FORMAT or a known file extension, found {}",
                 path.display()
             ),
         };
@@ -234,15 +237,15 @@ impl GraphOutput {
             None if is_binary && io::stdout().is_terminal() => {
                 bail!("unsupported output: expected a file or a pipe, found a terminal; name one with -o")
             }
-            // A database gets a further run.
+            // An existing database gets another run.
             Some(path) if format == HeapFormat::Sqlite && path.is_file() => Ok(format),
             Some(path) => check(path, self.force).map(|()| format),
             None => Ok(format),
         }
     }
 
-    /// Writes `graph`, and answers what was written.
-    pub(crate) fn write(&self, graph: &dyn Graph, target: &Target) -> anyhow::Result<()> {
+    /// Writes `graph`.
+    pub(crate) fn write(&self, graph: &dyn Graph, target: &GraphTarget) -> anyhow::Result<()> {
         let format = target.format;
         if let Some(address) = &target.address {
             return add_run(graph, address);
@@ -271,15 +274,15 @@ impl GraphOutput {
     }
 }
 
-/// Adds a run to a database that exists, and says its number.
+/// Adds a run to an existing database, and prints its number.
 fn add_run(graph: &dyn Graph, address: &Address) -> anyhow::Result<()> {
-    let Added { run, unfinished } = heap::add_run(graph, address, graph.created())?;
+    let AddedRun { run, unfinished } = heap::add_run(graph, address, graph.created())?;
     let name = address.name();
-    say(&format!("{name}: run {run} of the database"));
+    say(&format!("{name}: added run {run}"));
     if let Some(error) = unfinished {
         say(&format!(
-            "warning: {name}: run {run} is stored; what makes questions fast (indexes, views, statistics) is not complete until \
-             a later run makes it: {error}"
+            "warning: {name}: run {run} is stored, but queries are slow until a later run completes the indexes, views and \
+             statistics: {error}"
         ));
     }
     Ok(())

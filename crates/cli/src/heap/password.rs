@@ -1,4 +1,4 @@
-//! Passwords of servers, asked for where somebody can answer.
+//! Asks for passwords of database servers.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
@@ -11,7 +11,7 @@ use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 
 use crate::inputs::is_stdin;
 
-/// The address, with a password if its server wants one and somebody is there to say it.
+/// The address, with a password if its server requires one and a user can type it.
 pub(super) fn asked(address: Address, access: Access) -> anyhow::Result<Address> {
     let Address::Server(server) = address else { return Ok(address) };
     if server.has_password() || !io::stdin().is_terminal() {
@@ -22,28 +22,28 @@ pub(super) fn asked(address: Address, access: Access) -> anyhow::Result<Address>
             let password = prompt(&server)?;
             Ok(Address::Server(server.with_password(password)))
         }
-        // What else is wrong is said when it is opened.
+        // Other errors appear when the database is opened.
         _ => Ok(Address::Server(server)),
     }
 }
 
-/// Opens what holds a heap.
+/// Opens a file or a database that holds a heap.
 pub(crate) fn open(path: &Path) -> anyhow::Result<HeapFile> {
-    ensure!(!is_stdin(path), "standard input: expected a file, which heaps are read from, found `-`");
+    ensure!(!is_stdin(path), "standard input: expected a file with a heap, found `-`");
     match asked(Address::new(path), Access::Read)? {
         Address::Server(server) => Ok(HeapFile::of_server(server)),
         Address::File(path) => Ok(HeapFile::open(&path)?),
     }
 }
 
-/// Reads a line of the terminal that it does not show.
+/// Reads a line from the terminal without showing it.
 fn prompt(server: &Server) -> anyhow::Result<String> {
     let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty");
     let mut terminal = terminal.context("missing terminal to ask for a password")?;
     let shown = tcgetattr(&terminal)?;
     let mut hidden: Termios = shown.clone();
     hidden.local_flags.remove(LocalFlags::ECHO);
-    // From the first sign of the prompt on, what is typed is neither shown nor lost.
+    // Before the prompt appears, so that nothing that is typed is shown or lost.
     tcsetattr(&terminal, SetArg::TCSAFLUSH, &hidden)?;
     let mut line = String::new();
     let read = write!(terminal, "password for {}: ", server.name())

@@ -2,10 +2,10 @@
 
 use std::io::{self, BufWriter, Stdout, Write};
 
-use borehole::heap::sql::{Answer, AnswerSink, Value};
+use borehole::heap::sql::{AnswerSink, QueryAnswer, SqlValue};
 use serde_json::{Map, Value as Json};
 
-use crate::outputs::stdout_error;
+use crate::stdout::stdout_error;
 use crate::table::{aligned, cell, csv_line, differ};
 
 /// How an answer is printed.
@@ -24,7 +24,7 @@ pub(super) struct Printer<W: Write> {
     form: Form,
     out: W,
     columns: Vec<String>,
-    /// What is to be aligned.
+    /// The rows to align.
     cells: Vec<Vec<String>>,
 }
 
@@ -66,7 +66,7 @@ impl<W: Write> AnswerSink for Printer<W> {
         }
     }
 
-    fn row(&mut self, row: Vec<Value>) -> anyhow::Result<()> {
+    fn row(&mut self, row: Vec<SqlValue>) -> anyhow::Result<()> {
         match self.form {
             Form::Text => {
                 self.cells.push(cells(&row));
@@ -82,41 +82,41 @@ impl<W: Write> AnswerSink for Printer<W> {
 }
 
 /// Aligned columns under their names.
-pub(super) fn text(answer: &Answer) -> String {
+pub(super) fn text(answer: &QueryAnswer) -> String {
     let rows: Vec<_> = answer.rows.iter().map(|row| cells(row)).collect();
     aligned(&answer.columns, &rows)
 }
 
-fn cells(row: &[Value]) -> Vec<String> {
+fn cells(row: &[SqlValue]) -> Vec<String> {
     row.iter().map(|value| cell(&plain(value))).collect()
 }
 
 /// A value as text; nothing for what is absent.
-fn plain(value: &Value) -> String {
+fn plain(value: &SqlValue) -> String {
     match value {
-        Value::Null => String::new(),
-        Value::Integer(number) => number.to_string(),
-        Value::Real(number) => number.to_string(),
-        Value::Text(text) => text.clone(),
+        SqlValue::Null => String::new(),
+        SqlValue::Integer(number) => number.to_string(),
+        SqlValue::Real(number) => number.to_string(),
+        SqlValue::Text(text) => text.clone(),
     }
 }
 
 /// An object a row. The columns have different names.
-pub(super) fn objects(answer: &Answer) -> Vec<Json> {
+pub(super) fn objects(answer: &QueryAnswer) -> Vec<Json> {
     answer.rows.iter().map(|row| object(&answer.columns, row)).collect()
 }
 
-fn object(columns: &[String], row: &[Value]) -> Json {
+fn object(columns: &[String], row: &[SqlValue]) -> Json {
     let members = columns.iter().cloned().zip(row.iter().map(json_value));
     Json::Object(members.collect::<Map<String, Json>>())
 }
 
-fn json_value(value: &Value) -> Json {
+fn json_value(value: &SqlValue) -> Json {
     match value {
-        Value::Null => Json::Null,
-        Value::Integer(number) => (*number).into(),
-        Value::Real(number) => (*number).into(),
-        Value::Text(text) => text.as_str().into(),
+        SqlValue::Null => Json::Null,
+        SqlValue::Integer(number) => (*number).into(),
+        SqlValue::Real(number) => (*number).into(),
+        SqlValue::Text(text) => text.as_str().into(),
     }
 }
 
@@ -124,14 +124,14 @@ fn json_value(value: &Value) -> Json {
 mod tests {
     use super::*;
 
-    /// What is printed by the time that a row has come, and in the end.
+    /// The text that is printed after the first row, and at the end.
     fn printed(form: Form) -> [String; 2] {
         let mut out = Vec::new();
         let mut printer = Printer::to(form, &mut out);
         printer.columns(&["a".to_owned(), "b".to_owned()]).unwrap();
-        printer.row(vec![Value::Integer(1), Value::Text("x,y".to_owned())]).unwrap();
+        printer.row(vec![SqlValue::Integer(1), SqlValue::Text("x,y".to_owned())]).unwrap();
         let first = String::from_utf8(printer.out.clone()).unwrap();
-        printer.row(vec![Value::Null, Value::Real(0.5)]).unwrap();
+        printer.row(vec![SqlValue::Null, SqlValue::Real(0.5)]).unwrap();
         printer.finish().unwrap();
         [first, String::from_utf8(out).unwrap()]
     }

@@ -7,7 +7,7 @@ use borehole::heap::retention::Follow;
 use borehole::heap::views::{BlockLimits, Heap, HeapPage};
 use clap::Args;
 
-use super::file::Memory;
+use super::file::HeapInputArgs;
 use super::output::TextOutput;
 use super::{explore, password};
 use crate::exit::Exit;
@@ -15,7 +15,7 @@ use crate::exit::Exit;
 /// `borehole heap viz`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct VizArgs {
-    /// What holds a heap
+    /// A graph, a database or the address of one, a dump or a core file
     #[arg(value_name = "FILE")]
     pub(crate) input: PathBuf,
 
@@ -27,7 +27,7 @@ pub(crate) struct VizArgs {
     pub(crate) title: Option<String>,
 
     #[command(flatten)]
-    pub(crate) memory: Memory,
+    pub(crate) memory: HeapInputArgs,
 }
 
 impl VizArgs {

@@ -9,7 +9,8 @@ use std::time::UNIX_EPOCH;
 use borehole::heap::{HeapFile, OpenOptions, info};
 use borehole::model::Tables;
 use borehole::{Error, Format, Input, InputOptions, OnDamage, ReadOptions, Recovery, SampleKind, Source};
-use borehole_query::{Added, Adding, Addition, Lake};
+use borehole_query::{AddedInput, Adding, Addition, Lake};
+use borehole_text::counted;
 use clap::Args;
 use serde_json::json;
 
@@ -17,46 +18,46 @@ use super::times::instant;
 use crate::exit::Exit;
 use crate::inputs::{format_name, is_stdin};
 use crate::interrupt::{self, Interruptible};
-use crate::messages::{self, counted, out, say, show};
+use crate::messages::{self, out, say, show};
 use crate::progress;
 
-/// What to add.
+/// `borehole lake add`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AddArgs {
-    /// The lake; where there is none, one begins
+    /// The lake; created if it does not exist
     #[arg(value_name = "LAKE")]
     lake: String,
 
-    /// Profiles, traces, and heaps of PHP, in any readable format; `-` is standard input
+    /// Profiles, traces and PHP heaps, in any readable format; `-` is standard input
     #[arg(value_name = "FILE", required = true)]
     inputs: Vec<PathBuf>,
 
-    /// The service that they are of [default: what the file says under `service`, or `unnamed`]
+    /// Service of the inputs [default: `service` in the file, or `unnamed`]
     #[arg(long, value_name = "NAME")]
     service: Option<String>,
 
-    /// The machine that they are of [default: what the file says under `host`]
+    /// Machine of the inputs [default: `host` in the file]
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
 
-    /// When those began that do not say so, such as 2026-11-22T10:30Z [default: when the file was written last]
+    /// Start of inputs that do not record it, such as 2026-11-22T10:30Z [default: the file's modification time]
     #[arg(long, value_name = "TIME", value_parser = instant)]
     at: Option<i64>,
 
-    /// The format of the inputs, instead of telling it by content (`borehole formats` lists them)
+    /// Format of the inputs, instead of detecting it (`borehole formats` lists them)
     #[arg(long, value_name = "FORMAT", value_parser = format_name)]
     from: Option<Format>,
 
-    /// Print a line of JSON for each input
+    /// Print one JSON object per input
     #[arg(long)]
     json: bool,
 }
 
-/// An input whose bytes can be read twice: to tell whether the lake has it, and to add it.
+/// An input whose bytes can be read twice: for the checksum, and to add it.
 struct Readable {
     name: String,
     file: File,
-    /// Where the file can be opened again.
+    /// A path under which the file can be opened again.
     path: PathBuf,
     sha256: [u8; 32],
     modified_unix_ns: Option<i64>,
@@ -68,7 +69,7 @@ pub(crate) fn run(args: &AddArgs) -> anyhow::Result<Exit> {
     let mut exit = Exit::Done;
     let mut adding = lake.adding();
     for path in &args.inputs {
-        // The others may be sound.
+        // Other inputs may be sound.
         let of_input = add(args, &lake, &mut adding, path).unwrap_or_else(|error| messages::failure(&error));
         exit = exit.and(of_input);
         if interrupt::requested() {
@@ -89,13 +90,13 @@ fn add(args: &AddArgs, lake: &Lake, adding: &mut Adding<'_>, path: &Path) -> any
     let input = Input::open(progress::shown(source), &InputOptions { format: args.from, read });
     let (format, input) = match input {
         Ok(input) => (input.format().name().to_owned(), Ok(input)),
-        // A heap is no profile, and told by another hand.
+        // A heap is not a profile and is detected separately.
         Err(error) => match HeapFile::open(&readable.path) {
             Ok(heap) => (heap.format().name().to_owned(), Err(heap.called(&readable.name))),
             Err(_) => return Err(error.into()),
         },
     };
-    let (tables, mut addition) = adding.input(borehole_query::Source {
+    let (tables, mut addition) = adding.input(borehole_query::InputDetails {
         name: readable.name.clone(),
         format,
         sha256: readable.sha256,
@@ -138,22 +139,24 @@ fn read_heap(heap: &HeapFile, addition: &mut Addition<'_>) -> anyhow::Result<Rec
 }
 
 fn already(args: &AddArgs, name: &str) -> anyhow::Result<Exit> {
-    say(&format!("note: {name}: added already"));
+    say(&format!("note: {name}: already added"));
     if args.json {
         out(&json!({ "name": name, "added": false }).to_string())?;
     }
     Ok(Exit::Done)
 }
 
-fn tell(args: &AddArgs, name: &str, added: &Added, recovery: &Recovery) -> anyhow::Result<Exit> {
+fn tell(args: &AddArgs, name: &str, added: &AddedInput, recovery: &Recovery) -> anyhow::Result<Exit> {
     if added.is_dated_by_file {
         say(&format!(
-            "note: {name}: no time of its own: it counts from when the file was written last; --at says when it began"
+            "note: {name}: start time missing, counting from the file's modification time; --at sets it"
         ));
     }
     if added.future > 0 {
-        let count = counted(added.future, "sample or event");
-        say(&format!("warning: {name}: {count} later than now by more than a day: its clock may be wrong"));
+        let count = added.future;
+        say(&format!(
+            "warning: {name}: {count} samples or events more than a day in the future; its clock may be wrong"
+        ));
     }
     if args.json {
         let object = json!({
@@ -179,9 +182,9 @@ fn tell(args: &AddArgs, name: &str, added: &Added, recovery: &Recovery) -> anyho
             String::new()
         };
         show(&format!(
-            "{name}: {}{events}{services}; {} new; {} written",
+            "{name}: {}{events}{services}; {}; {} written",
             counted(added.samples, "sample"),
-            counted(added.stacks, "stack"),
+            counted(added.stacks, "new stack"),
             counted(added.bytes, "byte")
         ))?;
     }
@@ -208,7 +211,7 @@ impl Readable {
     }
 }
 
-/// What can be read once, in a file that goes away by itself and has no name: its path is that of its descriptor.
+/// A copy of an input that can be read only once, in an unnamed temporary file. Its path is that of its descriptor.
 fn spooled(reader: &mut dyn Read) -> io::Result<(File, PathBuf)> {
     let mut file = tempfile::tempfile()?;
     io::copy(reader, &mut file)?;

@@ -1,33 +1,34 @@
-//! `borehole lake query`, and the questions with names.
+//! `borehole lake query`, `top`, `diff` and `trend`.
 
 use std::io::{self, Write as _};
 use std::time::Duration;
 
 use anyhow::bail;
 use borehole::Error;
-use borehole_query::{Addend, Answer, Choice, Lake, Session};
+use borehole_query::{Addend, Lake, LakeAnswer, LakeSession, SampleChoice};
 use clap::Args;
 
 use super::open;
-use super::times::{instant, stretch, us};
+use super::times::{instant, range, us};
 use crate::exit::Exit;
-use crate::filter::pattern;
+use crate::filter::{other_value_types, pattern};
 use crate::interrupt;
 use crate::messages::{losses, out, say};
-use crate::outputs::{OutputArgs, stdout_error};
+use crate::outputs::OutputArgs;
+use crate::stdout::stdout_error;
 use crate::table::{aligned, cell, csv_line, differ};
 use crate::values::{RowLimit, duration, pair};
 
-/// Rows beyond so many are not laid out as one table.
+/// The most rows that are printed as one table.
 const TABLE_ROWS: usize = 10_000;
 
-/// So many services are named to who asks for one that is not there.
+/// How many services the note on an unknown service names.
 const SERVICES: usize = 10;
 
-/// How an answer is given.
+/// The form of an answer, and where it is computed.
 #[derive(Args, Clone, Debug, Default)]
 struct AnswerArgs {
-    /// Print an object of JSON a row
+    /// Print one JSON object per row
     #[arg(long, conflicts_with = "csv")]
     json: bool,
 
@@ -35,28 +36,28 @@ struct AnswerArgs {
     #[arg(long)]
     csv: bool,
 
-    /// Let a cluster work it out: the address of its scheduler. All of it must see the lake under this name
+    /// Run the query on the cluster with this scheduler; all its machines must reach the lake under this name
     #[cfg(feature = "lake-cluster")]
     #[arg(long, value_name = "df://HOST:PORT")]
     cluster: Option<String>,
 }
 
-/// Which samples.
+/// The options that choose samples.
 #[derive(Args, Clone, Debug, Default)]
 struct ChoiceArgs {
-    /// Those of a service
+    /// Use only samples of this service
     #[arg(long, value_name = "NAME")]
     service: Option<String>,
 
-    /// Those of a machine
+    /// Use only samples of this machine
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
 
-    /// Those with a label; several must all be there
+    /// Use only samples with this label; if repeated, with all of them
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     label: Vec<(String, String)>,
 
-    /// Those of stacks in which the name of some function matches the regular expression
+    /// Use only samples with a function on the stack whose name matches this regular expression
     #[arg(long, value_name = "PATTERN")]
     focus: Option<String>,
 
@@ -66,30 +67,30 @@ struct ChoiceArgs {
     value: Option<String>,
 }
 
-/// From when to when.
+/// The options that choose times.
 #[derive(Args, Clone, Debug, Default)]
 struct TimeArgs {
-    /// From here on: a time such as 2026-11-22T10:30Z, or so long ago, such as 7d
+    /// Use only samples from this time on, such as 2026-11-22T10:30Z, or an age such as 7d
     #[arg(long, value_name = "TIME", value_parser = instant)]
     since: Option<i64>,
 
-    /// Before here
+    /// Use only samples before this time
     #[arg(long, value_name = "TIME", value_parser = instant)]
     until: Option<i64>,
 }
 
 /// `borehole lake query`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct QueryArgs {
+pub(crate) struct LakeQueryArgs {
     /// The lake
     #[arg(value_name = "LAKE")]
     lake: String,
 
-    /// One statement that only reads
+    /// An SQL statement, which can only read
     #[arg(value_name = "SQL", required_unless_present = "schema")]
     sql: Option<String>,
 
-    /// Print the tables, views and functions that there are
+    /// Print the available tables, views and functions
     #[arg(long)]
     schema: bool,
 
@@ -102,7 +103,7 @@ pub(crate) struct QueryArgs {
 
 /// `borehole lake top`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct TopArgs {
+pub(crate) struct LakeTopArgs {
     /// The lake
     #[arg(value_name = "LAKE")]
     lake: String,
@@ -113,7 +114,7 @@ pub(crate) struct TopArgs {
     #[command(flatten)]
     time: TimeArgs,
 
-    /// How many functions; 0 for all
+    /// Functions to show; 0 for all
     #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = RowLimit::new(20))]
     limit: RowLimit,
 
@@ -126,23 +127,23 @@ pub(crate) struct TopArgs {
 
 /// `borehole lake diff`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct DiffArgs {
+pub(crate) struct LakeDiffArgs {
     /// The lake
     #[arg(value_name = "LAKE")]
     lake: String,
 
-    /// The stretch of time to compare with, FROM..TO, such as 2d..1d
-    #[arg(long, value_name = "STRETCH", value_parser = stretch)]
+    /// The time range to compare with, such as 2d..1d
+    #[arg(long, value_name = "FROM..TO", value_parser = range)]
     before: (Option<i64>, Option<i64>),
 
-    /// The stretch of time that is compared, such as 1d..
-    #[arg(long, value_name = "STRETCH", value_parser = stretch)]
+    /// The time range that is compared, such as 1d..
+    #[arg(long, value_name = "FROM..TO", value_parser = range)]
     after: (Option<i64>, Option<i64>),
 
     #[command(flatten)]
     choice: ChoiceArgs,
 
-    /// How many functions; 0 for all
+    /// Functions to show; 0 for all
     #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = RowLimit::new(20))]
     limit: RowLimit,
 
@@ -157,11 +158,11 @@ pub(crate) struct TrendArgs {
     #[arg(value_name = "LAKE")]
     lake: String,
 
-    /// The function, by its whole name
+    /// The full name of the function
     #[arg(value_name = "FUNCTION")]
     function: String,
 
-    /// A row for each so much time, such as 15m, 1h or 1d
+    /// The time that a row covers, such as 15m, 1h or 1d
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration)]
     step: Duration,
 
@@ -176,41 +177,41 @@ pub(crate) struct TrendArgs {
 }
 
 impl ChoiceArgs {
-    /// What is chosen of a stretch of time.
+    /// The choice within a time range.
     ///
     /// # Errors
-    /// When the pattern is none: whoever works out the answer may meet no stack to try it on.
-    fn in_time(&self, since_us: Option<i64>, until_us: Option<i64>) -> anyhow::Result<Choice> {
+    /// When the pattern is invalid. The query itself would not notice if it met no stack.
+    fn in_time(&self, since_us: Option<i64>, until_us: Option<i64>) -> anyhow::Result<SampleChoice> {
         let Self { service, host, label, focus, .. } = self.clone();
         let focus = pattern("--focus", focus.as_deref())?.map(|pattern| pattern.as_str().to_owned());
         let addend = Addend::default();
-        Ok(Choice { service, host, since_us, until_us, labels: label, focus, addend })
+        Ok(SampleChoice { service, host, since_us, until_us, labels: label, focus, addend })
     }
 
-    /// Finds out what is to be added up of all `choices`, and says so where that is no number of samples or not all there is.
+    /// Determines what to add up for all `choices`, and prints a note if it is not samples or if there are other value types.
     fn find_addend<const N: usize>(
         &self,
-        session: &Session<'_>,
-        choices: [Choice; N],
-    ) -> anyhow::Result<[Choice; N]> {
+        session: &LakeSession<'_>,
+        choices: [SampleChoice; N],
+    ) -> anyhow::Result<[SampleChoice; N]> {
         let all: Vec<_> = choices.iter().collect();
         let addend = session.addend(&all, self.value.as_deref())?;
         if let Some(text) = note_of(&addend) {
             say(&text);
         }
-        Ok(choices.map(|choice| Choice { addend: addend.clone(), ..choice }))
+        Ok(choices.map(|choice| SampleChoice { addend: addend.clone(), ..choice }))
     }
 
-    /// The end of a question that so much was found for; where that is nothing, it is said, and why if the lake knows no such service.
+    /// Ends a query that found `count` rows. If there are none, prints a note, which says so if the service is unknown.
     fn found(&self, lake: &Lake, count: u64) -> anyhow::Result<Exit> {
         if count == 0 {
             let there = lake.info()?.services;
             let unknown = self.service.as_ref().filter(|name| !there.is_empty() && !there.contains(name));
             let named = there.iter().take(SERVICES).map(String::as_str).collect::<Vec<_>>().join(", ");
-            let more = if there.len() > SERVICES { "; borehole lake info names all" } else { "" };
+            let more = if there.len() > SERVICES { "; borehole lake info lists all" } else { "" };
             say(&unknown.map_or_else(
-                || "note: no sample matches".to_owned(),
-                |name| format!("note: no service is called {name}; there are {named}{more}"),
+                || "note: no samples match".to_owned(),
+                |name| format!("note: unknown service {name}; the lake has {named}{more}"),
             ));
         }
         Ok(Exit::Done)
@@ -220,15 +221,12 @@ impl ChoiceArgs {
 /// A note that names the value type, unless it is samples, and the other value types; `None` if there is nothing to name.
 fn note_of(addend: &Addend) -> Option<String> {
     let value_type = addend.value_type();
-    let shown = (!value_type.is_samples()).then(|| format!("the numbers are {value_type}"));
-    let others: Vec<_> = addend.others().iter().map(ToString::to_string).collect();
-    let others = (!others.is_empty())
-        .then(|| format!("other value types: {}; --value NAME shows them", others.join(", ")));
-    let all: Vec<_> = [shown, others].into_iter().flatten().collect();
+    let shown = (!value_type.is_samples()).then(|| format!("values are {value_type}"));
+    let all: Vec<_> = [shown, other_value_types(addend.others())].into_iter().flatten().collect();
     (!all.is_empty()).then(|| format!("note: {}", all.join("; ")))
 }
 
-pub(crate) fn query(args: &QueryArgs) -> anyhow::Result<Exit> {
+pub(crate) fn query(args: &LakeQueryArgs) -> anyhow::Result<Exit> {
     if args.schema {
         out(borehole_query::page().trim_end())?;
         return Ok(Exit::Done);
@@ -241,7 +239,7 @@ pub(crate) fn query(args: &QueryArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-pub(crate) fn top(args: &TopArgs) -> anyhow::Result<Exit> {
+pub(crate) fn top(args: &LakeTopArgs) -> anyhow::Result<Exit> {
     let choice = args.choice.in_time(args.time.since, args.time.until)?;
     let lake = open(&args.lake)?;
     let found = match is_profile(&args.output) {
@@ -259,7 +257,7 @@ pub(crate) fn top(args: &TopArgs) -> anyhow::Result<Exit> {
     args.choice.found(&lake, found)
 }
 
-pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<Exit> {
+pub(crate) fn diff(args: &LakeDiffArgs) -> anyhow::Result<Exit> {
     let choice = |(since, until)| args.choice.in_time(since, until);
     let (before, after) = (choice(args.before)?, choice(args.after)?);
     let lake = open(&args.lake)?;
@@ -271,7 +269,7 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<Exit> {
 
 pub(crate) fn trend(args: &TrendArgs) -> anyhow::Result<Exit> {
     let choice = args.choice.in_time(args.time.since, args.time.until)?;
-    // The lake knows microseconds.
+    // Lakes count time in microseconds.
     let step_us = us(args.step).max(1);
     let lake = open(&args.lake)?;
     let session = args.answer.session(&lake)?;
@@ -280,27 +278,25 @@ pub(crate) fn trend(args: &TrendArgs) -> anyhow::Result<Exit> {
     let found = print(&session, &sql, &args.answer, RowLimit::default())?;
     if found > 0 && !is_known(&session, &args.function)? {
         let function = cell(&args.function);
-        say(&format!(
-            "note: no function is called {function}; borehole lake top says how functions are called"
-        ));
+        say(&format!("note: unknown function {function}; borehole lake top lists function names"));
     }
     args.choice.found(&lake, found)
 }
 
-/// Whether the lake has ever seen the function: a row of zeros does not say that.
-fn is_known(session: &Session<'_>, function: &str) -> anyhow::Result<bool> {
+/// Whether any stack of the lake has the function, which a row of zeros does not tell.
+fn is_known(session: &LakeSession<'_>, function: &str) -> anyhow::Result<bool> {
     let mut answer = session.ask(&borehole_query::stack_with(function))?;
     Ok(answer.next_rows()?.is_some_and(|rows| !rows.is_empty()))
 }
 
-/// A row more than are shown, by which it is known that there are more.
+/// One more than the limit: the extra row tells that there are more.
 fn with_next(limit: RowLimit) -> Option<usize> {
     limit.as_option().map(|count| count.saturating_add(1))
 }
 
 impl AnswerArgs {
-    /// The lake, ready to be asked by this machine or by others.
-    fn session<'l>(&self, lake: &'l Lake) -> anyhow::Result<Session<'l>> {
+    /// A session on the lake, on this machine or on a cluster.
+    fn session<'l>(&self, lake: &'l Lake) -> anyhow::Result<LakeSession<'l>> {
         #[cfg(feature = "lake-cluster")]
         if let Some(address) = &self.cluster {
             return Ok(lake.session_on(address)?);
@@ -309,7 +305,7 @@ impl AnswerArgs {
     }
 }
 
-/// Whether a profile is asked for: by a format, or by the name of a file that tells one.
+/// Whether the answer is to be a profile: `--to` names a format, or there is an output file.
 fn is_profile(output: &OutputArgs) -> bool {
     output.to.is_some() || is_file(output)
 }
@@ -319,19 +315,19 @@ fn is_file(output: &OutputArgs) -> bool {
 }
 
 /// The rows of an answer that are shown.
-struct Rows<'s> {
-    answer: Answer<'s>,
-    /// How many more.
+struct ShownRows<'s> {
+    answer: LakeAnswer<'s>,
+    /// How many more may be shown.
     room: usize,
     shown: usize,
     is_cut: bool,
 }
 
-impl<'s> Rows<'s> {
-    /// The next rows that `next` takes out of the answer.
+impl<'s> ShownRows<'s> {
+    /// The next rows to show, which `next` takes from the answer.
     fn next<T>(
         &mut self,
-        next: impl FnOnce(&mut Answer<'s>) -> Result<Option<Vec<T>>, borehole_query::Error>,
+        next: impl FnOnce(&mut LakeAnswer<'s>) -> Result<Option<Vec<T>>, borehole_query::Error>,
     ) -> anyhow::Result<Option<Vec<T>>> {
         if self.is_cut {
             return Ok(None);
@@ -345,12 +341,11 @@ impl<'s> Rows<'s> {
     }
 }
 
-/// Prints at most `limit` rows of an answer, and answers how many they are. Nothing is left half done when the user ends that: Ctrl-C
-/// does what it always does.
-fn print(session: &Session<'_>, sql: &str, args: &AnswerArgs, limit: RowLimit) -> anyhow::Result<u64> {
+/// Prints at most `limit` rows of an answer, and returns their number. Ctrl-C ends this as usual: nothing is left half done.
+fn print(session: &LakeSession<'_>, sql: &str, args: &AnswerArgs, limit: RowLimit) -> anyhow::Result<u64> {
     let is_table = !args.json && !args.csv;
     let room = if is_table { limit.count().min(TABLE_ROWS) } else { limit.count() };
-    let mut rows = Rows { answer: session.ask(sql)?, room, shown: 0, is_cut: false };
+    let mut rows = ShownRows { answer: session.ask(sql)?, room, shown: 0, is_cut: false };
     match (args.json, args.csv) {
         (true, _) => json(&mut rows)?,
         (_, true) => csv(&mut rows)?,
@@ -358,27 +353,27 @@ fn print(session: &Session<'_>, sql: &str, args: &AnswerArgs, limit: RowLimit) -
     }
     let shown = rows.shown;
     if rows.is_cut && shown == limit.count() {
-        // How many there are nobody has counted.
+        // The number of all rows is unknown.
         say(&format!("{shown} shown, and there are more; --limit 0 for all"));
     } else if rows.is_cut {
-        say(&format!("note: {shown} rows shown; --json and --csv give all"));
+        say(&format!("note: the first {shown} rows are shown; --json and --csv print all"));
     }
     Ok(shown as u64)
 }
 
-/// Writes the answer to a question as a profile, and answers how many stacks it has. `question` gives SQL, and what its numbers are
-/// sums of.
+/// Writes the answer to a query as a profile, and returns the number of its stacks. `question` returns SQL, and what its numbers
+/// are sums of.
 fn profile(
     lake: &Lake,
     args: &AnswerArgs,
     output: &OutputArgs,
-    question: impl FnOnce(&Session<'_>) -> anyhow::Result<(String, Addend)>,
+    question: impl FnOnce(&LakeSession<'_>) -> anyhow::Result<(String, Addend)>,
 ) -> anyhow::Result<u64> {
     if args.json || args.csv {
         bail!("expected one of --json, --csv and a profile with --to or -o, found two");
     }
     if is_file(output) {
-        // What works out answers cannot be asked to stop. What was begun is taken away.
+        // A running query cannot be asked to stop. The unfinished output is removed.
         interrupt::before_leaving(|| say("interrupted: nothing was written"));
         interrupt::heed_at_once();
     }
@@ -402,32 +397,32 @@ fn profile(
     Ok(stacks)
 }
 
-fn table(rows: &mut Rows<'_>) -> anyhow::Result<()> {
+fn table(rows: &mut ShownRows<'_>) -> anyhow::Result<()> {
     let columns: Vec<String> = rows.answer.columns().into_iter().map(str::to_owned).collect();
     let mut lines: Vec<Vec<String>> = Vec::new();
-    while let Some(batch) = rows.next(Answer::next_rows)? {
+    while let Some(batch) = rows.next(LakeAnswer::next_rows)? {
         lines.extend(batch.iter().map(|row| row.iter().map(|value| cell(&value.to_text())).collect()));
     }
     io::stdout().write_all(aligned(&columns, &lines).as_bytes()).map_err(stdout_error)?;
     Ok(())
 }
 
-fn json(rows: &mut Rows<'_>) -> anyhow::Result<()> {
+fn json(rows: &mut ShownRows<'_>) -> anyhow::Result<()> {
     differ(&rows.answer.columns())?;
     let mut out = io::BufWriter::new(io::stdout().lock());
-    while let Some(objects) = rows.next(Answer::next_objects)? {
+    while let Some(objects) = rows.next(LakeAnswer::next_objects)? {
         objects.iter().try_for_each(|object| writeln!(out, "{object}")).map_err(stdout_error)?;
     }
     out.flush().map_err(stdout_error)?;
     Ok(())
 }
 
-fn csv(rows: &mut Rows<'_>) -> anyhow::Result<()> {
+fn csv(rows: &mut ShownRows<'_>) -> anyhow::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     write!(out, "{}", csv_line(rows.answer.columns())).map_err(stdout_error)?;
-    while let Some(batch) = rows.next(Answer::next_rows)? {
+    while let Some(batch) = rows.next(LakeAnswer::next_rows)? {
         for row in batch {
-            let line = csv_line(row.iter().map(borehole_query::Value::to_text));
+            let line = csv_line(row.iter().map(borehole_query::LakeValue::to_text));
             write!(out, "{line}").map_err(stdout_error)?;
         }
     }

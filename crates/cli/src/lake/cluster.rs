@@ -14,11 +14,11 @@ use crate::outputs::private_folder;
 /// `borehole lake scheduler`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SchedulerArgs {
-    /// Where to listen. There is no password: whoever gets there can ask, and read what executors can read
+    /// Address to listen on. There is no password: whoever can connect can query, and read what executors can read
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:50050")]
     bind: SocketAddr,
 
-    /// After so many seconds without a word an executor is given up, and others get its work. A busy one says one every 5 seconds
+    /// Seconds of silence after which an executor is given up and others get its work; busy ones report every 5 seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(10..))]
     executor_timeout: u64,
 }
@@ -26,27 +26,27 @@ pub(crate) struct SchedulerArgs {
 /// `borehole lake executor`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ExecutorArgs {
-    /// The scheduler
+    /// Address of the scheduler
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050", value_parser = host_and_port)]
     scheduler: (String, u16),
 
-    /// Where others fetch what this executor has worked out
+    /// Address where others fetch the results of this executor
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:50051")]
     bind: SocketAddr,
 
-    /// What others call this machine [default: the address of --bind]
+    /// Name or address of this machine for others [default: the address of --bind]
     #[arg(long, value_name = "HOST")]
     advertise: Option<String>,
 
-    /// How many parts of questions to work on at once [default: one a core]
+    /// How many parts of queries to run at once [default: one per core]
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
     cores: usize,
 
-    /// How much memory questions may take before they go to disk, in MiB [default: 70 % of the machine's]
+    /// Memory for queries before they spill to disk, in MiB [default: 70 % of the machine's]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..))]
     memory: Option<u64>,
 
-    /// Where parts of answers are kept until they are fetched [default: a temporary folder]
+    /// Folder for partial results until they are fetched [default: a temporary folder]
     #[arg(long, value_name = "FOLDER")]
     work_folder: Option<PathBuf>,
 }
@@ -54,7 +54,7 @@ pub(crate) struct ExecutorArgs {
 pub(super) const EXAMPLES: &str = "\
 Examples:
   borehole lake scheduler --bind 10.0.0.1:50050                               on one machine
-  borehole lake executor --scheduler 10.0.0.1:50050 --bind 10.0.0.2:50051     on each other
+  borehole lake executor --scheduler 10.0.0.1:50050 --bind 10.0.0.2:50051     on the others
   borehole lake top s3://fleet/lake --since 7d --cluster df://10.0.0.1:50050  from anywhere";
 
 pub(crate) fn scheduler(args: &SchedulerArgs) -> anyhow::Result<Exit> {
@@ -71,12 +71,12 @@ pub(crate) fn executor(args: &ExecutorArgs) -> anyhow::Result<Exit> {
             std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
             None
         }
-        // What questions give is nobody else's to read.
+        // Only the user may read results.
         None => Some(private_folder()?),
     };
     let given = args.work_folder.clone();
     let work_folder = given.or_else(|| Some(temporary.as_ref()?.path().to_owned())).unwrap_or_default();
-    say(&format!("working for {}:{}, fetched from {}", args.scheduler.0, args.scheduler.1, args.bind));
+    say(&format!("executing for {}:{}, results at {}", args.scheduler.0, args.scheduler.1, args.bind));
     run_executor(&ExecutorOptions {
         bind: args.bind,
         host: args.advertise.clone(),
@@ -88,13 +88,13 @@ pub(crate) fn executor(args: &ExecutorArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What goes wrong is said on stderr; `RUST_LOG` asks for more.
+/// Logs warnings and errors to stderr; `RUST_LOG` selects more.
 fn begin() {
     env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn")).init();
 }
 
 fn host_and_port(text: &str) -> Result<(String, u16), String> {
     let (host, port) = text.rsplit_once(':').ok_or("expected HOST:PORT")?;
-    let port = port.parse().map_err(|_| "expected a port behind the last colon".to_owned())?;
+    let port = port.parse().map_err(|_| "expected a port after the last colon".to_owned())?;
     Ok((host.to_owned(), port))
 }

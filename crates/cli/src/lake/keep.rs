@@ -1,41 +1,42 @@
-//! Commands that keep a lake in order.
+//! Commands that inspect and maintain a lake.
 
 use borehole_query::{Cleared, Lake, LakeInfo, format_time_us};
+use borehole_text::{TextColumn, TextTable, counted, grouped};
 use clap::Args;
 use serde_json::json;
 
 use super::open;
 use crate::exit::Exit;
-use crate::messages::{counted, out, show};
+use crate::messages::{out, show};
 
 /// `borehole lake info`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct InfoArgs {
+pub(crate) struct LakeInfoArgs {
     /// The lake
     #[arg(value_name = "LAKE")]
     lake: String,
 
-    /// Print one object of JSON
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 
-    /// Print the paths of the files of a table, for other engines that read Parquet
+    /// Print the paths of a table's files, for other engines that read Parquet
     #[arg(long, value_name = "TABLE", conflicts_with = "json")]
     files: Option<String>,
 
-    /// Say nothing, and fail only where nothing can be added to a lake, be there one or not: for who will do so later
+    /// Print nothing, and fail only if nothing could be added to this lake, whether it exists or not
     #[arg(long, hide = true, conflicts_with_all = ["json", "files"])]
     only_look: bool,
 }
 
 /// `borehole lake check`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct CheckArgs {
+pub(crate) struct LakeCheckArgs {
     /// The lake
     #[arg(value_name = "LAKE")]
     lake: String,
 
-    /// Print one object of JSON
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -55,12 +56,12 @@ pub(crate) struct RetainArgs {
     #[arg(value_name = "LAKE")]
     lake: String,
 
-    /// Files all of whose rows are older than so many days go
+    /// Delete files whose rows are all older than this many days
     #[arg(long, value_name = "DAYS")]
     days: u32,
 }
 
-pub(crate) fn info(args: &InfoArgs) -> anyhow::Result<Exit> {
+pub(crate) fn info(args: &LakeInfoArgs) -> anyhow::Result<Exit> {
     if args.only_look {
         Lake::check_place(&args.lake)?;
         return Ok(Exit::Done);
@@ -76,29 +77,26 @@ pub(crate) fn info(args: &InfoArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     out(&format!(
-        "{}: {} added, version {} of {}",
+        "{}: {} added, version {}, changed {}",
         args.lake,
         counted(info.sources, "input"),
         info.version,
         format_time_us(info.changed_us)
     ))?;
     show(&format!("services: {}", info.services.join(", ")))?;
-    out(&format!(
-        "{:<10} {:>7} {:>15} {:>15} {:>9}  from and to",
-        "table", "files", "rows", "bytes", "bytes/row"
-    ))?;
+    let numbers = ["files", "rows", "bytes", "bytes/row"].map(TextColumn::number);
+    let columns = [TextColumn::name("table")].into_iter().chain(numbers);
+    let mut tables = TextTable::new(columns.chain([TextColumn::name("time range")]));
     for table in info.tables.iter().filter(|table| table.files > 0) {
         #[expect(clippy::cast_precision_loss, reason = "an average with two digits")]
         let average = table.bytes as f64 / table.rows.max(1) as f64;
         let span = table.span_us.map_or_else(String::new, |(first, last)| {
             format!("{} {}", format_time_us(first), format_time_us(last))
         });
-        let line = format!(
-            "{:<10} {:>7} {:>15} {:>15} {average:>9.2}  {span}",
-            table.name, table.files, table.rows, table.bytes
-        );
-        out(line.trim_end())?;
+        let [files, rows, bytes] = [table.files, table.rows, table.bytes].map(grouped);
+        tables.row([table.name, &files, &rows, &bytes, &format!("{average:.2}"), &span]);
     }
+    tables.lines().iter().try_for_each(|line| out(line))?;
     Ok(Exit::Done)
 }
 
@@ -123,7 +121,7 @@ fn object(info: &LakeInfo) -> serde_json::Value {
     })
 }
 
-pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
+pub(crate) fn check(args: &LakeCheckArgs) -> anyhow::Result<Exit> {
     let checked = open(&args.lake)?.check()?;
     if args.json {
         let findings = checked
@@ -147,7 +145,7 @@ pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         out(&format!("{files}, {}: {found}", counted(checked.bytes, "byte")))?;
         if checked.strays > 0 {
             out(&format!(
-                "{} of no commit: being written, or left behind and cleared away after two days",
+                "{} in no commit: being written, or left behind and deleted after two days",
                 counted(checked.strays, "file")
             ))?;
         }
@@ -159,12 +157,12 @@ pub(crate) fn compact(args: &CompactArgs) -> anyhow::Result<Exit> {
     let done = open(&args.lake)?.compact()?;
     let (before, after) = (counted(done.files_before, "file"), counted(done.files_after, "file"));
     out(&format!(
-        "{before} of {} put together into {after} of {}",
+        "merged {before} ({}) into {after} ({})",
         counted(done.bytes_before, "byte"),
         counted(done.bytes_after, "byte")
     ))?;
     if done.overtaken > 0 {
-        out(&format!("{} left to another compaction", counted(done.overtaken, "group")))?;
+        out(&format!("{} left to a concurrent compaction", counted(done.overtaken, "group")))?;
     }
     cleared(done.cleared)
 }
@@ -173,7 +171,7 @@ pub(crate) fn retain(args: &RetainArgs) -> anyhow::Result<Exit> {
     let done = open(&args.lake)?.retain(args.days)?;
     let (files, rows) = (counted(done.files, "file"), counted(done.rows, "row"));
     out(&format!(
-        "{files} with {rows} and {} let go, {} with them",
+        "deleted {files} ({rows}, {}) and {}",
         counted(done.bytes, "byte"),
         counted(done.stacks, "stack")
     ))?;
@@ -183,14 +181,14 @@ pub(crate) fn retain(args: &RetainArgs) -> anyhow::Result<Exit> {
 fn cleared(cleared: Cleared) -> anyhow::Result<Exit> {
     if cleared.files > 0 {
         out(&format!(
-            "{} of {} cleared away",
+            "deleted {} ({}) that no reader needs",
             counted(cleared.files, "file"),
             counted(cleared.bytes, "byte")
         ))?;
     }
     if cleared.waiting > 0 {
         out(&format!(
-            "{} cleared away later, when nobody can be reading or writing it",
+            "{} to be deleted later, when no reader or writer can be active",
             counted(cleared.waiting, "file")
         ))?;
     }

@@ -14,56 +14,56 @@ use crate::deferred::Deferred;
 use crate::exit::Exit;
 use crate::pages::{self, CompletionsArgs, ManArgs};
 
-/// Keeps the profiles of a fleet in Parquet files, and answers questions about them in SQL
+/// Store the profiles of a fleet in Parquet files, and query them with SQL
 #[derive(Parser, Debug)]
 #[command(name = "borehole-lake", bin_name = "borehole lake", version, arg_required_else_help = true, after_help = NOTES)]
-pub(crate) struct Cli {
+pub(crate) struct LakeCli {
     #[command(subcommand)]
     command: LakeCommand,
 }
 
 const NOTES: &str = "\
-A LAKE is a folder, or an address such as s3://bucket/lake, gs://bucket/lake or az://container/lake where \
-this build knows that storage. Credentials come from the environment, under the names that the clouds' own \
+A LAKE is a folder, or an address such as s3://bucket/lake, gs://bucket/lake or az://container/lake, if \
+this build supports that storage. Credentials come from the environment variables that the providers' own \
 tools use.
 
-Exit codes: 0 done, 2 an error (of inputs, the others were added), 3 what was damaged (of inputs, what could be saved was added), 130 interrupted.";
+Exit codes: 0 done, 2 error (other inputs were added), 3 damage (what could be read of an input was added), 130 interrupted.";
 
-/// What to do.
+/// The commands on lakes.
 #[derive(Subcommand, Debug)]
 enum LakeCommand {
-    /// Add profiles, traces and heaps; each appears whole or not at all, and once however often it is added
+    /// Add profiles, traces and heaps, each completely or not at all, and only once
     #[command(after_help = ADD_EXAMPLES)]
     Add(Deferred<add::AddArgs>),
-    /// Ask in SQL
+    /// Query with SQL
     #[command(after_help = QUERY_EXAMPLES)]
-    Query(Deferred<ask::QueryArgs>),
-    /// Show the functions that cost most, or draw where the time goes
+    Query(Deferred<ask::LakeQueryArgs>),
+    /// Show the top functions, or write their stacks as a profile or flame graph
     #[command(after_help = TOP_EXAMPLES)]
-    Top(Deferred<ask::TopArgs>),
-    /// Show how the shares of functions changed from one stretch of time to another
+    Top(Deferred<ask::LakeTopArgs>),
+    /// Show how the shares of functions changed between two time ranges
     #[command(after_help = DIFF_EXAMPLES)]
-    Diff(Deferred<ask::DiffArgs>),
-    /// Show what a function costs over time
+    Diff(Deferred<ask::LakeDiffArgs>),
+    /// Show self and total of a function over time
     #[command(after_help = TREND_EXAMPLES)]
     Trend(Deferred<ask::TrendArgs>),
-    /// Say what is in a lake
+    /// Show what is in a lake
     #[command(after_help = INFO_EXAMPLES)]
-    Info(Deferred<keep::InfoArgs>),
-    /// Read all files of a lake and say which are not what was written
+    Info(Deferred<keep::LakeInfoArgs>),
+    /// Read all files of a lake and report those that differ from what was written
     #[command(after_help = CHECK_EXAMPLES)]
-    Check(Deferred<keep::CheckArgs>),
-    /// Put small files together, and clear away what no reader needs any more
+    Check(Deferred<keep::LakeCheckArgs>),
+    /// Merge small files, and delete files that no reader needs
     #[command(after_help = COMPACT_EXAMPLES)]
     Compact(Deferred<keep::CompactArgs>),
-    /// Let go of what is older than so many days
+    /// Delete data that is older than a number of days
     #[command(after_help = RETAIN_EXAMPLES)]
     Retain(Deferred<keep::RetainArgs>),
-    /// Run what splits questions among executors
+    /// Run a scheduler, which splits queries among executors
     #[cfg(feature = "lake-cluster")]
     #[command(after_help = cluster::EXAMPLES)]
     Scheduler(Deferred<cluster::SchedulerArgs>),
-    /// Run what works on parts of questions
+    /// Run an executor, which works on parts of queries
     #[cfg(feature = "lake-cluster")]
     #[command(after_help = cluster::EXAMPLES)]
     Executor(Deferred<cluster::ExecutorArgs>),
@@ -85,7 +85,7 @@ Examples:
   borehole lake query lake/ 'SELECT service, sum(value) FROM samples GROUP BY service'
   borehole lake query lake/ 'SELECT * FROM sources WHERE lost_bytes > 0' --json
   borehole lake query lake/ 'SELECT stack_id, sum(value) FROM samples GROUP BY 1' --to flamegraph -o flame.svg
-  borehole lake query lake/ --schema                  what can be asked";
+  borehole lake query lake/ --schema                  tables, views, functions";
 
 const TOP_EXAMPLES: &str = "\
 Examples:
@@ -128,7 +128,7 @@ Examples:
   borehole lake man | man -l -
   borehole lake man -o /usr/local/share/man/man1     a page for each command";
 
-pub(crate) fn run(cli: &Cli) -> anyhow::Result<Exit> {
+pub(crate) fn run(cli: &LakeCli) -> anyhow::Result<Exit> {
     match &cli.command {
         LakeCommand::Add(args) => add::run(args),
         LakeCommand::Query(args) => ask::query(args),
@@ -143,8 +143,8 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<Exit> {
         LakeCommand::Scheduler(args) => cluster::scheduler(args),
         #[cfg(feature = "lake-cluster")]
         LakeCommand::Executor(args) => cluster::executor(args),
-        LakeCommand::Completions(args) => pages::completions(args, Cli::command()),
-        LakeCommand::Man(args) => pages::man(args, Cli::command()),
+        LakeCommand::Completions(args) => pages::completions(args, LakeCli::command()),
+        LakeCommand::Man(args) => pages::man(args, LakeCli::command()),
     }
 }
 

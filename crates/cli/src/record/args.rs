@@ -7,51 +7,52 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use borehole::Format;
 use borehole::capture::{Grouping, Idle, PhpOptions, RbtOptions, RequestLabels, SampleOptions, StopMode};
-use borehole::rbt::Compression;
+use borehole::formats::rbt::SegmentCompression;
 use borehole_analysis::Pattern;
-use borehole_php::Release;
+use borehole_php::PhpRelease;
 use clap::{Args, ValueEnum};
 
 use super::lake::LakeArgs;
-use super::output::{Destination, Earlier, Encoding, Files, Place, Single, Workers};
+use super::output::{Earlier, Encoding, Files, RecordingOutput, RecordingPlace, Single, Workers};
 use super::targets::Targets;
-use crate::convert::Timestamps;
+use crate::convert::TimestampMode;
 use crate::inputs::format_name;
-use crate::outputs::{STDOUT, is_gzip};
+use crate::outputs::is_gzip;
+use crate::stdout::STDOUT;
 use crate::values::duration;
 
-/// So many threads sample into a folder.
+/// The default number of sampling threads for a folder.
 const THREADS: u16 = 8;
 
-/// What to sample, how, and where to write it.
+/// The arguments of `borehole record`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RecordArgs {
-    /// Sample the process of this number
+    /// Sample this process
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
 
-    /// Sample all processes whose command line matches, those that are started later too
+    /// Sample all processes whose command line matches, including those that start later
     #[arg(short = 'P', long, value_name = "REGEX", conflicts_with = "pid")]
     pattern: Option<String>,
 
-    /// Start this command, and sample it and what it starts until it ends; it is asked to end (SIGTERM) when the recording
-    /// ends first
+    /// Start this command and sample it and its children until it ends; if the recording ends first, the command gets
+    /// SIGTERM
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["pid", "pattern"])]
     command: Vec<OsString>,
 
-    /// The file to write; a folder, with a slash at its end, for a file a thread; `-`, or none, is standard output
+    /// File to write, or a folder with a slash at its end for one file per thread; `-`, or none, is standard output
     #[arg(short, long, value_name = "OUTPUT")]
     output: Option<String>,
 
-    /// The format to write, instead of telling it by the output's name [default: rbt]
+    /// Format to write, instead of the one of the output's name [default: rbt]
     #[arg(short, long, visible_alias = "to", value_name = "FORMAT", value_parser = format_name)]
     format: Option<Format>,
 
-    /// Replace the output if it exists, in a folder each file that is written
+    /// Replace the output if it exists; in a folder, each file that is written
     #[arg(long, requires = "output")]
     force: bool,
 
-    /// Samples a second of each process; `max` for as many as it can
+    /// Samples per second of each process; `max` for as many as possible
     #[arg(short, long, value_name = "HZ|max", default_value = "100", value_parser = parse_rate)]
     rate: Rate,
 
@@ -59,49 +60,49 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, value_name = "DURATION", value_parser = duration)]
     duration: Option<Duration>,
 
-    /// End after so many samples, of all processes together
+    /// Stop after this many samples of all processes together
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     samples: Option<u64>,
 
-    /// Keep so many frames of a stack, from the leaf
+    /// Maximum number of frames per stack, counted from the leaf
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
 
-    /// rbt: whether samples carry timestamps [default: none]
+    /// rbt: whether samples have timestamps [default: none]
     #[arg(long, value_name = "MODE", value_enum)]
-    timestamps: Option<Timestamps>,
+    timestamps: Option<TimestampMode>,
 
-    /// Compress the output with gzip, rbt each segment by itself
+    /// Compress the output with gzip; rbt compresses each segment by itself
     #[arg(long)]
     compress: bool,
 
-    /// rbt: write a checkpoint after so many samples [default: 1000]
+    /// rbt: samples between checkpoints [default: 1000]
     #[arg(long, value_name = "SAMPLES", value_parser = clap::value_parser!(u64).range(1..))]
     checkpoint: Option<u64>,
 
-    /// rbt: begin a new segment after this time. Those of a file called trace.rbt become trace.0.rbt, trace.1.rbt ...; in a folder, and on
-    /// standard output, one stands behind the other
+    /// rbt: start a new segment after this time. A file trace.rbt becomes trace.0.rbt, trace.1.rbt ...; in a folder and on
+    /// standard output, segments follow each other
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     rotate: Option<Duration>,
 
-    /// What to do with processes that execute nothing, such as workers that wait for a request
+    /// Treatment of idle processes, such as workers that wait for a request
     #[arg(long, value_name = "MODE", value_enum, default_value = "skip")]
     idle: IdleArg,
 
-    /// Label samples with facts about the request that is served: request (method and start), uri, script
+    /// Label samples with facts about the current request: request (method and start), uri, script
     #[arg(long, value_name = "FACT", value_enum, value_delimiter = ',')]
     label: Vec<LabelArg>,
 
-    /// When to stop a process for a sample [default: when-torn; always, if the option has no value]
+    /// When to stop a process for a sample [default: when-torn; always if given without a value]
     #[arg(long, value_name = "WHEN", value_enum, num_args = 0..=1, require_equals = true, default_value = "when-torn",
           default_missing_value = "always", hide_default_value = true)]
     stop_process: StopArg,
 
-    /// How often to look again at a stack that changed while it was read
+    /// Maximum number of new attempts to read a stack that changed meanwhile
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     retries: u32,
 
-    /// Threads that sample, when the output is a folder [default: 8]
+    /// Number of sampling threads if the output is a folder [default: 8]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
 
@@ -112,24 +113,24 @@ pub(crate) struct RecordArgs {
     pub(super) lake: LakeArgs,
 }
 
-/// How PHP is found in a process.
+/// Options for finding PHP in a process.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PhpArgs {
-    /// The release of PHP, such as 8.2, instead of reading it from the process
+    /// Release of PHP, such as 8.2, instead of detecting it
     #[arg(long, value_name = "VERSION", value_parser = parse_release)]
     pub(crate) php_version: Option<Detected>,
 
-    /// The path of the program or library that is PHP, as the process sees it, instead of looking for it
+    /// Path of the program or library that is PHP, as seen by the process, instead of detecting it
     #[arg(long, value_name = "PATH")]
     pub(crate) php_path: Option<String>,
 
-    /// Reli's way to say which file is PHP
+    /// reli's pattern for the file that is PHP.
     #[arg(skip)]
     pub(crate) php_regex: Option<Pattern>,
 }
 
 impl PhpArgs {
-    /// As the capture takes them.
+    /// The options in the form of the capture.
     pub(crate) fn options(&self, depth: Option<u32>) -> PhpOptions {
         let (path, regex) = (self.php_path.clone(), self.php_regex.clone());
         let is_php = (path.is_some() || regex.is_some()).then(|| {
@@ -143,24 +144,24 @@ impl PhpArgs {
     }
 }
 
-/// A release, or `auto`.
+/// A release; `None` for `auto`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Detected(pub(crate) Option<Release>);
+pub(crate) struct Detected(pub(crate) Option<PhpRelease>);
 
-/// How to sample, whichever command line said so.
+/// The options for sampling, from any command line.
 pub(crate) struct Sampling {
     pub(crate) options: SampleOptions,
     pub(crate) php: PhpOptions,
 }
 
-/// How often to sample.
+/// The time between samples; `None` for `max`.
 #[derive(Clone, Copy, Debug)]
 struct Rate(Option<Duration>);
 
-/// What to do with processes that execute nothing.
+/// The treatment of idle processes.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum IdleArg {
-    /// Count them
+    /// Only count them
     Skip,
     /// Write a sample with the frame <idle>
     Sample,
@@ -182,7 +183,7 @@ enum LabelArg {
 enum StopArg {
     /// Never
     Never,
-    /// When its stack changed at every look
+    /// If its stack changed at every attempt to read it
     WhenTorn,
     /// For every sample
     Always,
@@ -225,22 +226,22 @@ impl RecordArgs {
         Sampling { options, php: PhpOptions { labels, ..self.php.options(self.depth) } }
     }
 
-    /// The same, into an rbt file of its own, with the time of each sample.
+    /// These arguments with an rbt file with timestamps as the output.
     pub(super) fn timed_into(&self, path: &Path) -> Self {
         let output = Some(path.display().to_string());
-        Self { output, timestamps: Some(Timestamps::Delta), ..self.clone() }
+        Self { output, timestamps: Some(TimestampMode::Delta), ..self.clone() }
     }
 
-    fn rbt_options(&self, compression: Compression) -> RbtOptions {
+    fn rbt_options(&self, compression: SegmentCompression) -> RbtOptions {
         let otherwise = RbtOptions::default();
         RbtOptions {
-            timestamps: matches!(self.timestamps, Some(Timestamps::Delta)),
+            timestamps: matches!(self.timestamps, Some(TimestampMode::Delta)),
             compression,
             checkpoint_interval: self.checkpoint.unwrap_or(otherwise.checkpoint_interval),
         }
     }
 
-    /// An option that was given and is of the format rbt only.
+    /// A given option that applies only to rbt.
     fn of_rbt(&self) -> Option<&'static str> {
         let options = [
             (self.rotate.is_some(), "--rotate"),
@@ -250,7 +251,7 @@ impl RecordArgs {
         options.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
     }
 
-    /// The format of what is written to `path`. A name without an ending tells none, and neither does a number at its end.
+    /// The format of the output `path`: rbt if its name has no extension, or only a number.
     fn format_of(&self, path: Option<&str>) -> anyhow::Result<Format> {
         let by_name = path.and_then(Format::from_path).map(|(format, _)| format);
         if let Some(format) = self.format.or(by_name) {
@@ -260,15 +261,16 @@ impl RecordArgs {
         let ending = Path::new(name).extension().and_then(OsStr::to_str).unwrap_or_default();
         if ending.starts_with(|first: char| first.is_ascii_alphabetic()) {
             bail!(
-                "missing output format: expected --format FORMAT, or a name that tells it or has no ending, found the name {name}, which tells none"
+                "missing output format: expected --format FORMAT, or a known file extension or none, found {name}"
             );
         }
         Ok(Format::Rbt)
     }
 
-    pub(crate) fn destination(&self) -> anyhow::Result<Destination> {
+    pub(crate) fn destination(&self) -> anyhow::Result<RecordingOutput> {
         let path = self.output.as_deref().filter(|path| *path != "-");
-        let compression = if is_gzip(path, self.compress)? { Compression::Gzip } else { Compression::None };
+        let compression =
+            if is_gzip(path, self.compress)? { SegmentCompression::Gzip } else { SegmentCompression::None };
         let rbt = self.rbt_options(compression);
         let earlier = Earlier::replacing(self.force);
         if let Some(folder) = path.filter(|path| path.ends_with('/')) {
@@ -276,12 +278,12 @@ impl RecordArgs {
                 bail!("{folder}: expected the format rbt for a folder, found {}", format.name());
             }
             let threads = self.threads.unwrap_or(THREADS);
-            return Ok(Destination::Workers(Workers { folder: folder.into(), threads, rbt, earlier }));
+            return Ok(RecordingOutput::Workers(Workers { folder: folder.into(), threads, rbt, earlier }));
         }
         if self.threads.is_some() {
             let found = path.unwrap_or(STDOUT);
             bail!(
-                "unsupported --threads: expected a folder to write to, with a slash at its end, found {found}"
+                "unsupported --threads: expected an output folder (with a slash at its end), found {found}"
             );
         }
         let format = self.format_of(path)?;
@@ -289,13 +291,13 @@ impl RecordArgs {
             bail!("unsupported format: expected rbt for {option}, found {}", format.name());
         }
         let place = match path {
-            None => Place::Stdout,
+            None => RecordingPlace::Stdout,
             Some(path) => {
                 let files = if self.rotate.is_some() { Files::OneASegment } else { Files::One };
-                Place::File { path: path.into(), earlier, files }
+                RecordingPlace::File { path: path.into(), earlier, files }
             }
         };
-        Ok(Destination::Single(Single { encoding: Encoding::Format(format), place, rbt, opcodes: false }))
+        Ok(RecordingOutput::Single(Single { encoding: Encoding::Format(format), place, rbt, opcodes: false }))
     }
 }
 
@@ -305,22 +307,22 @@ fn parse_rate(text: &str) -> anyhow::Result<Rate> {
     }
     let rate: f64 = text.parse().map_err(|_| anyhow!("expected a number or max, found {text}"))?;
     if !(rate.is_finite() && (1e-3..=1e6).contains(&rate)) {
-        bail!("expected 0.001 to 1000000 samples a second, found {text}");
+        bail!("expected 0.001 to 1000000 samples per second, found {text}");
     }
     Ok(Rate(Some(Duration::from_secs_f64(1.0 / rate))))
 }
 
-/// `8.2`, as reli writes it `v82`, or `auto`.
+/// Parses `8.2`, reli's spelling `v82`, or `auto`.
 pub(crate) fn parse_release(text: &str) -> anyhow::Result<Detected> {
     if text == "auto" {
         return Ok(Detected(None));
     }
     let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0').collect();
     let release = match digits[..] {
-        [major, minor, ..] => Release::of_version(major, minor),
+        [major, minor, ..] => PhpRelease::of_version(major, minor),
         _ => None,
     };
-    let known: Vec<String> = Release::all().map(|release| release.to_string()).collect();
+    let known: Vec<String> = PhpRelease::all().map(|release| release.to_string()).collect();
     let release =
         release.ok_or_else(|| anyhow!("expected auto or one of {}, found {text}", known.join(", ")))?;
     Ok(Detected(Some(release)))
@@ -342,7 +344,7 @@ mod tests {
 
     #[test]
     fn releases_are_written_as_php_or_reli_write_them() {
-        let eight_two = Release::of_version(8, 2);
+        let eight_two = PhpRelease::of_version(8, 2);
         for text in ["8.2", "v82", "8.2.36"] {
             assert_eq!(parse_release(text).unwrap().0, eight_two, "{text}");
         }

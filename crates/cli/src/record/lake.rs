@@ -1,4 +1,4 @@
-//! Recordings that go into a lake.
+//! Recording into a lake.
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -12,27 +12,27 @@ use crate::messages::say;
 use crate::outputs::private_folder;
 use crate::utc;
 
-/// The program that knows lakes.
+/// The program that manages lakes.
 const PROGRAM: &str = "borehole-lake";
 
-/// What says where recordings go and how they are written, which a lake knows by itself.
+/// Options for the output, which a lake determines itself.
 const ELSEWHERE: [&str; 6] = ["output", "format", "rotate", "force", "threads", "timestamps"];
 
-/// Which lake.
+/// The options for recording into a lake.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct LakeArgs {
-    /// Add what is sampled to a lake when it is complete, with the time of each sample (see borehole lake --help)
+    /// Add the recording to this lake when it is complete, with timestamps (see borehole lake --help)
     #[arg(long, value_name = "LAKE", conflicts_with_all = ELSEWHERE)]
     pub(super) lake: Option<String>,
 
-    /// The service that it is of, in the lake
-    // What conflicts with the lake would do instead of it for clap.
+    /// Service name of the recording in the lake
+    // Without these conflicts, clap would accept the other options instead of the required `--lake`.
     #[arg(long, value_name = "NAME", requires = "lake", conflicts_with_all = ELSEWHERE)]
     service: Option<String>,
 }
 
-/// Where a recording waits until the lake has it: in a folder that only the user may look into, for the recording tells of
-/// processes what not everybody may know. What is not kept goes.
+/// The recording until it is in the lake, in a folder that only the user can access, because recordings are confidential.
+/// Dropping it removes the recording.
 pub(super) struct WaitingPlace {
     folder: TempDir,
     recording: PathBuf,
@@ -49,27 +49,30 @@ impl WaitingPlace {
         &self.recording
     }
 
-    /// Leaves what was recorded where it is, and says where.
+    /// Keeps the recording, and prints its path.
     pub(super) fn keep(self) {
         if self.recording.exists() {
-            say(&format!("note: {}: the recording is still there", self.recording.display()));
+            say(&format!("note: {}: the recording was kept", self.recording.display()));
             let _ = self.folder.keep();
         }
     }
 }
 
 impl LakeArgs {
-    /// Where the recording waits until it is complete. Fails if the program is missing that will take it, or the lake cannot be
-    /// opened: better now than after a night of sampling.
+    /// Creates the place for the recording. Fails if borehole-lake is missing or the lake cannot be opened, rather than
+    /// failing after the recording.
     pub(super) fn waiting_place(&self, lake: &str) -> anyhow::Result<WaitingPlace> {
         let mut look = external::command(PROGRAM)?;
         let looked = look.args(["info", "--only-look", "--", lake]).stdin(Stdio::null()).status();
-        // The program says itself what is wrong.
-        ensure!(looked.with_context(|| PROGRAM.to_owned())?.success(), "{lake}: cannot be recorded into");
+        // The program has already printed the error.
+        ensure!(
+            looked.with_context(|| PROGRAM.to_owned())?.success(),
+            "{lake}: cannot record into this lake"
+        );
         WaitingPlace::new()
     }
 
-    /// Adds the recording, whose first sample was taken at `began_s`, to the lake. What cannot be added stays where it is.
+    /// Adds the recording, whose first sample was taken at `began_s`, to the lake. If that fails, the recording is kept.
     pub(super) fn add(&self, lake: &str, waiting: WaitingPlace, began_s: u64) -> anyhow::Result<()> {
         if !waiting.recording().exists() {
             return Ok(());

@@ -11,24 +11,24 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::thread;
 
 use anyhow::{anyhow, ensure};
-use borehole::capture::{Coordinator, Ending, Header, Session, Statistics};
+use borehole::capture::{Coordinator, Ending, SampleStatistics, SamplingSession, SegmentMetadata};
 use signal_hook::consts::SIGTERM;
 
 pub(crate) use args::{Detected, PhpArgs, RecordArgs, Sampling, parse_release};
-pub(crate) use output::{Destination, Earlier, Encoding, Files, Place, Single, Workers};
+pub(crate) use output::{Earlier, Encoding, Files, RecordingOutput, RecordingPlace, Single, Workers};
 
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages;
-use crate::outputs::stdout_of_command;
+use crate::stdout::stdout_of_command;
 use crate::utc;
 use progress::Watcher;
 
-/// What is to be done, whichever command line said so.
-pub(crate) struct Recording {
+/// A recording to make, from any command line.
+pub(crate) struct RecordingPlan {
     pub(crate) targets: targets::Targets,
     pub(crate) sampling: Sampling,
-    pub(crate) destination: Destination,
+    pub(crate) destination: RecordingOutput,
 }
 
 pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<Exit> {
@@ -43,38 +43,42 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<Exit> {
             return Err(error);
         }
     };
-    // The times in the file count from the first sample, which may come long after the start.
+    // Times in the file are relative to the first sample, which may be much later than the start.
     let first_s = statistics.first_sample_unix_ns.and_then(|ns| u64::try_from(ns / 1_000_000_000).ok());
     args.lake.add(lake, waiting, first_s.unwrap_or_else(utc::now_s))?;
     Ok(exit)
 }
 
-fn recording(args: &RecordArgs) -> anyhow::Result<Recording> {
-    Ok(Recording { targets: args.targets()?, sampling: args.sampling(), destination: args.destination()? })
+fn recording(args: &RecordArgs) -> anyhow::Result<RecordingPlan> {
+    Ok(RecordingPlan {
+        targets: args.targets()?,
+        sampling: args.sampling(),
+        destination: args.destination()?,
+    })
 }
 
-/// Samples until there is nothing more to sample, or it is enough, or the user asks to stop.
-pub(crate) fn record(recording: Recording) -> anyhow::Result<Exit> {
+/// Samples until the processes end, a limit is reached, or the user interrupts.
+pub(crate) fn record(recording: RecordingPlan) -> anyhow::Result<Exit> {
     sample(recording).map(|(_, exit)| exit)
 }
 
-fn sample(recording: Recording) -> anyhow::Result<(Statistics, Exit)> {
-    let Recording { targets, sampling: Sampling { options, php }, destination } = recording;
+fn sample(recording: RecordingPlan) -> anyhow::Result<(SampleStatistics, Exit)> {
+    let RecordingPlan { targets, sampling: Sampling { options, php }, destination } = recording;
     interrupt::heed();
     destination.check()?;
     let mut watcher = Watcher::new(options.period, php.release);
     let (finder, command) = targets.finder(php, stdout_of_command(destination.is_stdout()))?;
     let mut coordinator = Coordinator::new(finder, command);
     let sampled: anyhow::Result<_> = match destination {
-        Destination::Workers(workers) => workers.run(coordinator, options, &mut watcher),
-        Destination::Single(single) => {
+        RecordingOutput::Workers(workers) => workers.run(coordinator, options, &mut watcher),
+        RecordingOutput::Single(single) => {
             let (shared, arrivals) = coordinator.seat();
             thread::scope(|scope| {
                 let watching =
                     scope.spawn(|| coordinator.run(interrupt::requested, |news| watcher.hear(news)));
-                let statistics =
-                    single.run(|output| Session::new(options, header(), output, shared).run(&arrivals));
-                let panicked = |_| anyhow!("the thread that looks for processes has panicked");
+                let statistics = single
+                    .run(|output| SamplingSession::new(options, header(), output, shared).run(&arrivals));
+                let panicked = |_| anyhow!("the thread that looks for processes panicked");
                 let found = watching.join().map_err(panicked);
                 Ok((statistics?, found??))
             })
@@ -89,21 +93,21 @@ fn sample(recording: Recording) -> anyhow::Result<(Statistics, Exit)> {
     Ok((statistics, exit))
 }
 
-/// What is to be said of the end of the command. Nothing where it ended well, or because it was asked to.
+/// A warning about the end of the command; `None` if it succeeded or was asked to end.
 fn bad_ending(ending: Ending) -> Option<String> {
     let Ending::Ended(status) = ending else {
-        return Some("warning: the command was asked to end and still runs".to_owned());
+        return Some("warning: the command was asked to end but still runs".to_owned());
     };
     let was_asked = interrupt::requested() || status.signal() == Some(SIGTERM);
     (!status.success() && !was_asked).then(|| format!("warning: the command ended with {status}"))
 }
 
-/// What each segment says of its origin.
-pub(crate) fn header() -> Header {
-    Header::of_this_machine().with("recorder", concat!("borehole ", env!("CARGO_PKG_VERSION")))
+/// The metadata of each segment.
+pub(crate) fn header() -> SegmentMetadata {
+    SegmentMetadata::of_this_machine().with("recorder", concat!("borehole ", env!("CARGO_PKG_VERSION")))
 }
 
-fn conclude(statistics: &Statistics, watcher: &Watcher) -> anyhow::Result<Exit> {
+fn conclude(statistics: &SampleStatistics, watcher: &Watcher) -> anyhow::Result<Exit> {
     messages::say(&progress::summary(statistics, watcher.period()));
     let is_in_vain = progress::is_in_vain(statistics);
     let nothing = || format!("nothing was sampled: {}", watcher.why_nothing(statistics));
@@ -111,7 +115,7 @@ fn conclude(statistics: &Statistics, watcher: &Watcher) -> anyhow::Result<Exit> 
         ensure!(!is_in_vain, nothing());
         return Ok(Exit::Done);
     }
-    // Who gives up waiting for a process knows that there was none.
+    // A user who interrupts while waiting for processes knows that there were none.
     if is_in_vain && statistics.attached > 0 {
         messages::say(&format!("warning: {}", nothing()));
     }

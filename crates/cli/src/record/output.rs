@@ -1,4 +1,4 @@
-//! Where a recording goes.
+//! The outputs of a recording.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -8,25 +8,27 @@ use std::thread;
 
 use anyhow::{Context as _, bail};
 use borehole::capture::{
-    Coordinator, Ending, Error, LiveSink, RbtOptions, RbtOutput, SampleOptions, Session, Statistics, Stream,
+    Coordinator, Ending, Error, LiveSink, RbtOptions, RbtOutput, SampleOptions, SampleStatistics,
+    SamplingSession, SharedStream,
 };
+use borehole::formats::phpspy::{ExportOptions, OpcodeOutput};
+use borehole::formats::rbt::SegmentCompression;
 use borehole::model::{Context, Sample};
-use borehole::phpspy::Opcodes;
-use borehole::rbt::Compression;
 use borehole::{Existing, Export, Format, Output, ProfileSink, Target};
 
 use super::header;
 use super::progress::{Watcher, is_in_vain};
 use super::reli_json::ReliJsonLines;
 use crate::interrupt;
-use crate::outputs::{STDOUT, compression, refuse_terminal};
+use crate::outputs::{compression, refuse_terminal};
+use crate::stdout::STDOUT;
 
-/// Where a recording goes.
+/// The output of a recording.
 #[derive(Clone, Debug)]
-pub(crate) enum Destination {
+pub(crate) enum RecordingOutput {
     /// One output.
     Single(Single),
-    /// A file a thread.
+    /// One file per thread.
     Workers(Workers),
 }
 
@@ -34,40 +36,40 @@ pub(crate) enum Destination {
 #[derive(Clone, Debug)]
 pub(crate) struct Single {
     pub(crate) encoding: Encoding,
-    pub(crate) place: Place,
+    pub(crate) place: RecordingPlace,
     pub(crate) rbt: RbtOptions,
-    /// phpspy: whether opcodes are written.
+    /// Whether opcodes are written (phpspy).
     pub(crate) opcodes: bool,
 }
 
-/// How one output is written.
+/// The encoding of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
-    /// In a format that is read too.
+    /// One of the formats.
     Format(Format),
-    /// As reli's template `json_lines` has it.
+    /// reli's template `json_lines`.
     ReliJsonLines,
 }
 
-/// Where one output goes.
+/// The destination of one output.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
-    /// To whoever reads ours.
+pub(crate) enum RecordingPlace {
+    /// Standard output.
     Stdout,
-    /// Into a file.
+    /// A file, or one per segment.
     File { path: PathBuf, earlier: Earlier, files: Files },
 }
 
-/// How many files a recording into one place is.
+/// Whether segments share a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Files {
-    /// One for all segments.
+    /// One file for all segments.
     One,
-    /// One a segment, with its number in its name.
+    /// One file per segment, with the number in its name.
     OneASegment,
 }
 
-/// `rbt` files, one a thread.
+/// `rbt` files, one per thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Workers {
     pub(crate) folder: PathBuf,
@@ -76,35 +78,35 @@ pub(crate) struct Workers {
     pub(crate) earlier: Earlier,
 }
 
-/// What becomes of files that an earlier recording left.
+/// The treatment of files of an earlier recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Earlier {
-    /// They stay, and nothing is recorded.
+    /// Keep them, and refuse to record.
     Keep,
-    /// They are replaced.
+    /// Replace them.
     Replace,
-    /// What is recorded is written behind it, where it is written as it is recorded.
+    /// Append to them, if the output is written while recording.
     Continue,
 }
 
 impl Earlier {
-    /// What becomes of files whose replacement is asked for, or is not.
+    /// [`Earlier::Replace`] if replacement is asked for, else [`Earlier::Keep`].
     pub(crate) const fn replacing(is_asked: bool) -> Self {
         if is_asked { Self::Replace } else { Self::Keep }
     }
 
-    /// The same of an output that is written as a whole.
+    /// The treatment for an output that appears when it is complete.
     const fn existing(self) -> Existing {
         Existing::replacing(!matches!(self, Self::Keep))
     }
 }
 
-impl Destination {
+impl RecordingOutput {
     pub(crate) fn is_stdout(&self) -> bool {
-        matches!(self, Self::Single(Single { place: Place::Stdout, .. }))
+        matches!(self, Self::Single(Single { place: RecordingPlace::Stdout, .. }))
     }
 
-    /// Finds out what cannot be written before anything is started.
+    /// Fails if the output cannot be written, before anything is started.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         match self {
             Self::Single(single) => single.check(),
@@ -116,8 +118,10 @@ impl Destination {
 impl Single {
     fn check(&self) -> anyhow::Result<()> {
         match &self.place {
-            Place::Stdout => refuse_terminal(self.format(), self.rbt.compression == Compression::Gzip),
-            Place::File { path, earlier, files } => {
+            RecordingPlace::Stdout => {
+                refuse_terminal(self.format(), self.rbt.compression == SegmentCompression::Gzip)
+            }
+            RecordingPlace::File { path, earlier, files } => {
                 if let Some(folder) =
                     path.parent().filter(|folder| *folder != Path::new("") && !folder.is_dir())
                 {
@@ -135,8 +139,8 @@ impl Single {
     /// Runs a session that writes to this.
     pub(crate) fn run(
         self,
-        session: impl FnOnce(&mut dyn LiveSink) -> Result<Statistics, Error>,
-    ) -> anyhow::Result<Statistics> {
+        session: impl FnOnce(&mut dyn LiveSink) -> Result<SampleStatistics, Error>,
+    ) -> anyhow::Result<SampleStatistics> {
         if self.encoding == Encoding::Format(Format::Rbt) {
             let mut output = self.live();
             let statistics = session(&mut output);
@@ -147,19 +151,20 @@ impl Single {
             Encoding::ReliJsonLines => session(&mut ReliJsonLines::new(&mut output)),
             Encoding::Format(format) => {
                 let mut target = Target::new(format);
-                target.opcodes = if self.opcodes { Opcodes::Write } else { Opcodes::Omit };
+                let opcodes = if self.opcodes { OpcodeOutput::Write } else { OpcodeOutput::Omit };
+                target.options.set(ExportOptions { opcodes });
                 session(&mut Exported(target.exporter_to_file(&mut output)?))
             }
         };
         let statistics = statistics.map_err(|error| named(error, || self.name()))?;
-        // Where nothing was sampled there is nothing to keep, which the caller says.
+        // If nothing was sampled, no output is kept; the caller reports that.
         if !is_in_vain(&statistics) || interrupt::requested() {
             output.complete()?;
         }
         Ok(statistics)
     }
 
-    /// The format that is written, or the one that it is like.
+    /// The format, or a similar one for reli's template.
     const fn format(&self) -> Format {
         match self.encoding {
             Encoding::Format(format) => format,
@@ -167,18 +172,18 @@ impl Single {
         }
     }
 
-    /// What it is called in messages.
+    /// The name for messages.
     fn name(&self) -> String {
         match &self.place {
-            Place::Stdout => STDOUT.to_owned(),
-            Place::File { path, .. } => path.display().to_string(),
+            RecordingPlace::Stdout => STDOUT.to_owned(),
+            RecordingPlace::File { path, .. } => path.display().to_string(),
         }
     }
 
-    /// What that is called which the segment of this number is written to.
+    /// The name for messages of the output of a segment.
     fn name_of(&self, segment: u64) -> String {
         match &self.place {
-            Place::File { path, files: Files::OneASegment, .. } => {
+            RecordingPlace::File { path, files: Files::OneASegment, .. } => {
                 numbered(path, segment).display().to_string()
             }
             _ => self.name(),
@@ -187,32 +192,34 @@ impl Single {
 
     /// A file that appears when it is complete, or standard output.
     fn whole(&self) -> Result<Output, borehole::Error> {
-        let compression = compression(self.format(), self.rbt.compression == Compression::Gzip);
+        let compression = compression(self.format(), self.rbt.compression == SegmentCompression::Gzip);
         match &self.place {
-            Place::Stdout => Ok(Output::direct(STDOUT, io::stdout().lock(), compression)),
-            Place::File { path, earlier, .. } => Output::create(path, earlier.existing(), compression),
+            RecordingPlace::Stdout => Ok(Output::direct(STDOUT, io::stdout().lock(), compression)),
+            RecordingPlace::File { path, earlier, .. } => {
+                Output::create(path, earlier.existing(), compression)
+            }
         }
     }
 
-    /// An `rbt` stream that can be read at any time. Where nothing is sampled no file is made, and none replaced.
+    /// An `rbt` stream that can be read at any time. If nothing is sampled, no file is created or replaced.
     fn live(&self) -> RbtOutput {
-        let Place::File { path, earlier, files } = self.place.clone() else {
+        let RecordingPlace::File { path, earlier, files } = self.place.clone() else {
             return RbtOutput::single(self.rbt, io::stdout());
         };
         if files == Files::One {
             return opened_once(self.rbt, move || open(&path, earlier));
         }
-        // A recording of fewer segments would have the last of the earlier one for its own.
+        // Otherwise, segments of a longer earlier recording would seem to belong to this one.
         let mut replaced = if earlier == Earlier::Replace { segments(&path) } else { Vec::new() };
         let open_segment = move |number| {
             replaced.drain(..).try_for_each(|segment| remove(&segment))?;
-            Ok(Stream::from(open(&numbered(&path, number), earlier)?))
+            Ok(SharedStream::from(open(&numbered(&path, number), earlier)?))
         };
         RbtOutput::new(self.rbt, Box::new(open_segment))
     }
 }
 
-/// What went wrong with a session. What could not be written has a name: its own, or that of what was being written.
+/// Converts an error of a session. Errors of writing get the name of the output, unless they name another file.
 fn named(error: Error, name: impl Fn() -> String) -> anyhow::Error {
     let Error::Output(source) = error else { return error.into() };
     match source.downcast::<borehole::Error>() {
@@ -221,14 +228,14 @@ fn named(error: Error, name: impl Fn() -> String) -> anyhow::Error {
     }
 }
 
-/// Removes a file that is not the one which is written: its error says which.
+/// Removes a file other than the output. The error names that file.
 fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path).map_err(|source| {
         io::Error::new(source.kind(), borehole::Error::Write { name: path.display().to_string(), source })
     })
 }
 
-/// An exporter as a live output: its file is complete at the end only; some formats keep a spool beside it.
+/// An exporter as a live output. Its file is complete only at the end; some formats keep a spool beside it.
 struct Exported<'w>(Box<dyn Export + 'w>);
 
 impl ProfileSink for Exported<'_> {
@@ -247,20 +254,20 @@ impl LiveSink for Exported<'_> {
     }
 }
 
-/// A file for all segments, which `open` makes for the first.
+/// An output with one file for all segments, which `open` creates for the first.
 fn opened_once(options: RbtOptions, open: impl Fn() -> io::Result<File> + Send + 'static) -> RbtOutput {
-    let mut stream: Option<Stream> = None;
+    let mut stream: Option<SharedStream> = None;
     let open = move |_segment| match &stream {
         Some(stream) => Ok(stream.clone()),
-        None => Ok(stream.insert(Stream::from(open()?)).clone()),
+        None => Ok(stream.insert(SharedStream::from(open()?)).clone()),
     };
     RbtOutput::new(options, Box::new(open))
 }
 
-/// Opens a file to write into while it is recorded.
+/// Opens a file that is written while recording.
 fn open(path: &Path, earlier: Earlier) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    // Devices and named pipes are there, and are not replaced.
+    // Existing devices and named pipes are written to, not replaced.
     let is_device = || path.exists() && !path.is_file();
     match earlier {
         Earlier::Keep if !is_device() => options.write(true).create_new(true),
@@ -276,14 +283,14 @@ fn numbered(path: &Path, number: u64) -> PathBuf {
     path.with_file_name(format!("{before}{number}{behind}"))
 }
 
-/// What stands around the number of a segment: `trace.` and `.rbt`.
+/// The parts of a segment's name around the number: `trace.` and `.rbt`.
 fn around_number(path: &Path) -> (String, String) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let (stem, extension) = name.split_once('.').unwrap_or((&name, "rbt"));
     (format!("{stem}."), format!(".{extension}"))
 }
 
-/// The segments of earlier recordings into `path`. None where the folder cannot be listed.
+/// The segments of earlier recordings into `path`; empty if the folder cannot be listed.
 fn segments(path: &Path) -> Vec<PathBuf> {
     let (before, behind) = around_number(path);
     let is_segment = |name: &str| {
@@ -301,13 +308,13 @@ fn segments(path: &Path) -> Vec<PathBuf> {
 }
 
 impl Workers {
-    /// Runs a session a thread.
+    /// Runs one session per thread.
     pub(crate) fn run(
         self,
         mut coordinator: Coordinator,
         options: SampleOptions,
         watcher: &mut Watcher,
-    ) -> anyhow::Result<(Statistics, Option<Ending>)> {
+    ) -> anyhow::Result<(SampleStatistics, Option<Ending>)> {
         thread::scope(|scope| {
             let threads: Vec<_> = (0..self.threads)
                 .map(|worker| {
@@ -315,20 +322,21 @@ impl Workers {
                     let path = self.path(worker);
                     let mut output = self.output(path.clone());
                     scope.spawn(move || {
-                        let sampled = Session::new(options, header(), &mut output, shared).run(&arrivals);
+                        let sampled =
+                            SamplingSession::new(options, header(), &mut output, shared).run(&arrivals);
                         sampled.map_err(|error| named(error, || path.display().to_string()))
                     })
                 })
                 .collect();
             let found = coordinator.run(interrupt::requested, |news| watcher.hear(news));
-            let mut all = Statistics::default();
+            let mut all = SampleStatistics::default();
             let mut first_error = None;
             for thread in threads {
                 match thread.join() {
                     Ok(Ok(statistics)) => all += statistics,
                     Ok(Err(error)) => first_error = first_error.or(Some(error)),
                     Err(_) => {
-                        let panicked = anyhow::anyhow!("a thread that samples has panicked");
+                        let panicked = anyhow::anyhow!("a sampling thread panicked");
                         first_error = first_error.or(Some(panicked));
                     }
                 }
@@ -338,7 +346,7 @@ impl Workers {
         })
     }
 
-    /// Makes the folder. Files that are to stay must not be there.
+    /// Creates the folder. Fails if it has files that should be kept.
     fn check(&self) -> anyhow::Result<()> {
         fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
         let mut paths = (0..self.threads).map(|worker| self.path(worker));
@@ -346,11 +354,11 @@ impl Workers {
     }
 
     fn path(&self, worker: u16) -> PathBuf {
-        let extension = if self.rbt.compression == Compression::Gzip { "rbt.gz" } else { "rbt" };
+        let extension = if self.rbt.compression == SegmentCompression::Gzip { "rbt.gz" } else { "rbt" };
         self.folder.join(format!("worker_{worker}.{extension}"))
     }
 
-    /// A file that appears with the first process.
+    /// An output whose file is created with the first process.
     fn output(&self, path: PathBuf) -> RbtOutput {
         let earlier = self.earlier;
         opened_once(self.rbt, move || open(&path, earlier))

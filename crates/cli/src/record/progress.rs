@@ -1,29 +1,30 @@
-//! What is said while a recording runs, and at its end.
+//! Progress and summary of a recording.
 
 use std::io;
 use std::time::Duration;
 
-use borehole::capture::{News, Progress, Statistics};
-use borehole_php::Release;
+use borehole::capture::{News, SampleStatistics, SessionProgress};
+use borehole_php::PhpRelease;
+use borehole_text::{counted, grouped};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cell::is_drawn_over;
-use crate::messages::{counted, say};
+use crate::messages::say;
 use crate::refusal;
 
-/// Hears what happens and tells the user.
+/// Shows the events and the progress of a recording.
 pub(crate) struct Watcher {
     period: Option<Duration>,
-    /// The release that every PHP is taken for, if one was named.
-    release: Option<Release>,
-    /// On a terminal only.
+    /// The release given with `--php-version`.
+    release: Option<PhpRelease>,
+    /// The progress line; `None` without a terminal.
     line: Option<ProgressBar>,
-    /// Of PHP, if there was one: of another program it is no surprise.
+    /// The last process that was not sampled, preferably one with PHP.
     last_refusal: Option<String>,
 }
 
 impl Watcher {
-    pub(crate) fn new(period: Option<Duration>, release: Option<Release>) -> Self {
+    pub(crate) fn new(period: Option<Duration>, release: Option<PhpRelease>) -> Self {
         let line = is_drawn_over(&io::stderr()).then(|| {
             let style = ProgressStyle::with_template("{spinner} {msg}");
             let line = ProgressBar::no_length()
@@ -39,16 +40,16 @@ impl Watcher {
         self.period
     }
 
-    /// Why a recording has nothing in it, and what to try next.
-    pub(crate) fn why_nothing(&self, statistics: &Statistics) -> String {
+    /// Why nothing was recorded, and what to try next.
+    pub(crate) fn why_nothing(&self, statistics: &SampleStatistics) -> String {
         match (statistics.attached, &self.last_refusal, self.release) {
             (0, Some(refusal), _) => refusal.clone(),
             (0, None, _) => "expected a process that runs PHP, found none".to_owned(),
             (.., Some(release)) => format!(
-                "no stack makes sense as one of PHP {release}; without --php-version the process says which PHP it is"
+                "no valid stack of PHP {release} found; omit --php-version to detect the version"
             ),
             (.., None) => {
-                "each stack changed while it was read; --stop-process stops the process for a sample"
+                "every stack changed while it was read; use --stop-process to stop the process for each sample"
                     .to_owned()
             }
         }
@@ -64,7 +65,7 @@ impl Watcher {
             }
             News::Refused(process, error) => {
                 let text = refusal::text(process, &error);
-                // A pattern matches whatever has it in its command line, a shell or an editor.
+                // A pattern also matches other programs with the text in their command line, such as shells and editors.
                 if !error.is_other_program() {
                     self.say(&format!("warning: not sampled: {text}"));
                     self.last_refusal = Some(text);
@@ -90,7 +91,7 @@ impl Watcher {
         }
     }
 
-    /// Leaves the terminal to whatever is said next.
+    /// Removes the progress line.
     pub(crate) fn finish(&self) {
         if let Some(line) = &self.line {
             line.finish_and_clear();
@@ -98,61 +99,72 @@ impl Watcher {
     }
 }
 
-/// Whether a recording has nothing in it, though it should have.
-pub(crate) fn is_in_vain(statistics: &Statistics) -> bool {
-    let Statistics { attached, taken, idle, torn, .. } = *statistics;
+/// Whether nothing was recorded, although something should have been.
+pub(crate) fn is_in_vain(statistics: &SampleStatistics) -> bool {
+    let SampleStatistics { attached, taken, idle, torn, .. } = *statistics;
     attached == 0 || (taken == 0 && idle == 0 && torn > 0)
 }
 
-fn progress_text(progress: &Progress) -> String {
-    let Progress { statistics, processes } = progress;
-    let processes = match processes.len() {
-        1 => "1 process".to_owned(),
-        count => format!("{count} processes"),
-    };
-    format!("{:.1} s, {processes}, {}", seconds(statistics), quality(statistics))
+fn progress_text(progress: &SessionProgress) -> String {
+    let SessionProgress { statistics, processes } = progress;
+    let noun = if processes.len() == 1 { "process" } else { "processes" };
+    format!("{:.1} s, {} {noun}, {}", seconds(statistics), processes.len(), quality(statistics))
 }
 
-fn seconds(statistics: &Statistics) -> f64 {
+fn seconds(statistics: &SampleStatistics) -> f64 {
     Duration::from_nanos(statistics.elapsed_ns).as_secs_f64()
 }
 
-/// How many samples, at which rate, and what else became of those that were asked for.
-fn quality(statistics: &Statistics) -> String {
-    let mut text =
-        format!("{} ({:.1}/s)", counted(statistics.taken, "sample"), statistics.taken_per_second());
+/// The number and rate of samples, and what became of the other ticks.
+fn quality(statistics: &SampleStatistics) -> String {
+    let taken = counted(statistics.taken, "sample");
+    let mut text = format!("{taken} ({:.1}/s)", statistics.taken_per_second());
     for (name, count) in [
         ("idle", statistics.idle),
         ("missed", statistics.missed),
         ("torn", statistics.torn),
         ("failed", statistics.failed),
+    ] {
+        // Losses are printed even if there are none, because that is good news.
+        if count > 0 || name != "idle" {
+            text += &format!(", {} {name}{}", grouped(count), share(count, statistics.asked));
+        }
+    }
+    for (name, count) in [
         ("retried", statistics.retried),
         ("stopped", statistics.stopped),
-        ("not to be stopped", statistics.unstopped),
+        ("could not be stopped", statistics.unstopped),
         ("truncated", statistics.truncated),
     ] {
-        // The first three are said even if there are none: that is the news.
-        if count > 0 || matches!(name, "missed" | "torn" | "failed") {
-            text += &format!(", {count} {name}");
+        if count > 0 {
+            text += &format!(", {} {name}", grouped(count));
         }
     }
     text
 }
 
-/// The last line.
-pub(crate) fn summary(statistics: &Statistics, period: Option<Duration>) -> String {
-    let asked = match period {
-        // Of the slowest the period says more.
-        Some(period) if period > Duration::from_secs(1) => {
-            format!("a sample each {} s", period.as_secs_f64())
-        }
-        Some(period) => format!("{:.1} samples/s", 1.0 / period.as_secs_f64()),
-        None => "as many samples as possible".to_owned(),
+/// `count` as a percentage of `whole`, such as ` (12%)`; empty for none.
+fn share(count: u64, whole: u64) -> String {
+    let percent = count.saturating_mul(100).checked_div(whole);
+    match percent.filter(|_| count > 0) {
+        None => String::new(),
+        Some(0) => " (<1%)".to_owned(),
+        Some(percent) => format!(" ({percent}%)"),
+    }
+}
+
+/// The summary at the end.
+pub(crate) fn summary(statistics: &SampleStatistics, period: Option<Duration>) -> String {
+    let rate = match period {
+        // For slow rates, the period is clearer.
+        Some(period) if period > Duration::from_secs(1) => format!("every {} s", period.as_secs_f64()),
+        Some(period) => format!("at {} Hz", (10.0 / period.as_secs_f64()).round() / 10.0),
+        None => "as often as possible".to_owned(),
     };
-    let processes = if statistics.attached == 1 { "process" } else { "processes" };
+    let (processes, each) = if statistics.attached == 1 { ("process", "") } else { ("processes", " each") };
     format!(
-        "recorded {} {processes} for {:.1} s, asked for {asked}: {}",
-        statistics.attached,
+        "Sampled {} {processes} for {:.1} s {rate}{each}: {}",
+        grouped(statistics.attached),
         seconds(statistics),
         quality(statistics)
     )
@@ -163,16 +175,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_asked_for_is_said_of_slow_rates_too() {
-        let asked = |period| summary(&Statistics::default(), Some(period));
-        assert!(asked(Duration::from_millis(10)).contains("asked for 100.0 samples/s: "));
-        assert!(asked(Duration::from_secs(1000)).contains("asked for a sample each 1000 s: "));
+    fn the_summary_has_the_rate_or_the_period() {
+        let asked = |period| summary(&SampleStatistics::default(), Some(period));
+        assert!(asked(Duration::from_millis(10)).contains(" at 100 Hz each: "));
+        assert!(asked(Duration::from_secs(1000)).contains(" every 1000 s each: "));
     }
 
     #[test]
     fn the_rate_beside_the_samples_is_theirs() {
-        let statistics =
-            Statistics { taken: 130, idle: 296, elapsed_ns: 3_100_000_000, ..Statistics::default() };
-        assert!(quality(&statistics).starts_with("130 samples (41.9/s), 296 idle, "));
+        let statistics = SampleStatistics {
+            asked: 427,
+            taken: 130,
+            idle: 296,
+            missed: 1,
+            elapsed_ns: 3_100_000_000,
+            ..SampleStatistics::default()
+        };
+        assert!(
+            quality(&statistics).starts_with("130 samples (41.9/s), 296 idle (69%), 1 missed (<1%), 0 torn")
+        );
     }
 }

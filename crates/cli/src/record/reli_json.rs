@@ -10,7 +10,7 @@ use borehole::capture::LiveSink;
 use borehole::model::{Context, FrameId, ProfileSink, Sample, Tables};
 use serde_json::{Value, json};
 
-/// Writes a line a sample.
+/// Writes one line per sample.
 pub(super) struct ReliJsonLines<W: Write> {
     output: BufWriter<W>,
 }

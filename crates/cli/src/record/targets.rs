@@ -1,44 +1,42 @@
-//! Which processes to sample.
+//! The processes to sample.
 
 use std::ffi::OsString;
 use std::process::Stdio;
 
 use anyhow::bail;
-use borehole::capture::{Attach, Finder, PhpOptions, PhpProcess, Selection, Subject};
+use borehole::capture::{Attach, Finder, PhpOptions, PhpProcess, ProcessSelection, Subject};
 use borehole_analysis::Pattern;
 use borehole_process::Launched;
 
 use crate::refusal;
 
-/// Which processes to sample.
+/// The processes to sample.
 #[derive(Clone, Debug)]
 pub(crate) enum Targets {
-    /// This process.
+    /// One process.
     Process(i32),
-    /// All whose command lines match.
+    /// All processes whose command line matches.
     Matching(Pattern),
-    /// A command that is to be started, and what it starts.
+    /// A command to start, and its children.
     Command(Vec<OsString>),
 }
 
 impl Targets {
-    /// What finds them, and the command if one was started, with this for its standard output.
+    /// The finder of the processes, and the command if one is started, with `output` as its standard output.
     pub(crate) fn finder(self, php: PhpOptions, output: Stdio) -> anyhow::Result<(Finder, Option<Launched>)> {
         let (selection, command) = match self {
             Self::Process(process) => {
-                // A process that cannot be sampled now is an error now.
+                // Fail early if the process cannot be sampled.
                 drop(refusal::attach(process, &php)?);
-                (Selection::One(process), None)
+                (ProcessSelection::One(process), None)
             }
             Self::Matching(pattern) => {
-                (Selection::Matching(Box::new(move |line| pattern.is_match(line))), None)
+                (ProcessSelection::Matching(Box::new(move |line| pattern.is_match(line))), None)
             }
             Self::Command(command) => {
-                let [program, arguments @ ..] = command.as_slice() else {
-                    bail!("missing command behind --")
-                };
+                let [program, arguments @ ..] = command.as_slice() else { bail!("missing command after --") };
                 let launched = Launched::start(program, arguments, output)?;
-                (Selection::Family(launched.id()), Some(launched))
+                (ProcessSelection::Family(launched.id()), Some(launched))
             }
         };
         Ok((Finder::new(selection, attach(php)), command))

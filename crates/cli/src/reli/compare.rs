@@ -1,4 +1,4 @@
-//! Reli's command line for what changed between heaps.
+//! Reli's command line for comparing heaps.
 //!
 //! Source: reli 0.12, its command `inspector:memory:compare`.
 
@@ -8,29 +8,29 @@ use clap::Args;
 
 use super::report::{PrettyArgs, ReportFormat};
 use crate::exit::Exit;
-use crate::heap::{CompareArgs, Memory, TextOutput};
+use crate::heap::{CompareArgs, HeapInputArgs, TextOutput};
 use crate::values::{RowLimit, percent};
 
 /// `inspector:memory:compare`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MemoryCompareArgs {
-    /// A graph, or a database
+    /// A graph or a database
     #[arg(value_name = "BASE")]
     base: PathBuf,
 
-    /// What it is compared with; otherwise another run of the same database
+    /// The heap to compare with [default: another run of the same database]
     #[arg(value_name = "TARGET")]
     target: Option<PathBuf>,
 
-    /// The run of the base, of a database
+    /// The run of the base, in a database
     #[arg(long, value_name = "RUN")]
     run_id_baseline: Option<i64>,
 
-    /// The run of the target, of a database
+    /// The run of the target, in a database
     #[arg(long, value_name = "RUN")]
     run_id_target: Option<i64>,
 
-    /// Text, or JSON
+    /// Text or JSON
     #[arg(short = 'f', long, value_enum, default_value_t = ReportFormat::Report)]
     output_format: ReportFormat,
 
@@ -41,15 +41,15 @@ pub(crate) struct MemoryCompareArgs {
     #[command(flatten)]
     pretty: PrettyArgs,
 
-    /// Leave out what changed by less than so many percent
+    /// Hide changes of less than this percentage
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value_t = 0.0)]
     threshold: f64,
 
-    /// Show so many rows of each table
+    /// Rows of each table; 0 for all
     #[arg(long, value_name = "COUNT", default_value_t = RowLimit::new(20))]
     diff_limit: RowLimit,
 
-    // Accepted and without effect: what is analysed does not depend on them.
+    // Accepted, but without effect: the analysis does not depend on them.
     #[arg(long, hide = true, num_args = 0..=1)]
     diff_nodes: Option<String>,
     #[arg(long, hide = true)]
@@ -76,7 +76,7 @@ pub(super) fn compare(args: &MemoryCompareArgs) -> anyhow::Result<Exit> {
         json: args.output_format == ReportFormat::ReportJson,
         pretty: args.pretty.is_on(true),
         output: TextOutput { output: args.output.clone(), force: true },
-        memory: Memory::default(),
+        memory: HeapInputArgs::default(),
     };
     native.run()
 }

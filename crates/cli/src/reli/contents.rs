@@ -1,6 +1,6 @@
-//! `inspector:memory:dump:inspect`: what a dump of memory holds.
+//! `inspector:memory:dump:inspect`: the contents of a dump.
 //!
-//! Source: reli 0.12, its command of this name, for what is told; an `.rdump` of ours has other fields.
+//! Source: reli 0.12, its command of this name, for what is printed; our `.rdump` has other fields.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use borehole::heap::{Dump, DumpRecovery};
-use borehole_process::{Mapping, Target as _};
+use borehole_process::{ForeignProcess as _, MemoryMapping};
 use clap::Args;
 
 use crate::exit::Exit;
 use crate::messages::say;
-use crate::outputs::stdout_error;
+use crate::stdout::stdout_error;
 
 /// `inspector:memory:dump:inspect`.
 #[derive(Args, Clone, Debug)]
@@ -32,15 +32,10 @@ pub(super) fn inspect(args: &InspectArgs) -> anyhow::Result<Exit> {
     Ok(told(&args.input, &recovery))
 }
 
-/// Says what a damaged file had lost.
+/// Prints what a damaged file has lost.
 fn told(path: &Path, recovery: &DumpRecovery) -> Exit {
     for warning in &recovery.warnings {
-        say(&format!(
-            "warning: {}: {} (rdump, at byte {:#x})",
-            path.display(),
-            warning.message,
-            warning.offset
-        ));
+        say(&format!("warning: {}: {}", path.display(), warning.to_error("rdump")));
     }
     if recovery.is_whole() { Exit::Done } else { Exit::Damaged }
 }
@@ -62,8 +57,8 @@ fn contents(dump: &Dump) -> String {
     text
 }
 
-/// A mapping as `/proc/PID/maps` has it, without what is of no use elsewhere.
-fn line(mapping: &Mapping) -> String {
+/// A mapping as in `/proc/PID/maps`, without the fields that mean nothing elsewhere.
+fn line(mapping: &MemoryMapping) -> String {
     let flag = |is_set, flag| if is_set { flag } else { '-' };
     let flags: String = [
         flag(mapping.readable, 'r'),

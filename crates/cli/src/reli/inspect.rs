@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{bail, ensure};
 use borehole::Format;
 use borehole::capture::{Grouping, RbtOptions, SampleOptions, StopMode};
-use borehole::rbt::Compression;
+use borehole::formats::rbt::SegmentCompression;
 use borehole_analysis::Pattern;
 use clap::{Args, ValueEnum};
 
@@ -18,8 +18,8 @@ use crate::exit::Exit;
 use crate::messages::say;
 use crate::record::targets::Targets;
 use crate::record::{
-    self, Destination, Detected, Earlier, Encoding, Files, PhpArgs, Place, Recording, Sampling, Single,
-    Workers, parse_release,
+    self, Detected, Earlier, Encoding, Files, PhpArgs, RecordingOutput, RecordingPlace, RecordingPlan,
+    Sampling, Single, Workers, parse_release,
 };
 use crate::top::{self, TopArgs};
 use crate::utc;
@@ -27,7 +27,7 @@ use crate::utc;
 /// `inspector:trace`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TraceArgs {
-    /// The process
+    /// The id of the process
     #[arg(short, long, value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
 
@@ -42,11 +42,11 @@ pub(crate) struct TraceArgs {
 /// `inspector:daemon`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DaemonArgs {
-    /// Processes whose command line matches
+    /// Sample processes whose command line matches this regular expression
     #[arg(short = 'P', long)]
     target_regex: String,
 
-    /// Threads that sample
+    /// The number of sampling threads
     #[arg(short = 'T', long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
 
@@ -57,19 +57,19 @@ pub(crate) struct DaemonArgs {
 /// `inspector:top`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ReliTopArgs {
-    /// Processes whose command line matches
+    /// Sample processes whose command line matches this regular expression
     #[arg(short = 'P', long)]
     target_regex: String,
 
-    /// Keep so many frames of a stack, from the leaf
+    /// Keep at most this many frames of a stack, from the leaf
     #[arg(short, long, value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
 
-    /// Nanoseconds from one sample to the next
+    /// Nanoseconds between two samples
     #[arg(short, long, default_value_t = 10_000_000)]
     sleep_ns: u64,
 
-    // Accepted and without effect: one thread samples as many processes as there are.
+    // Accepted, but without effect: one thread samples all processes.
     #[arg(short = 'T', long, hide = true)]
     threads: Option<u16>,
 
@@ -79,8 +79,8 @@ pub(crate) struct ReliTopArgs {
 
 /// `inspector:eg`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct EgArgs {
-    /// The process
+pub(crate) struct ReliEgArgs {
+    /// The id of the process
     #[arg(short, long, value_parser = clap::value_parser!(i32).range(1..))]
     pid: i32,
 
@@ -88,10 +88,10 @@ pub(crate) struct EgArgs {
     target: TargetArgs,
 }
 
-/// How PHP is found in a process.
+/// Options for finding PHP in a process.
 #[derive(Args, Clone, Debug)]
 pub(super) struct TargetArgs {
-    /// Which mapped file is PHP
+    /// A regular expression for the mapped file that is PHP
     #[arg(long)]
     php_regex: Option<String>,
 
@@ -99,11 +99,11 @@ pub(super) struct TargetArgs {
     #[arg(long, value_parser = parse_release)]
     php_version: Option<Detected>,
 
-    /// The program that is PHP
+    /// The program file of PHP
     #[arg(long)]
     php_path: Option<String>,
 
-    // What follows is accepted and without effect: it helps reli to find what is found here without help.
+    // The following options are accepted, but without effect: reli needs them to find what is found here without them.
     #[arg(long, hide = true)]
     libpthread_regex: Option<String>,
     #[arg(long, hide = true)]
@@ -120,18 +120,18 @@ pub(super) struct TargetArgs {
     bulk_stack_copy: Option<Option<String>>,
 }
 
-/// How to sample and what to write.
+/// Options for sampling and for the output.
 #[derive(Args, Clone, Debug)]
 struct CommonArgs {
-    /// Keep so many frames of a stack, from the leaf
+    /// Keep at most this many frames of a stack, from the leaf
     #[arg(short, long, value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
 
-    /// Nanoseconds from one sample to the next
+    /// Nanoseconds between two samples
     #[arg(short, long, default_value_t = 10_000_000)]
     sleep_ns: u64,
 
-    /// How often to look again at a stack that changed while it was read
+    /// How often to retry a stack that changed while it was read
     #[arg(short = 'r', long, default_value_t = 10)]
     max_retries: u32,
 
@@ -141,13 +141,13 @@ struct CommonArgs {
 
     /// template:phpspy, template:phpspy_with_opcode, template:json_lines, rbt or rbt-bundled
     #[arg(short = 'F', short_alias = 'f', long, value_parser = parse_format)]
-    output_format: Option<OutputFormat>,
+    output_format: Option<TraceFormat>,
 
     /// A template: phpspy, phpspy_with_opcode or json_lines
     #[arg(short, long, value_parser = parse_template, conflicts_with = "output_format")]
-    template: Option<OutputFormat>,
+    template: Option<TraceFormat>,
 
-    /// Where to write
+    /// The file to write instead of standard output; for rbt of a daemon, the folder
     #[arg(short, long)]
     output: Option<String>,
 
@@ -163,9 +163,9 @@ struct CommonArgs {
     target: TargetArgs,
 }
 
-/// What reli's captures write.
+/// The formats that reli's captures write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OutputFormat {
+enum TraceFormat {
     Phpspy,
     PhpspyWithOpcode,
     JsonLines,
@@ -173,20 +173,20 @@ enum OutputFormat {
     RbtBundled,
 }
 
-fn parse_format(text: &str) -> anyhow::Result<OutputFormat> {
+fn parse_format(text: &str) -> anyhow::Result<TraceFormat> {
     match text.strip_prefix("template:") {
         Some(template) => parse_template(template),
-        None if text == "rbt" => Ok(OutputFormat::Rbt),
-        None if text == "rbt-bundled" => Ok(OutputFormat::RbtBundled),
+        None if text == "rbt" => Ok(TraceFormat::Rbt),
+        None if text == "rbt-bundled" => Ok(TraceFormat::RbtBundled),
         None => bail!("expected template:NAME, rbt or rbt-bundled, found {text}"),
     }
 }
 
-fn parse_template(text: &str) -> anyhow::Result<OutputFormat> {
+fn parse_template(text: &str) -> anyhow::Result<TraceFormat> {
     match text {
-        "phpspy" => Ok(OutputFormat::Phpspy),
-        "phpspy_with_opcode" => Ok(OutputFormat::PhpspyWithOpcode),
-        "json_lines" => Ok(OutputFormat::JsonLines),
+        "phpspy" => Ok(TraceFormat::Phpspy),
+        "phpspy_with_opcode" => Ok(TraceFormat::PhpspyWithOpcode),
+        "json_lines" => Ok(TraceFormat::JsonLines),
         _ => bail!("expected phpspy, phpspy_with_opcode or json_lines, found {text}"),
     }
 }
@@ -206,7 +206,7 @@ impl TargetArgs {
     }
 }
 
-/// Sleeping less than this is not sleeping.
+/// The shortest sleep. Less than this means no sleep.
 const SHORTEST_SLEEP_NS: u64 = 1000;
 
 impl CommonArgs {
@@ -229,31 +229,33 @@ impl CommonArgs {
 
     fn rbt(&self) -> RbtOptions {
         let timestamps = self.rbt_timestamps == "delta";
-        let compression = if self.rbt_compress { Compression::Gzip } else { Compression::None };
+        let compression = if self.rbt_compress { SegmentCompression::Gzip } else { SegmentCompression::None };
         RbtOptions { timestamps, compression, ..RbtOptions::default() }
     }
 
-    /// The format; a name that ends in `.rbt` chooses it too.
-    fn format(&self) -> OutputFormat {
+    /// The format, which the extension `.rbt` of the output selects too.
+    fn format(&self) -> TraceFormat {
         let is_rbt = |path: &String| path.ends_with(".rbt") || path.ends_with(".rbt.gz");
-        let by_name = self.output.as_ref().filter(|path| is_rbt(path)).map(|_| OutputFormat::Rbt);
-        self.output_format.or(self.template).or(by_name).unwrap_or(OutputFormat::Phpspy)
+        let by_name = self.output.as_ref().filter(|path| is_rbt(path)).map(|_| TraceFormat::Rbt);
+        self.output_format.or(self.template).or(by_name).unwrap_or(TraceFormat::Phpspy)
     }
 
-    /// One output. As with reli's, what is there is written over.
-    fn single(&self) -> Destination {
+    /// One output. Existing files are replaced, as in reli.
+    fn single(&self) -> RecordingOutput {
         let format = self.format();
         let (encoding, opcodes) = match format {
-            OutputFormat::Phpspy => (Encoding::Format(Format::Phpspy), false),
-            OutputFormat::PhpspyWithOpcode => (Encoding::Format(Format::Phpspy), true),
-            OutputFormat::JsonLines => (Encoding::ReliJsonLines, false),
-            OutputFormat::Rbt | OutputFormat::RbtBundled => (Encoding::Format(Format::Rbt), false),
+            TraceFormat::Phpspy => (Encoding::Format(Format::Phpspy), false),
+            TraceFormat::PhpspyWithOpcode => (Encoding::Format(Format::Phpspy), true),
+            TraceFormat::JsonLines => (Encoding::ReliJsonLines, false),
+            TraceFormat::Rbt | TraceFormat::RbtBundled => (Encoding::Format(Format::Rbt), false),
         };
         let place = match self.output.as_deref() {
-            None | Some("-") => Place::Stdout,
-            Some(path) => Place::File { path: path.into(), earlier: Earlier::Replace, files: Files::One },
+            None | Some("-") => RecordingPlace::Stdout,
+            Some(path) => {
+                RecordingPlace::File { path: path.into(), earlier: Earlier::Replace, files: Files::One }
+            }
         };
-        Destination::Single(Single { encoding, place, rbt: self.rbt(), opcodes })
+        RecordingOutput::Single(Single { encoding, place, rbt: self.rbt(), opcodes })
     }
 }
 
@@ -264,14 +266,14 @@ pub(super) fn trace(args: TraceArgs) -> anyhow::Result<Exit> {
         _ => bail!("missing target: expected -p PID or -- COMMAND"),
     };
     let sampling = args.common.sampling(Grouping::Segments)?;
-    record::record(Recording { targets, sampling, destination: args.common.single() })
+    record::record(RecordingPlan { targets, sampling, destination: args.common.single() })
 }
 
 pub(super) fn daemon(args: DaemonArgs) -> anyhow::Result<Exit> {
     let targets = Targets::Matching(Pattern::new(&args.target_regex)?);
-    if args.common.format() != OutputFormat::Rbt {
+    if args.common.format() != TraceFormat::Rbt {
         let sampling = args.common.sampling(Grouping::Bundled)?;
-        return record::record(Recording { targets, sampling, destination: args.common.single() });
+        return record::record(RecordingPlan { targets, sampling, destination: args.common.single() });
     }
     let folder = match &args.common.output {
         Some(folder) => PathBuf::from(folder),
@@ -279,14 +281,14 @@ pub(super) fn daemon(args: DaemonArgs) -> anyhow::Result<Exit> {
     };
     ensure!(!folder.is_file(), "{}: expected a folder, found a file", folder.display());
     say(&format!("writing to {}", folder.display()));
-    // As with reli's, what is there is written behind.
+    // Existing files are appended to, as in reli.
     let (rbt, earlier) = (args.common.rbt(), Earlier::Continue);
     let workers = Workers { folder, threads: args.threads, rbt, earlier };
     let sampling = args.common.sampling(Grouping::Segments)?;
-    record::record(Recording { targets, sampling, destination: Destination::Workers(workers) })
+    record::record(RecordingPlan { targets, sampling, destination: RecordingOutput::Workers(workers) })
 }
 
-/// A folder of this run's own.
+/// A new folder for this run.
 fn session_folder() -> anyhow::Result<PathBuf> {
     let state = std::env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
@@ -312,7 +314,7 @@ pub(super) fn top(args: &ReliTopArgs) -> anyhow::Result<Exit> {
     top::watch(&native, Duration::from_nanos(args.sleep_ns.max(SHORTEST_SLEEP_NS)))
 }
 
-pub(super) fn eg(args: &EgArgs) -> anyhow::Result<Exit> {
+pub(super) fn eg(args: &ReliEgArgs) -> anyhow::Result<Exit> {
     eg::print(args.pid, &args.target.php()?.options(None))
 }
 
@@ -321,10 +323,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_have_the_names_that_reli_gives_them() {
-        assert_eq!(parse_format("template:phpspy").unwrap(), OutputFormat::Phpspy);
-        assert_eq!(parse_format("template:phpspy_with_opcode").unwrap(), OutputFormat::PhpspyWithOpcode);
-        assert_eq!(parse_format("rbt-bundled").unwrap(), OutputFormat::RbtBundled);
+    fn formats_have_reli_s_names() {
+        assert_eq!(parse_format("template:phpspy").unwrap(), TraceFormat::Phpspy);
+        assert_eq!(parse_format("template:phpspy_with_opcode").unwrap(), TraceFormat::PhpspyWithOpcode);
+        assert_eq!(parse_format("rbt-bundled").unwrap(), TraceFormat::RbtBundled);
         for text in ["phpspy", "template:rbt", "template:", "RBT"] {
             assert!(parse_format(text).is_err(), "{text}");
         }

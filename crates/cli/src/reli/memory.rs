@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use borehole::heap::sql::{Server, ServerKind};
+use borehole::heap::sql::{Server, ServerSoftware};
 use borehole::heap::{HeapFormat, PASSWORD_VARIABLE};
 use clap::{Args, ValueEnum};
 
@@ -17,16 +17,16 @@ use super::inspect::{TargetArgs, parse_switch};
 use super::report::{self, PrettyArgs, ReportFormat};
 use crate::exit::Exit;
 use crate::heap::{
-    self, AnalyzeArgs, CaptureArgs, DumpArgs, ExportArgs, FailureArgs, GraphFormat, GraphOutput, Memory,
-    PhpHeapArgs, ReportArgs, ReportOutput, Taking, WalkArgs,
+    self, AnalyzeArgs, CaptureArgs, CopyArgs, ExportArgs, FailureArgs, GraphFormat, GraphOutput,
+    HeapDumpArgs, HeapInputArgs, HeapReportArgs, PhpHeapArgs, ReportOutput, WalkArgs,
 };
 
-/// Where a heap goes.
+/// The output of a heap.
 #[derive(Args, Clone, Debug)]
-struct OutputArgs {
-    /// json, rmem, sqlite3, mysql, postgresql, report or report-json; otherwise as the name of the output tells
+struct ReliOutputArgs {
+    /// json, rmem, sqlite3, mysql, postgresql, report or report-json [default: by the extension of the output]
     #[arg(short = 'f', long, value_enum)]
-    output_format: Option<OutputFormat>,
+    output_format: Option<HeapOutputFormat>,
 
     /// The file to write instead of standard output
     #[arg(short, long)]
@@ -39,14 +39,14 @@ struct OutputArgs {
     server: ServerArgs,
 }
 
-/// Where a server is, and who writes to it.
+/// The address of a server, and the user.
 #[derive(Args, Clone, Debug)]
 struct ServerArgs {
     /// The host of the server, for mysql and postgresql
     #[arg(long, default_value = "127.0.0.1")]
     db_host: String,
 
-    /// Its port, if it is not the usual one
+    /// The port of the server [default: the usual one]
     #[arg(long)]
     db_port: Option<u16>,
 
@@ -58,13 +58,13 @@ struct ServerArgs {
     #[arg(long)]
     db_user: Option<String>,
 
-    /// The user's password; better in BOREHOLE_DB_PASSWORD, where other users do not see it
+    /// The user's password; in BOREHOLE_DB_PASSWORD, other users cannot see it
     #[arg(long)]
     db_password: Option<String>,
 }
 
 impl ServerArgs {
-    fn server(&self, kind: ServerKind) -> anyhow::Result<Server> {
+    fn server(&self, kind: ServerSoftware) -> anyhow::Result<Server> {
         let name = self.db_name.as_deref().context("missing database: expected --db-name")?;
         let user = self.db_user.as_deref().context("missing user: expected --db-user")?;
         let server = Server::new(kind, &self.db_host, self.db_port, name, user);
@@ -76,9 +76,9 @@ impl ServerArgs {
     }
 }
 
-/// What reli writes a heap as.
+/// The formats that reli writes heaps in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OutputFormat {
+enum HeapOutputFormat {
     Json,
     Rmem,
     Sqlite3,
@@ -88,28 +88,28 @@ enum OutputFormat {
     ReportJson,
 }
 
-impl OutputArgs {
-    /// Where the report goes that is asked for instead of the heap.
+impl ReliOutputArgs {
+    /// The output of a report, if it is wanted instead of the heap.
     fn report(&self) -> Option<ReportOutput> {
         let format = match self.output_format {
-            Some(OutputFormat::Report) => ReportFormat::Report,
-            Some(OutputFormat::ReportJson) => ReportFormat::ReportJson,
+            Some(HeapOutputFormat::Report) => ReportFormat::Report,
+            Some(HeapOutputFormat::ReportJson) => ReportFormat::ReportJson,
             _ => return None,
         };
         let pretty = self.pretty.is_on(true);
         Some(report::output(self.output.clone(), format, pretty))
     }
 
-    /// As our own command takes it. Files are replaced, as reli replaces them; databases get a further run.
+    /// The output of a graph for our own command. Files are replaced, as in reli; databases get another run.
     fn graph(&self) -> anyhow::Result<GraphOutput> {
         let by_name = self.output.as_deref().map(by_name);
         let format = match self.output_format {
             None => by_name.unwrap_or(GraphFormat::Json),
-            Some(OutputFormat::Json) => GraphFormat::Json,
-            Some(OutputFormat::Rmem) => GraphFormat::Rmem,
-            Some(OutputFormat::Sqlite3) => GraphFormat::Sqlite,
-            Some(OutputFormat::Mysql) => return self.to_server(ServerKind::Mysql),
-            Some(OutputFormat::Postgresql) => return self.to_server(ServerKind::Postgresql),
+            Some(HeapOutputFormat::Json) => GraphFormat::Json,
+            Some(HeapOutputFormat::Rmem) => GraphFormat::Rmem,
+            Some(HeapOutputFormat::Sqlite3) => GraphFormat::Sqlite,
+            Some(HeapOutputFormat::Mysql) => return self.to_server(ServerSoftware::Mysql),
+            Some(HeapOutputFormat::Postgresql) => return self.to_server(ServerSoftware::Postgresql),
             Some(other) => {
                 let name = other.to_possible_value().map(|value| value.get_name().to_owned());
                 bail!(
@@ -124,17 +124,17 @@ impl OutputArgs {
             "missing output: this format needs a file; name one with -o"
         );
         let force = format != GraphFormat::Sqlite;
-        // Reli indents what can be, and says nothing of the rest.
+        // Reli ignores the option for formats that cannot be indented.
         let pretty = format == GraphFormat::Json && self.pretty.is_on(false);
         Ok(GraphOutput { output: self.output.clone(), format: Some(format), force, pretty, server: None })
     }
 
-    fn to_server(&self, kind: ServerKind) -> anyhow::Result<GraphOutput> {
+    fn to_server(&self, kind: ServerSoftware) -> anyhow::Result<GraphOutput> {
         Ok(GraphOutput { server: Some(self.server.server(kind)?), ..GraphOutput::default() })
     }
 }
 
-/// Reli's rule for the format of an output: what it does not know is JSON.
+/// Reli's rule for the format of an output: an unknown extension means JSON.
 fn by_name(path: &Path) -> GraphFormat {
     match HeapFormat::from_path(path) {
         Some(HeapFormat::Rmem) => GraphFormat::Rmem,
@@ -143,10 +143,10 @@ fn by_name(path: &Path) -> GraphFormat {
     }
 }
 
-/// Whether the process is stopped meanwhile.
+/// Whether to stop the process while it is copied.
 #[derive(Args, Clone, Copy, Debug)]
 struct StopArgs {
-    /// Whether the process is stopped meanwhile
+    /// Whether to stop the process while it is copied
     #[arg(short = 'S', long, num_args = 0..=1, default_missing_value = "on", value_parser = parse_switch)]
     stop_process: Option<bool>,
 
@@ -160,7 +160,7 @@ impl StopArgs {
     }
 }
 
-/// Which PHP it is, as our own commands take it.
+/// The options about PHP for our own commands.
 fn php(target: &TargetArgs, failure: FailureArgs) -> anyhow::Result<PhpHeapArgs> {
     Ok(PhpHeapArgs { failure, php: target.php()? })
 }
@@ -168,7 +168,7 @@ fn php(target: &TargetArgs, failure: FailureArgs) -> anyhow::Result<PhpHeapArgs>
 /// `inspector:memory`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MemoryArgs {
-    /// The process
+    /// The id of the process
     #[arg(short, long, value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
 
@@ -176,7 +176,7 @@ pub(crate) struct MemoryArgs {
     stop: StopArgs,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: ReliOutputArgs,
 
     #[command(flatten)]
     failure: FailureArgs,
@@ -184,17 +184,17 @@ pub(crate) struct MemoryArgs {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// A command to start and look at
+    /// A command to start and capture
     #[arg(last = true, conflicts_with = "pid")]
     command: Vec<OsString>,
 }
 
-/// When a command that was started is looked at.
+/// How long a started command runs before its heap is copied.
 const DELAY: Duration = Duration::from_secs(1);
 
 pub(super) fn memory(args: &MemoryArgs) -> anyhow::Result<Exit> {
     let php = php(&args.target, args.failure.clone())?;
-    let taking = Taking { no_stop: args.stop.is_off(), php, ..Taking::default() };
+    let taking = CopyArgs { no_stop: args.stop.is_off(), php, ..CopyArgs::default() };
     let report = args.output.report();
     let capture = CaptureArgs {
         pid: args.pid,
@@ -213,7 +213,7 @@ pub(super) fn memory(args: &MemoryArgs) -> anyhow::Result<Exit> {
 /// `inspector:memory:dump`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MemoryDumpArgs {
-    /// The process
+    /// The id of the process
     #[arg(short, long, value_parser = clap::value_parser!(i32).range(1..))]
     pid: i32,
 
@@ -224,7 +224,7 @@ pub(crate) struct MemoryDumpArgs {
     #[command(flatten)]
     stop: StopArgs,
 
-    /// Copy what is mapped of files as well
+    /// Also copy mapped files
     #[arg(long)]
     include_binary: bool,
 
@@ -237,33 +237,33 @@ pub(crate) struct MemoryDumpArgs {
 }
 
 pub(super) fn dump(args: &MemoryDumpArgs) -> anyhow::Result<Exit> {
-    let taking = Taking {
+    let taking = CopyArgs {
         no_stop: args.stop.is_off(),
         include_binary: args.include_binary,
         exclude_heap: args.exclude_heap,
         php: php(&args.target, FailureArgs::default())?,
     };
-    DumpArgs { pid: args.pid, output: args.output.clone(), force: true, taking }.run()
+    HeapDumpArgs { pid: args.pid, output: args.output.clone(), force: true, taking }.run()
 }
 
 /// `inspector:memory:analyze` and `inspector:coredump`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MemoryAnalyzeArgs {
-    /// The file
+    /// A dump or a core file
     #[arg(value_name = "FILE")]
     input: PathBuf,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: ReliOutputArgs,
 
     #[command(flatten)]
     failure: FailureArgs,
 
-    /// Below which folder the files are that the process had mapped
+    /// The root folder of the files that the process had mapped
     #[arg(short = 'r', long)]
     dependency_root: Option<PathBuf>,
 
-    // Accepted and without effect: the file tells, or it makes no difference.
+    // Accepted, but without effect: the file says it, or it makes no difference.
     #[arg(short, long, hide = true)]
     pid: Option<i32>,
     #[arg(long, hide = true)]
@@ -277,9 +277,9 @@ pub(crate) struct MemoryAnalyzeArgs {
 
 pub(super) fn analyze(args: &MemoryAnalyzeArgs) -> anyhow::Result<Exit> {
     let php = php(&args.target, args.failure.clone())?;
-    let memory = Memory { root: args.dependency_root.clone(), php, ..Memory::default() };
+    let memory = HeapInputArgs { root: args.dependency_root.clone(), php, ..HeapInputArgs::default() };
     if let Some(output) = args.output.report() {
-        return ReportArgs { input: args.input.clone(), output, memory }.run();
+        return HeapReportArgs { input: args.input.clone(), output, memory }.run();
     }
     AnalyzeArgs { input: args.input.clone(), output: args.output.graph()?, memory }.run()
 }
@@ -306,7 +306,7 @@ pub(super) fn export_sqlite(args: &ExportSqliteArgs) -> anyhow::Result<Exit> {
         format: Some(GraphFormat::Sqlite),
         ..GraphOutput::default()
     };
-    ExportArgs { input: args.input.clone(), output, memory: Memory::default() }.run()
+    ExportArgs { input: args.input.clone(), output, memory: HeapInputArgs::default() }.run()
 }
 
 /// `inspector:optimize-memory-db`.
@@ -316,7 +316,7 @@ pub(crate) struct OptimizeArgs {
     #[arg(value_name = "DB")]
     database: PathBuf,
 
-    /// The run; otherwise all
+    /// The run [default: all]
     #[arg(long)]
     run_id: Option<i64>,
 }

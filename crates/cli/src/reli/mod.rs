@@ -1,7 +1,7 @@
-//! Reli's own command lines, translated into ours; those for running processes in `inspect`, for heaps in `memory`.
+//! Reli's command lines, translated into ours: for running processes in `inspect`, for heaps in `memory`.
 //!
-//! Those for files read standard input and write standard output, as reli's do; paths are taken as well. A command's
-//! name may be cut short as long as it is the only one that begins so (`c:fold`, `rbt:a`), as reli's may.
+//! Commands for files read standard input and write standard output, as in reli; they accept paths as well. The name of a command
+//! may be shortened as long as it is unambiguous (`c:fold`, `rbt:a`), as in reli.
 //!
 //! Source: reli 0.12, its commands `converter:*`, `rbt:recover` and `rbt:analyze`.
 
@@ -18,88 +18,89 @@ use std::path::{Path, PathBuf};
 use borehole::Format;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
-use crate::cli::{self, ReportCommand};
-use crate::convert::{self, ConvertArgs, Details, Timestamps, Utf8Errors};
+use crate::cli;
+use crate::convert::{self, ConvertArgs, FormatOptions, TimestampMode, Utf8ErrorMode};
 use crate::deferred::signed;
 use crate::exit::Exit;
 use crate::explore::{self, ExploreArgs};
 use crate::filter::{FilterArgs, SampleArgs, StackShapeArgs, ValueArgs};
-use crate::inputs::{Inputs, Reading};
+use crate::inputs::{Inputs, ReadArgs};
 use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
 use crate::recover::{self, RecoverArgs};
-use crate::report::{Dialect, ReportArgs};
+use crate::report::{ReportArgs, ReportDialect};
+use crate::report_command::ReportCommand;
 use compare::MemoryCompareArgs;
 use contents::InspectArgs;
-use inspect::{DaemonArgs, EgArgs, ReliTopArgs, TraceArgs};
+use inspect::{DaemonArgs, ReliEgArgs, ReliTopArgs, TraceArgs};
 use memory::{ExportSqliteArgs, MemoryAnalyzeArgs, MemoryArgs, MemoryDumpArgs, OptimizeArgs};
 use report::MemoryReportArgs;
 use rmem::{RmemExploreArgs, RmemVizArgs};
 
-/// The commands of reli
+/// Commands of reli
 #[derive(Parser, Debug)]
 #[command(name = "reli", arg_required_else_help = true)]
 struct Reli {
     #[command(subcommand)]
-    command: Command,
+    command: ReliCommand,
 }
 
 /// A command of reli's.
 #[derive(Subcommand, Debug)]
-pub(crate) enum Command {
-    /// rbt or phpspy text to speedscope
+pub(crate) enum ReliCommand {
+    /// Convert rbt or phpspy text to speedscope
     #[command(name = "converter:speedscope")]
     Speedscope {
         #[command(flatten)]
-        input: Input,
-        /// What to do with bytes of names that are not UTF-8
+        input: ReliInput,
+        /// How to treat names that are not UTF-8
         #[arg(long, value_enum, default_value = "ignore")]
-        utf8_errors: Utf8Errors,
+        utf8_errors: Utf8ErrorMode,
     },
-    /// rbt or phpspy text to pprof, gzip-compressed
+    /// Convert rbt or phpspy text to pprof, compressed with gzip
     #[command(name = "converter:pprof")]
-    Pprof(Input),
-    /// rbt or phpspy text to folded stacks
+    Pprof(ReliInput),
+    /// Convert rbt or phpspy text to folded stacks
     #[command(name = "converter:folded")]
-    Folded(Input),
-    /// rbt or phpspy text to callgrind
+    Folded(ReliInput),
+    /// Convert rbt or phpspy text to callgrind
     #[command(name = "converter:callgrind")]
-    Callgrind(Input),
-    /// rbt to phpspy text
+    Callgrind(ReliInput),
+    /// Convert rbt to phpspy text
     #[command(name = "converter:phpspy")]
-    Phpspy(Input),
-    /// phpspy text to rbt
+    Phpspy(ReliInput),
+    /// Convert phpspy text to rbt
     #[command(name = "converter:rbt")]
     Rbt {
         #[command(flatten)]
-        input: Input,
+        input: ReliInput,
         /// The sampling period in microseconds
         #[arg(long, value_name = "US", default_value_t = 10_000)]
         sampling_period: u32,
         /// Whether samples carry timestamps
         #[arg(long, value_enum, default_value = "none")]
-        rbt_timestamps: Timestamps,
+        rbt_timestamps: TimestampMode,
         /// Compress the output with gzip
         #[arg(long)]
         compress: bool,
     },
-    /// rbt or phpspy text to a flame graph
+    /// Convert rbt or phpspy text to a flame graph
     #[command(name = "converter:flamegraph")]
-    Flamegraph(Input),
-    /// Save what a damaged rbt file still holds
+    Flamegraph(ReliInput),
+    /// Recover the readable parts of a damaged rbt file
     #[command(name = "rbt:recover")]
     Recover {
         #[command(flatten)]
-        input: Input,
-        /// What to write
+        input: ReliInput,
+        /// Format to write
         #[arg(short, long, value_enum, default_value = "rbt")]
         format: RecoverFormat,
     },
-    /// Show where the time of an rbt file goes
+    /// Report where the time of an rbt file goes
     #[command(name = "rbt:analyze")]
     Analyze {
         #[command(flatten)]
-        input: Input,
+        input: ReliInput,
         #[command(flatten)]
         report: Box<ReportArgs>,
     },
@@ -109,13 +110,13 @@ pub(crate) enum Command {
     /// Explore a heap in the terminal
     #[command(name = "rmem:explore")]
     HeapExplore(Box<RmemExploreArgs>),
-    /// Write a page of what holds what in a heap
+    /// Write an interactive page of a heap
     #[command(name = "rmem:viz")]
     HeapViz(Box<RmemVizArgs>),
-    /// Sample a process that runs PHP
+    /// Sample a PHP process
     #[command(name = "inspector:trace")]
     Trace(Box<TraceArgs>),
-    /// Sample all processes that match
+    /// Sample all matching processes
     #[command(name = "inspector:daemon")]
     Daemon(Box<DaemonArgs>),
     /// Show live where the time goes
@@ -123,26 +124,26 @@ pub(crate) enum Command {
     Top(Box<ReliTopArgs>),
     /// Print the address of PHP's executor globals
     #[command(name = "inspector:eg")]
-    Eg(Box<EgArgs>),
-    /// Write the heap of a process that runs PHP
+    Eg(Box<ReliEgArgs>),
+    /// Write the heap of a PHP process
     #[command(name = "inspector:memory")]
     Memory(Box<MemoryArgs>),
-    /// Copy the memory of a process that runs PHP
+    /// Copy the memory of a PHP process
     #[command(name = "inspector:memory:dump")]
     MemoryDump(Box<MemoryDumpArgs>),
-    /// Say what a dump holds
+    /// Print the contents of a dump
     #[command(name = "inspector:memory:dump:inspect")]
     MemoryDumpInspect(InspectArgs),
     /// Write the heap in a dump
     #[command(name = "inspector:memory:analyze")]
     MemoryAnalyze(Box<MemoryAnalyzeArgs>),
-    /// Say what is wrong with a heap
+    /// Report findings about a heap
     #[command(name = "inspector:memory:report")]
     MemoryReport(Box<MemoryReportArgs>),
-    /// Say what changed between two heaps
+    /// Show what changed between two heaps
     #[command(name = "inspector:memory:compare")]
     MemoryCompare(Box<MemoryCompareArgs>),
-    /// Write a graph as a database of SQLite
+    /// Write a graph as an SQLite database
     #[command(name = "inspector:memory:export-sqlite")]
     ExportSqlite(ExportSqliteArgs),
     /// Write the heap in a core file
@@ -153,19 +154,19 @@ pub(crate) enum Command {
     Optimize(OptimizeArgs),
 }
 
-/// Inputs, and an option that only PHP needs.
+/// Inputs, and an option that only reli needs.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Input {
+pub(crate) struct ReliInput {
     /// Files to read instead of standard input
     #[arg(value_name = "INPUT")]
     paths: Vec<PathBuf>,
 
-    /// Accepted and without effect: memory is bounded by what is distinct
+    /// Accepted, but without effect: memory grows with distinct data only
     #[arg(long, value_name = "SIZE", hide = true)]
     memory_limit: Option<String>,
 }
 
-/// What `rbt:recover` writes.
+/// The formats that `rbt:recover` writes.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum RecoverFormat {
     /// An rbt file
@@ -174,8 +175,8 @@ pub(crate) enum RecoverFormat {
     Phpspy,
 }
 
-/// The command, if this is one of reli's command lines: its name has a colon, or the program is called `reli`.
-pub(crate) fn parse(arguments: &[OsString]) -> Option<clap::error::Result<Command>> {
+/// Parses a command line of reli's: the command's name has a colon, or the program is called `reli`. `None` for others.
+pub(crate) fn parse(arguments: &[OsString]) -> Option<clap::error::Result<ReliCommand>> {
     let program = arguments.first().map(Path::new).and_then(Path::file_stem);
     let name = arguments.get(1).and_then(|name| name.to_str()).unwrap_or_default();
     if program.is_none_or(|program| program != "reli") && !name.contains(':') {
@@ -190,8 +191,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Option<clap::error::Result<Comman
     Some(matches.and_then(|matches| Ok(Reli::from_arg_matches(&matches)?.command)))
 }
 
-/// The command whose parts begin with the parts of `name`, of which there are as many, if there is only one; or the command
-/// of that name.
+/// The command of that name, or else the only one that has as many parts as `name` and whose parts begin with those of `name`.
 fn full_name(reli: &clap::Command, name: &str) -> Option<String> {
     let parts: Vec<&str> = name.split(':').collect();
     let begins = |full: &&str| {
@@ -207,48 +207,51 @@ fn full_name(reli: &clap::Command, name: &str) -> Option<String> {
     matching.next().is_none().then(|| found.to_owned())
 }
 
-/// Carries out a command of reli's.
-pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
-    let details = Details::default();
+/// Runs a command of reli's.
+pub(crate) fn run(command: ReliCommand) -> anyhow::Result<Exit> {
+    let details = FormatOptions::default();
     match command {
-        Command::Speedscope { input, utf8_errors } => {
-            convert(input, Format::Speedscope, Details { utf8_errors: Some(utf8_errors), ..details }, false)
-        }
-        Command::Pprof(input) => convert(input, Format::Pprof, details, false),
-        Command::Folded(input) => convert(input, Format::Folded, details, false),
-        Command::Callgrind(input) => convert(input, Format::Callgrind, details, false),
-        Command::Phpspy(input) => convert(input, Format::Phpspy, details, false),
-        Command::Flamegraph(input) => convert(input, Format::FlameGraph, details, false),
-        Command::Rbt { input, sampling_period, rbt_timestamps, compress } => {
+        ReliCommand::Speedscope { input, utf8_errors } => convert(
+            input,
+            Format::Speedscope,
+            FormatOptions { utf8_errors: Some(utf8_errors), ..details },
+            false,
+        ),
+        ReliCommand::Pprof(input) => convert(input, Format::Pprof, details, false),
+        ReliCommand::Folded(input) => convert(input, Format::Folded, details, false),
+        ReliCommand::Callgrind(input) => convert(input, Format::Callgrind, details, false),
+        ReliCommand::Phpspy(input) => convert(input, Format::Phpspy, details, false),
+        ReliCommand::Flamegraph(input) => convert(input, Format::FlameGraph, details, false),
+        ReliCommand::Rbt { input, sampling_period, rbt_timestamps, compress } => {
             let sampling_period = Some(sampling_period);
             let timestamps = Some(rbt_timestamps);
-            convert(input, Format::Rbt, Details { sampling_period, timestamps, ..details }, compress)
+            convert(input, Format::Rbt, FormatOptions { sampling_period, timestamps, ..details }, compress)
         }
-        Command::Recover { input, format } => recover(&input, format),
-        Command::Analyze { input, mut report } => {
-            report.dialect = Dialect::Reli;
+        ReliCommand::Recover { input, format } => recover(&input, format),
+        ReliCommand::Analyze { input, mut report } => {
+            report.dialect = ReportDialect::Reli;
             let (page, samples) = (PageArgs::default(), SampleArgs::default());
             cli::report(&ReportCommand { inputs: input.into(), report: *report, page, samples })
         }
-        Command::Explore(args) => explore::run(&args),
-        Command::HeapExplore(args) => rmem::explore(&args),
-        Command::HeapViz(args) => rmem::viz(&args),
-        Command::Trace(args) => inspect::trace(*args),
-        Command::Daemon(args) => inspect::daemon(*args),
-        Command::Top(args) => inspect::top(&args),
-        Command::Eg(args) => inspect::eg(&args),
-        Command::Memory(args) => memory::memory(&args),
-        Command::MemoryDump(args) => memory::dump(&args),
-        Command::MemoryAnalyze(args) | Command::Coredump(args) => memory::analyze(&args),
-        Command::MemoryReport(args) => report::report(&args),
-        Command::MemoryCompare(args) => compare::compare(&args),
-        Command::MemoryDumpInspect(args) => contents::inspect(&args),
-        Command::ExportSqlite(args) => memory::export_sqlite(&args),
-        Command::Optimize(args) => memory::optimize(&args),
+        ReliCommand::Explore(args) => explore::run(&args),
+        ReliCommand::HeapExplore(args) => rmem::explore(&args),
+        ReliCommand::HeapViz(args) => rmem::viz(&args),
+        ReliCommand::Trace(args) => inspect::trace(*args),
+        ReliCommand::Daemon(args) => inspect::daemon(*args),
+        ReliCommand::Top(args) => inspect::top(&args),
+        ReliCommand::Eg(args) => inspect::eg(&args),
+        ReliCommand::Memory(args) => memory::memory(&args),
+        ReliCommand::MemoryDump(args) => memory::dump(&args),
+        ReliCommand::MemoryAnalyze(args) | ReliCommand::Coredump(args) => memory::analyze(&args),
+        ReliCommand::MemoryReport(args) => report::report(&args),
+        ReliCommand::MemoryCompare(args) => compare::compare(&args),
+        ReliCommand::MemoryDumpInspect(args) => contents::inspect(&args),
+        ReliCommand::ExportSqlite(args) => memory::export_sqlite(&args),
+        ReliCommand::Optimize(args) => memory::optimize(&args),
     }
 }
 
-fn convert(input: Input, format: Format, details: Details, compress: bool) -> anyhow::Result<Exit> {
+fn convert(input: ReliInput, format: Format, details: FormatOptions, compress: bool) -> anyhow::Result<Exit> {
     let output = OutputArgs { to: Some(format), compress, ..OutputArgs::default() };
     let filter = FilterArgs::default();
     convert::run(&ConvertArgs {
@@ -259,19 +262,19 @@ fn convert(input: Input, format: Format, details: Details, compress: bool) -> an
         filter,
         shape: StackShapeArgs::default(),
         sort_by_time: false,
-        scrub: false,
-        scrub_key: None,
+        redact: false,
+        redact_key: None,
     })
 }
 
-/// Reli's recovery succeeds whatever it finds: scripts go on after it.
-fn recover(input: &Input, format: RecoverFormat) -> anyhow::Result<Exit> {
+/// Succeeds whatever it finds, as in reli, so that scripts go on.
+fn recover(input: &ReliInput, format: RecoverFormat) -> anyhow::Result<Exit> {
     let to = match format {
         RecoverFormat::Rbt => Format::Rbt,
         RecoverFormat::Phpspy => Format::Phpspy,
     };
     let input = input.paths.first().map_or_else(|| PathBuf::from("-"), Clone::clone);
-    let reading = Reading { from: Some(Format::Rbt), ..Reading::default() };
+    let reading = ReadArgs { from: Some(Format::Rbt), ..ReadArgs::default() };
     let output = OutputArgs { to: Some(to), ..OutputArgs::default() };
     match recover::run(&RecoverArgs { input, tables: None, reading, output })? {
         Exit::Damaged => Ok(Exit::Done),
@@ -279,8 +282,8 @@ fn recover(input: &Input, format: RecoverFormat) -> anyhow::Result<Exit> {
     }
 }
 
-impl From<Input> for Inputs {
-    fn from(input: Input) -> Self {
+impl From<ReliInput> for Inputs {
+    fn from(input: ReliInput) -> Self {
         Self { paths: input.paths, ..Self::default() }
     }
 }
@@ -290,13 +293,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_cut_short_as_long_as_they_mean_one_command() {
+    fn names_may_be_shortened_while_they_are_unambiguous() {
         let reli = Reli::command();
         for (cut, full) in [
             ("c:fold", Some("converter:folded")),
             ("rbt:a", Some("rbt:analyze")),
             ("i:m:d:i", Some("inspector:memory:dump:inspect")),
-            // The whole name of one, which begins others.
+            // The full name of one, with which others begin.
             ("inspector:memory", Some("inspector:memory")),
             ("c:p", None),
             ("inspector", None),

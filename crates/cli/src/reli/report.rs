@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::inspect::parse_switch;
 use crate::exit::Exit;
-use crate::heap::{Memory, ReportArgs, ReportOutput, TextOutput};
+use crate::heap::{HeapInputArgs, HeapReportArgs, ReportOutput, TextOutput};
 
 /// `inspector:memory:report`.
 #[derive(Args, Clone, Debug)]
@@ -26,14 +26,14 @@ pub(crate) struct MemoryReportArgs {
     #[arg(short, long)]
     output: Option<PathBuf>,
 
-    /// The run, of a database
+    /// The run of a database
     #[arg(long, default_value_t = 1)]
     run_id: i64,
 
     #[command(flatten)]
     pretty: PrettyArgs,
 
-    // Accepted and without effect: everything is always looked at, and needs neither a cache nor several processes.
+    // Accepted, but without effect: everything is always analysed, and needs neither caches nor several processes.
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
     full_analysis: Option<Option<String>>,
     #[arg(long, hide = true)]
@@ -79,14 +79,14 @@ impl PrettyArgs {
     }
 }
 
-/// How reli writes a report.
+/// The formats that reli writes reports in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum ReportFormat {
     Report,
     ReportJson,
 }
 
-/// Where a report goes, as our own command takes it. Files are replaced, as reli replaces them.
+/// The output of a report for our own command. Files are replaced, as in reli.
 pub(super) fn output(output: Option<PathBuf>, format: ReportFormat, pretty: bool) -> ReportOutput {
     let json = format == ReportFormat::ReportJson;
     let place = TextOutput { output, force: true };
@@ -95,12 +95,12 @@ pub(super) fn output(output: Option<PathBuf>, format: ReportFormat, pretty: bool
 
 pub(super) fn report(args: &MemoryReportArgs) -> anyhow::Result<Exit> {
     let pretty = args.pretty.is_on(true);
-    // Reli takes the first run of a database, and whatever it is told of a file that has none.
+    // Reli reads the first run of a database by default, and ignores the option for other files.
     let is_database = HeapFile::open(&args.input).is_ok_and(|file| file.is_database());
-    ReportArgs {
+    HeapReportArgs {
         input: args.input.clone(),
         output: output(args.output.clone(), args.output_format, pretty),
-        memory: Memory { run_id: is_database.then_some(args.run_id), ..Memory::default() },
+        memory: HeapInputArgs { run_id: is_database.then_some(args.run_id), ..HeapInputArgs::default() },
     }
     .run()
 }

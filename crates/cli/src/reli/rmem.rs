@@ -1,4 +1,4 @@
-//! Reli's command lines for looking into heaps.
+//! Reli's command lines for exploring heaps.
 //!
 //! Source: reli 0.12, its commands `rmem:explore` and `rmem:viz`.
 
@@ -8,7 +8,7 @@ use borehole::heap::NodeId;
 use clap::Args;
 
 use crate::exit::Exit;
-use crate::heap::{ExploreArgs, Memory, TextOutput, VizArgs};
+use crate::heap::{HeapExploreArgs, HeapInputArgs, TextOutput, VizArgs};
 use crate::values::{address, node};
 
 /// `rmem:explore`.
@@ -18,15 +18,15 @@ pub(crate) struct RmemExploreArgs {
     #[arg(value_name = "FILE")]
     input: PathBuf,
 
-    /// Begin at this node
+    /// Start at this node
     #[arg(long, value_name = "NODE", value_parser = node)]
     node: Option<NodeId>,
 
-    /// Begin at what lies at this address
+    /// Start at the node at this address
     #[arg(long, value_name = "ADDRESS", conflicts_with = "node", value_parser = address)]
     address: Option<u64>,
 
-    // Accepted and without effect: memory is what the heap takes, and no sources are shown.
+    // Accepted, but without effect: memory depends on the heap alone, and no sources are shown.
     #[arg(long, hide = true)]
     memory_limit: Option<String>,
     #[arg(long, hide = true)]
@@ -34,7 +34,7 @@ pub(crate) struct RmemExploreArgs {
 }
 
 pub(super) fn explore(args: &RmemExploreArgs) -> anyhow::Result<Exit> {
-    let native = ExploreArgs {
+    let native = HeapExploreArgs {
         input: args.input.clone(),
         node: args.node,
         address: args.address,
@@ -42,7 +42,7 @@ pub(super) fn explore(args: &RmemExploreArgs) -> anyhow::Result<Exit> {
         no_mouse: false,
         weak: false,
         no_structural: false,
-        memory: Memory::default(),
+        memory: HeapInputArgs::default(),
     };
     native.run()
 }
@@ -58,7 +58,7 @@ pub(crate) struct RmemVizArgs {
     #[arg(short, long)]
     output: Option<PathBuf>,
 
-    // Accepted and without effect: a page is bounded by what is small, not by counts.
+    // Accepted, but without effect: small values are left out of a page, whatever their number.
     #[arg(short, long, hide = true)]
     top: Option<u64>,
     #[arg(short, long, hide = true)]
@@ -71,13 +71,13 @@ pub(crate) struct RmemVizArgs {
     max_children: Option<u64>,
 }
 
-/// Reli replaces a file that exists.
+/// Replaces an existing file, as reli does.
 pub(super) fn viz(args: &RmemVizArgs) -> anyhow::Result<Exit> {
     let native = VizArgs {
         input: args.input.clone(),
         output: TextOutput { output: args.output.clone(), force: true },
         title: None,
-        memory: Memory::default(),
+        memory: HeapInputArgs::default(),
     };
     native.run()
 }

@@ -1,90 +1,92 @@
-//! The options of `borehole report`, spelled as reli's `rbt:analyze` spells them.
+//! The options of `borehole report`, spelled as in reli's `rbt:analyze`.
 
 use anyhow::bail;
-use borehole_analysis::{By, Opcodes, Paths, Query};
+use borehole_analysis::{By, OpcodeRows, PathStyle, Query};
 use borehole_model::{Sampled, Weigher};
+use borehole_text::KeptEnd;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Command, Id, ValueEnum};
 
-use super::layout::{Layout, Section};
+use super::layout::{ReportLayout, ReportSection};
 use super::render::{Crop, Rendering};
-use crate::cell::Anchor;
 use crate::filter::{ShapeArgs, ValueArgs, pattern};
 use crate::values::RowLimit;
 
-/// How many rows the tables of callers and callees have when `--top=0` hides the others.
+/// Rows of the tables of callers and callees if `--top=0` hides the others.
 ///
 /// Source: reli 0.12, `rbt:analyze`.
 const DEFAULT_ROWS: usize = 20;
 
-/// The value type of counts of samples.
+/// The value type that counts samples.
 const COUNTS: &str = "samples";
 
-/// What the tables of a report hold, and how. What has no tables refuses these options.
+/// The options of a report's tables. Output without tables refuses them.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TableArgs {
-    /// Print the stacks of the last N samples (1 if no N is given), oldest first
+    /// Print the stacks of the last N samples (default 1), oldest first
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub(crate) last: Option<u64>,
 
-    /// Print at most N frames of each of the last stacks, from the leaf; 0 for all
+    /// Print at most N frames of each stack of --last, from the leaf; 0 for all
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) last_depth: usize,
 
-    /// Show who calls the frames that match
+    /// Show the callers of matching frames
     #[arg(long, value_name = "PATTERN")]
     pub(crate) callers: Option<String>,
 
-    /// Show what the frames that match call
+    /// Show the callees of matching frames
     #[arg(long, value_name = "PATTERN")]
     pub(crate) callees: Option<String>,
 
-    /// Count the instructions of a line apart
+    /// Count each opcode of a line separately
     #[arg(long)]
     pub(crate) with_opcode: bool,
 
-    /// Print whole paths, or file names only; frames are told apart by the whole path either way
+    /// Print full paths or file names only; frames are distinguished by full paths either way
     #[arg(long, value_name = "MODE", value_enum, default_value_t = PathMode::Full)]
     pub(crate) path: PathMode,
 
-    /// Cut lines at N columns, or at the width of the terminal (COLUMNS, or 80, where there is none);
-    /// 0 does not cut [default: auto on a terminal, which is left to break what would say nothing, 0 elsewhere]
+    /// Cut lines at N columns; auto fits the terminal (or COLUMNS, or 80), 0 never cuts
+    /// [default: auto on a terminal, except where a column would become unreadable; otherwise 0]
     #[arg(long, value_name = "N|auto", value_parser = parse_crop)]
     pub(crate) crop: Option<Crop>,
 
-    /// Which end of a frame stays when it is cut
-    #[arg(long, value_name = "END", value_enum, default_value_t = Anchor::Left)]
-    pub(crate) crop_anchor: Anchor,
+    /// The end of a frame that is kept when it is cut
+    #[arg(long, value_name = "END", value_parser = kept_end(), default_value = "left")]
+    pub(crate) crop_anchor: KeptEnd,
 
-    /// What to print, from by, self, total, states (of threads of Python), callers, callees, tail, and of Tokio programs flags, workers, polls,
-    /// tasks, delays, blocking, queue, spans, allocations, events (tokio for all of these): `,` puts below, `+` beside
-    #[arg(long, value_name = "SPEC", value_parser = Layout::parse, default_value = Layout::DEFAULT)]
-    pub(crate) sections: Layout,
+    /// Sections to print: by, self, total, states (of Python's threads), callers, callees, tail; for Tokio programs flags,
+    /// workers, polls, tasks, delays, blocking, queue, spans, allocations, events (tokio stands for all of these).
+    /// `,` puts sections below each other, `+` side by side
+    #[arg(long, value_name = "SPEC", value_parser = ReportLayout::parse, default_value = ReportLayout::DEFAULT)]
+    pub(crate) sections: ReportLayout,
 
-    /// Break samples down by pid, thread, interpreter, file, class, or the values of a label or else of metadata of that key
-    /// (`label:pid` for a label of one of these names)
+    /// Break samples down by pid, thread, interpreter, file, class, or the values of a label, or else of the metadata with
+    /// that key (`label:pid` for a label with one of these names)
     #[arg(long, value_name = "LABEL|pid|thread|interpreter|file|class", value_parser = parse_by)]
     pub(crate) by: Option<By>,
 }
 
 impl TableArgs {
-    /// What is printed where: what `--by` asks for is first unless the layout has a place for it.
-    pub(super) fn layout(&self) -> Layout {
+    /// The layout; the section of `--by` comes first unless it has a place there.
+    pub(super) fn layout(&self) -> ReportLayout {
         let layout = self.sections.clone();
-        if self.by.is_some() { layout.with(Section::By) } else { layout }
+        if self.by.is_some() { layout.with(ReportSection::By) } else { layout }
     }
 
-    /// What each option is called, for what cannot be asked for together with any: that conflict says which one was given, as
-    /// one with all of the group would not.
+    /// The id of each option, for options that conflict with all of them: unlike a conflict with the group, clap's message then
+    /// names the option that was given.
     pub(crate) fn ids() -> Vec<Id> {
         let command = Self::augment_args(Command::new("tables"));
         command.get_arguments().map(|argument| argument.get_id().clone()).collect()
     }
 }
 
-/// What to report, and how.
+/// The options of `borehole report`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ReportArgs {
-    /// Rows of each table; 0 leaves out the self and total tables
+    /// Rows of each table; 0 hides the self and total tables
     #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_ROWS)]
     pub(crate) top: usize,
 
@@ -92,7 +94,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "COUNT", conflicts_with = "top")]
     pub(crate) limit: Option<RowLimit>,
 
-    /// All rows of each table
+    /// Print all rows of each table
     #[arg(long, conflicts_with_all = ["top", "limit"])]
     pub(crate) all: bool,
 
@@ -109,52 +111,51 @@ pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
 
-    /// Whose output to print
+    /// The program whose output is reproduced
     #[arg(skip)]
-    pub(crate) dialect: Dialect,
+    pub(crate) dialect: ReportDialect,
 }
 
-/// Whose output to print.
+/// The program whose output is reproduced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    /// Our own: lists that are cut say so.
+pub(crate) enum ReportDialect {
+    /// Borehole: lists that are cut say so.
     #[default]
     Native,
-    /// That of `rbt:analyze`, and nothing beside.
+    /// Reli's `rbt:analyze`, and nothing else.
     Reli,
 }
 
 /// How much of a path is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PathMode {
-    /// All of it
+    /// The full path
     Full,
     /// The file name
     Short,
 }
 
 impl ReportArgs {
-    /// The same report; on a terminal, lines that it would break are cut unless the user says otherwise.
-    /// Reli leaves them whole.
+    /// Cuts lines at the width of a terminal, unless the user says otherwise. Reli leaves them whole.
     pub(crate) fn fitting(mut self, is_terminal: bool) -> Self {
-        if is_terminal && self.dialect == Dialect::Native {
+        if is_terminal && self.dialect == ReportDialect::Native {
             self.tables.crop = self.tables.crop.or(Some(Crop::Auto));
         }
         self
     }
 
-    /// Fails if all sections that were asked for are answers to options that were not given: then nothing would be printed.
+    /// Fails if every section that was asked for needs an option that was not given, so nothing would be printed.
     fn check_sections(&self) -> anyhow::Result<()> {
-        if self.json || self.dialect == Dialect::Reli {
+        if self.json || self.dialect == ReportDialect::Reli {
             return Ok(());
         }
         let mut missing = None;
         for section in self.tables.layout().sections() {
             let (is_given, option) = match section {
-                Section::By => (self.tables.by.is_some(), "--by"),
-                Section::Callers => (self.tables.callers.is_some(), "--callers"),
-                Section::Callees => (self.tables.callees.is_some(), "--callees"),
-                Section::Tail => (self.tables.last.is_some(), "--last"),
+                ReportSection::By => (self.tables.by.is_some(), "--by"),
+                ReportSection::Callers => (self.tables.callers.is_some(), "--callers"),
+                ReportSection::Callees => (self.tables.callees.is_some(), "--callees"),
+                ReportSection::Tail => (self.tables.last.is_some(), "--last"),
                 _ => return Ok(()),
             };
             if is_given {
@@ -163,14 +164,14 @@ impl ReportArgs {
             missing.get_or_insert(option);
         }
         let missing = missing.unwrap_or("section");
-        bail!("missing {missing}: expected what the section of --sections answers, found nothing to print")
+        bail!("missing {missing}: without it, --sections has nothing to print")
     }
 
-    /// What is asked of the profile.
+    /// The query that the options describe.
     pub(crate) fn query(&self) -> anyhow::Result<Query> {
         self.check_sections()?;
         Ok(Query {
-            opcodes: if self.tables.with_opcode { Opcodes::Apart } else { Opcodes::Together },
+            opcodes: if self.tables.with_opcode { OpcodeRows::Apart } else { OpcodeRows::Together },
             callers: pattern("--callers", self.tables.callers.as_deref())?,
             callees: pattern("--callees", self.tables.callees.as_deref())?,
             last: self.tables.last.map_or(0, |last| last.max(1)),
@@ -181,11 +182,11 @@ impl ReportArgs {
         })
     }
 
-    /// What samples are weighed by. Reli counts them.
+    /// The number that is added up for each sample. Reli counts samples.
     pub(crate) fn weigher(&self) -> Weigher {
         match self.dialect {
-            Dialect::Native => self.value.weigher(Sampled::Count),
-            Dialect::Reli => Weigher::new(Some(COUNTS), Sampled::Count),
+            ReportDialect::Native => self.value.weigher(Sampled::Count),
+            ReportDialect::Reli => Weigher::new(Some(COUNTS), Sampled::Count),
         }
     }
 
@@ -204,17 +205,25 @@ impl ReportArgs {
         self.all || self.limit.is_some() || self.top > 0
     }
 
-    /// How the view is drawn on a terminal of `columns`.
+    /// How to draw the view on a terminal of so many columns.
     pub(crate) fn rendering(&self, columns: usize) -> Rendering<'_> {
         Rendering {
             args: self,
             columns,
             paths: match self.tables.path {
-                PathMode::Full => Paths::Full,
-                PathMode::Short => Paths::Short,
+                PathMode::Full => PathStyle::Full,
+                PathMode::Short => PathStyle::Short,
             },
         }
     }
+}
+
+/// Parses the end of a text that is kept.
+fn kept_end() -> impl TypedValueParser<Value = KeptEnd> {
+    let [left, right] = [("left", "Keep the beginning"), ("right", "Keep the end")]
+        .map(|(name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new([left, right])
+        .map(|end| if end == "right" { KeptEnd::Right } else { KeptEnd::Left })
 }
 
 fn parse_crop(text: &str) -> Result<Crop, String> {
@@ -226,7 +235,7 @@ fn parse_crop(text: &str) -> Result<Crop, String> {
     Ok(Crop::Columns(columns))
 }
 
-// The signature that clap asks of a parser.
+// clap requires this signature.
 #[expect(clippy::unnecessary_wraps)]
 fn parse_by(text: &str) -> Result<By, String> {
     Ok(match text {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use borehole_analysis::tokio::TokioView;
-use borehole_analysis::{Breakdown, RecentRun, ReportView, StateTable, Summary, Table};
+use borehole_analysis::{Breakdown, ProfileSummary, RecentRun, ReportTable, ReportView, StateTable};
 use borehole_model::LaneId;
 use serde::Serialize;
 use serde_json::Value;
@@ -15,18 +15,18 @@ use super::render::name_of;
 const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct ReportDocument<'a> {
     schema_version: u32,
     summary: SummaryObject<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tokio: Option<Value>,
-    /// Those of inputs that are kept apart, each with its name.
+    /// One for each input that is kept apart, with its name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tokio_by_input: Vec<Value>,
     #[serde(rename = "self", skip_serializing_if = "Option::is_none")]
-    self_time: Option<&'a Table>,
+    self_time: Option<&'a ReportTable>,
     #[serde(rename = "total", skip_serializing_if = "Option::is_none")]
-    total_time: Option<&'a Table>,
+    total_time: Option<&'a ReportTable>,
     #[serde(skip_serializing_if = "Option::is_none")]
     states: Option<&'a StateTable>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,27 +36,27 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     last: Option<&'a [RecentRun]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    by: Option<Groups<'a>>,
+    by: Option<GroupsObject<'a>>,
 }
 
 #[derive(Serialize)]
 struct SummaryObject<'a> {
     #[serde(flatten)]
-    summary: &'a Summary,
+    summary: &'a ProfileSummary,
     #[serde(skip_serializing_if = "Option::is_none")]
     samples_per_second: Option<f64>,
 }
 
 #[derive(Serialize)]
 struct Neighbours<'a> {
-    /// The pattern of the functions whose callers or callees these are.
+    /// The pattern that the functions match whose callers or callees these are.
     pattern: &'a str,
     #[serde(flatten)]
-    table: &'a Table,
+    table: &'a ReportTable,
 }
 
 #[derive(Serialize)]
-struct Groups<'a> {
+struct GroupsObject<'a> {
     by: String,
     #[serde(flatten)]
     breakdown: &'a Breakdown,
@@ -76,13 +76,13 @@ pub(crate) fn write(
     let (apart, whole): (Vec<_>, Vec<_>) = tokio.iter().partition(|view| view.source.is_some());
     let summary = &view.summary;
     let asked = &args.tables;
-    let document = Document {
+    let document = ReportDocument {
         schema_version: SCHEMA_VERSION,
         summary: SummaryObject { summary, samples_per_second: summary.samples_per_second() },
         tokio: whole.first().map(|view| tokio_object(view)).transpose()?,
         tokio_by_input: apart.into_iter().map(tokio_object).collect::<serde_json::Result<_>>()?,
-        self_time: args.wants_top().then_some(&view.self_time),
-        total_time: args.wants_top().then_some(&view.total_time),
+        self_time: args.wants_top().then_some(&view.self_table),
+        total_time: args.wants_top().then_some(&view.total_table),
         states: view.states.as_ref().filter(|_| args.wants_top()),
         callers: neighbours(view.callers.as_ref(), asked.callers.as_deref()),
         callees: neighbours(view.callees.as_ref(), asked.callees.as_deref()),
@@ -91,13 +91,13 @@ pub(crate) fn write(
             .by
             .as_ref()
             .zip(view.breakdown.as_ref())
-            .map(|(by, breakdown)| Groups { by: name_of(by), breakdown }),
+            .map(|(by, breakdown)| GroupsObject { by: name_of(by), breakdown }),
     };
     serde_json::to_writer(&mut *out, &document)?;
     writeln!(out)
 }
 
-fn neighbours<'a>(table: Option<&'a Table>, pattern: Option<&'a str>) -> Option<Neighbours<'a>> {
+fn neighbours<'a>(table: Option<&'a ReportTable>, pattern: Option<&'a str>) -> Option<Neighbours<'a>> {
     let (table, pattern) = table.zip(pattern)?;
     Some(Neighbours { pattern, table })
 }
@@ -109,22 +109,19 @@ fn tokio_object(view: &TokioView) -> serde_json::Result<Value> {
     Ok(object)
 }
 
-/// A process or a thread: a number, or a text such as `100.1` of one that the operating system does not number so.
-pub(crate) struct Number;
-
-impl Number {
-    pub(crate) fn of(thread: u64) -> Value {
-        match LaneId::of(thread) {
-            LaneId::System(number) => number.into(),
-            other => other.to_string().into(),
-        }
+/// A thread's id: a number, or text such as `100.1` if the operating system did not assign it.
+pub(crate) fn thread_id(thread: u64) -> Value {
+    match LaneId::of(thread) {
+        LaneId::System(number) => number.into(),
+        other => other.to_string().into(),
     }
+}
 
-    pub(crate) fn of_process(process: i64) -> Value {
-        match LaneId::of_process(process) {
-            LaneId::System(_) => process.into(),
-            other => other.to_string().into(),
-        }
+/// A process's id, as [`thread_id`].
+pub(crate) fn process_id(process: i64) -> Value {
+    match LaneId::of_process(process) {
+        LaneId::System(_) => process.into(),
+        other => other.to_string().into(),
     }
 }
 

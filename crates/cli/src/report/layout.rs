@@ -1,28 +1,28 @@
-//! Which sections a report has, below and beside each other.
+//! The layout of a report: its sections, below and beside each other.
 
-use crate::cell::{pad, width};
+use borehole_text::{pad, width};
 
 /// Columns between sections that stand beside each other.
 const GAP: usize = 2;
 
 /// A part of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Section {
-    /// Samples by what `--by` says. Not known to reli.
+pub(crate) enum ReportSection {
+    /// Samples grouped by `--by`. Reli lacks it.
     By,
-    /// Where samples were taken.
+    /// Frames by self.
     SelfTime,
-    /// What was executing.
+    /// Frames by total.
     TotalTime,
-    /// What threads were doing meanwhile. Not known to reli.
+    /// States of threads. Reli lacks it.
     States,
-    /// The answer to `--callers`.
+    /// The table of `--callers`.
     Callers,
-    /// The answer to `--callees`.
+    /// The table of `--callees`.
     Callees,
-    /// The answer to `--last`.
+    /// The stacks of `--last`.
     Tail,
-    /// What deserves a look in a Tokio program. This and the following are not known to reli.
+    /// Red flags of a Tokio program. Reli lacks this section and those below.
     Flags,
     /// Its workers.
     Workers,
@@ -38,13 +38,13 @@ pub(crate) enum Section {
     Queue,
     /// Its spans.
     Spans,
-    /// Its allocations that are not freed.
+    /// Its allocations that were not freed.
     Allocations,
-    /// Further events of a trace.
+    /// Other events of a trace.
     Events,
 }
 
-impl Section {
+impl ReportSection {
     const ALL: [(&'static str, Self); 17] = [
         ("by", Self::By),
         ("self", Self::SelfTime),
@@ -65,7 +65,7 @@ impl Section {
         ("events", Self::Events),
     ];
 
-    /// What `tokio` stands for.
+    /// The sections that `tokio` stands for.
     const TOKIO: &'static str = "flags,workers,polls,tasks,delays,blocking,queue,spans,allocations,events";
 
     fn parse(name: &str) -> Result<Self, String> {
@@ -79,44 +79,43 @@ impl Section {
 
 /// Rows of sections: the sections of a row stand beside each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
-    rows: Vec<Vec<Section>>,
+pub(crate) struct ReportLayout {
+    rows: Vec<Vec<ReportSection>>,
 }
 
-impl Layout {
-    /// Everything that was asked for, each below the one before.
+impl ReportLayout {
+    /// All sections, each below the one before.
     pub(crate) const DEFAULT: &str = "tokio,by,self,total,states,callers,callees,tail";
 
-    /// Reads `self+total,tail`: `,` separates rows, `+` the sections of a row. Empty parts are left out; `tokio` as
-    /// a row of its own is all that there is about Tokio programs.
+    /// Parses `self+total,tail`: `,` separates rows, `+` the sections of a row. Empty parts are ignored; a row `tokio` stands
+    /// for all sections about Tokio programs.
     pub(crate) fn parse(spec: &str) -> Result<Self, String> {
         let mut rows = Vec::new();
-        let expanded = |row| if row == "tokio" { Section::TOKIO } else { row };
+        let expanded = |row| if row == "tokio" { ReportSection::TOKIO } else { row };
         for row in spec.split(',').map(str::trim).map(expanded).flat_map(|rows| rows.split(',')) {
             let names = row.split('+').map(str::trim).filter(|name| !name.is_empty());
-            let row: Vec<_> = names.map(Section::parse).collect::<Result<_, _>>()?;
+            let row: Vec<_> = names.map(ReportSection::parse).collect::<Result<_, _>>()?;
             rows.extend(Some(row).filter(|row| !row.is_empty()));
         }
         Ok(Self { rows })
     }
 
     /// All sections, row by row.
-    pub(crate) fn sections(&self) -> impl Iterator<Item = Section> {
+    pub(crate) fn sections(&self) -> impl Iterator<Item = ReportSection> {
         self.rows.iter().flatten().copied()
     }
 
     /// Puts `section` first if it is not there.
-    pub(crate) fn with(mut self, section: Section) -> Self {
+    pub(crate) fn with(mut self, section: ReportSection) -> Self {
         if !self.sections().any(|found| found == section) {
             self.rows.insert(0, vec![section]);
         }
         self
     }
 
-    /// The lines of the report. `draw` is told a section and how many sections its row has.
-    ///
-    /// A section without lines takes no place, and neither does a row of such.
-    pub(crate) fn lines(&self, mut draw: impl FnMut(Section, usize) -> Vec<String>) -> Vec<String> {
+    /// The lines of the report. `draw` gets a section and the number of sections in its row. Sections and rows without lines are
+    /// left out.
+    pub(crate) fn lines(&self, mut draw: impl FnMut(ReportSection, usize) -> Vec<String>) -> Vec<String> {
         let mut lines = Vec::new();
         for row in &self.rows {
             let drawn = row.iter().map(|&section| draw(section, row.len()));
@@ -133,7 +132,7 @@ impl Layout {
     }
 }
 
-/// The columns that each of `sections` may take when they share `columns`; 0 where there is no room at all.
+/// The columns for each of `sections` that share `columns`; 0 if there is no room.
 pub(crate) const fn share_of(columns: usize, sections: usize) -> usize {
     if sections == 0 {
         return 0;
@@ -164,12 +163,12 @@ mod tests {
 
     fn draw(spec: &str) -> String {
         let lines = |section, sections| match section {
-            Section::SelfTime => vec!["# self".to_owned(), "日".to_owned(), "3".to_owned()],
-            Section::TotalTime => vec![format!("{sections} beside"), "t".to_owned()],
-            Section::Tail => vec!["# tail".to_owned()],
+            ReportSection::SelfTime => vec!["# self".to_owned(), "日".to_owned(), "3".to_owned()],
+            ReportSection::TotalTime => vec![format!("{sections} beside"), "t".to_owned()],
+            ReportSection::Tail => vec!["# tail".to_owned()],
             _ => Vec::new(),
         };
-        Layout::parse(spec).unwrap().lines(lines).join("\n")
+        ReportLayout::parse(spec).unwrap().lines(lines).join("\n")
     }
 
     #[test]
@@ -188,7 +187,7 @@ mod tests {
 
     #[test]
     fn an_unknown_section_is_named() {
-        let error = Layout::parse("self,tial").unwrap_err();
+        let error = ReportLayout::parse("self,tial").unwrap_err();
         let known = "expected by, self, total, states, callers, callees, tail, flags, workers, polls, tasks, delays, \
                      blocking, queue, spans, allocations, events or tokio";
         assert_eq!(error, format!("unknown section 'tial': {known}"));
@@ -196,8 +195,8 @@ mod tests {
 
     #[test]
     fn tokio_stands_for_all_that_is_about_it() {
-        let layout = |spec| Layout::parse(spec).unwrap();
-        let spelt_out = format!("{},self", Section::TOKIO);
+        let layout = |spec| ReportLayout::parse(spec).unwrap();
+        let spelt_out = format!("{},self", ReportSection::TOKIO);
         assert_eq!(layout("tokio,self"), layout(&spelt_out));
         assert_eq!(layout("tokio").rows.len(), 10);
     }
@@ -209,8 +208,8 @@ mod tests {
 
     #[test]
     fn a_section_that_is_asked_for_is_there() {
-        let layout = |spec| Layout::parse(spec).unwrap();
-        assert_eq!(layout("self").with(Section::By), layout("by,self"));
-        assert_eq!(layout("self+by").with(Section::By), layout("self+by"));
+        let layout = |spec| ReportLayout::parse(spec).unwrap();
+        assert_eq!(layout("self").with(ReportSection::By), layout("by,self"));
+        assert_eq!(layout("self+by").with(ReportSection::By), layout("self+by"));
     }
 }

@@ -1,14 +1,13 @@
 //! `borehole report`: hot frames, callers, callees, last stacks, as text or JSON.
 //!
-//! The tables are those of reli's `rbt:analyze`, option for option and line for line; what is beyond it
-//! (`--by`, `--json`, what a table leaves out, Tokio programs) says so where it is.
+//! The tables have the options and the shape of reli's `rbt:analyze`; additions (`--by`, `--json`, notes on what a table leaves
+//! out, Tokio programs) are marked where they are made.
 
 mod args;
 mod json;
 mod layout;
 mod render;
 mod summary;
-mod table;
 mod tokio;
 
 use std::io::Write;
@@ -19,20 +18,17 @@ use borehole_model::{ProfileSink, Tee};
 
 use crate::cell;
 use crate::filter::check_value;
-use crate::outputs::stdout_error;
+use crate::stdout::stdout_error;
 
-pub(crate) use args::{Dialect, ReportArgs, TableArgs};
-pub(crate) use json::Number;
-pub(crate) use summary::grouped;
+pub(crate) use args::{ReportArgs, ReportDialect, TableArgs};
+pub(crate) use json::{process_id, thread_id};
 
 /// Reads a profile and reports on it: data to `out`, the summary line to `err`.
 ///
-/// `profile` pushes all inputs into the sink and calls its `finish` once; what it answers is passed on.
-/// Nothing is written when it fails.
+/// `profile` pushes all inputs into the sink and finishes it once; its result is passed on. If it fails, nothing is written.
 ///
 /// # Errors
-/// When a pattern is invalid, the profile cannot be read, or `out` cannot be written. A message that `err`
-/// does not take is dropped.
+/// When a pattern is invalid, the profile cannot be read, or `out` cannot be written. Messages that `err` refuses are dropped.
 pub(crate) fn run<T>(
     args: &ReportArgs,
     profile: impl FnOnce(&mut dyn ProfileSink) -> anyhow::Result<T>,
@@ -44,7 +40,7 @@ pub(crate) fn run<T>(
     let mut sink = Tee::new(ReportSink::new(query).weighing(args.weigher()), tokio);
     let outcome = profile(&mut sink)?;
     let (report, tokio) = sink.into_parts();
-    if args.dialect == Dialect::Native {
+    if args.dialect == ReportDialect::Native {
         check_value(report.weigher())?;
     }
     let (view, tokio) = (report.into_view(), tokio.into_views());

@@ -2,46 +2,43 @@
 
 use std::io::{self, Write};
 
-use borehole_analysis::amount::with_unit;
 use borehole_analysis::tokio::TokioView;
 use borehole_analysis::{
-    Breakdown, By, FrameGroup, FrameName, GroupValue, LabelText, Paths, RecentRun, ReportView, SampleGroup,
-    Share, StateTable, Summary, Table, ThreadStates,
+    Breakdown, By, FrameGroup, FrameName, GroupValue, LabelText, PathStyle, ProfileSummary, RecentRun,
+    ReportTable, ReportView, SampleGroup, Share, StateTable, ThreadStates,
 };
 use borehole_model::LaneId;
+use borehole_text::{KeptEnd, TextTable, crop, grouped, percent, printable, with_unit};
 
-use super::args::{Dialect, ReportArgs};
-use super::layout::{Section, share_of};
-use super::summary::grouped;
-use super::table::{self, border_columns, widths};
-use crate::cell::{Anchor, crop, printable};
+use super::args::{ReportArgs, ReportDialect};
+use super::layout::{ReportSection, share_of};
 
-/// What stands where there is no value.
+/// Placeholder for an absent value.
 const ABSENT: &str = "<none>";
 
 /// Columns of `  [ 0] ` before a frame of the tail.
 const TAIL_INDENT: usize = 7;
 
-/// What is cut to fewer columns says nothing: all fields of an event begin with its name.
+/// The fewest columns that a cell is cut to: names of an event's fields begin alike.
 const LEAST_COLUMNS: usize = 16;
 
 /// Where lines are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Crop {
-    /// At this many columns a section; nowhere if 0.
+    /// At so many columns per section; 0 never cuts.
     Columns(usize),
     /// At the section's share of the terminal.
     Auto,
 }
 
-/// How a view is drawn.
+/// Options for drawing a view.
 pub(crate) struct Rendering<'a> {
     pub(crate) args: &'a ReportArgs,
     pub(crate) columns: usize,
-    pub(crate) paths: Paths,
+    pub(crate) paths: PathStyle,
 }
 
-/// Writes `view` as text, with what there is about a Tokio program.
+/// Writes `view` as text, with the views of Tokio programs.
 ///
 /// # Errors
 /// When `out` cannot be written.
@@ -58,12 +55,12 @@ pub(crate) fn render(
             Some(Crop::Columns(columns)) => columns,
             Some(Crop::Auto) => share_of(rendering.columns, sections),
         };
-        // Beside other sections a line has to end where the next begins, and a number that was asked for is kept.
+        // Beside other sections a line must end where the next begins, and a width that the user named is kept.
         let may_break =
-            args.tables.crop == Some(Crop::Auto) && sections == 1 && args.dialect == Dialect::Native;
-        let drawing = Drawing { rendering, columns, may_break, summary: &view.summary };
+            args.tables.crop == Some(Crop::Auto) && sections == 1 && args.dialect == ReportDialect::Native;
+        let drawing = SectionDrawing { rendering, columns, may_break, summary: &view.summary };
         let about_tokio = drawing.tokio(tokio, section);
-        // A trace of events alone has no tables of frames, rather than empty ones.
+        // A trace without samples has no tables of frames.
         let is_drawn = about_tokio.is_empty() && (tokio.is_empty() || view.summary.samples > 0);
         if is_drawn { drawing.section(view, section) } else { about_tokio }
     });
@@ -74,34 +71,36 @@ pub(crate) fn render(
 }
 
 /// Draws sections of one width.
-pub(super) struct Drawing<'a> {
+pub(super) struct SectionDrawing<'a> {
     rendering: &'a Rendering<'a>,
     columns: usize,
-    /// Whether the terminal may break a line: then nothing is cut until it says nothing.
+    /// Whether a line may be wider than the terminal, if a cell that was cut to fit it would be unreadable.
     may_break: bool,
-    summary: &'a Summary,
+    summary: &'a ProfileSummary,
 }
 
-impl Drawing<'_> {
-    fn section(&self, view: &ReportView, section: Section) -> Vec<String> {
+impl SectionDrawing<'_> {
+    fn section(&self, view: &ReportView, section: ReportSection) -> Vec<String> {
         let args = self.rendering.args;
-        let neighbours = |table: &Option<Table>, what: &str, pattern: &Option<String>| {
+        let neighbours = |table: &Option<ReportTable>, what: &str, pattern: &Option<String>| {
             let title = || format!("{what} of frames matching /{}/", pattern.as_deref().unwrap_or_default());
             table.as_ref().map(|table| self.frames(&title(), table)).unwrap_or_default()
         };
         match section {
-            Section::SelfTime if args.wants_top() => self.frames("self-time top", &view.self_time),
-            Section::TotalTime if args.wants_top() => {
-                self.frames("total-time top (inclusive)", &view.total_time)
+            ReportSection::SelfTime if args.wants_top() => {
+                self.frames(&self.top_title("self", "self-time top"), &view.self_table)
             }
-            Section::States if args.wants_top() && self.is_native() => {
+            ReportSection::TotalTime if args.wants_top() => {
+                self.frames(&self.top_title("total", "total-time top (inclusive)"), &view.total_table)
+            }
+            ReportSection::States if args.wants_top() && self.is_native() => {
                 view.states.as_ref().map(|states| self.states(states)).unwrap_or_default()
             }
-            Section::SelfTime | Section::TotalTime | Section::States => Vec::new(),
-            Section::Callers => neighbours(&view.callers, "callers", &args.tables.callers),
-            Section::Callees => neighbours(&view.callees, "callees", &args.tables.callees),
-            Section::Tail => view.last.as_deref().map(|last| self.tail(last)).unwrap_or_default(),
-            Section::By => match (&args.tables.by, &view.breakdown) {
+            ReportSection::SelfTime | ReportSection::TotalTime | ReportSection::States => Vec::new(),
+            ReportSection::Callers => neighbours(&view.callers, "callers", &args.tables.callers),
+            ReportSection::Callees => neighbours(&view.callees, "callees", &args.tables.callees),
+            ReportSection::Tail => view.last.as_deref().map(|last| self.tail(last)).unwrap_or_default(),
+            ReportSection::By => match (&args.tables.by, &view.breakdown) {
                 (Some(by), Some(breakdown)) => self.breakdown(&name_of(by), breakdown),
                 _ => Vec::new(),
             },
@@ -109,15 +108,24 @@ impl Drawing<'_> {
         }
     }
 
-    fn frames(&self, title: &str, table: &Table) -> Vec<String> {
+    /// The title of a table of frames by self or total; `reli` is what reli calls it.
+    fn top_title(&self, what: &str, reli: &str) -> String {
+        match (self.is_native(), self.summary.is_valued) {
+            (false, _) => reli.to_owned(),
+            (true, false) => format!("top by {what} time"),
+            (true, true) => format!("top by {what} {}", self.heading()),
+        }
+    }
+
+    fn frames(&self, title: &str, table: &ReportTable) -> Vec<String> {
         let rows = table.rows.iter().map(|row| {
             let frame = printable(&row.frame.text(self.rendering.paths));
-            [self.amount(row.share), percent(row.share), frame]
+            [self.amount(row.share), self.percent(row.share), frame]
         });
         self.table(title, [&self.heading(), "pct", "frame"], rows.collect(), table.distinct)
     }
 
-    /// What the column of amounts is called: what is added up.
+    /// The heading of the column of amounts: the value type, or `count`.
     fn heading(&self) -> String {
         let kind = || printable(self.summary.value_type.kind.as_bytes());
         if self.summary.is_valued { kind() } else { "count".to_owned() }
@@ -127,30 +135,35 @@ impl Drawing<'_> {
         if self.summary.is_valued {
             return printable(with_unit(share.value, &self.summary.value_type.unit).as_bytes());
         }
-        share.count.to_string()
+        if self.is_native() { grouped(share.count) } else { share.count.to_string() }
     }
 
-    /// What threads were doing while frames were on their stacks; no column of what nobody looked at.
+    /// Reli pads percentages.
+    fn percent(&self, share: Share) -> String {
+        if self.is_native() { percent(share.percent) } else { format!("{:5.1}%", share.percent) }
+    }
+
+    /// The states of threads while frames were on their stacks. A state that was not recorded has no column.
     fn states(&self, table: &StateTable) -> Vec<String> {
         let title = "states of threads (while on the stack)";
-        let share = |percent: f64| format!("{percent:5.1}%");
         let frame = |frame: &FrameName| printable(&frame.text(self.rendering.paths));
         let knows_cpu = table.rows.iter().any(|row| row.states.on_cpu.is_some());
         let rows = table.rows.iter();
         if knows_cpu {
             let rows = rows.map(|row| {
                 let ThreadStates { has_gil, on_cpu, waits_for_gil, has_exception, in_gc } = row.states;
-                let cells = [has_gil, on_cpu.unwrap_or(0.0), waits_for_gil, has_exception, in_gc].map(share);
+                let cells =
+                    [has_gil, on_cpu.unwrap_or(0.0), waits_for_gil, has_exception, in_gc].map(percent);
                 let [gil, cpu, waits, exception, gc] = cells;
-                [row.count.to_string(), gil, cpu, waits, exception, gc, frame(&row.frame)]
+                [grouped(row.count), gil, cpu, waits, exception, gc, frame(&row.frame)]
             });
             let heads = ["count", "GIL", "CPU", "waits", "except", "GC", "frame"];
             return self.table(title, heads, rows.collect(), table.distinct);
         }
         let rows = rows.map(|row| {
             let ThreadStates { has_gil, waits_for_gil, has_exception, in_gc, .. } = row.states;
-            let [gil, waits, exception, gc] = [has_gil, waits_for_gil, has_exception, in_gc].map(share);
-            [row.count.to_string(), gil, waits, exception, gc, frame(&row.frame)]
+            let [gil, waits, exception, gc] = [has_gil, waits_for_gil, has_exception, in_gc].map(percent);
+            [grouped(row.count), gil, waits, exception, gc, frame(&row.frame)]
         });
         self.table(title, ["count", "GIL", "waits", "except", "GC", "frame"], rows.collect(), table.distinct)
     }
@@ -183,12 +196,12 @@ impl Drawing<'_> {
         }
     }
 
-    /// A title and a table, whose last column is cut so that all of it fits.
+    /// A title and a table; the last column is cut so that the lines fit.
     pub(super) fn table<const N: usize>(
         &self,
         title: &str,
         headers: [&str; N],
-        mut rows: Vec<[String; N]>,
+        rows: Vec<[String; N]>,
         distinct: usize,
     ) -> Vec<String> {
         let mut lines = vec![self.cut(&format!("# {}", printable(title.as_bytes())))];
@@ -196,15 +209,10 @@ impl Drawing<'_> {
             lines.push(self.cut("  (no matches)"));
             return lines;
         }
-        if self.columns > 0 {
-            let beside: usize = widths(headers, &rows)[..N - 1].iter().sum();
-            let room = self.columns.saturating_sub(beside + border_columns(N)).max(1);
-            let room = if self.may_break && room < LEAST_COLUMNS { 0 } else { room };
-            for row in &mut rows {
-                row[N - 1] = crop(&row[N - 1], room, self.rendering.args.tables.crop_anchor);
-            }
-        }
-        lines.extend(table::lines(headers, &rows));
+        let least = if self.may_break { LEAST_COLUMNS } else { 1 };
+        let table = TextTable::of(headers, &rows, self.rendering.args.tables.crop_anchor);
+        let table = table.fit(self.columns, least);
+        lines.extend(if self.is_native() { table.lines() } else { table.bordered().lines() });
         if rows.len() < distinct && self.is_native() {
             let [shown, distinct] = [rows.len(), distinct].map(|rows| grouped(rows as u64));
             lines.push(self.cut(&format!("  ({shown} of {distinct} shown; --all for all)")));
@@ -252,25 +260,21 @@ impl Drawing<'_> {
     }
 
     fn is_native(&self) -> bool {
-        self.rendering.args.dialect == Dialect::Native
+        self.rendering.args.dialect == ReportDialect::Native
     }
 
     pub(super) fn cut(&self, line: &str) -> String {
-        crop(line, self.columns, Anchor::Left)
+        crop(line, self.columns, KeptEnd::Left)
     }
 }
 
-fn percent(share: Share) -> String {
-    format!("{:5.1}%", share.percent)
-}
-
-// Hundredths of a second have no use for the digits that a double lacks.
+// A double has enough digits for hundredths of a second.
 #[expect(clippy::cast_precision_loss)]
 pub(crate) fn seconds(time_ns: u128) -> f64 {
     time_ns as f64 / 1e9
 }
 
-impl Drawing<'_> {
+impl SectionDrawing<'_> {
     fn timed_row(&self, row: &SampleGroup) -> [String; 4] {
         let time = row.share.time_ns.map(|time_ns| format!("{:.2} s", seconds(time_ns))).unwrap_or_default();
         let [count, percent, value] = self.untimed_row(row);
@@ -278,18 +282,18 @@ impl Drawing<'_> {
     }
 
     fn untimed_row(&self, row: &SampleGroup) -> [String; 3] {
-        [self.amount(row.share), percent(row.share), group(&row.value)]
+        [self.amount(row.share), self.percent(row.share), group(&row.value)]
     }
 
     fn part_row(&self, row: &FrameGroup) -> [String; 5] {
         let name = row.name.as_deref().map_or_else(|| ABSENT.to_owned(), printable);
-        let FrameGroup { self_time, total_time, .. } = *row;
-        let [own, total] = [self_time, total_time].map(|share| self.amount(share));
-        [own, percent(self_time), total, percent(total_time), name]
+        let FrameGroup { self_share, total_share, .. } = *row;
+        let [self_amount, total_amount] = [self_share, total_share].map(|share| self.amount(share));
+        [self_amount, self.percent(self_share), total_amount, self.percent(total_share), name]
     }
 }
 
-/// What samples have in common, as a person reads it.
+/// The value of a group as text.
 fn group(value: &GroupValue) -> String {
     match value {
         GroupValue::Absent => ABSENT.to_owned(),
@@ -314,7 +318,7 @@ fn label(value: &LabelText) -> String {
     }
 }
 
-/// What `--by` was given.
+/// The argument of `--by`.
 pub(crate) fn name_of(by: &By) -> String {
     match by {
         By::Process => "pid".to_owned(),

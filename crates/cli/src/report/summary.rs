@@ -2,35 +2,32 @@
 
 use std::fmt::Write as _;
 
-use borehole_analysis::Summary;
-pub(crate) use borehole_analysis::amount::grouped;
-use borehole_analysis::amount::with_unit;
+use borehole_analysis::ProfileSummary;
 use borehole_analysis::tokio::TokioView;
 
 use borehole_model::{Mode, ValueType};
+use borehole_text::{counted, grouped, printable, with_unit};
 
-use super::args::Dialect;
+use super::args::ReportDialect;
 use super::render::seconds;
-use crate::cell::printable;
-use crate::messages::counted;
+use crate::filter::other_value_types;
 
 /// How many periods are named before the rest is only counted.
 const NAMED_PERIODS: usize = 4;
 
-/// reli's summary line; natively followed by one about the quality of the samples, if there is anything to
-/// say.
+/// Reli's summary line; in our own dialect, a line about the quality of the samples may follow.
 ///
-/// Where segments differ in their period, reli names the last one and multiplies all samples by it; here all
-/// are named, and each sample is as long as its own.
-pub(crate) fn text(summary: &Summary, tokio: &[TokioView], dialect: Dialect) -> String {
-    let Summary { samples, matched, .. } = summary;
+/// If segments differ in their period, reli names the last one and multiplies all samples by it. Here all are named, and each
+/// sample lasts as long as the period of its segment.
+pub(crate) fn text(summary: &ProfileSummary, tokio: &[TokioView], dialect: ReportDialect) -> String {
+    let ProfileSummary { samples, matched, .. } = summary;
     if *samples == 0 && !tokio.is_empty() {
         let events: u64 = tokio.iter().map(|view| view.events).sum();
         return format!("trace: {events} events, no samples\n");
     }
     let mut text = match summary.time_ns {
         _ if summary.is_valued => valued(summary),
-        None if dialect == Dialect::Native => {
+        None if dialect == ReportDialect::Native => {
             format!("trace: {samples} samples, {matched} matched, sampling period unknown\n")
         }
         time_ns => format!(
@@ -40,19 +37,19 @@ pub(crate) fn text(summary: &Summary, tokio: &[TokioView], dialect: Dialect) -> 
             sampled(summary.mode),
         ),
     };
-    if dialect == Dialect::Native {
+    if dialect == ReportDialect::Native {
         text += &others(summary);
     }
     let quality = quality(summary);
-    if dialect == Dialect::Native && !quality.is_empty() {
+    if dialect == ReportDialect::Native && !quality.is_empty() {
         let _ = writeln!(text, "quality: {}", quality.join(", "));
     }
     text
 }
 
 /// The first line about values that are added up.
-fn valued(summary: &Summary) -> String {
-    let Summary { samples, matched, value, value_type, .. } = summary;
+fn valued(summary: &ProfileSummary) -> String {
+    let ProfileSummary { samples, matched, value, value_type, .. } = summary;
     let records = counted(*samples, if summary.is_uncounted { "record" } else { "sample" });
     let kind = printable(value_type.kind.as_bytes());
     format!(
@@ -61,7 +58,7 @@ fn valued(summary: &Summary) -> String {
     )
 }
 
-/// What the time of samples is a time of.
+/// The kind of time that the samples stand for.
 fn sampled(mode: Mode) -> &'static str {
     match mode {
         Mode::Wall => "sampled wall",
@@ -72,13 +69,12 @@ fn sampled(mode: Mode) -> &'static str {
     }
 }
 
-/// What could be added up instead, and what was left out because it cannot be added.
-fn others(summary: &Summary) -> String {
+/// The value types that could be added up instead, and the samples left out because they have another one.
+fn others(summary: &ProfileSummary) -> String {
     let kind = |kind: &ValueType| printable(kind.to_string().as_bytes());
     let mut text = String::new();
-    let others: Vec<_> = summary.other_value_types.iter().map(kind).collect();
-    if !others.is_empty() {
-        let _ = writeln!(text, "other value types: {}; --value NAME shows them", others.join(", "));
+    if let Some(others) = other_value_types(&summary.other_value_types) {
+        let _ = writeln!(text, "{others}");
     }
     let hidden = summary.hidden.iter();
     let hidden: Vec<_> =
@@ -89,7 +85,7 @@ fn others(summary: &Summary) -> String {
     text
 }
 
-fn periods(summary: &Summary) -> String {
+fn periods(summary: &ProfileSummary) -> String {
     let named = summary.periods.iter().take(NAMED_PERIODS).map(|row| microseconds(row.period_ns));
     let named = named.collect::<Vec<_>>().join(", ");
     match summary.periods.len() {
@@ -100,7 +96,7 @@ fn periods(summary: &Summary) -> String {
     }
 }
 
-/// Nanoseconds as microseconds, with as many digits as there are.
+/// Nanoseconds as microseconds, with all their digits.
 fn microseconds(period_ns: u64) -> String {
     match (period_ns / 1000, period_ns % 1000) {
         (whole, 0) => whole.to_string(),
@@ -108,14 +104,14 @@ fn microseconds(period_ns: u64) -> String {
     }
 }
 
-/// What there is to say about how well the program was sampled.
-fn quality(summary: &Summary) -> Vec<String> {
+/// Facts about how well the program was sampled; empty if there are none.
+fn quality(summary: &ProfileSummary) -> Vec<String> {
     let mut facts = Vec::new();
     if let (Some(got), Some(span_ns)) = (summary.samples_per_second(), summary.span_ns) {
-        // Of several threads there is a sample each a period.
+        // Each thread has a sample per period.
         let asked = match summary.periods[..] {
             [ref only] if only.period_ns > 0 && summary.threads > 1 && summary.processes < 2 => {
-                format!("asked for {:.1} of each of {} threads, ", hertz(only.period_ns), summary.threads)
+                format!("asked for {:.1} from each of {} threads, ", hertz(only.period_ns), summary.threads)
             }
             [ref only] if only.period_ns > 0 => format!("asked for {:.1}, ", hertz(only.period_ns)),
             _ => String::new(),
@@ -130,13 +126,13 @@ fn quality(summary: &Summary) -> Vec<String> {
     if let Some(limit) = summary.depth_limit {
         let count = grouped(summary.at_depth_limit);
         facts.push(format!(
-            "{count} samples at the limit of {limit} frames, perhaps without their outer ones"
+            "{count} samples at the limit of {limit} frames, so frames near the root may be missing"
         ));
     }
     for (count, what) in
         [(summary.empty, "samples with an empty stack"), (summary.without_period, "samples without a period")]
     {
-        // Samples without a period are worth a word only beside samples with one.
+        // What is true of all samples needs no note.
         if count > 0 && count < summary.samples {
             facts.push(format!("{} {what}", grouped(count)));
         }
@@ -144,7 +140,7 @@ fn quality(summary: &Summary) -> Vec<String> {
     facts
 }
 
-// Tenths have no use for the digits that a double lacks.
+// A double has enough digits for tenths.
 #[expect(clippy::cast_precision_loss)]
 fn hertz(period_ns: u64) -> f64 {
     1e9 / period_ns as f64
@@ -156,14 +152,14 @@ mod tests {
 
     use super::*;
 
-    fn with_periods(periods_ns: &[u64]) -> Summary {
+    fn with_periods(periods_ns: &[u64]) -> ProfileSummary {
         let row = |&period_ns| PeriodSamples { period_ns, samples: 1 };
-        Summary { periods: periods_ns.iter().map(row).collect(), ..Summary::default() }
+        ProfileSummary { periods: periods_ns.iter().map(row).collect(), ..ProfileSummary::default() }
     }
 
     #[test]
-    fn the_first_line_is_that_of_reli() {
-        let summary = Summary {
+    fn the_first_line_is_reli_s() {
+        let summary = ProfileSummary {
             samples: 18432,
             matched: 18000,
             time_ns: Some(184_320_000_000),
@@ -171,12 +167,12 @@ mod tests {
         };
         let expected =
             "trace: 18432 samples, 18000 matched, sampling period 10000 us, ~184.32 s sampled wall\n";
-        assert_eq!(text(&summary, &[], Dialect::Reli), expected);
-        assert_eq!(text(&summary, &[], Dialect::Native), expected);
+        assert_eq!(text(&summary, &[], ReportDialect::Reli), expected);
+        assert_eq!(text(&summary, &[], ReportDialect::Native), expected);
         let nothing = "trace: 0 samples, 0 matched, sampling period 0 us, ~0.00 s sampled wall\n";
-        assert_eq!(text(&Summary::default(), &[], Dialect::Reli), nothing);
+        assert_eq!(text(&ProfileSummary::default(), &[], ReportDialect::Reli), nothing);
         let unknown = "trace: 0 samples, 0 matched, sampling period unknown\n";
-        assert_eq!(text(&Summary::default(), &[], Dialect::Native), unknown);
+        assert_eq!(text(&ProfileSummary::default(), &[], ReportDialect::Native), unknown);
     }
 
     #[test]
@@ -188,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_second_line_speaks_of_quality() {
-        let summary = Summary {
+        let summary = ProfileSummary {
             samples: 2501,
             timed: 2001,
             empty: 3,
@@ -199,7 +195,7 @@ mod tests {
         };
         let expected = "quality: asked for 100.0, got 200.0 samples/s over 10.00 s from 2 processes, \
                         3 samples with an empty stack";
-        assert_eq!(text(&summary, &[], Dialect::Native).lines().nth(1), Some(expected));
-        assert_eq!(text(&summary, &[], Dialect::Reli).lines().count(), 1);
+        assert_eq!(text(&summary, &[], ReportDialect::Native).lines().nth(1), Some(expected));
+        assert_eq!(text(&summary, &[], ReportDialect::Reli).lines().count(), 1);
     }
 }

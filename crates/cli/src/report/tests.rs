@@ -1,4 +1,4 @@
-//! Reports in full, as text and as JSON, from the command line's options on.
+//! Whole reports as text and as JSON, from the options of the command line.
 
 use anyhow::anyhow;
 use borehole_analysis::ReportSink;
@@ -9,7 +9,7 @@ use clap::Parser;
 use serde_json::{Value, json};
 
 use super::render::render;
-use super::{Dialect, ReportArgs, run};
+use super::{ReportArgs, ReportDialect, run};
 
 #[derive(Parser)]
 struct Command {
@@ -28,7 +28,7 @@ fn rejected(options: &[&str]) -> String {
     }
 }
 
-/// What stands in the tables under construction: stacks leaf first, as `function|file|line|opcode`.
+/// A profile under construction; frames are written `function|file|line|opcode`, stacks leaf first.
 struct Profile {
     tables: Tables,
     samples: Vec<Sample<'static>>,
@@ -94,7 +94,7 @@ impl Profile {
     }
 
     /// Standard output and standard error.
-    fn report(&self, dialect: Dialect, options: &[&str]) -> (String, String) {
+    fn report(&self, dialect: ReportDialect, options: &[&str]) -> (String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let args = ReportArgs { dialect, ..args(options) };
         run(&args, |sink| self.feed(sink), &mut out, &mut err).unwrap();
@@ -102,7 +102,7 @@ impl Profile {
     }
 
     fn out(&self, options: &[&str]) -> String {
-        self.report(Dialect::Native, options).0
+        self.report(ReportDialect::Native, options).0
     }
 
     fn json(&self, options: &[&str]) -> Value {
@@ -127,64 +127,52 @@ fn web() -> Profile {
 
 #[test]
 fn the_default_report_is_two_tables() {
-    let (out, err) = web().report(Dialect::Native, &[]);
+    let (out, err) = web().report(ReportDialect::Native, &[]);
     assert_eq!(err, "trace: 8 samples, 8 matched, sampling period 10000 us, ~0.08 s sampled wall\n");
     assert_eq!(
         out,
-        r"# self-time top
-+-------+--------+---------------------------------------------+
-| count | pct    | frame                                       |
-+-------+--------+---------------------------------------------+
-| 5     |  62.5% | PDO::query /var/www/src/Db.php:142          |
-| 2     |  25.0% | sleep <internal>:-1                         |
-| 1     |  12.5% | App\Worker::loop /var/www/src/Worker.php:42 |
-+-------+--------+---------------------------------------------+
+        r"# top by self time
+count    pct  frame
+    5  62.5%  PDO::query /var/www/src/Db.php:142
+    2  25.0%  sleep <internal>:-1
+    1  12.5%  App\Worker::loop /var/www/src/Worker.php:42
 
-# total-time top (inclusive)
-+-------+--------+---------------------------------------------+
-| count | pct    | frame                                       |
-+-------+--------+---------------------------------------------+
-| 8     | 100.0% | App\Worker::loop /var/www/src/Worker.php:42 |
-| 8     | 100.0% | <main> /var/www/public/index.php:3          |
-| 5     |  62.5% | PDO::query /var/www/src/Db.php:142          |
-| 2     |  25.0% | sleep <internal>:-1                         |
-+-------+--------+---------------------------------------------+
+# top by total time
+count     pct  frame
+    8  100.0%  App\Worker::loop /var/www/src/Worker.php:42
+    8  100.0%  <main> /var/www/public/index.php:3
+    5   62.5%  PDO::query /var/www/src/Db.php:142
+    2   25.0%  sleep <internal>:-1
 "
     );
 }
 
 #[test]
 fn short_paths_and_opcodes() {
-    let out = web().out(&["--path=short", "--with-opcode", "--sections=self", "--crop=40"]);
+    let out = web().out(&["--path=short", "--with-opcode", "--sections=self", "--crop=32"]);
     assert_eq!(
         out,
         "\
-# self-time top
-+-------+--------+---------------------+
-| count | pct    | frame               |
-+-------+--------+---------------------+
-| 5     |  62.5% | PDO::query Db.php:… |
-| 2     |  25.0% | sleep <internal>:-1 |
-| 1     |  12.5% | App\\Worker::loop W… |
-+-------+--------+---------------------+
+# top by self time
+count    pct  frame
+    5  62.5%  PDO::query Db.php…
+    2  25.0%  sleep <internal>:…
+    1  12.5%  App\\Worker::loop …
 "
     );
 }
 
 #[test]
 fn a_crop_may_keep_the_right_end() {
-    let out = web().out(&["--no-line", "--sections=self", "--crop=32", "--crop-anchor=right"]);
+    let out = web().out(&["--no-line", "--sections=self", "--crop=25", "--crop-anchor=right"]);
     assert_eq!(
         out,
         "\
-# self-time top
-+-------+--------+-------------+
-| count | pct    | frame       |
-+-------+--------+-------------+
-| 5     |  62.5% | PDO::query  |
-| 2     |  25.0% | sleep       |
-| 1     |  12.5% | …rker::loop |
-+-------+--------+-------------+
+# top by self time
+count    pct  frame
+    5  62.5%  PDO::query
+    2  25.0%  sleep
+    1  12.5%  …rker::loop
 "
     );
 }
@@ -197,20 +185,14 @@ fn neighbours_show_without_the_top_tables() {
         out,
         "\
 # callers of frames matching /::loop$/
-+-------+--------+--------+
-| count | pct    | frame  |
-+-------+--------+--------+
-| 8     | 100.0% | <main> |
-+-------+--------+--------+
+count     pct  frame
+    8  100.0%  <main>
 
 # callees of frames matching /::loop$/
-+-------+--------+------------+
-| count | pct    | frame      |
-+-------+--------+------------+
-| 5     |  62.5% | PDO::query |
-| 2     |  25.0% | sleep      |
-| 1     |  12.5% | <leaf>     |
-+-------+--------+------------+
+count    pct  frame
+    5  62.5%  PDO::query
+    2  25.0%  sleep
+    1  12.5%  <leaf>
 "
     );
     assert_eq!(
@@ -249,7 +231,7 @@ fn the_tail_can_be_cut() {
     let web = web();
     let one = "# last 1 sample(s)\n  ── sample (now) ──\n  [ 0] App\\Worker::…\n";
     let options = ["--top=0", "--last", "--last-depth=1", "--crop=20"];
-    assert_eq!(web.report(Dialect::Reli, &options).0, one);
+    assert_eq!(web.report(ReportDialect::Reli, &options).0, one);
     assert_eq!(web.out(&options), format!("{one}  (1 more; --last-d…\n"));
     let none = Profile::new().out(&["--top=0", "--last"]);
     assert_eq!(none, "# last 0 sample(s)\n  (no samples)\n");
@@ -258,16 +240,16 @@ fn the_tail_can_be_cut() {
 #[test]
 fn sections_stand_beside_each_other() {
     let options = ["--no-line", "--last", "--sections=self+tail,callers", "--match=sleep"];
-    let (out, err) = web().report(Dialect::Native, &options);
+    let (out, err) = web().report(ReportDialect::Native, &options);
     assert_eq!(err, "trace: 8 samples, 2 matched, sampling period 10000 us, ~0.08 s sampled wall\n");
     assert_eq!(
         out,
-        r"# self-time top             # last 1 sample(s)
-+-------+--------+-------+    ── sample (now) ──
-| count | pct    | frame |    [ 0] sleep
-+-------+--------+-------+    [ 1] App\Worker::loop
-| 2     | 100.0% | sleep |    [ 2] <main>
-+-------+--------+-------+    # http.url = /checkout\x1b[2J
+        r"# top by self time    # last 1 sample(s)
+count     pct  frame    ── sample (now) ──
+    2  100.0%  sleep    [ 0] sleep
+                        [ 1] App\Worker::loop
+                        [ 2] <main>
+                        # http.url = /checkout\x1b[2J
 "
     );
 }
@@ -278,19 +260,16 @@ fn auto_crop_shares_the_terminal() {
     let mut sink = borehole_analysis::ReportSink::new(args.query().unwrap());
     web().feed(&mut sink).unwrap();
     let mut out = Vec::new();
-    super::render::render(&sink.into_view(), &[], &args.rendering(62), &mut out).unwrap();
+    super::render::render(&sink.into_view(), &[], &args.rendering(52), &mut out).unwrap();
     assert_eq!(
         String::from_utf8(out).unwrap(),
         "\
-# self-time top                 # total-time top (inclusive)
-+-------+--------+-----------+  +-------+--------+-----------+
-| count | pct    | frame     |  | count | pct    | frame     |
-+-------+--------+-----------+  +-------+--------+-----------+
-| 5     |  62.5% | PDO::que… |  | 8     | 100.0% | App\\Work… |
-| 2     |  25.0% | sleep <i… |  | 8     | 100.0% | <main> /… |
-| 1     |  12.5% | App\\Work… |  | 5     |  62.5% | PDO::que… |
-+-------+--------+-----------+  | 2     |  25.0% | sleep <i… |
-                                +-------+--------+-----------+
+# top by self time         # top by total time
+count    pct  frame        count     pct  frame
+    5  62.5%  PDO::query…      8  100.0%  App\\Worke…
+    2  25.0%  sleep <int…      8  100.0%  <main> /v…
+    1  12.5%  App\\Worker…      5   62.5%  PDO::quer…
+                               2   25.0%  sleep <in…
 "
     );
 }
@@ -306,8 +285,9 @@ fn a_cut_table_says_so_except_to_those_who_know_reli() {
 | 5     |  62.5% | PDO::query |
 +-------+--------+------------+
 ";
-    assert_eq!(web().report(Dialect::Reli, &options).0, reli);
-    assert_eq!(web().out(&options), format!("{reli}  (1 of 3 shown; --all for all)\n"));
+    assert_eq!(web().report(ReportDialect::Reli, &options).0, reli);
+    let native = "# top by self time\ncount    pct  frame\n    5  62.5%  PDO::query\n";
+    assert_eq!(web().out(&options), format!("{native}  (1 of 3 shown; --all for all)\n"));
     assert!(!web().out(&["--all", "--sections=self"]).contains("shown"));
 }
 
@@ -329,16 +309,16 @@ fn names_are_cut_on_a_terminal_while_something_of_them_stays() {
         render(&sink.into_view(), &[], &args.rendering(columns), &mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
-    assert!(on_terminal_of(37).contains("…"), "{}", on_terminal_of(37));
-    assert!(!on_terminal_of(30).contains("…"), "{}", on_terminal_of(30));
+    assert!(on_terminal_of(30).contains("…"), "{}", on_terminal_of(30));
+    assert!(!on_terminal_of(29).contains("…"), "{}", on_terminal_of(29));
 }
 
 #[test]
 fn hidden_frames_are_dropped_and_empty_stacks_skipped() {
     let options = ["--no-line", "--hide=^(PDO|App|<main>)", "--sections=total"];
-    let (out, err) = web().report(Dialect::Native, &options);
+    let (out, err) = web().report(ReportDialect::Native, &options);
     assert_eq!(err, "trace: 8 samples, 2 matched, sampling period 10000 us, ~0.08 s sampled wall\n");
-    assert!(out.contains("| 2     | 100.0% | sleep |"), "{out}");
+    assert!(out.contains("\n    2  100.0%  sleep\n"), "{out}");
 }
 
 #[test]
@@ -348,18 +328,15 @@ fn samples_by_what_they_have() {
         table("pid"),
         "\
 # samples by pid
-+-------+--------+--------+--------+
-| count | pct    | wall   | pid    |
-+-------+--------+--------+--------+
-| 5     |  62.5% | 0.05 s | 7      |
-| 2     |  25.0% | 0.02 s | 8      |
-| 1     |  12.5% | 0.01 s | <none> |
-+-------+--------+--------+--------+
+count    pct    wall  pid
+    5  62.5%  0.05 s  7
+    2  25.0%  0.02 s  8
+    1  12.5%  0.01 s  <none>
 "
     );
-    assert!(table("thread").contains("| 5     |  62.5% | 0.05 s | 7/9    |"));
-    assert!(table("http.url").contains(r"| 2     |  25.0% | 0.02 s | /checkout\x1b[2J |"));
-    assert!(table("label:pid").contains("| 8     | 100.0% | 0.08 s | <none> |"));
+    assert!(table("thread").contains("\n    5  62.5%  0.05 s  7/9\n"));
+    assert!(table("http.url").contains("    2  25.0%  0.02 s  /checkout\\x1b[2J\n"));
+    assert!(table("label:pid").contains("\n    8  100.0%  0.08 s  <none>\n"));
 }
 
 #[test]
@@ -368,16 +345,13 @@ fn frames_by_what_they_have() {
     assert_eq!(
         table("class"),
         r"# self and total time by class
-+------+--------+-------+--------+------------+
-| self | pct    | total | pct    | class      |
-+------+--------+-------+--------+------------+
-| 5    |  62.5% | 5     |  62.5% | PDO        |
-| 2    |  25.0% | 8     | 100.0% | <none>     |
-| 1    |  12.5% | 8     | 100.0% | App\Worker |
-+------+--------+-------+--------+------------+
+self    pct  total     pct  class
+   5  62.5%      5   62.5%  PDO
+   2  25.0%      8  100.0%  <none>
+   1  12.5%      8  100.0%  App\Worker
 "
     );
-    assert!(table("file").contains("| 0    |   0.0% | 8     | 100.0% | /var/www/public/index.php |"));
+    assert!(table("file").contains("\n   0   0.0%      8  100.0%  /var/www/public/index.php\n"));
 }
 
 #[test]
@@ -385,16 +359,16 @@ fn by_comes_first_unless_it_has_a_place() {
     let order = |sections: &str| {
         let out = web().out(&["--by=pid", sections]);
         let titles = out.lines().filter_map(|line| line.strip_prefix("# "));
-        titles.map(|title| title.split_whitespace().next().unwrap().to_owned()).collect::<Vec<_>>()
+        titles.map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(order("--sections=self"), ["samples", "self-time"]);
-    assert_eq!(order("--sections=self,by"), ["self-time", "samples"]);
+    assert_eq!(order("--sections=self"), ["samples by pid", "top by self time"]);
+    assert_eq!(order("--sections=self,by"), ["top by self time", "samples by pid"]);
 }
 
 #[test]
 fn names_that_are_not_utf8_are_spelled_out() {
     let profile = Profile::new().add(1, &["caf?|/tmp/?.php|1"], |_, _| {});
-    assert!(profile.out(&["--path=short"]).contains(r"| caf\xff \xff.php:1 |"));
+    assert!(profile.out(&["--path=short"]).contains(r"  caf\xff \xff.php:1"));
     let json = profile.json(&[]);
     assert_eq!(json["self"]["rows"][0]["function"], "caf\u{fffd}");
 }
@@ -402,7 +376,7 @@ fn names_that_are_not_utf8_are_spelled_out() {
 #[test]
 fn json_says_what_the_text_says() {
     let options = ["--json", "--top=1", "--by=pid", "--last=2", "--callers=sleep", "--callees=sleep"];
-    let (out, err) = web().report(Dialect::Native, &options);
+    let (out, err) = web().report(ReportDialect::Native, &options);
     assert_eq!((err.as_str(), out.lines().count()), ("", 1));
     assert!(out.starts_with(r#"{"schema_version":1,"summary":{"samples":8,"matched":8,"#));
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
@@ -509,13 +483,13 @@ fn numbers_of_json_stop_at_64_bits() {
 #[test]
 fn an_enormous_run_is_no_trouble() {
     let profile = Profile::new().add(1_000_000_000_000, &["f", "main"], |_, _| {});
-    let (out, err) = profile.report(Dialect::Native, &["--sections=self,tail", "--last=2"]);
+    let (out, err) = profile.report(ReportDialect::Native, &["--sections=self,tail", "--last=2"]);
     assert_eq!(
         err,
         "trace: 1000000000000 samples, 1000000000000 matched, sampling period 10000 us, \
          ~10000000000.00 s sampled wall\n"
     );
-    assert!(out.contains("| 1000000000000 | 100.0% | f     |"), "{out}");
+    assert!(out.contains("\n1,000,000,000,000  100.0%  f\n"), "{out}");
     assert_eq!(out.matches("── sample").count(), 2);
 }
 

@@ -1,22 +1,21 @@
-//! What a trace tells of a Tokio program, as text.
+//! The report on a Tokio program, as text.
 
-use borehole_analysis::tokio::{Finding, Rows, Seal, Severity, Spread, TokioView};
+use borehole_analysis::tokio::{LimitedRows, Seal, Severity, Spread, TokioFinding, TokioView};
+use borehole_text::{duration, grouped, percent, percent_of, printable};
 
-use super::layout::Section;
-use super::render::Drawing;
-use super::summary::grouped;
-use crate::cell::printable;
+use super::layout::ReportSection;
+use super::render::SectionDrawing;
 
 /// How many functions of a stack are printed.
 const FUNCTIONS: usize = 4;
 
-/// What stands where there is no value.
+/// Placeholder for an absent value.
 const NOTHING: &str = "-";
 
-impl Drawing<'_> {
-    /// The lines of a section, if it is one about Tokio programs: one below the other those of inputs that are kept
-    /// apart, with their names in the titles.
-    pub(super) fn tokio(&self, views: &[TokioView], section: Section) -> Vec<String> {
+impl SectionDrawing<'_> {
+    /// The lines of a section about Tokio programs; none for other sections. Inputs that are kept apart follow each other, with
+    /// their names in the titles.
+    pub(super) fn tokio(&self, views: &[TokioView], section: ReportSection) -> Vec<String> {
         let mut lines = Vec::new();
         for view in views {
             let mut block = self.tokio_program(view, section);
@@ -32,18 +31,18 @@ impl Drawing<'_> {
         lines
     }
 
-    fn tokio_program(&self, view: &TokioView, section: Section) -> Vec<String> {
+    fn tokio_program(&self, view: &TokioView, section: ReportSection) -> Vec<String> {
         match section {
-            Section::Flags => self.flags(view),
-            Section::Workers => self.workers(view),
-            Section::Polls => self.polls(view),
-            Section::Tasks => self.tasks(view),
-            Section::Delays => self.delays(view),
-            Section::Blocking => self.blocking(view),
-            Section::Queue => self.queue(view),
-            Section::Spans => self.spans(view),
-            Section::Allocations => self.allocations(view),
-            Section::Events => self.events(view),
+            ReportSection::Flags => self.flags(view),
+            ReportSection::Workers => self.workers(view),
+            ReportSection::Polls => self.polls(view),
+            ReportSection::Tasks => self.tasks(view),
+            ReportSection::Delays => self.delays(view),
+            ReportSection::Blocking => self.blocking(view),
+            ReportSection::Queue => self.queue(view),
+            ReportSection::Spans => self.spans(view),
+            ReportSection::Allocations => self.allocations(view),
+            ReportSection::Events => self.events(view),
             _ => Vec::new(),
         }
     }
@@ -77,8 +76,8 @@ impl Drawing<'_> {
                 row.cpu_ns.map_or_else(|| NOTHING.to_owned(), |cpu_ns| part(cpu_ns, row.active_ns)),
                 grouped(row.polls),
                 grouped(row.parks),
-                time(row.longest_poll_ns),
-                row.longest_wait_ns.map_or_else(|| NOTHING.to_owned(), time),
+                duration(row.longest_poll_ns),
+                row.longest_wait_ns.map_or_else(|| NOTHING.to_owned(), duration),
                 row.longest_queue.to_string(),
             ]
         });
@@ -109,17 +108,19 @@ impl Drawing<'_> {
         }
         let unended = match polls.unended {
             0 => String::new(),
-            unended => format!(", {} without an end", grouped(unended)),
+            unended => format!(", {} unended", grouped(unended)),
         };
         let rows = polls.places.rows.iter().map(|row| spread(&row.durations, &row.spawned_at)).collect();
-        let title =
-            format!("polls by where the task was spawned ({}{unended})", grouped(polls.durations.count));
+        let title = format!(
+            "polls by the place where the task was spawned ({}{unended})",
+            grouped(polls.durations.count)
+        );
         let mut lines = self.table(&title, SPREAD, rows, polls.places.distinct);
         let rows = polls.longest.rows.iter().map(|poll| {
             let at = offset(view, Some(poll.start_ns));
             let (worker, task) = (poll.worker.to_string(), poll.task.to_string());
             let on = if poll.is_open { "+" } else { "" };
-            [time(poll.duration_ns) + on, at, worker, task, printable(poll.spawned_at.as_bytes())]
+            [duration(poll.duration_ns) + on, at, worker, task, printable(poll.spawned_at.as_bytes())]
         });
         lines.push(String::new());
         let headers = ["duration", "at", "worker", "task", "spawned at"];
@@ -149,16 +150,14 @@ impl Drawing<'_> {
             false => self.table(&title, ["alive", "spawned", "spawned at"], rows, tasks.places.distinct),
         };
         let (older, alive) = (grouped(tasks.older), grouped(tasks.older_alive));
-        lines.push(
-            self.cut(&format!("  older than the trace: {older}, of which {alive} are alive at the end")),
-        );
-        lines.push(self.cut(&format!("  ended on the blocking pool: {}", grouped(tasks.blocking))));
+        lines.push(self.cut(&format!("  {older} older than the trace, {alive} of them alive at the end")));
+        lines.push(self.cut(&format!("  {} ended on the blocking pool", grouped(tasks.blocking))));
         if tasks.lifetimes.count > 0 {
             lines.push(self.cut(&format!("  lifetimes: {}", inline(&tasks.lifetimes))));
         }
         if let Some(counts) = tasks.counted {
             let line = format!(
-                "  alive: {} at first, {} at last, at most {} (at {})",
+                "  alive: {} at first, {} at last, peak {} at {}",
                 counts.first,
                 counts.last,
                 counts.peak,
@@ -181,7 +180,7 @@ impl Drawing<'_> {
             let worker = delay.worker.map_or_else(|| NOTHING.to_owned(), |worker| worker.to_string());
             let at = offset(view, Some(delay.poll_ns.saturating_sub(delay.delay_ns)));
             let place = printable(delay.spawned_at.as_bytes());
-            [time(delay.delay_ns), at, worker, delay.task.to_string(), place]
+            [duration(delay.delay_ns), at, worker, delay.task.to_string(), place]
         });
         let rows: Vec<_> = rows.collect();
         let headers = ["delay", "at", "worker", "task", "spawned at"];
@@ -189,7 +188,7 @@ impl Drawing<'_> {
         let spread = inline(&delays.durations);
         lines.push(self.cut(&format!("  {spread}; {} over 5 ms", grouped(delays.high))));
         let line = format!(
-            "  wakes: {}, of which {} from outside any task, {} of a task by itself, {} from no worker",
+            "  wakes: {}; {} from outside any task, {} of a task by itself, {} from threads that are not workers",
             grouped(wakes.count),
             grouped(wakes.from_outside),
             grouped(wakes.by_itself),
@@ -205,11 +204,11 @@ impl Drawing<'_> {
             return Vec::new();
         }
         let (inside, all) = (grouped(blocking.in_polls), grouped(blocking.samples));
-        let title = format!("blocking calls: {inside} of {all} off-CPU samples are during polls");
+        let title = format!("blocking calls: {inside} of {all} off-CPU samples were taken during polls");
         let rows = blocking.stacks.rows.iter().map(|row| {
             [grouped(row.count), offset(view, Some(row.first_ns)), functions(&row.leaf, &row.callers)]
         });
-        let headers = ["samples", "first at", "innermost functions"];
+        let headers = ["samples", "first at", "functions, leaf first"];
         let mut lines = self.table(&title, headers, rows.collect(), blocking.stacks.distinct);
         for row in &blocking.places.rows {
             let place = printable(row.spawned_at.as_bytes());
@@ -221,7 +220,7 @@ impl Drawing<'_> {
     fn queue(&self, view: &TokioView) -> Vec<String> {
         let Some(queue) = view.queue else { return Vec::new() };
         let line = format!(
-            "  mean {:.2}, at most {} (at {}), over 100 in {} of {} samples",
+            "  mean {:.2}, peak {} at {}, over 100 in {} of {} samples",
             queue.mean,
             grouped(queue.max),
             offset(view, Some(queue.max_ns)),
@@ -232,13 +231,13 @@ impl Drawing<'_> {
     }
 
     fn spans(&self, view: &TokioView) -> Vec<String> {
-        let Rows { rows, distinct } = &view.spans;
+        let LimitedRows { rows, distinct } = &view.spans;
         if rows.is_empty() {
             return Vec::new();
         }
         let rows = rows.iter().map(|row| {
             let [count, total, p50, p90, p99, max, name] = spread(&row.durations, &row.name);
-            [count, total, time(row.busy_ns), p50, p90, p99, max, name]
+            [count, total, duration(row.busy_ns), p50, p90, p99, max, name]
         });
         let headers = ["count", "total", "entered", "p50", "p90", "p99", "max", "span"];
         let title = format!("spans ({})", grouped(view.span_count));
@@ -252,7 +251,7 @@ impl Drawing<'_> {
             dropped => format!(", {} events dropped", grouped(dropped)),
         };
         let title = format!(
-            "allocations outstanding: {} of {} sampled, {} bytes, standing for about {:.0} bytes{dropped}",
+            "outstanding allocations: {} of {} sampled, {} bytes, an estimated {:.0} bytes in all{dropped}",
             grouped(memory.outstanding),
             grouped(memory.allocations),
             grouped(memory.outstanding_bytes),
@@ -262,18 +261,18 @@ impl Drawing<'_> {
             let at = offset(view, Some(row.first_ns));
             [grouped(row.bytes), grouped(row.count), at, functions("", &row.callers)]
         });
-        let headers = ["bytes", "count", "first at", "innermost functions"];
+        let headers = ["bytes", "count", "first at", "functions, leaf first"];
         self.table(&title, headers, rows.collect(), memory.sites.distinct)
     }
 
     fn events(&self, view: &TokioView) -> Vec<String> {
-        let Rows { rows, distinct } = &view.other_events;
+        let LimitedRows { rows, distinct } = &view.other_events;
         if rows.is_empty() {
             return Vec::new();
         }
         let names =
             rows.iter().map(|row| [grouped(row.count), rate(row.per_second), printable(row.name.as_bytes())]);
-        let mut lines = self.table("further events", ["count", "per s", "event"], names.collect(), *distinct);
+        let mut lines = self.table("other events", ["count", "per s", "event"], names.collect(), *distinct);
         let fields = rows.iter().flat_map(|row| row.fields.iter().map(|field| (&row.name, field)));
         let fields: Vec<_> = fields
             .map(|(event, field)| {
@@ -290,28 +289,28 @@ impl Drawing<'_> {
             let distinct = fields.len();
             let headers = ["count", "min", "mean", "p50", "p90", "p99", "max", "per s", "field"];
             lines.push(String::new());
-            lines.extend(self.table("their fields", headers, fields, distinct));
+            lines.extend(self.table("fields of these events", headers, fields, distinct));
         }
         lines
     }
 }
 
-/// The columns of a distribution, and what it is of.
+/// The columns of a distribution, the last one naming what it describes.
 const SPREAD: [&str; 7] = ["count", "total", "p50", "p90", "p99", "max", "spawned at"];
 
 fn spread(spread: &Spread, name: &str) -> [String; 7] {
-    let times = [spread.sum_ns, spread.p50_ns, spread.p90_ns, spread.p99_ns, spread.max_ns].map(time);
+    let times = [spread.sum_ns, spread.p50_ns, spread.p90_ns, spread.p99_ns, spread.max_ns].map(duration);
     let [sum, p50, p90, p99, max] = times;
     [grouped(spread.count), sum, p50, p90, p99, max, printable(name.as_bytes())]
 }
 
 fn inline(spread: &Spread) -> String {
-    let times = [spread.mean_ns, spread.p50_ns, spread.p90_ns, spread.p99_ns, spread.max_ns].map(time);
+    let times = [spread.mean_ns, spread.p50_ns, spread.p90_ns, spread.p99_ns, spread.max_ns].map(duration);
     let [mean, p50, p90, p99, max] = times;
-    format!("{} in all, mean {mean}, p50 {p50}, p90 {p90}, p99 {p99}, max {max}", grouped(spread.count))
+    format!("{} counted, mean {mean}, p50 {p50}, p90 {p90}, p99 {p99}, max {max}", grouped(spread.count))
 }
 
-fn flag(view: &TokioView, finding: &Finding) -> [String; 6] {
+fn flag(view: &TokioView, finding: &TokioFinding) -> [String; 6] {
     let number = |number: Option<u64>| number.map_or_else(|| NOTHING.to_owned(), |number| number.to_string());
     [
         finding.severity.name().to_owned(),
@@ -323,16 +322,16 @@ fn flag(view: &TokioView, finding: &Finding) -> [String; 6] {
     ]
 }
 
-/// What the times of a report are counted from, and how far the trace can be trusted.
+/// A line about the start of the times of a report, and about whether the trace is complete.
 fn about(view: &TokioView) -> String {
     let seal = match view.seal {
         Seal::Absent => ", never sealed",
         Seal::Complete => "",
         Seal::Incomplete => ", incomplete",
     };
-    let span = time(view.end_ns - view.start_ns);
+    let span = duration(view.end_ns - view.start_ns);
     format!(
-        "  {} events over {span}{seal}; times are from the start, {} ns on the trace's clock",
+        "  {} events over {span}{seal}; times count from the start of the trace ({} ns on its clock)",
         grouped(view.events),
         view.start_ns
     )
@@ -346,7 +345,7 @@ fn functions(leaf: &str, callers: &[String]) -> String {
 }
 
 /// A moment as time since the start of the trace.
-// Microseconds have no use for the digits that a double lacks.
+// A double has enough digits for microseconds.
 #[expect(clippy::cast_precision_loss)]
 fn offset(view: &TokioView, time_ns: Option<u64>) -> String {
     time_ns.map_or_else(
@@ -361,32 +360,15 @@ fn offset(view: &TokioView, time_ns: Option<u64>) -> String {
     )
 }
 
-/// A duration in the unit that suits it.
-// Three digits have no use for those that a double lacks.
-#[expect(clippy::cast_precision_loss)]
-fn time(duration_ns: u64) -> String {
-    let duration = duration_ns as f64;
-    match duration_ns {
-        0..1_000 => format!("{duration_ns} ns"),
-        1_000..1_000_000 => format!("{:.1} us", duration / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.2} ms", duration / 1e6),
-        _ => format!("{:.3} s", duration / 1e9),
-    }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "tenths of a percent have no use for the digits that a double lacks"
-)]
 fn part(some: u64, all: u64) -> String {
-    if all == 0 { NOTHING.to_owned() } else { format!("{:.1}%", 100.0 * some as f64 / all as f64) }
+    if all == 0 { NOTHING.to_owned() } else { percent(percent_of(some, all)) }
 }
 
 fn rate(per_second: Option<f64>) -> String {
     per_second.map_or_else(|| NOTHING.to_owned(), |rate| format!("{rate:.1}"))
 }
 
-/// A number without decimals that say nothing.
+/// A number without meaningless decimals.
 fn number(value: f64) -> String {
     let digits = if value.fract() == 0.0 || value.abs() >= 1e6 { 0 } else { 2 };
     format!("{value:.digits$}")
@@ -397,9 +379,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_stand_in_the_unit_that_suits_them() {
-        let times = [0, 999, 1_000, 15_618_128, 1_500_000_000].map(time);
-        assert_eq!(times, ["0 ns", "999 ns", "1.0 us", "15.62 ms", "1.500 s"]);
+    fn moments_are_times_since_the_start() {
         let view = TokioView { start_ns: 2_000_000_000, ..TokioView::default() };
         assert_eq!(offset(&view, Some(2_500_000_000)), "+0.500000 s");
         assert_eq!(offset(&view, Some(1_999_000_000)), "-0.001000 s");

@@ -1,4 +1,4 @@
-//! Counts that grow while samples come in.
+//! Running counts of samples.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,25 +12,25 @@ use borehole::model::{Context, ProfileSink, Sample};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Board {
     pub(super) samples: u64,
-    /// By the number of the function's name.
-    pub(super) functions: Vec<Function>,
+    /// Indexed by the id of the function's name.
+    pub(super) functions: Vec<FunctionCounts>,
     pub(super) processes: BTreeMap<i64, u64>,
 }
 
-/// What is counted of a function.
+/// The counts of a function.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Function {
-    /// Empty until it is seen.
+pub(super) struct FunctionCounts {
+    /// Empty until the function is seen.
     pub(super) name: String,
-    /// Samples in which it was executing.
-    pub(super) own: u64,
-    /// Samples in which it was on the stack.
+    /// Samples in which the function was the leaf.
+    pub(super) self_samples: u64,
+    /// Samples in which the function was on the stack.
     pub(super) total: u64,
-    /// The last sample in which it was: one that calls itself counts once.
+    /// The last sample with the function, so that a recursive function counts once per sample.
     pub(super) last_sample: u64,
 }
 
-/// Fills a board.
+/// Counts samples on a board.
 pub(super) struct BoardSink(pub(super) Arc<Mutex<Board>>);
 
 impl ProfileSink for BoardSink {
@@ -51,13 +51,13 @@ impl Board {
         for (depth, frame) in at.tables.frames_leaf_first(sample.stack).enumerate() {
             let name = at.tables.function(frame);
             if self.functions.len() <= name.index() {
-                self.functions.resize(at.tables.string_count() + 1, Function::default());
+                self.functions.resize(at.tables.string_count() + 1, FunctionCounts::default());
             }
             let function = &mut self.functions[name.index()];
             if function.name.is_empty() {
                 function.name = String::from_utf8_lossy(at.tables.string(name)).into_owned();
             }
-            function.own += u64::from(depth == 0);
+            function.self_samples += u64::from(depth == 0);
             function.total += u64::from(function.last_sample != self.samples);
             function.last_sample = self.samples;
         }

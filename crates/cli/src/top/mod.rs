@@ -11,7 +11,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
-use borehole::capture::{Coordinator, Idle, News, Progress, SampleOptions, Session, Shared};
+use borehole::capture::{
+    Coordinator, Idle, News, SampleOptions, SamplingSession, SessionControl, SessionProgress,
+};
 use borehole_analysis::Pattern;
 use borehole_tui::{BEGIN_UPDATE, END_UPDATE};
 use clap::Args;
@@ -20,19 +22,19 @@ use crate::cell::is_drawn_over;
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages::say;
-use crate::outputs::{stdout_error, stdout_of_command};
 use crate::record::targets::Targets;
 use crate::record::{PhpArgs, header};
 use crate::refusal;
+use crate::stdout::{stdout_error, stdout_of_command};
 use crate::values::duration;
 use board::{Board, BoardSink};
-use keys::{Key, Keys};
-use table::{Sort, View};
+use keys::{Keys, PressedKey};
+use table::{TopOrder, View};
 
-/// What to watch.
+/// The arguments of `borehole top`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TopArgs {
-    /// Watch the process of this number
+    /// Watch this process
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pub(crate) pid: Option<i32>,
 
@@ -40,11 +42,11 @@ pub(crate) struct TopArgs {
     #[arg(short = 'P', long, value_name = "REGEX", conflicts_with = "pid")]
     pub(crate) pattern: Option<String>,
 
-    /// Samples a second of each process
+    /// Samples per second of each process
     #[arg(short, long, value_name = "HZ", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) rate: u32,
 
-    /// How often the table is shown
+    /// Time between updates of the table
     #[arg(short, long, value_name = "DURATION", default_value = "1s", value_parser = duration)]
     pub(crate) interval: Duration,
 
@@ -52,15 +54,15 @@ pub(crate) struct TopArgs {
     #[arg(short, long, value_name = "DURATION", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
 
-    /// Print the tables one below the other, as is done anyway where there is no terminal
+    /// Print one table after the other; the default without a terminal
     #[arg(long)]
     pub(crate) plain: bool,
 
-    /// Print a line of JSON each time
+    /// Print one line of JSON per update
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Keep so many frames of a stack, from the leaf
+    /// Maximum number of frames per stack, counted from the leaf
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) depth: Option<u32>,
 
@@ -68,10 +70,10 @@ pub(crate) struct TopArgs {
     pub(crate) php: PhpArgs,
 }
 
-/// A last table of so little is of no use behind another.
+/// The minimum time that a last table must cover to be printed.
 const TOO_SHORT: Duration = Duration::from_millis(200);
 
-/// How long a key is waited for before the table may be due.
+/// The maximum time to wait for a key before checking whether the table is due.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &TopArgs) -> anyhow::Result<Exit> {
@@ -79,7 +81,7 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<Exit> {
     watch(args, period)
 }
 
-/// Watches with a sample each `period`.
+/// Watches with one sample per `period`.
 pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
     let targets = match (args.pid, &args.pattern) {
         (Some(process), None) => Targets::Process(process),
@@ -101,7 +103,8 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
     thread::scope(|scope| {
         let mut sink = BoardSink(Arc::clone(&board));
         let sharing = shared.clone();
-        let session = scope.spawn(move || Session::new(options, header(), &mut sink, sharing).run(&arrivals));
+        let session =
+            scope.spawn(move || SamplingSession::new(options, header(), &mut sink, sharing).run(&arrivals));
         let hear = |news| {
             if let News::Refused(process, error) = news
                 && !error.is_other_program()
@@ -113,8 +116,8 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
         let finding = scope.spawn(move || coordinator.run(interrupt::requested, hear));
         let shown = Screen { args, shared: &shared, board: &board }.show();
         shared.stop();
-        session.join().map_err(|_| anyhow!("the thread that samples has panicked"))??;
-        finding.join().map_err(|_| anyhow!("the thread that looks for processes has panicked"))??;
+        session.join().map_err(|_| anyhow!("the sampling thread panicked"))??;
+        finding.join().map_err(|_| anyhow!("the thread that looks for processes panicked"))??;
         shown
     })?;
     for refused in refusals.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -126,10 +129,10 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What is shown, and where its content comes from.
+/// The display and its data.
 struct Screen<'a> {
     args: &'a TopArgs,
-    shared: &'a Shared,
+    shared: &'a SessionControl,
     board: &'a Mutex<Board>,
 }
 
@@ -139,11 +142,11 @@ impl Screen<'_> {
         if self.args.json || self.args.plain || !is_terminal { self.print() } else { self.interact() }
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> SessionProgress {
         self.shared.progress()
     }
 
-    /// One table below the other, the last when there is nothing more to sample.
+    /// Prints one table after the other until sampling ends.
     fn print(&self) -> anyhow::Result<()> {
         let mut view = View::begin();
         loop {
@@ -165,7 +168,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Waits until the next table is due. Answers whether the sampling has ended.
+    /// Waits until the next table is due. Returns whether sampling has ended.
     fn wait(&self) -> bool {
         let start = Instant::now();
         while let Some(rest) = self.args.interval.checked_sub(start.elapsed()).filter(|rest| !rest.is_zero())
@@ -178,7 +181,7 @@ impl Screen<'_> {
         false
     }
 
-    /// A table that is kept up to date; the last one stays when there is nothing more to sample.
+    /// Shows a table that is kept up to date, and leaves the last one when sampling ends.
     fn interact(&self) -> anyhow::Result<()> {
         let mut view = View::begin();
         if self.attend(&mut view)? == Left::ByUser {
@@ -194,7 +197,7 @@ impl Screen<'_> {
         Ok(())
     }
 
-    /// Keeps the table up to date and obeys keys.
+    /// Updates the table and handles keys until the user quits or sampling ends.
     fn attend(&self, view: &mut View) -> anyhow::Result<Left> {
         let mut keys = Keys::start()?;
         let mut ticks = Ticks { last: None, interval: self.args.interval };
@@ -204,7 +207,7 @@ impl Screen<'_> {
             }
             let Some(pressed) = keys.next(PATIENCE)? else { break };
             for &key in &pressed {
-                if key == Key::Char('q') && !view.is_typing() {
+                if key == PressedKey::Char('q') && !view.is_typing() {
                     return Ok(Left::ByUser);
                 }
                 view.press(key);
@@ -224,7 +227,7 @@ impl Screen<'_> {
         let (columns, rows) =
             terminal_size::terminal_size().map_or((80, 24), |(columns, rows)| (columns.0, rows.0));
         let text = view.as_text(&self.progress(), usize::from(rows.saturating_sub(1)), usize::from(columns));
-        // Home, each line cleared behind its text, the rest of the screen cleared.
+        // Move home, clear each line after its text, and clear the rest of the screen.
         let text = text.replace('\n', "\x1b[K\r\n");
         let update = [BEGIN_UPDATE, b"\x1b[H", text.as_bytes(), b"\x1b[J", END_UPDATE].concat();
         io::stdout().write_all(&update).and_then(|()| io::stdout().flush()).map_err(stdout_error)?;
@@ -232,28 +235,28 @@ impl Screen<'_> {
     }
 }
 
-/// How the table came to its end.
+/// Why the display ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
-    /// The user has had enough.
+    /// The user quit.
     ByUser,
-    /// There is nothing more to sample.
+    /// Sampling ended.
     AtEnd,
 }
 
-/// Whether there is a process of that number.
+/// Whether the process exists.
 fn is_there(process: i32) -> bool {
     Path::new("/proc").join(process.to_string()).exists()
 }
 
-/// When the numbers are next brought up to date. Keys do not put that off.
+/// When the numbers are next updated, regardless of keys.
 struct Ticks {
     last: Option<Instant>,
     interval: Duration,
 }
 
 impl Ticks {
-    /// Whether it is time, as it is at first. If so, the next time is an interval from now.
+    /// Whether an update is due; the first one always is. If so, the next one is due an interval from now.
     fn take(&mut self, now: Instant) -> bool {
         let is_due = self.last.is_none_or(|last| now.duration_since(last) >= self.interval);
         if is_due {
@@ -263,13 +266,13 @@ impl Ticks {
     }
 }
 
-/// The keys that sort.
-pub(crate) const fn sort_of(key: char) -> Option<Sort> {
+/// The sort order of a key.
+pub(crate) const fn sort_of(key: char) -> Option<TopOrder> {
     match key {
-        's' => Some(Sort::Own),
-        't' => Some(Sort::Total),
-        'r' => Some(Sort::Rate),
-        'n' => Some(Sort::Name),
+        's' => Some(TopOrder::SelfSamples),
+        't' => Some(TopOrder::Total),
+        'r' => Some(TopOrder::Rate),
+        'n' => Some(TopOrder::Name),
         _ => None,
     }
 }

@@ -3,70 +3,70 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use borehole::capture::{Progress, Statistics};
+use borehole::capture::{SampleStatistics, SessionProgress};
 use borehole_analysis::Pattern;
+use borehole_text::{KeptEnd, TextColumn, TextTable, crop, grouped, percent, percent_of, printable};
 use serde_json::json;
 
 use super::board::Board;
-use super::keys::Key;
+use super::keys::PressedKey;
 use super::sort_of;
-use crate::cell::{Anchor, crop, printable};
 
-/// By what rows are sorted.
+/// The sort order of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Sort {
-    /// By samples in which the function was executing.
+pub(crate) enum TopOrder {
+    /// By self samples.
     #[default]
-    Own,
-    /// By samples in which it was on the stack.
+    SelfSamples,
+    /// By total samples.
     Total,
-    /// By samples a second in which it was on the stack, of late.
+    /// By recent total samples per second.
     Rate,
     /// By name.
     Name,
 }
 
-/// A row.
+/// A row of the table: a function.
 #[derive(Clone, Debug)]
-struct Row {
+struct LiveRow {
     name: String,
-    own: u64,
+    self_samples: u64,
     total: u64,
     per_second: f64,
 }
 
-/// What is shown: the counts at one moment, and how the user wants to see them.
+/// The counts at one moment, and the user's choices of how to show them.
 #[derive(Default)]
 pub(super) struct View {
-    sort: Sort,
+    sort: TopOrder,
     filter: String,
     is_typing: bool,
     is_paused: bool,
     samples: u64,
     begun: Option<Instant>,
-    /// Since then, when the counts were taken.
+    /// From `begun` to the latest counts.
     elapsed: Duration,
-    rows: Vec<Row>,
-    /// Samples a second by process.
+    rows: Vec<LiveRow>,
+    /// Samples per second by process.
     processes: Vec<(i64, f64)>,
     last: Option<Last>,
 }
 
-/// The counts of the time before.
+/// The previous counts.
 struct Last {
     taken: Instant,
     totals: Vec<u64>,
     processes: BTreeMap<i64, u64>,
 }
 
-/// Rows of a printed table.
+/// The number of rows of a printed table.
 const PRINTED_ROWS: usize = 20;
 
 /// How many processes are listed.
 const LISTED_PROCESSES: usize = 8;
 
 impl View {
-    /// Nothing yet: rates are of the time from here on.
+    /// Creates an empty view, which measures rates from now on.
     pub(super) fn begin() -> Self {
         let now = Instant::now();
         let last = Last { taken: now, totals: Vec::new(), processes: BTreeMap::new() };
@@ -85,27 +85,27 @@ impl View {
         self.is_paused
     }
 
-    /// Does what a key asks for.
-    pub(super) fn press(&mut self, key: Key) {
+    /// Handles a key.
+    pub(super) fn press(&mut self, key: PressedKey) {
         match (self.is_typing, key) {
-            (true, Key::Enter) => self.is_typing = false,
-            (true, Key::Back) => drop(self.filter.pop()),
-            (_, Key::Escape) => {
+            (true, PressedKey::Enter) => self.is_typing = false,
+            (true, PressedKey::Back) => drop(self.filter.pop()),
+            (_, PressedKey::Escape) => {
                 self.filter.clear();
                 self.is_typing = false;
             }
-            (true, Key::Char(letter)) => self.filter.push(letter),
-            (false, Key::Char('p' | ' ')) => self.is_paused = !self.is_paused,
-            (false, Key::Char('/')) => {
+            (true, PressedKey::Char(letter)) => self.filter.push(letter),
+            (false, PressedKey::Char('p' | ' ')) => self.is_paused = !self.is_paused,
+            (false, PressedKey::Char('/')) => {
                 self.filter.clear();
                 self.is_typing = true;
             }
-            (false, Key::Char(letter)) => self.sort = sort_of(letter).unwrap_or(self.sort),
-            (false, Key::Enter | Key::Back) => {}
+            (false, PressedKey::Char(letter)) => self.sort = sort_of(letter).unwrap_or(self.sort),
+            (false, PressedKey::Enter | PressedKey::Back) => {}
         }
     }
 
-    /// Takes the counts of now.
+    /// Takes new counts.
     pub(super) fn take(&mut self, board: &Board) {
         let now = Instant::now();
         let last = self.last.take();
@@ -118,9 +118,9 @@ impl View {
         let before = |row: usize| last.as_ref().and_then(|last| last.totals.get(row)).copied().unwrap_or(0);
         let functions = board.functions.iter().enumerate().filter(|(_, function)| function.total > 0);
         self.rows = functions
-            .map(|(row, function)| Row {
+            .map(|(row, function)| LiveRow {
                 name: function.name.clone(),
-                own: function.own,
+                self_samples: function.self_samples,
                 total: function.total,
                 per_second: rate(function.total, before(row)),
             })
@@ -135,63 +135,64 @@ impl View {
         self.last = Some(Last { taken: now, totals, processes: board.processes.clone() });
     }
 
-    /// The rows that are to be shown, in their order: all, while the filter is no pattern.
-    fn sorted(&self) -> Vec<&Row> {
+    /// The rows to show, in order. An invalid filter shows all rows.
+    fn sorted(&self) -> Vec<&LiveRow> {
         let pattern = Pattern::new(&self.filter).ok();
         let is_shown =
-            |row: &&Row| pattern.as_ref().is_none_or(|pattern| pattern.is_match(row.name.as_bytes()));
-        let mut rows: Vec<&Row> = self.rows.iter().filter(is_shown).collect();
+            |row: &&LiveRow| pattern.as_ref().is_none_or(|pattern| pattern.is_match(row.name.as_bytes()));
+        let mut rows: Vec<&LiveRow> = self.rows.iter().filter(is_shown).collect();
         rows.sort_by(|a, b| {
             let by = match self.sort {
-                Sort::Own => b.own.cmp(&a.own).then(b.total.cmp(&a.total)),
-                Sort::Total => b.total.cmp(&a.total),
-                Sort::Rate => b.per_second.total_cmp(&a.per_second),
-                Sort::Name => std::cmp::Ordering::Equal,
+                TopOrder::SelfSamples => b.self_samples.cmp(&a.self_samples).then(b.total.cmp(&a.total)),
+                TopOrder::Total => b.total.cmp(&a.total),
+                TopOrder::Rate => b.per_second.total_cmp(&a.per_second),
+                TopOrder::Name => std::cmp::Ordering::Equal,
             };
             by.then_with(|| a.name.cmp(&b.name))
         });
         rows
     }
 
-    /// The table in so many lines and columns; 0 columns are as many as it takes.
-    pub(super) fn as_text(&self, progress: &Progress, lines: usize, columns: usize) -> String {
+    /// The table in at most `lines` and `columns`; 0 columns means no limit.
+    pub(super) fn as_text(&self, progress: &SessionProgress, lines: usize, columns: usize) -> String {
         let mut text = self.head(progress);
         if columns > 0 {
             text += &self.keys();
         }
-        text += "  self%     self  total%    total  per second  function\n";
-        let room = lines.saturating_sub(text.lines().count()).min(if columns == 0 {
+        let room = lines.saturating_sub(text.lines().count() + 1).min(if columns == 0 {
             PRINTED_ROWS
         } else {
             usize::MAX
         });
+        let numbers = [("self%", 6), ("self", 8), ("total%", 6), ("total", 8), ("per second", 10)];
+        let numbers = numbers.map(|(title, columns)| TextColumn::number(title).at_least(columns));
+        let name = TextColumn::name("function").flexible(KeptEnd::Left);
+        let mut table = TextTable::new(numbers.into_iter().chain([name])).fit(columns, 1);
         let rows = self.sorted();
         for row in rows.iter().take(room) {
-            text += &format!(
-                "{:6.1}% {:8} {:6.1}% {:8} {:11.1}  {}\n",
-                percent(row.own, self.samples),
-                row.own,
-                percent(row.total, self.samples),
-                row.total,
-                row.per_second,
-                printable(row.name.as_bytes())
-            );
+            let [self_share, total_share] =
+                [row.self_samples, row.total].map(|samples| percent(percent_of(samples, self.samples)));
+            let (self_samples, total) = (grouped(row.self_samples), grouped(row.total));
+            let per_second = format!("{:.1}", row.per_second);
+            let name = printable(row.name.as_bytes());
+            table.row([self_share, self_samples, total_share, total, per_second, name]);
         }
+        text += &table.to_string();
         if columns == 0 && rows.len() > room {
-            text += &format!("{room} of {} shown\n", rows.len());
+            text += &format!("  ({room} of {} shown)\n", grouped(rows.len() as u64));
         }
-        text.lines().map(|line| crop(line, columns, Anchor::Left) + "\n").collect()
+        text.lines().map(|line| crop(line, columns, KeptEnd::Left) + "\n").collect()
     }
 
-    /// What became of the samples, with those that the rows are of: what `progress` knows may be half a second older.
-    fn counts(&self, progress: &Progress) -> Statistics {
+    /// The counts of `progress` with the sample count of the rows, because `progress` may be half a second older.
+    fn counts(&self, progress: &SessionProgress) -> SampleStatistics {
         let known = progress.statistics;
         let asked = known.asked.saturating_sub(known.taken).saturating_add(self.samples);
         let elapsed_ns = u64::try_from(self.elapsed.as_nanos()).unwrap_or(u64::MAX);
-        Statistics { asked, taken: self.samples, elapsed_ns, ..known }
+        SampleStatistics { asked, taken: self.samples, elapsed_ns, ..known }
     }
 
-    fn head(&self, progress: &Progress) -> String {
+    fn head(&self, progress: &SessionProgress) -> String {
         let statistics = self.counts(progress);
         let mut text = format!(
             "{} samples, {:.1}/s, {} idle, {} missed, {} torn, {} failed",
@@ -212,14 +213,14 @@ impl View {
         text
     }
 
-    /// The processes that are being sampled, and those that were of late, with their samples a second. A pool has had many more.
-    fn processes_of(&self, progress: &Progress) -> impl Iterator<Item = (i64, f64)> {
+    /// The processes sampled now or recently, with their samples per second. Older ones of a pool are left out.
+    fn processes_of(&self, progress: &SessionProgress) -> impl Iterator<Item = (i64, f64)> {
         let is_sampled =
             |process: i64| progress.processes.iter().any(|&sampled| i64::from(sampled) == process);
         self.processes.iter().copied().filter(move |&(process, rate)| rate > 0.0 || is_sampled(process))
     }
 
-    /// What is typed, or can be.
+    /// The line about keys, or the filter.
     fn keys(&self) -> String {
         if !self.is_typing && self.filter.is_empty() {
             return "keys: s self, t total, r rate, n name, / filter, p pause, q quit\n".to_owned();
@@ -229,9 +230,9 @@ impl View {
         format!("filter /{}{cursor}{error}\n", self.filter)
     }
 
-    pub(super) fn as_json(&self, progress: &Progress) -> String {
+    pub(super) fn as_json(&self, progress: &SessionProgress) -> String {
         let rows: Vec<_> = self.sorted().into_iter().map(|row| {
-            json!({ "function": row.name, "self": row.own, "total": row.total, "per_second": row.per_second })
+            json!({ "function": row.name, "self": row.self_samples, "total": row.total, "per_second": row.per_second })
         }).collect();
         let processes: Vec<_> = self
             .processes_of(progress)
@@ -249,42 +250,41 @@ impl View {
     }
 }
 
-fn percent(count: u64, of: u64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "a percentage for people to read")]
-    let percent = count as f64 * 100.0 / of.max(1) as f64;
-    percent
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::board::Function;
+    use super::super::board::FunctionCounts;
     use super::*;
-    use crate::cell::width;
+    use borehole_text::width;
 
     fn view(name: &str) -> View {
-        let row = Row { name: name.to_owned(), own: 1, total: 1, per_second: 1.0 };
+        let row = LiveRow { name: name.to_owned(), self_samples: 1, total: 1, per_second: 1.0 };
         View { samples: 1, rows: vec![row], ..View::default() }
     }
 
     #[test]
     fn wide_names_do_not_overflow_the_screen() {
         let view = view(&"計測".repeat(40));
-        let shown = view.as_text(&Progress::default(), 10, 79);
+        let shown = view.as_text(&SessionProgress::default(), 10, 79);
         assert!(shown.lines().all(|line| width(line) <= 79), "{shown}");
         let last = shown.lines().last().unwrap();
         assert!(last.ends_with('…') && width(last) >= 78, "{last}");
-        assert!(view.as_text(&Progress::default(), 10, 0).contains(&"計測".repeat(40)));
+        assert!(view.as_text(&SessionProgress::default(), 10, 0).contains(&"計測".repeat(40)));
     }
 
     #[test]
     fn counts_and_rates_are_those_of_the_rows_from_the_first_table_on() {
         let mut view = View::begin();
         std::thread::sleep(Duration::from_millis(20));
-        let function = Function { name: "usleep".to_owned(), own: 85, total: 92, ..Function::default() };
+        let function = FunctionCounts {
+            name: "usleep".to_owned(),
+            self_samples: 85,
+            total: 92,
+            ..FunctionCounts::default()
+        };
         let processes = BTreeMap::from([(7, 92)]);
         view.take(&Board { samples: 92, functions: vec![function], processes });
-        let older = Statistics { asked: 51, taken: 47, idle: 4, ..Statistics::default() };
-        let progress = Progress { statistics: older, processes: vec![7] };
+        let older = SampleStatistics { asked: 51, taken: 47, idle: 4, ..SampleStatistics::default() };
+        let progress = SessionProgress { statistics: older, processes: vec![7] };
         let line: serde_json::Value = serde_json::from_str(&view.as_json(&progress)).unwrap();
         assert_eq!((&line["counts"]["samples.taken"], &line["samples"]), (&json!(92), &json!(92)));
         assert_eq!(line["counts"]["samples.asked"], 96);
@@ -299,7 +299,7 @@ mod tests {
     fn processes_that_have_ended_are_listed_no_longer() {
         let mut view = View::begin();
         let mut board = Board { processes: BTreeMap::from([(7, 92), (8, 90)]), ..Board::default() };
-        let progress = Progress { processes: vec![9], ..Progress::default() };
+        let progress = SessionProgress { processes: vec![9], ..SessionProgress::default() };
         let shown = |view: &View| {
             let line: serde_json::Value = serde_json::from_str(&view.as_json(&progress)).unwrap();
             let processes = line["processes"].as_array().unwrap().iter();
@@ -318,20 +318,20 @@ mod tests {
     #[test]
     fn keys_are_named_where_they_work_and_a_filter_that_is_no_pattern_is_said() {
         let mut view = view("usleep");
-        let shown = |view: &View| view.as_text(&Progress::default(), 10, 79);
+        let shown = |view: &View| view.as_text(&SessionProgress::default(), 10, 79);
         assert!(shown(&view).contains("keys: s self"));
-        assert!(!view.as_text(&Progress::default(), 10, 0).contains("keys:"));
-        "/é(".chars().for_each(|letter| view.press(Key::Char(letter)));
+        assert!(!view.as_text(&SessionProgress::default(), 10, 0).contains("keys:"));
+        "/é(".chars().for_each(|letter| view.press(PressedKey::Char(letter)));
         assert!(shown(&view).contains("filter /é(_: ") && shown(&view).contains("usleep"));
-        view.press(Key::Back);
+        view.press(PressedKey::Back);
         assert!(shown(&view).contains("filter /é_\n") && !shown(&view).contains("usleep"));
-        view.press(Key::Escape);
+        view.press(PressedKey::Escape);
         assert!(shown(&view).contains("keys: s self") && shown(&view).contains("usleep"));
     }
 
     #[test]
     fn names_are_nothing_that_a_terminal_obeys() {
-        let shown = view("class@anonymous\0/\x1b[2J.php").as_text(&Progress::default(), 10, 0);
+        let shown = view("class@anonymous\0/\x1b[2J.php").as_text(&SessionProgress::default(), 10, 0);
         assert!(shown.ends_with("class@anonymous\\x00/\\x1b[2J.php\n"), "{shown}");
     }
 }

@@ -1,4 +1,4 @@
-//! A browser that is told what to do, and asked what it shows.
+//! Drives a browser and reads what it shows.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -21,16 +21,16 @@ pub(crate) struct Browser {
     _folder: Scratch,
 }
 
-/// Beside [`HEADLESS`].
+/// Options in addition to [`HEADLESS`].
 const FLAGS: [&str; 2] = ["--remote-debugging-pipe", "--window-size=1400,1300"];
 
 impl Browser {
-    /// Shows the page in the file at `path`; `None` where the browser is left out.
+    /// Opens the page in the file at `path`; `None` if the browser is skipped.
     pub(crate) fn open(path: &Path) -> Option<Self> {
         let chromium = peer("chromium")?;
         let folder = Scratch::new();
         let [to, from] = ["to", "from"].map(|name| named_pipe(folder.path(name)));
-        // The browser reads its orders from 3 and answers on 4.
+        // The browser reads commands from 3 and answers on 4.
         let program = chromium.command();
         let mut shell = Command::new("sh");
         shell.args(["-c", r#"exec "$@" 3<"$TO" 4>"$FROM""#, "sh"]).arg(program.get_program());
@@ -52,7 +52,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// What an expression is in the page.
+    /// The value of an expression in the page.
     #[track_caller]
     pub(crate) fn ask(&mut self, expression: &str) -> Value {
         let parameters = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
@@ -61,14 +61,14 @@ impl Browser {
         answer["result"]["value"].clone()
     }
 
-    /// The text that an element shows.
+    /// The text of an element.
     #[track_caller]
     pub(crate) fn text(&mut self, selector: &str) -> String {
         let found = self.ask(&format!("document.querySelector({}).textContent", json!(selector)));
         found.as_str().unwrap().to_owned()
     }
 
-    /// Presses the mouse in the middle of an element, moves by parts of its width, and lets go.
+    /// Presses the mouse in the middle of an element, moves by fractions of its width, and releases.
     #[track_caller]
     pub(crate) fn drag(&mut self, element: &str, from: f64, to: f64) {
         let found = self.ask(&format!(
@@ -92,7 +92,7 @@ impl Browser {
         self.drag(element, 0.5, 0.5);
     }
 
-    /// Presses a key, as the browser names it.
+    /// Presses a key, by its name in the browser.
     pub(crate) fn key(&mut self, key: &str) {
         let text = Some(key).filter(|key| key.chars().count() == 1);
         self.call(
@@ -102,7 +102,7 @@ impl Browser {
         self.call("Input.dispatchKeyEvent", json!({ "type": "keyUp", "key": key }));
     }
 
-    /// Gives an order and waits for its answer; what happens meanwhile is passed over.
+    /// Sends a command and waits for its answer; events in between are skipped.
     #[track_caller]
     fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.last += 1;

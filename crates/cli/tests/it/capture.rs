@@ -13,17 +13,17 @@ use serde_json::Value;
 use crate::explore::Terminal;
 use crate::program::{Ended, listing, program, run, samples_in, text, wait_for, wait_until_heeded};
 
-/// A PHP program that is busy, ended with the test.
+/// A busy PHP program that ends with the test.
 pub(crate) struct Busy(Child);
 
 impl Busy {
-    /// `None` if PHP is left out. What it is called last no other process has in its command line.
+    /// `None` if PHP is skipped. Its last argument appears in no other command line.
     pub(crate) fn start(name: &str) -> Option<Self> {
         let mut command = peers::peer("php")?.command();
         command.arg(corpus("php/trace/busy.php")).args(["60", "8", name]);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let busy = Self(child);
-        // Until it executes its program it cannot be told from others.
+        // Until it runs its program, it looks like other processes.
         wait_for(|| {
             let stack = run(&["stack", "-p", &busy.id()]);
             String::from_utf8(stack.stdout).unwrap().contains("busy.php").then_some(())
@@ -61,32 +61,32 @@ fn info(path: &str) -> Value {
 }
 
 #[test]
-fn a_process_is_sampled_as_often_as_was_asked_for() {
+fn a_process_is_sampled_at_the_requested_rate() {
     let Some(busy) = Busy::start("as-often") else { return };
     let scratch = Scratch::new();
     let path = scratch.path("trace.rbt");
     let trace = text(&path);
     let said = run(&["record", "-p", &busy.id(), "-n", "50", "--rate", "500", "-o", trace]);
     assert_eq!(said.code, 0, "{}", said.stderr);
-    assert!(said.stderr.contains("recorded 1 process"), "{}", said.stderr);
-    assert!(said.stderr.contains("asked for 500.0 samples/s: 50 samples"), "{}", said.stderr);
+    assert!(said.stderr.contains("Sampled 1 process for "), "{}", said.stderr);
+    assert!(said.stderr.contains(" s at 500 Hz: 50 samples"), "{}", said.stderr);
     let info = info(trace);
     assert_eq!(info["samples"], 50);
     let report = String::from_utf8(run(&["report", "--no-line", trace]).done()).unwrap();
-    assert!(report.contains("| leaf") && report.contains("| A::step"), "{report}");
-    // What became of the samples stands in the file.
+    assert!(report.contains("  leaf") && report.contains("  A::step"), "{report}");
+    // The counts of the samples are in the file.
     let facts = String::from_utf8(run(&["dump", "--raw", trace]).done()).unwrap();
     for fact in ["samples.taken", "samples.missed", "recorder", "PHP 8."] {
         assert!(facts.contains(fact), "{fact}");
     }
     let refused = run(&["record", "-p", &busy.id(), "-n", "1", "-o", trace]).failed();
-    assert!(refused.contains("file exists; --force replaces it"), "{refused}");
+    assert!(refused.contains("file exists; use --force to replace it"), "{refused}");
     run(&["record", "-p", &busy.id(), "-n", "1", "--force", "-o", trace]).done();
     assert_eq!(self::info(trace)["samples"], 1);
 }
 
 #[test]
-fn what_cannot_be_written_or_started_is_said_before_anything_is_sampled() {
+fn output_and_start_errors_come_before_sampling() {
     let scratch = Scratch::new();
     let marker = scratch.path("started");
     for name in ["nowhere/trace.rbt", "nowhere/trace.svg"] {
@@ -100,7 +100,7 @@ fn what_cannot_be_written_or_started_is_said_before_anything_is_sampled() {
     let said = run(&["record", "-o", text(&trace), "--", "no-such-program"]).failed();
     assert_eq!(said, "error: cannot start no-such-program: no such program\n");
     let said = run(&["record", "-o", text(&trace), "--", "/"]).failed();
-    assert_eq!(said, "error: cannot start /: it is no program, or not for us to start\n");
+    assert_eq!(said, "error: cannot start /: it is not a program, or permission is denied\n");
 }
 
 #[test]
@@ -129,14 +129,14 @@ fn an_interrupted_recording_is_complete_and_a_killed_one_can_be_recovered() {
 }
 
 #[test]
-fn a_killed_recording_is_recovered_with_its_names_also_where_they_stand_at_the_end() {
+fn killed_recordings_are_recovered_with_names() {
     let Some(busy) = Busy::start("killed-tachyon") else { return };
     let scratch = Scratch::new();
     let path = scratch.path("a.bin");
     let arguments = ["record", "-p", &busy.id(), "--rate", "500", "--format", "tachyon", "-o", text(&path)];
     let mut child = start(&arguments);
     let part = scratch.path("a.bin.part");
-    // It is flushed once a second, and grows by nothing else so soon.
+    // It is flushed once a second; nothing else makes it grow so soon.
     wait_for(|| fs::metadata(&part).is_ok_and(|part| part.len() > 500).then_some(()));
     send(&child, Signal::SIGKILL);
     child.wait().unwrap();
@@ -161,12 +161,12 @@ fn a_command_is_sampled_from_its_start_to_its_end() {
         assert_eq!(said.code, 0, "{}", said.stderr);
         assert!(samples_in(&fs::read(&path).unwrap()) > 20, "{}", said.stderr);
     }
-    // Nothing that was not asked for is left.
+    // No other file is left.
     assert_eq!(listing(scratch.folder()), ["trace.folded", "trace.rbt"]);
 }
 
 #[test]
-fn what_a_command_prints_is_not_in_the_recording() {
+fn the_output_of_a_command_is_not_in_the_recording() {
     let Some(php) = peers::peer("php") else { return };
     let php = php.command().get_program().to_str().unwrap().to_owned();
     let program = "echo 'printed'; $end = microtime(true) + 1; while (microtime(true) < $end);";
@@ -244,7 +244,7 @@ fn a_bundle_names_the_process_in_each_sample() {
 #[test]
 fn templates_are_text_as_reli_writes_it() {
     let Some(busy) = Busy::start("template") else { return };
-    // Interrupts it when it has written what is wanted.
+    // Interrupts it after the expected output.
     let trace = |template: &str, wanted: &str| {
         let mut child = start(&["inspector:trace", "-p", &busy.id(), "-t", template, "-s", "1000000"]);
         let mut output = BufReader::new(child.stdout.take().unwrap());
@@ -272,7 +272,7 @@ fn templates_are_text_as_reli_writes_it() {
 }
 
 #[test]
-fn one_look_is_printed_as_text_or_json() {
+fn a_stack_is_printed_as_text_or_json() {
     let Some(busy) = Busy::start("one-look") else { return };
     let shown = String::from_utf8(run(&["stack", "-p", &busy.id()]).quietly()).unwrap();
     let mut lines = shown.lines();
@@ -283,7 +283,7 @@ fn one_look_is_printed_as_text_or_json() {
     assert_eq!(json["stacks"][0]["state"], "running");
     let root = json["stacks"][0]["frames"].as_array().unwrap().last().unwrap().clone();
     assert_eq!((&root["function"], &root["line"]), (&Value::from("<main>"), &Value::from(7)));
-    // It comes to a deeper stack again and again.
+    // Its stack becomes deep again and again.
     wait_for(|| {
         let short = String::from_utf8(run(&["stack", "--depth", "2", "-p", &busy.id()]).quietly()).unwrap();
         short.lines().last().unwrap().starts_with("  ... ").then_some(())
@@ -294,7 +294,7 @@ fn one_look_is_printed_as_text_or_json() {
 }
 
 #[test]
-fn a_process_is_looked_at_as_soon_as_it_has_been_started() {
+fn a_process_is_sampled_right_after_its_start() {
     let Some(php) = peers::peer("php") else { return };
     let scratch = Scratch::new();
     let dump = scratch.path("php.rdump");
@@ -302,7 +302,7 @@ fn a_process_is_looked_at_as_soon_as_it_has_been_started() {
         for _ in 0..5 {
             let mut started = php.command();
             started.args(["-r", "sleep(60);"]).stdin(Stdio::null()).stdout(Stdio::null());
-            // It is PHP by now, and on its way to its first line.
+            // It runs PHP by now, but has not reached its first line.
             let mut child = started.spawn().unwrap();
             let ended = run(&[command, &[child.id().to_string().as_str()]].concat());
             child.kill().unwrap();
@@ -313,14 +313,14 @@ fn a_process_is_looked_at_as_soon_as_it_has_been_started() {
 }
 
 #[test]
-fn a_stack_that_cannot_be_held_still_is_said_to_change_and_not_to_be_gone() {
+fn a_changing_stack_is_not_reported_as_gone() {
     let Some(busy) = Busy::start("held-by-another") else { return };
     let mut stopper = Stopper::new(busy.id().parse().unwrap());
     let _stopped = stopper.stop().unwrap();
-    // Of another release no stack makes sense.
+    // With the wrong release, no stack makes sense.
     let said = run(&["stack", "-p", &busy.id(), "--php-version", "7.0"]).failed();
     let expected =
-        format!("error: the stack changed at every look: process {} may not be stopped: ", busy.id());
+        format!("error: the stack changed at every attempt to read it: cannot stop process {}: ", busy.id());
     assert!(said.starts_with(&expected), "{said}");
 }
 
@@ -335,7 +335,7 @@ fn top_counts_functions_and_processes() {
     let functions = last["functions"].as_array().unwrap();
     let main = functions.iter().find(|row| row["function"] == "<main>").unwrap();
     assert_eq!(main["total"], last["samples"]);
-    // A function that calls itself counts once a sample.
+    // A recursive function counts once per sample.
     let step = functions.iter().find(|row| row["function"] == "A::step").unwrap();
     assert!(step["total"].as_u64() <= last["samples"].as_u64());
     assert_eq!(last["processes"][0]["pid"].to_string(), busy.id());
@@ -361,7 +361,7 @@ fn top_gives_the_terminal_back_when_stopped_and_leaves_its_last_table() {
 }
 
 #[test]
-fn what_cannot_be_sampled_is_said() {
+fn failures_to_sample_are_reported() {
     let gone = run(&["record", "-p", "2147483647", "-o", "-", "--format", "folded"]).failed();
     assert!(gone.contains("process 2147483647 does not exist"), "{gone}");
     let nobody = run(&["top", "-P", "^no such command$", "-d", "1s"]);
@@ -379,9 +379,9 @@ fn what_cannot_be_sampled_is_said() {
         [&["stack"], &["eg"], &["record"], &["top"], &["inspector:eg"], &["heap", "capture", "-o", output]];
     for command in commands {
         let refused = run(&[command, &["-p", &id]].concat()).failed();
-        assert!(refused.starts_with(&format!("error: process {id}: missing PHP: ")), "{refused}");
-        assert!(refused.contains("\nhint: only PHP 7.0 to 8.6 is understood; --php-path"), "{refused}");
-        assert_eq!(refused.matches("missing PHP").count(), 1, "{refused}");
+        assert!(refused.starts_with(&format!("error: process {id}: no PHP found: ")), "{refused}");
+        assert!(refused.contains("\nhint: PHP 7.0 to 8.6 is supported; --php-path"), "{refused}");
+        assert_eq!(refused.matches("no PHP found").count(), 1, "{refused}");
     }
     let doctor = run(&["doctor", "-p", &id]);
     assert_eq!(doctor.code, 2);
@@ -397,7 +397,7 @@ fn what_cannot_be_sampled_is_said() {
 }
 
 #[test]
-fn where_nothing_is_sampled_no_file_is_made_or_replaced() {
+fn without_samples_no_file_is_created_or_replaced() {
     let scratch = Scratch::new();
     for name in ["trace.rbt", "trace.0.rbt", "flame.svg"] {
         let path = scratch.path(name);
@@ -411,17 +411,17 @@ fn where_nothing_is_sampled_no_file_is_made_or_replaced() {
 }
 
 #[test]
-fn a_process_of_another_release_is_said_to_have_been_recorded_in_vain() {
+fn a_wrong_release_is_reported() {
     let Some(busy) = Busy::start("another-release") else { return };
     let scratch = Scratch::new();
     let path = scratch.path("flame.svg");
     let id = busy.id();
     let arguments = ["record", "-p", &id, "--php-version", "7.0", "-o", text(&path)];
     let refused = run(&[&arguments[..], &["-d", "1s"]].concat()).failed();
-    let why = "nothing was sampled: no stack makes sense as one of PHP 7.0; without --php-version ";
+    let why = "nothing was sampled: no valid stack of PHP 7.0 found; omit --php-version ";
     assert!(refused.contains(&format!("\nerror: {why}")), "{refused}");
     assert!(!path.exists());
-    // Most recordings of a process end so.
+    // Most recordings of a process end this way.
     let child = start(&arguments);
     wait_until_heeded(&child, Signal::SIGINT);
     std::thread::sleep(std::time::Duration::from_secs(1));
@@ -432,7 +432,7 @@ fn a_process_of_another_release_is_said_to_have_been_recorded_in_vain() {
 }
 
 #[test]
-fn what_a_folder_cannot_hold_is_refused_before_anything_is_started() {
+fn formats_that_a_folder_cannot_hold_are_refused_before_the_start() {
     let scratch = Scratch::new();
     let (folder, marker) = (scratch.path("out"), scratch.path("started"));
     let place = format!("{}/", text(&folder));
@@ -443,7 +443,7 @@ fn what_a_folder_cannot_hold_is_refused_before_anything_is_started() {
     let earlier = folder.join("worker_1.rbt");
     fs::write(&earlier, "earlier").unwrap();
     let said = run(&[&["record", "-o", &place][..], &touch].concat()).failed();
-    assert_eq!(said, format!("error: {}: file exists; --force replaces it\n", earlier.display()));
+    assert_eq!(said, format!("error: {}: file exists; use --force to replace it\n", earlier.display()));
     assert!(!marker.exists());
     assert_eq!(fs::read(&earlier).unwrap(), b"earlier");
 }
@@ -470,7 +470,7 @@ fn earlier_segments_are_kept_and_refused_before_anything_is_started() {
         let earlier = scratch.write(earlier, b"earlier");
         let record = ["record", "--rotate", "1s", "-o", text(&trace), "--", "touch", text(&marker)];
         let said = run(&record).failed();
-        assert_eq!(said, format!("error: {}: file exists; --force replaces it\n", earlier.display()));
+        assert_eq!(said, format!("error: {}: file exists; use --force to replace it\n", earlier.display()));
         assert!(!marker.exists());
         assert_eq!(fs::read(&earlier).unwrap(), b"earlier");
         fs::remove_file(earlier).unwrap();
@@ -499,7 +499,7 @@ fn only_rbt_is_rotated() {
     assert!(!marker.exists());
 }
 
-/// The program, beside a program for lakes that is only a script.
+/// The program, next to a `borehole-lake` that is only a script.
 fn with_lake(scratch: &Scratch, script: &str) -> Command {
     use std::os::unix::fs::PermissionsExt as _;
     let [bin, tmp] = ["bin", "tmp"].map(|name| scratch.path(name));
@@ -516,20 +516,20 @@ fn with_lake(scratch: &Scratch, script: &str) -> Command {
 }
 
 #[test]
-fn a_lake_that_cannot_be_opened_is_said_before_anything_is_sampled() {
+fn lake_errors_come_before_sampling() {
     let scratch = Scratch::new();
     let marker = scratch.path("started");
     let mut command = with_lake(&scratch, r#"echo "error: $4/_lake/states: denied" >&2; exit 2"#);
     let ended =
         command.args(["record", "--lake", "s3://fleet", "--", "touch", text(&marker)]).output().unwrap();
-    let said = "error: s3://fleet/_lake/states: denied\nerror: s3://fleet: cannot be recorded into\n";
+    let said = "error: s3://fleet/_lake/states: denied\nerror: s3://fleet: cannot record into this lake\n";
     assert_eq!(Ended::from(ended).failed(), said);
     assert!(!marker.exists());
     assert!(listing(&scratch.path("tmp")).is_empty());
 }
 
 #[test]
-fn a_recording_waits_for_its_lake_where_only_the_user_looks() {
+fn recordings_wait_for_the_lake_in_a_private_folder() {
     use std::os::unix::fs::PermissionsExt as _;
     let Some(busy) = Busy::start("waits-for-its-lake") else { return };
     for (added, left) in [(0, 0), (2, 1)] {
@@ -575,7 +575,7 @@ fn a_recording_into_a_folder_replaces_what_is_there_and_ends_when_all_threads_ha
 }
 
 #[test]
-fn what_cannot_be_written_while_it_is_recorded_has_a_name_and_a_closed_pipe_is_no_failure() {
+fn write_errors_during_a_recording_name_the_output() {
     let Some(busy) = Busy::start("unwritable") else { return };
     for format in ["rbt", "folded"] {
         let record = ["record", "-p", &busy.id(), "-d", "1s", "-f", format, "-o"];
@@ -595,10 +595,10 @@ fn what_cannot_be_written_while_it_is_recorded_has_a_name_and_a_closed_pipe_is_n
 }
 
 #[test]
-fn what_cannot_be_written_is_said_at_the_end_and_behind_an_interrupt() {
+fn write_errors_are_reported_at_the_end_and_after_interrupts() {
     let Some(busy) = Busy::start("interrupted-full") else { return };
     let id = busy.id();
-    // All that is sampled waits in memory until the end. Of nothing there is a picture, too.
+    // All samples wait in memory until the end. Even an empty recording gives a picture.
     let record = |format, count: &'static [_]| {
         let record = ["record", "-p", &id, "-f", format, "-o", "/dev/full", "--force"];
         start(&[&record[..], count].concat())
@@ -614,7 +614,7 @@ fn what_cannot_be_written_is_said_at_the_end_and_behind_an_interrupt() {
 }
 
 #[test]
-fn a_command_that_fails_is_said_to_have_failed() {
+fn failed_commands_are_reported() {
     let Some(php) = peers::peer("php") else { return };
     let php = php.command().get_program().to_str().unwrap().to_owned();
     let scratch = Scratch::new();
@@ -632,12 +632,12 @@ fn a_doctor_finds_a_healthy_process_healthy() {
         serde_json::from_slice(&run(&["doctor", "--json", "-p", &busy.id()]).quietly()).unwrap();
     assert_eq!(json["schema_version"], 1);
     let said = String::from_utf8(run(&["doctor", "-p", &busy.id()]).quietly()).unwrap();
-    assert!(said.contains("may be read\n") && said.contains(" runs PHP "), "{said}");
+    assert!(said.contains("can be read\n") && said.contains(" runs PHP "), "{said}");
     assert!(!said.contains("bad "), "{said}");
 }
 
 #[test]
-fn a_name_that_tells_no_format_and_options_without_effect_are_refused_before_anything_is_started() {
+fn unknown_extensions_and_useless_options_are_refused_before_the_start() {
     let scratch = Scratch::new();
     let marker = scratch.path("started");
     let [page, trace, folded] =
@@ -645,7 +645,7 @@ fn a_name_that_tells_no_format_and_options_without_effect_are_refused_before_any
     let cases: [(&[&str], &str); 10] = [
         (&["-o", &page], "missing output format: expected --format FORMAT"),
         (&["-o", &trace, "--service", "shop"], "--service"),
-        (&["-o", &trace, "--threads", "2"], "unsupported --threads: expected a folder"),
+        (&["-o", &trace, "--threads", "2"], "unsupported --threads: expected an output folder"),
         (&["-o", &folded, "--checkpoint", "10"], "expected rbt for --checkpoint, found folded"),
         (&["-o", &folded, "--timestamps", "delta"], "expected rbt for --timestamps, found folded"),
         (&["-o", "-", "-f", "folded", "--rotate", "1s"], "expected rbt for --rotate, found folded"),

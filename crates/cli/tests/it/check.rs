@@ -1,4 +1,4 @@
-//! `check`: whether files are sound.
+//! `check`: detection of damage in files.
 
 use std::process::Stdio;
 use std::{fs, thread};
@@ -14,21 +14,21 @@ fn objects(stdout: &[u8]) -> Vec<Value> {
 }
 
 #[test]
-fn sound_files_are_said_to_be_and_that_is_all() {
+fn sound_files_print_one_line() {
     let [python, php] = ["tachyon/corpus/25_multiline.bin", "rbt/daemon_worker.rbt"].map(corpus);
     let said = String::from_utf8(run(&["check", &python, &php]).quietly()).unwrap();
-    assert_eq!(said, format!("{python}: sound (tachyon, 2257 samples)\n{php}: sound (rbt, 30 samples)\n"));
+    assert_eq!(said, format!("{python}: sound (tachyon, 2,257 samples)\n{php}: sound (rbt, 30 samples)\n"));
 }
 
 #[test]
-fn what_is_inconsistent_is_said_with_its_place() {
+fn inconsistencies_are_reported_with_positions() {
     for (file, finding) in [
         ("tachyon/corrupt/ftr_filesize_wrong.bin", "expected a file of"),
         ("tachyon/corrupt/threads_zero.bin", "expected 0 threads, found more"),
         ("tachyon/corrupt/truncated_half.bin", "(at byte "),
         (
             "rbt/bitflip_middle.rbt",
-            "found string 5; 9 bytes lost, 12 samples saved behind it (at byte 0x12a)",
+            "undefined string 5; 9 bytes lost, 12 samples recovered after it (at byte 0x12a)",
         ),
     ] {
         let ended = run(&["check", &corpus(file)]);
@@ -58,7 +58,7 @@ fn a_damaged_pipe_is_read_once_and_has_a_verdict() {
 }
 
 #[test]
-fn every_file_has_a_verdict_whatever_the_others_are() {
+fn every_file_has_a_verdict_despite_errors_in_others() {
     let [sound, damaged] = ["tachyon/corpus/24_idle.bin", "tachyon/corrupt/truncated_32.bin"].map(corpus);
     let ended = run(&["check", "--json", &damaged, "nowhere.bin", &sound]);
     let verdicts = objects(&ended.stdout);
@@ -83,7 +83,7 @@ fn events_are_counted_as_events() {
 }
 
 #[test]
-fn an_empty_file_is_no_sound_profile_unless_its_format_is_named() {
+fn an_empty_file_is_sound_only_with_a_given_format() {
     let scratch = Scratch::new();
     for name in ["empty.bin", "empty.rbt"] {
         let file = scratch.write(name, b"");
@@ -105,7 +105,7 @@ fn an_empty_file_is_no_sound_profile_unless_its_format_is_named() {
 }
 
 #[test]
-fn nothing_of_a_name_or_of_a_file_is_obeyed_by_a_terminal() {
+fn names_and_contents_are_escaped_for_terminals() {
     let scratch = Scratch::new();
     let names = ["esc\x1b[31mred.jsonl", "line\nx.rbt: sound (rbt, 5 samples).jsonl", "bidi\u{202e}.jsonl"];
     let warning = r#"{"type":"end","samples":1,"events":1,"lost_bytes":5,"warnings":[{"message":"\u001b[33mwarn\nerror: x"}]}"#;

@@ -1,4 +1,4 @@
-//! Choosing samples and labelling them, in `convert`.
+//! Selecting and labelling samples with `convert`.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use crate::program::{corpus, run, text};
 
-/// The samples of a profile that was converted with these options, as their lines of JSON.
+/// The samples of a profile after a conversion with these options, as lines of JSON.
 fn samples(options: &[&str], inputs: &[&str]) -> Vec<Value> {
     let command = [&["convert", "--to", "jsonl"], inputs, options].concat();
     let ended = run(&command);
     let lines = String::from_utf8(ended.stdout).unwrap();
     let values = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let samples: Vec<_> = values.filter(|line| line["type"] == "sample").collect();
-    let is_noted = ended.stderr.starts_with("note: none of ") && ended.stderr.lines().count() == 1;
+    let is_noted = ended.stderr.starts_with("note: no samples match the filters ") && ended.stderr.lines().count() == 1;
     assert!(
         ended.code == 0 && if samples.is_empty() { is_noted } else { ended.stderr.is_empty() },
         "{}",
@@ -81,7 +81,7 @@ fn patterns_choose_samples_by_function_or_file() {
 }
 
 #[test]
-fn merged_samples_say_where_they_are_from() {
+fn merged_samples_have_their_input_as_label() {
     let files = ["29_subprocesses_31275", "29_subprocesses_31276", "25_multiline"];
     let files = files.map(|name| corpus(&format!("tachyon/corpus/{name}.bin")));
     let inputs: Vec<_> = files.iter().map(String::as_str).collect();
@@ -91,7 +91,7 @@ fn merged_samples_say_where_they_are_from() {
         let found = merged.iter().filter(|sample| sample["labels"] == label).count();
         assert_eq!(found, samples(&[], &[file]).len(), "{file}");
     }
-    // Python calls the files of subprocesses so.
+    // Python gives files of subprocesses such names.
     for (file, process) in files.iter().zip([Some(31_275), Some(31_276), None]) {
         let of_file = merged.iter().filter(|sample| sample["labels"][0][1] == **file);
         assert!(of_file.into_iter().all(|sample| sample["pid"].as_i64() == process), "{file}");
@@ -101,7 +101,7 @@ fn merged_samples_say_where_they_are_from() {
 }
 
 #[test]
-fn samples_of_all_threads_and_files_come_in_the_order_of_time() {
+fn sorted_samples_are_in_order_of_time() {
     let files =
         ["05_threads20_none", "09_subinterp"].map(|name| corpus(&format!("tachyon/corpus/{name}.bin")));
     let inputs: Vec<_> = files.iter().map(String::as_str).collect();
@@ -110,18 +110,18 @@ fn samples_of_all_threads_and_files_come_in_the_order_of_time() {
     assert!(!unsorted.is_sorted_by_key(time) && sorted.is_sorted_by_key(time));
     unsorted.sort_by_key(time);
     assert!(unsorted == sorted);
-    // The threads of a tick bear one time.
+    // Threads of a tick have the same time.
     let ticks = sorted.chunk_by(|left, right| time(left) == time(right));
     assert!(ticks.filter(|tick| tick.len() >= 20).count() > 100);
 }
 
-/// The frames of a report, and in how many samples each was at the leaf and on the stack.
+/// The frames of a report, with the number of samples that have each as leaf and on the stack.
 fn tables(arguments: &[&str]) -> [Value; 2] {
     let command = [&["report", "--json", "--all"], arguments].concat();
     let report: Value = serde_json::from_slice(&run(&command).done()).unwrap();
     let rows = |table: &str| {
         let rows = report[table]["rows"].as_array().unwrap_or_else(|| panic!("{table}: {report}"));
-        // A format that has a file and a line for every frame has empty ones for what has none.
+        // A format with a file and a line for every frame has empty ones for frames without.
         let place =
             |row: &Value| (row["file"].as_str().unwrap_or("").to_owned(), row["line"].as_i64().unwrap_or(-1));
         let key = |row: &Value| format!("{} {:?} {}", row["function"], place(row), row["count"]);
@@ -151,7 +151,7 @@ fn stacks_are_shaped_alike_before_a_conversion_and_in_a_report() {
         assert_ne!(reported, plain, "{options:?}");
         let converted = text(&scratch.path(&format!("{}.rbt", options.len()))).to_owned();
         run(&[&["convert", &*file, "-o", &*converted, "--force"], options].concat()).done();
-        // To a conversion --match is about whole stacks, hidden frames included, so it is asked again.
+        // For conversions, --match applies to whole stacks, hidden frames included, so it is applied again.
         let again = if options[0] == "--match" { &options[..2] } else { &[] };
         assert_eq!(tables(&[&[&*converted], again].concat()), reported, "{options:?}");
     }
@@ -180,7 +180,7 @@ fn processes_and_labels_choose_samples_in_conversions_and_reports() {
     assert!(run(&["convert", "--label", "x", &file]).failed().contains("expected KEY=VALUE, found x"));
 }
 
-/// A profile as lines of JSON, with so many samples, one each period.
+/// A profile as lines of JSON, with this many samples, one per period.
 fn lines(process: u64, period_ns: u64, values: &str, types: &str) -> Vec<u8> {
     let mut lines = String::from("{\"type\":\"file\",\"schema_version\":1,\"format\":\"tachyon\"}\n");
     lines += &format!(
@@ -196,14 +196,14 @@ fn lines(process: u64, period_ns: u64, values: &str, types: &str) -> Vec<u8> {
     lines.into_bytes()
 }
 
-/// What `report --json` says of the time.
+/// The time in the output of `report --json`.
 fn wall_ns(file: &str) -> Value {
     let report: Value =
         serde_json::from_slice(&run(&["report", "--json", "--value", "wall", file]).done()).unwrap();
     report["summary"]["wall_ns"].clone()
 }
 
-/// The sums of all values by their kind.
+/// The sums of all values by kind.
 fn value_sums(file: &str) -> BTreeMap<String, i64> {
     let lines = String::from_utf8(run(&["dump", file]).done()).unwrap();
     let (mut kinds, mut sums) = (Vec::new(), BTreeMap::new());
@@ -229,7 +229,7 @@ fn sorted_samples_of_several_files_keep_the_period_and_the_values_of_their_own()
         let output = scratch.path(&format!("out.{format}"));
         let output = text(&output);
         run(&["convert", text(&fast), text(&slow), "--sort-by-time", "--to", format, "-o", output]).done();
-        // A trace of events has no periods.
+        // An event trace has no periods.
         if format != "trc" {
             assert_eq!(wall_ns(output), 1_100_000_000, "{format}");
         }
@@ -269,14 +269,14 @@ fn seconds_since_the_start_are_the_same_whatever_the_samples_were_converted_to()
 }
 
 #[test]
-fn seconds_count_from_when_profiling_began_whatever_format_says_so() {
+fn seconds_count_from_the_start_of_profiling_in_every_format() {
     let scratch = Scratch::new();
     let lines = String::from_utf8(lines(1, 10_000_000, "[]", "[]")).unwrap();
     let chosen = |lines: &str, after: &str| {
         let file = scratch.write("began.jsonl", lines.as_bytes());
         samples(&["--after", after], &[text(&file)]).len()
     };
-    // A sample each ten milliseconds from 0 on.
+    // One sample every ten milliseconds from 0 on.
     assert_eq!([chosen(&lines, "0.5"), chosen(&lines, "1.5")], [50, 0]);
     let early = lines.replace("\"has_times\":true", "\"has_times\":true,\"began_ns\":-1000000000");
     assert_eq!([chosen(&early, "0.5"), chosen(&early, "1.5")], [100, 50]);
@@ -284,13 +284,13 @@ fn seconds_count_from_when_profiling_began_whatever_format_says_so() {
 }
 
 #[test]
-fn scrubbing_leaves_no_text_of_the_input_in_warnings_and_types_of_values() {
+fn redacting_leaves_no_text_of_the_input_in_warnings_and_types_of_values() {
     let scratch = Scratch::new();
     let folded = scratch.write("secret.folded", b"Acme;pay 5\nAcmeSecretLine without count\nb 3\n");
     let types = "[[\"secret_orders\",\"acmes\"],[\"inuse_space\",\"bytes\"]]";
     let valued = scratch.write("secret.jsonl", &lines(1, 1000, "[5,6]", types));
     for (file, stays) in [(&folded, "\"lost_bytes\":28"), (&valued, "[\"inuse_space\",\"bytes\"]")] {
-        let ended = run(&["convert", "--lenient", "--scrub", text(file), "--to", "jsonl"]);
+        let ended = run(&["convert", "--lenient", "--redact", text(file), "--to", "jsonl"]);
         let written = String::from_utf8(ended.stdout).unwrap().to_lowercase();
         assert!(written.contains(stays), "{written}");
         assert!(!written.contains("secret") && !written.contains("acme"), "{written}");
@@ -298,7 +298,7 @@ fn scrubbing_leaves_no_text_of_the_input_in_warnings_and_types_of_values() {
 }
 
 #[test]
-fn times_that_no_sample_has_are_no_choice() {
+fn selecting_times_without_timestamps_is_an_error() {
     let scratch = Scratch::new();
     let untimed = corpus("rbt/realistic_54k.rbt.gz");
     let timed = corpus("tachyon/corpus/25_multiline.bin");
@@ -313,54 +313,51 @@ fn times_that_no_sample_has_are_no_choice() {
     for arguments in cases {
         let said = run(arguments).failed();
         let option = if arguments.contains(&"--before") { "--before" } else { "--after" };
-        let why = format!("{untimed}: unsupported {option}: expected samples that say when they were taken");
-        assert!(said.contains(&why) && said.contains("of which none does"), "{said}");
+        assert!(
+            said.contains(&format!("{untimed}: unsupported {option}: input has no timestamps (")),
+            "{said}"
+        );
     }
     assert!(!std::path::Path::new(&nothing).exists());
-    // Those of an input that know their time are chosen among, and the others are not lost without a word.
+    // Samples with times are selected, and the loss of those without is reported.
     let mut mixed = String::from_utf8(lines(1, 1_000_000, "[]", "[]")).unwrap();
     mixed = mixed.replacen("\"time_ns\":99000000,", "", 1);
     let mixed = scratch.write("mixed.jsonl", mixed.as_bytes());
     let ended = run(&["report", "--json", "--after", "0.05", text(&mixed)]);
     let report: Value = serde_json::from_slice(&ended.stdout).unwrap();
     assert_eq!((ended.code, &report["summary"]["samples"]), (0, &Value::from(49)), "{}", ended.stderr);
-    let note =
-        "note: ".to_owned() + text(&mixed) + ": 1 sample left out that do not say when they were taken";
+    let note = format!("note: {}: 1 sample without timestamps left out (--after)", text(&mixed));
     assert!(ended.stderr.contains(&note), "{}", ended.stderr);
-    // Of those that are left out anyway no time is missed; of those that would be chosen it is.
+    // Times are missed only if samples without times would otherwise be selected.
     let two = String::from_utf8(lines(1, 1_000_000, "[]", "[]")).unwrap();
     let two = two.replacen("\"time_ns\":99000000,\"pid\":1,", "\"pid\":8,", 1);
     let two = scratch.write("two.jsonl", two.as_bytes());
     let after = |pid| run(&["report", "--process", pid, "--after", "0.05", text(&two)]);
     let (timed, untimed) = (after("1"), after("8"));
     assert_eq!((timed.code, timed.stderr.contains("note: ")), (0, false), "{}", timed.stderr);
-    assert!(untimed.failed().contains("found 1 sample of which none does"));
+    assert!(untimed.failed().contains("input has no timestamps (1 sample)"));
 }
 
 #[test]
-fn a_choice_that_nothing_meets_is_noted() {
+fn an_empty_selection_is_noted() {
     let trace = corpus("rbt/native.rbt");
     let ended = run(&["convert", &trace, "--match", "no such function", "--to", "folded"]);
     assert_eq!((ended.code, &*ended.stdout), (0, &b""[..]));
-    let note = ended.stderr.lines().find(|line| line.starts_with("note: none of ")).unwrap_or_default();
-    assert!(note.ends_with(" samples is what was asked for"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("note: no samples match the filters ("), "{}", ended.stderr);
     assert_eq!(run(&["convert", &trace, "--match", ".", "--to", "folded"]).stderr, "");
     let focused = ["--focus", "no such function"];
     for command in [&["convert", &trace, "--to", "folded"][..], &["diff", &trace, &trace]] {
         let said = run(&[command, &focused].concat()).stderr;
-        assert!(said.contains(" samples is what was asked for\n"), "{command:?}: {said}");
+        assert!(said.contains("note: no samples match the filters ("), "{command:?}: {said}");
     }
-    // Symbols and clocks that are always taken are no answer.
+    // Symbols and clocks, which always pass, do not count as a result.
     let trace = corpus("trc/in/real_032_cpu.bin.gz");
     let said = |option: &[&str]| run(&[&["convert", &trace, "--to", "jsonl"], option].concat()).stderr;
-    assert!(
-        said(&["--event", "poll*"]).contains(" events is what was asked for\n"),
-        "{}",
-        said(&["--event", "poll*"])
-    );
+    let missed = said(&["--event", "poll*"]);
+    assert!(missed.contains("note: no events match the filters ("), "{missed}");
     assert_eq!(said(&["--event", "Poll*"]), "");
-    // Samples are missed although there are events, and events only where they were asked for.
+    // Missing samples are reported even if there are events; missing events only if they were requested.
     let said = |option: &[&str]| run(&[&["report", &trace, "--kind", "all"], option].concat()).stderr;
     let missed = said(&["--process", "1"]);
-    assert!(missed.contains(" samples and ") && missed.contains(" events is what"), "{missed}");
+    assert!(missed.contains("note: no samples or events match the filters ("), "{missed}");
 }

@@ -1,4 +1,4 @@
-//! Every readable format to every writable one.
+//! Converts every readable format to every writable one.
 
 use borehole_testkit::read_corpus;
 use serde_json::Value;
@@ -16,18 +16,18 @@ fn converted(profile: &[u8], format: &str) -> Vec<u8> {
     piped(&["convert", "--to", format], profile).done()
 }
 
-/// Formats that say nowhere how many samples there are: two of times, and one of functions. The programs that read
-/// them judge them elsewhere.
+/// Formats without a number of samples: two of times, and one of functions. Other tests check them with the programs that
+/// read them.
 const WITHOUT_COUNTS: [&str; 3] = ["perfetto", "chrome-trace", "pstats"];
 
-/// The samples that were executing something, of all lines of a table.
+/// The number of executing samples in all lines of a table.
 fn samples_executing(output: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(output).into_owned();
     let lines = text.lines().skip(2).take_while(|line| !line.is_empty());
     lines.map(|line| line.trim_start().split('/').next().unwrap().parse::<u64>().unwrap()).sum()
 }
 
-/// The samples of a processed profile that were executing something: entries, or their weights.
+/// The number of executing samples in a processed profile: entries, or their weights.
 fn samples_of_lanes(output: &[u8]) -> u64 {
     let profile: Value = serde_json::from_slice(output).unwrap();
     let lanes = profile["threads"].as_array().unwrap().iter().map(|thread| &thread["samples"]);
@@ -38,10 +38,10 @@ fn samples_of_lanes(output: &[u8]) -> u64 {
     lanes.map(count).sum()
 }
 
-/// How many samples an output has that cannot be read back: what it says itself.
+/// The number of samples that an output that cannot be read back claims.
 fn samples_said(format: &str, output: &[u8]) -> u64 {
     if format == "collapsed" {
-        // What reads folded stacks reads them.
+        // The reader of folded stacks reads these too.
         return samples_in(output);
     }
     let text = String::from_utf8_lossy(output).into_owned();
@@ -67,11 +67,11 @@ fn every_readable_format_becomes_every_writable_one_with_all_samples() {
             assert_eq!(samples_in(&profile), samples, "{from}");
             for to in writable.iter().filter(|to| !WITHOUT_COUNTS.contains(&to.as_str())) {
                 if (from.as_str(), to.as_str()) == ("trc", "jsonl") {
-                    // Lines keep the events of a trace as events.
+                    // JSON Lines keep the events of a trace as events.
                     continue;
                 }
                 if from == "tachyon-jsonl" && ["folded", "collapsed"].contains(&to.as_str()) {
-                    // Nobody tells stacks of one frame from other text with numbers.
+                    // Stacks of one frame cannot be distinguished from other text with numbers.
                     continue;
                 }
                 let output = converted(&profile, to);
@@ -87,7 +87,7 @@ fn every_readable_format_becomes_every_writable_one_with_all_samples() {
 fn stacks_survive_every_round_trip() {
     let trace = read_corpus("rbt/daemon_worker.rbt");
     let folded = converted(&trace, "folded");
-    // The sums of frames have no stacks.
+    // Sums of frames have no stacks.
     for format in formats("read").into_iter().filter(|format| format != "tachyon-jsonl") {
         assert_eq!(converted(&converted(&trace, &format), "folded"), folded, "{format}");
     }

@@ -1,4 +1,4 @@
-//! Heaps in databases of servers, on the command line.
+//! Heaps in database servers, on the command line.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -66,7 +66,7 @@ fn into_a_server(kind: ServerKind, format: &str) {
     run(&["heap", "capture", "-p", &waiting.id(), "-o", graph]).done();
     run(&["heap", "capture", "-p", &waiting.id(), "-f", format, "-o", &address]).done();
     run(&["heap", "export", graph, "--to", format, "-o", &address]).done();
-    // As reli's users say it, with a password that the list of processes does not show.
+    // As reli's users write it, with a password that the process list does not show.
     let port = server.port().to_string();
     let pid = waiting.id();
     let by_parts = ["inspector:memory", "-p", &pid, "-f", format, "--db-port", &port, "--db-name", DATABASE];
@@ -75,7 +75,7 @@ fn into_a_server(kind: ServerKind, format: &str) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     refused(
         &[&by_parts[..], &["--db-user", GUARDED_USER]].concat(),
-        "hint: BOREHOLE_DB_PASSWORD holds the password that an address does not have",
+        "hint: set BOREHOLE_DB_PASSWORD to the password",
     );
     refused(&by_parts, "missing user: expected --db-user");
 
@@ -95,7 +95,7 @@ fn into_a_server(kind: ServerKind, format: &str) {
     assert!(expected["nodes"].as_u64() > Some(1000));
     let classes = text(&["heap", "query", &address, "--named", "classes", "--run-id", "1"]);
     assert!(classes.contains("Shop\\Product") && classes.contains("50"), "{classes}");
-    // Out of the server into a file, and that answers the same.
+    // Copied from the server to a file, it gives the same answers.
     let file = scratch.path("copy.sqlite3");
     let file = file.to_str().unwrap();
     run(&["heap", "export", &address, "--run-id", "2", "-o", file]).done();
@@ -122,12 +122,12 @@ fn what_is_refused(server: &DatabaseServer, graph: &str) {
     let other = if server.address("").starts_with("mysql") { "postgresql" } else { "mysql" };
     refused(
         &["heap", "export", graph, "--to", other, "-o", &server.address(DATABASE)],
-        &format!("unsupported output: expected {other}, found the address of a server of "),
+        &format!("unsupported output: expected {other}, found the address of a "),
     );
 }
 
 #[test]
-fn a_full_disk_costs_nothing_that_was_there() {
+fn a_full_disk_loses_no_existing_data() {
     let Some(waiting) = Waiting::start("m3_closures") else { return };
     let scratch = Scratch::new();
     let graph = scratch.path("worker.rmem");
@@ -139,7 +139,7 @@ fn a_full_disk_costs_nothing_that_was_there() {
     let database = folder.join("heaps.sqlite3");
     let database = database.to_str().unwrap();
     let mut runs = 0;
-    // New runs are added until there is no room.
+    // Runs are added until the disk is full.
     let said = loop {
         let mut export = program(&["heap", "export", graph, "-o", database]);
         let output = export.output().unwrap();
@@ -153,7 +153,7 @@ fn a_full_disk_costs_nothing_that_was_there() {
     assert_eq!(json(&["heap", "runs", database, "--json"]).len(), runs);
     let stray = "SELECT COUNT(*) AS stray FROM context_nodes WHERE run_id NOT IN (SELECT run_id FROM runs)";
     assert_eq!(json(&["heap", "query", database, "--json", stray])[0]["stray"], 0);
-    // A new file that does not fit is not there in part.
+    // A new file that does not fit is not created in part.
     let fresh = folder.join("fresh.sqlite3");
     refused(&["heap", "export", graph, "-o", fresh.to_str().unwrap()], "the disk is full");
     let left: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -177,15 +177,15 @@ fn a_folder_that_cannot_be_written_is_named() {
     run(&["heap", "export", graph, "-o", database]).done();
     let mode = std::fs::metadata(database).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    // Not even root writes there now.
+    // Not even root can write there now.
     let status = Command::new("mount").args(["-o", "remount,ro"]).arg(&folder).status().unwrap();
     assert!(status.success());
-    refused(&["heap", "export", graph, "-o", database], "the database cannot be opened or written: ");
-    refused(&["heap", "paths", database], "the database cannot be opened or written: ");
+    refused(&["heap", "export", graph, "-o", database], "cannot open or write the database: ");
+    refused(&["heap", "paths", database], "cannot open or write the database: ");
     assert_eq!(json(&["heap", "runs", database, "--json"]).len(), 1);
 }
 
-/// Reli's JSON of a heap, which does not say when it was captured.
+/// Reli's JSON of a heap, which has no time of capture.
 fn of_reli(program: &str) -> String {
     corpus(&format!("php/reli-json/{program}.json.gz"))
 }
@@ -200,7 +200,7 @@ fn a_heap_without_a_time_has_none_in_a_database() {
     let runs = json(&["heap", "runs", file, "--json"]);
     assert_eq!(runs.iter().map(|run| &run["created_at"]).collect::<Vec<_>>(), ["", ""]);
     assert_eq!(json(&["heap", "info", file, "--json"])[0]["created"], "");
-    // It cannot be told how old they are.
+    // Their age is unknown.
     run(&["heap", "runs", file, "--older-than", "1s"]).done();
     assert_eq!(json(&["heap", "runs", file, "--json"]).len(), 2);
 }
@@ -226,7 +226,7 @@ fn a_path_is_never_taken_for_an_address_of_sqlite() {
 }
 
 #[test]
-fn columns_of_one_name_are_no_json() {
+fn duplicate_column_names_are_refused_as_json() {
     let scratch = Scratch::new();
     let file = scratch.path("heaps.sqlite3");
     let file = file.to_str().unwrap();
@@ -234,7 +234,7 @@ fn columns_of_one_name_are_no_json() {
     let query = "SELECT 1 AS count, 2 AS count";
     refused(
         &["heap", "query", file, query, "--json"],
-        "expected columns of different names for --json, found two called count: AS gives them others",
+        "expected distinct column names for --json, found two called count; rename one with AS",
     );
     assert_eq!(text(&["heap", "query", file, query, "--csv"]), "count,count\r\n1,2\r\n");
 }

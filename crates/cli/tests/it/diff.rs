@@ -1,4 +1,4 @@
-//! Comparing profiles, as a user and a pipeline do.
+//! Comparing profiles, as users and CI pipelines do.
 
 use std::fs;
 
@@ -55,7 +55,7 @@ fn a_profile_is_equal_to_itself_in_every_format() {
 }
 
 #[test]
-fn a_threshold_that_is_crossed_is_1_and_says_by_what() {
+fn a_crossed_threshold_exits_with_1_and_names_the_function() {
     let folder = Scratch::new();
     let before = folder.write("before.folded", b"main;pay;slow 100\nmain;idle 900\n");
     let after = folder.write("after.folded", b"main;pay;slow 200\nmain;idle 800\n");
@@ -63,20 +63,20 @@ fn a_threshold_that_is_crossed_is_1_and_says_by_what() {
     let ended = run(&["diff", before, after, "--fail-over", "5%"]);
     assert_eq!(
         (ended.code, ended.stderr.trim()),
-        (1, "failed: slow (self) grew by 10% of the whole, more than 5%")
+        (1, "failed: slow (self) grew by 10% of the whole; --fail-over allows 5%")
     );
     assert_eq!(run(&["diff", before, after, "--fail-over", "11%"]).code, 0);
-    // In focus it is twice as much, and what shrank fails nobody.
+    // In focus it doubled, and functions that shrank never fail the check.
     assert_eq!(run(&["diff", before, after, "--fail-over", "50%", "--focus", "^pay"]).code, 1);
     assert_eq!(run(&["diff", after, before, "--fail-over", "5%", "--focus", "^pay"]).code, 0);
-    // What is within noise fails nobody either.
+    // Changes within the noise never fail the check.
     let noisy = folder.write("noisy.folded", b"main;pay;slow 11\nmain;idle 89\n");
     let less = folder.write("less.folded", b"main;pay;slow 9\nmain;idle 91\n");
     assert_eq!(run(&["diff", text(&less), text(&noisy), "--fail-over", "1%"]).code, 0);
 }
 
 #[test]
-fn nothing_is_more_than_noise_beside_a_profile_without_samples() {
+fn no_change_is_significant_against_an_empty_profile() {
     let folder = Scratch::new();
     let empty = folder.write("empty.folded", b"");
     let diff = json(&[text(&empty), &corpus("rbt/realistic_54k.rbt.gz")]);
@@ -105,19 +105,19 @@ fn several_inputs_a_side_are_one_side_and_runs_are_compared_by_time() {
 }
 
 #[test]
-fn what_cannot_be_compared_says_why() {
+fn incomparable_profiles_are_refused_with_a_reason() {
     let trace = corpus("rbt/daemon_worker.rbt");
     let folded = Scratch::new();
     let folded = folded.write("a.folded", b"main 3\n");
     let error = run(&["diff", &trace, text(&folded), "--per", "request"]).failed();
     assert!(error.contains("missing label: expected samples with the label 'request'"), "{error}");
     let error = run(&["diff", &trace, text(&folded), "--per", "time"]).failed();
-    assert!(error.contains("missing times"), "{error}");
-    // Nor is a side of which only some is known to have taken so long.
+    assert!(error.contains("missing timestamps"), "{error}");
+    // The duration of a side is unknown if only some of its samples have a time.
     let timed = corpus("tachyon/corpus/26_realapp_zstd.bin");
     let sides = ["diff", "--baseline", &timed, text(&folded), "--candidate", &timed, "--per", "time"];
     let error = run(&sides).failed();
-    assert!(error.contains("missing times"), "{error}");
+    assert!(error.contains("missing timestamps"), "{error}");
     let error = run(&["diff", &trace, &trace, "-o", "x.png"]).failed();
     assert!(error.contains("expected a name that ends in .svg or .html"), "{error}");
     assert!(run(&["diff", &trace]).stderr.contains("2 values required"));
@@ -126,14 +126,14 @@ fn what_cannot_be_compared_says_why() {
 }
 
 #[test]
-fn a_scrubbed_profile_has_its_numbers_and_none_of_its_names() {
+fn a_redacted_profile_has_its_numbers_and_none_of_its_names() {
     let folder = Scratch::new();
     let original = corpus("tachyon/corpus/26_realapp_zstd.bin");
     let copies: Vec<_> = [("one", "a.folded"), ("one", "b.folded"), ("another", "c.folded")]
         .into_iter()
         .map(|(key, name)| {
             let copy = folder.path(name);
-            run(&["convert", &original, "--scrub", "--scrub-key", key, "-o", text(&copy)]).done();
+            run(&["convert", &original, "--redact", "--redact-key", key, "-o", text(&copy)]).done();
             fs::read_to_string(&copy).unwrap()
         })
         .collect();
@@ -170,7 +170,7 @@ fn timelines_and_heat_maps_hold_every_sample() {
     let text = String::from_utf8(run(&["report", "--timeline", "--heatmap", &threads]).done()).unwrap();
     assert!(text.contains("(20 of 21 threads shown; --all for all)") && text.contains('█'), "{text}");
     let none = run(&["report", "--timeline", &corpus("rbt/daemon_worker.rbt")]).done();
-    assert_eq!(none, b"no sample says when it was taken: there is no timeline and no heat map\n");
+    assert_eq!(none, b"This profile has no timestamps, so there is no timeline or heat map. Record with --timestamps delta.\n");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn stacks_are_shaped_before_they_are_compared() {
     assert!(!has(&["--hide", "^main"], "main"));
     assert!(has(&["--collapse", "[lib]=vendor"], "[lib]") && !has(&["--collapse", "[lib]=vendor"], "/srv/a"));
     assert!(!has(&["--exclude", "^idle"], "idle"));
-    // What is in focus is still a part of all.
+    // Shares in focus are still shares of all samples.
     let focus = json(&["--limit", "0", "--focus", "leaf", files[0], files[1]]);
     assert!((row(&focus, "leaf")["self"]["before"]["value"].as_f64().unwrap() - 0.6).abs() < 1e-9, "{focus}");
 }

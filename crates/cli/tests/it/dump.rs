@@ -1,9 +1,9 @@
-//! The lines of `dump`, against what reli's reader yields.
+//! The lines of `dump`, compared with the samples of reli's reader.
 
 use std::collections::HashMap;
 use std::process::Command;
 
-use borehole_testkit::manifest::Manifest;
+use borehole_testkit::manifest::CorpusManifest;
 use borehole_testkit::{Scratch, read_corpus};
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::program::{corpus, piped, run};
 /// Larger files are for `cargo xtask bench` and the tests of the format.
 const SMALL_BYTES: u64 = 100_000;
 
-/// A sample and how many equal ones follow each other.
+/// A sample and the number of equal ones in a row.
 type Runs = Vec<(String, u64)>;
 
 fn lines(text: &[u8]) -> impl Iterator<Item = Value> {
@@ -29,7 +29,7 @@ fn push(runs: &mut Runs, sample: String, count: i64) {
     }
 }
 
-/// A frame in words that both sides can be brought to.
+/// A frame in a form that both sides can be converted to.
 fn frame(frame: &Value, keys: [&str; 6]) -> String {
     let [function, module, offset, opcode, line, native] = keys.map(|key| &frame[key]);
     if native.as_bool() == Some(true) {
@@ -45,7 +45,7 @@ fn stack(line: &Value, keys: [&str; 6]) -> String {
 }
 
 fn sample(stack: &str, delta: &Value, pid: &Value, labels: &Value) -> String {
-    // Reli has an empty list where a sample has no annotations, too.
+    // Reli writes an empty list for samples without annotations too.
     let labels = if labels.as_array().is_some_and(Vec::is_empty) { &Value::Null } else { labels };
     format!("[{stack}] {delta} {pid} {labels}")
 }
@@ -68,7 +68,7 @@ fn reference(path: &str) -> Runs {
     runs
 }
 
-/// What gzip makes of it.
+/// The bytes, compressed by `gzip`.
 fn decompressed(compressed: &[u8]) -> Vec<u8> {
     let scratch = Scratch::new();
     let output = Command::new("gzip").arg("-dc").arg(scratch.write("lines.gz", compressed)).output().unwrap();
@@ -99,7 +99,7 @@ fn dumped(dump: &[u8]) -> Runs {
 #[test]
 fn every_trace_that_reli_reads_is_dumped_sample_for_sample() {
     let mut compared = 0;
-    for trace in Manifest::rbt().files {
+    for trace in CorpusManifest::rbt().files {
         if trace.strict.error.is_some() || trace.bytes > SMALL_BYTES || trace.has_tag("bomb") {
             continue;
         }
@@ -132,7 +132,7 @@ fn the_first_line_has_the_version_and_the_last_says_how_far_the_reader_came() {
 }
 
 #[test]
-fn a_dump_of_a_damaged_trace_says_in_its_last_line_what_was_lost() {
+fn the_last_line_of_a_dump_names_the_losses() {
     let ended = run(&["dump", "--lenient", &corpus("rbt/length_swallows_next.rbt")]);
     let end = lines(&ended.stdout).last().unwrap();
     assert_eq!(ended.code, 3);
@@ -159,7 +159,7 @@ fn raw_lines_are_the_records_at_their_offsets() {
 #[test]
 fn only_formats_with_records_have_raw_lines() {
     let error = piped(&["dump", "--raw"], b"a;b 1\n").failed();
-    let expected = "expected rbt or trc, whose records can be printed as they are, found folded";
+    let expected = "expected rbt or trc for raw records, found folded";
     assert_eq!(error, format!("error: standard input: unsupported input: {expected}\n"));
 }
 
@@ -189,7 +189,7 @@ fn the_name_of_the_output_says_whether_it_is_compressed() {
 }
 
 #[test]
-fn a_stream_has_everything_that_stands_before_an_error() {
+fn a_stream_has_everything_before_an_error() {
     let trace = |name: &str| (corpus(&format!("damage/{name}")), "event", 1);
     let text = Scratch::new();
     let folded = text.write("a.folded", b"a;b 1\na;c 2\nnothing\n");
@@ -210,7 +210,7 @@ fn a_stream_has_everything_that_stands_before_an_error() {
 }
 
 #[test]
-fn a_file_is_not_left_half() {
+fn no_partial_file_is_left() {
     let scratch = Scratch::new();
     let output = scratch.path("a.jsonl");
     let ended = run(&["dump", &corpus("damage/trc-strict-before-error.trc"), "-o", output.to_str().unwrap()]);

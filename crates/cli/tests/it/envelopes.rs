@@ -1,33 +1,36 @@
-//! Files that are told by what is in their envelope.
+//! Detection of compressed files by their contents.
 
 use borehole_testkit::{Scratch, corpus};
 
 use crate::program::{piped, run};
 
-/// Nothing, compressed with gzip.
+/// An empty file, compressed with gzip.
 const NOTHING: [u8; 20] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 #[test]
-fn a_heap_in_an_envelope_is_told_to_be_one() {
+fn compressed_heaps_are_recognised() {
     let heap = corpus("php/reli-json/m1_objects.json.gz");
     let said = run(&["info", heap.to_str().unwrap()]).failed();
-    assert!(said.contains("hint: it holds a heap: borehole heap info "), "{said}");
+    assert!(said.contains("hint: the file holds a heap; use borehole heap info "), "{said}");
     assert!(said.contains("found a file that begins \"{"), "{said}");
 }
 
 #[test]
-fn a_profile_is_told_to_be_one_where_a_heap_is_expected() {
+fn profiles_are_recognised_if_a_heap_is_expected() {
     let scratch = Scratch::new();
     let folded = scratch.write("a.folded", b"main;query 3\n");
     for file in [corpus("rbt/native.rbt"), corpus("trc/in/real_057_blocked.bin.gz"), folded] {
         let file = file.to_str().unwrap();
         let said = run(&["heap", "info", file]).failed();
-        assert!(said.ends_with(&format!("\nhint: it holds a profile: borehole info {file}\n")), "{said}");
+        assert!(
+            said.ends_with(&format!("\nhint: the file holds a profile; use borehole info {file}\n")),
+            "{said}"
+        );
     }
 }
 
 #[test]
-fn what_holds_no_heap_is_said_as_of_any_other_input() {
+fn inputs_without_a_heap_are_reported_like_others() {
     let scratch = Scratch::new();
     let empty = scratch.write("empty", b"");
     let (empty, folder) = (empty.to_str().unwrap(), scratch.folder().to_str().unwrap());
@@ -35,11 +38,11 @@ fn what_holds_no_heap_is_said_as_of_any_other_input() {
     assert!(said(empty).ends_with("or a core file, found an empty file\n"), "{}", said(empty));
     assert_eq!(said(folder), format!("error: {folder}: expected a file, found a directory\n"));
     assert_eq!(said("/dev/stdin"), "error: /dev/stdin: expected a file, found a pipe\n");
-    assert_eq!(said("-"), "error: standard input: expected a file, which heaps are read from, found `-`\n");
+    assert_eq!(said("-"), "error: standard input: expected a file with a heap, found `-`\n");
 }
 
 #[test]
-fn an_envelope_of_nothing_is_no_sound_profile_unless_its_format_is_named() {
+fn a_compressed_empty_file_is_sound_only_with_a_given_format() {
     let scratch = Scratch::new();
     let file = scratch.write("empty.rbt.gz", &NOTHING);
     let file = file.to_str().unwrap();

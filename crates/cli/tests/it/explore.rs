@@ -1,4 +1,4 @@
-//! The explorer on a terminal: a pseudo-terminal, whose screen is what a terminal would show.
+//! The explorer on a pseudo-terminal, whose screen shows what a terminal would.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -18,7 +18,7 @@ use nix::unistd::Pid;
 
 use crate::program::{corpus, named_pipe, text, wait_for};
 
-/// Of `open`: an answer rather than waiting.
+/// Flag of `open`: fail rather than wait.
 ///
 /// Source: Linux, `asm-generic/fcntl.h`; the same on every machine that the command is built for.
 const O_NONBLOCK: i32 = 0o4000;
@@ -31,12 +31,12 @@ fn cells(count: u16) -> NonZero<u16> {
 pub(crate) struct Terminal {
     child: Child,
     keys: File,
-    /// The program's side.
+    /// The program's end of the terminal.
     side: OwnedFd,
     screen: Arc<Mutex<vt100::Parser<Updates>>>,
 }
 
-/// What a terminal goes on showing while it is being updated.
+/// The screen that a terminal still shows while it is being updated.
 #[derive(Default)]
 struct Updates {
     before: Option<String>,
@@ -68,10 +68,10 @@ impl Terminal {
         let size = Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(&size, None).unwrap();
         let end = || Stdio::from(pty.slave.try_clone().unwrap());
-        // Whoever runs the tests may ignore the hang-up.
+        // The process that runs the tests may ignore SIGHUP.
         let mut command = Command::new("env");
         command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_borehole")]);
-        // A job of its own, as a shell starts it.
+        // A process group of its own, as a shell creates it.
         command.args(arguments).stdin(end()).stdout(end()).stderr(end()).process_group(0);
         command.env_remove("NO_COLOR").env_remove("COLORTERM").env("TERM", "xterm-256color");
         let child = command.envs(environment.iter().copied()).spawn().unwrap();
@@ -79,7 +79,7 @@ impl Terminal {
         let screen = Arc::new(Mutex::new(parser));
         let keys = File::from(pty.master);
         let (mut output, shown) = (keys.try_clone().unwrap(), screen.clone());
-        // It ends with the terminal.
+        // It ends when the terminal closes.
         thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = output.read(&mut bytes) {
@@ -117,7 +117,7 @@ impl Terminal {
         assert!(stty.status().unwrap().success());
     }
 
-    /// Whether the terminal is as it was: its lines are edited and echoed, and its own screen shows.
+    /// Whether the terminal is restored: lines are edited and echoed, and the main screen shows.
     fn is_restored(&self) -> bool {
         let flags = tcgetattr(&self.side).unwrap().local_flags;
         let screen = self.screen.lock().unwrap();
@@ -131,7 +131,7 @@ impl Terminal {
         kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap();
     }
 
-    /// Waits until it has stopped. The terminal is as it was.
+    /// Waits until it is stopped, with the terminal restored.
     #[track_caller]
     pub(crate) fn stops(&self) {
         let is_stopped = || {
@@ -142,7 +142,7 @@ impl Terminal {
         wait_for(|| self.is_restored().then_some(()));
     }
 
-    /// How it ended. The terminal is as it was.
+    /// Its exit status, with the terminal restored.
     #[track_caller]
     pub(crate) fn ended(&mut self) -> i32 {
         let status = wait_for(|| self.child.try_wait().unwrap());
@@ -173,7 +173,7 @@ fn screens_are_as_they_were_at_several_sizes() {
         ("time", "T", "timeline"),
     ];
     for size in [(80, 24), (120, 40), (40, 10)] {
-        // The title is the path, which differs from machine to machine: it stands in the first line only.
+        // The title is the path, which depends on the machine; it is only in the first line.
         let mut terminal = Terminal::start(&["explore", &path], size, &[]);
         terminal.shows("by self");
         for (name, key, title) in views {
@@ -216,7 +216,7 @@ fn a_resized_terminal_is_filled_anew() {
 }
 
 #[test]
-fn signals_and_keys_that_end_it_leave_the_terminal_as_it_was() {
+fn signals_and_keys_that_end_it_restore_the_terminal() {
     for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT] {
         let mut terminal = Terminal::start(&["explore", &trace()], (80, 24), &[]);
         terminal.shows("by self");
@@ -266,7 +266,7 @@ fn a_followed_file_is_shown_as_it_grows_and_shrinks() {
     fs::write(&path, "main 1\n").unwrap();
     terminal.shows("· 1 samples");
     fs::write(&path, "\u{0}\u{1}nonsense").unwrap();
-    terminal.shows("the file is damaged, or being written");
+    terminal.shows("the file is damaged or still being written");
     assert!(!terminal.shown().contains("warning"), "{}", terminal.shown());
     fs::remove_file(&path).unwrap();
     terminal.press("q");
@@ -308,7 +308,7 @@ fn views_are_exported_and_other_tools_read_them() {
 }
 
 #[test]
-fn what_the_terminal_sends_is_printed_for_keymaps() {
+fn terminal_input_is_printed_for_keymaps() {
     let mut terminal = Terminal::start(&["explore", "--diagnose"], (80, 24), &[]);
     terminal.shows("press keys");
     terminal.press("\x1b[A");
@@ -318,7 +318,7 @@ fn what_the_terminal_sends_is_printed_for_keymaps() {
 }
 
 #[test]
-fn the_mouse_is_the_explorer_s_unless_it_is_left_to_the_terminal() {
+fn the_explorer_takes_the_mouse_unless_disabled() {
     for (options, expected) in [
         (&["explore"][..], vt100::MouseProtocolMode::PressRelease),
         (&["explore", "--no-mouse"][..], vt100::MouseProtocolMode::None),
@@ -334,7 +334,7 @@ fn the_mouse_is_the_explorer_s_unless_it_is_left_to_the_terminal() {
 }
 
 #[test]
-fn without_a_terminal_or_a_file_it_says_so() {
+fn a_missing_terminal_or_file_is_reported() {
     let message = crate::program::run(&["explore", &trace()]).failed();
     assert!(message.starts_with("error: missing terminal: expected one on standard output"), "{message}");
     let compared = ["explore", "--baseline", &trace(), "-"];
@@ -347,7 +347,7 @@ fn without_a_terminal_or_a_file_it_says_so() {
 }
 
 #[test]
-fn what_changed_is_of_what_is_shown_and_of_a_file_as_it_grows() {
+fn changes_follow_the_view_and_the_growing_file() {
     let scratch = Scratch::new();
     let [before, after] = ["before.folded", "after.folded"].map(|name| scratch.path(name));
     fs::write(&before, "main;query 500\nmain;render 500\n").unwrap();
@@ -357,7 +357,7 @@ fn what_changed_is_of_what_is_shown_and_of_a_file_as_it_grows() {
     let mut terminal = Terminal::start(&[&["explore"][..], &files[..], &shape[..]].concat(), (100, 24), &[]);
     terminal.shows("by self");
     terminal.press("D");
-    // What is hidden counts for what called it.
+    // Hidden frames count for their callers.
     let shown = terminal.shows("+40.00% * main");
     assert!(!shown.contains("query"), "{shown}");
     fs::write(&after, "main;query 100\nmain;render 900\n").unwrap();
@@ -372,12 +372,12 @@ fn two_profiles_show_what_changed() {
     let [before, after] = ["before.folded", "after.folded"].map(|name| scratch.path(name));
     fs::write(&before, "main;query 500\nmain;render 500\n").unwrap();
     fs::write(&after, "main;query 900\nmain;render 100\n").unwrap();
-    // Its name is that of `diff`; the second was its name before.
+    // The option has the name that `diff` uses; the second one is its former name.
     for option in ["--baseline", "--base"] {
         let mut terminal = Terminal::start(&["explore", option, text(&before), text(&after)], (100, 24), &[]);
         terminal.shows("by self");
         terminal.press("D");
-        let shown = terminal.shows("what changed");
+        let shown = terminal.shows("changes; *");
         assert!(shown.contains("50.00%    90.00%   +40.00%"), "{shown}");
         terminal.press("q");
         assert_eq!(terminal.ended(), 0);
@@ -385,7 +385,7 @@ fn two_profiles_show_what_changed() {
 }
 
 #[test]
-fn what_is_stopped_leaves_the_terminal_as_it_was_and_draws_everything_when_it_goes_on() {
+fn stopping_restores_the_terminal_and_continuing_redraws_it() {
     let mut terminal = Terminal::start(&["explore", &trace()], (80, 24), &[]);
     let shown = terminal.shows("by self");
     for by_key in [true, false] {
@@ -395,7 +395,7 @@ fn what_is_stopped_leaves_the_terminal_as_it_was_and_draws_everything_when_it_go
             terminal.signal(Signal::SIGTSTP);
         }
         terminal.stops();
-        // What a shell writes meanwhile.
+        // Output of a shell meanwhile.
         terminal.screen.lock().unwrap().process(b"\x1b[2J\x1b[H$ fg");
         terminal.signal(Signal::SIGCONT);
         wait_for(|| (terminal.shown() == shown && !terminal.is_restored()).then_some(()));
@@ -405,14 +405,14 @@ fn what_is_stopped_leaves_the_terminal_as_it_was_and_draws_everything_when_it_go
 }
 
 #[test]
-fn what_is_written_while_files_are_read_is_seen() {
+fn files_that_grow_while_they_are_read_are_followed() {
     let scratch = Scratch::new();
     let growing = scratch.path("stacks.folded");
     let slow = named_pipe(scratch.path("slow"));
     fs::write(&growing, "main;query 3\n").unwrap();
     let arguments = ["explore", "--follow", "--from", "folded", text(&growing), text(&slow)];
     let terminal = Terminal::start(&arguments, (200, 24), &[]);
-    // The pipe is opened when the first file has been read.
+    // The pipe is opened after the first file has been read.
     let mut pipe = fs::OpenOptions::new().write(true).open(&slow).unwrap();
     fs::write(&growing, "main;query 3\nmain;late 1000\n").unwrap();
     pipe.write_all(b"main;slow 20\n").unwrap();
@@ -425,7 +425,7 @@ fn what_is_written_while_files_are_read_is_seen() {
 }
 
 #[test]
-fn time_is_exported_as_the_samples_that_it_is_of() {
+fn a_time_view_is_exported_as_its_samples() {
     let scratch = Scratch::new();
     let [rbt, svg] = ["time.rbt", "time.svg"].map(|name| scratch.path(name));
     let mut terminal = Terminal::start(&["explore", &trace()], (80, 24), &[]);

@@ -10,15 +10,15 @@ use serde_json::Value;
 
 use crate::program::run;
 
-/// A PHP program that has built its heap and waits, ended with the test.
+/// A PHP program that has built its heap and waits; ends with the test.
 pub(crate) struct Waiting {
     child: Child,
-    /// `memory_get_usage()`, as it said.
+    /// `memory_get_usage()`, as the program printed it.
     usage: u64,
 }
 
 impl Waiting {
-    /// `None` if PHP is left out.
+    /// `None` if PHP is skipped.
     pub(crate) fn start(program: &str) -> Option<Self> {
         let mut command = peers::peer("php")?.command();
         command.args(["-d", "opcache.enable_cli=0"]).arg(corpus(&format!("php/mem/{program}.php")));
@@ -34,7 +34,7 @@ impl Waiting {
         self.child.id().to_string()
     }
 
-    /// Whether it does what it did before, and nobody has stopped it.
+    /// Whether it still runs as before and is not stopped.
     pub(crate) fn is_sleeping(&self) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         stat.rsplit_once(") ").unwrap().1.starts_with('S')
@@ -63,7 +63,7 @@ fn number(info: &Value, key: &str) -> u64 {
 }
 
 #[test]
-fn a_dump_is_analysed_later_and_tells_what_the_process_said() {
+fn a_dump_analysed_later_agrees_with_the_process() {
     let Some(waiting) = Waiting::start("m1_objects") else { return };
     let scratch = Scratch::new();
     let [dump, graph] = ["worker.rdump", "worker.rmem"].map(|name| scratch.path(name));
@@ -75,24 +75,27 @@ fn a_dump_is_analysed_later_and_tells_what_the_process_said() {
     let info = info(&graph);
     assert_eq!(info["format"], "rmem");
     assert_eq!(info["summary"]["heap_memory_accounting"], "exact");
-    // It has asked while it held the array that it printed.
+    // It measured while it held the array that it printed.
     let used = number(&info, "memory_get_usage");
     assert!(waiting.usage - used < 1024, "{used} {}", waiting.usage);
     let classes = info["classes"].as_array().unwrap();
     let products = classes.iter().find(|class| class["name"] == "Shop\\Product").unwrap();
     assert_eq!(products["count"], 50);
-    // The same into a pipe.
+    // A capture into a pipe.
     let piped = run(&["heap", "dump", "-p", &waiting.id(), "-o", "-"]).done();
     assert_eq!(piped[..4], std::fs::read(&dump).unwrap()[..4]);
     assert!(!Path::new("-").exists());
-    // Where nothing can be written, nothing is stopped.
+    // If nothing can be written, nothing is stopped.
     for name in ["nowhere/a.rmem", "nowhere/a.sqlite3"] {
         let path = scratch.path(name);
         let said = run(&["heap", "capture", "-p", &waiting.id(), "-o", path.to_str().unwrap()]).failed();
         assert!(said.contains("no such file or directory") && !said.contains("copied"), "{said}");
     }
-    // Nothing is replaced unasked, and a dump is no graph.
-    refused(&["heap", "dump", "-p", &waiting.id(), "-o", dump_path], "file exists; --force replaces it");
+    // Nothing is replaced without --force, and a dump is not a graph.
+    refused(
+        &["heap", "dump", "-p", &waiting.id(), "-o", dump_path],
+        "file exists; use --force to replace it",
+    );
     refused(
         &["heap", "analyze", graph_path, "-o", dump_path, "--force"],
         "expected a dump or a core file, found rmem",
@@ -112,14 +115,14 @@ fn a_heap_is_captured_into_every_format_and_read_back() {
             nodes.push(info(&path)["counts"]["nodes"].as_u64().unwrap());
         }
     }
-    // What cannot be read says so, and a command that is not for heaps names the one that is.
+    // Unreadable inputs are named, and a command for profiles names the one for heaps.
     for name in ["hprof", "heapsnapshot", "jsonl"] {
         let path = scratch.path(&format!("a.{name}"));
-        let why = format!("unsupported input: {name} can be written, not read");
+        let why = format!("unsupported input: {name} can be written but not read");
         refused(&["heap", "info", path.to_str().unwrap()], &why);
     }
     let path = scratch.path("a.rmem");
-    refused(&["info", path.to_str().unwrap()], "hint: it holds a heap: borehole heap info ");
+    refused(&["info", path.to_str().unwrap()], "hint: the file holds a heap; use borehole heap info ");
     let database = scratch.path("a.sqlite3");
     let database = database.to_str().unwrap();
     let counted =
@@ -127,7 +130,7 @@ fn a_heap_is_captured_into_every_format_and_read_back() {
     nodes.push(serde_json::from_slice::<Value>(&counted).unwrap()["nodes"].as_u64().unwrap());
     assert_eq!(nodes.len(), 4);
     assert!(nodes.iter().all(|&count| count == nodes[0] && count > 10_000), "{nodes:?}");
-    // A further run, and the questions.
+    // A further run, and the queries.
     run(&["heap", "export", scratch.path("a.rmem").to_str().unwrap(), "-o", database]).done();
     let runs = String::from_utf8(run(&["heap", "runs", database]).done()).unwrap();
     assert_eq!(runs.lines().count(), 3, "{runs}");
@@ -179,7 +182,7 @@ fn reli_s_command_lines_for_heaps_work() {
 }
 
 #[test]
-fn strings_are_left_out_when_that_is_asked_for() {
+fn strings_are_redacted_on_request() {
     let Some(waiting) = Waiting::start("m1_objects") else { return };
     let scratch = Scratch::new();
     let contents = |arguments: &[&str], name: &str| {
@@ -196,7 +199,7 @@ fn strings_are_left_out_when_that_is_asked_for() {
 }
 
 #[test]
-fn the_program_s_own_names_stay_where_strings_are_left_out() {
+fn redacting_keeps_names_of_the_program() {
     let scratch = Scratch::new();
     let dump = corpus("php/heap/8.2.36.rdump");
     let heaps = ["one.json", "other.json"].map(|name| {
@@ -205,13 +208,13 @@ fn the_program_s_own_names_stay_where_strings_are_left_out() {
         path
     });
     assert!(std::fs::read_to_string(&heaps[0]).unwrap().contains(r"facts\\tell"));
-    // Functions have the same names in both, whose other strings have hashes of their own.
+    // Functions have the same names in both; the other strings have hashes of their own.
     let compared = String::from_utf8(run(&["heap", "compare", &heaps[0], &heaps[1]]).done()).unwrap();
     assert!(compared.contains("grew by 0 B") && !compared.contains(" bytes, "), "{compared}");
 }
 
 #[test]
-fn a_damaged_dump_is_refused_and_what_is_left_is_analysed_when_asked() {
+fn a_damaged_dump_is_analysed_only_on_request() {
     let Some(waiting) = Waiting::start("m1_objects") else { return };
     let scratch = Scratch::new();
     let (dump, graph) = (scratch.path("cut.rdump"), scratch.path("cut.rmem"));
@@ -250,7 +253,7 @@ fn other_files_hold_no_heap() {
 }
 
 #[test]
-fn a_graph_that_was_compressed_is_read_as_it_is() {
+fn compressed_graphs_are_read() {
     let packed = corpus("php/reli-json/m1_objects.json.gz");
     let found = info(&packed);
     assert_eq!(found["format"], "json");
@@ -260,7 +263,7 @@ fn a_graph_that_was_compressed_is_read_as_it_is() {
     std::fs::write(&plain, unpacked.stdout).unwrap();
     assert_eq!(info(&plain), found);
     assert!(found["counts"]["nodes"].as_u64() > Some(100));
-    // A compressed dump is told, not taken for something else; a member that ends in the middle is an error.
+    // A compressed dump is reported as such, and a member that ends in the middle is an error.
     let dump = scratch.path("dump.rdump");
     std::fs::copy(corpus("php/heap/8.2.36.rdump"), &dump).unwrap();
     assert!(Command::new("gzip").arg(&dump).status().unwrap().success());
@@ -276,7 +279,7 @@ fn a_graph_that_was_compressed_is_read_as_it_is() {
 }
 
 #[test]
-fn a_share_that_is_left_out_is_written_with_or_without_its_sign() {
+fn shares_may_have_a_percent_sign() {
     let heap = corpus("php/reli-json/m1_objects.json.gz");
     let heap = heap.to_str().unwrap();
     for threshold in ["5", "5%"] {
@@ -284,13 +287,13 @@ fn a_share_that_is_left_out_is_written_with_or_without_its_sign() {
         run(&["inspector:memory:compare", heap, heap, "--threshold", threshold]).done();
     }
     for wrong in ["nan", "much"] {
-        let why = format!("expected per cent from 0, found {wrong}");
+        let why = format!("expected a percentage such as 5%, found {wrong}");
         refused(&["heap", "compare", heap, heap, "--threshold", wrong], &why);
     }
 }
 
 #[test]
-fn a_dump_says_what_it_holds() {
+fn info_shows_the_contents_of_a_dump() {
     let whole = corpus("php/heap/8.2.36.rdump");
     let ended = run(&["inspector:memory:dump:inspect", whole.to_str().unwrap()]);
     let text = String::from_utf8(ended.quietly()).unwrap();
@@ -309,7 +312,7 @@ fn a_dump_says_what_it_holds() {
 }
 
 #[test]
-fn how_memory_is_analysed_is_refused_of_what_is_a_graph_already() {
+fn analysis_options_are_refused_for_graphs() {
     let [graph, dump] = ["php/reli-json/m1_objects.json.gz", "php/heap/8.2.36.rdump"].map(corpus);
     let [graph, dump] = [&graph, &dump].map(|path| path.to_str().unwrap());
     let options: [&[&str]; 5] = [
@@ -320,7 +323,7 @@ fn how_memory_is_analysed_is_refused_of_what_is_a_graph_already() {
         &["--memory-limit-error-file", "a.php", "--memory-limit-error-line", "1"],
     ];
     for option in options {
-        let why = format!("unsupported {}: expected memory that is to be analysed", option[0]);
+        let why = format!("unsupported {}: expected a dump or a core file", option[0]);
         refused(&[&["heap", "report", graph], option].concat(), &why);
     }
     let scratch = Scratch::new();
@@ -332,7 +335,7 @@ fn how_memory_is_analysed_is_refused_of_what_is_a_graph_already() {
 }
 
 #[test]
-fn a_heap_is_not_compared_with_itself_and_what_is_not_in_a_database_is_no_answer() {
+fn a_comparison_needs_two_heaps_and_known_nodes() {
     let [first, second] =
         ["m1_objects", "m5_mixed"].map(|name| corpus(&format!("php/reli-json/{name}.json.gz")));
     let [first, second] = [&first, &second].map(|path| path.to_str().unwrap());
@@ -342,7 +345,7 @@ fn a_heap_is_not_compared_with_itself_and_what_is_not_in_a_database_is_no_answer
     let compare = ["heap", "compare", database, "--fail-over", "1G"];
     refused(
         &["heap", "compare", first, "--fail-over", "1B"],
-        "expected two heaps, or a database that holds two, found one: json",
+        "expected two heaps, or a database with two runs, found one: json",
     );
     run(&["heap", "export", first, "-o", database]).done();
     refused(&compare, "expected two runs, found none before run 1");
@@ -371,7 +374,7 @@ fn a_heap_is_not_compared_with_itself_and_what_is_not_in_a_database_is_no_answer
 }
 
 #[test]
-fn of_a_long_way_to_a_node_the_first_and_the_last_steps_are_shown() {
+fn long_paths_show_the_first_and_last_steps() {
     let depth = 20_000;
     let mut json = "{\"summary\":[[]],\"context\":".to_owned();
     for node in 0..depth {
@@ -392,24 +395,27 @@ fn of_a_long_way_to_a_node_the_first_and_the_last_steps_are_shown() {
     assert_eq!((&rows[0]["node"], &rows[9]["node"]), (&"#0".into(), &"#9".into()));
     assert_eq!(rows[19]["node"], last);
     assert!(rows[19]["path"].as_str().unwrap().contains(" more)"), "{}", rows[19]);
-    // The table of objects holds none of them.
+    // The table of objects does not keep any of them alive.
     assert_eq!((&rows[1]["strength"], &rows[2]["strength"]), (&"weak".into(), &"strong".into()));
     assert_eq!(answer(&[&ask[..], &["--limit", "0"]].concat())["rows"].as_array().unwrap().len(), depth);
 }
 
 #[test]
-fn a_heap_is_no_profile_and_a_profile_no_heap() {
+fn heaps_and_profiles_are_not_confused() {
     let scratch = Scratch::new();
     let path = |name: &str| scratch.path(name).to_str().unwrap().to_owned();
     let reli = corpus("php/reli-json/m1_objects.json.gz").to_str().unwrap().to_owned();
-    // Read as a heap whatever it is called, and as a profile never.
+    // It is read as a heap under any name, and never as a profile.
     for name in ["h.rmem", "h.json", "h.folded", "h.sqlite3"] {
         let format = if name == "h.folded" { &["-f", "rmem"][..] } else { &[] };
         run(&[&["heap", "export", &*reli, "-o", &path(name)], format].concat()).done();
         run(&["heap", "info", &path(name)]).done();
         for command in ["info", "report", "check", "recover"] {
             let said = run(&[command, &path(name)]).failed();
-            assert!(said.contains("hint: it holds a heap: borehole heap info "), "{command} {name}: {said}");
+            assert!(
+                said.contains("hint: the file holds a heap; use borehole heap info "),
+                "{command} {name}: {said}"
+            );
         }
     }
     for name in ["h.jsonl", "h.hprof", "h.heapsnapshot"] {
@@ -417,7 +423,7 @@ fn a_heap_is_no_profile_and_a_profile_no_heap() {
         let said = run(&["check", &path(name)]).failed();
         let format = name.trim_start_matches("h.");
         assert!(
-            said.contains(&format!("hint: it holds a heap, as {format}, which is for other programs")),
+            said.contains(&format!("hint: the file holds a heap as {format}, which only other programs")),
             "{said}"
         );
     }
@@ -443,7 +449,7 @@ fn a_heap_is_no_profile_and_a_profile_no_heap() {
 }
 
 #[test]
-fn a_dump_that_was_cut_off_is_analysed_or_said_to_be_cut_off() {
+fn a_truncated_dump_is_analysed_or_reported_as_truncated() {
     let scratch = Scratch::new();
     let whole = std::fs::read(corpus("php/heap/8.4.24.rdump")).unwrap();
     let cut = scratch.path("cut.rdump");
@@ -458,10 +464,10 @@ fn a_dump_that_was_cut_off_is_analysed_or_said_to_be_cut_off() {
     {
         let said = info(whole.len() / 8 * eighths).failed();
         assert!(said.starts_with(&format!("error: {}: {missing}", cut.display())), "{eighths}: {said}");
-        let why = "\nhint: the file is not whole, and this may be why: truncated block: expected ";
+        let why = "\nhint: the file is damaged, which may be the cause: truncated block: expected ";
         assert!(said.contains(why), "{eighths}: {said}");
     }
-    // The last of the memory is missing, but what leads to the rest is there.
+    // The end of the memory is missing, but the structures that lead to the rest exist.
     let ended = info(whole.len() - 1000);
     let warning = format!("warning: {}: truncated block: expected ", cut.display());
     assert!(ended.code == 3 && ended.stderr.starts_with(&warning), "{}: {}", ended.code, ended.stderr);
@@ -470,7 +476,7 @@ fn a_dump_that_was_cut_off_is_analysed_or_said_to_be_cut_off() {
 }
 
 #[test]
-fn nothing_of_the_facts_of_a_heap_is_obeyed_by_a_terminal() {
+fn facts_of_a_heap_are_escaped_for_terminals() {
     let scratch = Scratch::new();
     let path = scratch.path("evil.json");
     let evil = r#"{"summary":[{"k\u001b[5mey\nfake  1":"v\u001b[2J\u202e"}],"location_types_summary":{},"class_objects_summary":{},"context":{}}"#;

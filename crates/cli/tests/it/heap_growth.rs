@@ -1,4 +1,4 @@
-//! A PHP program that grows: who holds what, and what changed.
+//! A PHP program that grows: what holds its memory, and what changed.
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::process::{Child, ChildStderr, Stdio};
@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use crate::program::run;
 
-/// A program that grows when it is told to, ended with the test.
+/// A program that grows on request and ends with the test.
 struct Growing {
     child: Child,
     said: Lines<BufReader<ChildStderr>>,
 }
 
 impl Growing {
-    /// `None` if PHP is left out.
+    /// `None` if PHP is skipped.
     fn start() -> Option<Self> {
         let mut command = peers::peer("php")?.command();
         command.args(["-d", "opcache.enable_cli=0"]).arg(corpus("php/mem/grow.php"));
@@ -64,7 +64,7 @@ fn the_cache_that_grows_is_named_first() {
     growing.capture(second);
     growing.grow(2000);
     growing.capture(third);
-    // Any mix of what holds heaps.
+    // Heaps in any mix of formats.
     let found = json(&["heap", "compare", "--json", first, second, third]);
     assert_eq!(found["same_process"], true);
     let held = &found["holder_deltas"]["changed"][0];
@@ -83,17 +83,17 @@ fn the_cache_that_grows_is_named_first() {
         (&"Leak\\Cart".into(), &serde_json::json!([1000, 1500, 3500]))
     );
     let text = String::from_utf8(run(&["heap", "compare", first, third]).done()).unwrap();
-    assert!(text.contains("Leak\\Cache::$items  (1000 -> 3500 elements)"), "{text}");
+    assert!(text.contains("Leak\\Cache::$items ") && text.contains("(1,000 -> 3,500 elements)"), "{text}");
     let said = run(&["heap", "compare", first, third, "--fail-over", "10%"]);
     assert_eq!(said.code, 1);
     run(&["heap", "compare", first, third, "--fail-over", "1G"]).done();
     run(&["heap", "compare", first, first, "--fail-over", "0"]).done();
     for odd in ["much", "10%%", "64MBB"] {
         let refused = run(&["heap", "compare", first, third, "--fail-over", odd]).failed();
-        let expected = format!("expected bytes such as 64M, or a share such as 10%, found {odd}");
+        let expected = format!("expected a size such as 64M or a percentage such as 10%, found {odd}");
         assert!(refused.contains(&expected), "{refused}");
     }
-    // Reli's command line for the same.
+    // Reli's command line for this comparison.
     let output = scratch.path("reli.json");
     let output = output.to_str().unwrap();
     run(&["inspector:memory:compare", first, third, "-f", "report-json", "-o", output]).done();
@@ -102,7 +102,7 @@ fn the_cache_that_grows_is_named_first() {
 }
 
 #[test]
-fn a_heap_tells_who_holds_what() {
+fn a_heap_shows_what_holds_memory() {
     let Some(growing) = Growing::start() else { return };
     let scratch = Scratch::new();
     let path = scratch.path("grow.rmem");
@@ -112,8 +112,8 @@ fn a_heap_tells_who_holds_what() {
     let classes = ask(&["top-classes"]);
     let cart = &classes["rows"][0];
     assert_eq!((&cart["class"], &cart["objects"]), (&"Leak\\Cart".into(), &1000.into()));
-    // 40 bytes and two properties are 72; the allocator's next size is 80.
-    assert_eq!(cart["own"], 1000 * 80);
+    // 40 bytes and two properties make 72; the allocator's next size is 80.
+    assert_eq!(cart["shallow"], 1000 * 80);
     let found = ask(&["find", "--class", "leak\\cart", "--limit", "3"]);
     assert_eq!((found["shown"].clone(), found["of"].clone()), (3.into(), 1000.into()));
     let node = found["rows"][2]["node"].as_str().unwrap();
@@ -123,7 +123,7 @@ fn a_heap_tells_who_holds_what() {
     let referrers = ask(&["referrers", node]);
     assert!(referrers["rows"].as_array().unwrap().iter().any(|row| row["path"] == "Leak\\Cache::$items[2]"));
     let retained = ask(&["retained", node]);
-    // The object, its two strings and its array with a table of eight.
+    // The object, its two strings, and its array with a table of eight slots.
     assert_eq!(retained["rows"][0]["retained"], retained["rows"][1]["retained"]);
     let bytes = retained["rows"][0]["retained"].as_u64().unwrap();
     assert!((300..700).contains(&bytes), "{bytes}");

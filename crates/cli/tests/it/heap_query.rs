@@ -1,4 +1,4 @@
-//! Databases of heaps in files, on the command line.
+//! Heap databases in files, on the command line.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -17,7 +17,7 @@ fn graph(scratch: &Scratch) -> String {
 }
 
 #[test]
-fn what_is_left_beside_an_old_database_does_not_reach_the_new_one() {
+fn journals_of_an_old_database_do_not_reach_the_new_one() {
     let scratch = Scratch::new();
     let graph = graph(&scratch);
     let folder = scratch.path("databases");
@@ -36,7 +36,7 @@ fn what_is_left_beside_an_old_database_does_not_reach_the_new_one() {
 }
 
 #[test]
-fn what_goes_wrong_with_a_new_database_is_said_of_its_own_name() {
+fn errors_of_a_new_database_name_its_final_path() {
     let scratch = Scratch::new();
     let graph = graph(&scratch);
     let folder = scratch.path("small");
@@ -58,7 +58,7 @@ fn database(scratch: &Scratch) -> String {
 }
 
 #[test]
-fn options_are_heeded_by_a_question_or_refused() {
+fn query_options_work_or_are_refused() {
     let scratch = Scratch::new();
     let database = database(&scratch);
     let asked = |more: &[&str]| {
@@ -75,32 +75,31 @@ fn options_are_heeded_by_a_question_or_refused() {
     let not_asked = |more: &[&str], why: &str| {
         refused(&[&["heap", "query", &database], more].concat(), why);
     };
-    not_asked(
-        &["SELECT 1", "--run-id", "1"],
-        "unsupported --run-id 1: the statement has no :run that it would stand for",
-    );
+    not_asked(&["SELECT 1", "--run-id", "1"], "unsupported --run-id 1: the statement does not use :run");
     not_asked(&["SELECT :node"], "missing --node: the statement needs it");
-    not_asked(&["--named", "types", "--node", "#40"], "unsupported --node 40: types has no :node");
+    not_asked(&["--named", "types", "--node", "#40"], "unsupported --node 40: types does not use :node");
     not_asked(&["SELECT :other", "--other-run", "9"], "missing run 9: the database has 1, 2");
-    not_asked(&["SELECT :node", "--node", "x"], "'--node <NODE>': expected #NUMBER, found x");
-    not_asked(&[""], "missing statement: expected SQL, found nothing");
+    not_asked(&["SELECT :node", "--node", "x"], "'--node <NODE>': expected a node such as #17, found x");
+    not_asked(&[""], "missing statement: expected SQL");
     let folder = scratch.path("");
-    refused(&["heap", "query", text(&folder), "SELECT 1"], "expected a database of SQLite, found a folder");
+    refused(&["heap", "query", text(&folder), "SELECT 1"], "expected an SQLite database, found a directory");
     let graph = scratch.path("worker.rmem");
     let graph = text(&graph);
-    let export = format!("\nhint: it holds a heap: borehole heap export {graph} -o heaps.sqlite3\n");
-    refused(&["heap", "query", graph, "SELECT 1"], &format!(": expected a database of SQLite{export}"));
-    // Without SQLite's number for it.
+    let export = format!(
+        "\nhint: the file holds a heap; convert it with borehole heap export {graph} -o heaps.sqlite3\n"
+    );
+    refused(&["heap", "query", graph, "SELECT 1"], &format!(": expected an SQLite database{export}"));
+    // Without SQLite's error number.
     not_asked(&["SELECT"], ": incomplete input\n");
     let deleted = run(&["heap", "runs", &database, "--keep-last", "1"]);
     assert_eq!((deleted.code, &*deleted.stderr), (0, "1 run deleted\n"));
 }
 
 #[test]
-fn rows_are_printed_as_they_come_and_a_closed_pipe_ends_that_quietly() {
+fn rows_are_streamed_and_a_closed_pipe_ends_them_quietly() {
     let scratch = Scratch::new();
     let database = database(&scratch);
-    // It would never end.
+    // This query would never end.
     let endless = "WITH RECURSIVE row(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM row) SELECT n FROM row";
     for (form, first) in [("--json", "{\"n\":1}"), ("--csv", "n\r")] {
         let mut query = program(&["heap", "query", &database, form, endless]);
@@ -114,12 +113,12 @@ fn rows_are_printed_as_they_come_and_a_closed_pipe_ends_that_quietly() {
 }
 
 #[test]
-fn a_damaged_database_says_what_to_do_and_is_not_read_leniently() {
+fn a_damaged_database_has_a_hint_and_is_not_read_leniently() {
     let scratch = Scratch::new();
     let database = database(&scratch);
     refused(
         &["heap", "info", "--lenient", &database],
-        "unsupported --lenient: expected memory that is to be",
+        "unsupported --lenient: expected a dump or a core file",
     );
     let mut bytes = fs::read(&database).unwrap();
     let length = bytes.len();
@@ -127,7 +126,7 @@ fn a_damaged_database_says_what_to_do_and_is_not_read_leniently() {
     // A name that a shell would execute.
     let database = text(&scratch.write("a;id.db", &bytes)).to_owned();
     let said = format!(
-        "error: {database}: the database is damaged\nhint: sqlite3 '{database}' .recover prints what is left of it, as SQL\n"
+        "error: {database}: the database is damaged\nhint: print what is left as SQL with sqlite3 '{database}' .recover\n"
     );
     refused(&["heap", "info", &database], &said);
 }

@@ -24,7 +24,7 @@ fn screens_are_as_they_were_at_several_sizes() {
         ("way", "p", "path from the root"),
         ("held", ">", "would be freed with"),
         ("roots", "t", "roots ·"),
-        ("found", "FFacts\\Other\r", " found of Facts"),
+        ("found", "FFacts\\Other\r", " matches for Facts"),
     ];
     for size in [(80, 24), (120, 40)] {
         let mut terminal = Terminal::start(&["heap", "explore", &dump()], size, &[("NO_COLOR", "1")]);
@@ -32,7 +32,7 @@ fn screens_are_as_they_were_at_several_sizes() {
         for (name, keys, title) in views {
             terminal.press(keys);
             terminal.shows(title);
-            // A search goes on while keys are waited for.
+            // A search continues while the explorer waits for keys.
             let shown = settled(&terminal);
             let lines: Vec<_> = shown.lines().map(str::trim_end).collect();
             let golden = format!("crates/cli/tests/golden/heap-{name}-{}x{}.txt", size.0, size.1);
@@ -43,7 +43,7 @@ fn screens_are_as_they_were_at_several_sizes() {
     }
 }
 
-/// What the terminal shows once a search is at its end.
+/// The screen after a search has ended.
 fn settled(terminal: &Terminal) -> String {
     crate::program::wait_for(|| Some(terminal.shown()).filter(|shown| !shown.contains("% looked at")))
 }
@@ -68,10 +68,10 @@ fn a_leak_is_walked_to_the_property_that_holds_it() {
     terminal.press("uuu");
     terminal.shows("classes ·");
     terminal.press("Fprice of product 39999\r");
-    terminal.shows("1 found of price of product 39999");
+    terminal.shows("1 match for price of product 39999");
     terminal.press("q");
     assert_eq!(terminal.ended(), 0);
-    // By reli's name, at a node.
+    // With reli's command name, starting at a node.
     let mut terminal =
         Terminal::start(&["rmem:explore", text(&heap), "--node", "0", "--memory-limit=2G"], (80, 24), &[]);
     terminal.shows(" #0");
@@ -80,16 +80,16 @@ fn a_leak_is_walked_to_the_property_that_holds_it() {
 }
 
 #[test]
-fn without_a_terminal_or_a_heap_it_says_so() {
+fn a_missing_terminal_or_heap_is_reported() {
     let message = run(&["heap", "explore", &dump()]).failed();
     assert!(
-        message.contains("missing terminal: expected one on standard output; borehole heap ask"),
+        message.contains("missing terminal: expected one on standard output; use borehole heap ask"),
         "{message}"
     );
     let mut terminal = Terminal::start(&["heap", "explore", &corpus("rbt/native.rbt")], (80, 24), &[]);
     assert_eq!(terminal.ended(), 2);
     let mut terminal = Terminal::start(&["heap", "explore", &dump(), "--node", "x"], (80, 24), &[]);
-    terminal.shows("expected #NUMBER, found x");
+    terminal.shows("expected a node such as #17, found x");
     assert_eq!(terminal.ended(), 2);
 }
 
@@ -107,14 +107,14 @@ fn classes(heap: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_page_shows_who_holds_what() {
+fn a_page_shows_what_holds_memory() {
     let folder = Scratch::new();
     let heap = dump();
     let path = page(&folder, &heap);
     let html = fs::read_to_string(&path).unwrap();
     let known = classes(&heap);
     let name = known[0]["class"].as_str().unwrap();
-    // For those without scripts, the table stands in the page.
+    // For readers without scripts, the table is in the page.
     assert!(
         html.contains(&format!("<td>{}</td></tr>", name.replace('&', "&amp;").replace('<', "&lt;"))),
         "{name}"
@@ -122,10 +122,10 @@ fn a_page_shows_who_holds_what() {
     let Some(mut browser) = Browser::open(&path) else { return };
     let rows = browser.ask("table.rows.map(row => [fnName(row[0]), row[1], row[2], row[3]])");
     for (row, class) in rows.as_array().unwrap().iter().zip(&known) {
-        assert_eq!(*row, json!([class["class"], class["retained"], class["own"], class["objects"]]));
+        assert_eq!(*row, json!([class["class"], class["retained"], class["shallow"], class["objects"]]));
     }
     assert_eq!(rows.as_array().unwrap().len(), known.len());
-    // The blocks below each are no more than it, and all are the whole.
+    // The blocks below each block are no larger than it, and add up to the whole.
     assert_eq!(browser.ask("flame.root.first === data.all"), json!(true));
     let boxes = browser.ask("document.querySelectorAll('.box').length").as_u64().unwrap();
     assert!(boxes > 5, "{boxes}");
@@ -137,13 +137,13 @@ fn a_page_shows_who_holds_what() {
         json!(name)
     ));
     assert_eq!(browser.ask("flame.mode"), json!("sandwich"));
-    assert!(browser.text("#status").contains("who holds it, above, and what it holds, below"));
+    assert!(browser.text("#status").contains("holders above, contents below"));
     browser.click("document.querySelector('#theme')");
     assert_eq!(browser.ask("document.documentElement.dataset.theme"), json!("dark"));
 }
 
 #[test]
-fn pages_of_nothing_and_of_names_that_a_browser_would_obey_are_harmless() {
+fn empty_pages_and_hostile_names_are_harmless() {
     let folder = Scratch::new();
     let names = ["</script><script>window.stolen=1</script>", "<img src=x onerror=window.stolen=1>"];
     for (name, nodes) in names.iter().zip([0, 1]) {
@@ -160,7 +160,7 @@ fn pages_of_nothing_and_of_names_that_a_browser_would_obey_are_harmless() {
     }
 }
 
-/// A small document of reli's, with so many objects of a class. The number of a node stands first.
+/// A small document of reli's with this many objects of a class. The first number of a node is its id.
 fn reli_json(class: &str, objects: usize) -> String {
     let object = format!(
         r##","0":{{"#node_id":1,"#type":"ObjectContext","#locations":[{{"address":4096,"size":40,"refcount":1,"type_info":8,"class_name":{}}}]}}"##,
@@ -173,13 +173,13 @@ fn reli_json(class: &str, objects: usize) -> String {
 }
 
 #[test]
-fn a_page_is_written_once_and_to_a_name_that_tells() {
+fn a_page_is_not_replaced_and_needs_an_html_name() {
     let folder = Scratch::new();
     let path = page(&folder, &dump());
     assert!(
         run(&["heap", "viz", &dump(), "-o", text(&path)])
             .failed()
-            .contains("file exists; --force replaces it")
+            .contains("file exists; use --force to replace it")
     );
     run(&["heap", "viz", &dump(), "-o", text(&path), "--force"]).done();
     let message = run(&["heap", "viz", &dump(), "-o", text(&folder.path("x.png"))]).failed();

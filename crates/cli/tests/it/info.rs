@@ -1,4 +1,4 @@
-//! `info`: what a file is and what is in it.
+//! `info`: the format and contents of files.
 
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ fn a_file_is_described_in_one_object() {
 }
 
 #[test]
-fn every_file_is_looked_at_whatever_the_others_are() {
+fn every_file_is_described_despite_errors_in_others() {
     let [sound, damaged, cut] = ["daemon_worker.rbt", "bitflip_middle.rbt", "truncated_varint.rbt"]
         .map(|name| corpus(&format!("rbt/{name}")));
     let ended = run(&["info", "--json", &damaged, "nowhere.rbt", &sound, &cut]);
@@ -43,20 +43,20 @@ fn every_file_is_looked_at_whatever_the_others_are() {
 }
 
 #[test]
-fn a_person_reads_the_same() {
+fn the_text_has_the_facts_of_the_json() {
     let text = String::from_utf8(run(&["info", &corpus("rbt/daemon_worker.rbt")]).quietly()).unwrap();
     for row in [
         "format         rbt (reli binary trace: call-stack samples of PHP)",
         "samples        30 in 6 runs",
         "processes      3: 100, 200, 300",
-        "      1        0x160           10      10000  pid=200",
+        "      1   0x160       10      10000  pid=200",
     ] {
         assert!(text.lines().any(|line| line == row), "expected {row:?} in\n{text}");
     }
 }
 
 #[test]
-fn names_of_a_file_are_no_commands_to_the_terminal_and_no_rows() {
+fn control_characters_in_names_are_escaped() {
     let hostile = [
         r#"{"type":"file","schema_version":1,"format":"rbt","metadata":[["c\u001b[2J","line1\nsamples       999999"]]}"#,
         r#"{"type":"segment","index":0,"format":"rbt","metadata":[["c\u001b[2J","line1\nsamples       999999"]]}"#,
@@ -76,7 +76,7 @@ fn names_of_a_file_are_no_commands_to_the_terminal_and_no_rows() {
 }
 
 #[test]
-fn what_labels_inputs_is_not_for_who_only_looks() {
+fn info_and_check_refuse_label_inputs() {
     for command in ["info", "check"] {
         let refused = run(&[command, "--label-inputs", &corpus("rbt/native.rbt")]).failed();
         assert!(refused.contains("unexpected argument '--label-inputs'"), "{refused}");
@@ -97,20 +97,20 @@ fn texts_and_documents_are_described_too() {
 }
 
 #[test]
-fn ticks_rates_interpreters_and_compression_of_a_python_profile_are_told() {
-    // The numbers are those of CPython's reader and of the zstd command.
+fn info_shows_ticks_rates_interpreters_and_compression() {
+    // The numbers come from CPython's reader and from the command zstd.
     for (file, rows) in [
         (
             "06_threads20_zstd",
             &[
                 "interpreters   1: 0",
-                "ticks          495; 325.9 a second, asked for 500.0",
-                "compression    4.27 times: 33655 bytes of samples in 7889",
+                "ticks          495, 325.9 per second (500.0 requested)",
+                "compression    4.27:1, 33655 bytes of samples in 7889",
             ][..],
         ),
         (
             "09_subinterp",
-            &["interpreters   4: 0, 1, 2, 3", "ticks          552; 1144.0 a second, asked for 2000.0"],
+            &["interpreters   4: 0, 1, 2, 3", "ticks          552, 1144.0 per second (2000.0 requested)"],
         ),
     ] {
         let ended = run(&["info", &corpus(&format!("tachyon/corpus/{file}.bin"))]);
@@ -123,7 +123,7 @@ fn ticks_rates_interpreters_and_compression_of_a_python_profile_are_told() {
 }
 
 #[test]
-fn programs_read_ticks_and_compression_where_there_are_any() {
+fn json_has_ticks_and_compression_if_known() {
     let numbers = |file: &str| {
         let info = &objects(&run(&["info", "--json", &corpus(file)]).stdout)[0];
         ["ticks", "compressed_bytes", "decompressed_bytes"].map(|key| info[key].as_u64())

@@ -1,4 +1,4 @@
-//! What may be read, and what is said about the rest.
+//! Valid inputs, and messages for others.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -21,7 +21,7 @@ fn a_missing_file_is_named() {
 
 #[test]
 fn a_missing_file_is_found_before_the_others_are_read() {
-    // Nobody writes to the pipe: whoever opened it first would wait for ever.
+    // Nothing writes to the pipe, so opening it would block forever.
     let scratch = Scratch::new();
     let pipe = named_pipe(scratch.path("pipe"));
     for command in [&["convert", "--to", "folded"][..], &["report"], &["rbt:analyze"]] {
@@ -31,7 +31,7 @@ fn a_missing_file_is_found_before_the_others_are_read() {
 }
 
 #[test]
-fn a_folder_is_no_input() {
+fn a_folder_is_not_an_input() {
     let scratch = Scratch::new();
     let folder = text(scratch.folder());
     let expected = format!("error: {folder}: expected a file, found a directory\n");
@@ -70,7 +70,7 @@ fn an_empty_file_is_a_trace_without_samples() {
 }
 
 #[test]
-fn an_empty_file_that_can_be_no_profile_is_said_to_be_empty_by_every_command() {
+fn every_command_reports_empty_files() {
     let scratch = Scratch::new();
     for (name, expected) in
         [("a.pprof", "pprof"), ("a.speedscope.json", "speedscope"), ("a.json", "a profile")]
@@ -100,7 +100,7 @@ fn an_empty_file_that_can_be_no_profile_is_said_to_be_empty_by_every_command() {
 #[test]
 fn a_file_of_no_known_format_shows_how_it_begins() {
     let ended = piped(&["convert", "--to", "folded"], b"\x7fOLF\x02");
-    let expected = "error: standard input: unsupported format: expected one that is known, found a file \
+    let expected = "error: standard input: unsupported format: expected a known format, found a file \
                     that begins \"\\x7fOLF\\x02\"\n\
                     hint: name the format with --from; borehole formats lists them\n";
     assert_eq!(ended.failed(), expected);
@@ -109,18 +109,18 @@ fn a_file_of_no_known_format_shows_how_it_begins() {
 #[test]
 fn a_file_of_another_program_is_named_with_what_to_do() {
     let ended = piped(&["recover", "-o", "-", "--to", "folded"], b"FLR\0\0\x02\0\x01");
-    let expected = "error: standard input: unsupported input: this is a JFR recording, which is not read\n\
-                    hint: jfrconv --pprof FILE FILE.pb (async-profiler) makes a pprof profile of it\n";
+    let expected = "error: standard input: unsupported input: expected a profile, found a JFR recording\n\
+                    hint: convert it with jfrconv --pprof FILE FILE.pb (from async-profiler)\n";
     assert_eq!(ended.failed(), expected);
 }
 
 #[test]
-fn a_format_can_be_named_instead_of_told() {
+fn the_format_of_an_input_can_be_given() {
     let ended = piped(&["convert", "--from", "folded", "--to", "folded"], b"1 a 2 b 3\n");
     assert_eq!(ended.quietly(), b"1 a 2 b 3\n");
     let error = piped(&["convert", "--from", "svg", "--to", "folded"], b"").failed();
-    let expected = "error: standard input: unsupported input: flamegraph can be written, not read\n\
-                    hint: borehole formats\n";
+    let expected = "error: standard input: unsupported input: flamegraph can be written but not read\n\
+                    hint: borehole formats lists what can be read and written\n";
     assert_eq!(error, expected);
     let error = piped(&["convert", "--from", "perf", "--to", "folded"], b"").failed();
     assert!(error.contains("unknown format: expected one of rbt, "), "{error}");
@@ -146,7 +146,7 @@ fn standard_input_cannot_be_read_twice() {
 }
 
 #[test]
-fn a_named_pipe_is_looked_at_once() {
+fn a_named_pipe_is_opened_once() {
     let scratch = Scratch::new();
     let pipe = named_pipe(scratch.path("pipe"));
     let info = thread::scope(|scope| {
@@ -178,7 +178,7 @@ fn inputs_of_several_formats_and_from_several_places_are_merged() {
 }
 
 #[test]
-fn raw_and_compressed_traces_of_one_pipe_are_all_read_in_any_order() {
+fn raw_and_compressed_traces_in_one_pipe_are_read_in_any_order() {
     let files = ["rbt/daemon_worker.rbt", "rbt/gzip_members.rbt.gz", "rbt/pid_samples.rbt"].map(read_corpus);
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
         let stream = order.map(|index| files[index].clone()).concat();
@@ -192,9 +192,9 @@ fn raw_and_compressed_traces_of_one_pipe_are_all_read_in_any_order() {
 #[test]
 fn damage_in_the_middle_is_an_error_that_says_where_and_what_to_try() {
     let file = corpus("rbt/bitflip_middle.rbt");
-    let damage = "invalid FRAME_DEF: expected a defined string, found string 5 (rbt, at byte 0x12a)";
+    let damage = "invalid FRAME_DEF: undefined string 5 (rbt, at byte 0x12a)";
     let hint = format!("hint: borehole recover {file} -o recovered.rbt");
-    // A stream gives out what stands before the damage.
+    // A stream passes on everything before the damage.
     let ended = run(&["convert", &file, "--to", "folded"]);
     assert_eq!((ended.code, ended.stderr), (2, format!("error: {file}: {damage}\n{hint}\n")));
     assert!(
@@ -217,7 +217,7 @@ fn a_cut_off_trace_is_read_to_its_end_and_named() {
 }
 
 #[test]
-fn reading_on_writes_what_is_whole_and_says_what_is_not() {
+fn lenient_reading_writes_intact_data_and_reports_the_rest() {
     let file = corpus("rbt/bitflip_middle.rbt");
     let ended = run(&["convert", &file, "--lenient", "--to", "folded"]);
     assert_eq!((ended.code, samples_in(&ended.stdout)), (3, 18));
@@ -225,27 +225,27 @@ fn reading_on_writes_what_is_whole_and_says_what_is_not() {
 }
 
 #[test]
-fn what_is_odd_and_harmless_is_noted_and_no_damage() {
+fn harmless_oddities_are_notes_and_not_damage() {
     let zeros = corpus("rbt/gzip_trailing_zeros.rbt.gz");
     let ended = run(&["convert", &zeros, "--to", "folded"]);
     let note = format!("note: {zeros}: 512 zero bytes after a gzip member (at byte 0x1b5)\n");
     assert_eq!((ended.code, ended.stderr), (0, note));
     let ended = piped(&["convert", "--to", "folded"], b"a;b 1.5\n");
-    let note = "note: standard input: counts with fractions were rounded (first at line 1) (at byte 0x0)\n";
+    let note = "note: standard input: fractional counts are rounded (first at line 1) (at byte 0x0)\n";
     assert_eq!((ended.code, &*ended.stderr), (0, note));
 }
 
 #[test]
-fn a_file_that_is_nothing_but_damage_is_not_a_flood_of_warnings() {
+fn a_fully_damaged_file_gives_few_warnings() {
     let text = "no frame\n".repeat(5000);
     let ended = piped(&["convert", "--from", "phpspy", "--lenient", "--to", "folded"], text.as_bytes());
     assert_eq!((ended.code, ended.stderr.lines().count()), (3, 22));
     assert!(ended.stderr.contains("warning: standard input: 4980 more"), "{}", ended.stderr);
-    assert!(ended.stderr.ends_with("bytes lost in all\n"), "{}", ended.stderr);
+    assert!(ended.stderr.ends_with("bytes lost in total\n"), "{}", ended.stderr);
 }
 
 #[test]
-fn a_file_whose_name_is_no_text_is_an_input_like_others() {
+fn file_names_need_not_be_utf8() {
     let scratch = Scratch::new();
     let path = scratch.path("").join(OsStr::from_bytes(b"bad\xff.rbt"));
     fs::copy(borehole_testkit::corpus("rbt/daemon_worker.rbt"), &path).unwrap();

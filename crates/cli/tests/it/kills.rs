@@ -1,5 +1,5 @@
-//! Commands that write and are killed at any moment: there is the file that was there before or the whole new one, a
-//! recording that can be recovered, a database of whole runs, and a process that runs on.
+//! Kills commands at any moment while they write. This must leave the old file or the complete new one, a recording that can
+//! be recovered, a database of complete runs, and a target process that runs on.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
@@ -16,21 +16,21 @@ use crate::capture::Busy;
 use crate::heap::Waiting;
 use crate::program::{corpus, listing, program, run, samples_in, text, wait_for};
 
-/// How often each command is killed, at moments spread over the time that it takes.
+/// The number of kills of each command, spread over its running time.
 const KILLS: u32 = 100;
 
-/// How many recordings run at once.
+/// The number of recordings that run at once.
 const AT_ONCE: u32 = 10;
 
-/// When the last of them is killed. What was sampled is flushed once a second.
+/// The time of the last kill. Samples are flushed once a second.
 const LONGEST_RECORDING: Duration = Duration::from_millis(2500);
 
-/// The program, whose words nobody reads.
+/// The program, with its output discarded.
 fn start(arguments: &[&str]) -> Child {
     program(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Kills a command again and again, at moments spread over the time that it takes.
+/// Kills a command repeatedly, at moments spread over its running time.
 pub(crate) struct Killer {
     takes: Duration,
     kills: u32,
@@ -39,14 +39,14 @@ pub(crate) struct Killer {
 }
 
 impl Killer {
-    /// One that kills so many times what `run` runs.
+    /// Creates one for this many kills of the command that `run` runs.
     pub(crate) fn new(kills: u32, run: impl FnOnce()) -> Self {
         let begin = Instant::now();
         run();
         Self { takes: begin.elapsed(), kills, begun: 0, killed: 0 }
     }
 
-    /// Kills a command that has just been started. Answers whether it had not come to its end.
+    /// Kills a command that has just been started. Returns whether it was still running.
     pub(crate) fn kill(&mut self, mut child: Child) -> bool {
         let begin = Instant::now();
         thread::sleep(self.takes * self.begun / self.kills);
@@ -56,21 +56,21 @@ impl Killer {
         self.begun += 1;
         self.killed += u32::from(is_killed);
         if !is_killed {
-            // The first run may have taken far longer than those that follow.
+            // The first run may have taken much longer than later ones.
             self.takes = self.takes.min(took);
         }
         is_killed
     }
 
-    /// Whether enough of them had not come to their end for all moments to have been tried.
+    /// Whether enough commands were killed while they ran, so that all moments were tried.
     #[track_caller]
     pub(crate) fn check(&self) {
         assert_eq!(self.begun, self.kills);
-        assert!(self.killed > self.kills / 4, "only {} were killed before their end", self.killed);
+        assert!(self.killed > self.kills / 4, "only {} were killed before they ended", self.killed);
     }
 }
 
-/// Runs the command that `arguments` begin, which writes to what follows them, and kills it a hundred times.
+/// Runs the command that begins with `arguments` and writes to the path after them, and kills it a hundred times.
 #[track_caller]
 fn survives(name: &str, arguments: &[&str]) {
     let scratch = Scratch::new();
@@ -91,7 +91,7 @@ fn survives(name: &str, arguments: &[&str]) {
     killer.check();
 }
 
-/// What a killed program could not take away bears our name, and begins with a dot.
+/// Remains of a killed program have our name and begin with a dot.
 fn clear(folder: &Path, name: &str) {
     for left in listing(folder).iter().filter(|left| *left != name) {
         assert!(left.starts_with(".borehole-"), "{left}");
@@ -149,14 +149,14 @@ fn killed_recordings_can_be_recovered() {
             }
             run(&["recover", "--force", text(path), "-o", text(&saved)]).done();
             let samples = samples_in(&fs::read(&saved).unwrap());
-            // On a machine with much else to do the first of them come late.
+            // On a busy machine, the first samples come late.
             assert!(moment < LONGEST_RECORDING * 4 / 5 || samples > 20, "{samples} after {moment:?}");
         }
     }
 }
 
 #[test]
-fn a_killed_look_at_a_process_lets_it_go_on_and_leaves_the_old_file_or_a_whole_one() {
+fn a_killed_capture_releases_the_process_and_leaves_a_complete_file() {
     let Some(waiting) = Waiting::start("m1_objects") else { return };
     let scratch = Scratch::new();
     for (command, name) in [("dump", "worker.rdump"), ("capture", "worker.rmem")] {
@@ -169,7 +169,7 @@ fn a_killed_look_at_a_process_lets_it_go_on_and_leaves_the_old_file_or_a_whole_o
             if fs::read(&path).unwrap() != b"old" {
                 run(&["heap", "info", text(&path)]).done();
             }
-            // The kernel lets go of what a killed program had stopped.
+            // The kernel releases processes that a killed program had stopped.
             wait_for(|| waiting.is_sleeping().then_some(()));
             clear(scratch.folder(), name);
         }
@@ -215,7 +215,7 @@ fn leaves_whole_runs(database: &str) {
         let is_killed = killer.kill(start(&whole));
         let found = self::counts(database);
         assert!(found.iter().all(|run| run == first), "{found:?} after {kill} of {KILLS}");
-        // A server may still be at what killed writers told it last.
+        // A server may still execute the last commands of killed writers.
         assert!((runs + usize::from(!is_killed)..=begun).contains(&found.len()), "{runs} {begun} {found:?}");
         runs = found.len();
     }
@@ -224,7 +224,7 @@ fn leaves_whole_runs(database: &str) {
     assert!(self::counts(database).len() > runs);
 }
 
-/// How many nodes, edges and locations each run of a database has.
+/// The numbers of nodes, edges and locations of each run in a database.
 #[track_caller]
 fn counts(database: &str) -> Vec<[i64; 3]> {
     let count = |table: &str| format!("(SELECT COUNT(*) FROM {table} t WHERE t.run_id = r.run_id)");

@@ -1,4 +1,4 @@
-//! `borehole lake`: the program that keeps lakes, as its users meet it.
+//! `borehole lake`, as its users run it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ fn objects(ended: Ended) -> Vec<Value> {
     lines(ended.done()).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// A lake with one trace in it.
+/// A lake with one trace.
 fn with_trace() -> (Scratch, String) {
     let scratch = Scratch::new();
     let path = text(&scratch.path("lake")).to_owned();
@@ -40,12 +40,12 @@ fn a_trace_is_added_and_asked() {
     let (_scratch, path) = with_trace();
     let again = lake(&["add", &path, &corpus("rbt/daemon_worker.rbt")]);
     assert_eq!(again.code, 0);
-    assert!(again.stderr.ends_with("daemon_worker.rbt: added already\n"), "{}", again.stderr);
+    assert!(again.stderr.ends_with("daemon_worker.rbt: already added\n"), "{}", again.stderr);
     let table = lines(
         lake(&["query", &path, "SELECT service, sum(value) AS samples FROM samples GROUP BY service"])
             .quietly(),
     );
-    assert_eq!(table, ["service  samples", "shop     30"]);
+    assert_eq!(table, ["service  samples", "shop          30"]);
     let csv = lines(lake(&["query", &path, "SELECT 'a,b' AS \"x\"\"y\", 1.5 AS n", "--csv"]).quietly());
     assert_eq!(csv, ["\"x\"\"y\",n", "\"a,b\",1.5"]);
     let info = lines(lake(&["info", &path]).quietly());
@@ -59,7 +59,7 @@ fn a_trace_is_added_and_asked() {
     assert_eq!(files.len(), 1);
     assert!(std::path::Path::new(&path).join(&files[0]).is_file(), "{files:?}");
     let error = lake(&["info", &path, "--files", "nothing"]).failed();
-    assert!(error.contains("expected a table of samples, measures,"), "{error}");
+    assert!(error.contains(": expected one of samples, measures,"), "{error}");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn the_top_functions_are_those_of_the_report() {
     assert_eq!((trend.len(), &trend[0]["time"]), (1, &Value::from("2026-11-01T12:00:00Z")));
 }
 
-/// Numbers of functions that are not 0, by name.
+/// The numbers of functions by name, without zeros.
 fn numbers_of<'v>(rows: impl IntoIterator<Item = &'v Value>, number: &str) -> BTreeMap<String, i64> {
     let mut numbers: BTreeMap<String, i64> = BTreeMap::new();
     for row in rows {
@@ -113,7 +113,7 @@ fn numbers_of<'v>(rows: impl IntoIterator<Item = &'v Value>, number: &str) -> BT
 }
 
 #[test]
-fn one_kind_of_numbers_is_added_up_and_the_one_asked_for_is_that_of_the_report() {
+fn one_value_type_is_added_up_as_in_reports() {
     let (_scratch, path) = with_trace();
     let [cpu, heap] = ["pprof/go-cpu.pb.gz", "pprof/go-heap-in-use.pb.gz"].map(corpus);
     lake(&["add", &path, &cpu, "--service", "go"]).done();
@@ -140,8 +140,8 @@ fn one_kind_of_numbers_is_added_up_and_the_one_asked_for_is_that_of_the_report()
     assert_eq!(objects(said).iter().map(|row| row["self"].as_i64().unwrap()).sum::<i64>(), 30);
     let of_heap = ["--service", "heap"];
     let said = lake(&[&["top", &path][..], &of_heap].concat()).stderr;
-    let begins = "note: the numbers are inuse_space/bytes; other value types: ";
-    assert!(said.starts_with(begins) && said.contains("; --value NAME shows them\n"), "{said}");
+    let begins = "note: values are inuse_space/bytes; other value types: ";
+    assert!(said.starts_with(begins) && said.contains("; select one with --value NAME\n"), "{said}");
     let stretches = ["--before", "..2026-11-10", "--after", "2026-11-10.."];
     let error = lake(&[&["diff", &path][..], &stretches].concat()).failed();
     assert_eq!(error, "error: different value types: expected wall on both sides, found cpu on the second\n");
@@ -153,7 +153,7 @@ fn one_kind_of_numbers_is_added_up_and_the_one_asked_for_is_that_of_the_report()
 }
 
 #[test]
-fn values_come_out_of_a_lake_as_values() {
+fn values_of_a_lake_stay_values() {
     let (scratch, path) = with_trace();
     let heap = corpus("pprof/go-heap-in-use.pb.gz");
     lake(&["add", &path, &heap, "--service", "heap"]).done();
@@ -171,7 +171,7 @@ fn values_come_out_of_a_lake_as_values() {
 }
 
 #[test]
-fn that_nothing_matches_is_said() {
+fn empty_answers_are_noted() {
     let (_scratch, path) = with_trace();
     let questions = [
         &["top", &path][..],
@@ -186,19 +186,19 @@ fn that_nothing_matches_is_said() {
             ended.stderr
         };
         assert_eq!(said(&[]), "", "{question:?}");
-        assert_eq!(said(&["--service", "nobody"]), "note: no service is called nobody; there are shop\n");
+        assert_eq!(said(&["--service", "nobody"]), "note: unknown service nobody; the lake has shop\n");
         for more in [["--service", "shop", "--host", "nobody"], ["--service", "shop", "--label", "a=b"]] {
-            assert_eq!(said(&more), "note: no sample matches\n", "{question:?} {more:?}");
+            assert_eq!(said(&more), "note: no samples match\n", "{question:?} {more:?}");
         }
     }
     let said = lake(&["top", &path, "--since", "2026-11-02", "--json"]).stderr;
-    assert_eq!(said, "note: no sample matches\n");
+    assert_eq!(said, "note: no samples match\n");
     let said = lake(&["trend", &path, "mian"]).stderr;
-    assert_eq!(said, "note: no function is called mian; borehole lake top says how functions are called\n");
+    assert_eq!(said, "note: unknown function mian; borehole lake top lists function names\n");
 }
 
 #[test]
-fn a_list_that_is_cut_says_so() {
+fn a_truncated_list_says_so() {
     let (_scratch, path) = with_trace();
     let stretches = ["--before", "..2026-06-01", "--after", "2026-06-01.."];
     for arguments in [&["top", &path][..], &[&["diff", &path][..], &stretches].concat()[..]] {
@@ -215,22 +215,22 @@ fn a_list_that_is_cut_says_so() {
             assert_eq!(rows, 2, "{more:?}");
         }
         let whole = (all.len() - 1).to_string();
-        assert_eq!(lines(asked(&["--csv", "--limit", &whole]).quietly()), all, "nothing is cut");
+        assert_eq!(lines(asked(&["--csv", "--limit", &whole]).quietly()), all, "no row is omitted");
     }
 }
 
 #[test]
-fn a_place_where_no_lake_can_be_begun_is_told_from_one_that_can() {
+fn places_that_cannot_hold_a_lake_are_reported() {
     let scratch = Scratch::new();
     let look = |place: &str| lake(&["info", "--only-look", place]);
     let missing = scratch.path("to/be/made");
     assert_eq!(look(text(&missing)).done(), b"");
-    assert!(listing(scratch.folder()).is_empty(), "nothing is begun");
-    // Nobody makes anything there, whatever they may do elsewhere; nor within a file.
+    assert!(listing(scratch.folder()).is_empty(), "nothing is created");
+    // No user can create anything there, nor inside a file.
     let file = scratch.write("file", b"");
     let within = file.join("lake");
     for (place, why) in
-        [("/proc/nowhere/lake", "/proc takes no folders: "), (text(&within), "found the file ")]
+        [("/proc/nowhere/lake", "cannot create folders in /proc: "), (text(&within), "found the file ")]
     {
         let error = look(place).failed();
         assert!(error.starts_with(&format!("error: {place}")) && error.contains(why), "{error}");
@@ -242,12 +242,12 @@ fn mistakes_are_named() {
     let (scratch, path) = with_trace();
     let nowhere = text(&scratch.path("no;where")).to_owned();
     let error = lake(&["query", &nowhere, "SELECT 1"]).failed();
-    let hint = format!("hint: borehole lake add '{nowhere}' FILE... begins one\n");
-    assert_eq!(error, format!("error: {nowhere}: expected a lake, found none\n{hint}"));
+    let hint = format!("hint: run borehole lake add '{nowhere}' FILE... to create it\n");
+    assert_eq!(error, format!("error: {nowhere}: no such lake\n{hint}"));
     let file = corpus("rbt/tiny_one.rbt");
     for arguments in [&["query", &file, "SELECT 1"][..], &["add", &file, &file], &["check", &file]] {
-        let hint = format!("hint: borehole lake add LAKE {file} adds it to a lake\n");
-        let said = format!("error: {file}: expected a lake, which is a folder, found a file\n{hint}");
+        let hint = format!("hint: run borehole lake add LAKE {file} to add it to a lake\n");
+        let said = format!("error: {file}: expected a lake folder, found a file\n{hint}");
         assert_eq!(lake(arguments).failed(), said, "{arguments:?}");
     }
     let error = lake(&["query", &path, "SELECT nothing FROM samples"]).failed();
@@ -277,7 +277,7 @@ fn mistakes_are_named() {
 }
 
 #[test]
-fn damage_is_added_as_far_as_it_can_be_read_and_told() {
+fn damaged_files_are_added_as_far_as_readable() {
     let scratch = Scratch::new();
     let path = text(&scratch.path("lake")).to_owned();
     let ended = lake(&["add", &path, &corpus("rbt/bitflip_middle.rbt"), "--json"]);
@@ -289,13 +289,13 @@ fn damage_is_added_as_far_as_it_can_be_read_and_told() {
 }
 
 #[test]
-fn a_full_disk_leaves_the_lake_as_it_was() {
+fn a_full_disk_leaves_the_lake_unchanged() {
     let scratch = Scratch::new();
     let disk = scratch.path("disk");
     fs::create_dir(&disk).unwrap();
     let mounted =
         Command::new("mount").args(["-t", "tmpfs", "-o", "size=192k", "tmpfs"]).arg(&disk).status().unwrap();
-    assert!(mounted.success(), "expected to be root, to make a small disk");
+    assert!(mounted.success(), "the test needs root to mount a small disk");
     let path = text(&disk.join("lake")).to_owned();
     let first = lake(&["add", &path, &corpus("rbt/daemon_worker.rbt")]).code;
     let big = scratch.path("big.folded");
@@ -311,14 +311,14 @@ fn a_full_disk_leaves_the_lake_as_it_was() {
     assert_eq!(lines(samples.done())[1], "30");
 }
 
-/// How often a writer is killed.
+/// The number of times that a writer is killed.
 const KILLS: u32 = 24;
 
 #[test]
-fn a_writer_that_is_killed_at_any_moment_leaves_nothing_to_see() {
+fn a_killed_writer_leaves_nothing_visible() {
     let (scratch, path) = with_trace();
     let big = scratch.path("big.folded");
-    // Each time another input: none is added twice.
+    // A different input each time, so that none is added twice.
     let add = |number: u32| {
         let stacks: String = (0..60_000).map(|n| format!("main;f{};g{number}x{n} 1\n", n % 97)).collect();
         fs::write(&big, stacks).unwrap();
@@ -338,7 +338,7 @@ fn a_writer_that_is_killed_at_any_moment_leaves_nothing_to_see() {
     }
     killer.check();
     assert_eq!(lake(&["check", &path]).code, 0);
-    // What is left behind does not stand in the way.
+    // Files left behind do no harm.
     lake(&["compact", &path]).done();
     assert!(add(KILLS + 1).wait().unwrap().success());
     assert_eq!(count(), of_added(added + 1));
@@ -368,14 +368,14 @@ fn a_recording_goes_into_a_lake() {
 }
 
 #[test]
-fn a_heap_comes_by_a_pipe_as_well() {
+fn a_heap_may_be_added_from_a_pipe() {
     let scratch = Scratch::new();
     let path = text(&scratch.path("lake")).to_owned();
     let heap = fs::read(corpus("php/heap/8.2.36.rdump")).unwrap();
     let ended = piped(&["lake", "add", &path, "-"], &heap);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let again = lake(&["add", &path, &corpus("php/heap/8.2.36.rdump")]);
-    assert!(again.stderr.ends_with("added already\n"), "{}", again.stderr);
+    assert!(again.stderr.ends_with("already added\n"), "{}", again.stderr);
     let sql = "SELECT count(*) > 0 AS n, (SELECT name FROM sources) AS name FROM heaps WHERE kind = 'class'";
     let rows = objects(lake(&["query", &path, sql, "--json"]));
     assert_eq!((&rows[0]["n"], &rows[0]["name"]), (&Value::from(true), &Value::from("standard input")));
@@ -384,7 +384,7 @@ fn a_heap_comes_by_a_pipe_as_well() {
 }
 
 #[test]
-fn answers_that_nobody_takes_are_no_error_and_those_that_do_not_fit_are_named() {
+fn closed_pipes_are_silent_and_full_outputs_are_named() {
     let (_scratch, path) = with_trace();
     let sql = "SELECT 'main;' || repeat('f', 100) || CAST(n AS VARCHAR), 1 FROM (SELECT unnest(range(0, 20000)) AS n)";
     let mut query = program(&["lake", "query", &path, sql, "--to", "folded"]);
@@ -398,29 +398,29 @@ fn answers_that_nobody_takes_are_no_error_and_those_that_do_not_fit_are_named() 
 }
 
 #[test]
-fn questions_end_when_the_user_asks_for_it() {
+fn queries_can_be_interrupted() {
     let (scratch, path) = with_trace();
-    // Takes hours, and no memory.
+    // A query that takes hours, but no memory.
     let sql = "SELECT 'main', CAST(sum(value % 7) AS BIGINT) FROM range(10000000000000)";
     let output = scratch.path("long.folded");
     let stopped = |arguments: &[&str]| {
         let mut query = program(&[&["lake", "query", &path, sql], arguments].concat());
         let mut child = query.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         wait_until_busy(&child);
-        assert!(child.try_wait().unwrap().is_none(), "it takes hours");
-        // Whoever runs the tests in the background ignores Ctrl-C.
+        assert!(child.try_wait().unwrap().is_none(), "the query takes hours");
+        // A shell that runs the tests in the background ignores Ctrl-C.
         let ended = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
         assert!(ended.success());
         child.wait_with_output().unwrap()
     };
-    assert_eq!(stopped(&[]).status.signal(), Some(15), "nothing is half done");
+    assert_eq!(stopped(&[]).status.signal(), Some(15), "nothing is partly done");
     let ended = Ended::from(stopped(&["-o", text(&output)]));
     assert_eq!((ended.code, ended.stderr.as_str()), (130, "interrupted: nothing was written\n"));
     assert_eq!(listing(scratch.folder()), ["lake"]);
 }
 
 #[test]
-fn what_is_no_profile_is_not_written_as_one() {
+fn results_without_stacks_are_not_written_as_profiles() {
     let (scratch, path) = with_trace();
     let output = scratch.path("changes.svg");
     let stretches = ["--before", "..2026-06-01", "--after", "2026-06-01.."];
@@ -430,7 +430,7 @@ fn what_is_no_profile_is_not_written_as_one() {
         lake(&["trend", &path, "main", "--to", "folded"]).failed().contains("unexpected argument '--to'")
     );
     let error = lake(&["query", &path, "SELECT 'x', 2.7", "--to", "folded"]).failed();
-    assert!(error.contains("a stack and a whole number") && error.contains("CAST(... AS BIGINT)"), "{error}");
+    assert!(error.contains("a column of whole numbers") && error.contains("CAST(... AS BIGINT)"), "{error}");
 }
 
 #[test]
@@ -453,7 +453,7 @@ fn times_before_1970_are_shown() {
 }
 
 #[test]
-fn who_will_add_later_learns_whether_that_can_be_and_no_lake_begins() {
+fn checking_a_lake_creates_nothing() {
     let (scratch, path) = with_trace();
     let nowhere = scratch.path("nowhere");
     for place in [path.as_str(), text(&nowhere)] {
@@ -465,7 +465,7 @@ fn who_will_add_later_learns_whether_that_can_be_and_no_lake_begins() {
 }
 
 #[test]
-fn nothing_of_the_names_in_a_lake_is_obeyed_by_a_terminal() {
+fn names_in_a_lake_are_escaped_for_terminals() {
     let scratch = Scratch::new();
     let path = text(&scratch.path("lake")).to_owned();
     let file = scratch.write("esc\x1b[31mred\nx.folded", b"main 1\n");
@@ -477,7 +477,7 @@ fn nothing_of_the_names_in_a_lake_is_obeyed_by_a_terminal() {
     assert!(info.contains(r"services: shop\x1b]0;title\x07\u{202e}"), "{info:?}");
 }
 
-/// A server that speaks S3, with a bucket called `fleet`; it ends with the test.
+/// An S3 server with a bucket called `fleet`; it ends with the test.
 pub(crate) struct S3 {
     child: std::process::Child,
     pub(crate) address: String,
@@ -502,7 +502,7 @@ impl S3 {
         Some(server)
     }
 
-    /// The head of what the server answers.
+    /// The head of the server's answer.
     fn request(&self, what: &str) -> Option<String> {
         let mut stream = TcpStream::connect(&self.address).ok()?;
         let head = format!(
@@ -519,14 +519,14 @@ impl S3 {
         Self::lake_at(&self.address, arguments)
     }
 
-    /// The same, by way of `address`.
+    /// Runs the program with the storage at `address`.
     pub(crate) fn lake_at(address: &str, arguments: &[&str]) -> Ended {
         let mut command = program(&[&["lake"], arguments].concat());
         let_in(&mut command, address);
         command.output().unwrap().into()
     }
 
-    /// Gives a program credentials for the server.
+    /// Sets a program's credentials for the server.
     pub(crate) fn let_in(&self, command: &mut Command) {
         let_in(command, &self.address);
     }
@@ -545,11 +545,11 @@ fn let_in(command: &mut Command, address: &str) {
 
 const SECRET: &str = "never to be printed";
 
-/// Uses a lake at `place` as fleets do: two programs add to it at once, one of them twice, and it is compacted.
+/// Uses a lake at `place` as fleets do: two programs add to it at once, one of them twice, and then it is compacted.
 pub(crate) fn assert_is_of_use(place: &str, lake: impl Fn(&[&str]) -> Ended + Sync) {
     let [trace, labelled] = ["rbt/daemon_worker.rbt", "rbt/annotations.rbt"].map(corpus);
     thread::scope(|scope| {
-        // Both want to make the same commits.
+        // Both try to create the same commits.
         for (file, service) in [(&trace, "shop"), (&labelled, "a=b/../c")] {
             let lake = &lake;
             scope.spawn(move || {
@@ -557,7 +557,7 @@ pub(crate) fn assert_is_of_use(place: &str, lake: impl Fn(&[&str]) -> Ended + Sy
             });
         }
     });
-    assert!(lake(&["add", place, &trace]).stderr.ends_with("added already\n"));
+    assert!(lake(&["add", place, &trace]).stderr.ends_with("already added\n"));
     let expected = ["service,sum(samples.value)", "a=b/../c,12", "shop,30"];
     assert_eq!(lines(lake(&["query", place, SERVICES, "--csv"]).quietly()), expected);
     lake(&["compact", place]).done();
@@ -568,7 +568,7 @@ pub(crate) fn assert_is_of_use(place: &str, lake: impl Fn(&[&str]) -> Ended + Sy
 const SERVICES: &str = "SELECT service, sum(value) FROM samples GROUP BY service ORDER BY service";
 
 #[test]
-fn a_lake_may_be_in_storage_that_speaks_s3() {
+fn a_lake_may_be_in_s3() {
     let Some(server) = S3::start() else { return };
     assert_is_of_use("s3://fleet/some/lake", |arguments| server.lake(arguments));
     let error = server.lake(&["query", "s3://elsewhere/lake", SERVICES]).failed();

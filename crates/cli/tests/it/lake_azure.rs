@@ -1,4 +1,4 @@
-//! Lakes in a server that speaks as Azure's storage does.
+//! Lakes in a server that implements Azure's storage protocol.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;

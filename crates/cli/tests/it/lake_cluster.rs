@@ -1,4 +1,4 @@
-//! Lakes asked by a cluster: a scheduler and executors in processes of their own.
+//! Queries on lakes through a cluster: a scheduler and executors in processes of their own.
 
 use std::cell::RefCell;
 use std::fs;
@@ -11,7 +11,7 @@ use borehole_testkit::{LakeCluster, Scratch, free_address};
 use crate::lake::S3;
 use crate::program::{Ended, corpus, program, run, text, wait_for};
 
-/// A scheduler and two executors, which `prepare` may tell more.
+/// A scheduler and two executors; `prepare` may add to the commands of executors.
 fn cluster(prepare: impl Fn(&mut Command)) -> LakeCluster {
     LakeCluster::start(|| program(&["lake"]), 2, prepare).unwrap()
 }
@@ -20,7 +20,7 @@ fn ask(cluster: &LakeCluster, arguments: &[&str]) -> Ended {
     run(&[&["lake"], arguments, &["--cluster", cluster.url()]].concat())
 }
 
-/// A lake of profiles and traces of all kinds.
+/// A lake with profiles and traces of all kinds.
 fn lake_of_all_kinds(scratch: &Scratch) -> String {
     let path = text(&scratch.path("lake")).to_owned();
     let files = [
@@ -46,7 +46,7 @@ const QUESTIONS: [&str; 7] = [
 ];
 
 #[test]
-fn a_cluster_answers_as_one_machine_does() {
+fn a_cluster_gives_the_answers_of_one_machine() {
     let scratch = Scratch::new();
     let lake = lake_of_all_kinds(&scratch);
     let cluster = cluster(|_| ());
@@ -76,7 +76,7 @@ fn a_cluster_answers_as_one_machine_does() {
     assert!(error.contains("nothing"), "{error}");
 }
 
-/// A lake of files that share no stack.
+/// A lake of files without common stacks.
 fn lake_of_many_stacks(scratch: &Scratch) -> String {
     let path = text(&scratch.path("lake")).to_owned();
     for file in 0..6 {
@@ -87,13 +87,13 @@ fn lake_of_many_stacks(scratch: &Scratch) -> String {
     path
 }
 
-/// Takes seconds: each sample beside each stack.
+/// A query that takes seconds: a cross join of samples and stacks.
 const LONG: &str = "SELECT count(*) AS n, sum(samples.value * depth) AS products FROM samples \
                     JOIN (SELECT depth(stack) AS depth FROM stacks) ON samples.value < depth";
 
-/// Whether an executor has done a part of a question, which it keeps in this folder or below.
+/// Whether an executor has results of a query in this folder or below.
 fn holds_part(folder: &Path) -> bool {
-    // Folders come and go.
+    // Folders may disappear meanwhile.
     fs::read_dir(folder)
         .into_iter()
         .flatten()
@@ -103,7 +103,7 @@ fn holds_part(folder: &Path) -> bool {
 }
 
 #[test]
-fn an_executor_that_is_killed_in_the_middle_changes_no_answer() {
+fn a_killed_executor_changes_no_answer() {
     let scratch = Scratch::new();
     let lake = lake_of_many_stacks(&scratch);
     let folders = RefCell::new(Vec::new());
@@ -116,17 +116,17 @@ fn an_executor_that_is_killed_in_the_middle_changes_no_answer() {
     });
     let mut asked = program(&["lake", "query", &lake, LONG, "--csv", "--cluster", cluster.url()]);
     let mut asked = asked.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // What the first parts have come to is still needed, and the others take seconds.
+    // The results of the first parts are still needed, and the other parts take seconds.
     let executor = wait_for(|| folders.borrow().iter().position(|folder| holds_part(folder)));
     cluster.kill_executor(executor).unwrap();
-    assert!(asked.try_wait().unwrap().is_none(), "the question was answered before anything was killed");
+    assert!(asked.try_wait().unwrap().is_none(), "the query ended before anything was killed");
     let ended = Ended::from(asked.wait_with_output().unwrap());
-    // 12,000 samples beside 12,000 stacks of three frames.
+    // 12,000 samples times 12,000 stacks of three frames.
     assert_eq!(String::from_utf8(ended.done()).unwrap(), "n,products\r\n144000000,432000000\r\n");
 }
 
 #[test]
-fn a_scheduler_that_is_not_there_is_named() {
+fn a_missing_scheduler_is_named() {
     let scratch = Scratch::new();
     let lake = text(&scratch.path("lake")).to_owned();
     run(&["lake", "add", &lake, &corpus("rbt/daemon_worker.rbt")]).done();
@@ -137,11 +137,14 @@ fn a_scheduler_that_is_not_there_is_named() {
     let error = ask(&nobody);
     assert!(error.contains(&nobody), "{error}");
     let error = ask("127.0.0.1");
-    assert!(error.contains("expected df://HOST:PORT of a scheduler, found 127.0.0.1"), "{error}");
+    assert!(
+        error.contains("expected the address of a scheduler, df://HOST:PORT, found 127.0.0.1"),
+        "{error}"
+    );
 }
 
 #[test]
-fn parts_of_answers_are_for_the_user_alone() {
+fn partial_results_are_private() {
     let scratch = Scratch::new();
     let _cluster = cluster(|executor| {
         executor.env("TMPDIR", scratch.folder());
@@ -168,7 +171,7 @@ fn executors_read_storage_with_credentials_of_their_own() {
 }
 
 #[test]
-fn the_programs_of_a_cluster_say_how_they_are_started() {
+fn cluster_programs_have_help_with_examples() {
     for command in ["scheduler", "executor"] {
         let help = String::from_utf8(run(&["lake", command, "--help"]).done()).unwrap();
         assert!(help.contains("Examples:") && help.contains("--cluster df://"), "{help}");

@@ -1,4 +1,4 @@
-//! Lakes in storage that has a bad day: it answers late, refuses, or does what it is told and does not say so.
+//! Lakes in unreliable storage, which answers late, refuses requests, or executes them and loses the answer.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -9,19 +9,19 @@ use std::time::Duration;
 use crate::lake::{S3, lines};
 use crate::program::{Ended, corpus};
 
-/// What is between a program and the storage: it passes one request a connection.
+/// A proxy between a program and the storage, with one request per connection.
 struct Between {
     address: String,
 }
 
-/// What becomes of a request.
+/// The fate of a request.
 #[derive(Clone, Copy)]
 enum Fate {
-    /// It is answered, half a second late.
+    /// The answer is half a second late.
     Late,
     /// It is refused before the storage sees it.
     Refused,
-    /// The storage does it, and its answer is lost.
+    /// The storage executes it, and the answer is lost.
     Unanswered,
     Answered,
 }
@@ -37,7 +37,7 @@ impl Between {
             for client in listener.incoming() {
                 let fate = fates[count.fetch_add(1, Ordering::Relaxed) % fates.len()];
                 let storage = storage.clone();
-                // Who hangs up early is the program's concern, and what it says of that is looked at.
+                // An early disconnect is the program's problem, and its messages are checked elsewhere.
                 thread::spawn(move || pass(client.unwrap(), &storage, fate).unwrap_or_default());
             }
         });
@@ -66,7 +66,7 @@ fn pass(mut client: TcpStream, storage: &str, fate: Fate) -> std::io::Result<()>
     client.write_all(&answer)
 }
 
-/// A request whole, which asks for the connection to be closed behind its answer; `None` if none comes.
+/// A complete request that asks for the connection to be closed after the answer; `None` if none comes.
 fn request(client: &mut TcpStream) -> std::io::Result<Option<Vec<u8>>> {
     let (mut request, mut buffer) = (Vec::new(), [0; 1 << 14]);
     let end = loop {
@@ -94,7 +94,7 @@ fn request(client: &mut TcpStream) -> std::io::Result<Option<Vec<u8>>> {
 const SERVICES: &str = "SELECT service, sum(value) AS n FROM samples GROUP BY service ORDER BY service";
 
 #[test]
-fn storage_that_answers_late_and_refuses_is_asked_again() {
+fn late_and_refused_requests_are_retried() {
     let Some(storage) = S3::start() else { return };
     let between = Between::start(&storage, &[Fate::Late, Fate::Refused, Fate::Answered]);
     let lake = "s3://fleet/slow";
@@ -110,22 +110,22 @@ fn storage_that_answers_late_and_refuses_is_asked_again() {
 }
 
 #[test]
-fn a_commit_whose_answer_is_lost_counts_once() {
+fn a_commit_with_a_lost_reply_counts_once() {
     let Some(storage) = S3::start() else { return };
     let between =
         Between::start(&storage, &[Fate::Answered, Fate::Unanswered, Fate::Answered, Fate::Unanswered]);
     let lake = "s3://fleet/lost";
     let trace = corpus("rbt/daemon_worker.rbt");
     let add = || between.lake(&["add", lake, &trace, "--service", "shop", "--at", "2026-11-01"]);
-    // What may have been done is not claimed; asked once more, it is done or was done already.
-    assert!((0..20).any(|_| add().code == 0), "none of twenty tries ended well");
+    // A commit without an answer is not claimed as done; a further attempt adds the file or finds it added.
+    assert!((0..20).any(|_| add().code == 0), "none of twenty attempts succeeded");
     let answer = lines(storage.lake(&["query", lake, SERVICES, "--csv"]).quietly());
     assert_eq!(answer, ["service,n", "shop,30"]);
     assert_eq!(storage.lake(&["check", lake]).code, 0);
 }
 
 #[test]
-fn storage_that_is_gone_is_said_so_in_bounded_time() {
+fn unreachable_storage_is_reported_in_bounded_time() {
     let Some(storage) = S3::start() else { return };
     let between = Between::start(&storage, &[Fate::Refused]);
     let said = between.lake(&["query", "s3://fleet/gone", SERVICES]).failed();

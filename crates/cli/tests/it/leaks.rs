@@ -1,4 +1,5 @@
-//! Programs with known faults: what is wrong is said first, with its place and its bytes; of their remedies nothing is said.
+//! Programs with known leaks: the report names the leak first, with its place and size, and reports nothing for the fixed
+//! programs.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -10,15 +11,15 @@ use serde_json::Value;
 
 use crate::program::{run, text};
 
-/// A program of the examples that waits, ended with the test.
+/// An example program that waits and ends with the test.
 pub(crate) struct Waiting {
     child: Child,
-    /// What it said of itself.
+    /// The facts that it printed.
     facts: Value,
 }
 
 impl Waiting {
-    /// `None` if its PHP is left out.
+    /// `None` if its PHP is skipped.
     pub(crate) fn start(peer: &str, program: &Path) -> Option<Self> {
         let mut command = peers::peer(peer)?.command();
         command.args(["-d", "opcache.enable_cli=0"]).arg(program);
@@ -29,7 +30,7 @@ impl Waiting {
         Some(Self { child, facts: serde_json::from_str(&ready).unwrap() })
     }
 
-    /// Its heap, in a file of this folder.
+    /// Its heap, in a file in this folder.
     pub(crate) fn capture(&self, scratch: &Scratch) -> PathBuf {
         let path = scratch.path("heap.rmem");
         run(&["heap", "capture", "--force", "-p", &self.child.id().to_string(), "-o", text(&path)]).done();
@@ -52,14 +53,14 @@ fn report(heap: &Path) -> Value {
     serde_json::from_slice(&run(&["heap", "report", "--json", text(heap)]).done()).unwrap()
 }
 
-/// The kinds of what is worse than low.
+/// The kinds of findings above low severity.
 fn alarms(report: &Value) -> Vec<String> {
     let findings = report["findings"].as_array().unwrap().iter();
     let alarms = findings.filter(|finding| !["low", "info"].contains(&finding["severity"].as_str().unwrap()));
     alarms.map(|finding| finding["kind"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What is said first of a program's heap; and that nothing is said of its remedy.
+/// The first finding for a program's heap. Also checks that the fixed program has no such finding.
 fn first(peer: &str, name: &str) -> Option<(Value, Waiting, PathBuf, Scratch)> {
     let scratch = Scratch::new();
     let fixed = Waiting::start(peer, &example(&format!("{name}_fixed")))?;
@@ -71,7 +72,7 @@ fn first(peer: &str, name: &str) -> Option<(Value, Waiting, PathBuf, Scratch)> {
     Some((first, waiting, heap, scratch))
 }
 
-/// What a block for so many bytes takes. Source: PHP, Zend/zend_alloc_sizes.h.
+/// The size of a block for this many bytes. Source: PHP, Zend/zend_alloc_sizes.h.
 fn block(bytes: u64) -> u64 {
     const BINS: [u64; 30] = [
         8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768,
@@ -93,13 +94,13 @@ fn list(slots: u64) -> u64 {
     block(56) + block(slots * 16 + 8)
 }
 
-/// An array with keys.
+/// An array with string keys.
 fn map(slots: u64) -> u64 {
     block(56) + block(slots * 40)
 }
 
 #[test]
-fn a_cache_that_nothing_leaves_is_the_bottleneck() {
+fn an_unbounded_cache_is_the_bottleneck() {
     let Some((first, ..)) = first("php", "static_cache") else { return };
     assert_eq!((&first["kind"], &first["severity"]), (&"bottleneck_path".into(), &"high".into()));
     assert_eq!(first["path"], r"Shop\PriceCache::$prices");
@@ -123,7 +124,7 @@ fn objects_that_hold_each_other_are_garbage() {
 }
 
 #[test]
-fn closures_are_told_that_keep_the_objects_they_were_made_in() {
+fn closures_that_keep_their_objects_alive_are_found() {
     let Some((first, ..)) = first("php", "closure_this") else { return };
     assert_eq!((&first["kind"], &first["severity"]), (&"closure_keeps_this".into(), &"high".into()));
     assert_eq!(first["path"], r"Office\Scheduler::$tasks[0]");
@@ -136,23 +137,23 @@ fn closures_are_told_that_keep_the_objects_they_were_made_in() {
 }
 
 #[test]
-fn strings_that_are_read_again_and_again_are_duplicates() {
+fn strings_that_are_read_repeatedly_are_duplicates() {
     let Some((first, ..)) = first("php", "duplicate_config") else { return };
     assert_eq!((&first["kind"], &first["severity"]), (&"duplicate_strings".into(), &"high".into()));
     assert_eq!(first["path"], r"Tenancy\Settings::$values[]");
-    // Of each key and each value, all copies but one.
+    // All copies of each key and value but one.
     let settings = (0..40).map(|setting| {
         let value = format!("smtp://mail{setting}.internal.example.com:2525/queue");
         string(format!("mail.transport.option{setting}").len()) + string(value.len())
     });
     let saved = 799 * settings.sum::<u64>();
     let said = first["impact_bytes"].as_u64().unwrap();
-    // The environment says some things twice, too.
+    // The environment contains some strings twice too.
     assert!((saved..saved + (16 << 10)).contains(&said), "{said} of {saved}");
 }
 
 #[test]
-fn chunks_with_little_in_them_are_fragmentation() {
+fn sparse_chunks_are_fragmentation() {
     let Some((first, _waiting, heap, _scratch)) = first("php", "fragmented") else { return };
     assert_eq!(
         (&first["kind"], &first["severity"]),
@@ -162,7 +163,7 @@ fn chunks_with_little_in_them_are_fragmentation() {
     let number = |key: &str| info["summary"][key].as_str().unwrap().parse::<u64>().unwrap();
     let blocks = number("chunks_free_blocks_bytes");
     assert_eq!(first["impact_bytes"], number("chunks_total_free_bytes") + blocks);
-    // What is free within chunks is all of them but what is used, and their first pages.
+    // All pages of chunks are free except the used ones and the first page of each.
     let used = number("memory_get_usage").next_multiple_of(4096);
     let free = number("memory_get_real_usage") - used - number("chunks_count") * 4096;
     assert!(number("chunks_total_free_bytes").abs_diff(free) < 256 << 10, "{free}");
@@ -180,7 +181,7 @@ fn a_connection_in_a_cycle_is_a_leak() {
 }
 
 #[test]
-fn a_connection_of_a_class_of_the_program_s_is_a_connection() {
+fn connections_of_subclasses_are_found() {
     let scratch = Scratch::new();
     let source = std::fs::read_to_string(example("pdo_cycle")).unwrap();
     let source = source
@@ -200,7 +201,7 @@ fn a_connection_of_a_class_of_the_program_s_is_a_connection() {
 }
 
 #[test]
-fn usage_close_to_the_limit_is_told_before_what_causes_it() {
+fn usage_near_the_limit_comes_before_its_causes() {
     let Some((first, waiting, heap, _scratch)) = first("php", "near_limit") else { return };
     assert_eq!((&first["kind"], &first["severity"]), (&"near_memory_limit".into(), &"high".into()));
     assert_eq!(first["facts"]["memory_limit"], 32 << 20);
@@ -212,8 +213,8 @@ fn usage_close_to_the_limit_is_told_before_what_causes_it() {
     assert_eq!(cause["impact_bytes"], 30_500 * string(990) + list(32_768));
 }
 
-/// Programs of the corpus whose heaps are small, and the peers that run them: cycles, garbage and all sorts of values, but
-/// nothing of it matters.
+/// Programs of the corpus with small heaps, and the peers that run them. They have cycles, garbage and all sorts of values,
+/// but no serious problem.
 const HEALTHY: [(&str, &str); 10] = [
     ("php", "mem/m1_objects"),
     ("php", "mem/m3_closures"),
@@ -240,7 +241,7 @@ fn healthy_programs_raise_no_alarms() {
     assert_eq!(alarming, BTreeMap::new());
 }
 
-/// The same of each release of PHP, from 7.0 on.
+/// Checks this with each release of PHP from 7.0 on.
 #[test]
 fn healthy_programs_of_other_releases_raise_no_alarms() {
     let mut heaps = 0;
@@ -254,7 +255,7 @@ fn healthy_programs_of_other_releases_raise_no_alarms() {
     assert_eq!(heaps, 10);
 }
 
-/// The program that the demonstration profiles, while it works.
+/// The program of the demonstration, while it works.
 #[test]
 fn a_shop_that_serves_requests_raises_no_alarms() {
     let Some(php) = peers::peer("php") else { return };
@@ -274,13 +275,13 @@ fn a_report_is_text_of_eighty_columns_or_reli_s_json() {
     let printed = String::from_utf8(run(&["heap", "report", text(&heap)]).done()).unwrap();
     let widest = printed.lines().map(|line| line.chars().count()).max().unwrap();
     assert!((60..=80).contains(&widest), "{widest}");
-    let sections: Vec<&str> = printed.lines().filter(|line| line.starts_with(char::is_alphabetic)).collect();
+    let sections: Vec<&str> = printed.lines().filter(|line| line.starts_with(char::is_uppercase)).collect();
     let titles = ["Type breakdown", "Top classes", "Top arrays", "Top strings", "Root blame allocation"];
     assert!(sections[0].starts_with("Overview of ") && sections[1].starts_with("Findings: "), "{sections:?}");
     assert_eq!(sections[2..7], titles);
     assert_eq!(sections[7], "Additional information");
 
-    // The same from reli's command, from a process, and out of a database.
+    // The same result comes from reli's command, from a process, and from a database.
     let id = waiting.child.id().to_string();
     let path = |name: &str| scratch.path(name).to_str().unwrap().to_owned();
     let [of_file, of_process, database] = ["file.json", "process.json", "heaps.sqlite3"].map(path);

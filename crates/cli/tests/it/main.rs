@@ -1,6 +1,6 @@
-//! The command as its users meet it: the real program, real files, real pipes.
+//! The command in use: the real program, real files, real pipes.
 
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
 mod browser;
 mod capture;
@@ -12,6 +12,7 @@ mod diff;
 mod dump;
 mod envelopes;
 mod explore;
+mod glossary;
 mod heap;
 mod heap_growth;
 mod heap_query;

@@ -1,4 +1,4 @@
-//! Outputs are whole or not there, and never in the way of something else.
+//! Outputs are complete or absent, and never overwrite anything else.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -17,7 +17,7 @@ fn convert_to(output: &str, more: &[&str]) -> Ended {
 }
 
 #[test]
-fn the_name_of_the_output_tells_its_format_and_compression() {
+fn the_output_name_selects_format_and_compression() {
     let scratch = Scratch::new();
     let begins = [
         ("a.rbt", &b"RELI"[..]),
@@ -38,37 +38,39 @@ fn the_name_of_the_output_tells_its_format_and_compression() {
 }
 
 #[test]
-fn a_name_that_tells_no_format_is_refused() {
+fn an_output_name_without_a_format_is_refused() {
     let scratch = Scratch::new();
     let path = scratch.path("a.xyz");
     let expected = format!(
-        "error: missing output format: expected --to FORMAT or a name that tells it, found the name {}, \
-         which tells none\n",
+        "error: missing output format: expected --to FORMAT or a known file extension, found {}\n",
         path.display()
     );
     assert_eq!(convert_to(text(&path), &[]).failed(), expected);
     let error = run(&["convert", &corpus("rbt/native.rbt")]).failed();
-    assert!(error.ends_with("expected --to FORMAT or a name that tells it, found standard output\n"));
+    assert!(error.ends_with("expected --to FORMAT or a known file extension, found standard output\n"));
     assert!(listing(scratch.folder()).is_empty());
 }
 
 #[test]
-fn a_name_that_promises_what_is_not_written_is_refused() {
+fn an_output_name_of_another_format_is_refused() {
     let scratch = Scratch::new();
     let path = scratch.path("trace.rbt.zst");
     for options in [&["--to", "rbt"][..], &[]] {
         let refused = convert_to(path.to_str().unwrap(), options).failed();
-        assert!(refused.contains("unsupported compression: expected a name that ends in .gz"), "{refused}");
+        assert!(
+            refused.contains("unsupported compression: expected gzip (.gz) or none, found "),
+            "{refused}"
+        );
         assert!(!path.exists());
     }
 }
 
 #[test]
-fn a_file_that_exists_is_kept_unless_it_is_forced_away() {
+fn an_existing_file_is_kept_without_force() {
     let scratch = Scratch::new();
     let path = scratch.write("a.folded", b"old");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    let expected = format!("error: {}: file exists; --force replaces it\n", path.display());
+    let expected = format!("error: {}: file exists; use --force to replace it\n", path.display());
     assert_eq!(convert_to(text(&path), &[]).failed(), expected);
     assert_eq!(fs::read(&path).unwrap(), b"old");
     convert_to(text(&path), &["--force"]).done();
@@ -77,9 +79,9 @@ fn a_file_that_exists_is_kept_unless_it_is_forced_away() {
     assert_eq!(listing(scratch.folder()), ["a.folded"]);
 }
 
-/// What is worked out for long is not worked out for an output that is refused: here it would fail otherwise.
+/// Refused outputs are detected before the long work, which would fail here.
 #[test]
-fn an_output_is_refused_before_what_it_is_to_hold_is_worked_out() {
+fn outputs_are_refused_before_the_work() {
     let scratch = Scratch::new();
     let page = scratch.write("old.html", b"old");
     let whole = read_corpus("php/heap/8.2.36.rdump");
@@ -90,11 +92,11 @@ fn an_output_is_refused_before_what_it_is_to_hold_is_worked_out() {
         let with = |output: &str| run(&[command, &["-o", output]].concat()).failed();
         assert_eq!(
             with(text(&shown)),
-            format!("error: {}: file exists; --force replaces it\n", text(&shown))
+            format!("error: {}: file exists; use --force to replace it\n", text(&shown))
         );
-        // No name promises what is not written.
+        // No extension promises another format.
         assert_eq!(with(page), format!("error: unsupported output {page}: borehole heap viz writes pages\n"));
-        assert_eq!(with("new.json"), "error: missing --json: new.json would be a text\n");
+        assert_eq!(with("new.json"), "error: missing --json: without it, new.json would be plain text\n");
     }
     let commands = [
         &["heap", "viz", cut][..],
@@ -104,7 +106,7 @@ fn an_output_is_refused_before_what_it_is_to_hold_is_worked_out() {
     ];
     for command in commands {
         let error = run(&[command, &["-o", page]].concat()).failed();
-        assert_eq!(error, format!("error: {page}: file exists; --force replaces it\n"), "{command:?}");
+        assert_eq!(error, format!("error: {page}: file exists; use --force to replace it\n"), "{command:?}");
     }
     let error = run(&["diff", &damaged, &damaged, "-o", "diff.txt"]).failed();
     assert!(error.contains("expected a name that ends in .svg or .html, found diff.txt"), "{error}");
@@ -112,7 +114,7 @@ fn an_output_is_refused_before_what_it_is_to_hold_is_worked_out() {
 }
 
 #[test]
-fn options_that_mean_something_beside_another_only_are_refused_alone() {
+fn dependent_options_are_refused_alone() {
     let alone = [
         ("convert a --force", "output"),
         ("recover a --force", "output"),
@@ -139,12 +141,12 @@ fn options_that_mean_something_beside_another_only_are_refused_alone() {
 #[test]
 fn values_below_zero_are_refused_as_values() {
     let refused = [
-        ("record -d -1s", "expected more than no time, found -1s"),
-        ("top -i -1 -p 1", "expected more than no time, found -1"),
-        ("record -r -5", "expected 0.001 to 1000000 samples a second, found -5"),
+        ("record -d -1s", "expected a duration above 0, found -1s"),
+        ("top -i -1 -p 1", "expected a duration above 0, found -1"),
+        ("record -r -5", "expected 0.001 to 1000000 samples per second, found -5"),
         ("top -r -5", "-5 is not in 1..=10000"),
         ("record -p -5", "-5 is not in 1..=2147483647"),
-        ("diff a b --fail-over -5%", "expected per cent from 0, found -5%"),
+        ("diff a b --fail-over -5%", "expected a percentage such as 5%, found -5%"),
         ("inspector:trace -p -5", "-5"),
     ];
     for (command, why) in refused {
@@ -154,7 +156,7 @@ fn values_below_zero_are_refused_as_values() {
 }
 
 #[test]
-fn what_is_said_of_a_heap_goes_to_devices_too() {
+fn heap_reports_may_be_written_to_devices() {
     let scratch = Scratch::new();
     let heap = corpus("php/reli-json/m1_objects.json.gz");
     let page = scratch.path("null.html");
@@ -198,7 +200,7 @@ fn a_full_disk_is_an_error_that_names_the_output() {
     assert_eq!(error, format!("error: /dev/full: {FULL}\n"));
 }
 
-/// Runs the program where no file may take more than so many blocks of 512 bytes, with `folder` for temporary files.
+/// Runs the program with a file size limit of this many blocks of 512 bytes, with `folder` for temporary files.
 fn run_short_of_room(blocks: u32, folder: &Path, arguments: &[&str]) -> Ended {
     let mut shell = Command::new("sh");
     let limited = format!(r#"trap '' XFSZ; ulimit -f {blocks}; exec "$0" "$@""#);
@@ -207,7 +209,7 @@ fn run_short_of_room(blocks: u32, folder: &Path, arguments: &[&str]) -> Ended {
 }
 
 #[test]
-fn what_does_not_fit_is_said_of_the_output_and_leaves_nothing() {
+fn an_output_that_does_not_fit_is_named_and_removed() {
     let scratch = Scratch::new();
     let old = scratch.write("old.rbt", b"old");
     let heap = corpus("php/reli-json/m1_objects.json.gz");
@@ -225,17 +227,17 @@ fn what_does_not_fit_is_said_of_the_output_and_leaves_nothing() {
 }
 
 #[test]
-fn what_does_not_fit_into_a_temporary_file_is_not_said_of_the_output_alone() {
+fn full_temporary_folders_are_reported() {
     let scratch = Scratch::new();
     let convert = ["convert", &corpus("rbt/realistic_54k_ts.rbt"), "--to", "gecko"];
     let error = run_short_of_room(64, scratch.folder(), &convert).failed();
     let why = format!("temporary file in {}: file too large", text(scratch.folder()));
-    assert_eq!(error, format!("error: standard output: {why}; TMPDIR names another folder\n"));
+    assert_eq!(error, format!("error: standard output: {why}; set TMPDIR to use another directory\n"));
     assert_eq!(listing(scratch.folder()), [""; 0]);
 }
 
 #[test]
-fn every_command_says_that_standard_output_is_full() {
+fn every_command_reports_a_full_standard_output() {
     let trace = corpus("rbt/native.rbt");
     let commands = [
         &["convert", "--to", "folded", &trace][..],
@@ -267,7 +269,7 @@ fn every_command_says_that_standard_output_is_full() {
 }
 
 #[test]
-fn a_closed_pipe_is_no_error_and_no_word() {
+fn a_closed_pipe_is_silent() {
     let trace = corpus("rbt/realistic_54k.rbt.gz");
     let commands = [
         &["convert", "--to", "folded", &trace][..],
@@ -291,14 +293,14 @@ fn a_closed_pipe_is_no_error_and_no_word() {
 }
 
 #[test]
-fn a_link_stays_a_link_and_what_it_leads_to_is_written() {
+fn the_target_of_a_link_is_written() {
     let scratch = Scratch::new();
     let [link, target] = ["link.folded", "target"].map(|name| scratch.path(name));
     symlink("target", &link).unwrap();
     convert_to(text(&link), &[]).done();
     let first = fs::read(&target).unwrap();
     assert_eq!(first, read_corpus("rbt/expected/conv/daemon_worker.rbt.folded"));
-    assert!(convert_to(text(&link), &[]).failed().ends_with("--force replaces it\n"));
+    assert!(convert_to(text(&link), &[]).failed().ends_with("use --force to replace it\n"));
     fs::write(&target, b"old").unwrap();
     convert_to(text(&link), &["--force"]).done();
     assert_eq!(fs::read(&target).unwrap(), first);
@@ -307,7 +309,7 @@ fn a_link_stays_a_link_and_what_it_leads_to_is_written() {
 }
 
 #[test]
-fn what_is_written_beside_an_output_does_not_follow_links_there() {
+fn temporary_files_do_not_follow_links() {
     let scratch = Scratch::new();
     let precious = scratch.write("precious", b"precious");
     for name in ["a.bin.part", "a.bin.part.tables"] {
@@ -322,14 +324,14 @@ fn what_is_written_beside_an_output_does_not_follow_links_there() {
 }
 
 #[test]
-fn a_page_to_open_is_for_the_user_alone_and_under_a_name_that_nobody_foresees() {
+fn opened_pages_are_private_and_have_unpredictable_names() {
     let scratch = Scratch::new();
     let victim = scratch.write("victim", b"precious");
     let folder = scratch.path("tmp");
     fs::create_dir(&folder).unwrap();
     let mut command = program(&["open", "--no-browser", &corpus("rbt/daemon_worker.rbt")]);
     let child = command.env("TMPDIR", &folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // In time, or all that is left is that the name is another.
+    // Links are resolved before writing, or only the name would change.
     let foreseen = folder.join(format!("borehole-{}.html", child.id()));
     symlink(&victim, &foreseen).unwrap();
     let address = String::from_utf8(Ended::from(child.wait_with_output().unwrap()).quietly()).unwrap();
@@ -355,7 +357,7 @@ fn a_named_pipe_is_an_output() {
 }
 
 #[test]
-fn a_folder_or_a_path_without_a_folder_is_no_output() {
+fn folders_and_paths_in_missing_folders_are_refused() {
     let scratch = Scratch::new();
     let folder = text(scratch.folder());
     let error = convert_to(folder, &["--to", "folded"]).failed();
@@ -366,7 +368,7 @@ fn a_folder_or_a_path_without_a_folder_is_no_output() {
 }
 
 #[test]
-fn an_input_may_be_replaced_by_what_is_made_of_it() {
+fn an_input_may_be_replaced_by_its_conversion() {
     let scratch = Scratch::new();
     let path = scratch.write("a.rbt", &read_corpus("rbt/daemon_worker.rbt"));
     run(&["convert", text(&path), "-o", text(&path), "--force", "--compress"]).done();
@@ -375,17 +377,17 @@ fn an_input_may_be_replaced_by_what_is_made_of_it() {
 }
 
 #[test]
-fn times_are_asked_for_by_the_name_that_record_gives_them() {
+fn times_have_the_option_name_of_record() {
     let trace = corpus("rbt/annotations_ts.rbt");
     let convert = |options: &[&str]| run(&[&["convert", &trace, "--to", "rbt"], options].concat()).done();
     let [with, without] = ["delta", "none"].map(|mode| convert(&["--timestamps", mode]));
-    // The byte of the header that says so.
+    // The header byte with this fact.
     assert_eq!((with[5], without[5]), (1, 0));
     assert_eq!(convert(&["--rbt-timestamps", "none"]), without);
 }
 
 #[test]
-fn what_a_format_cannot_hold_is_said_once_with_counts() {
+fn losses_of_a_format_are_reported_once_with_counts() {
     let ended = run(&["convert", &corpus("rbt/annotations_ts.rbt"), "--to", "folded"]);
     let note = "note: folded cannot hold everything: timestamps dropped: 6, annotations dropped: 4\n";
     assert_eq!((ended.code, &*ended.stderr), (0, note));
@@ -403,7 +405,7 @@ fn more_samples_than_a_format_can_repeat_are_refused_by_name() {
 }
 
 #[test]
-fn an_ending_that_formats_share_stands_for_that_of_the_input_or_is_asked_about() {
+fn ambiguous_extensions_mean_the_format_of_the_input() {
     let scratch = Scratch::new();
     let output = scratch.path("out.bin");
     for (input, format) in [
@@ -422,7 +424,7 @@ fn an_ending_that_formats_share_stands_for_that_of_the_input_or_is_asked_about()
     for inputs in [&inputs[..1], &inputs[1..]] {
         let inputs: Vec<_> = inputs.iter().map(String::as_str).collect();
         let error = run(&[&["convert", "-o", text(&other)], &inputs[..]].concat()).failed();
-        assert!(error.contains("expected --to tachyon or --to trc, found the name "), "{error}");
+        assert!(error.contains("expected --to tachyon or --to trc, found "), "{error}");
     }
     assert!(!other.exists());
     run(&["convert", &inputs[0], "-o", text(&other), "--to", "trc"]).done();

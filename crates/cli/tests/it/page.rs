@@ -1,4 +1,4 @@
-//! Pages, as a browser shows them.
+//! HTML pages, as a browser shows them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::browser::Browser;
 use crate::program::run;
 
-/// The page that `arguments` write.
+/// The page that the command with `arguments` writes.
 fn page(folder: &Scratch, arguments: &[&str]) -> PathBuf {
     let path = folder.path("page.html");
     let output = path.display().to_string();
@@ -26,7 +26,7 @@ fn app() -> String {
     corpus("tachyon/corpus/26_realapp_zstd.bin").display().to_string()
 }
 
-/// The box of a function, as an expression.
+/// A JavaScript expression for the box of a function.
 fn box_of(name: &str) -> String {
     format!("[...document.querySelectorAll('.box')].find(box => box.textContent === {})", json!(name))
 }
@@ -34,10 +34,10 @@ fn box_of(name: &str) -> String {
 const ROWS: &str =
     "[...document.querySelectorAll('#top-rows tr')].map(row => [...row.cells].map(cell => cell.textContent))";
 
-/// A function, told from others of its name by its file: own samples, and all in which it was on the stack.
+/// A function, identified by name and file, with its self and total samples.
 type Function = (String, String, u64, u64);
 
-/// The functions of a profile, counted sample by sample without what is of Python's own profiler.
+/// The functions of a profile, counted sample by sample, without frames of Python's own profiler.
 fn counted(path: &str) -> Vec<Function> {
     let lines = run(&["dump", "--flat", path]).done();
     let lines = lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
@@ -60,19 +60,19 @@ fn counted(path: &str) -> Vec<Function> {
 }
 
 #[test]
-fn a_page_shows_what_its_samples_add_up_to() {
+fn a_page_shows_the_sums_of_its_samples() {
     let folder = Scratch::new();
     let Some(mut browser) = Browser::open(&page(&folder, &["report", &app()])) else { return };
     let rows = browser.ask("table.rows.map(row => [fnName(row[0]), fnFile(row[0]), row[1], row[2]])");
     let mut shown: Vec<Function> = serde_json::from_value(rows).unwrap();
     shown.sort();
     assert_eq!(shown, counted(&app()));
-    // What is on the screen is what was counted.
+    // The screen shows the counted samples.
     let first = browser.ask(ROWS)[0].clone();
     assert_eq!(first, json!(["1,242", "20.5%", "1,245", "20.6%", "parse /usr/lib/python3.15/ast.py"]));
     let root = browser.ask("document.querySelector('.box').getAttribute('aria-label')");
-    assert_eq!(root, "_run_module_as_main in <frozen runpy>: 6,053 samples, 100.0%; itself 0");
-    // The flame graph, however it is turned, holds every sample.
+    assert_eq!(root, "_run_module_as_main in <frozen runpy>: 6,053 samples, 100.0%; self 0");
+    // The flame graph holds every sample in both directions.
     for mode in ["calls", "inverted"] {
         browser.ask(&format!("setMode('{mode}')"));
         assert_eq!(browser.ask("flame.root.first"), 6053);
@@ -123,7 +123,7 @@ fn clicks_zoom_keys_walk_and_search_finds() {
     let found = |row: &Value| row[4].as_str().unwrap().to_lowercase().contains("parse");
     assert!(names.as_array().unwrap().iter().all(found), "{names}");
     assert_eq!(names[0][4], "parse /usr/lib/python3.15/ast.py");
-    assert!(browser.text("#matches").ends_with("% matches"));
+    assert!(browser.text("#matches").ends_with("% matched"));
 
     browser.ask("document.querySelector('#search').value = ''; flame.query = ''; refresh()");
     browser.click("document.querySelector('#top-rows button')");
@@ -131,12 +131,12 @@ fn clicks_zoom_keys_walk_and_search_finds() {
         browser.ask("[flame.mode, fnName(flame.focus), flame.root.below.get(flame.focus).first]"),
         json!(["sandwich", "parse", 1245])
     );
-    // Callers stand above, the function itself below them.
+    // Callers are above, the function itself is below them.
     assert!(browser.ask("flame.callers.below.get(flame.focus).below.size").as_u64().unwrap() > 0);
 }
 
 #[test]
-fn time_that_is_selected_is_selected_everywhere() {
+fn a_time_selection_applies_to_all_views() {
     let folder = Scratch::new();
     let Some(mut browser) = Browser::open(&page(&folder, &["report", &threads()])) else { return };
     let all = browser.ask("state.all").as_u64().unwrap();
@@ -163,7 +163,7 @@ fn time_that_is_selected_is_selected_everywhere() {
     browser.key("Escape");
     assert_eq!(browser.ask("chosen.range"), Value::Null);
 
-    // A thread is chosen beside.
+    // A thread is selected too.
     browser.ask("(select => { select.value = '0'; select.dispatchEvent(new Event('change')) })(document.querySelector('#dimensions select'))");
     let of_thread = browser.ask("state.all").as_u64().unwrap();
     let threads: Value =
@@ -205,7 +205,7 @@ fn a_diff_is_red_and_blue_and_has_the_numbers_of_the_text() {
 }
 
 #[test]
-fn names_that_are_programs_are_shown_and_not_obeyed() {
+fn scripts_in_names_are_shown_and_not_run() {
     let folder = Scratch::new();
     let names = [
         "<img src=x onerror=window.pwned=1>",
@@ -251,7 +251,7 @@ fn names_that_are_programs_are_shown_and_not_obeyed() {
         for name in [names[0], names[1], "x\\u{202e}gnp.exe", "__proto__", "constructor", "a\u{fffd}[2Jb"] {
             assert!(shown.contains(&name), "{name}: {shown:?}");
         }
-        // Even a name that became markup would not run.
+        // Even if a name became markup, it would not run.
         browser.ask("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=window.pwned=9>')");
         browser.ask("new Promise(done => setTimeout(done, 300))");
         assert_eq!(browser.ask("typeof window.pwned"), "undefined");
@@ -259,42 +259,44 @@ fn names_that_are_programs_are_shown_and_not_obeyed() {
 }
 
 #[test]
-fn pages_of_nothing_and_of_profiles_without_times_say_so() {
+fn pages_without_samples_or_times_say_so() {
     let folder = Scratch::new();
     let input = folder.path("one.folded");
     fs::write(&input, "main 1\n").unwrap();
     let html = fs::read_to_string(page(&folder, &["report", &input.display().to_string()])).unwrap();
-    assert!(html.contains("No sample says when it was taken: there is no timeline and no heat map."));
+    assert!(html.contains(
+        "This profile has no timestamps, so there is no timeline or heat map. Record with --timestamps delta."
+    ));
     assert!(html.contains("<td>main</td>"), "the table is readable without scripts");
     let empty = corpus("rbt/header_only.rbt").display().to_string();
     let other = Scratch::new();
     if let Some(mut browser) = Browser::open(&page(&other, &["report", &empty])) {
-        assert_eq!(browser.text("#boxes"), "No samples are chosen.");
+        assert_eq!(browser.text("#boxes"), "No samples match the selection.");
     }
 }
 
 #[test]
-fn the_largest_totals_are_in_the_table_whatever_stands_below_them() {
+fn the_table_has_the_largest_totals() {
     let folder = Scratch::new();
     let input = folder.path("many.folded");
     let leaves: String = (0..1500).map(|leaf| format!("main;mid;leaf{leaf:04} {}\n", 2000 - leaf)).collect();
     fs::write(&input, leaves).unwrap();
     let html = page(&folder, &["report", &input.display().to_string()]);
-    let note = "The table holds 1,002 of 1,502 functions: those that are largest by one of its columns.";
+    let note = "The table has 1,002 of 1,502 functions: the largest ones by each of its columns.";
     assert!(fs::read_to_string(&html).unwrap().contains(note));
     let Some(mut browser) = Browser::open(&html) else { return };
     browser.click("document.querySelector('th button[data-sort=\"2\"]')");
     let names = browser.ask(&format!("{ROWS}.slice(0, 3).map(row => row[4]).sort()"));
     assert_eq!(names, json!(["leaf0000", "main", "mid"]));
     browser.ask("flame.query = 'leaf1499'; drawTable()");
-    assert_eq!(browser.text("#top-count"), "0 of 0 functions shown, of the 1,002 that the table holds");
+    assert_eq!(browser.text("#top-count"), "0 of 0 functions shown, of the 1,002 in the table");
 }
 
 #[test]
-fn a_picture_is_laid_out_once_however_many_boxes_it_has() {
+fn a_flame_graph_is_laid_out_once() {
     let folder = Scratch::new();
     let Some(mut browser) = Browser::open(&page(&folder, &["report", &app()])) else { return };
-    // Whoever asks for a width lays out all that has changed since.
+    // Reading a width forces the layout of all changes.
     let asked = browser.ask(
         "(() => { let asked = 0; const width = Object.getOwnPropertyDescriptor(Element.prototype, 'clientWidth').get; \
          Object.defineProperty(Element.prototype, 'clientWidth', { get() { asked += 1; return width.call(this); } }); \

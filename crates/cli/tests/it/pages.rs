@@ -8,7 +8,7 @@ use borehole_testkit::{Scratch, project_file};
 
 use crate::program::{listing, program, run, text};
 
-const COMMANDS: [&str; 42] = [
+pub(crate) const COMMANDS: [&str; 42] = [
     "record",
     "stack",
     "top",
@@ -53,8 +53,8 @@ const COMMANDS: [&str; 42] = [
     "heap viz",
 ];
 
-/// What `reader` makes of `page`; `None`, said on stderr, where it is not installed.
-#[expect(clippy::print_stderr, reason = "a check that is left out must not go unnoticed")]
+/// The page as `reader` formats it; `None`, with a line on stderr, if that is not installed.
+#[expect(clippy::print_stderr, reason = "a skipped check must not go unnoticed")]
 fn read_by(reader: &[&str], page: &[u8]) -> Option<(bool, String)> {
     let mut command = Command::new(reader[0]);
     command.args(&reader[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -68,7 +68,7 @@ fn read_by(reader: &[&str], page: &[u8]) -> Option<(bool, String)> {
     Some((output.status.success(), String::from_utf8_lossy(&said).into_owned()))
 }
 
-/// What asks for the help of a command.
+/// The arguments that request help of a command.
 fn help_of(command: &'static str) -> Vec<&'static str> {
     command.split(' ').chain(["--help"]).collect()
 }
@@ -86,7 +86,7 @@ fn help_goes_to_stdout_and_the_lack_of_a_command_to_stderr() {
 }
 
 #[test]
-fn help_begins_with_what_the_list_of_commands_says() {
+fn help_begins_with_the_summary_of_the_command() {
     for (group, listed) in [(&[][..], "convert"), (&[], "report"), (&["heap"], "query"), (&["heap"], "dump")]
     {
         let [list, help] = [&[group, &["--help"]].concat(), &[group, &[listed, "--help"]].concat()]
@@ -154,14 +154,14 @@ fn every_command_has_a_man_page_that_says_all_its_help_says() {
     }
     let convert = fs::read_to_string(folder.join("borehole-convert.1")).unwrap();
     assert!(
-        convert.contains("How much memory the definitions of one rbt segment or trc batch may take"),
+        convert.contains("Limit of memory for the definitions of one rbt segment or trc batch"),
         "{convert}"
     );
     assert!(convert.contains(".SH EXAMPLES"), "{convert}");
     let main = run(&["man"]).quietly();
     assert_eq!(main, fs::read(folder.join("borehole.1")).unwrap());
     let main = String::from_utf8(main).unwrap();
-    // The page of `lake` is that of another program.
+    // The page of `lake` belongs to another program.
     assert!(!main.contains("borehole\\-help") && main.contains("borehole\\-lake(1)"), "{main}");
 }
 
@@ -189,7 +189,7 @@ fn the_program_for_lakes_has_pages_and_scripts_of_its_own() {
         let page = fs::read_to_string(folder.join(name)).unwrap();
         assert!(page.contains(".SH NAME\n") && page.contains("lake"), "{name}");
     }
-    // Both programs may be asked for pages in the same folder, in any order.
+    // Both programs may write their pages to the same folder, in any order.
     let page = fs::read(folder.join("borehole-lake.1")).unwrap();
     run(&["man", "-o", text(&folder)]).quietly();
     assert_eq!(fs::read(folder.join("borehole-lake.1")).unwrap(), page);
@@ -206,14 +206,14 @@ fn the_picture_in_the_readme_is_what_the_command_draws() {
     let profile = project_file(title);
     run(&["convert", text(&profile), "--no-line", &format!("--title={title}"), "-o", text(&picture)]).done();
     let same = fs::read(project_file("docs/images/flame.svg")).unwrap() == fs::read(&picture).unwrap();
-    assert!(same, "docs/images/flame.svg: `cargo xtask picture` draws it anew");
+    assert!(same, "docs/images/flame.svg: run `cargo xtask picture` to draw it again");
 }
 
 #[test]
-fn the_formats_are_listed_with_what_can_be_done_with_them() {
+fn formats_are_listed_with_their_directions() {
     let table = String::from_utf8(run(&["formats"]).quietly()).unwrap();
-    assert!(table.contains("rbt         yes   yes   .rbt "), "{table}");
-    assert!(table.contains("callgrind   -     yes "), "{table}");
+    assert!(table.contains("rbt            yes   yes    .rbt "), "{table}");
+    assert!(table.contains("callgrind      -     yes "), "{table}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! PHP inside other programs: a web server, its own debugger, a program that embeds it.
+//! PHP in other programs: a web server, its own debugger, and a program that embeds it.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 
 use crate::program::{run, text, wait_for};
 
-/// Works for half a minute, unless it is ended.
+/// A script that works for half a minute, unless it is ended.
 const BUSY: &[u8] = b"<?php
 function slow_query(float $end) { $sum = 0; while (microtime(true) < $end) { $sum += crc32('x'); } return $sum; }
 function page() { slow_query(microtime(true) + 30); }
@@ -27,12 +27,12 @@ function slow_query(float $end) { $sum = 0; while (microtime(true) < $end) { $su
 echo slow_query(microtime(true) + 0.05);
 ";
 
-/// A program that ends when it is asked to, and is asked when the test is over.
+/// A program that is asked to end when the test is over.
 struct Host(Child);
 
 impl Host {
     fn start(mut command: Command) -> Self {
-        // Apache, asked to end, asks everybody in its group to.
+        // When Apache is asked to end, it signals its whole process group.
         command.process_group(0);
         Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
@@ -49,7 +49,7 @@ impl Drop for Host {
     }
 }
 
-/// A script on its way is seen in the program called `name`, by the name of the interface that PHP has there.
+/// Checks that a running script is visible in the program called `name`, with the name of its PHP interface.
 fn assert_seen_in(name: &str, interface: &str) {
     let scratch = Scratch::new();
     let Some(peer) = peers::peer(name) else { return };
@@ -71,7 +71,7 @@ fn assert_seen_in(name: &str, interface: &str) {
     assert!(folded.lines().count() > 0, "{folded}");
     for line in folded.lines() {
         let names: Vec<_> = line.split(';').map(|frame| frame.split([' ', ':']).next().unwrap()).collect();
-        // The program that embeds PHP has code of its own around that of the script.
+        // The embedding program runs code of its own around the script.
         assert!(names.windows(3).any(|names| names == ["<main>", "page", "slow_query"]), "{line}");
     }
 }
@@ -86,7 +86,7 @@ fn a_script_in_a_program_that_embeds_php_is_seen() {
     assert_seen_in("php-embedding", "embed");
 }
 
-/// Starts a web server with two workers on a port of its own.
+/// Starts a web server with two workers on a free port.
 fn start_apache(scratch: &Scratch) -> Option<(Host, u16)> {
     let peer = peers::peer("apache")?;
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -106,7 +106,7 @@ fn start_apache(scratch: &Scratch) -> Option<(Host, u16)> {
     Some((host, port))
 }
 
-/// Lets the user that workers run as read what is below.
+/// Lets the user of the workers read everything below.
 fn open_to_all(folder: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
@@ -135,7 +135,7 @@ fn a_web_server_with_php_as_a_module_is_sampled_with_its_requests() {
     let recorded = scratch.path("apache.rbt");
     let stop = AtomicBool::new(false);
     let said = thread::scope(|scope| {
-        // One request at a time, and a pause: bounded load.
+        // One request at a time with pauses, to limit the load.
         scope.spawn(|| {
             for path in ["/cart.php?id=7", "/search.php"].iter().cycle() {
                 if stop.load(Ordering::Relaxed) {
@@ -163,11 +163,11 @@ fn a_web_server_with_php_as_a_module_is_sampled_with_its_requests() {
         ended.stderr.clone()
     });
     drop(host);
-    assert!(said.contains("recorded 3 processes") && said.contains(" idle"), "{said}");
+    assert!(said.contains("Sampled 3 processes") && said.contains(" idle"), "{said}");
     let report =
         run(&["report", "--by", "http.url", "--sections", "by,total", "--no-line", text(&recorded)]).done();
     let report = String::from_utf8(report).unwrap();
-    for shown in ["| /cart.php?id=7 ", "| /search.php ", "| slow_query", "| <main>"] {
+    for shown in ["  /cart.php?id=7\n", "  /search.php\n", "  slow_query", "  <main>"] {
         assert!(report.contains(shown), "{shown}: {report}");
     }
 }

@@ -1,4 +1,4 @@
-//! A whole pool of php-fpm, sampled while it serves.
+//! Samples a whole php-fpm pool while it serves.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -48,7 +48,7 @@ fn start(scratch: &Scratch, name: &str) -> Option<Pool> {
     Some(pool)
 }
 
-/// A request from its first record to the end of its answer. The kinds of record: 1 begins, 4 carries parameters, 5 the body.
+/// Sends a request and reads the whole answer. Kinds of record: 1 begins a request, 4 carries parameters, 5 the body.
 fn request(socket: &Path, script: &Path, uri: &str) {
     let parameters = [
         ("REQUEST_METHOD", "GET"),
@@ -78,7 +78,7 @@ fn a_pool_is_sampled_with_the_requests_that_it_serves() {
     let (socket, folder) = (scratch.path("socket"), scratch.path("out/"));
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        // One request at a time, and a pause: bounded load.
+        // One request at a time with pauses, to limit the load.
         scope.spawn(|| {
             for uri in ["/cart", "/search"].iter().cycle() {
                 if stop.load(Ordering::Relaxed) {
@@ -97,7 +97,7 @@ fn a_pool_is_sampled_with_the_requests_that_it_serves() {
         stop.store(true, Ordering::Relaxed);
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{said}");
-        assert!(said.contains(&format!("recorded {WORKERS} processes")) && said.contains(" idle"), "{said}");
+        assert!(said.contains(&format!("Sampled {WORKERS} processes")) && said.contains(" idle"), "{said}");
     });
     let mut files: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -107,7 +107,7 @@ fn a_pool_is_sampled_with_the_requests_that_it_serves() {
         .chain(files.iter().map(|file| text(file)))
         .collect();
     let report = String::from_utf8(run(&arguments).done()).unwrap();
-    for shown in ["| /cart ", "| /search ", "| slow_query", "| <main>"] {
+    for shown in ["  /cart\n", "  /search\n", "  slow_query", "  <main>"] {
         assert!(report.contains(shown), "{shown}: {report}");
     }
     let dumps = files.iter().map(|file| String::from_utf8(run(&["dump", text(file)]).done()).unwrap());

@@ -1,4 +1,4 @@
-//! `report`, against the table that `go tool pprof -top` prints of the same file.
+//! `report`, compared with the table that `go tool pprof -top` prints for the same file.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn reported(file: &str, number: &str, more: &[&str]) -> Counts {
     counts
 }
 
-/// Rows are `flat flat% sum% cum cum% name`; names may hold spaces, and end in ` (inline)` where they were.
+/// Rows are `flat flat% sum% cum cum% name`. Names may contain spaces, and end in ` (inline)` if they were inlined.
 fn topped(pprof: &Peer, file: &str, kind: &str, unit: &str) -> Counts {
     let [kind, in_unit] =
         [("sample_index", kind), ("unit", unit)].map(|(key, value)| format!("-{key}={value}"));
@@ -70,7 +70,7 @@ fn self_and_total_of_each_function_are_those_that_pprof_prints() {
         "pprof/go-cpu.pb.gz",
     ] {
         let file = folder.path("profile.pb.gz");
-        // A report leaves out the frames of Python's own profiler.
+        // Reports omit the frames of Python's own profiler.
         let hide = ["--hide", r"_sync_coordinator\.py"];
         run(&[&["convert", "--force", &corpus(trace), "-o", file.to_str().unwrap()], &hide[..]].concat())
             .done();

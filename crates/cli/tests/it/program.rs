@@ -10,7 +10,7 @@ use std::{fs, thread};
 
 use nix::sys::signal::Signal;
 
-/// How the program ended and what it wrote.
+/// The exit code and output of the program.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: i32,
@@ -19,21 +19,21 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// What it wrote to stdout, if all went well and it had nothing to remark.
+    /// Its stdout, if it succeeded and wrote nothing to stderr.
     #[track_caller]
     pub(crate) fn quietly(self) -> Vec<u8> {
         assert_eq!((self.code, &*self.stderr), (0, ""));
         self.stdout
     }
 
-    /// What it wrote to stdout, if all went well.
+    /// Its stdout, if it succeeded.
     #[track_caller]
     pub(crate) fn done(self) -> Vec<u8> {
         assert_eq!(self.code, 0, "{}", self.stderr);
         self.stdout
     }
 
-    /// What it wrote to stderr, if it failed and wrote nothing else.
+    /// Its stderr, if it failed and wrote nothing else.
     #[track_caller]
     pub(crate) fn failed(self) -> String {
         assert_eq!((self.code, &*self.stdout), (2, b"".as_slice()), "{}", self.stderr);
@@ -45,28 +45,28 @@ impl From<Output> for Ended {
     fn from(output: Output) -> Self {
         let stderr = String::from_utf8(output.stderr).expect("messages are UTF-8");
         assert!(!stderr.contains("panicked"), "{stderr}");
-        Self { code: output.status.code().expect("no signal ends it"), stdout: output.stdout, stderr }
+        Self { code: output.status.code().expect("it was ended by a signal"), stdout: output.stdout, stderr }
     }
 }
 
-/// The program, with nothing to read.
+/// The program, with an empty standard input.
 pub(crate) fn program(arguments: &[impl AsRef<OsStr>]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_borehole"));
     command.args(arguments).stdin(Stdio::null());
     command
 }
 
-/// Runs the program on what its arguments name.
+/// Runs the program with arguments.
 pub(crate) fn run(arguments: &[impl AsRef<OsStr>]) -> Ended {
     program(arguments).output().unwrap().into()
 }
 
-/// Runs the program on a file that a shell would redirect to it.
+/// Runs the program with a file as standard input.
 pub(crate) fn redirected(arguments: &[&str], stdin: &Path) -> Ended {
     program(arguments).stdin(File::open(stdin).unwrap()).output().unwrap().into()
 }
 
-/// Runs the program on what a pipe gives it.
+/// Runs the program with a pipe as standard input.
 pub(crate) fn piped(arguments: &[&str], stdin: &[u8]) -> Ended {
     let mut command = program(arguments);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -89,7 +89,7 @@ pub(crate) fn corpus(path: &str) -> String {
     text(&borehole_testkit::corpus(path)).to_owned()
 }
 
-/// The names of what is in a folder, hidden files too.
+/// The names in a folder, including hidden files.
 pub(crate) fn listing(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -97,14 +97,14 @@ pub(crate) fn listing(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Makes a named pipe.
+/// Creates a named pipe.
 pub(crate) fn named_pipe(path: PathBuf) -> PathBuf {
     let made = Command::new("mkfifo").arg(&path).status().unwrap();
     assert!(made.success());
     path
 }
 
-/// Asks again until there is an answer; a minute without one is a failure.
+/// Retries until there is a result; fails after a minute.
 #[track_caller]
 pub(crate) fn wait_for<T>(mut answer: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -117,7 +117,7 @@ pub(crate) fn wait_for<T>(mut answer: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Waits until a program has computed for a second, which is more than it takes to begin.
+/// Waits until a program has used a second of CPU time, which is more than its start takes.
 #[cfg(feature = "lake")]
 #[track_caller]
 pub(crate) fn wait_until_busy(child: &Child) {
@@ -130,7 +130,7 @@ pub(crate) fn wait_until_busy(child: &Child) {
     wait_for(|| has_worked(&fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap()));
 }
 
-/// Waits until a program does something about a signal, which ends it before.
+/// Waits until a program handles a signal that would otherwise end it.
 #[track_caller]
 pub(crate) fn wait_until_heeded(child: &Child, signal: Signal) {
     // Source: Linux, `Documentation/filesystems/proc.rst`, table 1-2.
@@ -144,16 +144,16 @@ pub(crate) fn wait_until_heeded(child: &Child, signal: Signal) {
 
 /// The exit code of a program that was not ended by a signal.
 pub(crate) fn code(status: ExitStatus) -> i32 {
-    status.code().expect("no signal ends it")
+    status.code().expect("it was ended by a signal")
 }
 
-/// How many samples `info` finds in what it reads from a pipe.
+/// The number of samples that `info` finds in the data from a pipe.
 #[track_caller]
 pub(crate) fn samples_in(profile: &[u8]) -> u64 {
     let info = piped(&["info", "--json"], profile).done();
     let info: serde_json::Value = serde_json::from_slice(&info).unwrap();
     if info["format"] == "trc" {
-        // Its samples are events to `info`, and samples to formats of samples.
+        // Its samples are events for `info`, and samples for formats of samples.
         return samples_in(&piped(&["convert", "--to", "rbt"], profile).done());
     }
     info["samples"].as_u64().unwrap()

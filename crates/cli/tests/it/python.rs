@@ -1,5 +1,4 @@
-//! Against Python as it is installed: what its `replay` prints, what it reads of our files, and what it records here
-//! and now.
+//! Comparison with an installed Python: the output of its `replay`, its reading of our files, and new recordings.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,19 +10,19 @@ use serde_json::{Value, json};
 
 use crate::program::{run, text};
 
-/// The real files by name, put where Python sees them.
+/// The real files by name, copied to the folder that Python sees.
 fn recorded(python: &Python) -> Vec<String> {
     let files = corpus_files("tachyon/corpus", ".bin");
     let names = files.iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
     names.inspect(|name| python.write(name, &read_corpus(&format!("tachyon/corpus/{name}")))).collect()
 }
 
-/// What we make of the file `name` of the folder.
+/// Our conversion of the file `name` of the folder.
 fn converted(python: &Python, name: &str, options: &[&str]) -> Vec<u8> {
     run(&[&["convert", text(&python.path(name)), "--lenient"], options].concat()).done()
 }
 
-/// What `replay` writes with `options` for each of `names`.
+/// The output of `replay` with `options` for each of `names`.
 fn replayed_files(python: &Python, names: &[String], options: &[&str]) -> Vec<Vec<u8>> {
     let outputs: Vec<_> = names.iter().map(|name| format!("{{}}/{name}.replayed")).collect();
     let options: Vec<_> = outputs.iter().map(|output| [options, &["-o", output]].concat()).collect();
@@ -40,7 +39,7 @@ fn collapsed_stacks_and_sums_of_frames_are_those_of_replay() {
     for (name, theirs) in names.iter().zip(replayed_files(&python, &names, &["--collapsed"])) {
         assert!(converted(&python, name, &["--to", "collapsed"]) == theirs, "{name}");
     }
-    // The number of a run is a random one there.
+    // The id of a run is random there.
     let without_run = |lines: &[u8]| {
         let text = String::from_utf8(lines.to_vec()).unwrap();
         let run = text.split("\"run_id\":\"").nth(1).unwrap_or_default()[..32].to_owned();
@@ -63,7 +62,7 @@ fn the_table_of_functions_is_that_of_replay_with_every_key_and_limit() {
         .chain(["1", "4", "1000"].map(|limit| vec!["--sort", "cumtime", "--limit", limit]))
         .chain([vec!["--sort", "name", "--no-summary"], vec!["--limit", "7"], vec![]])
         .collect();
-    // One in three, with all kinds of names among them.
+    // Every third file, which includes all kinds of names.
     for name in names.iter().step_by(3) {
         let jobs: Vec<_> = options.iter().map(|options| (options.as_slice(), name.as_str())).collect();
         for (options, theirs) in options.iter().zip(python.replayed(&jobs)) {
@@ -76,7 +75,7 @@ fn the_table_of_functions_is_that_of_replay_with_every_key_and_limit() {
 #[test]
 fn pstats_loads_the_numbers_that_it_loads_from_replay() {
     let Some(python) = Python::set_up() else { return };
-    // Without a sample `replay` writes a file that its own module refuses.
+    // Without samples, `replay` writes a file that its own module rejects.
     let names: Vec<_> = recorded(&python).into_iter().filter(|name| name != "23_short.bin").collect();
     drop(replayed_files(&python, &names, &["--pstats"]));
     let mut files = Vec::new();
@@ -91,7 +90,7 @@ fn pstats_loads_the_numbers_that_it_loads_from_replay() {
     }
 }
 
-/// Thread, time in microseconds since the first of all, function: of each sample of a processed profile.
+/// Thread, time in microseconds since the first sample of all, and function of each sample in a processed profile.
 fn leaves(profile: &[u8]) -> Vec<(u64, i64, String)> {
     let profile: Value = serde_json::from_slice(profile).unwrap();
     let place = |column: &Value, row: &Value| column[usize::try_from(row.as_u64().unwrap()).unwrap()].clone();
@@ -129,10 +128,10 @@ fn firefox_profiler_gets_the_samples_of_replay() {
     assert!(samples > 80_000, "{samples}");
 }
 
-/// By thread and interpreter: time, status and stack of each sample, in the order of the file.
+/// By thread and interpreter: time, status and stack of each sample, in file order.
 type Threads = BTreeMap<(u64, u64), Vec<Value>>;
 
-/// What Python's reader gives out of the file `name`, and what it says of it.
+/// The samples and facts that Python's reader returns for the file `name`.
 fn read_by_python(python: &Python, name: &str) -> (Value, Threads) {
     let (mut info, mut threads) = (Value::Null, Threads::new());
     for line in python.samples(&[name]) {
@@ -158,7 +157,7 @@ fn rewrite(python: &Python, inputs: &[&str], options: &[&str], name: &str) {
 }
 
 #[test]
-fn python_reads_what_was_swapped_recompressed_and_upgraded() {
+fn python_reads_swapped_recompressed_and_upgraded_files() {
     let Some(python) = Python::set_up() else { return };
     for (number, name) in recorded(&python).iter().enumerate().step_by(3) {
         let (info, whole) = read_by_python(&python, name);
@@ -179,14 +178,14 @@ fn python_reads_what_was_swapped_recompressed_and_upgraded() {
             for key in ["sample_interval_us", "start_time_us", "duration_sec", "missed_samples"] {
                 assert_eq!(said[key], info[key], "{name} {options:?}");
             }
-            // The old layout has no place for it.
+            // The old layout cannot hold it.
             assert!(input == old || said["mode"] == info["mode"], "{name} {options:?}");
         }
     }
 }
 
 #[test]
-fn python_reads_what_was_merged_and_sliced_and_replays_it_as_we_do() {
+fn python_replays_merged_and_sliced_files_as_we_do() {
     let Some(python) = Python::set_up() else { return };
     drop(recorded(&python));
     let inputs = ["05_threads20_none.bin", "09_subinterp.bin", "26_realapp_zstd.bin"];
@@ -200,7 +199,7 @@ fn python_reads_what_was_merged_and_sliced_and_replays_it_as_we_do() {
     }
     assert!(merged == parts);
 
-    // What is kept of a slice, counted by Python's own reader of the whole.
+    // The part that a slice keeps, counted with Python's reader on the whole file.
     let (info, whole) = read_by_python(&python, inputs[0]);
     let start = info["start_time_us"].as_u64().unwrap();
     rewrite(
@@ -229,7 +228,7 @@ fn python_reads_what_was_merged_and_sliced_and_replays_it_as_we_do() {
     }
 }
 
-/// A program that has something to do, and exceptions, and a thread.
+/// A program with work, exceptions and a thread.
 const PROGRAM: &str = "
 import threading, time
 def spin(seconds):
@@ -242,7 +241,7 @@ spin(1.0)
 other.join()
 ";
 
-/// Records the program in Python's system, with a view of this system's processes that ends with it.
+/// Records the program in Python's root file system, with a view of this system's processes that ends with it.
 fn record(python: &Python, name: &str, options: &[&str]) {
     python.write("program.py", PROGRAM.as_bytes());
     let python_itself = python.command();

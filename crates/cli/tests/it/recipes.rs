@@ -1,8 +1,8 @@
-//! The recipes of `docs/recipes.md`: their commands do what the page says they print.
+//! Checks the recipes of `docs/recipes.md`: their commands print what the page shows.
 //!
-//! A recipe is a section. Its `console` blocks are one session of `bash`: `$ ` begins a command, the lines below it are what it
-//! prints, and `? 1` among them is the exit code of one that does not end with 0. Numbers stand for any number, a line `...` for
-//! any lines, and `[..]` for the rest of a word or of several.
+//! A recipe is a section. Its `console` blocks are one `bash` session: `$ ` begins a command, the lines below are its
+//! output, and `? 1` among them is its exit code if that is not 0. Numbers stand for any number, a line `...` for any lines,
+//! and `[..]` for the rest of a word or of several.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ struct Recipe {
     steps: Vec<Step>,
 }
 
-/// A command, and what it prints.
+/// A command and its output.
 struct Step {
     command: String,
     code: i32,
@@ -47,7 +47,7 @@ impl Recipe {
             self.steps.push(Step { command: command.to_owned(), code: 0, prints: Vec::new() });
             return;
         }
-        let step = self.steps.last_mut().expect("a command comes before what it prints");
+        let step = self.steps.last_mut().expect("a command comes before its output");
         match line.strip_prefix("? ") {
             Some(code) => step.code = code.parse().unwrap(),
             None if step.command.ends_with('\\') => step.command = format!("{}\n{line}", step.command),
@@ -55,7 +55,7 @@ impl Recipe {
         }
     }
 
-    /// Runs it in a folder where the files of the project are at hand.
+    /// Runs it in a folder with the files of the project.
     #[track_caller]
     fn works(&self) {
         let scratch = Scratch::new();
@@ -79,17 +79,17 @@ impl Recipe {
         }
     }
 
-    /// Its commands, each with its exit code and a mark behind it.
+    /// Its commands, each followed by its exit code and a mark.
     fn script(&self) -> String {
         let each = |step: &Step| format!("{}\nprintf '\\n%s{MARK}' $?\n", step.command);
         self.steps.iter().map(each).collect()
     }
 }
 
-/// What no command prints.
+/// A mark that no command prints.
 const MARK: &str = "\u{1}mark\u{1}";
 
-/// What a session prints, on both outputs, as a terminal shows it. Whatever it leaves running ends with it.
+/// The output of a session on both streams, as a terminal shows it. Processes that it leaves running are ended.
 fn bash(folder: &Path, script: &str) -> String {
     let ours = Path::new(env!("CARGO_BIN_EXE_borehole")).parent().unwrap().to_owned();
     let path = env::var_os("PATH").unwrap_or_default();
@@ -104,7 +104,7 @@ fn bash(folder: &Path, script: &str) -> String {
     String::from_utf8(bash.output().unwrap().stdout).unwrap()
 }
 
-/// Whether `printed` is what the page says.
+/// Whether `printed` matches the page.
 fn is_told<P: AsRef<str>>(said: &[String], printed: &[P]) -> bool {
     match (said, printed) {
         ([], rest) => rest.iter().all(|line| line.as_ref().trim().is_empty()),
@@ -119,7 +119,7 @@ fn is_told<P: AsRef<str>>(said: &[String], printed: &[P]) -> bool {
     }
 }
 
-/// Whether a line is as the page says: numbers, spaces and rules of tables may be longer or shorter.
+/// Whether a line matches the page. Numbers, spaces and rules of tables may be longer or shorter.
 fn is_line(said: &str, line: &str) -> bool {
     let (said, line) = (loosened(said), loosened(line));
     let mut parts = said.split("[..]");
@@ -143,7 +143,7 @@ fn loosened(line: &str) -> String {
     RULE.replace_all(&line, "--").into_owned()
 }
 
-/// The recipe called `title`; it needs these reference programs.
+/// The recipe called `title`, which needs these reference programs.
 #[track_caller]
 fn recipe(title: &str, needs: &[&str]) {
     if needs.iter().any(|name| peers::peer(name).is_none()) {
@@ -154,33 +154,33 @@ fn recipe(title: &str, needs: &[&str]) {
 }
 
 #[test]
-fn the_slow_function_of_a_program_that_we_did_not_write_is_found() {
+fn recipe_slow_function_of_a_php_program() {
     recipe("Where a PHP program spends its time", &["php", "php-parse"]);
 }
 
 #[test]
-fn what_a_leaking_worker_keeps_is_found() {
+fn recipe_leaking_worker() {
     recipe("What a PHP worker leaks", &["php"]);
 }
 
 #[test]
-fn the_long_poll_of_a_tokio_program_is_found() {
+fn recipe_long_poll_of_a_tokio_program() {
     recipe("What blocks a Tokio runtime", &[]);
 }
 
 #[test]
-fn what_a_change_did_to_a_python_program_is_told() {
+fn recipe_change_of_a_python_program() {
     recipe("What a change did to a Python program", &[]);
 }
 
 #[test]
-fn what_a_crash_left_of_a_trace_is_saved() {
+fn recipe_trace_after_a_crash() {
     recipe("What a crash has left of a trace", &[]);
 }
 
 #[cfg(feature = "lake")]
 #[test]
-fn a_question_to_many_traces_is_answered() {
+fn recipe_query_on_many_traces() {
     recipe("One question to many traces", &[]);
 }
 
@@ -190,12 +190,12 @@ fn every_recipe_is_tested() {
     let titles: Vec<_> = recipes().into_iter().map(|recipe| recipe.title).collect();
     assert!(!titles.is_empty());
     for title in titles {
-        assert!(me.contains(&format!("recipe(\"{title}\"")), "no test runs {title}");
+        assert!(me.contains(&format!("recipe(\"{title}\"")), "no test runs the recipe {title}");
     }
 }
 
 #[test]
-fn a_page_that_says_something_else_is_noticed() {
+fn wrong_output_on_the_page_is_noticed() {
     let said = |lines: &[&str]| lines.iter().map(|&line| line.to_owned()).collect::<Vec<_>>();
     let printed = ["samples: 1,204", "| 12 |  3.5% | main |", "+----+", "", "end"];
     assert!(is_told(&said(&["samples: 9", "| 1 | 99.25% | main |", "+-------+", "end"]), &printed));

@@ -1,8 +1,8 @@
-//! `recover`: what a damaged file still holds.
+//! `recover`: the readable parts of damaged files.
 
 use std::process::Command;
 
-use borehole_testkit::manifest::Manifest;
+use borehole_testkit::manifest::CorpusManifest;
 use borehole_testkit::{Scratch, read_corpus};
 
 use crate::program::{corpus, run, samples_in, text};
@@ -11,10 +11,10 @@ use crate::program::{corpus, run, samples_in, text};
 const SMALL_BYTES: u64 = 100_000;
 
 #[test]
-fn at_least_what_reli_recovers_is_recovered() {
+fn recovery_finds_at_least_the_samples_of_reli() {
     let scratch = Scratch::new();
     let mut compared = 0;
-    for trace in Manifest::rbt().files {
+    for trace in CorpusManifest::rbt().files {
         let Some(expected) = trace.recover.samples.filter(|_| trace.bytes <= SMALL_BYTES) else { continue };
         let output = scratch.path(&format!("{compared}.rbt"));
         let ended = run(&["recover", &corpus(&format!("rbt/{}", trace.name)), "-o", text(&output)]);
@@ -35,20 +35,20 @@ fn a_sound_file_is_recovered_whole_and_quietly() {
 }
 
 #[test]
-fn every_region_that_was_lost_is_named_with_its_place_and_size() {
+fn every_lost_region_is_named_with_position_and_size() {
     let file = corpus("rbt/garbage_5_after_end.rbt");
     let ended = run(&["recover", &file, "--to", "folded"]);
     assert_eq!((ended.code, samples_in(&ended.stdout)), (3, 9));
     let place = format!("warning: {file}: invalid magic");
     assert!(ended.stderr.starts_with(&place), "{}", ended.stderr);
-    let found = "; 5 bytes lost, 3 samples saved behind it (at byte 0x";
+    let found = "; 5 bytes lost, 3 samples recovered after it (at byte 0x";
     assert!(ended.stderr.contains(found), "{}", ended.stderr);
     let last = "Recovered 9 samples in 2 segments, 6 of them before the first damage\n";
     assert!(ended.stderr.ends_with(last), "{}", ended.stderr);
 }
 
 #[test]
-fn programs_can_read_what_was_lost_and_saved() {
+fn recovery_results_are_available_as_json() {
     let ended = run(&["info", "--json", &corpus("rbt/zero_block.rbt")]);
     let info: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
     let saved = |warning: &serde_json::Value| warning["saved_samples"].as_u64();
@@ -64,7 +64,7 @@ fn programs_can_read_what_was_lost_and_saved() {
 }
 
 #[test]
-fn other_formats_are_recovered_as_what_they_are() {
+fn other_formats_are_recovered_in_their_own_format() {
     let scratch = Scratch::new();
     let text_of = scratch.write("a.phpspy", b"garbage\n0 a /a.php:1\n1 m /m.php:2\n\n");
     let ended = run(&["recover", text(&text_of)]);
@@ -72,18 +72,18 @@ fn other_formats_are_recovered_as_what_they_are() {
 }
 
 #[test]
-fn nothing_left_is_an_empty_trace_and_said() {
+fn recovery_without_samples_writes_an_empty_trace() {
     let scratch = Scratch::new();
     let output = scratch.path("a.rbt");
     let ended = run(&["recover", &corpus("rbt/all_zeros.rbt"), "-o", text(&output)]);
     assert_eq!(ended.code, 3);
-    assert!(ended.stderr.contains("4096 bytes lost"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("4,096 bytes lost"), "{}", ended.stderr);
     assert!(ended.stderr.ends_with("Recovered 0 samples in 0 segments\n"), "{}", ended.stderr);
     assert_eq!(samples_in(&std::fs::read(&output).unwrap()), 0);
 }
 
 #[test]
-fn a_lender_may_be_compressed_and_is_the_one_to_blame_if_it_has_nothing_to_lend() {
+fn a_lender_may_be_compressed_and_is_named_in_errors() {
     let scratch = Scratch::new();
     let whole = read_corpus("tachyon/corpus/27_realapp_none.bin");
     let cut = scratch.write("cut.bin", &whole[..whole.len() / 2]);
@@ -107,12 +107,12 @@ fn a_lender_may_be_compressed_and_is_the_one_to_blame_if_it_has_nothing_to_lend(
         ended.stderr
     );
     let ended = run(&["recover", &trace, "--tables", text(&plain)]);
-    let said = "error: --tables: expected an input of tachyon, whose names are in tables, found rbt\n";
+    let said = "error: --tables: expected a tachyon input, found rbt\n";
     assert_eq!((ended.code, &*ended.stderr), (2, said));
 }
 
 #[test]
-fn a_lender_is_opened_by_its_bytes_whether_or_not_they_are_a_text() {
+fn a_lender_path_need_not_be_utf8() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt as _;
     let scratch = Scratch::new();
@@ -127,9 +127,9 @@ fn a_lender_is_opened_by_its_bytes_whether_or_not_they_are_a_text() {
 }
 
 #[test]
-fn what_stands_before_the_damage_of_a_compressed_file_is_recovered_from_every_format() {
+fn data_before_damage_in_a_compressed_file_is_recovered() {
     let scratch = Scratch::new();
-    // Lines that compress badly, so that a part of the file is a part of the samples.
+    // Lines that compress badly, so that a fraction of the file is the same fraction of the samples.
     let noise = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let lines = (0..5000).map(|number| format!("main;f{:x};g{:x} 1\n", noise(number), noise(number + 1)));
     let folded = scratch.write("whole.folded", lines.collect::<String>().as_bytes());
@@ -142,7 +142,7 @@ fn what_stands_before_the_damage_of_a_compressed_file_is_recovered_from_every_fo
         let sum = wrong_sum.len() - 6;
         wrong_sum[sum] ^= 1;
         let cut = whole[..whole.len() * 4 / 5].to_vec();
-        // In the others a sample needs what stands far from it, which the cut took.
+        // In the other formats, a sample needs distant data that the cut removed.
         let fewest_of_cut = if ["folded", "jsonl", "phpspy"].contains(&format) { 3000 } else { 0 };
         for (damaged, fewest) in [(wrong_sum, 5000), (cut, fewest_of_cut)] {
             let damaged = scratch.write(&format!("damaged.{format}.gz"), &damaged);
@@ -180,7 +180,7 @@ fn a_trace_without_its_first_header_is_saved_into_its_own_format() {
 }
 
 #[test]
-fn times_behind_a_hole_are_told_of_wherever_the_trace_is_looked_at() {
+fn times_after_a_gap_are_reported_by_every_command() {
     let (file, scratch) = (corpus("damage/recover-times-hole.trc.gz"), Scratch::new());
     let output = scratch.path("a.trc");
     let recovered = run(&["recover", &file, "-o", text(&output)]);

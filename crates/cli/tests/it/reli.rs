@@ -1,25 +1,25 @@
-//! Reli's own command lines, against what reli printed.
+//! Reli's own command lines, compared with the output of reli.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use borehole_testkit::manifest::{Conversion, Manifest};
+use borehole_testkit::manifest::{CorpusConversion, CorpusManifest};
 use borehole_testkit::{Scratch, project_file, read_corpus};
 
 use crate::program::{Ended, code, corpus, piped, redirected, run, samples_in};
 
-/// What reli made of a file of the corpus, and what we make of it.
+/// The output of reli for a file of the corpus, and ours.
 struct Pair {
     name: String,
     theirs: Vec<u8>,
     ours: Ended,
 }
 
-/// All files of which reli's converter of that name made something that is kept.
+/// All files whose output of reli's converter of that name is in the corpus.
 fn pairs(converter: &str, command: &str) -> Vec<Pair> {
-    let Manifest { files, text } = Manifest::rbt();
+    let CorpusManifest { files, text } = CorpusManifest::rbt();
     let files = files.into_iter().map(|trace| (trace.name, trace.converters));
     let texts = text.into_iter().map(|text| (text.name, text.converters));
     let mut pairs = Vec::new();
@@ -27,7 +27,7 @@ fn pairs(converter: &str, command: &str) -> Vec<Pair> {
         let input = project_file("corpus/rbt").join(&name);
         let kept = converters.remove(converter).filter(|conversion| conversion.exit == 0);
         let Some(theirs) = kept.and_then(|conversion| kept_output(&conversion)) else { continue };
-        // Of some texts only the conversions are in the corpus.
+        // Of some texts, the corpus contains only the conversions.
         if input.exists() {
             pairs.push(Pair { name, theirs, ours: redirected(&[command], &input) });
         }
@@ -36,31 +36,31 @@ fn pairs(converter: &str, command: &str) -> Vec<Pair> {
     pairs
 }
 
-fn kept_output(conversion: &Conversion) -> Option<Vec<u8>> {
+fn kept_output(conversion: &CorpusConversion) -> Option<Vec<u8>> {
     let file = project_file("corpus/rbt").join(conversion.file.as_ref()?);
     file.exists().then(|| std::fs::read(&file).unwrap())
 }
 
-/// The names of those that differ.
+/// The names of files whose outputs differ.
 fn differing(pairs: &[Pair], is_same: impl Fn(&Pair) -> bool) -> BTreeSet<&str> {
     pairs.iter().filter(|pair| !is_same(pair)).map(|pair| &*pair.name).collect()
 }
 
 fn folded(profile: &[u8]) -> Vec<u8> {
-    // A pprof file of two periods shows times by default.
+    // A pprof file with two periods shows times by default.
     piped(&["convert", "--to", "folded", "--value", "samples"], profile).stdout
 }
 
-/// Where every one of reli's converters goes astray: it takes zeros for a text without traces, and ignores a
-/// raw segment after a gzip member.
+/// Errors of all of reli's converters: they take zeros for a text without traces, and ignore a raw segment after a gzip
+/// member.
 const ASTRAY: [&str; 2] = ["all_zeros.rbt", "gzip_then_raw.rbt.gz"];
 
-/// Where its reader of phpspy text does: it invents samples for lone comments and blank lines, takes the
-/// module of a native frame for its line, and drops a last trace without a blank line.
+/// Errors of its phpspy reader: it invents samples for lone comments and blank lines, takes the module of a native frame for
+/// its line, and drops a last trace without a blank line.
 const ASTRAY_IN_TEXT: [&str; 4] =
     ["text/comments.txt", "text/leading_blank.txt", "text/native.txt", "text/no_trailing_newline.txt"];
 
-/// Names with line breaks, which reli prints as they are.
+/// Names with line breaks, which reli prints unchanged.
 const BREAKING: &str = "unicode.rbt";
 
 #[test]
@@ -79,7 +79,7 @@ fn phpspy_text_is_that_of_reli_but_for_labels_and_processes() {
     let pairs = pairs("phpspy", "converter:phpspy");
     let differing = differing(&pairs, |pair| without_comments(&pair.ours.stdout) == pair.theirs);
     let texts = ["text/comments.txt", "text/leading_blank.txt", "text/no_trailing_newline.txt"];
-    // Native frames are printed as reli's live capture prints them, opcodes only if asked for.
+    // Native frames are printed as in reli's live capture, and opcodes only on request.
     let native = ["native.rbt", "frame_reserved_flags.rbt"];
     let expected = [&ASTRAY[..], &texts, &native, &[BREAKING]].concat();
     assert_eq!(differing, expected.into_iter().collect());
@@ -89,7 +89,7 @@ fn phpspy_text_is_that_of_reli_but_for_labels_and_processes() {
 fn pprof_and_speedscope_hold_the_stacks_that_reli_puts_there() {
     for (converter, command, more) in [
         ("pprof-raw", "converter:pprof", &[BREAKING][..]),
-        // Modules of native frames are told apart from files.
+        // Modules of native frames are distinguished from files.
         ("speedscope", "converter:speedscope", &["native.rbt", "frame_reserved_flags.rbt"]),
     ] {
         let pairs = pairs(converter, command);
@@ -103,7 +103,7 @@ fn a_trace_made_of_phpspy_text_is_that_of_reli_byte_for_byte() {
     let pairs = pairs("rbt", "converter:rbt");
     let texts: Vec<_> = pairs.into_iter().filter(|pair| pair.name.starts_with("text/")).collect();
     let differing = differing(&texts, |pair| pair.ours.stdout == pair.theirs);
-    // What reli takes for a trace without frames, and a number and a word, which any text may have.
+    // Reli takes some of these for a trace without frames; others have a number and a word, as any text may.
     let untold = ["text/one_field.txt", "text/short.txt", "text/three_bytes.txt"];
     assert!(texts.len() > 12, "{}", texts.len());
     assert_eq!(differing, [&ASTRAY_IN_TEXT[..], &untold].concat().into_iter().collect());
@@ -119,7 +119,7 @@ fn a_trace_made_of_a_trace_holds_the_same_samples() {
 
 #[test]
 fn callgrind_has_the_costs_that_reli_counts() {
-    // Reli prints no total: it is the sum of the self costs, of lines that follow a function's name.
+    // Reli prints no total. It is the sum of the self costs in the lines after the name of a function.
     let theirs = read_corpus("rbt/expected/conv/daemon_worker.rbt.callgrind");
     let mut total = 0;
     let mut is_call = false;
@@ -139,7 +139,7 @@ fn callgrind_has_the_costs_that_reli_counts() {
 }
 
 #[test]
-fn a_flame_graph_comes_of_traces_and_text() {
+fn flame_graphs_are_made_of_traces_and_text() {
     for input in ["rbt/daemon_worker.rbt", "rbt/text/simple.txt"] {
         let svg = redirected(&["converter:flamegraph"], &borehole_testkit::corpus(input)).done();
         let svg = String::from_utf8(svg).unwrap();
@@ -210,7 +210,7 @@ fn analysis_takes_the_options_of_reli() {
     assert_eq!(String::from_utf8(shown).unwrap().matches("── sample").count(), 5);
 }
 
-/// Runs a line of shell in which `reli` is a link to the program, in a folder with the files of a daemon.
+/// Runs a shell command line in which `reli` is a link to the program, in a folder with the files of a daemon.
 fn shell(line: &str) -> Output {
     let scratch = Scratch::new();
     let bin = scratch.path("bin");
@@ -267,10 +267,10 @@ fn the_lines_that_the_specification_prints_work_as_they_are() {
 }
 
 #[test]
-fn names_that_are_cut_short_mean_the_only_command_that_begins_so() {
+fn unique_prefixes_of_commands_are_accepted() {
     let trace = corpus("rbt/daemon_worker.rbt");
     assert_eq!(run(&["c:fo", &trace]).done(), run(&["converter:folded", &trace]).done());
-    // Both `converter:phpspy` and `converter:pprof` begin so.
+    // Both `converter:phpspy` and `converter:pprof` match this prefix.
     let error = run(&["c:p", &trace]).failed();
     assert!(error.contains("unrecognized subcommand 'c:p'"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! `report`, against counts of our own over what reli's converter printed.
+//! `report`, compared with counts of our own on the output of reli's converter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::program::{corpus, run, text};
 
-/// Traces without names that folded stacks cannot hold.
+/// Traces without names that do not fit in folded stacks.
 const TRACES: [&str; 8] = [
     "annotations.rbt",
     "checkpoint_1000.rbt",
@@ -22,7 +22,7 @@ const TRACES: [&str; 8] = [
 /// Samples by frame.
 type Counts = BTreeMap<String, u64>;
 
-/// Stacks root first, and how many samples they have.
+/// Stacks, root first, and their numbers of samples.
 fn stacks(trace: &str) -> Vec<(Vec<String>, u64)> {
     let text = String::from_utf8(read_corpus(&format!("rbt/expected/conv/{trace}.folded"))).unwrap();
     let stack = |line: &str| {
@@ -33,18 +33,18 @@ fn stacks(trace: &str) -> Vec<(Vec<String>, u64)> {
     text.lines().map(stack).collect()
 }
 
-/// Self and total counts, a frame counted once a sample.
+/// Self and total counts, with each frame counted once per sample.
 fn counted(stacks: &[(Vec<String>, u64)]) -> [Counts; 2] {
-    let [mut own, mut total] = [Counts::new(), Counts::new()];
+    let [mut by_self, mut by_total] = [Counts::new(), Counts::new()];
     for (frames, count) in stacks {
         if let Some(leaf) = frames.last() {
-            *own.entry(leaf.clone()).or_default() += count;
+            *by_self.entry(leaf.clone()).or_default() += count;
         }
         for frame in frames.iter().collect::<BTreeSet<_>>() {
-            *total.entry(frame.clone()).or_default() += count;
+            *by_total.entry(frame.clone()).or_default() += count;
         }
     }
-    [own, total]
+    [by_self, by_total]
 }
 
 fn report(options: &[&str]) -> Value {
@@ -61,9 +61,9 @@ fn self_and_total_are_what_folded_stacks_of_reli_add_up_to() {
     for trace in TRACES {
         let stacks = stacks(trace);
         let report = report(&[&corpus(&format!("rbt/{trace}"))]);
-        let [own, total] = counted(&stacks);
-        assert_eq!(reported(&report["self"]), own, "{trace}");
-        assert_eq!(reported(&report["total"]), total, "{trace}");
+        let [by_self, by_total] = counted(&stacks);
+        assert_eq!(reported(&report["self"]), by_self, "{trace}");
+        assert_eq!(reported(&report["total"]), by_total, "{trace}");
         let samples: u64 = stacks.iter().map(|(_, count)| count).sum();
         assert_eq!(report["summary"]["samples"], samples, "{trace}");
     }
@@ -92,7 +92,7 @@ fn match_keeps_samples_and_hide_drops_frames_before_counting() {
 }
 
 #[test]
-fn callers_and_callees_stand_next_to_what_matches() {
+fn callers_and_callees_are_neighbours_of_matches() {
     let trace = "daemon_worker.rbt";
     let [mut callers, mut callees] = [Counts::new(), Counts::new()];
     for (frames, count) in stacks(trace) {
@@ -124,7 +124,7 @@ fn samples_are_broken_down_by_process_and_label() {
 }
 
 #[test]
-fn files_are_called_what_a_map_of_paths_calls_them_in_every_table() {
+fn mapped_paths_are_used_in_every_table() {
     let file = corpus("rbt/daemon_worker.rbt");
     let report = report(&[&file, "--by", "file", "--path-map", "/app=/home/me"]);
     let rows = report["by"]["rows"].as_array().unwrap();
@@ -134,7 +134,7 @@ fn files_are_called_what_a_map_of_paths_calls_them_in_every_table() {
 }
 
 #[test]
-fn the_document_has_a_version_and_the_text_says_what_it_leaves_out() {
+fn the_json_has_a_version_and_the_text_says_what_it_omits() {
     let file = corpus("rbt/realistic_54k.rbt.gz");
     assert_eq!(report(&[&file])["schema_version"], 1);
     let text = String::from_utf8(run(&["report", "--top", "3", &file]).done()).unwrap();
@@ -148,10 +148,10 @@ fn a_bad_pattern_is_named_with_its_option() {
 }
 
 #[test]
-fn a_profile_without_a_period_is_not_said_to_have_one() {
+fn no_period_is_shown_for_a_profile_without_one() {
     let ended = run(&["report", &corpus("pprof/go-heap.pb.gz")]);
     assert!(
-        ended.stderr.starts_with("trace: 1.7 MiB inuse_space in 28 records, 28 matched\n"),
+        ended.stderr.starts_with("trace: 1.66 MiB inuse_space in 28 records, 28 matched\n"),
         "{}",
         ended.stderr
     );
@@ -159,7 +159,7 @@ fn a_profile_without_a_period_is_not_said_to_have_one() {
 }
 
 #[test]
-fn what_threads_of_python_did_is_said_of_each_function() {
+fn states_of_python_threads_are_shown_by_function() {
     let report = |name: &str| -> Value {
         let file = corpus(&format!("tachyon/corpus/{name}.bin"));
         let report = run(&["report", "--json", "--all", "--no-line", &file]).done();
@@ -174,7 +174,7 @@ fn what_threads_of_python_did_is_said_of_each_function() {
         let rows = report["states"]["rows"].as_array().unwrap();
         assert!(rows.len() > 3, "{name}");
         for row in rows {
-            // Without lines, functions of one name are one.
+            // Without lines, functions of the same name are merged.
             let is_it = |frame: &Value| frame["function"] == row["function"];
             let has = |sample: &&Value| sample["frames"].as_array().unwrap().iter().any(is_it);
             let on_stack: Vec<_> = samples.iter().filter(has).collect();
@@ -183,7 +183,7 @@ fn what_threads_of_python_did_is_said_of_each_function() {
                 let is_in =
                     |sample: &&&Value| sample["status"].as_array().unwrap().iter().any(|flag| flag == state);
                 let share = on_stack.iter().filter(is_in).count() as f64 * 100.0 / on_stack.len() as f64;
-                // Where nobody looked at the CPU, nothing is said of it.
+                // If the CPU was not observed, nothing is shown about it.
                 assert_eq!(row[state].as_f64().unwrap_or(0.0), share, "{name} {state} {row}");
             }
             let collects = |frame: &Value| frame["function"] == "<GC>";
@@ -192,7 +192,7 @@ fn what_threads_of_python_did_is_said_of_each_function() {
             assert_eq!(row["in_gc"].as_f64(), Some(share), "{name} {row}");
         }
     }
-    // In this mode nobody looks at the CPU.
+    // This mode does not observe the CPU.
     let wall = report("05_threads20_none");
     assert!(wall["states"]["rows"][0].get("on_cpu").is_none());
     assert_eq!(wall["summary"]["samples_at_depth_limit"], 0);
@@ -262,7 +262,7 @@ fn the_profiler_of_python_is_left_out_with_lines_and_without() {
 }
 
 #[test]
-fn what_has_no_tables_refuses_the_options_of_tables() {
+fn outputs_without_tables_refuse_table_options() {
     let scratch = borehole_testkit::Scratch::new();
     let page = scratch.path("page.html");
     let trace = corpus("rbt/daemon_worker.rbt");
@@ -298,7 +298,7 @@ fn a_page_of_the_samples_that_were_chosen_is_a_page() {
 }
 
 #[test]
-fn sections_that_answer_options_are_refused_alone_without_them() {
+fn sections_that_need_options_are_refused_without_them() {
     let trace = corpus("rbt/native.rbt");
     let unanswered = [
         ("callers", "--callers"),
@@ -312,7 +312,7 @@ fn sections_that_answer_options_are_refused_alone_without_them() {
         assert!(said.starts_with(&format!("error: missing {option}: ")), "{said}");
     }
     run(&["report", &trace, "--sections", "self,callers", "--callers", "."]).done();
-    // What --by asks for is printed whether or not it is among the sections, and JSON has none.
+    // The table of --by is printed even if it is not among the sections; JSON has none.
     let by = run(&["report", &trace, "--by", "pid", "--sections", "callers"]).done();
     assert_eq!(by, run(&["report", &trace, "--by", "pid", "--sections", "by"]).done());
     let json = |sections: &[&str]| run(&[&["report", &trace, "--json"], sections].concat()).done();
@@ -320,7 +320,7 @@ fn sections_that_answer_options_are_refused_alone_without_them() {
 }
 
 #[test]
-fn columns_of_a_timeline_are_as_long_as_they_say_wherever_time_begins() {
+fn columns_of_a_timeline_have_their_stated_length() {
     let sample = |thread: u32, seconds: u64| {
         let time_ns = seconds * 1_000_000_000;
         format!(r#"{{"type":"sample","frames":[{{"function":"main"}}],"time_ns":{time_ns},"tid":{thread}}}"#)

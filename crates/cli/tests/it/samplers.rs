@@ -1,4 +1,4 @@
-//! Reports of files that py-spy and pyinstrument write during the test, compared with the sums in those files.
+//! Reports on files that py-spy and pyinstrument write during the test, compared with the sums in those files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::program::run;
 
-/// Two threads that are busy in functions with names of their own.
+/// Two threads that are busy in functions of their own.
 const PROGRAM: &str = "\
 import threading
 import time
@@ -44,7 +44,7 @@ fn report(file: &Path, more: &[&str]) -> Value {
     serde_json::from_slice(&shown).unwrap()
 }
 
-/// The value of each function's own, by its name.
+/// The self value of each function, by name.
 fn own(report: &Value) -> Sums {
     let mut sums = Sums::new();
     for row in report["self"]["rows"].as_array().unwrap() {
@@ -54,7 +54,7 @@ fn own(report: &Value) -> Sums {
     sums
 }
 
-/// The value of each thread, by its name.
+/// The value of each thread, by name.
 fn by_thread(report: &Value) -> Sums {
     let rows = report["by"]["rows"].as_array().unwrap().iter();
     let name = |row: &Value| row["name"].as_str().unwrap_or_default().to_owned();
@@ -67,7 +67,7 @@ fn nanoseconds(seconds: &Value) -> i64 {
     rounded
 }
 
-/// Whether sums agree but for the rounding of each number that was added up.
+/// Whether sums agree, apart from the rounding of each addend.
 fn assert_close(ours: &Sums, theirs: &Sums) {
     assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
     for (name, sum) in theirs {
@@ -75,7 +75,7 @@ fn assert_close(ours: &Sums, theirs: &Sums) {
     }
 }
 
-/// The file that py-spy writes about the program; `None` if the peer is left out.
+/// The file that py-spy writes about the program; `None` if the peer is skipped.
 fn recorded(folder: &Scratch, format: &str) -> Option<PathBuf> {
     let py_spy = peer("py-spy")?;
     let (program, file) = (folder.write("busy.py", PROGRAM.as_bytes()), folder.path("busy.profile"));
@@ -96,7 +96,7 @@ fn folded_stacks_of_py_spy_have_their_functions_lines_and_threads() {
         let frames: Vec<_> = stack.split(';').collect();
         all += count;
         workers += if frames[0].ends_with("worker") { count } else { 0 };
-        // A thread without a stack is no function.
+        // A thread without a stack is not a function.
         if let Some((function, _)) =
             frames.last().and_then(|leaf| leaf.split_once(" (")).filter(|_| frames.len() > 1)
         {
@@ -149,7 +149,7 @@ fn each_thread_of_a_speedscope_file_of_py_spy_keeps_its_time() {
 }
 
 #[test]
-fn the_events_of_pyinstrument_last_as_long_as_they_say() {
+fn events_of_pyinstrument_have_their_durations() {
     let Some(pyinstrument) = peer("pyinstrument") else { return };
     let folder = Scratch::new();
     let program = folder.write("busy.py", PROGRAM.as_bytes());

@@ -29,7 +29,7 @@ const TOO_LARGE: [&str; 3] =
 /// The most bytes of a file.
 const MOST_BYTES: u64 = 2_000_000;
 
-/// Where views differ from reports for a reason: the file, the view, and why.
+/// Known differences between views and reports: the file, the view, and the reason.
 const DIFFERENCES: [(&str, &str, &str); 3] = [
     ("rbt/big_string.rbt", "page", "pages cut names"),
     ("rbt/unicode.rbt", "page", "pages replace control characters"),
@@ -64,7 +64,7 @@ struct Profile<'a> {
     lines: String,
     /// The value of samples with an empty stack: reports leave it out, other views include it.
     empty: i64,
-    /// For files that are written on the way.
+    /// The folder for intermediate files.
     folder: &'a Path,
 }
 
@@ -124,7 +124,7 @@ fn reported(path: &str, kind: &str) -> Result<Sums, String> {
     Ok(sums_of(&report, "function"))
 }
 
-/// How two views differ.
+/// The differences between two views.
 fn differences(expected: &Sums, found: &Sums) -> Vec<String> {
     let mut differences = Vec::new();
     if expected.value_type != found.value_type {
@@ -190,7 +190,7 @@ fn folded(profile: &Profile<'_>) -> Result<Vec<String>, String> {
         let sums = functions.entry(plain(&name)).or_default();
         *sums = (sums.0.saturating_add(own), sums.1.saturating_add(total));
     }
-    // The lines say nowhere what their numbers are.
+    // Lines do not contain the type of their numbers.
     found.value_type.clone_from(&expected.value_type);
     found.functions = with_something(found.functions);
     Ok(differences(&Sums { functions, ..expected }, &found))
@@ -209,7 +209,7 @@ fn flamegraph(profile: &Profile<'_>) -> Result<Vec<String>, String> {
     let (number, rest) = rest.split_once(' ').ok_or("a number without a unit")?;
     let (unit, _) = rest.split_once(", 100%)").ok_or("a number that is no whole")?;
     let number: i64 = number.replace(',', "").parse().map_err(|_| format!("no number: {number}"))?;
-    // Times are rounded to what is said.
+    // Times are rounded to the digits that are shown.
     let divisor: i64 = match unit.split(' ').next() {
         Some("us") => 1_000,
         Some("ms") => 1_000_000,
@@ -225,7 +225,7 @@ fn flamegraph(profile: &Profile<'_>) -> Result<Vec<String>, String> {
     Ok(differences)
 }
 
-/// The file in another format, reported again.
+/// The report of the file in another format.
 fn again(profile: &Profile<'_>, file: &str, options: &[&str]) -> Result<Vec<String>, String> {
     let Profile { path, kind, sums, folder, .. } = profile;
     let copy = folder.join(file);
@@ -239,13 +239,13 @@ fn pprof(profile: &Profile<'_>) -> Result<Vec<String>, String> {
 }
 
 fn speedscope(profile: &Profile<'_>) -> Result<Vec<String>, String> {
-    // Reports have U+FFFD as well in the place of what is not UTF-8.
+    // Reports have U+FFFD too in the place of invalid UTF-8.
     let options = ["--value", &profile.kind, "--utf8-errors", "substitute"];
     again(profile, "again.speedscope.json", &options)
 }
 
-/// The data of the page that is opened: all that is in its cells, and its table, where functions of one name in several files
-/// are several.
+/// The data of the page: the sum of its cells, and its table, which lists functions of the same name in several files
+/// separately.
 fn page(profile: &Profile<'_>) -> Result<Vec<String>, String> {
     let Profile { path, kind, sums, folder, .. } = profile;
     let mut open = program(&["open", "--no-browser", "--value", kind, path]);
@@ -272,11 +272,11 @@ fn page(profile: &Profile<'_>) -> Result<Vec<String>, String> {
     for (name, rows) in rows {
         let [own, total] = [0, 1].map(|column| rows.iter().map(|row| [row.0, row.1][column]).sum::<i64>());
         let wanted = sums.functions.get(name).copied().unwrap_or_default();
-        // A stack with two functions of one name is in the total of both.
+        // A stack with two functions of the same name counts for the total of both.
         let total = if rows.len() > 1 { total.min(wanted.1) } else { total };
         found.functions.insert(name.to_owned(), (own, total));
     }
-    // Of very many functions not all have room.
+    // If there are very many functions, the page does not list all of them.
     let is_cut = data["distinct"] != data["top"].as_array().unwrap().len();
     let shown = sums.functions.iter().filter(|(name, _)| !is_cut || found.functions.contains_key(*name));
     expected.functions = shown.map(|(name, sums)| (name.clone(), *sums)).collect();
@@ -287,7 +287,7 @@ fn numbers(list: &Value) -> Vec<i64> {
     list.as_array().unwrap().iter().map(|number| number.as_i64().unwrap()).collect()
 }
 
-/// The file beside itself: both sides are what the report says, and nothing has changed.
+/// The diff of the file with itself: both sides equal the report, and nothing has changed.
 fn diff(profile: &Profile<'_>) -> Result<Vec<String>, String> {
     let Profile { path, kind, sums, .. } = profile;
     let diff = json(&["diff", "--json", "--limit", "0", "--key", "function", "--value", kind, path, path])?;
@@ -295,7 +295,7 @@ fn diff(profile: &Profile<'_>) -> Result<Vec<String>, String> {
     let mut differences = Vec::new();
     for side in ["before", "after"] {
         let whole = whole_of(&diff[side]);
-        // Of the time of a sampled profile only shares are said.
+        // For sampled time, only shares are shown.
         if diff[side].get("value").is_some() || kind == "samples" {
             let found = self::differences(&expected, &whole);
             differences.extend(found.into_iter().map(|said| format!("{side}: {said}")));
@@ -312,7 +312,7 @@ fn diff(profile: &Profile<'_>) -> Result<Vec<String>, String> {
     Ok(differences)
 }
 
-/// The whole value of a side of a diff. Sides that count samples have no value type.
+/// The sum of a side of a diff. Sides that count samples have no value type.
 fn whole_of(side: &Value) -> Sums {
     let word = |key: &str, otherwise: &str| side[key].as_str().unwrap_or(otherwise).to_owned();
     Sums {
@@ -328,7 +328,7 @@ fn shares(diff: &Value, side: &str, whole: i64) -> Result<Functions, String> {
     let mut functions = Functions::new();
     for row in diff["functions"]["rows"].as_array().unwrap() {
         let [own, total] = ["self", "total"].map(|part| {
-            // A double has more digits than the sums here, but for one that no number holds.
+            // A double is more exact than these sums, except for one that fits in no number.
             let sum = row[part][side]["value"].as_f64().unwrap() * whole;
             format!("{sum:.0}").parse().unwrap_or(i64::MAX)
         });
@@ -349,12 +349,12 @@ impl<'a> Profile<'a> {
         Ok(Self { name, path, kind, sums, lines: text, empty, folder })
     }
 
-    /// The value with that of empty stacks.
+    /// The value, including that of empty stacks.
     const fn whole(&self) -> i64 {
         self.sums.value.saturating_add(self.empty)
     }
 
-    /// Why a view may differ from the report.
+    /// The reason why a view may differ from the report.
     fn reason(&self, view: &str) -> Option<&'static str> {
         let mut known = DIFFERENCES.iter().filter(|(file, of, _)| self.name == *file && *of == view);
         known.next().map(|known| known.2)
@@ -378,7 +378,7 @@ impl<'a> Profile<'a> {
     }
 }
 
-/// The kinds of values that a profile can be asked for: its samples and their time, or values of its own.
+/// The values that can be requested of a profile: its samples and their time, or values of its own.
 fn kinds(summary: &Value) -> Vec<&str> {
     let mut kinds = Vec::new();
     if summary["is_valued"] == false {
@@ -394,7 +394,7 @@ fn kinds(summary: &Value) -> Vec<&str> {
     kinds
 }
 
-/// The differences of all views of a file; `None` if it has no profile or no sample, or is damaged.
+/// The differences of all views of a file; `None` if it is damaged, or has no profile or no sample.
 fn compared(name: &str, folder: &Path) -> Option<Vec<String>> {
     let path = borehole_testkit::corpus(name);
     let report = json(&["report", "--json", "--limit", "0", text(&path)]).ok()?;
@@ -419,7 +419,7 @@ fn compared(name: &str, folder: &Path) -> Option<Vec<String>> {
     Some(failures)
 }
 
-/// The files below a folder of the corpus that may be profiles.
+/// The files in a folder of the corpus, and below it, that may be profiles.
 fn files(folder: &str) -> Vec<String> {
     let mut files = Vec::new();
     for entry in fs::read_dir(borehole_testkit::corpus(folder)).unwrap() {

@@ -1,4 +1,4 @@
-//! On a terminal: `script` gives the program one.
+//! On a terminal, which `script` provides.
 
 use std::process::{Command, Stdio};
 
@@ -6,11 +6,10 @@ use borehole_testkit::corpus;
 
 use crate::capture::Busy;
 
-/// What says of colours and columns what a terminal alone should say here. `CI` gives colours to dumb ones.
+/// Variables that would override the terminal's colours and columns. `CI` enables colours on dumb terminals.
 const PREFERENCES: [&str; 5] = ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "COLUMNS"];
 
-/// What the terminal shows after `command`, a line of shell in which `borehole` is the program, and how it
-/// ended.
+/// The text on the terminal after `command`, a shell command line in which `borehole` is the program, and the exit code.
 fn on_terminal(command: &str, environment: &[(&str, &str)]) -> (i32, String) {
     let program = env!("CARGO_BIN_EXE_borehole");
     let line = format!("borehole() {{ '{program}' \"$@\"; }}; stty cols 80; {command}");
@@ -55,9 +54,9 @@ fn text_is_written_to_a_terminal() {
 }
 
 #[test]
-fn nothing_to_read_is_said_rather_than_waited_for() {
+fn a_missing_input_is_reported_at_once() {
     let (code, shown) = on_terminal("borehole report < /dev/tty", &[]);
-    let expected = "error: missing input: expected a path, or data on standard input, found a terminal\n";
+    let expected = "error: missing input: expected a path or data on standard input, found a terminal\n";
     assert_eq!((code, &*shown), (2, expected));
 }
 
@@ -86,7 +85,7 @@ fn a_report_fits_the_terminal() {
 #[test]
 fn long_work_shows_its_progress_and_cleans_up_behind_it() {
     let trace = trace("realistic_54k_ts.rbt");
-    // Longer than the bar waits between two looks.
+    // Longer than the update interval of the progress bar.
     let line = format!("(cat {trace}; sleep 2; cat {trace}) | borehole convert --to folded > /dev/null");
     let (code, shown) = on_terminal(&line, &[]);
     assert_eq!(code, 0);
@@ -98,7 +97,7 @@ fn long_work_shows_its_progress_and_cleans_up_behind_it() {
 }
 
 #[test]
-fn tables_are_printed_one_below_the_other_where_nothing_can_be_drawn_over() {
+fn tables_are_appended_if_the_terminal_cannot_overwrite() {
     let Some(busy) = Busy::start("dumb-terminal") else { return };
     let top = format!("borehole top -p {} -d 1s", busy.id());
     let (code, shown) = on_terminal(&top, &[("TERM", "dumb")]);

@@ -1,4 +1,4 @@
-//! Threads of one number in several processes, as containers have them, keep their own names in every format.
+//! Threads of different processes may have the same number, as in containers. They keep their own names in every format.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::program::run;
 
-/// Thread 1 of two processes, which call it differently, and thread 2 of one of them, which has no name.
+/// Thread 1 of two processes, with different names, and thread 2 of one of them, without a name.
 fn input(folder: &Scratch) -> String {
     let sample = |time_ns: u64, process: u64, thread: u64| {
         json!({
@@ -30,7 +30,7 @@ fn input(folder: &Scratch) -> String {
     folder.write("two.jsonl", text.as_bytes()).to_string_lossy().into_owned()
 }
 
-/// The names of the threads of files, as a report shows them.
+/// The thread names of files, as a report shows them.
 fn names(files: &[&str]) -> BTreeMap<(Option<u64>, u64), Value> {
     let report = run(&[&["report", "--json", "--by", "thread"], files].concat()).done();
     let report: Value = serde_json::from_slice(&report).unwrap();
@@ -41,7 +41,7 @@ fn names(files: &[&str]) -> BTreeMap<(Option<u64>, u64), Value> {
 }
 
 #[test]
-fn a_thread_is_called_what_its_process_calls_it_in_whatever_it_was_converted_to() {
+fn threads_keep_the_names_of_their_process_in_every_format() {
     let folder = Scratch::new();
     let input = input(&folder);
     let named =
@@ -63,7 +63,7 @@ fn a_thread_is_called_what_its_process_calls_it_in_whatever_it_was_converted_to(
 }
 
 #[test]
-fn a_thread_of_a_process_is_not_called_what_another_input_calls_one_of_which_no_process_is_known() {
+fn thread_names_without_a_process_do_not_apply_to_other_inputs() {
     let folder = Scratch::new();
     let input = |name: &str, process: Option<u64>, thread_name: Option<&str>| {
         let mut lines = vec![json!({"type": "file", "schema_version": 1, "format": "rbt"})];

@@ -1,7 +1,7 @@
-//! Timelines, read by Perfetto's own trace processor, and events that are chosen and sorted.
+//! Timelines, read by Perfetto's own trace processor; selected and sorted events.
 //!
-//! The trace processor reads both formats, the JSON with its importer for Chrome's traces. It stands for
-//! ui.perfetto.dev, whose engine it is; chrome://tracing, which is not maintained any more, is not asked.
+//! The trace processor reads both formats, the JSON with its importer for Chrome's traces. It represents ui.perfetto.dev,
+//! whose engine it is. chrome://tracing is no longer maintained and is not tested.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ fn field(event: &Value, name: &str) -> Option<u64> {
     fields.iter().find(|field| field[0] == name).and_then(|field| field[1].as_u64())
 }
 
-/// The answers to `queries` over an input converted to `format`, and that nothing was wrong with it.
+/// The answers to `queries` on an input converted to `format`, after a check that the import has no errors.
 fn ask(input: &str, format: &str, queries: &[&str]) -> Option<Vec<Vec<BTreeMap<String, Value>>>> {
     let folder = Scratch::new();
     let file = folder.path("timeline");
@@ -42,7 +42,7 @@ fn ask(input: &str, format: &str, queries: &[&str]) -> Option<Vec<Vec<BTreeMap<S
     Some(answers.split_off(2))
 }
 
-/// How many polls there are and how long they are together, by pairing the sorted events of each worker.
+/// The number of polls and their total duration, from pairs of sorted events of each worker.
 fn polls(input: &str) -> (u64, u64) {
     let mut open = BTreeMap::new();
     let (mut count, mut total_ns) = (0, 0);
@@ -59,7 +59,7 @@ fn polls(input: &str) -> (u64, u64) {
 }
 
 #[test]
-fn polls_parks_wakes_and_counters_are_where_the_trace_has_them() {
+fn polls_parks_wakes_and_counters_have_their_times() {
     for trace in TRACES {
         let input = corpus(trace);
         let (polls, polled_ns) = polls(&input);
@@ -87,7 +87,7 @@ fn polls_parks_wakes_and_counters_are_where_the_trace_has_them() {
 }
 
 #[test]
-fn samples_are_calls_of_the_functions_that_they_saw() {
+fn samples_become_calls_of_their_functions() {
     for file in ["tachyon/corpus/09_subinterp.bin", "rbt/annotations_ts.rbt"] {
         let input = corpus(file);
         let stacks = lines(&input, "stack", &[]);
@@ -97,7 +97,7 @@ fn samples_are_calls_of_the_functions_that_they_saw() {
             let Some(answers) = ask(&input, format, &["select distinct name from slice"]) else { return };
             let names: BTreeSet<_> =
                 answers[0].iter().map(|row| row["name"].as_str().unwrap().replace(r"\\", r"\")).collect();
-            // The trace processor leaves the escapes of JSON in names as they stand.
+            // The trace processor does not decode JSON escapes in names.
             let names: BTreeSet<_> = names.iter().map(String::as_str).collect();
             assert!(!functions.is_empty() && functions.is_subset(&names), "{file} {format}: {names:?}");
         }
@@ -155,7 +155,7 @@ fn events_are_chosen_by_time_and_sorted() {
     assert_eq!(sorted.len(), all.len());
 }
 
-/// What the JSON has to be beyond what the trace processor lets pass.
+/// Requirements on the JSON that the trace processor does not check.
 #[test]
 fn trace_events_are_strict_json_and_what_begins_ends_on_its_track() {
     for file in [TRACES[0], "tachyon/corpus/09_subinterp.bin", "rbt/annotations_ts.rbt"] {
@@ -201,9 +201,9 @@ fn every_format_with_times_draws_the_same_calls() {
 }
 
 #[test]
-fn rows_that_are_no_threads_have_numbers_that_no_thread_has() {
+fn rows_without_threads_have_unused_thread_ids() {
     let folder = Scratch::new();
-    // Threads as they are numbered in a container, one of them in a process of which no number is known.
+    // Threads as numbered in a container, one of them in a process without a known id.
     let mut lines = String::from("{\"type\":\"file\",\"schema_version\":1,\"format\":\"tachyon\"}\n");
     lines += "{\"type\":\"segment\",\"index\":0,\"format\":\"tachyon\",\"has_times\":true,\"period_ns\":1000000}\n";
     for time_ns in (0..12_000_000).step_by(1_000_000) {
@@ -229,7 +229,7 @@ fn rows_that_are_no_threads_have_numbers_that_no_thread_has() {
 }
 
 #[test]
-fn what_no_timeline_shows_is_counted() {
+fn losses_of_timelines_are_counted() {
     let trace = corpus("rbt/annotations_ts.rbt");
     for format in ["perfetto", "chrome-trace"] {
         let ended = run(&["convert", &trace, "--to", format]);

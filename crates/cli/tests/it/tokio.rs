@@ -1,8 +1,8 @@
-//! `report` on real recordings of Tokio programs, beside the analysis that their own project made of them.
+//! `report` on real recordings of Tokio programs, compared with dial9's own analysis of them.
 //!
-//! Of the recordings here that analysis printed red flags of one alone, the one without polls, of which it said that
-//! there were none; on the others it broke off at the first custom event. So its numbers are the reference: how long
-//! polls, delays and spans were says which red flags there are.
+//! That analysis printed red flags for one recording only, the one without polls, for which it found none. On the others it
+//! failed at the first custom event. So its numbers are the reference: the durations of polls, delays and spans determine
+//! the red flags.
 
 use borehole_testkit::{Scratch, read_corpus};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ const BLOCKED: &str = "real_057_blocked.bin.gz";
 const OLD: &str = "real_032_cpu.bin.gz";
 const KILLED: &str = "real_057_killed.bin.active";
 const JOINED: &str = "segments_catted.bin";
-/// Those with polls.
+/// The recordings with polls.
 const RECORDINGS: [&str; 3] = [BLOCKED, OLD, JOINED];
 
 fn report(name: &str) -> Value {
@@ -77,13 +77,13 @@ fn red_flags_of_handlers_that_block() {
 
 #[test]
 fn red_flags_of_an_old_recording() {
-    // Never sealed: the reference says nothing of it, and of the kernel's waits it has the same longest ones.
+    // A missing seal is not reported by the reference; its longest kernel waits are the same.
     let reference = reference(OLD);
     assert_eq!(reference["parsed"]["sealedFiles"], 0);
     for worker in ["0", "1"] {
         assert!(number(&reference["workerSpans"][worker]["maxSchedWait"]) > 1e6);
     }
-    // No stack of the idle worker is taken for a blocking call, as `epoll_wait` would be by the reference.
+    // No stack of the idle worker is taken for a blocking call; the reference would take `epoll_wait` for one.
     let top = &report(OLD)["blocking"]["stacks"]["rows"][0];
     assert_eq!(
         (&reference["schedGroups"][0]["leaf"], &top["leaf"]),
@@ -104,23 +104,23 @@ fn red_flags_of_an_old_recording() {
 #[test]
 fn red_flags_of_segments_put_together() {
     assert_eq!(reference(JOINED)["workerSpans"]["0"]["maxSchedWait"], 1_125_636);
-    // The second is of a killed process: of the seals, the reference counts one.
+    // The second is a recording of a killed process; the reference counts one seal.
     assert_eq!(reference(JOINED)["parsed"]["sealedFiles"], 1);
     assert_flags(JOINED, &[("info", "unsealed-file"), ("info", "kernel-sched-wait")]);
 }
 
 #[test]
-fn a_recording_without_polls_is_not_said_to_be_fine() {
+fn a_recording_without_polls_is_not_reported_as_healthy() {
     let said = String::from_utf8(read_corpus(&format!("trc/analysis/{KILLED}.red_flags.txt"))).unwrap();
     assert!(said.contains("No red flags found"), "{said}");
     assert_flags(KILLED, &[("warning", "no-polls"), ("info", "unsealed-file")]);
     let text = run(&["report", &corpus(&format!("trc/in/{KILLED}"))]).done();
     let text = String::from_utf8(text).unwrap();
-    assert!(text.contains("holds no whole poll") && !text.contains("none in"), "{text}");
+    assert!(text.contains("has no complete poll") && !text.contains("none in"), "{text}");
 }
 
-/// The reference has active periods across changes of threads, which make up to 2 % of a worker's time here. Of one
-/// worker it drops 450 of 1,744 periods: there ours is more, by no larger part than that.
+/// The reference counts active periods across changes of threads, which make up to 2 % of a worker's time here. It drops 450
+/// of 1,744 periods of one worker, so our number may be larger by at most that share.
 #[track_caller]
 fn assert_active(found: f64, expected: &Value, name: &str) {
     let (periods, parks) = (number(&expected["activeCount"]), number(&expected["parkCount"]));
@@ -132,7 +132,7 @@ fn assert_active(found: f64, expected: &Value, name: &str) {
 }
 
 #[test]
-fn workers_polled_and_were_parked_as_often() {
+fn counts_of_polls_and_parks_equal_the_reference() {
     for name in RECORDINGS {
         let (report, reference) = (report(name), reference(name));
         for worker in report["workers"].as_array().unwrap() {
@@ -143,7 +143,7 @@ fn workers_polled_and_were_parked_as_often() {
             let active = number(&worker["active_ns"]) / span_ns;
             assert_active(active, expected, name);
             let cpu = number(&worker["cpu_ns"]) / number(&worker["active_ns"]);
-            assert!((0.0..=1.01).contains(&cpu), "{name}: {cpu}, where the reference has negative ones");
+            assert!((0.0..=1.01).contains(&cpu), "{name}: {cpu}, but the reference has negative ones");
         }
         let queue = report["workers"].as_array().unwrap().iter().map(|worker| &worker["longest_queue"]);
         let longest = queue.map(|queue| queue.as_u64().unwrap()).max();
@@ -152,11 +152,11 @@ fn workers_polled_and_were_parked_as_often() {
 }
 
 #[test]
-fn tasks_are_spawned_and_end_as_often_and_none_is_alive_less_than_never() {
+fn counts_of_tasks_equal_the_reference_and_are_never_negative() {
     for name in RECORDINGS {
         let (tasks, reference) = (&report(name)["tasks"], reference(name));
         assert_eq!(tasks["spawned"], reference["taskSpawnCount"], "{name}");
-        // Ends without spawning are of the blocking pool: the reference counts -39, -82 and -194 tasks alive.
+        // Ends without spawns belong to the blocking pool; the reference counts -39, -82 and -194 tasks alive.
         let blocking = tasks["blocking"].as_i64().unwrap();
         assert_eq!(Some(-blocking), reference["taskAliveAtEnd"].as_i64(), "{name}");
         assert_eq!((&tasks["alive"], &tasks["older"]), (&0.into(), &0.into()), "{name}");
@@ -166,7 +166,7 @@ fn tasks_are_spawned_and_end_as_often_and_none_is_alive_less_than_never() {
 }
 
 #[test]
-fn polls_took_as_long() {
+fn durations_of_polls_equal_the_reference() {
     for name in RECORDINGS {
         let (report, reference) = (report(name), reference(name));
         let places = rows(&report["polls"]["places"]);
@@ -176,10 +176,11 @@ fn polls_took_as_long() {
             let place = row["spawned_at"].as_str().unwrap();
             let (found, expected) = (&row["durations"], &expected[place]);
             assert_eq!(found["count"], expected["count"], "{name} {place}");
-            // The reference rounds a rank to the nearest, we round it up, and of few polls neighbours are far apart: of
-            // the 160 of one place, it takes the 158th (112,527 ns) for the 99th percentile, and we the 159th (138,094).
-            // It also says the upper end of a bucket of its histogram, hence the tolerance.
-            // A poll that blocks in place ends where its worker goes to another thread, for the reference.
+            // The reference rounds a rank to the nearest, and Borehole rounds it up. With few polls, neighbours are far
+            // apart: of the 160 polls of one place, the reference takes the 158th (112,527 ns) for the 99th percentile, and
+            // Borehole the 159th (138,094). The reference also returns the upper end of a histogram bucket, hence the
+            // tolerance.
+            // For the reference, a poll that blocks in place ends when its worker moves to another thread.
             if name == OLD && number(&expected["count"]) > 500.0 {
                 for percentile in ["p50", "p90", "p99"] {
                     assert_near(&found[format!("{percentile}_ns")], &expected[percentile], 0.02, place);
@@ -200,7 +201,7 @@ fn polls_took_as_long() {
 }
 
 #[test]
-fn tasks_waited_as_long_to_be_polled() {
+fn delays_of_polls_equal_the_reference() {
     for name in RECORDINGS {
         let (delays, reference) = (&report(name)["delays"], reference(name));
         let (found, expected) = (&delays["durations"], &reference["schedDelay"]["hist"]);
@@ -253,8 +254,8 @@ fn samples_that_blocked_are_in_polls() {
         (in_polls(&blocking["in_polls"]), in_polls(&reference["offCpuInPollCount"]))
     };
     assert_eq!(of(OLD), (57, 57));
-    // The newer recording names threads alone. The reference takes each for one worker's for good, though workers
-    // change threads, and counts 30 more; here a sample is in a poll of its own thread.
+    // The newer recording names only threads. The reference assigns each thread to one worker for good, although workers
+    // change threads, and counts 30 more. Here, a sample belongs to the poll of its own thread.
     assert_eq!(of(BLOCKED), (56, 86));
 }
 
@@ -270,22 +271,22 @@ fn sections_and_rows_are_chosen_and_other_formats_have_none() {
     let two = text(&["--sections", "polls", "--top", "2"]);
     assert!(two.contains("(2 of 1,287 shown; --all for all)"), "{two}");
     let all = text(&[]);
-    assert!(all.starts_with("# red flags: ") && all.contains("# self-time top"), "{all}");
+    assert!(all.starts_with("# red flags: ") && all.contains("# top by self time"), "{all}");
     let events = String::from_utf8(run(&["report", &corpus(&format!("trc/in/{JOINED}"))]).done()).unwrap();
-    assert!(!events.contains("# self-time top"), "no samples, no tables of frames");
+    assert!(!events.contains("# top by self time"), "no samples, no tables of frames");
     let other = run(&["report", "--json", &corpus("rbt/native.rbt")]).done();
     assert!(!String::from_utf8(other).unwrap().contains("\"tokio\""));
 }
 
-/// The whole report, of any inputs.
+/// The whole report for any inputs.
 fn document(arguments: &[&str]) -> Value {
     serde_json::from_slice(&run(&[&["report", "--json", "--all"], arguments].concat()).done()).unwrap()
 }
 
 #[test]
-fn programs_are_reported_apart_also_out_of_one_file() {
+fn programs_in_one_file_are_reported_separately() {
     let scratch = Scratch::new();
-    // The third has the workers, tasks, threads and addresses of the first.
+    // The third has the same workers, tasks, threads and addresses as the first.
     let copy = scratch.path("copy.bin.gz");
     std::fs::write(&copy, read_corpus(&format!("trc/in/{BLOCKED}"))).unwrap();
     let inputs = [corpus(&format!("trc/in/{BLOCKED}")), corpus(&format!("trc/in/{OLD}"))];
@@ -298,7 +299,7 @@ fn programs_are_reported_apart_also_out_of_one_file() {
         alone
     });
     assert_eq!(*apart["tokio_by_input"].as_array().unwrap(), expected);
-    // Readers of 0.3.2 and lines of JSON have no units, and where a thread's events end is not to be seen when all are sorted.
+    // Version 0.3.2 and JSON Lines have no units, and after sorting the end of a thread's events is unknown.
     let both = |report: &Value, keys: &[&str]| -> Vec<Value> {
         let inputs = report["tokio_by_input"].as_array().unwrap().iter();
         inputs.flat_map(|input| keys.iter().map(|key| input[key].clone())).collect()
@@ -338,7 +339,7 @@ fn samples_of_a_merged_file_have_the_symbols_of_their_own_input() {
     let (together, apart) = (by_input(&[merged]), by_input(&["--label-inputs", &inputs[0], &inputs[1]]));
     assert_eq!((&together["by"], &together["self"]), (&apart["by"], &apart["self"]));
     assert_eq!(rows(&together["by"]).len(), 2);
-    // Frames of the same name in both programs add up.
+    // Frames of the same name in both programs are added up.
     let count = |report: &Value| -> u64 {
         rows(&report["self"]).iter().map(|row| row["count"].as_u64().unwrap()).sum()
     };
@@ -351,7 +352,7 @@ fn tokio_report(names: &[&str]) -> Value {
     document(&paths.iter().map(String::as_str).collect::<Vec<_>>())["tokio"].take()
 }
 
-/// Severity, check and evidence of each finding but those of files without a seal.
+/// Severity, check and evidence of each finding, except those about files without a seal.
 fn findings(report: &Value) -> Vec<(String, String, String)> {
     let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
     let all = report["findings"].as_array().unwrap().iter();
@@ -373,18 +374,18 @@ fn spans_end_when_they_are_closed_and_single_events_are_spans() {
 }
 
 #[test]
-fn a_worker_that_is_in_one_poll_until_the_end_is_stuck_and_busy() {
+fn a_worker_in_an_unfinished_poll_is_stuck_and_busy() {
     let report = tokio_report(&["stuck_worker.bin"]);
     let (severity, check, evidence) = &findings(&report)[0];
     assert_eq!((&**severity, &**check), ("critical", "stuck-poll"));
-    assert!(evidence.contains("60999.0 ms") && evidence.contains("src/stuck.rs:9:9"), "{evidence}");
+    assert!(evidence.contains("1.02 min") && evidence.contains("src/stuck.rs:9:9"), "{evidence}");
     assert!(evidence.contains("200 tasks wait"), "{evidence}");
     let span_ns = number(&report["end_ns"]) - number(&report["start_ns"]);
     assert!(number(&report["workers"][1]["busy_ns"]) / span_ns > 0.99);
 }
 
 #[test]
-fn tasks_that_are_starved_or_never_woken_are_told() {
+fn starved_and_never_woken_tasks_are_reported() {
     let found = findings(&tokio_report(&["starved_lost.bin"]));
     let checks: Vec<_> = found.iter().map(|(severity, check, _)| (&**severity, &**check)).collect();
     assert_eq!(checks, [("critical", "starved-task"), ("warning", "unwoken-task")]);
@@ -429,14 +430,14 @@ fn inputs_of_two_hosts_are_kept_apart() {
 }
 
 #[test]
-fn allocations_alone_and_nothing_at_all_are_told() {
+fn recordings_of_allocations_only_and_empty_ones_are_reported() {
     let allocations = tokio_report(&["allocations-only.bin"]);
     assert!(number(&allocations["allocations"]["allocations"]) > 0.0);
     let text = |name: &str| {
         let ended = run(&["report", &corpus(&format!("trc/tokio/{name}"))]);
         String::from_utf8(ended.stdout).unwrap()
     };
-    assert!(text("allocations-only.bin").contains("# allocations outstanding: "));
+    assert!(text("allocations-only.bin").contains("# outstanding allocations: "));
     let found = findings(&tokio_report(&["header_only.bin"]));
     assert_eq!((&*found[0].0, &*found[0].1, found.len()), ("warning", "empty-trace", 1));
     assert!(text("header_only.bin").contains("empty-trace"));

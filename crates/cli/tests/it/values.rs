@@ -1,4 +1,4 @@
-//! What profiles of other programs weigh: values, lanes and kinds, as the command shows them.
+//! Values, lanes and kinds of profiles of other programs, as the command shows them.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::program::{corpus, run};
 
-/// The numbers of folded stacks by the function at their end.
+/// The numbers of folded stacks by leaf function.
 fn by_leaf(file: &str, more: &[&str]) -> BTreeMap<String, u64> {
     let file = corpus(file);
     let text = run(&[&["convert", &file, "--to", "folded", "-o", "-"], more].concat()).done();
@@ -19,13 +19,13 @@ fn by_leaf(file: &str, more: &[&str]) -> BTreeMap<String, u64> {
     sums
 }
 
-/// The part that a function has, in thousandths.
+/// The share of a function, in thousandths.
 fn share(sums: &BTreeMap<String, u64>, name: &str) -> u64 {
     sums[name] * 1000 / sums.values().sum::<u64>()
 }
 
 #[test]
-fn evented_stretches_weigh_their_time() {
+fn events_weigh_their_duration() {
     assert_eq!(share(&by_leaf("speedscope/values-evented.speedscope.json", &[]), "slow"), 990);
 }
 
@@ -67,13 +67,13 @@ fn sides_that_measure_different_things_are_refused() {
 }
 
 #[test]
-fn services_of_one_request_are_told_apart() {
+fn services_of_one_request_are_separated() {
     let json = run(&["report", "--json", "--by", "service.name", &corpus("otlp/two-services.otlp")]).done();
     let text = String::from_utf8(json).unwrap();
     assert!(text.contains("checkout") && text.contains("search"), "{text}");
 }
 
-/// Milliseconds by function on each lane of the speedscope document that comes out.
+/// Milliseconds by function on each lane of the written speedscope document.
 fn lanes(file: &str) -> Vec<(String, BTreeMap<String, f64>)> {
     let file = corpus(file);
     let text = run(&["convert", &file, "--to", "speedscope", "-o", "-"]).done();
@@ -106,7 +106,7 @@ fn sums(rows: &[(&str, f64)]) -> BTreeMap<String, f64> {
 }
 
 #[test]
-fn lanes_stretches_and_gaps_come_out_as_they_went_in() {
+fn lanes_durations_and_gaps_survive() {
     let two = lanes("speedscope/lanes-two-threads.speedscope.json");
     let [(main, _), (worker, _)] = &two[..] else { panic!("expected two lanes, found {two:?}") };
     assert_eq!((&**main, &**worker), ("Thread 100 \"MainThread\"", "Thread 101 \"worker-0\""));

@@ -1,16 +1,19 @@
 //! Export of the model to a callgrind profile.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Frame, FrameId, Mode, ProfileSink, Sample, StackId, StringId, TableFull, Tables, ValueType,
+    Column, Context, Frame, FrameId, InternedRows, Mode, ProfileSink, Sample, StackId, StringId, TableFull,
+    Tables, ValueType,
 };
 
-use super::write::{Cost, Events, Name, UNKNOWN, Writer};
-use crate::sample_losses::SampleLosses;
-use crate::stack_counts::{EMPTY_STACK, StackCounts};
+use super::write::{Cost, CostEvents, Name, UNKNOWN, Writer};
+use crate::frames::profiler;
+use crate::sums::losses::SampleLosses;
+use crate::sums::rows::row_number;
+use crate::sums::stacks::{EMPTY_STACK, StackCounts};
 use crate::{Export, Losses};
 
 /// Adds samples up by function, line and call, and writes the profile at the end.
@@ -37,7 +40,7 @@ pub struct Exporter<W: Write> {
     output: BufWriter<W>,
     counts: StackCounts,
     times_ns: StackCounts,
-    events: Option<Events>,
+    events: Option<CostEvents>,
     losses: SampleLosses,
     replaced: u64,
 }
@@ -60,11 +63,11 @@ impl<W: Write> ProfileSink for Exporter<W> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.losses.all_but_stack(at, sample);
         self.counts.add(sample.stack, sample.count);
-        let events = self.events.get_or_insert(Events::SamplesAndTime(at.segment.mode.name()));
-        if let Events::SamplesAndTime(_) = events {
+        let events = self.events.get_or_insert(CostEvents::SamplesAndTime(at.segment.mode.name()));
+        if let CostEvents::SamplesAndTime(_) = events {
             match at.segment.period_ns {
                 Some(period_ns) => self.times_ns.add(sample.stack, sample.count.saturating_mul(period_ns)),
-                None => *events = Events::Samples,
+                None => *events = CostEvents::Samples,
             }
         }
         Ok(ControlFlow::Continue(()))
@@ -81,7 +84,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
             costs.add(stack, cost)?;
         }
         self.replaced = costs.functions.replaced;
-        let events = self.events.take().unwrap_or(Events::SamplesAndTime(Mode::Wall.name()));
+        let events = self.events.take().unwrap_or(CostEvents::SamplesAndTime(Mode::Wall.name()));
         costs.write(Writer::new(&mut self.output, events))
     }
 }
@@ -89,7 +92,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
 impl<W: Write> Export for Exporter<W> {
     fn counted(&mut self, value_type: &ValueType) {
         let ValueType { kind, unit } = value_type.clone();
-        self.events = Some(Events::Values { kind, unit });
+        self.events = Some(CostEvents::Values { kind, unit });
     }
 
     fn losses(&self) -> Losses {
@@ -158,7 +161,7 @@ impl<'a> Costs<'a> {
 
     fn write(&self, mut writer: Writer<impl Write>) -> io::Result<()> {
         writer.header(self.total)?;
-        for function in 0..self.functions.keys.len() {
+        for function in 0..self.functions.keys.rows().len() {
             let (file, name) = self.functions.names(function);
             writer.function(file, name)?;
             for (&(_, line), &cost) in self.lines.range((function, 0)..=(function, u64::MAX)) {
@@ -183,26 +186,22 @@ fn line_of(frame: &Frame) -> u64 {
 struct Functions {
     /// Names and files as they are written.
     strings: Tables,
-    keys: Vec<(StringId, StringId)>,
-    index: HashMap<(StringId, StringId), FunctionNumber>,
-    /// The function of each frame of the profile; `None` until it is needed.
-    of_frames: Vec<Option<FunctionNumber>>,
+    /// The file and the name of each.
+    keys: InternedRows<(StringId, StringId)>,
+    /// The function of each frame of the profile.
+    of_frames: Column<FunctionNumber>,
     text: Vec<u8>,
     replaced: u64,
 }
 
 impl Functions {
     fn of_frame(&mut self, tables: &Tables, id: FrameId) -> Result<FunctionNumber, TableFull> {
-        self.of_frames.resize(tables.frame_count(), None);
-        if let Some(function) = self.of_frames[id.index()] {
+        if let Some(function) = self.of_frames.get(id.index()) {
             return Ok(function);
         }
         let frame = tables.frame(id);
-        let file = frame.file.or(frame.native.map(|native| native.module));
-        let name = tables.string(frame.function);
-        let function = self.intern(file.map_or(b"", |file| tables.string(file)), name)?;
-        self.of_frames[id.index()] = Some(function);
-        Ok(function)
+        let function = self.intern(profiler::file(&frame, tables), tables.string(frame.function))?;
+        Ok(self.of_frames.set(id.index(), function))
     }
 
     fn empty_stack(&mut self) -> Result<FunctionNumber, TableFull> {
@@ -211,12 +210,7 @@ impl Functions {
 
     fn intern(&mut self, file: &[u8], name: &[u8]) -> Result<FunctionNumber, TableFull> {
         let key = (self.string(file)?, self.string(name)?);
-        let next = self.keys.len();
-        let function = *self.index.entry(key).or_insert(next);
-        if function == next {
-            self.keys.push(key);
-        }
-        Ok(function)
+        Ok(row_number(self.keys.intern(&key)) as FunctionNumber)
     }
 
     fn string(&mut self, text: &[u8]) -> Result<StringId, TableFull> {
@@ -231,7 +225,7 @@ impl Functions {
 
     /// The file and the name of a function.
     fn names(&self, function: FunctionNumber) -> (Name<'_>, Name<'_>) {
-        let (file, name) = self.keys[function];
+        let (file, name) = self.keys.rows()[function];
         (self.name(file), self.name(name))
     }
 

@@ -12,9 +12,23 @@
 //! Functions are identified by name and file. Unknown lines are 0.
 
 mod export;
+mod facts;
 mod write;
 
 pub use export::Exporter;
+pub(crate) use facts::FACTS;
+
+use crate::Weighed;
+use crate::registry::{Codec, EventSupport, Exporting};
 
 /// The short name of the format.
 pub const NAME: &str = "callgrind";
+
+/// Reads and writes the format.
+pub(crate) const CODEC: Codec = Codec {
+    import: None,
+    export: Some(Exporting {
+        events: EventSupport::Lost,
+        start: |to, options| Box::new(Weighed::new(Exporter::new(to.output), options.value.as_deref())),
+    }),
+};

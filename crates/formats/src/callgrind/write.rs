@@ -24,7 +24,7 @@ impl Cost {
 
 /// The costs that a file has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Events {
+pub(super) enum CostEvents {
     Samples,
     /// Also the time that samples stand for, of the mode with this name.
     SamplesAndTime(&'static str),
@@ -35,7 +35,7 @@ pub(super) enum Events {
     },
 }
 
-impl Events {
+impl CostEvents {
     /// The description of an event and its name.
     fn described(&self) -> Option<(String, String)> {
         match self {
@@ -75,13 +75,13 @@ pub(super) struct Name<'a> {
 /// Writes the lines of a file. Names are written in full once and by number afterwards.
 pub(super) struct Writer<W> {
     output: W,
-    events: Events,
+    events: CostEvents,
     written_files: Vec<bool>,
     written_functions: Vec<bool>,
 }
 
 impl<W: Write> Writer<W> {
-    pub(super) fn new(output: W, events: Events) -> Self {
+    pub(super) fn new(output: W, events: CostEvents) -> Self {
         Self { output, events, written_files: Vec::new(), written_functions: Vec::new() }
     }
 
@@ -91,7 +91,7 @@ impl<W: Write> Writer<W> {
         writeln!(output, "desc: Calls: not counted by a sampling profiler; 1 stands for at least one")?;
         writeln!(output, "positions: line")?;
         match (&self.events, self.events.described()) {
-            (Events::Values { .. }, Some((line, name))) => writeln!(output, "{line}\nevents: {name}")?,
+            (CostEvents::Values { .. }, Some((line, name))) => writeln!(output, "{line}\nevents: {name}")?,
             (_, Some((line, name))) => writeln!(output, "{line}\nevents: Samples {name}")?,
             (_, None) => writeln!(output, "events: Samples")?,
         }
@@ -134,8 +134,8 @@ impl<W: Write> Writer<W> {
 
     fn costs(&mut self, cost: Cost) -> io::Result<()> {
         match self.events {
-            Events::Samples | Events::Values { .. } => writeln!(self.output, " {}", cost.count),
-            Events::SamplesAndTime(_) => writeln!(self.output, " {} {}", cost.count, cost.time_ns),
+            CostEvents::Samples | CostEvents::Values { .. } => writeln!(self.output, " {}", cost.count),
+            CostEvents::SamplesAndTime(_) => writeln!(self.output, " {} {}", cost.count, cost.time_ns),
         }
     }
 

@@ -5,20 +5,20 @@ use std::io::{self, BufWriter, Write};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
-use crate::timeline::{Arrow, Canvas, Detail, Details, Kind, Mark, Track};
+use crate::timeline::{Arrow, Canvas, Detail, Details, Mark, TimelineTrack, TrackKind};
 
 /// The bytes buffered before a write.
 const BUFFER_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]
-pub(super) struct TraceEvents<W: Write> {
+pub struct TraceEvents<W: Write> {
     output: BufWriter<W>,
     has_begun: bool,
 }
 
 /// One event. Members that do not apply are left out.
 #[derive(Debug, Serialize)]
-struct Entry<'a> {
+struct JsonTraceEvent<'a> {
     ph: &'static str,
     pid: i64,
     tid: u64,
@@ -55,8 +55,8 @@ impl Serialize for Args<'_> {
         let mut map = serializer.serialize_map(None)?;
         match self {
             Self::Details(details) => {
-                for (name, said) in *details {
-                    match said {
+                for (name, value) in *details {
+                    match value {
                         Detail::Unsigned(number) => map.serialize_entry(name, number)?,
                         Detail::Signed(number) => map.serialize_entry(name, number)?,
                         Detail::Float(number) => map.serialize_entry(name, number)?,
@@ -83,12 +83,12 @@ impl Serialize for Args<'_> {
 /// Source: Linux 6.18, `include/linux/threads.h`, `PID_MAX_LIMIT`: 2^22 at most.
 const MADE_UP: u64 = 1 << 31;
 
-impl<'a> Entry<'a> {
-    fn new(ph: &'static str, track: &Track) -> Self {
+impl<'a> JsonTraceEvent<'a> {
+    fn new(ph: &'static str, track: &TimelineTrack) -> Self {
         let made_up = MADE_UP.saturating_add(track.process);
         let pid = track.pid.unwrap_or_else(|| i64::try_from(made_up).unwrap_or(i64::MAX));
         let tid = match track.kind {
-            Kind::Thread(tid) => tid,
+            TrackKind::Thread(tid) => tid,
             _ => MADE_UP.saturating_add(track.id),
         };
         let (ts, name, cat, id, bp, s, args) = (None, None, None, None, None, None, None);
@@ -111,11 +111,7 @@ fn microseconds(time_ns: u64) -> Option<serde_json::Number> {
 }
 
 impl<W: Write> TraceEvents<W> {
-    pub(super) fn new(output: W) -> Self {
-        Self { output: BufWriter::with_capacity(BUFFER_BYTES, output), has_begun: false }
-    }
-
-    fn entry(&mut self, entry: &Entry<'_>) -> io::Result<()> {
+    fn entry(&mut self, entry: &JsonTraceEvent<'_>) -> io::Result<()> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         let before: &[u8] =
             if is_first { b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n" } else { b",\n" };
@@ -123,64 +119,81 @@ impl<W: Write> TraceEvents<W> {
         Ok(serde_json::to_writer(&mut self.output, entry)?)
     }
 
-    fn metadata(&mut self, track: &Track, name: &'static str, args: Args<'_>) -> io::Result<()> {
-        self.entry(&Entry { name: Some(name), args: Some(args), ..Entry::new("M", track) })
+    fn metadata(&mut self, track: &TimelineTrack, name: &'static str, args: Args<'_>) -> io::Result<()> {
+        self.entry(&JsonTraceEvent { name: Some(name), args: Some(args), ..JsonTraceEvent::new("M", track) })
     }
 
     /// Writes either end of an arrow.
-    fn arrow(&mut self, track: &Track, mark: &Mark<'_>) -> io::Result<()> {
+    fn arrow(&mut self, track: &TimelineTrack, mark: &Mark<'_>) -> io::Result<()> {
         let (ph, id, bp) = match mark.arrow {
             Some(Arrow::From(id)) => ("s", id, None),
             Some(Arrow::To(id)) => ("f", id, Some("e")),
             None => return Ok(()),
         };
-        let entry = Entry::new(ph, track).at(mark.time_ns);
-        self.entry(&Entry { id: Some(id), bp, name: Some("wake"), cat: Some("wake"), ..entry })
+        let entry = JsonTraceEvent::new(ph, track).at(mark.time_ns);
+        self.entry(&JsonTraceEvent { id: Some(id), bp, name: Some("wake"), cat: Some("wake"), ..entry })
     }
 }
 
 impl<W: Write> Canvas for TraceEvents<W> {
-    fn track(&mut self, track: &Track) -> io::Result<()> {
+    type Output = W;
+
+    fn new(output: W) -> Self {
+        Self { output: BufWriter::with_capacity(BUFFER_BYTES, output), has_begun: false }
+    }
+
+    fn track(&mut self, track: &TimelineTrack) -> io::Result<()> {
         match track.kind {
-            Kind::Process => self.metadata(track, "process_name", Args::Name(&track.name)),
-            Kind::Thread(_) | Kind::Row => {
+            TrackKind::Process => self.metadata(track, "process_name", Args::Name(&track.name)),
+            TrackKind::Thread(_) | TrackKind::Row => {
                 self.metadata(track, "thread_name", Args::Name(&track.name))?;
                 self.metadata(track, "thread_sort_index", Args::SortIndex(track.id))
             }
-            Kind::Shared | Kind::Counter => Ok(()),
+            TrackKind::Shared | TrackKind::Counter => Ok(()),
         }
     }
 
-    fn begin(&mut self, track: &Track, mark: &Mark<'_>) -> io::Result<()> {
-        if track.kind == Kind::Shared {
-            let entry = Entry::new("b", track).marked(mark);
-            return self.entry(&Entry { id: Some(track.id), cat: Some("span"), ..entry });
+    fn begin(&mut self, track: &TimelineTrack, mark: &Mark<'_>) -> io::Result<()> {
+        if track.kind == TrackKind::Shared {
+            let entry = JsonTraceEvent::new("b", track).marked(mark);
+            return self.entry(&JsonTraceEvent { id: Some(track.id), cat: Some("span"), ..entry });
         }
-        self.entry(&Entry::new("B", track).marked(mark))?;
+        self.entry(&JsonTraceEvent::new("B", track).marked(mark))?;
         self.arrow(track, mark)
     }
 
-    fn end(&mut self, track: &Track, time_ns: u64) -> io::Result<()> {
-        if track.kind == Kind::Shared {
-            let entry = Entry::new("e", track).at(time_ns);
-            return self.entry(&Entry { id: Some(track.id), cat: Some("span"), name: Some(""), ..entry });
+    fn end(&mut self, track: &TimelineTrack, time_ns: u64) -> io::Result<()> {
+        if track.kind == TrackKind::Shared {
+            let entry = JsonTraceEvent::new("e", track).at(time_ns);
+            return self.entry(&JsonTraceEvent {
+                id: Some(track.id),
+                cat: Some("span"),
+                name: Some(""),
+                ..entry
+            });
         }
-        self.entry(&Entry::new("E", track).at(time_ns))
+        self.entry(&JsonTraceEvent::new("E", track).at(time_ns))
     }
 
-    fn instant(&mut self, track: &Track, mark: &Mark<'_>) -> io::Result<()> {
-        self.entry(&Entry { s: Some("t"), ..Entry::new("i", track).marked(mark) })?;
+    fn instant(&mut self, track: &TimelineTrack, mark: &Mark<'_>) -> io::Result<()> {
+        self.entry(&JsonTraceEvent { s: Some("t"), ..JsonTraceEvent::new("i", track).marked(mark) })?;
         self.arrow(track, mark)
     }
 
-    fn counter(&mut self, track: &Track, time_ns: u64, value: f64) -> io::Result<()> {
-        let entry = Entry::new("C", track).at(time_ns);
-        self.entry(&Entry { name: Some(&track.name), args: Some(Args::Value(value)), ..entry })
+    fn counter(&mut self, track: &TimelineTrack, time_ns: u64, value: f64) -> io::Result<()> {
+        let entry = JsonTraceEvent::new("C", track).at(time_ns);
+        self.entry(&JsonTraceEvent { name: Some(&track.name), args: Some(Args::Value(value)), ..entry })
     }
 
     fn wall_clock(&mut self, time_ns: u64, unix_ns: u64) -> io::Result<()> {
-        let whole =
-            Track { id: 0, parent: None, process: 0, pid: None, kind: Kind::Process, name: String::new() };
+        let whole = TimelineTrack {
+            id: 0,
+            parent: None,
+            process: 0,
+            pid: None,
+            kind: TrackKind::Process,
+            name: String::new(),
+        };
         self.metadata(&whole, "clock_sync", Args::Wall { time_ns, unix_ns })
     }
 

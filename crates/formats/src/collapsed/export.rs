@@ -5,9 +5,8 @@ use std::ops::ControlFlow;
 
 use borehole_model::{Context, ProfileSink, Sample, Tables};
 
-use super::counts::Counts;
-use super::lines::Lines;
-use crate::sample_losses::SampleLosses;
+use super::lines::{CollapsedLines, Counts};
+use crate::sums::losses::SampleLosses;
 use crate::{Export, Losses};
 
 /// Adds samples up by thread and stack and writes a line for each, byte for byte as CPython's `replay` does.
@@ -41,7 +40,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
-        let lines = Lines::of(&std::mem::take(&mut self.counts), tables)?;
+        let lines = CollapsedLines::of(&std::mem::take(&mut self.counts), tables)?;
         self.empty = lines.empty;
         lines.write(&mut self.output)?;
         self.output.flush()
@@ -51,7 +50,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
 impl<W: Write> Export for Exporter<W> {
     fn losses(&self) -> Losses {
         let mut losses = self.losses.report();
-        losses.add("samples without a frame", self.empty);
+        losses.add("samples without frames", self.empty);
         losses
     }
 }

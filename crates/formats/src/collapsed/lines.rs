@@ -7,13 +7,12 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use borehole_model::{Frame, FrameId, StackId, StringId, TableFull, Tables};
+use borehole_text::put_decimal;
 use hashbrown::HashMap;
 
-use super::counts::Counts;
 use super::order::places;
-use super::renamed::Renamed;
-use crate::decimal::put_decimal;
-use crate::own_frames;
+use crate::frames::profiler;
+use crate::sums::stacks::StackCounts;
 
 /// The separator of frames.
 pub(super) const SEPARATOR: u8 = b';';
@@ -25,31 +24,31 @@ const NO_FILE: &[u8] = b"~";
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// The lines of a profile.
-pub(super) struct Lines<'a> {
+pub(super) struct CollapsedLines<'a> {
     /// Stacks reduced to file, function and line, without the profiler's own frames.
     shapes: Renamed<'a>,
-    names: Names,
-    rows: Vec<Row>,
+    names: LineNames,
+    rows: Vec<CollapsedRow>,
     /// The number of samples without a frame to print.
     pub(super) empty: u64,
 }
 
 #[derive(Clone, Copy)]
-struct Row {
+struct CollapsedRow {
     count: u64,
     thread: Option<u64>,
     /// The stack, one of the shapes.
     stack: StackId,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> CollapsedLines<'a> {
     /// Builds the lines of `counts`.
     ///
     /// # Errors
     /// If a table is full.
     pub(super) fn of(counts: &Counts, tables: &'a Tables) -> Result<Self, TableFull> {
         let frames = distinct(tables)?;
-        let (shapes, names) = (Renamed::new(tables, &frames)?, Names::of(&frames, tables)?);
+        let (shapes, names) = (Renamed::new(tables, &frames)?, LineNames::of(&frames, tables)?);
         let mut lines = Self { shapes, names, rows: Vec::new(), empty: 0 };
         lines.add(counts);
         lines.sort()?;
@@ -69,7 +68,7 @@ impl<'a> Lines<'a> {
                 if self.shapes.is_same() { next } else { *known.entry((thread, stack)).or_insert(next) };
             match self.rows.get_mut(row) {
                 Some(row) => row.count = row.count.saturating_add(count),
-                None => self.rows.push(Row { count, thread, stack }),
+                None => self.rows.push(CollapsedRow { count, thread, stack }),
             }
         }
     }
@@ -81,7 +80,7 @@ impl<'a> Lines<'a> {
         if !names.are_plain() || (threads > 0 && threads < rows.len()) {
             // Names that look like several frames, or like a thread, are rare; only then are lines compared as text.
             rows.sort_by_cached_key(|row| {
-                let mut text = Text::default();
+                let mut text = LineText::default();
                 text.put(row, shapes.tree(), names);
                 text.bytes.pop();
                 (Reverse(row.count), text.bytes)
@@ -89,7 +88,7 @@ impl<'a> Lines<'a> {
             return Ok(());
         }
         let tree = Renamed::new(shapes.tree(), &names.frames)?;
-        let at = |row: &Row| tree.stack(row.stack).map_or(0, StackId::index);
+        let at = |row: &CollapsedRow| tree.stack(row.stack).map_or(0, StackId::index);
         let mut is_line = vec![false; tree.tree().stack_count()];
         rows.iter().for_each(|row| is_line[at(row)] = true);
         let places = places(tree.tree(), names, &is_line);
@@ -103,7 +102,7 @@ impl<'a> Lines<'a> {
     /// # Errors
     /// If `output` cannot be written.
     pub(super) fn write(&self, output: &mut impl Write) -> io::Result<()> {
-        let mut text = Text::default();
+        let mut text = LineText::default();
         for row in &self.rows {
             text.put(row, self.shapes.tree(), &self.names);
             text.end(row.count);
@@ -116,7 +115,7 @@ impl<'a> Lines<'a> {
 }
 
 /// The order of threads by their printed form.
-fn thread_ranks(rows: &[Row]) -> HashMap<Option<u64>, usize> {
+fn thread_ranks(rows: &[CollapsedRow]) -> HashMap<Option<u64>, usize> {
     let threads: HashMap<_, _> = rows.iter().map(|row| (row.thread, row.thread.map(put_thread))).collect();
     let mut threads: Vec<_> = threads.into_iter().collect();
     threads.sort_unstable_by(|left, right| left.1.cmp(&right.1));
@@ -129,7 +128,7 @@ fn put_thread(thread: u64) -> String {
 
 /// Consecutive lines, which mostly share their beginnings with the previous line.
 #[derive(Default)]
-struct Text {
+struct LineText {
     bytes: Vec<u8>,
     /// The number of bytes written out.
     written: usize,
@@ -142,9 +141,9 @@ struct Text {
     new: Vec<StackId>,
 }
 
-impl Text {
+impl LineText {
     /// Appends a line up to the separator after the last frame.
-    fn put(&mut self, row: &Row, tree: &Tables, names: &Names) {
+    fn put(&mut self, row: &CollapsedRow, tree: &Tables, names: &LineNames) {
         if row.thread != self.thread {
             self.path.clear();
         }
@@ -205,7 +204,7 @@ fn distinct(tables: &Tables) -> Result<Vec<Option<FrameId>>, TableFull> {
         let frame = tables.frame(id);
         let file = frame.file.or(frame.native.map(|native| native.module));
         let place = (file.map(&text), text(frame.function), frame.line.unwrap_or(0));
-        (!own_frames::is_own(&frame, tables)).then(|| *first.entry(place).or_insert(id))
+        (!profiler::is_profiler(&frame, tables)).then(|| *first.entry(place).or_insert(id))
     };
     Ok(tables.frame_ids().map(same).collect())
 }
@@ -225,7 +224,7 @@ fn same_texts(tables: &Tables) -> Result<impl Fn(StringId) -> StringId, TableFul
 
 /// The names of frames.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct LineNames {
     /// All texts, each followed by a separator.
     pub(super) texts: Tables,
     /// The text of each frame.
@@ -234,7 +233,7 @@ pub(super) struct Names {
     frames: Vec<Option<FrameId>>,
 }
 
-impl Names {
+impl LineNames {
     fn of(frames: &[Option<FrameId>], tables: &Tables) -> Result<Self, TableFull> {
         let mut names = Self::default();
         let (mut text, mut first) = (Vec::new(), Vec::new());
@@ -275,7 +274,7 @@ impl Names {
 
 /// Writes the last component of the file's path, the function and the line; only the name for a frame that is not a function.
 fn write_name(tables: &Tables, frame: &Frame, text: &mut Vec<u8>) {
-    let file = own_frames::file(frame, tables);
+    let file = profiler::file(frame, tables);
     let function = tables.string(frame.function);
     let line = frame.line.unwrap_or(0);
     if file == NO_FILE && line == 0 {
@@ -285,6 +284,88 @@ fn write_name(tables: &Tables, frame: &Frame, text: &mut Vec<u8>) {
     text.push(b':');
     text.extend_from_slice(function);
     text.extend_from_slice(format!(":{line}").as_bytes());
+}
+
+/// A sum for each pair of thread and stack.
+///
+/// Usually only one thread is sampled, so the sums of the first thread are a column, which needs no hashing.
+#[derive(Default)]
+pub(super) struct Counts {
+    first_thread: Option<Option<u64>>,
+    first: StackCounts,
+    others: HashMap<(Option<u64>, Option<StackId>), u64>,
+}
+
+impl Counts {
+    /// Adds `count` samples. Sums saturate.
+    #[inline]
+    pub(super) fn add(&mut self, thread: Option<u64>, stack: Option<StackId>, count: u64) {
+        if *self.first_thread.get_or_insert(thread) == thread {
+            return self.first.add(stack, count);
+        }
+        let sum = self.others.entry((thread, stack)).or_default();
+        *sum = sum.saturating_add(count);
+    }
+
+    /// All pairs that have samples, with their sums.
+    pub(super) fn iter(&self) -> impl Iterator<Item = ((Option<u64>, Option<StackId>), u64)> {
+        let thread = self.first_thread.flatten();
+        let first = self.first.iter().map(move |(stack, count)| ((thread, stack), count));
+        first.chain(self.others.iter().map(|(&key, &count)| (key, count)))
+    }
+}
+
+/// Stacks with replaced frames, in which equal stacks are merged.
+///
+/// Usually no frames are merged or removed. Then the stacks are unchanged, and nothing is copied.
+pub(super) struct Renamed<'a> {
+    source: &'a Tables,
+    merged: Option<Merged>,
+}
+
+struct Merged {
+    /// The stacks; their frames are in the tables of the source.
+    tables: Tables,
+    /// The new stack of each source stack; `None` if nothing is left of it.
+    stacks: Vec<Option<StackId>>,
+}
+
+impl<'a> Renamed<'a> {
+    /// Replaces the frames in the stacks of `source`. `frames` gives the replacement of each frame; `None` removes it.
+    ///
+    /// # Errors
+    /// If a table is full.
+    pub(super) fn new(source: &'a Tables, frames: &[Option<FrameId>]) -> Result<Self, TableFull> {
+        let is_same = |(row, frame): (usize, &Option<FrameId>)| frame.is_some_and(|id| id.index() == row);
+        if frames.iter().enumerate().all(is_same) {
+            return Ok(Self { source, merged: None });
+        }
+        let mut tables = Tables::default();
+        let mut stacks: Vec<Option<StackId>> = Vec::with_capacity(source.stack_count());
+        for stack in source.stack_ids() {
+            let caller = source.parent(stack).and_then(|caller| stacks[caller.index()]);
+            stacks.push(match frames[source.leaf(stack).index()] {
+                Some(frame) => Some(tables.intern_stack(caller, frame)?),
+                None => caller,
+            });
+        }
+        Ok(Self { source, merged: Some(Merged { tables, stacks }) })
+    }
+
+    /// Whether the stacks are unchanged.
+    pub(super) const fn is_same(&self) -> bool {
+        self.merged.is_none()
+    }
+
+    /// The tables with the stacks; frames are those of the source.
+    pub(super) fn tree(&self) -> &Tables {
+        self.merged.as_ref().map_or(self.source, |merged| &merged.tables)
+    }
+
+    /// The new stack of a source stack; `None` if nothing is left of it.
+    pub(super) fn stack(&self, stack: StackId) -> Option<StackId> {
+        self.merged.as_ref().map_or(Some(stack), |merged| merged.stacks[stack.index()])
+    }
 }
 
 #[cfg(test)]
@@ -304,7 +385,7 @@ mod tests {
             counts.add(Some(1), stack, *count);
         }
         let mut out = Vec::new();
-        Lines::of(&counts, &tables).unwrap().write(&mut out).unwrap();
+        CollapsedLines::of(&counts, &tables).unwrap().write(&mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -344,7 +425,7 @@ mod tests {
             counts.add(*thread, stack, 1);
         }
         let mut out = Vec::new();
-        Lines::of(&counts, &tables).unwrap().write(&mut out).unwrap();
+        CollapsedLines::of(&counts, &tables).unwrap().write(&mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -390,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_frequent_come_first_and_the_empty_stack_does_not_come() {
+    fn the_most_frequent_lines_come_first_and_the_empty_stack_is_left_out() {
         assert_eq!(lines(&[(&["f"], 1), (&["g"], 2), (&[], 9)]), "tid:1;:g:0 2\ntid:1;:f:0 1\n");
     }
 }

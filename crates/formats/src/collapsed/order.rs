@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use borehole_model::{StackId, Tables};
 
-use super::lines::{Names, SEPARATOR};
+use super::lines::{LineNames, SEPARATOR};
 
 /// Ranks the stacks of `tree` that `is_line` by the order of their lines.
 ///
 /// Requires that no two siblings have the same name, and that no name contains a separator except the one at its end.
-pub(super) fn places(tree: &Tables, names: &Names, is_line: &[bool]) -> Vec<u32> {
+pub(super) fn places(tree: &Tables, names: &LineNames, is_line: &[bool]) -> Vec<u32> {
     let ranks = Ranks::of(&names.texts);
     let siblings = Siblings::of(tree, names, &ranks, is_line);
     let mut places = vec![0; tree.stack_count()];
@@ -64,7 +64,7 @@ struct Siblings {
 }
 
 impl Siblings {
-    fn of(tree: &Tables, names: &Names, ranks: &Ranks, is_line: &[bool]) -> Self {
+    fn of(tree: &Tables, names: &LineNames, ranks: &Ranks, is_line: &[bool]) -> Self {
         let mut goes_on = vec![false; tree.stack_count()];
         for caller in tree.stack_ids().filter_map(|stack| tree.parent(stack)) {
             goes_on[caller.index()] = true;

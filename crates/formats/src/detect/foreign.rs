@@ -1,6 +1,6 @@
 //! Known files of other programs that are not read, with advice on what to do.
 
-use super::content::{contains, lines, member_starts_with, trim_start};
+use super::prefix::{contains, lines, member_starts_with, trim_start};
 
 /// A file type that is not read.
 #[derive(Debug)]
@@ -36,87 +36,78 @@ const fn row(name: &'static str, advice: &'static str, sign: Sign) -> Foreign {
 
 /// The advice for files of Python profilers that time functions.
 const SUMS_ADVICE: &str =
-    "it holds sums of functions without stacks; record stacks, with py-spy or profiling.sampling";
+    "record stacks with py-spy or profiling.sampling; this file has only sums per function";
 
 /// The advice for the older formats of pprof.
-const LEGACY_ADVICE: &str =
-    "go tool pprof -proto -output FILE.pb.gz PROGRAM FILE makes a pprof profile of it";
+const LEGACY_ADVICE: &str = "convert it with go tool pprof -proto -output FILE.pb.gz PROGRAM FILE";
 
 /// The advice for archives.
-const ARCHIVE_ADVICE: &str = "unpack it, and name the profile within";
+const ARCHIVE_ADVICE: &str = "unpack it and open the profile inside";
 
 /// The advice for files compressed by other programs than gzip or zstd.
-const UNPACK_ADVICE: &str = "unpack it first; only gzip and zstd are unpacked here";
+const UNPACK_ADVICE: &str = "unpack it first; only gzip and zstd are unpacked automatically";
 
 /// The advice for documents of browsers.
-const BROWSER_ADVICE: &str = "open it at speedscope.app and export it: what that writes is read";
+const BROWSER_ADVICE: &str = "open it at speedscope.app and export it as a speedscope file";
 
 /// The advice for documents that are not profiles.
-const DOCUMENT_ADVICE: &str = "name the file that it was made of";
+const DOCUMENT_ADVICE: &str = "pass the profile that it was made from";
 
 /// One row per file type. The first match wins.
 static TABLE: &[Foreign] = &[
     // Source: tools/perf/Documentation/perf.data-file-format.txt of Linux; PERFFILE in the older form.
     row(
         "a perf.data file",
-        "perf script -i FILE | stackcollapse-perf.pl > FILE.folded makes folded stacks of it",
+        "convert it with perf script -i FILE | stackcollapse-perf.pl > FILE.folded",
         Sign::Magic(&[b"PERFILE2", b"2ELIFREP", b"PERFFILE"]),
     ),
     row(
         "the output of perf script",
-        "stackcollapse-perf.pl FILE > FILE.folded makes folded stacks of it",
+        "convert it with stackcollapse-perf.pl FILE > FILE.folded",
         Sign::Looks(is_perf_script),
     ),
     // Source: google/pprof, `profile/legacy_profile.go` and `legacy_java_profile.go`.
     row("a pprof profile in the older text format", LEGACY_ADVICE, Sign::Looks(is_legacy_pprof)),
-    row("a CPU profile of gperftools", LEGACY_ADVICE, Sign::Looks(is_gperftools_cpu)),
+    row("a gperftools CPU profile", LEGACY_ADVICE, Sign::Looks(is_gperftools_cpu)),
     // Source: the chunk header of OpenJDK's flight recorder, `jfrChunk`.
     row(
         "a JFR recording",
-        "jfrconv --pprof FILE FILE.pb (async-profiler) makes a pprof profile of it",
+        "convert it with jfrconv --pprof FILE FILE.pb (from async-profiler)",
         Sign::Magic(&[b"FLR\0"]),
     ),
-    row(
-        "an HPROF heap dump",
-        "heaps of Java are read by Eclipse MAT or VisualVM",
-        Sign::Magic(&[b"JAVA PROFILE 1."]),
-    ),
+    row("an HPROF heap dump", "open it in Eclipse MAT or VisualVM", Sign::Magic(&[b"JAVA PROFILE 1."])),
     // Source: memray 1.19, `records.h`, `MAGIC`.
-    row(
-        "a memray capture",
-        "memray flamegraph FILE or memray stats FILE shows it",
-        Sign::Magic(&[b"memray\0"]),
-    ),
+    row("a memray capture", "run memray flamegraph FILE or memray stats FILE", Sign::Magic(&[b"memray\0"])),
     // Source: Austin 4, the head of its binary form.
     row(
-        "a MOJO file of Austin",
-        "mojo2austin FILE FILE.folded (of the Python package austin-python) makes folded stacks of it",
+        "an Austin MOJO file",
+        "convert it with mojo2austin FILE FILE.folded (from the Python package austin-python)",
         Sign::Looks(|bytes| bytes.starts_with(b"MOJ") && bytes.get(3).is_some_and(|&version| version < b' ')),
     ),
     row(
         "a .NET trace",
-        "dotnet-trace convert FILE --format Speedscope makes a speedscope document of it",
+        "convert it with dotnet-trace convert FILE --format Speedscope",
         Sign::Magic(&[b"Nettrace"]),
     ),
     row(
         "an ELF core file",
-        "it is the memory of a process, not a profile; borehole stack reads those of PHP",
+        "this is the memory of a process, not a profile; borehole stack reads core files of PHP",
         Sign::Looks(is_core),
     ),
-    row("an ELF file", "it is a program or a library, not a profile", Sign::Magic(&[b"\x7fELF"])),
+    row("an ELF file", "pass a profile; this is a program or a library", Sign::Magic(&[b"\x7fELF"])),
     row(
         "an SQLite database",
-        "it holds no heap that borehole heap knows, and no profile",
+        "pass a profile; this database has neither a profile nor a heap that borehole heap reads",
         Sign::Magic(&[b"SQLite format 3\0"]),
     ),
     row("a zip archive", ARCHIVE_ADVICE, Sign::Magic(&[b"PK\x03\x04", b"PK\x05\x06"])),
     row("a tar archive", ARCHIVE_ADVICE, Sign::Looks(|bytes| bytes.get(257..262) == Some(b"ustar"))),
     row("an xz file", UNPACK_ADVICE, Sign::Magic(&[b"\xfd7zXZ\0"])),
     row("a bzip2 file", UNPACK_ADVICE, Sign::Looks(is_bzip2)),
-    // The default compression of memray.
+    // memray compresses with lz4 by default.
     row(
         "an lz4 file",
-        "memray flamegraph FILE shows it, if memray wrote it; otherwise unpack it first",
+        "run memray flamegraph FILE if memray wrote it; otherwise unpack it first",
         Sign::Magic(&[b"\x04\x22\x4d\x18"]),
     ),
     row("a 7z archive", UNPACK_ADVICE, Sign::Magic(&[b"7z\xbc\xaf\x27\x1c"])),
@@ -124,23 +115,23 @@ static TABLE: &[Foreign] = &[
     row("a PNG picture", DOCUMENT_ADVICE, Sign::Magic(&[b"\x89PNG\r\n\x1a\n"])),
     row("an HTML page", DOCUMENT_ADVICE, Sign::Looks(is_html)),
     row(
-        "a document of Instruments",
-        "xcrun xctrace export --input FILE --xpath ... makes XML of it, inferno-collapse-xctrace folded stacks of that",
+        "an Instruments export",
+        "convert it with inferno-collapse-xctrace FILE > FILE.folded (export with xcrun xctrace export --xpath)",
         Sign::Looks(|bytes| {
             trim_start(bytes).starts_with(b"<?xml") && contains(bytes, b"<trace-query-result")
         }),
     ),
     row("a pstats file", SUMS_ADVICE, Sign::Looks(is_marshal)),
     row(
-        "a pickle of Python",
-        "Python loads it; that of line_profiler holds sums of lines without stacks",
+        "a Python pickle",
+        "load it in Python; a file of line_profiler has only sums per line",
         Sign::Looks(|bytes| matches!(bytes, [0x80, 2..=5, 0x95 | b'}' | b']' | b'c' | b'(', ..])),
     ),
     // Its events may hold parts of a .cpuprofile.
-    row("a file of Chrome's trace events", BROWSER_ADVICE, Sign::Looks(is_chrome_trace)),
+    row("a Chrome trace", BROWSER_ADVICE, Sign::Looks(is_chrome_trace)),
     // Source: V8, `src/profiler/cpu-profiler.cc` for current files; Chrome before 58 wrote a tree of `callUID`s.
     row(
-        "a .cpuprofile of V8",
+        "a V8 .cpuprofile",
         BROWSER_ADVICE,
         Sign::Looks(|bytes| {
             is_json_with(bytes, &[b"\"nodes\"", b"\"callFrame\""])
@@ -148,7 +139,7 @@ static TABLE: &[Foreign] = &[
         }),
     ),
     row(
-        "a .heapprofile of V8",
+        "a V8 .heapprofile",
         BROWSER_ADVICE,
         Sign::Looks(|bytes| is_json_with(bytes, &[b"\"head\"", b"\"callFrame\"", b"\"selfSize\""])),
     ),
@@ -292,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sort_of_file_is_told_by_its_head() {
+    fn each_file_type_is_detected_by_its_beginning() {
         let mut tar = vec![0; 512];
         tar[..5].copy_from_slice(b"a.rbt");
         tar[257..263].copy_from_slice(b"ustar\0");
@@ -306,13 +297,13 @@ mod tests {
             (b"--- contentionz 1 ---\n", "a pprof profile in the older text format"),
             (
                 b"\0\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0",
-                "a CPU profile of gperftools",
+                "a gperftools CPU profile",
             ),
-            (b"\0\0\0\0\x03\0\0\0\0\0\0\0\x10\x27\0\0", "a CPU profile of gperftools"),
+            (b"\0\0\0\0\x03\0\0\0\0\0\0\0\x10\x27\0\0", "a gperftools CPU profile"),
             (b"FLR\0\0\x02\0\x01", "a JFR recording"),
             (b"JAVA PROFILE 1.0.2\0\0\0\0\x08", "an HPROF heap dump"),
             (b"memray\0\x0c\0\0\0", "a memray capture"),
-            (b"MOJ\x03", "a MOJO file of Austin"),
+            (b"MOJ\x03", "an Austin MOJO file"),
             (b"Nettrace\x14\0\0\0!FastSerialization.1", "a .NET trace"),
             (&elf(4), "an ELF core file"),
             (&elf(3), "an ELF file"),
@@ -326,18 +317,18 @@ mod tests {
             (b"%PDF-1.7\n", "a PDF"),
             (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG picture"),
             (b"\n<!DOCTYPE html>\n<html><svg></svg>", "an HTML page"),
-            (b"<?xml version=\"1.0\"?>\n<trace-query-result>\n", "a document of Instruments"),
+            (b"<?xml version=\"1.0\"?>\n<trace-query-result>\n", "an Instruments export"),
             (b"\xfb\xa9\x03\xfa\x01~", "a pstats file"),
             (b"{(\x03\0\0\0s\x01\0\0\0~", "a pstats file"),
-            (b"{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"(root)\"}}]", "a .cpuprofile of V8"),
-            (b"{\"head\":{\"functionName\":\"(root)\",\"callUID\":3}}", "a .cpuprofile of V8"),
-            (b"{\"head\":{\"callFrame\":{},\"selfSize\":0}}", "a .heapprofile of V8"),
+            (b"{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"(root)\"}}]", "a V8 .cpuprofile"),
+            (b"{\"head\":{\"functionName\":\"(root)\",\"callUID\":3}}", "a V8 .cpuprofile"),
+            (b"{\"head\":{\"callFrame\":{},\"selfSize\":0}}", "a V8 .heapprofile"),
             (
                 b"{\"traceEvents\":[{\"args\":{\"cpuProfile\":{\"nodes\":[{\"callFrame\":{}}]}}}]",
-                "a file of Chrome's trace events",
+                "a Chrome trace",
             ),
-            (b"{\"traceEvents\":[", "a file of Chrome's trace events"),
-            (b"[\n{\"name\":\"f\",\"ph\":\"B\",\"pid\":1}", "a file of Chrome's trace events"),
+            (b"{\"traceEvents\":[", "a Chrome trace"),
+            (b"[\n{\"name\":\"f\",\"ph\":\"B\",\"pid\":1}", "a Chrome trace"),
         ];
         for (head, expected) in cases {
             assert_eq!(name(head), Some(*expected), "{}", head.escape_ascii());
@@ -348,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_only_begin_alike_are_not_told() {
+    fn similar_texts_are_not_detected() {
         for text in [
             &b"MOJO is a word 3\n"[..],
             b"BZh9 12\n",

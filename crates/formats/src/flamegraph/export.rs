@@ -4,13 +4,14 @@ use std::cmp::Ordering;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, ProfileSink, Sample, Tables, ValueType, nanoseconds_per, shown};
+use borehole_model::{Context, ProfileSink, Sample, Tables, ValueType, nanoseconds_per};
 use inferno::flamegraph;
 
-use super::Names;
-use crate::folded_lines::FoldedLines;
-use crate::sample_losses::SampleLosses;
-use crate::stack_counts::{EMPTY_STACK, StackCounts};
+use super::NameStyle;
+use crate::lines::folded::FoldedLines;
+use crate::lines::text::common_prefix;
+use crate::sums::losses::SampleLosses;
+use crate::sums::stacks::{EMPTY_STACK, StackCounts};
 use crate::{Export, Losses};
 
 /// The options of a flame graph.
@@ -23,7 +24,7 @@ pub struct ExportOptions {
     /// The direction of growth.
     pub direction: Direction,
     /// The form of frame names.
-    pub names: Names,
+    pub names: NameStyle,
 }
 
 impl Default for ExportOptions {
@@ -32,7 +33,7 @@ impl Default for ExportOptions {
             title: "Flame Graph".to_owned(),
             count_name: "samples".to_owned(),
             direction: Direction::default(),
-            names: Names::default(),
+            names: NameStyle::default(),
         }
     }
 }
@@ -92,12 +93,12 @@ impl<W: Write> Exporter<W> {
 
     /// The stacks in the form of the drawing library, the last first. Their order keeps the callees of a caller together, which
     /// the order of the lines does not, because `;` sorts after the digits. Frames too narrow for the library are left out.
-    fn lines(&self, tables: &Tables) -> io::Result<Vec<Line>> {
+    fn lines(&self, tables: &Tables) -> io::Result<Vec<DrawnStack>> {
         let mut lines = Vec::new();
         let mut stacks = FoldedLines::new(tables, &self.counts, self.options.names)?;
         stacks.gather(self.total()? / NARROWEST);
         stacks.each(|stack, count| {
-            lines.push(Line::new(stack, count));
+            lines.push(DrawnStack::new(stack, count));
             io::Result::Ok(())
         })?;
         lines.sort_by(|one, other| frame_by_frame(other.stack(), one.stack()));
@@ -154,13 +155,13 @@ fn too_many_samples() -> io::Error {
 }
 
 /// A stack and a count in the form of the drawing library.
-struct Line {
+struct DrawnStack {
     text: String,
     /// The length of the stack within it.
     stack_bytes: usize,
 }
 
-impl Line {
+impl DrawnStack {
     fn new(stack: &[u8], count: u64) -> Self {
         let count = count.to_string();
         let mut text = String::with_capacity(stack.len() + 1 + count.len());
@@ -180,29 +181,20 @@ fn put_drawable(stack: &[u8], line: &mut String) {
     match str::from_utf8(stack) {
         Ok("") => line.push_str(EMPTY_STACK),
         Ok(ascii) if stack.iter().all(|byte| (b' '..=b'~').contains(byte)) => line.push_str(ascii),
-        _ => String::from_utf8_lossy(stack).chars().for_each(|c| shown::push(c, line)),
+        _ => String::from_utf8_lossy(stack).chars().for_each(|c| borehole_text::push_document(c, line)),
     }
 }
 
 /// Compares two stacks by their frames, which contain no bytes below a space.
 fn frame_by_frame(one: &[u8], other: &[u8]) -> Ordering {
-    let rest = shared_beginning(one, other);
+    let rest = common_prefix(one, other);
     let next = |line: &[u8]| line.get(rest).map(|&byte| if byte == b';' { 0 } else { byte });
     next(one).cmp(&next(other))
 }
 
-/// The number of equal bytes at the beginning of both.
-fn shared_beginning(one: &[u8], other: &[u8]) -> usize {
-    const STEP: usize = 32;
-    let steps = one.as_chunks::<STEP>().0.iter().zip(other.as_chunks::<STEP>().0);
-    let whole = STEP * steps.take_while(|(one, other)| one == other).count();
-    let rest = one[whole..].iter().zip(&other[whole..]);
-    whole + rest.take_while(|(one, other)| one == other).count()
-}
-
 fn drawable(text: &str) -> String {
     let mut drawable = String::with_capacity(text.len());
-    text.chars().for_each(|c| shown::push(c, &mut drawable));
+    text.chars().for_each(|c| borehole_text::push_document(c, &mut drawable));
     drawable
 }
 
@@ -248,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_name_that_turns_the_direction_of_writing_is_spelled_out() {
-        let line = Line::new("main;\u{202e}live\u{202c}\u{200b};ü\u{85}".as_bytes(), 3);
+        let line = DrawnStack::new("main;\u{202e}live\u{202c}\u{200b};ü\u{85}".as_bytes(), 3);
         assert_eq!(line.text, "main;\\u{202e}live\\u{202c}\\u{200b};ü\u{fffd} 3");
         let options = ExportOptions { title: "a\u{2067}b".to_owned(), ..ExportOptions::default() };
         assert_eq!(Exporter::new(Vec::new(), options).drawing().title, "a\\u{2067}b");

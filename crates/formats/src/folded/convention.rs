@@ -4,7 +4,7 @@
 //! kept unchanged.
 
 use super::read;
-use crate::location::decimal;
+use crate::frames::location::{self, FrameLocation, decimal};
 
 /// The number of bytes examined, and kept, at the beginning of the input.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
@@ -45,21 +45,13 @@ pub(super) enum Measured {
 
 /// The process and thread of a line's sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Origin<'a> {
+pub(super) struct StackOrigin<'a> {
     pub(super) process: Option<i64>,
     /// The command line of the process.
     pub(super) command: Option<&'a [u8]>,
     pub(super) thread: Option<u64>,
     pub(super) thread_name: Option<&'a [u8]>,
     pub(super) interpreter: Option<u64>,
-}
-
-/// The parts of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place<'a> {
-    pub(super) function: &'a [u8],
-    pub(super) file: Option<&'a [u8]>,
-    pub(super) line: Option<i64>,
 }
 
 impl Convention {
@@ -85,8 +77,8 @@ impl Convention {
     }
 
     /// The process and thread of a line, and its frames.
-    pub(super) fn split(self, stack: &[u8]) -> (Origin<'_>, &[u8]) {
-        let mut origin = Origin::default();
+    pub(super) fn split(self, stack: &[u8]) -> (StackOrigin<'_>, &[u8]) {
+        let mut origin = StackOrigin::default();
         let mut rest = stack;
         while let Some(after) = self.root(rest, &mut origin) {
             rest = after;
@@ -95,7 +87,7 @@ impl Convention {
     }
 
     /// Removes a root that is not a frame from a stack.
-    fn root<'a>(self, stack: &'a [u8], origin: &mut Origin<'a>) -> Option<&'a [u8]> {
+    fn root<'a>(self, stack: &'a [u8], origin: &mut StackOrigin<'a>) -> Option<&'a [u8]> {
         match self {
             Self::Plain => None,
             Self::Tachyon => tachyon_root(stack, origin),
@@ -105,12 +97,13 @@ impl Convention {
     }
 
     /// The parts of a frame; `None` if it is only a name.
-    pub(super) fn place(self, frame: &[u8]) -> Option<Place<'_>> {
-        match self {
+    pub(super) fn location(self, frame: &[u8]) -> Option<FrameLocation<'_>> {
+        let foreign = match self {
             Self::Plain => None,
-            Self::PySpy => py_spy_place(frame),
-            Self::Tachyon | Self::Austin(_) => python_place(frame),
-        }
+            Self::PySpy => py_spy_location(frame),
+            Self::Tachyon | Self::Austin(_) => python_location(frame),
+        };
+        foreign.or_else(|| location::parse(frame))
     }
 }
 
@@ -131,7 +124,7 @@ fn stack(line: &[u8]) -> &[u8] {
 
 /// Whether the stack begins with a process and a thread.
 fn is_austin(stack: &[u8]) -> bool {
-    let mut origin = Origin::default();
+    let mut origin = StackOrigin::default();
     let rest = austin_root(stack, &mut origin).and_then(|rest| austin_root(rest, &mut origin));
     rest.is_some() && origin.process.is_some() && origin.thread.is_some()
 }
@@ -139,20 +132,20 @@ fn is_austin(stack: &[u8]) -> bool {
 fn is_tachyon(stack: &[u8]) -> bool {
     let (origin, frames) = Convention::Tachyon.split(stack);
     let mut frames = frames.split(|&byte| byte == b';');
-    origin.thread.is_some() && frames.all(|frame| python_place(frame).is_some())
+    origin.thread.is_some() && frames.all(|frame| python_location(frame).is_some())
 }
 
 /// Whether the stack consists of roots and frames with parentheses.
 fn is_py_spy(stack: &[u8]) -> bool {
     let (_, frames) = Convention::PySpy.split(stack);
-    frames.is_empty() || frames.split(|&byte| byte == b';').all(|frame| py_spy_place(frame).is_some())
+    frames.is_empty() || frames.split(|&byte| byte == b';').all(|frame| py_spy_location(frame).is_some())
 }
 
 fn names_line(stack: &[u8]) -> bool {
     let (_, frames) = Convention::PySpy.split(stack);
     frames
         .split(|&byte| byte == b';')
-        .any(|frame| py_spy_place(frame).is_some_and(|place| place.line.is_some()))
+        .any(|frame| py_spy_location(frame).is_some_and(|location| location.line.is_some()))
 }
 
 /// The first frame of a stack and the others.
@@ -164,7 +157,7 @@ fn first(stack: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Parses `tid:N`.
-fn tachyon_root<'a>(stack: &'a [u8], origin: &mut Origin<'a>) -> Option<&'a [u8]> {
+fn tachyon_root<'a>(stack: &'a [u8], origin: &mut StackOrigin<'a>) -> Option<&'a [u8]> {
     let (root, rest) = first(stack);
     let thread = number(root.strip_prefix(b"tid:").filter(|_| origin.thread.is_none())?)?;
     origin.thread = Some(thread);
@@ -172,7 +165,7 @@ fn tachyon_root<'a>(stack: &'a [u8], origin: &mut Origin<'a>) -> Option<&'a [u8]
 }
 
 /// Parses `P12`, `T34` or `T0:34`.
-fn austin_root<'a>(stack: &'a [u8], origin: &mut Origin<'a>) -> Option<&'a [u8]> {
+fn austin_root<'a>(stack: &'a [u8], origin: &mut StackOrigin<'a>) -> Option<&'a [u8]> {
     let (root, rest) = first(stack);
     match root.split_first()? {
         (b'P', process) if origin.process.is_none() => {
@@ -190,7 +183,7 @@ fn austin_root<'a>(stack: &'a [u8], origin: &mut Origin<'a>) -> Option<&'a [u8]>
 }
 
 /// Parses `process N:"command"`, `thread (N)` or `thread (N): name`.
-fn py_spy_root<'a>(stack: &'a [u8], origin: &mut Origin<'a>) -> Option<&'a [u8]> {
+fn py_spy_root<'a>(stack: &'a [u8], origin: &mut StackOrigin<'a>) -> Option<&'a [u8]> {
     if let Some(process) = stack.strip_prefix(b"process ") {
         let colon = memchr::memchr(b':', process)?;
         let command = process[colon + 1..].strip_prefix(b"\"")?;
@@ -224,24 +217,24 @@ fn number(text: &[u8]) -> Option<u64> {
 }
 
 /// Parses `file:func:line`. The file `~` and the line 0 stand for none.
-fn python_place(frame: &[u8]) -> Option<Place<'_>> {
+fn python_location(frame: &[u8]) -> Option<FrameLocation<'_>> {
     let colon = memchr::memrchr(b':', frame)?;
     let line = decimal(&frame[colon + 1..])?;
     let at = memchr::memrchr(b':', &frame[..colon])?;
     let (file, function) = (&frame[..at], &frame[at + 1..colon]);
     let file = (!matches!(file, b"" | b"~")).then_some(file);
-    Some(Place { function, file, line: (line > 0).then_some(line) })
+    Some(FrameLocation { function, file, line: (line > 0).then_some(line) })
 }
 
 /// Parses `func (file:line)` or `func (file)`.
-fn py_spy_place(frame: &[u8]) -> Option<Place<'_>> {
+fn py_spy_location(frame: &[u8]) -> Option<FrameLocation<'_>> {
     let inside = frame.strip_suffix(b")")?;
     let open = memchr::memmem::rfind_iter(inside, b" (").find(|&at| is_balanced(&inside[at + 2..]))?;
     let (function, place) = (&inside[..open], &inside[open + 2..]);
     let split = memchr::memrchr(b':', place).and_then(|at| Some((&place[..at], decimal(&place[at + 1..])?)));
     let (file, line) = split.map_or((place, None), |(file, line)| (file, Some(line)));
     let is_named = !function.is_empty() && !file.is_empty();
-    is_named.then_some(Place { function, file: Some(file), line: line.filter(|&line| line > 0) })
+    is_named.then_some(FrameLocation { function, file: Some(file), line: line.filter(|&line| line > 0) })
 }
 
 /// Whether each closing parenthesis has an opening one.
@@ -257,14 +250,24 @@ fn is_balanced(text: &[u8]) -> bool {
     })
 }
 
-/// Parses Austin's measured values: as many numbers as [`Measured`] has; `None` for anything else.
-pub(super) fn metrics(text: &[u8], measured: Measured) -> Option<Vec<i64>> {
-    let numbers: Option<Vec<i64>> = text.split(|&byte| byte == b',').map(decimal).collect();
-    match (measured, &numbers?[..]) {
-        (Measured::Full, &[time, idle, bytes]) => Some(vec![time, if idle == 0 { time } else { 0 }, bytes]),
-        (Measured::Full, _) => None,
-        (_, &[number]) => Some(vec![number]),
-        _ => None,
+impl Measured {
+    /// Parses the numbers of a line into `values`. Returns whether they are as many as the mode has.
+    pub(super) fn parse(self, text: &[u8], values: &mut Vec<i64>) -> bool {
+        const MOST: usize = 3;
+        values.clear();
+        for number in text.split(|&byte| byte == b',').map(decimal) {
+            match number {
+                Some(number) if values.len() < MOST => values.push(number),
+                _ => return false,
+            }
+        }
+        let is_full = self == Self::Full;
+        match values[..] {
+            [time, ref mut idle, _] if is_full => *idle = if *idle == 0 { time } else { 0 },
+            [_] if !is_full => {}
+            _ => return false,
+        }
+        true
     }
 }
 
@@ -273,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_convention_is_told_by_all_lines_together() {
+    fn a_convention_is_detected_by_all_lines() {
         let of = |text: &str| Convention::of(text.as_bytes());
         assert_eq!(of("tid:7;a.py:f:3 2\ntid:8;~:<GC>:0 1\n"), Convention::Tachyon);
         assert_eq!(of("f (a.py:3);g (b.py:4) 2\nthread (7) 1\n"), Convention::PySpy);
@@ -293,18 +296,18 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_taken_apart() {
-        let place = |function, file, line| Some(Place { function, file, line });
-        let py_spy = |text: &'static str| py_spy_place(text.as_bytes());
+    fn frames_are_split_into_parts() {
+        let location = |function, file, line| Some(FrameLocation { function, file, line });
+        let py_spy = |text: &'static str| py_spy_location(text.as_bytes());
         assert_eq!(
             py_spy("C.<locals>.f (/my (dir)/a.py:3)"),
-            place(b"C.<locals>.f", Some(b"/my (dir)/a.py"), Some(3))
+            location(b"C.<locals>.f", Some(b"/my (dir)/a.py"), Some(3))
         );
-        assert_eq!(py_spy("f(int, long) (libx.so)"), place(b"f(int, long)", Some(b"libx.so"), None));
+        assert_eq!(py_spy("f(int, long) (libx.so)"), location(b"f(int, long)", Some(b"libx.so"), None));
         assert_eq!(py_spy("f(int)"), None);
-        assert_eq!(python_place(b"C:\\a.py:f:3"), place(b"f", Some(b"C:\\a.py"), Some(3)));
-        assert_eq!(python_place(b"~:<GC>:0"), place(b"<GC>", None, None));
-        assert_eq!(python_place(b"a:f"), None);
+        assert_eq!(python_location(b"C:\\a.py:f:3"), location(b"f", Some(b"C:\\a.py"), Some(3)));
+        assert_eq!(python_location(b"~:<GC>:0"), location(b"<GC>", None, None));
+        assert_eq!(python_location(b"a:f"), None);
     }
 
     #[test]
@@ -329,15 +332,25 @@ mod tests {
     }
 
     #[test]
-    fn metrics_are_as_many_as_the_mode_has() {
-        assert_eq!(metrics(b"12", Measured::Wall), Some(vec![12]));
-        assert_eq!(metrics(b"-12", Measured::Memory), Some(vec![-12]));
-        assert_eq!(metrics(b"12,0,-5", Measured::Full), Some(vec![12, 12, -5]));
-        assert_eq!(metrics(b"12,1,5", Measured::Full), Some(vec![12, 0, 5]));
-        for (text, measured) in
-            [(&b"12,1"[..], Measured::Full), (b"1,2", Measured::Cpu), (b"x", Measured::Wall)]
-        {
-            assert_eq!(metrics(text, measured), None);
+    fn measured_values_are_as_many_as_the_mode_has() {
+        let parsed = |text: &[u8], measured: Measured| {
+            let mut values = vec![7];
+            measured.parse(text, &mut values).then_some(values)
+        };
+        assert_eq!(parsed(b"12", Measured::Wall), Some(vec![12]));
+        assert_eq!(parsed(b"-12", Measured::Memory), Some(vec![-12]));
+        assert_eq!(parsed(b"12,0,-5", Measured::Full), Some(vec![12, 12, -5]));
+        assert_eq!(parsed(b"12,1,5", Measured::Full), Some(vec![12, 0, 5]));
+        for (text, measured) in [
+            (&b"12,1"[..], Measured::Full),
+            (b"12", Measured::Full),
+            (b"1,2,3,4", Measured::Full),
+            (b"1,2", Measured::Cpu),
+            (b"1,x", Measured::Cpu),
+            (b"x", Measured::Wall),
+            (b"", Measured::Wall),
+        ] {
+            assert_eq!(parsed(text, measured), None);
         }
     }
 }

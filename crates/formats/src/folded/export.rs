@@ -5,17 +5,17 @@ use std::ops::ControlFlow;
 
 use borehole_model::{Context, ProfileSink, Sample, Tables};
 
-use super::Names;
-use crate::folded_lines::FoldedLines;
-use crate::sample_losses::SampleLosses;
-use crate::stack_counts::StackCounts;
+use super::NameStyle;
+use crate::lines::folded::FoldedLines;
+use crate::sums::losses::SampleLosses;
+use crate::sums::stacks::StackCounts;
 use crate::{Export, Losses};
 
 /// The options of an export to folded stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportOptions {
     /// The form of frames.
-    pub names: Names,
+    pub names: NameStyle,
 }
 
 /// Adds samples up by stack and writes one line for each stack, in order of first appearance.
@@ -29,7 +29,7 @@ pub struct ExportOptions {
 /// use borehole_model::{ProfileSink as _, Tables};
 ///
 /// let text = b"main /index.php:5;f /f.php:7 1\nmain /index.php:5;f /f.php:8 2\n";
-/// let options = folded::ExportOptions { names: folded::Names::Function };
+/// let options = folded::ExportOptions { names: folded::NameStyle::Function };
 /// let (mut tables, mut output) = (Tables::default(), Vec::new());
 /// let mut exporter = folded::Exporter::new(&mut output, options);
 /// folded::import(&text[..], &ReadOptions::default(), &mut tables, &mut exporter)?;

@@ -4,16 +4,17 @@ use std::io::{self, BufRead, Read as _};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Frame, FrameId, Label, LabelValue, Mode, ProfileSink, Recovery, Sample, Segment, StackId,
-    StringId, TableFull, Tables, Thread, ThreadNames, ValueType, Warning,
+    Frame, FrameId, Label, LabelValue, LabelsId, Mode, ProfileSink, Recovery, Sample, Segment, StackId,
+    TableFull, Tables, Thread, ThreadNames, ValueType,
 };
 
 use super::NAME;
-use super::convention::{Convention, HEAD_BYTES, Measured, Origin, metrics};
-use super::read::{self, Line, Oddity};
-use crate::frame_memo::FrameMemo;
-use crate::location;
-use crate::text::Lines;
+use super::convention::{Convention, HEAD_BYTES, Measured, StackOrigin};
+use super::read::{self, CountOddity, CountedStack};
+use crate::frames::location::FrameLocation;
+use crate::frames::memo::FrameMemo;
+use crate::lines::import::{LineFault, LineOutput, LineParser};
+use crate::lines::text::common_prefix;
 use crate::{Error, Position, ReadError, ReadOptions};
 
 /// Reads folded stacks: one sample, a run, for each line.
@@ -52,15 +53,12 @@ pub fn import(
 ) -> Result<Recovery, ReadError> {
     let (head, rest) = head_of(input).map_err(|error| Error::io(NAME, Position::Whole, error))?;
     let convention = Convention::of(&head);
-    let segment = segment_of(convention);
-    sink.segment(Context { tables, segment: &segment })?;
-    let recovery = Recovery { segments: 1, ..Recovery::default() };
-    let path = Path { convention, ..Path::default() };
+    let output = LineOutput::begin(segment_of(convention), options, tables, sink)?;
+    let path = FoldedPath { convention, ..FoldedPath::default() };
     let names = ThreadNames::default();
     let mut importer =
-        Importer { options, tables, sink, segment, recovery, path, names, reported: [false; 2] };
-    importer.run(Lines::new(io::Cursor::new(head).chain(rest), NAME, &options.limits))?;
-    Ok(importer.recovery)
+        Importer { tables, path, names, values: Vec::new(), oddity: None, reported: [false; 2] };
+    output.import(io::Cursor::new(head).chain(rest), &mut importer)
 }
 
 /// The beginning of the input, for detecting the convention, and the rest.
@@ -85,145 +83,91 @@ fn segment_of(convention: Convention) -> Segment {
     Segment { mode, value_types, is_uncounted: true, is_ordered: true, ..plain }
 }
 
-/// A stack with its count and values.
-struct Counted<'a> {
-    stack: &'a [u8],
-    count: u64,
-    values: Vec<i64>,
-    oddity: Option<Oddity>,
-}
-
-impl<'a> Counted<'a> {
-    /// Parses a line; `None` for a blank line and for a comment.
-    fn parse(line: &'a [u8], convention: Convention) -> Result<Option<Self>, String> {
-        let Convention::Austin(measured) = convention else {
-            let line = read::parse(line)?;
-            return Ok(line.map(|Line { stack, count, oddity }| Self {
-                stack,
-                count,
-                values: Vec::new(),
-                oddity,
-            }));
-        };
-        let text = line.trim_ascii_end();
-        if text.is_empty() || text.starts_with(b"# ") {
-            return Ok(None);
-        }
-        let parts = read::split_last_word(text);
-        let parts = parts.and_then(|(stack, numbers)| Some((stack, metrics(numbers, measured)?)));
-        let (stack, values) = parts.ok_or_else(|| read::missing_count(line))?;
-        Ok(Some(Self { stack, count: 1, values, oddity: None }))
-    }
-}
-
 struct Importer<'a> {
-    options: &'a ReadOptions,
     tables: &'a mut Tables,
-    sink: &'a mut dyn ProfileSink,
-    segment: Segment,
-    recovery: Recovery,
-    path: Path,
+    path: FoldedPath,
     names: ThreadNames,
+    /// The values of the last line.
+    values: Vec<i64>,
+    /// The oddity of the last line.
+    oddity: Option<CountOddity>,
     /// Whether fractions and second counts have been reported.
     reported: [bool; 2],
 }
 
-impl Importer<'_> {
-    fn run(&mut self, mut lines: Lines<impl BufRead>) -> Result<(), ReadError> {
-        while let Some(line) = lines.next_line()? {
-            let length = line.len() as u64;
-            match Counted::parse(line, self.path.convention) {
-                Ok(None) => {}
-                Ok(Some(line)) => {
-                    let oddity = line.oddity;
-                    if self.deliver(&line)?.is_break() {
-                        self.recovery.stopped = true;
-                        return Ok(());
-                    }
-                    if let Some(oddity) = oddity {
-                        self.odd(oddity, &lines);
-                    }
-                }
-                Err(message) => self.bad_line(message, length, &lines)?,
+impl LineParser for Importer<'_> {
+    fn line(&mut self, line: &[u8], output: &mut LineOutput<'_>) -> Result<ControlFlow<()>, LineFault> {
+        let parsed = match self.path.convention {
+            Convention::Austin(measured) => read::parse_measured(line, measured, &mut self.values),
+            _ => read::parse(line),
+        };
+        match parsed.map_err(LineFault::Invalid)? {
+            None => Ok(ControlFlow::Continue(())),
+            Some(line) => {
+                self.oddity = line.oddity;
+                Ok(self.deliver(&line, output)?)
             }
         }
-        Ok(())
     }
 
-    fn deliver(&mut self, line: &Counted<'_>) -> Result<ControlFlow<()>, ReadError> {
+    /// Notes each oddity once.
+    #[inline]
+    fn note(&mut self, number: u64) -> Option<String> {
+        let (reported, message) = match self.oddity.take()? {
+            CountOddity::Fraction => (&mut self.reported[0], "fractional counts are rounded"),
+            CountOddity::Differential => (&mut self.reported[1], "the second of two counts is used"),
+        };
+        (!std::mem::replace(reported, true)).then(|| format!("{message} (first at line {number})"))
+    }
+}
+
+impl Importer<'_> {
+    fn deliver(
+        &mut self,
+        line: &CountedStack<'_>,
+        output: &mut LineOutput<'_>,
+    ) -> Result<ControlFlow<()>, ReadError> {
         let (origin, frames) = self.path.convention.split(line.stack);
         let stack = self.path.stack(self.tables, frames)?;
-        let &Counted { count, ref values, .. } = line;
+        let count = line.count;
         if count == 0 {
             return Ok(ControlFlow::Continue(()));
         }
-        self.name_thread(&origin)?;
+        self.name_thread(&origin, output)?;
         let labels = origin.command.map(|command| self.command(command)).transpose()?;
-        self.recovery.samples = self.recovery.samples.saturating_add(count);
-        let at = Context { tables: self.tables, segment: &self.segment };
-        let Origin { process, thread, interpreter, .. } = origin;
+        let StackOrigin { process, thread, interpreter, .. } = origin;
+        let values = &self.values;
         let sample =
             Sample { stack, count, process, thread, interpreter, labels, values, ..Sample::default() };
-        Ok(self.sink.sample(at, &sample)?)
+        output.sample(self.tables, &sample)
     }
 
     /// Passes the name of a thread to the sink, the first time.
-    fn name_thread(&mut self, origin: &Origin<'_>) -> Result<(), ReadError> {
+    fn name_thread(
+        &mut self,
+        origin: &StackOrigin<'_>,
+        output: &mut LineOutput<'_>,
+    ) -> Result<(), ReadError> {
         let (Some(number), Some(name)) = (origin.thread, origin.thread_name) else { return Ok(()) };
         let thread = Thread { process: origin.process, number };
-        let name: StringId = self.tables.intern_string(name)?;
+        let name = self.tables.intern_string(name)?;
         if self.names.name(thread, name) {
-            let at = Context { tables: self.tables, segment: &self.segment };
-            self.sink.thread(at, thread, name)?;
+            output.thread(self.tables, thread, name)?;
         }
         Ok(())
     }
 
-    fn command(&mut self, command: &[u8]) -> Result<borehole_model::LabelsId, TableFull> {
+    fn command(&mut self, command: &[u8]) -> Result<LabelsId, TableFull> {
         let key = self.tables.intern_string(b"command")?;
         let value = LabelValue::Text(self.tables.intern_string(command)?);
         self.tables.intern_labels(&[Label { key, value }])
-    }
-
-    fn bad_line(
-        &mut self,
-        message: String,
-        lost_bytes: u64,
-        lines: &Lines<impl BufRead>,
-    ) -> Result<(), ReadError> {
-        if lines.is_terminated() && !self.options.is_lenient() {
-            return Err(Error::malformed(NAME, Position::Line(lines.number()), message).into());
-        }
-        let message = format!("{message} (line {})", lines.number());
-        self.warn(Warning::new(message).at(lines.offset()).losing(lost_bytes))
-    }
-
-    /// Reports an oddity, the first time.
-    #[cold]
-    fn odd(&mut self, oddity: Oddity, lines: &Lines<impl BufRead>) {
-        let (reported, message) = match oddity {
-            Oddity::Fraction => (&mut self.reported[0], "counts with fractions were rounded"),
-            Oddity::Differential => (&mut self.reported[1], "of two counts on a line the second was taken"),
-        };
-        if std::mem::replace(reported, true) {
-            return;
-        }
-        let message = format!("{message} (first at line {})", lines.number());
-        self.recovery.note(Warning::new(message).at(lines.offset()));
-    }
-
-    #[cold]
-    fn warn(&mut self, warning: Warning) -> Result<(), ReadError> {
-        self.sink.warning(&warning)?;
-        self.recovery.warn(warning);
-        Ok(())
     }
 }
 
 /// The stack of the line before, so that a line with the same beginning need not be looked up from its root: folded
 /// files are usually sorted.
 #[derive(Default)]
-struct Path {
+struct FoldedPath {
     text: Vec<u8>,
     /// For each frame its end in the text, and the stack up to it.
     stacks: Vec<(usize, StackId)>,
@@ -231,12 +175,12 @@ struct Path {
     convention: Convention,
 }
 
-impl Path {
+impl FoldedPath {
     fn stack(&mut self, tables: &mut Tables, text: &[u8]) -> Result<Option<StackId>, TableFull> {
         if text.is_empty() {
             return Ok(None);
         }
-        let shared = shared_prefix(&self.text, text);
+        let shared = common_prefix(&self.text, text);
         let kept = self.stacks.partition_point(|&(end, _)| end < shared);
         self.stacks.truncate(kept);
         let (mut start, mut stack) = self.stacks.last().map_or((0, None), |&(end, id)| (end + 1, Some(id)));
@@ -256,25 +200,9 @@ impl Path {
 }
 
 fn intern_frame(tables: &mut Tables, text: &[u8], convention: Convention) -> Result<FrameId, TableFull> {
-    if let Some(place) = convention.place(text) {
-        let function = tables.intern_string(place.function)?;
-        let file = place.file.map(|file| tables.intern_string(file)).transpose()?;
-        return tables.intern_frame(&Frame { file, line: place.line, ..Frame::named(function) });
-    }
-    let Some(place) = location::parse(text) else {
-        let function = tables.intern_string(text)?;
-        return tables.intern_frame(&Frame::named(function));
-    };
-    let function = tables.intern_string(place.function)?;
-    let file = Some(tables.intern_string(place.file)?);
-    let line = (place.line != -1).then_some(place.line);
+    let whole = FrameLocation { function: text, file: None, line: None };
+    let FrameLocation { function, file, line } = convention.location(text).unwrap_or(whole);
+    let function = tables.intern_string(function)?;
+    let file = file.map(|file| tables.intern_string(file)).transpose()?;
     tables.intern_frame(&Frame { file, line, ..Frame::named(function) })
-}
-
-/// The length of the common prefix of two texts in bytes.
-fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
-    const CHUNK: usize = 16;
-    let chunks = a.chunks_exact(CHUNK).zip(b.chunks_exact(CHUNK)).take_while(|(a, b)| a == b).count();
-    let start = chunks * CHUNK;
-    start + a[start..].iter().zip(&b[start..]).take_while(|(a, b)| a == b).count()
 }

@@ -11,12 +11,28 @@
 
 mod convention;
 mod export;
+mod facts;
 mod import;
 mod read;
 
-pub use crate::folded_lines::Names;
+pub use crate::lines::folded::NameStyle;
 pub use export::{ExportOptions, Exporter};
+pub(crate) use facts::FACTS;
 pub use import::import;
+
+use crate::Weighed;
+use crate::registry::{Codec, EventSupport, Exporting, Import};
 
 /// The short name of the format.
 pub const NAME: &str = "folded";
+
+/// Reads and writes the format.
+pub(crate) const CODEC: Codec = Codec {
+    import: Some(Import::Plain(|input, options, tables, sink| import(input, options, tables, sink))),
+    export: Some(Exporting {
+        events: EventSupport::Lost,
+        start: |to, options| {
+            Box::new(Weighed::new(Exporter::new(to.output, options.get()), options.value.as_deref()))
+        },
+    }),
+};

@@ -1,36 +1,53 @@
 //! Parses one line of folded stacks.
 
-use crate::text::excerpt;
+use super::convention::Measured;
+use crate::lines::text::excerpt;
 
 /// A stack and its count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+pub(super) struct CountedStack<'a> {
     /// The frames, from the root, separated by semicolons. Empty for the empty stack.
     pub(super) stack: &'a [u8],
     pub(super) count: u64,
-    pub(super) oddity: Option<Oddity>,
+    pub(super) oddity: Option<CountOddity>,
 }
 
 /// A property of a line that a profile cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Oddity {
+pub(super) enum CountOddity {
     /// The count has a fraction; it was rounded, half up.
     Fraction,
     /// There are two counts, before and after; the first was dropped, as in flame graphs.
     Differential,
 }
 
-/// Parses a line; `None` for a blank line and for a comment (`#` and a space).
-pub(super) fn parse(line: &[u8]) -> Result<Option<Line<'_>>, String> {
-    let text = line.trim_ascii_end();
-    if text.is_empty() || text.starts_with(b"# ") || text == b"#" {
-        return Ok(None);
-    }
+/// Parses a line; `None` for a blank line and for a comment.
+pub(super) fn parse(line: &[u8]) -> Result<Option<CountedStack<'_>>, String> {
+    let Some(text) = content(line) else { return Ok(None) };
     let (stack, count) = split_last_word(text).ok_or_else(|| missing_count(line))?;
-    let Number { value: count, is_fraction } = number(count).ok_or_else(|| missing_count(line))??;
-    let fraction = is_fraction.then_some(Oddity::Fraction);
+    let ParsedCount { value: count, is_fraction } = number(count).ok_or_else(|| missing_count(line))??;
+    let fraction = is_fraction.then_some(CountOddity::Fraction);
     let (stack, differential) = without_first_count(stack);
-    Ok(Some(Line { stack, count, oddity: differential.or(fraction) }))
+    Ok(Some(CountedStack { stack, count, oddity: differential.or(fraction) }))
+}
+
+/// Like [`parse`], for a line with measured values instead of a count.
+pub(super) fn parse_measured<'a>(
+    line: &'a [u8],
+    measured: Measured,
+    values: &mut Vec<i64>,
+) -> Result<Option<CountedStack<'a>>, String> {
+    let Some(text) = content(line) else { return Ok(None) };
+    let parts = split_last_word(text).filter(|(_, numbers)| measured.parse(numbers, values));
+    let (stack, _) = parts.ok_or_else(|| missing_count(line))?;
+    Ok(Some(CountedStack { stack, count: 1, oddity: None }))
+}
+
+/// A line without the white space at its end; `None` for a blank line and for a comment (`#` and a space).
+fn content(line: &[u8]) -> Option<&[u8]> {
+    let text = line.trim_ascii_end();
+    let is_skipped = text.is_empty() || text.starts_with(b"# ") || text == b"#";
+    (!is_skipped).then_some(text)
 }
 
 /// The last word, and the text before it without the white space between them.
@@ -39,22 +56,22 @@ pub(super) fn split_last_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((text[..space].trim_ascii_end(), &text[space + 1..]))
 }
 
-fn without_first_count(stack: &[u8]) -> (&[u8], Option<Oddity>) {
+fn without_first_count(stack: &[u8]) -> (&[u8], Option<CountOddity>) {
     match split_last_word(stack) {
         Some((before, word)) if !before.is_empty() && number(word).is_some() => {
-            (before, Some(Oddity::Differential))
+            (before, Some(CountOddity::Differential))
         }
         _ => (stack, None),
     }
 }
 
-struct Number {
+struct ParsedCount {
     value: u64,
     is_fraction: bool,
 }
 
 /// Parses a count: digits, optionally a point and more digits; `None` for another word.
-fn number(word: &[u8]) -> Option<Result<Number, String>> {
+fn number(word: &[u8]) -> Option<Result<ParsedCount, String>> {
     let point = word.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(word.len());
     let (digits, fraction) = word.split_at(point);
     let is_fraction = !fraction.is_empty();
@@ -62,7 +79,7 @@ fn number(word: &[u8]) -> Option<Result<Number, String>> {
     is_number.then(|| {
         let half = u64::from(fraction.get(1).is_some_and(|&first| first >= b'5'));
         let value = whole(digits).and_then(|whole| whole.checked_add(half));
-        value.map(|value| Number { value, is_fraction }).ok_or_else(|| too_large(word))
+        value.map(|value| ParsedCount { value, is_fraction }).ok_or_else(|| too_large(word))
     })
 }
 
@@ -75,7 +92,7 @@ fn whole(digits: &[u8]) -> Option<u64> {
 }
 
 #[cold]
-pub(super) fn missing_count(line: &[u8]) -> String {
+fn missing_count(line: &[u8]) -> String {
     format!("expected a stack and a count, found {:?}", excerpt(line))
 }
 
@@ -88,7 +105,7 @@ fn too_large(word: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> (&str, u64, Option<Oddity>) {
+    fn read(line: &str) -> (&str, u64, Option<CountOddity>) {
         let line = parse(line.as_bytes()).expect("a good line").expect("a stack");
         (std::str::from_utf8(line.stack).unwrap(), line.count, line.oddity)
     }
@@ -109,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_line_may_be_white() {
+    fn a_line_may_end_with_white_space() {
         assert_eq!(read("a;b 12\r"), ("a;b", 12, None));
         assert_eq!(read("a;b 12  "), ("a;b", 12, None));
     }
@@ -134,14 +151,14 @@ mod tests {
 
     #[test]
     fn a_fraction_is_rounded_half_up() {
-        assert_eq!(read("a 12.4"), ("a", 12, Some(Oddity::Fraction)));
-        assert_eq!(read("a 12.5"), ("a", 13, Some(Oddity::Fraction)));
-        assert_eq!(read("a 12."), ("a", 12, Some(Oddity::Fraction)));
+        assert_eq!(read("a 12.4"), ("a", 12, Some(CountOddity::Fraction)));
+        assert_eq!(read("a 12.5"), ("a", 13, Some(CountOddity::Fraction)));
+        assert_eq!(read("a 12."), ("a", 12, Some(CountOddity::Fraction)));
     }
 
     #[test]
-    fn of_two_counts_the_second_is_taken() {
-        assert_eq!(read("a;b 1 2"), ("a;b", 2, Some(Oddity::Differential)));
+    fn the_second_of_two_counts_is_used() {
+        assert_eq!(read("a;b 1 2"), ("a;b", 2, Some(CountOddity::Differential)));
     }
 
     #[test]

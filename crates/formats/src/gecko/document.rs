@@ -3,15 +3,14 @@
 //! Source: the processed profile format, version 57, of Firefox Profiler, and what CPython 3.15.2 writes of it
 //! (`tachyon/corpus/expected/*.gecko.json`).
 
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Write};
 
 use borehole_model::{FrameId, LaneId, StackId, Tables, ThreadNames};
 
-use super::lane::{Lane, Weights};
-use super::state::Kind;
-use super::tables::{KnownRows, LaneTables, Strings, are_distinct};
-use crate::chains::{Entry, Pull, Spool};
-use crate::json_stream::JsonStream;
+use super::lane::{StateKind, ThreadLane, WeightType};
+use super::tables::{KnownRows, LaneTables, StringArray, are_distinct};
+use crate::documents::chains::{Pull, SampleSpool};
+use crate::documents::json_stream::JsonStream;
 
 const META: &str = r#""processType":0,"categories":[
 {"name":"Other","color":"grey","subcategories":["Other"]},
@@ -38,17 +37,17 @@ const OPCODE_SCHEMA: &str = r#"{"name":"Opcode","display":["marker-table","marke
 
 /// The common facts of all lanes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Facts {
+pub(super) struct ProfileMeta {
     pub(super) interval_ns: u64,
     pub(super) start_unix_ns: Option<i64>,
 }
 
 /// A document that is being written.
-pub(super) struct Document<'a, W, S, F> {
+pub(super) struct GeckoWriter<'a, W> {
     output: JsonStream<W>,
-    spool: &'a mut Spool<S, F>,
+    spool: &'a mut SampleSpool,
     tables: &'a Tables,
-    strings: Strings,
+    strings: StringArray,
     known: KnownRows,
     frames_are_distinct: bool,
     /// The time of the earliest sample.
@@ -61,24 +60,19 @@ pub(super) struct Document<'a, W, S, F> {
 /// A marker: its state, start and duration, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Marker {
-    kind: Kind,
+    kind: StateKind,
     state: u64,
     start_ns: u64,
     length_ns: u64,
 }
 
-impl<'a, W, S, F> Document<'a, W, S, F>
-where
-    W: Write,
-    S: Read + Write + Seek,
-    F: FnMut() -> io::Result<S>,
-{
-    pub(super) fn new(output: W, spool: &'a mut Spool<S, F>, tables: &'a Tables) -> Self {
+impl<'a, W: Write> GeckoWriter<'a, W> {
+    pub(super) fn new(output: W, spool: &'a mut SampleSpool, tables: &'a Tables) -> Self {
         Self {
             output: JsonStream::new(output),
             spool,
             tables,
-            strings: Strings::new(),
+            strings: StringArray::new(),
             known: KnownRows::default(),
             frames_are_distinct: are_distinct(tables),
             base_ns: 0,
@@ -89,7 +83,7 @@ where
     }
 
     /// Writes the document; returns the number of names changed because they are not UTF-8.
-    pub(super) fn write(mut self, facts: &Facts, lanes: &[Lane]) -> io::Result<u64> {
+    pub(super) fn write(mut self, facts: &ProfileMeta, lanes: &[ThreadLane]) -> io::Result<u64> {
         self.base_ns = lanes.iter().filter_map(|lane| lane.start_ns).min().unwrap_or(0);
         self.put_meta(facts, lanes);
         self.output.raw(",\n\"libs\":[],\n\"threads\":[");
@@ -98,16 +92,15 @@ where
             self.put_lane(lane)?;
         }
         self.output.raw("],\n\"pages\":[],\n\"shared\":{\"stringArray\":");
-        let mut separator = "[";
-        for text in self.strings.iter() {
-            self.output.raw(std::mem::replace(&mut separator, ",")).string(text).spill()?;
-        }
+        self.output.raw("[").list(self.strings.iter(), |output, text| {
+            output.string(text);
+        })?;
         self.output.raw("],\"sources\":{\"length\":0,\"uuid\":[],\"filename\":[]}}}\n");
         self.output.finish()?;
         Ok(self.strings.broken)
     }
 
-    fn put_meta(&mut self, facts: &Facts, lanes: &[Lane]) {
+    fn put_meta(&mut self, facts: &ProfileMeta, lanes: &[ThreadLane]) {
         let is_python = lanes.iter().any(|lane| lane.is_python);
         let start =
             facts.start_unix_ns.and_then(|start| u64::try_from(start.checked_add(self.base_ns)?).ok());
@@ -123,7 +116,7 @@ where
         output.raw("]}");
     }
 
-    fn put_lane(&mut self, lane: &Lane) -> io::Result<()> {
+    fn put_lane(&mut self, lane: &ThreadLane) -> io::Result<()> {
         self.put_lane_facts(lane);
         let lane_tables = self.put_samples(lane)?;
         self.put_stack_table(&lane_tables)?;
@@ -136,7 +129,7 @@ where
         Ok(())
     }
 
-    fn put_lane_facts(&mut self, lane: &Lane) {
+    fn put_lane_facts(&mut self, lane: &ThreadLane) {
         let name = self.lane_name(lane);
         let output = &mut self.output;
         output.raw("{\"name\":").string(&name);
@@ -156,7 +149,7 @@ where
 
     /// The name that `replay` gives a lane, with the thread's name if it is known and the interpreter if it is not the
     /// first.
-    fn lane_name(&self, lane: &Lane) -> String {
+    fn lane_name(&self, lane: &ThreadLane) -> String {
         let key = lane.key.lane;
         let known = key.thread().zip(self.names).and_then(|(thread, names)| names.of(thread));
         let mut name = match (known, key.thread) {
@@ -171,21 +164,21 @@ where
     }
 
     /// Writes the samples of a lane; returns their tables.
-    fn put_samples(&mut self, lane: &Lane) -> io::Result<LaneTables> {
+    fn put_samples(&mut self, lane: &ThreadLane) -> io::Result<LaneTables> {
         self.output.raw(",\n\"samples\":{\"stack\":[");
         let mut lane_tables = LaneTables::new(self.frames_are_distinct);
         let mut known = std::mem::take(&mut self.known);
         known.next_lane(self.tables);
         let mut strings = std::mem::take(&mut self.strings);
         let (stacks, tables) = (self.stacks, self.tables);
-        self.put_sample_column(lane, |output, [stack, ..]| {
+        self.output.entries(self.spool, &lane.chain, |output, [stack, ..]| {
             let stack = stacks[index_of(stack)];
             output.optional(lane_tables.stack(stack, &mut known, tables, &mut strings));
         })?;
         (self.known, self.strings) = (known, strings);
         self.output.raw("],\"time\":[");
         let mut time_ns = self.since_base(lane);
-        self.put_sample_column(lane, |output, [_, since, _]| {
+        self.output.entries(self.spool, &lane.chain, |output, [_, since, _]| {
             time_ns = time_ns.saturating_add(since);
             output.milliseconds(time_ns);
         })?;
@@ -195,12 +188,12 @@ where
         if lane.has_weights {
             self.output.raw("[");
             let weights = lane.key.weights;
-            self.put_sample_column(lane, |output, [_, _, weight]| {
+            self.output.entries(self.spool, &lane.chain, |output, [_, _, weight]| {
                 let weight = weight.cast_signed();
                 output.raw(if weight < 0 { "-" } else { "" });
                 match weights {
-                    Weights::Times => output.milliseconds(weight.unsigned_abs()),
-                    Weights::Counts | Weights::Bytes => output.number(weight.unsigned_abs()),
+                    WeightType::Times => output.milliseconds(weight.unsigned_abs()),
+                    WeightType::Counts | WeightType::Bytes => output.number(weight.unsigned_abs()),
                 };
             })?;
             self.output.raw("]");
@@ -212,36 +205,21 @@ where
         Ok(lane_tables)
     }
 
-    fn put_sample_column(
-        &mut self,
-        lane: &Lane,
-        mut put: impl FnMut(&mut JsonStream<W>, Entry),
-    ) -> io::Result<()> {
-        let (mut pull, mut separator) = (Pull::of(&lane.chain), "");
-        while let Some(entry) = self.spool.pull(&mut pull)? {
-            put(self.output.raw(std::mem::replace(&mut separator, ",")), entry);
-            self.output.spill()?;
-        }
-        Ok(())
-    }
-
-    fn since_base(&self, lane: &Lane) -> u64 {
+    fn since_base(&self, lane: &ThreadLane) -> u64 {
         let since = lane.start_ns.map(|start_ns| i128::from(start_ns) - i128::from(self.base_ns));
         since.and_then(|since| u64::try_from(since).ok()).unwrap_or(0)
     }
 
-    /// Writes a column of a table, after its name.
-    fn put_column<T>(
+    /// Writes a column of numbers; absent ones are `null`.
+    fn put_column<T, N: Into<Option<u64>>>(
         &mut self,
         name: &str,
         rows: &[T],
-        mut put: impl FnMut(&mut JsonStream<W>, &T),
+        number: impl Fn(&T) -> N,
     ) -> io::Result<()> {
-        self.output.raw("\"").raw(name).raw("\":[");
-        for (index, row) in rows.iter().enumerate() {
-            put(self.output.raw(if index == 0 { "" } else { "," }), row);
-            self.output.spill()?;
-        }
+        self.output.raw("\"").raw(name).raw("\":[").list(rows, |output, row| {
+            output.optional(number(row).into());
+        })?;
         self.output.raw("],");
         Ok(())
     }
@@ -262,16 +240,10 @@ where
     fn put_stack_table(&mut self, lane_tables: &LaneTables) -> io::Result<()> {
         let rows = &lane_tables.stacks.list;
         self.output.raw(",\n\"stackTable\":{");
-        self.put_column("frame", rows, |output, row| {
-            output.number(row.frame());
-        })?;
-        self.put_column("category", rows, |output, row| {
-            output.number(lane_tables.stack_category(*row));
-        })?;
+        self.put_column("frame", rows, |row| row.frame())?;
+        self.put_column("category", rows, |row| lane_tables.stack_category(*row))?;
         self.put_same(&["subcategory"], rows, "0")?;
-        self.put_column("prefix", rows, |output, row| {
-            output.optional(row.prefix());
-        })?;
+        self.put_column("prefix", rows, |row| row.prefix())?;
         self.put_length(rows);
         Ok(())
     }
@@ -280,19 +252,11 @@ where
         let rows = &lane_tables.frames.list;
         self.output.raw(",\n\"frameTable\":{");
         self.put_same(&["address"], rows, "-1")?;
-        self.put_column("category", rows, |output, row| {
-            output.number(lane_tables.category(row));
-        })?;
+        self.put_column("category", rows, |row| lane_tables.category(row))?;
         self.put_same(&["subcategory", "inlineDepth"], rows, "0")?;
-        self.put_column("func", rows, |output, row| {
-            output.number(row.function);
-        })?;
-        self.put_column("line", rows, |output, row| {
-            output.optional(row.line);
-        })?;
-        self.put_column("column", rows, |output, row| {
-            output.optional(row.column.map(u64::from));
-        })?;
+        self.put_column("func", rows, |row| row.function)?;
+        self.put_column("line", rows, |row| row.line)?;
+        self.put_column("column", rows, |row| row.column.map(u64::from))?;
         let unknown = ["innerWindowID", "implementation", "optimizations", "nativeSymbol"];
         self.put_same(&unknown, rows, "null")?;
         self.put_length(rows);
@@ -302,23 +266,16 @@ where
     fn put_function_table(&mut self, lane_tables: &LaneTables) -> io::Result<()> {
         let rows = &lane_tables.functions;
         self.output.raw(",\n\"funcTable\":{");
-        self.put_column("name", rows, |output, row| {
-            output.number(row.name);
-        })?;
-        for name in ["isJS", "relevantForJS"] {
-            self.put_column(name, rows, |output, row| {
+        self.put_column("name", rows, |row| row.name)?;
+        for name in ["\"isJS\":[", "\"relevantForJS\":["] {
+            self.output.raw(name).list(rows, |output, row| {
                 output.raw(if row.is_script() { "true" } else { "false" });
             })?;
+            self.output.raw("],");
         }
-        self.put_column("resource", rows, |output, row| {
-            output.number(row.resource);
-        })?;
-        self.put_column("fileName", rows, |output, row| {
-            output.optional(row.file);
-        })?;
-        self.put_column("lineNumber", rows, |output, row| {
-            output.optional(row.line);
-        })?;
+        self.put_column("resource", rows, |row| row.resource)?;
+        self.put_column("fileName", rows, |row| row.file)?;
+        self.put_column("lineNumber", rows, |row| row.line)?;
         self.put_same(&["columnNumber"], rows, "null")?;
         self.put_length(rows);
         Ok(())
@@ -328,9 +285,7 @@ where
         let rows = &lane_tables.resources;
         self.output.raw(",\n\"resourceTable\":{");
         self.put_same(&["lib", "host"], rows, "null")?;
-        self.put_column("name", rows, |output, &name| {
-            output.number(name);
-        })?;
+        self.put_column("name", rows, |&name| name)?;
         self.put_same(&["type"], rows, "1")?;
         self.put_length(rows);
         self.output.raw(
@@ -340,41 +295,42 @@ where
     }
 
     /// Writes the markers, in the order of their starts.
-    fn put_markers(&mut self, lane: &Lane) -> io::Result<()> {
-        self.output.raw(",\n\"markers\":{\"data\":[");
-        self.each_marker(lane, |document, marker| document.put_marker_data(lane, marker))?;
-        self.output.raw("],\"name\":[");
-        self.each_marker(lane, |document, marker| {
-            let name = document.marker_name(marker);
-            let place = document.strings.place(&name);
-            document.output.number(place);
+    fn put_markers(&mut self, lane: &ThreadLane) -> io::Result<()> {
+        self.output.raw(",\n\"markers\":{");
+        self.put_marker_column("data", lane, |writer, marker| writer.put_marker_data(lane, marker))?;
+        self.put_marker_column("name", lane, |writer, marker| {
+            let name = writer.marker_name(marker);
+            let place = writer.strings.place(&name);
+            writer.output.number(place);
         })?;
-        self.output.raw("],\"startTime\":[");
-        self.each_marker(lane, |document, marker| {
-            document.output.milliseconds(marker.start_ns);
+        self.put_marker_column("startTime", lane, |writer, marker| {
+            writer.output.milliseconds(marker.start_ns);
         })?;
-        self.output.raw("],\"endTime\":[");
-        self.each_marker(lane, |document, marker| {
-            document.output.milliseconds(marker.start_ns.saturating_add(marker.length_ns));
+        self.put_marker_column("endTime", lane, |writer, marker| {
+            writer.output.milliseconds(marker.start_ns.saturating_add(marker.length_ns));
         })?;
-        self.output.raw("],\"phase\":[");
-        self.each_marker(lane, |document, _| {
-            document.output.raw("1");
+        self.put_marker_column("phase", lane, |writer, _| {
+            writer.output.raw("1");
         })?;
-        self.output.raw("],\"category\":[");
-        self.each_marker(lane, |document, marker| {
-            document.output.number(marker.kind.category());
+        self.put_marker_column("category", lane, |writer, marker| {
+            writer.output.number(marker.kind.category());
         })?;
         let count = lane.stretches.iter().map(|stretches| stretches.count).sum();
-        self.output.raw("],\"length\":").number(count).raw("}");
+        self.output.raw("\"length\":").number(count).raw("}");
         Ok(())
     }
 
-    /// Calls `put` with each marker of a lane: the intervals of all kinds, merged by their starts.
-    fn each_marker(&mut self, lane: &Lane, mut put: impl FnMut(&mut Self, &Marker)) -> io::Result<()> {
+    /// Writes a column with `put`: a value for each interval of any kind, merged by their starts.
+    fn put_marker_column(
+        &mut self,
+        name: &str,
+        lane: &ThreadLane,
+        mut put: impl FnMut(&mut Self, &Marker),
+    ) -> io::Result<()> {
+        self.output.raw("\"").raw(name).raw("\":[");
         let start_ns = self.since_base(lane);
         let mut heads = Vec::new();
-        for (kind, stretches) in Kind::ALL.into_iter().zip(&lane.stretches) {
+        for (kind, stretches) in StateKind::ALL.into_iter().zip(&lane.stretches) {
             let mut pull = Pull::of(&stretches.chain);
             if let Some(marker) = self.next_marker(kind, start_ns, &mut pull)? {
                 heads.push((marker, pull));
@@ -391,10 +347,16 @@ where
                 None => drop(heads.remove(first)),
             }
         }
+        self.output.raw("],");
         Ok(())
     }
 
-    fn next_marker(&mut self, kind: Kind, before_ns: u64, pull: &mut Pull<'_>) -> io::Result<Option<Marker>> {
+    fn next_marker(
+        &mut self,
+        kind: StateKind,
+        before_ns: u64,
+        pull: &mut Pull<'_>,
+    ) -> io::Result<Option<Marker>> {
         let entry = self.spool.pull(pull)?;
         Ok(entry.map(|[state, since, length_ns]| {
             let start_ns = before_ns.saturating_add(since);
@@ -405,7 +367,7 @@ where
     fn marker_name(&self, marker: &Marker) -> String {
         let place = index_of(marker.state);
         match marker.kind {
-            Kind::Opcode => {
+            StateKind::Opcode => {
                 let name = self.tables.frame(self.instructions[place]).opcode;
                 String::from_utf8_lossy(name.map_or(b"", |name| self.tables.string(name))).into_owned()
             }
@@ -413,9 +375,9 @@ where
         }
     }
 
-    fn put_marker_data(&mut self, lane: &Lane, marker: &Marker) {
+    fn put_marker_data(&mut self, lane: &ThreadLane, marker: &Marker) {
         let name = self.marker_name(marker);
-        if marker.kind == Kind::Opcode {
+        if marker.kind == StateKind::Opcode {
             return self.put_opcode_data(&name, marker);
         }
         let output = &mut self.output;
@@ -440,7 +402,7 @@ where
 }
 
 /// Writes the thread of a lane: a number, or a text for ids other than the operating system's.
-fn put_thread<W: Write>(output: &mut JsonStream<W>, lane: &Lane) {
+fn put_thread<W: Write>(output: &mut JsonStream<W>, lane: &ThreadLane) {
     match LaneId::of(lane.key.lane.thread.unwrap_or(0)) {
         LaneId::System(number) => output.number(number),
         id => output.string(&id.to_string()),
@@ -450,4 +412,80 @@ fn put_thread<W: Write>(output: &mut JsonStream<W>, lane: &Lane) {
 /// Converts a 1-based place to an index. Samples without a place are not kept.
 fn index_of(place: u64) -> usize {
     usize::try_from(place).unwrap_or(0).saturating_sub(1)
+}
+
+/// The number of repetitions of a value written at once.
+const REPEATED_AT_ONCE: u64 = 1 << 10;
+
+impl<W: Write> JsonStream<W> {
+    /// Writes a number, or `null`.
+    pub(super) fn optional(&mut self, value: Option<u64>) -> &mut Self {
+        match value {
+            Some(value) => self.number(value),
+            None => self.raw("null"),
+        }
+    }
+
+    /// Writes nanoseconds as milliseconds, exactly.
+    #[inline]
+    pub(super) fn milliseconds(&mut self, ns: u64) -> &mut Self {
+        self.number(ns / 1_000_000);
+        let mut rest = ns % 1_000_000;
+        if rest == 0 {
+            return self;
+        }
+        let mut digits = *b".000000";
+        let mut length = 1;
+        for (index, digit) in digits.iter_mut().enumerate().skip(1).rev() {
+            *digit += (rest % 10).to_le_bytes()[0];
+            rest /= 10;
+            if length == 1 && *digit != b'0' {
+                length = index + 1;
+            }
+        }
+        self.bytes(&digits[..length])
+    }
+
+    /// Writes the elements of a list of `count` equal values.
+    pub(super) fn repeated(&mut self, value: &str, count: u64) -> io::Result<()> {
+        let Some(mut left) = count.checked_sub(1) else { return Ok(()) };
+        self.raw(value);
+        let next = format!(",{value}");
+        let many = next.repeat(usize::try_from(left.min(REPEATED_AT_ONCE)).unwrap_or_default());
+        while left > 0 {
+            let now = left.min(REPEATED_AT_ONCE);
+            self.raw(&many[..next.len() * usize::try_from(now).unwrap_or_default()]).spill()?;
+            left -= now;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn milliseconds_are_exact_and_short() {
+        let mut out = Vec::new();
+        let mut output = JsonStream::new(&mut out);
+        for ns in [0, 1, 10_000, 862_000, 900_000, 1_000_000, 1_002_030_000, u64::MAX] {
+            output.milliseconds(ns).raw(" ");
+        }
+        output.finish().unwrap();
+        assert_eq!(out, b"0 0.000001 0.01 0.862 0.9 1 1002.03 18446744073709.551615 ");
+    }
+
+    #[test]
+    fn equal_values_are_as_many_as_asked_for() {
+        for count in [0, 1, 2, 1024, 1025, 1026, 5000] {
+            let mut out = Vec::new();
+            let mut output = JsonStream::new(&mut out);
+            output.repeated("null", count).unwrap();
+            output.finish().unwrap();
+            let text = String::from_utf8(out).unwrap();
+            assert_eq!(text.matches("null").count() as u64, count);
+            assert_eq!(text, vec!["null"; text.matches("null").count()].join(","));
+        }
+    }
 }

@@ -1,25 +1,30 @@
 //! Exports the model to a profile.
 
 use std::convert::Infallible;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Write};
+use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, FrameId, Measure, ProfileSink, Sample, Segment, StackColumn, StackId, StringId, Tables, Thread,
-    ThreadNames,
+    Column, Context, FrameId, Measure, OneClock, ProfileSink, Sample, Segment, StackColumn, StackId,
+    StringId, Tables, Thread, ThreadNames,
 };
-use hashbrown::HashMap;
 
-use super::document::{Document, Facts};
-use super::lane::{Key, Lane, Taken, Weights};
-use crate::chains::Spool;
-use crate::one_clock::OneClock;
-use crate::one_period::OnePeriod;
-use crate::own_frames;
+use super::document::{GeckoWriter, ProfileMeta};
+use super::lane::{LaneKey, LaneSample, ThreadLane, WeightType};
+use crate::documents::chains::SampleSpool;
+use crate::documents::numbered::Numbered;
+use crate::frames::profiler;
+use crate::registry::MakeSpool;
+use crate::sums::losses::SampleLosses;
+use crate::times::one_period::OnePeriod;
 use crate::{Export, Losses};
 
 /// The period of sources without a known one.
 const DEFAULT_PERIOD_NS: u64 = 1_000_000;
+
+/// The name of the format whose threads are Python's.
+const PYTHON_FORMAT: &str = "tachyon";
 
 /// Writes a processed profile: a lane for each process, interpreter and thread.
 ///
@@ -28,39 +33,42 @@ const DEFAULT_PERIOD_NS: u64 = 1_000_000;
 ///
 /// Columns wait in a temporary file that `make_spool` supplies, so memory grows with the distinct stacks and not with
 /// the samples. Nothing is written before `finish`.
-#[derive(Debug)]
-pub struct Exporter<W, S, F> {
+pub struct Exporter<W> {
     output: Option<W>,
-    spool: Spool<S, F>,
-    lanes: Vec<Lane>,
-    lane_index: HashMap<Key, usize>,
-    current: usize,
+    spool: SampleSpool,
+    lane_keys: Numbered<LaneKey>,
+    /// By the number of their key.
+    lanes: Vec<ThreadLane>,
     input: u64,
     clock: OneClock,
-    shown: Shown,
-    instructions: Instructions,
+    shown: SampledStacks,
+    /// The leaves with a known instruction.
+    instructions: Numbered<FrameId>,
     names: ThreadNames,
     period_ns: OnePeriod,
     /// The measure that weighs the current segment's samples, with its kind.
     weight: Measure,
-    weights: Weights,
-    lost: Lost,
+    weights: WeightType,
+    losses: SampleLosses,
+    /// The number of samples of which nothing is displayed.
+    empty: u64,
+    broken_names: u64,
 }
 
 /// The stacks of samples, with the displayed part of each.
 #[derive(Debug, Default)]
-struct Shown {
+struct SampledStacks {
     stacks: Vec<StackId>,
     /// The displayed part of each stack.
-    sights: Vec<Sight>,
+    parts: Vec<ShownStack>,
     /// By stack: its index among these, plus one.
-    places: Vec<u32>,
+    places: Column<NonZeroU32>,
     traits: StackColumn<Traits>,
 }
 
 /// The displayed part of a sampled stack.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sight {
+struct ShownStack {
     /// The index of the stack, plus one; 0 if nothing of it is displayed.
     place: u32,
     /// The index of the instruction of its leaf, plus one; 0 if unknown.
@@ -74,77 +82,43 @@ struct Traits {
     in_gc: bool,
 }
 
-/// The leaves with a known instruction.
-#[derive(Debug, Default)]
-struct Instructions {
-    frames: Vec<FrameId>,
-    index: HashMap<FrameId, u32>,
-}
-
-/// The parts of samples that could not be kept.
-#[derive(Clone, Copy, Debug, Default)]
-struct Lost {
-    labels: u64,
-    values: u64,
-    empty: u64,
-    metadata: u64,
-    broken_names: u64,
-}
-
-impl<W, S, F> Exporter<W, S, F>
-where
-    W: Write,
-    S: Read + Write + Seek,
-    F: FnMut() -> io::Result<S>,
-{
-    /// Creates an exporter to `output`. `make_spool` creates an empty temporary file; it is called at most once.
-    pub fn new(output: W, make_spool: F) -> Self {
+impl<W: Write> Exporter<W> {
+    /// Creates an exporter to `output`. `make_spool` is called at most once.
+    pub fn new(output: W, make_spool: MakeSpool) -> Self {
         Self {
             output: Some(output),
-            spool: Spool::new(make_spool),
+            spool: SampleSpool::new(make_spool),
+            lane_keys: Numbered::default(),
             lanes: Vec::new(),
-            lane_index: HashMap::new(),
-            current: 0,
             input: 0,
             clock: OneClock::default(),
-            shown: Shown::default(),
-            instructions: Instructions::default(),
+            shown: SampledStacks::default(),
+            instructions: Numbered::default(),
             names: ThreadNames::default(),
             period_ns: OnePeriod::default(),
             weight: Measure::Count,
-            weights: Weights::Counts,
-            lost: Lost::default(),
+            weights: WeightType::Counts,
+            losses: SampleLosses::default(),
+            empty: 0,
+            broken_names: 0,
         }
     }
 
     #[inline]
-    fn lane(&mut self, key: Key, first: &Taken, segment: &Segment) -> usize {
-        if self.lanes.get(self.current).is_some_and(|lane| lane.key == key) {
-            return self.current;
-        }
-        let Self { lanes, lane_index, .. } = self;
-        self.current = *lane_index.entry(key).or_insert_with(|| {
-            lanes.push(Lane::new(key, first, segment.format == PYTHON_FORMAT));
-            lanes.len() - 1
-        });
-        self.current
-    }
-
-    #[inline]
-    fn taken(&mut self, at: Context<'_>, sample: &Sample<'_>) -> Taken {
-        let sight = match sample.stack {
-            Some(stack) => self.shown.of(stack, &mut self.instructions, at.tables),
-            None => Sight::default(),
+    fn lane_sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> LaneSample {
+        let shown = match sample.stack {
+            Some(stack) => self.shown.part(stack, &mut self.instructions, at.tables),
+            None => ShownStack::default(),
         };
-        Taken {
-            stack: sight.place.into(),
+        LaneSample {
+            stack: shown.place.into(),
             count: sample.count,
             weight: self.weight.of(at.segment, sample),
             time_ns: self.time_ns(at.segment, sample),
             period_ns: at.segment.period_ns.or(self.period_ns.known()).unwrap_or(DEFAULT_PERIOD_NS),
             status: sample.status,
-            in_gc: sight.in_gc,
-            opcode: sight.opcode.into(),
+            in_gc: shown.in_gc,
+            opcode: shown.opcode.into(),
         }
     }
 
@@ -155,58 +129,55 @@ where
     }
 
     #[inline]
-    fn count_losses(&mut self, sample: &Sample<'_>, taken: &Taken) {
+    fn count_losses(&mut self, sample: &Sample<'_>, is_empty: bool) {
         self.period_ns.sample(sample.count);
-        let Lost { labels, values, empty, .. } = &mut self.lost;
-        let lost = [
-            (labels, sample.labels.is_some()),
-            (values, sample.values.len() > usize::from(self.weights != Weights::Counts)),
-            (empty, taken.stack == 0),
-        ];
-        for (sum, is_lost) in lost {
-            *sum = sum.saturating_add(if is_lost { sample.count } else { 0 });
-        }
+        let weighed = usize::from(self.weights != WeightType::Counts);
+        let values = sample.values.get(weighed..).unwrap_or_default();
+        self.losses.extras(&Sample { status: None, values, ..*sample });
+        self.empty = self.empty.saturating_add(if is_empty { sample.count } else { 0 });
     }
 }
 
 /// The weights of samples: their count, or, if it is their only measure and a time or bytes, their value.
-fn weights(segment: &Segment) -> (Measure, Weights) {
+fn weights(segment: &Segment) -> (Measure, WeightType) {
     let measure = segment.default_measure();
     let value_type = segment.value_type(measure);
     match measure {
         Measure::Value(_) if segment.is_uncounted && value_type.nanoseconds_per_unit() == Some(1) => {
-            (measure, Weights::Times)
+            (measure, WeightType::Times)
         }
-        Measure::Value(_) if segment.is_uncounted && value_type.unit == "bytes" => (measure, Weights::Bytes),
-        _ => (Measure::Count, Weights::Counts),
+        Measure::Value(_) if segment.is_uncounted && value_type.unit == "bytes" => {
+            (measure, WeightType::Bytes)
+        }
+        _ => (Measure::Count, WeightType::Counts),
     }
 }
 
-/// The name of the format whose threads are Python's.
-const PYTHON_FORMAT: &str = "tachyon";
-
-impl Shown {
+impl SampledStacks {
     #[inline]
-    fn of(&mut self, stack: StackId, instructions: &mut Instructions, tables: &Tables) -> Sight {
+    fn part(&mut self, stack: StackId, instructions: &mut Numbered<FrameId>, tables: &Tables) -> ShownStack {
         match self.places.get(stack.index()) {
-            Some(&place) if place != 0 => self.sights[place as usize - 1],
-            _ => self.new_stack(stack, instructions, tables),
+            Some(place) => self.parts[place.get() as usize - 1],
+            None => self.new_stack(stack, instructions, tables),
         }
     }
 
     #[cold]
-    fn new_stack(&mut self, stack: StackId, instructions: &mut Instructions, tables: &Tables) -> Sight {
+    fn new_stack(
+        &mut self,
+        stack: StackId,
+        instructions: &mut Numbered<FrameId>,
+        tables: &Tables,
+    ) -> ShownStack {
         let Traits { has_frames, in_gc } = self.find_traits(stack, tables);
-        if self.places.len() <= stack.index() {
-            self.places.resize(tables.stack_count(), 0);
-        }
+        let place = one_based(self.stacks.len());
         self.stacks.push(stack);
-        let place = number(self.stacks.len());
-        self.places[stack.index()] = place;
-        let opcode = instructions.of(stack, tables);
-        let sight = Sight { place: if has_frames { place } else { 0 }, opcode, in_gc };
-        self.sights.push(sight);
-        sight
+        self.places.set(stack.index(), place);
+        let leaf = tables.leaf(stack);
+        let opcode = tables.frame(leaf).opcode.map_or(0, |_| one_based(instructions.number(leaf)).get());
+        let shown = ShownStack { place: if has_frames { place.get() } else { 0 }, opcode, in_gc };
+        self.parts.push(shown);
+        shown
     }
 
     /// The traits of a stack: those of its callers and its leaf.
@@ -215,7 +186,7 @@ impl Shown {
             let Traits { has_frames, in_gc } = callers.unwrap_or_default();
             let frame = tables.frame(tables.leaf(stack));
             Ok::<_, Infallible>(Traits {
-                has_frames: has_frames || !own_frames::is_own(&frame, tables),
+                has_frames: has_frames || !profiler::is_profiler(&frame, tables),
                 in_gc: in_gc || tables.string(frame.function) == b"<GC>",
             })
         });
@@ -223,59 +194,41 @@ impl Shown {
     }
 }
 
-impl Instructions {
-    /// The index of the instruction of a stack's leaf, plus one; 0 if unknown.
-    fn of(&mut self, stack: StackId, tables: &Tables) -> u32 {
-        let leaf = tables.leaf(stack);
-        if tables.frame(leaf).opcode.is_none() {
-            return 0;
-        }
-        let Self { frames, index } = self;
-        *index.entry(leaf).or_insert_with(|| {
-            frames.push(leaf);
-            number(frames.len())
-        })
-    }
+/// The place of a stack or a frame with an index.
+fn one_based(index: usize) -> NonZeroU32 {
+    let place = u32::try_from(index).ok().and_then(|index| NonZeroU32::MIN.checked_add(index));
+    place.expect("stacks and frames are numbered with 32 bits")
 }
 
-/// The number of stacks or frames.
-fn number(len: usize) -> u32 {
-    u32::try_from(len).expect("stacks and frames are numbered with 32 bits")
-}
-
-impl<W, S, F> ProfileSink for Exporter<W, S, F>
-where
-    W: Write,
-    S: Read + Write + Seek,
-    F: FnMut() -> io::Result<S>,
-{
+impl<W: Write> ProfileSink for Exporter<W> {
     #[inline]
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        let key = Key { input: self.input, lane: at.lane(sample), weights: self.weights };
-        let taken = self.taken(at, sample);
-        self.count_losses(sample, &taken);
-        let lane = self.lane(key, &taken, at.segment);
+        let key = LaneKey { input: self.input, lane: at.lane(sample), weights: self.weights };
+        let taken = self.lane_sample(at, sample);
+        self.count_losses(sample, taken.stack == 0);
+        let lane = self.lane_keys.number(key);
+        if lane == self.lanes.len() {
+            self.lanes.push(ThreadLane::new(key, &taken, at.segment.format == PYTHON_FORMAT));
+        }
         self.lanes[lane].take(&taken, &mut self.spool)?;
         Ok(ControlFlow::Continue(()))
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.input += u64::from(at.segment.index == 0);
-        self.lost.metadata += at.segment.metadata.len() as u64;
         self.period_ns.segment(at.segment.period_ns);
         self.clock.take(at.segment);
         (self.weight, self.weights) = weights(at.segment);
-        Ok(())
-    }
-
-    fn metadata(&mut self, _at: Context<'_>, _key: StringId, _value: StringId) -> io::Result<()> {
-        self.lost.metadata += 1;
-        Ok(())
+        self.losses.segment(at)
     }
 
     fn thread(&mut self, _at: Context<'_>, thread: Thread, name: StringId) -> io::Result<()> {
         self.names.name(thread, name);
         Ok(())
+    }
+
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        Some(&mut self.losses)
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
@@ -284,37 +237,28 @@ where
             lane.close(&mut self.spool)?;
         }
         // The document's columns by stack replace those used while collecting samples.
-        let Shown { stacks, .. } = std::mem::take(&mut self.shown);
-        let mut document = Document::new(output, &mut self.spool, tables);
+        let SampledStacks { stacks, .. } = std::mem::take(&mut self.shown);
+        let mut document = GeckoWriter::new(output, &mut self.spool, tables);
         document.stacks = &stacks;
-        document.instructions = &self.instructions.frames;
+        document.instructions = self.instructions.values();
         document.names = Some(&self.names);
-        let facts = Facts {
+        let meta = ProfileMeta {
             interval_ns: self.period_ns.known().unwrap_or(DEFAULT_PERIOD_NS),
             start_unix_ns: self.clock.start_unix_ns(),
         };
-        self.lost.broken_names = document.write(&facts, &self.lanes)?;
+        self.broken_names = document.write(&meta, &self.lanes)?;
         Ok(())
     }
 }
 
-impl<W, S, F> Export for Exporter<W, S, F>
-where
-    W: Write,
-    S: Read + Write + Seek,
-    F: FnMut() -> io::Result<S>,
-{
+impl<W: Write> Export for Exporter<W> {
     fn losses(&self) -> Losses {
-        let Lost { labels, values, empty, metadata, broken_names } = self.lost;
-        let mut losses = Losses::default();
-        losses.add("annotations", labels);
-        losses.add("measured values", values);
-        losses.add("samples without a frame", empty);
+        let mut losses = self.losses.report();
+        losses.add("samples without frames", self.empty);
         self.period_ns.report(&mut losses);
-        losses.add("metadata entries", metadata);
-        losses.add("bytes outside UTF-8 (in names)", broken_names);
+        losses.add("bytes outside UTF-8 (in names)", self.broken_names);
         let disordered = self.lanes.iter().map(|lane| lane.disordered).sum();
-        losses.add("times of samples that are older than the one before", disordered);
+        losses.add("times of samples out of order", disordered);
         losses
     }
 }

@@ -5,14 +5,15 @@ use std::marker::PhantomData;
 
 use borehole_model::{
     Context, Frame, FrameId, LaneId, NativeFrame, ProfileSink, Recovery, Sample, Segment, StackId, StringId,
-    Tables, Thread as ModelThread, ValueType, Warning,
+    Tables, Thread, ValueType, Warning,
 };
 use hashbrown::HashMap;
 
 use super::NAME;
-use super::read::{Document, Samples, Thread, nanoseconds};
-use crate::document::Damage;
-use crate::{Error, ErrorKind, Position, ReadError, ReadOptions, json_document};
+use super::read::{ProcessedProfile, SamplesTable, ThreadTables, nanoseconds};
+use crate::documents::json;
+use crate::documents::whole::DocumentDamage;
+use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
 
 /// Reads a processed profile of Firefox Profiler, of any version from 1 to 75; each thread becomes a segment.
 ///
@@ -27,20 +28,20 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let mut damage = Damage::new(options);
+    let mut damage = DocumentDamage::new(options);
     match read_document(input, options) {
         Ok(document) => {
             let (damage, processes) = (&mut damage, HashMap::new());
-            Reading { document: &document, tables, sink, damage, processes }.run()?;
+            ProfileReading { document: &document, tables, sink, damage, processes }.run()?;
         }
         Err(error) => damage.meet(error, 0)?,
     }
     damage.finish(sink)
 }
 
-fn read_document(input: impl BufRead, options: &ReadOptions) -> Result<Document, Error> {
-    let seed = PhantomData::<Document>;
-    let document = json_document::parse(NAME, input, options.limits.document_bytes, seed)?;
+fn read_document(input: impl BufRead, options: &ReadOptions) -> Result<ProcessedProfile, Error> {
+    let seed = PhantomData::<ProcessedProfile>;
+    let document = json::parse(NAME, input, options.limits.document_bytes, seed)?;
     if document.meta.preprocessed_profile_version.is_none() {
         let message = "expected a processed profile, found one without preprocessedProfileVersion";
         return Err(Error::new(ErrorKind::Unsupported, NAME, Position::Whole, message));
@@ -48,21 +49,21 @@ fn read_document(input: impl BufRead, options: &ReadOptions) -> Result<Document,
     Ok(document)
 }
 
-struct Reading<'d> {
-    document: &'d Document,
+struct ProfileReading<'d> {
+    document: &'d ProcessedProfile,
     tables: &'d mut Tables,
     sink: &'d mut dyn ProfileSink,
-    damage: &'d mut Damage,
+    damage: &'d mut DocumentDamage,
     /// The processes whose names are not numbers, by the first of their threads.
     processes: HashMap<String, u64>,
 }
 
 /// The stacks of the document; `None` if one cannot be resolved.
-type Stacks = Vec<Option<StackId>>;
+type ResolvedStacks = Vec<Option<StackId>>;
 
 /// The kind of weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Weights {
+enum WeightKind {
     Counts,
     Times,
     Bytes,
@@ -70,8 +71,8 @@ enum Weights {
     Numbers,
 }
 
-impl Weights {
-    fn of(samples: &Samples) -> Self {
+impl WeightKind {
+    fn of(samples: &SamplesTable) -> Self {
         let whole = |weight: &f64| *weight >= 0.0 && weight.fract() == 0.0;
         match (samples.weight_type.as_deref(), &samples.weight) {
             (Some("tracing-ms"), Some(_)) => Self::Times,
@@ -92,7 +93,7 @@ impl Weights {
     }
 }
 
-impl Reading<'_> {
+impl ProfileReading<'_> {
     fn run(mut self) -> Result<(), ReadError> {
         let document = self.document;
         let shared_strings = document.shared.string_array.as_deref().unwrap_or_default();
@@ -129,10 +130,10 @@ impl Reading<'_> {
     }
 
     /// All stacks of a table. Callers come before callees.
-    fn stacks(&mut self, tables: &Thread, strings: &[String]) -> Result<Stacks, ReadError> {
+    fn stacks(&mut self, tables: &ThreadTables, strings: &[String]) -> Result<ResolvedStacks, ReadError> {
         let Some(stack_table) = &tables.stack_table else { return Ok(Vec::new()) };
         let frames = self.frames(tables, strings)?;
-        let mut stacks: Stacks = Vec::new();
+        let mut stacks: ResolvedStacks = Vec::new();
         for (row, &frame) in stack_table.frame.iter().enumerate() {
             let frame = usize::try_from(frame).ok().and_then(|frame| frames.get(frame).copied().flatten());
             let caller = match stack_table.caller(row) {
@@ -143,7 +144,7 @@ impl Reading<'_> {
             let stack = match caller.zip(frame) {
                 Some((caller, frame)) => Some(self.tables.intern_stack(caller, frame)?),
                 None => {
-                    self.meet(format!("expected a caller and a frame of stack {row}, found none"))?;
+                    self.meet(format!("invalid stack {row}: missing caller or frame"))?;
                     None
                 }
             };
@@ -152,7 +153,11 @@ impl Reading<'_> {
         Ok(stacks)
     }
 
-    fn frames(&mut self, tables: &Thread, strings: &[String]) -> Result<Vec<Option<FrameId>>, ReadError> {
+    fn frames(
+        &mut self,
+        tables: &ThreadTables,
+        strings: &[String],
+    ) -> Result<Vec<Option<FrameId>>, ReadError> {
         let mut frames = Vec::new();
         for (row, &function) in tables.frame_table.func.iter().enumerate() {
             let function = usize::try_from(function).ok();
@@ -161,7 +166,7 @@ impl Reading<'_> {
             let frame = match function.zip(name) {
                 Some((function, name)) => Some(self.frame(tables, strings, row, function, name)?),
                 None => {
-                    self.meet(format!("expected a function with a name of frame {row}, found none"))?;
+                    self.meet(format!("invalid frame {row}: missing function or name"))?;
                     None
                 }
             };
@@ -172,7 +177,7 @@ impl Reading<'_> {
 
     fn frame(
         &mut self,
-        tables: &Thread,
+        tables: &ThreadTables,
         strings: &[String],
         row: usize,
         function: usize,
@@ -214,11 +219,11 @@ impl Reading<'_> {
     fn thread(
         &mut self,
         index: u64,
-        thread: &Thread,
-        samples: &Samples,
+        thread: &ThreadTables,
+        samples: &SamplesTable,
         stacks: &[Option<StackId>],
     ) -> Result<(), ReadError> {
-        let (weights, times) = (Weights::of(samples), samples.times_ns());
+        let (weights, times) = (WeightKind::of(samples), samples.times_ns());
         let rows = samples.stack.len();
         for found in
             [times.as_ref().map(Vec::len), samples.weight.as_ref().map(Vec::len)].into_iter().flatten()
@@ -237,9 +242,7 @@ impl Reading<'_> {
                 Some(number) => match usize::try_from(*number).ok().and_then(|number| stacks.get(number)) {
                     Some(&Some(stack)) => Some(stack),
                     _ => {
-                        self.meet(format!(
-                            "expected a stack of thread {index} in sample {row}, found {number}"
-                        ))?;
+                        self.meet(format!("unknown stack {number} in sample {row} of thread {index}"))?;
                         continue;
                     }
                 },
@@ -247,7 +250,7 @@ impl Reading<'_> {
             let weight = samples.weight.as_ref().and_then(|weights| weights.get(row).copied());
             let (count, value) = measure(weights, weight);
             let time_ns = times.as_ref().and_then(|times| times.get(row).copied());
-            let values = if weights == Weights::Counts { &[][..] } else { &[value] };
+            let values = if weights == WeightKind::Counts { &[][..] } else { &[value] };
             self.give(&segment, &Sample { stack, count, time_ns, values, ..who })?;
             if self.damage.recovery.stopped {
                 break;
@@ -266,8 +269,8 @@ impl Reading<'_> {
     fn segment(
         &mut self,
         index: u64,
-        thread: &Thread,
-        weights: Weights,
+        thread: &ThreadTables,
+        weights: WeightKind,
         has_times: bool,
     ) -> Result<Segment, ReadError> {
         let meta = &self.document.meta;
@@ -284,14 +287,14 @@ impl Reading<'_> {
             start_unix_ns: meta.start_time.map(nanoseconds).filter(|&start| start > 0),
             process: self.process(index, thread),
             value_types: weights.value_types(),
-            is_uncounted: weights != Weights::Counts,
+            is_uncounted: weights != WeightKind::Counts,
             metadata,
             ..Segment::default()
         })
     }
 
     /// The process of a thread. Names that are not numbers also distinguish processes.
-    fn process(&mut self, index: u64, thread: &Thread) -> Option<i64> {
+    fn process(&mut self, index: u64, thread: &ThreadTables) -> Option<i64> {
         let text = id_text(&thread.pid)?;
         let id = LaneId::parse(&text);
         let id = id.unwrap_or_else(|| LaneId::Profile(*self.processes.entry(text).or_insert(index)));
@@ -300,20 +303,25 @@ impl Reading<'_> {
     }
 
     /// The number of a thread. If there are several, threads without one are numbered by their index.
-    fn thread_number(&self, index: u64, thread: &Thread) -> Option<u64> {
+    fn thread_number(&self, index: u64, thread: &ThreadTables) -> Option<u64> {
         let id = id_text(&thread.tid).and_then(|text| LaneId::parse(&text));
         let place = || (self.document.threads.len() > 1).then_some(LaneId::Profile(index));
         id.or_else(place).map(LaneId::to_u64).filter(|&number| number != 0)
     }
 
     /// The common properties of a thread's samples; passes the thread's name to the sink.
-    fn who(&mut self, index: u64, thread: &Thread, segment: &Segment) -> Result<Sample<'static>, ReadError> {
+    fn who(
+        &mut self,
+        index: u64,
+        thread: &ThreadTables,
+        segment: &Segment,
+    ) -> Result<Sample<'static>, ReadError> {
         let number = self.thread_number(index, thread);
         let (name, interpreter) = split_interpreter(thread.name.as_deref().unwrap_or_default());
         let made_up = |number: u64| name == format!("Thread-{}", LaneId::of(number));
         if let Some(number) = number.filter(|&number| !name.is_empty() && !made_up(number)) {
             let name = self.text(name)?;
-            let thread = ModelThread { process: segment.process, number };
+            let thread = Thread { process: segment.process, number };
             self.sink.thread(Context { tables: self.tables, segment }, thread, name)?;
         }
         let interpreter = thread.own.interpreter.or(interpreter);
@@ -327,11 +335,11 @@ impl Reading<'_> {
     clippy::cast_sign_loss,
     reason = "what is too large becomes the largest"
 )]
-fn measure(weights: Weights, weight: Option<f64>) -> (u64, i64) {
+fn measure(weights: WeightKind, weight: Option<f64>) -> (u64, i64) {
     match (weights, weight) {
-        (Weights::Counts, weight) => (weight.unwrap_or(1.0) as u64, 0),
-        (Weights::Times, weight) => (1, nanoseconds(weight.unwrap_or(0.0))),
-        (Weights::Bytes | Weights::Numbers, weight) => (1, weight.unwrap_or(0.0) as i64),
+        (WeightKind::Counts, weight) => (weight.unwrap_or(1.0) as u64, 0),
+        (WeightKind::Times, weight) => (1, nanoseconds(weight.unwrap_or(0.0))),
+        (WeightKind::Bytes | WeightKind::Numbers, weight) => (1, weight.unwrap_or(0.0) as i64),
     }
 }
 

@@ -6,15 +6,26 @@
 
 mod document;
 mod export;
+mod facts;
 mod import;
 mod lane;
 mod read;
-mod state;
 mod tables;
-mod write;
 
 pub use export::Exporter;
+pub(crate) use facts::FACTS;
 pub use import::import;
+
+use crate::registry::{Codec, EventSupport, Exporting, Import};
 
 /// The short name of the format.
 pub const NAME: &str = "gecko";
+
+/// Reads and writes the format.
+pub(crate) const CODEC: Codec = Codec {
+    import: Some(Import::Plain(|input, options, tables, sink| import(input, options, tables, sink))),
+    export: Some(Exporting {
+        events: EventSupport::Lost,
+        start: |to, _| Box::new(Exporter::new(to.output, to.spool)),
+    }),
+};

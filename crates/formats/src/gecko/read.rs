@@ -13,11 +13,11 @@ type Index = Option<i64>;
 /// A document.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Document {
+pub(super) struct ProcessedProfile {
     pub(super) meta: Meta,
     pub(super) libs: Vec<Lib>,
-    pub(super) threads: Vec<Thread>,
-    pub(super) shared: Thread,
+    pub(super) threads: Vec<ThreadTables>,
+    pub(super) shared: ThreadTables,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -48,17 +48,17 @@ pub(super) struct Sources {
 /// A thread. The shared data has the same shape: strings since version 56, all tables since version 60.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Thread {
+pub(super) struct ThreadTables {
     pub(super) name: Option<String>,
     pub(super) pid: serde_json::Value,
     pub(super) tid: serde_json::Value,
     #[serde(rename = "borehole")]
-    pub(super) own: OwnFacts,
-    pub(super) samples: Option<Samples>,
+    pub(super) own: ThreadExtras,
+    pub(super) samples: Option<SamplesTable>,
     #[serde(alias = "stringTable")]
     pub(super) string_array: Option<Vec<String>>,
-    pub(super) stack_table: Option<StackTable>,
-    pub(super) frame_table: FrameTable,
+    pub(super) stack_table: Option<StackTableColumns>,
+    pub(super) frame_table: FrameTableColumns,
     pub(super) func_table: FuncTable,
     pub(super) resource_table: ResourceTable,
     pub(super) native_symbols: NativeSymbols,
@@ -70,7 +70,7 @@ pub(super) struct Thread {
 /// The exporter's additions to a thread.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct OwnFacts {
+pub(super) struct ThreadExtras {
     pub(super) interpreter: Option<u64>,
 }
 
@@ -83,7 +83,7 @@ pub(super) struct Length {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Samples {
+pub(super) struct SamplesTable {
     pub(super) stack: Vec<Index>,
     /// In milliseconds.
     pub(super) time: Option<Vec<f64>>,
@@ -95,7 +95,7 @@ pub(super) struct Samples {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct StackTable {
+pub(super) struct StackTableColumns {
     pub(super) frame: Vec<i64>,
     pub(super) prefix: Vec<Index>,
     /// The distance to the caller's row, upwards, 0 for none, since version 66.
@@ -104,7 +104,7 @@ pub(super) struct StackTable {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct FrameTable {
+pub(super) struct FrameTableColumns {
     pub(super) func: Vec<i64>,
     pub(super) address: Vec<Index>,
     pub(super) line: Vec<Index>,
@@ -143,7 +143,7 @@ pub(super) struct NativeSymbols {
     pub(super) address: Vec<Index>,
 }
 
-/// Bits of `FrameTable::flags`.
+/// Bits of `FrameTableColumns::flags`.
 mod frame_flags {
     pub(super) const ADDRESS: i64 = 2;
     pub(super) const NATIVE_SYMBOL: i64 = 8;
@@ -167,7 +167,7 @@ fn row_of(index: i64) -> Option<usize> {
     usize::try_from(index).ok()
 }
 
-impl StackTable {
+impl StackTableColumns {
     /// The row of the caller; `Err` if it is not before its callee.
     pub(super) fn caller(&self, row: usize) -> Result<Option<usize>, i64> {
         let before = |caller: i64| row_of(caller).filter(|&caller| caller < row).ok_or(caller).map(Some);
@@ -182,7 +182,7 @@ impl StackTable {
     }
 }
 
-impl FrameTable {
+impl FrameTableColumns {
     pub(super) fn line(&self, row: usize) -> Option<i64> {
         known(&self.line, &self.flags, row, frame_flags::LINE)
     }
@@ -230,7 +230,7 @@ impl ResourceTable {
     }
 }
 
-impl Samples {
+impl SamplesTable {
     /// The time of each sample, in nanoseconds from the origin, if known.
     pub(super) fn times_ns(&self) -> Option<Vec<i64>> {
         if let Some(times) = &self.time {

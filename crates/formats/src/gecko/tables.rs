@@ -1,25 +1,23 @@
 //! The tables of a lane, with the definitions of its samples, and the strings of all lanes.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::hash::{BuildHasher as _, Hash};
 
 use borehole_model::{Frame, FrameId, StackId, StringId, Tables};
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
-use crate::own_frames;
+use crate::frames::profiler;
 
-/// The strings of a document, in order of first use. Each is stored once: the hash table holds only indexes.
+/// The strings of a document, in order of first use.
 #[derive(Debug, Default)]
-pub(super) struct Strings {
-    list: Vec<Box<str>>,
-    index: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+pub(super) struct StringArray {
+    strings: DistinctRows<Box<str>>,
     /// The number of strings that were not UTF-8.
     pub(super) broken: u64,
 }
 
-impl Strings {
+impl StringArray {
     pub(super) fn new() -> Self {
         let mut strings = Self::default();
         strings.place("(root)");
@@ -27,26 +25,18 @@ impl Strings {
     }
 
     pub(super) fn place(&mut self, text: &str) -> u64 {
-        let Self { list, index, hasher, .. } = self;
-        let hash = hasher.hash_one(text);
-        if let Some(&place) = index.find(hash, |&place| *list[place as usize] == *text) {
-            return place.into();
-        }
-        let next = number(list.len() as u64);
-        index.insert_unique(hash, next, |&place| hasher.hash_one(&*list[place as usize]));
-        list.push(text.into());
-        next.into()
+        self.strings.place(text, || text.into()).into()
     }
 
     fn bytes(&mut self, bytes: &[u8]) -> u64 {
         let text = String::from_utf8_lossy(bytes);
-        let (known, place) = (self.list.len(), self.place(&text));
-        self.broken += u64::from(matches!(text, Cow::Owned(_)) && self.list.len() > known);
+        let (known, place) = (self.strings.list.len(), self.place(&text));
+        self.broken += u64::from(matches!(text, Cow::Owned(_)) && self.strings.list.len() > known);
         place
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
-        self.list.iter().map(|text| &**text)
+        self.strings.list.iter().map(|text| &**text)
     }
 }
 
@@ -80,8 +70,8 @@ impl StackRow {
 #[derive(Debug, Default)]
 pub(super) struct KnownRows {
     lane: u32,
-    frames: Known,
-    stacks: Known,
+    frames: KnownColumn,
+    stacks: KnownColumn,
 }
 
 impl KnownRows {
@@ -100,9 +90,9 @@ impl KnownRows {
 
 /// By id: the lane of its last look-up, and its row plus one there; 0 if nothing of it is displayed.
 #[derive(Debug, Default)]
-struct Known(Vec<(u32, u32)>);
+struct KnownColumn(Vec<(u32, u32)>);
 
-impl Known {
+impl KnownColumn {
     #[inline]
     fn get(&self, lane: u32, index: usize) -> Option<u32> {
         let (known_in, row) = self.0[index];
@@ -129,32 +119,39 @@ pub(super) struct FunctionRow {
 
 /// Rows, each stored once. There may be many: the hash table holds only indexes.
 #[derive(Debug)]
-pub(super) struct Rows<T> {
+pub(super) struct DistinctRows<T> {
     pub(super) list: Vec<T>,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
 }
 
-impl<T> Default for Rows<T> {
+impl<T> Default for DistinctRows<T> {
     fn default() -> Self {
         Self { list: Vec::new(), index: HashTable::new(), hasher: DefaultHashBuilder::default() }
     }
 }
 
-impl<T: Copy + Eq + Hash> Rows<T> {
-    /// The index of a row. If all rows are distinct, the row is new, and no search is needed.
-    fn place(&mut self, row: T, are_distinct: bool) -> u32 {
+impl<T> DistinctRows<T> {
+    /// The index of `row`, added by `make` if it is new.
+    fn place<R: Eq + Hash + ?Sized>(&mut self, row: &R, make: impl FnOnce() -> T) -> u32
+    where
+        T: Borrow<R>,
+    {
         let Self { list, index, hasher } = self;
-        let next = number(list.len() as u64);
-        if !are_distinct {
-            let hash = hasher.hash_one(row);
-            if let Some(&place) = index.find(hash, |&place| list[place as usize] == row) {
-                return place;
-            }
-            index.insert_unique(hash, next, |&place| hasher.hash_one(list[place as usize]));
+        let hash = hasher.hash_one(row);
+        if let Some(&place) = index.find(hash, |&place| list[place as usize].borrow() == row) {
+            return place;
         }
-        list.push(row);
+        let next = number(list.len() as u64);
+        index.insert_unique(hash, next, |&place| hasher.hash_one(list[place as usize].borrow()));
+        list.push(make());
         next
+    }
+
+    /// Adds a row that is new.
+    fn push(&mut self, row: T) -> u32 {
+        self.list.push(row);
+        number(self.list.len() as u64 - 1)
     }
 }
 
@@ -163,8 +160,8 @@ impl<T: Copy + Eq + Hash> Rows<T> {
 pub(super) struct LaneTables {
     /// Whether no two frames have the same displayed form, and so no two stacks.
     are_distinct: bool,
-    pub(super) stacks: Rows<StackRow>,
-    pub(super) frames: Rows<FrameRow>,
+    pub(super) stacks: DistinctRows<StackRow>,
+    pub(super) frames: DistinctRows<FrameRow>,
     pub(super) functions: Vec<FunctionRow>,
     pub(super) resources: Vec<u64>,
     path: Vec<StackId>,
@@ -185,7 +182,7 @@ impl LaneTables {
         stack: StackId,
         known: &mut KnownRows,
         tables: &Tables,
-        strings: &mut Strings,
+        strings: &mut StringArray,
     ) -> Option<u64> {
         let row = known.stacks.get(known.lane, stack.index());
         let row = row.unwrap_or_else(|| self.new_stack(stack, known, tables, strings));
@@ -197,7 +194,7 @@ impl LaneTables {
         stack: StackId,
         known: &mut KnownRows,
         tables: &Tables,
-        strings: &mut Strings,
+        strings: &mut StringArray,
     ) -> u32 {
         let (mut next, mut row) = (Some(stack), 0);
         while let Some(stack) = next {
@@ -210,7 +207,10 @@ impl LaneTables {
         }
         while let Some(stack) = self.path.pop() {
             if let Some(frame) = self.frame(tables.leaf(stack), known, tables, strings) {
-                row = self.stacks.place(StackRow { frame, prefix: row }, self.are_distinct) + 1;
+                let new = StackRow { frame, prefix: row };
+                let place =
+                    if self.are_distinct { self.stacks.push(new) } else { self.stacks.place(&new, || new) };
+                row = place + 1;
             }
             known.stacks.0[stack.index()] = (known.lane, row);
         }
@@ -233,11 +233,11 @@ impl LaneTables {
         id: FrameId,
         known: &mut KnownRows,
         tables: &Tables,
-        strings: &mut Strings,
+        strings: &mut StringArray,
     ) -> Option<u32> {
         let row = known.frames.get(known.lane, id.index()).unwrap_or_else(|| {
             let frame = tables.frame(id);
-            let is_shown = !own_frames::is_own(&frame, tables);
+            let is_shown = !profiler::is_profiler(&frame, tables);
             let row = if is_shown { self.frame_row(&frame, tables, strings) + 1 } else { 0 };
             known.frames.0[id.index()] = (known.lane, row);
             row
@@ -245,18 +245,25 @@ impl LaneTables {
         row.checked_sub(1)
     }
 
-    fn frame_row(&mut self, frame: &Frame, tables: &Tables, strings: &mut Strings) -> u32 {
+    fn frame_row(&mut self, frame: &Frame, tables: &Tables, strings: &mut StringArray) -> u32 {
         let line = line(frame);
         let function = self.function(frame, line, tables, strings);
-        self.frames.place(FrameRow { function, line, column: frame.column }, self.are_distinct)
+        let row = FrameRow { function, line, column: frame.column };
+        if self.are_distinct { self.frames.push(row) } else { self.frames.place(&row, || row) }
     }
 
-    fn function(&mut self, frame: &Frame, line: Option<u64>, tables: &Tables, strings: &mut Strings) -> u64 {
+    fn function(
+        &mut self,
+        frame: &Frame,
+        line: Option<u64>,
+        tables: &Tables,
+        strings: &mut StringArray,
+    ) -> u64 {
         let file = file(frame);
         if let Some(&known) = self.function_index.get(&(file, frame.function)) {
             return known;
         }
-        let path = own_frames::file(frame, tables);
+        let path = profiler::file(frame, tables);
         let name = tables.string(frame.function);
         let category = category(path, name);
         let has_source = category == PYTHON;
@@ -274,7 +281,7 @@ impl LaneTables {
         place
     }
 
-    fn resource(&mut self, file: Option<StringId>, path: &[u8], strings: &mut Strings) -> u64 {
+    fn resource(&mut self, file: Option<StringId>, path: &[u8], strings: &mut StringArray) -> u64 {
         let Self { resources, resource_index, .. } = self;
         *resource_index.entry(file).or_insert_with(|| {
             resources.push(strings.bytes(base_name(path)));
@@ -299,7 +306,7 @@ pub(super) fn are_distinct(tables: &Tables) -> bool {
             Entry::Occupied(_) => false,
             Entry::Vacant(place) => {
                 place.insert(id);
-                !own_frames::is_own(&tables.frame(id), tables)
+                !profiler::is_profiler(&tables.frame(id), tables)
             }
         }
     })

@@ -7,10 +7,10 @@ use borehole_model::{
     Context, Event, Frame, FrameId, LabelValue, LabelsId, LaneId, Measure, Mode, ProfileSink, Recovery,
     Sample, Segment, StackId, Status, StringId, Tables, Thread, Warning,
 };
+use borehole_text::LineWriter;
 
 use super::event::write_event;
-use super::layout::{self, SCHEMA_VERSION};
-use super::write::LineWriter;
+use super::{SCHEMA_VERSION, assumed_parts};
 use crate::{Export, Losses};
 
 /// The options of an export to lines.
@@ -393,7 +393,7 @@ fn write_parts(line: &mut LineWriter, at: Context<'_>, frame: &Frame) {
     let parts =
         frame.parts.map(|parts| [parts.namespace, parts.class, parts.method].map(|part| tables.string(part)));
     let function = tables.string(frame.function);
-    if parts == layout::parts_unsaid(at.segment.format, frame.native.is_some(), function) {
+    if parts == assumed_parts(at.segment.format, frame.native.is_some(), function) {
         return;
     }
     let Some(parts) = parts else {

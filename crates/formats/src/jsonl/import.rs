@@ -1,26 +1,24 @@
 //! Imports lines into the model.
 
-use std::io::{self, BufRead};
+use std::io::BufRead;
 use std::ops::ControlFlow;
 
 use borehole_model::{
     Context, Event, Frame, FrameId, Label, LabelValue, LabelsId, LaneId, Measure, Mode, NameParts,
-    NativeFrame, ProfileSink, Recovery, Sample, Segment, StackId, Status, StringId, TableFull, Tables,
-    Thread, Value, ValueType, Warning,
+    NativeFrame, ProfileSink, Recovery, Sample, Segment, StackId, Status, StringId, Tables, Thread, Value,
+    ValueType, Warning,
 };
 use hashbrown::HashMap;
 
-use super::NAME;
-use super::event::{intern_shape, values};
-use super::layout::{self, SCHEMA_VERSION};
+use super::event::{EventLine, intern_shape, values};
 use super::read::{
-    DefaultValue, EndLine, FileLine, FrameObject, LabelObject, Line, MetadataLine, OtherValue, SampleLine,
-    SegmentLine, StackLine, Text, ThreadLine, WarningObject, parse_line,
+    DefaultValue, EndLine, FileLine, FrameObject, JsonLine, LabelObject, MetadataLine, OtherValue,
+    SampleLine, SegmentLine, StackLine, TextBytes, ThreadLine, WarningObject, parse_line,
 };
-use super::value::EventLine;
+use super::{NAME, SCHEMA_VERSION, assumed_parts};
 use crate::detect::Format;
-use crate::text::Lines;
-use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
+use crate::lines::json::{self, JsonLineFault, JsonLineParser, LinesEnd};
+use crate::{ErrorKind, ReadError, ReadOptions};
 
 /// Reads lines into `tables` and `sink`.
 ///
@@ -36,85 +34,18 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let mut lines = Lines::new(input, NAME, &options.limits);
     let mut importer = Importer::new(tables, sink);
-    let mut rejected = None;
-    loop {
-        let line = lines.next_line()?;
-        if let Some(rejected) = rejected.take() {
-            importer.reject(rejected, line.is_none(), options)?;
-        }
-        let Some(line) = line else { break };
-        let length = line.len() as u64;
-        match importer.line(line) {
-            Ok(ControlFlow::Continue(())) => {}
-            Ok(ControlFlow::Break(())) => return Ok(importer.stop()),
-            Err(Failure::Sink(error)) => return Err(error),
-            Err(Failure::Line(why)) => {
-                rejected = Some(Rejected { why, number: lines.number(), offset: lines.offset(), length });
-            }
-        }
+    let end = json::import(input, NAME, options, &mut importer)?;
+    importer.recovery.stopped = end == LinesEnd::Stopped;
+    if let LinesEnd::At(offset) = end
+        && importer.stage != Stage::Ended
+    {
+        importer.warn_of_missing_end(Some(offset))?;
     }
-    importer.end_of_input(lines.offset())?;
-    importer.note_stacks();
+    if end != LinesEnd::Stopped {
+        importer.note_stacks();
+    }
     Ok(importer.recovery)
-}
-
-/// A rejected line. It is handled differently if it is the last one.
-struct Rejected {
-    why: BadLine,
-    number: u64,
-    offset: u64,
-    length: u64,
-}
-
-/// The reason why a line was rejected.
-enum Failure {
-    Line(BadLine),
-    Sink(ReadError),
-}
-
-struct BadLine {
-    kind: ErrorKind,
-    message: String,
-    /// Whether the line may be the beginning of a valid one.
-    is_cut: bool,
-}
-
-impl Failure {
-    fn malformed(message: impl Into<String>) -> Self {
-        Self::Line(BadLine { kind: ErrorKind::Malformed, message: message.into(), is_cut: false })
-    }
-
-    /// The parser's error in `line`, without the line number 1 that it gives to every line.
-    fn parse(error: &serde_json::Error, line: &[u8]) -> Self {
-        let text = error.to_string();
-        let what = text.split(" at line 1 ").next().unwrap_or_default();
-        let message = format!("invalid line: {what} at column {}", error.column());
-        // The parser takes a sign or a point at the end for a bad number, not for a number that is cut off.
-        let number_is_cut =
-            matches!(line.last(), Some(b'-' | b'+' | b'.' | b'e')) && what == "invalid number";
-        let is_cut = error.is_eof() || number_is_cut;
-        Self::Line(BadLine { kind: ErrorKind::Malformed, message, is_cut })
-    }
-}
-
-impl From<ReadError> for Failure {
-    fn from(error: ReadError) -> Self {
-        Self::Sink(error)
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Sink(error.into())
-    }
-}
-
-impl From<TableFull> for Failure {
-    fn from(full: TableFull) -> Self {
-        Self::Sink(full.into())
-    }
 }
 
 /// The reader's position between the first line of an output and its last.
@@ -167,30 +98,11 @@ impl<'a> Importer<'a> {
         }
     }
 
-    fn line(&mut self, line: &[u8]) -> Result<ControlFlow<()>, Failure> {
-        if line.iter().all(u8::is_ascii_whitespace) {
-            return Ok(ControlFlow::Continue(()));
-        }
-        match parse_line(line).map_err(|error| Failure::parse(&error, line))? {
-            Line::Sample(line) => return self.sample(&line),
-            Line::Event(line) => return self.event(&line),
-            Line::Stack(line) => self.stack(&line)?,
-            Line::Segment(line) => self.segment(&line)?,
-            Line::Metadata(line) => self.metadata(&line)?,
-            Line::Thread(line) => self.thread(&line)?,
-            Line::Input(line) => self.sink.source(&line.name)?,
-            Line::File(line) => self.file(&line)?,
-            Line::End(line) => self.end(line)?,
-            Line::Other => {}
-        }
-        Ok(ControlFlow::Continue(()))
-    }
-
-    fn file(&mut self, line: &FileLine<'_>) -> Result<(), Failure> {
+    fn file(&mut self, line: &FileLine<'_>) -> Result<(), JsonLineFault> {
         if line.schema_version > SCHEMA_VERSION {
             let found = line.schema_version;
             let message = format!("unsupported schema_version: expected {SCHEMA_VERSION}, found {found}");
-            return Err(Failure::Line(BadLine { kind: ErrorKind::Unsupported, message, is_cut: false }));
+            return Err(JsonLineFault::Invalid { kind: ErrorKind::Unsupported, message, is_cut: false });
         }
         if self.stage == Stage::Inside {
             self.warn_of_missing_end(None)?;
@@ -205,10 +117,11 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    fn segment(&mut self, line: &SegmentLine<'_>) -> Result<(), Failure> {
+    fn segment(&mut self, line: &SegmentLine<'_>) -> Result<(), JsonLineFault> {
         let micros = line.period_us.map(|micros| micros.checked_mul(1000).ok_or(micros)).transpose();
-        let micros = micros
-            .map_err(|micros| Failure::malformed(format!("period_us too large: {micros} microseconds")))?;
+        let micros = micros.map_err(|micros| {
+            JsonLineFault::malformed(format!("period_us too large: {micros} microseconds"))
+        })?;
         self.set_format(line.format.as_deref());
         let metadata = line.metadata.iter().map(|(key, value)| {
             Ok((self.tables.intern_string(&key.0)?, self.tables.intern_string(&value.0)?))
@@ -235,11 +148,11 @@ impl<'a> Importer<'a> {
 
     fn set_format(&mut self, format: Option<&str>) {
         self.format = format.unwrap_or_default().to_owned();
-        let known = Format::ALL.into_iter().map(Format::name).find(|name| Some(*name) == format);
+        let known = Format::ALL.iter().copied().map(Format::name).find(|name| Some(*name) == format);
         self.segment.format = known.unwrap_or(NAME);
     }
 
-    fn begin_segment(&mut self) -> Result<(), Failure> {
+    fn begin_segment(&mut self) -> Result<(), JsonLineFault> {
         self.segment_begun = true;
         self.recovery.segments += 1;
         self.inside();
@@ -247,7 +160,7 @@ impl<'a> Importer<'a> {
     }
 
     /// Ensures a segment for lines after the first line but before a segment.
-    fn ensure_segment(&mut self) -> Result<(), Failure> {
+    fn ensure_segment(&mut self) -> Result<(), JsonLineFault> {
         if self.segment_begun { Ok(()) } else { self.begin_segment() }
     }
 
@@ -255,23 +168,23 @@ impl<'a> Importer<'a> {
         self.stage = Stage::Inside;
     }
 
-    fn metadata(&mut self, line: &MetadataLine<'_>) -> Result<(), Failure> {
+    fn metadata(&mut self, line: &MetadataLine<'_>) -> Result<(), JsonLineFault> {
         self.ensure_segment()?;
         let key = self.tables.intern_string(&line.key.0)?;
         let value = self.tables.intern_string(&line.value.0)?;
         Ok(self.sink.metadata(Context { tables: self.tables, segment: &self.segment }, key, value)?)
     }
 
-    fn thread(&mut self, line: &ThreadLine<'_>) -> Result<(), Failure> {
+    fn thread(&mut self, line: &ThreadLine<'_>) -> Result<(), JsonLineFault> {
         self.ensure_segment()?;
         let name = self.tables.intern_string(&line.name.0)?;
         let number = thread(line.thread.as_deref())?.or(line.tid);
-        let number = number.ok_or_else(|| Failure::malformed("missing field `tid`".to_owned()))?;
+        let number = number.ok_or_else(|| JsonLineFault::malformed("missing field `tid`".to_owned()))?;
         let thread = Thread { process: process(line.process.as_deref())?.or(line.pid), number };
         Ok(self.sink.thread(Context { tables: self.tables, segment: &self.segment }, thread, name)?)
     }
 
-    fn stack(&mut self, line: &StackLine<'_>) -> Result<(), Failure> {
+    fn stack(&mut self, line: &StackLine<'_>) -> Result<(), JsonLineFault> {
         self.inside();
         let stack = self.intern_frames(&line.frames)?;
         self.stacks.insert(line.id, stack);
@@ -287,12 +200,14 @@ impl<'a> Importer<'a> {
         Ok(self.tables.intern_stack_leaf_first(&self.frames)?)
     }
 
-    fn sample(&mut self, line: &SampleLine<'_>) -> Result<ControlFlow<()>, Failure> {
+    fn sample(&mut self, line: &SampleLine<'_>) -> Result<ControlFlow<()>, JsonLineFault> {
         self.ensure_segment()?;
         let stack = match (&line.frames, line.stack) {
             (Some(frames), _) => self.intern_frames(frames)?,
             (None, Some(id)) => *self.stacks.get(&id).ok_or_else(|| {
-                Failure::malformed(format!("expected a stack of an earlier line, found stack {id}"))
+                JsonLineFault::malformed(format!(
+                    "unknown stack: expected the id of an earlier line, found {id}"
+                ))
             })?,
             (None, None) => None,
         };
@@ -318,7 +233,7 @@ impl<'a> Importer<'a> {
         Ok(flow)
     }
 
-    fn event(&mut self, line: &EventLine<'_>) -> Result<ControlFlow<()>, Failure> {
+    fn event(&mut self, line: &EventLine<'_>) -> Result<ControlFlow<()>, JsonLineFault> {
         self.ensure_segment()?;
         let shape = intern_shape(self.tables, line)?;
         let values = values(line);
@@ -330,7 +245,7 @@ impl<'a> Importer<'a> {
         Ok(flow)
     }
 
-    fn intern_labels(&mut self, labels: &[(Text<'_>, LabelObject<'_>)]) -> Result<LabelsId, ReadError> {
+    fn intern_labels(&mut self, labels: &[(TextBytes<'_>, LabelObject<'_>)]) -> Result<LabelsId, ReadError> {
         self.labels.clear();
         for (key, value) in labels {
             let key = self.tables.intern_string(&key.0)?;
@@ -341,7 +256,7 @@ impl<'a> Importer<'a> {
     }
 
     /// Takes the warnings of the input that the lines were made from.
-    fn end(&mut self, line: EndLine<'_>) -> Result<(), Failure> {
+    fn end(&mut self, line: EndLine<'_>) -> Result<(), JsonLineFault> {
         self.stage = Stage::Ended;
         let mut named = 0_u64;
         for warning in line.warnings {
@@ -359,7 +274,7 @@ impl<'a> Importer<'a> {
     }
 
     /// Compares the counts stated by an output with those read.
-    fn compare(&mut self, what: &str, expected: Option<u64>, found: u64) -> Result<(), Failure> {
+    fn compare(&mut self, what: &str, expected: Option<u64>, found: u64) -> Result<(), JsonLineFault> {
         match expected {
             Some(expected) if expected != found => {
                 let message = format!("missing {what}: expected {expected}, found {found}");
@@ -369,28 +284,9 @@ impl<'a> Importer<'a> {
         }
     }
 
-    fn end_of_input(&mut self, offset: u64) -> Result<(), ReadError> {
-        if self.stage == Stage::Ended { Ok(()) } else { self.warn_of_missing_end(Some(offset)) }
-    }
-
     fn warn_of_missing_end(&mut self, offset: Option<u64>) -> Result<(), ReadError> {
         let message = r#"truncated: expected a last line of type "end""#.to_owned();
         self.pass_on(Warning::new(message).at(offset))
-    }
-
-    /// Ends the import at an invalid line, or skips it: if the input was cut off in the middle of its last line, or if
-    /// damage is skipped.
-    fn reject(&mut self, line: Rejected, is_last: bool, options: &ReadOptions) -> Result<(), ReadError> {
-        let Rejected { why, number, offset, length } = line;
-        let message = if is_last && why.is_cut {
-            self.stage = Stage::Ended;
-            format!("truncated: line {number} is cut off")
-        } else if options.is_lenient() {
-            format!("{}, at line {number}", why.message)
-        } else {
-            return Err(Error::new(why.kind, NAME, Position::Line(number), why.message).into());
-        };
-        self.pass_on(Warning::new(message).at(offset).losing(length))
     }
 
     fn pass_on(&mut self, warning: Warning) -> Result<(), ReadError> {
@@ -404,14 +300,31 @@ impl<'a> Importer<'a> {
         if self.events_with_stacks > 0 && !self.sink.keeps_events() {
             let count = self.events_with_stacks;
             let message =
-                format!("no samples are made of the call stacks of {count} events: only of those in trc");
+                format!("stacks of {count} events are not read as samples: convert the lines to trc first");
             self.recovery.note(Warning::new(message));
         }
     }
+}
 
-    fn stop(mut self) -> Recovery {
-        self.recovery.stopped = true;
-        self.recovery
+impl JsonLineParser for Importer<'_> {
+    fn line(&mut self, line: &[u8], _number: u64) -> Result<ControlFlow<()>, JsonLineFault> {
+        match parse_line(line).map_err(|error| JsonLineFault::parse(&error, line))? {
+            JsonLine::Sample(line) => return self.sample(&line),
+            JsonLine::Event(line) => return self.event(&line),
+            JsonLine::Stack(line) => self.stack(&line)?,
+            JsonLine::Segment(line) => self.segment(&line)?,
+            JsonLine::Metadata(line) => self.metadata(&line)?,
+            JsonLine::Thread(line) => self.thread(&line)?,
+            JsonLine::Input(line) => self.sink.source(&line.name)?,
+            JsonLine::File(line) => self.file(&line)?,
+            JsonLine::End(line) => self.end(line)?,
+            JsonLine::Other => {}
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn skipped(&mut self, warning: Warning) -> Result<(), ReadError> {
+        self.pass_on(warning)
     }
 }
 
@@ -423,17 +336,21 @@ const fn measure(shown: DefaultValue) -> Measure {
     }
 }
 
-fn process(text: Option<&str>) -> Result<Option<i64>, Failure> {
+fn process(text: Option<&str>) -> Result<Option<i64>, JsonLineFault> {
     text.map(|text| lane_id(text).map(LaneId::to_process)).transpose()
 }
 
-fn thread(text: Option<&str>) -> Result<Option<u64>, Failure> {
+fn thread(text: Option<&str>) -> Result<Option<u64>, JsonLineFault> {
     text.map(|text| lane_id(text).map(LaneId::to_u64)).transpose()
 }
 
-fn lane_id(text: &str) -> Result<LaneId, Failure> {
-    let wrong =
-        || Failure::malformed(format!("expected a thread or a process, found \"{}\"", text.escape_debug()));
+fn lane_id(text: &str) -> Result<LaneId, JsonLineFault> {
+    let wrong = || {
+        JsonLineFault::malformed(format!(
+            "expected a thread or process number, found \"{}\"",
+            text.escape_debug()
+        ))
+    };
     LaneId::parse(text).ok_or_else(wrong)
 }
 
@@ -441,7 +358,7 @@ fn value_type((kind, unit): &(String, String)) -> ValueType {
     ValueType { kind: kind.clone(), unit: unit.clone() }
 }
 
-fn intern_text(tables: &mut Tables, text: Option<&Text<'_>>) -> Result<Option<StringId>, ReadError> {
+fn intern_text(tables: &mut Tables, text: Option<&TextBytes<'_>>) -> Result<Option<StringId>, ReadError> {
     Ok(text.map(|text| tables.intern_string(&text.0)).transpose()?)
 }
 
@@ -470,13 +387,13 @@ fn intern_parts(
     format: &str,
     frame: &FrameObject<'_>,
 ) -> Result<Option<NameParts>, ReadError> {
-    let said = [&frame.namespace, &frame.class, &frame.method];
-    let parts = if said.iter().any(|part| part.is_some()) {
-        Some(said.map(|part| part.as_ref().map_or(b"".as_slice(), |part| &part.0)))
+    let stated = [&frame.namespace, &frame.class, &frame.method];
+    let parts = if stated.iter().any(|part| part.is_some()) {
+        Some(stated.map(|part| part.as_ref().map_or(b"".as_slice(), |part| &part.0)))
     } else if frame.parts == Some(false) {
         None
     } else {
-        layout::parts_unsaid(format, frame.native, &frame.function.0)
+        assumed_parts(format, frame.native, &frame.function.0)
     };
     let Some([namespace, class, method]) = parts else { return Ok(None) };
     Ok(Some(NameParts {
@@ -496,12 +413,12 @@ fn intern_label_value(tables: &mut Tables, value: &LabelObject<'_>) -> Result<La
 }
 
 /// Parses the flags of a thread's state from their names.
-fn status(flags: &[Text<'_>]) -> Result<Status, Failure> {
+fn status(flags: &[TextBytes<'_>]) -> Result<Status, JsonLineFault> {
     let mut bits = 0;
     for flag in flags {
         let Status(bit) = Status::flag(&flag.0).ok_or_else(|| {
             let found = String::from_utf8_lossy(&flag.0);
-            Failure::malformed(format!("expected a thread's state, found \"{}\"", found.escape_debug()))
+            JsonLineFault::malformed(format!("expected a thread state, found \"{}\"", found.escape_debug()))
         })?;
         bits |= bit;
     }

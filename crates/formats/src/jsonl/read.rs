@@ -7,10 +7,11 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-use super::value::EventLine;
+use super::event::EventLine;
+use crate::lines::json::line_type;
 
 /// A line, by its type. Unknown types are `Other`.
-pub(super) enum Line<'a> {
+pub(super) enum JsonLine<'a> {
     File(FileLine<'a>),
     Segment(SegmentLine<'a>),
     Metadata(MetadataLine<'a>),
@@ -24,29 +25,19 @@ pub(super) enum Line<'a> {
 }
 
 /// Parses one line.
-///
-/// The line is parsed twice, once for its type and once for its keys: a tagged enum would copy every line into a tree
-/// of values first.
-pub(super) fn parse_line(line: &[u8]) -> Result<Line<'_>, serde_json::Error> {
-    let tag: Tag<'_> = serde_json::from_slice(line)?;
-    Ok(match &*tag.name {
-        "file" => Line::File(serde_json::from_slice(line)?),
-        "segment" => Line::Segment(serde_json::from_slice(line)?),
-        "metadata" => Line::Metadata(serde_json::from_slice(line)?),
-        "thread" => Line::Thread(serde_json::from_slice(line)?),
-        "input" => Line::Input(serde_json::from_slice(line)?),
-        "stack" => Line::Stack(serde_json::from_slice(line)?),
-        "sample" => Line::Sample(serde_json::from_slice(line)?),
-        "event" => Line::Event(serde_json::from_slice(line)?),
-        "end" => Line::End(serde_json::from_slice(line)?),
-        _ => Line::Other,
+pub(super) fn parse_line(line: &[u8]) -> Result<JsonLine<'_>, serde_json::Error> {
+    Ok(match &*line_type(line)? {
+        "file" => JsonLine::File(serde_json::from_slice(line)?),
+        "segment" => JsonLine::Segment(serde_json::from_slice(line)?),
+        "metadata" => JsonLine::Metadata(serde_json::from_slice(line)?),
+        "thread" => JsonLine::Thread(serde_json::from_slice(line)?),
+        "input" => JsonLine::Input(serde_json::from_slice(line)?),
+        "stack" => JsonLine::Stack(serde_json::from_slice(line)?),
+        "sample" => JsonLine::Sample(serde_json::from_slice(line)?),
+        "event" => JsonLine::Event(serde_json::from_slice(line)?),
+        "end" => JsonLine::End(serde_json::from_slice(line)?),
+        _ => JsonLine::Other,
     })
-}
-
-#[derive(Deserialize)]
-struct Tag<'a> {
-    #[serde(rename = "type", borrow)]
-    name: Cow<'a, str>,
 }
 
 /// A line of type `file`. Its other keys repeat those of the first segment.
@@ -78,7 +69,7 @@ pub(super) struct SegmentLine<'a> {
     pub(super) began_ns: Option<i64>,
     pub(super) depth_limit: Option<u32>,
     #[serde(borrow, default)]
-    pub(super) metadata: Vec<(Text<'a>, Text<'a>)>,
+    pub(super) metadata: Vec<(TextBytes<'a>, TextBytes<'a>)>,
     #[serde(borrow)]
     pub(super) mode: Option<Cow<'a, str>>,
     #[serde(default)]
@@ -106,9 +97,9 @@ pub(super) enum OtherValue {
 #[derive(Deserialize)]
 pub(super) struct MetadataLine<'a> {
     #[serde(borrow)]
-    pub(super) key: Text<'a>,
+    pub(super) key: TextBytes<'a>,
     #[serde(borrow)]
-    pub(super) value: Text<'a>,
+    pub(super) value: TextBytes<'a>,
 }
 
 #[derive(Deserialize)]
@@ -123,7 +114,7 @@ pub(super) struct ThreadLine<'a> {
     #[serde(borrow)]
     pub(super) thread: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    pub(super) name: Text<'a>,
+    pub(super) name: TextBytes<'a>,
 }
 
 /// Names the input of the following lines, which is kept apart from others.
@@ -143,26 +134,26 @@ pub(super) struct StackLine<'a> {
 #[derive(Deserialize)]
 pub(super) struct FrameObject<'a> {
     #[serde(borrow)]
-    pub(super) function: Text<'a>,
+    pub(super) function: TextBytes<'a>,
     pub(super) parts: Option<bool>,
     #[serde(borrow)]
-    pub(super) namespace: Option<Text<'a>>,
+    pub(super) namespace: Option<TextBytes<'a>>,
     #[serde(borrow)]
-    pub(super) class: Option<Text<'a>>,
+    pub(super) class: Option<TextBytes<'a>>,
     #[serde(borrow)]
-    pub(super) method: Option<Text<'a>>,
+    pub(super) method: Option<TextBytes<'a>>,
     #[serde(borrow)]
-    pub(super) file: Option<Text<'a>>,
+    pub(super) file: Option<TextBytes<'a>>,
     pub(super) line: Option<i64>,
     pub(super) end_line: Option<i64>,
     pub(super) column: Option<u32>,
     pub(super) end_column: Option<u32>,
     #[serde(borrow)]
-    pub(super) opcode: Option<Text<'a>>,
+    pub(super) opcode: Option<TextBytes<'a>>,
     #[serde(default)]
     pub(super) native: bool,
     #[serde(borrow)]
-    pub(super) module: Option<Text<'a>>,
+    pub(super) module: Option<TextBytes<'a>>,
     pub(super) offset: Option<i64>,
 }
 
@@ -176,7 +167,7 @@ pub(super) struct SampleLine<'a> {
     pub(super) delta_us: Option<i64>,
     pub(super) time_ns: Option<i64>,
     /// `Some(None)` if the line states that it is unknown.
-    #[serde(default, deserialize_with = "said")]
+    #[serde(default, deserialize_with = "stated")]
     pub(super) pid: Option<Option<i64>>,
     /// Replaces `pid`, for a process whose number is not the operating system's.
     #[serde(borrow)]
@@ -187,15 +178,15 @@ pub(super) struct SampleLine<'a> {
     pub(super) thread: Option<Cow<'a, str>>,
     pub(super) interpreter: Option<u64>,
     #[serde(borrow)]
-    pub(super) status: Option<Vec<Text<'a>>>,
+    pub(super) status: Option<Vec<TextBytes<'a>>>,
     #[serde(borrow)]
-    pub(super) labels: Option<Vec<(Text<'a>, LabelObject<'a>)>>,
+    pub(super) labels: Option<Vec<(TextBytes<'a>, LabelObject<'a>)>>,
     #[serde(default)]
     pub(super) values: Vec<i64>,
 }
 
 /// Deserializes the value of a present key; the default stands for an absent one.
-fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64>>, D::Error> {
+fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
@@ -226,9 +217,9 @@ pub(super) struct WarningObject<'a> {
 }
 
 /// A string of the profile: JSON text, or `{"hex":"…"}`.
-pub(super) struct Text<'a>(pub(super) Cow<'a, [u8]>);
+pub(super) struct TextBytes<'a>(pub(super) Cow<'a, [u8]>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for TextBytes<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(TextVisitor)
     }
@@ -243,30 +234,30 @@ struct HexObject<'a> {
 }
 
 impl<'de> Visitor<'de> for TextVisitor {
-    type Value = Text<'de>;
+    type Value = TextBytes<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a string or {\"hex\":\"…\"}")
     }
 
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Text(Cow::Borrowed(text.as_bytes())))
+        Ok(TextBytes(Cow::Borrowed(text.as_bytes())))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Text(Cow::Owned(text.as_bytes().to_vec())))
+        Ok(TextBytes(Cow::Owned(text.as_bytes().to_vec())))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
         let object = HexObject::deserialize(MapAccessDeserializer::new(map))?;
-        decode_hex(&object.hex).map(|bytes| Text(Cow::Owned(bytes)))
+        decode_hex(&object.hex).map(|bytes| TextBytes(Cow::Owned(bytes)))
     }
 }
 
 /// The value of a label.
 pub(super) enum LabelObject<'a> {
-    Text(Text<'a>),
-    Number { value: i64, unit: Option<Text<'a>> },
+    Text(TextBytes<'a>),
+    Number { value: i64, unit: Option<TextBytes<'a>> },
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for LabelObject<'a> {
@@ -283,7 +274,7 @@ struct HexOrNumber<'a> {
     hex: Option<Cow<'a, str>>,
     number: Option<i64>,
     #[serde(borrow)]
-    unit: Option<Text<'a>>,
+    unit: Option<TextBytes<'a>>,
 }
 
 impl<'de> Visitor<'de> for LabelVisitor {
@@ -304,7 +295,9 @@ impl<'de> Visitor<'de> for LabelVisitor {
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
         let object = HexOrNumber::deserialize(MapAccessDeserializer::new(map))?;
         match (object.hex, object.number) {
-            (Some(hex), None) => decode_hex(&hex).map(|bytes| LabelObject::Text(Text(Cow::Owned(bytes)))),
+            (Some(hex), None) => {
+                decode_hex(&hex).map(|bytes| LabelObject::Text(TextBytes(Cow::Owned(bytes))))
+            }
             (None, Some(value)) => Ok(LabelObject::Number { value, unit: object.unit }),
             _ => Err(A::Error::custom("expected one of the keys hex and number")),
         }

@@ -1,18 +1,12 @@
 //! The attributes of a sample: its process, its thread, its state, and labels.
 
-use borehole_model::{Label, LabelValue, Sample as ModelSample, Status, StringId};
+use borehole_model::{Label, LabelValue, Sample, Status, StringId};
 
 use super::layout::key;
-use super::read::{Any, Attribute, Key, Sample, at};
-use super::resolve::Resolver;
+use super::read::{Any, Attribute, AttributeKey, OtlpSample, at};
+use super::resolve::StackResolver;
 use crate::ReadError;
-
-/// A sample without its numbers.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Resolved {
-    pub(super) sample: ModelSample<'static>,
-    pub(super) thread_name: Option<StringId>,
-}
+use crate::documents::samples::ResolvedSample;
 
 /// Labels under construction.
 #[derive(Debug, Default)]
@@ -31,16 +25,16 @@ impl Properties {
     /// If a reference is to a missing entry.
     pub(super) fn resolve(
         &mut self,
-        record: &Sample,
-        resolver: &mut Resolver<'_, '_>,
-    ) -> Result<Resolved, ReadError> {
+        record: &OtlpSample,
+        resolver: &mut StackResolver<'_, '_>,
+    ) -> Result<ResolvedSample, ReadError> {
         let stack = resolver.stack(record.stack, record.offset)?;
         let mut resolved =
-            Resolved { sample: ModelSample { stack, ..ModelSample::default() }, thread_name: None };
+            ResolvedSample { sample: Sample { stack, ..Sample::default() }, thread_name: None };
         self.labels.clear();
         let mut thread_name = None;
         for &index in record.attributes.iter().filter(|&&index| index != 0) {
-            let attribute = *at(&resolver.document.attributes, index, "an attribute", record.offset)?;
+            let attribute = *at(&resolver.symbols.document.attributes, index, "an attribute", record.offset)?;
             let name = name_of(&attribute, resolver)?;
             if name == key::THREAD_NAME.as_bytes() {
                 thread_name = first_text(&attribute, resolver)?.map(|text| (attribute, text));
@@ -59,7 +53,7 @@ impl Properties {
         let missing: Vec<_> = self.of_resource.iter().filter(is_missing).copied().collect();
         self.labels.splice(..0, missing);
         if !self.labels.is_empty() {
-            resolved.sample.labels = Some(resolver.tables.intern_labels(&self.labels)?);
+            resolved.sample.labels = Some(resolver.symbols.tables.intern_labels(&self.labels)?);
         }
         Ok(resolved)
     }
@@ -72,7 +66,7 @@ impl Properties {
         &mut self,
         name: &[u8],
         attribute: &Attribute<'_>,
-        resolver: &mut Resolver<'_, '_>,
+        resolver: &mut StackResolver<'_, '_>,
     ) -> Result<(), ReadError> {
         self.labels.clear();
         self.take_labels(name, attribute, resolver)?;
@@ -86,12 +80,12 @@ impl Properties {
         &mut self,
         name: &[u8],
         attribute: &Attribute<'_>,
-        resolver: &mut Resolver<'_, '_>,
+        resolver: &mut StackResolver<'_, '_>,
     ) -> Result<(), ReadError> {
-        let key = resolver.tables.intern_string(name)?;
+        let key = resolver.symbols.tables.intern_string(name)?;
         let unit = match attribute.unit {
             0 => None,
-            unit => Some(resolver.intern(unit, attribute.offset)?),
+            unit => Some(resolver.symbols.intern(unit, attribute.offset)?),
         };
         for value in values(attribute)? {
             let value = match value {
@@ -107,15 +101,19 @@ impl Properties {
         Ok(())
     }
 
-    fn take_link(&mut self, record: &Sample, resolver: &mut Resolver<'_, '_>) -> Result<(), ReadError> {
+    fn take_link(
+        &mut self,
+        record: &OtlpSample,
+        resolver: &mut StackResolver<'_, '_>,
+    ) -> Result<(), ReadError> {
         if record.link == 0 {
             return Ok(());
         }
-        let link = *at(&resolver.document.links, record.link, "a link", record.offset)?;
+        let link = *at(&resolver.symbols.document.links, record.link, "a link", record.offset)?;
         for (name, id) in [(key::TRACE_ID, link.trace), (key::SPAN_ID, link.span)] {
             let digits: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-            let value = LabelValue::Text(resolver.tables.intern_string(digits.as_bytes())?);
-            self.labels.push(Label { key: resolver.tables.intern_string(name.as_bytes())?, value });
+            let value = LabelValue::Text(resolver.symbols.tables.intern_string(digits.as_bytes())?);
+            self.labels.push(Label { key: resolver.symbols.tables.intern_string(name.as_bytes())?, value });
         }
         Ok(())
     }
@@ -127,11 +125,11 @@ impl Properties {
 /// If it cannot be resolved.
 pub(super) fn name_of<'a>(
     attribute: &Attribute<'a>,
-    resolver: &Resolver<'_, 'a>,
+    resolver: &StackResolver<'_, 'a>,
 ) -> Result<&'a [u8], ReadError> {
     Ok(match attribute.key {
-        Key::Text(text) => text,
-        Key::Index(index) => resolver.document.string(index, attribute.offset)?,
+        AttributeKey::Text(text) => text,
+        AttributeKey::Index(index) => resolver.symbols.document.string(index, attribute.offset)?,
     })
 }
 
@@ -152,22 +150,22 @@ pub(super) fn values<'a>(attribute: &Attribute<'a>) -> Result<Vec<Any<'a>>, Read
 pub(super) fn text(
     value: Any<'_>,
     offset: u64,
-    resolver: &mut Resolver<'_, '_>,
+    resolver: &mut StackResolver<'_, '_>,
 ) -> Result<StringId, ReadError> {
     let made = match value {
-        Any::Text(text) => return Ok(resolver.tables.intern_string(text)?),
-        Any::Index(index) => return resolver.intern(index, offset),
+        Any::Text(text) => return Ok(resolver.symbols.tables.intern_string(text)?),
+        Any::Index(index) => return resolver.symbols.intern(index, offset),
         Any::Number(number) => number.to_string(),
         Any::Bool(truth) => truth.to_string(),
         Any::Float(number) => number.to_string(),
         Any::Nested => String::new(),
     };
-    Ok(resolver.tables.intern_string(made.as_bytes())?)
+    Ok(resolver.symbols.tables.intern_string(made.as_bytes())?)
 }
 
 fn first_text(
     attribute: &Attribute<'_>,
-    resolver: &mut Resolver<'_, '_>,
+    resolver: &mut StackResolver<'_, '_>,
 ) -> Result<Option<StringId>, ReadError> {
     match values(attribute)?.first() {
         Some(&value @ (Any::Text(_) | Any::Index(_))) => Ok(Some(text(value, attribute.offset, resolver)?)),
@@ -179,8 +177,8 @@ fn first_text(
 fn take_property(
     name: &[u8],
     attribute: &Attribute<'_>,
-    resolver: &Resolver<'_, '_>,
-    sample: &mut ModelSample<'static>,
+    resolver: &StackResolver<'_, '_>,
+    sample: &mut Sample<'static>,
 ) -> Result<bool, ReadError> {
     let values = values(attribute)?;
     let number = match values[..] {
@@ -196,7 +194,7 @@ fn take_property(
             for value in values {
                 let name = match value {
                     Any::Text(text) => text,
-                    Any::Index(index) => resolver.document.string(index, attribute.offset)?,
+                    Any::Index(index) => resolver.symbols.document.string(index, attribute.offset)?,
                     _ => return Ok(false),
                 };
                 let Some(Status(flag)) = Status::flag(name) else { return Ok(false) };

@@ -8,9 +8,11 @@ use std::io::{BufRead, Chain, Cursor, Read};
 
 use super::NAME;
 use super::json::Data;
-use crate::document::{Damage, read_whole};
-use crate::envelope::Envelope;
-use crate::{Error, ErrorKind, Position, json_document};
+use super::read::malformed;
+use crate::documents::json;
+use crate::documents::whole::{DocumentDamage, read_whole, too_large};
+use crate::{Error, Position};
+use borehole_wire::envelope::Envelope;
 
 /// The arrangement of documents in an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +34,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A document.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct PackedDocument {
     pub(super) bytes: Vec<u8>,
     /// The offset of its bytes in the input.
     pub(super) base: u64,
@@ -72,7 +74,10 @@ impl<R: BufRead> Documents<R> {
     ///
     /// # Errors
     /// Damage that is not skipped.
-    pub(super) fn next_piece(&mut self, damage: &mut Damage) -> Result<Option<Piece>, Error> {
+    pub(super) fn next_piece(
+        &mut self,
+        damage: &mut DocumentDamage,
+    ) -> Result<Option<PackedDocument>, Error> {
         if self.is_over {
             return Ok(None);
         }
@@ -80,7 +85,7 @@ impl<R: BufRead> Documents<R> {
             Packing::Whole => {
                 self.is_over = true;
                 let bytes = read_whole(NAME, &mut self.input, self.limit)?;
-                Ok(Some(Piece { bytes, base: 0, line: None }))
+                Ok(Some(PackedDocument { bytes, base: 0, line: None }))
             }
             Packing::Json => self.next_object(damage),
             Packing::Lengths | Packing::Varints => match self.next_chunk() {
@@ -95,58 +100,47 @@ impl<R: BufRead> Documents<R> {
         }
     }
 
-    fn next_object(&mut self, damage: &mut Damage) -> Result<Option<Piece>, Error> {
+    fn next_object(&mut self, damage: &mut DocumentDamage) -> Result<Option<PackedDocument>, Error> {
         loop {
-            if !self.skip_space()? {
+            let (_, is_there) =
+                self.skip(|bytes| bytes.iter().position(|byte| !byte.is_ascii_whitespace()))?;
+            if !is_there {
                 return Ok(None);
             }
             let line = self.lines + 1;
-            match json_document::parse_next(NAME, &mut self.input, self.limit, &mut self.lines, Data) {
-                Ok(bytes) => return Ok(Some(Piece { bytes, base: 0, line: Some(line) })),
+            match json::parse_next(NAME, &mut self.input, self.limit, &mut self.lines, Data) {
+                Ok(bytes) => return Ok(Some(PackedDocument { bytes, base: 0, line: Some(line) })),
                 Err(error) => {
                     damage.meet(error, 0)?;
-                    damage.recovery.lost_bytes = damage.recovery.lost_bytes.saturating_add(self.skip_line()?);
+                    let (lost, _) = self.skip(|bytes| memchr::memchr(b'\n', bytes).map(|end| end + 1))?;
+                    damage.recovery.lost_bytes = damage.recovery.lost_bytes.saturating_add(lost);
                 }
             }
         }
     }
 
-    /// Skips white space; false at the end.
-    fn skip_space(&mut self) -> Result<bool, Error> {
-        loop {
-            let bytes = self.input.fill_buf().map_err(|error| io(self.lines, error))?;
-            let space = bytes.iter().position(|byte| !byte.is_ascii_whitespace());
-            let (is_end, skipped) = (bytes.is_empty(), space.unwrap_or(bytes.len()));
-            self.lines += bytes[..skipped].iter().filter(|&&byte| byte == b'\n').count() as u64;
-            self.input.consume(skipped);
-            if space.is_some() || is_end {
-                return Ok(!is_end);
-            }
-        }
-    }
-
-    /// Skips the rest of the line; returns the number of bytes skipped.
-    fn skip_line(&mut self) -> Result<u64, Error> {
+    /// Skips the bytes before `end`; returns their number, and whether there is an end.
+    fn skip(&mut self, end: impl Fn(&[u8]) -> Option<usize>) -> Result<(u64, bool), Error> {
         let mut skipped = 0;
         loop {
-            let bytes = self.input.fill_buf().map_err(|error| io(self.lines, error))?;
-            let end = memchr::memchr(b'\n', bytes);
-            let (is_end, passed) = (bytes.is_empty(), end.map_or(bytes.len(), |end| end + 1));
+            let bytes = self.input.fill_buf();
+            let bytes = bytes.map_err(|error| Error::io(NAME, Position::Line(self.lines + 1), error))?;
+            let (found, is_over) = (end(bytes), bytes.is_empty());
+            let passed = found.unwrap_or(bytes.len());
+            self.lines += bytes[..passed].iter().filter(|&&byte| byte == b'\n').count() as u64;
             self.input.consume(passed);
             skipped += passed as u64;
-            if end.is_some() || is_end {
-                self.lines += u64::from(end.is_some());
-                return Ok(skipped);
+            if found.is_some() || is_over {
+                return Ok((skipped, found.is_some()));
             }
         }
     }
 
     /// A document after its length. An error comes with the number of bytes lost.
-    fn next_chunk(&mut self) -> Result<Option<Piece>, (Error, u64)> {
+    fn next_chunk(&mut self) -> Result<Option<PackedDocument>, (Error, u64)> {
         let Some(length) = self.length()? else { return Ok(None) };
-        let limit = self.limit as u64;
-        if length > limit {
-            return Err((too_large(self.offset, limit), 0));
+        if length > self.limit as u64 {
+            return Err((too_large(NAME, Position::Byte(self.offset), self.limit), 0));
         }
         let base = self.offset;
         let bytes = self.take(length)?;
@@ -160,39 +154,28 @@ impl<R: BufRead> Documents<R> {
 
     /// The length of the next document; `None` at the end.
     fn length(&mut self) -> Result<Option<u64>, (Error, u64)> {
-        if self.packing == Packing::Lengths {
-            let bytes = self.take(4)?;
-            let cut = |length: usize| {
-                let message = format!("truncated: {} bytes missing in a length", 4 - length);
-                (Error::truncated(NAME, Position::Byte(self.offset), message), length as u64)
-            };
-            return match <[u8; 4]>::try_from(&bytes[..]) {
-                Ok(length) => Ok(Some(u64::from(u32::from_be_bytes(length)))),
-                Err(_) if bytes.is_empty() => Ok(None),
-                Err(_) => Err(cut(bytes.len())),
-            };
-        }
-        let mut length = 0_u64;
-        for place in 0..5 {
-            let byte = self.take(1)?;
-            match byte.first() {
-                None if place == 0 => return Ok(None),
-                None => {
-                    let message = "truncated: 1 bytes missing in a length";
-                    return Err((Error::truncated(NAME, Position::Byte(self.offset), message), place));
+        let is_fixed = self.packing == Packing::Lengths;
+        let (mut length, most) = (0_u64, if is_fixed { 4 } else { 5 });
+        for place in 0..most {
+            let Some(&byte) = self.take(1)?.first() else {
+                if place == 0 {
+                    return Ok(None);
                 }
-                Some(&byte) => {
-                    length |= u64::from(byte & 0x7f) << (7 * place);
-                    if byte < 0x80 {
-                        return Ok(Some(length));
-                    }
-                }
+                let missing = if is_fixed { format!("{} bytes", most - place) } else { "1 byte".to_owned() };
+                let message = format!("truncated: {missing} missing in a length");
+                return Err((Error::truncated(NAME, Position::Byte(self.offset), message), place));
+            };
+            if is_fixed {
+                length = length << 8 | u64::from(byte);
+                continue;
+            }
+            length |= u64::from(byte & 0x7f) << (7 * place);
+            if byte < 0x80 {
+                return Ok(Some(length));
             }
         }
-        Err((
-            Error::malformed(NAME, Position::Byte(self.offset), "expected a length, found more than 35 bits"),
-            0,
-        ))
+        let too_long = || malformed(self.offset, "expected a length of at most 35 bits, found more");
+        if is_fixed { Ok(Some(length)) } else { Err((too_long(), 0)) }
     }
 
     /// Takes `length` bytes, or fewer at the end.
@@ -206,31 +189,22 @@ impl<R: BufRead> Documents<R> {
     }
 
     /// Decodes a document that may be compressed and may be JSON.
-    fn unpacked(&self, bytes: Vec<u8>, base: u64) -> Result<Piece, Error> {
+    fn unpacked(&self, bytes: Vec<u8>, base: u64) -> Result<PackedDocument, Error> {
         let mut plain = Vec::new();
         let read =
             Envelope::new(&bytes[..]).take((self.limit as u64).saturating_add(1)).read_to_end(&mut plain);
-        read.map_err(|error| Error::malformed(NAME, Position::Byte(base), error.to_string()))?;
+        read.map_err(|error| malformed(base, error.to_string()))?;
         if plain.len() > self.limit {
-            return Err(too_large(base, self.limit as u64));
+            return Err(too_large(NAME, Position::Byte(base), self.limit));
         }
         if Packing::of(&plain) == Packing::Json {
-            let read = json_document::parse(NAME, &plain[..], self.limit, Data);
+            let read = json::parse(NAME, &plain[..], self.limit, Data);
             let in_place =
                 |error: Error| Error::new(error.kind(), NAME, Position::Byte(base), error.message());
             plain = read.map_err(in_place)?;
         }
-        Ok(Piece { bytes: plain, base, line: None })
+        Ok(PackedDocument { bytes: plain, base, line: None })
     }
-}
-
-fn io(lines: u64, error: std::io::Error) -> Error {
-    Error::io(NAME, Position::Line(lines + 1), error)
-}
-
-fn too_large(offset: u64, limit: u64) -> Error {
-    let message = format!("document too large: expected at most {limit} bytes");
-    Error::new(ErrorKind::Limit, NAME, Position::Byte(offset), message)
 }
 
 impl Packing {
@@ -262,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_input_begins_with_tells_how_documents_stand_in_it() {
+    fn the_first_bytes_determine_the_packing() {
         for (head, packing) in [
             (&b"{\"resourceProfiles\""[..], Packing::Json),
             (b"\xef\xbb\xbf \n{ }", Packing::Json),

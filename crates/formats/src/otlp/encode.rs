@@ -1,24 +1,24 @@
 //! Writes the message. Its parts are preceded by their lengths: each is measured, then written.
 
 use std::borrow::Cow;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Write};
 
 use borehole_model::{Label, LabelValue, StringId, Tables, ThreadNames, ValueType};
-use borehole_wire::{put_varint, varint_len};
+use borehole_wire::put_varint;
 use hashbrown::HashMap;
 
-use super::dictionary::{Dictionary, Said, scalar};
-use super::layout::{SCOPE, data, key, key_value, profile, resource, sample, scope, value_type};
-use super::rows::{Batch, Kind, Row, Scope, Series};
-use crate::chains::{Entry, Pull, Spool};
-use crate::protobuf::{Message, put_tag, wire};
-use crate::{Losses, stated_period};
-
-/// The number of bytes to collect before writing to the stream.
-const BUFFER_BYTES: usize = 64 << 10;
+use super::dictionary::{Dictionary, ScalarValue, scalar};
+use super::layout::{SCOPE, data, key, key_value, profile, resource, sample, scope};
+use super::rows::{ObservationBatch, StackObservations, ValueSeries};
+use crate::Losses;
+use crate::documents::chains::{ChainEntry, Pull, SampleSpool};
+use crate::documents::protobuf::{FieldStream, Message, field_length};
+use crate::documents::samples::SampleScope;
+use crate::symbols::layout::value_type;
+use crate::times::stated_period::{self, StatedPeriod};
 
 /// One profile without its samples.
-struct Facts {
+struct ProfileParts {
     /// The index of its value in the batch's samples.
     column: usize,
     /// The parts before and after the samples.
@@ -30,68 +30,57 @@ struct Facts {
 }
 
 /// The stream, with the state to write it.
-pub(super) struct Document<'a, W, S, F> {
-    output: &'a mut W,
-    buffer: Vec<u8>,
-    spool: &'a mut Spool<S, F>,
+pub(super) struct DocumentWriter<'a, W> {
+    output: FieldStream<&'a mut W>,
+    spool: &'a mut SampleSpool,
     dictionary: Dictionary<'a>,
     /// By scope: the attributes of its samples.
-    attributes: Vec<Vec<i64>>,
+    attributes: Vec<Vec<u64>>,
 }
 
-impl<'a, W, S, F> Document<'a, W, S, F>
-where
-    W: Write,
-    S: Read + Write + Seek,
-    F: FnMut() -> io::Result<S>,
-{
+impl<'a, W: Write> DocumentWriter<'a, W> {
     pub(super) fn new(
         output: &'a mut W,
-        spool: &'a mut Spool<S, F>,
+        spool: &'a mut SampleSpool,
         mut dictionary: Dictionary<'a>,
-        scopes: &[Scope],
+        scopes: &[SampleScope],
         thread_names: &ThreadNames,
     ) -> Self {
         let attributes =
             scopes.iter().map(|scope| scope_attributes(scope, thread_names, &mut dictionary)).collect();
-        Self { output, buffer: Vec::new(), spool, dictionary, attributes }
+        Self { output: FieldStream::new(output), spool, dictionary, attributes }
     }
 
     /// Writes all batches, grouped by resource and process, and the dictionary. Returns the losses.
     pub(super) fn write(
         mut self,
-        batches: &[Batch],
+        batches: &[ObservationBatch],
         types: &[Vec<ValueType>],
         resources: &[Vec<Label>],
     ) -> io::Result<Losses> {
-        let mut together: Vec<Vec<(&Batch, &[ValueType])>> = Vec::new();
+        let mut together: Vec<Vec<(&ObservationBatch, &[ValueType])>> = Vec::new();
         let mut index = HashMap::new();
         for batch in batches {
-            let place = *index.entry((batch.kind.process, batch.kind.resource)).or_insert_with(|| {
+            let place = *index.entry((batch.key.process, batch.key.resource)).or_insert_with(|| {
                 together.push(Vec::new());
                 together.len() - 1
             });
-            together[place].push((batch, &types[batch.kind.types][..]));
+            together[place].push((batch, &types[batch.key.types][..]));
         }
         for batches in &together {
-            let kind = batches[0].0.kind;
-            self.write_resource(kind.process, &resources[kind.resource], batches)?;
+            let key = batches[0].0.key;
+            self.write_resource(key.process, &resources[key.resource], batches)?;
         }
-        self.spill(0)?;
-        let (dictionary, losses) = self.dictionary.into_message();
-        put_tag(&mut self.buffer, data::DICTIONARY, wire::BYTES);
-        put_varint(&mut self.buffer, dictionary.len() as u64);
-        self.output.write_all(&self.buffer)?;
-        self.output.write_all(&dictionary)?;
-        self.output.flush()?;
-        Ok(losses)
+        self.dictionary.write(data::DICTIONARY, &mut self.output)?;
+        self.output.finish()?;
+        Ok(self.dictionary.into_losses())
     }
 
     fn write_resource(
         &mut self,
         process: Option<i64>,
         labels: &[Label],
-        batches: &[(&Batch, &[ValueType])],
+        batches: &[(&ObservationBatch, &[ValueType])],
     ) -> io::Result<()> {
         let mut profiles = Vec::new();
         for &(batch, types) in batches {
@@ -104,34 +93,34 @@ where
         let scope_length = scope.as_bytes().len() as u64
             + profiles.iter().map(|(_, facts)| field_length(facts.length)).sum::<u64>();
         let length = resource.as_bytes().len() as u64 + field_length(scope_length);
-        self.open(data::RESOURCE_PROFILES, length);
-        self.buffer.extend_from_slice(resource.as_bytes());
-        self.open(resource::SCOPE_PROFILES, scope_length);
-        self.buffer.extend_from_slice(scope.as_bytes());
+        self.output.begin(data::RESOURCE_PROFILES, length);
+        self.output.buffer().extend_from_slice(resource.as_bytes());
+        self.output.begin(resource::SCOPE_PROFILES, scope_length);
+        self.output.buffer().extend_from_slice(scope.as_bytes());
         profiles.iter().try_for_each(|(batch, facts)| self.write_profile(batch, facts))
     }
 
-    fn write_profile(&mut self, batch: &Batch, facts: &Facts) -> io::Result<()> {
-        self.open(scope::PROFILES, facts.length);
-        self.buffer.extend_from_slice(facts.before.as_bytes());
+    fn write_profile(&mut self, batch: &ObservationBatch, facts: &ProfileParts) -> io::Result<()> {
+        self.output.begin(scope::PROFILES, facts.length);
+        self.output.buffer().extend_from_slice(facts.before.as_bytes());
         for row in &batch.rows {
             self.write_row(row, facts)?;
-            self.spill(BUFFER_BYTES)?;
+            self.output.spill()?;
         }
-        self.buffer.extend_from_slice(facts.after.as_bytes());
+        self.output.buffer().extend_from_slice(facts.after.as_bytes());
         Ok(())
     }
 
-    fn write_row(&mut self, row: &Row, facts: &Facts) -> io::Result<()> {
+    fn write_row(&mut self, row: &StackObservations, facts: &ProfileParts) -> io::Result<()> {
         let head = self.head(row, facts);
-        self.open(profile::SAMPLES, row_length(&head, row, facts));
-        self.buffer.extend_from_slice(head.as_bytes());
+        self.output.begin(profile::SAMPLES, row_length(&head, row, facts));
+        self.output.buffer().extend_from_slice(head.as_bytes());
         let Some(series) = row.series.get(facts.column) else { return Ok(()) };
         if !facts.omits_values {
-            self.open(sample::VALUES, series.value_bytes);
+            self.output.begin(sample::VALUES, series.value_bytes);
             self.each_entry(series, |buffer, [_, value, _]| put_varint(buffer, value))?;
         }
-        self.open(sample::TIMESTAMPS, series.points * 8);
+        self.output.begin(sample::TIMESTAMPS, series.points * 8);
         let mut time = 0_u64;
         self.each_entry(series, |buffer, [since, ..]| {
             time = time.wrapping_add(since);
@@ -139,34 +128,43 @@ where
         })
     }
 
-    fn each_entry(&mut self, series: &Series, mut put: impl FnMut(&mut Vec<u8>, Entry)) -> io::Result<()> {
+    fn each_entry(
+        &mut self,
+        series: &ValueSeries,
+        mut put: impl FnMut(&mut Vec<u8>, ChainEntry),
+    ) -> io::Result<()> {
         let mut pull = Pull::of(&series.chain);
         while let Some(entry) = self.spool.pull(&mut pull)? {
-            put(&mut self.buffer, entry);
-            self.spill(BUFFER_BYTES)?;
+            put(self.output.buffer(), entry);
+            self.output.spill()?;
         }
         Ok(())
     }
 
     /// The part of a sample before its observations, with the sum of those without times.
-    fn head(&mut self, row: &Row, facts: &Facts) -> Message {
+    fn head(&mut self, row: &StackObservations, facts: &ProfileParts) -> Message {
         let mut head = Message::default();
         head.number(sample::STACK_INDEX, self.dictionary.stack(row.stack));
         let attributes = &self.attributes[row.scope];
         if !attributes.is_empty() {
-            head.packed_signed(sample::ATTRIBUTE_INDICES, attributes.iter().copied());
+            head.packed(sample::ATTRIBUTE_INDICES, attributes.iter().copied());
         }
         if let Some(&sum) = row.sums.get(facts.column) {
-            head.packed_signed(sample::VALUES, std::iter::once(sum));
+            head.packed(sample::VALUES, std::iter::once(sum.cast_unsigned()));
         }
         head
     }
 
-    fn facts(&mut self, batch: &Batch, types: &[ValueType], column: usize, labels: &[Label]) -> Facts {
+    fn facts(
+        &mut self,
+        batch: &ObservationBatch,
+        types: &[ValueType],
+        column: usize,
+        labels: &[Label],
+    ) -> ProfileParts {
         let mut before = Message::default();
-        let sample_type = self.value_type(&types[column].kind, &types[column].unit);
-        before.bytes(profile::SAMPLE_TYPE, sample_type.as_bytes());
-        let mut facts = Facts {
+        before.bytes(profile::SAMPLE_TYPE, self.value_type(&types[column]).as_bytes());
+        let mut facts = ProfileParts {
             column,
             before,
             after: self.facts_behind(batch, types, labels),
@@ -185,24 +183,24 @@ where
         facts
     }
 
-    fn facts_behind(&mut self, batch: &Batch, types: &[ValueType], labels: &[Label]) -> Message {
+    fn facts_behind(&mut self, batch: &ObservationBatch, types: &[ValueType], labels: &[Label]) -> Message {
         let tables = self.dictionary.tables();
         let mut after = Message::default();
         let mut duration_ns = batch.stated.sum_ns().unwrap_or(0);
-        let mut start_unix_ns = batch.start_unix_ns.filter(|_| !batch.kind.is_relative);
+        let mut start_unix_ns = batch.start_unix_ns.filter(|_| !batch.key.is_relative);
         let (mut said, mut period) = (Vec::new(), None);
         // Labels of the resource are written there.
         let of_profile = |(key, _): &&(StringId, StringId)| labels.iter().all(|label| label.key != *key);
-        for &(key, value) in batch.metadata.iter().filter(of_profile) {
+        for &(key, value) in batch.metadata.values().iter().filter(of_profile) {
             let (key, value): (Cow<'_, str>, Cow<'_, str>) =
                 [key, value].map(|id| String::from_utf8_lossy(tables.string(id))).into();
-            match stated_period::read(&value).filter(|_| key == stated_period::KEY) {
+            match StatedPeriod::parse(&value).filter(|_| key == stated_period::KEY) {
                 Some(stated) if period.is_none() => period = Some(stated),
                 _ => said.push((key, value)),
             }
         }
         if let Some((first, last)) = batch.span_ns {
-            duration_ns = last.abs_diff(first).saturating_add(batch.kind.period_ns.unwrap_or(1));
+            duration_ns = last.abs_diff(first).saturating_add(batch.key.period_ns.unwrap_or(1));
             // This also applies to a relative clock: a profile's times lie between its start and its end, whatever
             // their origin.
             start_unix_ns = Some(first);
@@ -213,58 +211,47 @@ where
             after.fixed64(profile::TIME_UNIX_NANO, start);
         }
         after.number(profile::DURATION_NANO, duration_ns);
-        if let Some((period, period_type)) = period.or_else(|| period_of(batch.kind, types)) {
-            let period_type = self.value_type(&period_type.kind, &period_type.unit);
-            after.bytes(profile::PERIOD_TYPE, period_type.as_bytes());
-            after.number(profile::PERIOD, period.cast_unsigned());
+        let implied = |period_ns| StatedPeriod::implied(period_ns, batch.key.mode, types);
+        if let Some(stated) = period.or_else(|| batch.key.period_ns.map(implied)) {
+            after.bytes(profile::PERIOD_TYPE, self.value_type(&stated.period_type).as_bytes());
+            after.number(profile::PERIOD, stated.period.cast_unsigned());
         }
         let mut attributes = self.dictionary.texts(&said);
-        if batch.kind.is_relative && batch.span_ns.is_some() {
-            attributes.push(self.dictionary.attribute(key::CLOCK, Said::Text(key::RELATIVE)));
-            let began = batch.began_ns.map(Said::Number);
+        if batch.key.is_relative && batch.span_ns.is_some() {
+            attributes.push(self.dictionary.attribute(key::CLOCK, ScalarValue::Text(key::RELATIVE)));
+            let began = batch.began_ns.map(ScalarValue::Number);
             attributes.extend(began.map(|began| self.dictionary.attribute(key::BEGAN, began)));
         }
         if !attributes.is_empty() {
-            after.packed_signed(profile::ATTRIBUTE_INDICES, attributes.iter().copied());
+            after.packed(profile::ATTRIBUTE_INDICES, attributes.iter().copied());
         }
         after
     }
 
-    fn value_type(&mut self, kind: &str, unit: &str) -> Message {
+    fn value_type(&mut self, names: &ValueType) -> Message {
         let mut message = Message::default();
-        message.number(value_type::TYPE, self.dictionary.text(kind));
-        message.number(value_type::UNIT, self.dictionary.text(unit));
+        message.number(value_type::TYPE, self.dictionary.text(&names.kind));
+        message.number(value_type::UNIT, self.dictionary.text(&names.unit));
         message
-    }
-
-    /// Begins a field of `length` bytes.
-    fn open(&mut self, field: u32, length: u64) {
-        put_tag(&mut self.buffer, field, wire::BYTES);
-        put_varint(&mut self.buffer, length);
-    }
-
-    fn spill(&mut self, threshold: usize) -> io::Result<()> {
-        if self.buffer.len() >= threshold {
-            self.output.write_all(&self.buffer)?;
-            self.buffer.clear();
-        }
-        Ok(())
     }
 }
 
 /// The numbers of the attributes of a scope's samples.
-fn scope_attributes(scope: &Scope, thread_names: &ThreadNames, dictionary: &mut Dictionary<'_>) -> Vec<i64> {
+fn scope_attributes(
+    scope: &SampleScope,
+    thread_names: &ThreadNames,
+    dictionary: &mut Dictionary<'_>,
+) -> Vec<u64> {
     let mut numbers = Vec::new();
-    let thread = scope.thread.map(|thread| thread.number);
-    let known = [(key::THREAD, thread), (key::INTERPRETER, scope.interpreter)];
+    let known = [(key::THREAD, scope.thread), (key::INTERPRETER, scope.interpreter)];
     for (key, number) in known {
         if let Some(number) = number {
-            numbers.push(dictionary.attribute(key, Said::Number(number.cast_signed())));
+            numbers.push(dictionary.attribute(key, ScalarValue::Number(number.cast_signed())));
         }
     }
-    if let Some(&name) = scope.thread.and_then(|thread| thread_names.of(thread)) {
+    if let Some(&name) = scope.thread().and_then(|thread| thread_names.of(thread)) {
         let name = String::from_utf8_lossy(dictionary.tables().string(name));
-        numbers.push(dictionary.attribute(key::THREAD_NAME, Said::Text(&name)));
+        numbers.push(dictionary.attribute(key::THREAD_NAME, ScalarValue::Text(&name)));
     }
     if let Some(status) = scope.status {
         numbers.push(dictionary.status(status));
@@ -283,16 +270,16 @@ fn scope_attributes(scope: &Scope, thread_names: &ThreadNames, dictionary: &mut 
 fn resource_message(process: Option<i64>, labels: &[Label], tables: &Tables) -> Message {
     let (mut inner, mut outer) = (Message::default(), Message::default());
     if let Some(process) = process {
-        inner.bytes(resource::ATTRIBUTES, pair(key::PROCESS, Said::Number(process)).as_bytes());
+        inner.bytes(resource::ATTRIBUTES, pair(key::PROCESS, ScalarValue::Number(process)).as_bytes());
     }
     for label in labels {
         let name = String::from_utf8_lossy(tables.string(label.key));
         let text;
         let said = match label.value {
-            LabelValue::Number { value, .. } => Said::Number(value),
+            LabelValue::Number { value, .. } => ScalarValue::Number(value),
             LabelValue::Text(value) => {
                 text = String::from_utf8_lossy(tables.string(value));
-                Said::Text(&text)
+                ScalarValue::Text(&text)
             }
         };
         inner.bytes(resource::ATTRIBUTES, pair(&name, said).as_bytes());
@@ -302,7 +289,7 @@ fn resource_message(process: Option<i64>, labels: &[Label], tables: &Tables) -> 
 }
 
 /// A `KeyValue`.
-fn pair(name: &str, said: Said<'_>) -> Message {
+fn pair(name: &str, said: ScalarValue<'_>) -> Message {
     let mut pair = Message::default();
     pair.bytes(key_value::KEY, name.as_bytes()).bytes(key_value::VALUE, scalar(said).as_bytes());
     pair
@@ -329,21 +316,10 @@ fn scope_message() -> Message {
     outer
 }
 
-/// The period of a profile: of the mode, or else of the first time among the values.
-fn period_of(kind: Kind, types: &[ValueType]) -> Option<(i64, ValueType)> {
-    let period_type = stated_period::implied(kind.mode, types);
-    Some((i64::try_from(kind.period_ns?).unwrap_or(i64::MAX), period_type))
-}
-
-fn row_length(head: &Message, row: &Row, facts: &Facts) -> u64 {
+fn row_length(head: &Message, row: &StackObservations, facts: &ProfileParts) -> u64 {
     let observations = row.series.get(facts.column).map_or(0, |series| {
         let values = if facts.omits_values { 0 } else { field_length(series.value_bytes) };
         values + field_length(series.points * 8)
     });
     head.as_bytes().len() as u64 + observations
-}
-
-/// The length of a field of `length` bytes with its tag, which is one byte here.
-fn field_length(length: u64) -> u64 {
-    1 + varint_len(length) as u64 + length
 }

@@ -1,6 +1,6 @@
 //! Exports the model to a document.
 
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
@@ -9,11 +9,14 @@ use borehole_model::{
 use hashbrown::HashMap;
 
 use super::dictionary::Dictionary;
-use super::encode::{Document, of_resource};
-use super::rows::{Batch, Kind, Scope};
-use crate::chains::Spool;
-use crate::cut_sums::CUT_SUMS;
-use crate::stated_duration::stated_ns;
+use super::encode::{DocumentWriter, of_resource};
+use super::rows::{BatchKey, ObservationBatch};
+use crate::documents::chains::SampleSpool;
+use crate::documents::numbered::Numbered;
+use crate::documents::samples::SampleScope;
+use crate::registry::MakeSpool;
+use crate::sums::losses::CUT_SUMS;
+use crate::times::stated_duration::stated_ns;
 use crate::{Export, Losses};
 
 /// Writes profiles of OpenTelemetry, development version: samples by process, stack, thread and labels, each with the
@@ -31,7 +34,7 @@ use crate::{Export, Losses};
 ///
 /// let (tables, segment) = (Tables::default(), Segment::default());
 /// let mut file = Vec::new();
-/// let mut exporter = Exporter::new(&mut file, || Ok(std::io::Cursor::new(Vec::new())));
+/// let mut exporter = Exporter::new(&mut file, || Ok(Box::new(std::io::Cursor::new(Vec::new()))));
 /// let at = Context { tables: &tables, segment: &segment };
 /// exporter.segment(at)?;
 /// let _ = exporter.sample(at, &Sample { count: 3, time_ns: Some(5), ..Sample::default() })?;
@@ -40,21 +43,20 @@ use crate::{Export, Losses};
 /// assert!(file.windows(7).any(|bytes| bytes == b"samples"));
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub struct Exporter<W, S, F> {
+pub struct Exporter<W> {
     output: W,
-    spool: Spool<S, F>,
-    types: Vec<Vec<ValueType>>,
-    type_index: HashMap<Vec<ValueType>, usize>,
-    /// The labels of resources, and the resource by labels.
-    resources: Vec<Vec<Label>>,
-    resource_index: HashMap<Vec<Label>, usize>,
+    spool: SampleSpool,
+    /// The value types of profiles.
+    types: Numbered<Vec<ValueType>>,
+    /// The labels of resources, and the resource by all labels of a sample. The first one has none.
+    resources: Numbered<Vec<Label>>,
     resource_of_labels: HashMap<LabelsId, usize>,
-    batches: Vec<Batch>,
-    batch_index: HashMap<Kind, usize>,
-    scopes: Vec<Scope>,
-    scope_index: HashMap<Scope, usize>,
+    batch_keys: Numbered<BatchKey>,
+    /// By key.
+    batches: Vec<ObservationBatch>,
+    scopes: Numbered<SampleScope>,
     thread_names: ThreadNames,
-    plan: Plan,
+    plan: SegmentPlan,
     input: u64,
     values: Vec<i64>,
     losses: Losses,
@@ -62,19 +64,18 @@ pub struct Exporter<W, S, F> {
 
 /// The interpretation of the current segment's samples.
 #[derive(Debug, Default)]
-struct Plan {
+struct SegmentPlan {
     types: usize,
     /// Whether the samples are counted without a value for it, so that their counts are written first.
     adds_count: bool,
     metadata: Vec<(StringId, StringId)>,
     /// The duration that the segment states.
     stated_ns: Option<u64>,
-    /// The batch and the scope of the last sample.
-    batch: Option<(Kind, usize)>,
-    scope: Option<usize>,
+    /// The batch of the last sample.
+    batch: Option<(BatchKey, usize)>,
 }
 
-impl Plan {
+impl SegmentPlan {
     /// Takes a metadata entry of the segment.
     fn take(&mut self, tables: &Tables, pair: (StringId, StringId)) {
         match stated_ns(tables, pair) {
@@ -84,24 +85,22 @@ impl Plan {
     }
 }
 
-impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, S, F> {
-    /// Creates an exporter to `output`. `spool` creates an empty file for reading and writing, if there are many
-    /// samples.
-    pub fn new(output: W, spool: F) -> Self {
+impl<W: Write> Exporter<W> {
+    /// Creates an exporter to `output`. `spool` creates a temporary file, if there are many samples.
+    pub fn new(output: W, spool: MakeSpool) -> Self {
+        let mut resources = Numbered::default();
+        resources.number(Vec::new());
         Self {
             output,
-            spool: Spool::new(spool),
-            types: Vec::new(),
-            type_index: HashMap::new(),
-            resources: vec![Vec::new()],
-            resource_index: HashMap::from_iter([(Vec::new(), 0)]),
+            spool: SampleSpool::new(spool),
+            types: Numbered::default(),
+            resources,
             resource_of_labels: HashMap::new(),
+            batch_keys: Numbered::default(),
             batches: Vec::new(),
-            batch_index: HashMap::new(),
-            scopes: Vec::new(),
-            scope_index: HashMap::new(),
+            scopes: Numbered::default(),
             thread_names: ThreadNames::default(),
-            plan: Plan::default(),
+            plan: SegmentPlan::default(),
             input: 0,
             values: Vec::new(),
             losses: Losses::default(),
@@ -114,18 +113,13 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, 
         let is_counted = !segment.is_uncounted && !own.iter().any(ValueType::is_samples);
         let adds_count = is_counted || own.is_empty();
         let added = adds_count.then(ValueType::samples);
-        let types: Vec<_> = added.into_iter().chain(own.iter().cloned()).collect();
-        let Self { types: all, type_index, .. } = self;
-        let types = *type_index.entry(types).or_insert_with_key(|types| {
-            all.push(types.clone());
-            all.len() - 1
-        });
-        self.plan = Plan { types, adds_count, ..Plan::default() };
+        let types = self.types.number(added.into_iter().chain(own.iter().cloned()).collect());
+        self.plan = SegmentPlan { types, adds_count, ..SegmentPlan::default() };
         segment.metadata.iter().for_each(|&pair| self.plan.take(at.tables, pair));
     }
 
     fn batch(&mut self, at: Context<'_>, sample: &Sample<'_>) -> usize {
-        let kind = Kind {
+        let key = BatchKey {
             process: at.process(sample),
             resource: sample.labels.map_or(0, |labels| self.resource(at.tables, labels)),
             mode: at.segment.mode,
@@ -134,53 +128,41 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Exporter<W, 
             is_relative: at.segment.start_unix_ns.is_none(),
         };
         match self.plan.batch {
-            Some((known, batch)) if known == kind => batch,
-            _ => self.enter(kind, at.segment),
+            Some((known, batch)) if known == key => batch,
+            _ => self.enter(key, at.segment),
         }
     }
 
     /// The number of the resource that the labels describe.
     fn resource(&mut self, tables: &Tables, labels: LabelsId) -> usize {
-        let Self { resources, resource_index, resource_of_labels, .. } = self;
-        *resource_of_labels.entry(labels).or_insert_with(|| {
+        *self.resource_of_labels.entry(labels).or_insert_with(|| {
             let labels = tables.labels(labels);
-            let said: Vec<_> = of_resource(tables, labels).copied().collect();
-            *resource_index.entry(said).or_insert_with_key(|said| {
-                resources.push(said.clone());
-                resources.len() - 1
-            })
+            self.resources.number(of_resource(tables, labels).copied().collect())
         })
     }
 
     #[cold]
-    fn enter(&mut self, kind: Kind, segment: &Segment) -> usize {
-        let Self { batches, batch_index, types, .. } = self;
-        let batch = *batch_index.entry(kind).or_insert_with(|| {
-            batches.push(Batch::new(kind, types[kind.types].len()));
-            batches.len() - 1
-        });
+    fn enter(&mut self, key: BatchKey, segment: &Segment) -> usize {
+        let batch = self.batch_keys.number(key);
+        if batch == self.batches.len() {
+            self.batches.push(ObservationBatch::new(key, self.types.values()[key.types].len()));
+        }
         let row = &mut self.batches[batch];
-        self.plan.metadata.iter().for_each(|&pair| row.add_metadata(pair));
+        for &pair in &self.plan.metadata {
+            row.metadata.number(pair);
+        }
         self.plan.stated_ns.into_iter().for_each(|stated_ns| row.stated.take(self.input, stated_ns));
         row.start_unix_ns = earlier(row.start_unix_ns, segment.start_unix_ns);
         row.began_ns = earlier(row.began_ns, segment.began_ns);
-        self.plan.batch = Some((kind, batch));
+        self.plan.batch = Some((key, batch));
         batch
     }
 
     fn scope(&mut self, at: Context<'_>, sample: &Sample<'_>) -> usize {
-        let Sample { interpreter, status, labels, .. } = *sample;
-        let scope = Scope { thread: at.thread(sample), interpreter, status, labels };
-        if let Some(known) = self.plan.scope.filter(|&known| self.scopes[known] == scope) {
-            return known;
-        }
-        let Self { scopes, scope_index, .. } = self;
-        let number = *scope_index.entry(scope).or_insert_with(|| {
-            scopes.push(scope);
-            scopes.len() - 1
-        });
-        self.plan.scope = Some(number);
-        number
+        let scope = SampleScope::of(at, sample);
+        // The process is that of the batch; threads are of a process.
+        let process = scope.process.filter(|_| scope.thread.is_some());
+        self.scopes.number(SampleScope { process, ..scope })
     }
 
     /// The time of a sample in the format's form.
@@ -199,9 +181,9 @@ fn earlier(one: Option<i64>, other: Option<i64>) -> Option<i64> {
     one.into_iter().chain(other).min()
 }
 
-impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> ProfileSink for Exporter<W, S, F> {
+impl<W: Write> ProfileSink for Exporter<W> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        if self.types.is_empty() {
+        if self.types.values().is_empty() {
             self.plan(at);
         }
         let batch = self.batch(at, sample);
@@ -229,8 +211,8 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> ProfileSink 
 
     fn metadata(&mut self, at: Context<'_>, key: StringId, value: StringId) -> io::Result<()> {
         self.plan.take(at.tables, (key, value));
-        if let Some((kind, _)) = self.plan.batch {
-            self.enter(kind, at.segment);
+        if let Some((key, _)) = self.plan.batch {
+            self.enter(key, at.segment);
         }
         Ok(())
     }
@@ -243,15 +225,15 @@ impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> ProfileSink 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
         let dictionary = Dictionary::new(tables);
         let Self { output, spool, scopes, thread_names, resources, .. } = self;
-        let document = Document::new(output, spool, dictionary, scopes, thread_names);
-        let lost = document.write(&self.batches, &self.types, resources)?;
+        let document = DocumentWriter::new(output, spool, dictionary, scopes.values(), thread_names);
+        let lost = document.write(&self.batches, self.types.values(), resources.values())?;
         lost.iter().for_each(|(what, count)| self.losses.add(what, count));
-        self.losses.add(CUT_SUMS, self.batches.iter().map(Batch::cut_sums).sum());
+        self.losses.add(CUT_SUMS, self.batches.iter().map(ObservationBatch::cut_sums).sum());
         Ok(())
     }
 }
 
-impl<W: Write, S: Read + Write + Seek, F: FnMut() -> io::Result<S>> Export for Exporter<W, S, F> {
+impl<W: Write> Export for Exporter<W> {
     fn losses(&self) -> Losses {
         self.losses.clone()
     }

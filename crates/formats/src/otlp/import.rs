@@ -3,19 +3,22 @@
 use std::io::BufRead;
 
 use borehole_model::{
-    Context, ProfileSink, Recovery, Sample as ModelSample, Segment, StringId, Tables, ThreadNames, ValueType,
-    Warning, nanoseconds_per,
+    Context, ProfileSink, Recovery, Sample, Segment, StringId, Tables, ThreadNames, Warning,
 };
 
-use super::attributes::{Properties, Resolved, name_of, text, values};
-use super::documents::{Documents, Piece};
+use super::NAME;
+use super::attributes::{Properties, name_of, text, values};
+use super::documents::{Documents, PackedDocument};
 use super::groups::{Group, groups, value_type};
 use super::layout::{SCOPE, key};
-use super::read::{Any, Attribute, Document, Profile, Sample, Samples, at, malformed};
-use super::resolve::Resolver;
-use super::{NAME, read};
-use crate::document::Damage;
-use crate::{Error, ReadError, ReadOptions, stated_duration, stated_period};
+use super::read::{Any, Attribute, OtlpDocument, OtlpSample, OtlpSamples, at, malformed};
+use super::resolve::StackResolver;
+use crate::documents::samples::ResolvedSample;
+use crate::documents::whole::DocumentDamage;
+use crate::symbols::resolve::SymbolDocument as _;
+use crate::times::stated_duration;
+use crate::times::stated_period::{self, StatedPeriod};
+use crate::{Error, ReadError, ReadOptions};
 
 /// Reads decompressed profiles of OpenTelemetry: `ProfilesData`, or the request that carries them to a collector, in
 /// binary form or as JSON, or several of them in one input.
@@ -36,7 +39,7 @@ pub fn import(
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
     let mut documents = Documents::new(input, options.limits.document_bytes)?;
-    let mut state = State { damage: Damage::new(options), ..State::default() };
+    let mut state = ImportState { damage: DocumentDamage::new(options), ..ImportState::default() };
     while let Some(piece) = documents.next_piece(&mut state.damage)? {
         state.damage.line = piece.line;
         import_document(&piece, &mut state, tables, sink)?;
@@ -50,18 +53,18 @@ pub fn import(
 
 /// The state shared by the documents of an input.
 #[derive(Default)]
-struct State {
-    damage: Damage,
+struct ImportState {
+    damage: DocumentDamage,
     /// The origin of the clock; 0 if unknown.
     origin_unix_ns: u64,
     properties: Properties,
     thread_names: ThreadNames,
 }
 
-impl State {
+impl ImportState {
     fn finish(mut self, sink: &mut dyn ProfileSink) -> Result<Recovery, ReadError> {
         if self.properties.nested > 0 {
-            let message = format!("{} values within attributes are not read", self.properties.nested);
+            let message = format!("{} nested attribute values not read", self.properties.nested);
             self.damage.recovery.note(Warning::new(message));
         }
         self.damage.finish(sink)
@@ -69,17 +72,17 @@ impl State {
 }
 
 fn import_document(
-    piece: &Piece,
-    state: &mut State,
+    piece: &PackedDocument,
+    state: &mut ImportState,
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<(), ReadError> {
-    let document = Document::read(piece.base, &piece.bytes, &mut state.damage)?;
+    let document = OtlpDocument::read(piece.base, &piece.bytes, &mut state.damage)?;
     let groups = groups(&document);
     if state.origin_unix_ns == 0 {
         state.origin_unix_ns = origin(&groups);
     }
-    let mut importer = Importer { resolver: Resolver::new(&document, tables), state, sink };
+    let mut importer = GroupImporter { resolver: StackResolver::new(&document, tables), state, sink };
     for group in &groups {
         importer.group(group)?;
         if importer.state.damage.recovery.stopped {
@@ -99,9 +102,9 @@ fn origin(groups: &[Group<'_, '_>]) -> u64 {
     times.min().unwrap_or(0)
 }
 
-struct Importer<'d, 'a> {
-    resolver: Resolver<'d, 'a>,
-    state: &'d mut State,
+struct GroupImporter<'d, 'a> {
+    resolver: StackResolver<'d, 'a>,
+    state: &'d mut ImportState,
     sink: &'d mut dyn ProfileSink,
 }
 
@@ -116,23 +119,23 @@ struct Observation {
 
 /// The observations of a group that have times.
 #[derive(Default)]
-struct Held {
-    samples: Vec<ModelSample<'static>>,
+struct HeldObservations {
+    samples: Vec<Sample<'static>>,
     observations: Vec<Observation>,
     values: Vec<i64>,
 }
 
-impl<'a> Importer<'_, 'a> {
+impl<'a> GroupImporter<'_, 'a> {
     fn group(&mut self, group: &Group<'_, 'a>) -> Result<(), ReadError> {
         let segment = match self.segment(group) {
             Err(ReadError::Input(error)) => return Ok(self.state.damage.meet(error, 0)?),
             segment => segment?,
         };
-        self.sink.segment(Context { tables: self.resolver.tables, segment: &segment })?;
+        self.sink.segment(Context { tables: self.resolver.symbols.tables, segment: &segment })?;
         self.state.damage.recovery.segments += 1;
         let mut readers: Vec<_> = group.profiles.iter().map(|profile| profile.samples()).collect();
-        let mut records = vec![Sample::default(); readers.len()];
-        let mut held = Held::default();
+        let mut records = vec![OtlpSample::default(); readers.len()];
+        let mut held = HeldObservations::default();
         loop {
             let taken = match next(&mut readers, &mut records) {
                 Ok(false) => break,
@@ -154,17 +157,13 @@ impl<'a> Importer<'_, 'a> {
         &mut self,
         group: &Group<'_, 'a>,
         segment: &Segment,
-        records: &[Sample],
-        held: &mut Held,
+        records: &[OtlpSample],
+        held: &mut HeldObservations,
     ) -> Result<(), ReadError> {
         records.iter().try_for_each(check_lengths)?;
         let resolved = self.state.properties.resolve(&records[0], &mut self.resolver)?;
-        let at = Context { tables: self.resolver.tables, segment };
-        if let Some((thread, name)) = at.thread(&resolved.sample).zip(resolved.thread_name)
-            && self.state.thread_names.name(thread, name)
-        {
-            self.sink.thread(at, thread, name)?;
-        }
+        let at = Context { tables: self.resolver.symbols.tables, segment };
+        resolved.name_thread(at, &mut self.state.thread_names, self.sink)?;
         if records[0].times_unix_ns.is_empty() {
             return self.timeless(group, segment, records, &resolved);
         }
@@ -172,7 +171,7 @@ impl<'a> Importer<'_, 'a> {
         for (index, &time) in records[0].times_unix_ns.iter().enumerate() {
             let time_ns = self.time(group, time, records[0].offset)?;
             // Without values each observation counts once.
-            let value = |record: &Sample| record.values.get(index).copied().unwrap_or(1);
+            let value = |record: &OtlpSample| record.values.get(index).copied().unwrap_or(1);
             let count = group.count.map_or(1, |column| value(&records[column]).unsigned_abs());
             let (sample, start) = (held.samples.len() - 1, held.values.len());
             held.values.extend(own(group, records).map(value));
@@ -194,23 +193,29 @@ impl<'a> Importer<'_, 'a> {
         &mut self,
         group: &Group<'_, 'a>,
         segment: &Segment,
-        records: &[Sample],
-        resolved: &Resolved,
+        records: &[OtlpSample],
+        resolved: &ResolvedSample,
     ) -> Result<(), ReadError> {
-        let sum = |record: &Sample| record.values.iter().fold(0_i64, |sum, &value| sum.saturating_add(value));
+        let sum =
+            |record: &OtlpSample| record.values.iter().fold(0_i64, |sum, &value| sum.saturating_add(value));
         let values: Vec<_> = own(group, records).map(sum).collect();
         // An uncounted record is one record.
         let count = group.count.map_or(1, |column| sum(&records[column]).unsigned_abs());
-        let sample = ModelSample { count, values: &values, ..resolved.sample };
+        let sample = Sample { count, values: &values, ..resolved.sample };
         self.give(segment, &sample)
     }
 
-    fn deliver(&mut self, group: &Group<'_, 'a>, segment: &Segment, mut held: Held) -> Result<(), ReadError> {
+    fn deliver(
+        &mut self,
+        group: &Group<'_, 'a>,
+        segment: &Segment,
+        mut held: HeldObservations,
+    ) -> Result<(), ReadError> {
         let width = group.own.len();
         held.observations.sort_by_key(|observation| observation.time_ns);
         for &Observation { time_ns, sample, count, values } in &held.observations {
             let values = &held.values[values..values + width];
-            let sample = ModelSample { count, values, time_ns: Some(time_ns), ..held.samples[sample] };
+            let sample = Sample { count, values, time_ns: Some(time_ns), ..held.samples[sample] };
             self.give(segment, &sample)?;
             if self.state.damage.recovery.stopped {
                 break;
@@ -219,8 +224,8 @@ impl<'a> Importer<'_, 'a> {
         Ok(())
     }
 
-    fn give(&mut self, segment: &Segment, sample: &ModelSample<'_>) -> Result<(), ReadError> {
-        let at = Context { tables: self.resolver.tables, segment };
+    fn give(&mut self, segment: &Segment, sample: &Sample<'_>) -> Result<(), ReadError> {
+        let at = Context { tables: self.resolver.symbols.tables, segment };
         let recovery = &mut self.state.damage.recovery;
         recovery.samples = recovery.samples.saturating_add(sample.count);
         recovery.stopped = self.sink.sample(at, sample)?.is_break();
@@ -228,20 +233,18 @@ impl<'a> Importer<'_, 'a> {
     }
 
     fn segment(&mut self, group: &Group<'_, 'a>) -> Result<Segment, ReadError> {
-        let document = self.resolver.document;
+        let document = self.resolver.symbols.document;
         let first = group.profiles[0];
         for profile in &group.profiles {
-            let read::ValueType { kind, unit } = profile.sample_type;
-            document.string(kind, profile.offset).and(document.string(unit, profile.offset))?;
+            document.value_type(profile.sample_type, profile.offset)?;
         }
-        let unit = document.string(first.period_type.unit, first.offset)?;
-        let factor = std::str::from_utf8(unit).ok().and_then(nanoseconds_per);
-        let period = u64::try_from(first.period).ok().filter(|&period| period > 0);
+        let period_type = document.value_type(first.period_type, first.offset)?;
+        let stated = StatedPeriod { period: first.period, period_type };
         let start = Some(self.state.origin_unix_ns).filter(|&origin| origin > 0 && !group.is_relative);
         let mut segment = Segment {
             format: NAME,
             index: self.state.damage.recovery.segments,
-            period_ns: period.zip(factor).and_then(|(period, factor)| period.checked_mul(factor)),
+            period_ns: stated.ns(),
             has_times: group.has_times,
             start_unix_ns: start.and_then(|origin| i64::try_from(origin).ok()),
             mode: group.mode,
@@ -251,29 +254,22 @@ impl<'a> Importer<'_, 'a> {
             ..Segment::default()
         };
         self.facts(group, &mut segment)?;
-        self.period(first, &mut segment)?;
+        if let Some(period) = stated.metadata(group.mode, &segment.value_types, true) {
+            self.note(stated_period::KEY, period.as_bytes(), &mut segment)?;
+        }
         Ok(segment)
     }
 
-    /// Adds the period as metadata, if the segment's period and mode do not imply it.
-    fn period(&mut self, profile: &Profile<'a>, segment: &mut Segment) -> Result<(), ReadError> {
-        let read::ValueType { kind, unit } = profile.period_type;
-        let text = |index| self.resolver.document.string(index, profile.offset).map(String::from_utf8_lossy);
-        let period_type = ValueType::new(text(kind)?, text(unit)?);
-        let implied = stated_period::implied(segment.mode, &segment.value_types);
-        let is_said = period_type == implied && segment.period_ns.is_some();
-        if !is_said && (profile.period != 0 || period_type != ValueType::default()) {
-            let said = stated_period::said(profile.period, &period_type);
-            let tables = &mut *self.resolver.tables;
-            let value = tables.intern_string(said.as_bytes())?;
-            segment.metadata.push((tables.intern_string(stated_period::KEY.as_bytes())?, value));
-        }
+    /// Adds a metadata entry.
+    fn note(&mut self, key: &str, value: &[u8], segment: &mut Segment) -> Result<(), ReadError> {
+        let tables = &mut *self.resolver.symbols.tables;
+        segment.metadata.push((tables.intern_string(key.as_bytes())?, tables.intern_string(value)?));
         Ok(())
     }
 
     /// Takes the facts of resource, scope and profile, as process, labels and metadata.
     fn facts(&mut self, group: &Group<'_, 'a>, segment: &mut Segment) -> Result<(), ReadError> {
-        let (document, first) = (self.resolver.document, group.profiles[0]);
+        let (document, first) = (self.resolver.symbols.document, group.profiles[0]);
         self.state.properties.of_resource.clear();
         for attribute in &document.resources[first.resource] {
             let name = name_of(attribute, &self.resolver)?;
@@ -291,8 +287,7 @@ impl<'a> Importer<'_, 'a> {
         let scope = document.scopes[first.scope];
         if !scope.name.is_empty() && scope.name != SCOPE.as_bytes() {
             for (key, value) in [(key::SCOPE_NAME, scope.name), (key::SCOPE_VERSION, scope.version)] {
-                let tables = &mut *self.resolver.tables;
-                segment.metadata.push((tables.intern_string(key.as_bytes())?, tables.intern_string(value)?));
+                self.note(key, value, segment)?;
             }
         }
         for &index in first.attributes.iter().filter(|&&index| index != 0) {
@@ -307,9 +302,7 @@ impl<'a> Importer<'_, 'a> {
             }
         }
         if first.duration_ns > 0 && !group.has_times {
-            let tables = &mut *self.resolver.tables;
-            let value = tables.intern_string(first.duration_ns.to_string().as_bytes())?;
-            segment.metadata.push((tables.intern_string(stated_duration::KEY.as_bytes())?, value));
+            self.note(stated_duration::KEY, first.duration_ns.to_string().as_bytes(), segment)?;
         }
         Ok(())
     }
@@ -320,7 +313,7 @@ impl<'a> Importer<'_, 'a> {
         pairs: &mut Vec<(StringId, StringId)>,
     ) -> Result<(), ReadError> {
         let name = name_of(attribute, &self.resolver)?;
-        let key = self.resolver.tables.intern_string(name)?;
+        let key = self.resolver.symbols.tables.intern_string(name)?;
         for value in values(attribute)? {
             if value == Any::Nested {
                 self.state.properties.nested += 1;
@@ -333,12 +326,12 @@ impl<'a> Importer<'_, 'a> {
 }
 
 /// The records of the profiles that are kept as values.
-fn own<'r>(group: &Group<'_, '_>, records: &'r [Sample]) -> impl Iterator<Item = &'r Sample> {
+fn own<'r>(group: &Group<'_, '_>, records: &'r [OtlpSample]) -> impl Iterator<Item = &'r OtlpSample> {
     group.own.iter().map(|&column| &records[column])
 }
 
 /// Reads the next sample of each profile; false at the end.
-fn next(readers: &mut [Samples<'_>], records: &mut [Sample]) -> Result<bool, Error> {
+fn next(readers: &mut [OtlpSamples<'_>], records: &mut [OtlpSample]) -> Result<bool, Error> {
     let mut any = false;
     for (reader, record) in readers.iter_mut().zip(records) {
         any = reader.next_sample(record)?;
@@ -346,7 +339,7 @@ fn next(readers: &mut [Samples<'_>], records: &mut [Sample]) -> Result<bool, Err
     Ok(any)
 }
 
-fn check_lengths(record: &Sample) -> Result<(), Error> {
+fn check_lengths(record: &OtlpSample) -> Result<(), Error> {
     let (values, times) = (record.values.len(), record.times_unix_ns.len());
     match (values, times) {
         (0, 0) => Err(malformed(record.offset, "expected a value or a time in a sample, found neither")),
@@ -354,7 +347,7 @@ fn check_lengths(record: &Sample) -> Result<(), Error> {
         _ if values == times => Ok(()),
         _ => Err(malformed(
             record.offset,
-            format!("expected as many values as times, {times}, found {values}"),
+            format!("expected {times} values for {times} times, found {values}"),
         )),
     }
 }

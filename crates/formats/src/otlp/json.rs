@@ -8,28 +8,28 @@
 
 use std::fmt;
 
-use borehole_wire::{put_varint, put_varint_signed};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::layout::{
-    any, attribute, data, dictionary, function, key_value, line, link, location, mapping, profile, resource,
-    sample, scope, stack, value_type,
+    any, attribute, data, dictionary, key_value, link, location as own, profile, resource, sample, scope,
+    stack,
 };
 use super::read::OLDER;
-use crate::protobuf::{put_bytes, put_tag, wire};
+use crate::documents::protobuf::{put_bytes, put_fixed64, put_number, put_tag, wire};
+use crate::symbols::layout::{function, line, location, mapping, value_type};
 
 /// A field of a message.
 #[derive(Debug)]
-struct Field {
+struct JsonField {
     name: &'static str,
     number: u32,
-    kind: Kind,
+    kind: JsonKind,
 }
 
 /// The type of a field, which may be repeated.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
-    Message(&'static [Field]),
+enum JsonKind {
+    Message(&'static [JsonField]),
     Text,
     Bytes,
     Number,
@@ -40,25 +40,25 @@ enum Kind {
     Older,
 }
 
-const fn field(name: &'static str, number: u32, kind: Kind) -> Field {
-    Field { name, number, kind }
+const fn field(name: &'static str, number: u32, kind: JsonKind) -> JsonField {
+    JsonField { name, number, kind }
 }
 
-use Kind::{Bool, Bytes, Double, Fixed64, Message, Number, Older, Text};
+use JsonKind::{Bool, Bytes, Double, Fixed64, Message, Number, Older, Text};
 
-static DATA: [Field; 2] = [
+static DATA: [JsonField; 2] = [
     field("resourceProfiles", data::RESOURCE_PROFILES, Message(&RESOURCE_PROFILES)),
     field("dictionary", data::DICTIONARY, Message(&DICTIONARY)),
 ];
-static RESOURCE_PROFILES: [Field; 2] = [
+static RESOURCE_PROFILES: [JsonField; 2] = [
     field("resource", resource::RESOURCE, Message(&RESOURCE)),
     field("scopeProfiles", resource::SCOPE_PROFILES, Message(&SCOPE_PROFILES)),
 ];
-static RESOURCE: [Field; 1] = [field("attributes", resource::ATTRIBUTES, Message(&KEY_VALUE))];
-static SCOPE_PROFILES: [Field; 2] =
+static RESOURCE: [JsonField; 1] = [field("attributes", resource::ATTRIBUTES, Message(&KEY_VALUE))];
+static SCOPE_PROFILES: [JsonField; 2] =
     [field("scope", scope::SCOPE, Message(&SCOPE)), field("profiles", scope::PROFILES, Message(&PROFILE))];
-static SCOPE: [Field; 2] = [field("name", scope::NAME, Text), field("version", scope::VERSION, Text)];
-static PROFILE: [Field; 11] = [
+static SCOPE: [JsonField; 2] = [field("name", scope::NAME, Text), field("version", scope::VERSION, Text)];
+static PROFILE: [JsonField; 11] = [
     field("sampleType", profile::SAMPLE_TYPE, Message(&VALUE_TYPE)),
     field("samples", profile::SAMPLES, Message(&SAMPLE)),
     field("timeUnixNano", profile::TIME_UNIX_NANO, Fixed64),
@@ -71,16 +71,16 @@ static PROFILE: [Field; 11] = [
     field("locationIndices", 0, Older),
     field("startTimeUnixNano", 0, Older),
 ];
-static VALUE_TYPE: [Field; 2] =
+static VALUE_TYPE: [JsonField; 2] =
     [field("typeStrindex", value_type::TYPE, Number), field("unitStrindex", value_type::UNIT, Number)];
-static SAMPLE: [Field; 5] = [
+static SAMPLE: [JsonField; 5] = [
     field("stackIndex", sample::STACK_INDEX, Number),
     field("attributeIndices", sample::ATTRIBUTE_INDICES, Number),
     field("linkIndex", sample::LINK_INDEX, Number),
     field("values", sample::VALUES, Number),
     field("timestampsUnixNano", sample::TIMESTAMPS, Fixed64),
 ];
-static DICTIONARY: [Field; 7] = [
+static DICTIONARY: [JsonField; 7] = [
     field("mappingTable", dictionary::MAPPING, Message(&MAPPING)),
     field("locationTable", dictionary::LOCATION, Message(&LOCATION)),
     field("functionTable", dictionary::FUNCTION, Message(&FUNCTION)),
@@ -89,40 +89,41 @@ static DICTIONARY: [Field; 7] = [
     field("attributeTable", dictionary::ATTRIBUTE, Message(&ATTRIBUTE)),
     field("stackTable", dictionary::STACK, Message(&STACK)),
 ];
-static STACK: [Field; 1] = [field("locationIndices", stack::LOCATION_INDICES, Number)];
-static MAPPING: [Field; 3] = [
+static STACK: [JsonField; 1] = [field("locationIndices", stack::LOCATION_INDICES, Number)];
+static MAPPING: [JsonField; 3] = [
     field("memoryStart", mapping::MEMORY_START, Number),
     field("memoryLimit", mapping::MEMORY_LIMIT, Number),
     field("filenameStrindex", mapping::FILENAME, Number),
 ];
-static LOCATION: [Field; 4] = [
-    field("mappingIndex", location::MAPPING_INDEX, Number),
+static LOCATION: [JsonField; 4] = [
+    field("mappingIndex", location::MAPPING, Number),
     field("address", location::ADDRESS, Number),
     field("lines", location::LINES, Message(&LINE)),
-    field("attributeIndices", location::ATTRIBUTE_INDICES, Number),
+    field("attributeIndices", own::ATTRIBUTE_INDICES, Number),
 ];
-static LINE: [Field; 3] = [
-    field("functionIndex", line::FUNCTION_INDEX, Number),
+static LINE: [JsonField; 3] = [
+    field("functionIndex", line::FUNCTION, Number),
     field("line", line::LINE, Number),
     field("column", line::COLUMN, Number),
 ];
-static FUNCTION: [Field; 3] = [
+static FUNCTION: [JsonField; 3] = [
     field("nameStrindex", function::NAME, Number),
     field("systemNameStrindex", function::SYSTEM_NAME, Number),
     field("filenameStrindex", function::FILENAME, Number),
 ];
-static LINK: [Field; 2] = [field("traceId", link::TRACE_ID, Bytes), field("spanId", link::SPAN_ID, Bytes)];
-static ATTRIBUTE: [Field; 3] = [
+static LINK: [JsonField; 2] =
+    [field("traceId", link::TRACE_ID, Bytes), field("spanId", link::SPAN_ID, Bytes)];
+static ATTRIBUTE: [JsonField; 3] = [
     field("keyStrindex", attribute::KEY, Number),
     field("value", attribute::VALUE, Message(&ANY)),
     field("unitStrindex", attribute::UNIT, Number),
 ];
-static KEY_VALUE: [Field; 3] = [
+static KEY_VALUE: [JsonField; 3] = [
     field("key", key_value::KEY, Text),
     field("value", key_value::VALUE, Message(&ANY)),
     field("keyStrindex", key_value::KEY_INDEX, Number),
 ];
-static ANY: [Field; 8] = [
+static ANY: [JsonField; 8] = [
     field("stringValue", any::STRING, Text),
     field("boolValue", any::BOOL, Bool),
     field("intValue", any::INT, Number),
@@ -132,7 +133,7 @@ static ANY: [Field; 8] = [
     field("bytesValue", any::BYTES, Bytes),
     field("stringValueStrindex", any::STRING_INDEX, Number),
 ];
-static ARRAY: [Field; 1] = [field("values", any::VALUES, Message(&ANY))];
+static ARRAY: [JsonField; 1] = [field("values", any::VALUES, Message(&ANY))];
 
 /// Deserializes a document; returns its binary form.
 pub(super) struct Data;
@@ -149,7 +150,7 @@ impl<'de> DeserializeSeed<'de> for Data {
 
 /// Deserializes the members of an object as the fields of a message.
 struct Members<'o> {
-    fields: &'static [Field],
+    fields: &'static [JsonField],
     out: &'o mut Vec<u8>,
 }
 
@@ -163,7 +164,7 @@ impl<'de> Visitor<'de> for Members<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
         while let Some(name) = members.next_key::<String>()? {
             match self.fields.iter().find(|field| is_called(field.name, &name)) {
-                Some(field) => members.next_value_seed(Content { field, out: &mut *self.out })?,
+                Some(field) => members.next_value_seed(FieldValue { field, out: &mut *self.out })?,
                 None => drop(members.next_value::<IgnoredAny>()?),
             }
         }
@@ -182,12 +183,12 @@ fn is_called(field: &str, name: &str) -> bool {
 }
 
 /// Deserializes the value of a field: one, several, or `null`, which is none.
-struct Content<'o> {
-    field: &'static Field,
+struct FieldValue<'o> {
+    field: &'static JsonField,
     out: &'o mut Vec<u8>,
 }
 
-impl<'de> DeserializeSeed<'de> for Content<'_> {
+impl<'de> DeserializeSeed<'de> for FieldValue<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -195,20 +196,20 @@ impl<'de> DeserializeSeed<'de> for Content<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Content<'_> {
+impl<'de> Visitor<'de> for FieldValue<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.field.kind {
             Message(_) => "an object",
-            Text => "a text",
+            Text => "a string",
             Bytes => "hexadecimal digits or base64",
             Number | Fixed64 => "a whole number",
             Double => "a number",
             Bool => "true or false",
             Older => return f.write_str(OLDER),
         };
-        write!(f, "{what} as {}", self.field.name)
+        write!(f, "{what} for {}", self.field.name)
     }
 
     fn visit_unit<E>(self) -> Result<(), E> {
@@ -256,7 +257,7 @@ impl<'de> Visitor<'de> for Content<'_> {
         if matches!(field.kind, Older) {
             return Err(A::Error::custom(OLDER));
         }
-        while values.next_element_seed(Content { field, out: &mut *out })?.is_some() {}
+        while values.next_element_seed(FieldValue { field, out: &mut *out })?.is_some() {}
         Ok(())
     }
 
@@ -275,19 +276,13 @@ impl<'de> Visitor<'de> for Content<'_> {
     }
 }
 
-impl Content<'_> {
+impl FieldValue<'_> {
     /// Appends a number, signed or not.
     fn number<E: serde::de::Error>(self, number: u64) -> Result<(), E> {
         match self.field.kind {
-            Fixed64 | Double => {
-                put_tag(self.out, self.field.number, wire::FIXED64);
-                self.out.extend_from_slice(&number.to_le_bytes());
-            }
+            Fixed64 | Double => put_fixed64(self.out, self.field.number, number),
             Older => return Err(E::custom(OLDER)),
-            _ => {
-                put_tag(self.out, self.field.number, wire::VARINT);
-                put_varint(self.out, number);
-            }
+            _ => put_number(self.out, self.field.number, number),
         }
         Ok(())
     }
@@ -304,8 +299,7 @@ impl Content<'_> {
             Fixed64 | Number => match (text.parse::<u64>(), text.parse::<i64>()) {
                 (Ok(number), _) => return self.number(number),
                 (_, Ok(number)) if matches!(self.field.kind, Number) => {
-                    put_tag(self.out, self.field.number, wire::VARINT);
-                    put_varint_signed(self.out, number);
+                    return self.number(number.cast_unsigned());
                 }
                 _ => return Err(E::invalid_value(found, &self)),
             },
@@ -391,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn either_spelling_and_texts_for_numbers_are_the_same_bytes() {
+    fn both_spellings_and_numbers_as_strings_give_the_same_bytes() {
         let one = r#"{"resourceProfiles":[{"scopeProfiles":[{"profiles":[{"period":"-7","timeUnixNano":"9","unknown":{"a":[1]}}]}]}]}"#;
         let other = r#"{"resource_profiles":[{"scope_profiles":[{"profiles":[{"period":-7,"time_unix_nano":9e0,"samples":null}]}]}]}"#;
         assert_eq!(bytes(one), bytes(other));
@@ -399,16 +393,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_value_is_told() {
+    fn invalid_values_are_reported_with_their_field() {
         for (json, expected) in [
-            (r#"{"dictionary":{"stringTable":[7]}}"#, "expected a text as stringTable"),
-            (r#"{"dictionary":[[3]]}"#, "expected an object as dictionary"),
+            (r#"{"dictionary":{"stringTable":[7]}}"#, "expected a string for stringTable"),
+            (r#"{"dictionary":[[3]]}"#, "expected an object for dictionary"),
             (
                 r#"{"dictionary":{"linkTable":[{"spanId":"?"}]}}"#,
-                "expected hexadecimal digits or base64 as spanId",
+                "expected hexadecimal digits or base64 for spanId",
             ),
-            (r#"{"dictionary":{"locationTable":[{"address":"x"}]}}"#, "expected a whole number as address"),
-            (r#"{"dictionary":{"locationTable":[{"address":1.5}]}}"#, "expected a whole number as address"),
+            (r#"{"dictionary":{"locationTable":[{"address":"x"}]}}"#, "expected a whole number for address"),
+            (r#"{"dictionary":{"locationTable":[{"address":1.5}]}}"#, "expected a whole number for address"),
             (r#"{"resourceProfiles":[{"scopeProfiles":[{"profiles":[{"sample":[]}]}]}]}"#, OLDER),
         ] {
             let error = bytes(json).unwrap_err();

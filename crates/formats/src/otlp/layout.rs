@@ -1,8 +1,13 @@
-//! The field numbers of the messages, and the names of attributes.
+//! The field numbers of the messages, except those of symbols, and the names of attributes.
 //!
 //! Source: open-telemetry/opentelemetry-proto 1.10.0, `profiles/v1development/profiles.proto`, `common/v1/common.proto`
 //! and `resource/v1/resource.proto` (field numbers, as the Python package opentelemetry-proto 1.45.2 describes them);
 //! OpenTelemetry's semantic conventions (names of attributes).
+
+use crate::symbols::layout::SymbolKeys;
+
+/// Symbols have no ids.
+pub(super) const KEYS: SymbolKeys = SymbolKeys::Indexes;
 
 /// Fields of `ProfilesData`, the outermost message, and of `ExportProfilesServiceRequest`, which is the same.
 pub(super) mod data {
@@ -47,12 +52,6 @@ pub(super) mod profile {
     pub(crate) const ATTRIBUTE_INDICES: u32 = 11;
 }
 
-/// Fields of `ValueType`; both are string indexes.
-pub(super) mod value_type {
-    pub(crate) const TYPE: u32 = 1;
-    pub(crate) const UNIT: u32 = 2;
-}
-
 /// Fields of `Sample`.
 pub(super) mod sample {
     pub(crate) const STACK_INDEX: u32 = 1;
@@ -68,36 +67,9 @@ pub(super) mod stack {
     pub(crate) const LOCATION_INDICES: u32 = 1;
 }
 
-/// Fields of `Mapping`.
-pub(super) mod mapping {
-    pub(crate) const MEMORY_START: u32 = 1;
-    pub(crate) const MEMORY_LIMIT: u32 = 2;
-    pub(crate) const FILENAME: u32 = 4;
-}
-
-/// Fields of `Location`.
+/// Fields of `Location` beside those of all [symbols](crate::symbols::layout).
 pub(super) mod location {
-    pub(crate) const MAPPING_INDEX: u32 = 1;
-    pub(crate) const ADDRESS: u32 = 2;
-    /// Innermost inlined function first; the last one is the function that contains the code.
-    pub(crate) const LINES: u32 = 3;
     pub(crate) const ATTRIBUTE_INDICES: u32 = 4;
-}
-
-/// Fields of `Line`.
-pub(super) mod line {
-    pub(crate) const FUNCTION_INDEX: u32 = 1;
-    /// 1-based, 0 if unknown.
-    pub(crate) const LINE: u32 = 2;
-    /// 1-based, 0 if unknown.
-    pub(crate) const COLUMN: u32 = 3;
-}
-
-/// Fields of `Function`, all of them string indexes.
-pub(super) mod function {
-    pub(crate) const NAME: u32 = 1;
-    pub(crate) const SYSTEM_NAME: u32 = 2;
-    pub(crate) const FILENAME: u32 = 3;
 }
 
 /// Fields of `Link`.

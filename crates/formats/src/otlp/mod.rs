@@ -14,6 +14,7 @@ mod dictionary;
 mod documents;
 mod encode;
 mod export;
+mod facts;
 mod groups;
 mod import;
 mod json;
@@ -23,7 +24,19 @@ mod resolve;
 mod rows;
 
 pub use export::Exporter;
+pub(crate) use facts::FACTS;
 pub use import::import;
+
+use crate::registry::{Codec, EventSupport, Exporting, Import};
 
 /// The short name of the format.
 pub const NAME: &str = "otlp";
+
+/// Reads and writes the format.
+pub(crate) const CODEC: Codec = Codec {
+    import: Some(Import::Plain(|input, options, tables, sink| import(input, options, tables, sink))),
+    export: Some(Exporting {
+        events: EventSupport::Lost,
+        start: |to, _| Box::new(Exporter::new(to.output, to.spool)),
+    }),
+};

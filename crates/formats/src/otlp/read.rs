@@ -5,63 +5,33 @@
 
 use super::NAME;
 use super::layout::{
-    any, attribute, data, dictionary, function, key_value, line, link, location, mapping, profile, resource,
-    sample, scope, stack, value_type,
+    KEYS, any, attribute, data, dictionary, key_value, link, location as own, profile, resource, sample,
+    scope, stack,
 };
-use crate::document::Damage;
-use crate::protobuf_fields::{Field, Fields, read_document};
+use crate::documents::protobuf_fields::{MessageFields, WireField, read_document};
+use crate::documents::whole::DocumentDamage;
+use crate::symbols::layout::location;
+use crate::symbols::read::{SourceLine, SymbolFunction, SymbolLocation, SymbolMapping, TypeIndexes};
+use crate::symbols::resolve::{SymbolDocument, missing_entry};
 use crate::{Error, ErrorKind, Position};
-
-/// A measured quantity with its unit, as string indexes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ValueType {
-    pub(super) kind: u64,
-    pub(super) unit: u64,
-}
-
-/// A loaded file.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mapping {
-    pub(super) start: u64,
-    pub(super) limit: u64,
-    pub(super) file: u64,
-}
 
 /// An address with its lines and attributes, which are decoded on demand.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Location<'a> {
-    pub(super) mapping: u64,
-    pub(super) address: u64,
-    pub(super) offset: u64,
-    fields: Fields<'a>,
-}
-
-/// A location in a function. `None` is an absent field.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Line {
-    pub(super) function: u64,
-    pub(super) line: Option<i64>,
-    pub(super) column: i64,
-}
-
-/// A function, with string indexes. `None` is an absent field.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Function {
-    pub(super) name: u64,
-    pub(super) system_name: u64,
-    pub(super) file: Option<u64>,
+pub(super) struct OtlpLocation<'a> {
+    pub(super) symbol: SymbolLocation,
+    fields: MessageFields<'a>,
 }
 
 /// The span that was active.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Link<'a> {
+pub(super) struct SpanLink<'a> {
     pub(super) trace: &'a [u8],
     pub(super) span: &'a [u8],
 }
 
 /// The key of an attribute.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Key<'a> {
+pub(super) enum AttributeKey<'a> {
     Text(&'a [u8]),
     Index(u64),
 }
@@ -69,10 +39,10 @@ pub(super) enum Key<'a> {
 /// An attribute: its unit is a string index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attribute<'a> {
-    pub(super) key: Key<'a>,
+    pub(super) key: AttributeKey<'a>,
     pub(super) unit: u64,
     pub(super) offset: u64,
-    value: Option<Fields<'a>>,
+    value: Option<MessageFields<'a>>,
 }
 
 /// The value of an attribute.
@@ -89,23 +59,23 @@ pub(super) enum Any<'a> {
 
 /// One profile of the document, without its samples.
 #[derive(Clone, Debug)]
-pub(super) struct Profile<'a> {
+pub(super) struct OtlpProfile<'a> {
     pub(super) offset: u64,
     /// The index of its resource and scope in the document.
     pub(super) resource: usize,
     pub(super) scope: usize,
-    pub(super) sample_type: ValueType,
+    pub(super) sample_type: TypeIndexes,
     pub(super) time_unix_ns: u64,
     pub(super) duration_ns: u64,
-    pub(super) period_type: ValueType,
+    pub(super) period_type: TypeIndexes,
     pub(super) period: i64,
     pub(super) attributes: Vec<u64>,
-    fields: Fields<'a>,
+    fields: MessageFields<'a>,
 }
 
 /// One sample, in reused buffers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sample {
+pub(super) struct OtlpSample {
     pub(super) offset: u64,
     pub(super) stack: u64,
     pub(super) link: u64,
@@ -116,40 +86,40 @@ pub(super) struct Sample {
 
 /// The name and version of the writer of profiles.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Scope<'a> {
+pub(super) struct InstrumentationScope<'a> {
     pub(super) name: &'a [u8],
     pub(super) version: &'a [u8],
 }
 
 /// A whole document without its samples, which are read one by one.
 #[derive(Debug, Default)]
-pub(super) struct Document<'a> {
-    pub(super) length: u64,
-    pub(super) strings: Vec<&'a [u8]>,
-    pub(super) mappings: Vec<Mapping>,
-    pub(super) locations: Vec<Location<'a>>,
-    pub(super) functions: Vec<Function>,
-    pub(super) links: Vec<Link<'a>>,
+pub(super) struct OtlpDocument<'a> {
+    length: u64,
+    strings: Vec<&'a [u8]>,
+    mappings: Vec<SymbolMapping>,
+    pub(super) locations: Vec<OtlpLocation<'a>>,
+    functions: Vec<SymbolFunction>,
+    pub(super) links: Vec<SpanLink<'a>>,
     pub(super) attributes: Vec<Attribute<'a>>,
-    stacks: Vec<Fields<'a>>,
+    stacks: Vec<MessageFields<'a>>,
     /// The attributes of each resource.
     pub(super) resources: Vec<Vec<Attribute<'a>>>,
-    pub(super) scopes: Vec<Scope<'a>>,
-    pub(super) profiles: Vec<Profile<'a>>,
+    pub(super) scopes: Vec<InstrumentationScope<'a>>,
+    pub(super) profiles: Vec<OtlpProfile<'a>>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> OtlpDocument<'a> {
     /// Reads all messages except samples. The document begins at `base` in its input.
     ///
     /// # Errors
     /// Damage that is not skipped.
-    pub(super) fn read(base: u64, bytes: &'a [u8], damage: &mut Damage) -> Result<Self, Error> {
+    pub(super) fn read(base: u64, bytes: &'a [u8], damage: &mut DocumentDamage) -> Result<Self, Error> {
         let mut document = Self { length: bytes.len() as u64, ..Self::default() };
         read_document(NAME, base, bytes, damage, |field| document.take(field))?;
         Ok(document)
     }
 
-    fn take(&mut self, field: &Field<'a>) -> Result<(), Error> {
+    fn take(&mut self, field: &WireField<'a>) -> Result<(), Error> {
         match field.number {
             data::RESOURCE_PROFILES => self.take_resource(field.message()?),
             data::DICTIONARY => self.take_dictionary(field.message()?),
@@ -157,63 +127,61 @@ impl<'a> Document<'a> {
         }
     }
 
-    fn take_resource(&mut self, mut fields: Fields<'a>) -> Result<(), Error> {
+    fn take_resource(&mut self, fields: MessageFields<'a>) -> Result<(), Error> {
         let number = self.resources.len();
         self.resources.push(Vec::new());
-        while let Some(field) = fields.next_field()? {
-            match field.number {
-                resource::RESOURCE => {
-                    let mut inner = field.message()?;
-                    while let Some(field) = inner.next_field()? {
-                        if field.number == resource::ATTRIBUTES {
-                            self.resources[number].push(Attribute::read_key_value(&field)?);
-                        }
-                    }
+        fields.each(|field| match field.number {
+            resource::RESOURCE => field.message()?.each(|field| {
+                if field.number == resource::ATTRIBUTES {
+                    self.resources[number].push(Attribute::read_key_value(field)?);
                 }
-                resource::SCOPE_PROFILES => self.take_scope(number, field.message()?)?,
-                _ => {}
-            }
-        }
-        Ok(())
+                Ok(())
+            }),
+            resource::SCOPE_PROFILES => self.take_scope(number, field.message()?),
+            _ => Ok(()),
+        })
     }
 
-    fn take_scope(&mut self, resource: usize, mut fields: Fields<'a>) -> Result<(), Error> {
+    fn take_scope(&mut self, resource: usize, fields: MessageFields<'a>) -> Result<(), Error> {
         let number = self.scopes.len();
-        self.scopes.push(Scope::default());
-        while let Some(field) = fields.next_field()? {
+        self.scopes.push(InstrumentationScope::default());
+        fields.each(|field| {
             match field.number {
-                scope::SCOPE => self.scopes[number] = Scope::read(field.message()?)?,
+                scope::SCOPE => self.scopes[number] = InstrumentationScope::read(field.message()?)?,
                 scope::PROFILES => {
-                    let (offset, message) = (field.offset, field.message()?);
-                    let profile = Profile::read(offset, resource, number, message);
-                    self.profiles.push(profile.map_err(|error| of_release(message, error))?);
+                    let profile = OtlpProfile::read(field, resource, number);
+                    self.profiles.push(profile.map_err(|error| of_release(field, error))?);
                 }
                 _ => {}
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
-    fn take_dictionary(&mut self, mut fields: Fields<'a>) -> Result<(), Error> {
-        while let Some(field) = fields.next_field()? {
+    fn take_dictionary(&mut self, fields: MessageFields<'a>) -> Result<(), Error> {
+        fields.each(|field| {
             match field.number {
-                dictionary::MAPPING => self.mappings.push(Mapping::read(field.message()?)?),
-                dictionary::LOCATION => self.locations.push(Location::read(&field)?),
-                dictionary::FUNCTION => self.functions.push(Function::read(field.message()?)?),
-                dictionary::LINK => self.links.push(Link::read(field.message()?)?),
-                dictionary::STRING => self.strings.push(field.cursor("a string")?.rest()),
-                dictionary::ATTRIBUTE => self.attributes.push(Attribute::read(&field)?),
-                dictionary::STACK => self.stacks.push(checked_stack(field.message()?)?),
+                dictionary::MAPPING => self.mappings.push(SymbolMapping::read(field.message()?, KEYS)?.1),
+                dictionary::LOCATION => self.locations.push(OtlpLocation::read(field)?),
+                dictionary::FUNCTION => self.functions.push(SymbolFunction::read(field.message()?, KEYS)?.1),
+                dictionary::LINK => self.links.push(SpanLink::read(field.message()?)?),
+                dictionary::STRING => self.strings.push(field.bytes("a string")?),
+                dictionary::ATTRIBUTE => self.attributes.push(Attribute::read(field)?),
+                dictionary::STACK => {
+                    let stack = field.message()?;
+                    each_location(stack, |_| {})?;
+                    self.stacks.push(stack);
+                }
                 _ => {}
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
-    /// A string.
+    /// A string of the input; `offset` is the position of the index.
     ///
     /// # Errors
-    /// If there is none at `index`; `offset` is the position of the index.
+    /// If there is none.
     pub(super) fn string(&self, index: u64, offset: u64) -> Result<&'a [u8], Error> {
         // Index 0 is the empty string by definition, even in a document without strings.
         if index == 0 { Ok(b"") } else { at(&self.strings, index, "a string", offset).copied() }
@@ -223,17 +191,31 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// If there is no such stack.
-    pub(super) fn stack(&self, index: u64, offset: u64, mut take: impl FnMut(u64)) -> Result<(), Error> {
+    pub(super) fn stack(&self, index: u64, offset: u64, take: impl FnMut(u64)) -> Result<(), Error> {
         if index == 0 && self.stacks.is_empty() {
             return Ok(());
         }
-        let mut fields = *at(&self.stacks, index, "a stack", offset)?;
-        while let Some(field) = fields.next_field()? {
-            if field.number == stack::LOCATION_INDICES {
-                field.numbers(&mut take)?;
-            }
-        }
-        Ok(())
+        each_location(*at(&self.stacks, index, "a stack", offset)?, take)
+    }
+}
+
+impl SymbolDocument for OtlpDocument<'_> {
+    const FORMAT: &'static str = NAME;
+
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn string(&self, index: u64, offset: u64) -> Result<&[u8], Error> {
+        self.string(index, offset)
+    }
+
+    fn mapping(&self, index: u64, offset: u64) -> Result<SymbolMapping, Error> {
+        at(&self.mappings, index, "a mapping", offset).copied()
+    }
+
+    fn function(&self, index: u64, offset: u64) -> Result<SymbolFunction, Error> {
+        at(&self.functions, index, "a function", offset).copied()
     }
 }
 
@@ -242,173 +224,93 @@ impl<'a> Document<'a> {
 /// # Errors
 /// If there is none.
 pub(super) fn at<'t, T>(table: &'t [T], index: u64, what: &str, offset: u64) -> Result<&'t T, Error> {
-    usize::try_from(index).ok().and_then(|index| table.get(index)).ok_or_else(|| {
-        let count = table.len();
-        malformed(offset, format!("expected {what} index below {count}, found {}", index.cast_signed()))
+    let entry = usize::try_from(index).ok().and_then(|index| table.get(index));
+    entry.ok_or_else(|| missing_entry(NAME, what, table.len(), index, offset))
+}
+
+fn each_location(stack: MessageFields<'_>, mut take: impl FnMut(u64)) -> Result<(), Error> {
+    stack.each(|field| match field.number {
+        stack::LOCATION_INDICES => field.numbers(&mut take),
+        _ => Ok(()),
     })
 }
 
-/// A stack whose fields are all readable.
-fn checked_stack(fields: Fields<'_>) -> Result<Fields<'_>, Error> {
-    let mut rest = fields;
-    while let Some(field) = rest.next_field()? {
-        if field.number == stack::LOCATION_INDICES {
-            field.numbers(|_| {})?;
-        }
-    }
-    Ok(fields)
-}
-
-impl ValueType {
-    fn read(mut fields: Fields<'_>) -> Result<Self, Error> {
-        let mut row = Self::default();
-        while let Some(field) = fields.next_field()? {
-            match field.number {
-                value_type::TYPE => row.kind = field.number()?,
-                value_type::UNIT => row.unit = field.number()?,
-                _ => {}
-            }
-        }
-        Ok(row)
+impl<'a> SpanLink<'a> {
+    fn read(fields: MessageFields<'a>) -> Result<Self, Error> {
+        fields.collect(Self::default(), |row, field| match field.number {
+            link::TRACE_ID => field.bytes("bytes").map(|id| row.trace = id),
+            link::SPAN_ID => field.bytes("bytes").map(|id| row.span = id),
+            _ => Ok(()),
+        })
     }
 }
 
-impl Mapping {
-    fn read(mut fields: Fields<'_>) -> Result<Self, Error> {
-        let mut row = Self::default();
-        while let Some(field) = fields.next_field()? {
-            match field.number {
-                mapping::MEMORY_START => row.start = field.number()?,
-                mapping::MEMORY_LIMIT => row.limit = field.number()?,
-                mapping::FILENAME => row.file = field.number()?,
-                _ => {}
-            }
-        }
-        Ok(row)
+impl<'a> InstrumentationScope<'a> {
+    fn read(fields: MessageFields<'a>) -> Result<Self, Error> {
+        fields.collect(Self::default(), |row, field| match field.number {
+            scope::NAME => field.bytes("a string").map(|name| row.name = name),
+            scope::VERSION => field.bytes("a string").map(|version| row.version = version),
+            _ => Ok(()),
+        })
     }
 }
 
-impl Function {
-    fn read(mut fields: Fields<'_>) -> Result<Self, Error> {
-        let mut row = Self::default();
-        while let Some(field) = fields.next_field()? {
-            match field.number {
-                function::NAME => row.name = field.number()?,
-                function::SYSTEM_NAME => row.system_name = field.number()?,
-                function::FILENAME => row.file = Some(field.number()?),
-                _ => {}
-            }
-        }
-        Ok(row)
-    }
-}
-
-impl<'a> Link<'a> {
-    fn read(mut fields: Fields<'a>) -> Result<Self, Error> {
-        let mut row = Self::default();
-        while let Some(field) = fields.next_field()? {
-            match field.number {
-                link::TRACE_ID => row.trace = field.cursor("bytes")?.rest(),
-                link::SPAN_ID => row.span = field.cursor("bytes")?.rest(),
-                _ => {}
-            }
-        }
-        Ok(row)
-    }
-}
-
-impl<'a> Scope<'a> {
-    fn read(mut fields: Fields<'a>) -> Result<Self, Error> {
-        let mut row = Self::default();
-        while let Some(field) = fields.next_field()? {
-            match field.number {
-                scope::NAME => row.name = field.cursor("a string")?.rest(),
-                scope::VERSION => row.version = field.cursor("a string")?.rest(),
-                _ => {}
-            }
-        }
-        Ok(row)
-    }
-}
-
-impl<'a> Location<'a> {
-    fn read(field: &Field<'a>) -> Result<Self, Error> {
-        let mut fields = field.message()?;
-        let mut row = Self { mapping: 0, address: 0, offset: field.offset, fields };
-        while let Some(field) = fields.next_field()? {
-            match field.number {
-                location::MAPPING_INDEX => row.mapping = field.number()?,
-                location::ADDRESS => row.address = field.number()?,
-                location::LINES => drop(Line::read(field.message()?)?),
-                location::ATTRIBUTE_INDICES => field.numbers(|_| {})?,
-                _ => {}
-            }
-        }
-        Ok(row)
+impl<'a> OtlpLocation<'a> {
+    fn read(field: &WireField<'a>) -> Result<Self, Error> {
+        let (_, symbol) = SymbolLocation::read(field, KEYS, |number, field| match number {
+            location::LINES => SourceLine::read(field.message()?).map(drop),
+            own::ATTRIBUTE_INDICES => field.numbers(|_| {}),
+            _ => Ok(()),
+        })?;
+        Ok(Self { symbol, fields: field.message()? })
     }
 
     /// The lines, innermost first. They have been read once before: a malformed one was an error of the document.
-    pub(super) fn lines(&self) -> impl Iterator<Item = Line> + use<'a> {
-        self.fields_numbered(location::LINES).filter_map(|field| field.message().and_then(Line::read).ok())
+    pub(super) fn lines(&self) -> impl Iterator<Item = SourceLine> + use<'a> {
+        let lines = self.fields_numbered(location::LINES);
+        lines.filter_map(|field| field.message().and_then(SourceLine::read).ok())
     }
 
     /// Calls `take` with the index of each attribute.
     pub(super) fn each_attribute(&self, mut take: impl FnMut(u64)) {
-        for field in self.fields_numbered(location::ATTRIBUTE_INDICES) {
+        for field in self.fields_numbered(own::ATTRIBUTE_INDICES) {
             let _ = field.numbers(&mut take);
         }
     }
 
-    fn fields_numbered(&self, number: u32) -> impl Iterator<Item = Field<'a>> + use<'a> {
+    fn fields_numbered(&self, number: u32) -> impl Iterator<Item = WireField<'a>> + use<'a> {
         let mut fields = self.fields;
         std::iter::from_fn(move || fields.next_field().ok().flatten())
             .filter(move |field| field.number == number)
     }
 }
 
-impl Line {
-    fn read(mut fields: Fields<'_>) -> Result<Self, Error> {
-        let mut row = Self::default();
-        while let Some(field) = fields.next_field()? {
-            match field.number {
-                line::FUNCTION_INDEX => row.function = field.number()?,
-                line::LINE => row.line = Some(field.signed()?),
-                line::COLUMN => row.column = field.signed()?,
-                _ => {}
-            }
-        }
-        Ok(row)
-    }
-}
-
 impl<'a> Attribute<'a> {
-    fn read(field: &Field<'a>) -> Result<Self, Error> {
-        let mut row = Self { key: Key::Index(0), unit: 0, offset: field.offset, value: None };
-        let mut fields = field.message()?;
-        while let Some(field) = fields.next_field()? {
-            match field.number {
-                attribute::KEY => row.key = Key::Index(field.number()?),
-                attribute::VALUE => row.value = Some(field.message()?),
-                attribute::UNIT => row.unit = field.number()?,
-                _ => {}
-            }
-        }
-        row.each_value(|_| {})?;
-        Ok(row)
+    fn read(field: &WireField<'a>) -> Result<Self, Error> {
+        Self::read_fields(field, |row, field| match field.number {
+            attribute::KEY => field.number().map(|index| row.key = AttributeKey::Index(index)),
+            attribute::VALUE => field.message().map(|value| row.value = Some(value)),
+            attribute::UNIT => field.number_to(&mut row.unit),
+            _ => Ok(()),
+        })
     }
 
     /// Reads a `KeyValue`.
-    fn read_key_value(field: &Field<'a>) -> Result<Self, Error> {
-        let mut row = Self { key: Key::Index(0), unit: 0, offset: field.offset, value: None };
-        let mut fields = field.message()?;
-        while let Some(field) = fields.next_field()? {
-            match field.number {
-                key_value::KEY => row.key = Key::Text(field.cursor("a string")?.rest()),
-                key_value::KEY_INDEX => row.key = Key::Index(field.number()?),
-                key_value::VALUE => row.value = Some(field.message()?),
-                _ => {}
-            }
-        }
+    fn read_key_value(field: &WireField<'a>) -> Result<Self, Error> {
+        Self::read_fields(field, |row, field| match field.number {
+            key_value::KEY => field.bytes("a string").map(|key| row.key = AttributeKey::Text(key)),
+            key_value::KEY_INDEX => field.number().map(|index| row.key = AttributeKey::Index(index)),
+            key_value::VALUE => field.message().map(|value| row.value = Some(value)),
+            _ => Ok(()),
+        })
+    }
+
+    fn read_fields(
+        field: &WireField<'a>,
+        take: impl Fn(&mut Self, &WireField<'a>) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let empty = Self { key: AttributeKey::Index(0), unit: 0, offset: field.offset, value: None };
+        let row = field.message()?.collect(empty, take)?;
         row.each_value(|_| {})?;
         Ok(row)
     }
@@ -418,29 +320,20 @@ impl<'a> Attribute<'a> {
     /// # Errors
     /// If the value is malformed.
     pub(super) fn each_value(&self, mut take: impl FnMut(Any<'a>)) -> Result<(), Error> {
-        let Some(mut fields) = self.value else { return Ok(()) };
-        while let Some(field) = fields.next_field()? {
-            if field.number != any::ARRAY {
-                take_scalar(&field, &mut take)?;
-                continue;
-            }
-            let mut array = field.message()?;
-            while let Some(field) = array.next_field()? {
-                if field.number == any::VALUES {
-                    let mut value = field.message()?;
-                    while let Some(field) = value.next_field()? {
-                        take_scalar(&field, &mut take)?;
-                    }
-                }
-            }
-        }
-        Ok(())
+        let Some(fields) = self.value else { return Ok(()) };
+        fields.each(|field| match field.number {
+            any::ARRAY => field.message()?.each(|field| match field.number {
+                any::VALUES => field.message()?.each(|field| take_scalar(field, &mut take)),
+                _ => Ok(()),
+            }),
+            _ => take_scalar(field, &mut take),
+        })
     }
 }
 
-fn take_scalar<'a>(field: &Field<'a>, take: &mut impl FnMut(Any<'a>)) -> Result<(), Error> {
+fn take_scalar<'a>(field: &WireField<'a>, take: &mut impl FnMut(Any<'a>)) -> Result<(), Error> {
     take(match field.number {
-        any::STRING | any::BYTES => Any::Text(field.cursor("a string")?.rest()),
+        any::STRING | any::BYTES => Any::Text(field.bytes("a string")?),
         any::BOOL => Any::Bool(field.number()? != 0),
         any::INT => Any::Number(field.signed()?),
         any::DOUBLE => Any::Float(f64::from_bits(field.fixed64()?)),
@@ -451,53 +344,51 @@ fn take_scalar<'a>(field: &Field<'a>, take: &mut impl FnMut(Any<'a>)) -> Result<
     Ok(())
 }
 
-impl<'a> Profile<'a> {
-    fn read(offset: u64, resource: usize, scope: usize, mut fields: Fields<'a>) -> Result<Self, Error> {
-        let mut row = Self {
-            offset,
+impl<'a> OtlpProfile<'a> {
+    fn read(field: &WireField<'a>, resource: usize, scope: usize) -> Result<Self, Error> {
+        let fields = field.message()?;
+        let empty = Self {
+            offset: field.offset,
             resource,
             scope,
-            sample_type: ValueType::default(),
+            sample_type: TypeIndexes::default(),
             time_unix_ns: 0,
             duration_ns: 0,
-            period_type: ValueType::default(),
+            period_type: TypeIndexes::default(),
             period: 0,
             attributes: Vec::new(),
             fields,
         };
-        while let Some(field) = fields.next_field()? {
-            match field.number {
-                profile::SAMPLE_TYPE => row.sample_type = ValueType::read(field.message()?)?,
-                profile::SAMPLES => drop(field.message()?),
-                profile::TIME_UNIX_NANO => row.time_unix_ns = field.fixed64()?,
-                profile::DURATION_NANO => row.duration_ns = field.number()?,
-                profile::PERIOD_TYPE => row.period_type = ValueType::read(field.message()?)?,
-                profile::PERIOD => row.period = field.signed()?,
-                profile::ATTRIBUTE_INDICES => field.numbers(|index| row.attributes.push(index))?,
-                _ => {}
-            }
-        }
-        Ok(row)
+        fields.collect(empty, |row, field| match field.number {
+            profile::SAMPLE_TYPE => TypeIndexes::read(field.message()?).map(|names| row.sample_type = names),
+            profile::SAMPLES => field.message().map(drop),
+            profile::TIME_UNIX_NANO => field.fixed64().map(|time| row.time_unix_ns = time),
+            profile::DURATION_NANO => field.number_to(&mut row.duration_ns),
+            profile::PERIOD_TYPE => TypeIndexes::read(field.message()?).map(|names| row.period_type = names),
+            profile::PERIOD => field.signed_to(&mut row.period),
+            profile::ATTRIBUTE_INDICES => field.numbers(|index| row.attributes.push(index)),
+            _ => Ok(()),
+        })
     }
 
     /// The samples, in the order of the file.
-    pub(super) const fn samples(&self) -> Samples<'a> {
-        Samples { fields: self.fields }
+    pub(super) const fn samples(&self) -> OtlpSamples<'a> {
+        OtlpSamples { fields: self.fields }
     }
 }
 
 /// Reads the samples of a profile.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Samples<'a> {
-    fields: Fields<'a>,
+pub(super) struct OtlpSamples<'a> {
+    fields: MessageFields<'a>,
 }
 
-impl Samples<'_> {
+impl OtlpSamples<'_> {
     /// Reads the next sample into `into`; false at the end. After an error the following sample can be read.
     ///
     /// # Errors
     /// If the sample is malformed.
-    pub(super) fn next_sample(&mut self, into: &mut Sample) -> Result<bool, Error> {
+    pub(super) fn next_sample(&mut self, into: &mut OtlpSample) -> Result<bool, Error> {
         while let Some(field) = self.fields.next_field()? {
             if field.number == profile::SAMPLES {
                 into.read(field.offset, field.message()?)?;
@@ -508,29 +399,25 @@ impl Samples<'_> {
     }
 }
 
-impl Sample {
-    fn read(&mut self, offset: u64, mut fields: Fields<'_>) -> Result<(), Error> {
+impl OtlpSample {
+    fn read(&mut self, offset: u64, fields: MessageFields<'_>) -> Result<(), Error> {
         (self.offset, self.stack, self.link) = (offset, 0, 0);
         self.attributes.clear();
         self.values.clear();
         self.times_unix_ns.clear();
-        while let Some(field) = fields.next_field()? {
-            match field.number {
-                sample::STACK_INDEX => self.stack = field.number()?,
-                sample::ATTRIBUTE_INDICES => field.numbers(|index| self.attributes.push(index))?,
-                sample::LINK_INDEX => self.link = field.number()?,
-                sample::VALUES => field.numbers(|value| self.values.push(value.cast_signed()))?,
-                sample::TIMESTAMPS => field.fixed64s(|time| self.times_unix_ns.push(time))?,
-                _ => {}
-            }
-        }
-        Ok(())
+        fields.each(|field| match field.number {
+            sample::STACK_INDEX => field.number_to(&mut self.stack),
+            sample::ATTRIBUTE_INDICES => field.numbers(|index| self.attributes.push(index)),
+            sample::LINK_INDEX => field.number_to(&mut self.link),
+            sample::VALUES => field.numbers(|value| self.values.push(value.cast_signed())),
+            sample::TIMESTAMPS => field.fixed64s(|time| self.times_unix_ns.push(time)),
+            _ => Ok(()),
+        })
     }
 }
 
 /// The message about profiles of older releases, as far as they can be detected.
-pub(super) const OLDER: &str =
-    "expected profiles of OpenTelemetry as of opentelemetry-proto 1.10, found those of an older release";
+pub(super) const OLDER: &str = "expected profiles of opentelemetry-proto 1.10, found an older release";
 
 /// Replaces the error of a profile by its cause, if it is of an older release, in which fields had other numbers.
 ///
@@ -538,7 +425,8 @@ pub(super) const OLDER: &str =
 /// `profiles/v1development/profiles.proto` of those before 1.8, in which profiles had lists of locations, and times
 /// that were not of eight bytes.
 #[cold]
-fn of_release(mut fields: Fields<'_>, error: Error) -> Error {
+fn of_release(profile: &WireField<'_>, error: Error) -> Error {
+    let Ok(mut fields) = profile.message() else { return error };
     while let Ok(Some(field)) = fields.next_field() {
         let release = match field.number {
             2 if field.fixed64().is_ok() => "v1experimental",
@@ -546,7 +434,7 @@ fn of_release(mut fields: Fields<'_>, error: Error) -> Error {
             3 if field.fixed64().is_err() => "v1development",
             _ => continue,
         };
-        let message = format!("{OLDER}, {release}");
+        let message = format!("{OLDER}: {release}");
         return Error::new(ErrorKind::Unsupported, NAME, Position::Byte(field.offset), message);
     }
     error

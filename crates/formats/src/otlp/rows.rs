@@ -2,27 +2,19 @@
 //!
 //! Observations with times wait in a spool, one chain per row and value; those without are added up.
 
-use std::io::{self, Read, Seek, Write};
+use std::io;
 
-use borehole_model::{LabelsId, Mode, StackId, Status, StringId, Thread};
-use hashbrown::{HashMap, HashSet};
+use borehole_model::{Mode, StackId, StringId};
+use hashbrown::HashMap;
 
-use crate::chains::{Chain, Spool};
-use crate::cut_sums::cut_sums;
-use crate::stated_duration::StatedDuration;
-
-/// The properties of samples beside their stack.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Scope {
-    pub(super) thread: Option<Thread>,
-    pub(super) interpreter: Option<u64>,
-    pub(super) status: Option<Status>,
-    pub(super) labels: Option<LabelsId>,
-}
+use crate::documents::chains::{EntryChain, SampleSpool};
+use crate::documents::numbered::Numbered;
+use crate::sums::losses::cut_sums;
+use crate::times::stated_duration::StatedDuration;
 
 /// The common properties of the samples of one profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Kind {
+pub(super) struct BatchKey {
     pub(super) process: Option<i64>,
     /// The number of its resource.
     pub(super) resource: usize,
@@ -36,8 +28,8 @@ pub(super) struct Kind {
 
 /// The observations of one value.
 #[derive(Debug, Default)]
-pub(super) struct Series {
-    pub(super) chain: Chain,
+pub(super) struct ValueSeries {
+    pub(super) chain: EntryChain,
     last_ns: i64,
     pub(super) points: u64,
     /// The length of the values as varints, in bytes.
@@ -46,23 +38,22 @@ pub(super) struct Series {
 
 /// One stack with its samples' properties.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct StackObservations {
     pub(super) stack: Option<StackId>,
     pub(super) scope: usize,
     /// By value: observations with times; empty if there are none.
-    pub(super) series: Vec<Series>,
+    pub(super) series: Vec<ValueSeries>,
     /// By value: the sum of the observations without times; empty if there are none.
     pub(super) sums: Vec<i64>,
 }
 
 /// The samples of one profile for each value.
 #[derive(Debug)]
-pub(super) struct Batch {
-    pub(super) kind: Kind,
-    pub(super) rows: Vec<Row>,
+pub(super) struct ObservationBatch {
+    pub(super) key: BatchKey,
+    pub(super) rows: Vec<StackObservations>,
     index: HashMap<(Option<StackId>, usize, bool), usize>,
-    pub(super) metadata: Vec<(StringId, StringId)>,
-    metadata_seen: HashSet<(StringId, StringId)>,
+    pub(super) metadata: Numbered<(StringId, StringId)>,
     /// The duration that the inputs state.
     pub(super) stated: StatedDuration,
     /// The times of the first and the last sample.
@@ -75,25 +66,18 @@ pub(super) struct Batch {
     pub(super) all_ones: Vec<bool>,
 }
 
-impl Batch {
-    pub(super) fn new(kind: Kind, width: usize) -> Self {
+impl ObservationBatch {
+    pub(super) fn new(key: BatchKey, width: usize) -> Self {
         Self {
-            kind,
+            key,
             rows: Vec::new(),
             index: HashMap::new(),
-            metadata: Vec::new(),
-            metadata_seen: HashSet::new(),
+            metadata: Numbered::default(),
             stated: StatedDuration::default(),
             span_ns: None,
             start_unix_ns: None,
             began_ns: None,
             all_ones: vec![true; width],
-        }
-    }
-
-    pub(super) fn add_metadata(&mut self, pair: (StringId, StringId)) {
-        if self.metadata_seen.insert(pair) {
-            self.metadata.push(pair);
         }
     }
 
@@ -103,21 +87,17 @@ impl Batch {
     }
 
     /// Adds the values of a sample.
-    pub(super) fn add<S, F>(
+    pub(super) fn add(
         &mut self,
         stack: Option<StackId>,
         scope: usize,
         time_ns: Option<i64>,
         values: &[i64],
-        spool: &mut Spool<S, F>,
-    ) -> io::Result<()>
-    where
-        S: Read + Write + Seek,
-        F: FnMut() -> io::Result<S>,
-    {
+        spool: &mut SampleSpool,
+    ) -> io::Result<()> {
         let rows = &mut self.rows;
         let row = *self.index.entry((stack, scope, time_ns.is_some())).or_insert_with(|| {
-            rows.push(Row { stack, scope, series: Vec::new(), sums: Vec::new() });
+            rows.push(StackObservations { stack, scope, series: Vec::new(), sums: Vec::new() });
             rows.len() - 1
         });
         let row = &mut self.rows[row];
@@ -126,25 +106,19 @@ impl Batch {
             row.sums.iter_mut().zip(values).for_each(|(sum, value)| *sum = sum.saturating_add(*value));
             return Ok(());
         };
-        row.series.resize_with(values.len(), Series::default);
+        row.series.resize_with(values.len(), ValueSeries::default);
         for ((series, &value), all_ones) in row.series.iter_mut().zip(values).zip(&mut self.all_ones) {
             *all_ones &= value == 1;
             series.push(time_ns, value, spool)?;
         }
-        self.span_ns = Some(match self.span_ns {
-            Some((first, last)) => (first.min(time_ns), last.max(time_ns)),
-            None => (time_ns, time_ns),
-        });
+        let (first, last) = self.span_ns.unwrap_or((time_ns, time_ns));
+        self.span_ns = Some((first.min(time_ns), last.max(time_ns)));
         Ok(())
     }
 }
 
-impl Series {
-    fn push<S, F>(&mut self, time_ns: i64, value: i64, spool: &mut Spool<S, F>) -> io::Result<()>
-    where
-        S: Read + Write + Seek,
-        F: FnMut() -> io::Result<S>,
-    {
+impl ValueSeries {
+    fn push(&mut self, time_ns: i64, value: i64, spool: &mut SampleSpool) -> io::Result<()> {
         let since = time_ns.wrapping_sub(self.last_ns).cast_unsigned();
         self.last_ns = time_ns;
         self.points += 1;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use hashbrown::HashMap;
 
 use super::layout::{PACKET, clock, detail, event, interned, packet, sequence_flags, track};
-use crate::protobuf::{Message, put_bytes};
-use crate::timeline::{Arrow, Canvas, Detail, Kind, Mark, Track};
+use crate::documents::protobuf::{Message, put_bytes};
+use crate::timeline::{Arrow, Canvas, Detail, Mark, TimelineTrack, TrackKind};
 
 /// The bytes of packets buffered before a write.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -15,11 +15,11 @@ const BUFFER_BYTES: usize = 64 << 10;
 const SEQUENCE_ID: u64 = 1;
 
 #[derive(Debug)]
-pub(super) struct Packets<W> {
+pub struct Packets<W> {
     output: W,
     buffer: Vec<u8>,
-    event_names: Names,
-    detail_names: Names,
+    event_names: InternedNames,
+    detail_names: InternedNames,
     /// The definitions for the next packet.
     defined: Message,
     packet: Message,
@@ -30,9 +30,9 @@ pub(super) struct Packets<W> {
 
 /// Names that are written once and then referred to.
 #[derive(Debug, Default)]
-struct Names(HashMap<Box<str>, u64>);
+struct InternedNames(HashMap<Box<str>, u64>);
 
-impl Names {
+impl InternedNames {
     /// The number of a name, and whether it is new.
     fn intern(&mut self, name: &str) -> (u64, bool) {
         if let Some(&iid) = self.0.get(name) {
@@ -45,20 +45,6 @@ impl Names {
 }
 
 impl<W: Write> Packets<W> {
-    pub(super) fn new(output: W) -> Self {
-        Self {
-            output,
-            buffer: Vec::new(),
-            event_names: Names::default(),
-            detail_names: Names::default(),
-            defined: Message::default(),
-            packet: Message::default(),
-            body: Message::default(),
-            entry: Message::default(),
-            has_begun: false,
-        }
-    }
-
     /// The number of the name of an event (`interned::EVENT_NAMES`) or of a detail.
     fn name(&mut self, kind: u32, name: &str) -> u64 {
         let names =
@@ -97,7 +83,7 @@ impl<W: Write> Packets<W> {
         Ok(())
     }
 
-    fn marked(&mut self, on: &Track, kind: u64, mark: &Mark<'_>) -> io::Result<()> {
+    fn marked(&mut self, on: &TimelineTrack, kind: u64, mark: &Mark<'_>) -> io::Result<()> {
         let name = self.name(interned::EVENT_NAMES, mark.name);
         let names: Vec<_> =
             mark.details.iter().map(|(name, _)| self.name(interned::DETAIL_NAMES, name)).collect();
@@ -108,9 +94,9 @@ impl<W: Write> Packets<W> {
             Some(Arrow::To(arrow)) => _ = body.fixed64(event::TERMINATING_FLOW_IDS, arrow),
             None => {}
         }
-        for (iid, (_, said)) in names.into_iter().zip(&mark.details) {
+        for (iid, (_, value)) in names.into_iter().zip(&mark.details) {
             let entry = self.entry.clear().number(detail::NAME_IID, iid);
-            match said {
+            match value {
                 Detail::Bool(truth) => entry.explicit(detail::BOOL, u64::from(*truth)),
                 Detail::Unsigned(number) => entry.explicit(detail::UNSIGNED, *number),
                 Detail::Signed(number) => entry.explicit(detail::SIGNED, number.cast_unsigned()),
@@ -124,22 +110,43 @@ impl<W: Write> Packets<W> {
 }
 
 impl<W: Write> Canvas for Packets<W> {
-    fn track(&mut self, track: &Track) -> io::Result<()> {
+    type Output = W;
+
+    fn new(output: W) -> Self {
+        Self {
+            output,
+            buffer: Vec::new(),
+            event_names: InternedNames::default(),
+            detail_names: InternedNames::default(),
+            defined: Message::default(),
+            packet: Message::default(),
+            body: Message::default(),
+            entry: Message::default(),
+            has_begun: false,
+        }
+    }
+
+    fn track(&mut self, track: &TimelineTrack) -> io::Result<()> {
         let body = self.body.clear().number(track::UUID, track.id);
         let entry = self.entry.clear();
-        let known = |number: i64| i32::try_from(number).ok().filter(|&number| number > 0).map(i64::from);
+        let known = |number: i64| {
+            i32::try_from(number)
+                .ok()
+                .filter(|&number| number > 0)
+                .map(|number| u64::from(number.unsigned_abs()))
+        };
         let pid = track.pid.and_then(known);
         let tid = match track.kind {
-            Kind::Thread(tid) => i64::try_from(tid).ok().and_then(known),
+            TrackKind::Thread(tid) => i64::try_from(tid).ok().and_then(known),
             _ => None,
         };
         match (track.kind, pid, tid) {
-            (Kind::Process, Some(pid), _) => {
-                entry.signed(track::PROCESS_PID, pid).bytes(track::PROCESS_NAME, track.name.as_bytes());
+            (TrackKind::Process, Some(pid), _) => {
+                entry.number(track::PROCESS_PID, pid).bytes(track::PROCESS_NAME, track.name.as_bytes());
                 body.bytes(track::PROCESS, entry.as_bytes());
             }
-            (Kind::Thread(_), Some(pid), Some(tid)) => {
-                entry.signed(track::THREAD_PID, pid).signed(track::THREAD_TID, tid);
+            (TrackKind::Thread(_), Some(pid), Some(tid)) => {
+                entry.number(track::THREAD_PID, pid).number(track::THREAD_TID, tid);
                 entry.bytes(track::THREAD_NAME, track.name.as_bytes());
                 body.bytes(track::THREAD, entry.as_bytes());
             }
@@ -148,26 +155,26 @@ impl<W: Write> Canvas for Packets<W> {
                 body.bytes(track::NAME, track.name.as_bytes());
             }
         }
-        if track.kind == Kind::Counter {
+        if track.kind == TrackKind::Counter {
             self.body.bytes(track::COUNTER, &[]);
         }
         self.packet(None, packet::TRACK_DESCRIPTOR)
     }
 
-    fn begin(&mut self, track: &Track, mark: &Mark<'_>) -> io::Result<()> {
+    fn begin(&mut self, track: &TimelineTrack, mark: &Mark<'_>) -> io::Result<()> {
         self.marked(track, event::BEGIN, mark)
     }
 
-    fn end(&mut self, track: &Track, time_ns: u64) -> io::Result<()> {
+    fn end(&mut self, track: &TimelineTrack, time_ns: u64) -> io::Result<()> {
         self.body.clear().number(event::TYPE, event::END).number(event::TRACK_UUID, track.id);
         self.packet(Some(time_ns), packet::TRACK_EVENT)
     }
 
-    fn instant(&mut self, track: &Track, mark: &Mark<'_>) -> io::Result<()> {
+    fn instant(&mut self, track: &TimelineTrack, mark: &Mark<'_>) -> io::Result<()> {
         self.marked(track, event::INSTANT, mark)
     }
 
-    fn counter(&mut self, track: &Track, time_ns: u64, value: f64) -> io::Result<()> {
+    fn counter(&mut self, track: &TimelineTrack, time_ns: u64, value: f64) -> io::Result<()> {
         let body = self.body.clear().number(event::TYPE, event::COUNTER).number(event::TRACK_UUID, track.id);
         body.double(event::DOUBLE_COUNTER_VALUE, value);
         self.packet(Some(time_ns), packet::TRACK_EVENT)

@@ -8,7 +8,7 @@ use memchr::memmem;
 
 use super::read::is_opcode;
 use super::{NATIVE, VM};
-use crate::sample_losses::SampleLosses;
+use crate::sums::losses::SampleLosses;
 use crate::{Export, Losses};
 
 /// The longest run of equal samples that is written: longer ones would fill the disk, because the text has no counts. It is
@@ -19,12 +19,12 @@ pub const LONGEST_RUN: u64 = 10_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportOptions {
     /// Whether opcodes are written.
-    pub opcodes: Opcodes,
+    pub opcodes: OpcodeOutput,
 }
 
 /// Whether opcodes are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Opcodes {
+pub enum OpcodeOutput {
     /// Leave them out, for all readers of the format.
     #[default]
     Omit,
@@ -213,9 +213,7 @@ impl FrameTexts {
     fn write(&mut self, tables: &Tables, id: FrameId) -> Range<usize> {
         let frame = tables.frame(id);
         let start = self.bytes.len();
-        if write_place(tables, &frame, &mut self.bytes) == Place::Function {
-            push_decimal(&mut self.bytes, frame.line.unwrap_or(-1));
-        }
+        write_location(tables, &frame, &mut self.bytes);
         self.replaced += replace_breaks(&mut self.bytes[start..]) + replace_tabs(&mut self.bytes[start..]);
         let opcode = self.opcode(tables, &frame);
         self.opcodes_omitted += u64::from(frame.opcode.is_some() && opcode.is_none());
@@ -232,19 +230,13 @@ impl FrameTexts {
 
     /// The opcode of a frame, if it is to be written and readers would recognise it.
     fn opcode<'t>(&self, tables: &'t Tables, frame: &Frame) -> Option<&'t [u8]> {
-        let opcode = frame.opcode.filter(|_| self.options.opcodes == Opcodes::Write)?;
+        let opcode = frame.opcode.filter(|_| self.options.opcodes == OpcodeOutput::Write)?;
         Some(tables.string(opcode)).filter(|opcode| is_opcode(opcode))
     }
 }
 
-#[derive(PartialEq, Eq)]
-enum Place {
-    Function,
-    Native,
-}
-
-/// Writes `FUNCTION FILE:`, or all of a native frame, whose line is always 0.
-fn write_place(tables: &Tables, frame: &Frame, to: &mut Vec<u8>) -> Place {
+/// Writes `FUNCTION FILE:LINE`. The line of a native frame is always 0.
+fn write_location(tables: &Tables, frame: &Frame, to: &mut Vec<u8>) {
     let function = tables.string(frame.function);
     if let (Some(native), None) = (frame.native, frame.file) {
         to.extend_from_slice(tables.string(native.module));
@@ -256,14 +248,13 @@ fn write_place(tables: &Tables, frame: &Frame, to: &mut Vec<u8>) -> Place {
         }
         to.push(b' ');
         to.extend_from_slice(NATIVE);
-        to.extend_from_slice(b":0");
-        return Place::Native;
+        return to.extend_from_slice(b":0");
     }
     to.extend_from_slice(function);
     to.push(b' ');
     to.extend_from_slice(frame.file.map_or(b"", |file| tables.string(file)));
     to.push(b':');
-    Place::Function
+    push_decimal(to, frame.line.unwrap_or(-1));
 }
 
 fn write_vm_frame(opcode: &[u8], to: &mut Vec<u8>) {

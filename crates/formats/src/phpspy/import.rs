@@ -5,15 +5,15 @@ use std::mem;
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Frame, FrameId, Label, LabelValue, NativeFrame, ProfileSink, Recovery, Sample, Segment,
-    StringId, TableFull, Tables, Warning,
+    Frame, FrameId, Label, LabelValue, NativeFrame, ProfileSink, Recovery, Sample, Segment, StringId,
+    TableFull, Tables,
 };
 
-use super::read::{self, Comment, FrameText, Item};
+use super::read::{self, Comment, Item, TraceFrame};
 use super::{NAME, VM};
-use crate::frame_memo::FrameMemo;
-use crate::text::Lines;
-use crate::{Error, Position, ReadError, ReadOptions};
+use crate::frames::memo::FrameMemo;
+use crate::lines::import::{LineFault, LineOutput, LineParser};
+use crate::{ReadError, ReadOptions};
 
 /// Reads traces: one sample for each block of lines, or for each line of the one-line form.
 ///
@@ -22,7 +22,7 @@ use crate::{Error, Position, ReadError, ReadOptions};
 /// machine before the leaf names an opcode, it becomes the leaf's opcode. Native frames keep module and offset.
 ///
 /// The last trace counts with or without a blank line after it. An unreadable last line without a line feed is a cut-off
-/// end: a warning. Under [`OnDamage::ReadOn`](crate::OnDamage::ReadOn) any bad line is a warning, and its trace keeps its
+/// end: a warning. Under [`OnDamage::ReadOn`](crate::OnDamage::ReadOn) any invalid line is a warning, and its trace keeps its
 /// other frames.
 ///
 /// # Errors
@@ -49,119 +49,70 @@ pub fn import(
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
     let segment = Segment { format: NAME, is_ordered: true, ..Segment::default() };
-    sink.segment(Context { tables, segment: &segment })?;
-    let recovery = Recovery { segments: 1, ..Recovery::default() };
-    let trace = Trace::new(tables);
-    let mut importer = Importer { options, sink, segment, recovery, trace, is_ended: false };
-    importer.run(Lines::new(input, NAME, &options.limits))?;
-    Ok(importer.recovery)
+    let output = LineOutput::begin(segment, options, tables, sink)?;
+    let mut importer = Importer { trace: OpenTrace::new(tables), is_ended: false };
+    output.import(input, &mut importer)
 }
 
 struct Importer<'a> {
-    options: &'a ReadOptions,
-    sink: &'a mut dyn ProfileSink,
-    segment: Segment,
-    recovery: Recovery,
-    trace: Trace<'a>,
+    trace: OpenTrace<'a>,
     /// Whether the trace ended with its line, and only has to be delivered.
     is_ended: bool,
 }
 
-/// The reason for refusing a line.
-enum LineError {
-    Bad(String),
-    Read(ReadError),
-}
-
-impl<E: Into<ReadError>> From<E> for LineError {
-    fn from(error: E) -> Self {
-        Self::Read(error.into())
-    }
-}
-
-impl Importer<'_> {
-    fn run(&mut self, mut lines: Lines<impl BufRead>) -> Result<(), ReadError> {
-        while let Some(line) = lines.next_line()? {
-            let length = line.len() as u64;
-            match self.line(line) {
-                Ok(ControlFlow::Continue(())) => {}
-                Ok(ControlFlow::Break(())) => {
-                    self.recovery.stopped = true;
-                    return Ok(());
-                }
-                Err(LineError::Bad(message)) => self.bad_line(&message, length, &lines)?,
-                Err(LineError::Read(error)) => return Err(error),
-            }
-            if mem::take(&mut self.trace.is_rounded) {
-                let message = format!("line numbers with fractions were cut off (line {})", lines.number());
-                self.recovery.note(Warning::new(message).at(lines.offset()));
-            }
-        }
-        self.recovery.stopped = self.deliver()?.is_break();
-        Ok(())
-    }
-
-    fn line(&mut self, line: &[u8]) -> Result<ControlFlow<()>, LineError> {
-        if mem::take(&mut self.is_ended) && self.deliver()?.is_break() {
+impl LineParser for Importer<'_> {
+    fn line(&mut self, line: &[u8], output: &mut LineOutput<'_>) -> Result<ControlFlow<()>, LineFault> {
+        if mem::take(&mut self.is_ended) && self.end(output)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
         if let Some(pieces) = read::one_line(line) {
-            return self.one_line(pieces);
+            return self.one_line(pieces, output);
         }
         match read::item(line) {
-            Some(Item::Blank) => Ok(self.deliver()?),
+            Some(Item::Blank) => Ok(self.end(output)?),
             item => self.trace.take(item, line).map(ControlFlow::Continue),
         }
     }
 
-    fn one_line(&mut self, pieces: read::OneLine<'_>) -> Result<ControlFlow<()>, LineError> {
-        let flow = self.deliver()?;
+    #[inline]
+    fn note(&mut self, number: u64) -> Option<String> {
+        let is_rounded = mem::take(&mut self.trace.is_rounded);
+        is_rounded.then(|| format!("the fraction of a line number is dropped (line {number})"))
+    }
+
+    /// Delivers the trace.
+    fn end(&mut self, output: &mut LineOutput<'_>) -> Result<ControlFlow<()>, ReadError> {
+        match self.trace.end()? {
+            Some(sample) => output.sample(self.trace.tables, &sample),
+            None => Ok(ControlFlow::Continue(())),
+        }
+    }
+}
+
+impl Importer<'_> {
+    fn one_line(
+        &mut self,
+        pieces: read::OneLine<'_>,
+        output: &mut LineOutput<'_>,
+    ) -> Result<ControlFlow<()>, LineFault> {
+        let flow = self.end(output)?;
         if flow.is_break() {
             return Ok(flow);
         }
         self.is_ended = true;
-        let mut bad = None;
+        let mut invalid = None;
         for piece in pieces {
             match self.trace.take(read::item(piece), piece) {
-                Err(LineError::Bad(message)) => bad = bad.or(Some(message)),
+                Err(LineFault::Invalid(message)) => invalid = invalid.or(Some(message)),
                 taken => taken?,
             }
         }
-        bad.map_or(Ok(flow), |message| Err(LineError::Bad(message)))
-    }
-
-    fn deliver(&mut self) -> Result<ControlFlow<()>, ReadError> {
-        let Some(sample) = self.trace.end()? else { return Ok(ControlFlow::Continue(())) };
-        self.recovery.samples += 1;
-        let at = Context { tables: self.trace.tables, segment: &self.segment };
-        Ok(self.sink.sample(at, &sample)?)
-    }
-
-    #[cold]
-    fn bad_line(
-        &mut self,
-        message: &str,
-        lost_bytes: u64,
-        lines: &Lines<impl BufRead>,
-    ) -> Result<(), ReadError> {
-        if lines.is_terminated() && !self.options.is_lenient() {
-            return Err(Error::malformed(NAME, Position::Line(lines.number()), message).into());
-        }
-        self.warn(message, lost_bytes, lines)
-    }
-
-    #[cold]
-    fn warn(&mut self, message: &str, lost_bytes: u64, lines: &Lines<impl BufRead>) -> Result<(), ReadError> {
-        let message = format!("{message} (line {})", lines.number());
-        let warning = Warning::new(message).at(lines.offset()).losing(lost_bytes);
-        self.sink.warning(&warning)?;
-        self.recovery.warn(warning);
-        Ok(())
+        invalid.map_or(Ok(flow), |message| Err(LineFault::Invalid(message)))
     }
 }
 
 /// The trace being read.
-struct Trace<'a> {
+struct OpenTrace<'a> {
     tables: &'a mut Tables,
     memo: FrameMemo,
     /// The file of the virtual machine's frames; `None` before the first one.
@@ -173,7 +124,7 @@ struct Trace<'a> {
     is_rounded: bool,
 }
 
-impl<'a> Trace<'a> {
+impl<'a> OpenTrace<'a> {
     fn new(tables: &'a mut Tables) -> Self {
         Self {
             tables,
@@ -186,25 +137,25 @@ impl<'a> Trace<'a> {
         }
     }
 
-    fn take(&mut self, item: Option<Item<'_>>, line: &[u8]) -> Result<(), LineError> {
+    fn take(&mut self, item: Option<Item<'_>>, line: &[u8]) -> Result<(), LineFault> {
         match item {
             Some(Item::Frame(text)) => self.frame(text),
             Some(Item::Comment(text)) => Ok(self.comment(text)?),
             Some(Item::Blank) => Ok(()),
-            None => Err(LineError::Bad(read::bad_item(line))),
+            None => Err(LineFault::Invalid(read::bad_item(line))),
         }
     }
 
-    fn frame(&mut self, text: &[u8]) -> Result<(), LineError> {
+    fn frame(&mut self, text: &[u8]) -> Result<(), LineFault> {
         let Self { tables, memo, vm, is_rounded, .. } = self;
         let frame = memo.frame(text, || {
-            let frame = read::frame(text).map_err(LineError::Bad)?;
+            let frame = read::frame(text).map_err(LineFault::Invalid)?;
             *is_rounded |= frame.is_rounded;
             let id = intern(tables, &frame)?;
             if read::vm_opcode(frame.function, frame.file).is_some() {
                 *vm = tables.frame(id).file;
             }
-            Ok::<_, LineError>(id)
+            Ok::<_, LineFault>(id)
         })?;
         self.frames_leaf_first.push(frame);
         Ok(())
@@ -262,7 +213,7 @@ impl<'a> Trace<'a> {
     }
 }
 
-fn intern(tables: &mut Tables, text: &FrameText<'_>) -> Result<FrameId, TableFull> {
+fn intern(tables: &mut Tables, text: &TraceFrame<'_>) -> Result<FrameId, TableFull> {
     if let Some(read::NativeText { module, symbol, offset }) = read::native(text.function, text.file) {
         let module = tables.intern_string(module)?;
         let function = tables.intern_string(symbol)?;

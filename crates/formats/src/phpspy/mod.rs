@@ -15,11 +15,15 @@
 //! The text has no times and no counts: a run of equal samples is written out in full, up to [`LONGEST_RUN`].
 
 mod export;
+mod facts;
 mod import;
 mod read;
 
-pub use export::{ExportOptions, Exporter, LONGEST_RUN, Opcodes};
+pub use export::{ExportOptions, Exporter, LONGEST_RUN, OpcodeOutput};
+pub(crate) use facts::FACTS;
 pub use import::import;
+
+use crate::registry::{Codec, EventSupport, Exporting, Import};
 
 /// The short name of the format.
 pub const NAME: &str = "phpspy";
@@ -32,3 +36,12 @@ const VM: &[u8] = b"<VM>";
 
 /// The file of a native frame in live captures of `reli`: `module::symbol+0x1f [native]:0`.
 const NATIVE: &[u8] = b"[native]";
+
+/// Reads and writes the format.
+pub(crate) const CODEC: Codec = Codec {
+    import: Some(Import::Plain(|input, options, tables, sink| import(input, options, tables, sink))),
+    export: Some(Exporting {
+        events: EventSupport::Lost,
+        start: |to, options| Box::new(Exporter::new(to.output, options.get())),
+    }),
+};

@@ -3,8 +3,8 @@
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 
 use super::{NATIVE, VM};
-use crate::location::{decimal, split_function};
-use crate::text::excerpt;
+use crate::frames::location::{decimal, split_function};
+use crate::lines::text::excerpt;
 
 /// The content of a line, or of the part between two tabs of a one-line trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ fn split_at_separator(text: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// The parts of a frame's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FrameText<'a> {
+pub(super) struct TraceFrame<'a> {
     pub(super) function: &'a [u8],
     /// The file; empty if the line has none.
     pub(super) file: &'a [u8],
@@ -48,16 +48,16 @@ pub(super) struct FrameText<'a> {
 }
 
 /// Parses the text after the depth: `FUNCTION FILE:LINE`, optionally with `:OPCODE` after it.
-pub(super) fn frame(text: &[u8]) -> Result<FrameText<'_>, String> {
+pub(super) fn frame(text: &[u8]) -> Result<TraceFrame<'_>, String> {
     let (place, line, opcode) = split_numbers(text).ok_or_else(|| bad_frame(text))?;
-    let Line { line, is_rounded } = line_number(line).ok_or_else(|| bad_line_number(line))?;
+    let LineNumber { line, is_rounded } = line_number(line).ok_or_else(|| bad_line_number(line))?;
     let (function, file) = split_place(place).ok_or_else(|| bad_frame(text))?;
-    Ok(FrameText { function, file, line, opcode, is_rounded })
+    Ok(TraceFrame { function, file, line, opcode, is_rounded })
 }
 
-type Numbers<'a> = (&'a [u8], &'a [u8], Option<&'a [u8]>);
+type SplitFrame<'a> = (&'a [u8], &'a [u8], Option<&'a [u8]>);
 
-fn split_numbers(text: &[u8]) -> Option<Numbers<'_>> {
+fn split_numbers(text: &[u8]) -> Option<SplitFrame<'_>> {
     let (place, last) = split_at_last_colon(text)?;
     if is_opcode(last)
         && let Some((place, line)) = split_at_last_colon(place)
@@ -79,18 +79,21 @@ pub(super) fn is_opcode(word: &[u8]) -> bool {
     word.first().is_some_and(u8::is_ascii_uppercase) && word.iter().all(is_part)
 }
 
-struct Line {
+struct LineNumber {
     line: i64,
     is_rounded: bool,
 }
 
-fn line_number(text: &[u8]) -> Option<Line> {
+fn line_number(text: &[u8]) -> Option<LineNumber> {
     let (whole, fraction) = match memchr(b'.', text) {
         Some(point) => (&text[..point], &text[point + 1..]),
         None => (text, &[][..]),
     };
     let line = decimal(whole)?;
-    fraction.iter().all(u8::is_ascii_digit).then_some(Line { line, is_rounded: whole.len() < text.len() })
+    fraction
+        .iter()
+        .all(u8::is_ascii_digit)
+        .then_some(LineNumber { line, is_rounded: whole.len() < text.len() })
 }
 
 fn split_place(place: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -312,13 +315,13 @@ mod tests {
     }
 
     #[test]
-    fn a_fraction_of_a_line_number_is_cut_off() {
+    fn a_fraction_of_a_line_number_is_dropped() {
         let frame = frame(b"f /f.php:1.5").unwrap();
         assert_eq!((frame.line, frame.is_rounded), (1, true));
     }
 
     #[test]
-    fn bad_lines_say_what_was_expected() {
+    fn errors_state_what_was_expected() {
         assert_eq!(message("0"), "expected DEPTH FUNCTION FILE:LINE, found \"0\"");
         assert_eq!(message("0 "), "expected DEPTH FUNCTION FILE:LINE, found \"0\"");
         let nowhere = "expected DEPTH FUNCTION FILE:LINE, found \"f nofile\" after the depth";
@@ -352,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn other_comments_say_nothing() {
+    fn other_comments_are_remarks() {
         for text in ["", " only a comment", "x", " a=b"] {
             assert_eq!(comment(text.as_bytes()), Comment::Remark, "{text:?}");
         }
@@ -385,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_on_one_line_falls_apart_at_its_tabs() {
+    fn a_one_line_trace_is_split_at_its_tabs() {
         let line = b"0 a\tb /a.php:1\t# x = 1\t2\t1 m /m.php:2\t# pid = 7\t\r";
         let pieces: Vec<_> = one_line(line).unwrap().collect();
         assert_eq!(pieces, [&b"0 a\tb /a.php:1"[..], b"# x = 1\t2", b"1 m /m.php:2", b"# pid = 7"]);

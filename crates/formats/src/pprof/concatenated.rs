@@ -7,7 +7,7 @@
 
 use super::NAME;
 use super::layout::profile;
-use crate::protobuf_fields::{Field, Fields};
+use crate::documents::protobuf_fields::{MessageFields, WireField};
 
 /// Fields that a document has at most once.
 const SINGULAR: [u32; 8] = [
@@ -23,7 +23,7 @@ const SINGULAR: [u32; 8] = [
 
 /// The fields seen of a document.
 #[derive(Default)]
-struct Seen {
+struct SeenFields {
     first: u32,
     /// The id of the first field, if it has one.
     first_id: Option<u64>,
@@ -35,9 +35,9 @@ struct Seen {
     has_strings: bool,
 }
 
-impl Seen {
+impl SeenFields {
     /// Takes a field; returns whether it repeats one that a document has only once.
-    fn take(&mut self, field: &Field<'_>) -> bool {
+    fn take(&mut self, field: &WireField<'_>) -> bool {
         let number = field.number;
         let is_first = self.first == 0;
         let is_new_run = std::mem::replace(&mut self.last, number) != number;
@@ -52,7 +52,7 @@ impl Seen {
         }
         if number == profile::STRING_TABLE {
             // The first string is empty, and no other one need be.
-            let is_empty = field.cursor("a string").is_ok_and(|text| text.is_empty());
+            let is_empty = field.bytes("a string").is_ok_and(<[u8]>::is_empty);
             return std::mem::replace(&mut self.has_strings, true) && is_new_run && is_empty;
         }
         let bit = if SINGULAR.contains(&number) { 1 << number } else { 0 };
@@ -63,7 +63,7 @@ impl Seen {
 }
 
 /// The id of a mapping, location or function: its field 1.
-fn id_of(field: &Field<'_>) -> Option<u64> {
+fn id_of(field: &WireField<'_>) -> Option<u64> {
     let mut fields = match field.number {
         profile::MAPPING | profile::LOCATION | profile::FUNCTION => field.message().ok()?,
         _ => return None,
@@ -82,16 +82,16 @@ fn id_of(field: &Field<'_>) -> Option<u64> {
 /// repeated field.
 pub(super) fn beginnings(bytes: &[u8]) -> Vec<usize> {
     let mut beginnings = vec![0];
-    let (mut seen, mut begin) = (Seen::default(), 0);
-    let mut fields = Fields::within_document(NAME, bytes, 0);
+    let (mut seen, mut begin) = (SeenFields::default(), 0);
+    let mut fields = MessageFields::within_document(NAME, bytes, 0);
     while let Ok(Some(field)) = fields.next_field() {
         if seen.take(&field) && seen.run > begin {
             begin = seen.run;
             // The document is in memory.
             let at = usize::try_from(begin).unwrap_or(bytes.len());
             beginnings.push(at);
-            fields = Fields::within_document(NAME, &bytes[at..], begin);
-            seen = Seen::default();
+            fields = MessageFields::within_document(NAME, &bytes[at..], begin);
+            seen = SeenFields::default();
         }
     }
     beginnings
@@ -100,7 +100,7 @@ pub(super) fn beginnings(bytes: &[u8]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protobuf::Message;
+    use crate::documents::protobuf::Message;
 
     /// A document of these fields; 6 is the empty string, and 60 another; messages with ids are numbered.
     fn document(fields: &[u32]) -> Vec<u8> {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_are_told_apart_whatever_they_begin_with() {
+    fn documents_are_separated_whatever_their_first_field() {
         for fields in [
             &[1, 1, 2, 2, 6, 60, 60][..],
             &[9, 1, 1, 11, 12, 4, 5, 2, 4, 2, 6, 60],
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_twice_in_one_document_does_not_cut_it() {
+    fn repeated_fields_of_one_document_do_not_split_it() {
         for fields in [&[9, 1, 2, 6, 60, 6][..], &[1, 2, 6, 60, 9, 9], &[6, 60, 2, 60, 2, 60], &[1, 1, 1]] {
             assert_eq!(beginnings(&document(fields)), [0], "{fields:?}");
         }

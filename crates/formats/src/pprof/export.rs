@@ -6,16 +6,19 @@ use std::ops::ControlFlow;
 use borehole_model::{
     Context, Measure, Mode, ProfileSink, Sample, Segment, StringId, Tables, Thread, ThreadNames, ValueType,
 };
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
-use super::encode::{Facts, Header, Said, ScopeLabels, write_samples};
+use super::encode::{ProfileHeader, number_type, scope_labels, write_samples};
 use super::layout::{PERIODS_COMMENT, SHOWN_PERIODS, metadata};
-use super::rows::{Rows, Scope};
-use super::symbols::Symbols;
-use super::write::{Compression, Output};
-use crate::cut_sums::CUT_SUMS;
-use crate::stated_duration::{StatedDuration, stated_ns};
-use crate::{Export, Losses, stated_period};
+use super::rows::StackRows;
+use super::symbols::DocumentSymbols;
+use super::write::{DocumentStream, FieldStream, FileCompression};
+use crate::documents::numbered::Numbered;
+use crate::documents::samples::SampleScope;
+use crate::sums::losses::CUT_SUMS;
+use crate::times::stated_duration::{StatedDuration, stated_ns};
+use crate::times::stated_period::{self, StatedPeriod};
+use crate::{Export, Losses};
 
 /// Writes `profile.proto`: all samples added up by stack, process, thread and labels.
 ///
@@ -26,12 +29,12 @@ use crate::{Export, Losses, stated_period};
 /// # Examples
 ///
 /// ```
-/// use borehole_formats::pprof::{Compression, Exporter};
+/// use borehole_formats::pprof::{Exporter, FileCompression};
 /// use borehole_model::{Context, ProfileSink as _, Sample, Segment, Tables};
 ///
 /// let (tables, segment) = (Tables::default(), Segment::default());
 /// let mut file = Vec::new();
-/// let mut exporter = Exporter::new(&mut file, Compression::Gzip);
+/// let mut exporter = Exporter::new(&mut file, FileCompression::Gzip);
 /// let at = Context { tables: &tables, segment: &segment };
 /// exporter.segment(at)?;
 /// let _ = exporter.sample(at, &Sample { count: 3, ..Sample::default() })?;
@@ -42,9 +45,9 @@ use crate::{Export, Losses, stated_period};
 /// ```
 #[derive(Debug)]
 pub struct Exporter<W: Write> {
-    output: Output<W>,
-    rows: Rows,
-    plan: Plan,
+    output: FieldStream<DocumentStream<W>>,
+    rows: StackRows,
+    plan: SegmentColumns,
     columns: Vec<ValueType>,
     /// The column by type and by the number of equal types before it in its segment.
     column_index: HashMap<(ValueType, usize), usize>,
@@ -57,11 +60,10 @@ pub struct Exporter<W: Write> {
     /// The first distinct periods of segments with samples, one more than are shown, and the type of the first one.
     periods: Vec<u64>,
     period_mode: Option<Mode>,
-    span: Span,
+    span: TimeSpan,
     input: u64,
     stated: StatedDuration,
-    metadata: Vec<(StringId, StringId)>,
-    metadata_seen: HashSet<(StringId, StringId)>,
+    metadata: Numbered<(StringId, StringId)>,
     thread_names: ThreadNames,
     losses: Losses,
     timed_samples: u64,
@@ -74,12 +76,12 @@ struct FileMetadata {
     comments: Vec<String>,
     default_type: Option<String>,
     doc_url: Option<String>,
-    period: Option<(i64, ValueType)>,
+    period: Option<StatedPeriod>,
 }
 
 /// The interpretation of the current segment's samples.
 #[derive(Debug, Default)]
-struct Plan {
+struct SegmentColumns {
     /// The period, if samples get the time that they stand for.
     period_ns: Option<u64>,
     /// The measures of a sample, with their columns.
@@ -92,7 +94,7 @@ struct Plan {
 
 /// The time span of the timed samples, input by input.
 #[derive(Debug, Default)]
-struct Span {
+struct TimeSpan {
     first_ns: Option<i64>,
     last_ns: i64,
     ended_ns: u64,
@@ -100,7 +102,7 @@ struct Span {
     start_unix_ns: Option<i64>,
 }
 
-impl Span {
+impl TimeSpan {
     fn take(&mut self, time_ns: i64, period_ns: u64) {
         let end = time_ns.saturating_add_unsigned(period_ns);
         match &mut self.first_ns {
@@ -122,11 +124,11 @@ impl Span {
 
 impl<W: Write> Exporter<W> {
     /// Creates an exporter to `output`.
-    pub fn new(output: W, compression: Compression) -> Self {
+    pub fn new(output: W, compression: FileCompression) -> Self {
         Self {
-            output: Output::new(output, compression),
-            rows: Rows::default(),
-            plan: Plan::default(),
+            output: FieldStream::new(DocumentStream::new(output, compression)),
+            rows: StackRows::default(),
+            plan: SegmentColumns::default(),
             columns: Vec::new(),
             column_index: HashMap::new(),
             time: None,
@@ -134,11 +136,10 @@ impl<W: Write> Exporter<W> {
             empty_types: Vec::new(),
             periods: Vec::new(),
             period_mode: None,
-            span: Span::default(),
+            span: TimeSpan::default(),
             input: 0,
             stated: StatedDuration::default(),
-            metadata: Vec::new(),
-            metadata_seen: HashSet::new(),
+            metadata: Numbered::default(),
             thread_names: ThreadNames::default(),
             losses: Losses::default(),
             timed_samples: 0,
@@ -161,8 +162,12 @@ impl<W: Write> Exporter<W> {
         self.time = self.time.or_else(|| time.map(|&(_, column)| (column, segment.mode)));
         let measures_time = |&(_, column): &(_, usize)| self.columns[column].nanoseconds_per_unit().is_some();
         let is_untimed = !segment.is_uncounted && !columns.iter().any(measures_time);
-        self.plan =
-            Plan { period_ns: period_ns.filter(|_| time.is_some()), columns, is_untimed, noted: true };
+        self.plan = SegmentColumns {
+            period_ns: period_ns.filter(|_| time.is_some()),
+            columns,
+            is_untimed,
+            noted: true,
+        };
         if let Some(period) = period_ns
             && self.periods.len() <= SHOWN_PERIODS
             && !self.periods.contains(&period)
@@ -195,42 +200,35 @@ impl<W: Write> Exporter<W> {
     fn add_metadata(&mut self, tables: &Tables, key: StringId, value: StringId) {
         if let Some(duration_ns) = stated_ns(tables, (key, value)) {
             self.stated.take(self.input, duration_ns);
-        } else if self.metadata_seen.insert((key, value)) {
-            self.metadata.push((key, value));
+        } else {
+            self.metadata.number((key, value));
         }
     }
 
     /// All parts of the profile except the samples.
-    fn said(&self, tables: &Tables) -> Said {
-        let metadata = self.read_metadata(tables);
-        let period = self.periods.first().map(|&period| clamp(u128::from(period)));
-        let period = metadata.period.or_else(|| Some((period?, self.period_type())));
+    fn header(&self, symbols: &mut DocumentSymbols<'_>) -> ProfileHeader {
+        let metadata = self.read_metadata(symbols.tables());
+        let period = metadata.period.or_else(|| self.implied_period());
         // Without a default the tool shows the last type, which files with their own values expect.
         let is_stated =
             |(shown, is_last_own): &&(ValueType, bool)| !is_last_own || self.columns.last() != Some(shown);
-        let default_type = self.default_type.as_ref().filter(is_stated);
-        let default_type = default_type.map(|(shown, _)| shown.kind.clone());
-        Said {
-            types: self.columns.clone(),
-            default_type: metadata.default_type.or(default_type),
-            doc_url: metadata.doc_url,
-            comments: metadata.comments,
-            facts: Facts {
-                time_ns: self.span.start_unix_ns.unwrap_or(0),
-                duration_ns: self.duration_ns(),
-                period: period.as_ref().map_or(0, |(period, _)| *period),
-            },
-            period_type: period.map(|(_, period_type)| period_type),
+        let default_type = self.default_type.as_ref().filter(is_stated).map(|(shown, _)| &*shown.kind);
+        let default_type = metadata.default_type.as_deref().or(default_type);
+        ProfileHeader {
+            types: self.columns.iter().map(|column| number_type(symbols, column)).collect(),
+            time_ns: self.span.start_unix_ns.unwrap_or(0),
+            duration_ns: self.duration_ns(),
+            period: period.map(|stated| (stated.period, number_type(symbols, &stated.period_type))),
+            default_type: default_type.map_or(0, |name| symbols.text(name)),
+            doc_url: metadata.doc_url.map_or(0, |url| symbols.text(&url)),
+            comments: metadata.comments.iter().map(|comment| symbols.text(comment)).collect(),
         }
     }
 
-    /// The type of the period: that of the samples' time, or else the first time among the values.
-    fn period_type(&self) -> ValueType {
-        let mode = self.period_mode.unwrap_or_default();
-        match self.time {
-            Some(_) => ValueType::time(mode),
-            None => stated_period::implied(mode, &self.columns),
-        }
+    /// The first period, of the type of the samples' time, or else of the first time among the values.
+    fn implied_period(&self) -> Option<StatedPeriod> {
+        let values = if self.time.is_some() { &[] } else { &*self.columns };
+        Some(StatedPeriod::implied(*self.periods.first()?, self.period_mode.unwrap_or_default(), values))
     }
 
     /// The duration of the profile.
@@ -258,15 +256,15 @@ impl<W: Write> Exporter<W> {
 
     fn read_metadata(&self, tables: &Tables) -> FileMetadata {
         let mut file = FileMetadata::default();
-        for &(key, value) in &self.metadata {
+        for &(key, value) in self.metadata.values() {
             let (key, value) = (tables.string(key), tables.string(value));
             let (key, value) = (String::from_utf8_lossy(key), String::from_utf8_lossy(value));
             match &*key {
                 metadata::COMMENT => file.comments.push(value.into_owned()),
                 metadata::DEFAULT_SAMPLE_TYPE => file.default_type = Some(value.into_owned()),
                 metadata::DOC_URL => file.doc_url = Some(value.into_owned()),
-                stated_period::KEY if file.period.is_none() && stated_period::read(&value).is_some() => {
-                    file.period = stated_period::read(&value);
+                stated_period::KEY if file.period.is_none() && StatedPeriod::parse(&value).is_some() => {
+                    file.period = StatedPeriod::parse(&value);
                 }
                 _ => file.comments.push(format!("{key}={value}")),
             }
@@ -304,9 +302,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
             self.note_segment(at.segment);
             self.note_time(at.segment, sample.time_ns.unwrap_or(0));
         }
-        let Sample { thread, interpreter, status, labels, .. } = *sample;
-        let scope = Scope { process: at.process(sample), thread, interpreter, status, labels };
-        let row = self.rows.row(sample.stack, &scope).ok_or_else(too_many_rows)?;
+        let row = self.rows.row(sample.stack, SampleScope::of(at, sample)).ok_or_else(too_many_rows)?;
         for &(measure, column) in &self.plan.columns {
             self.rows.add_value(row, column, measure.of(at.segment, sample));
         }
@@ -325,7 +321,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
             self.span.end_input();
             self.input += 1;
         }
-        self.plan = Plan::default();
+        self.plan = SegmentColumns::default();
         self.empty_types = written(at.segment);
         for &(key, value) in &at.segment.metadata {
             self.add_metadata(at.tables, key, value);
@@ -346,21 +342,17 @@ impl<W: Write> ProfileSink for Exporter<W> {
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
         self.span.end_input();
         if self.columns.is_empty() {
-            let types = std::mem::take(&mut self.empty_types);
-            let types =
-                types.into_iter().filter(|(measure, _)| *measure != Measure::Time).collect::<Vec<_>>();
+            let mut types = std::mem::take(&mut self.empty_types);
+            types.retain(|(measure, _)| *measure != Measure::Time);
             self.add_columns(&types);
         }
-        let mut symbols = Symbols::new(tables);
-        let header = Header::new(&mut symbols, &self.said(tables));
-        let labels = ScopeLabels::new(&mut symbols, self.rows.scopes(), &self.thread_names);
-        for scope in self.rows.scopes() {
-            labels.number(scope, &mut symbols);
-        }
+        let mut symbols = DocumentSymbols::new(tables);
+        let header = self.header(&mut symbols);
+        let labels = scope_labels(&mut symbols, self.rows.scopes(), &self.thread_names);
         self.rows.iter().for_each(|(row, _)| symbols.add_stack(row.stack));
         header.write_types(&mut self.output)?;
         let lost = symbols.write(&mut self.output)?;
-        write_samples(&mut self.output, &self.rows, &mut symbols, &labels)?;
+        write_samples(&mut self.output, &self.rows, &symbols, &labels)?;
         header.write_facts(&mut self.output)?;
         self.note_losses(&lost);
         self.output.finish()
@@ -389,10 +381,8 @@ fn written(segment: &Segment) -> Vec<(Measure, ValueType)> {
     let (own, derived): (Vec<_>, Vec<_>) = segment.measures().partition(is_own);
     // A source whose default is the count had no time.
     let shows_count = segment.default_measure == Some(Measure::Count);
-    let derived =
-        derived.into_iter().filter(|(measure, _)| !(is_counted || shows_count && *measure == Measure::Time));
-    let derived: Vec<_> = derived.collect();
-    let numbers = [derived, own].concat();
+    let is_written = |(measure, _): &_| !(is_counted || shows_count && *measure == Measure::Time);
+    let numbers: Vec<_> = derived.into_iter().filter(is_written).chain(own).collect();
     // A document without a type could not hold the samples.
     if numbers.is_empty() { vec![(Measure::Count, ValueType::samples())] } else { numbers }
 }

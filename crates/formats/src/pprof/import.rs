@@ -2,19 +2,19 @@
 
 use std::io::BufRead;
 
-use borehole_model::{
-    Context, ProfileSink, Recovery, Sample as ModelSample, Segment, StringId, Tables, ThreadNames, ValueType,
-};
+use borehole_model::{Context, ProfileSink, Recovery, Sample, Segment, StringId, Tables, ThreadNames};
 
 use super::NAME;
-use super::columns::{Columns, stated_period_ns, text};
+use super::columns::SampleRoles;
 use super::concatenated::beginnings;
 use super::layout::{PERIODS_COMMENT, metadata};
 use super::prune::Pruning;
-use super::read::{Document, Sample, Samples};
-use super::resolve::Resolver;
-use crate::document::{self, Damage};
-use crate::{ReadError, ReadOptions, stated_duration, stated_period};
+use super::read::{PprofDocument, PprofSample, PprofSamples};
+use super::resolve::SampleResolver;
+use crate::documents::whole::{self, DocumentDamage};
+use crate::symbols::resolve::SymbolDocument as _;
+use crate::times::{stated_duration, stated_period};
+use crate::{ReadError, ReadOptions};
 
 /// Reads a decompressed `profile.proto`, or several concatenated ones.
 ///
@@ -32,8 +32,8 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let mut bytes = document::read_whole(NAME, input, options.limits.document_bytes)?;
-    let mut damage = Damage::new(options);
+    let mut bytes = whole::read_whole(NAME, input, options.limits.document_bytes)?;
+    let mut damage = DocumentDamage::new(options);
     let begin = beginnings(&bytes);
     // The last one first: bytes that were split off are not moved again.
     let cut = begin.iter().skip(1).rev().map(|&at| (at, bytes.split_off(at)));
@@ -54,20 +54,31 @@ fn import_document(
     bytes: Vec<u8>,
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
-    damage: &mut Damage,
+    damage: &mut DocumentDamage,
 ) -> Result<(), ReadError> {
-    let (document, samples) = Document::read(base, bytes, damage)?;
-    let columns = Columns::choose(&document, &samples)?;
+    let (document, samples) = PprofDocument::read(base, bytes, damage)?;
+    let columns = SampleRoles::choose(&document, &samples)?;
     let mut segment = segment(&document, &columns, tables)?;
     segment.index = damage.recovery.segments;
     let (pruning, wrong) = Pruning::of(&document);
     wrong.into_iter().for_each(|wrong| damage.recovery.note(wrong));
     sink.segment(Context { tables, segment: &segment })?;
     damage.recovery.segments += 1;
-    deliver(samples, &columns, &mut segment, &mut Resolver::new(&document, tables, pruning), sink, damage)
+    deliver(
+        samples,
+        &columns,
+        &mut segment,
+        &mut SampleResolver::new(&document, tables, pruning),
+        sink,
+        damage,
+    )
 }
 
-fn segment(document: &Document, columns: &Columns, tables: &mut Tables) -> Result<Segment, ReadError> {
+fn segment(
+    document: &PprofDocument,
+    columns: &SampleRoles,
+    tables: &mut Tables,
+) -> Result<Segment, ReadError> {
     let segment = Segment {
         format: NAME,
         period_ns: columns.period_ns,
@@ -83,8 +94,8 @@ fn segment(document: &Document, columns: &Columns, tables: &mut Tables) -> Resul
 
 /// The comments as keys and values, and the fields that the model cannot hold.
 fn file_metadata(
-    document: &Document,
-    columns: &Columns,
+    document: &PprofDocument,
+    columns: &SampleRoles,
     tables: &mut Tables,
 ) -> Result<Vec<(StringId, StringId)>, ReadError> {
     let mut pairs = Vec::new();
@@ -104,7 +115,7 @@ fn file_metadata(
     if document.duration_ns > 0 {
         put(stated_duration::KEY.as_bytes(), document.duration_ns.to_string().as_bytes())?;
     }
-    if let Some(period) = period_metadata(document, columns)? {
+    if let Some(period) = columns.period_metadata() {
         put(stated_period::KEY.as_bytes(), period.as_bytes())?;
     }
     for (key, index) in
@@ -129,27 +140,15 @@ fn is_field(key: &[u8]) -> bool {
     fields.iter().any(|field| field.as_bytes() == key)
 }
 
-/// The period as metadata, if the segment's period and mode do not imply it.
-fn period_metadata(document: &Document, columns: &Columns) -> Result<Option<String>, ReadError> {
-    let kind = text(document, document.period_type.kind)?;
-    let period_type = ValueType { kind, unit: text(document, document.period_type.unit)? };
-    let period = document.period;
-    let is_said = period_type == stated_period::implied(columns.mode, &columns.value_types)
-        && stated_period_ns(document)?.is_some()
-        && (columns.period_ns.is_some() || columns.has_periods());
-    let is_absent = period == 0 && period_type == ValueType::default();
-    Ok((!is_said && !is_absent).then(|| stated_period::said(period, &period_type)))
-}
-
 fn deliver(
-    mut samples: Samples,
-    columns: &Columns,
+    mut samples: PprofSamples,
+    columns: &SampleRoles,
     segment: &mut Segment,
-    resolver: &mut Resolver<'_>,
+    resolver: &mut SampleResolver<'_>,
     sink: &mut dyn ProfileSink,
-    damage: &mut Damage,
+    damage: &mut DocumentDamage,
 ) -> Result<(), ReadError> {
-    let mut record = Sample::default();
+    let mut record = PprofSample::default();
     let mut values = Vec::new();
     let mut thread_names = ThreadNames::default();
     loop {
@@ -172,19 +171,15 @@ fn deliver(
             segment.index = damage.recovery.segments;
             segment.metadata.clear();
             damage.recovery.segments += 1;
-            sink.segment(Context { tables: &*resolver.tables, segment })?;
+            sink.segment(Context { tables: &*resolver.symbols.tables, segment })?;
         }
-        let at = Context { tables: &*resolver.tables, segment };
-        if let Some((thread, name)) = at.thread(&resolved.sample).zip(resolved.thread_name)
-            && thread_names.name(thread, name)
-        {
-            sink.thread(at, thread, name)?;
-        }
+        let at = Context { tables: &*resolver.symbols.tables, segment };
+        resolved.name_thread(at, &mut thread_names, sink)?;
         values.clear();
         values.extend(columns.own.iter().map(|&index| record.values[index]));
         // An uncounted record is one record.
         let count = columns.count.map_or(1, |index| record.values[index].unsigned_abs());
-        let sample = ModelSample { count, values: &values, ..resolved.sample };
+        let sample = Sample { count, values: &values, ..resolved.sample };
         damage.recovery.samples = damage.recovery.samples.saturating_add(count);
         if sink.sample(at, &sample)?.is_break() {
             damage.recovery.stopped = true;

@@ -1,7 +1,12 @@
-//! The field numbers of the messages.
+//! The field numbers of the messages, except those of symbols.
 //!
 //! Source: google/pprof, `proto/profile.proto` (field numbers), `profile/encode.go` (Go 1.27's copy: what the tool
 //! accepts, `Line.column`, `Profile.doc_url`).
+
+use crate::symbols::layout::SymbolKeys;
+
+/// Symbols have ids.
+pub(super) const KEYS: SymbolKeys = SymbolKeys::Ids;
 
 /// Fields of `Profile`, the outermost message.
 pub(super) mod profile {
@@ -22,12 +27,6 @@ pub(super) mod profile {
     pub(crate) const DOC_URL: u32 = 15;
 }
 
-/// Fields of `ValueType`; both are string indexes.
-pub(super) mod value_type {
-    pub(crate) const TYPE: u32 = 1;
-    pub(crate) const UNIT: u32 = 2;
-}
-
 /// Fields of `Sample`.
 pub(super) mod sample {
     /// Leaf first.
@@ -44,39 +43,9 @@ pub(super) mod label {
     pub(crate) const NUM_UNIT: u32 = 4;
 }
 
-/// Fields of `Mapping`.
+/// Fields of `Mapping` beside those of all [symbols](crate::symbols::layout).
 pub(super) mod mapping {
-    pub(crate) const ID: u32 = 1;
-    pub(crate) const MEMORY_START: u32 = 2;
-    pub(crate) const MEMORY_LIMIT: u32 = 3;
-    pub(crate) const FILENAME: u32 = 5;
     pub(crate) const HAS_FUNCTIONS: u32 = 7;
-}
-
-/// Fields of `Location`.
-pub(super) mod location {
-    pub(crate) const ID: u32 = 1;
-    pub(crate) const MAPPING_ID: u32 = 2;
-    pub(crate) const ADDRESS: u32 = 3;
-    /// Innermost inlined function first; the last one is the function that contains the code.
-    pub(crate) const LINE: u32 = 4;
-}
-
-/// Fields of `Line`.
-pub(super) mod line {
-    pub(crate) const FUNCTION_ID: u32 = 1;
-    /// 1-based, 0 if unknown.
-    pub(crate) const LINE: u32 = 2;
-    /// 1-based, 0 if unknown.
-    pub(crate) const COLUMN: u32 = 3;
-}
-
-/// Fields of `Function`; all but the id are string indexes.
-pub(super) mod function {
-    pub(crate) const ID: u32 = 1;
-    pub(crate) const NAME: u32 = 2;
-    pub(crate) const SYSTEM_NAME: u32 = 3;
-    pub(crate) const FILENAME: u32 = 4;
 }
 
 /// The label keys of a sample's properties, for which the format has no fields.

@@ -10,6 +10,7 @@ mod columns;
 mod concatenated;
 mod encode;
 mod export;
+mod facts;
 mod import;
 mod layout;
 mod prune;
@@ -20,8 +21,20 @@ mod symbols;
 mod write;
 
 pub use export::Exporter;
+pub(crate) use facts::FACTS;
 pub use import::import;
-pub use write::Compression;
+pub use write::FileCompression;
+
+use crate::registry::{Codec, EventSupport, Exporting, Import};
 
 /// The short name of the format.
 pub const NAME: &str = "pprof";
+
+/// Reads and writes the format.
+pub(crate) const CODEC: Codec = Codec {
+    import: Some(Import::Plain(|input, options, tables, sink| import(input, options, tables, sink))),
+    export: Some(Exporting {
+        events: EventSupport::Lost,
+        start: |to, _| Box::new(Exporter::new(to.output, FileCompression::Gzip)),
+    }),
+};

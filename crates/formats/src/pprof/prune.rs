@@ -7,7 +7,9 @@ use borehole_model::Warning;
 use hashbrown::HashMap;
 use regex::bytes::Regex;
 
-use super::read::{Document, Line};
+use super::read::PprofDocument;
+use crate::symbols::read::SourceLine;
+use crate::symbols::resolve::SymbolDocument as _;
 
 /// The functions to drop.
 #[derive(Debug, Default)]
@@ -52,8 +54,8 @@ impl Cut {
 
 impl Pruning {
     /// The pruning of a document, and a warning about its patterns.
-    pub(super) fn of(document: &Document) -> (Self, Option<Warning>) {
-        let pattern = |index: i64| match document.string(index, 0) {
+    pub(super) fn of(document: &PprofDocument) -> (Self, Option<Warning>) {
+        let pattern = |index: u64| match document.string(index, 0) {
             Ok([]) => Ok(None),
             Ok(text) => compile(text).map(Some),
             Err(error) => Err(error.message().to_owned()),
@@ -64,14 +66,14 @@ impl Pruning {
         match patterns {
             Ok(pruning) => (pruning, None),
             Err(message) => {
-                let message = format!("drop_frames and keep_frames are not applied: {message}");
+                let message = format!("drop_frames and keep_frames ignored: {message}");
                 (Self::default(), Some(Warning::new(message)))
             }
         }
     }
 
     /// The part dropped of a location with these lines, innermost first.
-    pub(super) fn cut(&mut self, document: &Document, lines: &[Line]) -> Cut {
+    pub(super) fn cut(&mut self, document: &PprofDocument, lines: &[SourceLine]) -> Cut {
         if self.drop.is_none() {
             return Cut::Nothing;
         }
@@ -82,11 +84,10 @@ impl Pruning {
         }
     }
 
-    fn drops(&mut self, document: &Document, id: u64) -> bool {
+    fn drops(&mut self, document: &PprofDocument, id: u64) -> bool {
         let Self { drop, keep, known } = self;
         *known.entry(id).or_insert_with(|| {
-            let function = document.functions.get(&id);
-            let name = function.and_then(|function| document.string(function.name, 0).ok());
+            let name = document.function(id, 0).and_then(|function| document.string(function.name, 0));
             let name = simple(name.unwrap_or_default());
             let matches = |pattern: &Option<Regex>| pattern.as_ref().is_some_and(|row| row.is_match(name));
             !name.is_empty() && matches(drop) && !matches(keep)
@@ -127,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_no_part_of_a_name() {
+    fn names_are_matched_without_arguments() {
         for (name, expected) in [
             ("f", "f"),
             (".f", "f"),
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_at_the_root_is_not_dropped() {
+    fn frames_at_the_root_are_not_dropped() {
         use Cut::{Lines, Nothing, Whole};
         for (leaf_first, dropped) in [
             (&[][..], 0),

@@ -1,69 +1,51 @@
 //! Samples added up: one row for each stack and its samples' properties.
 //!
-//! Constraints: most samples are in long runs that differ only in their stack, so a row is found by comparing the
-//! properties with the last ones and looking into a column of the stacks; the hash index is used only when that misses.
-//! Rows keep the order of first appearance, so the output is deterministic.
+//! Most samples are in long runs that differ only in their stack, so a row is found by comparing the properties with the
+//! last ones and looking into a column of the stacks; the hash index is used only when that misses. Rows keep the order
+//! of first appearance, so the output is deterministic.
 
 use std::hash::BuildHasher as _;
 
-use borehole_model::{LabelsId, StackId, Status, Thread};
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use borehole_model::StackId;
+use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::cut_sums::cut_sums;
-
-/// The properties of samples beside their stack.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Scope {
-    pub(super) process: Option<i64>,
-    pub(super) thread: Option<u64>,
-    pub(super) interpreter: Option<u64>,
-    pub(super) status: Option<Status>,
-    pub(super) labels: Option<LabelsId>,
-}
-
-impl Scope {
-    pub(super) fn thread(&self) -> Option<Thread> {
-        self.thread.map(|number| Thread { process: self.process, number })
-    }
-}
+use crate::documents::numbered::Numbered;
+use crate::documents::samples::SampleScope;
+use crate::sums::losses::cut_sums;
 
 /// The sums of one stack in one scope.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
+pub(super) struct StackSums {
     pub(super) stack: Option<StackId>,
     pub(super) scope: usize,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rows {
-    rows: Vec<Row>,
+pub(super) struct StackRows {
+    rows: Vec<StackSums>,
     /// The sums, `width` per row.
     values: Vec<i64>,
     width: usize,
-    scopes: Vec<Scope>,
-    scope_index: HashMap<Scope, usize>,
-    current: usize,
+    scopes: Numbered<SampleScope>,
     /// By stack: the last row used, plus one; 0 if there is none. The empty stack is at 0.
     latest: Vec<u32>,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
 }
 
-impl Rows {
+impl StackRows {
     /// The number of the row of `stack` in `scope`; `None` if there are too many rows.
     #[inline]
-    pub(super) fn row(&mut self, stack: Option<StackId>, scope: &Scope) -> Option<usize> {
-        if self.scopes.get(self.current) != Some(scope) {
-            self.enter(scope);
-        }
+    pub(super) fn row(&mut self, stack: Option<StackId>, scope: SampleScope) -> Option<usize> {
+        let scope = self.scopes.number(scope);
         let slot = stack.map_or(0, |stack| stack.index() + 1);
         if let Some(&latest) = self.latest.get(slot)
             && let Some(row) = (latest as usize).checked_sub(1)
-            && self.rows[row].scope == self.current
+            && self.rows[row].scope == scope
         {
             return Some(row);
         }
-        self.find_or_add(stack, slot)
+        self.find_or_add((stack, scope), slot)
     }
 
     #[inline]
@@ -92,28 +74,18 @@ impl Rows {
         cut_sums(self.values.iter().copied())
     }
 
-    pub(super) fn scopes(&self) -> &[Scope] {
-        &self.scopes
+    pub(super) fn scopes(&self) -> &[SampleScope] {
+        self.scopes.values()
     }
 
     /// The rows with their values, in the order of first appearance.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Row, &[i64])> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&StackSums, &[i64])> {
         let values = |row: usize| &self.values[row * self.width..(row + 1) * self.width];
         self.rows.iter().enumerate().map(move |(index, row)| (row, values(index)))
     }
 
     #[cold]
-    fn enter(&mut self, scope: &Scope) {
-        let Self { scopes, scope_index, .. } = self;
-        self.current = *scope_index.entry(*scope).or_insert_with(|| {
-            scopes.push(*scope);
-            scopes.len() - 1
-        });
-    }
-
-    #[cold]
-    fn find_or_add(&mut self, stack: Option<StackId>, slot: usize) -> Option<usize> {
-        let key = (stack, self.current);
+    fn find_or_add(&mut self, key: (Option<StackId>, usize), slot: usize) -> Option<usize> {
         let hash = self.hasher.hash_one(key);
         let Self { rows, index, hasher, .. } = self;
         let key_of = |row: u32| (rows[row as usize].stack, rows[row as usize].scope);
@@ -122,7 +94,7 @@ impl Rows {
             None => {
                 let row = u32::try_from(rows.len()).ok().filter(|&row| row < u32::MAX)?;
                 index.insert_unique(hash, row, |&row| hasher.hash_one(key_of(row)));
-                rows.push(Row { stack, scope: key.1 });
+                rows.push(StackSums { stack: key.0, scope: key.1 });
                 self.values.resize(self.rows.len() * self.width, 0);
                 row
             }
@@ -150,13 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_told_apart_by_stack_and_scope_in_whatever_order_they_come() {
+    fn rows_are_separate_by_stack_and_scope_in_any_order() {
         let stacks = stacks(3);
-        let scopes = [1, 2].map(|process| Scope { process: Some(process), ..Scope::default() });
-        let mut rows = Rows::default();
+        let scopes = [1, 2].map(|process| SampleScope { process: Some(process), ..SampleScope::default() });
+        let mut rows = StackRows::default();
         rows.widen(2);
         for round in 0..4 {
-            for scope in &scopes {
+            for scope in scopes {
                 for stack in stacks.iter().copied().map(Some).chain([None]) {
                     let row = rows.row(stack, scope).unwrap();
                     rows.add_value(row, 0, round);
@@ -174,14 +146,14 @@ mod tests {
     #[test]
     fn widening_keeps_the_values_of_every_row() {
         let stacks = stacks(2);
-        let mut rows = Rows::default();
+        let mut rows = StackRows::default();
         rows.widen(1);
         for (value, &stack) in (5..).zip(&stacks) {
-            let row = rows.row(Some(stack), &Scope::default()).unwrap();
+            let row = rows.row(Some(stack), SampleScope::default()).unwrap();
             rows.add_value(row, 0, value);
         }
         rows.widen(3);
-        let row = rows.row(Some(stacks[1]), &Scope::default()).unwrap();
+        let row = rows.row(Some(stacks[1]), SampleScope::default()).unwrap();
         rows.add_value(row, 2, 9);
         let values: Vec<_> = rows.iter().map(|(_, values)| values.to_vec()).collect();
         assert_eq!(values, [[5, 0, 0], [6, 0, 9]]);

@@ -6,12 +6,12 @@ use std::ops::ControlFlow;
 use borehole_model::{Context, ProfileSink, Sample, StackId, Tables};
 use hashbrown::HashMap;
 
-use super::stats::{Functions, Stats, Times};
+use super::stats::{FunctionLines, Stats, Times};
 use super::text::{self, TextOptions};
 use super::write;
-use crate::row_sums::RowSums;
-use crate::sample_losses::SampleLosses;
-use crate::stack_counts::StackCounts;
+use crate::sums::losses::SampleLosses;
+use crate::sums::rows::RowSums;
+use crate::sums::stacks::StackCounts;
 use crate::{Export, Losses};
 
 /// The default period of CPython's profiler.
@@ -21,10 +21,10 @@ const DEFAULT_PERIOD_NS: u64 = 1_000_000;
 
 /// Adds samples up, with one count per stack and period.
 ///
-/// It keeps all stacks until the end: there are nearly as many distinct calls, and looking those up again and again takes
-/// longer.
+/// It keeps all stacks until the end: looking up the calls for every sample would take longer, and there are nearly as many
+/// distinct calls as stacks.
 #[derive(Default)]
-struct Sum {
+struct SampleSum {
     /// The counts of the first period, which is usually the only one.
     counts: StackCounts,
     /// The periods in order of appearance; `None` for an unknown one.
@@ -40,7 +40,7 @@ struct Sum {
     empty: u64,
 }
 
-impl ProfileSink for Sum {
+impl ProfileSink for SampleSum {
     #[inline]
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         if self.current == 0 {
@@ -72,13 +72,13 @@ impl ProfileSink for Sum {
     }
 }
 
-impl Sum {
+impl SampleSum {
     fn stats(&mut self, tables: &Tables) -> io::Result<Stats> {
         if self.periods.is_empty() {
             // No segment was announced.
             self.periods.push(None);
         }
-        let mut functions = RowSums::<Functions>::default();
+        let mut functions = RowSums::<FunctionLines>::default();
         let mut times = Times::default();
         let mut counts = std::mem::take(&mut self.counts);
         let mut others: Vec<_> = std::mem::take(&mut self.others).into_iter().collect();
@@ -98,36 +98,29 @@ impl Sum {
 
     fn losses(&self) -> Losses {
         let mut losses = self.losses.report();
-        losses.add("samples without a frame", self.empty);
+        losses.add("samples without frames", self.empty);
         losses
     }
 }
 
-/// Writes a file that Python's `pstats` loads. Like CPython, it merges interpreters and threads, and leaves out samples
-/// without frames and the profiler's own frames.
+/// Writes statistics of functions. Like CPython, it merges interpreters and threads, and leaves out samples without frames
+/// and the profiler's own frames.
 pub struct Exporter<W: Write> {
     output: BufWriter<W>,
-    sum: Sum,
+    /// The options of the table; `None` for a file.
+    table: Option<TextOptions>,
+    sum: SampleSum,
 }
 
 impl<W: Write> Exporter<W> {
-    /// Creates an exporter that writes to `output`.
+    /// Creates an exporter of a file that Python's `pstats` loads.
     pub fn new(output: W) -> Self {
-        Self { output: BufWriter::with_capacity(64 << 10, output), sum: Sum::default() }
+        Self { output: BufWriter::with_capacity(64 << 10, output), table: None, sum: SampleSum::default() }
     }
-}
 
-/// Writes the table that `replay` prints, byte for byte, and counts like [`Exporter`].
-pub struct TextExporter<W: Write> {
-    output: BufWriter<W>,
-    options: TextOptions,
-    sum: Sum,
-}
-
-impl<W: Write> TextExporter<W> {
-    /// Creates an exporter that writes to `output`.
-    pub fn new(output: W, options: TextOptions) -> Self {
-        Self { output: BufWriter::with_capacity(64 << 10, output), options, sum: Sum::default() }
+    /// Creates an exporter of the table that `replay` prints, byte for byte.
+    pub fn text(output: W, options: TextOptions) -> Self {
+        Self { table: Some(options), ..Self::new(output) }
     }
 }
 
@@ -142,34 +135,15 @@ impl<W: Write> ProfileSink for Exporter<W> {
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
         let stats = self.sum.stats(tables)?;
-        write::write(&stats, &mut self.output)?;
-        self.output.flush()
-    }
-}
-
-impl<W: Write> ProfileSink for TextExporter<W> {
-    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        self.sum.sample(at, sample)
-    }
-
-    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
-        Some(&mut self.sum)
-    }
-
-    fn finish(&mut self, tables: &Tables) -> io::Result<()> {
-        let stats = self.sum.stats(tables)?;
-        text::write(&stats, &self.options, self.sum.mode == b"cpu", &mut self.output)?;
+        match &self.table {
+            None => write::write(&stats, &mut self.output)?,
+            Some(options) => text::write(&stats, options, self.sum.mode == b"cpu", &mut self.output)?,
+        }
         self.output.flush()
     }
 }
 
 impl<W: Write> Export for Exporter<W> {
-    fn losses(&self) -> Losses {
-        self.sum.losses()
-    }
-}
-
-impl<W: Write> Export for TextExporter<W> {
     fn losses(&self) -> Losses {
         self.sum.losses()
     }

@@ -2,15 +2,14 @@
 //!
 //! Source: CPython 3.15.2, `PstatsCollector`; `tachyon/corpus/expected/*.pstats.json`.
 
-use borehole_model::{FrameId, StringId, TableFull, Tables};
+use borehole_model::{FrameId, InternedRows, StringId, TableFull, Tables};
 
-use super::distinct::Distinct;
-use crate::own_frames;
-use crate::row_sums::{RowSum, RowSums, Rows};
+use crate::frames::profiler;
+use crate::sums::rows::{FrameRows, RowSum, RowSums, row_number};
 
 /// A line of a function; 0 if it is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Function {
+pub(super) struct FunctionLine {
     pub(super) file: StringId,
     pub(super) line: i64,
     pub(super) name: StringId,
@@ -26,33 +25,33 @@ pub(super) struct Call {
 
 /// The lines of functions, in order of first appearance.
 #[derive(Default)]
-pub(super) struct Functions {
+pub(super) struct FunctionLines {
     /// The names as text, with invalid UTF-8 replaced like in Python's reader.
     names: Tables,
-    rows: Distinct<Function>,
+    rows: InternedRows<FunctionLine>,
     /// Callees and callers.
-    calls: Distinct<[u32; 2]>,
+    calls: InternedRows<[u32; 2]>,
     /// The count of each call.
     call_counts: Vec<u64>,
 }
 
-impl Rows for Functions {
+impl FrameRows for FunctionLines {
     fn row(&mut self, frame: FrameId, tables: &Tables) -> Result<Option<u32>, TableFull> {
         let frame = tables.frame(frame);
-        if own_frames::is_own(&frame, tables) {
+        if profiler::is_profiler(&frame, tables) {
             return Ok(None);
         }
         let mut text = |name: &[u8]| self.names.intern_string(String::from_utf8_lossy(name).as_bytes());
-        let function = Function {
-            file: text(own_frames::file(&frame, tables))?,
+        let function = FunctionLine {
+            file: text(profiler::file(&frame, tables))?,
             line: frame.line.unwrap_or(0),
             name: text(tables.string(frame.function))?,
         };
-        Ok(Some(self.rows.number(function)))
+        Ok(Some(row_number(self.rows.intern(&function))))
     }
 
     fn call(&mut self, caller: u32, callee: u32, count: u64) {
-        let call = self.calls.number([callee, caller]) as usize;
+        let call = row_number(self.calls.intern(&[callee, caller])) as usize;
         if call == self.call_counts.len() {
             self.call_counts.push(0);
         }
@@ -63,7 +62,7 @@ impl Rows for Functions {
 /// The statistics of a profile.
 pub(super) struct Stats {
     names: Tables,
-    rows: Distinct<Function>,
+    rows: InternedRows<FunctionLine>,
     sums: Vec<RowSum>,
     /// The calls by callee, each callee's in order of first appearance.
     calls: Vec<Call>,
@@ -82,8 +81,8 @@ pub(super) struct Times {
 /// The times of the counts in [`RowSum`], in seconds.
 #[derive(Clone, Copy, Default)]
 pub(super) struct RowTime {
-    pub(super) direct_s: f64,
-    pub(super) cumulative_s: f64,
+    pub(super) self_s: f64,
+    pub(super) total_s: f64,
 }
 
 impl Times {
@@ -94,8 +93,8 @@ impl Times {
         self.rows.resize(sums.len(), RowTime::default());
         self.counted.resize(sums.len(), RowSum::default());
         for ((time, counted), sum) in self.rows.iter_mut().zip(&mut self.counted).zip(sums) {
-            time.direct_s += (sum.direct - counted.direct) as f64 * period_s;
-            time.cumulative_s += (sum.cumulative - counted.cumulative) as f64 * period_s;
+            time.self_s += (sum.self_samples - counted.self_samples) as f64 * period_s;
+            time.total_s += (sum.total_samples - counted.total_samples) as f64 * period_s;
             *counted = *sum;
         }
     }
@@ -103,8 +102,8 @@ impl Times {
 
 impl Stats {
     /// Builds the statistics of all counts.
-    pub(super) fn of(counted: RowSums<Functions>, times: Times) -> Self {
-        let RowSums { rows: Functions { names, rows, calls, call_counts }, sums, .. } = counted;
+    pub(super) fn of(counted: RowSums<FunctionLines>, times: Times) -> Self {
+        let RowSums { rows: FunctionLines { names, rows, calls, call_counts }, sums, .. } = counted;
         let calls = calls.rows().iter().zip(call_counts);
         let mut calls: Vec<_> =
             calls.map(|(&[callee, caller], count)| Call { callee, caller, count }).collect();
@@ -113,7 +112,7 @@ impl Stats {
     }
 
     /// All rows with their sums and times, in order of first appearance.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (&Function, RowSum, RowTime)> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&FunctionLine, RowSum, RowTime)> {
         let sums = self.sums.iter().copied().zip(self.times.iter().copied());
         self.rows.rows().iter().zip(sums).map(|(function, (sum, time))| (function, sum, time))
     }
@@ -130,7 +129,7 @@ impl Stats {
         &rest[..rest.partition_point(|call| call.callee as usize == callee)]
     }
 
-    pub(super) fn caller(&self, call: &Call) -> &Function {
+    pub(super) fn caller(&self, call: &Call) -> &FunctionLine {
         &self.rows.rows()[call.caller as usize]
     }
 }

@@ -10,22 +10,22 @@ use hashbrown::HashMap;
 
 use super::stats::Stats;
 
-/// The sort key of the table, the largest first.
+/// The sort key of the table, the largest first. Self samples were executing the line; total samples had it on the stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
-    /// Self samples: those that were executing the line.
+    /// Self samples.
     #[default]
-    Direct,
+    SelfSamples,
     /// Self time.
-    DirectTime,
-    /// Total time: that of samples with the line on the stack.
-    CumulativeTime,
+    SelfTime,
+    /// Total time.
+    TotalTime,
     /// The share of self samples.
-    DirectShare,
-    /// The share of samples with the line on the stack.
-    CumulativeShare,
-    /// Total samples: those with the line on the stack.
-    Cumulative,
+    SelfShare,
+    /// The share of total samples.
+    TotalShare,
+    /// Total samples.
+    TotalSamples,
     /// The name, in ascending order.
     Name,
 }
@@ -50,14 +50,14 @@ impl Default for TextOptions {
 
 /// A line of the table: a function of a file, whatever the file's folder.
 #[derive(Clone, Copy)]
-struct Line<'a> {
+struct TableLine<'a> {
     file: &'a str,
     line: Option<i64>,
     name: &'a str,
-    direct: u64,
-    cumulative: u64,
-    direct_s: f64,
-    cumulative_s: f64,
+    self_samples: u64,
+    total_samples: u64,
+    self_s: f64,
+    total_s: f64,
 }
 
 const LEGEND: &str = "
@@ -83,7 +83,7 @@ pub(super) fn write(
         let idle: &[u8] = b"This can happen in CPU mode when all threads are idle.\n";
         return output.write_all(if is_cpu { idle } else { b"" });
     }
-    let samples = lines.iter().fold(0, |sum: u64, line| sum.saturating_add(line.direct));
+    let samples = lines.iter().fold(0, |sum: u64, line| sum.saturating_add(line.self_samples));
     sort(&mut lines, options.sort);
     lines.truncate(options.limit.unwrap_or(usize::MAX));
     let mut text = String::new();
@@ -96,20 +96,20 @@ pub(super) fn write(
 }
 
 /// All rows without the folders of their files; rows that become equal are added up.
-fn lines(stats: &Stats) -> Vec<Line<'_>> {
-    let mut lines: Vec<Line<'_>> = Vec::new();
+fn lines(stats: &Stats) -> Vec<TableLine<'_>> {
+    let mut lines: Vec<TableLine<'_>> = Vec::new();
     let mut index = HashMap::new();
     for (function, sum, time) in stats.rows() {
         let file = stats.name(function.file);
         let file = file.rsplit('/').next().unwrap_or(file);
-        let line = Line {
+        let line = TableLine {
             file,
             line: Some(function.line),
             name: stats.name(function.name),
-            direct: sum.direct,
-            cumulative: sum.cumulative,
-            direct_s: time.direct_s,
-            cumulative_s: time.cumulative_s,
+            self_samples: sum.self_samples,
+            total_samples: sum.total_samples,
+            self_s: time.self_s,
+            total_s: time.total_s,
         };
         let at = *index.entry((file, function.line, line.name)).or_insert(lines.len());
         match lines.get_mut(at) {
@@ -120,12 +120,12 @@ fn lines(stats: &Stats) -> Vec<Line<'_>> {
     lines
 }
 
-impl Line<'_> {
+impl TableLine<'_> {
     fn add(&mut self, other: &Self) {
-        self.direct = self.direct.saturating_add(other.direct);
-        self.cumulative = self.cumulative.saturating_add(other.cumulative);
-        self.direct_s += other.direct_s;
-        self.cumulative_s += other.cumulative_s;
+        self.self_samples = self.self_samples.saturating_add(other.self_samples);
+        self.total_samples = self.total_samples.saturating_add(other.total_samples);
+        self.self_s += other.self_s;
+        self.total_s += other.total_s;
     }
 
     /// Formats `file:line(name)`; without a line `file:(name)`.
@@ -163,33 +163,34 @@ fn quoted(text: &str) -> String {
 }
 
 /// Sorts lines; equal ones stay in order of first appearance.
-fn sort(lines: &mut [Line<'_>], by: Sort) {
+fn sort(lines: &mut [TableLine<'_>], by: Sort) {
     let descending = |left: f64, right: f64| right.total_cmp(&left);
     match by {
-        Sort::Name => lines.sort_by_cached_key(Line::key),
-        Sort::Direct | Sort::DirectShare => lines.sort_by_key(|line| std::cmp::Reverse(line.direct)),
-        Sort::Cumulative | Sort::CumulativeShare => {
-            lines.sort_by_key(|line| std::cmp::Reverse(line.cumulative));
+        Sort::Name => lines.sort_by_cached_key(TableLine::key),
+        Sort::SelfSamples | Sort::SelfShare => lines.sort_by_key(|line| std::cmp::Reverse(line.self_samples)),
+        Sort::TotalSamples | Sort::TotalShare => {
+            lines.sort_by_key(|line| std::cmp::Reverse(line.total_samples));
         }
-        Sort::DirectTime => lines.sort_by(|a, b| descending(a.direct_s, b.direct_s)),
-        Sort::CumulativeTime => lines.sort_by(|a, b| descending(a.cumulative_s, b.cumulative_s)),
+        Sort::SelfTime => lines.sort_by(|a, b| descending(a.self_s, b.self_s)),
+        Sort::TotalTime => lines.sort_by(|a, b| descending(a.total_s, b.total_s)),
     }
 }
 
-fn table(lines: &[Line<'_>], samples: u64, text: &mut String) {
-    let longest = |time: fn(&Line<'_>) -> f64| lines.iter().map(time).fold(0.0, f64::max);
-    let (direct_unit, direct_scale) = unit(longest(|line| line.direct_s));
-    let (cumulative_unit, cumulative_scale) = unit(longest(|line| line.cumulative_s));
-    let tottime = format!("tottime ({direct_unit})");
-    let cumtime = format!("cumtime ({cumulative_unit})");
+fn table(lines: &[TableLine<'_>], samples: u64, text: &mut String) {
+    let longest = |time: fn(&TableLine<'_>) -> f64| lines.iter().map(time).fold(0.0, f64::max);
+    let (self_unit, self_scale) = unit(longest(|line| line.self_s));
+    let (total_unit, total_scale) = unit(longest(|line| line.total_s));
+    let tottime = format!("tottime ({self_unit})");
+    let cumtime = format!("cumtime ({total_unit})");
     text.push_str("Profile Stats:\n");
     put(text, format_args!("{:>15}  {:>8}  {tottime:>12}", "nsamples", "sample%"));
     put(text, format_args!("  {:>8}  {cumtime:>12}  filename:lineno(function)\n", "cumul%"));
     for line in lines {
-        let counts = format!("{}/{}", line.direct, line.cumulative);
-        let (own, all) = (percent(line.direct, samples), percent(line.cumulative, samples));
-        let (direct, cumulative) = (line.direct_s * direct_scale, line.cumulative_s * cumulative_scale);
-        put(text, format_args!("{counts:>15}  {own:8.1}  {direct:12.3}  {all:8.1}  {cumulative:12.3}  "));
+        let counts = format!("{}/{}", line.self_samples, line.total_samples);
+        let shares = [line.self_samples, line.total_samples].map(|count| percent(count, samples));
+        let times = [line.self_s * self_scale, line.total_s * total_scale];
+        put(text, format_args!("{counts:>15}  {:8.1}  {:12.3}  ", shares[0], times[0]));
+        put(text, format_args!("{:8.1}  {:12.3}  ", shares[1], times[1]));
         put(text, format_args!("{}\n", line.place()));
     }
 }
@@ -214,31 +215,36 @@ fn percent(part: u64, of: u64) -> f64 {
 }
 
 /// Writes the notable lines of the table, by function.
-fn summary(lines: &[Line<'_>], samples: u64, text: &mut String) {
+fn summary(lines: &[TableLine<'_>], samples: u64, text: &mut String) {
     let functions = functions(lines);
     text.push_str("\nSummary of Interesting Functions:\n");
     let title = "Functions with Highest Direct/Cumulative Ratio (Hot Spots)";
-    let ratio = |line: &Line<'_>| quotient(line.direct, line.cumulative);
+    let ratio = |line: &TableLine<'_>| quotient(line.self_samples, line.total_samples);
     top(&functions, title, ratio, text, |line| {
-        let share = percent(line.direct, samples);
+        let share = percent(line.self_samples, samples);
         let place = line.place();
         let ratio = ratio(line);
-        (line.direct > 0 && line.cumulative > 0)
+        (line.self_samples > 0 && line.total_samples > 0)
             .then(|| format!("{ratio:.3} direct/cumulative ratio, {share:.1}% direct samples: {place}"))
     });
     let title = "Functions with Highest Call Frequency (Indirect Calls)";
-    let indirect = |line: &Line<'_>| line.cumulative as f64 - line.direct as f64;
+    let indirect = |line: &TableLine<'_>| line.total_samples as f64 - line.self_samples as f64;
     top(&functions, title, indirect, text, |line| {
-        let share = percent(line.cumulative, samples);
-        let calls = line.cumulative.checked_sub(line.direct).filter(|&calls| calls > 0)?;
+        let share = percent(line.total_samples, samples);
+        let calls = line.total_samples.checked_sub(line.self_samples).filter(|&calls| calls > 0)?;
         Some(format!("{calls} indirect calls, {share:.1}% total stack presence: {}", line.place()))
     });
     let title = "Functions with Highest Call Magnification (Cumulative/Direct)";
-    let magnification = |line: &Line<'_>| quotient(line.cumulative, line.direct);
+    let magnification = |line: &TableLine<'_>| quotient(line.total_samples, line.self_samples);
     top(&functions, title, magnification, text, |line| {
-        let calls = line.cumulative.checked_sub(line.direct).filter(|&calls| calls > 0 && line.direct > 0)?;
-        let (times, direct, place) = (magnification(line), line.direct, line.place());
-        Some(format!("{times:.1}x call magnification, {calls} indirect calls from {direct} direct: {place}"))
+        let calls = line
+            .total_samples
+            .checked_sub(line.self_samples)
+            .filter(|&calls| calls > 0 && line.self_samples > 0)?;
+        let (times, self_samples, place) = (magnification(line), line.self_samples, line.place());
+        Some(format!(
+            "{times:.1}x call magnification, {calls} indirect calls from {self_samples} direct: {place}"
+        ))
     });
 }
 
@@ -247,14 +253,14 @@ fn quotient(part: u64, of: u64) -> f64 {
 }
 
 /// Adds lines up by file and function.
-fn functions<'a>(lines: &[Line<'a>]) -> Vec<Line<'a>> {
-    let mut functions: Vec<Line<'a>> = Vec::new();
+fn functions<'a>(lines: &[TableLine<'a>]) -> Vec<TableLine<'a>> {
+    let mut functions: Vec<TableLine<'a>> = Vec::new();
     let mut index = HashMap::new();
     for line in lines {
         let at = *index.entry((line.file, line.name)).or_insert(functions.len());
         match functions.get_mut(at) {
             Some(known) => known.add(line),
-            None => functions.push(Line { line: None, ..*line }),
+            None => functions.push(TableLine { line: None, ..*line }),
         }
     }
     functions
@@ -262,11 +268,11 @@ fn functions<'a>(lines: &[Line<'a>]) -> Vec<Line<'a>> {
 
 /// Writes the three functions with the most of something; those with nothing to report get no line.
 fn top(
-    functions: &[Line<'_>],
+    functions: &[TableLine<'_>],
     title: &str,
-    key: impl Fn(&Line<'_>) -> f64,
+    key: impl Fn(&TableLine<'_>) -> f64,
     text: &mut String,
-    describe: impl Fn(&Line<'_>) -> Option<String>,
+    describe: impl Fn(&TableLine<'_>) -> Option<String>,
 ) {
     const SHOWN: usize = 3;
     let mut sorted: Vec<_> = functions.iter().collect();

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use super::stats::{Function, Stats};
+use super::stats::{FunctionLine, Stats};
 
 /// The key that marks counts of samples, not of calls.
 ///
@@ -17,10 +17,10 @@ pub(super) fn write(stats: &Stats, output: &mut impl Write) -> io::Result<()> {
     for (number, (function, sum, time)) in stats.rows().enumerate() {
         put_function(stats, function, output)?;
         put_tuple(5, output)?;
-        put_integer(sum.direct, output)?;
-        put_integer(sum.cumulative, output)?;
-        put_float(time.direct_s, output)?;
-        put_float(time.cumulative_s, output)?;
+        put_integer(sum.self_samples, output)?;
+        put_integer(sum.total_samples, output)?;
+        put_float(time.self_s, output)?;
+        put_float(time.total_s, output)?;
         output.write_all(b"{")?;
         for call in stats.calls_of(number) {
             put_function(stats, stats.caller(call), output)?;
@@ -33,7 +33,7 @@ pub(super) fn write(stats: &Stats, output: &mut impl Write) -> io::Result<()> {
     output.write_all(b"T0")
 }
 
-fn put_function(stats: &Stats, function: &Function, output: &mut impl Write) -> io::Result<()> {
+fn put_function(stats: &Stats, function: &FunctionLine, output: &mut impl Write) -> io::Result<()> {
     put_tuple(3, output)?;
     put_text(stats.name(function.file), output)?;
     put_signed(function.line, output)?;
@@ -47,7 +47,7 @@ fn put_tuple(len: u8, output: &mut impl Write) -> io::Result<()> {
 
 fn put_text(text: &str, output: &mut impl Write) -> io::Result<()> {
     let Ok(len) = i32::try_from(text.len()) else {
-        return Err(io::Error::other("too long a name: expected less than 2^31 bytes"));
+        return Err(io::Error::other("name too large: expected less than 2^31 bytes"));
     };
     output.write_all(b"u")?;
     output.write_all(&len.to_le_bytes())?;

@@ -3,11 +3,12 @@
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
-use super::definitions::{Definitions, StringRef, Undefined};
+use super::definitions::Definitions;
 use super::event::Varints;
+use super::indices::{StringIndex, Undefined};
 
 /// Keys and values, each key once.
-pub(super) type Annotations = Vec<(StringRef, StringRef)>;
+pub(super) type Annotations = Vec<(StringIndex, StringIndex)>;
 
 /// Replaces `annotations` by `pairs`. Of two equal keys the later value is kept, at the position of the first.
 pub(super) fn replace(
@@ -18,8 +19,8 @@ pub(super) fn replace(
     annotations.clear();
     let mut places = KeyPlaces::default();
     while let (Some(key), Some(value)) = (pairs.next(), pairs.next()) {
-        let key = definitions.string_ref(key)?;
-        let value = definitions.string_ref(value)?;
+        let key = definitions.string_index(key)?;
+        let value = definitions.string_index(value)?;
         match places.find(definitions.string(key), annotations, definitions) {
             Some(place) => annotations[place] = (key, value),
             None => annotations.push((key, value)),

@@ -1,102 +1,50 @@
 //! The definitions of one segment so far.
 //!
 //! Ids of the file may be anything (sparse, huge, negative, redefined), but a reader of samples needs small, stable
-//! numbers. So every definition gets a *reference*, a dense row number that is never reused within the segment, and ids
-//! map to the current reference.
+//! numbers. So every definition gets an *index*, a dense row number that is never reused within the segment, and ids map to
+//! the current index.
 //!
-//! A stack is resolved when it is first sampled, as in the reference reader: its frames may be defined after it, and
-//! redefining a frame changes the stacks that name it, but not samples already delivered.
+//! A stack is resolved when it is first sampled, as in reli: its frames may be defined after it, and redefining a frame
+//! changes the stacks that name it, but not the samples already returned.
 
-use std::num::NonZeroU32;
 use std::ops::Range;
 
 use hashbrown::HashMap;
 
 use super::event::{FrameFields, Varints};
-use super::paths::{Call, CallRef, Paths, StepRef};
+use super::indices::{DefinitionKind, FrameIndex, StackIndex, StringIndex, Undefined};
+use super::paths::{CallIndex, CallPath, Paths, StepIndex};
 
-/// A string of the current segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct StringRef(u32);
-
-/// A frame of the current segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FrameRef(u32);
-
-/// A stack of the current segment. Equal references are equal stacks; the reverse need not hold.
-// Stores index + 1, so that an option needs no tag: ids are mapped to stacks for each sample, and twice as much of the map
-// fits into the cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct StackRef(NonZeroU32);
-
-impl StringRef {
-    /// Dense from 0 within the segment.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl FrameRef {
-    /// Dense from 0 within the segment.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl StackRef {
-    const fn of_row(row: u32) -> Self {
-        Self(NonZeroU32::MIN.saturating_add(row))
-    }
-
-    /// Dense from 0 within the segment.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        (self.0.get() - 1) as usize
-    }
-}
-
-impl Default for StackRef {
-    fn default() -> Self {
-        Self::of_row(0)
-    }
-}
+/// The most definitions of one kind that one damage loses: ids that much beyond the next one are plausible.
+pub(super) const MAX_LOST: i64 = 64;
 
 /// A frame with resolved strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Frame {
+pub enum DefinedFrame {
     /// A PHP frame.
     Php {
         /// The namespace; empty if there is none.
-        namespace: StringRef,
+        namespace: StringIndex,
         /// The class; empty if there is none.
-        class: StringRef,
+        class: StringIndex,
         /// The method or function.
-        method: StringRef,
+        method: StringIndex,
         /// The file.
-        file: StringRef,
+        file: StringIndex,
         /// The line; -1 if unknown.
         line: i64,
         /// The opcode.
-        opcode: Option<StringRef>,
+        opcode: Option<StringIndex>,
     },
     /// A native frame.
     Native {
         /// The symbol.
-        symbol: StringRef,
+        symbol: StringIndex,
         /// The executable or library.
-        module: StringRef,
+        module: StringIndex,
         /// Bytes from the start of the symbol.
         offset: i64,
     },
-}
-
-/// A reference to an undefined id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Undefined {
-    pub(super) what: &'static str,
-    pub(super) id: i64,
 }
 
 /// The tables of one segment.
@@ -104,43 +52,54 @@ pub(super) struct Undefined {
 pub struct Definitions {
     bytes: Vec<u8>,
     string_ends: Vec<usize>,
-    strings: IdMap<StringRef>,
-    frame_rows: Vec<Frame>,
-    frames: IdMap<FrameRef>,
+    strings: IdMap<StringIndex>,
+    frame_rows: Vec<DefinedFrame>,
+    frames: IdMap<FrameIndex>,
     paths: Paths,
     /// `None` for stacks without frames.
-    stacks: IdMap<Option<StepRef>>,
+    stacks: IdMap<Option<StepIndex>>,
     /// The current meaning of the ids of sampled stacks. Cleared when a frame is redefined.
-    sampled: IdMap<StackRef>,
+    sampled: IdMap<StackIndex>,
     /// Lost stacks, with their replacements.
-    stand_ins: IdMap<StackRef>,
-    sampled_rows: Vec<Option<CallRef>>,
+    stand_ins: IdMap<StackIndex>,
+    sampled_rows: Vec<Option<CallIndex>>,
     next_ids: NextIds,
 }
 
-/// The next ids that a writer would assign: one more than the largest so far.
+/// The next ids that a writer would assign, by kind: one more than the largest so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct NextIds {
-    pub(super) string: i64,
-    pub(super) frame: i64,
-    pub(super) stack: i64,
+pub(super) struct NextIds([i64; 3]);
+
+impl NextIds {
+    pub(super) const fn of(self, kind: DefinitionKind) -> i64 {
+        self.0[kind as usize]
+    }
+
+    pub(super) const fn set(&mut self, kind: DefinitionKind, next: i64) {
+        self.0[kind as usize] = next;
+    }
+
+    /// Notes a definition of `id`.
+    fn pass(&mut self, kind: DefinitionKind, id: i64) {
+        self.set(kind, self.of(kind).max(id.saturating_add(1)));
+    }
 }
 
 impl Definitions {
     /// The bytes of a string.
     #[must_use]
-    pub fn string(&self, string: StringRef) -> &[u8] {
+    pub fn string(&self, string: StringIndex) -> &[u8] {
         &self.bytes[range(&self.string_ends, string.index())]
     }
 
     /// A frame.
     #[must_use]
-    pub fn frame(&self, frame: FrameRef) -> &Frame {
+    pub fn frame(&self, frame: FrameIndex) -> &DefinedFrame {
         &self.frame_rows[frame.index()]
     }
 
     /// The frames of a stack, from the leaf to the root.
-    pub fn frames_leaf_first(&self, stack: StackRef) -> impl Iterator<Item = FrameRef> {
+    pub fn frames_leaf_first(&self, stack: StackIndex) -> impl Iterator<Item = FrameIndex> {
         let calls = self.calls();
         let path = std::iter::successors(self.leaf(stack), |call| calls[call.index()].caller);
         path.map(|call| calls[call.index()].frame)
@@ -148,13 +107,13 @@ impl Definitions {
 
     /// The leaf of a stack with its callers; `None` for a stack without frames.
     #[inline]
-    pub(super) fn leaf(&self, stack: StackRef) -> Option<CallRef> {
+    pub(super) fn leaf(&self, stack: StackIndex) -> Option<CallIndex> {
         self.sampled_rows[stack.index()]
     }
 
-    /// All paths that stacks have had, by their references.
+    /// All paths that stacks have had, by their indices.
     #[inline]
-    pub(super) fn calls(&self) -> &[Call] {
+    pub(super) fn calls(&self) -> &[CallPath] {
         self.paths.calls()
     }
 
@@ -171,7 +130,7 @@ impl Definitions {
     /// The approximate memory of the definitions.
     const fn size_bytes(&self) -> usize {
         let strings = self.bytes.len() + self.string_ends.len() * 24;
-        let frames = self.frame_rows.len() * (size_of::<Frame>() + 16);
+        let frames = self.frame_rows.len() * (size_of::<DefinedFrame>() + 16);
         strings + frames + self.sampled_rows.len() * 64 + self.paths.size_bytes()
     }
 
@@ -195,42 +154,49 @@ impl Definitions {
         self.size_bytes() > limit_bytes
     }
 
-    fn push_string(&mut self, string: &[u8]) -> StringRef {
-        let reference = StringRef(row(self.string_ends.len()));
+    fn push_string(&mut self, string: &[u8]) -> StringIndex {
+        let index = StringIndex(row(self.string_ends.len()));
         self.bytes.extend_from_slice(string);
         self.string_ends.push(self.bytes.len());
-        reference
+        index
     }
 
     pub(super) fn define_string(&mut self, id: i64, string: &[u8]) {
-        let reference = self.push_string(string);
-        self.strings.insert(id, reference);
-        self.next_ids.string = self.next_ids.string.max(id.saturating_add(1));
+        let index = self.push_string(string);
+        self.strings.insert(id, index);
+        self.next_ids.pass(DefinitionKind::String, id);
     }
 
     pub(super) fn define_frame(&mut self, id: i64, fields: FrameFields) -> Result<(), Undefined> {
         let frame = match fields {
-            FrameFields::Php { namespace, class, method, file, line, opcode } => Frame::Php {
-                namespace: self.string_ref(namespace)?,
-                class: self.string_ref(class)?,
-                method: self.string_ref(method)?,
-                file: self.string_ref(file)?,
+            FrameFields::Php { namespace, class, method, file, line, opcode } => DefinedFrame::Php {
+                namespace: self.string_index(namespace)?,
+                class: self.string_index(class)?,
+                method: self.string_index(method)?,
+                file: self.string_index(file)?,
                 line,
-                opcode: opcode.map(|opcode| self.string_ref(opcode)).transpose()?,
+                opcode: opcode.map(|opcode| self.string_index(opcode)).transpose()?,
             },
-            FrameFields::Native { symbol, module, offset } => {
-                Frame::Native { symbol: self.string_ref(symbol)?, module: self.string_ref(module)?, offset }
-            }
+            FrameFields::Native { symbol, module, offset } => DefinedFrame::Native {
+                symbol: self.string_index(symbol)?,
+                module: self.string_index(module)?,
+                offset,
+            },
         };
-        let reference = FrameRef(row(self.frame_rows.len()));
-        self.frame_rows.push(frame);
-        if self.frames.insert(id, reference).is_some() {
+        let index = self.push_frame(frame);
+        if self.frames.insert(id, index).is_some() {
             // Not cleared: clearing takes time for everything that was ever in it, for each of any number of frames.
             self.sampled = IdMap::default();
             self.paths.forget();
         }
-        self.next_ids.frame = self.next_ids.frame.max(id.saturating_add(1));
+        self.next_ids.pass(DefinitionKind::Frame, id);
         Ok(())
+    }
+
+    fn push_frame(&mut self, frame: DefinedFrame) -> FrameIndex {
+        let index = FrameIndex(row(self.frame_rows.len()));
+        self.frame_rows.push(frame);
+        index
     }
 
     pub(super) fn define_stack(&mut self, id: i64, frames_leaf_first: Varints<'_>) {
@@ -239,69 +205,78 @@ impl Definitions {
         let _ = self.resolve(path);
         self.stacks.insert(id, path);
         self.sampled.vacate(id);
-        self.next_ids.stack = self.next_ids.stack.max(id.saturating_add(1));
+        self.next_ids.pass(DefinitionKind::Stack, id);
     }
 
-    pub(super) fn string_ref(&self, id: i64) -> Result<StringRef, Undefined> {
-        self.strings.get(id).copied().ok_or(Undefined { what: "string", id })
+    pub(super) fn string_index(&self, id: i64) -> Result<StringIndex, Undefined> {
+        self.strings.get(id).copied().ok_or(Undefined { kind: DefinitionKind::String, id })
     }
 
     /// The stack that `id` currently means, if it has been sampled with this meaning.
     #[inline]
-    pub(super) fn sampled(&self, id: i64) -> Option<StackRef> {
+    pub(super) fn sampled(&self, id: i64) -> Option<StackIndex> {
         self.sampled.get(id).copied()
     }
 
     /// The stack that `id` currently means.
-    pub(super) fn stack_ref(&mut self, id: i64) -> Result<StackRef, Undefined> {
+    pub(super) fn stack_index(&mut self, id: i64) -> Result<StackIndex, Undefined> {
         if let Some(known) = self.sampled(id) {
             return Ok(known);
         }
-        let reference = match (self.stacks.get(id), self.stand_ins.get(id)) {
+        let index = match (self.stacks.get(id), self.stand_ins.get(id)) {
             (Some(&path), _) => {
                 let leaf = self.resolve(path)?;
                 self.push_sampled(leaf)
             }
             (None, Some(&stand_in)) => stand_in,
-            (None, None) => return Err(Undefined { what: "stack", id }),
+            (None, None) => return Err(Undefined { kind: DefinitionKind::Stack, id }),
         };
-        self.sampled.insert(id, reference);
-        Ok(reference)
+        self.sampled.insert(id, index);
+        Ok(index)
     }
 
     /// The current meaning of a path.
-    fn resolve(&mut self, path: Option<StepRef>) -> Result<Option<CallRef>, Undefined> {
+    fn resolve(&mut self, path: Option<StepIndex>) -> Result<Option<CallIndex>, Undefined> {
         let Self { paths, frames, .. } = self;
-        paths.resolve(path, |id| frames.get(id).copied().ok_or(Undefined { what: "frame", id }))
+        paths.resolve(path, |id| frames.get(id).copied().ok_or(Undefined { kind: DefinitionKind::Frame, id }))
     }
 
-    fn push_sampled(&mut self, leaf: Option<CallRef>) -> StackRef {
-        let reference = StackRef::of_row(row(self.sampled_rows.len()));
+    fn push_sampled(&mut self, leaf: Option<CallIndex>) -> StackIndex {
+        let index = StackIndex::of_row(row(self.sampled_rows.len()));
         self.sampled_rows.push(leaf);
-        reference
+        index
     }
 
-    /// Defines `<lost WHAT ID>` in place of a lost definition.
-    pub(super) fn define_stand_in(&mut self, what: &str, id: i64) {
-        let name = self.push_string(format!("<lost {what} {id}>").as_bytes());
-        if what == "string" {
-            self.strings.insert(id, name);
-            self.next_ids.string = self.next_ids.string.max(id.saturating_add(1));
-            return;
+    /// Defines `<lost KIND ID>` in place of a lost definition, unless its id is beyond all that one damage loses.
+    pub(super) fn stand_in(&mut self, undefined: Undefined) -> Option<String> {
+        let Undefined { kind, id } = undefined;
+        let bound = self.next_ids.of(kind).saturating_add(MAX_LOST);
+        if !(0..bound).contains(&id) {
+            return None;
         }
+        let name = format!("<lost {undefined}>");
+        let method = self.push_string(name.as_bytes());
+        match kind {
+            DefinitionKind::String => drop(self.strings.insert(id, method)),
+            DefinitionKind::Frame => {
+                let frame = self.push_stand_in_frame(method);
+                self.frames.insert(id, frame);
+            }
+            DefinitionKind::Stack => {
+                let frame = self.push_stand_in_frame(method);
+                let leaf = self.paths.push_root(frame);
+                let stack = self.push_sampled(Some(leaf));
+                self.stand_ins.insert(id, stack);
+            }
+        }
+        self.next_ids.pass(kind, id);
+        Some(name)
+    }
+
+    fn push_stand_in_frame(&mut self, method: StringIndex) -> FrameIndex {
         let empty = self.push_string(b"");
         let (namespace, class, file) = (empty, empty, empty);
-        let frame = FrameRef(row(self.frame_rows.len()));
-        self.frame_rows.push(Frame::Php { namespace, class, method: name, file, line: -1, opcode: None });
-        if what == "frame" {
-            self.frames.insert(id, frame);
-            self.next_ids.frame = self.next_ids.frame.max(id.saturating_add(1));
-            return;
-        }
-        let leaf = self.paths.push_root(frame);
-        let reference = self.push_sampled(Some(leaf));
-        self.stand_ins.insert(id, reference);
-        self.next_ids.stack = self.next_ids.stack.max(id.saturating_add(1));
+        self.push_frame(DefinedFrame::Php { namespace, class, method, file, line: -1, opcode: None })
     }
 }
 

@@ -70,7 +70,7 @@ fn short(error: Error) -> Unframed {
 impl<'a> RawEvent<'a> {
     /// The event at the start of `bytes`.
     ///
-    /// A length whose sign bit is set counts as 0, as in the reference reader.
+    /// A length whose sign bit is set counts as 0, as in reli.
     #[expect(
         clippy::inline_always,
         reason = "answered through memory, an event costs half of what a sample does"
@@ -111,9 +111,9 @@ impl<'a> RawEvent<'a> {
 
 /// A decoded event.
 ///
-/// Ids are signed 64-bit numbers here, because files may hold any: the reference reader keeps them in maps.
+/// Ids are signed 64-bit numbers here, because files may hold any: reli keeps them in maps.
 #[derive(Clone, Copy, Debug)]
-pub enum Event<'a> {
+pub enum DecodedEvent<'a> {
     /// Assigns an id to a string.
     StringDef {
         /// The id.
@@ -165,7 +165,7 @@ pub enum Event<'a> {
     Metadata {
         /// The key.
         key: &'a [u8],
-        /// The value, cut if its length exceeds the payload, as in the reference reader.
+        /// The value, cut if its length exceeds the payload, as in reli.
         value: &'a [u8],
     },
     /// An event of an unknown type.
@@ -237,7 +237,7 @@ impl SampleFields {
     }
 }
 
-impl<'a> Event<'a> {
+impl<'a> DecodedEvent<'a> {
     /// Decodes `raw`. Payload bytes after the fields of its type are ignored.
     ///
     /// # Errors
@@ -314,11 +314,11 @@ fn checkpoint(payload: &mut Cursor<'_>) -> Option<[i64; 3]> {
     Some(counts)
 }
 
-fn metadata<'a>(payload: &mut Cursor<'a>) -> Result<Event<'a>, Error> {
+fn metadata<'a>(payload: &mut Cursor<'a>) -> Result<DecodedEvent<'a>, Error> {
     let key = sized(payload)?;
     let length = usize::try_from(signed(payload)?.max(0)).unwrap_or(usize::MAX);
     let value = payload.bytes(length.min(payload.rest().len()))?;
-    Ok(Event::Metadata { key, value })
+    Ok(DecodedEvent::Metadata { key, value })
 }
 
 fn sized<'a>(payload: &mut Cursor<'a>) -> Result<&'a [u8], Error> {

@@ -1,24 +1,24 @@
 //! The events of a file in order, with the boundaries of segments.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use borehole_wire::Cursor;
 
-use super::NAME;
 use super::event::{Framed, RawEvent, Unframed};
-use super::layout::{EventType, HEADER_BYTES, Header, MAGIC, RESERVED_EVENT, RawHeader, VERSION};
-use super::recover::{LOOK_AHEAD, find_header, holds_a_segment};
-use crate::envelope::Envelope;
-use crate::member::{FIRST_BYTES, MAGIC_BYTES};
-use crate::window::Window;
+use super::layout::{EventType, HEADER_BYTES, Header, MAGIC, NAME, RESERVED_EVENT, RawHeader, VERSION};
 use crate::{Error, ErrorKind, Position, ReadOptions, Warning};
+use borehole_wire::Window;
+use borehole_wire::envelope::{Envelope, FIRST_BYTES, MAGIC_BYTES, Method};
+
+/// The number of bytes examined after a candidate for the start of a segment or event.
+pub(super) const LOOK_AHEAD: usize = 4096;
 
 /// Pulls the headers and events of a file, without decoding payloads.
 ///
-/// A cut-off end is the end of the data; [`Events::take_warnings`] reports it.
-pub struct Events<R> {
+/// A cut-off end is the end of the data; [`EventReader::take_warnings`] reports it.
+pub struct EventReader<R> {
     pub(super) window: Window<R>,
-    pub(super) place: Place,
+    pub(super) place: StreamPlace,
     pub(super) header: Header,
     /// The length of the last record returned, which is still at the start of the window.
     pub(super) taken: usize,
@@ -28,14 +28,14 @@ pub struct Events<R> {
     last: Option<Framed>,
     /// The event at the start of the window whose length was repaired, to be returned next.
     mended: Option<Framed>,
-    options: ReadOptions,
+    pub(super) options: ReadOptions,
     warnings: Vec<Warning>,
     failed: bool,
 }
 
 /// The kinds of records that may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum StreamPlace {
     /// The first header, or the end.
     Start,
     /// An event, a header, or the end.
@@ -60,18 +60,18 @@ pub enum RawRecord<'a> {
 
 /// A record without its borrow.
 #[derive(Clone, Copy)]
-pub(super) enum Step {
+pub(super) enum NextRecord {
     Header(Header),
     Event(Framed),
 }
 
-impl<R: Read> Events<R> {
+impl<R: Read> EventReader<R> {
     /// Creates a reader of the events of `input`: raw, compressed, or segments of all kinds one after the other.
     pub fn new(input: R, options: ReadOptions) -> Self {
         Self {
             window: Window::new(Envelope::new(input), &MAGIC),
-            place: Place::Start,
-            header: Header { has_timestamps: false, period_us: 0 },
+            place: StreamPlace::Start,
+            header: Header::default(),
             taken: 0,
             trusted_header: None,
             last: None,
@@ -90,20 +90,20 @@ impl<R: Read> Events<R> {
     pub fn next_record(&mut self) -> Result<Option<RawRecord<'_>>, Error> {
         let step = self.advance()?;
         Ok(step.map(|step| match step {
-            Step::Header(header) => RawRecord::Header { header, offset: self.offset() },
-            Step::Event(framed) => RawRecord::Event(self.event(framed)),
+            NextRecord::Header(header) => RawRecord::Header { header, offset: self.offset() },
+            NextRecord::Event(framed) => RawRecord::Event(self.event(framed)),
         }))
     }
 
     /// Advances to the next header or event, which is then at the start of the window.
-    pub(super) fn advance(&mut self) -> Result<Option<Step>, Error> {
+    pub(super) fn advance(&mut self) -> Result<Option<NextRecord>, Error> {
         self.leave();
         self.last = None;
         if self.failed {
             return Ok(None);
         }
         let step = self.step().inspect_err(|_| self.failed = true)?;
-        if let Some(Step::Event(framed)) = step {
+        if let Some(NextRecord::Event(framed)) = step {
             self.taken = framed.end;
             self.last = Some(framed);
         }
@@ -123,7 +123,7 @@ impl<R: Read> Events<R> {
 
     /// Whether the position is within a plain sequence of events.
     pub(super) fn is_flowing(&self) -> bool {
-        self.place == Place::InSegment && self.mended.is_none() && !self.failed
+        self.place == StreamPlace::InSegment && self.mended.is_none() && !self.failed
     }
 
     /// The bytes of the window after the last record returned, once that was left.
@@ -136,6 +136,19 @@ impl<R: Read> Events<R> {
     #[inline]
     pub(super) const fn pass_to(&mut self, left: usize) {
         self.window.keep(left);
+    }
+
+    /// Whether a segment starts `at` bytes into the window: raw, or in a member.
+    pub(super) fn is_segment(&self, at: usize) -> bool {
+        self.window.available().get(at..).is_some_and(RawHeader::is_flawless_at)
+            || self.window.member_at(at).is_some_and(holds_a_segment)
+    }
+
+    /// The starts of segments, raw or in a member, after the start of the window and before `end`.
+    pub(super) fn segments_before(&self, end: usize) -> impl Iterator<Item = usize> {
+        let bytes = self.window.available().get(1..end).unwrap_or_default();
+        let starts = memchr::memchr3_iter(RESERVED_EVENT, FIRST_BYTES[0], FIRST_BYTES[1], bytes);
+        starts.map(|at| at + 1).filter(|&at| self.is_segment(at))
     }
 
     /// Takes the warnings since the last call.
@@ -166,7 +179,7 @@ impl<R: Read> Events<R> {
     }
 
     /// Continues after an error, from the current position of the window.
-    pub(super) const fn resume(&mut self, place: Place) {
+    pub(super) const fn resume(&mut self, place: StreamPlace) {
         self.failed = false;
         self.place = place;
     }
@@ -174,7 +187,7 @@ impl<R: Read> Events<R> {
     /// Accepts the start of the window as a header, whatever its fixed bytes are.
     pub(super) const fn trust_header(&mut self) {
         self.trusted_header = Some(self.window.offset());
-        self.resume(Place::Start);
+        self.resume(StreamPlace::Start);
     }
 
     /// The outline of the start of the window as an event. Its end may lie beyond the window.
@@ -194,14 +207,10 @@ impl<R: Read> Events<R> {
         self.taken = 0;
     }
 
-    pub(super) const fn max_payload(&self) -> usize {
-        self.options.limits.payload_bytes
-    }
-
     #[inline]
-    fn step(&mut self) -> Result<Option<Step>, Error> {
+    fn step(&mut self) -> Result<Option<NextRecord>, Error> {
         loop {
-            if self.place != Place::InSegment {
+            if self.place != StreamPlace::InSegment {
                 return self.header_step();
             }
             let framed = match self.window.available().first().copied() {
@@ -210,16 +219,16 @@ impl<R: Read> Events<R> {
                 Some(RESERVED_EVENT) => return self.header_step(),
                 Some(byte) if FIRST_BYTES.contains(&byte) && self.enter_member()? => continue,
                 Some(_) => match self.mended.take() {
-                    None => Framed::of(self.window.available(), self.max_payload()),
+                    None => Framed::of(self.window.available(), self.options.limits.payload_bytes),
                     Some(mended) => Ok(mended),
                 },
             };
             match framed {
                 Ok(framed) => {
                     if framed.type_byte == EventType::SegmentEnd as u8 {
-                        self.place = Place::AfterEnd;
+                        self.place = StreamPlace::AfterEnd;
                     }
-                    return Ok(Some(Step::Event(framed)));
+                    return Ok(Some(NextRecord::Event(framed)));
                 }
                 Err(Unframed::Short { .. }) if !self.window.has_ended() => self.fill()?,
                 Err(Unframed::Short { missing }) => return self.cut_event(missing),
@@ -244,13 +253,14 @@ impl<R: Read> Events<R> {
         let entered = self.window.at_member();
         if entered {
             self.window.enter_member();
-            self.place = if self.place == Place::Start { Place::Start } else { Place::AfterEnd };
+            self.place =
+                if self.place == StreamPlace::Start { StreamPlace::Start } else { StreamPlace::AfterEnd };
         }
         Ok(entered)
     }
 
     /// A header, if one is required or an event starts with its first byte.
-    fn header_step(&mut self) -> Result<Option<Step>, Error> {
+    fn header_step(&mut self) -> Result<Option<NextRecord>, Error> {
         while self.enter_member()? {}
         let offset = self.window.offset();
         let place = self.place;
@@ -262,7 +272,10 @@ impl<R: Read> Events<R> {
         let partial_magic = MAGIC.starts_with(&bytes[..bytes.len().min(MAGIC.len())]);
         match RawHeader::at(bytes) {
             _ if bytes.is_empty() => self.end(),
-            _ if !trusted && !partial_magic && (bytes.len() >= MAGIC.len() || place == Place::InSegment) => {
+            _ if !trusted
+                && !partial_magic
+                && (bytes.len() >= MAGIC.len() || place == StreamPlace::InSegment) =>
+            {
                 Err(no_magic(bytes, place, offset))
             }
             None => {
@@ -272,9 +285,9 @@ impl<R: Read> Events<R> {
             Some(raw) if !trusted && raw.version() != VERSION => Err(bad_version(raw.version(), offset)),
             Some(raw) => {
                 self.header = raw.header();
-                self.place = Place::InSegment;
+                self.place = StreamPlace::InSegment;
                 self.taken = HEADER_BYTES;
-                Ok(Some(Step::Header(self.header)))
+                Ok(Some(NextRecord::Header(self.header)))
             }
         }
     }
@@ -287,17 +300,13 @@ impl<R: Read> Events<R> {
         }
         self.ensure(LOOK_AHEAD)?;
         let bytes = self.window.available();
-        let begins = |&at: &usize| {
-            let header = bytes.get(at..).and_then(RawHeader::at);
-            let member = self.window.member_at(at);
-            header.is_some_and(|raw| raw.is_flawless()) || member.is_some_and(holds_a_segment)
-        };
+        let starts = |&at: &usize| self.is_segment(at);
         let cut = |&at: &usize| bytes.starts_with(&MAGIC[..at.min(MAGIC.len())]);
-        Ok((1..HEADER_BYTES).find(begins).filter(cut))
+        Ok((1..HEADER_BYTES).find(starts).filter(cut))
     }
 
     /// The end of the data; an error if a member has damage that truncation does not explain.
-    fn end(&mut self) -> Result<Option<Step>, Error> {
+    fn end(&mut self) -> Result<Option<NextRecord>, Error> {
         let offset = self.window.offset();
         if let Some(damage) = self.window.take_damage() {
             if !damage.is_truncated() {
@@ -309,7 +318,7 @@ impl<R: Read> Events<R> {
         Ok(None)
     }
 
-    fn cut_header(&mut self, left: usize) -> Result<Option<Step>, Error> {
+    fn cut_header(&mut self, left: usize) -> Result<Option<NextRecord>, Error> {
         let message = format!("truncated segment header: expected {HEADER_BYTES} bytes, found {left}");
         if self.options.is_lenient() {
             return Err(Error::truncated(NAME, Position::Byte(self.window.offset()), message));
@@ -318,13 +327,14 @@ impl<R: Read> Events<R> {
     }
 
     /// An event cut off by the end of the input. If a segment starts inside, the event's length is wrong instead.
-    fn cut_event(&mut self, missing: usize) -> Result<Option<Step>, Error> {
+    fn cut_event(&mut self, missing: usize) -> Result<Option<NextRecord>, Error> {
         let bytes = self.window.available();
         let offset = self.window.offset();
-        let name = type_name(bytes.first().copied().unwrap_or_default());
-        if let Some(at) = find_header(bytes) {
+        let name = EventType::name_of(bytes.first().copied().unwrap_or_default());
+        if let Some(at) = RawHeader::find_after_start(bytes) {
             let segment = offset + at as u64;
-            let message = format!("invalid length of {name}: a segment starts inside, at byte {segment:#x}");
+            let message =
+                format!("invalid length of {name}: another segment starts inside it, at byte {segment:#x}");
             return Err(Error::malformed(NAME, Position::Byte(offset), message));
         }
         let message = format!("truncated {name}: {missing} bytes missing at the end");
@@ -334,7 +344,7 @@ impl<R: Read> Events<R> {
         self.cut(bytes.len(), message)
     }
 
-    fn cut(&mut self, left: usize, message: String) -> Result<Option<Step>, Error> {
+    fn cut(&mut self, left: usize, message: String) -> Result<Option<NextRecord>, Error> {
         self.warn(self.window.offset(), left as u64, message);
         self.window.consume(left);
         self.end()
@@ -346,29 +356,32 @@ impl<R: Read> Events<R> {
 
     #[cold]
     fn too_long(&self, length: u64) -> Error {
-        let limit = self.max_payload();
+        let limit = self.options.limits.payload_bytes;
         let message = format!("payload too large: expected at most {limit} bytes, found {length}");
         Error::new(ErrorKind::Limit, NAME, Position::Byte(self.window.offset()), message)
     }
 }
 
-pub(super) fn type_name(type_byte: u8) -> String {
-    match EventType::from_byte(type_byte) {
-        Some(known) => known.name().to_owned(),
-        None => format!("event of unknown type {type_byte:#04x}"),
+/// Whether a member that begins with a segment's header is at the start of `bytes`. For a frame with a first block
+/// longer than that, its magic number has to suffice.
+fn holds_a_segment(bytes: &[u8]) -> bool {
+    let mut header = [0; HEADER_BYTES];
+    match Envelope::new(&bytes[..bytes.len().min(LOOK_AHEAD)]).read_exact(&mut header) {
+        Ok(()) => RawHeader::is_flawless_at(&header),
+        Err(error) => Method::of(bytes) == Some(Method::Zstd) && error.kind() == io::ErrorKind::UnexpectedEof,
     }
 }
 
 #[cold]
-fn no_magic(bytes: &[u8], place: Place, offset: u64) -> Error {
+fn no_magic(bytes: &[u8], place: StreamPlace, offset: u64) -> Error {
     let found = bytes[..bytes.len().min(MAGIC.len())].escape_ascii();
     let message = match place {
-        Place::InSegment => {
-            format!("invalid event type 0x52: expected \"RELI\" where it stands, found \"{found}\"")
+        StreamPlace::InSegment => {
+            format!("invalid event type 0x52: expected \"RELI\", found \"{found}\"")
         }
-        Place::Start => format!("invalid magic: expected \"RELI\", found \"{found}\""),
-        Place::AfterEnd => {
-            format!("invalid magic after a segment's end: expected \"RELI\", found \"{found}\"")
+        StreamPlace::Start => format!("invalid magic: expected \"RELI\", found \"{found}\""),
+        StreamPlace::AfterEnd => {
+            format!("invalid magic after the end of a segment: expected \"RELI\", found \"{found}\"")
         }
     };
     Error::malformed(NAME, Position::Byte(offset), message)

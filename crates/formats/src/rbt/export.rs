@@ -9,12 +9,13 @@ use borehole_model::{
 };
 
 use super::column::put;
+use super::frame_def::FrameDef;
 use super::ids;
 use super::layout::Header;
 use super::segment_process::SegmentProcess;
-use super::write::{FrameDef, SampleDef, Writer};
-use crate::function_name::FunctionName;
-use crate::{Export, Losses};
+use super::write::{SampleDef, Writer};
+use crate::frames::function_name::FunctionName;
+use crate::{Export, Losses, WriteOptions};
 
 /// The options of an export to `rbt`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +26,15 @@ pub struct ExportOptions {
     pub period_us: Option<u32>,
     /// The number of samples between two checkpoints; `None` for one at the end of each segment only.
     pub checkpoint_interval: Option<u64>,
+}
+
+impl ExportOptions {
+    /// The format's own options, with the period of all formats unless they have one.
+    #[must_use]
+    pub fn of(options: &WriteOptions) -> Self {
+        let own: Self = options.get();
+        Self { period_us: own.period_us.or(options.period_us), ..own }
+    }
 }
 
 /// Whether samples carry timestamps.
@@ -47,9 +57,9 @@ const DEFAULT_PERIOD_US: u32 = 10_000;
 /// Writes samples as `rbt`: one segment per segment of the source, with its own period and metadata.
 pub struct Exporter<W: Write> {
     /// The output before the first segment, the writer after it.
-    state: State<W>,
+    state: ExportState<W>,
     options: ExportOptions,
-    columns: Columns,
+    columns: WriterIds,
     has_timestamps: bool,
     /// The process in the metadata written for the segment.
     process: SegmentProcess,
@@ -57,7 +67,7 @@ pub struct Exporter<W: Write> {
     losses: Losses,
 }
 
-enum State<W> {
+enum ExportState<W> {
     Unopened(W),
     Open(Box<Writer<W>>),
     Finished,
@@ -65,7 +75,7 @@ enum State<W> {
 
 /// The writer's ids of the tables' frames and stacks, in the current segment.
 #[derive(Default)]
-struct Columns {
+struct WriterIds {
     frames: Vec<Option<ids::FrameId>>,
     stacks: Vec<Option<ids::StackId>>,
     empty_stack: Option<ids::StackId>,
@@ -76,9 +86,9 @@ impl<W: Write> Exporter<W> {
     /// Creates an exporter to `output`.
     pub fn new(output: W, options: ExportOptions) -> Self {
         Self {
-            state: State::Unopened(output),
+            state: ExportState::Unopened(output),
             options,
-            columns: Columns::default(),
+            columns: WriterIds::default(),
             has_timestamps: false,
             process: SegmentProcess::default(),
             last_time_us: None,
@@ -115,18 +125,18 @@ impl<W: Write> Exporter<W> {
     /// If the output cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
         match &mut self.state {
-            State::Unopened(output) => output.flush(),
-            State::Open(writer) => writer.flush(),
-            State::Finished => Ok(()),
+            ExportState::Unopened(output) => output.flush(),
+            ExportState::Open(writer) => writer.flush(),
+            ExportState::Finished => Ok(()),
         }
     }
 
     fn complete(&mut self) -> io::Result<Option<W>> {
-        if matches!(self.state, State::Unopened(_)) {
+        if matches!(self.state, ExportState::Unopened(_)) {
             self.open(self.header(&Segment::default()))?;
         }
-        match std::mem::replace(&mut self.state, State::Finished) {
-            State::Open(writer) => writer.finish().map(Some),
+        match std::mem::replace(&mut self.state, ExportState::Finished) {
+            ExportState::Open(writer) => writer.finish().map(Some),
             _ => Ok(None),
         }
     }
@@ -145,12 +155,14 @@ impl<W: Write> Exporter<W> {
     fn open(&mut self, header: Header) -> io::Result<&mut Writer<W>> {
         self.columns.forget();
         self.process = SegmentProcess::default();
-        if let State::Open(writer) = &mut self.state {
+        if let ExportState::Open(writer) = &mut self.state {
             // This comes last: if a segment cannot begin, the one before must still be completed.
             writer.start_segment(header)?;
-        } else if let State::Unopened(output) = std::mem::replace(&mut self.state, State::Finished) {
+        } else if let ExportState::Unopened(output) =
+            std::mem::replace(&mut self.state, ExportState::Finished)
+        {
             let writer = Writer::new(output, header)?;
-            self.state = State::Open(Box::new(match self.options.checkpoint_interval {
+            self.state = ExportState::Open(Box::new(match self.options.checkpoint_interval {
                 Some(interval) => writer.checkpoint_every(interval),
                 None => writer,
             }));
@@ -160,7 +172,7 @@ impl<W: Write> Exporter<W> {
 
     fn writer(&mut self) -> io::Result<&mut Writer<W>> {
         match &mut self.state {
-            State::Open(writer) => Ok(writer),
+            ExportState::Open(writer) => Ok(writer),
             _ => Err(no_segment()),
         }
     }
@@ -205,7 +217,7 @@ impl<W: Write> Exporter<W> {
         self.losses.add("thread states", count(sample.status.is_some()));
         self.losses.add("measured values", count(!sample.values.is_empty()));
         let repeats = sample.labels.is_some_and(|labels| repeats_a_key(at.tables.labels(labels)));
-        self.losses.add("annotations whose key comes again", count(repeats));
+        self.losses.add("annotations with repeated keys", count(repeats));
     }
 }
 
@@ -213,7 +225,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         let delta_us = if self.has_timestamps { self.delta_us(sample) } else { None };
         let pid = self.own_process(at, sample)?;
-        let State::Open(writer) = &mut self.state else { return Err(no_segment()) };
+        let ExportState::Open(writer) = &mut self.state else { return Err(no_segment()) };
         let stack = self.columns.stack(sample.stack, at.tables, writer)?;
         let def = SampleDef { stack, count: sample.count, delta_us, pid, annotations: None };
         match sample.labels {
@@ -261,7 +273,7 @@ impl<W: Write> Export for Exporter<W> {
     }
 }
 
-impl Columns {
+impl WriterIds {
     /// Clears the columns: a new segment defines everything again.
     fn forget(&mut self) {
         self.frames.clear();

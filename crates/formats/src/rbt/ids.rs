@@ -76,6 +76,6 @@ impl SegmentId {
 
 #[cold]
 fn foreign(what: &str) -> io::Error {
-    let message = format!("expected a {what} of this segment, found one of another");
+    let message = format!("{what} belongs to another segment");
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }

@@ -9,13 +9,15 @@ use borehole_model::{
 };
 use hashbrown::HashMap;
 
-use super::NAME;
+use super::assembler::{Record, SegmentStart, StoredSample};
 use super::column::put;
-use super::definitions::{Definitions, Frame as RbtFrame, FrameRef, StackRef, StringRef};
-use super::paths::Call;
-use super::read::{self, Reader, Record, SegmentStart};
+use super::definitions::{DefinedFrame, Definitions};
+use super::indices::{FrameIndex, StackIndex, StringIndex};
+use super::layout::NAME;
+use super::paths::CallPath;
+use super::read::Reader;
 use super::segment_process::SegmentProcess;
-use crate::function_name::FunctionName;
+use crate::frames::function_name::FunctionName;
 use crate::{ReadError, ReadOptions};
 
 /// Streams `input`, raw or compressed, into `sink`.
@@ -56,7 +58,7 @@ pub fn import_reader(
 struct Importer<'a> {
     tables: &'a mut Tables,
     sink: &'a mut dyn ProfileSink,
-    columns: Columns,
+    rows: SegmentRows,
     segment: Segment,
     /// Whether the sink has received the segment: metadata before the first sample belongs to it.
     announced: bool,
@@ -71,7 +73,7 @@ impl<'a> Importer<'a> {
         Self {
             tables,
             sink,
-            columns: Columns::default(),
+            rows: SegmentRows::default(),
             segment: Segment::default(),
             announced: true,
             process: SegmentProcess::default(),
@@ -82,9 +84,7 @@ impl<'a> Importer<'a> {
 
     fn run(&mut self, reader: &mut Reader<impl Read>) -> Result<ControlFlow<()>, ReadError> {
         loop {
-            // Samples of the fast path stay in registers. As records, each would be written and read again at once, and
-            // waiting for that takes the processor longer than decoding.
-            while let Some(sample) = reader.sample_at_sight() {
+            while let Some(sample) = reader.ready_sample() {
                 if self.sample(&sample)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
@@ -106,7 +106,7 @@ impl<'a> Importer<'a> {
 
     fn segment(&mut self, start: SegmentStart) -> Result<(), ReadError> {
         self.announce()?;
-        self.columns.clear();
+        self.rows.clear();
         self.segment_start_us = self.last_time_us;
         let period_ns = u64::from(start.header.period_us) * 1000;
         self.segment = Segment {
@@ -145,13 +145,16 @@ impl<'a> Importer<'a> {
 
     #[expect(clippy::inline_always, reason = "every sample of a file passes here, in registers if in line")]
     #[inline(always)]
-    fn sample(&mut self, sample: &read::Sample<'_>) -> Result<ControlFlow<()>, ReadError> {
+    fn sample(&mut self, sample: &StoredSample<'_>) -> Result<ControlFlow<()>, ReadError> {
         self.announce()?;
         let definitions = sample.definitions;
-        let stack = self.columns.stack(sample.stack, definitions, self.tables)?;
+        let stack = self.rows.stack(sample.stack, definitions, self.tables)?;
         let labels = match sample.annotations {
             None => None,
-            Some(pairs) => Some(self.columns.labels(pairs, definitions, self.tables)?),
+            Some(pairs) => {
+                let mut interner = RowInterner { rows: &mut self.rows, definitions, tables: self.tables };
+                Some(interner.labels(pairs)?)
+            }
         };
         let sample = Sample {
             stack,
@@ -172,20 +175,20 @@ impl<'a> Importer<'a> {
     }
 }
 
-/// The rows of the current segment's references in the tables.
+/// The rows of the current segment's indices in the tables.
 #[derive(Default)]
-struct Columns {
+struct SegmentRows {
     strings: Vec<Option<StringId>>,
     frames: Vec<Option<FrameId>>,
     /// Only up to the last sampled one.
     calls: Vec<StackId>,
     /// `None` also for stacks without frames.
     stacks: Vec<Option<StackId>>,
-    labels: HashMap<Box<[(StringRef, StringRef)]>, LabelsId>,
+    labels: HashMap<Box<[(StringIndex, StringIndex)]>, LabelsId>,
     name: Vec<u8>,
 }
 
-impl Columns {
+impl SegmentRows {
     fn clear(&mut self) {
         self.strings.clear();
         self.frames.clear();
@@ -197,119 +200,100 @@ impl Columns {
     #[inline]
     fn stack(
         &mut self,
-        stack: StackRef,
+        stack: StackIndex,
         definitions: &Definitions,
         tables: &mut Tables,
     ) -> Result<Option<StackId>, TableFull> {
         match self.stacks.get(stack.index()) {
             Some(&Some(known)) => Ok(Some(known)),
-            _ => self.new_stack(stack, definitions, tables),
+            _ => RowInterner { rows: self, definitions, tables }.stack(stack),
         }
     }
+}
 
+/// Adds what the current segment defines to the tables.
+struct RowInterner<'a> {
+    rows: &'a mut SegmentRows,
+    definitions: &'a Definitions,
+    tables: &'a mut Tables,
+}
+
+impl RowInterner<'_> {
     #[cold]
-    fn new_stack(
-        &mut self,
-        stack: StackRef,
-        definitions: &Definitions,
-        tables: &mut Tables,
-    ) -> Result<Option<StackId>, TableFull> {
-        let Some(leaf) = definitions.leaf(stack) else { return Ok(None) };
+    fn stack(&mut self, stack: StackIndex) -> Result<Option<StackId>, TableFull> {
+        let Some(leaf) = self.definitions.leaf(stack) else { return Ok(None) };
         // In the order of definition, which the writer of the trace chose: callers and callees are then near each
         // other, in the file and in the tables, whatever order they are sampled in.
-        let new = definitions.calls().get(self.calls.len()..=leaf.index());
-        for &Call { caller, frame } in new.unwrap_or_default() {
-            let caller = caller.map(|caller| self.calls[caller.index()]);
-            let frame = self.frame(frame, definitions, tables)?;
-            self.calls.push(tables.intern_stack(caller, frame)?);
+        let new = self.definitions.calls().get(self.rows.calls.len()..=leaf.index());
+        for &CallPath { caller, frame } in new.unwrap_or_default() {
+            let caller = caller.map(|caller| self.rows.calls[caller.index()]);
+            let frame = self.frame(frame)?;
+            self.rows.calls.push(self.tables.intern_stack(caller, frame)?);
         }
-        let id = self.calls[leaf.index()];
-        put(&mut self.stacks, stack.index(), id);
+        let id = self.rows.calls[leaf.index()];
+        put(&mut self.rows.stacks, stack.index(), id);
         Ok(Some(id))
     }
 
-    fn frame(
-        &mut self,
-        frame: FrameRef,
-        definitions: &Definitions,
-        tables: &mut Tables,
-    ) -> Result<FrameId, TableFull> {
-        if let Some(Some(known)) = self.frames.get(frame.index()) {
+    fn frame(&mut self, frame: FrameIndex) -> Result<FrameId, TableFull> {
+        if let Some(Some(known)) = self.rows.frames.get(frame.index()) {
             return Ok(*known);
         }
-        let row = match *definitions.frame(frame) {
-            RbtFrame::Native { symbol, module, offset } => {
-                let function = self.string(symbol, definitions, tables)?;
-                let module = self.string(module, definitions, tables)?;
+        let row = match *self.definitions.frame(frame) {
+            DefinedFrame::Native { symbol, module, offset } => {
+                let (function, module) = (self.string(symbol)?, self.string(module)?);
                 Frame { native: Some(NativeFrame { module, offset: Some(offset) }), ..Frame::named(function) }
             }
-            RbtFrame::Php { namespace, class, method, file, line, opcode } => {
-                let parts = [namespace, class, method];
-                let (function, parts) = self.function(parts, definitions, tables)?;
+            DefinedFrame::Php { namespace, class, method, file, line, opcode } => {
+                let (function, parts) = self.function([namespace, class, method])?;
                 Frame {
                     parts: Some(parts),
-                    file: Some(self.string(file, definitions, tables)?),
+                    file: Some(self.string(file)?),
                     line: (line != -1).then_some(line),
-                    opcode: opcode.map(|opcode| self.string(opcode, definitions, tables)).transpose()?,
+                    opcode: opcode.map(|opcode| self.string(opcode)).transpose()?,
                     ..Frame::named(function)
                 }
             }
         };
-        let id = tables.intern_frame(&row)?;
-        put(&mut self.frames, frame.index(), id);
+        let id = self.tables.intern_frame(&row)?;
+        put(&mut self.rows.frames, frame.index(), id);
         Ok(id)
     }
 
-    fn function(
-        &mut self,
-        parts: [StringRef; 3],
-        definitions: &Definitions,
-        tables: &mut Tables,
-    ) -> Result<(StringId, NameParts), TableFull> {
-        let [namespace, class, method] = parts.map(|part| definitions.string(part));
-        self.name.clear();
-        FunctionName { namespace, class, method }.join_into(&mut self.name);
-        let function = tables.intern_string(&self.name)?;
+    fn function(&mut self, parts: [StringIndex; 3]) -> Result<(StringId, NameParts), TableFull> {
+        let [namespace, class, method] = parts.map(|part| self.definitions.string(part));
+        self.rows.name.clear();
+        FunctionName { namespace, class, method }.join_into(&mut self.rows.name);
+        let function = self.tables.intern_string(&self.rows.name)?;
         let [namespace, class, method] = parts;
         let parts = NameParts {
-            namespace: self.string(namespace, definitions, tables)?,
-            class: self.string(class, definitions, tables)?,
-            method: self.string(method, definitions, tables)?,
+            namespace: self.string(namespace)?,
+            class: self.string(class)?,
+            method: self.string(method)?,
         };
         Ok((function, parts))
     }
 
-    fn string(
-        &mut self,
-        string: StringRef,
-        definitions: &Definitions,
-        tables: &mut Tables,
-    ) -> Result<StringId, TableFull> {
-        if let Some(Some(known)) = self.strings.get(string.index()) {
+    fn string(&mut self, string: StringIndex) -> Result<StringId, TableFull> {
+        if let Some(Some(known)) = self.rows.strings.get(string.index()) {
             return Ok(*known);
         }
-        let id = tables.intern_string(definitions.string(string))?;
-        put(&mut self.strings, string.index(), id);
+        let id = self.tables.intern_string(self.definitions.string(string))?;
+        put(&mut self.rows.strings, string.index(), id);
         Ok(id)
     }
 
-    fn labels(
-        &mut self,
-        pairs: &[(StringRef, StringRef)],
-        definitions: &Definitions,
-        tables: &mut Tables,
-    ) -> Result<LabelsId, TableFull> {
-        if let Some(&id) = self.labels.get(pairs) {
+    fn labels(&mut self, pairs: &[(StringIndex, StringIndex)]) -> Result<LabelsId, TableFull> {
+        if let Some(&id) = self.rows.labels.get(pairs) {
             return Ok(id);
         }
         let mut labels = Vec::with_capacity(pairs.len());
         for &(key, value) in pairs {
-            let key = self.string(key, definitions, tables)?;
-            let value = LabelValue::Text(self.string(value, definitions, tables)?);
+            let (key, value) = (self.string(key)?, LabelValue::Text(self.string(value)?));
             labels.push(Label { key, value });
         }
-        let id = tables.intern_labels(&labels)?;
-        self.labels.insert(pairs.into(), id);
+        let id = self.tables.intern_labels(&labels)?;
+        self.rows.labels.insert(pairs.into(), id);
         Ok(id)
     }
 }

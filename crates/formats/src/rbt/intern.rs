@@ -8,26 +8,25 @@ use std::io;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::frame_content::FrameContent;
+use super::frame_def::{FrameContent, FrameDef};
 use super::ids::FrameNumber;
-use super::write::FrameDef;
 
 #[derive(Default)]
-pub(super) struct Strings {
+pub(super) struct WrittenStrings {
     bytes: Vec<u8>,
-    spans: Vec<Span>,
+    spans: Vec<StringSpan>,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
 }
 
 /// The position of a string among the others.
 #[derive(Clone, Copy)]
-struct Span {
+struct StringSpan {
     start: usize,
     len: usize,
 }
 
-impl Strings {
+impl WrittenStrings {
     /// The id of `string`, and whether it is new.
     pub(super) fn intern(&mut self, string: &[u8]) -> io::Result<(u32, bool)> {
         let Self { bytes, spans, index, hasher } = self;
@@ -36,36 +35,36 @@ impl Strings {
             return Ok((id, false));
         }
         let id = next_id(spans.len())?;
-        spans.push(Span { start: bytes.len(), len: string.len() });
+        spans.push(StringSpan { start: bytes.len(), len: string.len() });
         bytes.extend_from_slice(string);
         index.insert_unique(hash, id, |&id| hasher.hash_one(spans[id as usize].of(bytes)));
         Ok((id, true))
     }
 }
 
-impl Span {
+impl StringSpan {
     fn of(self, bytes: &[u8]) -> &[u8] {
         &bytes[self.start..self.start + self.len]
     }
 }
 
 #[derive(Default)]
-pub(super) struct Frames {
-    rows: Vec<FrameRow>,
+pub(super) struct WrittenFrames {
+    rows: Vec<WrittenFrame>,
     /// The texts of every frame. Texts that frames share are repeated.
     texts: Vec<u8>,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
 }
 
-struct FrameRow {
+struct WrittenFrame {
     content: FrameContent,
     /// The start of its texts.
     start: usize,
     hash: u64,
 }
 
-impl Frames {
+impl WrittenFrames {
     pub(super) const fn len(&self) -> usize {
         self.rows.len()
     }
@@ -89,7 +88,7 @@ impl Frames {
         let id = next_id(self.rows.len())?;
         let start = self.texts.len();
         let content = FrameContent::keep(frame, &mut self.texts);
-        self.rows.push(FrameRow { content, start, hash });
+        self.rows.push(WrittenFrame { content, start, hash });
         self.index.insert_unique(hash, id, |&id| self.rows[id as usize].hash);
         Ok(FrameNumber(id))
     }

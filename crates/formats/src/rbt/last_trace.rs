@@ -3,19 +3,18 @@
 //! Most stacks share most of their callers with the one before. The texts are stored in one piece, in the order of
 //! comparison, so that finding the shared callers follows no ids and no pointers.
 
-use super::frame_content::FrameContent;
-use super::trie::{Path, Stacks};
-use super::write::FrameDef;
+use super::frame_def::{FrameContent, FrameDef};
+use super::trie::{StackPath, WrittenStacks};
 
 #[derive(Default)]
 pub(super) struct LastTrace {
     /// The frames, from the root.
-    frames: Vec<Seen>,
+    frames: Vec<SeenFrame>,
     texts: Vec<u8>,
 }
 
-struct Seen {
-    path: Path,
+struct SeenFrame {
+    path: StackPath,
     content: FrameContent,
     /// The end of this frame's texts.
     end: usize,
@@ -29,10 +28,10 @@ impl LastTrace {
 
     /// The number of callers, from the root, that `frames_leaf_first` shares with this stack, and their path. Removes
     /// the rest.
-    pub(super) fn keep_shared(&mut self, frames_leaf_first: &[FrameDef<'_>]) -> (usize, Path) {
+    pub(super) fn keep_shared(&mut self, frames_leaf_first: &[FrameDef<'_>]) -> (usize, StackPath) {
         let mut at = 0;
         let pairs = self.frames.iter().zip(frames_leaf_first.iter().rev());
-        let is_shared = |&(seen, frame): &(&Seen, &FrameDef<'_>)| {
+        let is_shared = |&(seen, frame): &(&SeenFrame, &FrameDef<'_>)| {
             let texts = self.texts.get(at..seen.end).unwrap_or_default();
             at = seen.end;
             seen.content.is(texts, frame)
@@ -41,12 +40,12 @@ impl LastTrace {
         self.frames.truncate(shared);
         let last = self.frames.last();
         self.texts.truncate(last.map_or(0, |seen| seen.end));
-        (shared, last.map_or(Stacks::ROOT, |seen| seen.path))
+        (shared, last.map_or(WrittenStacks::ROOT, |seen| seen.path))
     }
 
     /// Appends the callee of the last frame; its path from the root is `path`.
-    pub(super) fn push(&mut self, frame: &FrameDef<'_>, path: Path) {
+    pub(super) fn push(&mut self, frame: &FrameDef<'_>, path: StackPath) {
         let content = FrameContent::keep(frame, &mut self.texts);
-        self.frames.push(Seen { path, content, end: self.texts.len() });
+        self.frames.push(SeenFrame { path, content, end: self.texts.len() });
     }
 }

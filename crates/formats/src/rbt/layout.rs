@@ -3,6 +3,10 @@
 //! Source for everything here, unless another is named: the format's specification, version 1.
 
 use borehole_wire::Cursor;
+use memchr::memmem;
+
+/// The short name of the format.
+pub const NAME: &str = "rbt";
 
 /// The first four bytes of every segment.
 pub const MAGIC: [u8; 4] = *b"RELI";
@@ -109,10 +113,18 @@ impl EventType {
             Self::SampleAnnotation => "SAMPLE_ANNOTATION",
         }
     }
+
+    /// The name of the type with this number, for messages.
+    pub(crate) fn name_of(byte: u8) -> String {
+        match Self::from_byte(byte) {
+            Some(known) => known.name().to_owned(),
+            None => format!("event of unknown type {byte:#04x}"),
+        }
+    }
 }
 
 /// A segment's header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// Whether samples carry the time since the previous sample.
     pub has_timestamps: bool,
@@ -143,6 +155,16 @@ impl RawHeader {
     /// The header at the start of `bytes`; `None` if they are too few.
     pub(crate) fn at(bytes: &[u8]) -> Option<Self> {
         Cursor::new(bytes, 0).array().ok().map(|bytes| Self { bytes })
+    }
+
+    /// The position of the first flawless header after the start of `bytes`.
+    pub(crate) fn find_after_start(bytes: &[u8]) -> Option<usize> {
+        memmem::find_iter(bytes, &MAGIC).filter(|&at| at > 0).find(|&at| Self::is_flawless_at(&bytes[at..]))
+    }
+
+    /// Whether a flawless header is at the start of `bytes`.
+    pub(crate) fn is_flawless_at(bytes: &[u8]) -> bool {
+        bytes.starts_with(&MAGIC) && Self::at(bytes).is_some_and(|raw| raw.is_flawless())
     }
 
     pub(crate) const fn version(&self) -> u8 {

@@ -2,7 +2,7 @@
 //!
 //! * [`Reader`] pulls segments, metadata and samples out of raw or compressed input, strictly or, with
 //!   [`ReadOptions::lenient`](crate::ReadOptions::lenient), past any damage.
-//! * [`Events`] pulls the undecoded events, for tools that show a file as it is.
+//! * [`EventReader`] pulls the undecoded events, for tools that dump files.
 //! * [`Writer`] writes one segment after another to a stream, [`SegmentedWriter`] rotates by time.
 //! * [`import`] and [`Exporter`] connect the format with the model.
 //!
@@ -29,15 +29,18 @@
 //! ```
 
 mod annotations;
+mod assembler;
 mod column;
 mod definitions;
 mod event;
 mod events;
 mod export;
+mod facts;
 mod flow;
-mod frame_content;
+mod frame_def;
 mod ids;
 mod import;
+mod indices;
 mod intern;
 mod last_trace;
 pub mod layout;
@@ -45,24 +48,37 @@ mod paths;
 mod plausibility;
 mod read;
 mod recover;
+mod search;
 mod segment_output;
 mod segment_process;
 mod segmented;
 mod trie;
 mod write;
 
-pub use crate::function_name::FunctionName;
-pub use definitions::{Definitions, Frame, FrameRef, StackRef, StringRef};
-pub use event::{Event, FrameFields, RawEvent, Varints};
-pub use events::{Events, RawRecord};
+pub use crate::frames::function_name::FunctionName;
+pub use assembler::{Record, SegmentStart, StoredSample};
+pub use definitions::{DefinedFrame, Definitions};
+pub use event::{DecodedEvent, FrameFields, RawEvent, Varints};
+pub use events::{EventReader, RawRecord};
 pub use export::{ExportOptions, Exporter, Timestamps};
+pub(crate) use facts::FACTS;
+pub use frame_def::FrameDef;
 pub use ids::{FrameId, StackId};
 pub use import::{import, import_reader};
-pub use layout::Header;
-pub use read::{Reader, Record, Sample, SegmentStart};
-pub use segment_output::{Compression, SegmentOutput};
+pub use indices::{FrameIndex, StackIndex, StringIndex};
+pub use layout::{Header, NAME};
+pub use read::Reader;
+pub use segment_output::{SegmentCompression, SegmentOutput};
 pub use segmented::SegmentedWriter;
-pub use write::{FrameDef, SampleDef, Writer};
+pub use write::{SampleDef, Writer};
 
-/// The short name of the format.
-pub const NAME: &str = "rbt";
+use crate::registry::{Codec, EventSupport, Exporting, Import};
+
+/// Reads and writes the format.
+pub(crate) const CODEC: Codec = Codec {
+    import: Some(Import::Enveloped(|input, options, _, tables, sink| import(input, options, tables, sink))),
+    export: Some(Exporting {
+        events: EventSupport::Lost,
+        start: |to, options| Box::new(Exporter::new(to.output, ExportOptions::of(options))),
+    }),
+};

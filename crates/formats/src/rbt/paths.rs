@@ -1,19 +1,19 @@
 //! The stacks of a segment as paths from the root.
 //!
-//! A stack is usually defined after one with mostly the same callers, and only the difference is stored. Paths are kept
+//! Most stacks share most of their callers with the stack defined before, and only the difference is stored. Paths are kept
 //! twice: as ids of frames, which the file defines, and as the frames that the ids meant when the path was sampled.
 
 use std::num::NonZeroU32;
 
-use super::definitions::{FrameRef, Undefined};
 use super::event::Varints;
+use super::indices::{FrameIndex, Undefined};
 
-/// A frame of a sampled stack together with all of its callers. Equal references are equal paths; the reverse need not
+/// A frame of a sampled stack together with all of its callers. Equal indices are equal paths; the reverse need not
 /// hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct CallRef(NonZeroU32);
+pub(super) struct CallIndex(NonZeroU32);
 
-impl CallRef {
+impl CallIndex {
     /// Dense from 0 within the segment, callers before callees.
     #[inline]
     pub(super) const fn index(self) -> usize {
@@ -23,42 +23,42 @@ impl CallRef {
 
 /// A path of frames.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call {
-    pub(super) caller: Option<CallRef>,
-    pub(super) frame: FrameRef,
+pub(super) struct CallPath {
+    pub(super) caller: Option<CallIndex>,
+    pub(super) frame: FrameIndex,
 }
 
 /// A defined path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct StepRef(NonZeroU32);
+pub(super) struct StepIndex(NonZeroU32);
 
-impl StepRef {
+impl StepIndex {
     const fn index(self) -> usize {
         (self.0.get() - 1) as usize
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Step {
-    caller: Option<StepRef>,
+struct DefinedStep {
+    caller: Option<StepIndex>,
     /// The meaning of the path when it was last sampled.
-    call: Option<CallRef>,
+    call: Option<CallIndex>,
     frame: i64,
 }
 
 /// All paths.
 #[derive(Debug, Default)]
 pub(super) struct Paths {
-    steps: Vec<Step>,
-    calls: Vec<Call>,
+    steps: Vec<DefinedStep>,
+    calls: Vec<CallPath>,
     /// Calls before this index may be of outdated frames.
     outdated: usize,
     /// The last list of frames defined, with its path, root first.
     last_list: Vec<u8>,
-    last_path: Vec<StepRef>,
+    last_path: Vec<StepIndex>,
     /// A reused buffer.
     ids: Vec<i64>,
-    new_calls: Vec<(StepRef, FrameRef)>,
+    new_calls: Vec<(StepIndex, FrameIndex)>,
 }
 
 impl Paths {
@@ -72,11 +72,11 @@ impl Paths {
 
     /// The approximate memory of the paths.
     pub(super) const fn size_bytes(&self) -> usize {
-        self.steps.len() * size_of::<Step>() + self.calls.len() * size_of::<Call>()
+        self.steps.len() * size_of::<DefinedStep>() + self.calls.len() * size_of::<CallPath>()
     }
 
     /// The path of a list of frame ids; `None` if it is empty.
-    pub(super) fn define(&mut self, frames_leaf_first: Varints<'_>) -> Option<StepRef> {
+    pub(super) fn define(&mut self, frames_leaf_first: Varints<'_>) -> Option<StepIndex> {
         let list = frames_leaf_first.bytes();
         let shared = shared_numbers(&self.last_list, list);
         self.last_path.truncate(shared);
@@ -87,8 +87,8 @@ impl Paths {
         self.ids.extend(frames_leaf_first.take(new));
         for &frame in self.ids.iter().rev() {
             let caller = self.last_path.last().copied();
-            self.steps.push(Step { caller, call: None, frame });
-            self.last_path.push(StepRef(number(self.steps.len())));
+            self.steps.push(DefinedStep { caller, call: None, frame });
+            self.last_path.push(StepIndex(number(self.steps.len())));
         }
         self.last_path.last().copied()
     }
@@ -99,9 +99,9 @@ impl Paths {
     /// The undefined frame nearest to the leaf.
     pub(super) fn resolve(
         &mut self,
-        path: Option<StepRef>,
-        frame_of: impl Fn(i64) -> Result<FrameRef, Undefined>,
-    ) -> Result<Option<CallRef>, Undefined> {
+        path: Option<StepIndex>,
+        frame_of: impl Fn(i64) -> Result<FrameIndex, Undefined>,
+    ) -> Result<Option<CallIndex>, Undefined> {
         self.new_calls.clear();
         let (mut at, mut caller) = (path, None);
         while let Some(path) = at {
@@ -114,8 +114,8 @@ impl Paths {
             at = step.caller;
         }
         for &(path, frame) in self.new_calls.iter().rev() {
-            self.calls.push(Call { caller, frame });
-            caller = Some(CallRef(number(self.calls.len())));
+            self.calls.push(CallPath { caller, frame });
+            caller = Some(CallIndex(number(self.calls.len())));
             self.steps[path.index()].call = caller;
         }
         Ok(caller)
@@ -127,14 +127,14 @@ impl Paths {
     }
 
     /// Adds a path of one frame that no definition leads to.
-    pub(super) fn push_root(&mut self, frame: FrameRef) -> CallRef {
-        self.calls.push(Call { caller: None, frame });
-        CallRef(number(self.calls.len()))
+    pub(super) fn push_root(&mut self, frame: FrameIndex) -> CallIndex {
+        self.calls.push(CallPath { caller: None, frame });
+        CallIndex(number(self.calls.len()))
     }
 
-    /// All calls, by [`CallRef::index`].
+    /// All calls, by [`CallIndex::index`].
     #[inline]
-    pub(super) fn calls(&self) -> &[Call] {
+    pub(super) fn calls(&self) -> &[CallPath] {
         &self.calls
     }
 }

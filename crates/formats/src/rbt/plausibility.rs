@@ -2,20 +2,17 @@
 
 use borehole_wire::Cursor;
 
-use super::definitions::NextIds;
-use super::event::{Event, FrameFields, Framed, RawEvent};
+use super::definitions::{MAX_LOST, NextIds};
+use super::event::{DecodedEvent, FrameFields, Framed, RawEvent};
+use super::indices::DefinitionKind;
 use super::layout::{EventType, MAGIC, RESERVED_EVENT, RawHeader};
-use super::recover::find_header;
-
-/// The maximum distance of an id from the next one: that many definitions may have been lost together.
-pub(super) const MAX_LOST: i64 = 64;
 
 /// Like [`MAX_LOST`], for the stack of a sample, which is weaker evidence than a definition.
 const MAX_LOST_STACKS: i64 = 4;
 
 /// The purpose of a judgement, which decides its strictness.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum SearchPurpose {
     /// To continue at the end of an event. Events of unknown types may follow, but prove nothing.
     Continue,
     /// Like [`Continue`](Self::Continue), if it is in doubt whether the event ends there.
@@ -27,35 +24,47 @@ pub(super) enum Purpose {
     SearchCut,
 }
 
-/// Judges bytes as a chain of events, each of which has to fit the ones before.
-pub(super) struct Plausibility {
-    pub(super) next: NextIds,
-    pub(super) has_timestamps: bool,
-    pub(super) has_sample: bool,
-    pub(super) purpose: Purpose,
-    /// The evidence in bits: roughly, how improbable such bytes are by chance.
-    pub(super) evidence: u32,
-}
-
-impl Plausibility {
-    /// Enough to accept a chain that continues.
-    const ENOUGH: u32 = 24;
-
+impl SearchPurpose {
     /// Enough to accept a chain that ends exactly at the end of the input or segment.
-    const fn enough_to_end(&self) -> u32 {
-        match self.purpose {
-            Purpose::Continue | Purpose::Resume | Purpose::Search => 5,
-            Purpose::SearchCut => 16,
-        }
+    const fn enough_to_end(self) -> u32 {
+        if matches!(self, Self::SearchCut) { 16 } else { 5 }
     }
 
     /// Enough to accept a chain that ends in an incomplete event.
-    const fn enough_to_be_cut(&self) -> u32 {
-        match self.purpose {
-            Purpose::Continue | Purpose::Resume => 5,
-            Purpose::Search | Purpose::SearchCut => 16,
-        }
+    const fn enough_to_be_cut(self) -> u32 {
+        if self.searches() { 16 } else { 5 }
     }
+
+    /// Whether the position itself is in doubt.
+    const fn searches(self) -> bool {
+        matches!(self, Self::Search | Self::SearchCut)
+    }
+}
+
+/// The state of a segment, which its next events have to fit.
+#[derive(Clone, Copy, Default)]
+pub(super) struct SegmentState {
+    pub(super) next: NextIds,
+    pub(super) has_timestamps: bool,
+    /// Whether there is a sample that may be annotated or repeated.
+    pub(super) has_sample: bool,
+}
+
+/// Judges bytes as a chain of events, each of which has to fit the ones before.
+pub(super) struct Plausibility {
+    state: SegmentState,
+    purpose: SearchPurpose,
+    /// The evidence in bits: roughly, how improbable such bytes are by chance.
+    evidence: u32,
+}
+
+impl Plausibility {
+    pub(super) const fn new(state: SegmentState, purpose: SearchPurpose) -> Self {
+        Self { state, purpose, evidence: 0 }
+    }
+
+    /// Enough to accept a chain that continues.
+    const ENOUGH: u32 = 24;
 
     /// Whether `bytes` are plausible. `whole`: they reach to the end of the input.
     pub(super) fn of(mut self, bytes: &[u8], whole: bool) -> bool {
@@ -63,20 +72,19 @@ impl Plausibility {
         while self.evidence < Self::ENOUGH {
             let rest = cursor.rest();
             if rest.is_empty() {
-                return whole && (self.evidence >= self.enough_to_end() || bytes.is_empty());
+                return whole && (self.evidence >= self.purpose.enough_to_end() || bytes.is_empty());
             }
             if rest[0] == RESERVED_EVENT {
-                let in_order = matches!(self.purpose, Purpose::Continue | Purpose::Resume);
                 let first = rest.len() == bytes.len();
-                let convinced = in_order || first || self.evidence >= self.enough_to_end();
+                let convinced =
+                    !self.purpose.searches() || first || self.evidence >= self.purpose.enough_to_end();
                 let cut = whole && !first && MAGIC.starts_with(&rest[..rest.len().min(MAGIC.len())]);
                 return convinced && RawHeader::at(rest).map_or(cut, |raw| raw.is_flawless());
             }
             let Ok(framed) = Framed::of(rest, rest.len()) else {
-                return self.evidence >= self.enough_to_be_cut();
+                return self.evidence >= self.purpose.enough_to_be_cut();
             };
-            let searches = matches!(self.purpose, Purpose::Search | Purpose::SearchCut);
-            if searches && find_header(&rest[..framed.end]).is_some() {
+            if self.purpose.searches() && RawHeader::find_after_start(&rest[..framed.end]).is_some() {
                 return false;
             }
             match self.weigh(&RawEvent::new(rest, 0, framed)) {
@@ -88,49 +96,51 @@ impl Plausibility {
         true
     }
 
-    /// The evidence of one event; `None` if no writer would write it here.
+    /// The evidence of one event, which the next ones then have to fit; `None` if no writer would write it here.
     pub(super) fn weigh(&mut self, raw: &RawEvent<'_>) -> Option<u32> {
         let mut payload = raw.payload;
-        let event = Event::decode_payload(raw, &mut payload, self.has_timestamps).ok()?;
-        if !payload.is_empty() && !matches!(event, Event::Unknown { .. }) {
+        let event = DecodedEvent::decode_payload(raw, &mut payload, self.state.has_timestamps).ok()?;
+        if !payload.is_empty() && !matches!(event, DecodedEvent::Unknown { .. }) {
             return None;
         }
         match event {
-            Event::StringDef { id, .. } => next_id(&mut self.next.string, id).map(|bits| bits + 4),
-            Event::FrameDef { id, frame } => {
-                let strings = frame_strings(&frame).into_iter().flatten();
-                all_defined(strings, self.next.string)?;
-                next_id(&mut self.next.frame, id).map(|bits| bits + 8)
+            DecodedEvent::StringDef { id, .. } => {
+                self.weigh_id(DefinitionKind::String, id).map(|bits| bits + 4)
             }
-            Event::StackDef { id, frames_leaf_first } => {
-                all_defined(frames_leaf_first, self.next.frame)?;
-                next_id(&mut self.next.stack, id).map(|bits| bits + 8)
+            DecodedEvent::FrameDef { id, frame } => {
+                self.all_defined(DefinitionKind::String, frame_strings(&frame).into_iter().flatten())?;
+                self.weigh_id(DefinitionKind::Frame, id).map(|bits| bits + 8)
             }
-            Event::Sample { stack, delta_us, .. } => self.weigh_sample(raw, stack, delta_us),
-            Event::Repeat { count } => (self.has_sample && count > 0).then_some(4),
-            Event::Annotation { pairs } => {
-                all_defined(pairs, self.next.string)?;
-                self.has_sample.then_some(8)
+            DecodedEvent::StackDef { id, frames_leaf_first } => {
+                self.all_defined(DefinitionKind::Frame, frames_leaf_first)?;
+                self.weigh_id(DefinitionKind::Stack, id).map(|bits| bits + 8)
             }
-            Event::Checkpoint { counts } => self.weigh_checkpoint(counts?),
-            Event::SegmentEnd => Some(12),
-            Event::Metadata { key, .. } => key.is_ascii().then_some(12),
-            Event::Unknown { .. } => (self.purpose == Purpose::Continue).then_some(0),
+            DecodedEvent::Sample { stack, delta_us, .. } => self.weigh_sample(raw, stack, delta_us),
+            DecodedEvent::Repeat { count } => (self.state.has_sample && count > 0).then_some(4),
+            DecodedEvent::Annotation { pairs } => {
+                self.all_defined(DefinitionKind::String, pairs)?;
+                self.state.has_sample.then_some(8)
+            }
+            DecodedEvent::Checkpoint { counts } => self.weigh_checkpoint(counts?),
+            DecodedEvent::SegmentEnd => Some(12),
+            DecodedEvent::Metadata { key, .. } => key.is_ascii().then_some(12),
+            DecodedEvent::Unknown { .. } => (self.purpose == SearchPurpose::Continue).then_some(0),
         }
     }
 
     fn weigh_sample(&mut self, raw: &RawEvent<'_>, stack: i64, delta_us: Option<i64>) -> Option<u32> {
         let compact = raw.event_type() == Some(EventType::CompactSample);
         let belongs = match raw.event_type() {
-            Some(EventType::CompactSample) => !self.has_timestamps,
-            Some(EventType::Sample) => self.has_timestamps,
+            Some(EventType::CompactSample) => !self.state.has_timestamps,
+            Some(EventType::Sample) => self.state.has_timestamps,
             _ => true,
         };
-        let fits = (0..self.next.stack.saturating_add(MAX_LOST_STACKS)).contains(&stack)
+        let next = self.state.next.of(DefinitionKind::Stack);
+        let fits = (0..next.saturating_add(MAX_LOST_STACKS)).contains(&stack)
             && belongs
             && delta_us.is_none_or(|delta| (0..1 << 40).contains(&delta));
-        self.has_sample = true;
-        let known = stack < self.next.stack;
+        self.state.has_sample = true;
+        let known = stack < next;
         fits.then_some(match (compact, known) {
             (true, true) => 5,
             (true, false) => 1,
@@ -140,23 +150,26 @@ impl Plausibility {
     }
 
     fn weigh_checkpoint(&self, [frames, stacks, _]: [i64; 3]) -> Option<u32> {
-        let near = |said: i64, next: i64| said >= next && said - next <= MAX_LOST;
-        (near(frames, self.next.frame) && near(stacks, self.next.stack)).then_some(12)
+        let near = |said: i64, kind| {
+            let next = self.state.next.of(kind);
+            said >= next && said - next <= MAX_LOST
+        };
+        (near(frames, DefinitionKind::Frame) && near(stacks, DefinitionKind::Stack)).then_some(12)
     }
-}
 
-/// The evidence of an id: strong if it is exactly the next, weak if some before it were lost.
-fn next_id(next: &mut i64, id: i64) -> Option<u32> {
-    let bits = if id == *next { 7 } else { 1 };
-    let believable = (*next..next.saturating_add(MAX_LOST)).contains(&id);
-    *next = id.saturating_add(1);
-    believable.then_some(bits)
-}
+    /// The evidence of an id that is defined: strong if it is exactly the next, weak if some before it were lost.
+    fn weigh_id(&mut self, kind: DefinitionKind, id: i64) -> Option<u32> {
+        let next = self.state.next.of(kind);
+        self.state.next.set(kind, id.saturating_add(1));
+        let bits = if id == next { 7 } else { 1 };
+        (next..next.saturating_add(MAX_LOST)).contains(&id).then_some(bits)
+    }
 
-/// Whether all ids are defined or may be among the lost ones.
-fn all_defined(mut ids: impl Iterator<Item = i64>, next: i64) -> Option<()> {
-    let bound = next.saturating_add(MAX_LOST);
-    ids.all(|id| (0..bound).contains(&id)).then_some(())
+    /// Whether all ids are defined or may be among the lost ones.
+    fn all_defined(&self, kind: DefinitionKind, mut ids: impl Iterator<Item = i64>) -> Option<()> {
+        let bound = self.state.next.of(kind).saturating_add(MAX_LOST);
+        ids.all(|id| (0..bound).contains(&id)).then_some(())
+    }
 }
 
 fn frame_strings(frame: &FrameFields) -> [Option<i64>; 5] {

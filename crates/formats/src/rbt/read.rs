@@ -1,16 +1,15 @@
 //! Segments, metadata and samples, pulled in order.
+//!
+//! [`EventReader`] decodes events out of bytes, [`Assembler`] makes records of them, and after damage [`Recoverer`] finds
+//! the position to continue at, and reports the loss. [`RecordStream`] completes most samples where they are.
 
-use std::collections::VecDeque;
 use std::io::Read;
 
-use super::NAME;
-use super::annotations::{self, Annotations};
-use super::definitions::{Definitions, StackRef, StringRef, Undefined};
-use super::event::{Event, RawEvent};
-use super::events::{Events, Step, type_name};
-use super::layout::Header;
-use super::recover::{LostTime, Region};
-use crate::{Error, ErrorKind, Position, ReadOptions, Recovery};
+use super::assembler::{Assembler, Completed, Record, StoredSample};
+use super::events::{EventReader, NextRecord};
+use super::flow::RecordStream;
+use super::recover::Recoverer;
+use crate::{Error, ReadOptions, Recovery};
 
 /// Reads segments, metadata and samples.
 ///
@@ -19,139 +18,10 @@ use crate::{Error, ErrorKind, Position, ReadOptions, Recovery};
 ///
 /// Memory is bounded by one event and by the definitions of one segment. Nothing is allocated per sample.
 pub struct Reader<R> {
-    pub(super) events: Events<R>,
-    pub(super) definitions: Definitions,
-    pub(super) options: ReadOptions,
-    pub(super) recovery: Recovery,
-    /// The sample that may still get annotations and repeats: it is returned when another record begins.
-    pending: Option<Core>,
-    pub(super) pending_annotations: Annotations,
-    current: Core,
-    current_annotations: Annotations,
-    /// Metadata after the pending sample; the first `metadata_ready` entries were before it.
-    metadata: VecDeque<(Vec<u8>, Vec<u8>)>,
-    metadata_ready: usize,
-    /// The size of the segment's metadata, which a caller may have to keep.
-    metadata_bytes: usize,
-    metadata_out: (Vec<u8>, Vec<u8>),
-    held: Held,
-    pub(super) segment: SegmentStart,
-    /// The number of samples before this segment.
-    samples_before: u64,
-    accumulated_us: Option<i64>,
+    stream: RecordStream<R>,
+    recoverer: Recoverer,
     /// Whether the next sample follows directly: no record is pending or waiting.
-    pub(super) in_flow: bool,
-    /// Whether this segment has lost data: references may then be to the lost part.
-    pub(super) segment_damaged: bool,
-    pub(super) region: Option<Region>,
-    pub(super) lost_time: Option<LostTime>,
-    /// Whether the segment at the position where reading continues has lost its header.
-    pub(super) lost_header: bool,
-}
-
-/// A record of a file.
-#[derive(Clone, Copy, Debug)]
-pub enum Record<'a> {
-    /// A segment begins. Tables, metadata and time start anew.
-    Segment(SegmentStart),
-    /// A fact about the segment.
-    Metadata {
-        /// The key.
-        key: &'a [u8],
-        /// The value.
-        value: &'a [u8],
-    },
-    /// A sample, or a run of equal ones.
-    Sample(Sample<'a>),
-}
-
-/// The beginning of a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SegmentStart {
-    /// The contents of the header.
-    pub header: Header,
-    /// The index of this segment, 0-based.
-    pub index: u64,
-    /// The offset of its header, in bytes after decompression.
-    pub offset: u64,
-}
-
-/// A sample, or a run of equal ones, as the file stores it.
-#[derive(Clone, Copy, Debug)]
-pub struct Sample<'a> {
-    /// The stack.
-    pub stack: StackRef,
-    /// The number of equal samples: 1 plus the repeats of `REPEAT_SAMPLE`.
-    pub count: u64,
-    /// Microseconds since the previous sample, as stored; `None` if there is no timestamp.
-    pub delta_us: Option<i64>,
-    /// Microseconds since the segment's start, which is the sum of all differences so far; `None` if there is no
-    /// timestamp or the sum overflows.
-    pub accumulated_us: Option<i64>,
-    /// The process, for a sample that names it.
-    pub pid: Option<i64>,
-    /// Keys and values. `None`: no annotation event; empty: an annotation event without pairs.
-    pub annotations: Option<&'a [(StringRef, StringRef)]>,
-    /// The definitions that the references refer to.
-    pub definitions: &'a Definitions,
-    /// The offset of the sample, in bytes after decompression.
-    pub offset: u64,
-}
-
-/// A sample without its borrows.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Core {
-    stack: StackRef,
-    count: u64,
-    delta_us: Option<i64>,
-    accumulated_us: Option<i64>,
-    pid: Option<i64>,
-    offset: u64,
-    annotated: bool,
-    repeated: bool,
-}
-
-/// A record or failure that waits until the pending sample has been returned.
-enum Held {
-    Nothing,
-    Segment(SegmentStart),
-    Failure(Error),
-}
-
-/// A record without its borrows.
-pub(super) enum Turn {
-    Segment,
-    Metadata,
-    Sample,
-}
-
-/// The effect of an event other than defining something.
-pub(super) enum Effect {
-    Nothing,
-    Sample(PlainSample),
-    Repeat(i64),
-    Annotated,
-    Metadata(Vec<u8>, Vec<u8>),
-    Checkpoint { counts: Option<[i64; 3]>, offset: u64 },
-}
-
-/// A sample that is complete except for the records after it.
-#[derive(Clone, Copy)]
-pub(super) struct PlainSample {
-    pub(super) stack: StackRef,
-    pub(super) pid: Option<i64>,
-    pub(super) delta_us: Option<i64>,
-    pub(super) offset: u64,
-}
-
-/// The reason why an event cannot be used.
-#[derive(Clone, Copy)]
-pub(super) enum Fault {
-    Payload(borehole_wire::Error),
-    Undefined(Undefined),
-    NoSample,
-    AfterRepeat,
-    TooManyDefinitions,
+    in_flow: bool,
 }
 
 impl<R: Read> Reader<R> {
@@ -162,40 +32,10 @@ impl<R: Read> Reader<R> {
 
     /// Reads `input` with `options`.
     pub fn with_options(input: R, options: ReadOptions) -> Self {
-        let nothing = Core {
-            stack: StackRef::default(),
-            count: 0,
-            delta_us: None,
-            accumulated_us: None,
-            pid: None,
-            offset: 0,
-            annotated: false,
-            repeated: false,
-        };
-        let header = Header { has_timestamps: false, period_us: 0 };
-        Self {
-            events: Events::new(input, options),
-            definitions: Definitions::default(),
-            options,
-            recovery: Recovery::default(),
-            pending: None,
-            pending_annotations: Vec::new(),
-            current: nothing,
-            current_annotations: Vec::new(),
-            metadata: VecDeque::new(),
-            metadata_ready: 0,
-            metadata_bytes: 0,
-            metadata_out: Default::default(),
-            held: Held::Nothing,
-            segment: SegmentStart { header, index: 0, offset: 0 },
-            samples_before: 0,
-            accumulated_us: Some(0),
-            in_flow: false,
-            segment_damaged: false,
-            region: None,
-            lost_time: None,
-            lost_header: false,
-        }
+        let events = EventReader::new(input, options);
+        let assembler = Assembler::new(options.limits.definition_bytes);
+        let stream = RecordStream { events, assembler };
+        Self { stream, recoverer: Recoverer::default(), in_flow: false }
     }
 
     /// The next record; `None` at the end, and after an error.
@@ -206,357 +46,191 @@ impl<R: Read> Reader<R> {
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, Error> {
         if self.in_flow
-            && let Some(sample) = self.complete_sample()
+            && let Some(sample) = self.stream.complete_sample()
         {
-            return Ok(Some(Record::Sample(self.sample(sample))));
+            return Ok(Some(Record::Sample(self.stream.assembler.sample(sample))));
         }
         self.any_record()
+    }
+
+    /// The next sample, if it and the record after it are available.
+    ///
+    /// Samples returned here stay in registers. As [`Record`]s, each would be written and read again at once, and waiting
+    /// for that takes the processor longer than decoding.
+    #[inline]
+    pub(super) fn ready_sample(&mut self) -> Option<StoredSample<'_>> {
+        let sample = if self.in_flow { self.stream.complete_sample()? } else { return None };
+        Some(self.stream.assembler.sample(sample))
     }
 
     /// The next record by the general path.
     pub(super) fn any_record(&mut self) -> Result<Option<Record<'_>>, Error> {
         self.in_flow = false;
-        let turn = self.turn()?;
-        self.in_flow = self.pending.is_none() && !self.has_waiting() && self.events.is_flowing();
+        let completed = self.complete_any()?;
+        self.in_flow = self.stream.assembler.is_idle() && self.stream.events.is_flowing();
         if self.in_flow {
-            self.events.leave();
+            self.stream.events.leave();
         }
-        Ok(turn.map(|turn| match turn {
-            Turn::Sample => Record::Sample(self.sample(self.current)),
-            Turn::Segment => Record::Segment(self.segment),
-            Turn::Metadata => Record::Metadata { key: &self.metadata_out.0, value: &self.metadata_out.1 },
-        }))
+        Ok(completed.map(|completed| self.stream.assembler.record(&completed)))
     }
 
     /// The numbers of records read so far, and the warnings.
     pub const fn recovery(&self) -> &Recovery {
-        &self.recovery
+        &self.stream.assembler.recovery
     }
 
     /// The numbers of records read, and the warnings.
-    pub fn into_recovery(mut self) -> Recovery {
-        self.end_region(self.recovery.samples);
-        self.warn_of_lost_time();
-        let mut recovery = self.recovery;
-        self.events.padding().into_iter().for_each(|note| recovery.note(note));
+    pub fn into_recovery(self) -> Recovery {
+        let RecordStream { events, assembler } = self.stream;
+        let mut recovery = self.recoverer.finish(assembler);
+        events.padding().into_iter().for_each(|note| recovery.note(note));
         recovery
     }
 
-    #[inline]
-    pub(super) fn sample(&self, core: Core) -> Sample<'_> {
-        let Core { stack, count, delta_us, accumulated_us, pid, offset, annotated, .. } = core;
-        let annotations = annotated.then_some(self.current_annotations.as_slice());
-        let definitions = &self.definitions;
-        Sample { stack, count, delta_us, accumulated_us, pid, annotations, definitions, offset }
-    }
-
-    fn turn(&mut self) -> Result<Option<Turn>, Error> {
-        if let Some(turn) = self.waiting()? {
-            return Ok(Some(turn));
+    fn complete_any(&mut self) -> Result<Option<Completed>, Error> {
+        if let Some(completed) = self.stream.assembler.next_waiting()? {
+            return Ok(Some(completed));
         }
         loop {
-            if self.pending.is_some() && self.is_superseded() {
-                return Ok(self.release(None));
+            if self.stream.assembler.has_pending() && self.stream.is_superseded() {
+                return Ok(self.stream.assembler.end());
             }
-            let turn = match self.events.advance() {
-                Ok(Some(Step::Event(_))) => self.event(),
-                Ok(Some(Step::Header(header))) => Ok(self.header(header)),
-                Ok(None) if self.go_on_after_damage()? => Ok(None),
-                Ok(None) => return Ok(self.end()),
-                Err(error) => self.failed(error),
+            let RecordStream { events, assembler } = &mut self.stream;
+            let completed = match events.advance() {
+                Ok(Some(NextRecord::Event(_))) => self.event(),
+                Ok(Some(NextRecord::Header(header))) => assembler.header(header, events.offset()),
+                Ok(None) if self.recoverer.continue_after_end(&mut self.stream)? => Ok(None),
+                Ok(None) => return Ok(self.stream.assembler.end()),
+                Err(error) => Err(error),
             };
-            match turn {
+            match completed.or_else(|error| self.failed(error)) {
                 Ok(None) => {}
-                turn => return turn,
+                completed => return completed,
             }
         }
     }
 
-    /// Applies the last event taken, whatever it is.
-    fn event(&mut self) -> Result<Option<Turn>, Error> {
-        let effect = if self.options.is_lenient() {
-            self.apply_carefully()
-        } else {
-            self.apply().map_err(|(_, error)| error)
-        };
-        effect.and_then(|effect| self.take_effect(effect)).or_else(|error| self.failed(error))
-    }
-
-    /// The record that waited for the last sample returned.
-    fn waiting(&mut self) -> Result<Option<Turn>, Error> {
-        if self.metadata_ready > 0
-            && let Some(metadata) = self.metadata.pop_front()
-        {
-            self.metadata_ready -= 1;
-            self.metadata_out = metadata;
-            return Ok(Some(Turn::Metadata));
+    /// Assembles the last event taken.
+    fn event(&mut self) -> Result<Option<Completed>, Error> {
+        let RecordStream { events, assembler } = &mut self.stream;
+        if events.options.is_lenient() {
+            return self.recoverer.event(&mut self.stream);
         }
-        match std::mem::replace(&mut self.held, Held::Nothing) {
-            Held::Nothing => Ok(None),
-            Held::Segment(start) => Ok(Some(self.begin(start))),
-            Held::Failure(error) => Err(error),
-        }
-    }
-
-    fn has_waiting(&self) -> bool {
-        self.metadata_ready > 0 || !matches!(self.held, Held::Nothing)
-    }
-
-    /// Returns the pending sample, and puts `next` in its place.
-    #[inline]
-    fn release(&mut self, next: Option<Core>) -> Option<Turn> {
-        let released = std::mem::replace(&mut self.pending, next)?;
-        self.current = released;
-        self.release_annotations(released.annotated);
-        self.metadata_ready = self.metadata.len();
-        self.recovery.samples = self.recovery.samples.saturating_add(released.count);
-        Some(Turn::Sample)
-    }
-
-    /// Makes the annotations of the returned sample the current ones.
-    #[inline]
-    fn release_annotations(&mut self, annotated: bool) {
-        if annotated {
-            std::mem::swap(&mut self.current_annotations, &mut self.pending_annotations);
-        }
-    }
-
-    /// `sample` with `more` repeats, returned at once, with the pending annotations if it is `annotated`.
-    #[inline]
-    pub(super) fn give_out(&mut self, sample: PlainSample, more: u64, annotated: bool) -> Core {
-        self.release_annotations(annotated);
-        let core = Core { count: more.saturating_add(1), annotated, ..self.begin_sample(sample) };
-        self.recovery.samples = self.recovery.samples.saturating_add(core.count);
-        core
-    }
-
-    pub(super) fn header(&mut self, header: Header) -> Option<Turn> {
-        let start = SegmentStart { header, index: self.recovery.segments, offset: self.events.offset() };
-        self.recovery.segments += 1;
-        match self.release(None) {
-            None => Some(self.begin(start)),
-            turn => {
-                self.held = Held::Segment(start);
-                turn
-            }
-        }
-    }
-
-    fn begin(&mut self, start: SegmentStart) -> Turn {
-        self.count_lost_time();
-        self.segment = start;
-        self.samples_before = self.recovery.samples;
-        self.segment_damaged = false;
-        self.metadata_bytes = 0;
-        self.accumulated_us = Some(0);
-        self.definitions.clear();
-        Turn::Segment
-    }
-
-    fn end(&mut self) -> Option<Turn> {
-        self.keep_warnings();
-        self.release(None)
+        let Some(raw) = events.last_event() else { return Ok(None) };
+        assembler.event(&raw).map_err(|fault| fault.at(&raw))
     }
 
     /// Ends the reading with `error`, or, when lenient, finds the position to continue at.
     #[cold]
-    fn failed(&mut self, error: Error) -> Result<Option<Turn>, Error> {
-        if self.options.is_lenient() && !error.is_io() {
-            self.resynchronise(&error)?;
-            return self.stand_in_segment();
+    fn failed(&mut self, error: Error) -> Result<Option<Completed>, Error> {
+        if self.stream.events.options.is_lenient() && !error.is_io() {
+            return self.recoverer.continue_after(&error, &mut self.stream);
         }
-        self.keep_warnings();
-        self.events.stop();
-        match self.release(None) {
-            None => Err(error),
-            turn => {
-                self.held = Held::Failure(error);
-                Ok(turn)
-            }
-        }
-    }
-
-    /// A new sample without repeats or annotations.
-    #[inline]
-    fn begin_sample(&mut self, sample: PlainSample) -> Core {
-        let PlainSample { stack, pid, delta_us, offset } = sample;
-        let accumulated_us = delta_us.and_then(|delta| self.accumulate(delta, offset));
-        let (annotated, repeated) = (false, false);
-        Core { stack, count: 1, delta_us, accumulated_us, pid, offset, annotated, repeated }
-    }
-
-    fn take_effect(&mut self, effect: Effect) -> Result<Option<Turn>, Error> {
-        match effect {
-            Effect::Nothing => Ok(None),
-            Effect::Sample(sample) => {
-                let core = self.begin_sample(sample);
-                Ok(self.release(Some(core)))
-            }
-            Effect::Repeat(count) => self.repeat(count).map(|()| None),
-            Effect::Annotated => self.annotate().map(|()| None),
-            Effect::Metadata(key, value) => self.metadata(key, value),
-            Effect::Checkpoint { counts, offset } => {
-                self.verify(counts, offset);
-                Ok(None)
-            }
-        }
-    }
-
-    #[inline]
-    fn accumulate(&mut self, delta_us: i64, offset: u64) -> Option<i64> {
-        let before = self.accumulated_us?;
-        self.accumulated_us = before.checked_add(delta_us);
-        if self.accumulated_us.is_none() {
-            self.warn_overflow(before, delta_us, offset);
-        }
-        self.accumulated_us
-    }
-
-    #[cold]
-    fn warn_overflow(&mut self, before: i64, delta_us: i64, offset: u64) {
-        self.warn(offset, format!("time overflows: {before} us and {delta_us} us; unknown from here on"));
-    }
-
-    fn repeat(&mut self, count: i64) -> Result<(), Error> {
-        let offset = self.events.offset();
-        let Some(pending) = &mut self.pending else {
-            return Err(Fault::NoSample.error("REPEAT_SAMPLE", offset));
-        };
-        pending.count = pending.count.saturating_add(u64::try_from(count).unwrap_or(0));
-        pending.repeated = true;
-        Ok(())
-    }
-
-    fn annotate(&mut self) -> Result<(), Error> {
-        let offset = self.events.offset();
-        let fault = match &mut self.pending {
-            None => Fault::NoSample,
-            Some(pending) if pending.repeated => Fault::AfterRepeat,
-            Some(pending) => {
-                pending.annotated = true;
-                return Ok(());
-            }
-        };
-        Err(fault.error("SAMPLE_ANNOTATION", offset))
-    }
-
-    fn metadata(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<Option<Turn>, Error> {
-        let bytes = key.len() + value.len() + size_of::<(Vec<u8>, Vec<u8>)>();
-        self.metadata_bytes = self.metadata_bytes.saturating_add(bytes);
-        if self.metadata_bytes > self.options.limits.definition_bytes {
-            return Err(Fault::TooManyDefinitions.error("METADATA", self.events.offset()));
-        }
-        if self.pending.is_some() {
-            self.metadata.push_back((key, value));
-            return Ok(None);
-        }
-        self.metadata_out = (key, value);
-        Ok(Some(Turn::Metadata))
-    }
-
-    /// Compares a checkpoint with the records read. Real writers store counts; the specification says largest ids, one
-    /// less, which are accepted too.
-    fn verify(&mut self, counts: Option<[i64; 3]>, offset: u64) {
-        let Some([frames, stacks, samples]) = counts else {
-            return self.warn(offset, "invalid CHECKPOINT: expected three numbers".to_owned());
-        };
-        let next = self.definitions.next_ids();
-        let read = self.samples_read().saturating_sub(self.samples_before);
-        for (what, said, found) in [("frames", frames, next.frame), ("stacks", stacks, next.stack)] {
-            if said != found && said != found.saturating_sub(1) {
-                self.warn(offset, format!("CHECKPOINT differs: expected {said} {what}, found {found}"));
-            }
-        }
-        // From 2^63 samples on, the count occupies the sign bit.
-        if samples.cast_unsigned() != read {
-            self.warn(offset, format!("CHECKPOINT differs: expected {samples} samples, found {read}"));
-        }
-    }
-
-    /// Applies the last event taken.
-    pub(super) fn apply(&mut self) -> Result<Effect, (Fault, Error)> {
-        let Some(raw) = self.events.last_event() else { return Ok(Effect::Nothing) };
-        let Self { segment, definitions, pending_annotations, options, .. } = self;
-        let limit = options.limits.definition_bytes;
-        apply(&raw, segment.header.has_timestamps, definitions, pending_annotations, limit)
-            .map_err(|fault| (fault, fault.at(&raw)))
-    }
-
-    /// The number of samples read, including a pending one.
-    pub(super) fn samples_read(&self) -> u64 {
-        self.recovery.samples.saturating_add(self.pending.map_or(0, |pending| pending.count))
-    }
-
-    pub(super) const fn has_pending(&self) -> bool {
-        self.pending.is_some()
+        self.recoverer.keep_warnings(&mut self.stream);
+        self.stream.events.stop();
+        self.stream.assembler.fail(error)
     }
 }
 
-/// Applies the definitions of `raw` and returns its other effect.
-fn apply(
-    raw: &RawEvent<'_>,
-    has_timestamps: bool,
-    definitions: &mut Definitions,
-    annotations: &mut Annotations,
-    limit_bytes: usize,
-) -> Result<Effect, Fault> {
-    let offset = raw.offset;
-    match Event::decode(raw, has_timestamps).map_err(Fault::Payload)? {
-        Event::Sample { stack, pid, delta_us } => {
-            let stack = definitions.stack_ref(stack).map_err(Fault::Undefined)?;
-            Ok(Effect::Sample(PlainSample { stack, pid, delta_us, offset }))
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::super::{FrameDef, Header, SampleDef, Writer};
+    use super::*;
+
+    /// Returns one byte at a time, so that the window never holds anything ahead.
+    struct Trickle<'a>(&'a [u8]);
+
+    impl Read for Trickle<'_> {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            let count = out.len().min(1);
+            self.0.read(&mut out[..count])
         }
-        Event::Repeat { count } => Ok(Effect::Repeat(count)),
-        Event::Annotation { pairs } => {
-            annotations::replace(annotations, pairs, definitions).map_err(Fault::Undefined)?;
-            Ok(Effect::Annotated)
+    }
+
+    /// All output of a reader, and the number of samples read by the fast path.
+    fn read(mut reader: Reader<impl Read>) -> (Vec<String>, usize) {
+        let (mut lines, mut ready) = (Vec::new(), 0);
+        loop {
+            let was_in_flow = reader.in_flow;
+            match reader.next_record() {
+                Ok(Some(Record::Sample(sample))) => {
+                    let frames: Vec<_> = sample.definitions.frames_leaf_first(sample.stack).collect();
+                    let times = (sample.count, sample.delta_us, sample.accumulated_us);
+                    let facts = (sample.pid, sample.annotations, sample.offset);
+                    lines.push(format!("{:?} {frames:?} {times:?} {facts:?}", sample.stack));
+                    ready += usize::from(was_in_flow && reader.in_flow);
+                }
+                Ok(Some(record)) => lines.push(format!("{record:?}")),
+                Ok(None) => break,
+                Err(error) => lines.push(error.to_string()),
+            }
         }
-        Event::Metadata { key, value } => Ok(Effect::Metadata(key.to_vec(), value.to_vec())),
-        Event::Checkpoint { counts } => Ok(Effect::Checkpoint { counts, offset }),
-        Event::SegmentEnd | Event::Unknown { .. } => Ok(Effect::Nothing),
-        _ if definitions.exceed(limit_bytes) => Err(Fault::TooManyDefinitions),
-        definition => define(&definition, definitions),
-    }
-}
-
-fn define(definition: &Event<'_>, definitions: &mut Definitions) -> Result<Effect, Fault> {
-    match *definition {
-        Event::StringDef { id, string } => definitions.define_string(id, string),
-        Event::FrameDef { id, frame } => definitions.define_frame(id, frame).map_err(Fault::Undefined)?,
-        Event::StackDef { id, frames_leaf_first } => definitions.define_stack(id, frames_leaf_first),
-        _ => {}
-    }
-    Ok(Effect::Nothing)
-}
-
-impl Fault {
-    #[cold]
-    pub(super) fn at(self, raw: &RawEvent<'_>) -> Error {
-        self.error(&type_name(raw.type_byte), raw.offset)
+        lines.push(format!("{:?}", reader.into_recovery()));
+        (lines, ready)
     }
 
-    #[cold]
-    fn error(self, event: &str, offset: u64) -> Error {
-        let message = match self {
-            Self::Payload(error) => {
-                return Error::malformed(
-                    NAME,
-                    Position::Byte(offset),
-                    format!("invalid {event}: payload {error}"),
-                );
-            }
-            Self::Undefined(Undefined { what, id }) => {
-                format!("invalid {event}: expected a defined {what}, found {what} {id}")
-            }
-            Self::NoSample => {
-                format!("invalid {event}: expected a sample before it, found none in this segment")
-            }
-            Self::AfterRepeat => format!("invalid {event}: expected it before REPEAT_SAMPLE, found it after"),
-            Self::TooManyDefinitions => {
-                let message = format!("too many definitions in one segment, at this {event}");
-                return Error::new(ErrorKind::Limit, NAME, Position::Byte(offset), message);
-            }
+    /// Compares the fast path with reading byte by byte. Returns the number of samples that took the fast path
+    /// additionally.
+    fn compare(bytes: &[u8], name: &str) -> usize {
+        let mut ready = 0;
+        for options in [ReadOptions::default(), ReadOptions::lenient()] {
+            let whole = read(Reader::with_options(bytes, options));
+            let trickled = read(Reader::with_options(Trickle(bytes), options));
+            assert_eq!(whole.0, trickled.0, "{name} {options:?}");
+            ready += whole.1 - trickled.1;
+        }
+        ready
+    }
+
+    #[test]
+    fn ready_samples_equal_those_of_the_general_path() {
+        let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/rbt"));
+        let files = std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path());
+        // Traces of a million samples show nothing new, byte by byte and in two modes.
+        let is_wanted = |path: &PathBuf| {
+            path.extension().is_some_and(|extension| extension == "rbt")
+                && path.metadata().unwrap().len() < 500_000
         };
-        Error::malformed(NAME, Position::Byte(offset), message)
+        let mut ready = 0;
+        for path in files.filter(is_wanted) {
+            ready += compare(&std::fs::read(&path).unwrap(), &path.display().to_string());
+        }
+        assert!(ready > 10_000, "{ready}");
+    }
+
+    #[test]
+    fn annotated_samples_are_ready() {
+        let header = Header { has_timestamps: true, period_us: 10_000 };
+        let mut writer = Writer::new(Vec::new(), header).unwrap();
+        let stack = writer.define_trace(&[FrameDef::php("main", "/app/a.php", 1)]).unwrap();
+        for number in 0..1000 {
+            let uri: &[u8] = if number % 3 == 0 { b"/cart" } else { b"/" };
+            let annotations: &[(&[u8], &[u8])] = &[(b"uri", uri)];
+            let annotations = Some(annotations);
+            let delta_us = Some(9_990 + number % 20);
+            writer.write_sample(&SampleDef { annotations, delta_us, ..SampleDef::of(stack) }).unwrap();
+        }
+        let bytes = writer.finish().unwrap();
+        compare(&bytes, "annotated");
+        for options in [ReadOptions::default(), ReadOptions::lenient()] {
+            let (_, ready) = read(Reader::with_options(bytes.as_slice(), options));
+            assert!(ready > 990, "{ready} of 1000 {options:?}");
+        }
+    }
+
+    #[test]
+    fn damage_is_handled_the_same_on_both_paths() {
+        let base =
+            std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/rbt/sweeps/base.rbt")).unwrap();
+        for at in 0..base.len() {
+            // The types of a sample, of a repeat and of an annotation, and a continued varint.
+            for byte in [0x03, 0x08, 0x09, 0x0b, 0x85] {
+                let mut damaged = base.clone();
+                damaged[at] = byte;
+                compare(&damaged, &format!("byte {at} is {byte:#x}"));
+            }
+        }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use crate::envelope::GzipWriter;
+use borehole_wire::envelope::GzipWriter;
 
 /// Whether segments are compressed, each as one gzip member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compression {
+pub enum SegmentCompression {
     /// Raw: best for live capture, tailing and recovery.
     #[default]
     None,
@@ -15,20 +15,27 @@ pub enum Compression {
 }
 
 /// The stream of one segment. If it is dropped before completion, its member stays without an end.
-pub struct SegmentOutput<W: Write>(Form<W>);
+pub struct SegmentOutput<W: Write>(OutputForm<W>);
 
-enum Form<W: Write> {
+enum OutputForm<W: Write> {
     Plain(W),
     Gzip(Box<GzipWriter<W>>),
 }
 
 impl<W: Write> SegmentOutput<W> {
     /// Creates an output of a segment to `stream`.
-    pub fn new(stream: W, compression: Compression) -> Self {
+    pub fn new(stream: W, compression: SegmentCompression) -> Self {
         Self(match compression {
-            Compression::None => Form::Plain(stream),
-            Compression::Gzip => Form::Gzip(Box::new(GzipWriter::new(stream))),
+            SegmentCompression::None => OutputForm::Plain(stream),
+            SegmentCompression::Gzip => OutputForm::Gzip(Box::new(GzipWriter::new(stream))),
         })
+    }
+
+    fn stream(&mut self) -> &mut dyn Write {
+        match &mut self.0 {
+            OutputForm::Plain(stream) => stream,
+            OutputForm::Gzip(member) => member,
+        }
     }
 
     /// Ends the segment's member, if it is one, writes all buffered bytes and returns the stream.
@@ -37,8 +44,8 @@ impl<W: Write> SegmentOutput<W> {
     /// If the rest cannot be written.
     pub fn complete(self) -> io::Result<W> {
         let mut stream = match self.0 {
-            Form::Plain(stream) => stream,
-            Form::Gzip(mut member) => member.complete()?,
+            OutputForm::Plain(stream) => stream,
+            OutputForm::Gzip(mut member) => member.complete()?,
         };
         stream.flush()?;
         Ok(stream)
@@ -47,16 +54,10 @@ impl<W: Write> SegmentOutput<W> {
 
 impl<W: Write> Write for SegmentOutput<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.0 {
-            Form::Plain(stream) => stream.write(bytes),
-            Form::Gzip(member) => member.write(bytes),
-        }
+        self.stream().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.0 {
-            Form::Plain(stream) => stream.flush(),
-            Form::Gzip(member) => member.flush(),
-        }
+        self.stream().flush()
     }
 }

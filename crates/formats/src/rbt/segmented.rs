@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::ids::StackId;
+use super::frame_def::FrameDef;
 use super::layout::{CHECKPOINT_INTERVAL, Header};
-use super::segment_output::{Compression, SegmentOutput};
-use super::write::{FrameDef, SampleDef, Writer};
+use super::segment_output::{SegmentCompression, SegmentOutput};
+use super::write::{SampleDef, Writer};
 
 /// Writes samples with timestamps, and begins a new segment when one has lasted long enough.
 ///
@@ -20,12 +20,12 @@ use super::write::{FrameDef, SampleDef, Writer};
 /// One file per segment:
 ///
 /// ```
-/// use borehole_formats::rbt::{Compression, FrameDef, SegmentedWriter};
+/// use borehole_formats::rbt::{FrameDef, SegmentCompression, SegmentedWriter};
 ///
 /// let mut files: Vec<Vec<u8>> = Vec::new();
 /// let open = |_index| Ok(Vec::new());
 /// let close = |file| Ok(files.push(file));
-/// let mut writer = SegmentedWriter::rotating(open, close, 10_000, 1_000_000, Compression::None)?;
+/// let mut writer = SegmentedWriter::rotating(open, close, 10_000, 1_000_000, SegmentCompression::None)?;
 /// for time_us in [0, 400_000, 1_100_000] {
 ///     writer.write_trace(&[FrameDef::php("main", "/app/index.php", 1)], time_us)?;
 /// }
@@ -34,11 +34,11 @@ use super::write::{FrameDef, SampleDef, Writer};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct SegmentedWriter<'a, W: Write> {
-    target: Target<'a, W>,
+    target: SegmentTarget<'a, W>,
     writer: Option<Writer<SegmentOutput<W>>>,
     header: Header,
     segment_us: u64,
-    compression: Compression,
+    compression: SegmentCompression,
     index: u64,
     segment_start_us: u64,
     last_us: Option<u64>,
@@ -47,7 +47,7 @@ pub struct SegmentedWriter<'a, W: Write> {
 type Open<'a, W> = Box<dyn FnMut(u64) -> io::Result<W> + 'a>;
 type Close<'a, W> = Box<dyn FnMut(W) -> io::Result<()> + 'a>;
 
-enum Target<'a, W> {
+enum SegmentTarget<'a, W> {
     /// One stream, stored here between segments.
     Single(Option<W>),
     Rotating {
@@ -61,8 +61,13 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
     ///
     /// # Errors
     /// If the output cannot be written.
-    pub fn single(output: W, period_us: u32, segment_us: u64, compression: Compression) -> io::Result<Self> {
-        Self::new(Target::Single(Some(output)), period_us, segment_us, compression)
+    pub fn single(
+        output: W,
+        period_us: u32,
+        segment_us: u64,
+        compression: SegmentCompression,
+    ) -> io::Result<Self> {
+        Self::new(SegmentTarget::Single(Some(output)), period_us, segment_us, compression)
     }
 
     /// Writes each segment to its own stream: `open` creates it for the segment's number from 0, and `close` receives
@@ -75,17 +80,17 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
         close: impl FnMut(W) -> io::Result<()> + 'a,
         period_us: u32,
         segment_us: u64,
-        compression: Compression,
+        compression: SegmentCompression,
     ) -> io::Result<Self> {
-        let target = Target::Rotating { open: Box::new(open), close: Box::new(close) };
+        let target = SegmentTarget::Rotating { open: Box::new(open), close: Box::new(close) };
         Self::new(target, period_us, segment_us, compression)
     }
 
     fn new(
-        target: Target<'a, W>,
+        target: SegmentTarget<'a, W>,
         period_us: u32,
         segment_us: u64,
-        compression: Compression,
+        compression: SegmentCompression,
     ) -> io::Result<Self> {
         let mut writer = Self {
             target,
@@ -127,7 +132,7 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
     ) -> io::Result<()> {
         let delta_us = Some(self.advance(time_us)?);
         let writer = self.writer()?;
-        let stack: StackId = writer.define_trace(frames_leaf_first)?;
+        let stack = writer.define_trace(frames_leaf_first)?;
         writer.write_sample(&SampleDef { stack, count: 1, delta_us, pid, annotations: Some(annotations) })?;
         self.last_us = Some(time_us);
         Ok(())
@@ -136,14 +141,14 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
     /// Ends the last segment. Returns the stream if there is only one.
     ///
     /// # Errors
-    /// If a stream cannot be written or closed, or the last segment has failed before: its stream is incomplete, and
-    /// gone.
+    /// If a stream cannot be written or closed, or the last segment has failed before: its stream is incomplete and
+    /// cannot be returned.
     pub fn finish(mut self) -> io::Result<Option<W>> {
         self.writer()?;
         self.complete()?;
         Ok(match self.target {
-            Target::Single(output) => output,
-            Target::Rotating { .. } => None,
+            SegmentTarget::Single(output) => output,
+            SegmentTarget::Rotating { .. } => None,
         })
     }
 
@@ -165,15 +170,15 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
     }
 
     fn writer(&mut self) -> io::Result<&mut Writer<SegmentOutput<W>>> {
-        self.writer
-            .as_mut()
-            .ok_or_else(|| io::Error::other("expected an open segment, found one that failed"))
+        self.writer.as_mut().ok_or_else(|| io::Error::other("no open segment: the last one failed"))
     }
 
     fn begin(&mut self) -> io::Result<()> {
         let output = match &mut self.target {
-            Target::Single(output) => output.take().ok_or_else(|| io::Error::other("expected an output"))?,
-            Target::Rotating { open, .. } => open(self.index)?,
+            SegmentTarget::Single(output) => {
+                output.take().ok_or_else(|| io::Error::other("no output: the last segment failed"))?
+            }
+            SegmentTarget::Rotating { open, .. } => open(self.index)?,
         };
         let output = SegmentOutput::new(output, self.compression);
         let writer = Writer::new(output, self.header)?;
@@ -185,11 +190,11 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
         let output = writer.finish()?.complete()?;
         match &mut self.target {
-            Target::Single(place) => {
+            SegmentTarget::Single(place) => {
                 *place = Some(output);
                 Ok(())
             }
-            Target::Rotating { close, .. } => close(output),
+            SegmentTarget::Rotating { close, .. } => close(output),
         }
     }
 }

@@ -8,15 +8,14 @@
 
 use std::io::{self, Write};
 
-use borehole_wire::{put_varint, put_varint_signed, varint_len};
+use borehole_wire::{put_varint, put_varint_signed, varint_len, write_out};
 
+use super::frame_def::FrameDef;
 use super::ids::{FrameId, FrameNumber, SegmentId, StackId, StackNumber};
-use super::intern::{AnnotationList, Frames, Strings};
+use super::intern::{AnnotationList, WrittenFrames, WrittenStrings};
 use super::last_trace::LastTrace;
 use super::layout::{EventType, FRAME_HAS_OPCODE, FRAME_NATIVE, Header};
-use super::trie::{Path, Stacks};
-use crate::function_name::FunctionName;
-use crate::write_out::write_out;
+use super::trie::{StackPath, WrittenStacks};
 
 /// Writes segments of samples.
 ///
@@ -27,81 +26,19 @@ pub struct Writer<W> {
     buffer: Vec<u8>,
     header: Header,
     segment: SegmentId,
-    strings: Strings,
-    frames: Frames,
-    stacks: Stacks,
+    strings: WrittenStrings,
+    frames: WrittenFrames,
+    stacks: WrittenStacks,
     last_trace: LastTrace,
     /// The frames of a stack that no earlier stack has had in this place.
     new_frames: Vec<FrameNumber>,
-    run: Option<Run>,
+    run: Option<PendingRun>,
     run_annotations: AnnotationList,
     annotation_ids: Vec<u32>,
     samples: u64,
     checkpoint_interval: Option<u64>,
     since_checkpoint: u64,
     payload: Vec<u8>,
-}
-
-/// A frame to be defined, with borrowed strings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameDef<'a> {
-    /// A PHP frame.
-    Php {
-        /// Namespace, class and method.
-        name: FunctionName<'a>,
-        /// The file.
-        file: &'a [u8],
-        /// The line; -1 if unknown.
-        line: i64,
-        /// The opcode. Empty and `None` are the same frame, and the first one is written.
-        opcode: Option<&'a [u8]>,
-    },
-    /// A native frame.
-    Native {
-        /// The symbol.
-        symbol: &'a [u8],
-        /// The executable or library.
-        module: &'a [u8],
-        /// Bytes from the start of the symbol.
-        offset: i64,
-    },
-}
-
-impl<'a> FrameDef<'a> {
-    /// A PHP frame without opcode.
-    #[must_use]
-    pub fn php(function: &'a str, file: &'a str, line: i64) -> Self {
-        let name = FunctionName::split(function.as_bytes());
-        Self::Php { name, file: file.as_bytes(), line, opcode: None }
-    }
-
-    /// Namespace, class, method, file and opcode; or symbol and module. Absent ones are empty.
-    pub(super) fn strings(&self) -> [&'a [u8]; 5] {
-        match *self {
-            Self::Php { name, file, opcode, .. } => {
-                [name.namespace, name.class, name.method, file, opcode.unwrap_or_default()]
-            }
-            Self::Native { symbol, module, .. } => [symbol, module, b"", b"", b""],
-        }
-    }
-
-    /// The strings that its definition refers to, in the order of their definition.
-    fn defined_strings(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let count = match self {
-            Self::Php { opcode: Some(_), .. } => 5,
-            Self::Php { opcode: None, .. } => 4,
-            Self::Native { .. } => 2,
-        };
-        self.strings().into_iter().take(count)
-    }
-
-    /// The line or offset, and whether the frame is native.
-    pub(super) const fn number(&self) -> (i64, bool) {
-        match *self {
-            Self::Php { line, .. } => (line, false),
-            Self::Native { offset, .. } => (offset, true),
-        }
-    }
 }
 
 /// A sample to be written.
@@ -140,9 +77,9 @@ impl<W: Write> Writer<W> {
             buffer: Vec::with_capacity(BUFFER_BYTES + 4096),
             header,
             segment: SegmentId::next(),
-            strings: Strings::default(),
-            frames: Frames::default(),
-            stacks: Stacks::default(),
+            strings: WrittenStrings::default(),
+            frames: WrittenFrames::default(),
+            stacks: WrittenStacks::default(),
             last_trace: LastTrace::default(),
             new_frames: Vec::new(),
             run: None,
@@ -190,7 +127,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// If the output cannot be written, another segment defines one of the frames, or this one has 2³² stacks.
     pub fn define_stack(&mut self, frames_leaf_first: &[FrameId]) -> io::Result<StackId> {
-        let mut path = Stacks::ROOT;
+        let mut path = WrittenStacks::ROOT;
         for &frame in frames_leaf_first.iter().rev() {
             path = self.stacks.extend(path, self.segment.number_of_frame(frame)?)?;
         }
@@ -228,7 +165,11 @@ impl<W: Write> Writer<W> {
 
     /// Extends `path` by frames that are all new there.
     #[cold]
-    fn extend_path(&mut self, mut path: Path, frames_leaf_first: &[FrameDef<'_>]) -> io::Result<Path> {
+    fn extend_path(
+        &mut self,
+        mut path: StackPath,
+        frames_leaf_first: &[FrameDef<'_>],
+    ) -> io::Result<StackPath> {
         // Frames are defined from the leaf, like in reli, and the path is built from the root.
         let mut numbers = std::mem::take(&mut self.new_frames);
         numbers.clear();
@@ -244,7 +185,7 @@ impl<W: Write> Writer<W> {
     }
 
     #[inline]
-    fn known_callee(&mut self, caller: Path, frame: &FrameDef<'_>) -> Option<Path> {
+    fn known_callee(&mut self, caller: StackPath, frame: &FrameDef<'_>) -> Option<StackPath> {
         match self.stacks.likely(caller) {
             Some((path, likely)) if self.frames.is(likely, frame) => Some(path),
             Some(_) => self.unlikely_callee(caller, frame),
@@ -253,13 +194,13 @@ impl<W: Write> Writer<W> {
     }
 
     #[cold]
-    fn unlikely_callee(&mut self, caller: Path, frame: &FrameDef<'_>) -> Option<Path> {
+    fn unlikely_callee(&mut self, caller: StackPath, frame: &FrameDef<'_>) -> Option<StackPath> {
         let frame = self.frames.find(self.frames.hash(frame), frame)?;
         self.stacks.find(caller, frame)
     }
 
     #[inline]
-    fn define_path(&mut self, path: Path, depth: usize) -> io::Result<StackId> {
+    fn define_path(&mut self, path: StackPath, depth: usize) -> io::Result<StackId> {
         match self.stacks.defined(path) {
             Some(number) => Ok(self.segment.stack(number)),
             None => self.define_new_path(path, depth),
@@ -267,7 +208,7 @@ impl<W: Write> Writer<W> {
     }
 
     #[cold]
-    fn define_new_path(&mut self, path: Path, depth: usize) -> io::Result<StackId> {
+    fn define_new_path(&mut self, path: StackPath, depth: usize) -> io::Result<StackId> {
         self.make_room()?;
         let number = self.stacks.define(path)?;
         self.payload.clear();
@@ -384,9 +325,9 @@ impl<W: Write> Writer<W> {
 
     fn forget(&mut self) {
         self.segment = SegmentId::next();
-        self.strings = Strings::default();
-        self.frames = Frames::default();
-        self.stacks = Stacks::default();
+        self.strings = WrittenStrings::default();
+        self.frames = WrittenFrames::default();
+        self.stacks = WrittenStacks::default();
         self.last_trace.clear();
         self.samples = 0;
         self.since_checkpoint = 0;
@@ -404,7 +345,7 @@ impl<W: Write> Writer<W> {
             return self.put_alone(sample);
         }
         let number = self.segment.number_of_stack(sample.stack)?;
-        self.run = Some(Run { stack: sample.stack, number, count: sample.count });
+        self.run = Some(PendingRun { stack: sample.stack, number, count: sample.count });
         self.run_annotations.set(sample.annotations);
         Ok(())
     }
@@ -456,7 +397,7 @@ impl<W: Write> Writer<W> {
     /// Writes the pending run, as reli does: one sample, two samples, or a sample and a repeat.
     #[inline]
     fn end_run(&mut self) -> io::Result<()> {
-        let Some(Run { number, count, .. }) = self.run.take() else { return Ok(()) };
+        let Some(PendingRun { number, count, .. }) = self.run.take() else { return Ok(()) };
         let samples = if count == 2 { 2 } else { 1 };
         for _ in 0..samples {
             self.put_number(EventType::CompactSample, u64::from(number.0));
@@ -563,7 +504,7 @@ impl<W: Write> Writer<W> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct PendingRun {
     stack: StackId,
     number: StackNumber,
     count: u64,

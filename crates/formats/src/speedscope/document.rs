@@ -1,37 +1,31 @@
 //! Writes the document: lanes as profiles, with shared frames.
 
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Write};
 
 use borehole_model::{LaneId, Mode, StackId, StringId, Tables, ThreadNames, ValueType};
 
-use super::layout::{SCHEMA, Unit, Weights};
-use super::names::Names;
-use super::track::{Entry, Key, Track, unzigzag};
-use super::utf8::Utf8Errors;
+use super::layout::{SCHEMA, Unit, WeightMeaning};
+use super::names::{FrameList, Utf8Errors};
+use super::track::{ProfileTrack, TrackKey, unzigzag};
 use crate::Losses;
-use crate::chains::{Pull, Spool};
-use crate::json_stream::JsonStream;
+use crate::documents::chains::{Pull, SampleSpool};
+use crate::documents::json_stream::JsonStream;
 
 /// A document that is being written.
-pub(super) struct Document<'a, W, S, F> {
+pub(super) struct SpeedscopeWriter<'a, W> {
     pub(super) output: &'a mut JsonStream<W>,
-    pub(super) spool: &'a mut Spool<S, F>,
+    pub(super) spool: &'a mut SampleSpool,
     pub(super) tables: &'a Tables,
     pub(super) utf8_errors: Utf8Errors,
     pub(super) value_types: &'a [ValueType],
     pub(super) stacks: &'a [StackId],
     pub(super) thread_names: &'a ThreadNames,
-    pub(super) names: Names<'a>,
+    pub(super) names: FrameList<'a>,
 }
 
-impl<W, S, F> Document<'_, W, S, F>
-where
-    W: Write,
-    S: Read + Write + Seek,
-    F: FnMut() -> io::Result<S>,
-{
+impl<W: Write> SpeedscopeWriter<'_, W> {
     /// Writes the document; returns the losses of its names.
-    pub(super) fn write(&mut self, tracks: &[Track]) -> io::Result<Losses> {
+    pub(super) fn write(&mut self, tracks: &[ProfileTrack]) -> io::Result<Losses> {
         let losses = self.put_head(tracks)?;
         for (index, track) in tracks.iter().enumerate() {
             self.output.raw(if index == 0 { "\n" } else { ",\n" });
@@ -46,7 +40,7 @@ where
         Ok(losses)
     }
 
-    fn put_head(&mut self, tracks: &[Track]) -> io::Result<Losses> {
+    fn put_head(&mut self, tracks: &[ProfileTrack]) -> io::Result<Losses> {
         // The profile with the most samples is shown first; the earliest of several.
         let heaviest = tracks.iter().enumerate().rev().max_by_key(|(_, track)| track.samples);
         let output = &mut *self.output;
@@ -59,7 +53,7 @@ where
         Ok(losses)
     }
 
-    fn put_profile(&mut self, track: &Track) -> io::Result<()> {
+    fn put_profile(&mut self, track: &ProfileTrack) -> io::Result<()> {
         let name = self.name(track)?;
         let axis = Axis::of(track);
         let type_name = if track.origin.is_evented { "evented" } else { "sampled" };
@@ -76,7 +70,8 @@ where
         }
         self.put_samples(track)?;
         self.output.raw(",\n\"weights\":[");
-        self.put_column(track, |output, entry| axis.put(output, entry.weight.into()))?;
+        self.output
+            .entries(self.spool, &track.chain, |output, [.., weight]| axis.put(output, weight.into()))?;
         self.output.raw("]}");
         Ok(())
     }
@@ -92,11 +87,11 @@ where
     }
 
     /// The name in the source, or else the process, thread and interpreter with the weighed value.
-    fn name(&self, track: &Track) -> io::Result<String> {
+    fn name(&self, track: &ProfileTrack) -> io::Result<String> {
         if let Some(name) = track.origin.name {
             return Ok(self.utf8_errors.text(self.tables.string(name))?.into_owned());
         }
-        let Key { lane, weights, value, .. } = track.key;
+        let TrackKey { lane, weights, value, .. } = track.key;
         let mut parts = Vec::new();
         parts.extend(lane.process.map(|process| format!("process {}", LaneId::of_process(process))));
         let known = self.thread_name(track)?;
@@ -112,26 +107,26 @@ where
             parts.push("all samples".to_owned());
         }
         let value_type = value.and_then(|value| self.value_types.get(value));
-        if let (Weights::Values, Some(value_type)) = (weights, value_type) {
+        if let (WeightMeaning::Values, Some(value_type)) = (weights, value_type) {
             parts.push(value_type.kind.clone());
         }
         Ok(parts.join(", "))
     }
 
-    fn thread_name(&self, track: &Track) -> io::Result<Option<String>> {
+    fn thread_name(&self, track: &ProfileTrack) -> io::Result<Option<String>> {
         let name = track.key.lane.thread().and_then(|thread| self.thread_names.of(thread));
         name.map(|&name| Ok(self.utf8_errors.text(self.tables.string(name))?.into_owned())).transpose()
     }
 
     /// Writes the member `borehole`, from which the importer restores the data that the format cannot hold. An
     /// unchanged profile of another program has none.
-    fn put_own_facts(&mut self, track: &Track) -> io::Result<()> {
+    fn put_own_facts(&mut self, track: &ProfileTrack) -> io::Result<()> {
         let value_type = self.value_type(track);
         if is_as_it_was(track, value_type.as_ref()) {
             return Ok(());
         }
         let thread_name = self.thread_name(track)?;
-        let Key { lane, weights, mode, is_timed, .. } = track.key;
+        let TrackKey { lane, weights, mode, is_timed, .. } = track.key;
         let output = &mut *self.output;
         output.raw(",\n\"borehole\":{\"weights\":").string(weights.name());
         for (key, value) in [
@@ -169,20 +164,20 @@ where
     }
 
     /// The value type of a track's weights, if they are values. Samples of several periods have their times as values.
-    fn value_type(&self, track: &Track) -> Option<ValueType> {
-        let Key { weights, value, mode, .. } = track.key;
-        let is_time = matches!(weights, Weights::Durations | Weights::Periods);
+    fn value_type(&self, track: &ProfileTrack) -> Option<ValueType> {
+        let TrackKey { weights, value, mode, .. } = track.key;
+        let is_time = matches!(weights, WeightMeaning::Durations | WeightMeaning::Periods);
         let is_mixed = is_time && value.is_none() && track.period_ns.is_none();
         let value_type = value.and_then(|value| self.value_types.get(value)).cloned();
         value_type.or_else(|| is_mixed.then(|| ValueType::time(mode)))
     }
 
     /// Writes the counts and times of the entries, unless they follow from the weights, and closes the member.
-    fn put_own_columns(&mut self, track: &Track) -> io::Result<()> {
+    fn put_own_columns(&mut self, track: &ProfileTrack) -> io::Result<()> {
         if !track.counts_follow {
             self.output.raw(",\n\"counts\":[");
-            self.put_column(track, |output, entry| {
-                output.number(entry.count);
+            self.output.entries(self.spool, &track.chain, |output, [_, count, _]| {
+                output.number(count);
             })?;
             self.output.raw("]");
         }
@@ -195,7 +190,7 @@ where
         Ok(())
     }
 
-    fn put_late(&mut self, track: &Track) -> io::Result<()> {
+    fn put_late(&mut self, track: &ProfileTrack) -> io::Result<()> {
         let (mut pull, mut separator) = (Pull::of(&track.late), "");
         while let Some([in_time, late, _]) = self.spool.pull(&mut pull)? {
             for _ in 0..in_time {
@@ -207,27 +202,23 @@ where
         Ok(())
     }
 
-    fn put_samples(&mut self, track: &Track) -> io::Result<()> {
-        self.output.raw(",\n\"samples\":[");
-        let (mut frames, mut separator) = (Vec::new(), "[");
-        let mut pull = Pull::of(&track.chain);
-        while let Some(entry) = self.spool.pull(&mut pull)?.map(Entry::from) {
-            self.names.frames_root_first(stack_of(entry, self.stacks), &mut frames);
-            self.output.raw(std::mem::replace(&mut separator, ",["));
-            for (index, &frame) in frames.iter().enumerate() {
-                if index > 0 {
-                    self.output.raw(",");
-                }
-                self.output.number(frame);
+    fn put_samples(&mut self, track: &ProfileTrack) -> io::Result<()> {
+        let Self { output, spool, names, stacks, .. } = self;
+        let mut frames = Vec::new();
+        output.raw(",\n\"samples\":[").entries(spool, &track.chain, |output, [stack, ..]| {
+            names.frames_root_first(stack_of(stack, stacks), &mut frames);
+            let mut separator = "[";
+            for &frame in &frames {
+                output.raw(std::mem::replace(&mut separator, ",")).number(frame);
             }
-            self.output.raw("]").spill()?;
-        }
-        self.output.raw("]");
+            output.raw(if frames.is_empty() { "[]" } else { "]" });
+        })?;
+        output.raw("]");
         Ok(())
     }
 
     /// Writes entries as events: frames that the next stack shares stay open.
-    fn put_events(&mut self, track: &Track, axis: Axis) -> io::Result<()> {
+    fn put_events(&mut self, track: &ProfileTrack, axis: Axis) -> io::Result<()> {
         self.output.raw(",\n\"events\":[");
         let (mut open, mut next, mut separator) = (Vec::new(), Vec::new(), "");
         let mut at = i128::from(track.start_ns);
@@ -235,10 +226,10 @@ where
         let mut is_end = false;
         while !is_end {
             next.clear();
-            let entry = self.spool.pull(&mut pull)?.map(Entry::from);
+            let entry = self.spool.pull(&mut pull)?;
             is_end = entry.is_none();
-            if let Some(entry) = entry {
-                self.names.frames_root_first(stack_of(entry, self.stacks), &mut next);
+            if let Some([stack, ..]) = entry {
+                self.names.frames_root_first(stack_of(stack, self.stacks), &mut next);
             }
             let alike = open.iter().zip(&next).take_while(|(open, next)| open == next).count();
             let closed = open.iter().skip(alike).rev().map(|&frame| ("C", frame));
@@ -249,41 +240,28 @@ where
                 output.raw("}").spill()?;
             }
             std::mem::swap(&mut open, &mut next);
-            at += entry.map_or(0, |entry| i128::from(entry.weight));
+            at += entry.map_or(0, |[.., weight]| i128::from(weight));
         }
         self.output.raw("]}");
-        Ok(())
-    }
-
-    fn put_column(
-        &mut self,
-        track: &Track,
-        mut put: impl FnMut(&mut JsonStream<W>, Entry),
-    ) -> io::Result<()> {
-        let (mut separator, mut pull) = ("", Pull::of(&track.chain));
-        while let Some(entry) = self.spool.pull(&mut pull)? {
-            put(self.output.raw(std::mem::replace(&mut separator, ",")), entry.into());
-            self.output.spill()?;
-        }
         Ok(())
     }
 }
 
 /// The stack of an entry.
-fn stack_of(entry: Entry, stacks: &[StackId]) -> Option<StackId> {
-    let place = usize::try_from(entry.stack).ok()?.checked_sub(1)?;
+fn stack_of(stack: u64, stacks: &[StackId]) -> Option<StackId> {
+    let place = usize::try_from(stack).ok()?.checked_sub(1)?;
     Some(stacks[place])
 }
 
 /// Whether a profile of another program states everything known about it in that program's own way.
-fn is_as_it_was(track: &Track, value_type: Option<&ValueType>) -> bool {
-    let Track { key, origin, .. } = track;
+fn is_as_it_was(track: &ProfileTrack, value_type: Option<&ValueType>) -> bool {
+    let ProfileTrack { key, origin, .. } = track;
     let says_value = match (key.weights, value_type) {
-        (Weights::Values, Some(value_type)) => {
+        (WeightMeaning::Values, Some(value_type)) => {
             value_type.kind == "weight" && value_type.unit == origin.unit.name()
         }
-        (Weights::Durations, Some(value_type)) => *value_type == ValueType::time(Mode::Wall),
-        (Weights::Durations | Weights::Counts, None) => true,
+        (WeightMeaning::Durations, Some(value_type)) => *value_type == ValueType::time(Mode::Wall),
+        (WeightMeaning::Durations | WeightMeaning::Counts, None) => true,
         _ => false,
     };
     origin.name.is_some() && says_value && track.counts_follow && !track.has_late()
@@ -297,12 +275,12 @@ struct Axis {
 }
 
 impl Axis {
-    fn of(track: &Track) -> Self {
+    fn of(track: &ProfileTrack) -> Self {
         let unit = match track.key.weights {
-            Weights::Counts => Unit::None,
-            Weights::Periods => Unit::Nanoseconds,
-            Weights::Values => track.origin.unit,
-            Weights::Times | Weights::Durations => match track.origin.unit {
+            WeightMeaning::Counts => Unit::None,
+            WeightMeaning::Periods => Unit::Nanoseconds,
+            WeightMeaning::Values => track.origin.unit,
+            WeightMeaning::Times | WeightMeaning::Durations => match track.origin.unit {
                 Unit::None | Unit::Bytes => Unit::Nanoseconds,
                 unit => unit,
             },

@@ -3,15 +3,18 @@
 use std::io::BufRead;
 
 use borehole_model::{
-    Context, Frame as ModelFrame, FrameId, LaneId, LaneName, Mode, ProfileSink, Recovery, Sample, Segment,
-    StackId, StringId, Tables, Thread, ValueType, Warning,
+    Context, Frame, FrameId, LaneId, LaneName, Mode, ProfileSink, Recovery, Sample, Segment, StackId,
+    StringId, Tables, Thread, ValueType, Warning,
 };
 
 use super::NAME;
-use super::layout::{Unit, Weights, clamped, keys};
-use super::read::{Document, DocumentSeed, Frame, Kind, Number, OwnFacts, Profile};
-use crate::document::Damage;
-use crate::{Error, Position, ReadError, ReadOptions, json_document};
+use super::layout::{Unit, WeightMeaning, clamped, keys};
+use super::read::{
+    DocumentSeed, JsonNumber, ParsedDocument, ParsedProfile, ProfileExtras, ProfileType, SharedFrame,
+};
+use crate::documents::json;
+use crate::documents::whole::DocumentDamage;
+use crate::{Error, Position, ReadError, ReadOptions};
 
 /// Reads a speedscope document; each profile becomes a segment and a lane.
 ///
@@ -27,11 +30,11 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let mut damage = Damage::new(options);
-    let mut document = Document::default();
+    let mut damage = DocumentDamage::new(options);
+    let mut document = ParsedDocument::default();
     document.oddities.is_lenient = options.is_lenient();
     let seed = DocumentSeed(&mut document);
-    if let Err(error) = json_document::parse(NAME, input, options.limits.document_bytes, seed) {
+    if let Err(error) = json::parse(NAME, input, options.limits.document_bytes, seed) {
         damage.meet(error, 0)?;
     }
     for message in document.oddities.messages.drain(..) {
@@ -48,8 +51,8 @@ pub fn import(
     let several = document.profile_count > 1;
     for profile in &document.profiles {
         look_for_damage(profile, &mut damage)?;
-        let reading = Reading::of(profile);
-        let lane = Lane::of(profile, several);
+        let reading = WeightReading::of(profile);
+        let lane = ProfileLane::of(profile, several);
         let segment = segment(damage.recovery.segments, profile, &reading, &lane, tables)?;
         sink.segment(Context { tables, segment: &segment })?;
         damage.recovery.segments += 1;
@@ -59,7 +62,7 @@ pub fn import(
             sink.thread(Context { tables, segment: &segment }, thread, name)?;
         }
         let at = Context { tables, segment: &segment };
-        Delivery { profile, reading: &reading, lane: &lane, stacks: &stacks }.run(
+        ProfileDelivery { profile, reading: &reading, lane: &lane, stacks: &stacks }.run(
             at,
             sink,
             &mut damage.recovery,
@@ -72,27 +75,27 @@ pub fn import(
 }
 
 /// Warns of oddities in a profile, or ends the reading.
-fn look_for_damage(profile: &Profile, damage: &mut Damage) -> Result<(), Error> {
-    let Profile { index, open_frames, .. } = profile;
+fn look_for_damage(profile: &ParsedProfile, damage: &mut DocumentDamage) -> Result<(), Error> {
+    let ParsedProfile { index, open_frames, .. } = profile;
     let malformed = |message| Error::malformed(NAME, Position::Whole, message);
     let (entries, found) = (profile.samples.len(), profile.weights.len());
     if found != entries {
         let message = format!("expected {entries} weights in profile {index}, found {found}");
         damage.meet(malformed(message), 0)?;
     }
-    let is_negative = |weight: &Number| weight.float() < 0.0;
-    let is_sampled = profile.kind == Kind::Sampled;
+    let is_negative = |weight: &JsonNumber| weight.float() < 0.0;
+    let is_sampled = profile.kind == ProfileType::Sampled;
     if is_sampled && profile.unit.nanoseconds().is_some() && profile.weights.iter().any(is_negative) {
-        damage.recovery.note(Warning::new(format!("profile {index} has times below 0")));
+        damage.recovery.note(Warning::new(format!("profile {index} has negative times")));
     }
     if let Some(unit) = &profile.other_unit {
-        let message = format!("unknown unit of profile {index}: \"{}\"", unit.escape_debug());
+        let message = format!("unknown unit in profile {index}: \"{}\"", unit.escape_debug());
         damage.recovery.note(Warning::new(message));
     }
     if *open_frames > 0 {
         // As in other formats, a cut-off end ends the data, and is not an error.
         let message = format!(
-            "truncated: profile {index} ends with {open_frames} open frames, which are read as open to its end"
+            "truncated: profile {index} ends with {open_frames} open frames, which end with the profile"
         );
         damage.recovery.warn(Warning::new(message));
     }
@@ -107,7 +110,7 @@ fn look_for_damage(profile: &Profile, damage: &mut Damage) -> Result<(), Error> 
 
 /// The process and thread of a profile.
 #[derive(Debug)]
-struct Lane<'d> {
+struct ProfileLane<'d> {
     process: Option<i64>,
     thread: Option<u64>,
     interpreter: Option<u64>,
@@ -115,9 +118,9 @@ struct Lane<'d> {
     name: Option<&'d str>,
 }
 
-impl<'d> Lane<'d> {
+impl<'d> ProfileLane<'d> {
     /// The lane of a profile. Profiles without a thread are threads of their own if there are several.
-    fn of(profile: &'d Profile, several: bool) -> Self {
+    fn of(profile: &'d ParsedProfile, several: bool) -> Self {
         if let Some(own) = &profile.own {
             let (process, thread, interpreter) = (own.process, own.thread, own.interpreter);
             return Self { process, thread, interpreter, name: own.thread_name.as_deref() };
@@ -129,7 +132,7 @@ impl<'d> Lane<'d> {
 }
 
 /// The stack of each node, from node 0 on.
-fn intern_stacks(document: &Document, tables: &mut Tables) -> Result<Vec<Option<StackId>>, ReadError> {
+fn intern_stacks(document: &ParsedDocument, tables: &mut Tables) -> Result<Vec<Option<StackId>>, ReadError> {
     let rows = document.nodes.rows();
     let frames = document.frames.as_deref();
     if frames.is_none() && !rows.is_empty() {
@@ -150,8 +153,8 @@ fn intern_stacks(document: &Document, tables: &mut Tables) -> Result<Vec<Option<
     Ok(stacks)
 }
 
-fn intern_frame(frame: &Frame, tables: &mut Tables) -> Result<FrameId, ReadError> {
-    let whole = |number: Option<Number>| number.map(|number| number.scaled(1));
+fn intern_frame(frame: &SharedFrame, tables: &mut Tables) -> Result<FrameId, ReadError> {
+    let whole = |number: Option<JsonNumber>| number.map(|number| number.scaled(1));
     let function = tables.intern_string(frame.name.as_bytes())?;
     let file = match &frame.file {
         Some(file) => Some(tables.intern_string(file.as_bytes())?),
@@ -160,13 +163,13 @@ fn intern_frame(frame: &Frame, tables: &mut Tables) -> Result<FrameId, ReadError
     let column = whole(frame.col).and_then(|column| u32::try_from(column.saturating_sub(1)).ok());
     // reli writes -1 for an unknown line.
     let line = whole(frame.line).filter(|&line| line != -1);
-    Ok(tables.intern_frame(&ModelFrame { file, line, column, ..ModelFrame::named(function) })?)
+    Ok(tables.intern_frame(&Frame { file, line, column, ..Frame::named(function) })?)
 }
 
 /// The interpretation of a profile's weights.
 #[derive(Debug)]
-struct Reading {
-    count: Count,
+struct WeightReading {
+    count: EntryCount,
     period_ns: Option<u64>,
     /// The factor from weights to nanoseconds for times, otherwise 1.
     factor: u32,
@@ -178,18 +181,18 @@ struct Reading {
 
 /// The count of an entry.
 #[derive(Clone, Copy, Debug)]
-enum Count {
+enum EntryCount {
     One,
     Weight,
     /// The weight in nanoseconds, divided by this.
     Per(u64),
 }
 
-impl Reading {
+impl WeightReading {
     /// The shortest period of profilers; a smaller common divisor comes from the clock.
     const SHORTEST_PERIOD_NS: u64 = 100_000;
 
-    fn of(profile: &Profile) -> Self {
+    fn of(profile: &ParsedProfile) -> Self {
         if let Some(own) = &profile.own {
             return Self::of_own(own, profile.unit);
         }
@@ -199,18 +202,18 @@ impl Reading {
         }
     }
 
-    fn of_numbers(profile: &Profile) -> Self {
-        let is_count = |weight: &Number| weight.is_whole() && weight.float() >= 0.0;
-        let is_position = |at: &Number| at.is_whole();
+    fn of_numbers(profile: &ParsedProfile) -> Self {
+        let is_count = |weight: &JsonNumber| weight.is_whole() && weight.float() >= 0.0;
+        let is_position = |at: &JsonNumber| at.is_whole();
         let is_counted = profile.unit == Unit::None
             && profile.other_unit.is_none()
             && match profile.kind {
-                Kind::Sampled => profile.weights.iter().all(is_count),
-                Kind::Evented => profile.weights.iter().all(is_position),
+                ProfileType::Sampled => profile.weights.iter().all(is_count),
+                ProfileType::Evented => profile.weights.iter().all(is_position),
             };
         let unit = profile.other_unit.as_deref().unwrap_or_else(|| profile.unit.name());
         Self {
-            count: if is_counted { Count::Weight } else { Count::One },
+            count: if is_counted { EntryCount::Weight } else { EntryCount::One },
             period_ns: None,
             factor: 1,
             has_clock: false,
@@ -219,10 +222,10 @@ impl Reading {
         }
     }
 
-    fn of_times(profile: &Profile, factor: u32) -> Self {
+    fn of_times(profile: &ParsedProfile, factor: u32) -> Self {
         let period_ns = Self::common_period(profile, factor.into());
         Self {
-            count: period_ns.map_or(Count::One, Count::Per),
+            count: period_ns.map_or(EntryCount::One, EntryCount::Per),
             period_ns,
             factor,
             has_clock: true,
@@ -232,8 +235,8 @@ impl Reading {
     }
 
     /// The smallest weight, if all others are multiples of it: the profile was sampled at that period.
-    fn common_period(profile: &Profile, factor: i64) -> Option<u64> {
-        if profile.kind == Kind::Evented {
+    fn common_period(profile: &ParsedProfile, factor: i64) -> Option<u64> {
+        if profile.kind == ProfileType::Evented {
             return None;
         }
         let weights = || profile.weights.iter().map(|weight| weight.scaled(factor));
@@ -243,15 +246,15 @@ impl Reading {
         (period >= Self::SHORTEST_PERIOD_NS && weights().all(is_multiple)).then_some(period)
     }
 
-    fn of_own(own: &OwnFacts, unit: Unit) -> Self {
+    fn of_own(own: &ProfileExtras, unit: Unit) -> Self {
         let period_ns = own.period_ns.filter(|&period| period > 0);
-        let per_period = || period_ns.map_or(Count::One, Count::Per);
+        let per_period = || period_ns.map_or(EntryCount::One, EntryCount::Per);
         let (count, is_time) = match own.weights {
-            Weights::Counts => (Count::Weight, false),
-            Weights::Periods => (per_period(), false),
-            Weights::Durations => (per_period(), true),
-            Weights::Times => (Count::One, true),
-            Weights::Values => (Count::One, false),
+            WeightMeaning::Counts => (EntryCount::Weight, false),
+            WeightMeaning::Periods => (per_period(), false),
+            WeightMeaning::Durations => (per_period(), true),
+            WeightMeaning::Times => (EntryCount::One, true),
+            WeightMeaning::Values => (EntryCount::One, false),
         };
         let value = own.value_type.as_ref().map(|(kind, unit)| {
             let value_type = ValueType::new(kind, unit);
@@ -260,21 +263,21 @@ impl Reading {
         });
         Self {
             // An entry with its own time is one record, unless the counts say otherwise.
-            count: if is_time && value.is_some() { Count::One } else { count },
+            count: if is_time && value.is_some() { EntryCount::One } else { count },
             period_ns,
             factor: if is_time { unit.nanoseconds().unwrap_or(1) } else { 1 },
             has_clock: is_time || own.timed,
             value,
-            is_uncounted: own.uncounted.unwrap_or(own.weights == Weights::Values),
+            is_uncounted: own.uncounted.unwrap_or(own.weights == WeightMeaning::Values),
         }
     }
 }
 
 fn segment(
     index: u64,
-    profile: &Profile,
-    reading: &Reading,
-    lane: &Lane<'_>,
+    profile: &ParsedProfile,
+    reading: &WeightReading,
+    lane: &ProfileLane<'_>,
     tables: &mut Tables,
 ) -> Result<Segment, ReadError> {
     let own = profile.own.as_ref();
@@ -300,8 +303,8 @@ fn segment(
 
 /// Adds metadata about the form of another program's profile.
 fn metadata(
-    profile: &Profile,
-    reading: &Reading,
+    profile: &ParsedProfile,
+    reading: &WeightReading,
     tables: &mut Tables,
 ) -> Result<Vec<(StringId, StringId)>, ReadError> {
     let factor = reading.factor.into();
@@ -312,12 +315,13 @@ fn metadata(
         entries(profile, factor).fold(i128::from(base), |end, (_, weight)| end + i128::from(weight.max(0)));
     let is_elsewhere = profile.end.is_some_and(|stated| i128::from(stated.scaled(factor)) != end);
     let is_other = profile.unit.nanoseconds().is_some_and(|factor| factor > 1);
-    let number =
-        |number: Option<Number>, is_kept: bool| number.filter(|_| is_kept).map(|number| number.to_string());
+    let number = |number: Option<JsonNumber>, is_kept: bool| {
+        number.filter(|_| is_kept).map(|number| number.to_string())
+    };
     let facts = [
         (keys::NAME, Some(profile.name.clone())),
         (keys::UNIT, is_other.then(|| profile.unit.name().to_owned())),
-        (keys::TYPE, (profile.kind == Kind::Evented).then(|| "evented".to_owned())),
+        (keys::TYPE, (profile.kind == ProfileType::Evented).then(|| "evented".to_owned())),
         (keys::START, number(profile.start, has_no_place)),
         (keys::END, number(profile.end, is_elsewhere)),
     ];
@@ -331,10 +335,10 @@ fn metadata(
 }
 
 /// The entries of a profile: each a node and a weight, in nanoseconds for times.
-fn entries(profile: &Profile, factor: i64) -> impl Iterator<Item = (u32, i64)> {
-    let Profile { start, first_event, last_event, end, .. } = profile;
+fn entries(profile: &ParsedProfile, factor: i64) -> impl Iterator<Item = (u32, i64)> {
+    let ParsedProfile { start, first_event, last_event, end, .. } = profile;
     let is_evented = first_event.is_some();
-    let scaled = move |number: Number| number.scaled(factor);
+    let scaled = move |number: JsonNumber| number.scaled(factor);
     let mut at = first_event.map_or(0, scaled);
     // No frame is open before the first event.
     let before = start.filter(|_| is_evented).map(|start| (0, at.saturating_sub(scaled(start))));
@@ -350,14 +354,14 @@ fn entries(profile: &Profile, factor: i64) -> impl Iterator<Item = (u32, i64)> {
 }
 
 /// A profile that is being delivered to a sink.
-struct Delivery<'d> {
-    profile: &'d Profile,
-    reading: &'d Reading,
-    lane: &'d Lane<'d>,
+struct ProfileDelivery<'d> {
+    profile: &'d ParsedProfile,
+    reading: &'d WeightReading,
+    lane: &'d ProfileLane<'d>,
     stacks: &'d [Option<StackId>],
 }
 
-impl Delivery<'_> {
+impl ProfileDelivery<'_> {
     fn run(
         &self,
         at: Context<'_>,
@@ -371,7 +375,7 @@ impl Delivery<'_> {
         for (index, (node, weight)) in entries(profile, reading.factor.into()).enumerate() {
             let count = self.count(index, weight);
             let time_ns = progress.pass(weight, late.get(index).copied().unwrap_or(0));
-            if count == 0 && node == 0 && own.is_some_and(|own| own.weights == Weights::Durations) {
+            if count == 0 && node == 0 && own.is_some_and(|own| own.weights == WeightMeaning::Durations) {
                 // Not a sample: this fills the time until the next one.
                 continue;
             }
@@ -397,9 +401,9 @@ impl Delivery<'_> {
     fn count(&self, index: usize, weight: i64) -> u64 {
         let counts = self.profile.own.as_ref().and_then(|own| own.counts.as_deref());
         let weighed = || match self.reading.count {
-            Count::One => 1,
-            Count::Weight => weight.unsigned_abs(),
-            Count::Per(period) => weight.unsigned_abs() / period,
+            EntryCount::One => 1,
+            EntryCount::Weight => weight.unsigned_abs(),
+            EntryCount::Per(period) => weight.unsigned_abs() / period,
         };
         counts.and_then(|counts| counts.get(index)).copied().unwrap_or_else(weighed)
     }
@@ -416,7 +420,7 @@ enum Progress {
 }
 
 impl Progress {
-    fn of(profile: &Profile, reading: &Reading) -> Self {
+    fn of(profile: &ParsedProfile, reading: &WeightReading) -> Self {
         let is_timed = profile.own.as_ref().is_some_and(|own| own.timed);
         let start = profile.start.map_or(0, |start| start.scaled(reading.factor.into()));
         match reading.has_clock {

@@ -64,7 +64,7 @@ pub(super) mod keys {
 /// The kind of weights of a profile written by Borehole, in its member `borehole`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Weights {
+pub(super) enum WeightMeaning {
     /// The numbers of samples.
     Counts,
     /// The numbers of samples, times the period.
@@ -77,7 +77,7 @@ pub(super) enum Weights {
     Values,
 }
 
-impl Weights {
+impl WeightMeaning {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Counts => "counts",

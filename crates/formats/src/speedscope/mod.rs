@@ -8,17 +8,34 @@
 
 mod document;
 mod export;
+mod facts;
 mod import;
 mod layout;
 mod names;
 mod read;
-mod shown;
 mod track;
-mod utf8;
 
 pub use export::{ExportOptions, Exporter};
+pub(crate) use facts::FACTS;
 pub use import::import;
-pub use utf8::Utf8Errors;
+pub use names::Utf8Errors;
+
+use crate::registry::{Codec, EventSupport, Exporting, Import};
 
 /// The short name of the format.
 pub const NAME: &str = "speedscope";
+
+/// Reads and writes the format.
+pub(crate) const CODEC: Codec = Codec {
+    import: Some(Import::Plain(|input, options, tables, sink| import(input, options, tables, sink))),
+    export: Some(Exporting {
+        events: EventSupport::Lost,
+        start: |to, options| {
+            Box::new(Exporter::new(
+                to.output,
+                ExportOptions { value: options.value.clone(), ..options.get() },
+                to.spool,
+            ))
+        },
+    }),
+};

@@ -9,28 +9,28 @@ use hashbrown::HashMap;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::layout::{Unit, Weights};
+use super::layout::{Unit, WeightMeaning};
 
 /// A frame.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Frame {
+pub(super) struct SharedFrame {
     pub(super) name: String,
     pub(super) file: Option<String>,
-    pub(super) line: Option<Number>,
-    pub(super) col: Option<Number>,
+    pub(super) line: Option<JsonNumber>,
+    pub(super) col: Option<JsonNumber>,
 }
 
 /// A number, kept as an integer if it is written as one: times since 1970 in nanoseconds do not fit a float.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Number {
+pub(super) enum JsonNumber {
     Whole(i64),
     Float(f64),
 }
 
 /// The exporter's additions to a profile, described in `docs/formats/speedscope.md`.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct OwnFacts {
-    pub(super) weights: Weights,
+pub(super) struct ProfileExtras {
+    pub(super) weights: WeightMeaning,
     pub(super) process: Option<i64>,
     pub(super) thread: Option<u64>,
     pub(super) interpreter: Option<u64>,
@@ -50,7 +50,7 @@ pub(super) struct OwnFacts {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Kind {
+pub(super) enum ProfileType {
     #[default]
     Sampled,
     Evented,
@@ -63,39 +63,39 @@ enum EventKind {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
-struct Event {
+struct ProfileEvent {
     #[serde(rename = "type")]
     kind: EventKind,
     frame: u32,
-    at: Number,
+    at: JsonNumber,
 }
 
 /// A profile. Events are already converted to entries: one for each interval between two of them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Profile {
+pub(super) struct ParsedProfile {
     /// The index of the profile in the document, 0-based.
     pub(super) index: u64,
-    pub(super) kind: Kind,
+    pub(super) kind: ProfileType,
     pub(super) name: String,
     pub(super) unit: Unit,
     /// A unit unknown to the format.
     pub(super) other_unit: Option<String>,
-    pub(super) start: Option<Number>,
-    pub(super) end: Option<Number>,
+    pub(super) start: Option<JsonNumber>,
+    pub(super) end: Option<JsonNumber>,
     /// The times of the first and last event.
-    pub(super) first_event: Option<Number>,
-    pub(super) last_event: Option<Number>,
+    pub(super) first_event: Option<JsonNumber>,
+    pub(super) last_event: Option<JsonNumber>,
     /// The stack open after the last event: the node, and the number of its frames.
     pub(super) open_node: u32,
     pub(super) open_frames: usize,
     /// The node of each entry.
     pub(super) samples: Vec<u32>,
     /// The weight of each entry; for events, the end of its interval, so that rounding errors do not add up.
-    pub(super) weights: Vec<Number>,
-    pub(super) own: Option<Box<OwnFacts>>,
+    pub(super) weights: Vec<JsonNumber>,
+    pub(super) own: Option<Box<ProfileExtras>>,
 }
 
-impl Profile {
+impl ParsedProfile {
     /// Whether it is empty. Millions of such profiles would cost more than the document.
     fn is_blank(&self) -> bool {
         self.name.is_empty()
@@ -107,10 +107,10 @@ impl Profile {
 
 /// The part of a document read so far. It can be used after an error: it then ends at the error.
 #[derive(Debug, Default)]
-pub(super) struct Document {
-    pub(super) frames: Option<Vec<Frame>>,
+pub(super) struct ParsedDocument {
+    pub(super) frames: Option<Vec<SharedFrame>>,
     /// The non-empty profiles.
-    pub(super) profiles: Vec<Profile>,
+    pub(super) profiles: Vec<ParsedProfile>,
     /// The number of all profiles, including the empty ones.
     pub(super) profile_count: u64,
     pub(super) nodes: Nodes,
@@ -169,35 +169,35 @@ impl Nodes {
     }
 }
 
-impl<'de> Deserialize<'de> for Number {
+impl<'de> Deserialize<'de> for JsonNumber {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct NumberVisitor;
         impl Visitor<'_> for NumberVisitor {
-            type Value = Number;
+            type Value = JsonNumber;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a number")
             }
 
-            fn visit_i64<E>(self, value: i64) -> Result<Number, E> {
-                Ok(Number::Whole(value))
+            fn visit_i64<E>(self, value: i64) -> Result<JsonNumber, E> {
+                Ok(JsonNumber::Whole(value))
             }
 
-            fn visit_u64<E>(self, value: u64) -> Result<Number, E> {
+            fn visit_u64<E>(self, value: u64) -> Result<JsonNumber, E> {
                 // Only sums get that large, and no calculation uses them.
                 #[expect(clippy::cast_precision_loss, reason = "the nearest float will do")]
-                Ok(i64::try_from(value).map_or(Number::Float(value as f64), Number::Whole))
+                Ok(i64::try_from(value).map_or(JsonNumber::Float(value as f64), JsonNumber::Whole))
             }
 
-            fn visit_f64<E>(self, value: f64) -> Result<Number, E> {
-                Ok(Number::Float(value))
+            fn visit_f64<E>(self, value: f64) -> Result<JsonNumber, E> {
+                Ok(JsonNumber::Float(value))
             }
         }
         deserializer.deserialize_any(NumberVisitor)
     }
 }
 
-impl fmt::Display for Number {
+impl fmt::Display for JsonNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Whole(value) => value.fmt(f),
@@ -206,7 +206,7 @@ impl fmt::Display for Number {
     }
 }
 
-impl Number {
+impl JsonNumber {
     #[expect(clippy::cast_precision_loss, reason = "a float is what the caller asks for")]
     pub(super) const fn float(self) -> f64 {
         match self {
@@ -239,7 +239,7 @@ impl Number {
 }
 
 /// Deserializes a document into the part read so far.
-pub(super) struct DocumentSeed<'a>(pub(super) &'a mut Document);
+pub(super) struct DocumentSeed<'a>(pub(super) &'a mut ParsedDocument);
 
 impl<'de> DeserializeSeed<'de> for DocumentSeed<'_> {
     type Value = ();
@@ -259,7 +259,7 @@ impl<'de> Visitor<'de> for DocumentSeed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         #[derive(Deserialize)]
         struct Shared {
-            frames: Vec<Frame>,
+            frames: Vec<SharedFrame>,
         }
         let Self(document) = self;
         let mut has_profiles = false;
@@ -278,7 +278,7 @@ impl<'de> Visitor<'de> for DocumentSeed<'_> {
 }
 
 /// Handles the elements of an array one by one.
-trait Elements {
+trait ArrayElements {
     /// Reads the next element; false at the end.
     fn element<'de, A: SeqAccess<'de>>(&mut self, array: &mut A) -> Result<bool, A::Error>;
 }
@@ -286,7 +286,7 @@ trait Elements {
 /// An array whose elements are handled without being collected.
 struct Each<T>(T);
 
-impl<'de, T: Elements> DeserializeSeed<'de> for Each<T> {
+impl<'de, T: ArrayElements> DeserializeSeed<'de> for Each<T> {
     type Value = T;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
@@ -294,7 +294,7 @@ impl<'de, T: Elements> DeserializeSeed<'de> for Each<T> {
     }
 }
 
-impl<'de, T: Elements> Visitor<'de> for Each<T> {
+impl<'de, T: ArrayElements> Visitor<'de> for Each<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -307,15 +307,15 @@ impl<'de, T: Elements> Visitor<'de> for Each<T> {
     }
 }
 
-struct Profiles<'a>(&'a mut Document);
+struct Profiles<'a>(&'a mut ParsedDocument);
 
-impl Elements for Profiles<'_> {
+impl ArrayElements for Profiles<'_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, array: &mut A) -> Result<bool, A::Error> {
         Ok(array.next_element_seed(ProfileSeed(self.0))?.is_some())
     }
 }
 
-struct ProfileSeed<'a>(&'a mut Document);
+struct ProfileSeed<'a>(&'a mut ParsedDocument);
 
 impl<'de> DeserializeSeed<'de> for ProfileSeed<'_> {
     type Value = ();
@@ -333,10 +333,10 @@ impl<'de> Visitor<'de> for ProfileSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Document { frames, profiles, profile_count, nodes, oddities } = self.0;
+        let ParsedDocument { frames, profiles, profile_count, nodes, oddities } = self.0;
         let frame_count = frames.as_ref().map(Vec::len);
         // Stored in place from the start, so that the part read before an error is kept.
-        profiles.push(Profile { index: *profile_count, ..Profile::default() });
+        profiles.push(ParsedProfile { index: *profile_count, ..ParsedProfile::default() });
         *profile_count += 1;
         let profile = profiles.last_mut().expect("one was just pushed");
         let mut tree = Tree { nodes, frame_count };
@@ -349,14 +349,14 @@ impl<'de> Visitor<'de> for ProfileSeed<'_> {
                 "endValue" => profile.end = Some(map.next_value()?),
                 "borehole" => profile.own = Some(map.next_value()?),
                 "weights" => {
-                    map.next_value_seed(Each(Numbers(&mut profile.weights)))?;
+                    map.next_value_seed(Each(WeightElements(&mut profile.weights)))?;
                 }
                 "samples" => {
-                    let samples = Samples { tree: &mut tree, into: &mut profile.samples };
+                    let samples = SampleElements { tree: &mut tree, into: &mut profile.samples };
                     map.next_value_seed(Each(samples))?;
                 }
                 "events" => {
-                    drop(map.next_value_seed(Each(Events::new(&mut tree, profile, oddities)))?);
+                    drop(map.next_value_seed(Each(EventElements::new(&mut tree, profile, oddities)))?);
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
@@ -369,7 +369,7 @@ impl<'de> Visitor<'de> for ProfileSeed<'_> {
 }
 
 /// Deserializes a unit of the format, or another one.
-struct UnitSeed<'a>(&'a mut Profile);
+struct UnitSeed<'a>(&'a mut ParsedProfile);
 
 impl<'de> DeserializeSeed<'de> for UnitSeed<'_> {
     type Value = ();
@@ -395,11 +395,11 @@ impl Visitor<'_> for UnitSeed<'_> {
     }
 }
 
-struct Numbers<'a>(&'a mut Vec<Number>);
+struct WeightElements<'a>(&'a mut Vec<JsonNumber>);
 
-impl Elements for Numbers<'_> {
+impl ArrayElements for WeightElements<'_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, array: &mut A) -> Result<bool, A::Error> {
-        let number: Option<Number> = array.next_element()?;
+        let number: Option<JsonNumber> = array.next_element()?;
         self.0.extend(number);
         Ok(number.is_some())
     }
@@ -424,12 +424,12 @@ fn no_frame<E: Error>(frame: u32, count: usize) -> E {
     E::custom(format_args!("expected a frame below {count}, found {frame}"))
 }
 
-struct Samples<'a, 't> {
+struct SampleElements<'a, 't> {
     tree: &'a mut Tree<'t>,
     into: &'a mut Vec<u32>,
 }
 
-impl Elements for Samples<'_, '_> {
+impl ArrayElements for SampleElements<'_, '_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, array: &mut A) -> Result<bool, A::Error> {
         let stack = array.next_element_seed(Each(StackElements { tree: &mut *self.tree, node: 0 }))?;
         self.into.extend(stack.as_ref().map(|stack| stack.node));
@@ -443,7 +443,7 @@ struct StackElements<'a, 't> {
     node: u32,
 }
 
-impl Elements for StackElements<'_, '_> {
+impl ArrayElements for StackElements<'_, '_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, array: &mut A) -> Result<bool, A::Error> {
         let Some(frame) = array.next_element()? else { return Ok(false) };
         self.node = self.tree.child(self.node, frame)?;
@@ -452,23 +452,23 @@ impl Elements for StackElements<'_, '_> {
 }
 
 /// Opening and closing events, converted to intervals of one stack each.
-struct Events<'a, 't> {
+struct EventElements<'a, 't> {
     tree: &'a mut Tree<'t>,
-    profile: &'a mut Profile,
+    profile: &'a mut ParsedProfile,
     oddities: &'a mut Oddities,
     /// The open frames, root first, each with the node below it.
     open: Vec<(u32, u32)>,
 }
 
-impl<'a, 't> Events<'a, 't> {
+impl<'a, 't> EventElements<'a, 't> {
     /// The number of open frames searched for one that is closed out of turn.
     const LOOKED_AT: usize = 1024;
 
-    const fn new(tree: &'a mut Tree<'t>, profile: &'a mut Profile, oddities: &'a mut Oddities) -> Self {
+    const fn new(tree: &'a mut Tree<'t>, profile: &'a mut ParsedProfile, oddities: &'a mut Oddities) -> Self {
         Self { tree, profile, oddities, open: Vec::new() }
     }
 
-    fn take<E: Error>(&mut self, event: Event) -> Result<(), E> {
+    fn take<E: Error>(&mut self, event: ProfileEvent) -> Result<(), E> {
         self.pass_time(event.at)?;
         match event.kind {
             EventKind::O => {
@@ -482,13 +482,13 @@ impl<'a, 't> Events<'a, 't> {
         Ok(())
     }
 
-    fn pass_time<E: Error>(&mut self, at: Number) -> Result<(), E> {
+    fn pass_time<E: Error>(&mut self, at: JsonNumber) -> Result<(), E> {
         let profile = &mut *self.profile;
         let last = profile.last_event.unwrap_or(at);
         let passed = at.since(last);
         if passed.float() < 0.0 {
             let (last, at) = (last.float(), at.float());
-            let message = format_args!("expected an event not before {last}, found one at {at}");
+            let message = format_args!("events out of order: expected at least {last}, found {at}");
             return self.oddities.meet(E::custom(message));
         }
         if passed.float() > 0.0 {
@@ -504,8 +504,9 @@ impl<'a, 't> Events<'a, 't> {
     fn close<E: Error>(&mut self, closed: u32) -> Result<(), E> {
         let top = self.open.last().map(|&(frame, _)| frame);
         if top != Some(closed) {
-            let open = top.map_or_else(|| "none".to_owned(), |frame| format!("frame {frame}"));
-            let message = format_args!("expected {open} to close, found frame {closed}");
+            let expected =
+                top.map_or("a frame to begin".to_owned(), |frame| format!("the end of frame {frame}"));
+            let message = format_args!("expected {expected}, found the end of frame {closed}");
             self.oddities.meet(E::custom(message))?;
         }
         let looked_at = self.open.iter().rev().take(Self::LOOKED_AT);
@@ -518,7 +519,7 @@ impl<'a, 't> Events<'a, 't> {
     }
 }
 
-impl Elements for Events<'_, '_> {
+impl ArrayElements for EventElements<'_, '_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, array: &mut A) -> Result<bool, A::Error> {
         let Some(event) = array.next_element()? else { return Ok(false) };
         self.take(event)?;

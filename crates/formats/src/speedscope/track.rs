@@ -1,19 +1,19 @@
 //! One profile of a document while its samples are collected.
 
-use std::io::{self, Read, Seek, Write};
+use std::io;
 
 use borehole_model::{Lane, Mode, StringId};
 
-use super::layout::{Unit, Weights, clamped};
-use crate::chains::{self, Chain, Spool};
+use super::layout::{Unit, WeightMeaning, clamped};
+use crate::documents::chains::{EntryChain, SampleSpool};
 
 /// The identity of a profile. All samples of one have the same kind of weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(super) struct TrackKey {
     pub(super) lane: Lane,
     /// The index of the profile in a source of this format, among all profiles.
     pub(super) profile: Option<u64>,
-    pub(super) weights: Weights,
+    pub(super) weights: WeightMeaning,
     /// The index of the value, for weights from one; see `Exporter::value_types`.
     pub(super) value: Option<usize>,
     pub(super) is_timed: bool,
@@ -22,7 +22,7 @@ pub(super) struct Key {
 
 /// The common facts of all samples of a segment.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Origin {
+pub(super) struct TrackOrigin {
     pub(super) unit: Unit,
     pub(super) period_ns: Option<u64>,
     pub(super) start_unix_ns: Option<i64>,
@@ -36,11 +36,11 @@ pub(super) struct Origin {
 
 /// A sample in the form of tracks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
-    /// 0 for the empty stack, otherwise its id.
+pub(super) struct TrackSample {
+    /// 0 for the empty stack, otherwise its place.
     pub(super) stack: u64,
     pub(super) count: u64,
-    /// Unused by [`Weights::Times`].
+    /// Unused by [`WeightMeaning::Times`].
     pub(super) weight: u64,
     pub(super) time_ns: Option<i64>,
     pub(super) period_ns: Option<u64>,
@@ -50,24 +50,19 @@ pub(super) struct Taken {
 
 /// An entry that waits until its track is written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    /// 0 for the empty stack, otherwise its id.
-    pub(super) stack: u64,
+struct TrackEntry {
+    /// 0 for the empty stack, otherwise its place.
+    stack: u64,
     /// 0 for gaps.
-    pub(super) count: u64,
-    pub(super) weight: u64,
+    count: u64,
+    weight: u64,
 }
 
-impl From<chains::Entry> for Entry {
-    fn from([stack, count, weight]: chains::Entry) -> Self {
-        Self { stack, count, weight }
-    }
-}
-
+/// A profile whose entries wait until it is written.
 #[derive(Debug)]
-pub(super) struct Track {
-    pub(super) key: Key,
-    pub(super) origin: Origin,
+pub(super) struct ProfileTrack {
+    pub(super) key: TrackKey,
+    pub(super) origin: TrackOrigin,
     pub(super) start_ns: i64,
     /// The period of all samples; also `None` if they differ.
     pub(super) period_ns: Option<u64>,
@@ -77,9 +72,10 @@ pub(super) struct Track {
     pub(super) counts_follow: bool,
     /// The number of samples whose time is not in the file: those after the first of a run, or of a further input.
     pub(super) moved: u64,
-    pub(super) chain: Chain,
+    /// Entries: the stack, the count and the weight.
+    pub(super) chain: EntryChain,
     /// Entries whose position is not their time: the number of on-time entries before each, and its delay.
-    pub(super) late: Chain,
+    pub(super) late: EntryChain,
     in_time: u64,
     pending: Option<Pending>,
     /// The time of the entry before, in a track that is not a timeline.
@@ -92,7 +88,7 @@ pub(super) struct Track {
 /// An incomplete run of equal stacks.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
-    entry: Entry,
+    entry: TrackEntry,
     /// The time of the first sample of the run, and of the latest.
     first_ns: i64,
     time_ns: i64,
@@ -100,9 +96,9 @@ struct Pending {
     tail_ns: u64,
 }
 
-impl Track {
-    pub(super) fn new(key: Key, origin: Origin, first: &Taken) -> Self {
-        let is_timeline = matches!(key.weights, Weights::Times | Weights::Durations);
+impl ProfileTrack {
+    pub(super) fn new(key: TrackKey, origin: TrackOrigin, first: &TrackSample) -> Self {
+        let is_timeline = matches!(key.weights, WeightMeaning::Times | WeightMeaning::Durations);
         Self {
             key,
             origin,
@@ -112,8 +108,8 @@ impl Track {
             samples: 0,
             counts_follow: true,
             moved: 0,
-            chain: Chain::default(),
-            late: Chain::default(),
+            chain: EntryChain::default(),
+            late: EntryChain::default(),
             in_time: 0,
             pending: None,
             stamp_ns: 0,
@@ -124,7 +120,7 @@ impl Track {
 
     /// Whether positions of entries are times.
     pub(super) const fn is_timeline(&self) -> bool {
-        matches!(self.key.weights, Weights::Times | Weights::Durations)
+        matches!(self.key.weights, WeightMeaning::Times | WeightMeaning::Durations)
     }
 
     /// Whether some samples' entries are not at their time.
@@ -133,20 +129,16 @@ impl Track {
     }
 
     #[inline]
-    pub(super) fn take<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
-        &mut self,
-        sample: &Taken,
-        spool: &mut Spool<S, F>,
-    ) -> io::Result<()> {
+    pub(super) fn take(&mut self, sample: &TrackSample, spool: &mut SampleSpool) -> io::Result<()> {
         self.samples = self.samples.saturating_add(sample.count);
         if self.period_ns != sample.period_ns {
             self.period_ns = None;
         }
         let time_ns = self.moved_time(sample);
-        if self.key.weights == Weights::Times {
+        if self.key.weights == WeightMeaning::Times {
             self.pass_time(time_ns);
         }
-        if self.key.weights == Weights::Durations {
+        if self.key.weights == WeightMeaning::Durations {
             self.fill_gap(time_ns, sample.gap_ns, spool)?;
         }
         match &mut self.pending {
@@ -167,7 +159,7 @@ impl Track {
     }
 
     #[inline]
-    fn note_moved(&mut self, sample: &Taken, is_moved: bool) {
+    fn note_moved(&mut self, sample: &TrackSample, is_moved: bool) {
         if sample.time_ns.is_some() && is_moved {
             self.moved = self.moved.saturating_add(sample.count);
         }
@@ -175,7 +167,7 @@ impl Track {
 
     /// The time of a sample, on the clock of the first input.
     #[inline]
-    fn moved_time(&mut self, sample: &Taken) -> i64 {
+    fn moved_time(&mut self, sample: &TrackSample) -> i64 {
         let time_ns = sample.time_ns.unwrap_or(0);
         if self.is_further && self.is_timeline() {
             self.shift_ns = self.place_ns() - i128::from(time_ns);
@@ -201,12 +193,7 @@ impl Track {
     }
 
     /// Adds an entry without a stack for a gap.
-    fn fill_gap<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
-        &mut self,
-        time_ns: i64,
-        gap_ns: u64,
-        spool: &mut Spool<S, F>,
-    ) -> io::Result<()> {
+    fn fill_gap(&mut self, time_ns: i64, gap_ns: u64, spool: &mut SampleSpool) -> io::Result<()> {
         let ahead = u64::try_from(i128::from(time_ns) - self.place_ns()).unwrap_or(0);
         let Some(pending) = self.pending.filter(|_| ahead >= gap_ns) else { return Ok(()) };
         self.pending = None;
@@ -217,16 +204,11 @@ impl Track {
         spool.push(&mut self.chain, [0, 0, ahead])
     }
 
-    fn begin_run<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
-        &mut self,
-        sample: &Taken,
-        time_ns: i64,
-        spool: &mut Spool<S, F>,
-    ) -> io::Result<()> {
-        let Taken { stack, count, weight, period_ns, .. } = *sample;
-        let weight = if self.key.weights == Weights::Times { 0 } else { weight };
+    fn begin_run(&mut self, sample: &TrackSample, time_ns: i64, spool: &mut SampleSpool) -> io::Result<()> {
+        let TrackSample { stack, count, weight, period_ns, .. } = *sample;
+        let weight = if self.key.weights == WeightMeaning::Times { 0 } else { weight };
         let before = self.pending.replace(Pending {
-            entry: Entry { stack, count, weight },
+            entry: TrackEntry { stack, count, weight },
             first_ns: time_ns,
             time_ns: self.pending.map_or(time_ns, |pending| pending.time_ns.max(time_ns)),
             // A lone sample of unknown period still has to be visible.
@@ -235,33 +217,25 @@ impl Track {
         before.map_or(Ok(()), |before| self.push(before, spool))
     }
 
-    fn push<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
-        &mut self,
-        pending: Pending,
-        spool: &mut Spool<S, F>,
-    ) -> io::Result<()> {
+    fn push(&mut self, pending: Pending, spool: &mut SampleSpool) -> io::Result<()> {
         self.push_late(pending.first_ns, spool)?;
         // Other readers of JSON have signed numbers.
-        let entry = Entry { weight: pending.entry.weight.min(i64::MAX.unsigned_abs()), ..pending.entry };
+        let entry = TrackEntry { weight: pending.entry.weight.min(i64::MAX.unsigned_abs()), ..pending.entry };
         self.total += u128::from(entry.weight);
         let follows_period = || {
             let period = self.period_ns?;
             Some(u128::from(entry.count) * u128::from(period) == u128::from(entry.weight))
         };
         self.counts_follow &= match (self.key.weights, self.key.value) {
-            (Weights::Counts, _) => entry.count == entry.weight,
-            (Weights::Periods | Weights::Durations, None) => follows_period().unwrap_or(false),
+            (WeightMeaning::Counts, _) => entry.count == entry.weight,
+            (WeightMeaning::Periods | WeightMeaning::Durations, None) => follows_period().unwrap_or(false),
             _ => entry.count == 1,
         };
         spool.push(&mut self.chain, [entry.stack, entry.count, entry.weight])
     }
 
     /// Stores the time of the entry that is pushed next, unless it follows from those before.
-    fn push_late<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
-        &mut self,
-        time_ns: i64,
-        spool: &mut Spool<S, F>,
-    ) -> io::Result<()> {
+    fn push_late(&mut self, time_ns: i64, spool: &mut SampleSpool) -> io::Result<()> {
         if !self.key.is_timed {
             return Ok(());
         }
@@ -281,13 +255,10 @@ impl Track {
     }
 
     /// Ends the last run: at the end, or between inputs, since the next one may have another clock.
-    pub(super) fn close<S: Read + Write + Seek, F: FnMut() -> io::Result<S>>(
-        &mut self,
-        spool: &mut Spool<S, F>,
-    ) -> io::Result<()> {
+    pub(super) fn close(&mut self, spool: &mut SampleSpool) -> io::Result<()> {
         self.is_further = true;
         let Some(mut pending) = self.pending.take() else { return Ok(()) };
-        if self.key.weights == Weights::Times {
+        if self.key.weights == WeightMeaning::Times {
             pending.entry.weight = pending.entry.weight.saturating_add(pending.tail_ns);
         }
         self.push(pending, spool)

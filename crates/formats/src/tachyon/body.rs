@@ -13,7 +13,7 @@ use std::thread;
 use zstd::stream::write::Encoder;
 
 use super::layout::HEADER_BYTES;
-use super::write::Compression;
+use super::write::SampleCompression;
 
 /// The compression level of CPython.
 ///
@@ -46,17 +46,17 @@ pub(super) struct Body<S: Write> {
 enum Stream {
     Plain,
     /// The frame, and the number of bytes put into it.
-    Frame(Box<Frame>, u64),
+    Frame(Box<ZstdFrame>, u64),
     /// A frame that is written by a separate thread.
     Helped(Helper),
 }
 
 impl<S: Read + Write + Seek> Body<S> {
     /// Creates a body whose samples go to `spool`, after its contents.
-    pub(super) fn new(spool: S, compression: Compression) -> io::Result<Self> {
+    pub(super) fn new(spool: S, compression: SampleCompression) -> io::Result<Self> {
         let stream = match compression {
-            Compression::None => Stream::Plain,
-            Compression::Zstd => Stream::Frame(Box::new(Frame::new()?), 0),
+            SampleCompression::None => Stream::Plain,
+            SampleCompression::Zstd => Stream::Frame(Box::new(ZstdFrame::new()?), 0),
         };
         let buffer = Vec::with_capacity(2 * BUFFER_BYTES);
         Ok(Self { buffer, full_bytes: BUFFER_BYTES, spool, stream, failed: None })
@@ -93,7 +93,7 @@ impl<S: Read + Write + Seek> Body<S> {
 
     fn put(&mut self, then: Then) -> io::Result<()> {
         if let Some(kind) = self.failed {
-            return Err(io::Error::new(kind, "an earlier write of the samples has failed"));
+            return Err(io::Error::new(kind, "an earlier write of the samples failed"));
         }
         let stored = self.try_put(then);
         self.buffer.clear();
@@ -144,11 +144,11 @@ enum Then {
 }
 
 /// A Zstandard frame that is being written.
-struct Frame {
+struct ZstdFrame {
     encoder: Encoder<'static, Vec<u8>>,
 }
 
-impl Frame {
+impl ZstdFrame {
     fn new() -> io::Result<Self> {
         Ok(Self { encoder: Encoder::new(Vec::new(), ZSTD_LEVEL)? })
     }
@@ -167,12 +167,12 @@ impl Frame {
 }
 
 /// The message to the thread and its answer; both buffers are reused.
-struct Piece {
+struct SampleChunk {
     bytes: Vec<u8>,
     compressed: Vec<u8>,
 }
 
-impl Piece {
+impl SampleChunk {
     fn new() -> Self {
         let [bytes, compressed] = [2 * BUFFER_BYTES; 2].map(Vec::with_capacity);
         Self { bytes, compressed }
@@ -181,16 +181,16 @@ impl Piece {
 
 /// A thread that compresses. It ends when the helper is dropped.
 struct Helper {
-    orders: SyncSender<(Piece, Then)>,
-    answers: Receiver<io::Result<Piece>>,
-    free: Vec<Piece>,
+    orders: SyncSender<(SampleChunk, Then)>,
+    answers: Receiver<io::Result<SampleChunk>>,
+    free: Vec<SampleChunk>,
     under_way: usize,
 }
 
 impl Helper {
     /// Passes `frame` to a new thread; returns it if there is none.
-    fn start(frame: Box<Frame>) -> Result<Self, Box<Frame>> {
-        let (hand_over, handed_over) = mpsc::sync_channel::<Box<Frame>>(1);
+    fn start(frame: Box<ZstdFrame>) -> Result<Self, Box<ZstdFrame>> {
+        let (hand_over, handed_over) = mpsc::sync_channel::<Box<ZstdFrame>>(1);
         let (orders, received) = mpsc::sync_channel(PIECES);
         let (answer, answers) = mpsc::sync_channel(PIECES);
         let help = move || {
@@ -203,7 +203,7 @@ impl Helper {
         }
         match hand_over.send(frame) {
             Ok(()) => {
-                let free = std::iter::repeat_with(Piece::new).take(PIECES).collect();
+                let free = std::iter::repeat_with(SampleChunk::new).take(PIECES).collect();
                 Ok(Self { orders, answers, free, under_way: 0 })
             }
             Err(mpsc::SendError(frame)) => Err(frame),
@@ -238,7 +238,11 @@ impl Helper {
 }
 
 /// Compresses one piece after the other, until an end of the channel closes.
-fn serve(frame: &mut Frame, orders: &Receiver<(Piece, Then)>, answers: &SyncSender<io::Result<Piece>>) {
+fn serve(
+    frame: &mut ZstdFrame,
+    orders: &Receiver<(SampleChunk, Then)>,
+    answers: &SyncSender<io::Result<SampleChunk>>,
+) {
     for (mut piece, then) in orders {
         let answer = frame.compress(&piece.bytes, then).map(|compressed| {
             std::mem::swap(compressed, &mut piece.compressed);
@@ -252,7 +256,7 @@ fn serve(frame: &mut Frame, orders: &Receiver<(Piece, Then)>, answers: &SyncSend
 
 /// The thread does not end before its helper unless it panics.
 fn gone() -> io::Error {
-    io::Error::other("the thread that compresses has ended")
+    io::Error::other("the compression thread has ended")
 }
 
 #[cfg(test)]
@@ -270,7 +274,7 @@ mod tests {
     }
 
     fn body() -> Body<Cursor<Vec<u8>>> {
-        Body::new(Cursor::new(vec![0; HEADER_BYTES]), Compression::Zstd).unwrap()
+        Body::new(Cursor::new(vec![0; HEADER_BYTES]), SampleCompression::Zstd).unwrap()
     }
 
     /// Puts pieces into `body` as a writer does, and returns all of them.
@@ -289,7 +293,7 @@ mod tests {
     const LONG: u64 = 2 * HELPED_FROM_BYTES / 3200 + 60;
 
     #[test]
-    fn who_compresses_makes_no_difference() {
+    fn compression_by_a_thread_gives_the_same_bytes() {
         for pieces in [0, 1, 60, LONG, 5 * LONG] {
             let mut body = body();
             body.spool.seek(SeekFrom::End(0)).unwrap();
@@ -298,14 +302,14 @@ mod tests {
             let (spool, bytes) = body.finish().unwrap();
             let frame = &spool.get_ref()[HEADER_BYTES..];
             assert_eq!(frame.len() as u64, bytes);
-            let mut alone = Frame::new().unwrap();
+            let mut alone = ZstdFrame::new().unwrap();
             assert!(frame == alone.compress(&all, Then::Finish).unwrap());
             assert!(zstd::decode_all(frame).unwrap() == all);
         }
     }
 
     #[test]
-    fn what_is_flushed_is_in_the_spool() {
+    fn flushed_samples_are_in_the_spool() {
         let mut body = body();
         body.spool.seek(SeekFrom::End(0)).unwrap();
         let mut all = Vec::new();
@@ -348,13 +352,13 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_to_who_writes() {
+    fn a_full_disk_is_reported_to_the_caller() {
         for room in [0, 100_000, 300_000] {
-            let mut body = Body::new(Full(room), Compression::Zstd).unwrap();
+            let mut body = Body::new(Full(room), SampleCompression::Zstd).unwrap();
             let outcome = fill(&mut body, 20 * LONG).and_then(|_| body.flush());
             assert_eq!(outcome.unwrap_err().kind(), io::ErrorKind::StorageFull);
         }
-        let mut body = Body::new(Full(usize::MAX), Compression::Zstd).unwrap();
+        let mut body = Body::new(Full(usize::MAX), SampleCompression::Zstd).unwrap();
         fill(&mut body, LONG).unwrap();
         assert!(matches!(body.stream, Stream::Helped(_)));
         // Pieces in flight when a writer is dropped block nothing.

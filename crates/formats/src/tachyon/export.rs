@@ -4,28 +4,40 @@ use std::io::{self, Read, Seek, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Frame, FrameId, Mode, ProfileSink, Sample, Segment, StackId, StringId, Tables,
+    Column, Context, Frame, FrameId, Mode, ProfileSink, Sample, Segment, StackId, StringId, Tables,
 };
 
-use super::layout::{ByteOrder, Config, HeaderLayout, MAX_DEPTH};
+use super::NAME;
+use super::layout::{ByteOrder, HeaderLayout, MAX_DEPTH};
+use super::metadata::HeaderFacts;
 use super::opcodes::Opcodes;
 use super::statistics::Statistics;
-use super::write::{self, Compression, FrameDef, SampleOrder, ThreadSlot, Writer, WriterOptions};
-use super::{NAME, metadata};
-use crate::one_period::OnePeriod;
-use crate::{Export, Losses};
+use super::write::{
+    FrameSlot, PythonFrame, SampleCompression, SampleOrder, ThreadSlot, Writer, WriterOptions,
+};
+use crate::times::one_period::OnePeriod;
+use crate::{Export, Losses, WriteOptions};
 
 /// The options of an export to `tachyon`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportOptions {
     /// The compression of the samples; `None` for that of the source, or else Zstandard.
-    pub compression: Option<Compression>,
+    pub compression: Option<SampleCompression>,
     /// The byte order of numbers.
     pub byte_order: ByteOrder,
     /// The layout of the header.
     pub layout: HeaderLayout,
     /// The sampling period in microseconds, for sources without a known one.
     pub period_us: Option<u32>,
+}
+
+impl ExportOptions {
+    /// The format's own options, with the period of all formats unless they have one.
+    #[must_use]
+    pub fn of(options: &WriteOptions) -> Self {
+        let own: Self = options.get();
+        Self { period_us: own.period_us.or(options.period_us), ..own }
+    }
 }
 
 /// The default period of CPython's profiler.
@@ -57,26 +69,26 @@ pub struct Exporter<W, S: Write, F> {
     options: ExportOptions,
     writer: Option<Writer<S>>,
     /// The contents of the header; empty before there is a writer.
-    header: Facts,
+    header: HeaderFacts,
     /// The period of the header, once there is one.
     period_us: OnePeriod,
-    columns: Columns,
+    defined: DefinedFrames,
     clock: Clock,
-    lost: Lost,
+    lost: LostParts,
 }
 
 /// The writer's ids of the tables' frames, and the last stack of each thread.
-struct Columns {
+struct DefinedFrames {
     opcodes: Opcodes,
-    frames: Vec<Option<write::FrameId>>,
-    /// By thread: its last stack written; the outer `None` before its first sample.
-    stacks: Vec<Option<Option<StackId>>>,
-    scratch: Vec<write::FrameId>,
+    frames: Column<FrameSlot>,
+    /// By thread: its last stack written.
+    stacks: Column<Option<StackId>>,
+    scratch: Vec<FrameSlot>,
     /// The number of distinct frames with opcodes unknown to Python, or with native locations.
     unknown_opcodes: u64,
     native_offsets: u64,
     /// The number of distinct frames with lines or columns of more than 31 bits.
-    large_places: u64,
+    large_locations: u64,
 }
 
 /// Assigns times to samples without one.
@@ -89,7 +101,7 @@ struct Clock {
 
 /// The parts of samples that could not be kept.
 #[derive(Clone, Copy, Debug, Default)]
-struct Lost {
+struct LostParts {
     labels: u64,
     values: u64,
     processes: u64,
@@ -113,19 +125,19 @@ where
             is_journaled: false,
             options,
             writer: None,
-            header: Facts::default(),
+            header: HeaderFacts::default(),
             period_us: OnePeriod::default(),
-            columns: Columns {
+            defined: DefinedFrames {
                 opcodes: Opcodes::of(PYTHON[0], PYTHON[1]),
-                frames: Vec::new(),
-                stacks: Vec::new(),
+                frames: Column::default(),
+                stacks: Column::default(),
                 scratch: Vec::new(),
                 unknown_opcodes: 0,
                 native_offsets: 0,
-                large_places: 0,
+                large_locations: 0,
             },
             clock: Clock::default(),
-            lost: Lost::default(),
+            lost: LostParts::default(),
         }
     }
 
@@ -138,9 +150,9 @@ where
     }
 
     /// Begins the file with the facts of the first segment.
-    fn open(&mut self, facts: &Facts, segment: &Segment, start_us: u64) -> io::Result<()> {
+    fn open(&mut self, facts: &HeaderFacts, segment: &Segment, start_us: u64) -> io::Result<()> {
         let python = facts.python.unwrap_or(PYTHON);
-        self.columns.opcodes = Opcodes::of(python[0], python[1]);
+        self.defined.opcodes = Opcodes::of(python[0], python[1]);
         let interval_us = self.interval_us(segment);
         self.period_us.segment(Some(interval_us));
         let order = if segment.format == NAME { SampleOrder::File } else { SampleOrder::Arrival };
@@ -176,7 +188,7 @@ where
     }
 
     /// Removes from the header the facts that do not hold for a further segment.
-    fn join(&mut self, facts: &Facts) {
+    fn join(&mut self, facts: &HeaderFacts) {
         let Some(writer) = &mut self.writer else { return };
         let header = &mut self.header;
         if facts.python != header.python {
@@ -203,7 +215,7 @@ where
             return Ok(());
         }
         let start_us = sample.time_ns.map_or(0, time_us);
-        self.open(&Facts::of(at.segment, at.tables), at.segment, start_us)
+        self.open(&HeaderFacts::of(at.segment, at.tables), at.segment, start_us)
     }
 
     fn count_losses(&mut self, at: Context<'_>, sample: &Sample<'_>) {
@@ -241,7 +253,7 @@ impl Clock {
     }
 }
 
-impl Columns {
+impl DefinedFrames {
     /// Writes one observation. A stack equal to the thread's last one is not examined.
     #[inline]
     fn write<S: Read + Write + Seek>(
@@ -253,12 +265,10 @@ impl Columns {
         tables: &Tables,
     ) -> io::Result<()> {
         let (time_us, status) = observed;
-        if self.stacks.len() <= thread.index() {
-            self.stacks.resize(thread.index() + 1, None);
-        }
-        if self.stacks[thread.index()].replace(stack) == Some(stack) {
+        if self.stacks.get(thread.index()) == Some(stack) {
             return writer.write_repeat(thread, time_us, status);
         }
+        self.stacks.set(thread.index(), stack);
         let mut frames = std::mem::take(&mut self.scratch);
         frames.clear();
         self.frames_of(stack, tables, writer, &mut frames)?;
@@ -273,7 +283,7 @@ impl Columns {
         stack: Option<StackId>,
         tables: &Tables,
         writer: &mut Writer<S>,
-        frames: &mut Vec<write::FrameId>,
+        frames: &mut Vec<FrameSlot>,
     ) -> io::Result<()> {
         let is_too_deep = depth(stack, tables) > MAX_DEPTH;
         let kept = if is_too_deep { MAX_DEPTH - 1 } else { MAX_DEPTH };
@@ -292,10 +302,10 @@ impl Columns {
         frame: FrameId,
         tables: &Tables,
         writer: &mut Writer<S>,
-    ) -> io::Result<write::FrameId> {
+    ) -> io::Result<FrameSlot> {
         match self.frames.get(frame.index()) {
-            Some(Some(known)) => Ok(*known),
-            _ => self.new_frame(frame, tables, writer),
+            Some(known) => Ok(known),
+            None => self.new_frame(frame, tables, writer),
         }
     }
 
@@ -305,27 +315,23 @@ impl Columns {
         id: FrameId,
         tables: &Tables,
         writer: &mut Writer<S>,
-    ) -> io::Result<write::FrameId> {
+    ) -> io::Result<FrameSlot> {
         let frame = tables.frame(id);
         let opcode = frame.opcode.and_then(|name| self.opcodes.number(tables.string(name)));
         self.unknown_opcodes += u64::from(frame.opcode.is_some() && opcode.is_none());
         self.native_offsets += u64::from(frame.native.is_some());
-        self.large_places += u64::from(has_large_place(&frame));
-        let defined = writer.define_frame(&FrameDef { opcode, ..frame_def(&frame, tables) })?;
-        if self.frames.len() <= id.index() {
-            self.frames.resize(id.index() + 1, None);
-        }
-        self.frames[id.index()] = Some(defined);
-        Ok(defined)
+        self.large_locations += u64::from(has_large_location(&frame));
+        let defined = writer.define_frame(&PythonFrame { opcode, ..frame_def(&frame, tables) })?;
+        Ok(self.frames.set(id.index(), defined))
     }
 }
 
 /// A frame without an opcode. Lines and columns that the format cannot hold are stored as unknown.
-fn frame_def<'a>(frame: &Frame, tables: &'a Tables) -> FrameDef<'a> {
+fn frame_def<'a>(frame: &Frame, tables: &'a Tables) -> PythonFrame<'a> {
     let file = frame.file.or(frame.native.map(|native| native.module));
     let line = |line: Option<i64>| line.and_then(|line| i32::try_from(line).ok()).unwrap_or(-1);
     let column = |column: Option<u32>| column.and_then(|column| i32::try_from(column).ok()).unwrap_or(-1);
-    FrameDef {
+    PythonFrame {
         file: file.map_or(NO_FILE, |file| tables.string(file)),
         function: tables.string(frame.function),
         line: line(frame.line),
@@ -337,7 +343,7 @@ fn frame_def<'a>(frame: &Frame, tables: &'a Tables) -> FrameDef<'a> {
 }
 
 /// Whether the format cannot hold the frame's line or column.
-fn has_large_place(frame: &Frame) -> bool {
+fn has_large_location(frame: &Frame) -> bool {
     let lines = [frame.line, frame.end_line];
     let columns = [frame.column, frame.end_column].map(|column| column.map(i64::from));
     lines.into_iter().chain(columns).flatten().any(|number| i32::try_from(number).is_err())
@@ -347,8 +353,8 @@ fn has_large_place(frame: &Frame) -> bool {
 const NO_FILE: &[u8] = b"~";
 
 /// A frame that is not a function.
-const fn marker(name: &[u8]) -> FrameDef<'_> {
-    FrameDef {
+const fn marker(name: &[u8]) -> PythonFrame<'_> {
+    PythonFrame {
         file: NO_FILE,
         function: name,
         line: -1,
@@ -368,11 +374,11 @@ where
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         self.ensure_open(at, sample)?;
         if sample.count > MAX_RUN {
-            return Err(too_long_a_run(sample.count));
+            return Err(too_many_equal_samples(sample.count));
         }
         self.count_losses(at, sample);
         let interpreter = u32::try_from(sample.interpreter.unwrap_or(0))
-            .map_err(|_| io::Error::other("too large an interpreter number: expected less than 2^32"))?;
+            .map_err(|_| io::Error::other("interpreter number too large: expected less than 2^32"))?;
         let Some(writer) = &mut self.writer else { return Ok(ControlFlow::Continue(())) };
         let thread = writer.thread(sample.thread.unwrap_or(0), interpreter)?;
         let status = sample.status.map_or(UNKNOWN_STATUS, |status| status.0);
@@ -380,14 +386,14 @@ where
             let later_us = self.clock.last_us.wrapping_add(self.clock.period_us);
             self.clock.last_us = if index == 0 { self.clock.of(sample) } else { later_us };
             let observed = (self.clock.last_us, status);
-            self.columns.write(writer, thread, observed, sample.stack, at.tables)?;
+            self.defined.write(writer, thread, observed, sample.stack, at.tables)?;
         }
         Ok(ControlFlow::Continue(()))
     }
 
     fn segment(&mut self, at: Context<'_>) -> io::Result<()> {
         self.clock.period_us = self.interval_us(at.segment);
-        let facts = Facts::of(at.segment, at.tables);
+        let facts = HeaderFacts::of(at.segment, at.tables);
         self.lost.metadata += facts.others;
         match at.segment.began_ns.map(time_us) {
             Some(start_us) if self.writer.is_none() => self.open(&facts, at.segment, start_us)?,
@@ -410,7 +416,7 @@ where
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
         if self.writer.is_none() {
             let segment = Segment::default();
-            self.open(&Facts::of(&segment, tables), &segment, 0)?;
+            self.open(&HeaderFacts::of(&segment, tables), &segment, 0)?;
         }
         match (self.writer.take(), self.output.take()) {
             (Some(writer), Some(output)) => writer.finish(output),
@@ -420,10 +426,10 @@ where
 }
 
 #[cold]
-fn too_long_a_run(count: u64) -> io::Error {
+fn too_many_equal_samples(count: u64) -> io::Error {
     io::Error::other(format!(
-        "too long a run for tachyon, which stores every sample: expected at most {MAX_RUN}, found {count}; \
-         rbt and pprof store counts"
+        "too many equal samples for tachyon, which has no counts: expected at most {MAX_RUN}, found {count}; \
+         write rbt or pprof instead"
     ))
 }
 
@@ -441,76 +447,18 @@ where
     }
 
     fn losses(&self) -> Losses {
-        let Lost { labels, values, processes, times, deep, metadata } = self.lost;
+        let LostParts { labels, values, processes, times, deep, metadata } = self.lost;
         let mut losses = Losses::default();
         losses.add("annotations", labels);
         losses.add("measured values", values);
         losses.add("process ids", processes);
-        losses.add("places in machine code", self.columns.native_offsets);
-        losses.add("opcodes that Python does not have", self.columns.unknown_opcodes);
-        losses.add("lines and columns above 2147483647", self.columns.large_places);
+        losses.add("native frame offsets", self.defined.native_offsets);
+        losses.add("opcodes unknown to Python", self.defined.unknown_opcodes);
+        losses.add("lines and columns above 2147483647", self.defined.large_locations);
         losses.add("fractions of microseconds", times);
         losses.add("outer frames of stacks deeper than 256", deep);
         self.period_us.report(&mut losses);
         losses.add("metadata entries", metadata);
         losses
     }
-}
-
-/// The facts in a segment's metadata that the format can hold.
-#[derive(Clone, Copy, Debug, Default)]
-struct Facts {
-    python: Option<[u8; 3]>,
-    compression: Option<Compression>,
-    config: Config,
-    statistics: Option<Statistics>,
-    /// The number of entries that the format cannot hold.
-    others: u64,
-}
-
-impl Facts {
-    fn of(segment: &Segment, tables: &Tables) -> Self {
-        let text = |id: StringId| std::str::from_utf8(tables.string(id)).unwrap_or_default();
-        let value = |key: &str| {
-            let found = segment.metadata.iter().find(|(known, _)| text(*known) == key);
-            found.map(|&(_, value)| text(value))
-        };
-        let number = |key: &str| value(key).and_then(|value| value.parse::<f64>().ok());
-        let features = value(metadata::FEATURES);
-        let mut config = Config::named(value(metadata::MODE), features.map(|names| names.split(',')));
-        if features.is_some() {
-            config = config.with_features_known();
-        }
-        let statistics = number(metadata::DURATION_S).zip(number(metadata::SAMPLE_RATE));
-        let python = value(metadata::PYTHON_VERSION).and_then(version);
-        let compression = match value(metadata::COMPRESSION) {
-            Some(metadata::NONE) => Some(Compression::None),
-            Some(metadata::ZSTD) => Some(Compression::Zstd),
-            _ => None,
-        };
-        let statistics = statistics.map(|(duration_s, sample_rate)| Statistics {
-            duration_s,
-            sample_rate,
-            error_rate: number(metadata::ERROR_RATE),
-            missed_samples: number(metadata::MISSED_SAMPLES),
-        });
-        // Metadata outlive the clock that they refer to: the start of profiling holds for that clock only.
-        let has_start = segment.began_ns.is_some() && value(metadata::START_TIME_US).is_some();
-        let taken = [python.is_some(), compression.is_some(), has_start].map(u64::from).iter().sum::<u64>()
-            + config.entries()
-            + statistics.as_ref().map_or(0, Statistics::entries);
-        let others = (segment.metadata.len() as u64).saturating_sub(taken);
-        // A profile in wall time was not necessarily sampled in that mode.
-        if config.mode().is_none() && segment.mode != Mode::Wall {
-            config = config.with_mode(segment.mode.name());
-        }
-        Self { python, compression, config, statistics, others }
-    }
-}
-
-/// Parses a version such as `3.15.2`.
-fn version(text: &str) -> Option<[u8; 3]> {
-    let mut parts = text.split('.').map(|part| part.parse().ok());
-    let version = [parts.next()??, parts.next()??, parts.next()??];
-    parts.next().is_none().then_some(version)
 }

@@ -4,18 +4,18 @@ use std::io::Read;
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Frame, FrameId, Mode, ProfileSink, Recovery, Sample, Segment, StackId, Status, StringId,
+    Column, Context, Frame, FrameId, ProfileSink, Recovery, Sample, Segment, StackId, Status, StringId,
     TableFull, Tables,
 };
 
 use super::journal::JOURNAL_MAGIC;
-use super::layout::{COMPRESSION_NONE, COMPRESSION_ZSTD, Header, MAX_DEPTH};
+use super::layout::FileHeader;
 use super::opcodes::Opcodes;
 use super::read::{self, Reader};
-use super::statistics::Statistics;
-use super::tables::Tables as FileTables;
+use super::tables::FileTables;
 use super::threads::LOST_FRAME;
 use super::{NAME, metadata};
+use crate::registry::Document;
 use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
 
 /// Streams `bytes`, a whole file, into `sink`: one sample for each of the file's, in the order of the file.
@@ -32,19 +32,6 @@ pub fn import(
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
     import_document(Document { bytes, sibling: None, on_passed: None }, options, tables, sink)
-}
-
-/// A whole file in memory, with related inputs.
-#[derive(Clone, Copy)]
-pub struct Document<'a> {
-    /// The file.
-    pub bytes: &'a [u8],
-    /// The source of strings and frames if this file has lost its own: another run of the same program, see
-    /// [`Reader::borrow_tables`], or the journal of its writer, see [`Reader::with_journal`].
-    pub sibling: Option<&'a [u8]>,
-    /// Called from time to time with the number of bytes, from the beginning, that will not be read again: their memory
-    /// can be released.
-    pub on_passed: Option<&'a dyn Fn(usize)>,
 }
 
 /// Like [`import`], for a file with related inputs.
@@ -65,11 +52,11 @@ pub fn import_document(
     if let Some(sibling) = sibling.filter(|sibling| !sibling.starts_with(&JOURNAL_MAGIC)) {
         reader.borrow_tables(bytes, sibling)?;
     }
-    let segment = segment(reader.header(), reader.statistics(), tables)?;
+    let segment = metadata::segment(reader.header(), reader.statistics(), tables)?;
     sink.segment(Context { tables, segment: &segment })?;
     let outcome = deliver(&mut reader, on_passed, &segment, tables, sink);
     // This also applies to a profile that is not read to its end.
-    reader.say_early_times();
+    reader.warn_of_early_times();
     for warning in &reader.recovery().warnings {
         sink.warning(warning)?;
     }
@@ -110,11 +97,11 @@ fn deliver(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<ControlFlow<()>, ReadError> {
-    let mut columns = Columns::new(reader.header());
+    let mut imported = ImportedStacks::new(reader.header());
     let mut settles = true;
     for number in 1_u64.. {
         let Some(sample) = reader.next_sample()? else { break };
-        let stack = columns.stack(&sample, tables)?;
+        let stack = imported.stack(&sample, tables)?;
         let sample = Sample {
             stack,
             count: 1,
@@ -131,7 +118,7 @@ fn deliver(
         if settles && tables.stack_count() >= MANY_STACKS {
             settles = sink.settle(tables)?;
             if settles {
-                columns.stacks.clear();
+                imported.stacks.clear();
                 tables.forget_stacks();
             }
         }
@@ -144,81 +131,26 @@ fn deliver(
     Ok(ControlFlow::Continue(()))
 }
 
-fn segment(
-    header: &Header,
-    statistics: Option<&Statistics>,
-    tables: &mut Tables,
-) -> Result<Segment, TableFull> {
-    let mut pairs = Vec::new();
-    let mut say = |key: &str, value: String| -> Result<(), TableFull> {
-        pairs.push((tables.intern_string(key.as_bytes())?, tables.intern_string(value.as_bytes())?));
-        Ok(())
-    };
-    let [major, minor, micro] = header.python;
-    say(metadata::PYTHON_VERSION, format!("{major}.{minor}.{micro}"))?;
-    if let Some(mode) = header.config.mode() {
-        say(metadata::MODE, mode.to_owned())?;
-    }
-    if let Some(features) = header.config.features() {
-        say(metadata::FEATURES, features.collect::<Vec<_>>().join(","))?;
-    }
-    say(metadata::START_TIME_US, header.start_us.to_string())?;
-    if let Some(name) = compression_name(header.compression) {
-        say(metadata::COMPRESSION, name.to_owned())?;
-    }
-    if let Some(&Statistics { duration_s, sample_rate, error_rate, missed_samples }) = statistics {
-        say(metadata::DURATION_S, duration_s.to_string())?;
-        say(metadata::SAMPLE_RATE, sample_rate.to_string())?;
-        for (key, value) in [(metadata::ERROR_RATE, error_rate), (metadata::MISSED_SAMPLES, missed_samples)] {
-            if let Some(value) = value {
-                say(key, value.to_string())?;
-            }
-        }
-    }
-    Ok(Segment {
-        format: NAME,
-        period_ns: header.interval_us.checked_mul(1000).filter(|&period| period > 0),
-        has_times: true,
-        // In two's complement before the clock's origin; `None` if the time overflows.
-        began_ns: header.start_us.cast_signed().checked_mul(1000),
-        depth_limit: u32::try_from(MAX_DEPTH).ok(),
-        metadata: pairs,
-        // In the mode `all` every thread is sampled at every tick, whatever it does.
-        mode: header.config.mode().and_then(Mode::named).unwrap_or_default(),
-        ..Segment::default()
-    })
-}
-
-const fn compression_name(number: u32) -> Option<&'static str> {
-    match number {
-        COMPRESSION_NONE => Some(metadata::NONE),
-        COMPRESSION_ZSTD => Some(metadata::ZSTD),
-        _ => None,
-    }
-}
-
 /// The ids of the file's frames and stacks in the tables.
-struct Columns {
-    frames: Frames,
+struct ImportedStacks {
+    frames: ImportedFrames,
     /// By thread: the stack at each depth of its last sample, the root first.
     stacks: Vec<Vec<StackId>>,
 }
 
-impl Columns {
-    fn new(header: &Header) -> Self {
+impl ImportedStacks {
+    fn new(header: &FileHeader) -> Self {
         let [major, minor, _] = header.python;
         let opcodes = Opcodes::of(major, minor);
-        Self {
-            frames: Frames { opcodes, strings: Vec::new(), known: Vec::new(), lost: None },
-            stacks: Vec::new(),
-        }
+        let (strings, known) = (Column::default(), Column::default());
+        Self { frames: ImportedFrames { opcodes, strings, known, lost: None }, stacks: Vec::new() }
     }
 
     /// The stack of a sample. Only its new frames are looked up.
     #[inline]
     fn stack(
         &mut self,
-        sample: &read::Sample<'_>,
+        sample: &read::ThreadSample<'_>,
         tables: &mut Tables,
     ) -> Result<Option<StackId>, TableFull> {
         if self.stacks.len() <= sample.thread_index {
@@ -238,19 +170,19 @@ impl Columns {
 }
 
 /// The ids of the file's frames and strings in the tables.
-struct Frames {
+struct ImportedFrames {
     opcodes: Opcodes,
-    strings: Vec<Option<StringId>>,
-    known: Vec<Option<FrameId>>,
+    strings: Column<StringId>,
+    known: Column<FrameId>,
     lost: Option<FrameId>,
 }
 
-impl Frames {
+impl ImportedFrames {
     #[inline]
     fn get(&mut self, frame: u32, file: &FileTables<'_>, tables: &mut Tables) -> Result<FrameId, TableFull> {
         match self.known.get(frame as usize) {
-            Some(Some(known)) => Ok(*known),
-            _ => self.new_frame(frame, file, tables),
+            Some(known) => Ok(known),
+            None => self.new_frame(frame, file, tables),
         }
     }
 
@@ -273,8 +205,8 @@ impl Frames {
             let id = tables.intern_frame(&Frame::named(function))?;
             return Ok(id);
         };
-        let function = put(&mut self.strings, frame.function, || tables.intern_string(function))?;
-        let file_name = put(&mut self.strings, frame.file, || tables.intern_string(file_name))?;
+        let function = self.string(frame.function, function, tables)?;
+        let file_name = self.string(frame.file, file_name, tables)?;
         let opcode = frame.opcode.map(|number| tables.intern_string(self.opcodes.name(number).as_bytes()));
         let has_place = frame.line != -1;
         let column = |value: i32| u32::try_from(value).ok().filter(|_| has_place);
@@ -288,7 +220,14 @@ impl Frames {
             opcode: opcode.transpose()?,
             ..Frame::named(function)
         })?;
-        put(&mut self.known, number, || Ok(id))
+        Ok(self.known.set(number as usize, id))
+    }
+
+    fn string(&mut self, number: u32, text: &[u8], tables: &mut Tables) -> Result<StringId, TableFull> {
+        match self.strings.get(number as usize) {
+            Some(known) => Ok(known),
+            None => Ok(self.strings.set(number as usize, tables.intern_string(text)?)),
+        }
     }
 
     fn lost_frame(&mut self, tables: &mut Tables) -> Result<FrameId, TableFull> {
@@ -300,22 +239,4 @@ impl Frames {
         self.lost = Some(id);
         Ok(id)
     }
-}
-
-/// The cell of a column at `index`, created by `make` if it is empty. `index` belongs to one of the file's tables.
-fn put<T: Copy>(
-    column: &mut Vec<Option<T>>,
-    index: u32,
-    make: impl FnOnce() -> Result<T, TableFull>,
-) -> Result<T, TableFull> {
-    let index = index as usize;
-    if column.len() <= index {
-        column.resize(index + 1, None);
-    }
-    if let Some(known) = column[index] {
-        return Ok(known);
-    }
-    let made = make()?;
-    column[index] = Some(made);
-    Ok(made)
 }

@@ -7,16 +7,14 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use borehole_wire::{Cursor, put_varint};
+use borehole_text::counted;
+use borehole_wire::{Cursor, put_varint, write_out};
 
-use super::NAME;
-use super::intern::{Frames, Strings};
-use super::layout::{ByteOrder, COMPRESSION_ZSTD, HEADER_BYTES, Header, HeaderLayout};
+use super::layout::{ByteOrder, COMPRESSION_ZSTD, FileHeader, HEADER_BYTES, HeaderLayout};
 use super::number::varint_u32;
-use super::open::{Parts, malformed};
-use super::tables::{Tables, put_string, read_frames, read_strings};
-use crate::write_out::write_out;
-use crate::{Error, Position, Recovery, Warning};
+use super::open::{FileParts, header_bytes, malformed};
+use super::tables::{FileTables, NumberedFrames, NumberedStrings, put_string, read_frames, read_strings};
+use crate::{Error, Recovery, Warning};
 
 /// The first bytes of a journal.
 pub const JOURNAL_MAGIC: [u8; 8] = *b"TACHDEFS";
@@ -40,7 +38,7 @@ impl Journal {
     }
 
     /// Writes the definitions since the last call.
-    pub(super) fn write_new(&mut self, strings: &Strings, frames: &Frames) -> io::Result<()> {
+    pub(super) fn write_new(&mut self, strings: &NumberedStrings, frames: &NumberedFrames) -> io::Result<()> {
         let new_strings = strings.since(self.written.0);
         let new_frames = frames.since(self.written.1);
         if new_strings.len() > 0 || !new_frames.is_empty() {
@@ -74,16 +72,16 @@ pub(super) fn open_unfinished<'a>(
     bytes: &'a [u8],
     journal: &'a [u8],
     recovery: &mut Recovery,
-) -> Result<Parts<'a>, Error> {
+) -> Result<FileParts<'a>, Error> {
     let header = header(bytes, journal)?;
     let blocks = Cursor::new(&journal[HEAD_BYTES..], HEAD_BYTES as u64);
     let tables = read_blocks(blocks);
     recovery.warn(Warning::new(format!(
-        "unfinished: its writer was ended; {} strings and {} frames are those of its journal",
-        tables.string_count(),
-        tables.frame_count()
+        "unfinished file: its writer was killed; read {} and {} from its journal",
+        counted(tables.string_count() as u64, "string"),
+        counted(tables.frame_count() as u64, "frame")
     )));
-    Ok(Parts {
+    Ok(FileParts {
         header,
         statistics: None,
         tables,
@@ -99,21 +97,18 @@ pub(super) fn open_unfinished<'a>(
 const HEAD_BYTES: usize = JOURNAL_MAGIC.len() + HEADER_BYTES;
 
 /// The header of the samples, which equals that of the journal.
-fn header(bytes: &[u8], journal: &[u8]) -> Result<Header, Error> {
-    let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
-        let message = format!("expected a header of {HEADER_BYTES} bytes, found {} bytes", bytes.len());
-        return Err(Error::truncated(NAME, Position::Byte(bytes.len() as u64), message));
-    };
+fn header(bytes: &[u8], journal: &[u8]) -> Result<FileHeader, Error> {
+    let head = header_bytes(bytes)?;
     let belongs = journal.strip_prefix(&JOURNAL_MAGIC).is_some_and(|rest| rest.starts_with(head));
     let order = ByteOrder::of_magic(*head.first_chunk().expect("a header is longer"));
     match order.filter(|_| belongs) {
-        Some(order) => Ok(Header::decode(head, order, HeaderLayout::New)),
-        None => Err(malformed(0, "expected the file that the journal is of, found another")),
+        Some(order) => Ok(FileHeader::decode(head, order, HeaderLayout::New)),
+        None => Err(malformed(0, "the journal belongs to another file")),
     }
 }
 
 /// All complete strings and frames.
-fn read_blocks(mut cursor: Cursor<'_>) -> Tables<'_> {
+fn read_blocks(mut cursor: Cursor<'_>) -> FileTables<'_> {
     let (mut strings, mut frames) = (Vec::new(), Vec::new());
     while let Ok(count) = varint_u32(&mut cursor) {
         let new = read_strings(&mut cursor, count);
@@ -126,5 +121,5 @@ fn read_blocks(mut cursor: Cursor<'_>) -> Tables<'_> {
             break;
         }
     }
-    Tables::new(strings, frames)
+    FileTables::new(strings, frames)
 }

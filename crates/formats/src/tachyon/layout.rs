@@ -106,7 +106,7 @@ pub enum HeaderLayout {
 
 /// The header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Header {
+pub struct FileHeader {
     /// The byte order of the file's numbers.
     pub byte_order: ByteOrder,
     /// The layout of the fields.
@@ -139,7 +139,7 @@ pub const COMPRESSION_NONE: u32 = 0;
 /// The samples are a Zstandard stream.
 pub const COMPRESSION_ZSTD: u32 = 1;
 
-impl Header {
+impl FileHeader {
     /// Decodes the fields of `bytes` without checking them.
     #[must_use]
     pub fn decode(bytes: &[u8; HEADER_BYTES], byte_order: ByteOrder, layout: HeaderLayout) -> Self {
@@ -297,7 +297,7 @@ pub struct Footer {
     pub strings: u32,
     /// The number of frames.
     pub frames: u32,
-    /// The size of the whole file. After it come 16 bytes for a checksum, which nobody writes yet.
+    /// The size of the whole file. After it come 16 bytes for a checksum, not written yet.
     pub file_bytes: u64,
 }
 
@@ -362,11 +362,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_layouts_come_back_in_both_orders_and_never_pass_for_each_other() {
+    fn both_layouts_round_trip_in_both_orders_and_are_never_confused() {
         for byte_order in ByteOrder::ALL {
             for layout in [HeaderLayout::New, HeaderLayout::Old] {
                 let config = if layout == HeaderLayout::New { Config(0x49) } else { Config(0) };
-                let header = Header {
+                let header = FileHeader {
                     byte_order,
                     layout,
                     version: 1,
@@ -383,7 +383,7 @@ mod tests {
                 let bytes = header.encode();
                 assert_eq!(ByteOrder::of_magic(*bytes.first_chunk().unwrap()), Some(byte_order));
                 for other in [HeaderLayout::New, HeaderLayout::Old] {
-                    let read = Header::decode(&bytes, byte_order, other);
+                    let read = FileHeader::decode(&bytes, byte_order, other);
                     assert_eq!(read.is_consistent(1000), other == layout);
                     assert_eq!(read == header, other == layout);
                 }

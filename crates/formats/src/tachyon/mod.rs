@@ -7,10 +7,9 @@
 //! * [`import`] and [`Exporter`] connect the format with the model.
 
 mod body;
-mod borrow;
 mod export;
+mod facts;
 mod import;
-mod intern;
 mod journal;
 pub mod layout;
 mod metadata;
@@ -26,16 +25,33 @@ mod tables;
 mod threads;
 mod write;
 
+pub use crate::registry::Document;
 pub use export::{ExportOptions, Exporter};
-pub use import::{Document, import, import_document, read_document};
+pub(crate) use facts::FACTS;
+pub use import::{import, import_document, read_document};
 pub use journal::JOURNAL_MAGIC;
-pub use layout::{ByteOrder, Header, HeaderLayout};
+pub use layout::{ByteOrder, FileHeader, HeaderLayout};
 pub use opcodes::Opcodes;
-pub use read::{Reader, RecordCounts, Sample};
+pub use read::{Reader, RecordKindCounts, ThreadSample};
 pub use statistics::Statistics;
-pub use tables::{Frame, Tables};
+pub use tables::{FileFrame, FileTables};
 pub use threads::LOST_FRAME;
-pub use write::{Compression, FrameDef, FrameId, SampleOrder, ThreadSlot, Writer, WriterOptions};
+pub use write::{FrameSlot, PythonFrame, SampleCompression, SampleOrder, ThreadSlot, Writer, WriterOptions};
+
+use crate::registry::{Codec, EventSupport, Exporting, Import};
+use borehole_wire::envelope::Envelope;
 
 /// The short name of the format.
 pub const NAME: &str = "tachyon";
+
+/// Reads and writes the format.
+pub(crate) const CODEC: Codec = Codec {
+    import: Some(Import::Document {
+        read: |input, options| read_document(Envelope::new(input), options),
+        import: import_document,
+    }),
+    export: Some(Exporting {
+        events: EventSupport::Lost,
+        start: |to, options| Box::new(Exporter::new(to.output, ExportOptions::of(options), to.spool)),
+    }),
+};

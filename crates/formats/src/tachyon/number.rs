@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signed_numbers_come_back_and_small_ones_are_short() {
+    fn signed_numbers_round_trip_and_small_ones_are_short() {
         for (value, length) in [(0, 1), (-1, 1), (63, 1), (-64, 1), (64, 2), (i32::MAX, 5), (i32::MIN, 5)] {
             let mut bytes = Vec::new();
             put_varint_i32(&mut bytes, value);

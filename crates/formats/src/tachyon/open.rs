@@ -7,21 +7,21 @@ use borehole_wire::Cursor;
 
 use super::NAME;
 use super::layout::{
-    ByteOrder, COMPRESSION_NONE, COMPRESSION_ZSTD, FOOTER_BYTES, Footer, HEADER_BYTES, Header, HeaderLayout,
-    VERSION,
+    ByteOrder, COMPRESSION_NONE, COMPRESSION_ZSTD, FOOTER_BYTES, FileHeader, Footer, HEADER_BYTES,
+    HeaderLayout, VERSION,
 };
 use super::statistics::{
     OLD_STATISTICS_BYTES, STATISTICS_BYTES, STATISTICS_TAIL_BYTES, STATISTICS_VERSION, Statistics, Tail,
 };
-use super::tables::{MIN_FRAME_BYTES, Rows, Tables, read_frames, read_strings};
+use super::tables::{DecodedRows, FileTables, MIN_FRAME_BYTES, read_frames, read_strings};
 use crate::{Error, ErrorKind, Position, Recovery, Warning};
 
 /// The parts of a file. The samples are still encoded.
 #[derive(Debug)]
-pub(super) struct Parts<'a> {
-    pub(super) header: Header,
+pub(super) struct FileParts<'a> {
+    pub(super) header: FileHeader,
     pub(super) statistics: Option<Statistics>,
-    pub(super) tables: Tables<'a>,
+    pub(super) tables: FileTables<'a>,
     /// The sample region, with its offset.
     pub(super) samples: &'a [u8],
     pub(super) samples_offset: u64,
@@ -49,7 +49,7 @@ pub(super) fn open<'a>(
     bytes: &'a [u8],
     tables_end: TablesEnd,
     recovery: &mut Recovery,
-) -> Result<Parts<'a>, Error> {
+) -> Result<FileParts<'a>, Error> {
     let header = header(bytes)?;
     check_header(&header, bytes.len(), recovery)?;
     let footer_offset = bytes.len().saturating_sub(FOOTER_BYTES);
@@ -65,7 +65,7 @@ pub(super) fn open<'a>(
         recovery.warn(Warning::new(message).at(footer_offset as u64 + 8));
     }
     let samples = &bytes[HEADER_BYTES..index(header.strings_offset)];
-    Ok(Parts {
+    Ok(FileParts {
         header,
         statistics,
         tables,
@@ -86,25 +86,30 @@ pub(super) fn malformed(offset: usize, message: impl Into<String>) -> Error {
     Error::malformed(NAME, Position::Byte(offset as u64), message)
 }
 
-/// The header in the layout in which it is consistent; in the new one if in neither.
-fn header(bytes: &[u8]) -> Result<Header, Error> {
-    let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
+/// The bytes of the header.
+pub(super) fn header_bytes(bytes: &[u8]) -> Result<&[u8; HEADER_BYTES], Error> {
+    bytes.first_chunk().ok_or_else(|| {
         let message = format!("expected a header of {HEADER_BYTES} bytes, found {} bytes", bytes.len());
-        return Err(Error::truncated(NAME, Position::Byte(bytes.len() as u64), message));
-    };
+        Error::truncated(NAME, Position::Byte(bytes.len() as u64), message)
+    })
+}
+
+/// The header in the layout in which it is consistent; in the new one if in neither.
+fn header(bytes: &[u8]) -> Result<FileHeader, Error> {
+    let head = header_bytes(bytes)?;
     let magic = *head.first_chunk().expect("a header is longer");
     let Some(order) = ByteOrder::of_magic(magic) else {
         let message = format!("expected the magic number TACH in either byte order, found {magic:02x?}");
         return Err(malformed(0, message));
     };
-    let new = Header::decode(head, order, HeaderLayout::New);
-    let old = Header::decode(head, order, HeaderLayout::Old);
+    let new = FileHeader::decode(head, order, HeaderLayout::New);
+    let old = FileHeader::decode(head, order, HeaderLayout::Old);
     let is_old = !new.is_consistent(bytes.len()) && is_old(&old, head, bytes.len());
     Ok(if is_old { old } else { new })
 }
 
 /// Whether a header is consistent in the old layout, in which eight bytes are reserved.
-pub(super) fn is_old(old: &Header, head: &[u8; HEADER_BYTES], file_bytes: usize) -> bool {
+pub(super) fn is_old(old: &FileHeader, head: &[u8; HEADER_BYTES], file_bytes: usize) -> bool {
     old.is_consistent(file_bytes) && old.compression <= COMPRESSION_ZSTD && head[56..] == [0; 8]
 }
 
@@ -116,12 +121,12 @@ pub(super) const fn offset_fields(layout: HeaderLayout) -> [usize; 2] {
     }
 }
 
-fn check_header(header: &Header, file_bytes: usize, recovery: &mut Recovery) -> Result<(), Error> {
+fn check_header(header: &FileHeader, file_bytes: usize, recovery: &mut Recovery) -> Result<(), Error> {
     if header.version != VERSION {
         let [major, minor, micro] = header.python;
         let found = header.version;
         let message = format!(
-            "unsupported version: expected {VERSION}, found {found}, of Python {major}.{minor}.{micro}"
+            "unsupported version: expected {VERSION}, found {found} (Python {major}.{minor}.{micro})"
         );
         return Err(Error::new(ErrorKind::Unsupported, NAME, Position::Byte(4), message));
     }
@@ -142,8 +147,9 @@ fn check_header(header: &Header, file_bytes: usize, recovery: &mut Recovery) -> 
         }
     }
     if ![COMPRESSION_NONE, COMPRESSION_ZSTD].contains(&header.compression) {
-        // CPython takes any value but 1 for none.
-        let message = format!("expected compression 0 or 1, found {}; read as none", header.compression);
+        // CPython reads any value but 1 as no compression.
+        let message =
+            format!("expected compression 0 or 1, found {}; read as uncompressed", header.compression);
         recovery.warn(Warning::new(message).at(frames_at as u64 + 8));
     }
     Ok(())
@@ -156,7 +162,7 @@ fn footer(bytes: &[u8], at: usize, order: ByteOrder) -> Result<Footer, Error> {
 }
 
 /// Rejects counts of strings and frames that exceed the bytes of the file, before any allocation.
-fn check_footer(header: &Header, footer: &Footer, file_bytes: usize) -> Result<(), Error> {
+fn check_footer(header: &FileHeader, footer: &Footer, file_bytes: usize) -> Result<(), Error> {
     let at = file_bytes - FOOTER_BYTES;
     let behind = |offset: u64| file_bytes as u64 - offset;
     let (strings, frames) = (u64::from(footer.strings), u64::from(footer.frames));
@@ -194,17 +200,17 @@ fn statistics(
     let found = Statistics::decode(&before[start..], order).filter(Statistics::is_valid);
     match found {
         Some(statistics) => Ok((Some(statistics), start)),
-        None => Err(malformed(start, "expected statistics of finite numbers, found others")),
+        None => Err(malformed(start, "invalid statistics: expected finite numbers")),
     }
 }
 
 fn tables<'a>(
     bytes: &'a [u8],
-    header: &Header,
+    header: &FileHeader,
     footer: &Footer,
     tables_end: usize,
     recovery: &mut Recovery,
-) -> Result<Tables<'a>, Error> {
+) -> Result<FileTables<'a>, Error> {
     let section = |offset: u64| Cursor::new(&bytes[index(offset)..], offset);
     let mut cursor = section(header.strings_offset);
     let strings = whole("strings", read_strings(&mut cursor, footer.strings))?;
@@ -212,17 +218,17 @@ fn tables<'a>(
     let mut cursor = section(header.frames_offset);
     let frames = whole("frames", read_frames(&mut cursor, footer.frames))?;
     check_end("frames", &cursor, tables_end as u64, recovery);
-    Ok(Tables::new(strings, frames))
+    Ok(FileTables::new(strings, frames))
 }
 
 /// The tables up to the next sections, if they hold more than the counts say.
 fn whole_tables<'a>(
     bytes: &'a [u8],
-    header: &Header,
+    header: &FileHeader,
     footer: &Footer,
     end: usize,
     recovery: &mut Recovery,
-) -> Result<Tables<'a>, Error> {
+) -> Result<FileTables<'a>, Error> {
     let (strings_at, frames_at) = (index(header.strings_offset), index(header.frames_offset));
     let frames_bytes = bytes.get(frames_at..end).unwrap_or_default();
     let strings = read_strings(&mut Cursor::new(&bytes[strings_at..frames_at], 0), u32::MAX).rows;
@@ -239,10 +245,10 @@ fn whole_tables<'a>(
             recovery.warn(Warning::new(message).at(end as u64));
         }
     }
-    Ok(Tables::new(strings, frames))
+    Ok(FileTables::new(strings, frames))
 }
 
-fn whole<T>(what: &str, read: Rows<T>) -> Result<Vec<T>, Error> {
+fn whole<T>(what: &str, read: DecodedRows<T>) -> Result<Vec<T>, Error> {
     let Some(fault) = read.fault else { return Ok(read.rows) };
     let message = format!("expected {what}: {}", fault.message());
     Err(Error::truncated(NAME, Position::Byte(fault.offset()), message))

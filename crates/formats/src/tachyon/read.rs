@@ -4,13 +4,13 @@ use borehole_wire::Cursor;
 
 use super::NAME;
 use super::journal::open_unfinished;
-use super::layout::{HEADER_BYTES, Header, MAX_DEPTH, RUN_ENTRY_BYTES, RecordKind};
-use super::open::{Parts, TablesEnd, open};
-use super::record::{Record, RecordFault, longest_record, run_entry};
+use super::layout::{FileHeader, HEADER_BYTES, MAX_DEPTH, RUN_ENTRY_BYTES, RecordKind};
+use super::open::{FileParts, TablesEnd, open};
+use super::record::{RecordFault, RecordFields, longest_record, run_entry};
 use super::recover::open_damaged;
 use super::region::Region;
 use super::statistics::Statistics;
-use super::tables::Tables;
+use super::tables::FileTables;
 use super::threads::Threads;
 use crate::{Error, ErrorKind, Position, ReadOptions, Recovery, Warning};
 
@@ -29,8 +29,8 @@ const MAX_LENIENT_DEPTH: usize = 1536;
 /// Compressed samples go through a window of fixed size. Nothing is allocated per sample. Offsets in the sample region
 /// count decompressed bytes.
 pub struct Reader<'a> {
-    pub(super) header: Header,
-    pub(super) tables: Tables<'a>,
+    pub(super) header: FileHeader,
+    pub(super) tables: FileTables<'a>,
     pub(super) region: Region<'a>,
     pub(super) threads: Threads,
     pub(super) options: ReadOptions,
@@ -43,21 +43,21 @@ pub struct Reader<'a> {
     pub(super) early_times_at: Option<usize>,
     /// The numbers of samples and threads in the header.
     pub(super) expected: Option<(u64, u32)>,
-    counts: RecordCounts,
-    run: Run,
+    counts: RecordKindCounts,
+    run: ThreadRun,
     ended: bool,
 }
 
 /// A sample: the stack of a thread at a time.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample<'r> {
+pub struct ThreadSample<'r> {
     /// The index of its pair of thread and interpreter, 0-based, in the order of their first records.
     pub thread_index: usize,
     /// The thread's number in the operating system.
     pub thread: u64,
     /// The interpreter within the process.
     pub interpreter: u32,
-    /// The time, on the clock of [`Header::start_us`].
+    /// The time, on the clock of [`FileHeader::start_us`].
     pub time_us: u64,
     /// The state of the thread, as flags.
     pub status: u8,
@@ -66,12 +66,12 @@ pub struct Sample<'r> {
     /// The number of outer frames shared with the thread's previous sample. The others are new.
     pub kept: usize,
     /// The tables that the frames' numbers refer to.
-    pub tables: &'r Tables<'r>,
+    pub tables: &'r FileTables<'r>,
 }
 
 /// The number of records of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RecordCounts {
+pub struct RecordKindCounts {
     /// By [`RecordKind`].
     pub records: [u64; 4],
     /// The number of samples in runs.
@@ -80,7 +80,7 @@ pub struct RecordCounts {
 
 /// The run that is being read.
 #[derive(Clone, Copy, Default)]
-struct Run {
+struct ThreadRun {
     thread: usize,
     left: u32,
 }
@@ -98,7 +98,7 @@ struct Turn {
 }
 
 /// The result of a step.
-enum Step {
+enum ReadStep {
     Sample(Turn),
     /// No sample yet.
     Again,
@@ -142,8 +142,8 @@ impl<'a> Reader<'a> {
         Ok(Self::of_parts(parts, options, recovery))
     }
 
-    fn of_parts(parts: Parts<'a>, options: ReadOptions, recovery: Recovery) -> Self {
-        let Parts { header, statistics, tables, samples, samples_offset, is_zstd, expected, has_tables } =
+    fn of_parts(parts: FileParts<'a>, options: ReadOptions, recovery: Recovery) -> Self {
+        let FileParts { header, statistics, tables, samples, samples_offset, is_zstd, expected, has_tables } =
             parts;
         let mut region = if is_zstd {
             Region::zstd(samples, samples_offset)
@@ -165,15 +165,15 @@ impl<'a> Reader<'a> {
             statistics,
             early_times_at: None,
             expected,
-            counts: RecordCounts::default(),
-            run: Run::default(),
+            counts: RecordKindCounts::default(),
+            run: ThreadRun::default(),
             ended: false,
         }
     }
 
     /// The header.
     #[must_use]
-    pub const fn header(&self) -> &Header {
+    pub const fn header(&self) -> &FileHeader {
         &self.header
     }
 
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
 
     /// The strings and frames.
     #[must_use]
-    pub const fn tables(&self) -> &Tables<'a> {
+    pub const fn tables(&self) -> &FileTables<'a> {
         &self.tables
     }
 
@@ -197,7 +197,7 @@ impl<'a> Reader<'a> {
 
     /// The numbers of records so far.
     #[must_use]
-    pub const fn record_counts(&self) -> &RecordCounts {
+    pub const fn record_counts(&self) -> &RecordKindCounts {
         &self.counts
     }
 
@@ -235,23 +235,23 @@ impl<'a> Reader<'a> {
     /// If the samples contradict the format. All samples before that position have been returned. With lenient options
     /// only a limit is an error.
     #[inline]
-    pub fn next_sample(&mut self) -> Result<Option<Sample<'_>>, Error> {
+    pub fn next_sample(&mut self) -> Result<Option<ThreadSample<'_>>, Error> {
         if self.ended {
             return Ok(None);
         }
         loop {
             let step = if self.run.left > 0 { self.run_sample() } else { self.record() };
             match step {
-                Ok(Step::Sample(turn)) => {
+                Ok(ReadStep::Sample(turn)) => {
                     self.recovery.samples += 1;
                     let is_new = std::mem::take(&mut self.threads.row_mut(turn.thread).is_new);
                     let kept = if is_new { 0 } else { turn.kept };
                     return Ok(Some(self.sample(&Turn { kept, ..turn })));
                 }
-                Ok(Step::Again) => {}
-                Ok(Step::End) => {
+                Ok(ReadStep::Again) => {}
+                Ok(ReadStep::End) => {
                     self.ended = true;
-                    self.say_early_times();
+                    self.warn_of_early_times();
                     return Ok(None);
                 }
                 Err(error) => {
@@ -263,9 +263,9 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    fn sample(&self, turn: &Turn) -> Sample<'_> {
+    fn sample(&self, turn: &Turn) -> ThreadSample<'_> {
         let row = self.threads.row(turn.thread);
-        Sample {
+        ThreadSample {
             thread_index: turn.thread,
             thread: row.id,
             interpreter: row.interpreter,
@@ -283,7 +283,7 @@ impl<'a> Reader<'a> {
 
     /// Reads one sample of the current run.
     #[inline]
-    fn run_sample(&mut self) -> Result<Step, Error> {
+    fn run_sample(&mut self) -> Result<ReadStep, Error> {
         self.region.ensure(RUN_ENTRY_BYTES);
         let offset = self.region.offset();
         let mut cursor = Cursor::new(self.region.rest(), offset);
@@ -298,24 +298,24 @@ impl<'a> Reader<'a> {
                 let (time_us, depth) = (row.time_us.wrapping_add(delta_us), row.stack.len());
                 row.time_us = time_us;
                 row.samples += 1;
-                Ok(Step::Sample(Turn { thread, time_us, status, kept: depth, depth }))
+                Ok(ReadStep::Sample(Turn { thread, time_us, status, kept: depth, depth }))
             }
             Err(fault) => self.broken_run(RecordFault::Number(fault), offset),
         }
     }
 
     #[cold]
-    fn broken_run(&mut self, fault: RecordFault, offset: u64) -> Result<Step, Error> {
+    fn broken_run(&mut self, fault: RecordFault, offset: u64) -> Result<ReadStep, Error> {
         let left = std::mem::take(&mut self.run.left);
         let at = fault.offset(offset);
-        let message = format!("{}, with {left} samples of a run to come", fault.message());
+        let message = format!("{}, {left} samples before the end of a run", fault.message());
         self.threads.row_mut(self.run.thread).note_hole(at);
         self.broken(message, at, fault.is_truncated())
     }
 
     /// Reads the next record.
     #[inline]
-    fn record(&mut self) -> Result<Step, Error> {
+    fn record(&mut self) -> Result<ReadStep, Error> {
         let most = self.max_depth();
         self.region.ensure(longest_record(most));
         let offset = self.region.offset();
@@ -323,7 +323,7 @@ impl<'a> Reader<'a> {
         if cursor.is_empty() {
             return self.end();
         }
-        match Record::decode(&mut cursor, self.header.byte_order, most, &mut self.added) {
+        match RecordFields::decode(&mut cursor, self.header.byte_order, most, &mut self.added) {
             Ok(record) => {
                 let length = self.region.rest().len() - cursor.rest().len();
                 if record.kind == RecordKind::Repeat {
@@ -336,41 +336,24 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn begin_run(&mut self, record: &Record, offset: u64, length: usize) -> Result<Step, Error> {
-        let behind = self.region.rest().len().saturating_sub(length);
+    fn begin_run(&mut self, record: &RecordFields, offset: u64, length: usize) -> Result<ReadStep, Error> {
         // Every sample of a run takes at least two bytes. The end of a compressed region is not known yet.
-        if !self.region.is_compressed() && record.count as usize > behind / 2 {
-            let message = format!("expected a run of at most {} samples, found {}", behind / 2, record.count);
-            return self.too_long_a_run(record, offset, length, message);
+        let most = self.region.rest().len().saturating_sub(length) / 2;
+        let is_too_long = !self.region.is_compressed() && record.count as usize > most;
+        // The region has been cut off, or the number is wrong.
+        if is_too_long && !(self.options.is_lenient() && self.run_reaches_the_end(length)) {
+            let message = format!("expected a run of at most {most} samples, found {}", record.count);
+            return self.broken(message, offset, false);
         }
         let thread = self.thread(record, offset)?;
         self.counts.records[0] += 1;
         self.region.consume(length);
-        self.run = Run { thread, left: record.count };
-        Ok(Step::Again)
-    }
-
-    /// Handles a run that is longer than the rest of the region: the region has been cut off, or the number is wrong.
-    #[cold]
-    fn too_long_a_run(
-        &mut self,
-        record: &Record,
-        offset: u64,
-        length: usize,
-        message: String,
-    ) -> Result<Step, Error> {
-        if self.options.is_lenient() && self.run_reaches_the_end(length) {
-            let thread = self.thread(record, offset)?;
-            self.counts.records[0] += 1;
-            self.region.consume(length);
-            self.run = Run { thread, left: record.count };
-            return Ok(Step::Again);
-        }
-        self.broken(message, offset, false)
+        self.run = ThreadRun { thread, left: record.count };
+        Ok(ReadStep::Again)
     }
 
     #[inline]
-    fn new_stack(&mut self, record: &Record, offset: u64, length: usize) -> Result<Step, Error> {
+    fn new_stack(&mut self, record: &RecordFields, offset: u64, length: usize) -> Result<ReadStep, Error> {
         if let Some(index) = self.tables.first_bad(&self.added) {
             self.bad_frame(index, offset)?;
         }
@@ -389,7 +372,7 @@ impl<'a> Reader<'a> {
         }
         self.counts.records[record.kind as usize] += 1;
         self.region.consume(length);
-        Ok(Step::Sample(Turn { thread, time_us, status: record.status, kept, depth }))
+        Ok(ReadStep::Sample(Turn { thread, time_us, status: record.status, kept, depth }))
     }
 
     /// Keeps the outer frames that the record shares.
@@ -399,7 +382,7 @@ impl<'a> Reader<'a> {
     fn suffix(&mut self, thread: usize, shared: u32, offset: u64) -> Result<usize, Error> {
         let row = self.threads.row(thread);
         let (depth, shared) = (row.stack.len(), shared as usize);
-        if row.adrift {
+        if row.lacks_root {
             let depth = depth.min(1);
             self.threads.row_mut(thread).push(depth, &self.added);
             return Ok(depth);
@@ -419,8 +402,8 @@ impl<'a> Reader<'a> {
         let row = self.threads.row(thread);
         let (depth, popped) = (row.stack.len(), popped as usize);
         let kept =
-            if row.adrift { depth.saturating_sub(popped).max(1) } else { depth.saturating_sub(popped) };
-        if popped > depth && !row.adrift {
+            if row.lacks_root { depth.saturating_sub(popped).max(1) } else { depth.saturating_sub(popped) };
+        if popped > depth && !row.lacks_root {
             // CPython pops the frames there are.
             self.warn(offset, 0, format!("expected at most {depth} popped frames, found {popped}"));
         }
@@ -441,7 +424,7 @@ impl<'a> Reader<'a> {
 
     /// The row of the record's thread, added if it is new.
     #[inline]
-    fn thread(&mut self, record: &Record, offset: u64) -> Result<usize, Error> {
+    fn thread(&mut self, record: &RecordFields, offset: u64) -> Result<usize, Error> {
         match self.threads.find(record.thread, record.interpreter) {
             Some(row) => Ok(row),
             None => self.new_thread(record, offset),
@@ -449,10 +432,11 @@ impl<'a> Reader<'a> {
     }
 
     #[cold]
-    fn new_thread(&mut self, record: &Record, offset: u64) -> Result<usize, Error> {
+    fn new_thread(&mut self, record: &RecordFields, offset: u64) -> Result<usize, Error> {
         let count = self.threads.len() + 1;
         if count.saturating_mul(Threads::BYTES_EACH) > self.options.limits.definition_bytes {
-            let message = format!("too many threads: expected fewer, found {count}");
+            let most = self.options.limits.definition_bytes / Threads::BYTES_EACH;
+            let message = format!("too many threads: expected at most {most}, found {count}");
             return Err(Error::new(ErrorKind::Limit, NAME, Position::Byte(offset), message));
         }
         if let Some((_, expected)) = self.expected
@@ -472,7 +456,7 @@ impl<'a> Reader<'a> {
         let exists = (index as usize) < count;
         self.tolerate(offset, || {
             if exists {
-                format!("expected a frame with names, found frame {index}, whose strings do not exist")
+                format!("frame {index} refers to missing strings")
             } else {
                 format!("expected a frame below {count}, found frame {index}")
             }
@@ -496,7 +480,7 @@ impl<'a> Reader<'a> {
 
     /// Handles bytes that are not a record: the end of the reading, or of the damage.
     #[cold]
-    fn broken(&mut self, message: String, offset: u64, is_truncated: bool) -> Result<Step, Error> {
+    fn broken(&mut self, message: String, offset: u64, is_truncated: bool) -> Result<ReadStep, Error> {
         // A compressed stream that ends early cuts a record off: then the stream's error is reported.
         if self.region.has_ended()
             && is_truncated
@@ -509,11 +493,11 @@ impl<'a> Reader<'a> {
             return Err(Error::new(kind, NAME, Position::Byte(offset), message));
         }
         self.pass_over(message, offset);
-        Ok(Step::Again)
+        Ok(ReadStep::Again)
     }
 
     /// Reports the damage that ended a compressed region early, if there was any.
-    fn compressed_damage(&mut self) -> Result<Option<Step>, Error> {
+    fn compressed_damage(&mut self) -> Result<Option<ReadStep>, Error> {
         let Some(damage) = self.region.take_damage() else { return Ok(None) };
         let offset = self.region.offset();
         if !self.options.is_lenient() {
@@ -525,16 +509,16 @@ impl<'a> Reader<'a> {
         self.region.consume(rest);
         self.warn(offset, damage.unread.saturating_add(rest as u64), damage.message);
         self.check_counts()?;
-        Ok(Some(Step::End))
+        Ok(Some(ReadStep::End))
     }
 
-    fn end(&mut self) -> Result<Step, Error> {
+    fn end(&mut self) -> Result<ReadStep, Error> {
         if let Some(step) = self.compressed_damage()? {
             return Ok(step);
         }
         self.check_counts()?;
-        self.say_missing_samples();
-        Ok(Step::End)
+        self.warn_of_missing_samples();
+        Ok(ReadStep::End)
     }
 
     /// Compares the numbers of samples and threads with the header. CPython detects too few or too many samples only

@@ -7,7 +7,7 @@ use super::number::{NumberFault, varint, varint_u32};
 
 /// The fields of a record, without the frames that it adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct RecordFields {
     pub(super) thread: u64,
     pub(super) interpreter: u32,
     pub(super) kind: RecordKind,
@@ -80,7 +80,7 @@ pub(super) const fn longest_record(depth: usize) -> usize {
     RECORD_HEAD_BYTES + 10 + 1 + 10 + 10 + depth * 10
 }
 
-impl Record {
+impl RecordFields {
     /// Decodes the record at `cursor` and puts the frames that it adds into `frames_leaf_first`.
     ///
     /// A run ends after its count: its samples follow.

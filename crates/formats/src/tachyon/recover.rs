@@ -4,27 +4,35 @@
 //! anywhere. [`locate`] finds the sections from the remains of header and footer. Within the samples, a record that
 //! cannot be read is skipped up to the next position that begins with the thread of an earlier record and continues
 //! like samples.
+//!
+//! The names of a file that lost its tables can come from another run of the same program. Frames are numbered in order of
+//! first use, so two runs that began alike numbered the same frames alike for as long as they ran alike. The shape of their
+//! stacks shows how long that was: the caller and depth of each frame when it was first seen. Frames up to the first
+//! difference are named; later names would be guesses.
 
+use borehole_text::counted;
 use borehole_wire::Cursor;
+use borehole_wire::zstd::FRAME_MAGIC;
+use hashbrown::HashMap;
 use memchr::memmem;
 
 use super::layout::{
-    ByteOrder, COMPRESSION_ZSTD, FOOTER_BYTES, Footer, HEADER_BYTES, Header, HeaderLayout, RECORD_HEAD_BYTES,
-    RUN_ENTRY_BYTES, RecordKind,
+    ByteOrder, COMPRESSION_ZSTD, FOOTER_BYTES, FileHeader, Footer, HEADER_BYTES, HeaderLayout,
+    RECORD_HEAD_BYTES, RUN_ENTRY_BYTES, RecordKind,
 };
-use super::open::{Parts, TablesEnd, is_old, open};
+use super::open::{FileParts, TablesEnd, is_old, open};
 use super::read::Reader;
-use super::record::{Record, longest_record, run_entry};
-use super::region::{Region, ZSTD_MAGIC, frame_bytes};
+use super::record::{RecordFields, longest_record, run_entry};
+use super::region::{Region, frame_bytes};
 use super::statistics::{
     OLD_STATISTICS_BYTES, STATISTICS_BYTES, STATISTICS_MAGIC, STATISTICS_TAIL_BYTES, Statistics,
 };
-use super::tables::{MIN_FRAME_BYTES, Tables, read_frames, read_strings};
-use super::threads::{Thread, Threads};
-use crate::{Error, Recovery, Warning};
+use super::tables::{FileTables, MIN_FRAME_BYTES, read_frames, read_strings};
+use super::threads::{ThreadState, Threads};
+use crate::{Error, ReadOptions, Recovery, Warning};
 
 /// Splits a file that may be damaged into its parts, as far as possible.
-pub(super) fn open_damaged<'a>(bytes: &'a [u8], recovery: &mut Recovery) -> Parts<'a> {
+pub(super) fn open_damaged<'a>(bytes: &'a [u8], recovery: &mut Recovery) -> FileParts<'a> {
     match open(bytes, TablesEnd::BySection, recovery) {
         Ok(mut parts) => {
             correct_compression(&mut parts, recovery);
@@ -38,9 +46,9 @@ pub(super) fn open_damaged<'a>(bytes: &'a [u8], recovery: &mut Recovery) -> Part
 }
 
 /// Detects the compression from the samples if it contradicts the header.
-fn correct_compression(parts: &mut Parts<'_>, recovery: &mut Recovery) {
+fn correct_compression(parts: &mut FileParts<'_>, recovery: &mut Recovery) {
     let is_record = begins_like_a_record(parts.samples, parts.header.byte_order);
-    let looks_zstd = parts.samples.starts_with(&ZSTD_MAGIC);
+    let looks_zstd = parts.samples.starts_with(&FRAME_MAGIC);
     let (said, found) = match parts.is_zstd {
         false if looks_zstd && !is_record => ("no compression", "a Zstandard stream"),
         true if is_record && !looks_zstd => ("a Zstandard stream", "no compression"),
@@ -52,7 +60,7 @@ fn correct_compression(parts: &mut Parts<'_>, recovery: &mut Recovery) {
 }
 
 /// Splits a damaged file into its parts. `error` is the error of strict reading.
-fn locate<'a>(bytes: &'a [u8], error: &Error, recovery: &mut Recovery) -> Parts<'a> {
+fn locate<'a>(bytes: &'a [u8], error: &Error, recovery: &mut Recovery) -> FileParts<'a> {
     recovery.warn(Warning::new(error.message()).at(error.offset()));
     let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
         recovery.warn(Warning::new("no samples are left").losing(bytes.len() as u64));
@@ -61,7 +69,7 @@ fn locate<'a>(bytes: &'a [u8], error: &Error, recovery: &mut Recovery) -> Parts<
     let body = &bytes[HEADER_BYTES..];
     let known = header(head, bytes.len());
     let is_zstd = match known {
-        _ if body.starts_with(&ZSTD_MAGIC) => true,
+        _ if body.starts_with(&FRAME_MAGIC) => true,
         Some(header) => {
             header.compression == COMPRESSION_ZSTD && !begins_like_a_record(body, header.byte_order)
         }
@@ -72,23 +80,23 @@ fn locate<'a>(bytes: &'a [u8], error: &Error, recovery: &mut Recovery) -> Parts<
     let samples = &body[..sections.strings.saturating_sub(HEADER_BYTES).min(body.len())];
     let (tables, has_tables) = sections.tables(bytes);
     if !has_tables {
-        let message = "the tables are lost: frames are numbered, not named".to_owned();
+        let message = "missing tables: frames have numbers instead of names".to_owned();
         recovery.warn(Warning::new(message));
     }
-    let mut header = known.unwrap_or(Header { byte_order: order, ..Header::default() });
+    let mut header = known.unwrap_or(FileHeader { byte_order: order, ..FileHeader::default() });
     header.compression = u32::from(is_zstd);
     let expected = known.filter(|header| header.samples > 0).map(|header| (header.samples, header.threads));
     let statistics = sections.statistics(bytes, order);
     let samples_offset = HEADER_BYTES as u64;
-    Parts { header, statistics, tables, samples, samples_offset, is_zstd, expected, has_tables }
+    FileParts { header, statistics, tables, samples, samples_offset, is_zstd, expected, has_tables }
 }
 
 /// A file without any readable part.
-fn nothing<'a>() -> Parts<'a> {
-    Parts {
-        header: Header::default(),
+fn nothing<'a>() -> FileParts<'a> {
+    FileParts {
+        header: FileHeader::default(),
         statistics: None,
-        tables: Tables::default(),
+        tables: FileTables::default(),
         samples: &[],
         samples_offset: 0,
         is_zstd: false,
@@ -98,18 +106,18 @@ fn nothing<'a>() -> Parts<'a> {
 }
 
 /// The header, if any part of it is credible: offsets that fit the file, or its magic number.
-fn header(head: &[u8; HEADER_BYTES], file_bytes: usize) -> Option<Header> {
+fn header(head: &[u8; HEADER_BYTES], file_bytes: usize) -> Option<FileHeader> {
     let magic = ByteOrder::of_magic(*head.first_chunk().expect("a header is longer"));
     let orders = magic.into_iter().chain(ByteOrder::ALL);
     let all = orders.flat_map(|order| {
-        [HeaderLayout::New, HeaderLayout::Old].map(|layout| Header::decode(head, order, layout))
+        [HeaderLayout::New, HeaderLayout::Old].map(|layout| FileHeader::decode(head, order, layout))
     });
-    let fits = |header: &Header| match header.layout {
+    let fits = |header: &FileHeader| match header.layout {
         HeaderLayout::New => header.is_consistent(file_bytes),
         HeaderLayout::Old => is_old(header, head, file_bytes),
     };
     // In the wrong layout the offsets are above 2³².
-    let is_small = |header: &Header| header.strings_offset.max(header.frames_offset) < 1 << 32;
+    let is_small = |header: &FileHeader| header.strings_offset.max(header.frames_offset) < 1 << 32;
     let of_magic = || all.clone().filter(|header| Some(header.byte_order) == magic);
     all.clone().find(fits).or_else(|| of_magic().find(is_small)).or_else(|| of_magic().next())
 }
@@ -147,7 +155,7 @@ struct Sections {
 }
 
 impl Sections {
-    fn find(bytes: &[u8], header: Option<&Header>, order: ByteOrder, is_zstd: bool) -> Self {
+    fn find(bytes: &[u8], header: Option<&FileHeader>, order: ByteOrder, is_zstd: bool) -> Self {
         let footer = find_footer(bytes, order);
         let file_end = footer.map_or(bytes.len(), |(at, _)| at);
         let statistics = find_statistics(&bytes[..file_end], order);
@@ -195,10 +203,10 @@ impl Sections {
     }
 
     /// The tables, as far as they are present; and whether there are any.
-    fn tables<'a>(&self, bytes: &'a [u8]) -> (Tables<'a>, bool) {
+    fn tables<'a>(&self, bytes: &'a [u8]) -> (FileTables<'a>, bool) {
         let all = bytes.get(self.strings..self.end).unwrap_or_default();
         if all.is_empty() && self.footer.is_none() {
-            return (Tables::default(), false);
+            return (FileTables::default(), false);
         }
         // Either the start of the frames is known, or the number of strings before them.
         let border = self.frames.and_then(|at| at.checked_sub(self.strings)).filter(|&at| at <= all.len());
@@ -212,7 +220,7 @@ impl Sections {
             _ => read_frames(&mut Cursor::new(&all[frames_at..], 0), u32::MAX).rows,
         };
         let has_tables = !strings.is_empty() || self.footer.is_some();
-        (Tables::new(strings, frames), has_tables)
+        (FileTables::new(strings, frames), has_tables)
     }
 
     fn statistics(&self, bytes: &[u8], order: ByteOrder) -> Option<Statistics> {
@@ -268,8 +276,8 @@ impl Boundaries {
 }
 
 /// Skips the record at the cursor, its run included.
-fn skip_record(cursor: &mut Cursor<'_>, order: ByteOrder, added: &mut Vec<u32>) -> Option<Record> {
-    let record = Record::decode(cursor, order, super::layout::MAX_DEPTH, added).ok()?;
+fn skip_record(cursor: &mut Cursor<'_>, order: ByteOrder, added: &mut Vec<u32>) -> Option<RecordFields> {
+    let record = RecordFields::decode(cursor, order, super::layout::MAX_DEPTH, added).ok()?;
     if record.kind == RecordKind::Repeat {
         if record.count as usize > cursor.rest().len() / 2 {
             return None;
@@ -315,19 +323,19 @@ impl Reader<'_> {
         }
         // A short gap that begins with a thread is a record of that thread; a longer one may belong to all.
         let is_short = lost <= longest_record(super::layout::MAX_DEPTH) as u64;
-        let touched = self.threads.set_adrift(owner.filter(|_| is_short));
+        let touched = self.threads.lose_stacks(owner.filter(|_| is_short));
         // Times are reported as early for all threads that may have a record in the gap.
         self.threads.note_hole(offset, owner.filter(|_| lost < LEAST_FOR_TWO));
         let resumed = self.region.offset();
         let message =
-            format!("read on: the outer frames of {touched} threads are lost until a whole stack comes");
+            format!("resumed: {touched} of the threads lack outer frames until their next full stack");
         self.warn(resumed, 0, message);
         self.early_times_at.get_or_insert(self.recovery.warnings.len());
     }
 
     /// Warns of samples with early times, directly after the warning of the first damage: so it is never among the
     /// warnings that are too many to be kept.
-    pub(super) fn say_early_times(&mut self) {
+    pub(super) fn warn_of_early_times(&mut self) {
         let Some(at) = self.early_times_at.take() else { return };
         let early = early_times(&self.threads);
         let Recovery { warnings, more_warnings, .. } = &mut self.recovery;
@@ -338,13 +346,13 @@ impl Reader<'_> {
     }
 
     /// Warns of possibly wrong times in a file whose samples read well to the end, but are too few.
-    pub(super) fn say_missing_samples(&mut self) {
+    pub(super) fn warn_of_missing_samples(&mut self) {
         let Some((expected, _)) = self.expected.filter(|_| self.has_tables) else { return };
         let missing = expected.saturating_sub(self.recovery.samples);
         // If damage has been skipped, other warnings report the early times.
         if missing > 0 && self.early_times_at.is_none() {
             let message =
-                format!("times behind the {missing} missing samples may be early by an unknown time");
+                format!("times after the {missing} missing samples may be early by an unknown time");
             self.recovery.warn(Warning::new(message));
         }
     }
@@ -416,7 +424,7 @@ fn early_times(threads: &Threads) -> Vec<Warning> {
             behind_others = behind_others.saturating_add(behind);
             continue;
         }
-        let Thread { id, interpreter, .. } = *thread;
+        let ThreadState { id, interpreter, .. } = *thread;
         let interpreter =
             if interpreter > 0 { format!(" in interpreter {interpreter}") } else { String::new() };
         let message = format!(
@@ -442,8 +450,8 @@ fn believable(
     order: ByteOrder,
     is_last: bool,
     added: &mut Vec<u32>,
-) -> Option<Record> {
-    let record = Record::decode(cursor, order, super::layout::MAX_DEPTH, added).ok()?;
+) -> Option<RecordFields> {
+    let record = RecordFields::decode(cursor, order, super::layout::MAX_DEPTH, added).ok()?;
     if record.kind == RecordKind::Repeat {
         let entries = (record.count as usize).min(RUN_PROOF);
         for _ in 0..entries {
@@ -461,4 +469,54 @@ const CHAIN: usize = 3;
 /// Whether less than two weeks have passed since the last sample, and all flags are known.
 const fn is_believable(delta_us: u64, status: u8) -> bool {
     delta_us < 1 << 40 && status & !KNOWN_STATUS == 0
+}
+
+/// The caller and depth of each frame when it was first seen.
+type CallShape = HashMap<u32, (Option<u32>, usize)>;
+
+impl<'a> Reader<'a> {
+    /// Takes strings and frames from `sibling`, the whole file of another run of the same program, if this file has
+    /// lost its own: `bytes` is this file. A warning reports what was borrowed.
+    ///
+    /// # Errors
+    /// If the sibling cannot be read.
+    pub fn borrow_tables(&mut self, bytes: &[u8], sibling: &'a [u8]) -> Result<(), Error> {
+        if self.has_tables {
+            self.recovery.warn(Warning::new("no names borrowed: this file has its own tables"));
+            return Ok(());
+        }
+        let lender = Reader::new(sibling)?;
+        let tables = lender.tables().clone();
+        let theirs = shape(lender)?;
+        let ours = shape(Reader::with_options(bytes, ReadOptions::lenient())?)?;
+        let count = alike(&ours, &theirs, tables.frame_count());
+        let named = ours.keys().filter(|&&frame| (frame as usize) < count).count();
+        let message = format!(
+            "names borrowed from another file for {named} of {}: those before the first difference between the stacks",
+            counted(ours.len() as u64, "frame")
+        );
+        self.recovery.warn(Warning::new(message));
+        let FileTables { strings, mut frames, .. } = tables;
+        frames.truncate(count);
+        self.tables = FileTables::new(strings, frames);
+        Ok(())
+    }
+}
+
+fn shape(mut reader: Reader<'_>) -> Result<CallShape, Error> {
+    let mut shape = CallShape::new();
+    while let Some(sample) = reader.next_sample()? {
+        for depth in sample.kept..sample.frames_root_first.len() {
+            let caller = depth.checked_sub(1).map(|caller| sample.frames_root_first[caller]);
+            shape.entry(sample.frames_root_first[depth]).or_insert((caller, depth));
+        }
+    }
+    Ok(shape)
+}
+
+/// The number of frames, from the first on, that were first seen alike or not seen in the damaged file.
+fn alike(ours: &CallShape, theirs: &CallShape, frames: usize) -> usize {
+    let differs = |frame: &u32| ours.get(frame).is_some_and(|seen| theirs.get(frame) != Some(seen));
+    let first = (0..).take(frames).find(differs);
+    first.map_or(frames, |frame| frame as usize)
 }

@@ -3,15 +3,11 @@
 //! Without compression the window is the whole region, borrowed. With it, a decoder fills a buffer of fixed size as the
 //! records are consumed: the region is never decompressed as a whole, so its size is unlimited.
 
+use borehole_wire::zstd::is_skippable;
 use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
 
 /// The number of bytes decompressed at a time.
 const WINDOW_BYTES: usize = 256 << 10;
-
-/// The magic number of a Zstandard frame.
-///
-/// Source: RFC 8878, section 3.1.1.
-pub(super) const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// The bytes of the records.
 pub(super) struct Region<'a> {
@@ -23,7 +19,7 @@ pub(super) struct Region<'a> {
 
 /// The reason why a compressed region yields no more bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Damage {
+pub(super) struct RegionDamage {
     /// The decoder's error.
     pub(super) message: String,
     /// The number of compressed bytes after the damage.
@@ -102,7 +98,7 @@ impl<'a> Region<'a> {
     }
 
     /// Takes the damage that ended the region early, once everything before it has been consumed.
-    pub(super) fn take_damage(&mut self) -> Option<Damage> {
+    pub(super) fn take_damage(&mut self) -> Option<RegionDamage> {
         self.inflate.as_mut().and_then(|inflate| inflate.damage.take())
     }
 }
@@ -124,7 +120,7 @@ struct Inflate<'a> {
     /// Whether a frame has begun and not ended, or none has begun yet.
     in_frame: bool,
     ended: bool,
-    damage: Option<Damage>,
+    damage: Option<RegionDamage>,
 }
 
 impl<'a> Inflate<'a> {
@@ -160,7 +156,7 @@ impl<'a> Inflate<'a> {
             return;
         }
         let Some(decoder) = &mut self.decoder else {
-            return self.fail("the decoder could not be made".to_owned(), false);
+            return self.fail("cannot create the decoder".to_owned(), false);
         };
         let mut input = InBuffer::around(&self.input[..self.input.len().min(self.wanted)]);
         let mut output = OutBuffer::around(&mut self.buffer[self.end..]);
@@ -175,7 +171,7 @@ impl<'a> Inflate<'a> {
                 self.in_frame = hint != 0;
                 self.wanted = if hint == 0 { FRAME_BEGINNING_BYTES } else { hint };
                 if hint != 0 && consumed == 0 && produced == 0 {
-                    self.fail("expected more of a frame".to_owned(), true);
+                    self.fail("expected the rest of a frame".to_owned(), true);
                 }
             }
         }
@@ -185,16 +181,9 @@ impl<'a> Inflate<'a> {
     fn fail(&mut self, what: String, truncated: bool) {
         let sort = if truncated { "truncated" } else { "invalid" };
         let message = format!("{sort} Zstandard stream: {what}");
-        self.damage = Some(Damage { message, unread: self.input.len() as u64, truncated });
+        self.damage = Some(RegionDamage { message, unread: self.input.len() as u64, truncated });
         self.ended = true;
     }
-}
-
-/// Whether a frame that decoders skip begins here.
-///
-/// Source: RFC 8878, section 3.1.2.
-fn is_skippable(bytes: &[u8]) -> bool {
-    matches!(bytes, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
 /// The length of the first frame of `bytes`; `None` if it is incomplete.
@@ -206,7 +195,7 @@ pub(super) fn frame_bytes(bytes: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn drain(mut region: Region<'_>) -> (Vec<u8>, Option<Damage>) {
+    fn drain(mut region: Region<'_>) -> (Vec<u8>, Option<RegionDamage>) {
         let mut all = Vec::new();
         loop {
             region.ensure(1);
@@ -231,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_before_damage_comes_out() {
+    fn bytes_before_damage_are_returned() {
         let content = b"once upon a time ".repeat(60_000);
         let frame = zstd::bulk::compress(&content, 1).unwrap();
         let (all, damage) = drain(Region::zstd(&frame[..frame.len() - 1], 64));

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statistics_come_back_in_both_orders() {
+    fn statistics_round_trip_in_both_orders() {
         for order in ByteOrder::ALL {
             for (error_rate, missed_samples) in [(None, None), (Some(1.5), None), (Some(0.0), Some(-2.25))] {
                 let said = Statistics { duration_s: 0.1, sample_rate: 1e3, error_rate, missed_samples };
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_nobody_means_are_invalid() {
+    fn statistics_out_of_range_are_invalid() {
         let good = Statistics { missed_samples: Some(-1.0), ..Statistics::default() };
         assert!(good.is_valid());
         for bad in [

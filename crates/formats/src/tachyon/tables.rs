@@ -1,5 +1,8 @@
-//! The string table and the frame table.
+//! The string table and the frame table, read and built.
 
+use std::io;
+
+use borehole_model::{Distinct, InternedRows};
 use borehole_wire::{Cursor, put_varint};
 
 use super::number::{NumberFault, put_varint_i32, varint_i32, varint_u32};
@@ -10,7 +13,7 @@ use super::number::{NumberFault, put_varint_i32, varint_i32, varint_u32};
 ///
 /// Absent: -1 for lines and columns; without a line, the frame has no location at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Frame {
+pub struct FileFrame {
     /// The index of the file's name among the strings.
     pub file: u32,
     /// The index of the function's name among the strings.
@@ -33,7 +36,7 @@ const NO_OPCODE: u8 = 255;
 /// The minimum length of a frame.
 pub(super) const MIN_FRAME_BYTES: usize = 7;
 
-impl Frame {
+impl FileFrame {
     fn decode(cursor: &mut Cursor<'_>) -> Result<Self, NumberFault> {
         let (file, function) = (varint_u32(cursor)?, varint_u32(cursor)?);
         let (line, lines) = (varint_i32(cursor)?, varint_i32(cursor)?);
@@ -71,15 +74,15 @@ const fn end(start: i32, delta: i32) -> i32 {
 
 /// The strings and frames of a file.
 #[derive(Clone, Debug, Default)]
-pub struct Tables<'a> {
+pub struct FileTables<'a> {
     pub(super) strings: Vec<&'a [u8]>,
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: Vec<FileFrame>,
     /// Whether every frame names strings that exist.
     all_named: bool,
 }
 
-impl<'a> Tables<'a> {
-    pub(super) fn new(strings: Vec<&'a [u8]>, frames: Vec<Frame>) -> Self {
+impl<'a> FileTables<'a> {
+    pub(super) fn new(strings: Vec<&'a [u8]>, frames: Vec<FileFrame>) -> Self {
         let mut tables = Self { strings, frames, all_named: false };
         tables.all_named = tables.frames.iter().all(|frame| tables.is_named(frame));
         tables
@@ -93,7 +96,7 @@ impl<'a> Tables<'a> {
 
     /// A frame.
     #[must_use]
-    pub fn frame(&self, index: u32) -> Option<&Frame> {
+    pub fn frame(&self, index: u32) -> Option<&FileFrame> {
         self.frames.get(index as usize)
     }
 
@@ -109,7 +112,7 @@ impl<'a> Tables<'a> {
         self.frames.len()
     }
 
-    fn is_named(&self, frame: &Frame) -> bool {
+    fn is_named(&self, frame: &FileFrame) -> bool {
         (frame.file.max(frame.function) as usize) < self.strings.len()
     }
 
@@ -128,35 +131,35 @@ impl<'a> Tables<'a> {
 }
 
 /// The complete rows of a table, and the fault of the next one.
-pub(super) struct Rows<T> {
+pub(super) struct DecodedRows<T> {
     pub(super) rows: Vec<T>,
     pub(super) fault: Option<NumberFault>,
 }
 
 /// Reads at most `count` strings.
-pub(super) fn read_strings<'a>(cursor: &mut Cursor<'a>, count: u32) -> Rows<&'a [u8]> {
+pub(super) fn read_strings<'a>(cursor: &mut Cursor<'a>, count: u32) -> DecodedRows<&'a [u8]> {
     read_rows(count, || read_string(cursor))
 }
 
 /// Reads at most `count` frames.
-pub(super) fn read_frames(cursor: &mut Cursor<'_>, count: u32) -> Rows<Frame> {
+pub(super) fn read_frames(cursor: &mut Cursor<'_>, count: u32) -> DecodedRows<FileFrame> {
     read_rows(count, || {
         let mut after = *cursor;
-        let frame = Frame::decode(&mut after)?;
+        let frame = FileFrame::decode(&mut after)?;
         *cursor = after;
         Ok(frame)
     })
 }
 
-fn read_rows<T>(count: u32, mut read: impl FnMut() -> Result<T, NumberFault>) -> Rows<T> {
+fn read_rows<T>(count: u32, mut read: impl FnMut() -> Result<T, NumberFault>) -> DecodedRows<T> {
     let mut rows = Vec::new();
     for _ in 0..count {
         match read() {
             Ok(row) => rows.push(row),
-            Err(fault) => return Rows { rows, fault: Some(fault) },
+            Err(fault) => return DecodedRows { rows, fault: Some(fault) },
         }
     }
-    Rows { rows, fault: None }
+    DecodedRows { rows, fault: None }
 }
 
 /// Appends a string to `out`.
@@ -173,13 +176,60 @@ fn read_string<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8], NumberFault> {
     Ok(string)
 }
 
+/// Byte strings. The last number is reserved for lost frames, so there are fewer than 2^32 of either.
+#[derive(Debug, Default)]
+pub(super) struct NumberedStrings(Distinct<u8>);
+
+impl NumberedStrings {
+    pub(super) fn intern(&mut self, string: &[u8]) -> io::Result<u32> {
+        if u32::try_from(string.len()).is_err() {
+            return Err(io::Error::other("string too large: expected less than 2^32 bytes"));
+        }
+        self.0.intern(string).ok_or_else(|| too_many("strings"))
+    }
+
+    /// The number of strings.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.0.count()).unwrap_or(u32::MAX)
+    }
+
+    /// The strings from number `first` on.
+    pub(super) fn since(&self, first: usize) -> impl ExactSizeIterator<Item = &[u8]> {
+        (first..self.0.count()).map(|number| self.0.get(number))
+    }
+}
+
+/// Frames, compared by content.
+#[derive(Debug, Default)]
+pub(super) struct NumberedFrames(InternedRows<FileFrame>);
+
+impl NumberedFrames {
+    pub(super) fn intern(&mut self, frame: &FileFrame) -> io::Result<u32> {
+        self.0.intern(frame).ok_or_else(|| too_many("frames"))
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.0.rows().len()).unwrap_or(u32::MAX)
+    }
+
+    /// The frames from number `first` on.
+    pub(super) fn since(&self, first: usize) -> &[FileFrame] {
+        &self.0.rows()[first..]
+    }
+}
+
+#[cold]
+fn too_many(rows: &str) -> io::Error {
+    io::Error::other(format!("too many {rows}: expected fewer than 2^32"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn frames_come_back_but_for_ends_without_a_beginning() {
-        let frame = |line, end_line, column, end_column, opcode| Frame {
+    fn frames_are_restored_except_ends_without_starts() {
+        let frame = |line, end_line, column, end_column, opcode| FileFrame {
             file: 1,
             function: 300,
             line,
@@ -205,16 +255,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_whole_is_read_before_what_is_not() {
+    fn complete_rows_are_read_before_a_truncated_one() {
         let mut cursor = Cursor::new(b"\x01a\x00\x05bc", 10);
-        let Rows { rows, fault } = read_strings(&mut cursor, u32::MAX);
+        let DecodedRows { rows, fault } = read_strings(&mut cursor, u32::MAX);
         assert_eq!(rows, [b"a".as_slice(), b""]);
         assert_eq!((cursor.offset(), fault.unwrap().offset()), (13, 14));
     }
 
     #[test]
-    fn frames_that_name_no_strings_are_bad_where_they_are_used() {
-        let frame = |function| Frame {
+    fn frames_with_missing_strings_are_invalid_where_used() {
+        let frame = |function| FileFrame {
             file: 0,
             function,
             line: 1,
@@ -223,7 +273,7 @@ mod tests {
             end_column: 0,
             opcode: None,
         };
-        let tables = Tables::new(vec![b"f"], vec![frame(0), frame(1)]);
+        let tables = FileTables::new(vec![b"f"], vec![frame(0), frame(1)]);
         assert_eq!(tables.first_bad(&[0, 0]), None);
         assert_eq!(tables.first_bad(&[0, 1, 2]), Some(1));
         assert_eq!(tables.first_bad(&[2]), Some(2));

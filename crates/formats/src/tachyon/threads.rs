@@ -7,7 +7,7 @@ pub const LOST_FRAME: u32 = u32::MAX;
 
 /// A pair of thread and interpreter. The same thread may run several interpreters.
 #[derive(Clone, Debug)]
-pub(super) struct Thread {
+pub(super) struct ThreadState {
     pub(super) id: u64,
     pub(super) interpreter: u32,
     /// The time of its last sample.
@@ -19,7 +19,7 @@ pub(super) struct Thread {
     /// Its last stack, the root first, so that the frames kept by a record stay in place.
     pub(super) stack: Vec<u32>,
     /// Whether the outer part of the stack was lost in damage.
-    pub(super) adrift: bool,
+    pub(super) lacks_root: bool,
     /// Whether the stack differs, from the root on, from the last one returned.
     pub(super) is_new: bool,
 }
@@ -45,7 +45,7 @@ struct CommonHole {
 /// All threads, in order of their first record.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
-    rows: Vec<Thread>,
+    rows: Vec<ThreadState>,
     index: HashMap<(u64, u32), usize>,
     last: usize,
     common_hole: Option<CommonHole>,
@@ -64,7 +64,7 @@ impl Threads {
     /// Records of a thread are consecutive, or the threads alternate: both cases are found without the index.
     #[inline]
     pub(super) fn find(&mut self, id: u64, interpreter: u32) -> Option<usize> {
-        let is = |row: &Thread| row.id == id && row.interpreter == interpreter;
+        let is = |row: &ThreadState| row.id == id && row.interpreter == interpreter;
         if self.rows.get(self.last).is_some_and(is) {
             return Some(self.last);
         }
@@ -90,14 +90,14 @@ impl Threads {
         let row = self.rows.len();
         let is_early = |hole: &CommonHole| start_us.wrapping_add(delta_us) < hole.latest_us;
         let hole = self.common_hole.filter(is_early);
-        self.rows.push(Thread {
+        self.rows.push(ThreadState {
             id,
             interpreter,
             time_us: start_us,
             samples: 0,
             hole: hole.map(|CommonHole { offset, .. }| Hole { offset, samples_before: 0 }),
             stack: Vec::new(),
-            adrift: false,
+            lacks_root: false,
             is_new: true,
         });
         self.index.insert((id, interpreter), row);
@@ -106,17 +106,17 @@ impl Threads {
     }
 
     #[inline]
-    pub(super) fn row(&self, row: usize) -> &Thread {
+    pub(super) fn row(&self, row: usize) -> &ThreadState {
         &self.rows[row]
     }
 
     #[inline]
-    pub(super) fn row_mut(&mut self, row: usize) -> &mut Thread {
+    pub(super) fn row_mut(&mut self, row: usize) -> &mut ThreadState {
         &mut self.rows[row]
     }
 
     /// Clears the stack of the thread that damage has touched, or those of all; returns their number.
-    pub(super) fn set_adrift(&mut self, owner: Option<(u64, u32)>) -> usize {
+    pub(super) fn lose_stacks(&mut self, owner: Option<(u64, u32)>) -> usize {
         let mut touched = 0;
         for row in self.rows.iter_mut().filter(|row| row.is_one_of(owner)) {
             row.lose();
@@ -135,7 +135,7 @@ impl Threads {
     }
 
     /// The threads with possibly hidden samples, each with the damage and the number of samples after it.
-    pub(super) fn early(&self) -> impl Iterator<Item = (&Thread, Hole, u64)> {
+    pub(super) fn early(&self) -> impl Iterator<Item = (&ThreadState, Hole, u64)> {
         self.rows.iter().filter_map(|row| {
             let hole = row.hole?;
             let behind = row.samples - hole.samples_before;
@@ -144,7 +144,7 @@ impl Threads {
     }
 }
 
-impl Thread {
+impl ThreadState {
     /// Notes that damage at `offset` may hide samples. Later damage adds to the same uncertainty.
     pub(super) fn note_hole(&mut self, offset: u64) {
         self.hole.get_or_insert(Hole { offset, samples_before: self.samples });
@@ -157,7 +157,7 @@ impl Thread {
 
     /// Clears the stack.
     pub(super) fn lose(&mut self) {
-        self.adrift = true;
+        self.lacks_root = true;
         self.is_new = true;
         self.stack.clear();
         self.stack.push(LOST_FRAME);
@@ -169,7 +169,7 @@ impl Thread {
         let kept = self.stack.iter().zip(new).take_while(|(old, new)| old == new).count();
         let inner = frames_leaf_first.len() - kept;
         self.push(kept, &frames_leaf_first[..inner]);
-        self.adrift = false;
+        self.lacks_root = false;
         kept
     }
 
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_stack_keeps_what_is_the_same() {
+    fn a_full_stack_keeps_the_shared_outer_frames() {
         let mut threads = Threads::default();
         threads.add(1, 0, 0, 0);
         let thread = threads.row_mut(0);

@@ -9,14 +9,13 @@ use borehole_wire::put_varint;
 use hashbrown::HashMap;
 
 use super::body::Body;
-use super::intern::{Frames, Strings};
 use super::journal::Journal;
 use super::layout::{
-    ByteOrder, COMPRESSION_NONE, COMPRESSION_ZSTD, Config, FOOTER_BYTES, Footer, HEADER_BYTES, Header,
+    ByteOrder, COMPRESSION_NONE, COMPRESSION_ZSTD, Config, FOOTER_BYTES, FileHeader, Footer, HEADER_BYTES,
     HeaderLayout, MAX_DEPTH, RUN_BYTES, RUN_ENTRY_BYTES, RecordKind, VERSION,
 };
 use super::statistics::Statistics;
-use super::tables::{Frame, put_string};
+use super::tables::{FileFrame, NumberedFrames, NumberedStrings, put_string};
 
 /// The facts of a file and the form of its output.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,7 +25,7 @@ pub struct WriterOptions {
     /// The layout of the header.
     pub layout: HeaderLayout,
     /// The compression of the samples.
-    pub compression: Compression,
+    pub compression: SampleCompression,
     /// The version of the profiled Python.
     pub python: [u8; 3],
     /// The start of profiling, on the clock of all samples.
@@ -41,7 +40,7 @@ pub struct WriterOptions {
 
 /// The compression of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compression {
+pub enum SampleCompression {
     /// No compression.
     None,
     /// One Zstandard frame, streamed, at CPython's level.
@@ -61,7 +60,7 @@ pub enum SampleOrder {
 
 /// A frame to be defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameDef<'a> {
+pub struct PythonFrame<'a> {
     /// The file.
     pub file: &'a [u8],
     /// The qualified function name.
@@ -80,7 +79,7 @@ pub struct FrameDef<'a> {
 
 /// A frame that has been defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FrameId(u32);
+pub struct FrameSlot(u32);
 
 /// A pair of thread and interpreter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -106,9 +105,9 @@ pub struct Writer<S: Write> {
     options: WriterOptions,
     body: Body<S>,
     journal: Option<Journal>,
-    strings: Strings,
-    frames: Frames,
-    threads: Vec<Thread>,
+    strings: NumberedStrings,
+    frames: NumberedFrames,
+    threads: Vec<WriterThread>,
     index: HashMap<(u64, u32), usize>,
     statistics: Option<Statistics>,
     samples: u64,
@@ -117,11 +116,11 @@ pub struct Writer<S: Write> {
 }
 
 #[derive(Debug)]
-struct Thread {
+struct WriterThread {
     id: u64,
     interpreter: u32,
     time_us: u64,
-    frames_leaf_first: Vec<FrameId>,
+    frames_leaf_first: Vec<FrameSlot>,
     /// Samples of the same stack that have not been written yet.
     run: Vec<u8>,
     run_samples: u32,
@@ -140,8 +139,8 @@ impl<S: Read + Write + Seek> Writer<S> {
             journal: None,
             body: Body::new(spool, options.compression)?,
             options,
-            strings: Strings::default(),
-            frames: Frames::default(),
+            strings: NumberedStrings::default(),
+            frames: NumberedFrames::default(),
             threads: Vec::new(),
             index: HashMap::new(),
             statistics: None,
@@ -164,12 +163,12 @@ impl<S: Read + Write + Seek> Writer<S> {
     ///
     /// # Errors
     /// If there are too many.
-    pub fn define_frame(&mut self, frame: &FrameDef<'_>) -> io::Result<FrameId> {
+    pub fn define_frame(&mut self, frame: &PythonFrame<'_>) -> io::Result<FrameSlot> {
         let file = self.strings.intern(frame.file)?;
         let function = self.strings.intern(frame.function)?;
-        let FrameDef { line, end_line, column, end_column, opcode, .. } = *frame;
-        let frame = Frame { file, function, line, end_line, column, end_column, opcode };
-        self.frames.intern(&frame).map(FrameId)
+        let PythonFrame { line, end_line, column, end_column, opcode, .. } = *frame;
+        let frame = FileFrame { file, function, line, end_line, column, end_column, opcode };
+        self.frames.intern(&frame).map(FrameSlot)
     }
 
     /// The slot of a thread in an interpreter. For bytes equal to CPython's, call this at its first sample.
@@ -187,9 +186,9 @@ impl<S: Read + Write + Seek> Writer<S> {
     fn new_thread(&mut self, id: u64, interpreter: u32) -> io::Result<ThreadSlot> {
         let row = self.threads.len();
         if row >= u32::MAX as usize {
-            return Err(io::Error::other("too many threads: expected less than 2^32"));
+            return Err(io::Error::other("too many threads: expected fewer than 2^32"));
         }
-        self.threads.push(Thread {
+        self.threads.push(WriterThread {
             id,
             interpreter,
             time_us: self.options.start_us,
@@ -213,7 +212,7 @@ impl<S: Read + Write + Seek> Writer<S> {
         thread: ThreadSlot,
         time_us: u64,
         status: u8,
-        frames_leaf_first: &[FrameId],
+        frames_leaf_first: &[FrameSlot],
     ) -> io::Result<()> {
         let frames = &frames_leaf_first[..frames_leaf_first.len().min(MAX_DEPTH)];
         if self.thread_at(thread)?.frames_leaf_first == frames {
@@ -225,7 +224,7 @@ impl<S: Read + Write + Seek> Writer<S> {
         let row = &mut self.threads[thread.0];
         let delta_us = time_us.wrapping_sub(row.time_us);
         row.time_us = time_us;
-        let change = Change::between(&row.frames_leaf_first, frames);
+        let change = StackChange::between(&row.frames_leaf_first, frames);
         let out = self.body.buffer();
         put_head(out, row, change.kind, self.options.byte_order);
         put_varint(out, delta_us);
@@ -268,7 +267,7 @@ impl<S: Read + Write + Seek> Writer<S> {
     }
 
     #[inline]
-    fn thread_at(&self, slot: ThreadSlot) -> io::Result<&Thread> {
+    fn thread_at(&self, slot: ThreadSlot) -> io::Result<&WriterThread> {
         self.threads.get(slot.0).ok_or_else(|| foreign_slot(slot))
     }
 
@@ -369,14 +368,14 @@ impl<S: Read + Write + Seek> Writer<S> {
     }
 
     /// The header without the offsets of the tables.
-    fn header(&self) -> io::Result<Header> {
+    fn header(&self) -> io::Result<FileHeader> {
         if self.options.layout == HeaderLayout::Old && u32::try_from(self.samples).is_err() {
             let found = self.samples;
             let message =
-                format!("too many samples for the old header: expected less than 2^32, found {found}");
+                format!("too many samples for the old header: expected fewer than 2^32, found {found}");
             return Err(io::Error::other(message));
         }
-        Ok(Header {
+        Ok(FileHeader {
             samples: self.samples,
             threads: u32::try_from(self.threads.len()).unwrap_or(u32::MAX),
             ..first_header(&self.options)
@@ -386,20 +385,19 @@ impl<S: Read + Write + Seek> Writer<S> {
 
 #[cold]
 fn foreign_slot(slot: ThreadSlot) -> io::Error {
-    let message =
-        format!("expected a thread of this writer, found number {}, which it does not have", slot.0);
+    let message = format!("thread {} does not belong to this writer", slot.0);
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
 /// The part of the header known before the first sample.
-fn first_header(options: &WriterOptions) -> Header {
+fn first_header(options: &WriterOptions) -> FileHeader {
     let WriterOptions { byte_order, layout, compression, python, start_us, interval_us, config, .. } =
         *options;
     let compression = match compression {
-        Compression::None => COMPRESSION_NONE,
-        Compression::Zstd => COMPRESSION_ZSTD,
+        SampleCompression::None => COMPRESSION_NONE,
+        SampleCompression::Zstd => COMPRESSION_ZSTD,
     };
-    Header {
+    FileHeader {
         byte_order,
         layout,
         version: VERSION,
@@ -408,23 +406,23 @@ fn first_header(options: &WriterOptions) -> Header {
         interval_us,
         compression,
         config,
-        ..Header::default()
+        ..FileHeader::default()
     }
 }
 
 /// The header of the spool, always in the layout that can hold all of it.
 fn unfinished_header(options: &WriterOptions) -> [u8; HEADER_BYTES] {
-    Header { layout: HeaderLayout::New, ..first_header(options) }.encode()
+    FileHeader { layout: HeaderLayout::New, ..first_header(options) }.encode()
 }
 
-fn put_head(out: &mut Vec<u8>, row: &Thread, kind: RecordKind, order: ByteOrder) {
+fn put_head(out: &mut Vec<u8>, row: &WriterThread, kind: RecordKind, order: ByteOrder) {
     out.extend(order.bytes_of_u64(row.id));
     out.extend(order.bytes_of_u32(row.interpreter));
     out.push(kind as u8);
 }
 
 /// The difference between a stack and the one before it.
-struct Change {
+struct StackChange {
     kind: RecordKind,
     /// Shared frames of a suffix, or popped frames.
     number: usize,
@@ -432,11 +430,11 @@ struct Change {
     added: usize,
 }
 
-impl Change {
+impl StackChange {
     /// The record that CPython chooses.
     ///
     /// Source: CPython 3.15.2, `compare_stacks` of the writer.
-    fn between(before: &[FrameId], now: &[FrameId]) -> Self {
+    fn between(before: &[FrameSlot], now: &[FrameSlot]) -> Self {
         let shared = before.iter().rev().zip(now.iter().rev()).take_while(|(old, new)| old == new).count();
         let (popped, added) = (before.len() - shared, now.len() - shared);
         if shared == 0 {
@@ -462,7 +460,7 @@ mod tests {
 
     #[test]
     fn the_record_is_the_one_that_cpython_chooses() {
-        let frames = |ids: &[u32]| ids.iter().map(|&id| FrameId(id)).collect::<Vec<_>>();
+        let frames = |ids: &[u32]| ids.iter().map(|&id| FrameSlot(id)).collect::<Vec<_>>();
         for (before, now, kind, number, added) in [
             (vec![], vec![1], RecordKind::Full, 0, 1),
             (vec![2, 1], vec![3], RecordKind::Full, 0, 1),
@@ -473,7 +471,7 @@ mod tests {
             (vec![9, 1], vec![5, 4, 3, 1], RecordKind::Full, 0, 4),
             (vec![9, 1], vec![4, 3, 1], RecordKind::PopPush, 1, 2),
         ] {
-            let change = Change::between(&frames(&before), &frames(&now));
+            let change = StackChange::between(&frames(&before), &frames(&now));
             assert_eq!(
                 (change.kind, change.number, change.added),
                 (kind, number, added),

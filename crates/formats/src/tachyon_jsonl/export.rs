@@ -1,4 +1,4 @@
-//! Export of the model to sums of frames.
+//! Exports the model to sums of frames.
 //!
 //! Source: CPython 3.15.2, `JsonlCollector`, schema 0; `tachyon/corpus/expected/*.jsonl`.
 
@@ -7,12 +7,13 @@ use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{Context, Frame, FrameId, Mode, ProfileSink, Sample, StringId, TableFull, Tables};
+use borehole_text::put_ascii_json;
 
-use crate::one_period::OnePeriod;
-use crate::own_frames;
-use crate::row_sums::{RowSum, RowSums, Rows, row_number};
-use crate::sample_losses::SampleLosses;
-use crate::stack_counts::StackCounts;
+use crate::frames::profiler;
+use crate::sums::losses::SampleLosses;
+use crate::sums::rows::{FrameRows, RowSum, RowSums};
+use crate::sums::stacks::StackCounts;
+use crate::times::one_period::OnePeriod;
 use crate::{Export, Losses};
 
 /// The default period of CPython's profiler, in microseconds.
@@ -21,15 +22,14 @@ const DEFAULT_PERIOD_US: u64 = 1000;
 /// The number of entries per line.
 const CHUNK: usize = 256;
 
-/// Adds samples up by frame. Like CPython, it merges interpreters and threads, and leaves out samples without frames and the
+/// Adds up samples by frame. Like CPython, it merges interpreters and threads, and omits samples without frames and the
 /// profiler's own frames.
 ///
 /// CPython gives every run a random number; here it is derived from the content, so that equal profiles give equal files.
-/// equal files.
 pub struct Exporter<W: Write> {
     output: BufWriter<W>,
     counts: StackCounts,
-    sums: RowSums<Frames>,
+    sums: RowSums<SummedFrames>,
     period_us: OnePeriod,
     mode: Option<String>,
     losses: SampleLosses,
@@ -58,7 +58,7 @@ impl<W: Write> Exporter<W> {
         }
         self.output.write_all(b"}\n")?;
         let RowSums { rows, sums, .. } = &self.sums;
-        let total = sums.iter().fold(0, |total: u64, sum| total.saturating_add(sum.direct));
+        let total = sums.iter().fold(0, |total: u64, sum| total.saturating_add(sum.self_samples));
         let of_frames = format!("{},\"kind\":\"frame\",\"scope\":\"final\"", head("agg"));
         let of_frames = format!("{of_frames},\"samples_total\":{total}");
         let output = &mut self.output;
@@ -84,40 +84,40 @@ fn put_chunks(
 }
 
 fn sum_entries(sums: &[RowSum]) -> impl Iterator<Item = String> {
-    sums.iter().enumerate().map(|(frame, RowSum { direct, cumulative })| {
-        format!("{{\"frame_id\":{frame},\"self\":{direct},\"cumulative\":{cumulative}}}")
+    sums.iter().enumerate().map(|(frame, RowSum { self_samples, total_samples })| {
+        format!("{{\"frame_id\":{frame},\"self\":{self_samples},\"cumulative\":{total_samples}}}")
     })
 }
 
-/// A number for a profile, in as many digits as CPython's: FNV-1a, which is the same everywhere.
-fn run_id(counted: &RowSums<Frames>) -> String {
+/// A number for a profile, in as many digits as CPython's: FNV-1a, which does not depend on the machine.
+fn run_id(counted: &RowSums<SummedFrames>) -> String {
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     let RowSums { rows, sums, .. } = counted;
     let with = |sum: u128, byte: u8| (sum ^ u128::from(byte)).wrapping_mul(PRIME);
     let texts = rows.string_entries().chain(rows.frame_entries());
     let digest = texts.fold(BASIS, |sum, entry| entry.bytes().fold(sum, with));
-    let counts = sums.iter().flat_map(|sum| [sum.direct, sum.cumulative]).flat_map(u64::to_le_bytes);
+    let counts = sums.iter().flat_map(|sum| [sum.self_samples, sum.total_samples]).flat_map(u64::to_le_bytes);
     format!("{:032x}", counts.fold(digest, with))
 }
 
 /// The distinct frames, in order of first appearance.
 #[derive(Default)]
-struct Frames {
+struct SummedFrames {
     /// Names as text, with invalid UTF-8 replaced like in Python's reader. An unknown location has line 0 and no other
     /// parts.
     tables: Tables,
 }
 
-impl Rows for Frames {
+impl FrameRows for SummedFrames {
     fn row(&mut self, frame: FrameId, tables: &Tables) -> Result<Option<u32>, TableFull> {
         let frame = tables.frame(frame);
-        if own_frames::is_own(&frame, tables) {
+        if profiler::is_profiler(&frame, tables) {
             return Ok(None);
         }
         let mut text = |name: &[u8]| self.tables.intern_string(String::from_utf8_lossy(name).as_bytes());
         let function = text(tables.string(frame.function))?;
-        let file = text(own_frames::file(&frame, tables))?;
+        let file = text(profiler::file(&frame, tables))?;
         let place = Frame {
             file: Some(file),
             line: Some(frame.line.unwrap_or(0)),
@@ -126,11 +126,11 @@ impl Rows for Frames {
             end_column: frame.end_column,
             ..Frame::named(function)
         };
-        Ok(Some(row_number(self.tables.intern_frame(&place)?.index())))
+        Ok(Some(self.tables.intern_frame(&place)?.get() - 1))
     }
 }
 
-impl Frames {
+impl SummedFrames {
     fn string_entries(&self) -> impl Iterator<Item = String> {
         self.tables.string_ids().enumerate().map(|(index, name)| {
             let text = json(std::str::from_utf8(self.tables.string(name)).unwrap_or_default());
@@ -162,26 +162,12 @@ fn entry(index: usize, place: &Frame) -> String {
 
 /// Text as JSON in ASCII, as Python writes it.
 fn json(text: &str) -> String {
-    let mut out = String::from('"');
-    for letter in text.chars() {
-        match letter {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            ' '..='~' => out.push(letter),
-            _ => {
-                for unit in letter.encode_utf16(&mut [0; 2]) {
-                    write!(out, "\\u{unit:04x}").expect("a String takes every write");
-                }
-            }
-        }
-    }
-    out.push('"');
-    out
+    let mut out = Vec::with_capacity(text.len() + 2);
+    put_ascii_json(&mut out, text.as_bytes(), |byte| {
+        matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\')
+    })
+    .expect("a Vec takes every write");
+    String::from_utf8(out).expect("it is ASCII")
 }
 
 impl<W: Write> ProfileSink for Exporter<W> {
@@ -226,7 +212,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
 impl<W: Write> Export for Exporter<W> {
     fn losses(&self) -> Losses {
         let mut losses = self.losses.report();
-        losses.add("samples without a frame", self.sums.empty);
+        losses.add("samples without frames", self.sums.empty);
         self.period_us.report(&mut losses);
         losses
     }

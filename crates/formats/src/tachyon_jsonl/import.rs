@@ -1,4 +1,4 @@
-//! Import of sums of frames to the model.
+//! Imports sums of frames into the model.
 
 use std::io::BufRead;
 use std::ops::ControlFlow;
@@ -10,9 +10,9 @@ use hashbrown::HashMap;
 use serde_json::Value;
 
 use super::NAME;
-use super::read::{EndLine, FrameEntry, Line, MetaLine, StringEntry, SumEntry, SumsLine, parse_line};
-use crate::document::Damage;
-use crate::text::Lines;
+use super::read::{FrameEntry, MetaLine, RunEnd, RunLine, StringEntry, SumEntry, SumsLine, parse_line};
+use crate::documents::whole::DocumentDamage;
+use crate::lines::json::{self, JsonLineFault, JsonLineParser, LinesEnd};
 use crate::{Error, ErrorKind, Position, ReadError, ReadOptions, Recovery, Warning};
 
 /// The only version of the lines.
@@ -22,12 +22,12 @@ const VERSION: u64 = 0;
 
 /// Reads sums of frames: each executing frame becomes a stack of that frame alone, with its number of samples.
 ///
-/// Samples without stacks cannot express how often frames were on the stack below others; a note says for how many frames
-/// that is left out. The first line becomes the segment's metadata. Several consecutive runs become several segments. A run
-/// without its last line, or cut off in the middle of a line, ends there with a warning.
+/// Sums have no stacks, so the totals of frames are dropped, with a note. The first line becomes the segment's metadata.
+/// Several consecutive runs become several segments. A run without its last line, or cut off in the middle of a line, ends
+/// there with a warning.
 ///
 /// # Errors
-/// If the input cannot be read, a limit is reached, or the sink fails; and, unless damage is read over, at the first invalid
+/// If the input cannot be read, a limit is reached, or the sink fails; and, unless damage is skipped, at the first invalid
 /// line. Positions are lines.
 pub fn import(
     input: impl BufRead,
@@ -35,46 +35,24 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let mut lines = Lines::new(input, NAME, &options.limits);
     let mut importer = Importer {
         tables,
         sink,
-        damage: Damage::new(options),
+        damage: DocumentDamage::new(options),
         limit_bytes: options.limits.definition_bytes,
         held_bytes: 0,
         line: 0,
         run: None,
         above: 0,
     };
-    let mut parsed_last = Ok(());
-    while let Some(line) = lines.next_line()? {
-        let length = line.len() as u64;
-        importer.settle(std::mem::replace(&mut parsed_last, Ok(())), false)?;
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        let parsed = parse_line(line);
-        importer.line = lines.number();
-        match parsed {
-            Ok(line) => {
-                if importer.take(line)?.is_break() {
-                    importer.damage.recovery.stopped = true;
-                    break;
-                }
-            }
-            Err(error) => parsed_last = Err((error, length)),
-        }
-    }
-    importer.settle(parsed_last, true)?;
+    let end = json::import(input, NAME, options, &mut importer)?;
+    importer.damage.recovery.stopped = end == LinesEnd::Stopped;
     importer.finish()
 }
 
-/// The error of a line that is not JSON of its type, and the line's length.
-type Unparsed = (serde_json::Error, u64);
-
 /// The state of the current run.
 #[derive(Default)]
-struct Run {
+struct RunState {
     segment: Segment,
     strings: HashMap<u64, StringId>,
     frames: HashMap<u64, FrameId>,
@@ -86,14 +64,14 @@ struct Run {
 struct Importer<'a> {
     tables: &'a mut Tables,
     sink: &'a mut dyn ProfileSink,
-    damage: Damage,
+    damage: DocumentDamage,
     /// The maximum size of definitions, and their size so far.
     limit_bytes: usize,
     held_bytes: usize,
     /// The number of the current line.
     line: u64,
-    run: Option<Run>,
-    /// The number of frames that were on the stack more often than they were executing.
+    run: Option<RunState>,
+    /// The number of frames whose total is larger than their self count.
     above: u64,
 }
 
@@ -104,32 +82,6 @@ impl Importer<'_> {
     /// Fails at the current line, or with lenient options warns.
     fn odd(&mut self, message: impl Into<String>) -> Result<(), Error> {
         self.damage.meet(Error::malformed(NAME, Position::Line(self.line), message), 0)
-    }
-
-    /// Handles a line that could not be parsed. The last one is cut off.
-    fn settle(&mut self, parsed: Result<(), Unparsed>, is_last: bool) -> Result<(), Error> {
-        let Err((error, length)) = parsed else { return Ok(()) };
-        let text = error.to_string();
-        let what = text.split(" at line 1 ").next().unwrap_or_default();
-        if is_last && error.is_eof() {
-            let message = format!("truncated: {what} (line {})", self.line);
-            self.damage.recovery.warn(Warning::new(message).losing(length));
-            return Ok(());
-        }
-        let message = format!("invalid line: {what} at column {}", error.column());
-        self.damage.meet(Error::malformed(NAME, Position::Line(self.line), message), length)
-    }
-
-    fn take(&mut self, line: Line) -> Result<ControlFlow<()>, ReadError> {
-        match line {
-            Line::Meta(meta) => self.begin(meta)?,
-            Line::Strings(strings) => self.strings(strings)?,
-            Line::Frames(frames) => self.frames(frames)?,
-            Line::Sums(sums) => return self.sums(sums),
-            Line::End(end) => self.end(&end)?,
-            Line::Other(name) => self.odd(format!("expected a line of a known type, found `{name}`"))?,
-        }
-        Ok(ControlFlow::Continue(()))
     }
 
     fn begin(&mut self, meta: MetaLine) -> Result<(), ReadError> {
@@ -161,14 +113,14 @@ impl Importer<'_> {
     fn start(&mut self, segment: Segment) -> Result<(), ReadError> {
         self.sink.segment(Context { tables: self.tables, segment: &segment })?;
         self.damage.recovery.segments += 1;
-        self.run = Some(Run { segment, ..Run::default() });
+        self.run = Some(RunState { segment, ..RunState::default() });
         Ok(())
     }
 
     /// The current run; begins one without a first line if that is missing.
-    fn run(&mut self) -> Result<&mut Run, ReadError> {
+    fn run(&mut self) -> Result<&mut RunState, ReadError> {
         if self.run.as_ref().is_none_or(|run| run.has_ended) {
-            self.odd("expected a line of type `meta` before all others")?;
+            self.odd("expected a first line of type `meta`")?;
             let index = self.damage.recovery.segments;
             self.start(Segment { format: NAME, index, ..Segment::default() })?;
         }
@@ -209,7 +161,7 @@ impl Importer<'_> {
     fn string(&mut self, id: u64) -> Result<Option<StringId>, ReadError> {
         let known = self.run()?.strings.get(&id).copied();
         if known.is_none() {
-            self.odd(format!("expected a defined string, found string {id}"))?;
+            self.odd(format!("undefined string: {id}"))?;
         }
         Ok(known)
     }
@@ -241,9 +193,9 @@ impl Importer<'_> {
             self.odd(format!("expected final sums of frames, found {scope} sums of {kind}"))?;
             return Ok(ControlFlow::Continue(()));
         }
-        for SumEntry { frame_id, direct, cumulative } in entries {
-            self.above += u64::from(cumulative > direct);
-            if direct > 0 && self.sample(frame_id, direct)?.is_break() {
+        for SumEntry { frame_id, self_samples, total_samples } in entries {
+            self.above += u64::from(total_samples > self_samples);
+            if self_samples > 0 && self.sample(frame_id, self_samples)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -263,14 +215,14 @@ impl Importer<'_> {
         Ok(self.sink.sample(at, &Sample { stack: Some(stack), count, ..Sample::default() })?)
     }
 
-    /// Creates an undefined frame, because its number of executions is still valid.
+    /// Creates an undefined frame, because its self count is still valid.
     fn lost_frame(&mut self, frame_id: u64) -> Result<FrameId, ReadError> {
-        self.odd(format!("expected a defined frame, found frame {frame_id}"))?;
+        self.odd(format!("undefined frame: {frame_id}"))?;
         let function = self.tables.intern_string(format!("frame#{frame_id}").as_bytes())?;
         Ok(self.tables.intern_frame(&Frame::named(function))?)
     }
 
-    fn end(&mut self, end: &EndLine) -> Result<(), ReadError> {
+    fn end(&mut self, end: &RunEnd) -> Result<(), ReadError> {
         let run = self.run()?;
         run.has_ended = true;
         let (expected, found) = (end.samples_total, run.samples);
@@ -283,7 +235,7 @@ impl Importer<'_> {
     /// Warns that a run has no last line.
     fn leave_run(&mut self) {
         if self.run.take().is_some_and(|run| !run.has_ended) {
-            self.damage.recovery.warn(Warning::new("expected a line of type `end`, found none"));
+            self.damage.recovery.warn(Warning::new("truncated: missing line of type `end`"));
         }
     }
 
@@ -292,13 +244,31 @@ impl Importer<'_> {
             self.leave_run();
         }
         if self.above > 0 {
-            let message = format!(
-                "sums of frames have no stacks: how often {} frames were below others is left out",
-                self.above
-            );
+            let message =
+                format!("totals of {} frames are dropped: sums of frames have no stacks", self.above);
             self.damage.recovery.note(Warning::new(message));
         }
         self.damage.finish(self.sink)
+    }
+}
+
+impl JsonLineParser for Importer<'_> {
+    fn line(&mut self, line: &[u8], number: u64) -> Result<ControlFlow<()>, JsonLineFault> {
+        self.line = number;
+        match parse_line(line).map_err(|error| JsonLineFault::parse(&error, line))? {
+            RunLine::Meta(meta) => self.begin(meta)?,
+            RunLine::Strings(strings) => self.strings(strings)?,
+            RunLine::Frames(frames) => self.frames(frames)?,
+            RunLine::Sums(sums) => return Ok(self.sums(sums)?),
+            RunLine::End(end) => self.end(&end)?,
+            RunLine::Other(name) => self.odd(format!("unknown line type: `{name}`"))?,
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn skipped(&mut self, warning: Warning) -> Result<(), ReadError> {
+        self.damage.recovery.warn(warning);
+        Ok(())
     }
 }
 

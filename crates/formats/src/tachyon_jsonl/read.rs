@@ -3,33 +3,29 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::lines::json::line_type;
+
 /// A line, by its type. Unknown types are `Other`.
-pub(super) enum Line {
+pub(super) enum RunLine {
     Meta(MetaLine),
     Strings(Vec<StringEntry>),
     Frames(Vec<FrameEntry>),
     Sums(SumsLine),
-    End(EndLine),
+    End(RunEnd),
     Other(String),
 }
 
-/// Parses a line in two passes, one for its type and one for its keys.
-pub(super) fn parse_line(line: &[u8]) -> Result<Line, serde_json::Error> {
-    let Tag { name } = serde_json::from_slice(line)?;
-    Ok(match name.as_str() {
-        "meta" => Line::Meta(serde_json::from_slice(line)?),
-        "string_table" => Line::Strings(serde_json::from_slice::<StringsLine>(line)?.strings),
-        "frame_table" => Line::Frames(serde_json::from_slice::<FramesLine>(line)?.frames),
-        "agg" => Line::Sums(serde_json::from_slice(line)?),
-        "end" => Line::End(serde_json::from_slice(line)?),
-        _ => Line::Other(name),
+/// Parses one line.
+pub(super) fn parse_line(line: &[u8]) -> Result<RunLine, serde_json::Error> {
+    let name = line_type(line)?;
+    Ok(match &*name {
+        "meta" => RunLine::Meta(serde_json::from_slice(line)?),
+        "string_table" => RunLine::Strings(serde_json::from_slice::<StringsLine>(line)?.strings),
+        "frame_table" => RunLine::Frames(serde_json::from_slice::<FramesLine>(line)?.frames),
+        "agg" => RunLine::Sums(serde_json::from_slice(line)?),
+        "end" => RunLine::End(serde_json::from_slice(line)?),
+        _ => RunLine::Other(name.into_owned()),
     })
-}
-
-#[derive(Deserialize)]
-struct Tag {
-    #[serde(rename = "type")]
-    name: String,
 }
 
 /// The first line of a run.
@@ -81,18 +77,18 @@ pub(super) struct SumsLine {
     pub(super) entries: Vec<SumEntry>,
 }
 
-/// How often a frame was executing, and how often it was on the stack.
+/// The self and total samples of a frame.
 #[derive(Deserialize)]
 pub(super) struct SumEntry {
     pub(super) frame_id: u64,
     #[serde(rename = "self")]
-    pub(super) direct: u64,
-    #[serde(default)]
-    pub(super) cumulative: u64,
+    pub(super) self_samples: u64,
+    #[serde(default, rename = "cumulative")]
+    pub(super) total_samples: u64,
 }
 
 /// The last line of a run.
 #[derive(Deserialize)]
-pub(super) struct EndLine {
+pub(super) struct RunEnd {
     pub(super) samples_total: u64,
 }

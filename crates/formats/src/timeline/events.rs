@@ -4,15 +4,15 @@
 
 use std::io;
 
-use borehole_model::{Context, Event, ShapeId, is_worker};
+use borehole_model::dial9::{event, field, is_worker};
+use borehole_model::{Context, Event, Shape, ShapeId, Tables, Value};
 use hashbrown::HashMap;
 
-use super::fields::{Fields, measure};
-use super::tracks::{Key, Track, Tracks};
-use super::{Arrow, Canvas, Mark};
+use super::tracks::{TimelineTrack, TrackSubject, Tracks};
+use super::{Arrow, Canvas, Detail, Mark};
 
 /// Events whose numbers are all measurements, although older recorders do not say so.
-const MEASUREMENTS: [&str; 3] = ["RuntimeMetricsEvent", "QueueSampleEvent", "ProcessResourceUsageEvent"];
+const MEASUREMENTS: [&str; 3] = [event::RUNTIME_METRICS, event::QUEUE_SAMPLE, "ProcessResourceUsageEvent"];
 
 /// The meaning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +35,9 @@ enum Meaning {
 pub(super) struct Actors {
     meanings: Vec<Option<Meaning>>,
     /// The activities in progress, by the track that shows them.
-    polls: HashMap<u64, Vec<Track>>,
-    states: HashMap<u64, Track>,
-    spans: HashMap<u64, Vec<Track>>,
+    polls: HashMap<u64, Vec<TimelineTrack>>,
+    states: HashMap<u64, TimelineTrack>,
+    spans: HashMap<u64, Vec<TimelineTrack>>,
     /// The arrow of the last wake of each task that has not been polled since.
     wakes: HashMap<u64, u64>,
     arrows: u64,
@@ -60,7 +60,7 @@ impl Actors {
         }
         self.last_ns = self.last_ns.max(time_ns);
         let mut draw = Draw { canvas, tracks, fields, time_ns };
-        let worker = fields.number("worker_id").filter(|&worker| is_worker(worker));
+        let worker = fields.number(field::WORKER).filter(|&worker| is_worker(worker));
         match (meaning, worker) {
             (Meaning::PollStart, Some(worker)) => self.poll_start(&mut draw, worker),
             (Meaning::PollEnd, Some(worker)) => self.poll_end(&mut draw, worker),
@@ -81,13 +81,13 @@ impl Actors {
     /// Draws a poll with its worker and with its task.
     fn poll_start(&mut self, draw: &mut Draw<'_, impl Canvas>, worker: u64) -> io::Result<()> {
         self.poll_end(draw, worker)?;
-        let task = draw.fields.number("task_id");
-        let name = draw.fields.text("spawn_loc").unwrap_or("poll");
+        let task = draw.fields.number(field::TASK);
+        let name = draw.fields.text(field::SPAWNED_AT).unwrap_or("poll");
         let arrow = task.and_then(|task| self.wakes.remove(&task)).map(Arrow::To);
-        let on_worker = draw.begin(&Key::Worker(worker), name, arrow)?;
+        let on_worker = draw.begin(&TrackSubject::Worker(worker), name, arrow)?;
         let mut open = vec![on_worker];
         if let Some(task) = task.filter(|&task| task > 0) {
-            open.push(draw.begin(&Key::Task(task), "poll", None)?);
+            open.push(draw.begin(&TrackSubject::Task(task), "poll", None)?);
         }
         self.polls.insert(worker, open);
         draw.local_queue(worker)
@@ -108,7 +108,7 @@ impl Actors {
             draw.canvas.end(&track, draw.time_ns)?;
         }
         let name = if meaning == Meaning::Park { "parked" } else { "active" };
-        let track = draw.begin(&Key::WorkerState(worker), name, None)?;
+        let track = draw.begin(&TrackSubject::WorkerState(worker), name, None)?;
         self.states.insert(worker, track);
         draw.local_queue(worker)
     }
@@ -116,11 +116,12 @@ impl Actors {
     /// Draws an arrow from the worker that woke a task to the task's next poll.
     fn wake(&mut self, draw: &mut Draw<'_, impl Canvas>) -> io::Result<()> {
         self.arrows += 1;
-        if let Some(woken) = draw.fields.number("woken_task_id") {
+        if let Some(woken) = draw.fields.number(field::WOKEN_TASK) {
             self.wakes.insert(woken, self.arrows);
         }
-        let issuer = draw.fields.number("target_worker").filter(|&worker| is_worker(worker));
-        let key = issuer.map_or_else(|| Key::Events("wakes from outside".to_owned()), Key::Worker);
+        let issuer = draw.fields.number(field::TARGET_WORKER).filter(|&worker| is_worker(worker));
+        let key = issuer
+            .map_or_else(|| TrackSubject::Events("wakes from outside".to_owned()), TrackSubject::Worker);
         let track = draw.tracks.track(draw.canvas, &key)?;
         let details = draw.fields.details();
         let arrow = Some(Arrow::From(self.arrows));
@@ -128,15 +129,15 @@ impl Actors {
     }
 
     fn span_enter(&mut self, draw: &mut Draw<'_, impl Canvas>) -> io::Result<()> {
-        let Some(span) = draw.fields.number("span_id") else { return draw.other() };
-        let name = draw.fields.text("span_name").unwrap_or(draw.fields.event_name());
-        let track = draw.begin(&Key::Span(span), name, None)?;
+        let Some(span) = draw.fields.number(field::SPAN) else { return draw.other() };
+        let name = draw.fields.text(field::SPAN_NAME).unwrap_or(draw.fields.event_name());
+        let track = draw.begin(&TrackSubject::Span(span), name, None)?;
         self.spans.entry(span).or_default().push(track);
         Ok(())
     }
 
     fn span_exit(&mut self, draw: &mut Draw<'_, impl Canvas>) -> io::Result<()> {
-        let Some(span) = draw.fields.number("span_id") else { return draw.other() };
+        let Some(span) = draw.fields.number(field::SPAN) else { return draw.other() };
         let Some(open) = self.spans.get_mut(&span) else { return Ok(()) };
         if let Some(track) = open.pop() {
             draw.canvas.end(&track, draw.time_ns)?;
@@ -161,14 +162,14 @@ impl Actors {
 
 fn meaning_of(fields: Fields<'_>) -> Meaning {
     match fields.event_name() {
-        "PollStartEvent" => Meaning::PollStart,
-        "PollEndEvent" => Meaning::PollEnd,
-        "WorkerParkEvent" => Meaning::Park,
-        "WorkerUnparkEvent" => Meaning::Unpark,
-        "WakeEventEvent" => Meaning::Wake,
-        "SymbolTableEntry" | "SegmentMetadataEvent" | "ClockSyncEvent" | "SpanCloseEvent" => Meaning::Hidden,
-        name if name.starts_with("SpanEnter:") || name == "RuntimeEnter" => Meaning::SpanEnter,
-        name if name.starts_with("SpanExit:") || name == "RuntimeExit" => Meaning::SpanExit,
+        event::POLL_START => Meaning::PollStart,
+        event::POLL_END => Meaning::PollEnd,
+        event::WORKER_PARK => Meaning::Park,
+        event::WORKER_UNPARK => Meaning::Unpark,
+        event::WAKE => Meaning::Wake,
+        event::SYMBOL | event::METADATA | event::CLOCK_SYNC | event::SPAN_CLOSE => Meaning::Hidden,
+        name if name.starts_with(event::SPAN_ENTER_PREFIX) || name == "RuntimeEnter" => Meaning::SpanEnter,
+        name if name.starts_with(event::SPAN_EXIT_PREFIX) || name == "RuntimeExit" => Meaning::SpanExit,
         name if MEASUREMENTS.contains(&name) => Meaning::Measurement,
         _ if (0..fields.shape.fields.len()).any(|field| fields.is_measure(field)) => Meaning::Measurement,
         _ => Meaning::Other,
@@ -184,7 +185,7 @@ struct Draw<'a, C> {
 }
 
 impl<C: Canvas> Draw<'_, C> {
-    fn begin(&mut self, key: &Key, name: &str, arrow: Option<Arrow>) -> io::Result<Track> {
+    fn begin(&mut self, key: &TrackSubject, name: &str, arrow: Option<Arrow>) -> io::Result<TimelineTrack> {
         let track = self.tracks.track(self.canvas, key)?;
         let details = self.fields.details();
         self.canvas.begin(track, &Mark { time_ns: self.time_ns, name, details, arrow })?;
@@ -193,8 +194,8 @@ impl<C: Canvas> Draw<'_, C> {
 
     #[expect(clippy::cast_precision_loss, reason = "counters of timelines are floating-point numbers")]
     fn local_queue(&mut self, worker: u64) -> io::Result<()> {
-        let Some(length) = self.fields.number("local_queue") else { return Ok(()) };
-        let track = self.tracks.track(self.canvas, &Key::LocalQueue(worker))?;
+        let Some(length) = self.fields.number(field::LOCAL_QUEUE) else { return Ok(()) };
+        let track = self.tracks.track(self.canvas, &TrackSubject::LocalQueue(worker))?;
         self.canvas.counter(track, self.time_ns, length as f64)
     }
 
@@ -208,10 +209,12 @@ impl<C: Canvas> Draw<'_, C> {
                 suffix.push_str(text);
             }
         }
-        let says = (0..fields.shape.fields.len()).any(|field| fields.is_measure(field));
+        let has_measures = (0..fields.shape.fields.len()).any(|field| fields.is_measure(field));
         for (field, (name, value)) in fields.iter().enumerate() {
-            let Some(number) = measure(value).filter(|_| !says || fields.is_measure(field)) else { continue };
-            let track = self.tracks.track(self.canvas, &Key::Counter(format!("{name}{suffix}")))?;
+            let Some(number) = measure(value).filter(|_| !has_measures || fields.is_measure(field)) else {
+                continue;
+            };
+            let track = self.tracks.track(self.canvas, &TrackSubject::Counter(format!("{name}{suffix}")))?;
             self.canvas.counter(track, self.time_ns, number)?;
         }
         Ok(())
@@ -220,8 +223,94 @@ impl<C: Canvas> Draw<'_, C> {
     /// Draws any other event as an instant, with its fields.
     fn other(&mut self) -> io::Result<()> {
         let name = self.fields.event_name();
-        let track = self.tracks.track(self.canvas, &Key::Events(name.to_owned()))?;
+        let track = self.tracks.track(self.canvas, &TrackSubject::Events(name.to_owned()))?;
         let details = self.fields.details();
         self.canvas.instant(track, &Mark { time_ns: self.time_ns, name, details, arrow: None })
+    }
+}
+
+/// An event with its shape.
+#[derive(Clone, Copy)]
+struct Fields<'a> {
+    tables: &'a Tables,
+    shape: &'a Shape,
+    values: &'a [Value<'a>],
+}
+
+impl<'a> Fields<'a> {
+    fn new(tables: &'a Tables, event: &Event<'a>) -> Self {
+        Self { tables, shape: tables.shape(event.shape), values: event.values }
+    }
+
+    /// The name of the event; the empty text if it is not UTF-8.
+    fn event_name(self) -> &'a str {
+        std::str::from_utf8(self.tables.string(self.shape.name)).unwrap_or_default()
+    }
+
+    /// All fields with their names.
+    fn iter(self) -> impl Iterator<Item = (&'a str, &'a Value<'a>)> {
+        let Self { tables, shape, values } = self;
+        let name = |id| std::str::from_utf8(tables.string(id)).unwrap_or_default();
+        shape.fields.iter().map(move |field| name(field.name)).zip(values)
+    }
+
+    fn value(self, name: &str) -> Option<&'a Value<'a>> {
+        self.iter().find(|(found, _)| *found == name).map(|(_, value)| value)
+    }
+
+    fn number(self, name: &str) -> Option<u64> {
+        match self.value(name)? {
+            Value::Unsigned(number) => Some(*number),
+            Value::Signed(number) => u64::try_from(*number).ok(),
+            _ => None,
+        }
+    }
+
+    fn text(self, name: &str) -> Option<&'a str> {
+        match self.value(name)? {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether the source marks a field as a number that changes over time.
+    fn is_measure(self, field: usize) -> bool {
+        self.shape.annotations.iter().any(|annotation| {
+            annotation.field as usize == field
+                && self.tables.string(annotation.key) == b"kind"
+                && matches!(self.tables.string(annotation.value), b"gauge" | b"counter" | b"updown-counter")
+        })
+    }
+
+    /// All fields as details, except those that hold many values.
+    fn details(self) -> Vec<(&'a str, Detail<'a>)> {
+        self.iter().filter_map(|(name, value)| Some((name, detail(value)?))).collect()
+    }
+}
+
+fn detail<'a>(value: &'a Value<'a>) -> Option<Detail<'a>> {
+    Some(match value {
+        Value::Unsigned(number) => Detail::Unsigned(*number),
+        Value::Signed(number) => Detail::Signed(*number),
+        Value::Float(number) => Detail::Float(*number),
+        Value::Bool(truth) => Detail::Bool(*truth),
+        Value::Text(text) => Detail::Text(text.as_ref().into()),
+        Value::Unresolved(id) => Detail::Text(format!("unresolved {id}").into()),
+        Value::Bytes(bytes) => Detail::Text(format!("{} bytes", bytes.len()).into()),
+        Value::Stack(stack) => Detail::Text(format!("{} addresses", stack.len()).into()),
+        Value::List(values) => Detail::Text(format!("{} values", values.len()).into()),
+        Value::Map(pairs) => Detail::Text(format!("{} entries", pairs.len()).into()),
+        Value::Absent => return None,
+    })
+}
+
+/// Converts a number of any type for a counter.
+#[expect(clippy::cast_precision_loss, reason = "counters of timelines are floating-point numbers")]
+fn measure(value: &Value<'_>) -> Option<f64> {
+    match value {
+        Value::Unsigned(number) => Some(*number as f64),
+        Value::Signed(number) => Some(*number as f64),
+        Value::Float(number) => Some(*number).filter(|number| number.is_finite()),
+        _ => None,
     }
 }

@@ -3,26 +3,24 @@
 //! [`Drawing`] reads events and samples and tells a [`Canvas`] what to draw; the canvas knows the file format.
 
 mod events;
-mod fields;
 mod samples;
 mod tracks;
 
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, Event, ProfileSink, Sample, Segment, StringId, Tables, Thread};
+use borehole_model::{Context, Event, OneClock, ProfileSink, Sample, Segment, StringId, Tables, Thread};
 
 use self::events::Actors;
 use self::samples::Lanes;
 use self::tracks::Tracks;
-pub(crate) use self::tracks::{Kind, Track};
-use crate::Losses;
-use crate::one_clock::OneClock;
-use crate::sample_losses::SampleLosses;
+pub(crate) use self::tracks::{TimelineTrack, TrackKind};
+use crate::sums::losses::SampleLosses;
+use crate::{Export, Losses};
 
 /// The value of a detail.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Detail<'a> {
+pub enum Detail<'a> {
     Unsigned(u64),
     Signed(i64),
     Float(f64),
@@ -35,37 +33,43 @@ pub(crate) type Details<'a> = Vec<(&'a str, Detail<'a>)>;
 
 /// Something that happens at a moment on a track.
 #[derive(Clone, Debug)]
-pub(crate) struct Mark<'a> {
-    pub(crate) time_ns: u64,
-    pub(crate) name: &'a str,
-    pub(crate) details: Details<'a>,
+pub struct Mark<'a> {
+    pub time_ns: u64,
+    pub name: &'a str,
+    pub details: Details<'a>,
     /// The arrow that starts or ends here.
-    pub(crate) arrow: Option<Arrow>,
+    pub arrow: Option<Arrow>,
 }
 
 /// One end of an arrow between two marks, by the arrow's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arrow {
+pub enum Arrow {
     From(u64),
     To(u64),
 }
 
 /// Draws a timeline. On each track, slices nest: the last one begun ends first.
-pub(crate) trait Canvas {
+pub trait Canvas {
+    /// The file.
+    type Output;
+
+    /// Creates an empty timeline.
+    fn new(output: Self::Output) -> Self;
+
     /// Announces a track, once, before anything is drawn on it and after its parent.
-    fn track(&mut self, track: &Track) -> io::Result<()>;
+    fn track(&mut self, track: &TimelineTrack) -> io::Result<()>;
 
     /// Begins a slice.
-    fn begin(&mut self, track: &Track, mark: &Mark<'_>) -> io::Result<()>;
+    fn begin(&mut self, track: &TimelineTrack, mark: &Mark<'_>) -> io::Result<()>;
 
     /// Ends the slice begun last.
-    fn end(&mut self, track: &Track, time_ns: u64) -> io::Result<()>;
+    fn end(&mut self, track: &TimelineTrack, time_ns: u64) -> io::Result<()>;
 
     /// Draws something without a duration.
-    fn instant(&mut self, track: &Track, mark: &Mark<'_>) -> io::Result<()>;
+    fn instant(&mut self, track: &TimelineTrack, mark: &Mark<'_>) -> io::Result<()>;
 
     /// Sets a counter to a new value.
-    fn counter(&mut self, track: &Track, time_ns: u64, value: f64) -> io::Result<()>;
+    fn counter(&mut self, track: &TimelineTrack, time_ns: u64, value: f64) -> io::Result<()>;
 
     /// Sets the wall time of a time, in nanoseconds since 1970.
     fn wall_clock(&mut self, time_ns: u64, unix_ns: u64) -> io::Result<()>;
@@ -80,8 +84,8 @@ const TRACE: &str = "trc";
 ///
 /// Memory: the tracks, and the activities in progress on each of them.
 #[derive(Debug)]
-pub(crate) struct Drawing<C> {
-    pub(crate) canvas: C,
+pub struct Drawing<C> {
+    canvas: C,
     tracks: Tracks,
     actors: Actors,
     lanes: Lanes,
@@ -95,9 +99,10 @@ pub(crate) struct Drawing<C> {
 }
 
 impl<C: Canvas> Drawing<C> {
-    pub(crate) fn new(canvas: C) -> Self {
+    /// Creates an exporter that writes to `output`.
+    pub fn new(output: C::Output) -> Self {
         Self {
-            canvas,
+            canvas: C::new(output),
             tracks: Tracks::default(),
             actors: Actors::default(),
             lanes: Lanes::default(),
@@ -108,14 +113,6 @@ impl<C: Canvas> Drawing<C> {
             timeless_events: 0,
             left_out: SampleLosses::default(),
         }
-    }
-
-    pub(crate) fn losses(&self) -> Losses {
-        let mut losses = self.left_out.report();
-        losses.add("samples without a time", self.timeless_samples);
-        losses.add("samples before the clock's origin", self.early_samples);
-        losses.add("events without a time", self.timeless_events);
-        losses
     }
 
     /// The time of a sample on the clock of the timeline.
@@ -142,6 +139,12 @@ impl<C: Canvas> Drawing<C> {
         self.has_wall_clock = true;
         self.canvas.wall_clock(time_ns, start_ns.saturating_add(time_ns))
     }
+
+    /// Ends all activities in progress.
+    fn end_source(&mut self) -> io::Result<()> {
+        self.actors.end_all(&mut self.canvas)?;
+        self.lanes.end_all(&mut self.canvas)
+    }
 }
 
 impl<C: Canvas> ProfileSink for Drawing<C> {
@@ -152,7 +155,7 @@ impl<C: Canvas> ProfileSink for Drawing<C> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         if let Some(time_ns) = self.time_ns(at.segment, sample) {
             self.wall_clock(time_ns)?;
-            self.left_out.all_but_timeline(sample);
+            self.left_out.extras(&Sample { status: None, ..*sample });
             self.lanes.sample(&mut self.canvas, &mut self.tracks, at, sample, time_ns)?;
         }
         Ok(ControlFlow::Continue(()))
@@ -189,10 +192,12 @@ impl<C: Canvas> ProfileSink for Drawing<C> {
     }
 }
 
-impl<C: Canvas> Drawing<C> {
-    /// Ends all activities in progress.
-    fn end_source(&mut self) -> io::Result<()> {
-        self.actors.end_all(&mut self.canvas)?;
-        self.lanes.end_all(&mut self.canvas)
+impl<C: Canvas> Export for Drawing<C> {
+    fn losses(&self) -> Losses {
+        let mut losses = self.left_out.report();
+        losses.add("samples without a time", self.timeless_samples);
+        losses.add("samples before the clock's origin", self.early_samples);
+        losses.add("events without a time", self.timeless_events);
+        losses
     }
 }

@@ -2,10 +2,12 @@
 
 use std::io;
 
-use borehole_model::{Context, FrameId, LabelValue, Lane, Lasting, Sample, Segment, Status, Tables, goes_on};
+use borehole_model::{
+    Context, FrameId, LabelValue, Lane, Lasting, Sample, Segment, Status, Tables, dial9, goes_on,
+};
 use hashbrown::HashMap;
 
-use super::tracks::{Key, Track, Tracks};
+use super::tracks::{TimelineTrack, TrackSubject, Tracks};
 use super::{Canvas, Detail, Details, Mark};
 use crate::SampleKind;
 
@@ -13,28 +15,28 @@ use crate::SampleKind;
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     lanes: HashMap<Lane, usize>,
-    rows: Vec<Row>,
+    rows: Vec<LaneRow>,
     frames: Vec<FrameId>,
     lasting: Lasting,
 }
 
 #[derive(Debug)]
-struct Row {
+struct LaneRow {
     lane: Lane,
-    track: Track,
+    track: TimelineTrack,
     /// The calls in progress, the root first.
     calls: Vec<FrameId>,
     last_ns: u64,
     /// The duration of the last sample; `None` if it lasts until the next one.
     lasts_ns: Option<u64>,
-    gil: State,
-    cpu: State,
+    gil: StateTrack,
+    cpu: StateTrack,
 }
 
 /// A state of a thread beside its calls.
 #[derive(Debug, Default)]
-struct State {
-    track: Option<Track>,
+struct StateTrack {
+    track: Option<TimelineTrack>,
     is: Option<&'static str>,
 }
 
@@ -49,7 +51,7 @@ impl Lanes {
     ) -> io::Result<()> {
         let lane = at.lane(sample);
         if let Some(instant) = instant(at.tables, sample) {
-            let track = tracks.track(canvas, &Key::Lane(lane))?;
+            let track = tracks.track(canvas, &TrackSubject::Lane(lane))?;
             return canvas.instant(track, &seen(at, sample, instant, time_ns));
         }
         let row = self.row(canvas, tracks, lane, time_ns)?;
@@ -84,10 +86,18 @@ impl Lanes {
         if let Some(&row) = self.lanes.get(&lane) {
             return Ok(row);
         }
-        let track = tracks.track(canvas, &Key::Lane(lane))?.clone();
-        let (gil, cpu) = (State::default(), State::default());
+        let track = tracks.track(canvas, &TrackSubject::Lane(lane))?.clone();
+        let (gil, cpu) = (StateTrack::default(), StateTrack::default());
         self.lanes.insert(lane, self.rows.len());
-        self.rows.push(Row { lane, track, calls: Vec::new(), last_ns: time_ns, lasts_ns: None, gil, cpu });
+        self.rows.push(LaneRow {
+            lane,
+            track,
+            calls: Vec::new(),
+            last_ns: time_ns,
+            lasts_ns: None,
+            gil,
+            cpu,
+        });
         Ok(self.rows.len() - 1)
     }
 
@@ -97,7 +107,7 @@ impl Lanes {
     }
 }
 
-impl Row {
+impl LaneRow {
     /// Whether the last sample's calls may continue until now. Time runs backwards only between segments, where new calls begin.
     fn reaches(&self, time_ns: u64) -> bool {
         let gap_ns = time_ns.checked_sub(self.last_ns);
@@ -145,9 +155,10 @@ impl Row {
         let gil =
             has("has_gil").then_some("has the GIL").or(has("gil_requested").then_some("waits for the GIL"));
         let cpu = has("on_cpu").then_some("on CPU");
-        for (state, is, key) in
-            [(&mut self.gil, gil, Key::Gil(self.lane)), (&mut self.cpu, cpu, Key::Cpu(self.lane))]
-        {
+        for (state, is, key) in [
+            (&mut self.gil, gil, TrackSubject::Gil(self.lane)),
+            (&mut self.cpu, cpu, TrackSubject::Cpu(self.lane)),
+        ] {
             if is.is_some() && state.track.is_none() {
                 state.track = Some(tracks.track(canvas, &key)?.clone());
             }
@@ -157,7 +168,7 @@ impl Row {
     }
 }
 
-impl State {
+impl StateTrack {
     fn becomes(
         &mut self,
         canvas: &mut impl Canvas,
@@ -190,7 +201,7 @@ fn is_same_call(tables: &Tables, one: FrameId, other: FrameId) -> bool {
 
 fn begin_call(
     canvas: &mut impl Canvas,
-    track: &Track,
+    track: &TimelineTrack,
     tables: &Tables,
     frame: FrameId,
     time_ns: u64,
@@ -221,7 +232,7 @@ const INSTANTS: [Instant; 3] = [
 /// meaning.
 fn instant(tables: &Tables, sample: &Sample<'_>) -> Option<Instant> {
     let labels = tables.labels(sample.labels?);
-    let source = labels.iter().find(|label| tables.string(label.key) == b"source")?;
+    let source = labels.iter().find(|label| tables.string(label.key) == dial9::label::SOURCE.as_bytes())?;
     let LabelValue::Text(text) = source.value else { return None };
     INSTANTS.into_iter().find(|(kind, _)| tables.string(text) == kind.name().as_bytes())
 }

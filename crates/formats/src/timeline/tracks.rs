@@ -9,22 +9,22 @@ use super::Canvas;
 
 /// A row, or a group of rows.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Track {
+pub struct TimelineTrack {
     /// The id, from 1, in order of first use.
-    pub(crate) id: u64,
+    pub id: u64,
     /// The parent track; `None` for a process.
-    pub(crate) parent: Option<u64>,
+    pub parent: Option<u64>,
     /// The track of its process, which may be itself.
-    pub(crate) process: u64,
+    pub process: u64,
     /// The process id, if it is known.
-    pub(crate) pid: Option<i64>,
-    pub(crate) kind: Kind,
-    pub(crate) name: String,
+    pub pid: Option<i64>,
+    pub kind: TrackKind,
+    pub name: String,
 }
 
 /// The kind of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum TrackKind {
     /// All of a process, or of a source without a known process.
     Process,
     /// A thread, by the operating system's number.
@@ -39,7 +39,7 @@ pub(crate) enum Kind {
 
 /// The subject of a track within its source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Key {
+pub(super) enum TrackSubject {
     Process(Option<i64>),
     Lane(Lane),
     Gil(Lane),
@@ -53,14 +53,14 @@ pub(super) enum Key {
     Counter(String),
 }
 
-impl Key {
-    fn kind(&self) -> Kind {
+impl TrackSubject {
+    fn kind(&self) -> TrackKind {
         match self {
-            Self::Process(_) => Kind::Process,
+            Self::Process(_) => TrackKind::Process,
             Self::Lane(lane) => kind_of_lane(lane),
-            Self::Span(_) => Kind::Shared,
-            Self::Counter(_) | Self::LocalQueue(_) => Kind::Counter,
-            _ => Kind::Row,
+            Self::Span(_) => TrackKind::Shared,
+            Self::Counter(_) | Self::LocalQueue(_) => TrackKind::Counter,
+            _ => TrackKind::Row,
         }
     }
 
@@ -89,19 +89,19 @@ impl Key {
 }
 
 /// The kind of a lane's track. A thread number gets one track: that of the main interpreter, usually the only one.
-fn kind_of_lane(lane: &Lane) -> Kind {
+fn kind_of_lane(lane: &Lane) -> TrackKind {
     match (lane.thread.map(LaneId::of), lane.interpreter.unwrap_or(0)) {
-        (Some(LaneId::System(thread)), 0) => Kind::Thread(thread),
-        _ => Kind::Row,
+        (Some(LaneId::System(thread)), 0) => TrackKind::Thread(thread),
+        _ => TrackKind::Row,
     }
 }
 
 /// All tracks so far.
 #[derive(Debug, Default)]
-pub(crate) struct Tracks {
-    rows: Vec<Track>,
+pub(super) struct Tracks {
+    rows: Vec<TimelineTrack>,
     /// The rows of the current source.
-    by_key: HashMap<Key, usize>,
+    by_key: HashMap<TrackSubject, usize>,
     source: String,
     thread_names: ThreadNames<String>,
 }
@@ -119,7 +119,11 @@ impl Tracks {
     }
 
     /// The track of `key`, announced if it is new.
-    pub(super) fn track(&mut self, canvas: &mut impl Canvas, key: &Key) -> io::Result<&Track> {
+    pub(super) fn track(
+        &mut self,
+        canvas: &mut impl Canvas,
+        key: &TrackSubject,
+    ) -> io::Result<&TimelineTrack> {
         let row = match self.by_key.get(key) {
             Some(&row) => row,
             None => self.announce(canvas, key)?,
@@ -128,9 +132,9 @@ impl Tracks {
     }
 
     /// Announces the track of `key` and its new ancestors, the outermost first.
-    fn announce(&mut self, canvas: &mut impl Canvas, key: &Key) -> io::Result<usize> {
+    fn announce(&mut self, canvas: &mut impl Canvas, key: &TrackSubject) -> io::Result<usize> {
         let mut missing = vec![key.clone()];
-        while let Some(parent) = missing.last().and_then(Key::parent) {
+        while let Some(parent) = missing.last().and_then(TrackSubject::parent) {
             if self.by_key.contains_key(&parent) {
                 break;
             }
@@ -145,10 +149,10 @@ impl Tracks {
         Ok(self.rows.len() - 1)
     }
 
-    fn new_track(&self, key: &Key) -> Track {
+    fn new_track(&self, key: &TrackSubject) -> TimelineTrack {
         let id = self.rows.len() as u64 + 1;
         let parent = key.parent().and_then(|parent| self.by_key.get(&parent)).map(|&row| &self.rows[row]);
-        Track {
+        TimelineTrack {
             id,
             parent: parent.map(|parent| parent.id),
             process: parent.map_or(id, |parent| parent.process),
@@ -158,22 +162,22 @@ impl Tracks {
         }
     }
 
-    fn name(&self, key: &Key) -> String {
+    fn name(&self, key: &TrackSubject) -> String {
         match key {
-            Key::Process(pid) => {
+            TrackSubject::Process(pid) => {
                 let numbered = |pid| format!("process {}", LaneId::of_process(pid));
                 let name = pid.map_or_else(|| "process".to_owned(), numbered);
                 if self.source.is_empty() { name } else { format!("{}: {name}", self.source) }
             }
-            Key::Lane(lane) => self.lane_name(lane),
-            Key::Gil(..) => "GIL".to_owned(),
-            Key::Cpu(..) => "CPU".to_owned(),
-            Key::Worker(worker) => format!("worker {worker}"),
-            Key::WorkerState(worker) => format!("worker {worker} state"),
-            Key::LocalQueue(worker) => format!("worker {worker} local queue"),
-            Key::Task(task) => format!("task {task}"),
-            Key::Span(_) => "spans".to_owned(),
-            Key::Events(name) | Key::Counter(name) => name.clone(),
+            TrackSubject::Lane(lane) => self.lane_name(lane),
+            TrackSubject::Gil(..) => "GIL".to_owned(),
+            TrackSubject::Cpu(..) => "CPU".to_owned(),
+            TrackSubject::Worker(worker) => format!("worker {worker}"),
+            TrackSubject::WorkerState(worker) => format!("worker {worker} state"),
+            TrackSubject::LocalQueue(worker) => format!("worker {worker} local queue"),
+            TrackSubject::Task(task) => format!("task {task}"),
+            TrackSubject::Span(_) => "spans".to_owned(),
+            TrackSubject::Events(name) | TrackSubject::Counter(name) => name.clone(),
         }
     }
 

@@ -1,56 +1,19 @@
-//! `trc`, the self-describing event trace of dial9: the activity of a Tokio program, or any other events that a program
-//! records.
-//!
-//! * [`Reader`] pulls events and frames out of raw or compressed input, strictly or, with
-//!   [`ReadOptions::lenient`](crate::ReadOptions::lenient), past any damage. It streams: it holds one frame and the
-//!   definitions of the current batch.
-//! * [`Schema`] is a type of events, [`Writer`] writes events as batches, checked against their schema.
-//! * [`TraceEvent`] makes a struct a type of events: [`Writer::write`] writes its values, [`TypedEvents`] reads them
-//!   back, borrowed. The feature `derive` derives it.
-//! * [`import`] and [`Exporter`] connect the format with the model.
+//! `trc`, the event trace of dial9: the crate [`borehole_trc`].
 
-mod batch;
-mod buffer;
-mod chain;
-mod effort;
-mod encode;
-mod event;
-mod export;
-mod export_samples;
-mod fault;
-mod frame;
-mod import;
-mod intern;
-mod keys;
-pub mod layout;
-mod plain;
-mod pool;
-mod pools;
-mod put;
-mod read;
-mod recover;
-mod samples;
-mod schema;
-mod take;
-mod typed;
-mod value;
-mod write;
+mod facts;
 
-pub use encode::EventWriter;
-pub use event::Event;
-pub use export::{ExportOptions, Exporter};
-pub use import::import;
-pub use layout::{FieldKind, FieldType};
-pub use put::{FieldWriter, PutField, PutPooled};
-pub use read::{Content, Frame, Reader, StackEntries, StringEntries};
-pub use schema::{Annotation, Definition, Field, InvalidSchema, Schema};
-pub use take::{EventPlan, Mismatch, ReadEvent, ReadType, TakeField, TypedEvents};
-pub use typed::{EventType, TraceEvent, TypedField, schema_of};
-pub use value::{Elements, Pairs, Stack, StackFrames, TextPairs, Value};
-pub use write::{Dialect, Invalid, StackRef, StringRef, ValueDef, WriteOptions, Writer};
+pub use borehole_trc::*;
+pub(crate) use facts::FACTS;
 
-#[cfg(feature = "derive")]
-pub use borehole_derive::{ReadEvent, TraceEvent};
+use crate::registry::{Codec, EventSupport, Exporting, Import};
 
-/// The short name of the format.
-pub const NAME: &str = "trc";
+/// Reads and writes the format.
+pub(crate) const CODEC: Codec = Codec {
+    import: Some(Import::Enveloped(|input, options, spool, tables, sink| {
+        import(input, options, spool()?, tables, sink)
+    })),
+    export: Some(Exporting {
+        events: EventSupport::Kept,
+        start: |to, options| Box::new(Exporter::new(to.output, options.get::<ExportOptions>())),
+    }),
+};

@@ -22,8 +22,7 @@ fn write(samples: &[FlatSample], period_ns: Option<u64>) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// What `callgrind_annotate` shows for each function, as `file:function`, and what it complains about. It
-/// shows nothing if it is left out.
+/// The numbers of `callgrind_annotate` for each function, as `file:function`, and its complaints. Empty if it is skipped.
 fn annotate(profile: &str, inclusive: &str) -> Option<(Totals, String)> {
     let annotate = peer("callgrind_annotate")?;
     peer("perl")?;
@@ -47,14 +46,14 @@ fn totals(shown: &str) -> Totals {
     let lines = shown.lines().skip_while(|line| !line.contains("file:function")).skip(2);
     let entry = |line: &str| {
         let (count, name) = line.trim().split_once("  ").expect("two columns");
-        // A point stands for a function without lines of its own.
+        // A dot stands for a function without lines of its own.
         let count = if count == "." { "0" } else { count };
         (name.to_owned(), count.replace(',', "").parse().unwrap())
     };
     lines.take_while(|line| !line.is_empty()).map(entry).collect()
 }
 
-/// Self and total samples of each function, from the folded text: no code in common with the exporter.
+/// Self and total samples of each function, computed from folded text without code of the exporter.
 fn expected(samples: &[FlatSample]) -> (Totals, Totals) {
     let mut text = Vec::new();
     let mut exporter = folded::Exporter::new(&mut text, folded::ExportOptions::default());
@@ -131,7 +130,7 @@ fn recursion_is_counted_once() {
     assert_eq!(annotate(&profile, "yes").map(|(shown, _)| shown), Some(total));
 }
 
-/// Lines and calls of each function added up, as KCachegrind does for its inclusive cost.
+/// The lines and calls of each function added up, as KCachegrind does for inclusive cost.
 fn added_up(profile: &str) -> Totals {
     let mut names: BTreeMap<(&str, &str), &str> = BTreeMap::new();
     let (mut file, mut function) = ("", String::new());

@@ -1,4 +1,4 @@
-//! Collapsed stacks against what CPython's `replay` printed.
+//! Collapsed stacks, compared with the output of CPython's `replay`.
 
 use borehole_formats::collapsed::Exporter;
 use borehole_formats::{Export as _, ReadOptions, tachyon};
@@ -27,7 +27,7 @@ fn every_file_is_collapsed_as_cpython_does() {
 }
 
 #[test]
-fn frames_that_are_called_the_same_are_one_line() {
+fn frames_with_equal_names_are_one_line() {
     let mut tables = Tables::default();
     let mut out = Vec::new();
     let mut exporter = Exporter::new(&mut out);

@@ -1,4 +1,4 @@
-//! Every file of the corpus is told for what it is.
+//! The format of every file in the corpus is detected.
 
 use std::fs;
 use std::io::Read as _;
@@ -21,13 +21,13 @@ fn name(path: &Path) -> &str {
     path.file_name().unwrap().to_str().unwrap()
 }
 
-/// The start of a file, decompressed as far as it can be.
+/// The start of a file, decompressed as far as possible.
 fn start(path: &Path) -> Vec<u8> {
     let bytes = fs::read(path).unwrap();
     let mut start = Vec::new();
     if bytes.starts_with(b"\x1f\x8b") {
         let mut decoder = flate2::read::MultiGzDecoder::new(&*bytes).take(DETECT_BYTES as u64);
-        // A damaged member leaves what came before the damage.
+        // A damaged member gives the data before the damage.
         let _ = decoder.read_to_end(&mut start);
     } else {
         start.extend_from_slice(&bytes[..bytes.len().min(DETECT_BYTES)]);
@@ -41,8 +41,8 @@ fn mistakes(files: &[PathBuf], expected: impl Fn(&str) -> Option<Format>) -> Vec
 }
 
 #[test]
-fn rbt_files_are_told_unless_nothing_of_them_is_left() {
-    // The last is compressed twice; here one layer comes off.
+fn rbt_files_are_detected_unless_nothing_is_left() {
+    // The last one is compressed twice; this removes one layer.
     let nothing_left = ["all_zeros.rbt", "empty.rbt", "gzip_of_empty.rbt.gz", "gzip_double.rbt.gz"];
     let files: Vec<_> = files("rbt").into_iter().filter(|path| name(path).contains(".rbt")).collect();
     let found = mistakes(&files, |name| (!nothing_left.contains(&name)).then_some(Format::Rbt));
@@ -53,9 +53,9 @@ fn rbt_files_are_told_unless_nothing_of_them_is_left() {
 }
 
 #[test]
-fn phpspy_texts_are_told() {
+fn phpspy_texts_are_detected() {
     let texts = files("rbt/text");
-    // In these there is nothing but a depth and a word, as in any text.
+    // These contain only a depth and a word, as any text may.
     let nothing_told = ["empty.txt", "missing_colon.txt", "one_field.txt", "short.txt", "three_bytes.txt"];
     assert_eq!(mistakes(&texts, |name| (!nothing_told.contains(&name)).then_some(Format::Phpspy)), []);
     let empty = "php74-closures.txt";
@@ -63,7 +63,7 @@ fn phpspy_texts_are_told() {
 }
 
 #[test]
-fn tachyon_files_are_told_in_both_byte_orders_and_without_a_header() {
+fn tachyon_files_are_detected_in_both_byte_orders_and_without_a_header() {
     for folder in ["tachyon/corpus", "tachyon/bigendian"] {
         let files = files(folder);
         assert_eq!(mistakes(&files, |_| Some(Format::Tachyon)), []);
@@ -79,12 +79,12 @@ fn tachyon_files_are_told_in_both_byte_orders_and_without_a_header() {
 }
 
 #[test]
-fn converted_files_are_told() {
+fn converted_files_are_detected() {
     let files = files("rbt/expected/conv");
     let nonempty: Vec<_> = files.into_iter().filter(|path| !start(path).trim_ascii().is_empty()).collect();
     let found = mistakes(&nonempty, |name| match name {
         _ if name.ends_with(".callgrind") => Some(Format::Callgrind),
-        // One frame `a a:4`, which is as good as any words.
+        // One frame `a a:4`, which could be any text.
         "overlong_varint.rbt.folded" => None,
         _ if name.ends_with(".folded") => Some(Format::Folded),
         _ if name.ends_with(".phpspy.txt") => Some(Format::Phpspy),
@@ -123,7 +123,7 @@ fn any_prefix_and_any_change_is_taken_without_a_panic() {
 }
 
 #[test]
-fn documents_in_other_spellings_are_told() {
+fn documents_in_other_spellings_are_detected() {
     let cases: [(&[u8], Format); 11] = [
         (b"{ \"schema_version\": 1, \"type\" : \"file\" }\n", Format::Jsonl),
         (b"\xef\xbb\xbf{\"type\":\"file\"}", Format::Jsonl),
@@ -143,7 +143,7 @@ fn documents_in_other_spellings_are_told() {
 }
 
 #[test]
-fn a_stack_longer_than_what_is_looked_at_is_folded() {
+fn a_stack_longer_than_the_detected_prefix_is_folded() {
     let line = b"a;".repeat(DETECT_BYTES);
     assert_eq!(detect(&line), Some(Format::Folded));
 }
@@ -181,7 +181,7 @@ fn each_format_goes_by_one_name() {
 }
 
 #[test]
-fn profiles_of_opentelemetry_are_told_from_those_of_pprof_also_cut_off() {
+fn truncated_otlp_and_pprof_files_are_distinguished() {
     let bytes = fs::read(Path::new(CORPUS).join("otlp/processes.otlp")).unwrap();
     for end in [150, 300, bytes.len()] {
         assert_eq!(detect(&bytes[..end]), Some(Format::Otlp), "{end}");
@@ -190,7 +190,7 @@ fn profiles_of_opentelemetry_are_told_from_those_of_pprof_also_cut_off() {
 }
 
 #[test]
-fn words_and_numbers_are_no_profile() {
+fn words_and_numbers_are_not_a_profile() {
     for text in [
         "error 404\n",
         "Order number 1\nOrder number 2\n",
@@ -206,7 +206,7 @@ fn words_and_numbers_are_no_profile() {
 }
 
 #[test]
-fn stacks_of_other_programs_are_told() {
+fn stacks_of_other_programs_are_detected() {
     for name in
         ["py-spy-one-process", "py-spy-threads-subprocesses", "austin-wall", "austin-memory", "austin-full"]
     {

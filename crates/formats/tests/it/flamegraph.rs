@@ -1,9 +1,9 @@
-//! Flame graphs, read back by an XML parser that is not ours.
+//! Flame graphs, read back by an independent XML parser.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 
-use borehole_formats::flamegraph::{Direction, ExportOptions, Exporter, Names};
+use borehole_formats::flamegraph::{Direction, ExportOptions, Exporter, NameStyle};
 use borehole_model::Segment;
 use borehole_testkit::Scratch;
 use borehole_testkit::peers::{HEADLESS, Peer, peer};
@@ -49,7 +49,7 @@ fn frames_cover_the_samples() {
 }
 
 #[test]
-fn a_caller_is_one_box_whatever_its_neighbours_are_called() {
+fn a_caller_is_one_box() {
     let samples =
         [sample("main;f1", 10), sample("main;f10;b", 20), sample("main;f1;a", 30), sample("main;f1 x", 5)];
     let mut frames = frames(&draw(&samples, ExportOptions::default()));
@@ -73,7 +73,7 @@ fn samples_of_real_files_are_all_there() {
 }
 
 #[test]
-fn what_is_too_narrow_to_be_drawn_changes_nothing() {
+fn narrow_boxes_do_not_change_others() {
     let samples: Vec<FlatSample> = (1..3000)
         .map(|number: u64| {
             sample(&format!("main;{};{};leaf{number}", number % 7, number % 400), 1 + 30_000 / number)
@@ -120,7 +120,7 @@ fn options_are_obeyed() {
         title: "Nights & <days>".to_owned(),
         count_name: "ticks".to_owned(),
         direction: Direction::Icicles,
-        names: Names::Function,
+        names: NameStyle::Function,
     };
     let samples = rbt_samples("run_of_3.rbt");
     let svg = draw(&samples, options);
@@ -139,7 +139,7 @@ fn options_are_obeyed() {
 }
 
 #[test]
-fn no_samples_are_a_picture_that_says_so() {
+fn a_profile_without_samples_is_a_picture_that_says_so() {
     let svg = draw(&[], ExportOptions::default());
     assert_eq!(frames(&svg), []);
     assert!(svg.contains("No valid input"), "{svg}");
@@ -153,7 +153,7 @@ fn more_samples_than_can_be_counted_are_an_error() {
     assert!(error.to_string().starts_with("too many samples for a flame graph"), "{error}");
 }
 
-/// Draws a page in a real browser and gives the picture as a PNG of `width` by `height` points.
+/// Renders a page in a real browser and returns a PNG of `width` by `height` points.
 fn screenshot(chromium: &Peer, page: &[u8], width: u32, height: u32) -> Vec<u8> {
     let scratch = Scratch::new();
     let page = scratch.write("page.svg", page);
@@ -169,8 +169,8 @@ fn screenshot(chromium: &Peer, page: &[u8], width: u32, height: u32) -> Vec<u8> 
     std::fs::read(picture).unwrap()
 }
 
-/// Width and height of a PNG, and the share of its bytes that differ from those to their left or above: what
-/// is left when its rows are decompressed but not added up.
+/// The width and height of a PNG, and the share of its bytes that differ from those to their left or above, which remain
+/// when its rows are decompressed but not added up.
 fn picture(png: &[u8]) -> (u32, u32, f64) {
     let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
     let (width, height) = (number(16), number(20));

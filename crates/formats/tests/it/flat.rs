@@ -1,4 +1,4 @@
-//! Samples without tables, to compare and to make up.
+//! Samples without tables, to compare and to generate.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -11,7 +11,7 @@ use borehole_model::{
 use borehole_testkit::{corpus_files, read_corpus};
 use proptest::prelude::*;
 
-/// The names in a folder of the corpus that end with `suffix`, without it, sorted.
+/// The sorted names in a folder of the corpus that end with `suffix`, without the suffix.
 pub(crate) fn corpus_names(folder: &str, suffix: &str) -> Vec<String> {
     let name =
         |path: PathBuf| path.file_name().unwrap().to_str().unwrap().strip_suffix(suffix).unwrap().to_owned();
@@ -69,7 +69,7 @@ pub(crate) struct FlatSample {
     pub(crate) labels: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Keeps samples, flat.
+/// A sink that keeps samples in flat form.
 #[derive(Default)]
 pub(crate) struct Collect(pub(crate) Vec<FlatSample>);
 
@@ -111,7 +111,7 @@ pub(crate) fn read(
     Ok((collect.0, recovery))
 }
 
-/// Gives samples to a sink, and finishes it.
+/// Passes samples to a sink, and finishes it.
 pub(crate) fn play(samples: &[FlatSample], segment: &Segment, sink: &mut dyn ProfileSink) -> io::Result<()> {
     let mut tables = Tables::default();
     sink.segment(Context { tables: &tables, segment })?;
@@ -139,7 +139,7 @@ pub(crate) fn rbt_samples(name: &str) -> Vec<FlatSample> {
     collect.0
 }
 
-/// Names as programs have them, without spaces.
+/// Typical names, without spaces.
 pub(crate) fn name() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         "[a-zA-Z_\\\\:{}<>$@.()é;-]{1,12}".prop_map(String::into_bytes),
@@ -159,7 +159,7 @@ pub(crate) fn path() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Lines, all but the one that means "unknown".
+/// Line numbers, except for the one that means "unknown".
 pub(crate) fn line() -> impl Strategy<Value = Option<i64>> {
     prop_oneof![Just(None), (1..10_000i64).prop_map(Some), any::<i64>().prop_map(|n| (n != -1).then_some(n))]
 }

@@ -1,8 +1,8 @@
-//! Folded stacks: real files, what reli writes, and what other programs write.
+//! Folded stacks: real files, the output of reli, and that of other programs.
 
 use std::collections::BTreeMap;
 
-use borehole_formats::folded::{self, ExportOptions, Exporter, Names};
+use borehole_formats::folded::{self, ExportOptions, Exporter, NameStyle};
 use borehole_formats::{Error, Export as _, Position, ReadError, ReadOptions};
 use borehole_model::{Context, ProfileSink, Recovery, Sample, Segment, Tables};
 use borehole_testkit::peers::speedscope_import;
@@ -26,7 +26,7 @@ fn read_error(text: &[u8]) -> Error {
     }
 }
 
-fn write_as(names: Names, samples: &[FlatSample]) -> (Vec<u8>, String) {
+fn write_as(names: NameStyle, samples: &[FlatSample]) -> (Vec<u8>, String) {
     let mut text = Vec::new();
     let mut exporter = Exporter::new(&mut text, ExportOptions { names });
     play(samples, &Segment::default(), &mut exporter).unwrap();
@@ -36,14 +36,14 @@ fn write_as(names: Names, samples: &[FlatSample]) -> (Vec<u8>, String) {
 }
 
 fn write(samples: &[FlatSample]) -> (Vec<u8>, String) {
-    write_as(Names::FunctionFileLine, samples)
+    write_as(NameStyle::FunctionFileLine, samples)
 }
 
 fn show(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// Where our text differs from reli's, how, and why.
+/// Differences between our text and reli's, and why.
 const DIFFERENCES: [(&str, [&str; 2], &str); 2] = [
     ("all_zeros.rbt", [" 1\n", ""], "4096 zero bytes are no sample"),
     (
@@ -61,7 +61,7 @@ fn samples_of_rbt_files_are_written_as_reli_writes_them() {
     let decoded = corpus_names("rbt/expected", ".strict.jsonl");
     let mut compared = 0;
     for name in corpus_names("rbt/expected/conv", ".folded") {
-        // Reli drops what stands behind the gzip member.
+        // Reli drops data after the gzip member.
         if !decoded.contains(&name) || name == "gzip_then_raw.rbt.gz" {
             continue;
         }
@@ -71,7 +71,7 @@ fn samples_of_rbt_files_are_written_as_reli_writes_them() {
             None => assert_eq!(show(&ours), show(&reli), "{name}"),
             Some((_, [from, to], why)) => {
                 assert_eq!(show(&ours), show(&reli).replace(from, to), "{name}: {why}");
-                assert_ne!(ours, reli, "{name} does not differ");
+                assert_ne!(ours, reli, "{name} has no difference, but one is listed");
             }
         }
         compared += 1;
@@ -79,7 +79,7 @@ fn samples_of_rbt_files_are_written_as_reli_writes_them() {
     assert!(compared >= 50, "only {compared} files were compared");
 }
 
-/// Speedscope reads folded stacks as `flamegraph.pl` does: by the last space and the semicolons.
+/// Speedscope splits folded stacks as `flamegraph.pl` does: at the last space and the semicolons.
 #[test]
 fn another_reader_finds_the_samples_of_each_leaf() {
     for name in ["native.rbt", "multi_segment.rbt", "pid_samples.rbt", "annotations.rbt", "rle_heavy.rbt"] {
@@ -106,11 +106,11 @@ fn another_reader_finds_the_samples_of_each_leaf() {
 }
 
 #[test]
-fn what_reli_writes_is_read_and_written_back() {
+fn files_of_reli_are_read_and_written_back() {
     for name in corpus_names("rbt/expected/conv", ".folded") {
         let text = read_corpus(&format!("rbt/expected/conv/{name}.folded"));
         if name == "unicode.rbt" {
-            // A line break in a path: two lines, of which the first has no count.
+            // A line break in a path makes two lines, the first of which has no count.
             assert_eq!(read_error(&text).position(), Position::Line(3));
             continue;
         }
@@ -159,8 +159,8 @@ fn oddities_are_noted_once() {
     assert_eq!(counts, [2, 3, 7, 8]);
     let messages: Vec<_> = recovery.notes.iter().map(|note| &*note.message).collect();
     assert!(recovery.is_clean());
-    let fraction = "counts with fractions were rounded (first at line 1)";
-    let second = "of two counts on a line the second was taken (first at line 3)";
+    let fraction = "fractional counts are rounded (first at line 1)";
+    let second = "the second of two counts is used (first at line 3)";
     assert_eq!(messages, [fraction, second]);
 }
 
@@ -181,7 +181,7 @@ fn a_cut_off_last_line_is_a_warning() {
 }
 
 #[test]
-fn a_count_of_nothing_is_no_sample() {
+fn a_count_of_zero_is_not_a_sample() {
     assert_eq!(read(b"a 0\n").0, []);
 }
 
@@ -204,11 +204,11 @@ fn stacks_that_look_alike_are_one_line() {
     let lost = "annotations dropped: 6, process ids dropped: 6".to_owned();
     let lines = b"f /f.php:3;s m.so:0 4\nf /f.php:4;s m.so:0 2\n".to_vec();
     assert_eq!(write(&samples), (lines, lost.clone()));
-    assert_eq!(write_as(Names::Function, &samples), (b"f;s 6\n".to_vec(), lost));
+    assert_eq!(write_as(NameStyle::Function, &samples), (b"f;s 6\n".to_vec(), lost));
 }
 
 #[test]
-fn names_that_would_break_a_line_do_not() {
+fn names_cannot_break_a_line() {
     let frame = |function: &str| FlatFrame { function: function.into(), ..FlatFrame::default() };
     let sample = |root, leaf| FlatSample {
         frames_leaf_first: vec![frame(leaf), frame(root)],
@@ -222,7 +222,7 @@ fn names_that_would_break_a_line_do_not() {
 }
 
 #[test]
-fn counts_beyond_all_measure_stay_at_the_largest() {
+fn huge_counts_saturate_at_the_maximum() {
     let (samples, recovery) = read(b"a 18446744073709551615\na 2\n");
     assert_eq!(recovery.samples, u64::MAX);
     assert_eq!(show(&write(&samples).0), "a 18446744073709551615\n");
@@ -281,7 +281,7 @@ proptest! {
     }
 }
 
-/// What a reader was told of the samples of a corpus file.
+/// The samples that a reader got from a corpus file.
 #[derive(Default)]
 struct Told {
     threads: std::collections::BTreeSet<(Option<i64>, Option<u64>)>,

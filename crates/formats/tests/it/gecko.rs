@@ -1,6 +1,6 @@
-//! Processed profiles against those that CPython's `replay` wrote.
+//! Processed profiles, compared with those of CPython's `replay`.
 //!
-//! Where they differ `replay` is wrong, in these ways:
+//! Where they differ, `replay` is wrong:
 //! * It divides the interval by the number of threads; here it is that of the file.
 //! * It throws the threads of all interpreters together by their number; here each has a lane of its own, whose
 //!   times do not run backwards.
@@ -18,11 +18,10 @@ use borehole_testkit::peers::peer;
 use borehole_testkit::{Scratch, corpus_files, read_corpus};
 use serde_json::Value;
 
-pub(crate) type Exporter<'a> = gecko::Exporter<&'a mut Vec<u8>, std::io::Cursor<Vec<u8>>, Spool>;
-pub(crate) type Spool = fn() -> std::io::Result<std::io::Cursor<Vec<u8>>>;
+pub(crate) type Exporter<'a> = gecko::Exporter<&'a mut Vec<u8>>;
 
 pub(crate) fn exporter(out: &mut Vec<u8>) -> Exporter<'_> {
-    gecko::Exporter::new(out, || Ok(std::io::Cursor::new(Vec::new())))
+    gecko::Exporter::new(out, || Ok(Box::new(std::io::Cursor::new(Vec::new()))))
 }
 
 fn exported(name: &str) -> Value {
@@ -32,7 +31,7 @@ fn exported(name: &str) -> Value {
     tachyon::import(&bytes, &ReadOptions::default(), &mut tables, &mut exporter).unwrap();
     exporter.finish(&tables).unwrap();
     let lost: Vec<_> = exporter.losses().iter().map(|(what, _)| what).collect();
-    assert!(!lost.iter().any(|what| what.contains("older")), "{name}: {lost:?}");
+    assert!(!lost.iter().any(|what| what.contains("out of order")), "{name}: {lost:?}");
     serde_json::from_slice(&out).unwrap()
 }
 
@@ -60,13 +59,13 @@ fn at<'a>(column: &'a Value, row: &Value) -> &'a Value {
     &column[usize::try_from(row.as_u64().unwrap()).unwrap()]
 }
 
-/// When the first sample was taken that a document shows.
+/// The time of the first sample that a document shows.
 fn first_us(profile: &Value) -> i64 {
     let times = list(&profile["threads"]).iter().flat_map(|thread| list(&thread["samples"]["time"]));
     times.map(us).min().unwrap_or(0)
 }
 
-/// The functions, files, lines and columns of each stack of a thread, the root first.
+/// The functions, files, lines and columns of each stack of a thread, root first.
 fn stacks(profile: &Value, thread: &Value) -> Vec<String> {
     let (stacks, frames, functions) = (&thread["stackTable"], &thread["frameTable"], &thread["funcTable"]);
     let text = |place: &Value| match place {
@@ -86,7 +85,7 @@ fn stacks(profile: &Value, thread: &Value) -> Vec<String> {
     all
 }
 
-/// By thread: when which stack was seen, in order of time.
+/// By thread: the times and stacks of samples, in order of time.
 pub(crate) fn samples(profile: &Value) -> BTreeMap<u64, Vec<(i64, String)>> {
     let (base, mut all) = (first_us(profile), BTreeMap::<_, Vec<_>>::new());
     for thread in list(&profile["threads"]) {
@@ -116,8 +115,8 @@ fn every_thread_has_the_samples_that_cpython_gives_it() {
     assert!(compared > 80_000, "{compared}");
 }
 
-/// The names, starts and ends of a thread's markers; those of instructions left out, and those of CPUs unless
-/// they are wanted.
+/// The names, starts and ends of a thread's markers, without those of instructions, and without those of CPUs unless
+/// requested.
 fn markers(profile: &Value, thread: &Value, with_cpus: bool) -> Vec<(String, i64, i64)> {
     let (base, markers) = (first_us(profile), &thread["markers"]);
     let mut all = Vec::new();
@@ -146,7 +145,7 @@ fn markers_are_those_of_cpython_where_it_is_right() {
         }
         let ends = threads.iter().flat_map(|thread| list(&thread["markers"]["endTime"]).last().map(us));
         let last = ends.collect::<BTreeSet<_>>();
-        assert!(last.len() <= 1, "{name}: open markers end together there: {last:?}");
+        assert!(last.len() <= 1, "{name}: open markers end at the same time: {last:?}");
         let last = last.first().map(|last| last - first_us(&theirs));
         for (our_thread, thread) in list(&ours["threads"]).iter().zip(threads) {
             assert_eq!(our_thread["tid"], thread["tid"], "{name}");
@@ -267,7 +266,7 @@ fn samples_without_times_last_their_periods_and_keep_their_counts() {
 }
 
 #[test]
-fn samples_that_know_no_period_last_that_of_the_document() {
+fn samples_without_a_period_last_that_of_the_document() {
     let (mut out, mut tables) = (Vec::new(), Tables::default());
     let function = tables.intern_string(b"f").unwrap();
     let frame = tables.intern_frame(&borehole_model::Frame::named(function)).unwrap();
@@ -286,7 +285,7 @@ fn samples_that_know_no_period_last_that_of_the_document() {
 }
 
 #[test]
-fn samples_without_times_stand_where_the_first_one_with_a_time_does() {
+fn samples_without_times_begin_at_the_first_known_time() {
     let (mut out, mut tables) = (Vec::new(), Tables::default());
     let function = tables.intern_string(b"f").unwrap();
     let frame = tables.intern_frame(&borehole_model::Frame::named(function)).unwrap();

@@ -1,4 +1,4 @@
-//! Processed profiles read back: those of CPython, those of other versions, and our own.
+//! Reading processed profiles: those of CPython, of other versions, and our own.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ fn read(bytes: &[u8]) -> Collect {
     read_with(bytes, &ReadOptions::default()).unwrap().0
 }
 
-/// By thread: when which stack was seen, in order of time, in the words of `gecko::samples`.
+/// By thread: the times and stacks of samples in order of time, in the form of `gecko::samples`.
 fn seen(collect: &Collect) -> BTreeMap<u64, Vec<(i64, String)>> {
     let base = collect.samples().filter_map(|sample| sample.time_ns).min().unwrap_or(0);
     let mut all = BTreeMap::<_, Vec<_>>::new();
@@ -39,13 +39,13 @@ fn seen(collect: &Collect) -> BTreeMap<u64, Vec<(i64, String)>> {
 }
 
 #[test]
-fn every_profile_of_cpython_is_read_as_it_stands_there() {
+fn every_profile_of_cpython_is_read_exactly() {
     let mut compared = 0;
     for name in names() {
         let bytes = read_corpus(&format!("tachyon/corpus/expected/{name}.gecko.json"));
         let (collect, recovery) = read_with(&bytes, &ReadOptions::default()).unwrap();
         let (ours, mut theirs) = (seen(&collect), samples(&recorded(&name, "gecko.json")));
-        // A lane without samples is one that nothing says anything of.
+        // Lanes without samples have no facts.
         theirs.retain(|_, samples| !samples.is_empty());
         assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>(), "{name}");
         for (ours, theirs) in ours.values().zip(theirs.values()) {
@@ -67,7 +67,7 @@ fn without(table: &mut Value, names: &[&str]) {
     names.iter().for_each(|name| drop(table.as_object_mut().unwrap().remove(*name)));
 }
 
-/// Callers by their distance, since version 66.
+/// Callers by distance, since version 66.
 fn modern_stacks(mut stacks: Value) -> Value {
     let rows = list_of(&stacks["prefix"]).into_iter().enumerate();
     let offsets = rows.map(|(row, prefix)| json!(prefix.as_u64().map_or(0, |prefix| row as u64 - prefix)));
@@ -76,7 +76,7 @@ fn modern_stacks(mut stacks: Value) -> Value {
     stacks
 }
 
-/// Flags that say what is known, since version 71.
+/// Flags for known values, since version 71.
 fn modern_frames(mut frames: Value) -> Value {
     let flags = |row: usize| {
         [("line", 16), ("column", 32), ("category", 4)]
@@ -95,7 +95,7 @@ fn modern_frames(mut frames: Value) -> Value {
     frames
 }
 
-/// Functions and their sources, since versions 58 and 75. Each has a source of its own: that is allowed, and easy.
+/// Functions and their sources, since versions 58 and 75. Each function has its own source, which is valid and simple.
 fn modern_functions(mut functions: Value) -> (Value, Value) {
     let files = list_of(&functions["fileName"]);
     let count = files.len();
@@ -114,7 +114,7 @@ fn modern_functions(mut functions: Value) -> (Value, Value) {
     (functions, sources)
 }
 
-/// A document with one thread as version 75 has it: all tables are shared.
+/// A document of version 75 with one thread: all tables are shared.
 fn modern(mut document: Value) -> Value {
     let mut thread = document["threads"][0].take();
     let (functions, sources) = modern_functions(thread["funcTable"].take());
@@ -147,7 +147,7 @@ fn a_profile_of_the_newest_version_is_read_as_an_older_one() {
     let old = recorded("15_unicode", "gecko.json");
     let new = serde_json::to_vec(&modern(old.clone())).unwrap();
     assert_eq!(seen(&read(&new)), seen(&read(&serde_json::to_vec(&old).unwrap())));
-    // What was made by hand is what Firefox Profiler takes.
+    // Firefox Profiler accepts the document made by hand.
     let Some(profiler) = peer("firefox-profiler") else { return };
     let scratch = Scratch::new();
     let file = scratch.write("new.json", &new);
@@ -201,26 +201,26 @@ fn libraries_addresses_and_weights_are_understood() {
 }
 
 #[test]
-fn what_firefox_hands_out_unprocessed_is_refused_by_its_name() {
+fn unprocessed_firefox_profiles_are_refused_by_name() {
     let raw = br#"{"meta":{"version":31,"interval":1},"threads":[{"samples":{"schema":{"stack":0},"data":[[0]]}}]}"#;
     let error = read_with(raw, &ReadOptions::default()).unwrap_err();
     assert!(error.is_unsupported() || error.is_malformed(), "{error}");
 }
 
 #[test]
-fn places_that_lead_nowhere_cost_a_sample_each_and_no_more() {
+fn invalid_indexes_cost_one_sample_each() {
     let mut document = recorded("21_slow_10hz", "gecko.json");
     let whole = read(&serde_json::to_vec(&document).unwrap()).count();
     document["threads"][0]["samples"]["stack"][1] = json!(100_000);
     let bytes = serde_json::to_vec(&document).unwrap();
     let error = read_with(&bytes, &ReadOptions::default()).unwrap_err();
-    assert!(error.message().contains("expected a stack of thread 0 in sample 1, found 100000"), "{error}");
+    assert!(error.message().contains("unknown stack 100000 in sample 1 of thread 0"), "{error}");
     let (collect, recovery) = read_with(&bytes, &ReadOptions::lenient()).unwrap();
     assert_eq!((collect.count(), recovery.warnings.len()), (whole - 1, 1));
-    // A caller behind its callee would be a circle.
+    // A caller after its callee would be a cycle.
     document["threads"][0]["stackTable"]["prefix"][1] = json!(1);
     let error = read_with(&serde_json::to_vec(&document).unwrap(), &ReadOptions::default()).unwrap_err();
-    assert!(error.message().contains("expected a caller and a frame of stack 1"), "{error}");
+    assert!(error.message().contains("invalid stack 1: missing caller or frame"), "{error}");
 }
 
 #[test]
@@ -277,11 +277,11 @@ fn every_interpreter_of_python_comes_back() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(samples in any_samples(), step in 1..1_000_000_i64) {
+    fn written_samples_survive_a_round_trip(samples in any_samples(), step in 1..1_000_000_i64) {
         let samples: Vec<_> = (0..).zip(samples).map(|(index, sample)| PlainSample {
             time_ns: Some(index * step),
             count: sample.count.min(1 << 40),
-            // Number 0 stands for one that is not known, and so does an empty stack for no sample.
+            // Number 0 stands for an unknown one, and an empty stack for no sample.
             process: sample.process.filter(|&process| process > 0),
             thread: sample.thread.map(|thread| thread % 1_000 + 1),
             frames_leaf_first: [&sample.frames_leaf_first[..], &[named("root")]].concat(),
@@ -307,7 +307,7 @@ fn rewritten(bytes: &[u8]) -> Value {
 }
 
 #[test]
-fn reused_numbers_of_threads_and_processes_stay_apart_and_come_back() {
+fn reused_thread_and_process_numbers_stay_distinct() {
     let bytes = read_corpus("gecko/lanes-suffixed-tid.gecko.json");
     let collect = read(&bytes);
     let lanes: std::collections::BTreeSet<_> =
@@ -356,7 +356,7 @@ fn threads_and_processes_without_numbers_stay_apart() {
 }
 
 #[test]
-fn weights_that_are_times_or_bytes_come_back() {
+fn weights_of_times_and_bytes_survive() {
     let thread = |tid: u64, kind: &str, weights: Value| {
         json!({
             "name": "worker", "pid": 7, "tid": tid, "stringArray": ["f"],

@@ -1,6 +1,6 @@
-//! The formats, held against files, programs and parsers that are not ours.
+//! The formats, compared with files, programs and parsers of others.
 
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
 mod callgrind;
 mod collapsed;
@@ -18,9 +18,7 @@ mod pprof;
 mod rbt;
 mod replay;
 mod speedscope;
-mod tables;
 mod tachyon;
 mod tachyon_jsonl;
 mod timeline;
-mod trc;
 mod zstd;

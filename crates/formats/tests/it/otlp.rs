@@ -1,4 +1,4 @@
-//! `otlp` against OpenTelemetry's own classes, and against itself.
+//! `otlp`, compared with OpenTelemetry's own classes and with itself.
 
 use std::io;
 
@@ -29,7 +29,7 @@ fn read(bytes: &[u8]) -> Collect {
 
 fn write(segments: &[PlainSegment]) -> (Vec<u8>, String) {
     let mut bytes = Vec::new();
-    let mut exporter = Exporter::new(&mut bytes, || Ok(io::Cursor::new(Vec::new())));
+    let mut exporter = Exporter::new(&mut bytes, || Ok(Box::new(io::Cursor::new(Vec::new()))));
     play(segments, &mut exporter);
     let losses = exporter.losses().to_string();
     drop(exporter);
@@ -52,7 +52,7 @@ fn corpus(name: &str) -> Vec<u8> {
     out
 }
 
-/// What the samples of documents weigh.
+/// The weights of the samples of documents.
 fn weights(bytes: &[u8], asked: Option<&str>) -> Weights {
     let (mut tables, mut weights) = (Tables::default(), Weights::new(asked));
     import(bytes, &ReadOptions::default(), &mut tables, &mut weights).unwrap();
@@ -61,14 +61,14 @@ fn weights(bytes: &[u8], asked: Option<&str>) -> Weights {
 
 fn written_again(bytes: &[u8]) -> Vec<u8> {
     let (mut tables, mut again) = (Tables::default(), Vec::new());
-    let mut exporter = Exporter::new(&mut again, || Ok(io::Cursor::new(Vec::new())));
+    let mut exporter = Exporter::new(&mut again, || Ok(Box::new(io::Cursor::new(Vec::new()))));
     import(bytes, &ReadOptions::default(), &mut tables, &mut exporter).unwrap();
     borehole_model::ProfileSink::finish(&mut exporter, &tables).unwrap();
     drop(exporter);
     again
 }
 
-/// What each segment is of, and its samples, in an order of their own.
+/// The value types of each segment, and its samples in a fixed order.
 fn kinds(collect: &Collect) -> Vec<(Vec<String>, Mode, bool, usize, i64)> {
     let kind = |segment: &PlainSegment| {
         let types = segment.value_types.iter().map(|(kind, unit)| format!("{kind}/{unit}")).collect();
@@ -99,7 +99,7 @@ fn a_profile_of_cpu_time_weighs_its_nanoseconds_and_gets_no_count() {
 }
 
 #[test]
-fn profiles_of_one_request_are_kinds_of_their_own() {
+fn profiles_of_one_request_are_separate_kinds() {
     let bytes = corpus("cpu-heap-locks.otlp");
     let weights = |asked| weights(&bytes, asked);
     let shown = weights(None);
@@ -133,7 +133,7 @@ fn profiles_of_one_request_are_kinds_of_their_own() {
 }
 
 #[test]
-fn resources_are_told_apart_by_labels_and_written_once() {
+fn resources_are_separated_by_labels_and_written_once() {
     let bytes = corpus("two-services.otlp");
     let by_service = |bytes: &[u8]| {
         let mut counts = std::collections::BTreeMap::new();
@@ -167,7 +167,7 @@ fn resources_are_told_apart_by_labels_and_written_once() {
 }
 
 #[test]
-fn a_label_of_one_sample_wins_over_its_resource_and_doubled_ones_stay_with_the_sample() {
+fn labels_of_samples_override_those_of_the_resource() {
     let label = |key: &str, value: &str| PlainLabel::Text(key.to_owned(), value.to_owned());
     let with = |labels: Vec<PlainLabel>| PlainSample { labels, ..sample(&["a"], 1, None) };
     let samples = vec![
@@ -182,7 +182,7 @@ fn a_label_of_one_sample_wins_over_its_resource_and_doubled_ones_stay_with_the_s
 }
 
 #[test]
-fn what_the_collector_writes_into_files_is_read() {
+fn files_of_the_collector_are_read() {
     let whole = read(&corpus("cpu-heap-locks.otlp"));
     let lines = read(&corpus("collector-lines.jsonl.gz"));
     assert_eq!(lines.segments, whole.segments);
@@ -190,7 +190,7 @@ fn what_the_collector_writes_into_files_is_read() {
     let both = read(&lengths);
     assert_eq!(both.segments.len(), 2 * whole.segments.len());
     assert_eq!(both.segments[whole.segments.len()].samples, whole.segments[0].samples);
-    // So are lengths as varints, what is compressed, and JSON that is.
+    // So are lengths as varints, compressed data, and compressed JSON.
     let document = corpus("cpu-heap-locks.otlp");
     let mut delimited = Vec::new();
     borehole_wire::put_varint(&mut delimited, document.len() as u64);
@@ -207,7 +207,7 @@ fn what_the_collector_writes_into_files_is_read() {
 }
 
 #[test]
-fn cut_off_and_bad_documents_among_others_are_told_by_place() {
+fn truncated_and_bad_documents_are_reported_with_positions() {
     let lengths = corpus("collector-lengths.otlp.gz");
     let half = lengths.len() / 2;
     let count = read(&lengths).count();
@@ -229,7 +229,7 @@ fn cut_off_and_bad_documents_among_others_are_told_by_place() {
     let limits = Limits { document_bytes: 1 << 20, ..Limits::default() };
     let error = read_with(&huge, &ReadOptions { limits, ..ReadOptions::lenient() }).unwrap_err();
     assert!(error.is_limit(), "{error}");
-    // An index that leads nowhere is found where the document is.
+    // An index out of range is reported with its position in the document.
     let mut bad = lengths.clone();
     let at = half + 4 + 2;
     bad.truncate(half);
@@ -243,7 +243,7 @@ fn cut_off_and_bad_documents_among_others_are_told_by_place() {
     let lines = [line, b"\n{\"dictionary\": 7} {}\n\n", line, b"\n{\"resourceProfiles\": ["].concat();
     let error = read_with(&lines, &ReadOptions::default()).unwrap_err();
     assert_eq!(error.position(), borehole_formats::Position::Line(2), "{error}");
-    assert!(error.message().contains("expected an object as dictionary"), "{error}");
+    assert!(error.message().contains("expected an object for dictionary"), "{error}");
     let (collect, recovery) = read_with(&lines, &ReadOptions::lenient()).unwrap();
     assert_eq!((collect.count(), recovery.warnings.len()), (count, 2), "{:?}", recovery.warnings);
     assert!(
@@ -257,7 +257,7 @@ fn cut_off_and_bad_documents_among_others_are_told_by_place() {
 }
 
 #[test]
-fn documents_of_older_releases_are_told_by_name() {
+fn documents_of_older_releases_are_recognised() {
     let field = |number: u8, bytes: &[u8]| {
         [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()][..], bytes].concat()
     };
@@ -301,7 +301,7 @@ fn profiles_of_cpu_time_come_first_and_then_those_of_wall_time() {
 }
 
 #[test]
-fn a_record_that_has_values_and_no_count_is_one_that_is_not_counted() {
+fn records_with_values_but_no_count_are_uncounted() {
     let types =
         [("samples", "count"), ("space", "bytes")].map(|(kind, unit)| (kind.to_owned(), unit.to_owned()));
     let of = |name: &str, values: &[i64]| PlainSample { values: values.to_vec(), ..sample(&[name], 1, None) };
@@ -315,7 +315,7 @@ fn a_record_that_has_values_and_no_count_is_one_that_is_not_counted() {
     assert_eq!(back.segments, [segment]);
 }
 
-/// What OpenTelemetry's classes read in a document.
+/// The contents of a document as OpenTelemetry's classes read it.
 fn judged(bytes: &[u8]) -> Option<Value> {
     let peer = peer("otlp")?;
     let scratch = Scratch::new();
@@ -324,7 +324,7 @@ fn judged(bytes: &[u8]) -> Option<Value> {
 }
 
 #[test]
-fn a_document_of_opentelemetrys_classes_holds_what_they_put_in() {
+fn documents_of_opentelemetrys_classes_are_read_completely() {
     let collect = read(&std::fs::read(MADE).unwrap());
     let [timed, sums] = &collect.segments[..] else { panic!("{:?}", collect.segments) };
     assert_eq!(
@@ -366,7 +366,7 @@ fn a_document_of_opentelemetrys_classes_holds_what_they_put_in() {
 }
 
 #[test]
-fn opentelemetrys_classes_read_what_is_written() {
+fn opentelemetrys_classes_read_our_documents() {
     let query = PlainLabel::Text("query".to_owned(), "SELECT 1".to_owned());
     let first = PlainSample {
         thread: Some(9),
@@ -413,7 +413,7 @@ fn opentelemetrys_classes_read_what_is_written() {
 #[test]
 fn opentelemetrys_classes_count_the_samples_of_a_trace_of_reli() {
     let (mut tables, mut bytes) = (Tables::default(), Vec::new());
-    let mut exporter = Exporter::new(&mut bytes, || Ok(io::Cursor::new(Vec::new())));
+    let mut exporter = Exporter::new(&mut bytes, || Ok(Box::new(io::Cursor::new(Vec::new()))));
     let trace = io::BufReader::new(std::fs::File::open(SHOP).unwrap());
     let recovery =
         borehole_formats::rbt::import(trace, &ReadOptions::default(), &mut tables, &mut exporter).unwrap();
@@ -464,7 +464,7 @@ fn values_of_several_types_are_profiles_of_the_same_samples() {
 }
 
 #[test]
-fn times_of_a_clock_without_origin_come_back_as_they_were() {
+fn times_of_a_clock_without_origin_survive() {
     let samples =
         vec![sample(&["a"], 1, Some(-3)), sample(&["a"], 1 << 40, Some(4)), sample(&["b"], 2, None)];
     let segment = PlainSegment { has_times: true, samples, ..PlainSegment::default() };
@@ -491,7 +491,7 @@ fn a_profile_begins_with_its_first_time_whatever_the_clock() {
 }
 
 #[test]
-fn machine_code_in_memory_without_a_name_stays_that_without_an_empty_entry() {
+fn unnamed_machine_code_survives_without_an_empty_entry() {
     let frame = PlainFrame { native: Some((String::new(), Some(0x1f))), ..named("compiled") };
     let segment = PlainSegment {
         samples: vec![PlainSample { frames_leaf_first: vec![frame], ..sample(&[], 1, None) }],
@@ -499,12 +499,12 @@ fn machine_code_in_memory_without_a_name_stays_that_without_an_empty_entry() {
     };
     let (bytes, _) = write(std::slice::from_ref(&segment));
     assert_eq!(read(&bytes).segments[0].samples, segment.samples);
-    // The classes look for entries that are there twice.
+    // The classes search for duplicate entries.
     assert!(judged(&bytes).is_none_or(|found| found.as_array().is_some_and(|profiles| profiles.len() == 1)));
 }
 
 #[test]
-fn a_time_before_1970_is_dropped_and_said() {
+fn times_before_1970_are_dropped_and_reported() {
     let samples = vec![sample(&["a"], 3, Some(-11)), sample(&["a"], 1, Some(-10))];
     let segment =
         PlainSegment { has_times: true, start_unix_ns: Some(10), samples, ..PlainSegment::default() };
@@ -514,7 +514,7 @@ fn a_time_before_1970_is_dropped_and_said() {
 }
 
 #[test]
-fn indexes_that_lead_nowhere_are_errors_with_a_place() {
+fn invalid_indexes_are_errors_with_a_position() {
     let document = |sample: &[u8], dictionary: &[u8]| {
         let field = |number: u8, bytes: &[u8]| {
             [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()][..], bytes].concat()
@@ -539,8 +539,8 @@ fn indexes_that_lead_nowhere_are_errors_with_a_place() {
 }
 
 #[test]
-fn a_location_with_many_functions_cannot_ask_for_more_than_the_document_is_worth() {
-    // A location of 1,000 lines, 30,000 times in one stack.
+fn locations_with_many_functions_are_bounded_by_the_document() {
+    // A location of 1,000 lines that occurs 30,000 times in one stack.
     let field = |number: u32, bytes: &[u8]| {
         let mut out = Vec::new();
         borehole_wire::put_varint(&mut out, u64::from(number) << 3 | 2);
@@ -576,7 +576,7 @@ fn every_beginning_and_every_changed_byte_is_read_or_refused() {
     }
 }
 
-/// Labels that share their name are together, and have the unit of the first number.
+/// Labels with the same name are grouped, with the unit of the first number.
 fn grouped(labels: &[PlainLabel]) -> Vec<PlainLabel> {
     let key = |label: &PlainLabel| match label {
         PlainLabel::Text(key, _) | PlainLabel::Number(key, ..) => key.clone(),
@@ -599,7 +599,7 @@ fn grouped(labels: &[PlainLabel]) -> Vec<PlainLabel> {
     out
 }
 
-/// Counts by everything else.
+/// Counts by all other properties.
 fn totals<'s>(samples: impl Iterator<Item = &'s PlainSample>) -> Vec<(PlainSample, u64)> {
     let mut totals: Vec<(PlainSample, u64)> = Vec::new();
     for sample in samples {
@@ -615,7 +615,7 @@ fn totals<'s>(samples: impl Iterator<Item = &'s PlainSample>) -> Vec<(PlainSampl
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(
+    fn written_samples_survive_a_round_trip(
         samples in any_samples(),
         times in proptest::collection::vec(proptest::option::of(0..1_000_i64), 12),
         period_ns in proptest::option::of(1..1_u64 << 40),
@@ -628,7 +628,7 @@ proptest! {
         let (bytes, losses) = write(std::slice::from_ref(&segment));
         prop_assert!(losses.is_empty() || losses.starts_with("units of labels"), "{}", losses);
         let back = read(&bytes);
-        // The clock begins with the first sample, or where the segment's did.
+        // The clock begins at the first sample, or at the start of the segment.
         let origin = start_unix_ns.unwrap_or(0);
         let back_origin = back.segments.first().and_then(|segment| segment.start_unix_ns).unwrap_or(0);
         let shift = back_origin - origin;

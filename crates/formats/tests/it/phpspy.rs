@@ -1,6 +1,6 @@
-//! phpspy text: real traces, hand-made quirks, and what reli makes of both.
+//! phpspy text: real traces, hand-made quirks, and reli's results for both.
 
-use borehole_formats::phpspy::{self, ExportOptions, Exporter, LONGEST_RUN, Opcodes};
+use borehole_formats::phpspy::{self, ExportOptions, Exporter, LONGEST_RUN, OpcodeOutput};
 use borehole_formats::{Error, Export as _, Position, ReadError, ReadOptions};
 use borehole_model::{Recovery, Segment};
 use borehole_testkit::read_corpus;
@@ -36,13 +36,13 @@ fn write(samples: &[FlatSample]) -> (Vec<u8>, String) {
     write_with(samples, ExportOptions::default())
 }
 
-const WITH_OPCODES: ExportOptions = ExportOptions { opcodes: Opcodes::Write };
+const WITH_OPCODES: ExportOptions = ExportOptions { opcodes: OpcodeOutput::Write };
 
 fn show(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// Traces as blocks with the comments at their ends: what a trace looks like once it has been a sample.
+/// Traces as blocks with their comments at the end, as they are after conversion to samples.
 fn normalized(text: &[u8]) -> Vec<u8> {
     let text = show(text).replace("\t\n", "\n\n").replace('\t', "\n");
     let mut normalized = String::new();
@@ -62,12 +62,12 @@ fn real_traces_survive_a_round_trip() {
         let text = read_corpus(&format!("phpspy/{name}.txt"));
         let (samples, recovery) = read(&text);
         assert!(recovery.is_clean(), "{name}: {:?}", recovery.warnings);
-        // Every trace of phpspy has one frame of depth 0.
+        // Every phpspy trace has exactly one frame of depth 0.
         let traces = text.split(|&byte| byte == b'\n').filter(|line| line.starts_with(b"0 ")).count();
         assert_eq!(samples.len(), traces, "{name}");
         let (written, losses) = write(&samples);
         assert_eq!(losses, "", "{name}");
-        // Only the one-line form and comments between frames are written in another way.
+        // Only the one-line form and comments between frames are written differently.
         let is_as_written = !matches!(&*name, "includes-single" | "varpeek-includes");
         let expected = if is_as_written { text } else { normalized(&text) };
         assert!(written == expected, "{name} differs");
@@ -109,13 +109,13 @@ fn evaluated_code_keeps_the_spaces_of_its_path() {
     assert!(frames.iter().all(|frame| frame.function == function && frame.line == Some(1)));
 }
 
-/// What comes of a hand-made text.
+/// The result for a hand-made text.
 enum Outcome {
-    /// What reli's `converter:phpspy` writes.
+    /// The output of reli's `converter:phpspy`.
     AsReli,
-    /// Something else, and why.
+    /// Another output, and the reason.
     Differs { written: &'static str, why: &'static str },
-    /// An error at a line. The reference reader dies of these as well, or drops them.
+    /// An error at a line. The reference reader crashes on these or drops them.
     Error { line: u64, message: &'static str },
 }
 
@@ -189,7 +189,7 @@ const TEXTS: [(&str, Outcome); 26] = [
 #[test]
 fn hand_made_texts_read_as_they_should() {
     let names: Vec<_> = TEXTS.iter().map(|(name, _)| (*name).to_owned()).collect();
-    assert_eq!(names, corpus_names("rbt/text", ".txt"), "a text without an expectation");
+    assert_eq!(names, corpus_names("rbt/text", ".txt"), "a text without an expected result");
     for (name, outcome) in &TEXTS {
         let text = read_corpus(&format!("rbt/text/{name}.txt"));
         let reli = read_corpus(&format!("rbt/expected/text/{name}.txt.phpspy.txt"));
@@ -197,7 +197,7 @@ fn hand_made_texts_read_as_they_should() {
             AsReli => assert_eq!(show(&write(&read(&text).0).0), show(&reli), "{name}"),
             Differs { written, why } => {
                 assert_eq!(show(&write(&read(&text).0).0), *written, "{name}: {why}");
-                assert_ne!(show(&reli), *written, "{name} does not differ");
+                assert_ne!(show(&reli), *written, "{name} has no difference, but one is listed");
             }
             Fails { line, message } => {
                 let error = read_error(&text);
@@ -230,7 +230,7 @@ fn reading_on_skips_bad_lines_and_keeps_their_traces() {
 #[test]
 fn a_line_number_with_a_fraction_is_noted() {
     let (_, recovery) = read(&read_corpus("rbt/text/float_line_number.txt"));
-    assert_eq!(recovery.notes[0].message, "line numbers with fractions were cut off (line 1)");
+    assert_eq!(recovery.notes[0].message, "the fraction of a line number is dropped (line 1)");
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn an_opcode_before_the_leaf_is_the_leafs() {
     let add = Some("ZEND_ADD".to_owned());
     assert_eq!(opcodes("0 <VM>::ZEND_ADD <VM>:-1\n1 f /f.php:3\n"), vec![add.clone()]);
     assert_eq!(opcodes("0 <VM>::ZEND_ADD <VM>:-1\n1 f /f.php:3:ZEND_ADD\n"), [add]);
-    // These two are not of one instruction; neither is thrown away.
+    // These two differ in their opcodes; both are kept.
     let both = [None, Some("ZEND_SUB".to_owned())];
     assert_eq!(opcodes("0 <VM>::ZEND_ADD <VM>:-1\n1 f /f.php:3:ZEND_SUB\n"), both);
     assert_eq!(opcodes("0 <VM>::ZEND_ADD <VM>:-1\n"), [None]);
@@ -308,7 +308,7 @@ fn the_process_of_a_segment_is_written() {
 }
 
 #[test]
-fn what_would_break_the_text_is_replaced_and_counted() {
+fn characters_that_would_break_the_text_are_replaced_and_counted() {
     let frame = |function: &str, file: &str| FlatFrame::php(function, file, 3);
     let sample = FlatSample {
         frames_leaf_first: vec![frame("a\nb\t1 c", "/line\r\nbreak.php"), frame("tab\tname", "/f.php")],
@@ -324,12 +324,12 @@ fn what_would_break_the_text_is_replaced_and_counted() {
     assert_eq!(samples[0].labels, [(b"a : b :".to_vec(), b"x y = z".to_vec())]);
 }
 
-/// Where the text of ours differs from reli's beyond what `as_reli` takes away, and why.
+/// Differences from reli's text in addition to those that `as_reli` removes, and why.
 const DIFFERENCES: [(&str, &str); 1] =
     [("unicode.rbt", "a line break in a path is a space, so that the text stays one")];
 
-/// Our text as reli writes it: it drops annotations and processes, and gives native frames as
-/// `symbol module:0` although its own live captures do not.
+/// Our text in reli's form: reli drops annotations and processes, and writes native frames as `symbol module:0`, although
+/// its own live captures do not.
 fn as_reli(text: &[u8]) -> Vec<u8> {
     let lines = text.split_inclusive(|&byte| byte == b'\n').filter(|line| !line.starts_with(b"# "));
     lines.flat_map(without_offset).collect()
@@ -349,8 +349,8 @@ fn samples_of_rbt_files_are_written_as_reli_writes_them() {
     let decoded = corpus_names("rbt/expected", ".strict.jsonl");
     let mut compared = 0;
     for name in corpus_names("rbt/expected/conv", ".phpspy.txt") {
-        // An empty list of samples is written as one line feed, which is no trace, and what stands behind a
-        // gzip member is dropped.
+        // An empty list of samples is written as one line feed, which is not a trace, and data after a gzip member is
+        // dropped.
         let reli = read_corpus(&format!("rbt/expected/conv/{name}.phpspy.txt"));
         if !decoded.contains(&name) || ["all_zeros.rbt", "gzip_then_raw.rbt.gz"].contains(&&*name) {
             continue;
@@ -361,7 +361,7 @@ fn samples_of_rbt_files_are_written_as_reli_writes_them() {
             Some((_, why)) => {
                 let same = show(&reli).replace("/line\nbreak", "/line break");
                 assert_eq!(show(&ours), same, "{name}: {why}");
-                assert_ne!(ours, reli, "{name} does not differ");
+                assert_ne!(ours, reli, "{name} has no difference, but one is listed");
             }
         }
         compared += 1;

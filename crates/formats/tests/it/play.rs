@@ -1,6 +1,6 @@
-//! Profiles as plain data: played into a sink, collected from one, made up at random.
+//! Profiles as plain data: passed to a sink, collected from one, or generated.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panics")]
 
 use std::collections::BTreeMap;
 use std::io;
@@ -54,7 +54,7 @@ pub(crate) struct PlainSegment {
     pub(crate) samples: Vec<PlainSample>,
 }
 
-/// What `import` gives, or what is wrong with its input.
+/// The result of `import`, or the error in its input.
 pub(crate) fn collected(
     import: impl FnOnce(&mut Tables, &mut Collect) -> Result<Recovery, ReadError>,
 ) -> Result<(Collect, Recovery), Error> {
@@ -119,14 +119,14 @@ impl ProfileSink for Collect {
     }
 }
 
-/// A sink that adds up what samples weigh, by the function that was executing.
+/// A sink that adds up the weights of samples by leaf function.
 pub(crate) struct Weights {
     pub(crate) weigher: Weigher,
     pub(crate) sums: BTreeMap<String, i64>,
 }
 
 impl Weights {
-    /// Of the value type that is asked for, or else of the default.
+    /// Weighs the requested value type, or else the default.
     pub(crate) fn new(asked: Option<&str>) -> Self {
         Self { weigher: Weigher::new(asked, Sampled::Time), sums: BTreeMap::new() }
     }
@@ -193,12 +193,12 @@ fn plain_sample(at: Context<'_>, sample: &Sample<'_>) -> PlainSample {
     }
 }
 
-/// Plays segments into a sink, as an importer would, and finishes it.
+/// Passes segments to a sink, as an importer would, and finishes it.
 pub(crate) fn play(segments: &[PlainSegment], sink: &mut dyn ProfileSink) {
     play_inputs(&[segments], sink);
 }
 
-/// Plays the segments of several inputs into a sink, and finishes it.
+/// Passes the segments of several inputs to a sink, and finishes it.
 pub(crate) fn play_inputs(inputs: &[&[PlainSegment]], sink: &mut dyn ProfileSink) {
     let mut tables = Tables::default();
     for (index, plain) in inputs.iter().flat_map(|segments| (0..).zip(*segments)) {
@@ -272,7 +272,7 @@ fn intern_frame(tables: &mut Tables, plain: &PlainFrame) -> borehole_model::Fram
     tables.intern_frame(&frame).unwrap()
 }
 
-/// A frame with a name, and nothing else known.
+/// A frame with only a name.
 pub(crate) fn named(function: &str) -> PlainFrame {
     PlainFrame { function: function.to_owned(), ..PlainFrame::default() }
 }
@@ -333,7 +333,7 @@ pub(crate) fn any_samples() -> impl Strategy<Value = Vec<PlainSample>> {
     })
 }
 
-/// In pprof, 0 is what is not known.
+/// In pprof, 0 stands for unknown.
 fn known_offset() -> impl Strategy<Value = i64> {
     any::<i64>().prop_filter("an offset that is known", |offset| *offset != 0)
 }

@@ -1,14 +1,14 @@
-//! `pprof` against files of other writers, against `go tool pprof`, and against itself.
+//! `pprof`, compared with files of other writers, with `go tool pprof`, and with itself.
 
 #![allow(
     clippy::unwrap_used,
     clippy::cast_precision_loss,
-    reason = "a test that cannot go on fails; shares are rounded"
+    reason = "tests fail by panics; shares are rounded"
 )]
 
 use std::io::{self, Read as _};
 
-use borehole_formats::pprof::{Compression, Exporter, import};
+use borehole_formats::pprof::{Exporter, FileCompression, import};
 use borehole_formats::{Error, Export as _, Limits, ReadError, ReadOptions, otlp};
 use borehole_model::{Count, Measure, Mode, Recovery, Tables};
 use borehole_testkit::Scratch;
@@ -33,7 +33,7 @@ fn read(bytes: &[u8]) -> Collect {
 
 fn write(segments: &[PlainSegment]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    play(segments, &mut Exporter::new(&mut bytes, Compression::None));
+    play(segments, &mut Exporter::new(&mut bytes, FileCompression::None));
     bytes
 }
 
@@ -47,7 +47,7 @@ fn corpus(name: &str) -> Vec<u8> {
     gunzip(&std::fs::read(format!("{OWN}/{name}")).unwrap())
 }
 
-/// What the samples of a document weigh.
+/// The weights of the samples of a document.
 fn weights(bytes: &[u8], asked: Option<&str>) -> Weights {
     let (mut tables, mut weights) = (Tables::default(), Weights::new(asked));
     import(bytes, &ReadOptions::default(), &mut tables, &mut weights).unwrap();
@@ -63,7 +63,7 @@ fn segment(period_ns: Option<u64>, samples: Vec<PlainSample>) -> PlainSegment {
     PlainSegment { period_ns, samples, ..PlainSegment::default() }
 }
 
-/// Counts by everything else, in the order of first appearance.
+/// Counts by all other properties, in order of first appearance.
 fn totals(samples: &[PlainSample]) -> Vec<PlainSample> {
     let mut totals: Vec<PlainSample> = Vec::new();
     for sample in samples {
@@ -86,7 +86,7 @@ fn every_file_of_reli_holds_as_many_samples_as_reli_read() {
         let Some(file) = entry["converters"]["pprof-raw"]["file"].as_str() else { continue };
         let bytes = std::fs::read(format!("{CONVERTED}/../../{file}")).unwrap();
         let collect = read(&bytes);
-        // Where its reader of rbt gave up, reli's converters went on to read the file as text.
+        // If its rbt reader failed, reli's converters read the file as text.
         let expected = match &entry["strict"]["error"] {
             serde_json::Value::Null => entry["strict"]["samples"].as_u64().unwrap(),
             _ => folded_count(&file.replace(".pprof", ".folded")),
@@ -100,7 +100,7 @@ fn every_file_of_reli_holds_as_many_samples_as_reli_read() {
     assert!(files > 60, "{files} files");
 }
 
-/// The samples of the folded file that reli made of the same input.
+/// The samples of the folded file that reli wrote for this input.
 fn folded_count(file: &str) -> u64 {
     let lines = std::fs::read(format!("{CONVERTED}/../../{file}")).unwrap();
     let counts =
@@ -143,7 +143,7 @@ fn mixed_periods_weigh_each_sample_by_its_own() {
 }
 
 #[test]
-fn samples_that_are_of_one_period_each_come_back_in_a_segment_of_it() {
+fn samples_are_grouped_into_segments_by_period() {
     let periods = [Some(10), Some(7), None];
     let segments =
         periods.map(|period| segment(period, vec![sample(&[if period.is_some() { "a" } else { "c" }], 3)]));
@@ -210,11 +210,14 @@ fn durations_that_inputs_state_are_added_up_and_those_of_one_input_are_not() {
         (&[&[five.clone(), seven.clone(), five.clone()][..], std::slice::from_ref(&seven)], 14),
     ] {
         let mut bytes = Vec::new();
-        play_inputs(inputs, &mut Exporter::new(&mut bytes, Compression::None));
+        play_inputs(inputs, &mut Exporter::new(&mut bytes, FileCompression::None));
         let stated = ("duration_ns".to_owned(), sum.to_string());
         assert!(read(&bytes).segments[0].metadata.contains(&stated), "{sum}");
         let mut document = Vec::new();
-        play_inputs(inputs, &mut otlp::Exporter::new(&mut document, || Ok(io::Cursor::new(Vec::new()))));
+        play_inputs(
+            inputs,
+            &mut otlp::Exporter::new(&mut document, || Ok(Box::new(io::Cursor::new(Vec::new())))),
+        );
         let import = |tables: &mut Tables, sink: &mut Collect| {
             otlp::import(document.as_slice(), &ReadOptions::default(), tables, sink)
         };
@@ -226,11 +229,11 @@ fn durations_that_inputs_state_are_added_up_and_those_of_one_input_are_not() {
 fn losses_are_counted() {
     let timed = PlainSample { time_ns: Some(4), ..sample(&["a"], 6) };
     let mut bytes = Vec::new();
-    let mut exporter = Exporter::new(&mut bytes, Compression::Gzip);
+    let mut exporter = Exporter::new(&mut bytes, FileCompression::Gzip);
     play(&[segment(None, vec![timed])], &mut exporter);
     assert_eq!(exporter.losses().to_string(), "timestamps dropped: 6");
     let many = vec![sample(&["a"], u64::MAX), sample(&["b"], 1)];
-    let mut exporter = Exporter::new(Vec::new(), Compression::Gzip);
+    let mut exporter = Exporter::new(Vec::new(), FileCompression::Gzip);
     play(&[segment(None, many)], &mut exporter);
     assert_eq!(exporter.losses().to_string(), "sums beyond 64 bits dropped: 1");
 }
@@ -246,12 +249,12 @@ fn every_flag_of_a_threads_state_comes_back() {
 fn gzip_holds_the_same_document_and_no_time() {
     let segments = [segment(Some(10), vec![sample(&["a", "b"], 3)])];
     let mut zipped = Vec::new();
-    play(&segments, &mut Exporter::new(&mut zipped, Compression::Gzip));
+    play(&segments, &mut Exporter::new(&mut zipped, FileCompression::Gzip));
     assert_eq!(zipped[..8], [0x1f, 0x8b, 8, 0, 0, 0, 0, 0]);
     assert_eq!(gunzip(&zipped), write(&segments));
 }
 
-/// A document of two samples, put together by hand: tag and length before each message.
+/// A document of two samples, built by hand: tag and length before each message.
 fn small_document() -> Vec<u8> {
     let mut bytes = Vec::new();
     for string in ["", "samples", "count", "f", "file"] {
@@ -282,7 +285,7 @@ fn packed_and_unpacked_numbers_and_unknown_fields_are_read() {
 }
 
 #[test]
-fn bad_documents_are_told_by_kind_and_offset() {
+fn bad_documents_are_reported_with_kind_and_offset() {
     let end = small_document().len() as u64;
     let with = |tail: &[u8]| {
         let bytes = [&small_document(), tail].concat();
@@ -294,9 +297,9 @@ fn bad_documents_are_told_by_kind_and_offset() {
         (&[0x00, 0x00], 0, "expected a field number, found 0"),
         (&[0x10, 0x01], 0, "expected a message in field 2, found a number"),
         (&[0x12, 2, 0x0d, 0], 3, "expected 3 more bytes in the message"),
-        (&[0x12, 4, 0x08, 7, 0x10, 1], 0, "expected the id of a location, found 7"),
+        (&[0x12, 4, 0x08, 7, 0x10, 1], 0, "expected a known location id, found 7"),
         (&[0x12, 2, 0x08, 1], 0, "expected 1 values in a sample, found 0"),
-        (&[0x22, 2, 0x08, 1], 0, "expected a new location id, found 1 again"),
+        (&[0x22, 2, 0x08, 1], 0, "expected a new location id, found 1 twice"),
         (&[0x22, 0], 0, "expected a location id above 0, found 0"),
         (
             &[0x48, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
@@ -336,7 +339,7 @@ fn inlined_frames_cannot_multiply_beyond_the_size_of_the_document() {
 }
 
 #[test]
-fn inlined_functions_come_before_the_one_that_holds_them() {
+fn inlined_functions_come_before_their_caller() {
     let mut bytes = small_document();
     bytes.extend([0x32, 1, b'g']); // string 5
     bytes.extend([0x2a, 4, 0x08, 2, 0x10, 5]); // function 2: g
@@ -382,7 +385,7 @@ fn every_prefix_and_every_changed_byte_is_survived() {
 }
 
 #[test]
-fn a_cut_off_document_yields_the_samples_that_are_whole() {
+fn a_truncated_document_yields_its_complete_samples() {
     let of = |process| PlainSample { process: Some(process), ..sample(&["leaf", "root"], 2) };
     let samples = (0..50).map(of).collect();
     let bytes = write(&[segment(None, samples)]);
@@ -394,7 +397,7 @@ fn a_cut_off_document_yields_the_samples_that_are_whole() {
     assert!(recovery.lost_bytes > 0);
 }
 
-/// A field of a message as it stands in the bytes.
+/// A field of a message in its encoded form.
 #[derive(Clone, Debug, PartialEq)]
 enum Raw {
     Number(u32, u64),
@@ -435,11 +438,11 @@ fn fields(bytes: &[u8]) -> Vec<Raw> {
     fields
 }
 
-/// What a document says, read without the reader.
+/// The contents of a document, read without the reader.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Said {
     types: Vec<(String, String)>,
-    /// By label `row`: the values.
+    /// The values by label `row`.
     rows: std::collections::BTreeMap<u64, Vec<i64>>,
     time: u64,
     duration: u64,
@@ -450,7 +453,7 @@ struct Said {
     doc_url: String,
 }
 
-/// The document that says it: a sample a row, all of them of the function `f`.
+/// The document with these contents: a sample per row, all of the function `f`.
 fn document(said: &Said) -> Vec<u8> {
     let mut strings = vec![String::new(), "f".to_owned(), "row".to_owned()];
     let mut string = |text: &str| {
@@ -536,7 +539,7 @@ fn said(bytes: &[u8]) -> Said {
 
 fn written_again(bytes: &[u8]) -> Vec<u8> {
     let mut again = Vec::new();
-    let (mut tables, mut exporter) = (Tables::default(), Exporter::new(&mut again, Compression::None));
+    let (mut tables, mut exporter) = (Tables::default(), Exporter::new(&mut again, FileCompression::None));
     import(bytes, &ReadOptions::default(), &mut tables, &mut exporter).unwrap();
     borehole_model::ProfileSink::finish(&mut exporter, &tables).unwrap();
     drop(exporter);
@@ -578,7 +581,7 @@ fn any_said() -> impl Strategy<Value = Said> {
                 rows: (1..).zip(rows).collect(),
                 time: 1_700_000_000,
                 duration: 77,
-                // A type that says nothing is none.
+                // An empty type counts as absent.
                 period_type: period_type.filter(|name| *name != "/").map(|name| types(&[name]).remove(0)),
                 period: if period_type.is_some_and(|name| name != "/") { period } else { 0 },
                 comments: types(&["c/d"]).into_iter().map(|(one, other)| format!("{one}={other}")).collect(),
@@ -592,10 +595,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn columns_and_facts_come_back_as_they_were(before in any_said()) {
+    fn columns_and_facts_survive(before in any_said()) {
         let bytes = document(&before);
         let after = said(&written_again(&bytes));
-        // What a document does not say may be said: the tool shows the same.
+        // Absent facts may be written explicitly, because the tool shows the same.
         let shown = |said: &Said| {
             let named = said.types.iter().position(|(kind, _)| *kind == said.default_type);
             named.unwrap_or(said.types.len() - 1)
@@ -603,7 +606,7 @@ proptest! {
         prop_assert_eq!(shown(&after), shown(&before));
         let default_type = after.default_type.clone();
         prop_assert_eq!(&after, &Said { default_type, ..before.clone() });
-        // The number that is shown is the one that the tool shows.
+        // Borehole shows the same number as the tool.
         let weights = weights(&bytes, None);
         let column = shown(&before);
         let factor = match &*before.types[column].1 {
@@ -651,7 +654,7 @@ fn said_of_types(bytes: &[u8]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_record_that_has_values_and_no_count_is_one_that_is_not_counted() {
+fn records_with_values_but_no_count_are_uncounted() {
     let before = Said {
         types: types(&["samples/count", "space/bytes"]),
         rows: (1..).zip([vec![3, 30], vec![0, 7], vec![0, 0]]).collect(),
@@ -700,7 +703,7 @@ fn samples_on_a_cpu_are_written_with_their_cpu_time() {
 }
 
 #[test]
-fn documents_that_stand_one_behind_the_other_are_all_read() {
+fn concatenated_documents_are_all_read() {
     let both = corpus("concatenated.pb.gz");
     let half = &both[..both.len() / 2];
     let counts = |bytes: &[u8]| (read(bytes).count(), weights(bytes, Some("cpu")).total());
@@ -713,7 +716,7 @@ fn documents_that_stand_one_behind_the_other_are_all_read() {
         let three = bytes.repeat(3);
         assert_eq!(read(&three).count(), 3 * read(&bytes).count());
     }
-    // Different ones, too, with an error that says where in the input it is.
+    // Different kinds too, with an error that has a position in the input.
     let other = corpus("go-cpu.pb.gz");
     let mixed = [&other[..], half, &[0x13]].concat();
     let (collect, recovery) = read_with(&mixed, &ReadOptions::lenient()).unwrap();
@@ -722,7 +725,7 @@ fn documents_that_stand_one_behind_the_other_are_all_read() {
 }
 
 #[test]
-fn frames_that_a_document_wants_dropped_are() {
+fn drop_frames_and_keep_frames_are_applied() {
     let stacks: [&[&str]; 5] = [
         &["leaf", "runtime.mallocgc", "main"],
         &["runtime.mallocgc", "main"],
@@ -732,7 +735,7 @@ fn frames_that_a_document_wants_dropped_are() {
     ];
     let bytes = write(&[segment(None, stacks.iter().map(|stack| sample(stack, 1)).collect())]);
     let stacks_of = |drop: &str, keep: &str| {
-        // Indexes count from where the strings of the document end.
+        // Indexes count from the end of the document's strings.
         let count = fields(&bytes).iter().filter(|field| matches!(field, Raw::Bytes(6, _))).count() as u64;
         let more = [
             Raw::Bytes(6, drop.into()),
@@ -771,7 +774,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn a_profile_comes_back_as_it_was(samples in any_samples(), period in proptest::option::of(1..1_000_u64)) {
+    fn a_profile_survives_a_round_trip(samples in any_samples(), period in proptest::option::of(1..1_000_u64)) {
         let written = segment(period.map(|period| period * 1000), samples);
         let collect = read(&write(std::slice::from_ref(&written)));
         let read = &collect.segments[0];
@@ -780,7 +783,7 @@ proptest! {
             prop_assert_eq!(read.period_ns, written.period_ns);
         }
         prop_assert!(read.value_types.is_empty());
-        // What was read once is written to the same bytes.
+        // A read document is written to the same bytes.
         let again = write(&collect.segments);
         let second = read_with(&again, &ReadOptions::default()).unwrap().0;
         prop_assert_eq!(&second.segments[0].samples, &read.samples);
@@ -793,7 +796,7 @@ proptest! {
     }
 }
 
-/// What Go's pprof prints of a document.
+/// The output of Go's pprof for a document.
 fn shown(pprof: &Peer, bytes: &[u8], arguments: &[&str]) -> String {
     let scratch = Scratch::new();
     let file = scratch.write("profile.pb.gz", bytes);
@@ -842,7 +845,7 @@ fn peer_profile() -> Vec<PlainSegment> {
 fn go_pprof_agrees_on_totals_and_top_functions() {
     let Some(pprof) = peer("pprof") else { return };
     let mut bytes = Vec::new();
-    play(&peer_profile(), &mut Exporter::new(&mut bytes, Compression::Gzip));
+    play(&peer_profile(), &mut Exporter::new(&mut bytes, FileCompression::Gzip));
     let top = shown(&pprof, &bytes, &["-top", "-sample_index=samples"]);
     assert!(top.contains("Type: samples"), "{top}");
     assert!(top.contains("of 1055 total"), "{top}");
@@ -853,7 +856,7 @@ fn go_pprof_agrees_on_totals_and_top_functions() {
     ] {
         assert!(top.contains(line), "{line}\n{top}");
     }
-    // 55 samples of 10 ms and 1000 of 1 ms, in the order that the default sample type asks for.
+    // 55 samples of 10 ms and 1000 of 1 ms, in the order of the default sample type.
     let wall = shown(&pprof, &bytes, &["-top"]);
     assert!(wall.contains("Type: wall"), "{wall}");
     assert!(wall.contains("Duration: 1.05s, Total samples = 1550ms"), "{wall}");
@@ -889,7 +892,7 @@ fn go_pprof_reads_locations_mappings_and_labels() {
     assert!(tagged.contains("1005, 95.26% of 1055 total"), "{tagged}");
 }
 
-/// Go's own profiler writes this one; the tool's sums are compared with ours.
+/// Go's own profiler wrote this one; the sums of the tool are compared with ours.
 #[test]
 fn a_profile_of_gos_own_holds_what_the_tool_counts() {
     let Some(pprof) = peer("pprof") else { return };
@@ -914,13 +917,13 @@ fn a_profile_of_gos_own_holds_what_the_tool_counts() {
     );
     assert_eq!(ours, sums);
     assert!(sums.1 > 0);
-    // Written again, the tool still shows cpu time, and the same.
+    // After rewriting, the tool still shows the same cpu time.
     let top = shown(&pprof, &write(&collect.segments), &["-top"]);
     let before = shown(&pprof, &zipped, &["-top"]);
     let table = |text: &str| {
         text.lines().skip_while(|line| !line.contains("flat%")).map(str::to_owned).collect::<Vec<_>>()
     };
-    // Which functions were inlined is not kept.
+    // Inlining is not kept.
     assert_eq!(table(&top), table(&before.replace(" (inline)", "")));
 }
 
@@ -949,7 +952,7 @@ fn is_the_same_heap_to_the_tool(pprof: &Peer, zipped: &[u8]) {
         assert!(table(before.clone()).len() > 1, "{before}");
         assert_eq!(table(after), table(before));
     }
-    // Periods agree: the tool compares the two.
+    // The periods are equal; the tool compares them.
     let header = |text: String| {
         text.lines().take_while(|line| !line.starts_with("Samples:")).map(str::to_owned).collect::<Vec<_>>()
     };

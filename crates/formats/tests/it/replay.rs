@@ -1,4 +1,4 @@
-//! Statistics of functions and sums of frames against what CPython's `replay` wrote.
+//! Statistics of functions and sums of frames, compared with the output of CPython's `replay`.
 
 use borehole_formats::pstats::{self, Sort, TextOptions};
 use borehole_formats::tachyon::WriterOptions;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::tachyon::{define, finish, thread, writer};
 
-/// The names of the real files, without folder and ending.
+/// The names of the real files, without folder and extension.
 fn names() -> Vec<String> {
     let files = corpus_files("tachyon/corpus", ".bin");
     assert_eq!(files.len(), 31);
@@ -29,7 +29,7 @@ fn expected(name: &str, ending: &str) -> Vec<u8> {
 
 fn table(name: &str, options: TextOptions) -> String {
     let mut out = Vec::new();
-    export(name, &mut pstats::TextExporter::new(&mut out, options));
+    export(name, &mut pstats::Exporter::text(&mut out, options));
     String::from_utf8(out).unwrap()
 }
 
@@ -39,14 +39,14 @@ fn sums_of_frames_are_those_of_cpython() {
         let mut out = Vec::new();
         export(&name, &mut tachyon_jsonl::Exporter::new(&mut out));
         let out = String::from_utf8(out).unwrap();
-        // The number of a run is a random one there, and has been taken out.
+        // The id of a run is random there, and has been removed.
         let run = out.split("\"run_id\":\"").nth(1).unwrap().split('"').next().unwrap();
         assert!(run.len() == 32 && run.bytes().all(|digit| digit.is_ascii_hexdigit()), "{run}");
         assert!(out.replace(run, "RUNID").as_bytes() == expected(&name, "jsonl"), "{name}");
     }
 }
 
-/// Samples of three threads, of many stacks with recursion in them.
+/// Samples of three threads, with many stacks and recursion.
 fn many_stacks() -> Vec<u8> {
     let mut writer = writer(WriterOptions::default());
     let names: Vec<_> = (0..40).map(|number| format!("f{number}")).collect();
@@ -76,7 +76,7 @@ fn sums_of_frames_do_not_need_stacks_to_be_kept() {
     let [kept, forgotten] = [true, false].map(|keeps| {
         let (mut out, mut tables) = (Vec::new(), Tables::default());
         let mut exporter = tachyon_jsonl::Exporter::new(&mut out);
-        // A sink that stands in between does not let go of stacks unless it says so.
+        // An adapter does not release stacks unless it says so.
         let mut between = Tee::new(&mut exporter, Count::default());
         let sink: &mut dyn ProfileSink = if keeps { &mut between } else { &mut exporter };
         tachyon::import(&bytes, &ReadOptions::default(), &mut tables, sink).unwrap();
@@ -106,7 +106,7 @@ fn the_file_holds_the_numbers_of_cpython() {
         let Value::Array(mut rows) = object(&mut rest) else { panic!("{name}: expected a dictionary") };
         assert!(rest.is_empty(), "{name}");
         assert_eq!(rows.pop(), Some(json!([["__sampled__"], true])), "{name}");
-        // As text and back: the parser is not exact in the last digit, and so is wrong on both sides.
+        // Converted to text and back: the parser is not exact in the last digit, so both sides have the same error.
         let found = Value::Array(rows.iter().map(row).collect()).to_string();
         let [found, expected] = [found.into_bytes(), expected(&name, "pstats.json")]
             .map(|json| serde_json::from_slice::<Vec<Value>>(&json).unwrap());
@@ -117,7 +117,7 @@ fn the_file_holds_the_numbers_of_cpython() {
     }
 }
 
-/// A row as the recorded ones are: the function, the numbers, the callers.
+/// A row in the form of the recorded ones: the function, the numbers, the callers.
 fn row(row: &Value) -> Value {
     let numbers = row[1].as_array().unwrap();
     json!([row[0], numbers[..4], numbers[4]])
@@ -156,7 +156,7 @@ fn take<'a>(rest: &mut &'a [u8], count: usize) -> &'a [u8] {
     taken
 }
 
-/// The counts and the place of each line of a table.
+/// The counts and the position of each line of a table.
 fn lines(table: &str) -> Vec<(u64, u64, String)> {
     let rows = table.lines().skip(2).take_while(|line| !line.is_empty());
     let parse = |line: &str| {
@@ -170,14 +170,14 @@ fn lines(table: &str) -> Vec<(u64, u64, String)> {
 #[test]
 fn the_table_is_sorted_and_cut_as_asked() {
     let print = |sort, limit| table("26_realapp_zstd", TextOptions { sort, limit, summary: false });
-    let all = lines(&print(Sort::Direct, None));
-    assert!(all.len() > 300 && !print(Sort::Direct, None).contains("Summary"), "{}", all.len());
-    for sort in [Sort::Direct, Sort::DirectTime, Sort::DirectShare] {
+    let all = lines(&print(Sort::SelfSamples, None));
+    assert!(all.len() > 300 && !print(Sort::SelfSamples, None).contains("Summary"), "{}", all.len());
+    for sort in [Sort::SelfSamples, Sort::SelfTime, Sort::SelfShare] {
         let found = lines(&print(sort, None));
         assert!(found.is_sorted_by(|a, b| a.0 >= b.0) && found.len() == all.len(), "{sort:?}");
         assert_eq!(lines(&print(sort, Some(7))), found[..7], "{sort:?}");
     }
-    for sort in [Sort::Cumulative, Sort::CumulativeTime, Sort::CumulativeShare] {
+    for sort in [Sort::TotalSamples, Sort::TotalTime, Sort::TotalShare] {
         assert!(lines(&print(sort, None)).is_sorted_by(|a, b| a.1 >= b.1), "{sort:?}");
     }
     let names = lines(&print(Sort::Name, None));

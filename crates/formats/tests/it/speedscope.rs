@@ -1,7 +1,6 @@
-//! `speedscope` against files of other writers, against the viewer's own importer and schema, and against
-//! itself.
+//! `speedscope`, compared with files of other writers, with the viewer's own importer and schema, and with itself.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panics")]
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -28,10 +27,8 @@ fn read(bytes: &[u8]) -> Collect {
     read_with(bytes, &ReadOptions::default()).unwrap().0
 }
 
-type Spool = fn() -> std::io::Result<Cursor<Vec<u8>>>;
-
-fn exporter(bytes: &mut Vec<u8>) -> Exporter<&mut Vec<u8>, Cursor<Vec<u8>>, Spool> {
-    Exporter::new(bytes, ExportOptions::default(), || Ok(Cursor::new(Vec::new())))
+fn exporter(bytes: &mut Vec<u8>) -> Exporter<&mut Vec<u8>> {
+    Exporter::new(bytes, ExportOptions::default(), || Ok(Box::new(Cursor::new(Vec::new()))))
 }
 
 fn write(segments: &[PlainSegment]) -> Vec<u8> {
@@ -131,7 +128,7 @@ fn regular_times_become_counts_and_irregular_ones_values() {
 }
 
 #[test]
-fn events_become_a_sample_for_each_stretch() {
+fn events_become_a_sample_for_each_duration() {
     let event = |kind: &str, frame: u32, at: u32| json!({"type": kind, "frame": frame, "at": at});
     let events = [
         event("O", 0, 10),
@@ -170,7 +167,7 @@ fn profiles_may_come_before_the_frames() {
 }
 
 #[test]
-fn bad_documents_are_told_by_kind_and_line() {
+fn bad_documents_are_reported_with_kind_and_line() {
     let cases: [(&str, &str); 8] = [
         ("", "truncated: EOF while parsing a value, column 0 (speedscope, at line 1)"),
         ("[]", "invalid type: sequence, expected a speedscope document, column 1 (speedscope, at line 1)"),
@@ -193,7 +190,7 @@ fn bad_documents_are_told_by_kind_and_line() {
         ),
         (
             "{\"shared\":{\"frames\":[{\"name\":\"a\"}]},\"profiles\":[{\"events\":[{\"type\":\"C\",\"frame\":0,\"at\":1}]}]}",
-            "expected none to close, found frame 0, column 89 (speedscope, at line 1)",
+            "expected a frame to begin, found the end of frame 0, column 89 (speedscope, at line 1)",
         ),
     ];
     for (text, message) in cases {
@@ -238,7 +235,7 @@ fn every_prefix_and_every_changed_byte_is_survived() {
 }
 
 #[test]
-fn a_cut_off_document_yields_what_stands_before_the_cut() {
+fn a_truncated_document_yields_the_data_before_the_cut() {
     let profile = json!({"unit": "none", "weights": [2, 1, 1], "samples": [[0, 1], [], [2]]});
     let mut bytes = document(&profile);
     // serde_json sorts the members: `profiles` comes before `shared`, so both are swapped by hand.
@@ -252,7 +249,7 @@ fn a_cut_off_document_yields_what_stands_before_the_cut() {
     assert!(recovery.warnings[0].message.contains("(line 1)"), "{:?}", recovery.warnings);
 }
 
-/// The profile's `weights`, as written.
+/// The `weights` of the profile, as written.
 fn weights(bytes: &[u8], profile: usize) -> (String, Vec<u64>) {
     let value: Value = serde_json::from_slice(bytes).unwrap();
     let profile = &value["profiles"][profile];
@@ -263,7 +260,7 @@ fn weights(bytes: &[u8], profile: usize) -> (String, Vec<u64>) {
 #[test]
 fn weights_are_times_or_values_or_counts() {
     let timed = segment(Some(10), vec![at(100, &["a"]), at(130, &["a"]), at(145, &["b"]), at(200, &["a"])]);
-    // What lies a period or more behind the end of a sample has an entry without a stack before it.
+    // A sample that begins a period or more after the end of the previous one has an entry without a stack before it.
     let weights_of_timed = vec![10, 20, 10, 10, 50, 10];
     assert_eq!(weights(&write(&[timed]), 0), ("nanoseconds".to_owned(), weights_of_timed));
     let unknown = segment(None, vec![at(100, &["a"]), at(130, &["a"]), at(145, &["b"]), at(200, &["a"])]);
@@ -283,7 +280,7 @@ fn weights_are_times_or_values_or_counts() {
 }
 
 #[test]
-fn stacks_that_are_shown_alike_are_one_entry() {
+fn stacks_with_equal_text_are_one_entry() {
     let at_offset = |offset| PlainSample {
         frames_leaf_first: vec![PlainFrame {
             native: Some(("libphp.so".into(), Some(offset))),
@@ -318,7 +315,7 @@ fn invalid_utf8_is_left_out_replaced_or_refused() {
         let segment = Segment::default();
         let mut bytes = Vec::new();
         let options = ExportOptions { utf8_errors, ..ExportOptions::default() };
-        let mut exporter = Exporter::new(&mut bytes, options, || Ok(Cursor::new(Vec::new())));
+        let mut exporter = Exporter::new(&mut bytes, options, || Ok(Box::new(Cursor::new(Vec::new()))));
         let at = Context { tables: &tables, segment: &segment };
         exporter.segment(at).unwrap();
         let _ = exporter.sample(at, &Sample { stack, count: 1, ..Sample::default() }).unwrap();
@@ -335,7 +332,7 @@ fn invalid_utf8_is_left_out_replaced_or_refused() {
     assert_eq!(run(Utf8Errors::Fail).unwrap_err().kind(), std::io::ErrorKind::InvalidData);
 }
 
-/// What the format holds of samples, with equal neighbours of a lane joined, unless a period or more is between them.
+/// The samples as the format holds them, with equal neighbours of a lane joined, unless a period or more is between them.
 fn joined(samples: &[PlainSample], period: Option<u64>) -> Vec<PlainSample> {
     let mut tracks: Vec<Vec<PlainSample>> = Vec::new();
     let mut ends: Vec<i128> = Vec::new();
@@ -375,7 +372,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn a_profile_comes_back_as_it_was(
+    fn a_profile_survives_a_round_trip(
         mut samples in any_samples(),
         period in proptest::option::of(1..1_000_000_u64),
         gaps in proptest::option::of(proptest::collection::vec(1..1_000_000_i64, 12)),
@@ -394,7 +391,7 @@ proptest! {
                 prop_assert_eq!(read.has_times, gaps.is_some());
             }
         }
-        // What was read is written to the same bytes.
+        // A read file is written to the same bytes.
         let bytes = write(&collect.segments);
         prop_assert_eq!(read(&bytes).samples().cloned().collect::<Vec<_>>(), found);
     }
@@ -405,10 +402,10 @@ proptest! {
     }
 }
 
-/// Name, unit, weight, and the weight of each function as a leaf.
+/// The name, the unit, the weight, and the weight of each leaf function.
 type Shown = (String, String, u64, BTreeMap<String, u64>);
 
-/// What speedscope's own importer makes of a file that its schema accepts. `None` if speedscope is left out.
+/// The result of speedscope's own importer for a file that its schema accepts. `None` if speedscope is skipped.
 fn viewer(bytes: &[u8]) -> Option<Vec<Shown>> {
     let scratch = Scratch::new();
     let file = scratch.write("profile.speedscope.json", bytes);
@@ -428,7 +425,7 @@ fn row(name: &str, unit: &str, total: u64, own: &[(&str, u64)]) -> Shown {
 }
 
 #[test]
-fn the_viewer_reads_what_we_write() {
+fn the_viewer_reads_our_files() {
     let of = |process, sample| PlainSample { process: Some(process), ..sample };
     let timed = PlainSegment {
         has_times: true,
@@ -469,7 +466,7 @@ fn the_viewer_and_we_read_the_same_in_a_file_of_reli() {
 }
 
 #[test]
-fn samples_that_stand_elsewhere_than_at_their_time_are_counted() {
+fn moved_samples_are_counted() {
     let losses = |inputs: &[&[PlainSegment]]| {
         let mut bytes = Vec::new();
         let mut exporter = exporter(&mut bytes);
@@ -483,7 +480,7 @@ fn samples_that_stand_elsewhere_than_at_their_time_are_counted() {
     assert_eq!(losses(&[std::slice::from_ref(&apart)]), (String::new(), vec![100, 130, 145]));
     let run = segment(Some(10), vec![at(100, &["a"]), many(5, at(115, &["a"])), at(145, &["b"])]);
     assert_eq!(losses(&[&[run]]), ("exact times of samples dropped: 5".to_owned(), vec![100, 145]));
-    // The format cannot go back in time, but our member keeps it.
+    // Times in the format cannot go backwards, but our own member keeps them.
     let backwards = segment(Some(10), vec![at(100, &["a"]), at(50, &["b"]), at(60, &["c"]), at(120, &["d"])]);
     assert_eq!(losses(&[&[backwards]]), (String::new(), vec![100, 50, 60, 120]));
     let further = segment(Some(10), vec![at(500, &["a"]), at(520, &["b"])]);
@@ -505,14 +502,14 @@ fn a_value_below_0_is_counted_as_lost() {
     assert_eq!(exporter.losses().to_string(), "measured values dropped: 1");
 }
 
-/// What a document becomes when it is read and written again.
+/// A document after it was read and written again.
 fn rewritten(bytes: &[u8]) -> Value {
     let (document, losses) = rewritten_with_losses(bytes);
     assert_eq!(losses, "");
     document
 }
 
-/// What a profile of another format weighs here: by profile its name and the milliseconds of each leaf.
+/// The weights of a profile of another format: for each profile its name and the milliseconds of each leaf.
 fn drawn(name: &str) -> Vec<(String, BTreeMap<String, u64>)> {
     let (mut out, mut tables) = (Vec::new(), Tables::default());
     let mut exporter = exporter(&mut out);
@@ -566,7 +563,7 @@ fn stacks(document: &Value, profile: &Value) -> Vec<String> {
 }
 
 #[test]
-fn documents_of_others_come_back_as_they_were() {
+fn documents_of_other_writers_survive() {
     for name in ["values-last-stretch", "lanes-two-threads", "values-evented"] {
         let bytes = read_corpus(&format!("speedscope/{name}.speedscope.json"));
         let (before, after): (Value, Value) = (serde_json::from_slice(&bytes).unwrap(), rewritten(&bytes));
@@ -607,7 +604,7 @@ fn units_starts_ends_and_names_of_all_kinds_come_back() {
     let bytes = document.to_string().into_bytes();
     let mut expected = Value::from(profiles.to_vec());
     let mut found = rewritten_with_losses(&bytes).0["profiles"].clone();
-    // Weights below 0 are refused by the viewer.
+    // The viewer rejects weights below 0.
     assert_eq!(found[4]["weights"].take(), json!([0, 2, 2]));
     expected[4]["weights"] = Value::Null;
     found[4]["endValue"].take();
@@ -670,10 +667,10 @@ fn unknown_units_and_times_below_zero_are_shown_as_they_are_with_a_note() {
     };
     let value_type = |kind: &str, unit: &str| (kind.to_owned(), unit.to_owned());
     let bananas = json!({"unit": "bananas", "samples": [[0], [1]], "weights": [3, -4]});
-    let note = "unknown unit of profile 0: \"bananas\"".to_owned();
+    let note = "unknown unit in profile 0: \"bananas\"".to_owned();
     assert_eq!(noted(&bananas), (value_type("weight", "bananas"), vec![3, -4], note));
     let negative = json!({"unit": "seconds", "samples": [[0], [1]], "weights": [-1, 2]});
-    let (note, second) = ("profile 0 has times below 0".to_owned(), 1_000_000_000);
+    let (note, second) = ("profile 0 has negative times".to_owned(), 1_000_000_000);
     assert_eq!(noted(&negative), (value_type("wall", "nanoseconds"), vec![-second, 2 * second], note));
 }
 
@@ -721,7 +718,7 @@ fn each_kind_has_its_profiles_unless_one_is_asked_for() {
     let run = |value: Option<&str>| {
         let mut bytes = Vec::new();
         let options = ExportOptions { value: value.map(str::to_owned), ..ExportOptions::default() };
-        let mut exporter = Exporter::new(&mut bytes, options, || Ok(Cursor::new(Vec::new())));
+        let mut exporter = Exporter::new(&mut bytes, options, || Ok(Box::new(Cursor::new(Vec::new()))));
         play(&[heap.clone(), cpu.clone()], &mut exporter);
         let losses = exporter.losses().to_string();
         drop(exporter);

@@ -14,7 +14,7 @@ use serde_json::Value;
 /// The period of a segment, its mode, and its metadata.
 type Facts = (Option<u64>, Mode, Vec<(String, String)>);
 
-/// How many samples there are of each leaf, and what the segments say.
+/// The number of samples of each leaf, and the facts of the segments.
 #[derive(Debug, Default, PartialEq)]
 struct Sums {
     by_leaf: BTreeMap<String, u64>,
@@ -27,7 +27,7 @@ fn text(tables: &Tables, string: borehole_model::StringId) -> String {
     String::from_utf8_lossy(tables.string(string)).into_owned()
 }
 
-/// A frame as CPython sums it: of no place the line is 0, and instructions are not told apart.
+/// A frame as CPython adds it up: line 0 if there is no position, and instructions are not distinguished.
 fn frame_text(tables: &Tables, frame: &Frame) -> String {
     let Frame { line, end_line, column, end_column, .. } = *frame;
     let file = frame.file.map_or_else(String::new, |file| text(tables, file));
@@ -86,7 +86,7 @@ fn document(lines: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn what_cpython_writes_is_read_with_the_sums_of_the_profile() {
+fn files_of_cpython_have_the_sums_of_the_profile() {
     let files = corpus_files("tachyon/corpus/expected", ".jsonl");
     let files: Vec<_> = files.iter().filter(|path| !path.to_string_lossy().contains(".dump.")).collect();
     assert!(files.len() > 20, "{}", files.len());
@@ -108,7 +108,7 @@ fn what_cpython_writes_is_read_with_the_sums_of_the_profile() {
 }
 
 #[test]
-fn a_recorded_file_holds_as_many_samples_as_it_says() {
+fn a_recorded_file_has_its_stated_number_of_samples() {
     let bytes = read_corpus("tachyon/made/web.tachyon.jsonl");
     let last = bytes.trim_ascii_end().rsplit(|&byte| byte == b'\n').next().unwrap();
     let total = serde_json::from_slice::<Value>(last).unwrap()["samples_total"].as_u64().unwrap();
@@ -116,32 +116,32 @@ fn a_recorded_file_holds_as_many_samples_as_it_says() {
     let recovery = outcome.unwrap();
     assert!(total > 0 && recovery.is_clean());
     assert_eq!((sums.samples, recovery.samples, recovery.segments), (total, total, 1));
-    assert!(recovery.notes[0].message.starts_with("sums of frames have no stacks"), "{:?}", recovery.notes);
+    assert!(recovery.notes[0].message.ends_with("sums of frames have no stacks"), "{:?}", recovery.notes);
 }
 
 #[test]
-fn places_instructions_and_what_else_is_said_are_kept() {
+fn positions_instructions_and_metadata_are_kept() {
     let (sums, outcome) =
         read(&document(&[META, STRINGS, FRAMES, SUMS, END, META, END]), ReadOptions::default());
     let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     let pairs = vec![pair("mode", "cpu"), pair("run_id", "a"), pair("x", "7")];
     assert_eq!(sums.segments[0], (Some(250_000), Mode::Cpu, pairs));
     assert_eq!(sums.by_leaf, [("a.py:2 f Some(4) Some(1) Some(9)".to_owned(), 4)].into());
-    // The second run has no samples, and its last line says otherwise.
+    // The second run has no samples, but its last line claims some.
     assert!(outcome.is_err());
 }
 
 #[test]
-fn strictly_the_first_line_that_is_wrong_ends_the_reading_and_otherwise_it_is_said() {
+fn strict_reading_ends_at_a_wrong_line_and_lenient_reading_reports_it() {
     let unknown = r#"{"type":"agg","kind":"frame","scope":"final","entries":[{"frame_id":8,"self":1}]}"#;
     let stacks = r#"{"type":"agg","kind":"stack","scope":"final","entries":[]}"#;
     for (lines, line, said) in [
         (vec![META, STRINGS, "{", SUMS, END], 3, "invalid line: EOF while parsing an object"),
-        (vec![META, STRINGS, FRAMES, unknown, END], 4, "expected a defined frame, found frame 8"),
-        (vec![META, FRAMES, SUMS, END], 2, "expected a defined string, found string 5"),
-        (vec![STRINGS, FRAMES, SUMS, END], 1, "expected a line of type `meta` before all others"),
+        (vec![META, STRINGS, FRAMES, unknown, END], 4, "undefined frame: 8"),
+        (vec![META, FRAMES, SUMS, END], 2, "undefined string: 5"),
+        (vec![STRINGS, FRAMES, SUMS, END], 1, "expected a first line of type `meta`"),
         (vec![META, stacks, END], 2, "expected final sums of frames, found final sums of stack"),
-        (vec![META, r#"{"type":"later"}"#], 2, "expected a line of a known type, found `later`"),
+        (vec![META, r#"{"type":"later"}"#], 2, "unknown line type: `later`"),
         (vec![META, STRINGS, FRAMES, SUMS, SUMS, END], 6, "expected 4 samples, found 8"),
         (vec![r#"{"type":"meta","v":1}"#], 1, "unsupported version: expected 0, found 1"),
     ] {

@@ -1,4 +1,4 @@
-//! What timelines show, in Chrome's trace events, and where several inputs stand in time.
+//! Timelines as Chrome's trace events, and the times of several inputs.
 
 use borehole_formats::{Export as _, ReadOptions, chrome_trace, gecko};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::play::{PlainLabel, PlainSample, PlainSegment, collected, named, play_
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
-/// Two samples a millisecond apart, of an input that began then.
+/// Two samples a millisecond apart, of an input with this start.
 fn input(start_unix_ns: Option<i64>) -> PlainSegment {
     let sample = |time_ns| PlainSample {
         frames_leaf_first: vec![named("f")],
@@ -27,7 +27,7 @@ fn input(start_unix_ns: Option<i64>) -> PlainSegment {
     }
 }
 
-/// The trace events of inputs but for metadata, and what was lost.
+/// The trace events of inputs without metadata, and the losses.
 fn drawn(inputs: &[PlainSegment]) -> (Vec<Value>, String) {
     let mut text = Vec::new();
     let mut exporter = chrome_trace::Exporter::new(&mut text);
@@ -48,7 +48,7 @@ fn inputs_that_began_on_different_days_are_days_apart_on_a_timeline() {
     let day_us = 86_400e6;
     let (found, losses) = times(&[Some(5 * DAY_NS), Some(6 * DAY_NS)]);
     assert_eq!((found, losses), (vec![0.0, 2000.0, day_us, day_us + 2000.0], String::new()));
-    // There is nothing on a timeline before its beginning.
+    // Nothing on a timeline is before its start.
     let (found, losses) = times(&[Some(6 * DAY_NS), Some(5 * DAY_NS)]);
     assert_eq!(
         (found, losses),
@@ -77,7 +77,7 @@ fn inputs_that_began_on_different_days_are_days_apart_for_firefox_profiler() {
 }
 
 #[test]
-fn only_samples_that_are_not_of_what_a_thread_executed_stand_for_themselves() {
+fn only_samples_of_other_kinds_become_events() {
     for (source, phases) in [("cron", ["B", "E"].as_slice()), ("cpu", &["B", "E"]), ("alloc", &["i", "i"])] {
         let mut input = input(None);
         for sample in &mut input.samples {

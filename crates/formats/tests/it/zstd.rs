@@ -1,18 +1,18 @@
-//! Zstandard frames around profiles: whole, in a row, between others, cut off and damaged.
+//! Zstandard frames around profiles: whole, in a row, between other data, truncated and damaged.
 
 use std::io::{self, Read as _, Write as _};
 
-use borehole_formats::envelope::{Damage, Envelope, Fault, GzipWriter, Method};
-use borehole_formats::zstd::ZstdWriter;
 use borehole_formats::{ReadError, ReadOptions, Recovery, folded, rbt, trc};
 use borehole_model::{Count, Tables};
 use borehole_testkit::read_corpus;
+use borehole_wire::envelope::{Damage, Envelope, GzipWriter, MemberFault, Method};
+use borehole_wire::zstd::ZstdWriter;
 
 const RBT: &str = "zstd/realistic_54k_ts.rbt.zst";
 const TRC: &str = "zstd/real_032_cpu.bin.zst";
 const FOLDED: &[u8] = b"main;query 3\nmain 1\n";
 
-/// Everything that comes out of `bytes`, taken `room` bytes at a time, and what ends it.
+/// The output for `bytes`, read `room` bytes at a time, and the error at its end.
 fn unpack(bytes: &[u8], room: usize) -> (Vec<u8>, Option<Damage>) {
     let mut envelope = Envelope::new(bytes);
     let (mut all, mut buffer) = (Vec::new(), vec![0; room]);
@@ -50,7 +50,7 @@ fn import_trc(bytes: &[u8], options: &ReadOptions) -> Result<Recovery, ReadError
     trc::import(bytes, options, spool, &mut Tables::default(), &mut Count::default())
 }
 
-/// Where the blocks of a frame end, with its size in four bytes and one segment.
+/// The ends of the blocks of a frame with a size of four bytes and one segment.
 ///
 /// Source: RFC 8878, sections 3.1.1.1 and 3.1.1.2.
 fn block_ends(frame: &[u8]) -> Vec<usize> {
@@ -68,7 +68,7 @@ fn block_ends(frame: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn what_the_program_packed_comes_out_again() {
+fn files_of_the_zstd_command_are_decompressed() {
     let expected = [(RBT, read_corpus("rbt/realistic_54k_ts.rbt")), (TRC, plain_trc())]
         .into_iter()
         .chain(["two", "skippable", "long_27"].map(|name| (name, FOLDED.to_vec())));
@@ -121,7 +121,7 @@ fn frames_members_and_raw_parts_come_in_any_order() {
 }
 
 #[test]
-fn empty_frames_hold_nothing_and_zeros_behind_one_are_padding() {
+fn empty_frames_and_zero_padding_are_accepted() {
     let trace = read_corpus("rbt/tiny_one.rbt");
     let bytes = [frame(b""), frame(&trace), frame(b""), vec![0; 512]].concat();
     let recovery = import_rbt(&bytes, &ReadOptions::default()).unwrap();
@@ -148,11 +148,11 @@ fn every_whole_block_before_a_cut_comes_out() {
     assert_eq!(unpack_cut(&packed, 4, 1000), b"");
 }
 
-/// What comes out of the first `cut` bytes, in front of a damage that says where the cut is.
+/// The output for the first `cut` bytes, before the error that names the position of the cut.
 fn unpack_cut(packed: &[u8], cut: usize, room: usize) -> Vec<u8> {
     let (found, damage) = unpack(&packed[..cut], room);
     let expected =
-        Damage { member_offset: 0, offset: cut as u64, method: Method::Zstd, fault: Fault::Truncated };
+        Damage { member_offset: 0, offset: cut as u64, method: Method::Zstd, fault: MemberFault::Truncated };
     assert_eq!(damage, Some(expected), "{cut}");
     found
 }
@@ -170,22 +170,26 @@ fn a_cut_frame_is_a_warning_that_says_where() {
     assert_eq!(recovery.warnings.last().unwrap().message, message);
     let packed = read_corpus(TRC);
     let recovery = import_trc(&packed[..packed.len() - 1], &options).unwrap();
-    // Only the checksum is cut off.
+    // Only the checksum is missing.
     assert_eq!(recovery.events, import_trc(&plain_trc(), &options).unwrap().events);
     assert!(recovery.warnings[0].message.starts_with("truncated zstd frame: "), "{:?}", recovery.warnings);
 }
 
 #[test]
-fn all_before_a_wrong_block_comes_out_and_the_next_frame_is_found() {
+fn data_before_a_wrong_block_and_the_next_frame_are_read() {
     let (mut packed, plain) = (read_corpus(RBT), read_corpus("rbt/realistic_54k_ts.rbt"));
     let ends = block_ends(&packed);
-    // A block of the type that is reserved.
+    // A block of the reserved type.
     packed[ends[1]] |= 0b110;
     for room in [1000, 1 << 20] {
         let (found, damage) = unpack(&packed, room);
         assert!(found == unpack_cut(&packed, ends[1], room) && plain.starts_with(&found), "{}", found.len());
-        let expected =
-            Damage { member_offset: 0, offset: ends[1] as u64, method: Method::Zstd, fault: Fault::Invalid };
+        let expected = Damage {
+            member_offset: 0,
+            offset: ends[1] as u64,
+            method: Method::Zstd,
+            fault: MemberFault::Invalid,
+        };
         assert_eq!(damage, Some(expected));
     }
     let bytes = [&packed[..], &frame(&plain), &member(&plain)].concat();
@@ -197,11 +201,11 @@ fn all_before_a_wrong_block_comes_out_and_the_next_frame_is_found() {
 }
 
 #[test]
-fn a_frame_that_swallows_the_next_ones_gives_them_back() {
+fn frames_hidden_in_a_damaged_frame_are_found() {
     let trace = read_corpus("rbt/tiny_one.rbt");
     let (mut first, others) = (frame(&trace), frame(&trace).repeat(2_000));
     assert!(others.len() > 100 << 10, "{}", others.len());
-    // Not the last block, stored as it is, of 100 KiB.
+    // A stored block of 100 KiB that is not the last one.
     let header = (100u32 << 10) << 3;
     first[6..9].copy_from_slice(&header.to_le_bytes()[..3]);
     let recovery = import_rbt(&[first, others].concat(), &ReadOptions::lenient()).unwrap();
@@ -209,11 +213,11 @@ fn a_frame_that_swallows_the_next_ones_gives_them_back() {
 }
 
 #[test]
-fn a_wrong_checksum_is_met_behind_everything() {
+fn a_wrong_checksum_is_reported_after_all_data() {
     let mut packed = frame(FOLDED);
     *packed.last_mut().unwrap() ^= 1;
     let (found, damage) = unpack(&packed, 100);
-    assert!(found == FOLDED && damage.unwrap().fault == Fault::Invalid, "{damage:?}");
+    assert!(found == FOLDED && damage.unwrap().fault == MemberFault::Invalid, "{damage:?}");
 }
 
 #[test]
@@ -225,7 +229,7 @@ fn a_window_beyond_the_limit_is_refused() {
 }
 
 #[test]
-fn no_change_of_a_byte_does_harm() {
+fn no_changed_byte_causes_a_panic() {
     let trace = read_corpus("rbt/tiny_one.rbt");
     let events = read_corpus("trc/in/ann_then_same_schema.bin");
     let rbt = [frame(&trace), member(&trace), frame(&trace)].concat();

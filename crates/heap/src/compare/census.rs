@@ -5,38 +5,38 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 
 use super::Compared;
-use super::holders::{Holder, holders};
-use crate::findings::{Finding, Severity, report};
-use crate::graph::{Graph, Total};
+use super::holders::{LargeHolder, holders};
+use crate::findings::{FindingSeverity, HeapFinding, report};
+use crate::graph::{Graph, MemoryTotal, child, children, locations};
 use crate::names::NodeType;
 use crate::retention::Follow;
-use crate::totals::{Scope, totals};
+use crate::totals::{TotalsScope, totals};
 use crate::views::Heap;
 
 /// Count and bytes by name.
-pub(super) type Totals = BTreeMap<Vec<u8>, (u64, u64)>;
+pub(super) type TotalsByName = BTreeMap<Vec<u8>, (u64, u64)>;
 
 /// The counts of a heap.
-pub(super) struct Census {
+pub(super) struct HeapCensus {
     pub(super) heap: Compared,
     pub(super) metrics: Vec<(String, f64)>,
-    pub(super) types: Totals,
-    pub(super) classes: Totals,
-    pub(super) holders: Vec<Holder>,
+    pub(super) types: TotalsByName,
+    pub(super) classes: TotalsByName,
+    pub(super) holders: Vec<LargeHolder>,
     /// The findings of the heap.
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Vec<HeapFinding>,
     /// The addresses of the program's classes, by name.
     places: HashMap<Vec<u8>, u64>,
 }
 
-impl Census {
+impl HeapCensus {
     pub(super) fn of(graph: &dyn Graph, follow: Follow) -> Self {
         let heap = Heap::new(graph, follow);
         let retention = heap.retention();
         let mut findings = report(&heap).findings;
-        findings.retain(|finding| finding.severity != Severity::Info);
-        let totals = totals(&graph, Scope::Everything);
-        let by_name = |totals: Vec<Total>| -> Totals {
+        findings.retain(|finding| finding.severity != FindingSeverity::Info);
+        let totals = totals(&graph, TotalsScope::Everything);
+        let by_name = |totals: Vec<MemoryTotal>| -> TotalsByName {
             totals.into_iter().map(|total| (total.name, (total.count, total.memory_usage))).collect()
         };
         Self {
@@ -70,15 +70,12 @@ fn metrics(graph: &dyn Graph) -> Vec<(String, f64)> {
 
 /// The addresses of classes by their names in the table.
 fn places(graph: &dyn Graph) -> HashMap<Vec<u8>, u64> {
-    let children = |node| graph.children(node).filter_map(|row| graph.child(row));
-    let tables = children(None).filter(|root| graph.node_type(root.node) == NodeType::DEFINED_CLASSES);
-    let classes = tables.flat_map(|table| children(Some(table.node)));
-    let place = |node| graph.locations(node).map(|row| graph.location(row).address).next();
-    let entry = |node| {
-        children(Some(node)).find(|child| graph.string(child.link) == b"class_entry").map(|child| child.node)
-    };
+    let is_table = |node| graph.node_type(node) == NodeType::DEFINED_CLASSES;
+    let tables = children(graph, None).filter(|root| is_table(root.node));
+    let classes = tables.flat_map(|table| children(graph, Some(table.node)));
+    let place = |node| locations(graph, node).next().map(|location| location.address);
     let named = classes.filter_map(|class| {
-        let place = place(class.node).or_else(|| place(entry(class.node)?))?;
+        let place = place(class.node).or_else(|| place(child(graph, class.node, b"class_entry")?))?;
         Some((graph.string(class.link).to_vec(), place))
     });
     named.collect()

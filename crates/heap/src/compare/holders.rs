@@ -6,7 +6,7 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use hashbrown::{DefaultHashBuilder, HashMap};
 
 use super::{HolderChange, delta, is_steady};
-use crate::graph::{Graph, TreeParents};
+use crate::graph::{Graph, TreeParents, locations, stored_count};
 use crate::names::NodeType;
 use crate::retention::Retention;
 use crate::sink::NodeId;
@@ -16,7 +16,7 @@ pub const LEAST_BYTES: u64 = 1024;
 
 /// A node with a large retained size.
 #[derive(Clone, Debug)]
-pub(super) struct Holder {
+pub(super) struct LargeHolder {
     node: NodeId,
     /// A hash of the path along tree references.
     path: u64,
@@ -29,20 +29,20 @@ pub(super) struct Holder {
 }
 
 /// The holders of a heap, dominators first.
-pub(super) fn holders(graph: &dyn Graph, retention: &Retention) -> Vec<Holder> {
+pub(super) fn holders(graph: &dyn Graph, retention: &Retention) -> Vec<LargeHolder> {
     let parents = TreeParents::of(&graph);
-    let mut paths = Paths { graph, parents: &parents, known: HashMap::new(), hasher: fixed_hasher() };
+    let mut paths = PathHashes { graph, parents: &parents, known: HashMap::new(), hasher: fixed_hasher() };
     let mut positions: HashMap<NodeId, u32> = HashMap::new();
     let mut holders = Vec::new();
     for node in retention.nodes().filter(|&node| retention.retained(node) >= LEAST_BYTES) {
         let above = retention.dominator(node).and_then(|above| positions.get(&above).copied());
         positions.insert(node, u32::try_from(holders.len()).unwrap_or(u32::MAX));
-        holders.push(Holder {
+        holders.push(LargeHolder {
             node,
             path: paths.hash(node),
             place: (graph.node_type(node), address(graph, node)),
             retained: retention.retained(node),
-            count: count(graph, node),
+            count: stored_count(graph, node),
             above,
         });
     }
@@ -50,15 +50,7 @@ pub(super) fn holders(graph: &dyn Graph, retention: &Retention) -> Vec<Holder> {
 }
 
 fn address(graph: &dyn Graph, node: NodeId) -> u64 {
-    graph.locations(node).next().map_or(0, |row| graph.location(row).address)
-}
-
-/// The stored number of elements of a node, or the bytes of a string.
-fn count(graph: &dyn Graph, node: NodeId) -> Option<u64> {
-    let said = graph.attributes(node).map(|row| graph.attribute(row));
-    let mut counts = said.filter(|attribute| graph.string(attribute.key) == b"#count");
-    let text = counts.next().map(|attribute| graph.string(attribute.value))?;
-    std::str::from_utf8(text).ok()?.parse().ok()
+    locations(graph, node).next().map_or(0, |location| location.address)
 }
 
 /// A hasher with the same result for every heap.
@@ -67,14 +59,14 @@ fn fixed_hasher() -> std::hash::BuildHasherDefault<std::hash::DefaultHasher> {
 }
 
 /// Hashes of paths, each derived from the hash of the node above.
-struct Paths<'g> {
+struct PathHashes<'g> {
     graph: &'g dyn Graph,
     parents: &'g TreeParents,
     known: HashMap<NodeId, u64, DefaultHashBuilder>,
     hasher: std::hash::BuildHasherDefault<std::hash::DefaultHasher>,
 }
 
-impl Paths<'_> {
+impl PathHashes<'_> {
     fn hash(&mut self, node: NodeId) -> u64 {
         let mut unknown = Vec::new();
         let mut next = Some(node);
@@ -104,17 +96,17 @@ impl Paths<'_> {
 
 /// A holder in each heap.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
-    holders: Vec<Option<Holder>>,
+pub(super) struct HolderRow {
+    holders: Vec<Option<LargeHolder>>,
     growth: i64,
 }
 
-impl Row {
-    fn first(&self) -> Option<&Holder> {
+impl HolderRow {
+    fn first(&self) -> Option<&LargeHolder> {
         self.holders.first()?.as_ref()
     }
 
-    fn last(&self) -> Option<&Holder> {
+    fn last(&self) -> Option<&LargeHolder> {
         self.holders.last()?.as_ref()
     }
 
@@ -133,7 +125,7 @@ impl Row {
 
     /// The change, without its path.
     pub(super) fn change(&self) -> HolderChange {
-        let each = |of: &dyn Fn(&Holder) -> Option<u64>| {
+        let each = |of: &dyn Fn(&LargeHolder) -> Option<u64>| {
             self.holders.iter().map(|holder| of(holder.as_ref()?)).collect()
         };
         HolderChange {
@@ -151,20 +143,20 @@ impl Row {
 
 /// The changes of holders.
 #[derive(Default)]
-pub(super) struct Changes {
-    pub(super) changed: Vec<Row>,
-    pub(super) added: Vec<Row>,
-    pub(super) removed: Vec<Row>,
+pub(super) struct HolderChanges {
+    pub(super) changed: Vec<HolderRow>,
+    pub(super) added: Vec<HolderRow>,
+    pub(super) removed: Vec<HolderRow>,
 }
 
 /// Compares the holders of heaps.
-pub(super) fn compare(heaps: &[&[Holder]], same_process: bool) -> Changes {
+pub(super) fn compare(heaps: &[&[LargeHolder]], same_process: bool) -> HolderChanges {
     let (rows, places) = matched(heaps, same_process);
-    let (Some(first), Some(last)) = (places.first(), places.last()) else { return Changes::default() };
-    let above = |places: &[usize], holder: Option<&Holder>| {
+    let (Some(first), Some(last)) = (places.first(), places.last()) else { return HolderChanges::default() };
+    let above = |places: &[usize], holder: Option<&LargeHolder>| {
         holder.and_then(|holder| holder.above).map(|above| places[above as usize])
     };
-    let mut growth: Vec<i64> = rows.iter().map(Row::delta).collect();
+    let mut growth: Vec<i64> = rows.iter().map(HolderRow::delta).collect();
     for row in &rows {
         // If both existed before, the growth of a part belongs to the part.
         let is_old = row.first().is_some() && row.last().is_some();
@@ -173,9 +165,9 @@ pub(super) fn compare(heaps: &[&[Holder]], same_process: bool) -> Changes {
             growth[above] = growth[above].saturating_sub(row.delta());
         }
     }
-    let mut changes = Changes::default();
+    let mut changes = HolderChanges::default();
     for (position, row) in rows.iter().enumerate() {
-        let row_with = |growth| Row { growth, ..row.clone() };
+        let row_with = |growth| HolderRow { growth, ..row.clone() };
         match (row.first(), row.last()) {
             (Some(_), Some(_)) if growth[position] != 0 => changes.changed.push(row_with(growth[position])),
             (None, Some(_)) if above(last, row.last()).is_none_or(|above| rows[above].first().is_some()) => {
@@ -196,14 +188,14 @@ pub(super) fn compare(heaps: &[&[Holder]], same_process: bool) -> Changes {
 }
 
 /// A row for each holder with its node in each heap, and for each heap the row of each of its holders.
-fn matched(heaps: &[&[Holder]], same_process: bool) -> (Vec<Row>, Vec<Vec<usize>>) {
-    let mut rows: Vec<Row> = Vec::new();
+fn matched(heaps: &[&[LargeHolder]], same_process: bool) -> (Vec<HolderRow>, Vec<Vec<usize>>) {
+    let mut rows: Vec<HolderRow> = Vec::new();
     let mut by_path: HashMap<u64, usize> = HashMap::new();
     let mut by_place: HashMap<(NodeType, u64), usize> = HashMap::new();
     let mut places = Vec::new();
     for (position, holders) in heaps.iter().enumerate() {
         let mut of_heap = vec![usize::MAX; holders.len()];
-        let is_free = |rows: &[Row], row: usize| rows[row].holders[position].is_none();
+        let is_free = |rows: &[HolderRow], row: usize| rows[row].holders[position].is_none();
         // All paths first, because an address may have been reused.
         for (found, holder) in of_heap.iter_mut().zip(*holders) {
             if let Some(&row) = by_path.get(&holder.path).filter(|&&row| is_free(&rows, row)) {
@@ -214,7 +206,7 @@ fn matched(heaps: &[&[Holder]], same_process: bool) -> (Vec<Row>, Vec<Vec<usize>
         for (found, holder) in of_heap.iter_mut().zip(*holders).filter(|(found, _)| **found == usize::MAX) {
             let known = by_place.get(&holder.place).filter(|&&row| same_process && is_free(&rows, row));
             let row = known.copied().unwrap_or_else(|| {
-                rows.push(Row { holders: vec![None; heaps.len()], growth: 0 });
+                rows.push(HolderRow { holders: vec![None; heaps.len()], growth: 0 });
                 rows.len() - 1
             });
             rows[row].holders[position] = Some(holder.clone());

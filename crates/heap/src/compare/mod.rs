@@ -19,7 +19,7 @@ use crate::names::NodeType;
 use crate::path;
 use crate::retention::Follow;
 use crate::sink::NodeId;
-use census::Census;
+use census::HeapCensus;
 pub use findings::FindingsDiff;
 pub use holders::LEAST_BYTES;
 
@@ -36,17 +36,17 @@ pub struct Compared {
 
 /// The result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Comparison {
+pub struct HeapComparison {
     /// The heaps, in the order given.
     pub heaps: Vec<Compared>,
     /// Whether they are from one process, or from processes forked from one, so that addresses identify nodes that stayed.
     pub same_process: bool,
     /// The numbers in the summaries, by name.
-    pub metrics: Vec<Series>,
+    pub metrics: Vec<MetricSeries>,
     /// Memory by location type.
-    pub types: Vec<Change>,
+    pub types: Vec<TotalChange>,
     /// Objects by class.
-    pub classes: Vec<Change>,
+    pub classes: Vec<TotalChange>,
     /// Holders in both the first and the last heap that changed beyond their parts.
     pub holders: Vec<HolderChange>,
     /// Holders that the first heap does not have; the outermost ones only.
@@ -59,7 +59,7 @@ pub struct Comparison {
 
 /// A number in each heap; `None` if a heap does not have it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Series {
+pub struct MetricSeries {
     /// The name of the number.
     pub name: String,
     /// The number in each heap.
@@ -68,7 +68,7 @@ pub struct Series {
 
 /// The items of one name in each heap.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct TotalChange {
     /// The name of the type or class.
     pub name: Vec<u8>,
     /// The number of items.
@@ -100,7 +100,7 @@ pub struct HolderChange {
     pub is_static: bool,
 }
 
-impl Change {
+impl TotalChange {
     /// The change of the bytes from the first heap to the last.
     #[must_use]
     pub fn growth(&self) -> i64 {
@@ -111,8 +111,8 @@ impl Change {
 /// Compares heaps, the oldest first. Each heap is analysed separately, so that memory holds the analysis of one heap,
 /// and the holders of all.
 #[must_use]
-pub fn compare(graphs: &[&dyn Graph], follow: Follow) -> Comparison {
-    let censuses: Vec<Census> = graphs.iter().map(|graph| Census::of(*graph, follow)).collect();
+pub fn compare(graphs: &[&dyn Graph], follow: Follow) -> HeapComparison {
+    let censuses: Vec<HeapCensus> = graphs.iter().map(|graph| HeapCensus::of(*graph, follow)).collect();
     let same_process =
         censuses.windows(2).all(|pair| pair[0].is_of_one_process(&pair[1])) && graphs.len() > 1;
     let holders: Vec<_> = censuses.iter().map(|census| census.holders.as_slice()).collect();
@@ -124,7 +124,7 @@ pub fn compare(graphs: &[&dyn Graph], follow: Follow) -> Comparison {
         _ => FindingsDiff::default(),
     };
     findings.new.splice(0..0, findings::static_growth(&holders));
-    Comparison {
+    HeapComparison {
         heaps: censuses.iter().map(|census| census.heap.clone()).collect(),
         same_process,
         metrics: metrics(&censuses),
@@ -137,17 +137,17 @@ pub fn compare(graphs: &[&dyn Graph], follow: Follow) -> Comparison {
     }
 }
 
-fn metrics(censuses: &[Census]) -> Vec<Series> {
+fn metrics(censuses: &[HeapCensus]) -> Vec<MetricSeries> {
     let mut names: Vec<&str> = Vec::new();
     for name in censuses.iter().flat_map(|census| census.metrics.iter().map(|(name, _)| name.as_str())) {
         if !names.contains(&name) {
             names.push(name);
         }
     }
-    let value = |census: &Census, name: &str| {
+    let value = |census: &HeapCensus, name: &str| {
         census.metrics.iter().find(|(known, _)| known == name).map(|known| known.1)
     };
-    let series = |name: &str| Series {
+    let series = |name: &str| MetricSeries {
         name: name.to_owned(),
         values: censuses.iter().map(|census| value(census, name)).collect(),
     };
@@ -155,12 +155,12 @@ fn metrics(censuses: &[Census]) -> Vec<Series> {
 }
 
 /// Count and bytes by name, the largest growth first.
-fn totals(censuses: &[Census], of: impl Fn(&Census) -> &census::Totals) -> Vec<Change> {
-    let mut changes: BTreeMap<&[u8], Change> = BTreeMap::new();
+fn totals(censuses: &[HeapCensus], of: impl Fn(&HeapCensus) -> &census::TotalsByName) -> Vec<TotalChange> {
+    let mut changes: BTreeMap<&[u8], TotalChange> = BTreeMap::new();
     for (position, census) in censuses.iter().enumerate() {
         for (name, &(count, bytes)) in of(census) {
             let none = || vec![0; censuses.len()];
-            let change = changes.entry(name).or_insert_with(|| Change {
+            let change = changes.entry(name).or_insert_with(|| TotalChange {
                 name: name.clone(),
                 counts: none(),
                 bytes: none(),
@@ -169,7 +169,7 @@ fn totals(censuses: &[Census], of: impl Fn(&Census) -> &census::Totals) -> Vec<C
             (change.counts[position], change.bytes[position]) = (count, bytes);
         }
     }
-    let mut changes: Vec<Change> = changes.into_values().collect();
+    let mut changes: Vec<TotalChange> = changes.into_values().collect();
     for change in &mut changes {
         change.is_steady = is_steady(&change.bytes);
     }
@@ -202,9 +202,9 @@ fn is_static(graph: &dyn Graph, parents: &TreeParents, node: NodeId) -> bool {
 const MOST_HOLDERS: usize = 1000;
 
 /// The changes with the paths of their holders.
-fn told(graphs: &[&dyn Graph], mut changes: Vec<holders::Row>) -> Vec<HolderChange> {
+fn told(graphs: &[&dyn Graph], mut changes: Vec<holders::HolderRow>) -> Vec<HolderChange> {
     changes.truncate(MOST_HOLDERS);
-    let mut told: Vec<HolderChange> = changes.iter().map(holders::Row::change).collect();
+    let mut told: Vec<HolderChange> = changes.iter().map(holders::HolderRow::change).collect();
     for (position, graph) in graphs.iter().enumerate().rev() {
         let mut missing =
             told.iter_mut().filter(|change| change.path.is_empty() && change.nodes[position].is_some());

@@ -1,18 +1,17 @@
 //! Findings about the memory that PHP's allocator keeps, and about the memory limit.
 
-use crate::graph::Graph;
-
 use super::amounts::{count, each, is_share, share, size};
-use super::context::Context;
-use super::finding::{Confidence, Finding, Kind, Severity};
-use super::summary::{Chunks, Summary};
+use super::finding::{Confidence, FindingKind, FindingSeverity, HeapFinding};
+use super::severity;
+use super::summary::{Chunks, HeapSummary};
+use super::survey::HeapSurvey;
 
 /// Source: PHP, Zend/zend_alloc.c, `ZEND_MM_CHUNK_SIZE`.
 const CHUNK_BYTES: u64 = 2 << 20;
 
-/// Percentages of the limit: reli's thresholds.
-const LIMIT_NEAR: u64 = 80;
-const LIMIT_REACHED: u64 = 95;
+/// Severities by the percentage of the limit: reli's thresholds.
+const LIMIT_LEVELS: [(u64, FindingSeverity); 2] =
+    [(95, FindingSeverity::High), (80, FindingSeverity::Warning)];
 
 /// A higher limit means no limit: PHP sets the maximum integer for `-1`.
 const NO_LIMIT: u64 = 1 << 60;
@@ -31,13 +30,13 @@ const RECLAIMABLE: u64 = 10;
 /// Source: PHP, Zend/zend_alloc.c, `zend_mm_delete_chunk`: it does at 4.
 const DELETIONS: u64 = 3;
 
-pub(super) fn find<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Finding> {
-    let summary = &context.summary;
+pub(super) fn find(survey: &HeapSurvey<'_>) -> Vec<HeapFinding> {
+    let summary = &survey.summary;
     let mut findings = Vec::new();
     findings.extend(near_limit(summary));
     findings.extend(coverage(summary));
     if summary.chunks.is_known {
-        findings.extend(fragmentation(summary, context.used));
+        findings.extend(fragmentation(summary, survey.used));
         findings.extend(pinned(summary.chunks));
         findings.extend(cache(summary.chunks));
         findings.extend(expansion(summary.chunks));
@@ -46,24 +45,19 @@ pub(super) fn find<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Findi
     findings
 }
 
-fn near_limit(summary: &Summary) -> Option<Finding> {
-    let Summary { peak, limit, .. } = *summary;
+fn near_limit(summary: &HeapSummary) -> Option<HeapFinding> {
+    let HeapSummary { peak, limit, .. } = *summary;
     let usage = summary.usage.unwrap_or_default();
     let peak = peak.max(usage);
-    let severity = match limit {
-        0 | NO_LIMIT.. => return None,
-        _ if is_share(peak, LIMIT_REACHED, limit) => Severity::High,
-        _ if is_share(peak, LIMIT_NEAR, limit) => Severity::Warning,
-        _ => return None,
-    };
+    let severity = severity::reached(peak, limit, &LIMIT_LEVELS).filter(|_| limit < NO_LIMIT)?;
     let text = format!(
-        "{} of {} were in use at the peak ({:.1}%), {} are now",
+        "peak use was {} of {} ({:.1}%); {} is in use now",
         size(peak),
         size(limit),
         share(peak, limit),
         size(usage)
     );
-    let finding = Finding::new(Kind::NearMemoryLimit, severity, text)
+    let finding = HeapFinding::new(FindingKind::NearMemoryLimit, severity, text)
         .fact("memory_get_peak_usage", peak)
         .fact("memory_get_usage", usage)
         .fact("memory_get_real_usage", summary.real_usage)
@@ -71,25 +65,25 @@ fn near_limit(summary: &Summary) -> Option<Finding> {
         .fact("percentage_of_limit", share(peak, limit))
         .likely(
             Confidence::High,
-            "a little more input, and the program ends with \"Allowed memory size exhausted\"",
+            "Slightly more input will end the program with \"Allowed memory size exhausted\".",
         )
-        .check("Look at what holds most, below: it is what has to shrink")
-        .check("See whether it grows with the input; if so, work on it piece by piece")
+        .check("Reduce the values that retain the most memory, listed below.")
+        .check("If memory grows with the input, process the input in smaller pieces.")
         .impact(peak);
     Some(finding)
 }
 
-fn coverage(summary: &Summary) -> Option<Finding> {
+fn coverage(summary: &HeapSummary) -> Option<HeapFinding> {
     let analyzed = summary.analyzed.filter(|&share| share < COVERED)?;
-    let finding = Finding::new(
-        Kind::CoverageGap,
-        Severity::Warning,
-        format!("{analyzed:.1}% of the memory in use is held by something known"),
+    let finding = HeapFinding::new(
+        FindingKind::CoverageGap,
+        FindingSeverity::Warning,
+        format!("only {analyzed:.1}% of the memory in use can be reached from known roots"),
     )
     .fact("heap_memory_analyzed_percentage", analyzed)
     .fact("heap_memory_accounting", summary.accounting.as_str())
-    .likely(Confidence::High, "an extension holds the rest, or the heap changed while it was copied")
-    .check("Look at the root `unattributed`: its blocks are listed by size");
+    .likely(Confidence::High, "An extension holds the rest, or the heap changed while it was copied.")
+    .check("Inspect the root `unattributed`, which lists the remaining blocks by size.");
     Some(finding)
 }
 
@@ -98,19 +92,14 @@ fn spare_chunks(chunks: Chunks, used: u64) -> u64 {
     chunks.count.saturating_sub(used.div_ceil(CHUNK_BYTES))
 }
 
-fn fragmentation(summary: &Summary, used: u64) -> Option<Finding> {
+fn fragmentation(summary: &HeapSummary, used: u64) -> Option<HeapFinding> {
     let chunks = summary.chunks;
     let (free, spare) = (chunks.free(), spare_chunks(chunks, used));
     if free <= used || spare < SPARE_CHUNKS {
         return None;
     }
-    let text = format!(
-        "{} are free within {} chunks in use, which hold {}",
-        size(free),
-        count(chunks.count),
-        size(used)
-    );
-    let finding = Finding::new(Kind::HeapFragmentation, Severity::Medium, text)
+    let text = format!("{} is free in {} chunks that hold {}", size(free), count(chunks.count), size(used));
+    let finding = HeapFinding::new(FindingKind::HeapFragmentation, FindingSeverity::Medium, text)
         .fact("chunks_total_free_bytes", chunks.free_bytes)
         .fact("chunks_free_blocks_bytes", chunks.free_blocks_bytes)
         .fact("chunks_reclaimable_bytes", chunks.reclaimable_bytes)
@@ -122,12 +111,12 @@ fn fragmentation(summary: &Summary, used: u64) -> Option<Finding> {
 }
 
 /// Adds the source of the free memory and the way to release it, by the larger of the two kinds of free memory.
-fn remedy(finding: Finding, chunks: Chunks) -> Finding {
+fn remedy(finding: HeapFinding, chunks: Chunks) -> HeapFinding {
     let reclaimable = chunks.reclaimable_bytes;
     let finding = if is_share(reclaimable, RECLAIMABLE, chunks.free()) {
         let size = size(reclaimable);
         finding.check(format!(
-            "Call gc_mem_caches() between jobs: it frees {size}, and gives chunks back that are empty then"
+            "Call gc_mem_caches() between jobs. It frees {size} and releases chunks that become empty."
         ))
     } else {
         finding
@@ -135,33 +124,35 @@ fn remedy(finding: Finding, chunks: Chunks) -> Finding {
     if reclaimable > chunks.free() / 2 {
         return finding.likely(
             Confidence::High,
-            "many small values went: PHP keeps their pages for others of the same size until gc_mem_caches() is called",
+            "Many small values were freed. PHP keeps their pages for values of the same size until gc_mem_caches() is \
+             called.",
         );
     }
     finding
         .likely(
             Confidence::High,
-            "small things that stay were allocated between others that went: a chunk goes back only when it is empty",
+            "Small long-lived values were allocated between values that have been freed. PHP releases a chunk only when \
+             it is empty.",
         )
-        .check("Let what is large go before what stays is made, or make what stays first")
-        .check("Let a worker that has done such a job begin anew")
+        .check("Free large values before you create long-lived ones, or create the long-lived ones first.")
+        .check("Restart a worker after such a job.")
 }
 
-fn pinned(chunks: Chunks) -> Option<Finding> {
+fn pinned(chunks: Chunks) -> Option<HeapFinding> {
     let severity = match chunks.mostly_empty {
         // The last chunk of a heap that has just grown is nearly empty.
         0 | 1 => return None,
-        SPARE_CHUNKS.. => Severity::Medium,
-        _ => Severity::Warning,
+        SPARE_CHUNKS.. => FindingSeverity::Medium,
+        _ => FindingSeverity::Warning,
     };
     // At least nine tenths of each such chunk are free.
     let least = chunks.mostly_empty.saturating_mul(CHUNK_BYTES / 10 * 9);
     let text = format!(
-        "{} of {} chunks in use are at least nine tenths empty, and have not been given back",
+        "{} of {} chunks are at least 90% empty but cannot be released",
         count(chunks.mostly_empty),
         count(chunks.count)
     );
-    let finding = Finding::new(Kind::ChunksPinned, severity, text)
+    let finding = HeapFinding::new(FindingKind::ChunksPinned, severity, text)
         .fact("chunks_mostly_empty_count", chunks.mostly_empty)
         .fact("chunks_count", chunks.count)
         .impact(least.min(chunks.free_bytes));
@@ -170,65 +161,65 @@ fn pinned(chunks: Chunks) -> Option<Finding> {
         finding
             .likely(
                 Confidence::Medium,
-                "something small that stays is in each of them, or pages that PHP keeps for values of one size",
+                "Each of them holds a small long-lived value, or pages that PHP keeps for values of one size.",
             )
-            .check("Call gc_mem_caches() between jobs: it gives those back that nothing is in")
+            .check("Call gc_mem_caches() between jobs. It releases the chunks that hold no values.")
     } else {
         finding.likely(
             Confidence::High,
-            "something small that stays is in each of them; gc_mem_caches() does not help",
+            "Each of them holds a small long-lived value. gc_mem_caches() does not help.",
         )
     };
-    Some(finding.check("Let a worker that has done such a job begin anew"))
+    Some(finding.check("Restart a worker after such a job."))
 }
 
-fn cache(chunks: Chunks) -> Option<Finding> {
+fn cache(chunks: Chunks) -> Option<HeapFinding> {
     if chunks.cached <= chunks.count || chunks.cached < SPARE_CHUNKS {
         return None;
     }
     let bytes = chunks.cached.saturating_mul(CHUNK_BYTES);
     let text = format!(
-        "{} chunks ({}) are kept for later, {} are in use",
+        "{} chunks ({}) are cached, but only {} are in use",
         count(chunks.cached),
         size(bytes),
         count(chunks.count)
     );
-    let finding = Finding::new(Kind::CacheBloat, Severity::Medium, text)
+    let finding = HeapFinding::new(FindingKind::CacheBloat, FindingSeverity::Medium, text)
         .fact("cached_chunks_count", chunks.cached)
         .fact("cached_chunks_size", bytes)
         .fact("chunks_count", chunks.count)
-        .likely(Confidence::High, "a job needed much more than what comes between jobs")
-        .check("Call gc_mem_caches() between jobs: it gives these chunks back")
+        .likely(Confidence::High, "One job needed much more memory than the process needs between jobs.")
+        .check("Call gc_mem_caches() between jobs. It releases the cached chunks.")
         .impact(bytes);
     Some(finding)
 }
 
-fn expansion(chunks: Chunks) -> Option<Finding> {
+fn expansion(chunks: Chunks) -> Option<HeapFinding> {
     if chunks.delete_count < DELETIONS {
         return None;
     }
     let text = format!(
-        "a chunk was given back {} times at {} chunks: PHP is about to keep one more",
+        "a chunk was released {} times at {} chunks; PHP is about to cache one more",
         count(chunks.delete_count),
         count(chunks.delete_boundary)
     );
-    let finding = Finding::new(Kind::CacheExpansionImminent, Severity::Warning, text)
+    let finding = HeapFinding::new(FindingKind::CacheExpansionImminent, FindingSeverity::Warning, text)
         .fact("last_chunks_delete_count", chunks.delete_count)
         .fact("last_chunks_delete_boundary", chunks.delete_boundary)
         .fact("cached_chunks_count", chunks.cached)
-        .likely(Confidence::Medium, "the program's need swings around the border of a chunk")
-        .check("Nothing, if memory is not short; otherwise gc_mem_caches() between jobs");
+        .likely(Confidence::Medium, "Memory use fluctuates around a chunk boundary.")
+        .check("Call gc_mem_caches() between jobs if memory is short. Otherwise no action is needed.");
     Some(finding)
 }
 
-fn heuristic_state(chunks: Chunks) -> Finding {
+fn heuristic_state(chunks: Chunks) -> HeapFinding {
     let text = format!(
-        "{} chunks in use, {} at the peak, {} kept for later",
+        "{} chunks in use, {} at the peak, {} cached",
         count(chunks.count),
         count(chunks.peak),
         count(chunks.cached)
     );
-    Finding::new(Kind::ChunkHeuristicState, Severity::Info, text)
+    HeapFinding::new(FindingKind::ChunkHeuristicState, FindingSeverity::Info, text)
         .fact("chunks_count", chunks.count)
         .fact("peak_chunks_count", chunks.peak)
         .fact("cached_chunks_count", chunks.cached)
@@ -236,15 +227,15 @@ fn heuristic_state(chunks: Chunks) -> Finding {
         .fact("last_chunks_delete_count", chunks.delete_count)
 }
 
-fn fragmentation_state(chunks: Chunks) -> Finding {
+fn fragmentation_state(chunks: Chunks) -> HeapFinding {
     let text = format!(
-        "{} free within chunks in use ({} a chunk), of which gc_mem_caches() frees {}; {} of them at least nine tenths empty",
+        "{} free in chunks ({} per chunk), {} reclaimable by gc_mem_caches(); {} chunks at least 90% empty",
         size(chunks.free()),
         size(each(chunks.free(), chunks.count)),
         size(chunks.reclaimable_bytes),
         count(chunks.mostly_empty)
     );
-    Finding::new(Kind::ChunkFragmentationState, Severity::Info, text)
+    HeapFinding::new(FindingKind::ChunkFragmentationState, FindingSeverity::Info, text)
         .fact("chunks_total_free_bytes", chunks.free_bytes)
         .fact("chunks_free_blocks_bytes", chunks.free_blocks_bytes)
         .fact("chunks_reclaimable_bytes", chunks.reclaimable_bytes)

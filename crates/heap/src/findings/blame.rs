@@ -2,13 +2,13 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::graph::Graph;
+use crate::graph::children;
 use crate::retention::Retention;
 use crate::sink::NodeId;
 
 use super::amounts::{share, size};
-use super::context::Context;
-use super::finding::{Fact, Finding, Kind, Severity};
+use super::finding::{Fact, FindingKind, FindingSeverity, HeapFinding};
+use super::survey::HeapSurvey;
 
 /// The memory of a root.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,30 +28,30 @@ pub struct RootBlame {
 /// The maximum number of roots, more than a graph has: each root is a bit.
 const MOST_ROOTS: usize = 64;
 
-pub(super) fn blame<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<RootBlame> {
-    let graph = context.graph();
+pub(super) fn blame(survey: &HeapSurvey<'_>) -> Vec<RootBlame> {
+    let graph = survey.graph();
     let mut roots = Vec::new();
-    for root in graph.children(None).filter_map(|row| graph.child(row)) {
-        let node = context.retention.representative(root.node);
+    for root in children(graph, None) {
+        let node = survey.retention.representative(root.node);
         if roots.len() < MOST_ROOTS && roots.iter().all(|&(known, _)| known != node) {
             roots.push((node, root.link));
         }
     }
-    let reached = roots_of_tops(context, &roots.iter().map(|&(node, _)| node).collect::<Vec<_>>());
+    let reached = roots_of_tops(survey, &roots.iter().map(|&(node, _)| node).collect::<Vec<_>>());
     let mut shared = vec![0_u64; roots.len()];
     for (&top, &bits) in reached.iter().filter(|(_, bits)| bits.count_ones() > 1) {
         for (place, sum) in shared.iter_mut().enumerate().filter(|(place, _)| bits >> place & 1 == 1) {
             // The retained memory of a root is exclusive, even if other roots refer to it.
             if roots[place].0 != top {
-                *sum = sum.saturating_add(context.retention.retained(top));
+                *sum = sum.saturating_add(survey.retention.retained(top));
             }
         }
     }
     let row = |(&(node, link), shared_bytes)| {
-        let exclusive_bytes = context.retention.retained(node);
+        let exclusive_bytes = survey.retention.retained(node);
         let all = exclusive_bytes.saturating_add(shared_bytes);
-        let percentage_of_heap = share(all, context.used);
-        RootBlame { name: context.text(link), node, exclusive_bytes, shared_bytes, percentage_of_heap }
+        let percentage_of_heap = share(all, survey.used);
+        RootBlame { name: survey.text(link), node, exclusive_bytes, shared_bytes, percentage_of_heap }
     };
     let mut rows: Vec<RootBlame> = roots.iter().zip(shared).map(row).collect();
     rows.retain(|row| row.exclusive_bytes > 0 || row.shared_bytes > 0);
@@ -62,9 +62,9 @@ pub(super) fn blame<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Root
 }
 
 /// For each node without dominator, the roots that lead to it, as bits.
-fn roots_of_tops<G: Graph + ?Sized>(context: &Context<'_, '_, G>, roots: &[NodeId]) -> HashMap<NodeId, u64> {
+fn roots_of_tops(survey: &HeapSurvey<'_>, roots: &[NodeId]) -> HashMap<NodeId, u64> {
     let mut below: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
-    for (from, to) in crossings(context) {
+    for (from, to) in crossings(survey) {
         below.entry(from).or_default().push(to);
     }
     let mut reached: HashMap<NodeId, u64> = HashMap::new();
@@ -84,16 +84,16 @@ fn roots_of_tops<G: Graph + ?Sized>(context: &Context<'_, '_, G>, roots: &[NodeI
 }
 
 /// The references from below one node without dominator to another such node.
-fn crossings<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> HashSet<(NodeId, NodeId)> {
-    let (follow, retention) = (context.heap.follow(), context.retention);
-    let tops = tops(context.graph().counts().nodes, retention);
+fn crossings(survey: &HeapSurvey<'_>) -> HashSet<(NodeId, NodeId)> {
+    let (follow, retention) = (survey.heap.follow(), survey.retention);
+    let tops = tops(survey.graph().counts().nodes, retention);
     let top = |node: NodeId| {
         let node = retention.representative(node);
         tops.get(node.0 as usize).copied().filter(|&top| top != NONE)
     };
     let mut crossings = HashSet::new();
     let mut last = (NONE, NONE);
-    context.graph().each_reference(&mut |parent, _, child| {
+    survey.graph().each_reference(&mut |parent, _, child| {
         let Some((from, to)) = parent.and_then(top).zip(top(child.node)) else { return };
         if from != to && last != (from, to) && follow.follows(child.strength) {
             last = (from, to);
@@ -120,12 +120,12 @@ fn tops(count: usize, retention: &Retention) -> Vec<u32> {
 }
 
 /// The blame as a finding, for programs that read findings.
-pub(super) fn finding(roots: &[RootBlame]) -> Finding {
+pub(super) fn finding(roots: &[RootBlame]) -> HeapFinding {
     let text = roots.first().map_or_else(
-        || "nothing is held".to_owned(),
+        || "no root retains memory".to_owned(),
         |root| {
             format!(
-                "{} holds {}, {} of it alone",
+                "{} leads to {}, of which it alone retains {}",
                 root.name,
                 size(root.exclusive_bytes.saturating_add(root.shared_bytes)),
                 size(root.exclusive_bytes)
@@ -141,6 +141,6 @@ pub(super) fn finding(roots: &[RootBlame]) -> Finding {
             ("percentage_of_heap", Fact::from(root.percentage_of_heap)),
         ]
     };
-    Finding::new(Kind::RootBlame, Severity::Info, text)
+    HeapFinding::new(FindingKind::RootBlame, FindingSeverity::Info, text)
         .fact("roots", Fact::Rows(roots.iter().map(row).collect()))
 }

@@ -2,25 +2,24 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::graph::Graph;
 use crate::retention::Retention;
 use crate::sink::NodeId;
 
 use super::amounts::{is_share, share, size};
 use super::census::Thing;
-use super::context::Context;
-use super::finding::{Confidence, Finding, Kind, Severity};
-use super::{MEBIBYTE, MOST};
+use super::finding::{Confidence, FindingKind, FindingSeverity, HeapFinding};
+use super::limits::{MEBIBYTE, MOST};
+use super::severity;
+use super::survey::HeapSurvey;
 
-/// Percentages of the heap.
-const HIGH: u64 = 30;
-const MEDIUM: u64 = 10;
+/// Severities by the percentage of the heap.
+const LEVELS: [(u64, FindingSeverity); 2] = [(30, FindingSeverity::High), (10, FindingSeverity::Medium)];
 
 /// The path is followed as long as the next value retains at least this percentage of the first one's retained size;
 /// beyond, the memory branches.
 const TOGETHER: u64 = 50;
 
-/// The maximum own size of a small object, in bytes.
+/// The maximum shallow size of a small object, in bytes.
 const SMALL: u64 = 4096;
 
 /// Of two choke points one above the other, the upper one is reported if the lower one retains less than this
@@ -30,42 +29,42 @@ const SAME: u64 = 80;
 /// No node.
 const NONE: u32 = u32::MAX;
 
-pub(super) fn find<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Finding> {
-    let Some(start) = heaviest_value(context) else { return Vec::new() };
-    let end = followed(context, start);
+pub(super) fn find(survey: &HeapSurvey<'_>) -> Vec<HeapFinding> {
+    let Some(start) = heaviest_value(survey) else { return Vec::new() };
+    let end = followed(survey, start);
     let mut findings = Vec::new();
-    findings.extend(bottleneck(context, start, end));
-    findings.extend(choke_points(context, end));
+    findings.extend(bottleneck(survey, start, end));
+    findings.extend(choke_points(survey, end));
     findings
 }
 
 /// The value of the program with the largest retained size; of equal ones, the outermost.
-fn heaviest_value<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Option<NodeId> {
+fn heaviest_value(survey: &HeapSurvey<'_>) -> Option<NodeId> {
     let mut heaviest = None;
-    for node in context.retention.nodes() {
-        let retained = context.retention.retained(node);
-        if heaviest.is_none_or(|(_, most)| retained > most) && is_value(context, node) {
+    for node in survey.retention.nodes() {
+        let retained = survey.retention.retained(node);
+        if heaviest.is_none_or(|(_, most)| retained > most) && is_value(survey, node) {
             heaviest = Some((node, retained));
         }
     }
     heaviest.map(|(node, _)| node)
 }
 
-fn is_value<G: Graph + ?Sized>(context: &Context<'_, '_, G>, node: NodeId) -> bool {
-    context.thing(node) != Thing::Other && !context.is_symbol_table(node)
+fn is_value(survey: &HeapSurvey<'_>, node: NodeId) -> bool {
+    survey.thing(node) != Thing::Other && !survey.is_symbol_table(node)
 }
 
 /// The last value below `start` that still retains most of what `start` retains.
-fn followed<G: Graph + ?Sized>(context: &Context<'_, '_, G>, start: NodeId) -> NodeId {
-    let retention = context.retention;
-    let heaviest = heaviest_dominated(context.graph().counts().nodes, retention);
+fn followed(survey: &HeapSurvey<'_>, start: NodeId) -> NodeId {
+    let retention = survey.retention;
+    let heaviest = heaviest_dominated(survey.graph().counts().nodes, retention);
     let (mut node, mut value) = (start, start);
     while let Some(&below) = heaviest.get(node.0 as usize).filter(|&&below| below != NONE) {
         node = NodeId(below);
         if !is_share(retention.retained(node), TOGETHER, retention.retained(start)) {
             break;
         }
-        if is_value(context, node) {
+        if is_value(survey, node) {
             value = node;
         }
     }
@@ -85,76 +84,62 @@ fn heaviest_dominated(count: usize, retention: &Retention) -> Vec<u32> {
     heaviest
 }
 
-fn severity<G: Graph + ?Sized>(context: &Context<'_, '_, G>, bytes: u64) -> Option<Severity> {
-    let severity = match bytes {
-        0..MEBIBYTE => return None,
-        _ if is_share(bytes, HIGH, context.used) => Severity::High,
-        _ if is_share(bytes, MEDIUM, context.used) => Severity::Medium,
-        _ => Severity::Low,
-    };
-    Some(context.weighed(severity))
-}
-
-fn bottleneck<G: Graph + ?Sized>(
-    context: &Context<'_, '_, G>,
-    start: NodeId,
-    end: NodeId,
-) -> Option<Finding> {
-    let bytes = context.retention.retained(end);
-    let severity = severity(context, bytes).filter(|_| is_share(bytes, MEDIUM, context.used))?;
-    let place = context.place(end);
-    let text = format!("{} ({}, {:.1}% of the heap)", place.path, size(bytes), share(bytes, context.used));
-    let mut finding = Finding::new(Kind::BottleneckPath, severity, text)
+fn bottleneck(survey: &HeapSurvey<'_>, start: NodeId, end: NodeId) -> Option<HeapFinding> {
+    let bytes = survey.retention.retained(end);
+    let severity = severity::reached(bytes, survey.used, &LEVELS).filter(|_| bytes >= MEBIBYTE)?;
+    let place = survey.place(end);
+    let text = format!("{} ({}, {:.1}% of the heap)", place.path, size(bytes), share(bytes, survey.used));
+    let mut finding = HeapFinding::new(FindingKind::BottleneckPath, severity, text)
         .fact("path", place.path.as_str())
-        .fact("what", what(context, end))
+        .fact("what", what(survey, end))
         .fact("retained_bytes", bytes)
-        .fact("percentage_of_heap", share(bytes, context.used));
-    if let Some(elements) = elements(context, end) {
+        .fact("percentage_of_heap", share(bytes, survey.used));
+    if let Some(elements) = elements(survey, end) {
         finding = finding.fact("elements", elements);
     }
     if start != end {
-        let above = context.place(start);
+        let above = survey.place(start);
         finding = finding.fact("held_through", above.path);
     }
     let finding = finding
-        .likely(Confidence::High, "most memory hangs on this: without it, it would be freed")
-        .check("See whether it grows with work done; if so, bound it, or let go of it between jobs")
+        .likely(Confidence::High, "This value keeps most of the heap alive. Dropping it frees that memory.")
+        .check("Check whether it grows with each job. If so, bound it, or drop it between jobs.")
         .impact(bytes)
         .at(Some(place));
     Some(finding)
 }
 
 /// The kind of a value, in a word.
-fn what<G: Graph + ?Sized>(context: &Context<'_, '_, G>, node: NodeId) -> String {
-    match context.thing(node) {
-        Thing::Object(class) => context.text(class),
+fn what(survey: &HeapSurvey<'_>, node: NodeId) -> String {
+    match survey.thing(node) {
+        Thing::Object(class) => survey.text(class),
         Thing::Array => "array".to_owned(),
         Thing::String(_) => "string".to_owned(),
-        Thing::Other => String::from_utf8_lossy(context.graph().node_type_name(node)).into_owned(),
+        Thing::Other => String::from_utf8_lossy(survey.graph().node_type_name(node)).into_owned(),
     }
 }
 
 /// The number of elements of an array.
-fn elements<G: Graph + ?Sized>(context: &Context<'_, '_, G>, node: NodeId) -> Option<u64> {
-    let table = context.child(node, context.words.array_elements)?;
-    context.number(table, context.words.count)
+fn elements(survey: &HeapSurvey<'_>, node: NodeId) -> Option<u64> {
+    let table = survey.child(node, survey.words.array_elements)?;
+    survey.number(table, survey.words.count)
 }
 
 /// Small objects that retain much, except those on the path to `end`, which is already reported.
-fn choke_points<G: Graph + ?Sized>(context: &Context<'_, '_, G>, end: NodeId) -> Vec<Finding> {
-    let mut points = lowest_large_objects(context);
-    let upwards = std::iter::successors(Some(end), |&node| context.retention.dominator(node));
-    let told: HashSet<NodeId> = upwards.filter(|&node| context.thing(node) != Thing::Other).collect();
+fn choke_points(survey: &HeapSurvey<'_>, end: NodeId) -> Vec<HeapFinding> {
+    let mut points = lowest_large_objects(survey);
+    let upwards = std::iter::successors(Some(end), |&node| survey.retention.dominator(node));
+    let told: HashSet<NodeId> = upwards.filter(|&node| survey.thing(node) != Thing::Other).collect();
     points.retain(|(node, _)| !told.contains(node));
     points.sort_by_key(|&(node, bytes)| (std::cmp::Reverse(bytes), node));
-    let is_small = |node| context.own(node) <= SMALL;
+    let is_small = |node| survey.shallow(node) <= SMALL;
     let small = points.into_iter().filter(|&(node, _)| is_small(node)).take(MOST);
-    small.filter_map(|(node, bytes)| choke_point(context, node, bytes)).collect()
+    small.map(|(node, bytes)| choke_point(survey, node, bytes)).collect()
 }
 
 /// The objects that retain at least [`MEBIBYTE`] and have no object below that retains nearly as much.
-fn lowest_large_objects<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<(NodeId, u64)> {
-    let retention = context.retention;
+fn lowest_large_objects(survey: &HeapSurvey<'_>) -> Vec<(NodeId, u64)> {
+    let retention = survey.retention;
     let large: Vec<NodeId> = retention.nodes().filter(|&node| retention.retained(node) >= MEBIBYTE).collect();
     let mut below: HashMap<NodeId, u64> = HashMap::new();
     let mut points = Vec::new();
@@ -162,7 +147,7 @@ fn lowest_large_objects<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<
     for &node in large.iter().rev() {
         let bytes = retention.retained(node);
         let largest_below = below.remove(&node).unwrap_or_default();
-        let is_object = matches!(context.thing(node), Thing::Object(_));
+        let is_object = matches!(survey.thing(node), Thing::Object(_));
         if is_object && !is_share(largest_below, SAME, bytes) {
             points.push((node, bytes));
         }
@@ -175,20 +160,19 @@ fn lowest_large_objects<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<
     points
 }
 
-fn choke_point<G: Graph + ?Sized>(context: &Context<'_, '_, G>, node: NodeId, bytes: u64) -> Option<Finding> {
-    let severity = severity(context, bytes)?;
-    let (place, class) = (context.place(node), what(context, node));
-    let own = context.own(node);
-    let text = format!("{class} ({own} B) holds {}: {}", size(bytes), place.path);
-    let finding = Finding::new(Kind::ChokePoint, severity, text)
+fn choke_point(survey: &HeapSurvey<'_>, node: NodeId, bytes: u64) -> HeapFinding {
+    let severity = severity::reached(bytes, survey.used, &LEVELS).unwrap_or(FindingSeverity::Low);
+    let (place, class) = (survey.place(node), what(survey, node));
+    let shallow_bytes = survey.shallow(node);
+    let text = format!("{class} ({shallow_bytes} B) retains {}: {}", size(bytes), place.path);
+    HeapFinding::new(FindingKind::ChokePoint, severity, text)
         .fact("class_name", class)
-        .fact("own_bytes", own)
+        .fact("shallow_bytes", shallow_bytes)
         .fact("retained_bytes", bytes)
-        .fact("percentage_of_heap", share(bytes, context.used))
+        .fact("percentage_of_heap", share(bytes, survey.used))
         .fact("path", place.path.as_str())
-        .likely(Confidence::High, "without this one object, all of it would be freed")
-        .check("See who still needs it, and whether it has to hold all of this")
+        .likely(Confidence::High, "This object alone keeps that memory alive. Dropping it frees all of it.")
+        .check("Check what still needs it, and whether it must hold all of this.")
         .impact(bytes)
-        .at(Some(place));
-    Some(finding)
+        .at(Some(place))
 }

@@ -4,7 +4,7 @@ use crate::graph::Graph;
 use crate::largest::Largest;
 use crate::names::LocationType;
 use crate::retention::Retention;
-use crate::sink::{Location, NodeId, StringId};
+use crate::sink::{MemoryLocation, NodeId, StringId};
 
 /// The number of longest strings, and of most referenced objects, that are kept.
 const KEPT: usize = 20;
@@ -31,6 +31,14 @@ const OTHER: u32 = 3 << 30;
 const UNKNOWN: StringId = StringId(u32::MAX);
 
 impl Thing {
+    /// The class of an object.
+    pub(super) fn class(self) -> Option<StringId> {
+        match self {
+            Self::Object(class) => Some(class),
+            _ => None,
+        }
+    }
+
     fn number(self) -> u32 {
         match self {
             Self::Object(class) => class.0.min(NUMBER),
@@ -70,7 +78,7 @@ impl Copies {
 
 /// The contents of a graph.
 #[derive(Debug)]
-pub(super) struct Census {
+pub(super) struct NodeCensus {
     things: Vec<u32>,
     /// Indexed by string number.
     copies: Vec<Copies>,
@@ -81,8 +89,8 @@ pub(super) struct Census {
     pub(super) has_objects: bool,
 }
 
-impl Census {
-    pub(super) fn of<G: Graph + ?Sized>(graph: &G, retention: &Retention) -> Self {
+impl NodeCensus {
+    pub(super) fn of(graph: &dyn Graph, retention: &Retention) -> Self {
         let counts = graph.counts();
         let mut census = Self {
             things: vec![OTHER; counts.nodes],
@@ -101,7 +109,7 @@ impl Census {
         census
     }
 
-    fn take(&mut self, node: NodeId, location: &Location, is_own: bool) {
+    fn take(&mut self, node: NodeId, location: &MemoryLocation, is_own: bool) {
         let thing = match location.location_type {
             LocationType::OBJECT => location.class.map_or(Thing::Other, Thing::Object),
             LocationType::ARRAY => Thing::Array,
@@ -120,7 +128,7 @@ impl Census {
         }
     }
 
-    fn take_string(&mut self, node: NodeId, location: &Location) {
+    fn take_string(&mut self, node: NodeId, location: &MemoryLocation) {
         let bytes = location.size.saturating_add(location.bin_overhead.into());
         self.longest_strings.push(bytes, node);
         let content = location.string.and_then(|content| self.copies.get_mut(content.0 as usize));
@@ -140,6 +148,11 @@ impl Census {
         let count = u32::try_from(self.things.len()).unwrap_or(u32::MAX);
         let things = (0..count).map(|node| (NodeId(node), self.thing(NodeId(node))));
         things.filter(|&(_, thing)| thing != Thing::Other)
+    }
+
+    /// Iterates over all objects, with their classes.
+    pub(super) fn objects(&self) -> impl Iterator<Item = (NodeId, StringId)> {
+        self.all().filter_map(|(node, thing)| Some((node, thing.class()?)))
     }
 
     /// The copies of this content.

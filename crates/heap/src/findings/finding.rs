@@ -4,11 +4,11 @@ use crate::sink::NodeId;
 
 /// An observation about a heap that may require action.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
+pub struct HeapFinding {
     /// The kind of the finding.
-    pub kind: Kind,
+    pub kind: FindingKind,
     /// How much it matters.
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     /// The certainty of `hypothesis`.
     pub confidence: Confidence,
     /// The finding in one line.
@@ -24,12 +24,12 @@ pub struct Finding {
     /// The memory concerned in bytes: the most that could be freed. 0: none.
     pub impact_bytes: u64,
     /// The place to act on; `None` if the finding is about the whole heap.
-    pub place: Option<Place>,
+    pub place: Option<FindingPlace>,
 }
 
 /// A node and its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FindingPlace {
     /// The node.
     pub node: NodeId,
     /// The path in PHP's syntax.
@@ -91,7 +91,7 @@ impl From<Vec<String>> for Fact {
 ///
 /// Source: reli 0.12, `FindingSeverity` and the order of its report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
+pub enum FindingSeverity {
     /// Look at it first.
     High,
     /// A coming fault, or a doubt about the other findings.
@@ -104,7 +104,7 @@ pub enum Severity {
     Info,
 }
 
-impl Severity {
+impl FindingSeverity {
     /// The name in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -147,11 +147,11 @@ macro_rules! kinds {
         /// The kind of a finding. Kinds that reli has too have reli's names.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
-        pub enum Kind {
+        pub enum FindingKind {
             $(#[doc = $doc] $kind,)+
         }
 
-        impl Kind {
+        impl FindingKind {
             /// All kinds.
             pub const ALL: &'static [Self] = &[$(Self::$kind),+];
 
@@ -167,51 +167,51 @@ macro_rules! kinds {
 }
 
 kinds! {
-    BottleneckPath = "bottleneck_path": "The way to what holds most.",
-    ChokePoint = "choke_point": "Something small that holds much.",
-    DominantClass = "dominant_class": "A class that most objects' memory is of.",
-    DominantType = "dominant_type": "A type of memory that most of the heap is.",
-    GarbageCycles = "garbage_cycles": "What only holds itself, and has not been collected.",
-    CycleCluster = "cycle_cluster": "Cycles of the same classes.",
+    BottleneckPath = "bottleneck_path": "The path to the value that retains the most.",
+    ChokePoint = "choke_point": "A small object that retains much.",
+    DominantClass = "dominant_class": "A class that takes most of the memory of objects.",
+    DominantType = "dominant_type": "A type that takes most of the heap.",
+    GarbageCycles = "garbage_cycles": "Values that only cycles hold, and that have not been collected.",
+    CycleCluster = "cycle_cluster": "Cycles of objects of the same classes.",
     MicroCycle = "micro_cycle": "Cycles of two objects.",
-    DiContainerCycle = "di_container_cycle": "A cycle of many classes.",
-    ResourceLeakRisk = "resource_leak_risk": "A connection that a cycle holds.",
-    ClosureKeepsThis = "closure_keeps_this": "Objects that only closures keep, which were made in them.",
-    DuplicateStrings = "duplicate_strings": "Strings of the same content.",
-    DuplicateArrays = "duplicate_arrays": "Arrays of the same content.",
-    OverallocatedArrays = "overallocated_arrays": "Tables that are larger than what is in them.",
-    SparseArray = "sparse_array": "An array most of whose slots are free.",
-    LargeArray = "large_array": "An array that holds much.",
+    DiContainerCycle = "di_container_cycle": "A cycle of many classes, as in a service container.",
+    ResourceLeakRisk = "resource_leak_risk": "Connections that a cycle holds.",
+    ClosureKeepsThis = "closure_keeps_this": "Objects held only by closures that were created in them.",
+    DuplicateStrings = "duplicate_strings": "Strings with equal content.",
+    DuplicateArrays = "duplicate_arrays": "Arrays with equal content.",
+    OverallocatedArrays = "overallocated_arrays": "Arrays with oversized tables.",
+    SparseArray = "sparse_array": "An array with mostly free slots.",
+    LargeArray = "large_array": "An array that retains much.",
     LargeString = "large_string": "A long string.",
-    PropertyScaling = "property_scaling": "What each instance of a class costs.",
-    ExpensiveProperty = "expensive_property": "A property that holds much in all instances together.",
-    OwnershipPattern = "ownership_pattern": "Objects that each come with another.",
-    CompanionCluster = "companion_cluster": "Classes with as many instances.",
-    DynamicPropertiesOverhead = "dynamic_properties_overhead": "Tables of properties that classes do not declare.",
-    StructuralDuplicate = "structural_duplicate": "Many objects of one shape.",
+    PropertyScaling = "property_scaling": "The cost of each instance of a class.",
+    ExpensiveProperty = "expensive_property": "A property whose values retain much in all instances together.",
+    OwnershipPattern = "ownership_pattern": "Objects of a class that each belong to one object of another class.",
+    CompanionCluster = "companion_cluster": "Classes with equal numbers of instances.",
+    DynamicPropertiesOverhead = "dynamic_properties_overhead": "Tables of undeclared properties.",
+    StructuralDuplicate = "structural_duplicate": "Objects of a class with equal content.",
     EmptyObject = "empty_object": "Objects without properties.",
-    DedupCandidate = "dedup_candidate": "Properties of many instances that say the same.",
-    SharedSingleton = "shared_singleton": "An object that many refer to.",
-    SharedFanin = "shared_fanin": "A property by which many instances refer to a few objects.",
-    NearMemoryLimit = "near_memory_limit": "Usage close to the limit.",
-    CoverageGap = "coverage_gap": "Memory that nothing known leads to.",
-    CacheBloat = "zendmm_cache_bloat": "Chunks that PHP keeps for later.",
-    CacheExpansionImminent = "zendmm_cache_expansion_imminent": "PHP is about to keep more chunks.",
-    ChunksPinned = "zendmm_chunks_pinned_by_fragmentation": "Chunks that are nearly empty and cannot be given back.",
-    HeapFragmentation = "zendmm_heap_fragmentation_high": "More free memory in chunks than used.",
+    DedupCandidate = "dedup_candidate": "A property with equal strings in many instances.",
+    SharedSingleton = "shared_singleton": "An object with very many references to it.",
+    SharedFanin = "shared_fanin": "A property by which many instances refer to shared objects.",
+    NearMemoryLimit = "near_memory_limit": "Memory use close to the limit.",
+    CoverageGap = "coverage_gap": "Memory that no known root leads to.",
+    CacheBloat = "zendmm_cache_bloat": "Many cached chunks.",
+    CacheExpansionImminent = "zendmm_cache_expansion_imminent": "PHP is about to cache more chunks.",
+    ChunksPinned = "zendmm_chunks_pinned_by_fragmentation": "Chunks that are nearly empty but cannot be released.",
+    HeapFragmentation = "zendmm_heap_fragmentation_high": "More free than used memory in chunks.",
     ChunkHeuristicState = "zendmm_chunk_heuristic_state": "The counters of chunks.",
-    ChunkFragmentationState = "zendmm_chunk_fragmentation_state": "How much is free within chunks.",
+    ChunkFragmentationState = "zendmm_chunk_fragmentation_state": "The free memory in chunks.",
     Overview = "overview": "The heap as a whole.",
-    CallStack = "call_stack": "What was being executed.",
+    CallStack = "call_stack": "The executing calls.",
     TypeRanking = "type_ranking": "Memory by type.",
     ClassRanking = "class_ranking": "Memory by class.",
     RootBlame = "root_blame": "Memory by the root that holds it.",
-    StaticGrowth = "static_growth": "A static variable that gets more and more.",
-    RetainedExact = "retained_exact": "How retained sizes were found.",
+    StaticGrowth = "static_growth": "A static variable that grows.",
+    RetainedExact = "retained_exact": "The method of computing retained sizes.",
 }
 
-impl Finding {
-    pub(crate) fn new(kind: Kind, severity: Severity, summary: impl Into<String>) -> Self {
+impl HeapFinding {
+    pub(crate) fn new(kind: FindingKind, severity: FindingSeverity, summary: impl Into<String>) -> Self {
         Self {
             kind,
             severity,
@@ -252,7 +252,7 @@ impl Finding {
         self
     }
 
-    pub(super) fn at(mut self, place: Option<Place>) -> Self {
+    pub(super) fn at(mut self, place: Option<FindingPlace>) -> Self {
         self.place = place;
         self
     }
@@ -265,13 +265,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_have_names_of_their_own() {
-        let names: HashSet<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-        assert_eq!(names.len(), Kind::ALL.len());
+    fn kinds_have_distinct_names() {
+        let names: HashSet<_> = FindingKind::ALL.iter().map(|kind| kind.name()).collect();
+        assert_eq!(names.len(), FindingKind::ALL.len());
     }
 
     #[test]
-    fn shares_are_numbers_that_json_has() {
+    fn shares_are_valid_json_numbers() {
         for share in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             assert_eq!(Fact::from(share), Fact::Share(0.0));
         }

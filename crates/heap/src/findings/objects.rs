@@ -4,14 +4,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::graph::{Child, Graph, Total};
+use crate::graph::{Child, MemoryTotal};
+use crate::largest::sort_largest_first;
 use crate::sink::{NodeId, StringId};
 
-use super::amounts::{count, each, share, size};
+use super::amounts::{ByteSum, count, each, share, size};
 use super::census::Thing;
-use super::context::Context;
-use super::finding::{Confidence, Finding, Kind, Severity};
-use super::{MEBIBYTE, MOST, Sum, medium_from_mebibyte};
+use super::finding::{Confidence, FindingKind, FindingSeverity, HeapFinding};
+use super::limits::{MEBIBYTE, MOST};
+use super::severity;
+use super::survey::HeapSurvey;
 
 /// The minimum number of instances.
 const INSTANCES: u64 = 100;
@@ -24,67 +26,71 @@ const REFERENCES: u64 = 1000;
 /// The maximum number of shared objects reported.
 const SHARED: usize = 3;
 
-pub(super) fn find<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Finding> {
-    let mut findings = companions(context);
-    let classes = Classes::of(context);
-    findings.extend(classes.find(context));
-    findings.extend(shared(context));
+pub(super) fn find(survey: &HeapSurvey<'_>) -> Vec<HeapFinding> {
+    let mut findings = companions(survey);
+    let classes = PlainClasses::of(survey);
+    findings.extend(classes.find(survey));
+    findings.extend(shared(survey));
     findings
 }
 
 /// Finds classes with equal numbers of objects.
-fn companions<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Finding> {
-    let classes = context.totals.classes.iter();
-    let mut classes: Vec<&Total> = classes.filter(|class| class.count >= INSTANCES).collect();
-    classes.sort_by(|left, right| (right.count, &left.name).cmp(&(left.count, &right.name)));
-    let is_alike = |left: &&Total, right: &&Total| {
+fn companions(survey: &HeapSurvey<'_>) -> Vec<HeapFinding> {
+    let classes = survey.totals.classes.iter();
+    let mut classes: Vec<&MemoryTotal> = classes.filter(|class| class.count >= INSTANCES).collect();
+    sort_largest_first(&mut classes, |class| class.count, |class| &class.name);
+    let is_alike = |left: &&MemoryTotal, right: &&MemoryTotal| {
         left.count.abs_diff(right.count).saturating_mul(100) <= left.count.saturating_mul(ALIKE)
     };
-    let severity = context.weighed(Severity::Medium);
+    let severity = FindingSeverity::Medium;
     classes.chunk_by(is_alike).filter_map(|classes| companion(classes, severity)).collect()
 }
 
-fn companion(classes: &[&Total], severity: Severity) -> Option<Finding> {
+fn companion(classes: &[&MemoryTotal], severity: FindingSeverity) -> Option<HeapFinding> {
     let bytes = classes.iter().fold(0_u64, |sum, class| sum.saturating_add(class.memory_usage));
     if classes.len() < 2 || bytes < MEBIBYTE {
         return None;
     }
-    let name = |class: &&Total| String::from_utf8_lossy(&class.name).into_owned();
-    let line =
-        |class: &&Total| format!("{}: {}, {}", name(class), count(class.count), size(class.memory_usage));
+    let name = |class: &&MemoryTotal| String::from_utf8_lossy(&class.name).into_owned();
+    let line = |class: &&MemoryTotal| {
+        format!("{}: {}, {}", name(class), count(class.count), size(class.memory_usage))
+    };
     let text = format!(
-        "{} classes have about {} instances each: {} together",
+        "{} classes have about {} instances each, {} in total",
         classes.len(),
         count(classes[0].count),
         size(bytes)
     );
-    let finding = Finding::new(Kind::CompanionCluster, severity, text)
+    let finding = HeapFinding::new(FindingKind::CompanionCluster, severity, text)
         .fact("classes", classes.iter().map(name).collect::<Vec<_>>())
         .fact("count", classes[0].count)
         .fact("memory_bytes", bytes)
         .details(classes.iter().take(MOST).map(line).collect())
-        .likely(Confidence::Medium, "they are made together: fewer of one are fewer of all")
+        .likely(
+            Confidence::Medium,
+            "Their instances are created together. Fewer of one class means fewer of all.",
+        )
         .impact(bytes);
     Some(finding)
 }
 
 /// The findings about the objects of a class.
 #[derive(Debug, Default)]
-struct Class {
+struct PlainObjects {
     /// Objects without properties, and the bytes of their blocks.
-    empty: Sum,
+    empty: ByteSum,
     /// Objects whose properties are only scalars, strings or absent, and the bytes of their blocks.
-    plain: Sum,
+    plain: ByteSum,
     /// Their distinct contents.
     contents: HashSet<u64>,
     example: Option<NodeId>,
 }
 
 #[derive(Debug, Default)]
-struct Classes(HashMap<StringId, Class>);
+struct PlainClasses(HashMap<StringId, PlainObjects>);
 
 /// The content of an object.
-enum Content {
+enum ObjectContent {
     /// It has no properties and holds nothing else.
     Empty,
     /// Its values can be shared if they are equal; a hash of them.
@@ -93,104 +99,96 @@ enum Content {
     Other,
 }
 
-impl Classes {
+impl PlainClasses {
     /// Collects the classes that have enough objects to matter.
-    fn of<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Self {
-        let crowded = context.totals.classes.iter();
+    fn of(survey: &HeapSurvey<'_>) -> Self {
+        let crowded = survey.totals.classes.iter();
         let crowded: HashSet<&[u8]> = crowded
             .filter(|class| class.count >= INSTANCES && class.memory_usage >= SAVED)
             .map(|class| class.name.as_slice())
             .collect();
+        let is_crowded = |class| crowded.contains(survey.graph().string(class));
         let mut classes = Self::default();
         if crowded.is_empty() {
             return classes;
         }
-        for (node, thing) in context.held() {
-            match thing {
-                Thing::Object(class) if crowded.contains(context.graph().string(class)) => {
-                    classes.0.entry(class).or_default().take(context, node);
-                }
-                _ => {}
-            }
+        for (node, class) in survey.objects().filter(|&(_, class)| is_crowded(class)) {
+            classes.0.entry(class).or_default().take(survey, node);
         }
         classes
     }
 
-    fn find<G: Graph + ?Sized>(&self, context: &Context<'_, '_, G>) -> Vec<Finding> {
-        let mut classes: Vec<(&StringId, &Class)> = self.0.iter().collect();
+    fn find(&self, survey: &HeapSurvey<'_>) -> Vec<HeapFinding> {
+        let mut classes: Vec<(&StringId, &PlainObjects)> = self.0.iter().collect();
         classes.sort_unstable_by_key(|&(name, _)| name);
         let mut findings = Vec::new();
         for (&name, class) in classes {
-            findings.extend(duplicate(context, &context.text(name), class));
-            findings.extend(empty(context, &context.text(name), class));
+            findings.extend(duplicate(survey, &survey.text(name), class));
+            findings.extend(empty(survey, &survey.text(name), class));
         }
         findings
     }
 }
 
-impl Class {
-    fn take<G: Graph + ?Sized>(&mut self, context: &Context<'_, '_, G>, object: NodeId) {
-        match content(context, object) {
-            Content::Empty => self.empty.add(context.own(object)),
-            Content::Plain(content) => {
-                self.plain.add(context.own(object));
+impl PlainObjects {
+    fn take(&mut self, survey: &HeapSurvey<'_>, object: NodeId) {
+        match content(survey, object) {
+            ObjectContent::Empty => self.empty.add(survey.shallow(object)),
+            ObjectContent::Plain(content) => {
+                self.plain.add(survey.shallow(object));
                 self.contents.insert(content);
             }
-            Content::Other => return,
+            ObjectContent::Other => return,
         }
         self.example.get_or_insert(object);
     }
 }
 
-fn content<G: Graph + ?Sized>(context: &Context<'_, '_, G>, object: NodeId) -> Content {
-    let words = &context.words;
+fn content(survey: &HeapSurvey<'_>, object: NodeId) -> ObjectContent {
+    let words = &survey.words;
     let (mut hasher, mut is_empty) = (DefaultHasher::new(), true);
-    for child in context.children(object).filter(|child| child.link != words.object_handlers) {
+    for child in survey.children(object).filter(|child| child.link != words.object_handlers) {
         // Data of PHP's internal classes other than properties is not analysed.
         if child.link != words.object_properties {
-            return Content::Other;
+            return ObjectContent::Other;
         }
         let is_compound =
-            |property: Child| matches!(context.thing(property.node), Thing::Array | Thing::Object(_));
+            |property: Child| matches!(survey.thing(property.node), Thing::Array | Thing::Object(_));
         // This check is fast, and avoids reading the values.
-        if context.children(child.node).any(is_compound) {
-            return Content::Other;
+        if survey.children(child.node).any(is_compound) {
+            return ObjectContent::Other;
         }
-        for property in context.children(child.node) {
+        for property in survey.children(child.node) {
             is_empty = false;
             property.link.hash(&mut hasher);
-            match context.thing(property.node) {
+            match survey.thing(property.node) {
                 Thing::String(content) => (1, content).hash(&mut hasher),
-                Thing::Array | Thing::Object(_) => return Content::Other,
-                Thing::Other => match context.attribute(property.node, words.value) {
+                Thing::Array | Thing::Object(_) => return ObjectContent::Other,
+                Thing::Other => match survey.attribute(property.node, words.value) {
                     Some(value) => (2, value).hash(&mut hasher),
-                    None => return Content::Other,
+                    None => return ObjectContent::Other,
                 },
             }
         }
     }
-    if is_empty { Content::Empty } else { Content::Plain(hasher.finish()) }
+    if is_empty { ObjectContent::Empty } else { ObjectContent::Plain(hasher.finish()) }
 }
 
-fn duplicate<G: Graph + ?Sized>(
-    context: &Context<'_, '_, G>,
-    class_name: &str,
-    class: &Class,
-) -> Option<Finding> {
-    let Sum { count: objects, bytes } = class.plain;
+fn duplicate(survey: &HeapSurvey<'_>, class_name: &str, class: &PlainObjects) -> Option<HeapFinding> {
+    let ByteSum { count: objects, bytes } = class.plain;
     let contents = class.contents.len() as u64;
     let saved = each(bytes, objects).saturating_mul(objects.saturating_sub(contents));
-    let severity = context.weighed(medium_from_mebibyte(saved));
+    let severity = severity::by_size(saved);
     if objects < INSTANCES || saved < SAVED {
         return None;
     }
     let text = format!(
-        "{class_name}: {} objects of {} B say {} different things",
+        "{class_name}: {} objects of {} B have only {} distinct contents",
         count(objects),
         each(bytes, objects),
         count(contents)
     );
-    let finding = Finding::new(Kind::StructuralDuplicate, severity, text)
+    let finding = HeapFinding::new(FindingKind::StructuralDuplicate, severity, text)
         .fact("class_name", class_name)
         .fact("count", objects)
         .fact("contents", contents)
@@ -198,58 +196,53 @@ fn duplicate<G: Graph + ?Sized>(
         .fact("saved_bytes", saved)
         .likely(
             Confidence::Medium,
-            "one object for each thing that is said would do, if nobody writes to them",
+            "If nothing modifies them, one object for each distinct content is enough.",
         )
-        .check("See whether they are ever changed; if not, keep one of each and share it")
+        .check("Check whether they are ever modified. If not, share one object for each content.")
         .impact(saved)
-        .at(class.example.map(|node| context.place(node)));
+        .at(class.example.map(|node| survey.place(node)));
     Some(finding)
 }
 
-fn empty<G: Graph + ?Sized>(
-    context: &Context<'_, '_, G>,
-    class_name: &str,
-    class: &Class,
-) -> Option<Finding> {
-    let Sum { count: objects, bytes } = class.empty;
-    let severity = context.weighed(medium_from_mebibyte(bytes));
+fn empty(survey: &HeapSurvey<'_>, class_name: &str, class: &PlainObjects) -> Option<HeapFinding> {
+    let ByteSum { count: objects, bytes } = class.empty;
+    let severity = severity::by_size(bytes);
     if objects < INSTANCES || bytes < SAVED {
         return None;
     }
     let text = format!(
-        "{class_name}: {} objects of {} B have no properties: {}",
+        "{class_name}: {} objects of {} B have no properties, {} in total",
         count(objects),
         each(bytes, objects),
         size(bytes)
     );
-    let finding = Finding::new(Kind::EmptyObject, severity, text)
+    let finding = HeapFinding::new(FindingKind::EmptyObject, severity, text)
         .fact("class_name", class_name)
         .fact("count", objects)
         .fact("memory_bytes", bytes)
-        .likely(Confidence::Medium, "all are alike: one would do, or none")
-        .check("See whether null, or one shared object, says the same")
+        .likely(Confidence::Medium, "All are equal. One is enough, or none.")
+        .check("Check whether null or one shared object can replace them.")
         .impact(bytes)
-        .at(class.example.map(|node| context.place(node)));
+        .at(class.example.map(|node| survey.place(node)));
     Some(finding)
 }
 
 /// Finds objects with very many references to them, which are usually services, and intended.
-fn shared<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<Finding> {
-    let most = context.census.most_shared.sorted();
+fn shared(survey: &HeapSurvey<'_>) -> Vec<HeapFinding> {
+    let most = survey.census.most_shared.sorted();
     let shared = most.into_iter().filter(|&(references, _)| references >= REFERENCES).take(SHARED);
     let finding = |(references, node): (u64, NodeId)| {
-        let Thing::Object(class) = context.thing(node) else { return None };
-        let (name, place) = (context.text(class), context.place(node));
-        let bytes = context.retention.retained(node);
-        let finding = Finding::new(
-            Kind::SharedSingleton,
-            Severity::Info,
+        let (name, place) = (survey.text(survey.thing(node).class()?), survey.place(node));
+        let bytes = survey.retention.retained(node);
+        let finding = HeapFinding::new(
+            FindingKind::SharedSingleton,
+            FindingSeverity::Info,
             format!("{name}: {} references to one object: {}", count(references), place.path),
         )
         .fact("class_name", name)
         .fact("references", references)
         .fact("retained_bytes", bytes)
-        .fact("percentage_of_heap", share(bytes, context.used))
+        .fact("percentage_of_heap", share(bytes, survey.used))
         .at(Some(place));
         Some(finding)
     };

@@ -1,19 +1,19 @@
 //! The heap as a whole: its size, the executing calls, and the method of computing retained sizes.
 
-use crate::graph::Graph;
+use crate::graph::children;
 use crate::names::NodeType;
 use crate::sink::NodeId;
 
 use super::amounts::size;
-use super::context::Context;
-use super::finding::{Confidence, Fact, Finding, Kind, Severity};
+use super::finding::{Confidence, Fact, FindingKind, FindingSeverity, HeapFinding};
+use super::survey::HeapSurvey;
 
 /// The maximum number of calls shown.
 const CALLS: usize = 100;
 
 /// The head of a report.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Overview {
+pub struct HeapOverview {
     /// The time of the snapshot; empty if unknown.
     pub captured_at: String,
     /// PHP's version, as in the summary.
@@ -40,15 +40,15 @@ pub struct Overview {
     pub more_calls: u64,
 }
 
-impl Overview {
-    pub(super) fn of<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Self {
-        let summary = &context.summary;
-        let (call_stack, more_calls) = call_stack(context);
+impl HeapOverview {
+    pub(super) fn of(survey: &HeapSurvey<'_>) -> Self {
+        let summary = &survey.summary;
+        let (call_stack, more_calls) = call_stack(survey);
         Self {
-            captured_at: context.graph().created().to_owned(),
+            captured_at: survey.graph().created().to_owned(),
             php_version: summary.php_version.clone(),
             heap_total: summary.heap_total,
-            heap_usage: context.used,
+            heap_usage: survey.used,
             analyzed_percentage: summary.analyzed,
             vm_stack_bytes: summary.vm_stack_total,
             compiler_arena_bytes: summary.compiler_arena_total,
@@ -61,32 +61,36 @@ impl Overview {
     }
 
     /// The overview as findings, for programs that read findings.
-    pub(super) fn findings<G: Graph + ?Sized>(&self, context: &Context<'_, '_, G>) -> Vec<Finding> {
-        let cycles = context.retention.cycles().len();
+    pub(super) fn findings(&self, survey: &HeapSurvey<'_>) -> Vec<HeapFinding> {
+        let cycles = survey.retention.cycles().len();
         vec![
             self.finding(),
-            Finding::new(Kind::CallStack, Severity::Info, self.call_stack.first().map_or("", |call| call))
-                .fact("frames", self.call_stack.clone())
-                .fact("more_frames", self.more_calls),
-            Finding::new(
-                Kind::RetainedExact,
-                Severity::Info,
-                "retained sizes are exact, within cycles as well",
+            HeapFinding::new(
+                FindingKind::CallStack,
+                FindingSeverity::Info,
+                self.call_stack.first().map_or("", |call| call),
+            )
+            .fact("frames", self.call_stack.clone())
+            .fact("more_frames", self.more_calls),
+            HeapFinding::new(
+                FindingKind::RetainedExact,
+                FindingSeverity::Info,
+                "retained sizes are exact, also within cycles",
             )
             .fact("cycles", cycles)
             .likely(Confidence::High, ""),
         ]
     }
 
-    fn finding(&self) -> Finding {
+    fn finding(&self) -> HeapFinding {
         let text = format!(
-            "{} in use of {}, the virtual machine's stack {}, the compiler {}",
+            "{} of {} in use; VM stack {}, compiler {}",
             size(self.heap_usage),
             size(self.heap_total),
             size(self.vm_stack_bytes),
             size(self.compiler_arena_bytes)
         );
-        Finding::new(Kind::Overview, Severity::Info, text)
+        HeapFinding::new(FindingKind::Overview, FindingSeverity::Info, text)
             .fact("zend_mm_heap_total", self.heap_total)
             .fact("zend_mm_heap_usage", self.heap_usage)
             .fact("vm_stack_total", self.vm_stack_bytes)
@@ -97,22 +101,22 @@ impl Overview {
 }
 
 /// The calls, the innermost first, and the number of further ones.
-fn call_stack<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> (Vec<String>, u64) {
-    let graph = context.graph();
-    let mut roots = graph.children(None).filter_map(|row| graph.child(row));
+fn call_stack(survey: &HeapSurvey<'_>) -> (Vec<String>, u64) {
+    let graph = survey.graph();
+    let mut roots = children(graph, None);
     let Some(stack) = roots.find(|root| graph.node_type(root.node) == NodeType::CALL_FRAMES) else {
         return (Vec::new(), 0);
     };
-    let mut frames = context.children(stack.node);
-    let shown = frames.by_ref().take(CALLS).map(|frame| call(context, frame.node)).collect();
+    let mut frames = survey.children(stack.node);
+    let shown = frames.by_ref().take(CALLS).map(|frame| call(survey, frame.node)).collect();
     (shown, frames.count() as u64)
 }
 
-fn call<G: Graph + ?Sized>(context: &Context<'_, '_, G>, frame: NodeId) -> String {
-    let words = &context.words;
-    let name = context.attribute(frame, words.function_name).map(|name| context.text(name));
+fn call(survey: &HeapSurvey<'_>, frame: NodeId) -> String {
+    let words = &survey.words;
+    let name = survey.attribute(frame, words.function_name).map(|name| survey.text(name));
     let name = name.unwrap_or_else(|| "?".to_owned());
-    match context.number(frame, words.line_number) {
+    match survey.number(frame, words.line_number) {
         Some(line) => format!("{name}:{line}"),
         None => format!("{name}()"),
     }

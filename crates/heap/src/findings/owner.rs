@@ -1,16 +1,34 @@
 //! The owner of a value: the property, or the node, that a program knows it by.
 
+use std::cmp::Reverse;
+
 use hashbrown::HashMap;
 
-use crate::graph::Graph;
 use crate::sink::{NodeId, StringId};
 
+use super::amounts::ByteSum;
 use super::census::Thing;
-use super::context::Context;
-use super::finding::Place;
+use super::finding::FindingPlace;
+use super::survey::HeapSurvey;
 
 /// The maximum number of nested arrays that are followed upwards.
 const DEEPEST: u8 = 4;
+
+/// Bytes of values by their owners, with one of the values of each owner.
+#[derive(Debug, Default)]
+pub(super) struct OwnerSums(HashMap<Owner, (ByteSum, NodeId)>);
+
+impl OwnerSums {
+    pub(super) fn add(&mut self, owner: Owner, value: NodeId, bytes: u64) {
+        self.0.entry(owner).or_insert((ByteSum::default(), value)).0.add(bytes);
+    }
+
+    pub(super) fn largest_first(&self) -> Vec<(Owner, ByteSum, NodeId)> {
+        let mut sums: Vec<_> = self.0.iter().map(|(&owner, &(sum, value))| (owner, sum, value)).collect();
+        sums.sort_by_key(|&(owner, sum, _)| (Reverse(sum.bytes), owner));
+        sums
+    }
+}
 
 /// The owner by which values are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +39,7 @@ pub(super) enum Owner {
     Node { node: NodeId, depth: u8 },
 }
 
-impl<G: Graph + ?Sized> Context<'_, '_, G> {
+impl HeapSurvey<'_> {
     /// The owner of `node`.
     pub(super) fn owner(&self, node: NodeId) -> Owner {
         let tree = self.heap.tree();
@@ -60,10 +78,7 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
     fn class_of_properties(&self, node: NodeId) -> Option<StringId> {
         let tree = self.heap.tree();
         let object = tree.parent(node).filter(|_| tree.link(node) == Some(self.words.object_properties))?;
-        match self.thing(object) {
-            Thing::Object(class) => Some(class),
-            _ => None,
-        }
+        self.thing(object).class()
     }
 
     /// The array that contains `element`.
@@ -81,16 +96,18 @@ impl<G: Graph + ?Sized> Context<'_, '_, G> {
     }
 
     /// The owner of most bytes of the wanted values, with one of the values.
-    pub(super) fn heaviest_owner(&self, is_wanted: impl Fn(Thing) -> bool) -> Option<Place> {
-        let mut owners: HashMap<Owner, (u64, NodeId)> = HashMap::new();
+    pub(super) fn heaviest_owner(&self, is_wanted: impl Fn(Thing) -> bool) -> Option<FindingPlace> {
+        let mut owners = OwnerSums::default();
         for (node, thing) in self.held().filter(|&(_, thing)| is_wanted(thing)) {
-            let entry = owners.entry(self.owner(node)).or_insert((0, node));
-            let bytes = if thing == Thing::Array { self.array_bytes(node) } else { self.own(node) };
-            entry.0 = entry.0.saturating_add(bytes);
+            let bytes = if thing == Thing::Array { self.array_bytes(node) } else { self.shallow(node) };
+            owners.add(self.owner(node), node, bytes);
         }
-        let heaviest =
-            owners.into_iter().max_by_key(|&(owner, (bytes, _))| (bytes, std::cmp::Reverse(owner)));
-        heaviest.map(|(owner, (_, node))| Place { node, path: self.label(owner) })
+        owners.largest_first().first().map(|&(owner, _, node)| self.owner_place(owner, node))
+    }
+
+    /// The place of a value, named by its owner.
+    pub(super) fn owner_place(&self, owner: Owner, node: NodeId) -> FindingPlace {
+        FindingPlace { node, path: self.label(owner) }
     }
 
     /// The owner in PHP's syntax, such as `Shop\Cart::$lines[]`.

@@ -1,10 +1,10 @@
 //! The rankings at the end of a report: types, classes, arrays and strings by size.
 
-use crate::graph::{Graph, Total};
+use crate::graph::MemoryTotal;
 
 use super::amounts::{each, share};
-use super::context::Context;
-use super::finding::{Fact, Finding, Kind, Place, Severity};
+use super::finding::{Fact, FindingKind, FindingPlace, FindingSeverity, HeapFinding};
+use super::survey::HeapSurvey;
 
 /// The number of classes ranked.
 pub(super) const CLASSES: usize = 20;
@@ -13,7 +13,7 @@ pub(super) const CLASSES: usize = 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LargeString {
     /// The string.
-    pub place: Place,
+    pub place: FindingPlace,
     /// The bytes of its block.
     pub size_bytes: u64,
     /// The beginning of its content.
@@ -21,18 +21,18 @@ pub struct LargeString {
 }
 
 /// The longest strings.
-pub(super) fn strings<G: Graph + ?Sized>(context: &Context<'_, '_, G>) -> Vec<LargeString> {
+pub(super) fn strings(survey: &HeapSurvey<'_>) -> Vec<LargeString> {
     let row = |(size_bytes, node)| LargeString {
-        place: context.place(node),
+        place: survey.place(node),
         size_bytes,
-        preview: context.string_preview(node),
+        preview: survey.string_preview(node),
     };
-    context.census.longest_strings.sorted().into_iter().map(row).collect()
+    survey.census.longest_strings.sorted().into_iter().map(row).collect()
 }
 
 /// The ranking of types as a finding, for programs that read findings.
-pub(super) fn of_types(types: &[Total], used: u64) -> Finding {
-    let row = |total: &Total| {
+pub(super) fn of_types(types: &[MemoryTotal], used: u64) -> HeapFinding {
+    let row = |total: &MemoryTotal| {
         vec![
             ("type", name(total)),
             ("count", Fact::from(total.count)),
@@ -40,12 +40,12 @@ pub(super) fn of_types(types: &[Total], used: u64) -> Finding {
             ("percentage_of_heap", Fact::from(share(total.memory_usage, used))),
         ]
     };
-    ranking(Kind::TypeRanking, "types", types, row)
+    ranking(FindingKind::TypeRanking, "types", types, row)
 }
 
 /// The ranking of classes as a finding.
-pub(super) fn of_classes(classes: &[Total], used: u64) -> Finding {
-    let row = |total: &Total| {
+pub(super) fn of_classes(classes: &[MemoryTotal], used: u64) -> HeapFinding {
+    let row = |total: &MemoryTotal| {
         vec![
             ("class_name", name(total)),
             ("count", Fact::from(total.count)),
@@ -54,20 +54,20 @@ pub(super) fn of_classes(classes: &[Total], used: u64) -> Finding {
             ("percentage_of_heap", Fact::from(share(total.memory_usage, used))),
         ]
     };
-    ranking(Kind::ClassRanking, "classes", &classes[..classes.len().min(CLASSES)], row)
+    ranking(FindingKind::ClassRanking, "classes", &classes[..classes.len().min(CLASSES)], row)
 }
 
-fn name(total: &Total) -> Fact {
+fn name(total: &MemoryTotal) -> Fact {
     Fact::from(String::from_utf8_lossy(&total.name).into_owned())
 }
 
 fn ranking(
-    kind: Kind,
+    kind: FindingKind,
     fact: &'static str,
-    totals: &[Total],
-    row: impl Fn(&Total) -> Vec<(&'static str, Fact)>,
-) -> Finding {
+    totals: &[MemoryTotal],
+    row: impl Fn(&MemoryTotal) -> Vec<(&'static str, Fact)>,
+) -> HeapFinding {
     let text = totals.first().map(|total| String::from_utf8_lossy(&total.name).into_owned());
-    Finding::new(kind, Severity::Info, text.unwrap_or_default())
+    HeapFinding::new(kind, FindingSeverity::Info, text.unwrap_or_default())
         .fact(fact, Fact::Rows(totals.iter().map(row).collect()))
 }

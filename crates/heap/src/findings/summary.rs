@@ -4,7 +4,7 @@ use crate::graph::Graph;
 
 /// The facts about a whole heap that findings need; 0 or `None` if a graph lacks them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Summary {
+pub(super) struct HeapSummary {
     pub(super) php_version: String,
     /// The percentage analysed; `None` if it is unknown, or if no memory is in use.
     pub(super) analyzed: Option<f64>,
@@ -47,8 +47,8 @@ impl Chunks {
     }
 }
 
-impl Summary {
-    pub(super) fn of(graph: &impl Graph) -> Self {
+impl HeapSummary {
+    pub(super) fn of(graph: &dyn Graph) -> Self {
         let mut summary = Self::default();
         for &(key, value) in graph.summary() {
             let value = String::from_utf8_lossy(graph.string(value));
@@ -105,15 +105,15 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::Builder;
+    use crate::graph::GraphBuilder;
     use crate::sink::HeapSink as _;
 
     #[test]
-    fn what_is_no_number_is_not_known() {
+    fn invalid_numbers_are_unknown() {
         let used = |facts: &[(&str, &str)]| {
-            let mut builder = Builder::new();
+            let mut builder = GraphBuilder::new();
             facts.iter().for_each(|(key, value)| builder.summary(key, value));
-            let summary = Summary::of(&builder.finish().unwrap());
+            let summary = HeapSummary::of(&builder.finish().unwrap());
             (summary.used(), summary.chunks.is_known)
         };
         assert_eq!(used(&[("memory_get_usage", "12.5"), ("chunks_count", "many")]), (None, false));

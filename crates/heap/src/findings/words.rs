@@ -1,6 +1,6 @@
 //! The string numbers of the names that findings look for.
 
-use crate::graph::Graph;
+use crate::graph::{Graph, strings};
 use crate::sink::StringId;
 
 /// The number of a missing name: a graph without it has no reference or fact of that name.
@@ -11,11 +11,11 @@ macro_rules! words {
     ($($field:ident = $text:literal,)+) => {
         /// The numbers of the words in a graph.
         #[derive(Clone, Copy, Debug)]
-        pub(super) struct Words {
+        pub(super) struct KnownWords {
             $(pub(super) $field: StringId,)+
         }
 
-        impl Words {
+        impl KnownWords {
             const NONE: Self = Self { $($field: ABSENT,)+ };
 
             fn take(&mut self, text: &[u8], number: StringId) {
@@ -52,14 +52,14 @@ words! {
 /// The maximum length of a word.
 const LONGEST: usize = 20;
 
-impl Words {
+impl KnownWords {
     /// Finds the words in one pass over all strings.
-    pub(super) fn of<G: Graph + ?Sized>(graph: &G) -> Self {
+    pub(super) fn of(graph: &dyn Graph) -> Self {
         let mut words = Self::NONE;
-        for number in 0..u32::try_from(graph.counts().strings).unwrap_or(u32::MAX) {
-            let text = graph.string(StringId(number));
+        for string in strings(graph) {
+            let text = graph.string(string);
             if text.len() <= LONGEST {
-                words.take(text, StringId(number));
+                words.take(text, string);
             }
         }
         words

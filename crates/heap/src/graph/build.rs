@@ -1,34 +1,30 @@
 //! Builds a graph.
 
-use std::mem;
-
+use borehole_text::{Error, ErrorKind, IntegerDigits, Position};
 use hashbrown::HashMap;
 
-use super::columns::{AttributeRow, Edges, HeapGraph, LocationRow, flags};
-use super::strings::Interner;
-use super::{Totals, ValueKind, Vocabulary, canonical};
-use crate::error::{Error, ErrorKind};
+use super::columns::{AttributeColumns, EdgeColumns, HeapGraph, LocationRow, flags};
+use super::rows::NodeRows;
+use super::strings::StringInterner;
+use super::{HeapFacts, NodeAttribute, Totals, Vocabulary, canonical};
 use crate::names::{LocationType, NodeType, Region};
-use crate::number::{Digits, float_text};
-use crate::sink::{Edge, HeapSink, Location, NodeId, StringId, Value};
+use crate::number::float_text;
+use crate::sink::{AttributeValue, Edge, HeapSink, MemoryLocation, NodeId, StringId, ValueKind};
 
 /// Receives a heap as it is walked, and builds a [`HeapGraph`].
 #[derive(Debug)]
-pub struct Builder {
-    strings: Interner,
+pub struct GraphBuilder {
+    strings: StringInterner,
     /// The strings of small numbers, which most counts are; the maximum means that there is none yet.
     small_numbers: [u32; SMALL_NUMBERS],
     vocabulary: Vocabulary,
     /// The numbers of names unknown to this version, by string and list.
-    newer: HashMap<(List, u32), u16>,
+    newer: HashMap<(NameList, u32), u16>,
     node_types: Vec<NodeType>,
-    edges: Edges,
+    edges: EdgeColumns,
     locations: Vec<LocationRow>,
-    attributes: Vec<AttributeRow>,
-    kinds: Vec<ValueKind>,
-    summary: Vec<(StringId, StringId)>,
-    totals: Option<Totals>,
-    created: String,
+    attributes: AttributeColumns,
+    facts: HeapFacts,
     is_full: bool,
 }
 
@@ -36,23 +32,23 @@ const SMALL_NUMBERS: usize = 256;
 
 /// A list of the vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum List {
+enum NameList {
     Nodes,
     Locations,
     Regions,
 }
 
-impl Default for Builder {
+impl Default for GraphBuilder {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Builder {
+impl GraphBuilder {
     /// Creates a builder without nodes.
     #[must_use]
     pub fn new() -> Self {
-        let mut strings = Interner::default();
+        let mut strings = StringInterner::default();
         let mut known = |names: &[&str]| -> Vec<StringId> {
             // There are few names, so a number is always available.
             let number = |name: &&str| strings.intern(name.as_bytes()).unwrap_or_default();
@@ -69,53 +65,50 @@ impl Builder {
             vocabulary,
             newer: HashMap::new(),
             node_types: Vec::new(),
-            edges: Edges::default(),
+            edges: EdgeColumns::default(),
             locations: Vec::new(),
-            attributes: Vec::new(),
-            kinds: Vec::new(),
-            summary: Vec::new(),
-            totals: None,
-            created: String::new(),
+            attributes: AttributeColumns::default(),
+            facts: HeapFacts::default(),
             is_full: false,
         }
     }
 
     /// Sets the time of the snapshot, in ISO 8601.
     pub fn set_created(&mut self, created: &str) {
-        created.clone_into(&mut self.created);
+        created.clone_into(&mut self.facts.created);
     }
 
     /// Sets the totals counted by the program that walked the heap.
     pub fn set_totals(&mut self, totals: Totals) {
-        self.totals = Some(totals);
+        self.facts.totals = Some(totals);
     }
 
     /// The node type with this name; an unknown name gets a new number.
     pub fn node_type(&mut self, name: &[u8]) -> NodeType {
-        NodeType::new(self.named(List::Nodes, name))
+        NodeType::new(self.named(NameList::Nodes, name))
     }
 
     /// The location type with this name; an unknown name gets a new number.
     pub fn location_type(&mut self, name: &[u8]) -> LocationType {
-        LocationType::new(self.named(List::Locations, name))
+        LocationType::new(self.named(NameList::Locations, name))
     }
 
     /// The region with this name; an unknown name gets a new number.
     pub fn region(&mut self, name: &[u8]) -> Region {
-        Region::new(self.named(List::Regions, name))
+        Region::new(self.named(NameList::Regions, name))
     }
 
-    fn named(&mut self, list: List, name: &[u8]) -> u16 {
+    fn named(&mut self, list: NameList, name: &[u8]) -> u16 {
         let string = self.string(name);
         let names = match list {
-            List::Nodes => &mut self.vocabulary.node_types,
-            List::Locations => &mut self.vocabulary.location_types,
-            List::Regions => &mut self.vocabulary.regions,
+            NameList::Nodes => &mut self.vocabulary.node_types,
+            NameList::Locations => &mut self.vocabulary.location_types,
+            NameList::Regions => &mut self.vocabulary.regions,
         };
         let known = match list {
-            List::Nodes => NodeType::NAMES.len(),
-            List::Locations => LocationType::NAMES.len(),
-            List::Regions => Region::NAMES.len(),
+            NameList::Nodes => NodeType::NAMES.len(),
+            NameList::Locations => LocationType::NAMES.len(),
+            NameList::Regions => Region::NAMES.len(),
         };
         if let Some(number) = names[..known].iter().position(|&known| known == string) {
             return u16::try_from(number).unwrap_or(u16::MAX);
@@ -143,14 +136,13 @@ impl Builder {
         kind: ValueKind,
     ) {
         if self.has(node) {
-            self.attributes.push(AttributeRow { node: node.0, key: key.0, value: value.0 });
-            self.kinds.push(kind);
+            self.attributes.push(node, NodeAttribute { key, value, kind });
         }
     }
 
     /// Adds a fact about the whole heap, with interned strings.
     pub(crate) fn summary_strings(&mut self, key: StringId, value: StringId) {
-        self.summary.push((key, value));
+        self.facts.summary.push((key, value));
     }
 
     /// The string of a number.
@@ -160,7 +152,7 @@ impl Builder {
         if let Some(string) = known {
             return StringId(string);
         }
-        let string = self.string(Digits::of(number).text());
+        let string = self.string(IntegerDigits::of(number).text());
         if let Some(place) = place {
             self.small_numbers[place] = string.0;
         }
@@ -177,37 +169,28 @@ impl Builder {
             return Err(Error::new(
                 ErrorKind::Limit,
                 "heap graph",
+                Position::Whole,
                 "too many nodes or edges: expected fewer than 2^32",
             ));
         }
         let nodes = self.node_types.len();
         sort_by_node(&mut self.locations);
-        self.sort_attributes();
+        self.attributes.sort();
         let groups = canonical::groups(self.locations.iter().map(|row| (row.address, row.node)));
         self.node_types.shrink_to_fit();
         self.locations.shrink_to_fit();
-        Ok(HeapGraph::new(
-            self.strings.into_strings(),
-            self.vocabulary,
-            self.node_types,
-            self.edges.into_rows(nodes),
-            (self.locations, self.attributes, self.kinds),
+        Ok(HeapGraph {
+            strings: self.strings.into_strings(),
+            vocabulary: self.vocabulary,
+            edges: self.edges.into_rows(nodes),
+            location_rows: NodeRows::of(self.locations.iter().map(|row| row.node), nodes),
+            locations: self.locations,
+            attribute_rows: self.attributes.node_rows(nodes),
+            attributes: self.attributes,
+            node_types: self.node_types,
             groups,
-            (self.summary, self.totals, self.created),
-        ))
-    }
-
-    /// Sorts attributes by node. Facts may come late, such as an array's count after its elements.
-    fn sort_attributes(&mut self) {
-        if self.attributes.is_sorted_by_key(|row| row.node) {
-            self.attributes.shrink_to_fit();
-            self.kinds.shrink_to_fit();
-            return;
-        }
-        let mut rows: Vec<_> =
-            mem::take(&mut self.attributes).into_iter().zip(mem::take(&mut self.kinds)).collect();
-        rows.sort_by_key(|(row, _)| row.node);
-        (self.attributes, self.kinds) = rows.into_iter().unzip();
+            facts: self.facts,
+        })
     }
 
     const fn has(&self, node: NodeId) -> bool {
@@ -221,7 +204,7 @@ fn sort_by_node(rows: &mut [LocationRow]) {
     }
 }
 
-impl HeapSink for Builder {
+impl HeapSink for GraphBuilder {
     #[inline]
     fn string(&mut self, string: &[u8]) -> StringId {
         let number = self.strings.intern(string);
@@ -252,31 +235,31 @@ impl HeapSink for Builder {
     }
 
     #[inline]
-    fn location(&mut self, node: NodeId, location: &Location) {
+    fn location(&mut self, node: NodeId, location: &MemoryLocation) {
         if self.has(node) {
             self.locations.push(LocationRow::new(node, location));
         }
     }
 
-    fn attribute(&mut self, node: NodeId, key: StringId, value: Value<'_>) {
+    fn attribute(&mut self, node: NodeId, key: StringId, value: AttributeValue<'_>) {
         match value {
-            Value::Null => self.attribute_text(node, key, b"null", ValueKind::Null),
-            Value::Bool(true) => self.attribute_text(node, key, b"1", ValueKind::Bool),
-            Value::Bool(false) => self.attribute_text(node, key, b"", ValueKind::Bool),
-            Value::Integer(number) => {
+            AttributeValue::Null => self.attribute_text(node, key, b"null", ValueKind::Null),
+            AttributeValue::Bool(true) => self.attribute_text(node, key, b"1", ValueKind::Bool),
+            AttributeValue::Bool(false) => self.attribute_text(node, key, b"", ValueKind::Bool),
+            AttributeValue::Integer(number) => {
                 let value = self.number(number);
                 self.attribute_strings(node, key, value, ValueKind::Integer);
             }
-            Value::Float(number) => {
+            AttributeValue::Float(number) => {
                 let (text, kind) = float_text(number);
                 self.attribute_text(node, key, text.as_bytes(), kind);
             }
-            Value::Text(text) => self.attribute_text(node, key, text, ValueKind::Text),
+            AttributeValue::Text(text) => self.attribute_text(node, key, text, ValueKind::Text),
         }
     }
 
     fn summary(&mut self, key: &str, value: &str) {
         let fact = (self.string(key.as_bytes()), self.string(value.as_bytes()));
-        self.summary.push(fact);
+        self.facts.summary.push(fact);
     }
 }

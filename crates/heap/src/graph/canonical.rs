@@ -3,26 +3,26 @@
 use hashbrown::HashMap;
 
 /// The nodes that share memory with others, ascending, each with the smallest node of its group.
-pub(crate) type Groups = Vec<(u32, u32)>;
+pub(crate) type CanonicalGroups = Vec<(u32, u32)>;
 
 /// The addresses of more than one node, with the smallest node of each.
-type Shared = HashMap<u64, u32>;
+type SharedMemory = HashMap<u64, u32>;
 
 /// Groups nodes by the addresses of their locations, given as pairs of address and node.
 ///
 /// A node with several shared addresses belongs to the group of the highest, because reli overwrites the node's group
 /// in turn. Address 0 means no address.
-pub(crate) fn groups(locations: impl Iterator<Item = (u64, u32)> + Clone) -> Groups {
+pub(crate) fn groups(locations: impl Iterator<Item = (u64, u32)> + Clone) -> CanonicalGroups {
     let shared = shared(locations.clone());
     if shared.is_empty() {
-        return Groups::new();
+        return CanonicalGroups::new();
     }
     let mut found: Vec<(u32, u64, u32)> = Vec::new();
     for (address, node) in locations {
         found.extend(shared.get(&address).map(|&smallest| (node, address, smallest)));
     }
     found.sort_unstable();
-    let mut groups = Groups::with_capacity(found.len());
+    let mut groups = CanonicalGroups::with_capacity(found.len());
     for (node, _, smallest) in found {
         match groups.last_mut() {
             Some(last) if last.0 == node => last.1 = smallest,
@@ -32,7 +32,7 @@ pub(crate) fn groups(locations: impl Iterator<Item = (u64, u32)> + Clone) -> Gro
     groups
 }
 
-fn shared(locations: impl Iterator<Item = (u64, u32)> + Clone) -> Shared {
+fn shared(locations: impl Iterator<Item = (u64, u32)> + Clone) -> SharedMemory {
     let candidates = repeated(locations.clone().map(|(address, _)| address));
     let mut nodes: HashMap<u64, (u32, u32)> = HashMap::new();
     for (address, node) in locations {

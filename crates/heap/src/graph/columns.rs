@@ -1,31 +1,29 @@
 //! A graph in memory, stored in columns.
 
+use std::mem;
 use std::ops::Range;
 
-use super::rows::Rows;
-use super::strings::Strings;
-use super::{Attribute, Child, Counts, Graph, Groups, Totals, ValueKind, Vocabulary};
+use super::rows::NodeRows;
+use super::strings::StringColumn;
+use super::{CanonicalGroups, Child, Graph, GraphCounts, HeapFacts, NodeAttribute, Totals, Vocabulary};
 use crate::names::{LocationType, NodeType, Region, Strength};
-use crate::sink::{Location, NodeId, StringId};
+use crate::sink::{MemoryLocation, NodeId, StringId, ValueKind};
 
 /// A graph in memory.
 ///
 /// A node takes 6 bytes, a reference 9, a location 48, an attribute 13, and a string 5 beside its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeapGraph {
-    strings: Strings,
-    vocabulary: Vocabulary,
-    node_types: Vec<NodeType>,
-    edges: EdgeRows,
-    locations: Vec<LocationRow>,
-    location_rows: Rows,
-    attributes: Vec<AttributeRow>,
-    kinds: Vec<ValueKind>,
-    attribute_rows: Rows,
-    groups: Groups,
-    summary: Vec<(StringId, StringId)>,
-    totals: Option<Totals>,
-    created: String,
+    pub(super) strings: StringColumn,
+    pub(super) vocabulary: Vocabulary,
+    pub(super) node_types: Vec<NodeType>,
+    pub(super) edges: EdgeRows,
+    pub(super) locations: Vec<LocationRow>,
+    pub(super) location_rows: NodeRows,
+    pub(super) attributes: AttributeColumns,
+    pub(super) attribute_rows: NodeRows,
+    pub(super) groups: CanonicalGroups,
+    pub(super) facts: HeapFacts,
 }
 
 /// A stored location: `u16::MAX` means no region. If count and type are both 0, both are absent.
@@ -44,7 +42,7 @@ pub(super) struct LocationRow {
 }
 
 impl LocationRow {
-    pub(super) fn new(node: NodeId, location: &Location) -> Self {
+    pub(super) fn new(node: NodeId, location: &MemoryLocation) -> Self {
         Self {
             address: location.address,
             size: location.size,
@@ -59,9 +57,9 @@ impl LocationRow {
         }
     }
 
-    fn location(&self) -> Location {
+    fn location(&self) -> MemoryLocation {
         let is_counted = self.refcount != 0 || self.type_info != 0;
-        Location {
+        MemoryLocation {
             location_type: LocationType::new(self.location_type),
             address: self.address,
             size: self.size,
@@ -76,15 +74,58 @@ impl LocationRow {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct AttributeRow {
-    pub(super) node: u32,
-    pub(super) key: u32,
-    pub(super) value: u32,
+struct AttributeRow {
+    node: u32,
+    key: StringId,
+    value: StringId,
+}
+
+/// Attributes with the types of their values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct AttributeColumns {
+    rows: Vec<AttributeRow>,
+    kinds: Vec<ValueKind>,
+}
+
+impl AttributeColumns {
+    /// The rows of each of `nodes` nodes.
+    pub(super) fn node_rows(&self, nodes: usize) -> NodeRows {
+        NodeRows::of(self.rows.iter().map(|row| row.node), nodes)
+    }
+
+    pub(super) fn push(&mut self, node: NodeId, NodeAttribute { key, value, kind }: NodeAttribute) {
+        self.rows.push(AttributeRow { node: node.0, key, value });
+        self.kinds.push(kind);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Sorts by node. Facts may come late, such as an array's count after its elements.
+    pub(super) fn sort(&mut self) {
+        if self.rows.is_sorted_by_key(|row| row.node) {
+            self.rows.shrink_to_fit();
+            self.kinds.shrink_to_fit();
+            return;
+        }
+        let columns = (mem::take(&mut self.rows), mem::take(&mut self.kinds));
+        let mut rows: Vec<_> = columns.0.into_iter().zip(columns.1).collect();
+        rows.sort_by_key(|(row, _)| row.node);
+        (self.rows, self.kinds) = rows.into_iter().unzip();
+    }
+
+    fn get(&self, row: usize) -> NodeAttribute {
+        let (Some(found), Some(&kind)) = (self.rows.get(row), self.kinds.get(row)) else {
+            return NO_ATTRIBUTE;
+        };
+        NodeAttribute { key: found.key, value: found.value, kind }
+    }
 }
 
 /// References in the order in which they were added.
 #[derive(Debug, Default)]
-pub(super) struct Edges {
+pub(super) struct EdgeColumns {
     parents: Vec<u32>,
     children: Vec<u32>,
     links: Vec<u32>,
@@ -121,7 +162,7 @@ const fn strength(flags: u8) -> Strength {
     }
 }
 
-impl Edges {
+impl EdgeColumns {
     pub(super) fn len(&self) -> usize {
         self.parents.len()
     }
@@ -181,34 +222,6 @@ impl EdgeRows {
 }
 
 impl HeapGraph {
-    pub(super) fn new(
-        strings: Strings,
-        vocabulary: Vocabulary,
-        node_types: Vec<NodeType>,
-        edges: EdgeRows,
-        (locations, attributes, kinds): (Vec<LocationRow>, Vec<AttributeRow>, Vec<ValueKind>),
-        groups: Groups,
-        (summary, totals, created): (Vec<(StringId, StringId)>, Option<Totals>, String),
-    ) -> Self {
-        let location_rows = Rows::of(locations.iter().map(|row| row.node), node_types.len());
-        let attribute_rows = Rows::of(attributes.iter().map(|row| row.node), node_types.len());
-        Self {
-            strings,
-            vocabulary,
-            node_types,
-            edges,
-            locations,
-            location_rows,
-            attributes,
-            kinds,
-            attribute_rows,
-            groups,
-            summary,
-            totals,
-            created,
-        }
-    }
-
     /// The number of bytes of memory that it takes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
@@ -218,16 +231,16 @@ impl HeapGraph {
             + size_of_val(self.edges.starts.as_slice())
             + self.edges.children.len() * 9
             + size_of_val(self.locations.as_slice())
-            + size_of_val(self.attributes.as_slice())
-            + self.kinds.len()
+            + size_of_val(self.attributes.rows.as_slice())
+            + self.attributes.kinds.len()
             + size_of_val(self.groups.as_slice());
         strings + rows + columns
     }
 }
 
 impl Graph for HeapGraph {
-    fn counts(&self) -> Counts {
-        Counts {
+    fn counts(&self) -> GraphCounts {
+        GraphCounts {
             nodes: self.node_types.len(),
             edges: self.edges.children.len(),
             locations: self.locations.len(),
@@ -263,7 +276,7 @@ impl Graph for HeapGraph {
         self.location_rows.range(node.0, |row| self.locations[row].node)
     }
 
-    fn location(&self, row: usize) -> Location {
+    fn location(&self, row: usize) -> MemoryLocation {
         self.locations.get(row).map_or(NO_LOCATION, LocationRow::location)
     }
 
@@ -272,18 +285,15 @@ impl Graph for HeapGraph {
     }
 
     fn attributes(&self, node: NodeId) -> Range<usize> {
-        self.attribute_rows.range(node.0, |row| self.attributes[row].node)
+        self.attribute_rows.range(node.0, |row| self.attributes.rows[row].node)
     }
 
-    fn attribute(&self, row: usize) -> Attribute {
-        let (Some(found), Some(&kind)) = (self.attributes.get(row), self.kinds.get(row)) else {
-            return NO_ATTRIBUTE;
-        };
-        Attribute { key: StringId(found.key), value: StringId(found.value), kind }
+    fn attribute(&self, row: usize) -> NodeAttribute {
+        self.attributes.get(row)
     }
 
     fn attribute_node(&self, row: usize) -> NodeId {
-        NodeId(self.attributes.get(row).map_or(u32::MAX, |row| row.node))
+        NodeId(self.attributes.rows.get(row).map_or(u32::MAX, |row| row.node))
     }
 
     fn string(&self, string: StringId) -> &[u8] {
@@ -295,21 +305,21 @@ impl Graph for HeapGraph {
     }
 
     fn summary(&self) -> &[(StringId, StringId)] {
-        &self.summary
+        &self.facts.summary
     }
 
     fn totals(&self) -> Option<&Totals> {
-        self.totals.as_ref()
+        self.facts.totals.as_ref()
     }
 
     fn created(&self) -> &str {
-        &self.created
+        &self.facts.created
     }
 }
 
 /// The result for a missing row.
-pub(crate) const NO_LOCATION: Location = Location::new(LocationType::new(u16::MAX), 0, 0);
+pub(crate) const NO_LOCATION: MemoryLocation = MemoryLocation::new(LocationType::new(u16::MAX), 0, 0);
 
 /// The result for a missing row.
-pub(crate) const NO_ATTRIBUTE: Attribute =
-    Attribute { key: StringId(u32::MAX), value: StringId(u32::MAX), kind: ValueKind::Null };
+pub(crate) const NO_ATTRIBUTE: NodeAttribute =
+    NodeAttribute { key: StringId(u32::MAX), value: StringId(u32::MAX), kind: ValueKind::Null };

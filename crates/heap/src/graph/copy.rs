@@ -1,14 +1,15 @@
 //! Copies a graph into memory.
 
-use super::{Builder, Graph, HeapGraph, nodes};
-use crate::error::Error;
+use borehole_text::Error;
+
+use super::{Graph, GraphBuilder, HeapGraph, nodes, strings};
 use crate::names::{LocationType, NodeType, Region};
-use crate::sink::{Edge, HeapSink as _, Location, NodeId, StringId};
+use crate::sink::{Edge, HeapSink as _, MemoryLocation, NodeId, StringId};
 
 /// Maps the numbers of the source to those of the copy.
 struct Copier<'a, G: ?Sized> {
     graph: &'a G,
-    builder: Builder,
+    builder: GraphBuilder,
     strings: Vec<StringId>,
     node_types: Vec<NodeType>,
     location_types: Vec<LocationType>,
@@ -18,11 +19,10 @@ struct Copier<'a, G: ?Sized> {
 /// Copies `graph` into memory.
 ///
 /// # Errors
-/// As [`Builder::finish`].
+/// As [`GraphBuilder::finish`].
 pub(super) fn copy(graph: &(impl Graph + ?Sized)) -> Result<HeapGraph, Error> {
-    let mut builder = Builder::new();
-    let count = u32::try_from(graph.counts().strings).unwrap_or(u32::MAX);
-    let strings = (0..count).map(|string| builder.string(graph.string(StringId(string)))).collect();
+    let mut builder = GraphBuilder::new();
+    let strings = strings(graph).map(|string| builder.string(graph.string(string))).collect();
     let vocabulary = graph.vocabulary();
     let names = |list: &[StringId]| -> Vec<Vec<u8>> {
         list.iter().map(|&name| graph.string(name).to_vec()).collect()
@@ -79,7 +79,7 @@ impl<G: Graph + ?Sized> Copier<'_, G> {
             let found = self.graph.location(row);
             let number = usize::from(found.location_type.number());
             let known = self.location_types.get(number).copied();
-            let location = Location {
+            let location = MemoryLocation {
                 location_type: known.unwrap_or_else(|| self.builder.location_type(b"")),
                 class: found.class.map(|class| self.string(class)),
                 string: found.string.map(|string| self.string(string)),

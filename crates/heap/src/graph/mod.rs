@@ -4,27 +4,32 @@ mod build;
 mod canonical;
 mod columns;
 mod copy;
+mod of_node;
 mod parents;
 mod rows;
 mod strings;
 
 use std::ops::Range;
 
-use crate::error::Error;
-use crate::names::{LocationType, NodeType, Region, Strength};
-use crate::sink::{Location, NodeId, StringId};
+use borehole_text::Error;
 
-pub use build::Builder;
-pub(crate) use canonical::{Groups, groups};
+use crate::names::{LocationType, NodeType, Region, Strength};
+use crate::sink::{MemoryLocation, NodeId, StringId, ValueKind};
+
+pub use build::GraphBuilder;
+pub(crate) use canonical::{CanonicalGroups, groups};
 pub use columns::HeapGraph;
 pub(crate) use columns::{NO_ATTRIBUTE, NO_LOCATION};
+pub(crate) use of_node::{
+    attribute, attributes, child, children, contains, locations, parents, stored_count, strings,
+};
 pub use parents::{Parents, TreeParents};
-pub(crate) use rows::{Rows, STRIDE as ROWS_STRIDE, range_within};
+pub(crate) use rows::{NodeRows, STRIDE as ROWS_STRIDE, range_within};
 pub(crate) use strings::STRIDE as STRINGS_STRIDE;
 
 /// The number of items of each kind in a graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct GraphCounts {
     /// Nodes. Node numbers are below this.
     pub nodes: usize,
     /// References. The rows from [`Graph::children`] are below this.
@@ -52,7 +57,7 @@ pub struct Child {
 
 /// A fact about a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attribute {
+pub struct NodeAttribute {
     /// The name of the fact.
     pub key: StringId,
     /// The value as text.
@@ -61,44 +66,9 @@ pub struct Attribute {
     pub kind: ValueKind,
 }
 
-/// The type of an attribute's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueKind {
-    /// PHP's `null`; the text is `null`.
-    Null,
-    /// A boolean; the text is `1` or empty.
-    Bool,
-    /// An integer in digits.
-    Integer,
-    /// A number with a fraction or an exponent, as in JSON.
-    Float,
-    /// Text.
-    Text,
-    /// A list or an object as JSON; `["nan"]` or `["infinity"]` for these floats.
-    Json,
-}
-
-impl ValueKind {
-    /// Infers the type of a value from its text, because reli writes only the text.
-    #[must_use]
-    pub fn guess(key: &[u8], value: &[u8]) -> Self {
-        let text = std::str::from_utf8(value).unwrap_or_default();
-        match key {
-            b"#is_internal" | b"is_packed" => Self::Bool,
-            b"function_name" | b"file" => Self::Text,
-            _ if text == "null" => Self::Null,
-            _ if text.is_empty() && key == b"value" => Self::Bool,
-            _ if text.parse::<i64>().is_ok_and(|number| number.to_string() == text) => Self::Integer,
-            _ if text.parse::<f64>().is_ok_and(f64::is_finite) => Self::Float,
-            _ if text.starts_with('[') || text.starts_with('{') => Self::Json,
-            _ => Self::Text,
-        }
-    }
-}
-
 /// The memory of all items with one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Total {
+pub struct MemoryTotal {
     /// The name of the type or class.
     pub name: Vec<u8>,
     /// The number of items.
@@ -112,9 +82,19 @@ pub struct Total {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// By location type.
-    pub location_types: Vec<Total>,
+    pub location_types: Vec<MemoryTotal>,
     /// By class of object.
-    pub classes: Vec<Total>,
+    pub classes: Vec<MemoryTotal>,
+}
+
+/// Facts about a whole heap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HeapFacts {
+    /// Keys and values, in order.
+    pub(crate) summary: Vec<(StringId, StringId)>,
+    pub(crate) totals: Option<Totals>,
+    /// The time of the snapshot, in ISO 8601; empty if unknown.
+    pub(crate) created: String,
 }
 
 /// A readable graph, independent of where it is stored.
@@ -123,7 +103,7 @@ pub struct Totals {
 /// damaged file gives wrong results, but cannot do harm.
 pub trait Graph {
     /// The number of items of each kind.
-    fn counts(&self) -> Counts;
+    fn counts(&self) -> GraphCounts;
 
     /// The type of a node.
     fn node_type(&self, node: NodeId) -> NodeType;
@@ -139,7 +119,7 @@ pub trait Graph {
 
     /// Visits all references in order, with parent and row. Faster than reading those of each node.
     fn each_reference(&self, see: &mut dyn FnMut(Option<NodeId>, usize, Child)) {
-        for parent in std::iter::once(None).chain(nodes(self.counts().nodes).map(Some)) {
+        for parent in parents(self) {
             for row in self.children(parent) {
                 if let Some(child) = self.child(row) {
                     see(parent, row, child);
@@ -152,7 +132,7 @@ pub trait Graph {
     fn locations(&self, node: NodeId) -> Range<usize>;
 
     /// A row of locations.
-    fn location(&self, row: usize) -> Location;
+    fn location(&self, row: usize) -> MemoryLocation;
 
     /// The node of a row of locations.
     fn location_node(&self, row: usize) -> NodeId;
@@ -161,7 +141,7 @@ pub trait Graph {
     fn attributes(&self, node: NodeId) -> Range<usize>;
 
     /// A row of attributes.
-    fn attribute(&self, row: usize) -> Attribute;
+    fn attribute(&self, row: usize) -> NodeAttribute;
 
     /// The node of a row of attributes.
     fn attribute_node(&self, row: usize) -> NodeId;
@@ -210,89 +190,35 @@ pub trait Graph {
     }
 }
 
+/// Implements methods of [`Graph`] by those of the graph behind the reference.
+macro_rules! forwarded {
+    ($($method:ident($($argument:ident: $kind:ty)?) -> $result:ty;)+) => {
+        $(#[inline]
+        fn $method(&self, $($argument: $kind)?) -> $result {
+            (**self).$method($($argument)?)
+        })+
+    };
+}
+
 impl<G: Graph + ?Sized> Graph for &G {
-    #[inline]
-    fn counts(&self) -> Counts {
-        (**self).counts()
-    }
-
-    #[inline]
-    fn node_type(&self, node: NodeId) -> NodeType {
-        (**self).node_type(node)
-    }
-
-    #[inline]
-    fn canonical(&self, node: NodeId) -> Option<NodeId> {
-        (**self).canonical(node)
-    }
-
-    #[inline]
-    fn children(&self, parent: Option<NodeId>) -> Range<usize> {
-        (**self).children(parent)
-    }
-
-    #[inline]
-    fn child(&self, row: usize) -> Option<Child> {
-        (**self).child(row)
-    }
-
-    fn each_reference(&self, see: &mut dyn FnMut(Option<NodeId>, usize, Child)) {
-        (**self).each_reference(see);
-    }
-
-    #[inline]
-    fn locations(&self, node: NodeId) -> Range<usize> {
-        (**self).locations(node)
-    }
-
-    #[inline]
-    fn location(&self, row: usize) -> Location {
-        (**self).location(row)
-    }
-
-    #[inline]
-    fn location_node(&self, row: usize) -> NodeId {
-        (**self).location_node(row)
-    }
-
-    #[inline]
-    fn attributes(&self, node: NodeId) -> Range<usize> {
-        (**self).attributes(node)
-    }
-
-    #[inline]
-    fn attribute(&self, row: usize) -> Attribute {
-        (**self).attribute(row)
-    }
-
-    #[inline]
-    fn attribute_node(&self, row: usize) -> NodeId {
-        (**self).attribute_node(row)
-    }
-
-    #[inline]
-    fn string(&self, string: StringId) -> &[u8] {
-        (**self).string(string)
-    }
-
-    #[inline]
-    fn vocabulary(&self) -> &Vocabulary {
-        (**self).vocabulary()
-    }
-
-    #[inline]
-    fn summary(&self) -> &[(StringId, StringId)] {
-        (**self).summary()
-    }
-
-    #[inline]
-    fn totals(&self) -> Option<&Totals> {
-        (**self).totals()
-    }
-
-    #[inline]
-    fn created(&self) -> &str {
-        (**self).created()
+    forwarded! {
+        counts() -> GraphCounts;
+        node_type(node: NodeId) -> NodeType;
+        canonical(node: NodeId) -> Option<NodeId>;
+        children(parent: Option<NodeId>) -> Range<usize>;
+        child(row: usize) -> Option<Child>;
+        each_reference(see: &mut dyn FnMut(Option<NodeId>, usize, Child)) -> ();
+        locations(node: NodeId) -> Range<usize>;
+        location(row: usize) -> MemoryLocation;
+        location_node(row: usize) -> NodeId;
+        attributes(node: NodeId) -> Range<usize>;
+        attribute(row: usize) -> NodeAttribute;
+        attribute_node(row: usize) -> NodeId;
+        string(string: StringId) -> &[u8];
+        vocabulary() -> &Vocabulary;
+        summary() -> &[(StringId, StringId)];
+        totals() -> Option<&Totals>;
+        created() -> &str;
     }
 }
 

@@ -7,11 +7,11 @@ pub(crate) const STRIDE: u32 = 64;
 
 /// The first row of every 64th node, and the number of rows as the last entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rows {
+pub(crate) struct NodeRows {
     starts: Vec<u32>,
 }
 
-impl Rows {
+impl NodeRows {
     /// Builds the index of rows whose ascending nodes are `nodes`, for `node_count` nodes.
     pub(crate) fn of(nodes: impl Iterator<Item = u32>, node_count: usize) -> Self {
         let mut starts = Vec::with_capacity(node_count / STRIDE as usize + 2);
@@ -83,13 +83,13 @@ mod tests {
     #[test]
     fn each_node_has_its_rows() {
         let nodes: Vec<u32> = [0, 0, 63, 64, 64, 64, 64, 64, 64, 200, 511].into();
-        let rows = Rows::of(nodes.iter().copied(), 512);
+        let rows = NodeRows::of(nodes.iter().copied(), 512);
         for node in 0..513 {
             let range = rows.range(node, |row| nodes[row]);
             let expected = nodes.iter().filter(|&&other| other == node).count();
             assert_eq!(range.len(), expected, "{node}");
             assert!(nodes[range].iter().all(|&other| other == node));
         }
-        assert_eq!(Rows::of(std::iter::empty(), 0).range(0, |_| 0), 0..0);
+        assert_eq!(NodeRows::of(std::iter::empty(), 0).range(0, |_| 0), 0..0);
     }
 }

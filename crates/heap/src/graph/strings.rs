@@ -13,14 +13,14 @@ pub(crate) const STRIDE: usize = 16;
 
 /// Strings by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Strings {
+pub(crate) struct StringColumn {
     bytes: Vec<u8>,
     /// The start of every sixteenth string.
     starts: Vec<usize>,
     lengths: Vec<u32>,
 }
 
-impl Strings {
+impl StringColumn {
     pub(crate) fn len(&self) -> usize {
         self.lengths.len()
     }
@@ -61,36 +61,36 @@ impl Strings {
 
 /// Strings with an index, so that equal strings get the same number.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Interner {
-    strings: Strings,
-    index: HashTable<Entry>,
+pub(crate) struct StringInterner {
+    strings: StringColumn,
+    index: HashTable<StringSlot>,
     hasher: DefaultHashBuilder,
 }
 
 /// The upper half of a string's hash, and its number.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct StringSlot {
     hash: u32,
     row: u32,
 }
 
-impl Interner {
+impl StringInterner {
     /// The number of `string`; `None` if there are too many strings.
     pub(crate) fn intern(&mut self, string: &[u8]) -> Option<u32> {
         let hash = (self.hasher.hash_one(string) >> 32) as u32;
         let Self { strings, index, .. } = self;
-        let same = |entry: &Entry| entry.hash == hash && strings.get(entry.row as usize) == string;
+        let same = |entry: &StringSlot| entry.hash == hash && strings.get(entry.row as usize) == string;
         if let Some(entry) = index.find(spread(hash), same) {
             return Some(entry.row);
         }
         let row = u32::try_from(strings.len()).ok().filter(|&row| row < u32::MAX)?;
         strings.push(string);
-        index.insert_unique(spread(hash), Entry { hash, row }, |entry| spread(entry.hash));
+        index.insert_unique(spread(hash), StringSlot { hash, row }, |entry| spread(entry.hash));
         Some(row)
     }
 
     /// The strings without the index.
-    pub(crate) fn into_strings(mut self) -> Strings {
+    pub(crate) fn into_strings(mut self) -> StringColumn {
         self.strings.shrink();
         self.strings
     }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn equal_strings_have_one_number_and_all_are_found_again() {
-        let mut interner = Interner::default();
+        let mut interner = StringInterner::default();
         let texts: Vec<String> = (0..1000).map(|number| format!("{}", number * number)).collect();
         for (row, text) in texts.iter().enumerate() {
             assert_eq!(interner.intern(text.as_bytes()).map(|row| row as usize), Some(row));

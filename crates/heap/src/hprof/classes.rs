@@ -3,9 +3,9 @@
 use hashbrown::HashMap;
 
 use super::records::{BOOLEAN_TYPE, DOUBLE_TYPE, INT_TYPE, LONG_TYPE, OBJECT_TYPE};
-use crate::graph::{Graph, ValueKind, nodes};
+use crate::graph::{Graph, attributes, children, nodes};
 use crate::names::{NodeType, Strength};
-use crate::sink::{NodeId, StringId};
+use crate::sink::{NodeId, StringId, ValueKind};
 
 /// The maximum number of fields of a class. If the nodes of a class together have more names for their references, they
 /// have a list of entries instead.
@@ -13,7 +13,7 @@ const MOST_FIELDS: usize = 48;
 
 /// The kind of a node, from which its class is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Key {
+pub(super) enum ClassKey {
     /// An object of this PHP class.
     Object(StringId),
     /// Any other node, by its type.
@@ -22,7 +22,7 @@ pub(super) enum Key {
 
 /// The Java object that a node becomes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Form {
+pub(super) enum JavaForm {
     /// An instance of the class with this index.
     Instance(usize),
     /// A string.
@@ -36,21 +36,21 @@ pub(super) enum Form {
 
 /// A class of the exported graph.
 #[derive(Debug, Default)]
-pub(super) struct Class {
+pub(super) struct JavaClass {
     pub(super) name: Vec<u8>,
-    pub(super) shape: Shape,
+    pub(super) shape: InstanceFields,
 }
 
 /// The fields of its instances, in addition to address and size.
 #[derive(Debug)]
-pub(super) enum Shape {
+pub(super) enum InstanceFields {
     /// A field for each name.
     Fields(Vec<StringId>),
     /// `entries` and their `names`.
     Entries,
 }
 
-impl Default for Shape {
+impl Default for InstanceFields {
     fn default() -> Self {
         Self::Fields(Vec::new())
     }
@@ -94,31 +94,31 @@ pub(super) const PROPERTIES_CLASS: usize = 11;
 pub(super) const ENTRY: usize = 16;
 
 /// The classes of a graph.
-pub(super) struct Classes {
-    places: HashMap<Key, usize>,
-    pub(super) classes: Vec<Class>,
+pub(super) struct JavaClasses {
+    places: HashMap<ClassKey, usize>,
+    pub(super) classes: Vec<JavaClass>,
     /// The object that each table of properties belongs to; the table's references become fields of the object.
     owners: HashMap<u32, u32>,
 }
 
-impl Classes {
+impl JavaClasses {
     pub(super) fn of(graph: &impl Graph) -> Self {
         let mut found = Self { places: HashMap::new(), classes: Vec::new(), owners: owners(graph) };
         let mut seen: HashMap<(usize, StringId), ()> = HashMap::new();
         let mut links = Vec::new();
         for node in nodes(graph.counts().nodes) {
-            let Form::Instance(place) = found.form(graph, node) else { continue };
+            let JavaForm::Instance(place) = found.form(graph, node) else { continue };
             let place = if place == usize::MAX { found.add(graph, node) } else { place };
             links.clear();
             links.extend(found.members(graph, node).map(|(link, _)| link));
             let class = &mut found.classes[place];
             for &link in &links {
-                if let Shape::Fields(fields) = &mut class.shape {
+                if let InstanceFields::Fields(fields) = &mut class.shape {
                     if seen.insert((place, link), ()).is_none() {
                         fields.push(link);
                     }
                     if fields.len() > MOST_FIELDS {
-                        class.shape = Shape::Entries;
+                        class.shape = InstanceFields::Entries;
                     }
                 }
             }
@@ -129,24 +129,24 @@ impl Classes {
     fn add(&mut self, graph: &impl Graph, node: NodeId) -> usize {
         let key = key(graph, node);
         let name = match key {
-            Key::Object(class) => class_name(graph.string(class)),
-            Key::Node(_) => {
+            ClassKey::Object(class) => class_name(graph.string(class)),
+            ClassKey::Node(_) => {
                 let name = graph.node_type_name(node);
                 [b"php/", name.strip_suffix(b"Context").unwrap_or(name)].concat()
             }
         };
-        self.classes.push(Class { name, shape: Shape::default() });
+        self.classes.push(JavaClass { name, shape: InstanceFields::default() });
         self.places.insert(key, self.classes.len() - 1);
         self.classes.len() - 1
     }
 
     /// The Java object that `node` becomes; the class index is the maximum while its class is unknown.
-    pub(super) fn form(&self, graph: &impl Graph, node: NodeId) -> Form {
+    pub(super) fn form(&self, graph: &impl Graph, node: NodeId) -> JavaForm {
         match graph.node_type(node) {
-            NodeType::OBJECT_PROPERTIES if self.owners.contains_key(&node.0) => Form::Null,
-            NodeType::STRING => Form::String,
+            NodeType::OBJECT_PROPERTIES if self.owners.contains_key(&node.0) => JavaForm::Null,
+            NodeType::STRING => JavaForm::String,
             NodeType::SCALAR_VALUE => scalar(graph, node),
-            _ => Form::Instance(self.places.get(&key(graph, node)).copied().unwrap_or(usize::MAX)),
+            _ => JavaForm::Instance(self.places.get(&key(graph, node)).copied().unwrap_or(usize::MAX)),
         }
     }
 
@@ -171,7 +171,7 @@ impl Classes {
     /// Whether `node` becomes no object.
     pub(super) fn is_null(&self, graph: &impl Graph, node: NodeId) -> bool {
         match graph.node_type(node) {
-            NodeType::SCALAR_VALUE => scalar(graph, node) == Form::Null,
+            NodeType::SCALAR_VALUE => scalar(graph, node) == JavaForm::Null,
             _ => self.owner(graph, node).is_some(),
         }
     }
@@ -196,7 +196,7 @@ fn owners(graph: &impl Graph) -> HashMap<u32, u32> {
         if graph.node_type(node) != NodeType::OBJECT {
             continue;
         }
-        for child in graph.children(Some(node)).filter_map(|row| graph.child(row)) {
+        for child in children(graph, Some(node)) {
             if child.is_tree && graph.node_type(child.node) == NodeType::OBJECT_PROPERTIES {
                 owners.entry(child.node.0).or_insert(node.0);
             }
@@ -205,11 +205,11 @@ fn owners(graph: &impl Graph) -> HashMap<u32, u32> {
     owners
 }
 
-fn key(graph: &impl Graph, node: NodeId) -> Key {
+fn key(graph: &impl Graph, node: NodeId) -> ClassKey {
     let node_type = graph.node_type(node);
     let first = graph.locations(node).next().filter(|_| node_type == NodeType::OBJECT);
     let class = first.and_then(|row| graph.location(row).class);
-    class.map_or(Key::Node(node_type), Key::Object)
+    class.map_or(ClassKey::Node(node_type), ClassKey::Object)
 }
 
 /// The name of a PHP class, with a prefix if it is empty or readers would take it for an array or a class of Java.
@@ -218,17 +218,17 @@ fn class_name(name: &[u8]) -> Vec<u8> {
     if is_misleading { [b"php/object/", name].concat() } else { name.to_vec() }
 }
 
-fn scalar(graph: &impl Graph, node: NodeId) -> Form {
-    let Some(found) = graph.attributes(node).next().map(|row| graph.attribute(row)) else {
-        return Form::Null;
+fn scalar(graph: &impl Graph, node: NodeId) -> JavaForm {
+    let Some(found) = attributes(graph, node).next() else {
+        return JavaForm::Null;
     };
     let text = std::str::from_utf8(graph.string(found.value)).unwrap_or_default();
     match found.kind {
-        ValueKind::Integer => text.parse().map_or(Form::Null, Form::Long),
-        ValueKind::Float => text.parse().map_or(Form::Null, Form::Double),
-        ValueKind::Bool => Form::Boolean(text == "1"),
-        ValueKind::Json if text.contains("nan") => Form::Double(f64::NAN),
-        ValueKind::Json if text.contains("infinity") => Form::Double(f64::INFINITY),
-        _ => Form::Null,
+        ValueKind::Integer => text.parse().map_or(JavaForm::Null, JavaForm::Long),
+        ValueKind::Float => text.parse().map_or(JavaForm::Null, JavaForm::Double),
+        ValueKind::Bool => JavaForm::Boolean(text == "1"),
+        ValueKind::Json if text.contains("nan") => JavaForm::Double(f64::NAN),
+        ValueKind::Json if text.contains("infinity") => JavaForm::Double(f64::INFINITY),
+        _ => JavaForm::Null,
     }
 }

@@ -65,12 +65,12 @@ impl Put for Vec<u8> {
 }
 
 /// Writes records of the file, and records of the heap in segments.
-pub(super) struct Records<W: Write> {
+pub(super) struct HprofRecords<W: Write> {
     out: io::BufWriter<W>,
     segment: Vec<u8>,
 }
 
-impl<W: Write> Records<W> {
+impl<W: Write> HprofRecords<W> {
     pub(super) fn new(output: W) -> io::Result<Self> {
         let mut out = io::BufWriter::with_capacity(1 << 16, output);
         out.write_all(MAGIC)?;
@@ -82,8 +82,8 @@ impl<W: Write> Records<W> {
 
     /// Writes a record of the file.
     pub(super) fn record(&mut self, tag: u8, body: &[u8]) -> io::Result<()> {
-        let length =
-            u32::try_from(body.len()).map_err(|_| io::Error::other("too large: a record of 4 GiB"))?;
+        let length = u32::try_from(body.len())
+            .map_err(|_| io::Error::other("record too large: expected less than 4 GiB"))?;
         let mut header = Vec::new();
         header.u8(tag).u32(0).u32(length);
         self.out.write_all(&header)?;

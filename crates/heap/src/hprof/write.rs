@@ -2,18 +2,16 @@
 
 use std::io::{self, Write};
 
+use borehole_text::IntegerDigits;
+
 use super::classes::{
-    BOOLEAN, Classes, DOUBLE, ENTRY, Form, JAVA, LONG, OBJECT, OBJECTS, PROPERTIES, PROPERTIES_CLASS,
-    STRING as STRING_CLASS, STRINGS, SYSTEM, Shape,
+    BOOLEAN, DOUBLE, ENTRY, InstanceFields, JAVA, JavaClasses, JavaForm, LONG, OBJECT, OBJECTS, PROPERTIES,
+    PROPERTIES_CLASS, STRING as STRING_CLASS, STRINGS, SYSTEM,
 };
 use super::records::*;
-use crate::error::Error;
-use crate::graph::{Graph, nodes};
+use crate::graph::{Graph, locations, nodes};
 use crate::names::Strength;
-use crate::number::Digits;
 use crate::sink::{NodeId, StringId};
-
-const FORMAT: &str = "hprof";
 
 // The ids of nodes start at 16, and those of names and classes are far above. The ids of a node's parts follow its id.
 const STRIDE: u64 = 16;
@@ -41,30 +39,27 @@ const MOST_UNITS: usize = 1 << 24;
 ///
 /// # Errors
 /// The errors of writing `output`.
-pub fn write(graph: &impl Graph, output: impl Write) -> Result<(), Error> {
-    let run = || {
-        let classes = Classes::of(graph);
-        let records = Records::new(output)?;
-        let names = Vec::new();
-        let mut writer =
-            Writer { graph, classes, records, names, is_named: vec![false; graph.counts().strings] };
-        writer.names()?;
-        writer.load_classes()?;
-        writer.dump_classes()?;
-        writer.properties()?;
-        writer.roots()?;
-        for node in nodes(graph.counts().nodes) {
-            writer.node(node)?;
-        }
-        writer.records.finish()
-    };
-    run().map_err(|error: io::Error| Error::io(FORMAT, error))
+pub fn write(graph: &impl Graph, output: impl Write) -> io::Result<()> {
+    let classes = JavaClasses::of(graph);
+    let records = HprofRecords::new(output)?;
+    let names = Vec::new();
+    let mut writer =
+        HprofWriter { graph, classes, records, names, is_named: vec![false; graph.counts().strings] };
+    writer.names()?;
+    writer.load_classes()?;
+    writer.dump_classes()?;
+    writer.properties()?;
+    writer.roots()?;
+    for node in nodes(graph.counts().nodes) {
+        writer.node(node)?;
+    }
+    writer.records.finish()
 }
 
-struct Writer<'a, G, W: Write> {
+struct HprofWriter<'a, G, W: Write> {
     graph: &'a G,
-    classes: Classes,
-    records: Records<W>,
+    classes: JavaClasses,
+    records: HprofRecords<W>,
     /// Names that are not strings of the graph: classes, fixed fields.
     names: Vec<Vec<u8>>,
     /// Whether each string is in the heap as the name of an entry.
@@ -92,7 +87,7 @@ fn count(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-impl<G: Graph, W: Write> Writer<'_, G, W> {
+impl<G: Graph, W: Write> HprofWriter<'_, G, W> {
     /// The id of a name that is not a string of the graph.
     fn name(&mut self, name: &[u8]) -> u64 {
         let place = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
@@ -105,7 +100,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
     fn names(&mut self) -> io::Result<()> {
         let mut fields: Vec<StringId> = Vec::new();
         for class in &self.classes.classes {
-            if let Shape::Fields(links) = &class.shape {
+            if let InstanceFields::Fields(links) = &class.shape {
                 fields.extend(links);
             }
         }
@@ -167,10 +162,10 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
             let mut fields: Vec<(u64, u8)> =
                 COMMON.iter().map(|&(name, kind)| (self.name(name.as_bytes()), kind)).collect();
             match &self.classes.classes[place].shape {
-                Shape::Fields(links) => {
+                InstanceFields::Fields(links) => {
                     fields.extend(links.iter().map(|&link| (field_name(link), OBJECT_TYPE)));
                 }
-                Shape::Entries => {
+                InstanceFields::Entries => {
                     fields.extend([(self.name(b"entries"), OBJECT_TYPE), (self.name(b"names"), OBJECT_TYPE)]);
                 }
             }
@@ -233,16 +228,15 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
     fn node(&mut self, node: NodeId) -> io::Result<()> {
         let id = id_of(node);
         match self.classes.form(self.graph, node) {
-            Form::Null => Ok(()),
-            Form::String => {
-                let location = self.graph.locations(node).next().map(|row| self.graph.location(row));
-                let text = location.and_then(|location| location.string);
+            JavaForm::Null => Ok(()),
+            JavaForm::String => {
+                let text = locations(self.graph, node).next().and_then(|location| location.string);
                 self.string(id, text)
             }
-            Form::Long(number) => self.boxed(id, LONG, &number.to_be_bytes()),
-            Form::Double(number) => self.boxed(id, DOUBLE, &number.to_be_bytes()),
-            Form::Boolean(value) => self.boxed(id, BOOLEAN, &[u8::from(value)]),
-            Form::Instance(place) => self.instance(node, place),
+            JavaForm::Long(number) => self.boxed(id, LONG, &number.to_be_bytes()),
+            JavaForm::Double(number) => self.boxed(id, DOUBLE, &number.to_be_bytes()),
+            JavaForm::Boolean(value) => self.boxed(id, BOOLEAN, &[u8::from(value)]),
+            JavaForm::Instance(place) => self.instance(node, place),
         }
     }
 
@@ -278,20 +272,20 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
     }
 
     fn instance(&mut self, node: NodeId, place: usize) -> io::Result<()> {
-        let locations = || self.graph.locations(node).map(|row| self.graph.location(row));
+        let locations = || locations(self.graph, node);
         let address = locations().next().map_or(0, |location| location.address);
         let size = locations().map(|location| location.size).fold(0, u64::saturating_add);
         let mut values = Vec::new();
         values.u64(address).u64(size);
         let members: Vec<(StringId, NodeId)> = self.classes.members(self.graph, node).collect();
         match self.classes.classes.get(place).map(|class| &class.shape) {
-            Some(Shape::Fields(fields)) => {
+            Some(InstanceFields::Fields(fields)) => {
                 for field in fields {
                     let found = members.iter().find(|(link, _)| link == field);
                     values.u64(found.map_or(0, |&(_, child)| self.reference(child)));
                 }
             }
-            Some(Shape::Entries) => {
+            Some(InstanceFields::Entries) => {
                 let names = self.entries(id_of(node), &members)?;
                 values.u64(id_of(node) + ENTRIES).u64(names);
             }
@@ -308,7 +302,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
         let targets: Vec<u64> = members.iter().map(|&(_, child)| self.reference(child)).collect();
         self.array(id + ENTRIES, OBJECTS, &targets)?;
         let counts = |(place, &(link, _)): (usize, &(StringId, NodeId))| {
-            self.graph.string(link) == Digits::of_unsigned(place as u64).text()
+            self.graph.string(link) == IntegerDigits::of_unsigned(place as u64).text()
         };
         if members.iter().enumerate().all(counts) {
             return Ok(0);

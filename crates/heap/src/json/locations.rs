@@ -1,8 +1,8 @@
 //! The facts in a location of JSON, which depend on its type, and the inference of its type, which JSON does not state.
 
-use crate::graph::{Attribute, Graph};
+use crate::graph::{Graph, NodeAttribute, attributes, child, locations};
 use crate::names::{LocationType, NodeType};
-use crate::sink::{Location, NodeId};
+use crate::sink::{MemoryLocation, NodeId};
 
 /// Stated of every table of an array in JSON; a graph states it only of packed ones.
 pub(super) const PACKED: &str = "is_packed";
@@ -68,15 +68,14 @@ pub(super) fn facts(location_type: LocationType) -> &'static [&'static str] {
 }
 
 /// The fact of `node` called `key`.
-pub(super) fn fact(graph: &impl Graph, node: NodeId, key: &str) -> Option<Attribute> {
-    let mut attributes = graph.attributes(node).map(|row| graph.attribute(row));
+pub(super) fn fact(graph: &impl Graph, node: NodeId, key: &str) -> Option<NodeAttribute> {
+    let mut attributes = attributes(graph, node);
     attributes.find(|found| graph.string(found.key) == key.as_bytes())
 }
 
 /// The table whose unused part an overhead node is: that of the elements beside it.
-pub(super) fn used_table(graph: &impl Graph, parent: NodeId) -> Option<(NodeId, Location)> {
-    let mut children = graph.children(Some(parent)).filter_map(|row| graph.child(row));
-    let elements = children.find(|child| graph.string(child.link) == b"array_elements")?.node;
-    let mut locations = graph.locations(elements).map(|row| graph.location(row));
+pub(super) fn used_table(graph: &impl Graph, parent: NodeId) -> Option<(NodeId, MemoryLocation)> {
+    let elements = child(graph, parent, b"array_elements")?;
+    let mut locations = locations(graph, elements);
     Some((elements, locations.find(|location| location.location_type == LocationType::ARRAY_TABLE)?))
 }

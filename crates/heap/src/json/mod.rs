@@ -11,7 +11,7 @@ mod write;
 pub(crate) use text::{is_number, put_string};
 
 pub use read::read;
-pub use write::{Layout, write};
+pub use write::{JsonLayout, write};
 
 /// The name of the format in messages.
 const FORMAT: &str = "heap json";

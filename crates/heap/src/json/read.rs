@@ -1,14 +1,14 @@
 //! Reads reli's JSON.
 
+use borehole_text::Error;
 use hashbrown::{HashMap, HashSet};
 
 use super::locations::{PACKED, facts, type_of};
 use super::token::{Token, Tokens};
 use super::{LOCATIONS, NODE_ID, REFERENCE, TYPE};
-use crate::error::Error;
-use crate::graph::{Builder, HeapGraph, Total, Totals, ValueKind};
+use crate::graph::{GraphBuilder, HeapGraph, MemoryTotal, Totals};
 use crate::names::{NodeType, Strength};
-use crate::sink::{Edge, HeapSink as _, Location, NodeId, StringId};
+use crate::sink::{Edge, HeapSink as _, MemoryLocation, NodeId, StringId, ValueKind};
 
 /// Reads the JSON of reli's memory profiler.
 ///
@@ -18,9 +18,9 @@ use crate::sink::{Edge, HeapSink as _, Location, NodeId, StringId};
 /// # Errors
 /// If the input is not JSON, or not in reli's format.
 pub fn read(json: &[u8]) -> Result<HeapGraph, Error> {
-    let mut reader = Reader {
+    let mut reader = DocumentReader {
         tokens: Tokens::new(json),
-        builder: Builder::new(),
+        builder: GraphBuilder::new(),
         nodes: Vec::new(),
         edges: Vec::new(),
         locations: Vec::new(),
@@ -31,19 +31,19 @@ pub fn read(json: &[u8]) -> Result<HeapGraph, Error> {
     reader.finish()
 }
 
-struct Reader<'a> {
+struct DocumentReader<'a> {
     tokens: Tokens<'a>,
-    builder: Builder,
+    builder: GraphBuilder,
     /// Number and type, in the order of the document.
     nodes: Vec<(u64, NodeType)>,
-    edges: Vec<Reference>,
-    locations: Vec<(usize, Location)>,
+    edges: Vec<DocumentEdge>,
+    locations: Vec<(usize, MemoryLocation)>,
     attributes: Vec<(usize, StringId, StringId, ValueKind)>,
     totals: Totals,
 }
 
 /// An edge. The parent is an index in `nodes`, the child a number of the document.
-struct Reference {
+struct DocumentEdge {
     parent: Option<usize>,
     child: u64,
     link: StringId,
@@ -51,7 +51,7 @@ struct Reference {
 }
 
 /// A node that is being read; `None` for the object that contains the roots.
-struct Entered {
+struct OpenNode {
     node: Option<usize>,
     /// Whether none of its members has been read yet.
     is_first: bool,
@@ -65,7 +65,7 @@ enum Member {
     Done,
 }
 
-impl Reader<'_> {
+impl DocumentReader<'_> {
     fn document(&mut self) -> Result<(), Error> {
         self.tokens.expect(b'{')?;
         let mut is_first = true;
@@ -85,9 +85,7 @@ impl Reader<'_> {
         if has_context {
             return Ok(());
         }
-        Err(self
-            .tokens
-            .wrong("missing context: expected the summary and the context of a heap, found another document"))
+        Err(self.tokens.wrong("missing context: expected the JSON of reli's memory profiler"))
     }
 
     fn summary(&mut self) -> Result<(), Error> {
@@ -115,7 +113,7 @@ impl Reader<'_> {
     }
 
     /// Reads totals. PHP writes an empty object as a list.
-    fn totals(&mut self) -> Result<Vec<Total>, Error> {
+    fn totals(&mut self) -> Result<Vec<MemoryTotal>, Error> {
         let mut totals = Vec::new();
         if self.tokens.peek()? == b'[' {
             self.tokens.skip()?;
@@ -124,7 +122,7 @@ impl Reader<'_> {
         self.tokens.expect(b'{')?;
         let mut is_first = true;
         while let Some(name) = self.tokens.key(&mut is_first)? {
-            let mut total = Total { name, count: 0, memory_usage: 0 };
+            let mut total = MemoryTotal { name, count: 0, memory_usage: 0 };
             self.tokens.expect(b'{')?;
             let mut is_first_key = true;
             while let Some(key) = self.tokens.key(&mut is_first_key)? {
@@ -145,8 +143,8 @@ impl Reader<'_> {
             return self.tokens.skip();
         }
         self.tokens.expect(b'{')?;
-        let mut path = vec![Entered { node: None, is_first: true, has_locations: false }];
-        while let Some(Entered { node, is_first, has_locations }) = path.last_mut() {
+        let mut path = vec![OpenNode { node: None, is_first: true, has_locations: false }];
+        while let Some(OpenNode { node, is_first, has_locations }) = path.last_mut() {
             let node = *node;
             let Some(key) = self.tokens.key(is_first)? else {
                 path.pop();
@@ -158,7 +156,7 @@ impl Reader<'_> {
                 return Err(self.tokens.wrong(format!("duplicate {LOCATIONS} of a node")));
             }
             if let Member::Node(child) = self.member(node, &key)? {
-                path.push(Entered { node: Some(child), is_first: false, has_locations: false });
+                path.push(OpenNode { node: Some(child), is_first: false, has_locations: false });
             }
         }
         Ok(())
@@ -187,7 +185,7 @@ impl Reader<'_> {
         if key == REFERENCE.as_bytes() {
             let child = self.number()?;
             self.tokens.expect(b'}')?;
-            self.edges.push(Reference { parent, child, link, is_tree: false });
+            self.edges.push(DocumentEdge { parent, child, link, is_tree: false });
             return Ok(Member::Done);
         }
         if key != NODE_ID.as_bytes() {
@@ -201,7 +199,7 @@ impl Reader<'_> {
             return Err(self.tokens.wrong(format!("expected a string as {TYPE}")));
         };
         let node_type = self.builder.node_type(&name);
-        self.edges.push(Reference { parent, child: number, link, is_tree: true });
+        self.edges.push(DocumentEdge { parent, child: number, link, is_tree: true });
         self.nodes.push((number, node_type));
         Ok(Member::Node(self.nodes.len() - 1))
     }
@@ -294,7 +292,9 @@ impl Reader<'_> {
 
     fn small_number(&mut self) -> Result<u32, Error> {
         let number = self.number()?;
-        u32::try_from(number).map_err(|_| self.tokens.wrong(format!("too large: {number}")))
+        u32::try_from(number).map_err(|_| {
+            self.tokens.wrong(format!("number too large: expected at most 4294967295, found {number}"))
+        })
     }
 
     fn text(&mut self) -> Result<StringId, Error> {
@@ -320,7 +320,9 @@ impl Reader<'_> {
         }
         for edge in &self.edges {
             let Some(&child) = by_number.get(&edge.child) else {
-                return Err(self.tokens.wrong(format!("missing node {}, which is referred to", edge.child)));
+                return Err(self
+                    .tokens
+                    .wrong(format!("missing node {}: a reference leads to it", edge.child)));
             };
             let parent = edge.parent.map(|place| by_place[place]);
             let parent_type = edge.parent.map(|place| self.nodes[place].1);
@@ -343,7 +345,7 @@ const UNKNOWN_LOCATION: &[u8] = b"MemoryLocation";
 
 /// JSON does not state the strength. Source: reli's database document: the store of objects holds them weakly, and
 /// objects hold their handlers, and classes their entries, structurally.
-fn strength(parent: Option<NodeType>, link: StringId, builder: &mut Builder) -> Strength {
+fn strength(parent: Option<NodeType>, link: StringId, builder: &mut GraphBuilder) -> Strength {
     let is_structural =
         ["object_handlers", "class_entry"].iter().any(|name| builder.string(name.as_bytes()) == link);
     match parent {

@@ -2,64 +2,14 @@
 
 use std::io::{self, Write};
 
-use crate::graph::ValueKind;
+use borehole_text::put_ascii_json;
+
+use crate::sink::ValueKind;
 
 /// Writes `text` as a string: escapes characters beyond ASCII and `/`, and replaces each maximal invalid part of UTF-8
 /// by U+FFFD. Source: PHP 8.2, `json_encode` with `JSON_INVALID_UTF8_SUBSTITUTE`.
 pub(crate) fn put_string(out: &mut impl Write, text: &[u8]) -> io::Result<()> {
-    out.write_all(b"\"")?;
-    // Most names are plain.
-    if text.iter().all(|&byte| is_plain(byte)) {
-        out.write_all(text)?;
-        return out.write_all(b"\"");
-    }
-    for chunk in text.utf8_chunks() {
-        put_valid(out, chunk.valid())?;
-        if !chunk.invalid().is_empty() {
-            out.write_all(b"\\ufffd")?;
-        }
-    }
-    out.write_all(b"\"")
-}
-
-fn put_valid(out: &mut impl Write, text: &str) -> io::Result<()> {
-    let bytes = text.as_bytes();
-    let mut written = 0;
-    for (at, character) in text.char_indices() {
-        if u8::try_from(character).is_ok_and(is_plain) {
-            continue;
-        }
-        out.write_all(bytes.get(written..at).unwrap_or_default())?;
-        put_escaped(out, character)?;
-        written = at + character.len_utf8();
-    }
-    out.write_all(bytes.get(written..).unwrap_or_default())
-}
-
-/// Whether an ASCII byte needs no escape.
-const fn is_plain(byte: u8) -> bool {
-    matches!(byte, b' '..=b'\x7f') && !matches!(byte, b'"' | b'\\' | b'/')
-}
-
-fn put_escaped(out: &mut impl Write, character: char) -> io::Result<()> {
-    let short = match character {
-        '"' => "\\\"",
-        '\\' => "\\\\",
-        '/' => "\\/",
-        '\x08' => "\\b",
-        '\x0c' => "\\f",
-        '\n' => "\\n",
-        '\r' => "\\r",
-        '\t' => "\\t",
-        _ => {
-            let mut units = [0; 2];
-            return character
-                .encode_utf16(&mut units)
-                .iter()
-                .try_for_each(|unit| write!(out, "\\u{unit:04x}"));
-        }
-    };
-    out.write_all(short.as_bytes())
+    put_ascii_json(out, text, |byte| matches!(byte, b' '..=b'\x7f') && !matches!(byte, b'"' | b'\\' | b'/'))
 }
 
 /// Writes the value of an attribute. A text that does not match its kind, as in damaged files, is written as a string.
@@ -135,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_what_json_has() {
+    fn only_json_numbers_are_accepted() {
         for number in ["0", "-0", "12", "1.5", "1.0e+17", "2E-3", "-7"] {
             assert!(is_number(number.as_bytes()), "{number}");
         }

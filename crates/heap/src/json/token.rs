@@ -1,6 +1,6 @@
 //! A JSON tokenizer for slices of any nesting depth.
 
-use crate::error::{Error, ErrorKind};
+use borehole_text::{Error, Position};
 
 use super::FORMAT;
 
@@ -37,8 +37,12 @@ impl<'a> Tokens<'a> {
         self.bytes.get(start..self.at).unwrap_or_default()
     }
 
+    fn position(&self) -> Position {
+        Position::Byte(self.at as u64)
+    }
+
     pub(super) fn wrong(&self, message: impl Into<String>) -> Error {
-        Error::malformed(FORMAT, message).at(self.at as u64)
+        Error::malformed(FORMAT, self.position(), message)
     }
 
     /// The next byte that is not white space, without consuming it.
@@ -50,7 +54,7 @@ impl<'a> Tokens<'a> {
     }
 
     fn ends(&self) -> Error {
-        Error::new(ErrorKind::Truncated, FORMAT, "truncated: expected more").at(self.at as u64)
+        Error::truncated(FORMAT, self.position(), "truncated: expected more input")
     }
 
     /// Consumes the next byte if it is `byte`, and returns whether it was.

@@ -3,19 +3,19 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
+use borehole_text::IntegerDigits;
+
 use super::locations::{PACKED, fact, facts, is_shown, used_table};
 use super::text::{put_fact, put_string, put_value};
-use super::{FORMAT, LOCATIONS, NODE_ID, REFERENCE, TYPE};
-use crate::error::Error;
-use crate::graph::{Child, Graph, Total};
+use super::{LOCATIONS, NODE_ID, REFERENCE, TYPE};
+use crate::graph::{Child, Graph, MemoryTotal, attributes, locations};
 use crate::names::LocationType;
-use crate::number::Digits;
-use crate::sink::{Location, NodeId};
-use crate::totals::{Scope, totals};
+use crate::sink::{MemoryLocation, NodeId};
+use crate::totals::{TotalsScope, totals};
 
 /// The layout of JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Layout {
+pub enum JsonLayout {
     /// On one line.
     #[default]
     Compact,
@@ -27,19 +27,19 @@ pub enum Layout {
 ///
 /// # Errors
 /// The errors of writing `output`.
-pub fn write(graph: &impl Graph, layout: Layout, output: impl Write) -> Result<(), Error> {
-    let mut writer = Writer {
+pub fn write(graph: &impl Graph, layout: JsonLayout, output: impl Write) -> io::Result<()> {
+    let mut writer = TreeWriter {
         graph,
         json: Json { out: io::BufWriter::with_capacity(1 << 16, output), layout, depth: 0, is_first: true },
         seen: vec![false; graph.counts().nodes],
     };
-    writer.document().map_err(|error| Error::io(FORMAT, error))
+    writer.document()
 }
 
 /// Writes objects and lists with their commas and line breaks.
 struct Json<W: Write> {
     out: io::BufWriter<W>,
-    layout: Layout,
+    layout: JsonLayout,
     depth: usize,
     is_first: bool,
 }
@@ -61,7 +61,7 @@ impl<W: Write> Json<W> {
     }
 
     fn line(&mut self) -> io::Result<()> {
-        if self.layout == Layout::Pretty {
+        if self.layout == JsonLayout::Pretty {
             self.out.write_all(b"\n")?;
             (0..self.depth).try_for_each(|_| self.out.write_all(b"    "))?;
         }
@@ -80,12 +80,12 @@ impl<W: Write> Json<W> {
     fn key(&mut self, key: &[u8]) -> io::Result<()> {
         self.item()?;
         put_string(&mut self.out, key)?;
-        self.out.write_all(if self.layout == Layout::Pretty { b": " } else { b":" })
+        self.out.write_all(if self.layout == JsonLayout::Pretty { b": " } else { b":" })
     }
 
     fn number(&mut self, key: &str, number: u64) -> io::Result<()> {
         self.key(key.as_bytes())?;
-        self.out.write_all(Digits::of_unsigned(number).text())
+        self.out.write_all(IntegerDigits::of_unsigned(number).text())
     }
 
     fn string(&mut self, key: &str, text: &[u8]) -> io::Result<()> {
@@ -94,19 +94,20 @@ impl<W: Write> Json<W> {
     }
 }
 
-struct Writer<'a, G, W: Write> {
+struct TreeWriter<'a, G, W: Write> {
     graph: &'a G,
     json: Json<W>,
     /// Whether each node has been written. A damaged tree may reach a node twice.
     seen: Vec<bool>,
 }
 
-impl<G: Graph, W: Write> Writer<'_, G, W> {
+impl<G: Graph, W: Write> TreeWriter<'_, G, W> {
     fn document(&mut self) -> io::Result<()> {
         self.json.open(b"{")?;
         self.json.key(b"summary")?;
         self.summary()?;
-        let counted = self.graph.totals().cloned().unwrap_or_else(|| totals(self.graph, Scope::OwnMemory));
+        let counted =
+            self.graph.totals().cloned().unwrap_or_else(|| totals(self.graph, TotalsScope::OwnMemory));
         self.totals("location_types_summary", &counted.location_types)?;
         self.totals("class_objects_summary", &counted.classes)?;
         self.json.key(b"context")?;
@@ -132,7 +133,7 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
         self.json.close(b"]")
     }
 
-    fn totals(&mut self, key: &str, totals: &[Total]) -> io::Result<()> {
+    fn totals(&mut self, key: &str, totals: &[MemoryTotal]) -> io::Result<()> {
         self.json.key(key.as_bytes())?;
         if totals.is_empty() {
             return self.json.out.write_all(b"[]");
@@ -189,8 +190,9 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
     fn node(&mut self, parent: Option<NodeId>, node: NodeId) -> io::Result<()> {
         self.json.number(NODE_ID, u64::from(node.0))?;
         self.json.string(TYPE, self.graph.node_type_name(node))?;
-        let locations = self.graph.locations(node).map(|row| self.graph.location(row));
-        let shown: Vec<Location> = locations.filter(|location| is_shown(location.location_type)).collect();
+        let locations = locations(self.graph, node);
+        let shown: Vec<MemoryLocation> =
+            locations.filter(|location| is_shown(location.location_type)).collect();
         if !shown.is_empty() {
             self.json.key(LOCATIONS.as_bytes())?;
             self.json.open(b"[")?;
@@ -200,10 +202,11 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
             }
             self.json.close(b"]")?;
         }
-        for found in self.graph.attributes(node).map(|row| self.graph.attribute(row)) {
+        for found in attributes(self.graph, node) {
             let key = self.graph.string(found.key);
-            let is_of =
-                |location: &Location| facts(location.location_type).iter().any(|fact| fact.as_bytes() == key);
+            let is_of = |location: &MemoryLocation| {
+                facts(location.location_type).iter().any(|fact| fact.as_bytes() == key)
+            };
             if !shown.iter().any(is_of) {
                 self.json.key(key)?;
                 put_value(&mut self.json.out, self.graph.string(found.value), found.kind)?;
@@ -212,7 +215,12 @@ impl<G: Graph, W: Write> Writer<'_, G, W> {
         Ok(())
     }
 
-    fn location(&mut self, parent: Option<NodeId>, node: NodeId, location: &Location) -> io::Result<()> {
+    fn location(
+        &mut self,
+        parent: Option<NodeId>,
+        node: NodeId,
+        location: &MemoryLocation,
+    ) -> io::Result<()> {
         self.json.open(b"{")?;
         self.json.number("address", location.address)?;
         self.json.number("size", location.size)?;

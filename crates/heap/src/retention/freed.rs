@@ -2,9 +2,9 @@
 
 use hashbrown::HashSet;
 
-use super::merged::Merged;
+use super::merged::MergedNodes;
 use super::{Follow, memory};
-use crate::graph::Graph;
+use crate::graph::{Graph, children};
 use crate::sink::NodeId;
 
 /// The nodes and memory that would be freed.
@@ -19,25 +19,25 @@ pub struct Freed {
 /// Computes what would be freed without all of `gone` at once: these nodes, and everything reached only through them.
 #[must_use]
 pub fn freed_without(graph: &impl Graph, follow: Follow, gone: &[NodeId]) -> Freed {
-    let merged = Merged::of(graph);
+    let merged = MergedNodes::of(graph);
     let mut all = reached(graph, &merged, follow, &[]);
     let kept = reached(graph, &merged, follow, gone);
     for (vertex, kept) in all.iter_mut().zip(kept) {
         *vertex *= 1 - kept;
     }
-    let own = memory::own(graph, memory::Counted::of(graph), &merged, &all, 2);
+    let bytes = memory::shallow(graph, memory::CountedMemory::of(graph), &merged, &all, 2);
     let nodes = all.iter().map(|&freed| u64::from(freed)).sum();
-    Freed { nodes, bytes: own[1] }
+    Freed { nodes, bytes: bytes[1] }
 }
 
 /// 1 for each node that is reached without passing `without`, 0 for the others.
-fn reached(graph: &impl Graph, merged: &Merged, follow: Follow, without: &[NodeId]) -> Vec<u32> {
+fn reached(graph: &impl Graph, merged: &MergedNodes, follow: Follow, without: &[NodeId]) -> Vec<u32> {
     let count = graph.counts().nodes;
     let mut reached = vec![0; count];
     let without: HashSet<u32> = without.iter().map(|node| merged.representative(node.0)).collect();
     let mut ahead: Vec<Option<NodeId>> = vec![None];
     while let Some(parent) = ahead.pop() {
-        for child in graph.children(parent).filter_map(|row| graph.child(row)) {
+        for child in children(graph, parent) {
             let node = merged.representative(child.node.0);
             let is_new = reached[node as usize] == 0 && follow.follows(child.strength);
             if is_new && !without.contains(&node) {

@@ -2,50 +2,50 @@
 
 use hashbrown::HashSet;
 
-use super::merged::Merged;
-use crate::graph::Graph;
+use super::merged::MergedNodes;
+use crate::graph::{Graph, locations};
 use crate::names::LocationType;
-use crate::sink::{Location, NodeId};
+use crate::sink::{MemoryLocation, NodeId};
 
 /// The memory to count.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Counted {
+pub(super) enum CountedMemory {
     /// PHP's own memory.
     Own,
     /// All memory, if the graph does not state which is PHP's own, as in reli's JSON.
     All,
 }
 
-impl Counted {
+impl CountedMemory {
     pub(super) fn of(graph: &impl Graph) -> Self {
         let is_known = (0..graph.counts().locations).any(|row| graph.location(row).region.is_some());
         if is_known { Self::Own } else { Self::All }
     }
 
-    pub(super) fn counts(self, location: &Location) -> bool {
+    pub(super) fn counts(self, location: &MemoryLocation) -> bool {
         matches!(self, Self::All) || location.region.is_some()
     }
 
-    fn bytes(self, location: &Location) -> u64 {
+    fn bytes(self, location: &MemoryLocation) -> u64 {
         if self.counts(location) { location.size.saturating_add(u64::from(location.bin_overhead)) } else { 0 }
     }
 
     /// The bytes of the blocks of `node`.
     pub(super) fn of_node(self, graph: &impl Graph, node: NodeId) -> u64 {
-        let locations = graph.locations(node).map(|row| graph.location(row));
+        let locations = locations(graph, node);
         locations.fold(0, |sum, location| sum.saturating_add(self.bytes(&location)))
     }
 }
 
-/// The bytes of the blocks of each of `count` vertices, counting shared memory of merged nodes once.
-pub(super) fn own(
+/// The shallow sizes of `count` vertices in bytes, counting shared memory of merged nodes once.
+pub(super) fn shallow(
     graph: &impl Graph,
-    counted: Counted,
-    merged: &Merged,
+    counted: CountedMemory,
+    merged: &MergedNodes,
     vertices: &[u32],
     count: usize,
 ) -> Vec<u64> {
-    let mut own = vec![0_u64; count];
+    let mut bytes = vec![0_u64; count];
     let mut shared: HashSet<(u64, LocationType)> = HashSet::new();
     for row in 0..graph.counts().locations {
         let node = graph.location_node(row).0;
@@ -58,8 +58,8 @@ pub(super) fn own(
         if merged.contains(node) && !shared.insert((location.address, location.location_type)) {
             continue;
         }
-        let sum = &mut own[vertex as usize];
+        let sum = &mut bytes[vertex as usize];
         *sum = sum.saturating_add(counted.bytes(&location));
     }
-    own
+    bytes
 }

@@ -6,7 +6,7 @@ use crate::graph::{Graph, nodes};
 
 /// The nodes merged into groups. Most graphs have few of them: a node that is not merged costs one bit.
 #[derive(Debug, Default)]
-pub(super) struct Merged {
+pub(super) struct MergedNodes {
     /// One bit per node: whether it is merged with another.
     bits: Vec<u64>,
     /// The representative of each merged node; a representative's is itself.
@@ -15,7 +15,7 @@ pub(super) struct Merged {
     next: HashMap<u32, u32>,
 }
 
-impl Merged {
+impl MergedNodes {
     /// Merges the nodes that represent the same memory.
     pub(super) fn of(graph: &impl Graph) -> Self {
         let count = graph.counts().nodes;

@@ -21,16 +21,16 @@ mod walk;
 
 use crate::graph::Graph;
 use crate::names::Strength;
-use crate::sink::{Location, NodeId};
+use crate::sink::{MemoryLocation, NodeId};
 
 pub use freed::{Freed, freed_without};
 pub use shortest::ShortestPaths;
 pub use tree::DominatorTree;
 pub use walk::Cycle;
 
-use memory::Counted;
-use merged::Merged;
-use walk::{Following, Walk};
+use memory::CountedMemory;
+use merged::MergedNodes;
+use walk::{Following, GraphWalk};
 
 /// The references that keep their target alive, in addition to strong ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,14 +66,14 @@ impl Follow {
 #[derive(Debug)]
 pub struct Retention {
     following: Following,
-    merged: Merged,
+    merged: MergedNodes,
     /// The vertex of each node; 0 if it is not reached, or is merged into another node.
     vertices: Vec<u32>,
     /// The node of each vertex. Vertex 0 represents the roots; a vertex has a larger number than its dominator.
     nodes: Vec<u32>,
     dominators: Vec<u32>,
     retained: Vec<u64>,
-    counted: Counted,
+    counted: CountedMemory,
     cycles: Vec<Cycle>,
 }
 
@@ -81,7 +81,7 @@ impl Retention {
     /// Computes the retention of `graph`.
     #[must_use]
     pub fn of(graph: &impl Graph, follow: Follow) -> Self {
-        Self::with(graph, Following::new(follow), Merged::of(graph))
+        Self::with(graph, Following::new(follow), MergedNodes::of(graph))
     }
 
     /// Like [`Self::of`], with the nodes of each cycle merged too: gives the retained size of a cycle as a whole, even
@@ -97,12 +97,12 @@ impl Retention {
         Self::with(graph, self.following, merged)
     }
 
-    fn with(graph: &impl Graph, mut following: Following, merged: Merged) -> Self {
-        let walk = Walk::over(graph, &merged, &mut following);
-        let Walk { vertices, nodes, parents, crossings, cycles } = walk;
+    fn with(graph: &impl Graph, mut following: Following, merged: MergedNodes) -> Self {
+        let walk = GraphWalk::over(graph, &merged, &mut following);
+        let GraphWalk { vertices, nodes, parents, crossings, cycles } = walk;
         let dominators = dominators::immediate(parents, crossings);
-        let counted = Counted::of(graph);
-        let mut retained = memory::own(graph, counted, &merged, &vertices, nodes.len());
+        let counted = CountedMemory::of(graph);
+        let mut retained = memory::shallow(graph, counted, &merged, &vertices, nodes.len());
         for vertex in (1..nodes.len()).rev() {
             let bytes = retained[vertex];
             let above = &mut retained[dominators[vertex] as usize];
@@ -145,15 +145,15 @@ impl Retention {
         self.vertex(node).map_or(0, |vertex| self.retained[vertex])
     }
 
-    /// The bytes of the blocks of `node` itself in PHP's own memory, or in all memory if the graph does not state which
-    /// is PHP's own.
+    /// The shallow size: the bytes of the blocks of `node` in PHP's own memory, or in all memory if the graph does not
+    /// state which is PHP's own.
     #[must_use]
-    pub fn own(&self, graph: &impl Graph, node: NodeId) -> u64 {
+    pub fn shallow(&self, graph: &impl Graph, node: NodeId) -> u64 {
         self.counted.of_node(graph, node)
     }
 
     /// Whether the memory of `location` counts.
-    pub(crate) fn counts(&self, location: &Location) -> bool {
+    pub(crate) fn counts(&self, location: &MemoryLocation) -> bool {
         self.counted.counts(location)
     }
 

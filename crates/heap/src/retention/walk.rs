@@ -5,7 +5,7 @@ use std::ops::Range;
 use hashbrown::HashSet;
 
 use super::Follow;
-use super::merged::Merged;
+use super::merged::MergedNodes;
 use crate::graph::{Child, Graph};
 use crate::sink::NodeId;
 
@@ -22,7 +22,7 @@ pub struct Cycle {
 /// The result of a walk. Vertices are nodes in the order in which the walk reached them, after vertex 0, which
 /// represents the roots.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+pub(super) struct GraphWalk {
     /// The vertex of each node; 0 if it has none.
     pub(super) vertices: Vec<u32>,
     /// The node of each vertex.
@@ -36,7 +36,7 @@ pub(super) struct Walk {
 }
 
 /// A vertex whose references are being followed.
-struct Visit {
+struct VertexVisit {
     vertex: u32,
     /// The node whose rows are being read: each node of a merged group in turn.
     node: u32,
@@ -44,12 +44,12 @@ struct Visit {
 }
 
 /// State that is needed only during the walk.
-struct Walker<'a, G, F> {
+struct GraphWalker<'a, G, F> {
     graph: &'a G,
-    merged: &'a Merged,
+    merged: &'a MergedNodes,
     follows: F,
-    walk: Walk,
-    path: Vec<Visit>,
+    walk: GraphWalk,
+    path: Vec<VertexVisit>,
     /// The smallest vertex that each vertex leads back to.
     lowest: Vec<u32>,
     /// The vertices whose cycles are not known yet.
@@ -87,7 +87,7 @@ impl Following {
     }
 
     /// Adds the nodes that a walk has not reached; returns whether there are any.
-    fn hang(&mut self, walk: &Walk, merged: &Merged) -> bool {
+    fn hang(&mut self, walk: &GraphWalk, merged: &MergedNodes) -> bool {
         for (&vertex, node) in walk.vertices.iter().zip(0..) {
             if vertex == 0 && walk.vertices[merged.representative(node) as usize] == 0 {
                 self.hung.insert(node);
@@ -97,9 +97,9 @@ impl Following {
     }
 }
 
-impl Walk {
+impl GraphWalk {
     /// Walks over all reached nodes.
-    pub(super) fn over(graph: &impl Graph, merged: &Merged, following: &mut Following) -> Self {
+    pub(super) fn over(graph: &impl Graph, merged: &MergedNodes, following: &mut Following) -> Self {
         let walk = walk(graph, merged, |child: &Child| following.follows(child));
         if following.hung.is_empty() && following.hang(&walk, merged) {
             return self::walk(graph, merged, |child: &Child| following.follows(child));
@@ -108,14 +108,14 @@ impl Walk {
     }
 }
 
-fn walk<G: Graph>(graph: &G, merged: &Merged, follows: impl Fn(&Child) -> bool) -> Walk {
+fn walk<G: Graph>(graph: &G, merged: &MergedNodes, follows: impl Fn(&Child) -> bool) -> GraphWalk {
     let count = graph.counts().nodes;
-    let mut walk = Walk { vertices: vec![0; count], ..Walk::default() };
+    let mut walk = GraphWalk { vertices: vec![0; count], ..GraphWalk::default() };
     walk.nodes.reserve(count + 1);
     walk.parents.reserve(count + 1);
     let lowest = Vec::with_capacity(count + 1);
     let (path, open, selfish) = (Vec::new(), Vec::new(), HashSet::new());
-    let mut walker = Walker { graph, merged, follows, walk, path, lowest, open, selfish };
+    let mut walker = GraphWalker { graph, merged, follows, walk, path, lowest, open, selfish };
     walker.enter(u32::MAX, 0, graph.children(None));
     while let Some(visit) = walker.path.last_mut() {
         let (vertex, node) = (visit.vertex, visit.node);
@@ -133,7 +133,7 @@ fn walk<G: Graph>(graph: &G, merged: &Merged, follows: impl Fn(&Child) -> bool) 
     walker.walk
 }
 
-impl<G: Graph, F: Fn(&Child) -> bool> Walker<'_, G, F> {
+impl<G: Graph, F: Fn(&Child) -> bool> GraphWalker<'_, G, F> {
     fn enter(&mut self, node: u32, parent: u32, rows: Range<usize>) {
         let vertex = u32::try_from(self.walk.nodes.len()).unwrap_or(CLOSED);
         if let Some(entry) = self.walk.vertices.get_mut(node as usize) {
@@ -143,7 +143,7 @@ impl<G: Graph, F: Fn(&Child) -> bool> Walker<'_, G, F> {
         self.walk.parents.push(parent);
         self.lowest.push(vertex);
         self.open.push(vertex);
-        self.path.push(Visit { vertex, node, rows });
+        self.path.push(VertexVisit { vertex, node, rows });
     }
 
     /// Follows a reference.
@@ -178,7 +178,7 @@ impl<G: Graph, F: Fn(&Child) -> bool> Walker<'_, G, F> {
         }
         let rows = self.graph.children(Some(NodeId(next)));
         self.path.pop();
-        self.path.push(Visit { vertex, node: next, rows });
+        self.path.push(VertexVisit { vertex, node: next, rows });
         true
     }
 

@@ -1,13 +1,13 @@
 //! Checks the consistency of a file.
 
-use super::index::Order;
-use super::layout::*;
-use super::read::{View, edge_key, first_word};
-use super::sections::{Table, malformed, word};
-use crate::error::Error;
-use crate::graph::{ROWS_STRIDE, Rows, STRINGS_STRIDE};
+use borehole_text::Error;
 
-impl View<'_> {
+use super::layout::*;
+use super::read::{MappedGraph, first_word};
+use super::sections::{RowTable, malformed, word};
+use crate::graph::STRINGS_STRIDE;
+
+impl MappedGraph<'_> {
     /// Reads all of the file and reports the first inconsistency: node and string numbers out of range, nodes that the
     /// tree reaches twice, wrong indexes.
     ///
@@ -17,9 +17,9 @@ impl View<'_> {
         self.check_strings()?;
         self.check_nodes()?;
         self.check_edges()?;
-        self.check_rows(self.locations, LOCATIONS, &[1], &[2, 7, 10])?;
-        self.check_rows(self.attributes, ATTRIBUTES, &[1, 2], &[])?;
-        for (key, value) in &self.summary {
+        self.check_rows(self.locations.table, LOCATIONS, &[1], &[2, 7, 10])?;
+        self.check_rows(self.attributes.table, ATTRIBUTES, &[1, 2], &[])?;
+        for (key, value) in &self.facts.summary {
             self.check_string(key.0, SUMMARY, self.strings.offset)?;
             self.check_string(value.0, SUMMARY, self.strings.offset)?;
         }
@@ -27,14 +27,10 @@ impl View<'_> {
         if !zero.rows().map(first_word).is_sorted() {
             return Err(malformed(format!("expected sorted nodes in section {ZERO_GROUP}"), zero.offset));
         }
-        let count = self.node_total();
-        check_order(&self.edge_order, self.edges, count + 1, edge_key, EDGE_STARTS)?;
-        check_order(&self.location_order, self.locations, count, first_word, LOCATION_STARTS)?;
-        check_order(&self.attribute_order, self.attributes, count, first_word, ATTRIBUTE_STARTS)
-    }
-
-    fn node_total(&self) -> usize {
-        self.node_rows.as_ref().map_or(self.nodes.len(), Vec::len)
+        let count = self.node_count();
+        self.edges.check(count + 1, EDGE_STARTS)?;
+        self.locations.check(count, LOCATION_STARTS)?;
+        self.attributes.check(count, ATTRIBUTE_STARTS)
     }
 
     fn check_strings(&self) -> Result<(), Error> {
@@ -43,7 +39,7 @@ impl View<'_> {
             if number.is_multiple_of(STRINGS_STRIDE)
                 && self.strings.start(number / STRINGS_STRIDE) != Some(at)
             {
-                return Err(self.wrong_string("the index leads elsewhere than to", number, at));
+                return Err(self.wrong_string("invalid index of", number, at));
             }
             let length = self.strings.bytes.get(at..).and_then(|rest| rest.first_chunk());
             let length = length.map(|length| u32::from_le_bytes(*length) as usize);
@@ -65,17 +61,20 @@ impl View<'_> {
         }
         let count = self.strings.count;
         Err(malformed(
-            format!("expected a string below {count} in section {section}, found {string}"),
+            format!("invalid string number in section {section}: expected less than {count}, found {string}"),
             offset,
         ))
     }
 
     fn check_node(&self, node: u32, section: &str, offset: u64) -> Result<(), Error> {
-        let count = self.node_total();
+        let count = self.node_count();
         if (node as usize) < count {
             return Ok(());
         }
-        Err(malformed(format!("expected a node below {count} in section {section}, found {node}"), offset))
+        Err(malformed(
+            format!("invalid node number in section {section}: expected less than {count}, found {node}"),
+            offset,
+        ))
     }
 
     fn check_nodes(&self) -> Result<(), Error> {
@@ -97,9 +96,9 @@ impl View<'_> {
     }
 
     fn check_edges(&self) -> Result<(), Error> {
-        let mut reached = vec![false; self.node_total()];
-        for (row, edge) in self.edges.rows().enumerate() {
-            let offset = self.edges.offset_of(row);
+        let mut reached = vec![false; self.node_count()];
+        for (row, edge) in self.edges.table.rows().enumerate() {
+            let offset = self.edges.table.offset_of(row);
             if word(edge, 0) != NULL {
                 self.check_node(word(edge, 0), EDGES, offset)?;
             }
@@ -108,7 +107,8 @@ impl View<'_> {
             self.check_string(word(edge, 2), EDGES, offset)?;
             let [is_tree, strength, ..] = word(edge, 3).to_le_bytes();
             if is_tree > 1 || strength > 2 {
-                let message = format!("expected flags up to 1 and 2, found {is_tree} and {strength}");
+                let message =
+                    format!("invalid flags: expected at most 1 and 2, found {is_tree} and {strength}");
                 return Err(malformed(message, offset));
             }
             if is_tree == 1 && std::mem::replace(&mut reached[child as usize], true) {
@@ -121,7 +121,7 @@ impl View<'_> {
     /// Checks the node of each row, and its required and optional strings.
     fn check_rows<const N: usize>(
         &self,
-        table: Table<'_, N>,
+        table: RowTable<'_, N>,
         section: &str,
         strings: &[usize],
         optional: &[usize],
@@ -138,20 +138,4 @@ impl View<'_> {
         }
         Ok(())
     }
-}
-
-/// Checks that the rows are sorted and that the index finds them.
-fn check_order<const N: usize>(
-    order: &Order<'_>,
-    table: Table<'_, N>,
-    nodes: usize,
-    key: fn(&[u8; N]) -> u32,
-    name: &str,
-) -> Result<(), Error> {
-    let keys = || (0..table.len()).map(|place| table.row(order.row(place)).map_or(NULL, key));
-    let found = Rows::of(keys(), nodes);
-    let entries = nodes.div_ceil(ROWS_STRIDE as usize) + 1;
-    let is_right =
-        keys().is_sorted() && order.starts().take(entries).eq(found.starts().iter().copied().take(entries));
-    if is_right { Ok(()) } else { Err(malformed(format!("invalid index in section {name}"), table.offset)) }
 }

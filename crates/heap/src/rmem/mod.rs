@@ -8,5 +8,5 @@ mod sections;
 mod write;
 
 pub use layout::MAGIC;
-pub use read::View;
+pub use read::MappedGraph;
 pub use write::write;

@@ -2,72 +2,70 @@
 
 use std::ops::Range;
 
+use borehole_text::Error;
 use borehole_wire::Cursor;
 use hashbrown::HashMap;
 
-use super::index::{Order, Strings};
+use super::index::{OrderedTable, StringSection};
 use super::layout::*;
-use super::sections::{Section, Sections, Table, long, malformed, truncated, word};
-use crate::error::{Error, ErrorKind};
-use crate::graph::{Attribute, Child, Counts, Graph, Groups, Total, Totals, ValueKind, Vocabulary, groups};
+use super::sections::{FileSections, RowTable, SectionBytes, long, malformed, too_many, truncated, word};
+use crate::graph::{
+    CanonicalGroups, Child, Graph, GraphCounts, HeapFacts, MemoryTotal, NodeAttribute, Totals, Vocabulary,
+    groups,
+};
 use crate::names::{LocationType, NodeType, Region, Strength};
-use crate::sink::{Location, NodeId, StringId};
+use crate::sink::{MemoryLocation, NodeId, StringId, ValueKind};
 
 /// A file as a graph, read in place.
 ///
 /// Opening a file of ours reads only its table of contents and its lists of names, so it takes the same time for any
 /// size. For a file of another writer, the missing indexes are computed. Rows are not checked before they are read;
-/// [`View::check`] checks all of them.
+/// [`MappedGraph::check`] checks all of them.
 #[derive(Debug)]
-pub struct View<'a> {
-    pub(super) strings: Strings<'a>,
-    pub(super) nodes: Table<'a, NODE_BYTES>,
+pub struct MappedGraph<'a> {
+    pub(super) strings: StringSection<'a>,
+    pub(super) nodes: RowTable<'a, NODE_BYTES>,
     /// The row of each node; `None` if the rows are in the order of node numbers.
     pub(super) node_rows: Option<Vec<u32>>,
-    pub(super) edges: Table<'a, EDGE_BYTES>,
-    pub(super) edge_order: Order<'a>,
-    pub(super) locations: Table<'a, LOCATION_BYTES>,
-    pub(super) location_order: Order<'a>,
-    pub(super) attributes: Table<'a, ATTRIBUTE_BYTES>,
-    pub(super) attribute_order: Order<'a>,
+    pub(super) edges: OrderedTable<'a, EDGE_BYTES>,
+    pub(super) locations: OrderedTable<'a, LOCATION_BYTES>,
+    pub(super) attributes: OrderedTable<'a, ATTRIBUTE_BYTES>,
     kinds: Option<&'a [u8]>,
     canonical: Canonical<'a>,
     vocabulary: Vocabulary,
-    numbers: Numbers,
-    pub(super) summary: Vec<(StringId, StringId)>,
-    totals: Option<Totals>,
-    created: String,
+    numbers: NameNumbers,
+    pub(super) facts: HeapFacts,
 }
 
 /// The groups that the nodes' rows do not contain.
 #[derive(Debug)]
 enum Canonical<'a> {
     /// The rows contain the groups; only those of node 0's group are here.
-    Stored(Table<'a, 4>),
+    Stored(RowTable<'a, 4>),
     /// The rows contain no groups.
-    Made(Groups),
+    Made(CanonicalGroups),
 }
 
 /// The numbers of types by the strings of their names.
 #[derive(Debug, Default)]
-struct Numbers {
+struct NameNumbers {
     node_types: HashMap<u32, u16>,
     location_types: HashMap<u32, u16>,
     regions: HashMap<u32, u16>,
 }
 
-impl<'a> View<'a> {
+impl<'a> MappedGraph<'a> {
     /// Opens the file in `bytes`, mapped or in memory.
     ///
     /// # Errors
     /// If it is not an `.rmem` file, has another version, or is truncated; if sections are missing, or their sizes do
     /// not match their rows.
     pub fn open(bytes: &'a [u8]) -> Result<Self, Error> {
-        let sections = Sections::of(bytes)?;
+        let sections = FileSections::of(bytes)?;
         let ours = sections.find(OURS)?.filter(|ours| word(ours.bytes, 0) == OURS_VERSION);
         let is_ours = ours.is_some();
         let starts = if is_ours { Some(sections.table(STRING_STARTS)?) } else { None };
-        let strings = Strings::of(sections.require(STRINGS)?, starts)?;
+        let strings = StringSection::of(sections.require(STRINGS)?, starts)?;
         let nodes = sections.require(NODES)?.table(NODES)?;
         let edges = sections.require(EDGES)?.table(EDGES)?;
         let (locations, attributes) = (sections.table(LOCATIONS)?, sections.table(ATTRIBUTES)?);
@@ -77,19 +75,18 @@ impl<'a> View<'a> {
             strings,
             nodes,
             node_rows,
-            edges,
-            edge_order: order(&sections, is_ours, EDGE_STARTS, edges, count + 1, edge_key)?,
-            locations,
-            location_order: order(&sections, is_ours, LOCATION_STARTS, locations, count, first_word)?,
-            attributes,
-            attribute_order: order(&sections, is_ours, ATTRIBUTE_STARTS, attributes, count, first_word)?,
+            edges: ordered(&sections, is_ours, EDGE_STARTS, edges, count + 1, ROOTS_FIRST)?,
+            locations: ordered(&sections, is_ours, LOCATION_STARTS, locations, count, 0)?,
+            attributes: ordered(&sections, is_ours, ATTRIBUTE_STARTS, attributes, count, 0)?,
             kinds: sections.find(KINDS)?.map(|section| section.bytes),
             canonical: Canonical::Stored(sections.table(ZERO_GROUP)?),
             vocabulary: Vocabulary::default(),
-            numbers: Numbers::default(),
-            summary: read_summary(&sections)?,
-            totals: read_totals(&sections)?,
-            created: read_created(&sections)?,
+            numbers: NameNumbers::default(),
+            facts: HeapFacts {
+                summary: read_summary(&sections)?,
+                totals: read_totals(&sections)?,
+                created: read_created(&sections)?,
+            },
         };
         match ours {
             Some(ours) => view.read_names(ours)?,
@@ -98,7 +95,7 @@ impl<'a> View<'a> {
         Ok(view)
     }
 
-    fn read_names(&mut self, section: Section<'a>) -> Result<(), Error> {
+    fn read_names(&mut self, section: SectionBytes<'a>) -> Result<(), Error> {
         let mut cursor = Cursor::new(section.bytes, section.offset);
         cursor.u32_le().map_err(truncated)?;
         let lists = [
@@ -111,7 +108,7 @@ impl<'a> View<'a> {
                 let name = cursor.u32_le().map_err(truncated)?;
                 let number = u16::try_from(names.len()).map_err(|_| {
                     let message = "too many names: expected at most 65535".to_owned();
-                    Error::new(ErrorKind::Limit, FORMAT, message).at(cursor.offset())
+                    too_many(message, cursor.offset())
                 })?;
                 numbers.entry(name).or_insert(number);
                 names.push(StringId(name));
@@ -129,26 +126,26 @@ impl<'a> View<'a> {
             number_names(&self.strings, &used, known)
         };
         let types = names(&mut self.nodes.rows().map(|row| word(row, 2)), NodeType::NAMES);
-        let locations = names(&mut self.locations.rows().map(|row| word(row, 1)), LocationType::NAMES);
-        let regions = names(&mut self.locations.rows().map(|row| word(row, 10)), Region::NAMES);
+        let locations = names(&mut self.locations.table.rows().map(|row| word(row, 1)), LocationType::NAMES);
+        let regions = names(&mut self.locations.table.rows().map(|row| word(row, 10)), Region::NAMES);
         (self.vocabulary.node_types, self.numbers.node_types) = types;
         (self.vocabulary.location_types, self.numbers.location_types) = locations;
         (self.vocabulary.regions, self.numbers.regions) = regions;
         if self.nodes.rows().all(|row| matches!(word(row, 1), 0 | NULL)) {
-            let pairs = self.locations.rows().map(|row| (long(row, 3), word(row, 0)));
+            let pairs = self.locations.table.rows().map(|row| (long(row, 3), word(row, 0)));
             self.canonical = Canonical::Made(groups(pairs));
         }
     }
 
     /// The stored group of node 0.
-    pub(super) fn zero_group(&self) -> Table<'a, 4> {
+    pub(super) fn zero_group(&self) -> RowTable<'a, 4> {
         match self.canonical {
             Canonical::Stored(zero) => zero,
-            Canonical::Made(_) => Table::EMPTY,
+            Canonical::Made(_) => RowTable::EMPTY,
         }
     }
 
-    fn node_count(&self) -> usize {
+    pub(super) fn node_count(&self) -> usize {
         self.node_rows.as_ref().map_or(self.nodes.len(), Vec::len)
     }
 
@@ -162,7 +159,7 @@ impl<'a> View<'a> {
 
 /// The row of each node, if node numbers differ from row numbers. Numbers may have gaps, but their range is limited by
 /// the number of rows.
-fn node_rows(nodes: Table<'_, NODE_BYTES>) -> Result<Option<Vec<u32>>, Error> {
+fn node_rows(nodes: RowTable<'_, NODE_BYTES>) -> Result<Option<Vec<u32>>, Error> {
     let numbers = || nodes.rows().map(first_word);
     if numbers().enumerate().all(|(row, number)| row == number as usize) {
         return Ok(None);
@@ -172,7 +169,7 @@ fn node_rows(nodes: Table<'_, NODE_BYTES>) -> Result<Option<Vec<u32>>, Error> {
         let number = number as usize;
         if number >= nodes.len().saturating_mul(2) {
             let message =
-                format!("too large node number: expected below {}, found {number}", nodes.len() * 2);
+                format!("node number too large: expected less than {}, found {number}", nodes.len() * 2);
             return Err(malformed(message, nodes.offset_of(row)));
         }
         if rows.len() <= number {
@@ -183,34 +180,33 @@ fn node_rows(nodes: Table<'_, NODE_BYTES>) -> Result<Option<Vec<u32>>, Error> {
     Ok(Some(rows))
 }
 
-fn order<'a, const N: usize>(
-    sections: &Sections<'a>,
+fn ordered<'a, const N: usize>(
+    sections: &FileSections<'a>,
     is_stored: bool,
     name: &str,
-    table: Table<'a, N>,
+    table: RowTable<'a, N>,
     nodes: usize,
-    key: fn(&[u8; N]) -> u32,
-) -> Result<Order<'a>, Error> {
-    if is_stored {
-        return Order::stored(sections.table(name)?, nodes, name);
+    shift: u32,
+) -> Result<OrderedTable<'a, N>, Error> {
+    match is_stored {
+        true => OrderedTable::stored(table, sections.table(name)?, nodes, shift, name),
+        false => Ok(OrderedTable::made(table, nodes, shift)),
     }
-    // A row of a missing node goes to the end, where no node finds it.
-    let nodes = u32::try_from(nodes).unwrap_or(NULL);
-    let key = |row| table.row(row).map_or(nodes, key).min(nodes);
-    Ok(Order::made(table.len(), nodes as usize + 1, key))
 }
 
 pub(super) fn first_word<const N: usize>(row: &[u8; N]) -> u32 {
     word(row, 0)
 }
 
-/// The sort key of a reference's row: the roots, whose parent is the maximum number, come first.
-pub(super) fn edge_key(row: &[u8; EDGE_BYTES]) -> u32 {
-    word(row, 0).wrapping_add(1)
-}
+/// The shift for the sort keys of references: the parent of roots is the maximum number, and becomes 0.
+const ROOTS_FIRST: u32 = 1;
 
 /// The names in the order of their numbers: those that this version knows, then others.
-fn number_names(strings: &Strings<'_>, used: &[u32], known: &[&str]) -> (Vec<StringId>, HashMap<u32, u16>) {
+fn number_names(
+    strings: &StringSection<'_>,
+    used: &[u32],
+    known: &[&str],
+) -> (Vec<StringId>, HashMap<u32, u16>) {
     let mut names = vec![StringId(NULL); known.len()];
     let mut numbers = HashMap::new();
     for &name in used {
@@ -226,7 +222,7 @@ fn number_names(strings: &Strings<'_>, used: &[u32], known: &[&str]) -> (Vec<Str
     (names, numbers)
 }
 
-fn read_summary(sections: &Sections<'_>) -> Result<Vec<(StringId, StringId)>, Error> {
+fn read_summary(sections: &FileSections<'_>) -> Result<Vec<(StringId, StringId)>, Error> {
     let Some(section) = sections.find(SUMMARY)? else { return Ok(Vec::new()) };
     let mut cursor = Cursor::new(section.bytes, section.offset);
     let mut facts = Vec::new();
@@ -237,7 +233,7 @@ fn read_summary(sections: &Sections<'_>) -> Result<Vec<(StringId, StringId)>, Er
     Ok(facts)
 }
 
-fn read_created(sections: &Sections<'_>) -> Result<String, Error> {
+fn read_created(sections: &FileSections<'_>) -> Result<String, Error> {
     let Some(section) = sections.find(RUNS)? else { return Ok(String::new()) };
     let mut cursor = Cursor::new(section.bytes, section.offset);
     if cursor.u32_le().map_err(truncated)? == 0 {
@@ -248,7 +244,7 @@ fn read_created(sections: &Sections<'_>) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(created).into_owned())
 }
 
-fn read_totals(sections: &Sections<'_>) -> Result<Option<Totals>, Error> {
+fn read_totals(sections: &FileSections<'_>) -> Result<Option<Totals>, Error> {
     let Some(section) = sections.find(TOTALS)?.filter(|section| !section.bytes.is_empty()) else {
         return Ok(None);
     };
@@ -258,19 +254,19 @@ fn read_totals(sections: &Sections<'_>) -> Result<Option<Totals>, Error> {
     Ok(Some(Totals { location_types, classes }))
 }
 
-fn read_list(cursor: &mut Cursor<'_>) -> Result<Vec<Total>, borehole_wire::Error> {
+fn read_list(cursor: &mut Cursor<'_>) -> Result<Vec<MemoryTotal>, borehole_wire::Error> {
     let mut totals = Vec::new();
     for _ in 0..cursor.u32_le()? {
         let length = cursor.u32_le()?;
         let name = cursor.bytes(length as usize)?.to_vec();
-        totals.push(Total { name, count: cursor.u64_le()?, memory_usage: cursor.u64_le()? });
+        totals.push(MemoryTotal { name, count: cursor.u64_le()?, memory_usage: cursor.u64_le()? });
     }
     Ok(totals)
 }
 
-impl Graph for View<'_> {
-    fn counts(&self) -> Counts {
-        Counts {
+impl Graph for MappedGraph<'_> {
+    fn counts(&self) -> GraphCounts {
+        GraphCounts {
             nodes: self.node_count(),
             edges: self.edges.len(),
             locations: self.locations.len(),
@@ -298,12 +294,11 @@ impl Graph for View<'_> {
     }
 
     fn children(&self, parent: Option<NodeId>) -> Range<usize> {
-        let key = parent.map_or(0, |parent| parent.0.saturating_add(1));
-        self.edge_order.range(key, self.edges.len(), |row| self.edges.row(row).map_or(NULL, edge_key))
+        self.edges.range(parent.map_or(0, |parent| parent.0.saturating_add(1)))
     }
 
     fn child(&self, row: usize) -> Option<Child> {
-        let row = self.edges.row(self.edge_order.row(row))?;
+        let row = self.edges.row(row)?;
         let node = word(row, 1);
         if node as usize >= self.node_count() {
             return None;
@@ -320,7 +315,7 @@ impl Graph for View<'_> {
     fn each_reference(&self, see: &mut dyn FnMut(Option<NodeId>, usize, Child)) {
         for row in 0..self.edges.len() {
             let Some(child) = self.child(row) else { continue };
-            match self.edges.word(self.edge_order.row(row), 0) {
+            match self.edges.node(row) {
                 NULL => see(None, row, child),
                 parent if (parent as usize) < self.node_count() => see(Some(NodeId(parent)), row, child),
                 _ => {}
@@ -329,18 +324,16 @@ impl Graph for View<'_> {
     }
 
     fn locations(&self, node: NodeId) -> Range<usize> {
-        self.location_order.range(node.0, self.locations.len(), |row| self.locations.word(row, 0))
+        self.locations.range(node.0)
     }
 
-    fn location(&self, row: usize) -> Location {
-        let Some(row) = self.locations.row(self.location_order.row(row)) else {
-            return crate::graph::NO_LOCATION;
-        };
+    fn location(&self, row: usize) -> MemoryLocation {
+        let Some(row) = self.locations.row(row) else { return crate::graph::NO_LOCATION };
         let some = |index| Some(word(row, index)).filter(|&number| number != NULL).map(StringId);
         let number = |numbers: &HashMap<u32, u16>, index| numbers.get(&word(row, index)).copied();
         let (refcount, type_info) = (word(row, 8), word(row, 9));
         let is_counted = refcount != 0 || type_info != 0;
-        Location {
+        MemoryLocation {
             location_type: LocationType::new(number(&self.numbers.location_types, 1).unwrap_or(u16::MAX)),
             address: long(row, 3),
             size: long(row, 5),
@@ -354,18 +347,17 @@ impl Graph for View<'_> {
     }
 
     fn location_node(&self, row: usize) -> NodeId {
-        NodeId(self.locations.word(self.location_order.row(row), 0))
+        NodeId(self.locations.node(row))
     }
 
     fn attributes(&self, node: NodeId) -> Range<usize> {
-        self.attribute_order.range(node.0, self.attributes.len(), |row| self.attributes.word(row, 0))
+        self.attributes.range(node.0)
     }
 
-    fn attribute(&self, row: usize) -> Attribute {
-        let row = self.attribute_order.row(row);
+    fn attribute(&self, row: usize) -> NodeAttribute {
         let Some(found) = self.attributes.row(row) else { return crate::graph::NO_ATTRIBUTE };
         let (key, value) = (StringId(word(found, 1)), StringId(word(found, 2)));
-        let kind = match self.kinds.and_then(|kinds| kinds.get(row)) {
+        let kind = match self.kinds.and_then(|kinds| kinds.get(self.attributes.number(row))) {
             Some(0) => ValueKind::Null,
             Some(1) => ValueKind::Bool,
             Some(2) => ValueKind::Integer,
@@ -374,11 +366,11 @@ impl Graph for View<'_> {
             Some(_) => ValueKind::Text,
             None => ValueKind::guess(self.string(key), self.string(value)),
         };
-        Attribute { key, value, kind }
+        NodeAttribute { key, value, kind }
     }
 
     fn attribute_node(&self, row: usize) -> NodeId {
-        NodeId(self.attributes.word(self.attribute_order.row(row), 0))
+        NodeId(self.attributes.node(row))
     }
 
     fn string(&self, string: StringId) -> &[u8] {
@@ -390,14 +382,14 @@ impl Graph for View<'_> {
     }
 
     fn summary(&self) -> &[(StringId, StringId)] {
-        &self.summary
+        &self.facts.summary
     }
 
     fn totals(&self) -> Option<&Totals> {
-        self.totals.as_ref()
+        self.facts.totals.as_ref()
     }
 
     fn created(&self) -> &str {
-        &self.created
+        &self.facts.created
     }
 }

@@ -1,17 +1,17 @@
 //! The header, the table of contents, and the sections as tables of rows.
 
+use borehole_text::{Error, ErrorKind, Position};
 use borehole_wire::Cursor;
 
 use super::layout::*;
-use crate::error::{Error, ErrorKind};
 
 /// The sections of a file by name.
-pub(super) struct Sections<'a> {
+pub(super) struct FileSections<'a> {
     file: &'a [u8],
-    entries: Vec<Entry>,
+    entries: Vec<SectionEntry>,
 }
 
-struct Entry {
+struct SectionEntry {
     name: [u8; NAME_BYTES],
     /// The offset of the entry.
     at: u64,
@@ -22,7 +22,7 @@ struct Entry {
 
 /// A section whose bounds are within the file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Section<'a> {
+pub(super) struct SectionBytes<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) offset: u64,
     pub(super) elements: u64,
@@ -30,12 +30,12 @@ pub(super) struct Section<'a> {
 
 /// A section of rows of `N` bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Table<'a, const N: usize> {
+pub(super) struct RowTable<'a, const N: usize> {
     rows: &'a [[u8; N]],
     pub(super) offset: u64,
 }
 
-impl<'a, const N: usize> Table<'a, N> {
+impl<'a, const N: usize> RowTable<'a, N> {
     pub(super) const EMPTY: Self = Self { rows: &[], offset: 0 };
 
     pub(super) fn len(&self) -> usize {
@@ -63,7 +63,7 @@ impl<'a, const N: usize> Table<'a, N> {
     }
 }
 
-impl Table<'_, 4> {
+impl RowTable<'_, 4> {
     /// Whether `number` is one of the rows, which are sorted.
     pub(super) fn has(&self, number: u32) -> bool {
         self.rows.binary_search_by_key(&number, |row| u32::from_le_bytes(*row)).is_ok()
@@ -83,7 +83,7 @@ pub(super) fn long(row: &[u8], index: usize) -> u64 {
     u64::from(word(row, index)) | u64::from(word(row, index + 1)) << 32
 }
 
-impl<'a> Sections<'a> {
+impl<'a> FileSections<'a> {
     pub(super) fn of(file: &'a [u8]) -> Result<Self, Error> {
         let mut header = Cursor::new(file, 0);
         let magic: [u8; 4] = header.array().map_err(truncated)?;
@@ -102,20 +102,19 @@ impl<'a> Sections<'a> {
         header.bytes(HEADER_BYTES - 24).map_err(truncated)?;
         let at = usize::try_from(toc).ok().and_then(|toc| file.get(toc..));
         let contents = at.ok_or_else(|| {
-            let message =
-                format!("truncated: the table of contents is at byte {toc:#x}, the file ends before it");
-            Error::new(ErrorKind::Truncated, FORMAT, message).at(16)
+            let message = format!("truncated: the file ends before the table of contents at byte {toc:#x}");
+            Error::truncated(FORMAT, Position::Byte(16), message)
         })?;
         let mut cursor = Cursor::new(contents, toc);
         let mut entries = Vec::new();
         for _ in 0..count {
-            entries.push(Entry::read(&mut cursor).map_err(truncated)?);
+            entries.push(SectionEntry::read(&mut cursor).map_err(truncated)?);
         }
         Ok(Self { file, entries })
     }
 
     /// The section called `name`.
-    pub(super) fn find(&self, name: &str) -> Result<Option<Section<'a>>, Error> {
+    pub(super) fn find(&self, name: &str) -> Result<Option<SectionBytes<'a>>, Error> {
         let mut found = self.entries.iter().filter(|entry| entry.is_called(name));
         let Some(entry) = found.next() else { return Ok(None) };
         if let Some(second) = found.next() {
@@ -124,27 +123,27 @@ impl<'a> Sections<'a> {
         let end = entry.offset.checked_add(entry.length).and_then(|end| usize::try_from(end).ok());
         let start = usize::try_from(entry.offset).unwrap_or(usize::MAX);
         let bytes = end.and_then(|end| self.file.get(start..end)).ok_or_else(|| {
-            let Entry { offset, length, .. } = entry;
+            let SectionEntry { offset, length, .. } = entry;
             let message = format!(
                 "truncated: section {name} has {length} bytes at {offset:#x}, the file has {}",
                 self.file.len()
             );
-            Error::new(ErrorKind::Truncated, FORMAT, message).at(entry.at)
+            Error::truncated(FORMAT, Position::Byte(entry.at), message)
         })?;
-        Ok(Some(Section { bytes, offset: entry.offset, elements: entry.elements }))
+        Ok(Some(SectionBytes { bytes, offset: entry.offset, elements: entry.elements }))
     }
 
-    pub(super) fn require(&self, name: &str) -> Result<Section<'a>, Error> {
-        self.find(name)?.ok_or_else(|| Error::malformed(FORMAT, format!("missing section {name}")).at(16))
+    pub(super) fn require(&self, name: &str) -> Result<SectionBytes<'a>, Error> {
+        self.find(name)?.ok_or_else(|| malformed(format!("missing section {name}"), 16))
     }
 
     /// The section called `name` as rows; no rows if it is missing.
-    pub(super) fn table<const N: usize>(&self, name: &str) -> Result<Table<'a, N>, Error> {
-        self.find(name)?.map_or(Ok(Table::EMPTY), |section| section.table(name))
+    pub(super) fn table<const N: usize>(&self, name: &str) -> Result<RowTable<'a, N>, Error> {
+        self.find(name)?.map_or(Ok(RowTable::EMPTY), |section| section.table(name))
     }
 }
 
-impl Entry {
+impl SectionEntry {
     fn read(cursor: &mut Cursor<'_>) -> Result<Self, borehole_wire::Error> {
         let at = cursor.offset();
         let name = cursor.array()?;
@@ -158,8 +157,8 @@ impl Entry {
     }
 }
 
-impl<'a> Section<'a> {
-    pub(super) fn table<const N: usize>(self, name: &str) -> Result<Table<'a, N>, Error> {
+impl<'a> SectionBytes<'a> {
+    pub(super) fn table<const N: usize>(self, name: &str) -> Result<RowTable<'a, N>, Error> {
         let (rows, rest) = self.bytes.as_chunks::<N>();
         if !rest.is_empty() || rows.len() as u64 != self.elements {
             let (found, elements) = (self.bytes.len(), self.elements);
@@ -168,21 +167,25 @@ impl<'a> Section<'a> {
             return Err(malformed(message, self.offset));
         }
         if u32::try_from(rows.len()).is_ok_and(|rows| rows < NULL - 1) {
-            return Ok(Table { rows, offset: self.offset });
+            return Ok(RowTable { rows, offset: self.offset });
         }
         let message = format!("too many rows in section {name}: expected fewer than 2^32");
-        Err(Error::new(ErrorKind::Limit, FORMAT, message).at(self.offset))
+        Err(too_many(message, self.offset))
     }
 }
 
 pub(super) fn truncated(error: borehole_wire::Error) -> Error {
-    Error::new(ErrorKind::Truncated, FORMAT, error.to_string()).at(error.offset())
+    Error::truncated(FORMAT, Position::Byte(error.offset()), error.to_string())
 }
 
 pub(super) fn malformed(message: String, offset: u64) -> Error {
-    Error::malformed(FORMAT, message).at(offset)
+    Error::malformed(FORMAT, Position::Byte(offset), message)
 }
 
 fn unsupported(message: String, offset: u64) -> Error {
-    Error::new(ErrorKind::Unsupported, FORMAT, message).at(offset)
+    Error::new(ErrorKind::Unsupported, FORMAT, Position::Byte(offset), message)
+}
+
+pub(super) fn too_many(message: String, offset: u64) -> Error {
+    Error::new(ErrorKind::Limit, FORMAT, Position::Byte(offset), message)
 }

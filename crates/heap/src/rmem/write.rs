@@ -3,18 +3,16 @@
 use std::io::{self, Write};
 
 use super::layout::*;
-use crate::error::Error;
-use crate::graph::{Graph, Rows, STRINGS_STRIDE, Total, ValueKind, nodes};
+use crate::graph::{Graph, MemoryTotal, NodeRows, STRINGS_STRIDE, children, nodes, parents, strings};
 use crate::names::Strength;
-use crate::sink::{Location, NodeId, StringId};
+use crate::sink::{MemoryLocation, NodeId, StringId, ValueKind};
 
 /// Writes `graph` as an `.rmem` file. Only the indexes are in memory: the rows are streamed.
 ///
 /// # Errors
 /// The errors of writing `output`.
-pub fn write(graph: &impl Graph, output: impl Write) -> Result<(), Error> {
-    let file = File::new(graph);
-    file.write(output).map_err(|error| Error::io(FORMAT, error))
+pub fn write(graph: &impl Graph, output: impl Write) -> io::Result<()> {
+    File::new(graph).write(output)
 }
 
 /// The sections, whose sizes are known before their content.
@@ -22,14 +20,14 @@ struct File<'a, G> {
     graph: &'a G,
     strings_bytes: u64,
     string_starts: Vec<u64>,
-    edge_starts: Rows,
-    location_starts: Rows,
-    attribute_starts: Rows,
+    edge_starts: NodeRows,
+    location_starts: NodeRows,
+    attribute_starts: NodeRows,
     zero_group: Vec<u32>,
     totals: Vec<u8>,
 }
 
-struct Section {
+struct SectionSize {
     name: &'static str,
     bytes: u64,
     elements: u64,
@@ -66,19 +64,15 @@ impl<'a, G: Graph> File<'a, G> {
         let (string_starts, strings_bytes) = string_starts(graph);
         let starts = |count: usize, node_of: fn(&G, usize) -> NodeId| {
             let last = u32::try_from(counts.nodes).unwrap_or(u32::MAX);
-            Rows::of((0..count).map(|row| node_of(graph, row).0.min(last)), counts.nodes)
+            NodeRows::of((0..count).map(|row| node_of(graph, row).0.min(last)), counts.nodes)
         };
-        let parents = std::iter::once(None).chain(nodes(counts.nodes).map(Some));
-        let keys = parents.flat_map(|parent| {
-            let children = graph.children(parent).filter_map(|row| graph.child(row));
-            children.map(move |_| key(parent))
-        });
+        let keys = parents(graph).flat_map(|parent| children(graph, parent).map(move |_| key(parent)));
         let is_zero = |node: &NodeId| graph.canonical(*node) == Some(NodeId(0));
         Self {
             graph,
             strings_bytes,
             string_starts,
-            edge_starts: Rows::of(keys, counts.nodes + 1),
+            edge_starts: NodeRows::of(keys, counts.nodes + 1),
             location_starts: starts(counts.locations, G::location_node),
             attribute_starts: starts(counts.attributes, G::attribute_node),
             zero_group: match graph.canonical(NodeId(0)) {
@@ -89,22 +83,22 @@ impl<'a, G: Graph> File<'a, G> {
         }
     }
 
-    fn sections(&self) -> Vec<Section> {
+    fn sections(&self) -> Vec<SectionSize> {
         let counts = self.graph.counts();
         let rows = |name, count: usize, width: usize| {
             let count = count as u64;
-            Section { name, bytes: count.saturating_mul(width as u64), elements: count }
+            SectionSize { name, bytes: count.saturating_mul(width as u64), elements: count }
         };
         let facts = self.graph.summary().len();
         let names = self.names().len();
         vec![
-            Section { name: STRINGS, bytes: self.strings_bytes, elements: counts.strings as u64 },
+            SectionSize { name: STRINGS, bytes: self.strings_bytes, elements: counts.strings as u64 },
             rows(NODES, counts.nodes, NODE_BYTES),
             rows(EDGES, self.edge_starts.row_count(), EDGE_BYTES),
             rows(LOCATIONS, counts.locations, LOCATION_BYTES),
             rows(ATTRIBUTES, counts.attributes, ATTRIBUTE_BYTES),
-            Section { name: SUMMARY, bytes: (4 + facts * FACT_BYTES) as u64, elements: facts as u64 },
-            Section { name: RUNS, bytes: (8 + self.graph.created().len()) as u64, elements: 1 },
+            SectionSize { name: SUMMARY, bytes: (4 + facts * FACT_BYTES) as u64, elements: facts as u64 },
+            SectionSize { name: RUNS, bytes: (8 + self.graph.created().len()) as u64, elements: 1 },
             rows(OURS, names, 4),
             rows(STRING_STARTS, self.string_starts.len(), 8),
             rows(EDGE_STARTS, self.edge_starts.starts().len(), 4),
@@ -152,8 +146,7 @@ impl<'a, G: Graph> File<'a, G> {
 
     fn strings(&self, out: &mut Rowwise<impl Write>) -> io::Result<()> {
         out.words([count(self.graph.counts().strings)])?;
-        for string in (0..count(self.graph.counts().strings)).map(StringId) {
-            let string = self.graph.string(string);
+        for string in strings(self.graph).map(|string| self.graph.string(string)) {
             out.words([count(string.len())])?;
             out.put(string)?;
         }
@@ -173,9 +166,8 @@ impl<'a, G: Graph> File<'a, G> {
     }
 
     fn edges(&self, out: &mut Rowwise<impl Write>) -> io::Result<()> {
-        let parents = std::iter::once(None).chain(nodes(self.graph.counts().nodes).map(Some));
-        for parent in parents {
-            for child in self.graph.children(parent).filter_map(|row| self.graph.child(row)) {
+        for parent in parents(self.graph) {
+            for child in children(self.graph, parent) {
                 let strength = match child.strength {
                     Strength::Strong => 0,
                     Strength::Weak => 1,
@@ -197,7 +189,7 @@ impl<'a, G: Graph> File<'a, G> {
         Ok(())
     }
 
-    fn location(&self, node: NodeId, location: &Location) -> [u8; LOCATION_BYTES] {
+    fn location(&self, node: NodeId, location: &MemoryLocation) -> [u8; LOCATION_BYTES] {
         let vocabulary = self.graph.vocabulary();
         let string = |string: Option<StringId>| string.map_or(NULL, |string| string.0);
         let region = location.region.map(|region| number_of(&vocabulary.regions, region.number()));
@@ -265,11 +257,11 @@ impl<'a, G: Graph> File<'a, G> {
 fn string_starts(graph: &impl Graph) -> (Vec<u64>, u64) {
     let mut starts = Vec::new();
     let mut offset = 4;
-    for number in 0..graph.counts().strings {
+    for (number, string) in strings(graph).enumerate() {
         if number.is_multiple_of(STRINGS_STRIDE) {
             starts.push(offset);
         }
-        offset += 4 + graph.string(StringId(count(number))).len() as u64;
+        offset += 4 + graph.string(string).len() as u64;
     }
     (starts, offset)
 }
@@ -280,7 +272,7 @@ fn encode_totals(graph: &impl Graph) -> Vec<u8> {
     let mut bytes = Vec::new();
     for list in [&totals.location_types, &totals.classes] {
         bytes.extend_from_slice(&count(list.len()).to_le_bytes());
-        for Total { name, count: how_many, memory_usage } in list {
+        for MemoryTotal { name, count: how_many, memory_usage } in list {
             bytes.extend_from_slice(&count(name.len()).to_le_bytes());
             bytes.extend_from_slice(name);
             bytes.extend_from_slice(&how_many.to_le_bytes());

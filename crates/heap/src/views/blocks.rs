@@ -4,8 +4,8 @@ use std::collections::BinaryHeap;
 
 use hashbrown::HashMap;
 
-use super::{Brief, Heap, Held, Kind};
-use crate::graph::Graph;
+use super::{Brief, Heap, HeldValue, NodeKind};
+use crate::largest::sort_largest_first;
 use crate::names::NodeType;
 use crate::sink::NodeId;
 
@@ -31,7 +31,7 @@ impl Default for BlockLimits {
 
 /// Similar nodes below the same block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct DominatorBlock {
     /// The index of the block that alone holds it; `None`: no single block does.
     pub above: Option<usize>,
     /// The index of its name; `None`: other nodes that are too small to be separate.
@@ -44,16 +44,16 @@ pub struct Block {
 
 /// The whole heap as blocks, each after the one above it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Blocks {
+pub struct DominatorBlocks {
     /// The blocks.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<DominatorBlock>,
     /// Their names: classes, or what a program knows the nodes by.
     pub names: Vec<Vec<u8>>,
 }
 
 /// The nodes of a block to be expanded, ordered by size.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Waiting {
+struct WaitingBlock {
     retained_bytes: u64,
     /// Of equal sizes, the first block comes first.
     block: std::cmp::Reverse<usize>,
@@ -68,19 +68,19 @@ struct Alike {
     retained_bytes: u64,
 }
 
-struct Maker<'h, 'g, G: ?Sized> {
-    heap: &'h Heap<'g, G>,
+struct Maker<'h> {
+    heap: &'h Heap<'h>,
     limits: BlockLimits,
     least_bytes: u64,
-    made: Blocks,
+    made: DominatorBlocks,
     names: HashMap<Vec<u8>, usize>,
-    waiting: BinaryHeap<Waiting>,
+    waiting: BinaryHeap<WaitingBlock>,
 }
 
-impl Blocks {
+impl DominatorBlocks {
     /// Creates the blocks of a heap.
     #[must_use]
-    pub fn of<G: Graph + ?Sized>(heap: &Heap<'_, G>, limits: BlockLimits) -> Self {
+    pub fn of(heap: &Heap<'_>, limits: BlockLimits) -> Self {
         let least_bytes = (heap.retention().total() / limits.parts.max(1)).max(1);
         let mut maker = Maker {
             heap,
@@ -102,10 +102,10 @@ impl Blocks {
     }
 }
 
-impl<G: Graph + ?Sized> Maker<'_, '_, G> {
+impl Maker<'_> {
     /// Expands a block into blocks of what its nodes hold. Held nodes of the block's own kind belong to the same block,
     /// so that the depth does not grow with the length of a list.
-    fn look_into(&mut self, block: Waiting) {
+    fn look_into(&mut self, block: WaitingBlock) {
         let name = self.made.blocks[block.block.0].name;
         let own_name = name.and_then(|name| self.made.names.get(name)).cloned();
         let (mut nodes, mut below, mut more) = (block.nodes, Vec::new(), 0);
@@ -125,7 +125,7 @@ impl<G: Graph + ?Sized> Maker<'_, '_, G> {
     }
 
     /// Adds blocks below another one: the largest groups, and one block of all others.
-    fn add(&mut self, above: Option<usize>, depth: usize, below: &[Held]) {
+    fn add(&mut self, above: Option<usize>, depth: usize, below: &[HeldValue]) {
         let mut alike: HashMap<Vec<u8>, Alike> = HashMap::new();
         for held in below {
             let entry = alike.entry(self.name_of(held)).or_default();
@@ -133,8 +133,7 @@ impl<G: Graph + ?Sized> Maker<'_, '_, G> {
             entry.retained_bytes = entry.retained_bytes.saturating_add(held.retained_bytes);
         }
         let mut alike: Vec<(Vec<u8>, Alike)> = alike.into_iter().collect();
-        alike
-            .sort_by(|left, right| (right.1.retained_bytes, &left.0).cmp(&(left.1.retained_bytes, &right.0)));
+        sort_largest_first(&mut alike, |(_, alike)| alike.retained_bytes, |(name, _)| name);
         let is_shown = |alike: &Alike| alike.retained_bytes >= self.least_bytes;
         let shown = alike.iter().take(self.limits.beside).take_while(|(_, alike)| is_shown(alike)).count();
         let others = alike.split_off(shown);
@@ -145,7 +144,7 @@ impl<G: Graph + ?Sized> Maker<'_, '_, G> {
         if count > 0 {
             let retained_bytes =
                 others.iter().fold(0, |sum: u64, (_, alike)| sum.saturating_add(alike.retained_bytes));
-            self.made.blocks.push(Block { above, name: None, count, retained_bytes });
+            self.made.blocks.push(DominatorBlock { above, name: None, count, retained_bytes });
         }
     }
 
@@ -157,22 +156,22 @@ impl<G: Graph + ?Sized> Maker<'_, '_, G> {
         });
         let block = self.made.blocks.len();
         let (count, retained_bytes) = (alike.nodes.len() as u64, alike.retained_bytes);
-        self.made.blocks.push(Block { above, name: Some(name), count, retained_bytes });
+        self.made.blocks.push(DominatorBlock { above, name: Some(name), count, retained_bytes });
         if depth < self.limits.depth {
             let block = std::cmp::Reverse(block);
-            self.waiting.push(Waiting { retained_bytes, block, depth, nodes: alike.nodes });
+            self.waiting.push(WaitingBlock { retained_bytes, block, depth, nodes: alike.nodes });
         }
     }
 
     /// The name by which nodes are similar: the class, or what a program knows them by.
-    fn name_of(&self, held: &Held) -> Vec<u8> {
+    fn name_of(&self, held: &HeldValue) -> Vec<u8> {
         let heap = self.heap;
         let Brief { kind, text, .. } = heap.named(held.node);
         let what: &[u8] = match kind {
-            Kind::Object | Kind::Other => return text,
-            Kind::Array => b"array",
-            Kind::String => b"string",
-            Kind::Scalar => b"scalar",
+            NodeKind::Object | NodeKind::Other => return text,
+            NodeKind::Array => b"array",
+            NodeKind::String => b"string",
+            NodeKind::Scalar => b"scalar",
         };
         let is_element = heap.graph().node_type(held.top) == NodeType::ARRAY_ELEMENT;
         let name = if is_element { b"[]".to_vec() } else { heap.name(held.top) };

@@ -1,7 +1,7 @@
 //! A one-line description of a node.
 
 use super::Heap;
-use crate::graph::Graph;
+use crate::graph::locations;
 use crate::names::{LocationType, NodeType};
 use crate::sink::NodeId;
 
@@ -10,7 +10,7 @@ const BEGINNING: usize = 400;
 
 /// The kind of a node from the view of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeKind {
     /// An object.
     Object,
     /// An array.
@@ -29,53 +29,53 @@ pub struct Brief {
     /// The node's number.
     pub node: NodeId,
     /// The kind of the node.
-    pub kind: Kind,
+    pub kind: NodeKind,
     /// The class of an object, the beginning of a string, a scalar value, a function's name; otherwise the name of the
     /// node's type.
     pub text: Vec<u8>,
     /// The number of elements stored for an array, or the bytes of a string.
     pub count: Option<u64>,
     /// The bytes of its own blocks.
-    pub own_bytes: u64,
+    pub shallow_bytes: u64,
     /// The retained size in bytes.
     pub retained_bytes: u64,
 }
 
-impl<G: Graph + ?Sized> Heap<'_, G> {
+impl Heap<'_> {
     /// Describes a node. A node that is not in the graph gets an empty description.
     #[must_use]
     pub fn brief(&self, node: NodeId) -> Brief {
-        let own_bytes = self.retention().own(&self.graph(), node);
-        Brief { own_bytes, ..self.named(node) }
+        let shallow_bytes = self.retention().shallow(&self.graph(), node);
+        Brief { shallow_bytes, ..self.named(node) }
     }
 
     /// Like [`Self::brief`], without the bytes of its own blocks.
     pub(super) fn named(&self, node: NodeId) -> Brief {
         let (kind, text, count) = self.described(node);
-        Brief { node, kind, text, count, own_bytes: 0, retained_bytes: self.retention().retained(node) }
+        Brief { node, kind, text, count, shallow_bytes: 0, retained_bytes: self.retention().retained(node) }
     }
 
-    fn described(&self, node: NodeId) -> (Kind, Vec<u8>, Option<u64>) {
+    fn described(&self, node: NodeId) -> (NodeKind, Vec<u8>, Option<u64>) {
         let graph = self.graph();
         if let Some(class) = self.class(node) {
-            return (Kind::Object, graph.string(class).to_vec(), None);
+            return (NodeKind::Object, graph.string(class).to_vec(), None);
         }
         if let Some(content) = self.content(node) {
             let beginning = &content[..content.len().min(BEGINNING)];
-            return (Kind::String, beginning.to_vec(), Some(content.len() as u64));
+            return (NodeKind::String, beginning.to_vec(), Some(content.len() as u64));
         }
         match graph.node_type(node) {
-            NodeType::ARRAY_HEADER => (Kind::Array, b"array".to_vec(), self.count(node)),
+            NodeType::ARRAY_HEADER => (NodeKind::Array, b"array".to_vec(), self.count(node)),
             NodeType::SCALAR_VALUE => {
-                (Kind::Scalar, self.attribute(node, b"value").unwrap_or(b"?").to_vec(), None)
+                (NodeKind::Scalar, self.attribute(node, b"value").unwrap_or(b"?").to_vec(), None)
             }
-            _ => (Kind::Other, self.type_text(node), self.count(node)),
+            _ => (NodeKind::Other, self.type_text(node), self.count(node)),
         }
     }
 
     fn content(&self, node: NodeId) -> Option<&[u8]> {
         let graph = self.graph();
-        let mut locations = graph.locations(node).map(|row| graph.location(row));
+        let mut locations = locations(graph, node);
         let found = locations.find(|location| location.location_type == LocationType::STRING)?;
         found.string.map(|string| graph.string(string))
     }

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 
 use super::Heap;
-use crate::graph::Graph;
+use crate::largest::sort_largest_first;
 use crate::sink::{NodeId, StringId};
 
 /// The objects of a class.
@@ -14,7 +14,7 @@ pub struct ClassView {
     /// The number of objects.
     pub count: u64,
     /// The bytes of their own blocks.
-    pub own_bytes: u64,
+    pub shallow_bytes: u64,
     /// The bytes retained by the objects that no other object of the class dominates: at least this much would be freed
     /// without all of them.
     pub retained_bytes: u64,
@@ -24,7 +24,7 @@ pub struct ClassView {
 
 /// All classes that have objects, the largest retained size first.
 #[must_use]
-pub fn classes<G: Graph + ?Sized>(heap: &Heap<'_, G>) -> Vec<ClassView> {
+pub fn classes(heap: &Heap<'_>) -> Vec<ClassView> {
     let (graph, retention) = (heap.graph(), heap.retention());
     let mut found: HashMap<StringId, ClassView> = HashMap::new();
     for node in retention.nodes() {
@@ -33,25 +33,24 @@ pub fn classes<G: Graph + ?Sized>(heap: &Heap<'_, G>) -> Vec<ClassView> {
         let entry = found.entry(class).or_insert_with(|| ClassView {
             name: graph.string(class).to_vec(),
             count: 0,
-            own_bytes: 0,
+            shallow_bytes: 0,
             retained_bytes: 0,
             largest: node,
         });
         entry.count += 1;
-        entry.own_bytes = entry.own_bytes.saturating_add(retention.own(&graph, node));
+        entry.shallow_bytes = entry.shallow_bytes.saturating_add(retention.shallow(&graph, node));
         if retained > retention.retained(entry.largest) {
             entry.largest = node;
         }
     }
     add_retained(heap, &mut found);
     let mut classes: Vec<ClassView> = found.into_values().collect();
-    classes
-        .sort_by(|left, right| (right.retained_bytes, &left.name).cmp(&(left.retained_bytes, &right.name)));
+    sort_largest_first(&mut classes, |class| class.retained_bytes, |class| &class.name);
     classes
 }
 
 /// Sums the retained sizes of the outermost objects of each class: those that no object of the class dominates.
-fn add_retained<G: Graph + ?Sized>(heap: &Heap<'_, G>, classes: &mut HashMap<StringId, ClassView>) {
+fn add_retained(heap: &Heap<'_>, classes: &mut HashMap<StringId, ClassView>) {
     let (retention, dominated) = (heap.retention(), heap.dominated());
     // The number of objects of each class on the path from the top.
     let mut above: HashMap<StringId, u32> = HashMap::new();

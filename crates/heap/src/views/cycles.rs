@@ -3,7 +3,8 @@
 use hashbrown::HashMap;
 
 use super::Heap;
-use crate::graph::Graph;
+use crate::graph::locations;
+use crate::largest::sort_largest_first;
 use crate::retention::{Cycle, Retention};
 use crate::sink::NodeId;
 
@@ -17,7 +18,7 @@ pub struct CycleView {
     /// The classes and the number of objects of each, the most first.
     pub classes: Vec<(Vec<u8>, u64)>,
     /// The bytes of its nodes' own blocks.
-    pub own_bytes: u64,
+    pub shallow_bytes: u64,
     /// The retained size of the cycle as a whole in bytes.
     pub retained_bytes: u64,
     /// The number of its nodes that are referred to from outside.
@@ -26,7 +27,7 @@ pub struct CycleView {
 
 /// The cycles with at least one object, array or PHP reference of the program, the largest retained size first.
 #[must_use]
-pub fn cycles<G: Graph + ?Sized>(heap: &Heap<'_, G>) -> Vec<CycleView> {
+pub fn cycles(heap: &Heap<'_>) -> Vec<CycleView> {
     let retention = heap.retention();
     let has_several = |cycle: &Cycle| retention.head(cycle).is_none();
     // If a cycle is entered at several nodes, none of its nodes retains the whole cycle.
@@ -44,18 +45,18 @@ pub fn cycles<G: Graph + ?Sized>(heap: &Heap<'_, G>) -> Vec<CycleView> {
     views
 }
 
-fn view<G: Graph + ?Sized>(heap: &Heap<'_, G>, cycle: &Cycle, whole: &Retention) -> CycleView {
+fn view(heap: &Heap<'_>, cycle: &Cycle, whole: &Retention) -> CycleView {
     let graph = heap.graph();
     let nodes = || cycle.nodes.iter().map(|&node| NodeId(node));
     let mut classes: HashMap<&[u8], u64> = HashMap::new();
     for node in nodes() {
-        if let Some(class) = graph.locations(node).find_map(|row| graph.location(row).class) {
+        if let Some(class) = locations(graph, node).find_map(|location| location.class) {
             *classes.entry(graph.string(class)).or_default() += 1;
         }
     }
     let mut classes: Vec<(Vec<u8>, u64)> =
         classes.into_iter().map(|(name, count)| (name.to_vec(), count)).collect();
-    classes.sort_by(|left, right| (right.1, &left.0).cmp(&(left.1, &right.0)));
+    sort_largest_first(&mut classes, |&(_, count)| count, |(name, _)| name);
     let is_entry = |node: &NodeId| {
         let mut referrers = heap.parents().referrers(*node);
         referrers.any(|(from, _)| from.is_none_or(|from| cycle.nodes.binary_search(&from.0).is_err()))
@@ -65,7 +66,9 @@ fn view<G: Graph + ?Sized>(heap: &Heap<'_, G>, cycle: &Cycle, whole: &Retention)
         first,
         nodes: cycle.nodes.len() as u64,
         classes,
-        own_bytes: nodes().map(|node| heap.retention().own(&graph, node)).fold(0, u64::saturating_add),
+        shallow_bytes: nodes()
+            .map(|node| heap.retention().shallow(&graph, node))
+            .fold(0, u64::saturating_add),
         retained_bytes: retained(whole, heap.retention(), cycle),
         entries: nodes().filter(is_entry).count() as u64,
     }

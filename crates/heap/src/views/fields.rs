@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Heap;
-use crate::graph::{Child, Graph};
+use crate::graph::Child;
 use crate::names::{NodeType, Strength};
 use crate::path;
 use crate::sink::NodeId;
@@ -16,7 +16,7 @@ const MOST_STEPS: usize = 4;
 
 /// The fields of a node. Access to a field is fast, however many there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fields {
+pub struct NodeFields {
     /// Rows of references, with the node that they belong to.
     parts: Vec<(Option<NodeId>, Range<usize>)>,
     count: usize,
@@ -24,7 +24,7 @@ pub struct Fields {
 
 /// A named reference of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct NodeField {
     /// The name in PHP's syntax, such as `->items` or `['key']`.
     pub name: Vec<u8>,
     /// The value, behind engine nodes.
@@ -35,7 +35,7 @@ pub struct Field {
     pub is_tree: bool,
 }
 
-impl Fields {
+impl NodeFields {
     /// The number of fields.
     #[must_use]
     pub const fn len(&self) -> usize {
@@ -70,13 +70,13 @@ pub(super) fn is_part(node_type: NodeType) -> bool {
     matches!(node_type, NodeType::OBJECT_PROPERTIES | NodeType::ARRAY_ELEMENTS)
 }
 
-impl<G: Graph + ?Sized> Heap<'_, G> {
+impl Heap<'_> {
     /// The fields of `node`; for `None`, the roots.
     #[must_use]
-    pub fn fields(&self, node: Option<NodeId>) -> Fields {
+    pub fn fields(&self, node: Option<NodeId>) -> NodeFields {
         let graph = self.graph();
         let rows = graph.children(node);
-        let mut fields = Fields::default();
+        let mut fields = NodeFields::default();
         if rows.len() > MOST_PARTS {
             fields.push(node, rows);
             return fields;
@@ -92,10 +92,10 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
 
     /// The field with this index. `None` after the last one, and for a reference to a missing node in a damaged file.
     #[must_use]
-    pub fn field(&self, fields: &Fields, place: usize) -> Option<Field> {
+    pub fn field(&self, fields: &NodeFields, place: usize) -> Option<NodeField> {
         let (of, row) = fields.row(place)?;
         let child = self.graph().child(row)?;
-        Some(Field {
+        Some(NodeField {
             name: self.step(of, &child),
             node: self.value(child.node),
             strength: child.strength,

@@ -1,7 +1,7 @@
 //! Finds nodes by their properties.
 
 use super::Heap;
-use crate::graph::{Graph, nodes};
+use crate::graph::{contains, locations, nodes};
 use crate::sink::NodeId;
 
 /// A search criterion.
@@ -19,7 +19,7 @@ pub enum Needle {
 
 /// The matching nodes, in order, at most `limit`, and the number of all matches.
 #[must_use]
-pub fn find<G: Graph + ?Sized>(heap: &Heap<'_, G>, needle: &Needle, limit: usize) -> (Vec<NodeId>, u64) {
+pub fn find(heap: &Heap<'_>, needle: &Needle, limit: usize) -> (Vec<NodeId>, u64) {
     let (mut found, mut count) = (Vec::new(), 0);
     let mut take = |node| {
         count += 1;
@@ -35,29 +35,26 @@ pub fn find<G: Graph + ?Sized>(heap: &Heap<'_, G>, needle: &Needle, limit: usize
     (found, count)
 }
 
-fn is_named<G: Graph + ?Sized>(heap: &Heap<'_, G>, node: NodeId, name: &[u8]) -> bool {
+fn is_named(heap: &Heap<'_>, node: NodeId, name: &[u8]) -> bool {
     let graph = heap.graph();
     let links = heap.parents().referrers(node).filter_map(|(_, row)| graph.child(row));
     let mut links = links.map(|child| child.link);
     links.any(|link| graph.string(link) == name)
 }
 
-fn is<G: Graph + ?Sized>(heap: &Heap<'_, G>, node: NodeId, needle: &Needle) -> bool {
+fn is(heap: &Heap<'_>, node: NodeId, needle: &Needle) -> bool {
     let graph = heap.graph();
-    let mut locations = graph.locations(node).map(|row| graph.location(row));
+    let mut locations = locations(graph, node);
     match needle {
-        Needle::Address(address) => locations.any(|location| {
-            let end = location.address.saturating_add(location.size.max(1));
-            (location.address..end).contains(address)
-        }),
+        Needle::Address(address) => locations.any(|location| contains(&location, *address)),
         Needle::Class(class) => locations.any(|location| {
             location.class.is_some_and(|name| graph.string(name).eq_ignore_ascii_case(class))
         }),
         Needle::Content(text) => {
-            let contains =
+            let has =
                 |content: &[u8]| text.is_empty() || content.windows(text.len()).any(|part| part == text);
-            locations.filter_map(|location| location.string).any(|string| contains(graph.string(string)))
-                || heap.attribute(node, b"value").is_some_and(contains)
+            locations.filter_map(|location| location.string).any(|string| has(graph.string(string)))
+                || heap.attribute(node, b"value").is_some_and(has)
         }
         Needle::Name(_) => false,
     }

@@ -2,7 +2,6 @@
 
 use super::Heap;
 use super::fields::is_part;
-use crate::graph::Graph;
 use crate::sink::NodeId;
 
 /// The maximum number of parts of one value that are expanded.
@@ -10,7 +9,7 @@ const MOST_PARTS: usize = 8;
 
 /// A value that a node alone holds: it would be freed with the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldValue {
     /// The dominated node.
     pub top: NodeId,
     /// The value in it, behind engine nodes; often the same node.
@@ -19,11 +18,11 @@ pub struct Held {
     pub retained_bytes: u64,
 }
 
-impl<G: Graph + ?Sized> Heap<'_, G> {
+impl Heap<'_> {
     /// The values that `node` alone holds, at most `limit`, the largest retained size first, and the number of all; for
     /// `None`, the values that no node alone holds. Nodes that only connect an owner with its value are skipped.
     #[must_use]
-    pub fn held(&self, node: Option<NodeId>, limit: usize) -> (Vec<Held>, usize) {
+    pub fn held(&self, node: Option<NodeId>, limit: usize) -> (Vec<HeldValue>, usize) {
         let (dominated, retention) = (self.dominated(), self.retention());
         let mut parts = vec![node];
         let mut found: Vec<NodeId> = Vec::new();
@@ -49,12 +48,12 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
         (found.into_iter().map(|top| self.as_held(top)).collect(), count)
     }
 
-    fn as_held(&self, top: NodeId) -> Held {
+    fn as_held(&self, top: NodeId) -> HeldValue {
         let retention = self.retention();
         let value = self.value(top);
         // A value that others hold too does not replace the node.
         let is_held = retention.dominator(value) == Some(retention.representative(top));
         let node = if value == top || is_held { value } else { top };
-        Held { top, node, retained_bytes: retention.retained(top) }
+        HeldValue { top, node, retained_bytes: retention.retained(top) }
     }
 }

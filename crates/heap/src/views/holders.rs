@@ -2,7 +2,7 @@
 
 use super::Heap;
 use super::fields::is_part;
-use crate::graph::{Child, Graph};
+use crate::graph::Child;
 use crate::names::{NodeType, Strength};
 use crate::path;
 use crate::sink::NodeId;
@@ -12,7 +12,7 @@ const MOST_STEPS: usize = 4;
 
 /// A referrer of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
+pub struct ValueHolder {
     /// The object, array or other value that refers; `None`: the graph itself, which refers to roots.
     pub node: Option<NodeId>,
     /// The reference in PHP's syntax, such as `->items` or `['key']`.
@@ -23,7 +23,7 @@ pub struct Holder {
     pub is_tree: bool,
 }
 
-impl<G: Graph + ?Sized> Heap<'_, G> {
+impl Heap<'_> {
     /// The number of references to `node`.
     #[must_use]
     pub fn holder_count(&self, node: NodeId) -> usize {
@@ -32,13 +32,13 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
 
     /// The referrer of `node` with this index.
     #[must_use]
-    pub fn holder(&self, node: NodeId, place: usize) -> Option<Holder> {
+    pub fn holder(&self, node: NodeId, place: usize) -> Option<ValueHolder> {
         let (from, row) = self.parents().referrer(node, place)?;
         let child = self.graph().child(row)?;
         let step = self.step(from, &child);
         let is_shown = from.is_some_and(|from| !self.is_between(from));
         let (node, by) = if is_shown { (from, step) } else { self.owner(from, step) };
-        Some(Holder { node, by, strength: child.strength, is_tree: child.is_tree })
+        Some(ValueHolder { node, by, strength: child.strength, is_tree: child.is_tree })
     }
 
     /// The tree reference to `node` in PHP's syntax: the last non-empty step of its path.

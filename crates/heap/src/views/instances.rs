@@ -4,7 +4,6 @@ use hashbrown::HashMap;
 use std::ops::Range;
 
 use super::Heap;
-use crate::graph::Graph;
 use crate::sink::NodeId;
 
 /// All objects by class, the largest retained size first.
@@ -17,7 +16,7 @@ pub struct Instances {
 impl Instances {
     /// Collects the objects of a heap.
     #[must_use]
-    pub fn of<G: Graph + ?Sized>(heap: &Heap<'_, G>) -> Self {
+    pub fn of(heap: &Heap<'_>) -> Self {
         let retention = heap.retention();
         let objects = retention.nodes().filter_map(|node| heap.class(node).zip(Some(node)));
         let mut rows: Vec<(u32, u64, u32)> =

@@ -2,7 +2,6 @@
 
 use super::Heap;
 use super::fields::is_part;
-use crate::graph::Graph;
 use crate::largest::Largest;
 use crate::names::NodeType;
 use crate::sink::NodeId;
@@ -10,7 +9,7 @@ use crate::sink::NodeId;
 /// The nodes with the largest retained sizes, at most `limit`, in descending order, without the engine's parts of
 /// objects and arrays.
 #[must_use]
-pub fn largest<G: Graph + ?Sized>(heap: &Heap<'_, G>, limit: usize) -> Vec<NodeId> {
+pub fn largest(heap: &Heap<'_>, limit: usize) -> Vec<NodeId> {
     let mut found = Largest::new(limit);
     for node in heap.retention().nodes() {
         let node_type = heap.graph().node_type(node);

@@ -22,24 +22,24 @@ use crate::path;
 use crate::retention::{DominatorTree, Follow, Retention};
 use crate::sink::{NodeId, StringId};
 
-pub use blocks::{Block, BlockLimits, Blocks};
-pub use brief::{Brief, Kind};
+pub use blocks::{BlockLimits, DominatorBlock, DominatorBlocks};
+pub use brief::{Brief, NodeKind};
 pub use classes::{ClassView, classes};
 pub use cycles::{CycleView, cycles};
-pub use fields::{Field, Fields};
+pub use fields::{NodeField, NodeFields};
 pub use find::{Needle, find};
-pub use held::Held;
-pub use holders::Holder;
+pub use held::HeldValue;
+pub use holders::ValueHolder;
 pub use instances::Instances;
 pub use largest::largest;
 pub use node::NodeView;
 pub use page::HeapPage;
-pub use search::{Search, Sought};
-pub use steps::{Reference, Step};
+pub use search::{NodeSearch, SearchTarget};
+pub use steps::{NodeReference, PathStep};
 
 /// A graph with the analyses that its queries need. Each analysis is computed once, when the first query needs it.
-pub struct Heap<'g, G: ?Sized> {
-    graph: &'g G,
+pub struct Heap<'g> {
+    graph: &'g dyn Graph,
     follow: Follow,
     retention: OnceCell<Retention>,
     dominated: OnceCell<DominatorTree>,
@@ -51,10 +51,10 @@ pub struct Heap<'g, G: ?Sized> {
 /// The maximum number of steps up from a node that are followed for a displayed path.
 const NEAR: usize = 500;
 
-impl<'g, G: Graph + ?Sized> Heap<'g, G> {
+impl<'g> Heap<'g> {
     /// Creates a heap of `graph`; `follow` are the references that keep nodes alive.
     #[must_use]
-    pub fn new(graph: &'g G, follow: Follow) -> Self {
+    pub fn new(graph: &'g dyn Graph, follow: Follow) -> Self {
         Self {
             graph,
             follow,
@@ -68,7 +68,7 @@ impl<'g, G: Graph + ?Sized> Heap<'g, G> {
 
     /// The graph.
     #[must_use]
-    pub const fn graph(&self) -> &'g G {
+    pub const fn graph(&self) -> &'g dyn Graph {
         self.graph
     }
 

@@ -1,9 +1,9 @@
 //! A single node.
 
 use super::Heap;
-use crate::graph::Graph;
+use crate::graph::{attribute, child, locations, stored_count};
 use crate::names::NodeType;
-use crate::sink::{Location, NodeId};
+use crate::sink::{MemoryLocation, NodeId};
 
 /// The description of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct NodeView {
     /// The stored number of elements or properties.
     pub count: Option<u64>,
     /// The bytes of its own blocks.
-    pub own_bytes: u64,
+    pub shallow_bytes: u64,
     /// The retained size in bytes.
     pub retained_bytes: u64,
     /// Whether any references lead to it.
@@ -32,7 +32,7 @@ pub struct NodeView {
     pub path: Vec<u8>,
 }
 
-impl<G: Graph + ?Sized> Heap<'_, G> {
+impl Heap<'_> {
     /// Describes a node; `None` if the graph has no node with this number.
     #[must_use]
     pub fn node(&self, node: NodeId) -> Option<NodeView> {
@@ -40,7 +40,7 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
         if node.0 as usize >= graph.counts().nodes {
             return None;
         }
-        let locations: Vec<Location> = graph.locations(node).map(|row| graph.location(row)).collect();
+        let locations: Vec<MemoryLocation> = locations(graph, node).collect();
         let text = |string| graph.string(string).to_vec();
         let content = locations.iter().find_map(|location| location.string).map(text);
         Some(NodeView {
@@ -51,7 +51,7 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
             address: locations.first().map(|location| location.address),
             refcount: locations.iter().find_map(|location| location.refcount),
             count: self.count(node),
-            own_bytes: self.retention().own(&graph, node),
+            shallow_bytes: self.retention().shallow(&graph, node),
             retained_bytes: self.retention().retained(node),
             is_reached: self.retention().is_reached(node),
             path: self.path(node),
@@ -60,24 +60,17 @@ impl<G: Graph + ?Sized> Heap<'_, G> {
 
     /// The number of elements stored in the node, or in the table below an array.
     pub(super) fn count(&self, node: NodeId) -> Option<u64> {
-        let number = |node| std::str::from_utf8(self.attribute(node, b"#count")?).ok()?.parse().ok();
         let graph = self.graph();
         let table = || {
-            if graph.node_type(node) != NodeType::ARRAY_HEADER {
-                return None;
-            }
-            let mut children = graph.children(Some(node)).filter_map(|row| graph.child(row));
-            children.find(|child| graph.string(child.link) == b"array_elements")
+            let is_array = graph.node_type(node) == NodeType::ARRAY_HEADER;
+            is_array.then(|| child(graph, node, b"array_elements")).flatten()
         };
-        number(node).or_else(|| number(table()?.node))
+        stored_count(graph, node).or_else(|| stored_count(graph, table()?))
     }
 
-    /// A fact about a node.
+    /// The text of an attribute of a node.
     #[must_use]
     pub fn attribute(&self, node: NodeId, key: &[u8]) -> Option<&[u8]> {
-        let graph = self.graph();
-        let mut attributes = graph.attributes(node).map(|row| graph.attribute(row));
-        let found = attributes.find(|attribute| graph.string(attribute.key) == key)?;
-        Some(graph.string(found.value))
+        attribute(self.graph(), node, key)
     }
 }

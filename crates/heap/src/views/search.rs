@@ -1,13 +1,13 @@
 //! Finds nodes step by step, so that a search through millions of nodes blocks nobody.
 
 use super::Heap;
-use crate::graph::{Graph, nodes};
+use crate::graph::{contains, locations, nodes};
 use crate::names::NodeType;
 use crate::sink::{NodeId, StringId};
 
 /// A search criterion.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sought {
+pub enum SearchTarget {
     /// Nodes with a location that contains this address.
     Address(u64),
     /// Objects whose class contains this text, strings and scalars that contain it, targets of references with this
@@ -26,7 +26,7 @@ const LONGEST: usize = 1 << 20;
 
 /// The known result for a string.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Verdict {
+enum TextMatch {
     #[default]
     Unknown,
     Other,
@@ -35,21 +35,21 @@ enum Verdict {
 }
 
 /// A search in progress.
-pub struct Search {
-    sought: Sought,
+pub struct NodeSearch {
+    sought: SearchTarget,
     is_path: bool,
     next: usize,
-    verdicts: Vec<Verdict>,
+    verdicts: Vec<TextMatch>,
     found: Vec<NodeId>,
     count: u64,
 }
 
-impl Search {
+impl NodeSearch {
     /// Starts a search.
     #[must_use]
-    pub fn new(sought: Sought) -> Self {
+    pub fn new(sought: SearchTarget) -> Self {
         let is_path =
-            matches!(&sought, Sought::Text(text) if text.iter().any(|byte| b"$>:[<".contains(byte)));
+            matches!(&sought, SearchTarget::Text(text) if text.iter().any(|byte| b"$>:[<".contains(byte)));
         Self { sought, is_path, next: 0, verdicts: Vec::new(), found: Vec::new(), count: 0 }
     }
 
@@ -68,7 +68,7 @@ impl Search {
     /// Whether it searches for an address.
     #[must_use]
     pub const fn is_for_address(&self) -> bool {
-        matches!(self.sought, Sought::Address(_))
+        matches!(self.sought, SearchTarget::Address(_))
     }
 
     /// The number of nodes searched.
@@ -79,9 +79,9 @@ impl Search {
 
     /// Continues the search for this much work; a unit is a node or some bytes of a string. Returns whether there is
     /// more to search.
-    pub fn advance<G: Graph + ?Sized>(&mut self, heap: &Heap<'_, G>, work: usize) -> bool {
+    pub fn advance(&mut self, heap: &Heap<'_>, work: usize) -> bool {
         let count = heap.graph().counts().nodes;
-        self.verdicts.resize(heap.graph().counts().strings, Verdict::Unknown);
+        self.verdicts.resize(heap.graph().counts().strings, TextMatch::Unknown);
         let mut left = work;
         for node in nodes(count).skip(self.next) {
             if left == 0 {
@@ -99,24 +99,21 @@ impl Search {
         false
     }
 
-    fn is_found<G: Graph + ?Sized>(&mut self, heap: &Heap<'_, G>, node: NodeId, left: &mut usize) -> bool {
+    fn is_found(&mut self, heap: &Heap<'_>, node: NodeId, left: &mut usize) -> bool {
         let graph = heap.graph();
-        let mut locations = graph.locations(node).map(|row| graph.location(row));
-        if let Sought::Address(address) = self.sought {
-            return locations.any(|location| {
-                let end = location.address.saturating_add(location.size.max(1));
-                (location.address..end).contains(&address)
-            });
+        let mut locations = locations(graph, node);
+        if let SearchTarget::Address(address) = self.sought {
+            return locations.any(|location| contains(&location, address));
         }
         let is_in = locations.any(|location| {
-            let mut contains = |string| self.verdict(heap, string, left) >= Verdict::Contains;
+            let mut contains = |string| self.verdict(heap, string, left) >= TextMatch::Contains;
             location.class.is_some_and(&mut contains) || location.string.is_some_and(contains)
         });
         is_in || self.is_scalar(heap, node) || self.is_called(heap, node, left)
     }
 
-    fn is_scalar<G: Graph + ?Sized>(&self, heap: &Heap<'_, G>, node: NodeId) -> bool {
-        let Sought::Text(text) = &self.sought else { return false };
+    fn is_scalar(&self, heap: &Heap<'_>, node: NodeId) -> bool {
+        let SearchTarget::Text(text) = &self.sought else { return false };
         let is_scalar = heap.graph().node_type(node) == NodeType::SCALAR_VALUE;
         is_scalar
             && !text.is_empty()
@@ -124,12 +121,12 @@ impl Search {
     }
 
     /// Whether the name of the reference to a node, or its path, matches.
-    fn is_called<G: Graph + ?Sized>(&mut self, heap: &Heap<'_, G>, node: NodeId, left: &mut usize) -> bool {
+    fn is_called(&mut self, heap: &Heap<'_>, node: NodeId, left: &mut usize) -> bool {
         let Some(link) = name_of(heap, node) else { return false };
-        if self.verdict(heap, link, left) == Verdict::Equals {
+        if self.verdict(heap, link, left) == TextMatch::Equals {
             return true;
         }
-        let Sought::Text(text) = &self.sought else { return false };
+        let SearchTarget::Text(text) = &self.sought else { return false };
         let is_frame = heap.graph().node_type(node) == NodeType::CALL_FRAME;
         if !self.is_path || !(is_frame || ends_in_name(text, heap.graph().string(link))) {
             return false;
@@ -138,15 +135,10 @@ impl Search {
         heap.near_path(node).ends_with(text)
     }
 
-    fn verdict<G: Graph + ?Sized>(
-        &mut self,
-        heap: &Heap<'_, G>,
-        string: StringId,
-        left: &mut usize,
-    ) -> Verdict {
-        let Sought::Text(text) = &self.sought else { return Verdict::Other };
-        let Some(verdict) = self.verdicts.get_mut(string.0 as usize) else { return Verdict::Other };
-        if *verdict == Verdict::Unknown {
+    fn verdict(&mut self, heap: &Heap<'_>, string: StringId, left: &mut usize) -> TextMatch {
+        let SearchTarget::Text(text) = &self.sought else { return TextMatch::Other };
+        let Some(verdict) = self.verdicts.get_mut(string.0 as usize) else { return TextMatch::Other };
+        if *verdict == TextMatch::Unknown {
             let content = heap.graph().string(string);
             let content = &content[..content.len().min(LONGEST)];
             *left = left.saturating_sub(content.len() / 64);
@@ -158,7 +150,7 @@ impl Search {
 
 /// The name by which a program knows a node. The value of an array element or behind a PHP reference has no name of its
 /// own, so it gets the name of that element or reference.
-fn name_of<G: Graph + ?Sized>(heap: &Heap<'_, G>, node: NodeId) -> Option<StringId> {
+fn name_of(heap: &Heap<'_>, node: NodeId) -> Option<StringId> {
     let (graph, tree) = (heap.graph(), heap.tree());
     let is_between =
         |node| matches!(graph.node_type(node), NodeType::ARRAY_ELEMENT | NodeType::PHP_REFERENCE);
@@ -177,14 +169,14 @@ fn name_of<G: Graph + ?Sized>(heap: &Heap<'_, G>, node: NodeId) -> Option<String
     tree.link(named)
 }
 
-fn judge(content: &[u8], text: &[u8]) -> Verdict {
-    let Some((first, _)) = text.split_first() else { return Verdict::Other };
+fn judge(content: &[u8], text: &[u8]) -> TextMatch {
+    let Some((first, _)) = text.split_first() else { return TextMatch::Other };
     if content.eq_ignore_ascii_case(text) {
-        return Verdict::Equals;
+        return TextMatch::Equals;
     }
     let begins = |part: &&[u8]| part[0].eq_ignore_ascii_case(first);
     let mut parts = content.windows(text.len()).filter(begins);
-    if parts.any(|part| part.eq_ignore_ascii_case(text)) { Verdict::Contains } else { Verdict::Other }
+    if parts.any(|part| part.eq_ignore_ascii_case(text)) { TextMatch::Contains } else { TextMatch::Other }
 }
 
 /// Whether a path may end in the step of this name.

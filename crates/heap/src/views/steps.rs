@@ -1,14 +1,14 @@
 //! References to a node, from it, and on the path to it.
 
 use super::Heap;
-use crate::graph::{Child, Graph, TreeParents};
+use crate::graph::{Child, TreeParents};
 use crate::names::Strength;
 use crate::retention::ShortestPaths;
 use crate::sink::NodeId;
 
 /// A reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reference {
+pub struct NodeReference {
     /// The referrer; `None`: the graph itself, which refers to a root.
     pub from: Option<NodeId>,
     /// The target.
@@ -23,7 +23,7 @@ pub struct Reference {
 
 /// A step on a path from a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct PathStep {
     /// The node that it leads to.
     pub node: NodeId,
     /// The name of the reference.
@@ -32,40 +32,40 @@ pub struct Step {
     pub strength: Strength,
 }
 
-impl<G: Graph + ?Sized> Heap<'_, G> {
+impl Heap<'_> {
     /// The references of `node`, in the order of the walk; for `None`, the roots.
-    pub fn references(&self, node: Option<NodeId>) -> impl Iterator<Item = Reference> {
+    pub fn references(&self, node: Option<NodeId>) -> impl Iterator<Item = NodeReference> {
         self.graph().children(node).filter_map(move |row| self.reference(node, row))
     }
 
     /// The references to `node`.
-    pub fn referrers(&self, node: NodeId) -> impl Iterator<Item = Reference> {
+    pub fn referrers(&self, node: NodeId) -> impl Iterator<Item = NodeReference> {
         self.parents().referrers(node).filter_map(|(from, row)| self.reference(from, row))
     }
 
-    fn reference(&self, from: Option<NodeId>, row: usize) -> Option<Reference> {
+    fn reference(&self, from: Option<NodeId>, row: usize) -> Option<NodeReference> {
         let child = self.graph().child(row)?;
         let link = self.graph().string(child.link).to_vec();
-        Some(Reference { from, to: child.node, link, strength: child.strength, is_tree: child.is_tree })
+        Some(NodeReference { from, to: child.node, link, strength: child.strength, is_tree: child.is_tree })
     }
 
     /// The path to `node` from its root along tree references.
     #[must_use]
-    pub fn way(&self, node: NodeId) -> Vec<Step> {
+    pub fn way(&self, node: NodeId) -> Vec<PathStep> {
         let tree: &TreeParents = self.tree();
         let link = |node| tree.link(node).map_or(&[][..], |link| self.graph().string(link)).to_vec();
-        let step = |node| Step { node, link: link(node), strength: tree.strength(node) };
+        let step = |node| PathStep { node, link: link(node), strength: tree.strength(node) };
         tree.path(node).into_iter().map(step).collect()
     }
 
     /// A path to `node` with the fewest references; empty if none leads to it.
     #[must_use]
-    pub fn shortest_way(&self, node: NodeId) -> Vec<Step> {
+    pub fn shortest_way(&self, node: NodeId) -> Vec<PathStep> {
         let rows = ShortestPaths::of(&self.graph(), self.follow()).rows(node);
         let children = rows.into_iter().filter_map(|row| self.graph().child(row));
         let link = |child: &Child| self.graph().string(child.link).to_vec();
         children
-            .map(|child| Step { node: child.node, link: link(&child), strength: child.strength })
+            .map(|child| PathStep { node: child.node, link: link(&child), strength: child.strength })
             .collect()
     }
 }

@@ -1,23 +1,23 @@
-//! What changed between heaps.
+//! Changes between heaps.
 
-use borehole_heap::compare::{Comparison, compare};
+use borehole_heap::compare::{HeapComparison, compare};
 use borehole_heap::retention::Follow;
 use borehole_heap::{
-    Builder, Edge, Graph, HeapGraph, HeapSink, Location, LocationType, NodeId, NodeType, Region, Strength,
-    Value, json,
+    AttributeValue, Edge, Graph, GraphBuilder, HeapGraph, HeapSink, LocationType, MemoryLocation, NodeId,
+    NodeType, Region, Strength, json,
 };
 
 use crate::json::reli;
 
-/// The heap of a program whose global arrays have so many elements, of 256 bytes each.
+/// The heap of a program whose global arrays have this many elements, of 256 bytes each.
 fn arrays(arrays: &[(&str, u64)]) -> HeapGraph {
-    let mut heap = Heap { builder: Builder::new(), address: 0x1000 };
+    let mut heap = Heap { builder: GraphBuilder::new(), address: 0x1000 };
     let root = heap.add(None, "global_variables", NodeType::GLOBAL_VARIABLES, 0);
     for &(name, count) in arrays {
         let header = heap.add(Some(root), name, NodeType::ARRAY_HEADER, 56);
         let elements = heap.add(Some(header), "array_elements", NodeType::ARRAY_ELEMENTS, 16 * count);
         let key = heap.builder.string(b"#count");
-        heap.builder.attribute(elements, key, Value::Integer(i64::try_from(count).unwrap()));
+        heap.builder.attribute(elements, key, AttributeValue::Integer(i64::try_from(count).unwrap()));
         for index in 0..count {
             let element = heap.add(Some(elements), &index.to_string(), NodeType::ARRAY_ELEMENT, 0);
             heap.add(Some(element), "value", NodeType::STRING, 256);
@@ -27,7 +27,7 @@ fn arrays(arrays: &[(&str, u64)]) -> HeapGraph {
 }
 
 struct Heap {
-    builder: Builder,
+    builder: GraphBuilder,
     address: u64,
 }
 
@@ -38,14 +38,14 @@ impl Heap {
         self.builder.edge(Edge { parent, child, link, is_tree: true, strength: Strength::Strong });
         let location_type =
             if node_type == NodeType::STRING { LocationType::STRING } else { LocationType::ARRAY };
-        let location = Location::new(location_type, self.address, size);
-        self.builder.location(child, &Location { region: Some(Region::HEAP), ..location });
+        let location = MemoryLocation::new(location_type, self.address, size);
+        self.builder.location(child, &MemoryLocation { region: Some(Region::HEAP), ..location });
         self.address += size.max(16);
         child
     }
 }
 
-fn compared(heaps: &[HeapGraph]) -> Comparison {
+fn compared(heaps: &[HeapGraph]) -> HeapComparison {
     let graphs: Vec<&dyn Graph> = heaps.iter().map(|heap| heap as &dyn Graph).collect();
     compare(&graphs, Follow::default())
 }
@@ -55,7 +55,7 @@ fn paths(changes: &[borehole_heap::compare::HolderChange]) -> Vec<(String, i64)>
 }
 
 #[test]
-fn growth_is_attributed_to_the_array_that_grew_not_to_what_leads_there() {
+fn growth_is_attributed_to_the_array_that_grew() {
     let found =
         compared(&[arrays(&[("cache", 100), ("other", 50)]), arrays(&[("cache", 300), ("other", 50)])]);
     assert_eq!(paths(&found.holders), [("$cache".to_owned(), 200 * (256 + 16))]);
@@ -65,14 +65,14 @@ fn growth_is_attributed_to_the_array_that_grew_not_to_what_leads_there() {
 }
 
 #[test]
-fn the_outermost_of_what_is_new_or_gone_is_named() {
+fn the_outermost_new_or_gone_node_is_named() {
     let found = compared(&[arrays(&[("old", 10), ("kept", 10)]), arrays(&[("kept", 10), ("new", 20)])]);
     assert_eq!(paths(&found.added), [("$new".to_owned(), 56 + 20 * 272)]);
     assert_eq!(paths(&found.removed), [("$old".to_owned(), -(56 + 10 * 272))]);
 }
 
 #[test]
-fn in_a_series_what_grows_steadily_comes_first() {
+fn steady_growth_comes_first_in_a_series() {
     let heaps =
         [(100, 10), (10, 20), (600, 30)].map(|(jumps, grows)| arrays(&[("jumps", jumps), ("grows", grows)]));
     let found = compared(&heaps);
@@ -90,7 +90,7 @@ fn in_a_series_what_grows_steadily_comes_first() {
 fn a_heap_does_not_differ_from_itself() {
     let heap = || json::read(&reli("m5_mixed")).unwrap();
     let found = compared(&[heap(), heap()]);
-    assert!(found.same_process, "its classes lie where they lie");
+    assert!(found.same_process, "the classes have the same addresses");
     assert!(found.holders.is_empty() && found.added.is_empty() && found.removed.is_empty());
     assert!(
         !found.classes.is_empty()

@@ -1,12 +1,12 @@
-//! Exports, opened by the readers of others.
+//! Exports, opened by other programs.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use borehole_heap::retention::{Follow, Retention};
 use borehole_heap::{
-    Builder, Edge, Graph, HeapGraph, HeapSink as _, Location, LocationType, NodeId, NodeType, Strength,
-    Value, heapsnapshot, hprof, json,
+    AttributeValue, Edge, Graph, GraphBuilder, HeapGraph, HeapSink as _, LocationType, MemoryLocation,
+    NodeId, NodeType, Strength, heapsnapshot, hprof, json,
 };
 use borehole_testkit::{Scratch, peers};
 use proptest::prelude::*;
@@ -27,7 +27,7 @@ fn snapshot(graph: &impl Graph) -> Vec<u8> {
     out
 }
 
-/// What VisualVM says of a heap dump, and of the objects with these ids.
+/// VisualVM's facts about a heap dump, and about the objects with these ids.
 fn visualvm(graph: &HeapGraph, ids: &[u64]) -> Option<Json> {
     let peer = peers::peer("visualvm")?;
     let scratch = Scratch::new();
@@ -38,7 +38,7 @@ fn visualvm(graph: &HeapGraph, ids: &[u64]) -> Option<Json> {
     Some(serde_json::from_str(&peer.stdout(&arguments)).unwrap())
 }
 
-/// What memlab says of a snapshot, and of the nodes with these names.
+/// memlab's facts about a snapshot, and about the nodes with these names.
 fn memlab(graph: &HeapGraph, names: &[&str]) -> Option<Json> {
     let peer = peers::peer("memlab")?;
     let scratch = Scratch::new();
@@ -91,10 +91,10 @@ fn visualvm_reads_what_reli_recorded() {
     assert_eq!(seen["classes"]["char[]"], seen["classes"]["java.lang.String"]);
 }
 
-/// Names that are none, names of arrays, equal names, too many names, numbers that are none.
+/// Empty names, names of arrays, equal names, too many names, and invalid numbers.
 fn odd() -> HeapGraph {
-    let mut builder = Builder::new();
-    let tree = |builder: &mut Builder, parent, node_type, link: &[u8]| {
+    let mut builder = GraphBuilder::new();
+    let tree = |builder: &mut GraphBuilder, parent, node_type, link: &[u8]| {
         let (child, link) = (builder.node(node_type), builder.string(link));
         builder.edge(Edge { parent, child, link, is_tree: true, strength: Strength::Strong });
         child
@@ -102,17 +102,22 @@ fn odd() -> HeapGraph {
     let value = builder.string(b"value");
     let root = tree(&mut builder, None, NodeType::GLOBAL_VARIABLES, b"globals");
     let null = tree(&mut builder, None, NodeType::SCALAR_VALUE, b"null");
-    builder.attribute(null, value, Value::Null);
+    builder.attribute(null, value, AttributeValue::Null);
     for class in [&b""[..], b"[I", b"java/lang/Object", b"\xff\0class@anonymous", b"Plain", b"Plain"] {
         let object = tree(&mut builder, Some(root), NodeType::OBJECT, class);
         let class = Some(builder.string(class));
         let (refcount, type_info) = (Some(1), Some(8));
-        let location = Location { class, refcount, type_info, ..Location::new(LocationType::OBJECT, 16, 40) };
+        let location = MemoryLocation {
+            class,
+            refcount,
+            type_info,
+            ..MemoryLocation::new(LocationType::OBJECT, 16, 40)
+        };
         builder.location(object, &location);
         let properties = tree(&mut builder, Some(object), NodeType::OBJECT_PROPERTIES, b"object_properties");
         for number in [f64::NAN, f64::NEG_INFINITY, 0.5] {
             let child = tree(&mut builder, Some(properties), NodeType::SCALAR_VALUE, b"same");
-            builder.attribute(child, value, Value::Float(number));
+            builder.attribute(child, value, AttributeValue::Float(number));
         }
         let link = builder.string(b"null");
         builder.edge(Edge {
@@ -149,7 +154,7 @@ fn visualvm_and_memlab_read_odd_heaps() {
 }
 
 #[test]
-fn memlab_sees_names_sizes_and_who_holds_what() {
+fn memlab_sees_names_sizes_and_holders() {
     let graph = small();
     let Some(seen) = memlab(&graph, &["Shop\\Order", "-7"]) else { return };
     assert_eq!((&seen["nodes"], &seen["edges"]), (&Json::from(7), &Json::from(7)), "{seen}");
@@ -162,7 +167,7 @@ fn memlab_sees_names_sizes_and_who_holds_what() {
     let references =
         serde_json::json!([["property", "name", 7], ["property", "id", 9], ["property", "lines", 11]]);
     assert_eq!(object["references"], references);
-    // All but the root and the frames is held by the object.
+    // The object holds everything but the root and the frames.
     assert_eq!(object["retained_size"], 40 + 32 + 56 + 320 + 4 * 8);
     assert_eq!(seen["found"][1]["type"], "number");
 }
@@ -177,14 +182,14 @@ fn memlab_reads_what_reli_recorded() {
     assert_eq!(products.iter().filter(|node| node["type"] == "object").count(), 50);
 }
 
-/// The node of a snapshot's number; `None` for its own root.
+/// The node for a number of a snapshot; `None` for its own root.
 fn node_of(number: &Json) -> Option<NodeId> {
     number.as_u64()?.checked_sub(3).map(|number| NodeId(u32::try_from(number / 2).unwrap()))
 }
 
-/// The references of a graph between those nodes that stand for all that share their memory.
+/// The references of a graph between nodes that represent all those that share their memory.
 fn merged(graph: &HeapGraph, retention: &Retention) -> HeapGraph {
-    let mut builder = Builder::new();
+    let mut builder = GraphBuilder::new();
     let link = builder.string(b"holds");
     let count = u32::try_from(graph.counts().nodes).unwrap();
     for node in (0..count).map(NodeId) {
@@ -193,27 +198,27 @@ fn merged(graph: &HeapGraph, retention: &Retention) -> HeapGraph {
     graph.each_reference(&mut |parent, _, child| {
         let [parent, child] =
             [parent, Some(child.node)].map(|node| node.map(|node| retention.representative(node)));
-        let child = child.expect("a reference leads somewhere");
+        let child = child.expect("a reference has a target");
         builder.edge(Edge { parent, child, link, is_tree: false, strength: Strength::Strong });
     });
     builder.finish().unwrap()
 }
 
-/// The bytes of each node that stands for others; what is theirs together once.
-fn own(graph: &HeapGraph, retention: &Retention) -> Vec<u64> {
-    let mut own = vec![0; graph.counts().nodes];
+/// The bytes of each representing node, with shared bytes counted once.
+fn shallow(graph: &HeapGraph, retention: &Retention) -> Vec<u64> {
+    let mut bytes = vec![0; graph.counts().nodes];
     let mut seen = BTreeSet::new();
     for row in 0..graph.counts().locations {
         let (node, location) = (graph.location_node(row), graph.location(row));
         if seen.insert((location.address, location.location_type.number())) {
-            let bytes = location.size + u64::from(location.bin_overhead);
-            own[retention.representative(node).0 as usize] += bytes;
+            let size = location.size + u64::from(location.bin_overhead);
+            bytes[retention.representative(node).0 as usize] += size;
         }
     }
-    own
+    bytes
 }
 
-/// Of heaps of real programs: memlab has an algorithm of its own, and the sums are made anew from what it says.
+/// For heaps of real programs. memlab has an algorithm of its own, and the sums are computed again from its output.
 #[test]
 fn retained_sizes_are_those_of_memlab_s_dominators() {
     for program in ["m1_objects", "m3_closures", "m5_mixed"] {
@@ -225,12 +230,12 @@ fn retained_sizes_are_those_of_memlab_s_dominators() {
         let count = u32::try_from(dominators.len()).unwrap();
         let nodes: Vec<NodeId> =
             (0..count).map(NodeId).filter(|&node| retention.representative(node) == node).collect();
-        let own = own(&graph, &retention);
+        let shallow = shallow(&graph, &retention);
         let mut retained = vec![0; dominators.len()];
         for &node in &nodes {
             assert_eq!(retention.dominator(node), dominators[node.0 as usize], "{program}, {node:?}");
             let upwards = std::iter::successors(Some(node), |node| dominators[node.0 as usize]);
-            upwards.for_each(|above| retained[above.0 as usize] += own[node.0 as usize]);
+            upwards.for_each(|above| retained[above.0 as usize] += shallow[node.0 as usize]);
         }
         let wrong = nodes.iter().find(|node| retention.retained(**node) != retained[node.0 as usize]);
         assert_eq!(wrong, None, "{program}");
@@ -238,13 +243,13 @@ fn retained_sizes_are_those_of_memlab_s_dominators() {
     }
 }
 
-/// Readers of Java's heaps take every reference of an object for one that holds: then the table of all objects would hold all.
+/// Readers of Java heaps treat every reference as strong, so the table of all objects would keep everything alive.
 #[test]
 fn weak_references_hold_nothing_in_java_s_heap() {
-    // So many that no other number of the file is the object's.
+    // So many that no other number in the file is the object's.
     let others = 44_000_u32;
     let graph = |strength| {
-        let mut builder = Builder::new();
+        let mut builder = GraphBuilder::new();
         let store = builder.node(NodeType::OBJECTS_STORE);
         for _ in 1..others {
             let _ = builder.node(NodeType::ARRAY_HEADER);
@@ -261,7 +266,7 @@ fn weak_references_hold_nothing_in_java_s_heap() {
         let object = id(others.into()).to_be_bytes();
         dumped(&graph(strength)).windows(8).filter(|part| **part == object).count()
     };
-    // Itself, in the table, and as a root.
+    // The object itself, its entry in the table, and its root.
     assert_eq!(mentions(Strength::Strong), 3);
     assert_eq!(mentions(Strength::Weak), 1);
 }

@@ -1,12 +1,12 @@
-//! Findings on graphs of every shape. Those on the heaps of real programs are where the command is tested.
+//! Findings on graphs of all shapes. Those on heaps of real programs are tested with the command.
 
-use borehole_heap::findings::{Fact, Finding, Kind, Report, Severity, report};
+use borehole_heap::findings::{Fact, FindingKind, FindingSeverity, HeapFinding, HeapReport, report};
 use borehole_heap::retention::Follow;
-use borehole_heap::rmem::View;
+use borehole_heap::rmem::MappedGraph;
 use borehole_heap::views::Heap;
 use borehole_heap::{
-    Builder, Edge, Graph, HeapGraph, HeapSink as _, Location, LocationType, NodeId, NodeType, Region,
-    Strength, Value, json,
+    AttributeValue, Edge, Graph, GraphBuilder, HeapGraph, HeapSink as _, LocationType, MemoryLocation,
+    NodeId, NodeType, Region, Strength, json,
 };
 use proptest::prelude::*;
 
@@ -14,22 +14,22 @@ use crate::graphs::{graph, small};
 use crate::json::reli;
 use crate::rmem::written;
 
-fn report_on(graph: &dyn Graph) -> Report {
+fn report_on(graph: &dyn Graph) -> HeapReport {
     report(&Heap::new(graph, Follow::default()))
 }
 
-fn find(report: &Report, kind: Kind) -> Option<&Finding> {
+fn find(report: &HeapReport, kind: FindingKind) -> Option<&HeapFinding> {
     report.findings.iter().find(|finding| finding.kind == kind)
 }
 
-fn alarms(report: &Report) -> Vec<&'static str> {
-    let alarms = report.findings.iter().filter(|finding| finding.severity < Severity::Low);
+fn alarms(report: &HeapReport) -> Vec<&'static str> {
+    let alarms = report.findings.iter().filter(|finding| finding.severity < FindingSeverity::Low);
     alarms.map(|finding| finding.kind.name()).collect()
 }
 
-/// Every number that a report shows can be shown, and what matters most comes first.
-fn check(report: &Report) {
-    let order = |finding: &Finding| (finding.severity, std::cmp::Reverse(finding.impact_bytes));
+/// All numbers of a report can be shown, and the most important findings come first.
+fn check(report: &HeapReport) {
+    let order = |finding: &HeapFinding| (finding.severity, std::cmp::Reverse(finding.impact_bytes));
     assert!(report.findings.is_sorted_by_key(order));
     for finding in &report.findings {
         for (name, fact) in &finding.facts {
@@ -37,7 +37,7 @@ fn check(report: &Report) {
         }
         let texts = [&finding.summary, &finding.hypothesis];
         assert!(texts.iter().all(|text| !text.contains("NaN") && !text.contains("inf ")), "{finding:?}");
-        assert!(finding.severity == Severity::Info || !finding.hypothesis.is_empty(), "{finding:?}");
+        assert!(finding.severity == FindingSeverity::Info || !finding.hypothesis.is_empty(), "{finding:?}");
     }
 }
 
@@ -51,16 +51,16 @@ fn check_fact(name: &str, fact: &Fact) {
 
 /// Builds graphs of objects, arrays and strings, each with its own memory.
 struct Sketch {
-    builder: Builder,
+    builder: GraphBuilder,
     address: u64,
-    /// What the next value says of how many refer to it.
+    /// The reference count of the next value.
     refcount: u32,
 }
 
 impl Sketch {
     fn new() -> Self {
-        let mut builder = Builder::new();
-        // A heap in which things matter.
+        let mut builder = GraphBuilder::new();
+        // A heap large enough for findings.
         builder.summary("zend_mm_heap_usage", "8388608");
         Self { builder, address: 0x7000_0000, refcount: 1 }
     }
@@ -89,18 +89,18 @@ impl Sketch {
         let is_string = location_type == LocationType::STRING;
         let is_object = location_type == LocationType::OBJECT;
         self.address += size.max(16);
-        let location = Location {
+        let location = MemoryLocation {
             class: name.filter(|_| is_object),
             string: name.filter(|_| is_string),
             refcount: Some(std::mem::replace(&mut self.refcount, 1)),
             type_info: Some(8),
             region: Some(Region::HEAP),
-            ..Location::new(location_type, self.address, size)
+            ..MemoryLocation::new(location_type, self.address, size)
         };
         self.builder.location(node, &location);
     }
 
-    /// An object with a node for its properties, which is answered too.
+    /// An object with a node for its properties. Returns both.
     fn object(&mut self, parent: Option<NodeId>, link: &str, class: &str, size: u64) -> (NodeId, NodeId) {
         let object = self.node(parent, link, NodeType::OBJECT, Strength::Strong);
         self.locate(object, LocationType::OBJECT, size, class);
@@ -115,12 +115,12 @@ impl Sketch {
         string
     }
 
-    /// An array with the node for its elements, of which it says to have so many.
+    /// An array with a node for its elements, which claims to have this many.
     fn array(&mut self, parent: Option<NodeId>, link: &str, table: [u64; 2], count: i64) -> (NodeId, NodeId) {
         self.table(parent, link, table, count, true)
     }
 
-    /// An array with keys.
+    /// An array with string keys.
     fn keyed(&mut self, parent: Option<NodeId>, link: &str, bytes: u64, count: i64) -> (NodeId, NodeId) {
         self.table(parent, link, [bytes, 0], count, false)
     }
@@ -145,15 +145,15 @@ impl Sketch {
         let elements = self.node(Some(array), "array_elements", NodeType::ARRAY_ELEMENTS, Strength::Strong);
         self.locate(elements, LocationType::ARRAY_TABLE, table[0], "");
         let (key, packed) = (self.builder.string(b"#count"), self.builder.string(b"is_packed"));
-        self.builder.attribute(elements, key, Value::Integer(count));
-        self.builder.attribute(elements, packed, Value::Bool(is_list));
+        self.builder.attribute(elements, key, AttributeValue::Integer(count));
+        self.builder.attribute(elements, packed, AttributeValue::Bool(is_list));
         (array, elements)
     }
 
     fn scalar(&mut self, parent: NodeId, link: &str, value: i64) {
         let scalar = self.node(Some(parent), link, NodeType::SCALAR_VALUE, Strength::Strong);
         let key = self.builder.string(b"value");
-        self.builder.attribute(scalar, key, Value::Integer(value));
+        self.builder.attribute(scalar, key, AttributeValue::Integer(value));
     }
 
     fn element(&mut self, elements: NodeId, key: u32) -> NodeId {
@@ -165,7 +165,7 @@ impl Sketch {
         self.node(Some(root), "array_elements", NodeType::ARRAY_ELEMENTS, Strength::Strong)
     }
 
-    fn report(self) -> Report {
+    fn report(self) -> HeapReport {
         let graph = self.builder.finish().unwrap();
         let report = report_on(&graph);
         check(&report);
@@ -174,8 +174,8 @@ impl Sketch {
 }
 
 #[test]
-fn of_nothing_there_is_nothing_to_say() {
-    let report = report_on(&Builder::new().finish().unwrap());
+fn empty_graphs_have_no_findings() {
+    let report = report_on(&GraphBuilder::new().finish().unwrap());
     check(&report);
     assert_eq!(alarms(&report), [""; 0]);
     assert!(report.arrays.is_empty() && report.roots.is_empty());
@@ -187,10 +187,10 @@ fn of_nothing_there_is_nothing_to_say() {
     assert_eq!(alarms(&report), [""; 0]);
 }
 
-/// No root, and only cycles: all of it is unreached, or garbage, and is answered.
+/// No root, and only cycles: all nodes are unreached or garbage. This still gives a result.
 #[test]
-fn graphs_without_roots_are_answered() {
-    let mut builder = Builder::new();
+fn graphs_without_roots_are_reported() {
+    let mut builder = GraphBuilder::new();
     let link = builder.string(b"next");
     let nodes: Vec<NodeId> = (0..100).map(|_| builder.node(NodeType::OBJECT)).collect();
     for pair in 0..100 {
@@ -202,9 +202,9 @@ fn graphs_without_roots_are_answered() {
     assert_eq!(alarms(&report), [""; 0]);
 }
 
-/// Two objects in each step, and a million steps: the way to the last is cut, and the first is named.
+/// Two objects in each step, and a million steps: the path to the last is cut, and the first is named.
 #[test]
-fn a_list_of_a_million_objects_is_told_by_its_head() {
+fn a_long_list_is_found_by_its_head() {
     const COUNT: usize = 1_000_000;
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
@@ -213,25 +213,25 @@ fn a_list_of_a_million_objects_is_told_by_its_head() {
         properties = sketch.object(Some(properties), "next", "Node", 56).1;
     }
     let report = sketch.report();
-    let bottleneck = find(&report, Kind::BottleneckPath).unwrap();
-    assert_eq!(bottleneck.severity, Severity::High);
-    // Half way down there is still half of it.
+    let bottleneck = find(&report, FindingKind::BottleneckPath).unwrap();
+    assert_eq!(bottleneck.severity, FindingSeverity::High);
+    // The node half way down still retains half of it.
     assert!(bottleneck.impact_bytes >= 56 * COUNT as u64 / 2);
     assert!(
         bottleneck.facts.iter().any(|(name, fact)| *name == "held_through" && *fact == Fact::from("$list"))
     );
     assert_eq!(head, NodeId(2));
-    // All of the list is counted once, though each retains what follows it.
-    let property = find(&report, Kind::ExpensiveProperty).unwrap();
+    // The list is counted once, although each node retains its successors.
+    let property = find(&report, FindingKind::ExpensiveProperty).unwrap();
     assert_eq!(property.impact_bytes, 56 * (COUNT as u64 - 1));
-    assert!(find(&report, Kind::OwnershipPattern).is_none());
-    let class = find(&report, Kind::DominantClass).unwrap();
+    assert!(find(&report, FindingKind::OwnershipPattern).is_none());
+    let class = find(&report, FindingKind::DominantClass).unwrap();
     assert_eq!(class.place.as_ref().unwrap().path, "Node::$next");
     assert_eq!(class.impact_bytes, 56 * COUNT as u64);
 }
 
 #[test]
-fn what_a_million_refer_to_is_no_fault() {
+fn an_object_with_many_referrers_is_not_a_finding() {
     const COUNT: u32 = 1_000_000;
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
@@ -242,14 +242,14 @@ fn what_a_million_refer_to_is_no_fault() {
         sketch.edge(element, shared, "value");
     }
     let report = sketch.report();
-    let bottleneck = find(&report, Kind::BottleneckPath).unwrap();
+    let bottleneck = find(&report, FindingKind::BottleneckPath).unwrap();
     assert_eq!(bottleneck.place.as_ref().unwrap().path, "$all");
     assert_eq!(bottleneck.impact_bytes, (16 << 20) + 56);
 }
 
-/// Programs whose heaps reli recorded: it did not come to all of them, which is said.
+/// Programs whose heaps reli recorded incompletely, which is reported.
 #[test]
-fn reli_s_own_graphs_raise_no_alarms_but_that_they_are_not_whole() {
+fn graphs_of_reli_have_only_the_finding_of_incompleteness() {
     for name in ["m1_objects", "m3_closures", "m4_generators", "m5_mixed"] {
         let graph = json::read(&reli(name)).unwrap();
         let report = report_on(&graph);
@@ -262,7 +262,7 @@ fn reli_s_own_graphs_raise_no_alarms_but_that_they_are_not_whole() {
 }
 
 #[test]
-fn arrays_of_the_same_content_are_told_with_what_one_would_save() {
+fn duplicate_arrays_are_found_with_their_savings() {
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
     let (_, list) = sketch.array(Some(globals), "rows", [8000, 0], 10_000);
@@ -275,46 +275,46 @@ fn arrays_of_the_same_content_are_told_with_what_one_would_save() {
         }
     }
     let report = sketch.report();
-    let duplicates = find(&report, Kind::DuplicateArrays).unwrap();
-    assert_eq!((duplicates.impact_bytes, duplicates.severity), (9_998 * (136 + 56), Severity::Medium));
+    let duplicates = find(&report, FindingKind::DuplicateArrays).unwrap();
+    assert_eq!((duplicates.impact_bytes, duplicates.severity), (9_998 * (136 + 56), FindingSeverity::Medium));
     assert_eq!(duplicates.place.as_ref().unwrap().path, "$rows[]");
 }
 
 #[test]
-fn tables_that_are_too_large_are_told_with_what_a_new_one_would_take() {
+fn oversized_tables_are_found_with_their_needed_size() {
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
     let slots = |count: u64| count * 16 + 8;
-    // Five elements of what were 131,072; and a thousand lists with 2 of 256.
+    // Five elements of formerly 131,072, and a thousand lists with 2 of 256.
     sketch.array(Some(globals), "sparse", [slots(5), slots(131_072) - slots(5)], 5);
     let (_, list) = sketch.array(Some(globals), "lists", [slots(1024), 0], 1000);
     for number in 0..1000 {
         let element = sketch.element(list, number);
         sketch.array(Some(element), "value", [slots(2), slots(256) - slots(2)], 2);
     }
-    // Lists that were not filled in order: they have keys, of 40 bytes a slot instead of 16.
+    // Lists that were not filled in order have keys: 40 bytes a slot instead of 16.
     let (_, list) = sketch.array(Some(globals), "keyed", [slots(1024), 0], 1000);
     for number in 0..1000 {
         let element = sketch.element(list, number);
         let (_, elements) = sketch.keyed(Some(element), "value", 40 * 8, 8);
         for key in 0..8 {
-            // No list: its first key is 1.
+            // Not a list: its first key is 1.
             let key = if number == 999 { key + 1 } else { key };
             let element = sketch.element(elements, key);
             sketch.scalar(element, "value", i64::from(number));
         }
     }
     let report = sketch.report();
-    let sparse = find(&report, Kind::SparseArray).unwrap();
-    assert_eq!((sparse.impact_bytes, sparse.severity), (slots(131_072) - slots(8), Severity::Medium));
+    let sparse = find(&report, FindingKind::SparseArray).unwrap();
+    assert_eq!((sparse.impact_bytes, sparse.severity), (slots(131_072) - slots(8), FindingSeverity::Medium));
     assert_eq!(sparse.place.as_ref().unwrap().path, "$sparse");
-    let many = find(&report, Kind::OverallocatedArrays).unwrap();
+    let many = find(&report, FindingKind::OverallocatedArrays).unwrap();
     assert_eq!(many.impact_bytes, 1000 * (slots(256) - slots(8)) + 999 * (8 * 40 - slots(8)));
     assert_eq!(many.place.as_ref().unwrap().path, "$lists[]");
 }
 
 #[test]
-fn classes_are_told_by_what_they_hold_and_come_with() {
+fn classes_are_found_by_content_and_companions() {
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
     let (_, list) = sketch.array(Some(globals), "users", [64 << 10, 0], 4000);
@@ -328,20 +328,18 @@ fn classes_are_told_by_what_they_hold_and_come_with() {
     }
     let report = sketch.report();
     let kind = |kind| find(&report, kind).unwrap();
-    let ownership = kind(Kind::OwnershipPattern);
+    let ownership = kind(FindingKind::OwnershipPattern);
     assert_eq!(ownership.impact_bytes, 4000 * 400);
-    assert!(
-        ownership.summary.starts_with("each App\\User has a App\\Profile of its own in App\\User::$profile")
-    );
-    assert_eq!(kind(Kind::PropertyScaling).impact_bytes, 4000 * (400 + 500 + 300));
-    assert_eq!(kind(Kind::ExpensiveProperty).facts[0].1, Fact::from("App\\User::$name"));
-    assert_eq!(kind(Kind::CompanionCluster).impact_bytes, 4000 * (400 + 400 + 300));
-    // Three levels, of which one object each would do.
-    assert_eq!(kind(Kind::StructuralDuplicate).impact_bytes, 3997 * 400);
-    assert_eq!(kind(Kind::EmptyObject).impact_bytes, 4000 * 300);
+    assert!(ownership.summary.starts_with("each App\\User owns one App\\Profile in App\\User::$profile"));
+    assert_eq!(kind(FindingKind::PropertyScaling).impact_bytes, 4000 * (400 + 500 + 300));
+    assert_eq!(kind(FindingKind::ExpensiveProperty).facts[0].1, Fact::from("App\\User::$name"));
+    assert_eq!(kind(FindingKind::CompanionCluster).impact_bytes, 4000 * (400 + 400 + 300));
+    // Three levels, each of which needs only one object.
+    assert_eq!(kind(FindingKind::StructuralDuplicate).impact_bytes, 3997 * 400);
+    assert_eq!(kind(FindingKind::EmptyObject).impact_bytes, 4000 * 300);
 }
 
-/// Objects of these classes, each a property of the one before, and the first one of the last.
+/// Objects of these classes, each a property of the previous one, and the first one of the last.
 fn ring(sketch: &mut Sketch, parent: NodeId, classes: &[impl AsRef<str>], size: u64) {
     let (first, mut properties) = sketch.object(Some(parent), "value", classes[0].as_ref(), size);
     for class in &classes[1..] {
@@ -351,7 +349,7 @@ fn ring(sketch: &mut Sketch, parent: NodeId, classes: &[impl AsRef<str>], size: 
 }
 
 #[test]
-fn cycles_are_told_by_what_is_in_them() {
+fn cycles_are_found_by_their_members() {
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
     let (_, list) = sketch.array(Some(globals), "rings", [1024, 0], 51);
@@ -372,19 +370,25 @@ fn cycles_are_told_by_what_is_in_them() {
         assert_eq!(fact("entry_points"), Fact::from(1_u64));
         (finding.severity, finding.impact_bytes, fact("cycles"), fact("back_reference"))
     };
-    let micro = told(Kind::MicroCycle);
-    assert_eq!((micro.0, micro.1, micro.2), (Severity::Low, 20 * 200, Fact::from(20_u64)));
+    let micro = told(FindingKind::MicroCycle);
+    assert_eq!((micro.0, micro.1, micro.2), (FindingSeverity::Low, 20 * 200, Fact::from(20_u64)));
     assert_eq!(micro.3, Fact::from("App\\Child::$back -> App\\Parent"));
-    let cluster = told(Kind::CycleCluster);
-    assert_eq!((cluster.0, cluster.1, cluster.2), (Severity::Medium, 90 * (16 << 10), Fact::from(30_u64)));
+    let cluster = told(FindingKind::CycleCluster);
+    assert_eq!(
+        (cluster.0, cluster.1, cluster.2),
+        (FindingSeverity::Medium, 90 * (16 << 10), Fact::from(30_u64))
+    );
     assert_eq!(cluster.3, Fact::from("App\\Log::$back -> App\\Queue"));
-    // So many classes are a container of services: right as it is.
-    let container = told(Kind::DiContainerCycle);
-    assert_eq!((container.0, container.1, container.2), (Severity::Info, 20 * (8 << 10), Fact::from(1_u64)));
+    // So many classes are a container of services, which is normal.
+    let container = told(FindingKind::DiContainerCycle);
+    assert_eq!(
+        (container.0, container.1, container.2),
+        (FindingSeverity::Info, 20 * (8 << 10), Fact::from(1_u64))
+    );
 }
 
 #[test]
-fn what_many_share_what_is_there_again_and_what_is_large_is_told() {
+fn shared_duplicate_and_large_values_are_found() {
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
     sketch.refcount = 1501;
@@ -397,7 +401,7 @@ fn what_many_share_what_is_there_again_and_what_is_large_is_told() {
         sketch.string(Some(properties), "country", "Norway", 100);
         sketch.keyed(Some(user), "dynamic_properties", 320, 3);
     }
-    // What is largest of all is told as such.
+    // The largest one is reported as the bottleneck.
     sketch.string(Some(globals), "log", "one line and another", 3 << 20);
     sketch.string(Some(globals), "trace", "a further line", 2 << 20);
     let report = sketch.report();
@@ -405,33 +409,36 @@ fn what_many_share_what_is_there_again_and_what_is_large_is_told() {
         let finding = find(&report, kind).unwrap_or_else(|| panic!("expected {kind:?}"));
         (finding.severity, finding.impact_bytes, finding.place.as_ref().map(|place| place.path.as_str()))
     };
-    assert_eq!(told(Kind::SharedSingleton).2, Some("$db"));
-    let fan_in = find(&report, Kind::SharedFanin).unwrap();
+    assert_eq!(told(FindingKind::SharedSingleton).2, Some("$db"));
+    let fan_in = find(&report, FindingKind::SharedFanin).unwrap();
     assert!(
         fan_in.summary.starts_with("App\\User::$db: 1,500 references to shared objects of App\\Connection")
     );
-    // One of the texts would do; each saves the same share of that.
+    // One of the texts is enough; each saves the same share.
     assert_eq!(
-        told(Kind::DedupCandidate),
-        (Severity::Low, 1500 * (1499 * 100 / 1500), Some("$users[0]->country"))
+        told(FindingKind::DedupCandidate),
+        (FindingSeverity::Low, 1500 * (1499 * 100 / 1500), Some("$users[0]->country"))
     );
-    let dynamic = told(Kind::DynamicPropertiesOverhead);
-    assert_eq!((dynamic.0, dynamic.1), (Severity::Low, 1500 * (56 + 320)));
-    assert_eq!(told(Kind::BottleneckPath).2, Some("$log"));
-    assert_eq!(told(Kind::LargeString), (Severity::Medium, 2 << 20, Some("$trace")));
+    let dynamic = told(FindingKind::DynamicPropertiesOverhead);
+    assert_eq!((dynamic.0, dynamic.1), (FindingSeverity::Low, 1500 * (56 + 320)));
+    assert_eq!(told(FindingKind::BottleneckPath).2, Some("$log"));
+    assert_eq!(told(FindingKind::LargeString), (FindingSeverity::Medium, 2 << 20, Some("$trace")));
     let users = 1500 * (600 + 100 + 56 + 320) + (24 << 10) + 56;
-    assert_eq!((told(Kind::LargeArray).1, told(Kind::LargeArray).2), (users, Some("$users")));
-    // All of it hangs on the one root.
+    assert_eq!((told(FindingKind::LargeArray).1, told(FindingKind::LargeArray).2), (users, Some("$users")));
+    // The only root keeps all of it alive.
     let [root] = &*report.roots else { panic!("{:?}", report.roots) };
     assert_eq!((root.exclusive_bytes, root.shared_bytes), (users + (5 << 20) + 64, 0));
-    assert!(find(&report, Kind::RootBlame).is_some() && find(&report, Kind::RetainedExact).is_some());
+    assert!(
+        find(&report, FindingKind::RootBlame).is_some()
+            && find(&report, FindingKind::RetainedExact).is_some()
+    );
 }
 
 #[test]
 fn small_objects_that_hold_much_are_choke_points() {
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
-    // The bottleneck, and two others beside it.
+    // The bottleneck, and two others.
     sketch.string(Some(globals), "text", "long", 4 << 20);
     for (name, class, bytes) in [("parser", "Parser", 3_u64 << 20), ("cache", "Cache", 1 << 20)] {
         let (_, properties) = sketch.object(Some(globals), name, class, 56);
@@ -439,23 +446,23 @@ fn small_objects_that_hold_much_are_choke_points() {
         sketch.string(Some(inner), "buffer", name, bytes);
     }
     let report = sketch.report();
-    let points: Vec<&Finding> =
-        report.findings.iter().filter(|finding| finding.kind == Kind::ChokePoint).collect();
+    let points: Vec<&HeapFinding> =
+        report.findings.iter().filter(|finding| finding.kind == FindingKind::ChokePoint).collect();
     let told: Vec<_> = points
         .iter()
         .map(|point| (point.place.as_ref().unwrap().path.as_str(), point.severity, point.impact_bytes))
         .collect();
     // The lowest object that still holds it is named.
     let expected = [
-        ("$parser->inner", Severity::High, (3 << 20) + 56),
-        ("$cache->inner", Severity::Medium, (1 << 20) + 56),
+        ("$parser->inner", FindingSeverity::High, (3 << 20) + 56),
+        ("$cache->inner", FindingSeverity::Medium, (1 << 20) + 56),
     ];
     assert_eq!(told, expected);
-    assert_eq!(find(&report, Kind::BottleneckPath).unwrap().place.as_ref().unwrap().path, "$text");
+    assert_eq!(find(&report, FindingKind::BottleneckPath).unwrap().place.as_ref().unwrap().path, "$text");
 }
 
 #[test]
-fn a_heap_with_nothing_in_use_has_no_gap_and_is_not_measured_by_what_stands_elsewhere() {
+fn an_empty_heap_has_no_gap() {
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
     sketch.string(Some(globals), "text", "of the program, not of a request", 600 << 10);
@@ -465,14 +472,14 @@ fn a_heap_with_nothing_in_use_has_no_gap_and_is_not_measured_by_what_stands_else
     let report = sketch.report();
     assert_eq!((report.used_bytes, report.overview.heap_usage), (0, 0));
     assert_eq!(report.overview.analyzed_percentage, None);
-    assert!(find(&report, Kind::CoverageGap).is_none(), "{:?}", alarms(&report));
+    assert!(find(&report, FindingKind::CoverageGap).is_none(), "{:?}", alarms(&report));
 }
 
-/// What PHP's counters say, alone.
+/// Findings from PHP's counters alone.
 #[test]
 fn the_allocator_s_counters_are_judged() {
     let kinds = |facts: &[(&str, u64)]| {
-        let mut builder = Builder::new();
+        let mut builder = GraphBuilder::new();
         for (key, value) in facts {
             builder.summary(key, &value.to_string());
         }
@@ -495,7 +502,7 @@ fn the_allocator_s_counters_are_judged() {
     );
     let pinned =
         |count| [("chunks_count", 8), ("chunks_mostly_empty_count", count), ("memory_get_usage", 8 * chunk)];
-    assert_eq!(kinds(&pinned(1)), [""; 0], "the last chunk is always emptier");
+    assert_eq!(kinds(&pinned(1)), [""; 0], "the last chunk is always partly empty");
     assert_eq!(kinds(&pinned(2)), ["zendmm_chunks_pinned_by_fragmentation"]);
     let free = [("chunks_count", 8), ("chunks_total_free_bytes", 7 * chunk), ("memory_get_usage", chunk)];
     assert_eq!(kinds(&free), ["zendmm_heap_fragmentation_high"]);
@@ -503,7 +510,7 @@ fn the_allocator_s_counters_are_judged() {
     assert_eq!(
         kinds(&blocks),
         ["zendmm_heap_fragmentation_high"],
-        "what is free in pages of one size is free"
+        "free slots in pages of one size are free"
     );
     let mut everything: Vec<(&str, u64)> = Vec::new();
     for key in
@@ -515,9 +522,9 @@ fn the_allocator_s_counters_are_judged() {
 }
 
 #[test]
-fn what_php_gives_back_when_asked_is_to_be_asked_for() {
+fn freeable_caches_are_a_finding() {
     let remedy = |reclaimable: u64| {
-        let mut builder = Builder::new();
+        let mut builder = GraphBuilder::new();
         for (key, value) in [
             ("chunks_count", 62),
             ("chunks_free_blocks_bytes", 122 << 20),
@@ -527,22 +534,22 @@ fn what_php_gives_back_when_asked_is_to_be_asked_for() {
             builder.summary(key, &value.to_string());
         }
         let report = report_on(&builder.finish().unwrap());
-        let found = find(&report, Kind::HeapFragmentation).unwrap();
+        let found = find(&report, FindingKind::HeapFragmentation).unwrap();
         assert_eq!(found.impact_bytes, 122 << 20);
-        assert!(found.summary.starts_with("122.00 MiB are free within 62 chunks"), "{}", found.summary);
+        assert!(found.summary.starts_with("122 MiB is free in 62 chunks"), "{}", found.summary);
         found.next_checks.clone()
     };
     let all = remedy(122 << 20);
     assert_eq!(
         all,
-        ["Call gc_mem_caches() between jobs: it frees 122.00 MiB, and gives chunks back that are empty then"]
+        ["Call gc_mem_caches() between jobs. It frees 122 MiB and releases chunks that become empty."]
     );
     let none = remedy(0);
     assert!(none.iter().all(|check| !check.contains("gc_mem_caches")), "{none:?}");
 }
 
 #[test]
-fn a_particular_finding_comes_before_a_general_one() {
+fn specific_findings_come_before_general_ones() {
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
     let (_, list) = sketch.array(Some(globals), "all", [16 << 10, 0], 1000);
@@ -552,18 +559,18 @@ fn a_particular_finding_comes_before_a_general_one() {
     }
     let report = sketch.report();
     let first = &report.findings[0];
-    assert_eq!((first.kind, first.impact_bytes), (Kind::DuplicateStrings, 999 * 6000));
+    assert_eq!((first.kind, first.impact_bytes), (FindingKind::DuplicateStrings, 999 * 6000));
     assert_eq!(first.place.as_ref().unwrap().path, "$all[]");
-    assert_eq!(find(&report, Kind::BottleneckPath).unwrap().severity, Severity::Medium);
-    assert_eq!(find(&report, Kind::DominantType).unwrap().severity, Severity::Medium);
+    assert_eq!(find(&report, FindingKind::BottleneckPath).unwrap().severity, FindingSeverity::Medium);
+    assert_eq!(find(&report, FindingKind::DominantType).unwrap().severity, FindingSeverity::Medium);
 }
 
-/// The same from a file as from memory, twice.
+/// Findings from a file equal those from memory, in repeated runs.
 #[test]
-fn reports_do_not_depend_on_where_a_graph_lies() {
+fn reports_are_equal_for_files_and_memory() {
     let graph: HeapGraph = json::read(&reli("m5_mixed")).unwrap();
     let file = written(&graph);
-    let view = View::open(&file).unwrap();
+    let view = MappedGraph::open(&file).unwrap();
     let (of_memory, of_file) = (report_on(&graph), report_on(&view));
     assert_eq!(of_memory, of_file);
     assert_eq!(of_memory, report_on(&graph));
@@ -584,7 +591,7 @@ proptest! {
             let at = at.index(file.len());
             file[at] = value;
         }
-        if let Ok(view) = View::open(&file) {
+        if let Ok(view) = MappedGraph::open(&file) {
             check(&report_on(&view));
         }
     }

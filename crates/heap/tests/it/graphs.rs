@@ -1,12 +1,12 @@
-//! Graphs to test with: any, and what is in them as plain data.
+//! Random graphs for tests, and their contents as plain data.
 
 use borehole_heap::{
-    Builder, Edge, Graph, HeapGraph, HeapSink, Location, LocationType, NodeId, NodeType, Region, Strength,
-    StringId, Value,
+    AttributeValue, Edge, Graph, GraphBuilder, HeapGraph, HeapSink, LocationType, MemoryLocation, NodeId,
+    NodeType, Region, Strength, StringId,
 };
 use proptest::prelude::*;
 
-/// What can be read of a graph, with all strings in place.
+/// The contents of a graph, with all strings in place.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Plain {
     nodes: Vec<PlainNode>,
@@ -50,7 +50,7 @@ fn edges(graph: &impl Graph, parent: Option<NodeId>) -> Vec<PlainEdge> {
 fn plain_node(graph: &impl Graph, node: NodeId) -> PlainNode {
     let text = |string: StringId| graph.string(string).to_vec();
     let location = |row| {
-        let found: Location = graph.location(row);
+        let found: MemoryLocation = graph.location(row);
         let numbers = (
             graph.location_node(row),
             found.address,
@@ -149,7 +149,7 @@ fn step() -> impl Strategy<Value = Step> {
         .prop_map(|(parent, child, link, strength)| Step::Reference { parent, child, link, strength });
     let texts = (proptest::option::of(bytes()), proptest::option::of(bytes()));
     let counts = (any::<u32>(), any::<u32>());
-    // Few addresses, so that some are shared.
+    // There are few addresses, so that some are shared.
     let location = (any::<usize>(), 0..30_u16, 0..12_u64, any::<u64>(), texts, counts, 0..6_u16).prop_map(
         |(node, kind, address, size, texts, counts, region)| Step::Location {
             node,
@@ -168,7 +168,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![5 => node, 3 => reference, 4 => location, 3 => attribute, 1 => summary]
 }
 
-/// Any graph whose tree reaches every node.
+/// A random graph whose tree reaches every node.
 pub(crate) fn graph() -> impl Strategy<Value = HeapGraph> {
     proptest::collection::vec(step(), 0..300).prop_map(|steps| built(&steps))
 }
@@ -176,7 +176,7 @@ pub(crate) fn graph() -> impl Strategy<Value = HeapGraph> {
 const STRENGTHS: [Strength; 3] = [Strength::Strong, Strength::Weak, Strength::Structural];
 
 fn built(steps: &[Step]) -> HeapGraph {
-    let mut builder = Builder::new();
+    let mut builder = GraphBuilder::new();
     builder.set_created("2026-04-30T10:20:30Z");
     let mut count = 0;
     for step in steps {
@@ -185,7 +185,7 @@ fn built(steps: &[Step]) -> HeapGraph {
     builder.finish().unwrap()
 }
 
-fn take(builder: &mut Builder, step: &Step, count: &mut usize) {
+fn take(builder: &mut GraphBuilder, step: &Step, count: &mut usize) {
     let node = |number: usize, count: usize| NodeId(u32::try_from(number % count).unwrap());
     match step {
         Step::Node { node_type, parent, link, strength } => {
@@ -215,7 +215,7 @@ fn take(builder: &mut Builder, step: &Step, count: &mut usize) {
         }
         Step::Location { node: number, kind, address, size, texts, counts, region } if *count > 0 => {
             let is_counted = counts.1 % 2 == 1;
-            let location = Location {
+            let location = MemoryLocation {
                 location_type: builder.location_type(type_name("Location", *kind).as_bytes()),
                 address: *address,
                 size: *size,
@@ -231,11 +231,11 @@ fn take(builder: &mut Builder, step: &Step, count: &mut usize) {
         Step::Attribute { node: number, key, value } if *count > 0 => {
             let key = builder.string(key);
             let value = match value {
-                PlainValue::Null => Value::Null,
-                PlainValue::Bool(value) => Value::Bool(*value),
-                PlainValue::Integer(value) => Value::Integer(*value),
-                PlainValue::Float(value) => Value::Float(*value),
-                PlainValue::Text(value) => Value::Text(value),
+                PlainValue::Null => AttributeValue::Null,
+                PlainValue::Bool(value) => AttributeValue::Bool(*value),
+                PlainValue::Integer(value) => AttributeValue::Integer(*value),
+                PlainValue::Float(value) => AttributeValue::Float(*value),
+                PlainValue::Text(value) => AttributeValue::Text(value),
             };
             builder.attribute(node(*number, *count), key, value);
         }
@@ -244,7 +244,7 @@ fn take(builder: &mut Builder, step: &Step, count: &mut usize) {
     }
 }
 
-/// A name that this version knows, or one that it does not.
+/// A name that this version knows, or an unknown one.
 fn type_name(list: &str, number: u16) -> String {
     let known = match list {
         "Node" => NodeType::NAMES,
@@ -256,11 +256,11 @@ fn type_name(list: &str, number: u16) -> String {
 
 /// A small heap: an object in a variable, with an array that refers to it again.
 pub(crate) fn small() -> HeapGraph {
-    let mut builder = Builder::new();
+    let mut builder = GraphBuilder::new();
     builder.set_created("2026-04-30T10:20:30Z");
     builder.summary("php_version", "v82");
     builder.summary("memory_get_usage", "453232");
-    let edge = |builder: &mut Builder, parent, child, link: &str, is_tree| {
+    let edge = |builder: &mut GraphBuilder, parent, child, link: &str, is_tree| {
         let link = builder.string(link.as_bytes());
         builder.edge(Edge { parent, child, link, is_tree, strength: Strength::Strong });
     };
@@ -269,15 +269,19 @@ pub(crate) fn small() -> HeapGraph {
     let object = builder.node(NodeType::OBJECT);
     edge(&mut builder, Some(frames), object, "order", true);
     let class = builder.string(b"Shop\\Order");
-    builder.location(object, &Location { class: Some(class), ..location(LocationType::OBJECT, 0x7000, 40) });
+    builder.location(
+        object,
+        &MemoryLocation { class: Some(class), ..location(LocationType::OBJECT, 0x7000, 40) },
+    );
     let name = builder.node(NodeType::STRING);
     edge(&mut builder, Some(object), name, "name", true);
     let text = builder.string(b"caf\xc3\xa9 \xff/");
-    builder.location(name, &Location { string: Some(text), ..location(LocationType::STRING, 0x7100, 32) });
+    builder
+        .location(name, &MemoryLocation { string: Some(text), ..location(LocationType::STRING, 0x7100, 32) });
     let number = builder.node(NodeType::SCALAR_VALUE);
     edge(&mut builder, Some(object), number, "id", true);
     let key = builder.string(b"value");
-    builder.attribute(number, key, Value::Integer(-7));
+    builder.attribute(number, key, AttributeValue::Integer(-7));
     let array = builder.node(NodeType::ARRAY_HEADER);
     edge(&mut builder, Some(object), array, "lines", true);
     builder.location(array, &location(LocationType::ARRAY, 0x7200, 56));
@@ -287,18 +291,18 @@ pub(crate) fn small() -> HeapGraph {
     (table.refcount, table.type_info) = (None, None);
     builder.location(elements, &table);
     let (count, packed) = (builder.string(b"#count"), builder.string(b"is_packed"));
-    builder.attribute(elements, count, Value::Integer(1));
-    builder.attribute(elements, packed, Value::Bool(true));
+    builder.attribute(elements, count, AttributeValue::Integer(1));
+    builder.attribute(elements, packed, AttributeValue::Bool(true));
     edge(&mut builder, Some(elements), object, "0", false);
     builder.finish().unwrap()
 }
 
-fn location(location_type: LocationType, address: u64, size: u64) -> Location {
-    Location {
+fn location(location_type: LocationType, address: u64, size: u64) -> MemoryLocation {
+    MemoryLocation {
         bin_overhead: 8,
         refcount: Some(2),
         type_info: Some(8),
         region: Some(Region::HEAP),
-        ..Location::new(location_type, address, size)
+        ..MemoryLocation::new(location_type, address, size)
     }
 }

@@ -3,9 +3,10 @@
 use std::fs;
 use std::io::Read as _;
 
-use borehole_heap::json::{self, Layout};
+use borehole_heap::json::{self, JsonLayout};
 use borehole_heap::{
-    Builder, Edge, Graph, HeapGraph, HeapSink as _, Location, LocationType, NodeId, NodeType, Strength,
+    Edge, Graph, GraphBuilder, HeapGraph, HeapSink as _, LocationType, MemoryLocation, NodeId, NodeType,
+    Strength,
 };
 use proptest::prelude::*;
 
@@ -21,7 +22,7 @@ pub(crate) fn reli(name: &str) -> Vec<u8> {
     json
 }
 
-fn written(graph: &impl Graph, layout: Layout) -> String {
+fn written(graph: &impl Graph, layout: JsonLayout) -> String {
     let mut out = Vec::new();
     json::write(graph, layout, &mut out).unwrap();
     String::from_utf8(out).unwrap()
@@ -43,7 +44,11 @@ fn files_of_reli_are_written_as_they_were_to_the_byte() {
         let original = String::from_utf8(reli(name)).unwrap();
         let graph = json::read(original.as_bytes()).unwrap();
         assert!(graph.counts().nodes > 20_000, "{name}: {:?}", graph.counts());
-        assert_eq!(first_difference(&written(&graph, Layout::Compact), original.trim_end()), None, "{name}");
+        assert_eq!(
+            first_difference(&written(&graph, JsonLayout::Compact), original.trim_end()),
+            None,
+            "{name}"
+        );
     }
 }
 
@@ -52,29 +57,29 @@ fn files_of_reli_survive_rmem() {
     let graph = json::read(&reli("m1_objects")).unwrap();
     let mut file = Vec::new();
     borehole_heap::rmem::write(&graph, &mut file).unwrap();
-    let view = borehole_heap::rmem::View::open(&file).unwrap();
+    let view = borehole_heap::rmem::MappedGraph::open(&file).unwrap();
     view.check().unwrap();
     assert_eq!(plain(&view), plain(&graph));
-    assert_eq!(written(&view, Layout::Compact), written(&graph, Layout::Compact));
+    assert_eq!(written(&view, JsonLayout::Compact), written(&graph, JsonLayout::Compact));
 }
 
 #[test]
-fn pretty_is_the_same_with_lines() {
+fn pretty_json_only_adds_line_breaks() {
     let graph = small();
-    let pretty = written(&graph, Layout::Pretty);
+    let pretty = written(&graph, JsonLayout::Pretty);
     let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
-    assert_eq!(value(&pretty), value(&written(&graph, Layout::Compact)));
+    assert_eq!(value(&pretty), value(&written(&graph, JsonLayout::Compact)));
     assert!(
         pretty.starts_with("{\n    \"summary\": [\n        {\n            \"php_version\": \"v82\",\n"),
         "{pretty}"
     );
     let again = json::read(pretty.as_bytes()).unwrap();
-    assert_eq!(written(&again, Layout::Pretty), pretty);
+    assert_eq!(written(&again, JsonLayout::Pretty), pretty);
 }
 
 #[test]
 fn values_keep_their_types() {
-    let json = written(&small(), Layout::Compact);
+    let json = written(&small(), JsonLayout::Compact);
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     let object = &value["context"]["call_frames"]["order"];
     assert_eq!(object["id"]["value"], serde_json::json!(-7));
@@ -106,12 +111,12 @@ fn a_list_a_million_long_is_written_and_read() {
     json.extend(vec![b'}'; depth + 2]);
     let graph = json::read(&json).unwrap();
     assert_eq!(graph.counts().nodes, depth);
-    assert_eq!(written(&graph, Layout::Compact).as_bytes(), json);
+    assert_eq!(written(&graph, JsonLayout::Compact).as_bytes(), json);
 }
 
-/// What takes the square of their number where each is looked for among all before it.
+/// Cases that take quadratic time if each one is searched among all before it.
 #[test]
-fn what_locations_say_is_kept_once_however_much_it_is() {
+fn facts_of_locations_are_stored_once() {
     const COUNT: usize = 1_000_000;
     let facts: String = (0..COUNT).map(|key| format!(",\"{key}\":{key}")).collect();
     let location = format!("{{\"line_start\":1{facts}}}");
@@ -127,7 +132,7 @@ fn what_locations_say_is_kept_once_however_much_it_is() {
 }
 
 #[test]
-fn errors_say_where() {
+fn errors_have_positions() {
     let wrong = |json: &str| json::read(json.as_bytes()).unwrap_err().to_string();
     assert_eq!(wrong("[]"), "expected '{', found '[' (heap json, at byte 0x0)");
     for other in ["{}", "{\"a\":1}", "{\"summary\":[{}]}"] {
@@ -148,20 +153,20 @@ fn errors_say_where() {
     assert!(said.starts_with("expected a fact about a location, found #locations"), "{said}");
 }
 
-/// What a program calls the elements of an array may be what the format calls the facts about it.
+/// Array keys of a program may equal the format's own keys for facts about arrays.
 #[test]
 fn elements_with_the_names_of_facts_are_read_as_elements() {
     let names = ["#locations", "#node_id", "#reference_node_id", "#type", "#count"];
-    let mut builder = Builder::new();
+    let mut builder = GraphBuilder::new();
     let (array, root) = (builder.node(NodeType::ARRAY_ELEMENTS), builder.string(b"array"));
     let strong = Strength::Strong;
     builder.edge(Edge { parent: None, child: array, link: root, is_tree: true, strength: strong });
-    builder.location(array, &Location::new(LocationType::ARRAY_TABLE, 0x7300, 320));
+    builder.location(array, &MemoryLocation::new(LocationType::ARRAY_TABLE, 0x7300, 320));
     for name in names {
         let (child, link) = (builder.node(NodeType::ARRAY_ELEMENT), builder.string(name.as_bytes()));
         builder.edge(Edge { parent: Some(array), child, link, is_tree: true, strength: strong });
     }
-    let once = written(&builder.finish().unwrap(), Layout::Compact);
+    let once = written(&builder.finish().unwrap(), JsonLayout::Compact);
     let again = json::read(once.as_bytes()).unwrap();
     let children = again.children(Some(array)).map(|row| again.child(row).unwrap());
     assert_eq!(
@@ -169,20 +174,20 @@ fn elements_with_the_names_of_facts_are_read_as_elements() {
         names.map(|name| name.as_bytes().to_vec())
     );
     assert_eq!(again.locations(array).count(), 1);
-    assert_eq!(written(&again, Layout::Compact), once);
+    assert_eq!(written(&again, JsonLayout::Compact), once);
 }
 
 #[test]
 fn a_text_that_reads_as_a_list_is_written_as_that_list_again_and_again() {
     let graph = json::read(b"{\"summary\":[{\"a\":\"[ 1,\\n2 ]\",\"b\":\"[ 1\"}],\"context\":{}}").unwrap();
-    let once = written(&graph, Layout::Compact);
+    let once = written(&graph, JsonLayout::Compact);
     assert!(once.starts_with("{\"summary\":[{\"a\":[1,2],\"b\":\"[ 1\"}]"), "{once}");
-    assert_eq!(written(&json::read(once.as_bytes()).unwrap(), Layout::Compact), once);
+    assert_eq!(written(&json::read(once.as_bytes()).unwrap(), JsonLayout::Compact), once);
 }
 
 #[test]
-fn cut_and_changed_files_end_well() {
-    let good = written(&small(), Layout::Compact).into_bytes();
+fn truncated_and_changed_files_cause_no_panic() {
+    let good = written(&small(), JsonLayout::Compact).into_bytes();
     let usable = |graph: &HeapGraph| graph.node_type_name(NodeId(0)).len();
     for end in 0..good.len() {
         assert!(json::read(&good[..end]).is_err(), "{end}");
@@ -201,11 +206,11 @@ proptest! {
 
     #[test]
     fn any_graph_is_valid_json_and_the_same_when_it_was_read(graph in graph()) {
-        let json = written(&graph, Layout::Compact);
+        let json = written(&graph, JsonLayout::Compact);
         let value: Result<serde_json::Value, _> = serde_json::from_str(&json);
         prop_assert!(value.is_ok(), "{:?}", value);
         let again = json::read(json.as_bytes()).unwrap();
         prop_assert_eq!(again.counts().nodes, graph.counts().nodes);
-        prop_assert_eq!(written(&again, Layout::Compact), json);
+        prop_assert_eq!(written(&again, JsonLayout::Compact), json);
     }
 }

@@ -46,7 +46,7 @@ fn each_thing_has_a_line() {
 }
 
 #[test]
-fn what_reli_recorded_has_as_many_lines_as_things() {
+fn graphs_of_reli_have_a_line_for_each_part() {
     let graph = json::read(&reli("m4_generators")).unwrap();
     let lines = written(&graph);
     let first = &lines[0];

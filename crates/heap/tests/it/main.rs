@@ -1,6 +1,6 @@
 //! Heap graphs and their files.
 
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
 mod compare;
 mod damage;

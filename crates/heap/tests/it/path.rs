@@ -1,10 +1,10 @@
-//! Paths, in graphs that reli made of programs whose source says what there has to be.
+//! Paths in graphs that reli recorded, of programs whose source determines the result.
 
 use std::collections::BTreeSet;
 
 use borehole_heap::path::{STEPS, StepPaths, path};
 use borehole_heap::{
-    Builder, Edge, Graph, HeapGraph, HeapSink as _, NodeId, NodeType, Strength, TreeParents, json,
+    Edge, Graph, GraphBuilder, HeapGraph, HeapSink as _, NodeId, NodeType, Strength, TreeParents, json,
 };
 
 use crate::json::reli;
@@ -41,8 +41,8 @@ fn variables_elements_and_properties_are_written_as_in_php() {
 }
 
 #[test]
-fn calls_of_a_generator_stand_behind_what_leads_to_it() {
-    // The references by which our walk comes to a variable of a suspended generator.
+fn calls_of_a_generator_follow_its_path() {
+    // The references by which our walk reaches a variable of a suspended generator.
     let way = [
         ("call_frames", NodeType::CALL_FRAMES),
         ("main", NodeType::CALL_FRAME),
@@ -54,7 +54,7 @@ fn calls_of_a_generator_stand_behind_what_leads_to_it() {
         ("local_variables", NodeType::CALL_FRAME_VARIABLE_TABLE),
         ("row", NodeType::STRING),
     ];
-    let mut builder = Builder::new();
+    let mut builder = GraphBuilder::new();
     let mut parent = None;
     for (link, node_type) in way {
         let (link, child) = (builder.string(link.as_bytes()), builder.node(node_type));
@@ -67,7 +67,7 @@ fn calls_of_a_generator_stand_behind_what_leads_to_it() {
 }
 
 #[test]
-fn the_paths_to_the_steps_of_a_way_are_those_of_its_nodes() {
+fn paths_of_steps_equal_paths_of_nodes() {
     let graph = json::read(&reli("m1_objects")).unwrap();
     let parents = TreeParents::of(&graph);
     let nodes = 0..u32::try_from(graph.counts().nodes).unwrap();
@@ -85,7 +85,7 @@ fn the_paths_to_the_steps_of_a_way_are_those_of_its_nodes() {
 fn the_middle_of_a_long_path_is_counted() {
     let paths = all(&json::read(&reli("m1_objects")).unwrap());
     let long: Vec<&String> = paths.iter().filter(|path| path.contains(" more)")).collect();
-    let deepest = long.iter().max_by_key(|path| path.len()).expect("fifty products hang on each other");
+    let deepest = long.iter().max_by_key(|path| path.len()).expect("fifty products refer to each other");
     assert!(deepest.starts_with("<main>:3::$prev->prev->prev->prev->prev"), "{deepest}");
     assert!(deepest.matches("->").count() < 60, "{deepest}");
 }

@@ -1,14 +1,16 @@
-//! Dominators, retained sizes and cycles against what they mean, worked out the slow way; and on graphs of bad shapes.
+//! Dominators, retained sizes and cycles, compared with a slow computation from their definitions; and on extreme graphs.
 
 use std::collections::BTreeSet;
 
 use borehole_heap::retention::{DominatorTree, Follow, Retention, ShortestPaths, freed_without};
 use borehole_heap::{
-    Builder, Edge, Graph, HeapGraph, HeapSink, Location, LocationType, NodeId, NodeType, Region, Strength,
+    Edge, Graph, GraphBuilder, HeapGraph, HeapSink, LocationType, MemoryLocation, NodeId, NodeType, Region,
+    Strength,
 };
 use proptest::prelude::*;
 
-/// A graph in few words: of each node its tree parent (itself for a root), the strength of that edge, and its memory; then edges.
+/// A short form of graphs: for each node its tree parent (itself for a root), the strength of that edge, and its memory;
+/// then the edges.
 #[derive(Clone, Debug)]
 struct Sketch {
     nodes: Vec<(usize, Strength, u64, u64)>,
@@ -17,7 +19,7 @@ struct Sketch {
 
 impl Sketch {
     fn build(&self) -> HeapGraph {
-        let mut builder = Builder::new();
+        let mut builder = GraphBuilder::new();
         let link = builder.string(b"link");
         let id = |index: usize| NodeId(u32::try_from(index).unwrap());
         for (index, &(parent, strength, address, size)) in self.nodes.iter().enumerate() {
@@ -34,8 +36,8 @@ impl Sketch {
     }
 }
 
-fn location(address: u64, size: u64) -> Location {
-    Location { region: Some(Region::HEAP), ..Location::new(LocationType::OBJECT, address, size) }
+fn location(address: u64, size: u64) -> MemoryLocation {
+    MemoryLocation { region: Some(Region::HEAP), ..MemoryLocation::new(LocationType::OBJECT, address, size) }
 }
 
 fn strengths() -> impl Strategy<Value = Strength> {
@@ -49,7 +51,7 @@ fn sketches() -> impl Strategy<Value = Sketch> {
     (nodes, edges).prop_map(|(nodes, edges)| Sketch { nodes, edges })
 }
 
-/// The slow way: a graph as sets.
+/// The slow computation: a graph as sets.
 struct Naive {
     groups: Vec<usize>,
     /// From `usize::MAX`, the roots.
@@ -99,7 +101,7 @@ impl Naive {
         naive
     }
 
-    /// What is reached without some nodes.
+    /// The nodes that are reached without some nodes.
     fn reached(&self, without: Option<&BTreeSet<usize>>) -> BTreeSet<usize> {
         self.reached_from(usize::MAX, without)
     }
@@ -117,7 +119,7 @@ impl Naive {
         }
     }
 
-    /// What would be freed without some nodes, and its bytes.
+    /// The nodes that would be freed without some nodes, and their bytes.
     fn freed(&self, without: &BTreeSet<usize>) -> (BTreeSet<usize>, u64) {
         let kept = self.reached(Some(without));
         let freed: BTreeSet<usize> = self.reached(None).difference(&kept).copied().collect();
@@ -148,7 +150,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn retained_sizes_are_what_would_be_freed(sketch in sketches(), weak: bool, structural: bool) {
+    fn retained_sizes_equal_the_freed_bytes(sketch in sketches(), weak: bool, structural: bool) {
         let (graph, follow) = (sketch.build(), Follow { weak, structural });
         let (retention, naive) = (Retention::of(&graph, follow), Naive::of(&graph, follow));
         let reached = naive.reached(None);
@@ -158,7 +160,7 @@ proptest! {
             prop_assert_eq!(retention.is_reached(node), reached.contains(&group));
             prop_assert_eq!(retention.retained(node), bytes, "of {:?}", node);
             let dominators = reached.iter().filter(|&&other| other != group && naive.freed(&set(other)).0.contains(&group));
-            // The nearest is dominated by all others.
+            // The nearest dominator is dominated by all others.
             let nearest = dominators.max_by_key(|&&other| std::cmp::Reverse(naive.freed(&set(other)).0.len()));
             let found = retention.dominator(node).map(|found| naive.groups[found.0 as usize]);
             prop_assert_eq!(found, nearest.copied().filter(|_| reached.contains(&group)));
@@ -188,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn what_several_nodes_hold_together_is_freed_with_them(sketch in sketches(), first in 0..14_usize, second in 0..14_usize) {
+    fn nodes_held_by_several_are_freed_with_all_of_them(sketch in sketches(), first in 0..14_usize, second in 0..14_usize) {
         let graph = sketch.build();
         let follow = Follow { weak: true, structural: true };
         let naive = Naive::of(&graph, follow);
@@ -219,7 +221,7 @@ proptest! {
     }
 
     #[test]
-    fn shortest_ways_lead_there_and_none_is_shorter(sketch in sketches()) {
+    fn shortest_paths_are_valid_and_minimal(sketch in sketches()) {
         let graph = sketch.build();
         let follow = Follow { weak: true, structural: true };
         let paths = ShortestPaths::of(&graph, follow);
@@ -235,7 +237,7 @@ proptest! {
     }
 }
 
-/// `count` nodes in a row, each held by the one before it, with further edges.
+/// `count` nodes in a row, each held by the previous one, with further edges.
 fn chain(count: usize, edges: impl Iterator<Item = (usize, usize)>) -> HeapGraph {
     let address = |index: usize| (index as u64 + 1) * 16;
     let node = |index: usize| (index.max(1) - 1, Strength::Strong, address(index), 16);
@@ -245,13 +247,13 @@ fn chain(count: usize, edges: impl Iterator<Item = (usize, usize)>) -> HeapGraph
 
 #[test]
 fn a_graph_without_nodes_retains_nothing() {
-    let graph = Builder::new().finish().unwrap();
+    let graph = GraphBuilder::new().finish().unwrap();
     let retention = Retention::of(&graph, Follow::default());
     assert_eq!((retention.total(), retention.cycles().len()), (0, 0));
     assert_eq!(retention.retained(NodeId(0)), 0);
     assert_eq!(retention.dominator(NodeId(7)), None);
     assert_eq!(DominatorTree::of(&retention).dominated(&retention, None).len(), 0);
-    assert_eq!(retention.own(&graph, NodeId(0)), 0);
+    assert_eq!(retention.shallow(&graph, NodeId(0)), 0);
 }
 
 #[test]
@@ -274,8 +276,8 @@ fn a_long_ring_is_one_cycle() {
     assert_eq!(of_cycles.retained(NodeId(5)), 16 * COUNT as u64);
 }
 
-/// A list whose end is referred to from everywhere, and whose every node is referred to from the first: what takes the square
-/// of its length where paths are walked up without shortening them.
+/// A list whose end every node refers to, and whose first node refers to every node. This takes quadratic time if paths are
+/// walked up without path compression.
 #[test]
 fn hubs_at_the_end_of_lists_take_no_longer() {
     const COUNT: usize = 10_000_000;

@@ -1,9 +1,9 @@
-//! `.rmem` files: ours, read by a reader that is made from the description alone; others', made from it alone.
+//! `.rmem` files: ours, read by a reader that follows only the specification; and others, written by such a writer.
 
 use std::collections::BTreeMap;
 
 use borehole_heap::{
-    Builder, Edge, Graph, HeapSink as _, Location, LocationType, NodeId, NodeType, Strength, rmem,
+    Edge, Graph, GraphBuilder, HeapSink as _, LocationType, MemoryLocation, NodeId, NodeType, Strength, rmem,
 };
 use proptest::prelude::*;
 
@@ -53,7 +53,7 @@ fn dictionary(section: &[u8]) -> Vec<&[u8]> {
 }
 
 #[test]
-fn what_we_write_is_what_the_container_describes() {
+fn written_files_match_the_container_format() {
     let file = written(&small());
     let sections = sections(&file);
     let strings = dictionary(sections["string_dict"].0);
@@ -93,7 +93,7 @@ fn what_we_write_is_what_the_container_describes() {
     assert_eq!(&sections["runs"].0[8..], b"2026-04-30T10:20:30Z");
 }
 
-/// A file as reli writes it, from the description alone.
+/// A file as reli writes it, built from the specification only.
 #[derive(Default)]
 struct Foreign {
     strings: Vec<String>,
@@ -182,7 +182,7 @@ fn assembled(contents: &[(&str, Vec<u8>, usize)]) -> Vec<u8> {
     file
 }
 
-/// Depth first, as reli's: the edges are not sorted by parent.
+/// Depth first, like reli's: the edges are not sorted by parent.
 fn foreign() -> Foreign {
     let mut foreign = Foreign::default();
     foreign.node(0, "CallFramesContext", u32::MAX, "call_frames");
@@ -196,9 +196,9 @@ fn foreign() -> Foreign {
 }
 
 #[test]
-fn files_of_reli_are_read_with_names_that_are_newer() {
+fn files_with_newer_names_are_read() {
     let file = foreign().file();
-    let view = rmem::View::open(&file).unwrap();
+    let view = rmem::MappedGraph::open(&file).unwrap();
     view.check().unwrap();
     let links = |parent: Option<u32>| -> Vec<(u32, String)> {
         let children = view.children(parent.map(NodeId)).map(|row| view.child(row).unwrap());
@@ -219,7 +219,7 @@ fn files_of_reli_are_read_with_names_that_are_newer() {
     );
     assert_eq!(view.region_name(location.region.unwrap()), b"a_new_region");
     assert_eq!(view.string(location.string.unwrap()), b"text");
-    // reli leaves it to its readers who shares memory.
+    // reli leaves it to readers to find nodes that share memory.
     assert_eq!(view.canonical(NodeId(3)), Some(NodeId(2)));
     assert_eq!(view.canonical(NodeId(0)), None);
     let count = view.attribute(view.attributes(NodeId(0)).start);
@@ -228,45 +228,45 @@ fn files_of_reli_are_read_with_names_that_are_newer() {
 }
 
 #[test]
-fn what_was_read_of_reli_is_written_and_read_again_the_same() {
+fn files_of_reli_survive_a_round_trip() {
     let file = foreign().file();
-    let view = rmem::View::open(&file).unwrap();
+    let view = rmem::MappedGraph::open(&file).unwrap();
     let again = written(&view);
-    let ours = rmem::View::open(&again).unwrap();
+    let ours = rmem::MappedGraph::open(&again).unwrap();
     ours.check().unwrap();
     assert_eq!(plain(&ours), plain(&view));
 }
 
-/// What takes the square of their number where each is looked for in the whole list.
+/// Cases that take quadratic time if each one is searched in the whole list.
 #[test]
 fn nodes_that_share_the_memory_of_the_first_are_found_however_many_they_are() {
     const COUNT: u32 = 1_000_000;
-    let mut builder = Builder::new();
+    let mut builder = GraphBuilder::new();
     let link = builder.string(b"shared");
     for _ in 0..COUNT {
         let child = builder.node(NodeType::STRING);
         builder.edge(Edge { parent: None, child, link, is_tree: true, strength: Strength::Strong });
-        builder.location(child, &Location::new(LocationType::STRING, 0x7000, 24));
+        builder.location(child, &MemoryLocation::new(LocationType::STRING, 0x7000, 24));
     }
     let mut file = written(&builder.finish().unwrap());
-    let view = rmem::View::open(&file).unwrap();
+    let view = rmem::MappedGraph::open(&file).unwrap();
     view.check().unwrap();
     assert!((0..COUNT).all(|node| view.canonical(NodeId(node)) == Some(NodeId(0))));
     let (zero, count) = sections(&file)["bh_zero_group"];
     assert_eq!(count, COUNT as usize);
     let last = zero.as_ptr_range().end as usize - file.as_ptr() as usize - 4;
     file[last..last + 4].fill(0);
-    let error = rmem::View::open(&file).and_then(|view| view.check()).unwrap_err().to_string();
+    let error = rmem::MappedGraph::open(&file).and_then(|view| view.check()).unwrap_err().to_string();
     assert!(error.starts_with("expected sorted nodes in section bh_zero_group"), "{error}");
 }
 
 #[test]
-fn errors_say_where() {
+fn errors_have_positions() {
     let good = foreign().file();
     let error = |damage: &dyn Fn(&mut Vec<u8>)| {
         let mut file = good.clone();
         damage(&mut file);
-        rmem::View::open(&file).and_then(|view| view.check()).unwrap_err().to_string()
+        rmem::MappedGraph::open(&file).and_then(|view| view.check()).unwrap_err().to_string()
     };
     assert_eq!(error(&|file| file[0] = b'r'), "expected RMEM, found \"rMEM\" (rmem, at byte 0x0)");
     assert_eq!(error(&|file| file[4] = 2), "unsupported version: expected 1, found 2 (rmem, at byte 0x4)");
@@ -283,10 +283,14 @@ fn errors_say_where() {
     let found = error(&|file| file[child + 4] = 2);
     assert_eq!(found, format!("duplicate tree edge to node 2 (rmem, at byte {child:#x})"));
     assert!(
-        error(&|file| file[child + 4] = 99).contains("expected a node below 5 in section edges, found 99")
+        error(&|file| file[child + 4] = 99)
+            .contains("invalid node number in section edges: expected less than 5, found 99")
     );
-    assert!(error(&|file| file[child + 8] = 99).contains("expected a string below"));
-    assert!(error(&|file| file[child + 12] = 7).contains("expected flags"));
+    assert!(
+        error(&|file| file[child + 8] = 99)
+            .contains("invalid string number in section edges: expected less than")
+    );
+    assert!(error(&|file| file[child + 12] = 7).contains("invalid flags: expected"));
     assert!(
         error(&|file| file.splice(u64_at(&good, 16)..u64_at(&good, 16) + 3, *b"xxx").for_each(drop))
             .contains("missing section string_dict")
@@ -299,7 +303,7 @@ proptest! {
     #[test]
     fn any_graph_comes_back(graph in graph()) {
         let file = written(&graph);
-        let view = rmem::View::open(&file).unwrap();
+        let view = rmem::MappedGraph::open(&file).unwrap();
         view.check().unwrap();
         prop_assert_eq!(plain(&view), plain(&graph));
         let copy = view.to_graph().unwrap();

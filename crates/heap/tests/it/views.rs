@@ -1,4 +1,4 @@
-//! What is asked of a heap, of programs whose source says what there has to be.
+//! Queries on heaps of programs whose source determines the answers.
 
 use borehole_heap::retention::Follow;
 use borehole_heap::views::{Heap, Needle, classes, cycles, find};
@@ -10,14 +10,14 @@ fn objects() -> HeapGraph {
     json::read(&reli("m1_objects")).unwrap()
 }
 
-fn one(heap: &Heap<'_, HeapGraph>, needle: &Needle) -> NodeId {
+fn one(heap: &Heap<'_>, needle: &Needle) -> NodeId {
     let (found, count) = find(heap, needle, 10);
     assert_eq!(count, 1, "{needle:?}");
     found[0]
 }
 
 #[test]
-fn classes_say_how_many_objects_there_are_and_which_is_largest() {
+fn classes_show_their_objects_and_the_largest() {
     let graph = objects();
     let heap = Heap::new(&graph, Follow::default());
     let found = classes(&heap);
@@ -26,7 +26,7 @@ fn classes_say_how_many_objects_there_are_and_which_is_largest() {
     assert_eq!(of(b"Shop\\Status").count, 2);
     let bag = of(b"Shop\\Bag");
     assert_eq!((bag.count, heap.path(bag.largest)), (1, b"<main>:3::$bag".to_vec()));
-    assert!(bag.own_bytes > 0 && bag.retained_bytes > 2 * bag.own_bytes, "{bag:?}");
+    assert!(bag.shallow_bytes > 0 && bag.retained_bytes > 2 * bag.shallow_bytes, "{bag:?}");
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_list_linked_both_ways_is_one_cycle() {
     let largest =
         found.iter().max_by_key(|cycle| cycle.classes.iter().map(|class| class.1).sum::<u64>()).unwrap();
     assert_eq!(largest.classes, [(b"Shop\\Product".to_vec(), 50)]);
-    assert!(largest.entries > 1 && largest.retained_bytes >= largest.own_bytes);
+    assert!(largest.entries > 1 && largest.retained_bytes >= largest.shallow_bytes);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn nodes_are_found_by_class_content_name_and_address() {
 }
 
 #[test]
-fn the_ways_to_a_node_begin_at_a_root_and_end_there() {
+fn paths_lead_from_a_root_to_the_node() {
     let graph = objects();
     let heap = Heap::new(&graph, Follow::default());
     let deep = one(&heap, &Needle::Name(b"deep".to_vec()));

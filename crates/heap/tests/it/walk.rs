@@ -1,13 +1,13 @@
-//! What explorers and pages ask of a heap.
+//! The queries of explorers and pages.
 
 use borehole_heap::retention::Follow;
 use borehole_heap::views::{
-    Block, BlockLimits, Blocks, Heap, HeapPage, Instances, Kind, Needle, Search, Sought, classes, find,
-    largest,
+    BlockLimits, DominatorBlock, DominatorBlocks, Heap, HeapPage, Instances, Needle, NodeKind, NodeSearch,
+    SearchTarget, classes, find, largest,
 };
 use borehole_heap::{
-    Builder, Edge, Graph, HeapGraph, HeapSink as _, Location, LocationType, NodeId, NodeType, Region,
-    Strength, json,
+    Edge, Graph, GraphBuilder, HeapGraph, HeapSink as _, LocationType, MemoryLocation, NodeId, NodeType,
+    Region, Strength, json,
 };
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn objects() -> HeapGraph {
     json::read(&reli("m1_objects")).unwrap()
 }
 
-fn bag(heap: &Heap<'_, HeapGraph>) -> NodeId {
+fn bag(heap: &Heap<'_>) -> NodeId {
     find(heap, &Needle::Class(b"Shop\\Bag".to_vec()), 1).0[0]
 }
 
@@ -40,7 +40,7 @@ fn fields_are_those_that_the_program_has() {
 }
 
 #[test]
-fn what_holds_a_node_has_it_as_a_field() {
+fn referrers_have_the_node_as_a_field() {
     let graph = objects();
     let heap = Heap::new(&graph, Follow::default());
     let mut checked = 0;
@@ -49,7 +49,8 @@ fn what_holds_a_node_has_it_as_a_field() {
             let holder = heap.holder(*node, place).unwrap();
             let fields = heap.fields(holder.node);
             let mut all = (0..fields.len()).filter_map(|place| heap.field(&fields, place));
-            let is_it = |field: &borehole_heap::views::Field| field.node == *node && field.name == holder.by;
+            let is_it =
+                |field: &borehole_heap::views::NodeField| field.node == *node && field.name == holder.by;
             checked += usize::from(all.any(|field| is_it(&field)));
         }
     }
@@ -74,8 +75,8 @@ fn instances_are_all_objects_of_a_class_and_the_first_retains_most() {
     assert!(top.is_sorted_by_key(|&node| std::cmp::Reverse(heap.retention().retained(node))));
 }
 
-fn search(heap: &Heap<'_, HeapGraph>, sought: Sought, work: usize) -> Vec<NodeId> {
-    let mut search = Search::new(sought);
+fn search(heap: &Heap<'_>, sought: SearchTarget, work: usize) -> Vec<NodeId> {
+    let mut search = NodeSearch::new(sought);
     while search.advance(heap, work) {}
     assert_eq!(search.count(), search.found().len() as u64);
     search.found().to_vec()
@@ -85,7 +86,7 @@ fn search(heap: &Heap<'_, HeapGraph>, sought: Sought, work: usize) -> Vec<NodeId
 fn searches_find_classes_contents_names_paths_and_addresses_in_steps_of_any_size() {
     let graph = objects();
     let heap = Heap::new(&graph, Follow::default());
-    let words = |text: &str| Sought::Text(text.as_bytes().to_vec());
+    let words = |text: &str| SearchTarget::Text(text.as_bytes().to_vec());
     for (sought, class) in [("shop\\bag", &b"Shop\\Bag"[..]), ("$bag", b"Shop\\Bag"), ("bag", b"Shop\\Bag")] {
         let found = search(&heap, words(sought), 7);
         assert!(found.contains(&bag(&heap)), "{sought}");
@@ -95,14 +96,16 @@ fn searches_find_classes_contents_names_paths_and_addresses_in_steps_of_any_size
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(heap.near_path(found[0]), b"<main>:3::$bag->dyn7");
     let t17 = search(&heap, words("T17"), 100);
-    assert!(t17.iter().any(|&node| heap.brief(node).kind == Kind::String && heap.brief(node).text == b"t17"));
+    assert!(
+        t17.iter().any(|&node| heap.brief(node).kind == NodeKind::String && heap.brief(node).text == b"t17")
+    );
     let address = heap.node(bag(&heap)).unwrap().address.unwrap();
-    assert_eq!(search(&heap, Sought::Address(address + 8), 100), [bag(&heap)]);
+    assert_eq!(search(&heap, SearchTarget::Address(address + 8), 100), [bag(&heap)]);
     assert!(search(&heap, words(""), 100).is_empty());
 }
 
 #[test]
-fn a_list_is_one_block_and_not_as_deep_as_it_is_long() {
+fn a_linked_list_is_one_block() {
     let graph = objects();
     let heap = Heap::new(&graph, Follow::default());
     let page = HeapPage::new(&heap, BlockLimits::default());
@@ -111,8 +114,8 @@ fn a_list_is_one_block_and_not_as_deep_as_it_is_long() {
     assert!(page.blocks.names.iter().any(|name| name == b"Shop\\Bag"), "{:?}", page.blocks.names);
 }
 
-/// What every heap's blocks are.
-fn check(blocks: &Blocks, heap: &Heap<'_, HeapGraph>, limits: BlockLimits) {
+/// Properties of the blocks of every heap.
+fn check(blocks: &DominatorBlocks, heap: &Heap<'_>, limits: BlockLimits) {
     let mut below = vec![0_u64; blocks.blocks.len()];
     let mut whole = 0_u64;
     for (place, block) in blocks.blocks.iter().enumerate() {
@@ -139,7 +142,7 @@ proptest! {
     fn any_graph_is_walked(graph in graph(), blocks in 1..50_usize, beside in 1..5_usize) {
         let heap = Heap::new(&graph, Follow::default());
         for limits in [BlockLimits::default(), BlockLimits { blocks, beside, depth: 3, parts: 10 }] {
-            check(&Blocks::of(&heap, limits), &heap, limits);
+            check(&DominatorBlocks::of(&heap, limits), &heap, limits);
         }
         for number in 0..u32::try_from(graph.counts().nodes).unwrap() {
             let node = NodeId(number);
@@ -159,7 +162,7 @@ proptest! {
 }
 
 #[test]
-fn a_node_that_is_not_there_is_nothing() {
+fn missing_nodes_have_no_rows() {
     let graph = small();
     let heap = Heap::new(&graph, Follow::default());
     let none = NodeId(u32::MAX);
@@ -170,9 +173,9 @@ fn a_node_that_is_not_there_is_nothing() {
     assert_eq!(heap.class(none), None);
 }
 
-/// Nodes of 16 bytes, each held by the one before, or all by the first.
+/// Nodes of 16 bytes, each held by the previous one, or all by the first.
 fn many(count: u32, is_chain: bool) -> HeapGraph {
-    let mut builder = Builder::new();
+    let mut builder = GraphBuilder::new();
     let (link, class) = (builder.string(b"next"), builder.string(b"Link"));
     for number in 0..count {
         let node = builder.node(NodeType::OBJECT);
@@ -181,10 +184,10 @@ fn many(count: u32, is_chain: bool) -> HeapGraph {
             Edge { parent: above.map(NodeId), child: node, link, is_tree: true, strength: Strength::Strong };
         builder.edge(edge);
         let address = 16 * u64::from(number + 1);
-        let location = Location {
+        let location = MemoryLocation {
             class: Some(class),
             region: Some(Region::HEAP),
-            ..Location::new(LocationType::OBJECT, address, 16)
+            ..MemoryLocation::new(LocationType::OBJECT, address, 16)
         };
         builder.location(node, &location);
     }
@@ -192,12 +195,12 @@ fn many(count: u32, is_chain: bool) -> HeapGraph {
 }
 
 #[test]
-fn long_chains_wide_hubs_and_nothing_are_few_blocks() {
+fn extreme_graphs_have_few_blocks() {
     for is_chain in [true, false] {
         let graph = many(300_000, is_chain);
         let heap = Heap::new(&graph, Follow::default());
         let page = HeapPage::new(&heap, BlockLimits::default());
-        let whole = Block { above: None, name: Some(0), count: 300_000, retained_bytes: 4_800_000 };
+        let whole = DominatorBlock { above: None, name: Some(0), count: 300_000, retained_bytes: 4_800_000 };
         assert_eq!(page.blocks.blocks, [whole], "{is_chain}");
         assert!(heap.near_path(NodeId(299_999)).len() < 1_000);
     }

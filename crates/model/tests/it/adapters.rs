@@ -1,4 +1,4 @@
-//! Tee, filter, count: every call reaches whom it should.
+//! Tee, filter, count: every call reaches the right sinks.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -7,7 +7,7 @@ use borehole_model::{
     Context, Count, Filter, ProfileSink, Sample, Segment, StringId, Tables, Tee, Thread, Warning,
 };
 
-/// Writes down every call, and has enough after some samples.
+/// A sink that records every call, and stops after some samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Log {
     calls: Vec<String>,
@@ -59,7 +59,7 @@ impl ProfileSink for Log {
 const ALL: [&str; 8] =
     ["segment 0", "k = v", "thread 7", "sample 1", "sample 2", "sample 3", "warning odd", "finish"];
 
-/// Makes every call there is; answers after how many samples the sink had enough.
+/// Makes every possible call; returns the number of samples after which the sink stopped.
 fn play(sink: &mut dyn ProfileSink) -> io::Result<usize> {
     let (mut tables, segment) = (Tables::default(), Segment::default());
     let [key, value] = [b"k", b"v"].map(|text| tables.intern_string(text).unwrap());
@@ -91,7 +91,7 @@ fn both_sinks_of_a_tee_see_everything() {
 }
 
 #[test]
-fn a_tee_goes_on_until_both_have_had_enough() {
+fn a_tee_continues_until_both_sinks_stop() {
     let samples = |first, second| {
         let mut tee = Tee::new(Log::until(first), Log::until(second));
         let taken = play(&mut tee).unwrap();
@@ -116,7 +116,7 @@ fn the_error_of_either_sink_ends_a_tee() {
 }
 
 #[test]
-fn a_filter_keeps_back_samples_and_nothing_else() {
+fn a_filter_drops_only_samples() {
     let mut filter = Filter::new(Log::default(), |_: Context<'_>, sample: &Sample<'_>| sample.count == 2);
     assert_eq!(play(&mut filter).unwrap(), 3);
     let kept = ALL.iter().filter(|call| !["sample 1", "sample 3"].contains(call));
@@ -124,7 +124,7 @@ fn a_filter_keeps_back_samples_and_nothing_else() {
 }
 
 #[test]
-fn what_is_behind_a_filter_can_end_the_reading() {
+fn a_filtered_sink_can_stop_the_reading() {
     let mut filter = Filter::new(Log::until(1), |_: Context<'_>, sample: &Sample<'_>| sample.count > 1);
     assert_eq!(play(&mut filter).unwrap(), 2);
 }
@@ -141,7 +141,7 @@ fn a_count_counts_runs_once_and_in_full() {
     assert_eq!((count.samples, count.runs), (u64::MAX, 4));
 }
 
-/// Stands in between and does nothing.
+/// An adapter that only passes calls on.
 struct Between(Log);
 
 impl ProfileSink for Between {
@@ -155,7 +155,7 @@ impl ProfileSink for Between {
 }
 
 #[test]
-fn what_a_sink_in_between_does_not_take_goes_to_the_next() {
+fn adapters_pass_unhandled_calls_on() {
     let (mut between, mut alone) = (Between(Log::default()), Log::default());
     assert_eq!(play(&mut between).unwrap(), play(&mut alone).unwrap());
     assert_eq!(between.0.calls, alone.calls);

@@ -1,6 +1,6 @@
-//! The model on its own: tables that only grow, and sinks in between.
+//! The model alone: tables that only grow, and adapters.
 
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
 mod adapters;
 mod recovery;

@@ -1,4 +1,4 @@
-//! What came out of inputs, added up.
+//! Adding up the results of inputs.
 
 use borehole_model::{Recovery, Warning};
 
@@ -7,7 +7,7 @@ fn warning(lost_bytes: u64) -> Warning {
 }
 
 #[test]
-fn warnings_beyond_the_most_are_counted_and_what_they_lost_as_well() {
+fn warnings_beyond_the_limit_and_their_losses_are_counted() {
     let mut recovery = Recovery::default();
     assert!(recovery.is_clean());
     for _ in 0..Recovery::MAX_WARNINGS + 5 {
@@ -33,7 +33,7 @@ fn lost_bytes_never_overflow() {
 }
 
 #[test]
-fn a_further_input_adds_to_what_there_is() {
+fn recoveries_of_several_inputs_add_up() {
     let mut first = Recovery { samples: 5, segments: 1, ..Recovery::default() };
     first.warn(warning(2));
     let mut second =

@@ -1,4 +1,4 @@
-//! Strings, frames, stacks and labels: each distinct one once.
+//! Strings, frames, stacks and labels are stored once each.
 
 use borehole_model::{Frame, FrameId, Label, LabelValue, NameParts, NativeFrame, Status, Tables};
 
@@ -78,7 +78,7 @@ fn the_empty_stack_is_none() {
 }
 
 #[test]
-fn recursion_is_as_deep_as_it_is() {
+fn deep_recursion_keeps_its_depth() {
     let mut tables = Tables::default();
     let main = frame(&mut tables, "main");
     let stack = tables.intern_stack_leaf_first(&vec![main; 100_000]).unwrap().unwrap();

@@ -1,16 +1,17 @@
 //! The account of what was reached of a heap, and its sums.
 
-use borehole_heap::{HeapSink, Location, LocationType, Region};
+use borehole_heap::{HeapSink, LocationType, MemoryLocation, Region};
 use borehole_process::Dump;
+use borehole_text::percent_of;
 
 use crate::attach::Php;
 use crate::heap::allocator::{Allocator, CHUNK_BYTES, PAGE_BYTES};
-use crate::heap::blocks::{Block, Blocks, Marks, Sums};
+use crate::heap::blocks::{BlockSums, HeapBlock, HeapBlocks, Marks};
 
 /// The account of a walk: the blocks it reached and the locations it reported.
 #[derive(Debug)]
 pub(crate) struct Accounting<'b> {
-    blocks: &'b Blocks,
+    pub(crate) blocks: &'b HeapBlocks,
     reached: Marks,
     reached_count: u64,
     /// The size of the reached blocks.
@@ -44,7 +45,7 @@ impl RegionBytes {
 }
 
 impl<'b> Accounting<'b> {
-    pub(crate) fn new(blocks: &'b Blocks) -> Self {
+    pub(crate) fn new(blocks: &'b HeapBlocks) -> Self {
         Self {
             blocks,
             reached: Marks::of(blocks),
@@ -56,13 +57,8 @@ impl<'b> Accounting<'b> {
         }
     }
 
-    pub(crate) fn blocks(&self) -> &'b Blocks {
-        self.blocks
-    }
-
-    /// Records that something in `block` was reached.
     #[inline]
-    pub(crate) fn reach(&mut self, block: &Block) {
+    pub(crate) fn reach(&mut self, block: &HeapBlock) {
         if self.reached.insert(block.index) {
             self.reached_count += 1;
             self.reached_bytes.add(block.region, block.bytes);
@@ -70,7 +66,7 @@ impl<'b> Accounting<'b> {
     }
 
     #[inline]
-    pub(crate) fn is_reached(&self, block: &Block) -> bool {
+    pub(crate) fn is_reached(&self, block: &HeapBlock) -> bool {
         self.reached.contains(block.index)
     }
 
@@ -79,9 +75,8 @@ impl<'b> Accounting<'b> {
         self.reached_bytes.all()
     }
 
-    /// Records a reported location.
     #[inline]
-    pub(crate) fn locate(&mut self, location: &Location) {
+    pub(crate) fn locate(&mut self, location: &MemoryLocation) {
         let Some(region) = location.region else { return };
         self.located_bytes.add(region, location.size);
         self.block_overhead += u64::from(location.bin_overhead);
@@ -92,11 +87,10 @@ impl<'b> Accounting<'b> {
 
     /// Whether every block was reached.
     pub(crate) fn is_complete(&self) -> bool {
-        self.reached_count >= self.blocks.sums().blocks
+        self.reached_count >= self.blocks.sums.blocks
     }
 
-    /// The blocks that were not reached.
-    pub(crate) fn unreached(&self) -> impl Iterator<Item = Block> + use<'_, 'b> {
+    pub(crate) fn unreached(&self) -> impl Iterator<Item = HeapBlock> + use<'_, 'b> {
         self.blocks.iter().filter(|block| !self.is_reached(block))
     }
 
@@ -104,7 +98,7 @@ impl<'b> Accounting<'b> {
     pub(crate) fn summary(&self, dump: &Dump, php: &Php, sink: &mut impl HeapSink) {
         if let Some(allocator) = self.blocks.allocator() {
             self.heap_summary(allocator, sink);
-            chunk_summary(allocator, self.blocks.sums(), sink);
+            chunk_summary(allocator, &self.blocks.sums, sink);
         }
         sink.summary("heap_memory_accounting", &self.proof());
         let rss = dump.fact("rss_bytes").and_then(|rss| std::str::from_utf8(rss).ok());
@@ -128,7 +122,7 @@ impl<'b> Accounting<'b> {
     fn heap_summary(&self, allocator: &Allocator, sink: &mut impl HeapSink) {
         let totals = self.region_totals();
         let chunks = allocator.chunks.len() as u64 * CHUNK_BYTES;
-        let huge = self.blocks.sums().huge;
+        let huge = self.blocks.sums.huge;
         let reached = self.reached_bytes.all();
         let huge_reached = self.reached_bytes.of(Region::HUGE);
         let numbers = [
@@ -148,10 +142,12 @@ impl<'b> Accounting<'b> {
         for (key, number) in numbers {
             sink.summary(key, &number.to_string());
         }
-        sink.summary("heap_memory_analyzed_percentage", &percentage(reached, allocator.numbers.size));
+        sink.summary(
+            "heap_memory_analyzed_percentage",
+            &percent_of(reached, allocator.numbers.size).to_string(),
+        );
     }
 
-    /// The total sizes of the VM stack and of the compiler's memory.
     fn region_totals(&self) -> RegionBytes {
         let mut totals = RegionBytes::default();
         for (block, region) in self.blocks.claims() {
@@ -161,17 +157,7 @@ impl<'b> Accounting<'b> {
     }
 }
 
-fn percentage(part: u64, whole: u64) -> String {
-    if whole == 0 {
-        return "0".to_owned();
-    }
-    #[expect(clippy::cast_precision_loss, reason = "a share need not be exact beyond 2^53 bytes")]
-    let share = part as f64 / whole as f64 * 100.0;
-    share.to_string()
-}
-
-/// Writes the heap's counters to the summary.
-fn chunk_summary(allocator: &Allocator, sums: &Sums, sink: &mut impl HeapSink) {
+fn chunk_summary(allocator: &Allocator, sums: &BlockSums, sink: &mut impl HeapSink) {
     let numbers = &allocator.numbers;
     let cached = u64::from(numbers.cached_chunks_count);
     let all = [

@@ -6,14 +6,14 @@
 //! Source: `zend_alloc.c`: `_zend_mm_heap`, `_zend_mm_chunk`, `_zend_mm_huge_list`, in 7.0 to 8.6, and processes of these
 //! releases.
 
-use borehole_process::{Memory, Symbols};
+use borehole_process::{ElfSymbols, ForeignMemory};
 use hashbrown::HashSet;
 
 use crate::attach::Php;
 use crate::error::{Error, ErrorKind};
-use crate::executor::{Executor, Place};
+use crate::executor::Executor;
 use crate::layout::Layout;
-use crate::release::{Release, Threads};
+use crate::release::{PhpRelease, ThreadModel};
 use crate::remote::{self, moved, u32_at, u64_at};
 
 /// The size of a chunk in bytes, and the alignment of its address.
@@ -24,7 +24,7 @@ pub(crate) const PAGES: usize = 512;
 pub(crate) const BINS: usize = 30;
 
 /// The first page of a chunk: its header, and the heap if it is the main chunk.
-pub(crate) type Header = [u8; 4096];
+pub(crate) type ChunkHeader = [u8; 4096];
 
 /// The offset of the heap in the main chunk.
 const HEAP_IN_CHUNK: u64 = 0x40;
@@ -44,44 +44,9 @@ const MAP_BEFORE: usize = 0x400;
 /// The page map's entry for the header: a large block of one page.
 const HEADER_PAGE: u32 = 0x4000_0001;
 
-/// The location of the pointer to the allocator's heap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HeapPointer {
-    /// The address of the variable that points to the heap.
-    Variable(u64),
-    /// The offset of the pointer to the thread's heap, in the block of each thread.
-    InThreadBlock(u64),
-}
-
-/// The variables that the first instructions of `zend_mm_get_heap` load: `mov reg, [rip+rel32]`.
-///
-/// The function returns the pointer to the heap, so it must load the pointer, or its offset in the block of a thread.
-pub(crate) fn heap_pointers(memory: &impl Memory, symbols: &Symbols, threads: Threads) -> Vec<HeapPointer> {
-    let Some(function) = symbols.find("zend_mm_get_heap") else { return Vec::new() };
-    let mut code = [0; 64];
-    let filled = remote::read_some(memory, function.address, &mut code).unwrap_or_default();
-    let end = usize::try_from(function.size).ok().filter(|&size| size > 0).unwrap_or(filled);
-    let code = &code[..filled.min(end)];
-    let load = |at: usize| {
-        let [prefix, 0x8b, register] = *code.get(at..at + 3)? else { return None };
-        // Any register, relative to the next instruction.
-        let is_load = matches!(prefix, 0x48 | 0x4c) && register & 0xc7 == 0x05;
-        let distance = u32_at(code, at + 3)?.cast_signed();
-        is_load.then(|| moved(function.address, at + 7).wrapping_add_signed(i64::from(distance)))
-    };
-    let variables = (0..code.len()).filter_map(load);
-    match threads {
-        Threads::One => variables.map(HeapPointer::Variable).collect(),
-        Threads::Many => {
-            let offsets = variables.filter_map(|address| memory.read_u64(address).ok());
-            offsets.map(HeapPointer::InThreadBlock).collect()
-        }
-    }
-}
-
 /// The offsets of fields of the heap, counted from the heap, and of its chunks, counted from the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fields {
+pub(crate) struct HeapOffsets {
     pub(crate) free_slots: usize,
     pub(crate) real_size: usize,
     pub(crate) main_chunk: usize,
@@ -101,8 +66,8 @@ pub(crate) struct Huge {
 /// The allocator's heap, according to its fields.
 #[derive(Clone, Debug)]
 pub(crate) struct Allocator {
-    pub(crate) layout: Fields,
-    pub(crate) numbers: Numbers,
+    pub(crate) layout: HeapOffsets,
+    pub(crate) numbers: AllocatorCounters,
     /// The addresses of its chunks in the order of the ring, starting with the main chunk.
     pub(crate) chunks: Vec<u64>,
     /// The addresses of chunks that are cached for later.
@@ -112,9 +77,8 @@ pub(crate) struct Allocator {
     pub(crate) doubt: Option<Error>,
 }
 
-/// The counters of the heap.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Numbers {
+pub(crate) struct AllocatorCounters {
     /// The result of `memory_get_usage()`.
     pub(crate) size: u64,
     pub(crate) peak: u64,
@@ -131,21 +95,55 @@ pub(crate) struct Numbers {
     pub(crate) free: [u64; BINS],
 }
 
-/// The allocator that PHP uses.
-#[derive(Clone, Debug)]
-pub(crate) enum Found {
-    /// Its own allocator.
-    Own(Box<Allocator>),
-    /// The system's: `USE_ZEND_ALLOC=0`, or a build without PHP's own.
-    Foreign,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeapPointer {
+    /// The address of the variable that points to the heap.
+    Variable(u64),
+    /// The offset of the pointer to the thread's heap, in the block of each thread.
+    InThreadBlock(u64),
+}
+
+/// The variables that the first instructions of `zend_mm_get_heap` load: `mov reg, [rip+rel32]`.
+///
+/// The function returns the pointer to the heap, so it must load the pointer, or its offset in the block of a thread.
+pub(crate) fn heap_pointers(
+    memory: &impl ForeignMemory,
+    symbols: &ElfSymbols,
+    threads: ThreadModel,
+) -> Vec<HeapPointer> {
+    let Some(function) = symbols.find("zend_mm_get_heap") else { return Vec::new() };
+    let mut code = [0; 64];
+    let filled = remote::read_some(memory, function.address, &mut code).unwrap_or_default();
+    let end = usize::try_from(function.size).ok().filter(|&size| size > 0).unwrap_or(filled);
+    let code = &code[..filled.min(end)];
+    let load = |at: usize| {
+        let [prefix, 0x8b, register] = *code.get(at..at + 3)? else { return None };
+        // Any register, relative to the next instruction.
+        let is_load = matches!(prefix, 0x48 | 0x4c) && register & 0xc7 == 0x05;
+        let distance = u32_at(code, at + 3)?.cast_signed();
+        is_load.then(|| moved(function.address, at + 7).wrapping_add_signed(i64::from(distance)))
+    };
+    let variables = (0..code.len()).filter_map(load);
+    match threads {
+        ThreadModel::One => variables.map(HeapPointer::Variable).collect(),
+        ThreadModel::Many => {
+            let offsets = variables.filter_map(|address| memory.read_u64(address).ok());
+            offsets.map(HeapPointer::InThreadBlock).collect()
+        }
+    }
 }
 
 impl Php {
-    /// Finds the allocator of `executor` and the contents of its heap.
+    /// Finds the allocator of `executor` and the contents of its heap; `None` if PHP uses the system's allocator, as with
+    /// `USE_ZEND_ALLOC=0`.
     ///
     /// # Errors
     /// If there is none, it is inconsistent, or the memory cannot be read.
-    pub(crate) fn allocator(&self, memory: &impl Memory, executor: &Executor) -> Result<Found, Error> {
+    pub(crate) fn allocator(
+        &self,
+        memory: &impl ForeignMemory,
+        executor: &Executor,
+    ) -> Result<Option<Box<Allocator>>, Error> {
         let by_code = self.heap_pointers.iter().filter_map(|&pointer| self.follow(memory, executor, pointer));
         let mut candidates: Vec<u64> = by_code.collect();
         candidates.extend(heap_of_stack(memory, &self.layout, executor));
@@ -153,24 +151,21 @@ impl Php {
         let mut refused = None;
         for &heap in candidates.iter().filter(main) {
             match Allocator::read(memory, heap, self.identity.release) {
-                Ok(allocator) => return Ok(Found::Own(Box::new(allocator))),
+                Ok(allocator) => return Ok(Some(Box::new(allocator))),
                 Err(error) => refused = refused.or(Some(error)),
             }
         }
         if candidates.iter().any(|&heap| is_foreign(memory, heap)) {
-            return Ok(Found::Foreign);
+            return Ok(None);
         }
         Err(refused.unwrap_or_else(|| missing(&candidates)))
     }
 
     /// The address that a pointer loaded by `zend_mm_get_heap` leads to.
-    fn follow(&self, memory: &impl Memory, executor: &Executor, pointer: HeapPointer) -> Option<u64> {
-        let address = match (pointer, self.place) {
-            (HeapPointer::Variable(address), _) => address,
-            (HeapPointer::InThreadBlock(offset), Place::PerThread { executor: globals, .. }) => {
-                executor.globals.wrapping_sub(globals).wrapping_add(offset)
-            }
-            (HeapPointer::InThreadBlock(_), Place::Global { .. }) => return None,
+    fn follow(&self, memory: &impl ForeignMemory, executor: &Executor, pointer: HeapPointer) -> Option<u64> {
+        let address = match pointer {
+            HeapPointer::Variable(address) => address,
+            HeapPointer::InThreadBlock(offset) => self.place.block_of(executor)?.wrapping_add(offset),
         };
         memory.read_u64(address).ok().filter(|&heap| heap != 0)
     }
@@ -178,32 +173,34 @@ impl Php {
 
 fn missing(candidates: &[u64]) -> Error {
     let what = format!(
-        "missing heap of PHP: expected it in its main chunk, found pointers to {candidates:#x?} in zend_mm_get_heap and the stack"
+        "missing heap of PHP: expected it in its main chunk; zend_mm_get_heap and the stack point to {candidates:#x?}"
     );
     Error::new(ErrorKind::Implausible, what)
 }
 
-/// The heap of the chunk that contains the stack.
-fn heap_of_stack(memory: &impl Memory, layout: &Layout, executor: &Executor) -> Option<u64> {
+fn heap_of_stack(memory: &impl ForeignMemory, layout: &Layout, executor: &Executor) -> Option<u64> {
     let stack = memory.read_u64(moved(executor.globals, layout.executor_stack_top + 16)).ok()?;
     let chunk = stack - stack % CHUNK_BYTES;
     memory.read_u64(chunk).ok().filter(|_| stack != 0)
 }
 
 /// Whether a heap outside of any chunk says that another allocator is used.
-fn is_foreign(memory: &impl Memory, heap: u64) -> bool {
+fn is_foreign(memory: &impl ForeignMemory, heap: u64) -> bool {
     let mut custom = [0; 4];
     let is_read = memory.read(moved(heap, CUSTOM), &mut custom).is_ok();
     is_read && heap % CHUNK_BYTES != HEAP_IN_CHUNK && matches!(u32::from_le_bytes(custom), 1..=3)
 }
 
-/// Reads the first page of a chunk.
-pub(crate) fn read_header(memory: &impl Memory, chunk: u64) -> Result<Box<Header>, Error> {
+pub(crate) fn read_header(memory: &impl ForeignMemory, chunk: u64) -> Result<Box<ChunkHeader>, Error> {
     let mut header = Box::new([0; 4096]);
-    memory.read(chunk, header.as_mut_slice()).map_err(|error| {
-        Error::reading(&format!("cannot read the chunk at {chunk:#x} of PHP's heap"), error)
-    })?;
+    read_chunk(memory, chunk, header.as_mut_slice())?;
     Ok(header)
+}
+
+fn read_chunk(memory: &impl ForeignMemory, chunk: u64, into: &mut [u8]) -> Result<(), Error> {
+    memory
+        .read(chunk, into)
+        .map_err(|error| Error::reading(&format!("cannot read the chunk at {chunk:#x} of PHP's heap"), error))
 }
 
 fn implausible(what: &str, expected: &str, found: &str) -> Error {
@@ -215,7 +212,11 @@ fn implausible(what: &str, expected: &str, found: &str) -> Error {
 
 impl Allocator {
     /// Reads the heap at `address`, which must be in its main chunk.
-    pub(super) fn read(memory: &impl Memory, address: u64, release: Release) -> Result<Self, Error> {
+    pub(super) fn read(
+        memory: &impl ForeignMemory,
+        address: u64,
+        release: PhpRelease,
+    ) -> Result<Self, Error> {
         let main = address - HEAP_IN_CHUNK;
         let header = read_header(memory, main)?;
         let heap = &header[usize::try_from(HEAP_IN_CHUNK).expect("a small number")..];
@@ -232,14 +233,14 @@ impl Allocator {
         let real = real_bytes(&chunks, &cached, &huge);
         let real_size = real_size_field(heap, main_chunk, real, release);
         let map = map_field(&header, main_chunk)?;
-        let layout = Fields {
+        let layout = HeapOffsets {
             free_slots: real_size - BINS * 8,
             real_size,
             main_chunk,
             free_map: map - PAGES / 8,
             map,
         };
-        let numbers = Numbers::read(heap, &layout, release);
+        let numbers = AllocatorCounters::read(heap, &layout, release);
         let doubt = broken_ring.or(broken_list);
         Ok(Self { layout, numbers, chunks, cached, huge, doubt })
     }
@@ -255,12 +256,12 @@ fn real_bytes(chunks: &[u64], cached: &[u64], huge: &[Huge]) -> u64 {
     huge.iter().fold(chunks, |sum, huge| sum.saturating_add(huge.bytes))
 }
 
-impl Numbers {
-    fn read(heap: &[u8], layout: &Fields, release: Release) -> Self {
+impl AllocatorCounters {
+    fn read(heap: &[u8], layout: &HeapOffsets, release: PhpRelease) -> Self {
         let long = |offset| u64_at(heap, offset).unwrap_or_default();
         let int = |offset| u32_at(heap, offset).unwrap_or_default();
         let counts = layout.main_chunk + 16;
-        let has_last_delete = Release::of_version(7, 2).is_some_and(|since| release >= since);
+        let has_last_delete = PhpRelease::of_version(7, 2).is_some_and(|since| release >= since);
         Self {
             size: long(SIZE),
             peak: long(PEAK),
@@ -283,77 +284,69 @@ fn main_chunk_field(heap: &[u8], main: u64) -> Option<usize> {
 
 /// The offset of `real_size`: the word that equals the sum of what the heap holds. If there is none, because the memory changed
 /// during the copy, its offset in the releases.
-fn real_size_field(heap: &[u8], main_chunk: usize, real: u64, release: Release) -> usize {
+fn real_size_field(heap: &[u8], main_chunk: usize, real: u64, release: PhpRelease) -> usize {
     let earliest = EARLIEST_FREE_SLOTS + BINS * 8;
     let is_real_size = |&offset: &usize| {
         u64_at(heap, offset) == Some(real) && u64_at(heap, offset + 8).is_some_and(|peak| peak >= real)
     };
-    let has_key = Release::of_version(8, 4).is_some_and(|since| release >= since);
+    let has_key = PhpRelease::of_version(8, 4).is_some_and(|since| release >= since);
     let usual = if has_key { earliest + 8 } else { earliest };
     (earliest..main_chunk - 24).step_by(8).find(is_real_size).unwrap_or(usual)
 }
 
 /// The offset of the page map: the first place after the heap that has the entry of the header's page and follows the bits of
 /// the pages in use.
-fn map_field(header: &Header, main_chunk: usize) -> Result<usize, Error> {
+fn map_field(header: &ChunkHeader, main_chunk: usize) -> Result<usize, Error> {
     let first = usize::try_from(HEAP_IN_CHUNK).expect("a small number") + main_chunk + 48 + PAGES / 8;
     let is_map = |&map: &usize| {
         u32_at(header, map) == Some(HEADER_PAGE)
-            && Pages::new(header, map - PAGES / 8, map).all(|run| run.is_ok())
+            && PageRuns::new(header, map - PAGES / 8, map).all(|run| run.is_ok())
     };
     let found = (first..MAP_BEFORE).step_by(4).find(is_map);
     found.ok_or_else(|| implausible("main chunk", "a map of its pages", "none"))
 }
 
 /// The chunks from the main chunk on, which form a ring, and the error that ended it early.
-fn ring(memory: &impl Memory, main: u64, heap: u64) -> (Vec<u64>, Option<Error>) {
+fn ring(memory: &impl ForeignMemory, main: u64, heap: u64) -> (Vec<u64>, Option<Error>) {
     let mut chunks = vec![main];
     let mut seen: HashSet<u64> = [main].into_iter().collect();
     let mut chunk = main;
-    loop {
+    let doubt = loop {
         let next = match chunk_words(memory, chunk) {
             Ok((owner, next)) if owner == heap => next,
-            Ok((owner, _)) => {
+            other => {
                 chunks.pop();
-                return (
-                    chunks,
-                    Some(broken("ring of chunks", chunk, &format!("one of the heap at {owner:#x}"))),
-                );
-            }
-            Err(error) => {
-                chunks.pop();
-                return (chunks, Some(error));
+                let wrong_owner = |(owner, _)| {
+                    broken("ring of chunks", chunk, &format!("this chunk belongs to the heap at {owner:#x}"))
+                };
+                break Some(other.map_or_else(|error| error, wrong_owner));
             }
         };
         if next == main {
-            return (chunks, None);
+            break None;
         }
         if next % CHUNK_BYTES != 0 || !seen.insert(next) {
-            return (
-                chunks,
-                Some(broken("ring of chunks", next, "which comes back to itself or is no chunk")),
-            );
+            break Some(broken("ring of chunks", next, "it skips the main chunk or leads to no chunk"));
         }
         chunks.push(next);
         chunk = next;
-    }
+    };
+    (chunks, doubt)
 }
 
-fn broken(what: &str, address: u64, found: &str) -> Error {
-    implausible(what, "it whole", &format!("{address:#x}, {found}"))
+fn broken(what: &str, address: u64, why: &str) -> Error {
+    Error::new(ErrorKind::Implausible, format!("broken {what} of PHP's heap at {address:#x}: {why}"))
 }
 
 /// The heap that a chunk belongs to, and the next chunk.
-fn chunk_words(memory: &impl Memory, chunk: u64) -> Result<(u64, u64), Error> {
+fn chunk_words(memory: &impl ForeignMemory, chunk: u64) -> Result<(u64, u64), Error> {
     let mut words = [0; 16];
-    memory.read(chunk, &mut words).map_err(|error| {
-        Error::reading(&format!("cannot read the chunk at {chunk:#x} of PHP's heap"), error)
-    })?;
+    read_chunk(memory, chunk, &mut words)?;
     Ok((u64_at(&words, 0).unwrap_or_default(), u64_at(&words, CHUNK_NEXT).unwrap_or_default()))
 }
 
 /// The cached chunks, at most the number counted, as far as they can be read.
-fn cached_chunks(memory: &impl Memory, first: u64, count: u64) -> Vec<u64> {
+fn cached_chunks(memory: &impl ForeignMemory, first: u64, count: u64) -> Vec<u64> {
     let mut chunks = Vec::new();
     let mut next = first;
     let mut seen = HashSet::new();
@@ -370,7 +363,7 @@ pub(crate) const HUGE_ENTRY_BYTES: usize = 24;
 
 /// The list of huge blocks, and the error that ended it early. Each entry is a small block with the address, the size and the
 /// next entry.
-fn huge_blocks(memory: &impl Memory, first: u64) -> (Vec<Huge>, Option<Error>) {
+fn huge_blocks(memory: &impl ForeignMemory, first: u64) -> (Vec<Huge>, Option<Error>) {
     let (mut blocks, mut seen) = (Vec::new(), HashSet::new());
     let mut next = first;
     while next != 0 {
@@ -382,7 +375,7 @@ fn huge_blocks(memory: &impl Memory, first: u64) -> (Vec<Huge>, Option<Error>) {
         let [address, bytes, following] = [0, 8, 16].map(|offset| u64_at(&entry, offset).unwrap_or_default());
         let is_whole = address % CHUNK_BYTES == 0 && bytes > 0 && bytes % PAGE_BYTES == 0;
         if !is_whole || address.checked_add(bytes).is_none() || !seen.insert(next) {
-            let found = format!("listing {bytes} bytes at {address:#x}");
+            let found = format!("an entry lists {bytes} bytes at {address:#x}");
             return (blocks, Some(broken("list of huge blocks", next, &found)));
         }
         blocks.push(Huge { entry: next, address, bytes });
@@ -393,7 +386,7 @@ fn huge_blocks(memory: &impl Memory, first: u64) -> (Vec<Huge>, Option<Error>) {
 
 /// A run of pages of a chunk, by its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Run {
+pub(crate) enum PageRun {
     /// Unused.
     Free { first: usize },
     /// One block of several pages.
@@ -403,15 +396,15 @@ pub(crate) enum Run {
 }
 
 /// The runs of pages of a chunk, after its header. Entries of pages within a run may be left over from earlier runs.
-pub(crate) struct Pages<'h> {
+pub(crate) struct PageRuns<'h> {
     header: &'h [u8],
     free_map: usize,
     map: usize,
     next: usize,
 }
 
-impl<'h> Pages<'h> {
-    pub(crate) fn new(header: &'h Header, free_map: usize, map: usize) -> Self {
+impl<'h> PageRuns<'h> {
+    pub(crate) fn new(header: &'h ChunkHeader, free_map: usize, map: usize) -> Self {
         Self { header, free_map, map, next: 1 }
     }
 
@@ -419,28 +412,28 @@ impl<'h> Pages<'h> {
         self.header.get(self.free_map + page / 8).is_some_and(|bits| bits >> (page % 8) & 1 == 1)
     }
 
-    fn run(&self, first: usize) -> Result<Run, Error> {
+    fn run(&self, first: usize) -> Result<PageRun, Error> {
         if !self.is_used(first) {
-            return Ok(Run::Free { first });
+            return Ok(PageRun::Free { first });
         }
         let entry = u32_at(self.header, self.map + first * 4).unwrap_or_default();
         let low = |bits: u32| usize::try_from(entry & bits).unwrap_or_default();
         let (run, pages) = match entry >> 30 {
-            1 => (Run::Large { first, pages: low(0x3ff) }, low(0x3ff)),
-            2 if low(0x1f) < BINS => (Run::Small { first, bin: low(0x1f) }, BIN_PAGES[low(0x1f)]),
-            _ => (Run::Free { first }, 0),
+            1 => (PageRun::Large { first, pages: low(0x3ff) }, low(0x3ff)),
+            2 if low(0x1f) < BINS => (PageRun::Small { first, bin: low(0x1f) }, BIN_PAGES[low(0x1f)]),
+            _ => (PageRun::Free { first }, 0),
         };
         let is_whole =
             pages > 0 && first + pages <= PAGES && (first..first + pages).all(|page| self.is_used(page));
         if is_whole {
             return Ok(run);
         }
-        Err(implausible("map of pages", "a run of pages in use", &format!("{entry:#010x} of page {first}")))
+        Err(implausible("map of pages", "a run of used pages", &format!("{entry:#010x} at page {first}")))
     }
 }
 
-impl Iterator for Pages<'_> {
-    type Item = Result<Run, Error>;
+impl Iterator for PageRuns<'_> {
+    type Item = Result<PageRun, Error>;
 
     /// The next run. An invalid page is an error, and counts as one page.
     fn next(&mut self) -> Option<Self::Item> {
@@ -449,9 +442,9 @@ impl Iterator for Pages<'_> {
         }
         let run = self.run(self.next);
         self.next += match run {
-            Ok(Run::Large { pages, .. }) => pages,
-            Ok(Run::Small { bin, .. }) => BIN_PAGES[bin],
-            Ok(Run::Free { .. }) | Err(_) => 1,
+            Ok(PageRun::Large { pages, .. }) => pages,
+            Ok(PageRun::Small { bin, .. }) => BIN_PAGES[bin],
+            Ok(PageRun::Free { .. }) | Err(_) => 1,
         };
         Some(run)
     }
@@ -469,7 +462,6 @@ pub(crate) const BIN_BYTES: [u16; BINS] = [
 pub(crate) const BIN_PAGES: [usize; BINS] =
     [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 5, 3, 1, 1, 5, 3, 2, 2, 5, 3, 7, 4, 5, 3];
 
-/// The number of blocks in a run of `bin`.
 pub(crate) const fn bin_elements(bin: usize) -> usize {
     BIN_PAGES[bin] * 4096 / BIN_BYTES[bin] as usize
 }

@@ -6,20 +6,20 @@ use borehole_process::Dump;
 use crate::attach::{AttachOptions, Php};
 use crate::error::{Error, ErrorKind};
 use crate::executor::Executor;
-use crate::failed::Failure;
-use crate::heap::blocks::Blocks;
-use crate::heap::walk::{self, Chain, WalkOptions};
+use crate::failed::FatalError;
+use crate::heap::blocks::HeapBlocks;
+use crate::heap::walk::{self, FailedChain, HeapWalkOptions};
 use crate::release::Identity;
 
 /// Options of a heap analysis.
 #[derive(Clone, Copy, Default)]
 pub struct AnalyzeOptions<'o> {
-    /// How to find PHP in the dump.
+    /// The options for finding PHP in the dump.
     pub attach: AttachOptions<'o>,
     /// The thread whose heap is analyzed, if each thread has one; `None`: the first that runs PHP.
     pub thread: Option<i32>,
     /// The error that ended the program, if its calls at that time are wanted.
-    pub failure: Option<Failure<'o>>,
+    pub failure: Option<FatalError<'o>>,
     /// Whether to replace the contents of strings by their lengths and a hash, which differs between analyses.
     ///
     /// Interned strings, such as the names and literals of programs, stay.
@@ -61,22 +61,22 @@ pub fn analyze<S: HeapSink>(
     let php = Php::attach(dump, &options.attach)?;
     let executors = php.executors(dump)?;
     let executor = choose(&executors, options.thread)?;
-    let mut blocks = Blocks::of(dump, &php, executor)?;
+    let mut blocks = HeapBlocks::of(dump, &php, executor)?;
     let failed_call = match &options.failure {
         Some(failure) => php.failed_call(dump, executor, failure)?,
         None => None,
     };
-    let chain = failed_call.zip(options.failure).map(|(call, failure)| Chain {
+    let chain = failed_call.zip(options.failure).map(|(call, failure)| FailedChain {
         innermost: call.frame,
         depth: u32::try_from(call.depth).unwrap_or(u32::MAX),
         line: failure.line,
     });
-    let walk = WalkOptions { chain, redact: options.redact };
+    let walk = HeapWalkOptions { chain, redact: options.redact };
     let walked = walk::walk(dump, &php, executor, &mut blocks, &walk, sink);
     Ok(Analysis {
         identity: php.identity().clone(),
         threads: executors.iter().filter_map(|executor| executor.thread).collect(),
-        used_bytes: blocks.allocator().map(|_| blocks.sums().bytes()),
+        used_bytes: blocks.allocator().map(|_| blocks.sums.bytes()),
         reached_bytes: walked.reached_bytes,
         doubt: blocks.proof().err().map(|error| error.to_string()),
         is_failure_missing: options.failure.is_some() && failed_call.is_none(),
@@ -86,24 +86,23 @@ pub fn analyze<S: HeapSink>(
     })
 }
 
-/// The executor of a thread.
 fn choose(executors: &[Executor], thread: Option<i32>) -> Result<&Executor, Error> {
     let found = match thread {
         None => executors.first(),
         Some(_) => executors.iter().find(|executor| executor.thread == thread),
     };
     found.ok_or_else(|| {
-        let there: Vec<_> = executors
-            .iter()
-            .filter_map(|executor| executor.thread)
-            .map(|thread| thread.to_string())
-            .collect();
-        let wanted = thread.map_or_else(|| "a thread".to_owned(), |thread| format!("thread {thread}"));
-        let found = match there.join(", ") {
-            none if none.is_empty() => "a PHP without threads".to_owned(),
-            threads => format!("those of {threads}"),
+        let threads: Vec<_> =
+            executors.iter().filter_map(|executor| Some(executor.thread?.to_string())).collect();
+        let text = match thread {
+            None => "missing heap: no thread runs PHP".to_owned(),
+            Some(thread) if threads.is_empty() => {
+                format!("missing heap of thread {thread}: this PHP has one heap, without threads")
+            }
+            Some(thread) => {
+                format!("missing heap of thread {thread}: PHP runs in the threads {}", threads.join(", "))
+            }
         };
-        let text = format!("missing heap: expected that of {wanted}, found {found}");
         Error::new(ErrorKind::Implausible, text)
     })
 }

@@ -16,13 +16,12 @@ use crate::attach::Php;
 use crate::error::{Error, ErrorKind};
 use crate::executor::Executor;
 use crate::heap::allocator::{
-    self, Allocator, BIN_BYTES, BIN_PAGES, BINS, CHUNK_BYTES, Found, Huge, PAGE_BYTES, PAGES, Pages, Run,
+    self, Allocator, BIN_BYTES, BIN_PAGES, BINS, CHUNK_BYTES, Huge, PAGE_BYTES, PAGES, PageRun, PageRuns,
 };
 use crate::remote::u64_at;
 
-/// A block in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Block {
+pub(crate) struct HeapBlock {
     /// The number of its place.
     pub(crate) index: u32,
     pub(crate) address: u64,
@@ -31,35 +30,32 @@ pub(crate) struct Block {
     pub(crate) region: Region,
 }
 
-impl Block {
-    /// The address after its last byte.
+impl HeapBlock {
     pub(crate) fn end(&self) -> u64 {
         self.address.saturating_add(self.bytes)
     }
 }
 
-/// The blocks of one heap.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Blocks {
+pub(crate) struct HeapBlocks {
     allocator: Option<Box<Allocator>>,
     /// The number of each chunk, by address.
     chunks: HashMap<u64, u32>,
     /// The pages of all chunks, chunk by chunk.
-    pages: Vec<Page>,
+    pages: Vec<ChunkPage>,
     /// Huge blocks with the numbers of their places, ordered by address.
     huge: Vec<(Huge, u32)>,
-    /// One bit for each place: whether it has a block in use.
-    live: Vec<u64>,
+    /// The places that have a block in use.
+    live: Marks,
     places: u32,
     /// Large or huge blocks with a special region, ordered by address.
     claims: BTreeMap<u64, Region>,
-    sums: Sums,
+    pub(crate) sums: BlockSums,
     doubt: Option<Error>,
 }
 
-/// The role of a page of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Page {
+struct ChunkPage {
     /// The number of the first place in its run.
     first: u32,
     /// The number of pages before it in its run.
@@ -71,13 +67,8 @@ struct Page {
 const LARGE: u16 = 0x8000;
 const NOTHING: u16 = u16::MAX;
 
-impl Page {
-    const EMPTY: Self = Self { first: 0, back: 0, kind: NOTHING };
-}
-
-/// The sums over the blocks in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sums {
+pub(crate) struct BlockSums {
     pub(crate) small: u64,
     pub(crate) large: u64,
     pub(crate) huge: u64,
@@ -93,8 +84,7 @@ pub(crate) struct Sums {
     pub(crate) reclaimable_pages: u64,
 }
 
-impl Sums {
-    /// The bytes in use.
+impl BlockSums {
     pub(crate) fn bytes(&self) -> u64 {
         self.small.saturating_add(self.large).saturating_add(self.huge)
     }
@@ -111,23 +101,16 @@ const RECIPROCALS: [u64; BINS] = {
     reciprocals
 };
 
-impl Blocks {
-    /// No blocks, for a PHP that uses another allocator.
-    pub(crate) fn none() -> Self {
-        Self::default()
-    }
-
-    /// The blocks of the heap of `executor`; [none](Self::none) if it does not use PHP's allocator.
+impl HeapBlocks {
+    /// The blocks of the heap of `executor`; none if it does not use PHP's allocator.
     ///
     /// Inconsistent parts are left out, and [`proof`](Self::proof) reports them.
     ///
     /// # Errors
     /// If there is no heap, or it has more places than can be numbered.
     pub(crate) fn of(dump: &Dump, php: &Php, executor: &Executor) -> Result<Self, Error> {
-        match php.allocator(dump, executor)? {
-            Found::Own(allocator) => Self::read(dump, allocator),
-            Found::Foreign => Ok(Self::none()),
-        }
+        let allocator = php.allocator(dump, executor)?;
+        allocator.map_or_else(|| Ok(Self::default()), |allocator| Self::read(dump, allocator))
     }
 
     fn read(dump: &Dump, allocator: Box<Allocator>) -> Result<Self, Error> {
@@ -139,7 +122,7 @@ impl Blocks {
         huge.sort_unstable_by_key(|huge| huge.address);
         for huge in huge {
             let place = blocks.new_places(1)?;
-            blocks.set_live(place);
+            blocks.live.insert(place);
             blocks.sums.huge = blocks.sums.huge.saturating_add(huge.bytes);
             blocks.sums.blocks += 1;
             blocks.huge.push((huge, place));
@@ -156,12 +139,8 @@ impl Blocks {
         let first = self.places;
         let too_many = || Error::new(ErrorKind::Implausible, "too many blocks: the heap has more than 2^32");
         self.places = first.checked_add(count).filter(|&end| end < u32::MAX).ok_or_else(too_many)?;
-        self.live.resize(word(self.places) + 1, 0);
+        self.live.0.resize(word(self.places) + 1, 0);
         Ok(first)
-    }
-
-    fn set_live(&mut self, place: u32) {
-        self.live[word(place)] |= 1 << (place % 64);
     }
 
     /// Adds the runs of a chunk; at first, all places in them count as used.
@@ -174,17 +153,17 @@ impl Blocks {
             }
         };
         let number = u32::try_from(self.chunks.len()).expect("places run out before chunks");
-        let mut pages = [Page::EMPTY; PAGES];
+        let mut pages = [ChunkPage { first: 0, back: 0, kind: NOTHING }; PAGES];
         let mut free = 0;
-        for run in Pages::new(&header, allocator.layout.free_map, allocator.layout.map) {
+        for run in PageRuns::new(&header, allocator.layout.free_map, allocator.layout.map) {
             match run {
-                Ok(Run::Free { .. }) => free += 1,
-                Ok(Run::Large { first, pages: count }) => {
+                Ok(PageRun::Free { .. }) => free += 1,
+                Ok(PageRun::Large { first, pages: count }) => {
                     let place = self.add_run(1, count as u64 * PAGE_BYTES, true)?;
                     let kind = LARGE | u16::try_from(count).expect("at most 511 pages");
                     fill(&mut pages[first..first + count], place, kind);
                 }
-                Ok(Run::Small { first, bin }) => {
+                Ok(PageRun::Small { first, bin }) => {
                     let count = u32::try_from(allocator::bin_elements(bin)).expect("at most 512");
                     let bytes = u64::from(count) * u64::from(BIN_BYTES[bin]);
                     let place = self.add_run(count, bytes, false)?;
@@ -204,7 +183,7 @@ impl Blocks {
     fn add_run(&mut self, count: u32, bytes: u64, is_large: bool) -> Result<u32, Error> {
         let first = self.new_places(count)?;
         for place in first..first + count {
-            self.set_live(place);
+            self.live.insert(place);
         }
         let sum = if is_large { &mut self.sums.large } else { &mut self.sums.small };
         *sum = sum.saturating_add(bytes);
@@ -218,13 +197,13 @@ impl Blocks {
         while next != 0 {
             let place =
                 self.place(next).filter(|&(kind, address, _)| usize::from(kind) == bin && address == next);
-            let place = place.map(|(.., place)| place).filter(|&place| self.is_live(place));
+            let place = place.map(|(.., place)| place).filter(|&place| self.live.contains(place));
             let words = dump.bytes(next, 8).and_then(|bytes| u64_at(bytes, 0));
             let (Some(place), Some(following)) = (place, words) else {
                 self.doubt.get_or_insert_with(|| broken_list(bin, next));
                 return;
             };
-            self.live[word(place)] &= !(1 << (place % 64));
+            self.live.0[word(place)] &= !(1 << (place % 64));
             self.sums.small -= u64::from(BIN_BYTES[bin]);
             self.sums.free_small += u64::from(BIN_BYTES[bin]);
             self.sums.blocks -= 1;
@@ -240,7 +219,9 @@ impl Blocks {
         let empty = first.filter(|page| {
             let bin = usize::from(page.kind);
             bin < BINS
-                && (0..allocator::bin_elements(bin)).zip(page.first..).all(|(_, place)| !self.is_live(place))
+                && (0..allocator::bin_elements(bin))
+                    .zip(page.first..)
+                    .all(|(_, place)| !self.live.contains(place))
         });
         empty.map(|page| BIN_PAGES[usize::from(page.kind)] as u64).sum()
     }
@@ -265,15 +246,9 @@ impl Blocks {
     }
 
     #[inline]
-    fn is_live(&self, place: u32) -> bool {
-        self.live[word(place)] >> (place % 64) & 1 == 1
-    }
-
-    /// The block in use that contains `address`.
-    #[inline]
-    pub(crate) fn find(&self, address: u64) -> Option<Block> {
+    pub(crate) fn find(&self, address: u64) -> Option<HeapBlock> {
         let Some((kind, start, index)) = self.place(address) else { return self.find_huge(address) };
-        if !self.is_live(index) {
+        if !self.live.contains(index) {
             return None;
         }
         let bin = usize::from(kind);
@@ -281,20 +256,19 @@ impl Blocks {
             Some(&bytes) => (u64::from(bytes), Region::HEAP),
             None => (u64::from(kind & !LARGE) * PAGE_BYTES, self.claimed(start).unwrap_or(Region::HEAP)),
         };
-        Some(Block { index, address: start, bytes, region })
+        Some(HeapBlock { index, address: start, bytes, region })
     }
 
-    /// The block in use that begins at `address`.
     #[inline]
-    pub(crate) fn at(&self, address: u64) -> Option<Block> {
+    pub(crate) fn at(&self, address: u64) -> Option<HeapBlock> {
         self.find(address).filter(|block| block.address == address)
     }
 
-    fn find_huge(&self, address: u64) -> Option<Block> {
+    fn find_huge(&self, address: u64) -> Option<HeapBlock> {
         let behind = self.huge.partition_point(|(huge, _)| huge.address <= address);
         let &(Huge { address: start, bytes, .. }, index) = self.huge[..behind].last()?;
         let region = self.claimed(start).unwrap_or(Region::HUGE);
-        (address - start < bytes).then_some(Block { index, address: start, bytes, region })
+        (address - start < bytes).then_some(HeapBlock { index, address: start, bytes, region })
     }
 
     /// Marks the large or huge block at `address` as part of the VM stack or of the compiler's memory.
@@ -316,18 +290,17 @@ impl Blocks {
         self.claims.get(&start).copied()
     }
 
-    /// The claimed blocks, with their regions.
-    pub(crate) fn claims(&self) -> impl Iterator<Item = (Block, Region)> {
+    pub(crate) fn claims(&self) -> impl Iterator<Item = (HeapBlock, Region)> {
         self.claims.iter().filter_map(|(&start, &region)| Some((self.at(start)?, region)))
     }
 
-    /// The number of places; every [`Block::index`] is less.
+    /// The number of places; every [`HeapBlock::index`] is less.
     pub(crate) fn places(&self) -> usize {
         self.places as usize
     }
 
     /// All blocks in use: first those of the chunks, in the heap's order of chunks, then the huge ones.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Block> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = HeapBlock> {
         let chunks = self.allocator.as_deref().map_or(&[][..], |allocator| &allocator.chunks);
         let pages = chunks.iter().filter_map(|chunk| {
             let number = *self.chunks.get(&(chunk / CHUNK_BYTES))? as usize;
@@ -341,7 +314,7 @@ impl Blocks {
     }
 
     /// The large and huge blocks, which consist of whole pages.
-    pub(crate) fn of_pages(&self) -> impl Iterator<Item = Block> {
+    pub(crate) fn of_pages(&self) -> impl Iterator<Item = HeapBlock> {
         let starts = self.chunks.iter().flat_map(|(&chunk, &number)| {
             let pages = self.pages[number as usize * PAGES..][..PAGES].iter().zip(0_u64..);
             let first =
@@ -350,11 +323,6 @@ impl Blocks {
         });
         let huge = self.huge.iter().map(|(huge, _)| huge.address);
         starts.chain(huge).filter_map(|start| self.at(start))
-    }
-
-    /// The sums over the blocks in use.
-    pub(crate) fn sums(&self) -> &Sums {
-        &self.sums
     }
 
     /// The allocator's own account; `None` if PHP uses another allocator.
@@ -372,8 +340,8 @@ impl Blocks {
         }
         let Some(allocator) = &self.allocator else { return Ok(()) };
         let numbers = &allocator.numbers;
-        equal("blocks in use", numbers.size, self.sums.bytes())?;
-        equal("chunks and huge blocks", numbers.real_size, allocator.real_bytes())?;
+        equal("bytes in use", numbers.size, self.sums.bytes())?;
+        equal("bytes of chunks and huge blocks", numbers.real_size, allocator.real_bytes())?;
         equal("chunks", u64::from(numbers.chunks_count), allocator.chunks.len() as u64)
     }
 }
@@ -382,20 +350,18 @@ fn equal(what: &str, expected: u64, found: u64) -> Result<(), Error> {
     if expected == found {
         return Ok(());
     }
-    let text =
-        format!("implausible {what} of PHP's heap: expected {expected} by its own count, found {found}");
+    let text = format!("inconsistent heap: expected {expected} {what} by PHP's own count, found {found}");
     Err(Error::new(ErrorKind::Implausible, text))
 }
 
 fn broken_list(bin: usize, found: u64) -> Error {
     let text = format!(
-        "implausible list of free blocks of {} bytes in PHP's heap: expected one that is not in it yet, found {found:#x}",
+        "broken list of free blocks of {} bytes in PHP's heap: expected a free block that is not listed yet, found {found:#x}",
         BIN_BYTES[bin]
     );
     Error::new(ErrorKind::Implausible, text)
 }
 
-/// The addresses of the blocks in a run.
 fn addresses(start: u64, kind: u16) -> impl Iterator<Item = u64> {
     let (count, bytes) = match BIN_BYTES.get(usize::from(kind)) {
         Some(&bytes) => (allocator::bin_elements(usize::from(kind)) as u64, u64::from(bytes)),
@@ -404,9 +370,9 @@ fn addresses(start: u64, kind: u16) -> impl Iterator<Item = u64> {
     Range { start: 0, end: count }.map(move |element| start + element * bytes)
 }
 
-fn fill(pages: &mut [Page], first: u32, kind: u16) {
+fn fill(pages: &mut [ChunkPage], first: u32, kind: u16) {
     for (page, back) in pages.iter_mut().zip(0..) {
-        *page = Page { first, back, kind };
+        *page = ChunkPage { first, back, kind };
     }
 }
 
@@ -416,14 +382,12 @@ const fn word(place: u32) -> usize {
     place as usize / 64
 }
 
-/// A set of places.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Marks(Vec<u64>);
 
 impl Marks {
-    /// An empty set of the places of `blocks`.
-    pub(crate) fn of(blocks: &Blocks) -> Self {
-        Self(vec![0; blocks.live.len()])
+    pub(crate) fn of(blocks: &HeapBlocks) -> Self {
+        Self(vec![0; blocks.live.0.len()])
     }
 
     /// Adds a place; `false` if it was in the set already.
@@ -447,7 +411,7 @@ mod tests {
     use super::*;
     use crate::heap::allocator::Allocator;
     use crate::heap::live;
-    use crate::release::Release;
+    use crate::release::PhpRelease;
 
     #[test]
     fn the_blocks_of_real_programs_add_up() {
@@ -455,10 +419,10 @@ mod tests {
             for program in ["mem/m2_arrays", "internals/containers"] {
                 let Some(copied) = live::copy(&peer, &root, program, &[], &[]) else { continue };
                 let asking = if program.starts_with("mem/") { live::ASKING } else { 0 };
-                let blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
+                let blocks = HeapBlocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
                 blocks.proof().unwrap();
-                assert_eq!(blocks.sums().bytes() + asking, copied.usage, "{name} {program}");
-                assert_eq!(blocks.iter().map(|block| block.bytes).sum::<u64>(), blocks.sums().bytes());
+                assert_eq!(blocks.sums.bytes() + asking, copied.usage, "{name} {program}");
+                assert_eq!(blocks.iter().map(|block| block.bytes).sum::<u64>(), blocks.sums.bytes());
                 for block in blocks.iter() {
                     assert_eq!(blocks.find(block.end() - 1), Some(block));
                 }
@@ -471,7 +435,7 @@ mod tests {
         for (name, peer, root) in live::phps() {
             let environment = [("USE_ZEND_ALLOC", "0")];
             let copied = live::copy_with(&peer, &root, "internals/objects", &[], &[], &environment).unwrap();
-            let blocks = Blocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
+            let blocks = HeapBlocks::of(&copied.dump, &copied.php, &copied.executor).unwrap();
             assert!(blocks.allocator().is_none(), "{name}");
         }
     }
@@ -522,11 +486,11 @@ mod tests {
             self.chunk[at..at + 8].copy_from_slice(&word.to_le_bytes());
         }
 
-        fn blocks(&self) -> Result<Blocks, Error> {
+        fn blocks(&self) -> Result<HeapBlocks, Error> {
             let mut dump = Dump::default();
             dump.insert(CHUNK, self.chunk.clone());
-            let allocator = Allocator::read(&dump, HEAP, Release::of_version(8, 3).unwrap())?;
-            Blocks::read(&dump, Box::new(allocator))
+            let allocator = Allocator::read(&dump, HEAP, PhpRelease::of_version(8, 3).unwrap())?;
+            HeapBlocks::read(&dump, Box::new(allocator))
         }
     }
 
@@ -556,7 +520,7 @@ mod tests {
         let free = |made: &Made| {
             let blocks = made.blocks().unwrap();
             blocks.proof().unwrap();
-            (blocks.sums().free_small, blocks.sums().reclaimable_pages)
+            (blocks.sums.free_small, blocks.sums.reclaimable_pages)
         };
         assert_eq!(free(&made), (62 * 64, 0), "two blocks of the run are in use");
         // Another run of equal size after it, with all its blocks in the free list.
@@ -587,14 +551,13 @@ mod tests {
             blocks.proof().unwrap_err().to_string()
         };
         let size = doubt(&|made| made.word(HEAP + 0x10, 1000));
-        assert_eq!(
-            size,
-            "implausible blocks in use of PHP's heap: expected 1000 by its own count, found 8401024"
-        );
+        assert_eq!(size, "inconsistent heap: expected 1000 bytes in use by PHP's own count, found 8401024");
         let real = doubt(&|made| made.word(HEAP + 0x110, CHUNK_BYTES));
         assert!(
             real.contains("chunks and huge blocks")
-                && real.ends_with("expected 2097152 by its own count, found 10485760"),
+                && real.ends_with(
+                    "expected 2097152 bytes of chunks and huge blocks by PHP's own count, found 10485760"
+                ),
             "{real}"
         );
         let cycle = doubt(&|made| made.word(SMALL_RUN + 30 * 64, SMALL_RUN + 4 * 64));
@@ -606,7 +569,7 @@ mod tests {
         let huge = doubt(&|made| made.word(SMALL_RUN + 16, SMALL_RUN));
         assert!(huge.contains("list of huge blocks"), "{huge}");
         let count = doubt(&|made| made.word(HEAP + 0x148, 2));
-        assert!(count.contains("expected 2 by its own count, found 1"), "{count}");
+        assert!(count.contains("expected 2 chunks by PHP's own count, found 1"), "{count}");
     }
 
     #[test]

@@ -9,10 +9,10 @@ use std::ops::Range;
 use hashbrown::HashMap;
 
 use crate::heap::accounting::Accounting;
-use crate::heap::blocks::{Block, Blocks};
+use crate::heap::blocks::{HeapBlock, HeapBlocks};
 use crate::heap::guess::{self, Guess};
 use crate::heap::layout::HeapLayout;
-use crate::heap::walk::View;
+use crate::heap::view::DumpView;
 use crate::layout::{Layout, fixed};
 use crate::remote::{self, u32_at, u64_at};
 
@@ -25,10 +25,9 @@ pub(crate) struct Garbage {
     pub(crate) values: Vec<(Guess, u64)>,
 }
 
-/// An unreached block.
 #[derive(Clone, Copy)]
 struct Unreached {
-    block: Block,
+    block: HeapBlock,
     guess: Guess,
     /// The address of the counted value: in an object, after the data of its class.
     value: u64,
@@ -45,7 +44,7 @@ struct Unreached {
 impl Unreached {
     /// Whether something else than unreached blocks holds it. A block without a reference count is held if no counted value
     /// leads to it.
-    fn is_held_from_elsewhere(&self, view: View<'_>) -> bool {
+    fn is_held_from_elsewhere(&self, view: DumpView<'_>) -> bool {
         match self.guess {
             Guess::Plain => !self.is_led_to,
             _ => guess::refcount(view, self.value).is_none_or(|count| count > self.inner),
@@ -55,13 +54,13 @@ impl Unreached {
 
 /// Finds the garbage among the unreached blocks. `objects` are all existing objects, with their handles.
 pub(crate) fn find(
-    view: View<'_>,
+    view: DumpView<'_>,
     layout: &HeapLayout,
     stacks: &Layout,
     accounting: &Accounting<'_>,
-    objects: impl Iterator<Item = (u32, u64)>,
+    objects: Vec<(u32, u64)>,
 ) -> Garbage {
-    let mut search = Search::new(view, layout, stacks, accounting);
+    let mut search = GarbageSearch::new(view, layout, stacks, accounting);
     search.name_objects(objects);
     search.name_tables();
     search.count();
@@ -70,19 +69,24 @@ pub(crate) fn find(
     search.garbage()
 }
 
-struct Search<'a> {
-    view: View<'a>,
+struct GarbageSearch<'a> {
+    view: DumpView<'a>,
     layout: &'a HeapLayout,
     stacks: &'a Layout,
-    blocks: &'a Blocks,
+    blocks: &'a HeapBlocks,
     unreached: Vec<Unreached>,
     /// The position in `unreached`, by the number of the block.
     positions: HashMap<u32, usize>,
 }
 
-impl<'a> Search<'a> {
-    fn new(view: View<'a>, layout: &'a HeapLayout, stacks: &'a Layout, accounting: &Accounting<'a>) -> Self {
-        let look = |block: Block| Unreached {
+impl<'a> GarbageSearch<'a> {
+    fn new(
+        view: DumpView<'a>,
+        layout: &'a HeapLayout,
+        stacks: &'a Layout,
+        accounting: &Accounting<'a>,
+    ) -> Self {
+        let look = |block: HeapBlock| Unreached {
             guess: match guess::guess(view, layout, &block) {
                 // All objects are known, so this only looks like one.
                 Guess::Object => Guess::Plain,
@@ -97,14 +101,14 @@ impl<'a> Search<'a> {
             is_held: false,
         };
         // Missing memory leads nowhere and is not garbage. One page may claim that a whole chunk is full of blocks.
-        let is_there = |block: &Block| view.u64(block.address).is_some();
+        let is_there = |block: &HeapBlock| view.u64(block.address).is_some();
         let unreached: Vec<_> = accounting.unreached().filter(is_there).map(look).collect();
         let positions =
             unreached.iter().zip(0..).map(|(one, position)| (one.block.index, position)).collect();
-        Self { view, layout, stacks, blocks: accounting.blocks(), unreached, positions }
+        Self { view, layout, stacks, blocks: accounting.blocks, unreached, positions }
     }
 
-    fn name_objects(&mut self, objects: impl Iterator<Item = (u32, u64)>) {
+    fn name_objects(&mut self, objects: Vec<(u32, u64)>) {
         for (handle, address) in objects {
             let block = self.blocks.find(address);
             let Some(&position) = block.and_then(|block| self.positions.get(&block.index)) else { continue };
@@ -118,7 +122,7 @@ impl<'a> Search<'a> {
             let one = &self.unreached[position];
             if one.guess == Guess::Array {
                 let number = |offset| u64::from(self.view.number(one.value, offset));
-                let is_packed = number(TABLE_FLAGS) & PACKED != 0;
+                let is_packed = number(fixed::TABLE_FLAGS) & u64::from(fixed::TABLE_PACKED) != 0;
                 let stride = if is_packed { self.layout.packed_element } else { fixed::BUCKET_SIZE };
                 let used = number(fixed::TABLE_USED).saturating_mul(stride as u64);
                 let end = self.view.pointer(one.value, fixed::TABLE_BUCKETS).saturating_add(used);
@@ -139,7 +143,6 @@ impl<'a> Search<'a> {
         all.filter(|(_, one)| is_wanted(one)).map(|(position, _)| position).collect()
     }
 
-    /// Marks everything that the `open` ones lead to.
     fn mark(&mut self, mut open: Vec<usize>, mark: impl Fn(&mut Unreached) -> &mut bool) {
         while let Some(position) = open.pop() {
             let mut new = Vec::new();
@@ -244,16 +247,12 @@ impl<'a> Search<'a> {
             return vec![before, dynamic, (values..end, true)];
         }
         // A generator refers to others that it does not hold, from its delegate on.
-        let is_generator = remote::string(self.view.dump(), self.view.pointer(class, fixed::CLASS_NAME))
+        let is_generator = remote::string(self.view.dump, self.view.pointer(class, fixed::CLASS_NAME))
             .is_ok_and(|name| name == b"Generator");
         let end = if is_generator { self.stacks.generator_delegate + 8 } else { length };
         vec![dynamic, (values..end.min(length), false)]
     }
 }
-
-/// `HashTable.u.flags`, and the flag of tables with the keys 0, 1, 2, ….
-const TABLE_FLAGS: usize = 8;
-const PACKED: u64 = 4;
 
 /// `zend_object.properties`; the declared ones follow.
 const PROPERTIES: usize = 32;

@@ -1,12 +1,11 @@
 //! The probable contents of an unknown block, judged by its header and checked against its contents.
 
-use crate::heap::blocks::Block;
+use crate::heap::blocks::HeapBlock;
 use crate::heap::layout::HeapLayout;
-use crate::heap::walk::View;
+use crate::heap::view::DumpView;
 use crate::layout::fixed;
 use crate::remote::moved;
 
-/// The probable contents of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Guess {
     String,
@@ -35,20 +34,21 @@ impl Guess {
 const MOST_REFERENCES: u32 = 1 << 30;
 
 /// `zend_refcounted_h.refcount`; `None` for a value without a plausible one.
-pub(crate) fn refcount(view: View<'_>, address: u64) -> Option<u32> {
+pub(crate) fn refcount(view: DumpView<'_>, address: u64) -> Option<u32> {
     view.u32(address).filter(|count| (1..MOST_REFERENCES).contains(count))
 }
 
 /// The probable contents of `block`. Does not detect an object that follows data of its class.
-pub(crate) fn guess(view: View<'_>, layout: &HeapLayout, block: &Block) -> Guess {
+pub(crate) fn guess(view: DumpView<'_>, layout: &HeapLayout, block: &HeapBlock) -> Guess {
     let info = refcount(view, block.address).and_then(|_| view.u32(moved(block.address, 4)));
     let kind = info.map_or(0, |info| info & layout.header_kind);
-    let (guess, bears_out): (_, fn(View<'_>, &HeapLayout, &Block) -> bool) = match u8::try_from(kind) {
+    let (guess, bears_out): (_, fn(DumpView<'_>, &HeapLayout, &HeapBlock) -> bool) = match u8::try_from(kind)
+    {
         Ok(fixed::KIND_STRING) => (Guess::String, is_string),
         Ok(fixed::KIND_ARRAY) => (Guess::Array, is_array),
-        Ok(8) => (Guess::Object, is_object),
-        Ok(9) => (Guess::Resource, is_resource),
-        Ok(10) => (Guess::Reference, is_reference),
+        Ok(fixed::KIND_OBJECT) => (Guess::Object, is_object),
+        Ok(fixed::KIND_RESOURCE) => (Guess::Resource, is_resource),
+        Ok(fixed::KIND_REFERENCE) => (Guess::Reference, is_reference),
         _ => return Guess::Plain,
     };
     // Only types that can be part of a cycle have bits for the collector's list after the flags. Half of an address is not a
@@ -60,32 +60,31 @@ pub(crate) fn guess(view: View<'_>, layout: &HeapLayout, block: &Block) -> Guess
 }
 
 /// Whether it ends with a NUL within its block.
-fn is_string(view: View<'_>, _: &HeapLayout, block: &Block) -> bool {
+fn is_string(view: DumpView<'_>, _: &HeapLayout, block: &HeapBlock) -> bool {
     let Some(length) = view.u64(moved(block.address, fixed::STRING_LENGTH)) else { return false };
     let end = (fixed::STRING_BYTES as u64).checked_add(length).filter(|&end| end < block.bytes);
     end.and_then(|end| view.array::<1>(block.address.wrapping_add(end))) == Some([0])
 }
 
 /// Whether it has the size of an array, and consistent numbers.
-fn is_array(view: View<'_>, _: &HeapLayout, block: &Block) -> bool {
+fn is_array(view: DumpView<'_>, _: &HeapLayout, block: &HeapBlock) -> bool {
     let number = |offset| view.u32(moved(block.address, offset)).unwrap_or_default();
     let (used, elements, size) = (number(24), number(28), number(32));
     block.bytes == fixed::TABLE_SIZE as u64 && elements <= used && used <= size && size.is_power_of_two()
 }
 
-/// Whether it has a class and handlers.
-fn is_object(view: View<'_>, _: &HeapLayout, block: &Block) -> bool {
+fn is_object(view: DumpView<'_>, _: &HeapLayout, block: &HeapBlock) -> bool {
     let is_there =
         |offset| view.u64(moved(block.address, offset)).is_some_and(|address| view.u64(address).is_some());
     block.bytes >= 40 && is_there(16) && is_there(24)
 }
 
-fn is_resource(_: View<'_>, layout: &HeapLayout, block: &Block) -> bool {
+fn is_resource(_: DumpView<'_>, layout: &HeapLayout, block: &HeapBlock) -> bool {
     block.bytes == layout.resource_size as u64
 }
 
 /// Whether it has the size of a reference, and a value of a known type.
-fn is_reference(view: View<'_>, layout: &HeapLayout, block: &Block) -> bool {
+fn is_reference(view: DumpView<'_>, layout: &HeapLayout, block: &HeapBlock) -> bool {
     let kind = view.array::<1>(moved(block.address, 16)).unwrap_or([u8::MAX])[0];
     block.bytes == layout.reference_size as u64 && kind <= 12
 }
@@ -96,7 +95,7 @@ mod tests {
     use borehole_process::Dump;
 
     use super::*;
-    use crate::release::Release;
+    use crate::release::PhpRelease;
 
     const AT: u64 = 0x7f00_0000_1000;
 
@@ -106,9 +105,9 @@ mod tests {
         bytes.resize(size, 0);
         let mut dump = Dump::default();
         dump.insert(AT, bytes);
-        let layout = HeapLayout::of(Release::of_version(8, 3).unwrap());
-        let block = Block { index: 0, address: AT, bytes: size as u64, region: Region::HEAP };
-        guess(View::new(&dump), &layout, &block)
+        let layout = HeapLayout::of(PhpRelease::of_version(8, 3).unwrap());
+        let block = HeapBlock { index: 0, address: AT, bytes: size as u64, region: Region::HEAP };
+        guess(DumpView::new(&dump), &layout, &block)
     }
 
     fn header(count: u64, info: u64) -> u64 {

@@ -2,17 +2,15 @@
 //! `zend_class_entry` in 7.1 is taken from 7.0 and 7.2, which are equal there.
 
 use crate::layout::layouts;
-use crate::release::Release;
+use crate::release::PhpRelease;
 
 layouts! {
     /// The layout of one release for the walk of a heap: byte offsets, sizes, and bits of flags. 0: not in this release.
     HeapLayout:
     // release                                7.0   7.1   7.2   7.3   7.4   8.0   8.1   8.2   8.3   8.4   8.5   8.6
 
-    /// `zend_executor_globals.regular_list`, a `HashTable`.
+    /// `zend_executor_globals.regular_list`, a `HashTable`; `persistent_list`, another, follows.
     executor_regular_list: usize =          [ 536,  544,  544,  560,  560,  560,  560,  560,  568,  584,  608,  656];
-    /// `zend_executor_globals.persistent_list`, a `HashTable`.
-    executor_persistent_list: usize =       [ 592,  600,  600,  616,  616,  616,  616,  616,  624,  640,  664,  712];
     /// `zend_executor_globals.user_error_handler`, a `zval`; `user_exception_handler`, another, and three `zend_stack`
     /// follow: reporting levels, error handlers, exception handlers.
     executor_error_handler: usize =         [ 656,  664,  664,  680,  680,  680,  680,  680,  688,  704,  728,  776];
@@ -36,14 +34,10 @@ layouts! {
     /// The number added to an odd map pointer to get its slot's offset from `map_ptr_base`: the base is biased since 8.0.
     map_bias: u64 =                         [   0,    0,    0,    0,    1,    0,    0,    0,    0,    0,    0,    0];
     /// Whether a map pointer that is not an offset points to the pointer, instead of being the pointer itself.
-    map_indirect: bool = [
-        false, false, false, false, true, true, true, false, false, false, false, false,
-    ];
+    map_indirect: u8 =                      [   0,    0,    0,    0,    1,    1,    1,    0,    0,    0,    0,    0];
 
     /// `zend_execute_data`, padded to whole `zval`s; its variables follow.
     frame_size: usize =                     [  96,   80,   80,   80,   80,   80,   80,   80,   80,   80,   80,   80];
-    /// `zend_execute_data.symbol_table`, `zend_array *`.
-    frame_symbols: usize =                  [  64,   56,   56,   56,   56,   56,   56,   56,   56,   56,   56,   56];
     /// `zend_execute_data.extra_named_params`, `zend_array *`.
     frame_named_params: usize =             [   0,    0,    0,    0,    0,   72,   72,   72,   72,   72,   72,   72];
     /// `ZEND_CALL_HAS_SYMBOL_TABLE`, in all of `This.u1.type_info`; in 7.0, a pointer that is not null says so.
@@ -72,14 +66,10 @@ layouts! {
     function_cache_size: usize =            [ 160,  160,  160,   48,   48,   56,   56,   72,   68,   88,   88,   88];
     /// `zend_op_array.refcount`, `u32 *`.
     function_refcount: usize =              [  48,   48,   48,   96,  104,  112,  112,  120,  112,  136,  136,  136];
-    /// `zend_op_array.live_range`, `zend_live_range *`.
+    /// `zend_op_array.live_range`, `zend_live_range *`; 8 bytes before it: `last_live_range`, `u32`.
     function_live_ranges: usize =           [   0,   96,   96,  112,  120,  128,  128,  136,  128,  152,  152,  152];
-    /// `zend_op_array.last_live_range`, `u32`.
-    function_live_range_count: usize =      [   0,   88,   88,  104,  112,  120,  120,  128,  120,  144,  144,  144];
-    /// `zend_op_array.try_catch_array`, `zend_try_catch_element *`.
+    /// `zend_op_array.try_catch_array`, `zend_try_catch_element *`; 12 bytes before it: `last_try_catch`, `u32`.
     function_tries: usize =                 [ 104,  104,  104,  120,  128,  136,  136,  144,  136,  160,  160,  160];
-    /// `zend_op_array.last_try_catch`, `u32`.
-    function_try_count: usize =             [  92,   92,   92,  108,  116,  124,  124,  132,  124,  148,  148,  148];
     /// `zend_op_array.static_variables`, `HashTable *`: the initial values.
     function_statics: usize =               [ 112,  112,  112,   80,   88,   96,   96,  104,   96,  120,  120,  120];
     /// `zend_op_array.static_variables_ptr`, a map pointer to the values of this request.
@@ -90,20 +80,12 @@ layouts! {
     function_literals: usize =              [ 152,  152,  152,  160,  168,  176,  176,  184,  176,  192,  192,  192];
     /// `zend_op_array.last_literal`, the number of literals, `u32`.
     function_literal_count: usize =         [ 148,  148,  148,  152,  160,  168,  168,  176,  168,  184,  184,  184];
-    /// `zend_op_array.num_dynamic_func_defs`, `u32`.
-    function_inner_count: usize =           [   0,    0,    0,    0,    0,    0,  172,  180,  172,  188,  188,  188];
-    /// `zend_op_array.dynamic_func_defs`, `zend_op_array **`.
+    /// `zend_op_array.dynamic_func_defs`, `zend_op_array **`; 12 bytes before it: `num_dynamic_func_defs`, `u32`.
     function_inner: usize =                 [   0,    0,    0,    0,    0,    0,  184,  192,  184,  200,  200,  200];
-    /// `ZEND_ACC_HAS_RETURN_TYPE`: an extra argument before the first is the return type.
-    function_returns_type: u32 = [
-        0x4000_0000, 0x4000_0000, 0x4000_0000, 0x4000_0000, 0x2000, 0x2000,
-        0x2000, 0x2000, 0x2000, 0x2000, 0x2000, 0x2000,
-    ];
-    /// `ZEND_ACC_VARIADIC`: there is an extra argument after the last.
-    function_variadic: u32 = [
-        0x100_0000, 0x100_0000, 0x100_0000, 0x100_0000, 0x4000, 0x4000,
-        0x4000, 0x4000, 0x4000, 0x4000, 0x4000, 0x4000,
-    ];
+    /// The bit of `ZEND_ACC_HAS_RETURN_TYPE`: an extra argument before the first is the return type.
+    function_returns_type_bit: u8 =         [  30,   30,   30,   30,   13,   13,   13,   13,   13,   13,   13,   13];
+    /// The bit of `ZEND_ACC_VARIADIC`: there is an extra argument after the last.
+    function_variadic_bit: u8 =             [  24,   24,   24,   24,   14,   14,   14,   14,   14,   14,   14,   14];
     /// `zend_arg_info`, of a user function.
     argument_size: usize =                  [  24,   24,   24,   24,   24,   32,   32,   32,   32,   32,   32,   32];
 
@@ -112,14 +94,10 @@ layouts! {
     /// `zend_class_entry.default_properties_count`, `i32`; `default_static_members_count` follows.
     class_property_count: usize =           [  32,   32,   32,   32,   32,   32,   32,   32,   32,   32,   32,   36];
     /// `zend_class_entry.default_properties_table`, `zval *`; `default_static_members_table` and `static_members_table`, a
-    /// map pointer, follow.
+    /// map pointer, follow; then the `HashTable`s `function_table`, `properties_info` and `constants_table`.
     class_property_defaults: usize =        [  40,   40,   40,   40,   40,   40,   40,   40,   40,   40,   40,   48];
-    /// `zend_class_entry.function_table`, a `HashTable`; `properties_info` and `constants_table` follow.
-    class_functions: usize =                [  64,   64,   64,   64,   64,   64,   64,   64,   64,   64,   64,   72];
     /// Whether `static_members_table` points to the pointer, although it is not a map pointer.
-    class_statics_indirect: bool = [
-        false, false, false, true, false, false, false, false, false, false, false, false,
-    ];
+    class_statics_indirect: u8 =            [   0,    0,    0,    1,    0,    0,    0,    0,    0,    0,    0,    0];
     /// `zend_class_entry.mutable_data`, a map pointer to the data that a class in opcache's memory has in each process.
     class_mutable: usize =                  [   0,    0,    0,    0,    0,    0,  232,  232,  232,  232,  232,  240];
     /// `zend_class_entry.properties_info_table`, `zend_property_info **`.
@@ -170,9 +148,7 @@ layouts! {
 
     /// An element of a packed array.
     packed_element: usize =                 [  32,   32,   32,   32,   32,   32,   32,   16,   16,   16,   16,   16];
-    /// The flag of a `HashTable` for whether it has a table.
-    array_flag: u32 =                       [   8,    8,    8,    8,    8,    8,    8,    8,    8,    8,    8,    8];
-    /// The value of this flag if there is no table.
+    /// `TABLE_INITIALIZED`, or 0: the value of this flag if there is no table.
     array_without_table: u32 =              [   0,    0,    0,    8,    8,    8,    8,    8,    8,    8,    8,    8];
 
     /// A type of `zval`: `IS_CONSTANT`, a string that names a constant.

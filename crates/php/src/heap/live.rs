@@ -1,6 +1,5 @@
 //! Memory of running PHP programs, for tests.
 #![cfg(test)]
-#![cfg(test)]
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -8,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use borehole_process::{Dump, Image, Memory as _, Piece, Process, Recorder, Target as _};
+use borehole_process::{
+    Dump, ForeignMemory as _, ForeignProcess as _, Image, ImageRecorder, MemoryPiece, Process,
+};
 use borehole_testkit::peers::{self, Peer};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -63,7 +64,7 @@ const SYMBOLS: &[&str] = &[
 const DATABASE: &str = "$pdo = new PDO('sqlite::memory:'); $st = $pdo->prepare('select 1');";
 
 /// A copy of a stopped program.
-pub(crate) struct Copied {
+pub(crate) struct CopiedProgram {
     pub(crate) dump: Dump,
     pub(crate) php: Php,
     pub(crate) executor: Executor,
@@ -109,7 +110,7 @@ pub(crate) fn copy(
     program: &str,
     php: &[&str],
     arguments: &[&str],
-) -> Option<Copied> {
+) -> Option<CopiedProgram> {
     copy_with(peer, root, program, php, arguments, &[])
 }
 
@@ -121,7 +122,7 @@ pub(crate) fn copy_with(
     php: &[&str],
     arguments: &[&str],
     environment: &[(&str, &str)],
-) -> Option<Copied> {
+) -> Option<CopiedProgram> {
     let (folder, file) = program.split_once('/').unwrap();
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let there = format!("tmp/borehole-{}-{number}-{file}", std::process::id());
@@ -144,7 +145,7 @@ pub(crate) fn copy_with(
     copied
 }
 
-fn run(command: &mut Command) -> Option<Copied> {
+fn run(command: &mut Command) -> Option<CopiedProgram> {
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap());
@@ -162,7 +163,7 @@ fn run(command: &mut Command) -> Option<Copied> {
     let id = i32::try_from(running.0.id()).unwrap();
     kill(Pid::from_raw(id), Signal::SIGSTOP).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(20));
-    let recorder = Recorder::new(Process::open(id).unwrap()).unwrap();
+    let recorder = ImageRecorder::new(Process::open(id).unwrap()).unwrap();
     let php = Php::attach(&recorder, &AttachOptions::default()).unwrap();
     let executor = php.executors(&recorder).unwrap()[0];
     let mut image = recorder.finish();
@@ -178,14 +179,14 @@ fn run(command: &mut Command) -> Option<Copied> {
         }
     }
     let usage = ready.split("\"usage\":").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
-    Some(Copied { dump, php, executor, usage, ready, image })
+    Some(CopiedProgram { dump, php, executor, usage, ready, image })
 }
 
 fn insert(dump: &mut Dump, process: &Process, start: u64, end: u64) {
     let mut address = start;
     while address < end {
         let mut part = vec![0; usize::try_from(PART.min(end - address)).unwrap()];
-        let filled = process.read_pieces(&mut [Piece { address, into: &mut part }]).unwrap();
+        let filled = process.read_pieces(&mut [MemoryPiece { address, into: &mut part }]).unwrap();
         part.truncate(filled);
         dump.insert(address, part);
         address += PART;

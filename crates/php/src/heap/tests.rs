@@ -5,71 +5,20 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use borehole_heap::{Edge, HeapSink, Location, LocationType, NodeId, NodeType, Strength, StringId, Value};
+use borehole_heap::{Edge, LocationType, NodeId, NodeType, Strength};
 use borehole_process::Dump;
 use borehole_testkit::corpus;
-use hashbrown::HashMap;
 
 use crate::attach::{AttachOptions, Php};
 use crate::executor::Executor;
-use crate::heap::blocks::Blocks;
-use crate::heap::live::{self, Copied};
-use crate::heap::walk::{WalkOptions, walk};
-use crate::release::Release;
-
-/// A complete heap in memory.
-#[derive(Default)]
-struct Collected {
-    strings: Vec<Vec<u8>>,
-    numbers: HashMap<Vec<u8>, u32>,
-    nodes: Vec<NodeType>,
-    edges: Vec<Edge>,
-    /// The tree edge of each node.
-    tree: HashMap<NodeId, usize>,
-    locations: Vec<(NodeId, Location)>,
-    summary: BTreeMap<String, String>,
-    /// The number of times that memory was missing, and inconsistent.
-    damage: (u64, u64),
-    reached_bytes: u64,
-}
-
-impl HeapSink for Collected {
-    fn string(&mut self, string: &[u8]) -> StringId {
-        if let Some(&number) = self.numbers.get(string) {
-            return StringId(number);
-        }
-        let number = u32::try_from(self.strings.len()).unwrap();
-        self.strings.push(string.to_vec());
-        self.numbers.insert(string.to_vec(), number);
-        StringId(number)
-    }
-
-    fn node(&mut self, node_type: NodeType) -> NodeId {
-        self.nodes.push(node_type);
-        NodeId(u32::try_from(self.nodes.len() - 1).unwrap())
-    }
-
-    fn edge(&mut self, edge: Edge) {
-        if edge.is_tree {
-            assert_eq!(self.tree.insert(edge.child, self.edges.len()), None, "a second tree edge");
-            assert!(edge.parent.is_none_or(|parent| parent < edge.child));
-        }
-        self.edges.push(edge);
-    }
-
-    fn location(&mut self, node: NodeId, location: &Location) {
-        self.locations.push((node, *location));
-    }
-
-    fn attribute(&mut self, _: NodeId, _: StringId, _: Value<'_>) {}
-
-    fn summary(&mut self, key: &str, value: &str) {
-        assert_eq!(self.summary.insert(key.to_owned(), value.to_owned()), None, "{key}");
-    }
-}
+use crate::heap::blocks::HeapBlocks;
+use crate::heap::collected::Collected;
+use crate::heap::live::{self, CopiedProgram};
+use crate::heap::walk::{HeapWalkOptions, walk};
+use crate::release::PhpRelease;
 
 impl Collected {
-    fn of(copied: &Copied) -> Self {
+    fn of(copied: &CopiedProgram) -> Self {
         Self::walked(&copied.dump, &copied.php, &copied.executor)
     }
 
@@ -82,29 +31,13 @@ impl Collected {
     }
 
     fn walked(dump: &Dump, php: &Php, executor: &Executor) -> Self {
-        let mut blocks = Blocks::of(dump, php, executor).unwrap();
+        let mut blocks = HeapBlocks::of(dump, php, executor).unwrap();
         let mut heap = Self::default();
-        let walked = walk(dump, php, executor, &mut blocks, &WalkOptions::default(), &mut heap);
+        let walked = walk(dump, php, executor, &mut blocks, &HeapWalkOptions::default(), &mut heap);
         assert!(!walked.is_stopped);
         heap.damage = (walked.missing, walked.torn);
         heap.reached_bytes = walked.reached_bytes;
         heap
-    }
-
-    fn text(&self, string: StringId) -> String {
-        String::from_utf8_lossy(&self.strings[string.0 as usize]).into_owned()
-    }
-
-    /// The links from a root to `node`.
-    fn path(&self, node: NodeId) -> String {
-        let mut links = Vec::new();
-        let mut at = Some(node);
-        while let Some(&edge) = at.and_then(|node| self.tree.get(&node)) {
-            links.push(self.text(self.edges[edge].link));
-            at = self.edges[edge].parent;
-        }
-        links.reverse();
-        links.join(" -> ")
     }
 
     fn number(&self, key: &str) -> u64 {
@@ -155,7 +88,7 @@ impl Collected {
 }
 
 /// Checks each program in each available PHP that supports it.
-fn with_programs(programs: &[&str], mut check: impl FnMut(&str, &Copied, &Collected)) {
+fn with_programs(programs: &[&str], mut check: impl FnMut(&str, &CopiedProgram, &Collected)) {
     let mut count = 0;
     for (name, peer, root) in live::phps() {
         for program in programs {
@@ -455,7 +388,7 @@ fn a_heap_without_an_account_is_walked_all_the_same() {
 #[test]
 fn summaries_have_the_keys_of_the_memory_database() {
     with_programs(&["internals/objects"], |name, copied, heap| {
-        let since_7_2 = copied.php.identity().release >= Release::of_version(7, 2).unwrap();
+        let since_7_2 = copied.php.identity().release >= PhpRelease::of_version(7, 2).unwrap();
         let keys = [
             "memory_get_usage",
             "memory_get_real_usage",

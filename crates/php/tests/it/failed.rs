@@ -1,25 +1,25 @@
 //! Programs that exceeded their memory limit.
 
-use borehole_php::{AttachOptions, FailedCall, Failure, Php};
+use borehole_php::{AttachOptions, FailedCall, FatalError, Php};
 use borehole_process::Process;
 use borehole_testkit::peers;
 
 use crate::programs::{self, Other, Program};
 
-/// What the program says of its failure, and what is found of it.
-fn failed(mut program: Program, change: impl FnOnce(&mut Failure<'_>)) -> (usize, Option<FailedCall>) {
+/// The message of the failed program, and the calls that are found.
+fn failed(mut program: Program, change: impl FnOnce(&mut FatalError<'_>)) -> (usize, Option<FailedCall>) {
     let said = program.line().unwrap();
     let [file, line, depth] = said.split('\t').collect::<Vec<_>>()[..] else { panic!("{said}") };
     programs::rest(program.id());
     let process = Process::open(program.id()).unwrap();
     let php = Php::attach(&process, &AttachOptions::default()).unwrap();
     let executor = php.executors(&process).unwrap()[0];
-    let mut failure = Failure { file: file.as_bytes(), line: line.parse().unwrap(), max_depth: 30_000 };
+    let mut failure = FatalError { file: file.as_bytes(), line: line.parse().unwrap(), max_depth: 30_000 };
     change(&mut failure);
     let found = php.failed_call(&process, &executor, &failure).unwrap();
     program.go_on();
     assert_eq!(program.line().as_deref(), Some("done"));
-    // With `near`, `before` and the program itself.
+    // This includes `near`, `before` and the program itself.
     (depth.parse::<usize>().unwrap() + 11 + 2, found)
 }
 
@@ -29,13 +29,13 @@ fn start(depth: &str) -> Option<Program> {
     Some(Program::start(&mut command))
 }
 
-/// Where the stack was begun anew, what is executed at the end overwrites the outer frames: this many, of the inner ones none.
+/// If PHP reset the stack, code that runs at the end overwrites the outer frames: at most this many, and no inner ones.
 const MOST_OVERWRITTEN: usize = 3;
 
-/// How many of the program's calls the first page of a stack has room for: where it was begun anew, there is no other.
+/// The number of the program's calls on the first page of a stack. If PHP reset the stack, no other page is left.
 const ON_FIRST_PAGE: usize = 900;
 
-/// Asserts that a program's calls are found, all that can be.
+/// Asserts that all calls of a program that can be found are found.
 #[track_caller]
 fn assert_found(name: &str, calls: usize, found: FailedCall) {
     let least = if found.is_whole { calls } else { calls.min(ON_FIRST_PAGE) - MOST_OVERWRITTEN };
@@ -53,17 +53,17 @@ fn the_call_that_exceeded_the_memory_limit_is_found_where_it_was_left() {
 }
 
 #[test]
-fn what_did_not_fail_there_is_not_found() {
-    let found = |depth, change: fn(&mut Failure<'_>)| failed(start(depth)?, change).1;
+fn other_positions_find_no_failed_call() {
+    let found = |depth, change: fn(&mut FatalError<'_>)| failed(start(depth)?, change).1;
     assert_eq!(found("50", |failure| failure.line += 1000), None);
     assert_eq!(found("50", |failure| failure.file = b"/else.php"), None);
     assert_eq!(found("50", |failure| failure.max_depth = 10), None);
 }
 
 #[test]
-fn it_is_found_in_every_release() {
+fn the_failed_call_is_found_in_every_release() {
     let releases = ["7.0", "7.2", "7.4", "8.1", "8.3", "8.4", "8.5", "8.6"];
-    // Those that get corrections no more leave the stack as it is.
+    // Releases that get no more fixes leave the stack as it is.
     let is_final = |release| !["8.4", "8.5", "8.6"].contains(&release);
     for release in releases {
         let name = format!("php-{release}");

@@ -1,4 +1,4 @@
-//! Recordings of each release: walked without PHP, and damaged in every way.
+//! Recorded memory of each release: walked without PHP, and damaged in every way.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -7,16 +7,16 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use borehole_model::Tables;
-use borehole_php::{AttachOptions, Error, ErrorKind, Executor, Outcome, Php, WalkOptions, Walker};
+use borehole_php::{AttachOptions, Error, ErrorKind, Executor, Php, SampleOutcome, StackWalker, WalkOptions};
 use borehole_process::{
-    Error as ProcessError, ErrorKind as ProcessErrorKind, Image, Mapping, Mappings, Memory, Piece, Process,
-    Recorder, Symbols, Target,
+    ElfSymbols, Error as ProcessError, ErrorKind as ProcessErrorKind, ForeignMemory, ForeignProcess, Image,
+    ImageRecorder, Mappings, MemoryMapping, MemoryPiece, Process,
 };
 use borehole_testkit::peers;
 
 use crate::programs::{self, Other, Program};
 
-/// What attaching needs of the thousands of symbols of a PHP.
+/// The symbols that attaching needs, of the thousands in a PHP.
 const SYMBOLS: &[&str] = &[
     "compiler_globals",
     "compiler_globals_offset",
@@ -31,7 +31,7 @@ const SYMBOLS: &[&str] = &[
     "zend_pass_function",
 ];
 
-/// The recordings, with the versions that they are of.
+/// The recordings and their versions.
 fn images() -> Vec<PathBuf> {
     let folder = fs::read_dir(programs::corpus("php/images")).unwrap();
     let files = folder.map(|entry| entry.unwrap().path());
@@ -51,15 +51,15 @@ fn expected(path: &Path) -> Vec<String> {
 }
 
 /// Attaches and walks once.
-fn walk(target: &impl Target) -> Result<(Outcome, Vec<String>), Error> {
+fn walk(target: &impl ForeignProcess) -> Result<(SampleOutcome, Vec<String>), Error> {
     let php = Php::attach(target, &AttachOptions::default())?;
     let executor = php.executors(target)?.first().copied();
     let executor = executor.ok_or_else(|| Error::from(ProcessError::unmapped(0)))?;
     let mut tables = Tables::default();
-    let outcome = Walker::new(&php, WalkOptions::default()).sample(target, &executor, &mut tables)?;
+    let outcome = StackWalker::new(&php, WalkOptions::default()).sample(target, &executor, &mut tables)?;
     let frames = match outcome {
-        Outcome::Stack(stack) => programs::frames(&tables, stack.id),
-        Outcome::Idle | Outcome::Torn => Vec::new(),
+        SampleOutcome::Stack(stack) => programs::frames(&tables, stack.id),
+        SampleOutcome::Idle | SampleOutcome::Torn => Vec::new(),
     };
     Ok((outcome, frames))
 }
@@ -77,33 +77,33 @@ fn recordings_of_each_release_are_walked_as_the_processes_were() {
     assert_eq!(Vec::from_iter(releases), ["7.0", "7.2", "7.4", "8.1", "8.2", "8.3", "8.4", "8.5", "8.6"]);
 }
 
-/// A target that can be read only so often.
+/// A target that fails after a number of reads.
 struct Failing<'i> {
     image: &'i Image,
     reads_left: Cell<u64>,
-    how: Failure,
+    how: FatalError,
 }
 
 #[derive(Clone, Copy)]
-enum Failure {
-    /// There is nothing where is read.
+enum FatalError {
+    /// The memory is unmapped.
     Unmapped,
     /// The process has ended.
     Gone,
-    /// From then on all memory is noise.
+    /// All memory is noise from then on.
     Noise,
 }
 
-impl Memory for Failing<'_> {
-    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, ProcessError> {
+impl ForeignMemory for Failing<'_> {
+    fn read_pieces(&self, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, ProcessError> {
         if self.reads_left.get() > 0 {
             self.reads_left.set(self.reads_left.get() - 1);
             return self.image.read_pieces(pieces);
         }
         match self.how {
-            Failure::Unmapped => Ok(pieces.first().map_or(0, |piece| piece.into.len() / 2)),
-            Failure::Gone => Err(ProcessError::new(ProcessErrorKind::Gone, "no such process")),
-            Failure::Noise => {
+            FatalError::Unmapped => Ok(pieces.first().map_or(0, |piece| piece.into.len() / 2)),
+            FatalError::Gone => Err(ProcessError::new(ProcessErrorKind::Gone, "no such process")),
+            FatalError::Noise => {
                 let mut noise = Noise::new(pieces.first().map_or(1, |piece| piece.address | 1));
                 let bytes = pieces.iter_mut().flat_map(|piece| piece.into.iter_mut());
                 Ok(bytes.map(|byte| *byte = noise.next().to_le_bytes()[3]).count())
@@ -112,12 +112,12 @@ impl Memory for Failing<'_> {
     }
 }
 
-impl Target for Failing<'_> {
+impl ForeignProcess for Failing<'_> {
     fn mappings(&self) -> &Mappings {
         self.image.mappings()
     }
 
-    fn symbols(&self, mapping: &Mapping) -> Result<Symbols, ProcessError> {
+    fn symbols(&self, mapping: &MemoryMapping) -> Result<ElfSymbols, ProcessError> {
         self.image.symbols(mapping)
     }
 
@@ -130,21 +130,21 @@ impl Target for Failing<'_> {
     }
 }
 
-/// A target that something else traces.
+/// A target with another tracer.
 struct Traced<'i>(&'i Image);
 
-impl Memory for Traced<'_> {
-    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, ProcessError> {
+impl ForeignMemory for Traced<'_> {
+    fn read_pieces(&self, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, ProcessError> {
         self.0.read_pieces(pieces)
     }
 }
 
-impl Target for Traced<'_> {
+impl ForeignProcess for Traced<'_> {
     fn mappings(&self) -> &Mappings {
         self.0.mappings()
     }
 
-    fn symbols(&self, mapping: &Mapping) -> Result<Symbols, ProcessError> {
+    fn symbols(&self, mapping: &MemoryMapping) -> Result<ElfSymbols, ProcessError> {
         self.0.symbols(mapping)
     }
 
@@ -158,17 +158,17 @@ impl Target for Traced<'_> {
 }
 
 #[test]
-fn threads_that_cannot_be_asked_are_an_error_where_they_have_to_be() {
+fn unreadable_threads_are_an_error_if_needed() {
     let attach = |name: &str| {
         let image = read(&programs::corpus(&format!("php/images/{name}.image")));
         Php::attach(&Traced(&image), &AttachOptions::default()).map(drop)
     };
     let refused = attach("8.4.24-zts").unwrap_err().to_string();
-    assert_eq!(refused, "cannot look where threads keep their state: traced already");
+    assert_eq!(refused, "cannot find the state of PHP's threads: traced already");
     attach("8.4.24").unwrap();
 }
 
-/// Random numbers, the same ones each time.
+/// Random numbers, equal in each run.
 struct Noise(u64);
 
 impl Noise {
@@ -188,16 +188,17 @@ impl Noise {
 fn every_read_may_fail() {
     for path in images() {
         let (image, expected) = (read(&path), expected(&path));
-        for how in [Failure::Unmapped, Failure::Gone, Failure::Noise] {
+        for how in [FatalError::Unmapped, FatalError::Gone, FatalError::Noise] {
             let mut reads = 0;
             loop {
                 let failing = Failing { image: &image, reads_left: Cell::new(reads), how };
                 let found = walk(&failing);
                 match (&found, how) {
-                    (Ok((Outcome::Stack(_), frames)), _) if *frames == expected => {}
-                    (Err(error), Failure::Gone) => assert_eq!(error.kind(), ErrorKind::Process, "{error}"),
-                    (Err(error), Failure::Unmapped) => assert_ne!(error.to_string(), ""),
-                    (Ok((Outcome::Torn | Outcome::Idle, _)), Failure::Unmapped) | (_, Failure::Noise) => {}
+                    (Ok((SampleOutcome::Stack(_), frames)), _) if *frames == expected => {}
+                    (Err(error), FatalError::Gone) => assert_eq!(error.kind(), ErrorKind::Process, "{error}"),
+                    (Err(error), FatalError::Unmapped) => assert_ne!(error.to_string(), ""),
+                    (Ok((SampleOutcome::Torn | SampleOutcome::Idle, _)), FatalError::Unmapped)
+                    | (_, FatalError::Noise) => {}
                     (found, _) => panic!("read {reads} of {}: {found:?}", path.display()),
                 }
                 if failing.reads_left.get() > 0 {
@@ -221,7 +222,7 @@ fn damaged_memory_is_walked_to_an_end() {
             for _ in 0..=noise.next() % 8 {
                 let page = pages[usize::try_from(noise.next() % pages.len() as u64).unwrap()];
                 let address = page + noise.next() % 512 * 8;
-                // Pointers into what was recorded lead further into nonsense than wild ones.
+                // Pointers into recorded memory mislead more than wild ones.
                 let value = match noise.next() % 3 {
                     0 => noise.next(),
                     1 => {
@@ -244,7 +245,7 @@ fn pages(image: &Image) -> Vec<u64> {
     all.filter(readable).collect()
 }
 
-/// A recording of 8.2, its executor, and the frames of its stack from the leaf.
+/// A recording of 8.2, its executor, and the frames of its stack, leaf first.
 fn of_8_2() -> (Image, Php, Executor, Vec<u64>) {
     let path = images().into_iter().find(|path| path.to_string_lossy().contains("8.2.")).unwrap();
     let image = read(&path);
@@ -259,18 +260,23 @@ fn of_8_2() -> (Image, Php, Executor, Vec<u64>) {
     (image, php, executor, frames)
 }
 
-fn sample(image: &Image, php: &Php, executor: &Executor, options: WalkOptions) -> (Outcome, Vec<String>) {
+fn sample(
+    image: &Image,
+    php: &Php,
+    executor: &Executor,
+    options: WalkOptions,
+) -> (SampleOutcome, Vec<String>) {
     let mut tables = Tables::default();
-    let outcome = Walker::new(php, options).sample(image, executor, &mut tables).unwrap();
+    let outcome = StackWalker::new(php, options).sample(image, executor, &mut tables).unwrap();
     let frames = match outcome {
-        Outcome::Stack(stack) => programs::frames(&tables, stack.id),
-        Outcome::Idle | Outcome::Torn => Vec::new(),
+        SampleOutcome::Stack(stack) => programs::frames(&tables, stack.id),
+        SampleOutcome::Idle | SampleOutcome::Torn => Vec::new(),
     };
     (outcome, frames)
 }
 
 #[test]
-fn a_chain_that_comes_back_to_itself_is_torn() {
+fn a_cyclic_chain_of_frames_is_torn() {
     let (image, php, executor, frames) = of_8_2();
     assert!(frames.len() > 10, "{frames:?}");
     for from in 0..frames.len() {
@@ -278,25 +284,26 @@ fn a_chain_that_comes_back_to_itself_is_torn() {
             let mut damaged = image.clone();
             damaged.overwrite(frames[from] + 48, &frames[to].to_le_bytes());
             let (outcome, _) = sample(&damaged, &php, &executor, WalkOptions::default());
-            assert_eq!(outcome, Outcome::Torn, "{from} to {to}");
+            assert_eq!(outcome, SampleOutcome::Torn, "{from} to {to}");
         }
     }
 }
 
-/// Memory that changes between the first and the second time that a place is read in one call.
+/// Memory that changes between two reads of a place in one call.
 struct Changing<'i> {
     before: &'i Image,
     after: &'i Image,
 }
 
-impl Memory for Changing<'_> {
-    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, ProcessError> {
+impl ForeignMemory for Changing<'_> {
+    fn read_pieces(&self, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, ProcessError> {
         let mut seen = BTreeSet::new();
         let mut filled = 0;
         for piece in pieces {
             let image = if seen.insert(piece.address) { self.before } else { self.after };
             let wanted = piece.into.len();
-            let copied = image.read_pieces(&mut [Piece { address: piece.address, into: piece.into }])?;
+            let copied =
+                image.read_pieces(&mut [MemoryPiece { address: piece.address, into: piece.into }])?;
             filled += copied;
             if copied < wanted {
                 break;
@@ -306,12 +313,17 @@ impl Memory for Changing<'_> {
     }
 }
 
-/// What a walker sees in memory that changes, if it has seen the stack `known` times before.
-fn sample_changing(php: &Php, executor: &Executor, known: (&Image, usize), memory: &Changing<'_>) -> Outcome {
-    let (mut walker, mut tables) = (Walker::new(php, WalkOptions::default()), Tables::default());
+/// The result of a walker on memory that changes, if it has seen the stack `known` times before.
+fn sample_changing(
+    php: &Php,
+    executor: &Executor,
+    known: (&Image, usize),
+    memory: &Changing<'_>,
+) -> SampleOutcome {
+    let (mut walker, mut tables) = (StackWalker::new(php, WalkOptions::default()), Tables::default());
     for _ in 0..known.1 {
         let outcome = walker.sample(known.0, executor, &mut tables).unwrap();
-        assert!(matches!(outcome, Outcome::Stack(_)), "{outcome:?}");
+        assert!(matches!(outcome, SampleOutcome::Stack(_)), "{outcome:?}");
     }
     walker.sample(memory, executor, &mut tables).unwrap()
 }
@@ -324,11 +336,11 @@ fn changed(image: &Image, address: u64, value: u64) -> Image {
 }
 
 #[test]
-fn a_caller_that_was_there_before_may_be_elsewhere_in_one_copy() {
+fn a_known_caller_may_have_moved_in_one_copy() {
     /// `ZEND_INIT_FCALL`.
     const INIT: u8 = 61;
     let (image, php, executor, frames) = of_8_2();
-    // The caller nearest to the root that has two instructions before it.
+    // The caller nearest to the root with two instructions before it.
     let begin =
         |frame: &u64| instruction(&image, image.read_u64(frame + 24).unwrap(), INIT).unwrap_or(u64::MAX);
     let is_far_in = |frame: &&u64| image.read_u64(**frame).unwrap().saturating_sub(64) >= begin(frame);
@@ -341,12 +353,12 @@ fn a_caller_that_was_there_before_may_be_elsewhere_in_one_copy() {
         for known in [1, 2, 200] {
             assert_eq!(sample_changing(&php, &executor, (&image, known), &memory), whole, "{known}");
         }
-        assert_eq!(sample_changing(&php, &executor, (&image, 0), &memory), Outcome::Torn);
-        assert_eq!(sample_changing(&php, &executor, (&moved, 1), &memory), whole, "by the other way");
+        assert_eq!(sample_changing(&php, &executor, (&image, 0), &memory), SampleOutcome::Torn);
+        assert_eq!(sample_changing(&php, &executor, (&moved, 1), &memory), whole, "found the other way");
     }
     let elsewhere = changed(&image, caller, op - 64);
     let memory = Changing { before: &moved, after: &elsewhere };
-    assert_eq!(sample_changing(&php, &executor, (&image, 1), &memory), Outcome::Torn);
+    assert_eq!(sample_changing(&php, &executor, (&image, 1), &memory), SampleOutcome::Torn);
     let memory = Changing { before: &moved, after: &moved };
     assert_ne!(sample_changing(&php, &executor, (&image, 1), &memory), whole);
 }
@@ -360,12 +372,12 @@ fn a_caller_has_to_be_the_same_function_in_both_copies() {
         for (before, after) in [(&image, &replaced), (&replaced, &image)] {
             let memory = Changing { before, after };
             let outcome = sample_changing(&php, &executor, (&image, 1), &memory);
-            assert_eq!(outcome, Outcome::Torn, "{frame:x}");
+            assert_eq!(outcome, SampleOutcome::Torn, "{frame:x}");
         }
     }
 }
 
-/// The address of the first instruction of this `code` in the function at `function`, if it is one of a program.
+/// The address of the first instruction with this `code` in the function at `function`, if that is a program's function.
 fn instruction(image: &Image, function: u64, code: u8) -> Option<u64> {
     let byte = |address| {
         let mut byte = [0; 1];
@@ -377,20 +389,20 @@ fn instruction(image: &Image, function: u64, code: u8) -> Option<u64> {
 }
 
 #[test]
-fn a_caller_that_is_returning_has_called_nothing_by_itself() {
+fn a_returning_caller_has_no_pending_call() {
     const RETURN: u8 = 62;
     let (image, php, executor, frames) = of_8_2();
     let outcome = |image: &Image| sample(image, &php, &executor, WalkOptions::default()).0;
     let mut callers = 0;
     for pair in frames.windows(2) {
         let [called, caller] = [pair[0], pair[1]].map(|frame| image.read_u64(frame + 24).unwrap());
-        // What stands in for a generator that delegates was not called.
+        // The placeholder of a delegating generator was not called.
         let Some(op) = instruction(&image, caller, RETURN).filter(|_| called != 0) else { continue };
         let returning = changed(&image, pair[1], op);
-        assert_eq!(outcome(&returning), Outcome::Torn, "{:x}", pair[1]);
-        // Called by PHP, as destructors are.
+        assert_eq!(outcome(&returning), SampleOutcome::Torn, "{:x}", pair[1]);
+        // PHP itself calls it, like destructors.
         let how = image.read_u64(pair[0] + 40).unwrap() | 0x2_0000;
-        assert!(matches!(outcome(&changed(&returning, pair[0] + 40, how)), Outcome::Stack(_)));
+        assert!(matches!(outcome(&changed(&returning, pair[0] + 40, how)), SampleOutcome::Stack(_)));
         callers += 1;
     }
     assert!(callers > 5, "{callers}");
@@ -409,27 +421,28 @@ fn names_of_gigabytes_and_functions_of_millions_of_instructions_are_cut_or_torn(
     assert!(longest.is_some_and(|longest| (4000..5000).contains(&longest)), "{longest:?}");
     let mut many = image.clone();
     many.overwrite(function + 80, &u32::MAX.to_le_bytes());
-    assert_eq!(sample(&many, &php, &executor, WalkOptions::default()).0, Outcome::Torn);
+    assert_eq!(sample(&many, &php, &executor, WalkOptions::default()).0, SampleOutcome::Torn);
 }
 
 #[test]
 fn frames_beyond_the_depth_are_counted() {
     let (image, php, executor, _) = of_8_2();
     let (whole, all) = sample(&image, &php, &executor, WalkOptions::default());
-    assert!(matches!(whole, Outcome::Stack(stack) if stack.omitted == 0));
+    assert!(matches!(whole, SampleOutcome::Stack(stack) if stack.omitted == 0));
     let (cut, some) = sample(&image, &php, &executor, WalkOptions { depth: Some(5), opcodes: false });
     assert_eq!(some, all[..5]);
-    let Outcome::Stack(stack) = cut else { panic!("{cut:?}") };
-    // The bottom of a fiber is counted as well, which has no name.
+    let SampleOutcome::Stack(stack) = cut else { panic!("{cut:?}") };
+    // The bottom frame of a fiber counts too; it has no name.
     assert_eq!(stack.omitted, all.len() as u64 - 5 + 1);
 }
 
 #[test]
-fn frames_say_their_instruction_if_asked_for() {
+fn frames_have_opcodes_on_request() {
     let (image, php, executor, _) = of_8_2();
     let mut tables = Tables::default();
-    let outcome = Walker::new(&php, WalkOptions::default()).sample(&image, &executor, &mut tables).unwrap();
-    let Outcome::Stack(stack) = outcome else { panic!("{outcome:?}") };
+    let outcome =
+        StackWalker::new(&php, WalkOptions::default()).sample(&image, &executor, &mut tables).unwrap();
+    let SampleOutcome::Stack(stack) = outcome else { panic!("{outcome:?}") };
     let opcode = |id| tables.frame(id).opcode.map(|name| String::from_utf8_lossy(tables.string(name)));
     let opcodes: Vec<_> = tables.frames_leaf_first(Some(stack.id)).map(opcode).collect();
     assert_eq!(opcodes[0], None);
@@ -439,7 +452,7 @@ fn frames_say_their_instruction_if_asked_for() {
 }
 
 #[test]
-fn what_is_not_php_is_refused_with_a_reason() {
+fn other_programs_are_refused_with_a_reason() {
     let (image, ..) = of_8_2();
     let refusal = |image: &Image, options: &AttachOptions<'_>| {
         let error = Php::attach(image, options).unwrap_err();
@@ -452,17 +465,17 @@ fn what_is_not_php_is_refused_with_a_reason() {
     let (kind, text) = refusal(&stripped, &AttachOptions::default());
     assert_eq!(kind, ErrorKind::NotPhp, "{text}");
     assert!(
-        text.starts_with("missing PHP: expected a program or library with its symbols, found "),
+        text.starts_with("no PHP found: expected a program or library with PHP's symbols, found "),
         "{text}"
     );
-    // A module that was compiled for a release nobody knows.
+    // A module compiled for an unknown release.
     let mut unknown = image.clone();
     let registry = symbol(&image, "module_registry");
     let first = image.read_u64(image.read_u64(registry + 16).unwrap()).unwrap();
     unknown.overwrite(first + 4, &20_300_101_u32.to_le_bytes());
     let (kind, text) = refusal(&unknown, &AttachOptions::default());
     assert_eq!(kind, ErrorKind::UnsupportedVersion, "{text}");
-    assert!(text.contains("7.0, 7.1") && text.ends_with("made for 20300101"), "{text}");
+    assert!(text.contains("7.0, 7.1") && text.ends_with("found module API 20300101"), "{text}");
     unknown.overwrite(first + 4, &20_220_829_u32.to_le_bytes());
     unknown.overwrite(first + 8, &[1]);
     let (kind, text) = refusal(&unknown, &AttachOptions::default());
@@ -471,12 +484,12 @@ fn what_is_not_php_is_refused_with_a_reason() {
 }
 
 #[test]
-fn a_release_that_it_is_not_is_refused() {
+fn a_wrong_release_is_refused() {
     let mut refused = 0;
     for path in images() {
         let image = read(&path);
         let own = Php::attach(&image, &AttachOptions::default()).unwrap().identity().release;
-        for release in borehole_php::Release::all() {
+        for release in borehole_php::PhpRelease::all() {
             let options = AttachOptions { release: Some(release), ..AttachOptions::default() };
             if let Err(error) = Php::attach(&image, &options) {
                 assert_eq!(error.kind(), ErrorKind::Implausible, "{own} as {release}: {error}");
@@ -492,15 +505,15 @@ fn symbol(image: &Image, name: &str) -> u64 {
     symbols.into_iter().find_map(|symbols| symbols.find(name)).unwrap().address
 }
 
-/// Records the stack of `everything.php` in every release that is set up. `UPDATE_GOLDEN=1` asks for it.
+/// Records the stack of `everything.php` in every installed release. `UPDATE_GOLDEN=1` asks for it.
 #[test]
-fn recordings_are_made_anew_when_asked_for() {
+fn recordings_are_updated_on_request() {
     if !borehole_testkit::updates_golden() {
         return;
     }
     let folder = programs::corpus("php/images");
     fs::create_dir_all(&folder).unwrap();
-    // In a folder that is called the same on every machine: its name gets into the recordings.
+    // The folder has the same name on every machine, because the name gets into the recordings.
     let programs = Path::new("/tmp/borehole-stacks");
     programs::copy(&programs::corpus("php/stacks"), programs);
     let machine = peers::peer("php").unwrap();
@@ -536,7 +549,7 @@ fn recordings_are_made_anew_when_asked_for() {
 fn record(mut program: Program, folder: &Path) {
     let (_, expected) = program.expected().unwrap();
     programs::rest(program.id());
-    let recorder = Recorder::new(Process::open(program.id()).unwrap()).unwrap();
+    let recorder = ImageRecorder::new(Process::open(program.id()).unwrap()).unwrap();
     let identity = Php::attach(&recorder, &AttachOptions::default()).unwrap().identity().clone();
     assert_eq!(walk(&recorder).unwrap().1, expected, "{identity}");
     let mut image = recorder.finish();
@@ -548,18 +561,18 @@ fn record(mut program: Program, folder: &Path) {
 }
 
 #[test]
-fn a_pointer_into_the_last_page_of_all_memory_leads_nowhere() {
+fn pointers_to_the_last_page_are_invalid() {
     let (image, php, executor, frames) = of_8_2();
     for address in [u64::MAX - 4095, u64::MAX - 4094, u64::MAX - 64, u64::MAX - 63, u64::MAX] {
         for place in [executor.globals + 488, frames[3] + 48] {
             let damaged = changed(&image, place, address);
             let (outcome, _) = sample(&damaged, &php, &executor, WalkOptions::default());
-            assert_eq!(outcome, Outcome::Torn, "{address:x} at {place:x}");
+            assert_eq!(outcome, SampleOutcome::Torn, "{address:x} at {place:x}");
         }
     }
 }
 
-/// Recorded memory, and more at addresses where nothing was recorded.
+/// Recorded memory, with more memory at addresses that were not recorded.
 struct Extended<'i> {
     image: &'i Image,
     more: Vec<(u64, Vec<u8>)>,
@@ -573,8 +586,8 @@ impl Extended<'_> {
     }
 }
 
-impl Memory for Extended<'_> {
-    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, ProcessError> {
+impl ForeignMemory for Extended<'_> {
+    fn read_pieces(&self, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, ProcessError> {
         let mut filled = 0;
         for piece in pieces {
             let wanted = piece.into.len();
@@ -583,9 +596,9 @@ impl Memory for Extended<'_> {
                     piece.into.copy_from_slice(bytes);
                     wanted
                 }
-                None => {
-                    self.image.read_pieces(&mut [Piece { address: piece.address, into: &mut *piece.into }])?
-                }
+                None => self
+                    .image
+                    .read_pieces(&mut [MemoryPiece { address: piece.address, into: &mut *piece.into }])?,
             };
             filled += copied;
             if copied < wanted {
@@ -596,8 +609,7 @@ impl Memory for Extended<'_> {
     }
 }
 
-/// Memory whose executor runs so many functions, on top of the stack that was recorded, all with the same million of
-/// instructions.
+/// Memory whose executor runs this many functions on top of the recorded stack, all with the same million of instructions.
 fn with_large_functions<'i>(image: &'i Image, frames: &[u64], count: u64) -> Extended<'i> {
     const FRAMES: u64 = 0x1000_0000_0000;
     const FUNCTIONS: u64 = 0x1100_0000_0000;
@@ -617,7 +629,7 @@ fn with_large_functions<'i>(image: &'i Image, frames: &[u64], count: u64) -> Ext
         for (offset, value) in [(0, OPS), (24, FUNCTIONS + 256 * row), (40, 0x2_0000), (48, called_by)] {
             put(&mut stack, 64 * row + offset, value);
         }
-        // A user function; what tells it from the others is its first line.
+        // A user function; only its first line differs from the others.
         for (offset, value) in [
             (0, 2),
             (8, number(named + 8)),
@@ -636,19 +648,19 @@ fn with_large_functions<'i>(image: &'i Image, frames: &[u64], count: u64) -> Ext
 fn functions_that_share_a_million_instructions_do_not_fill_the_memory() {
     let (image, php, executor, frames) = of_8_2();
     let executing = changed(&image, executor.globals + 488, 0x1000_0000_0000);
-    let (mut walker, mut tables) = (Walker::new(&php, WalkOptions::default()), Tables::default());
+    let (mut walker, mut tables) = (StackWalker::new(&php, WalkOptions::default()), Tables::default());
     let whole = walker.sample(&image, &executor, &mut tables).unwrap();
     for (count, is_taken) in [(2, true), (40, false), (2, true)] {
         let memory = with_large_functions(&executing, &frames, count);
         let outcome = walker.sample(&memory, &executor, &mut tables).unwrap();
-        assert_eq!(matches!(outcome, Outcome::Stack(_)), is_taken, "{count}: {outcome:?}");
-        // What was mapped there is still asked for the first times.
+        assert_eq!(matches!(outcome, SampleOutcome::Stack(_)), is_taken, "{count}: {outcome:?}");
+        // The former mapping is still requested the first times.
         let again = (0..8).any(|_| walker.sample(&image, &executor, &mut tables).unwrap() == whole);
         assert!(again, "{count}");
     }
 }
 
-/// `image` as if its PHP served requests, with the place that says when the request began.
+/// `image` as if its PHP served requests, with the place of the request's start time.
 fn of_a_server(image: &Image) -> (Image, Php, Executor, u64) {
     let name = image.read_u64(symbol(image, "sapi_module")).unwrap();
     let mut image = image.clone();
@@ -661,14 +673,19 @@ fn of_a_server(image: &Image) -> (Image, Php, Executor, u64) {
 }
 
 /// The stack that `walker` finds.
-fn found(walker: &mut Walker, tables: &mut Tables, memory: &impl Memory, executor: &Executor) -> Vec<String> {
+fn found(
+    walker: &mut StackWalker,
+    tables: &mut Tables,
+    memory: &impl ForeignMemory,
+    executor: &Executor,
+) -> Vec<String> {
     match walker.sample(memory, executor, tables).unwrap() {
-        Outcome::Stack(stack) => programs::frames(tables, stack.id),
+        SampleOutcome::Stack(stack) => programs::frames(tables, stack.id),
         outcome => panic!("{outcome:?}"),
     }
 }
 
-/// The recording of a server, and the same with other functions at the same addresses: all that differs is their names.
+/// The recording of a server, and the same with other functions at the same addresses: only their names differ.
 fn of_two_requests() -> (Image, Image, Php, Executor, u64) {
     let (image, .., frames) = of_8_2();
     let (before, php, executor, time) = of_a_server(&image);
@@ -689,12 +706,12 @@ fn of_two_requests() -> (Image, Image, Php, Executor, u64) {
 }
 
 #[test]
-fn names_of_the_request_before_are_noticed_though_nothing_tells_of_a_new_one() {
+fn stale_names_of_the_previous_request_are_noticed() {
     let (before, after, php, executor, time) = of_two_requests();
     let more = || vec![(time, vec![0; 8])];
     let before = Extended { image: &before, more: more() };
     let after = Extended { image: &after, more: more() };
-    let new = || (Walker::new(&php, WalkOptions::default()), Tables::default());
+    let new = || (StackWalker::new(&php, WalkOptions::default()), Tables::default());
     let (mut walker, mut tables) = new();
     let expected = found(&mut walker, &mut tables, &after, &executor);
     let (mut walker, mut tables) = new();
@@ -706,7 +723,7 @@ fn names_of_the_request_before_are_noticed_though_nothing_tells_of_a_new_one() {
 }
 
 #[test]
-fn a_number_of_objects_that_has_gone_down_is_another_request() {
+fn fewer_objects_mean_another_request() {
     let (before, after, php, executor, time) = of_two_requests();
     let objects = executor.globals + 840 + 8;
     let next = before.read_u64(objects).unwrap();
@@ -714,9 +731,9 @@ fn a_number_of_objects_that_has_gone_down_is_another_request() {
     let after = changed(&after, objects, next - 1);
     let before = Extended { image: &before, more: vec![(time, vec![0; 8])] };
     let after = Extended { image: &after, more: vec![(time, vec![0; 8])] };
-    let (mut walker, mut tables) = (Walker::new(&php, WalkOptions::default()), Tables::default());
+    let (mut walker, mut tables) = (StackWalker::new(&php, WalkOptions::default()), Tables::default());
     let expected = found(&mut walker, &mut tables, &after, &executor);
-    let (mut walker, mut tables) = (Walker::new(&php, WalkOptions::default()), Tables::default());
+    let (mut walker, mut tables) = (StackWalker::new(&php, WalkOptions::default()), Tables::default());
     assert_ne!(found(&mut walker, &mut tables, &before, &executor), expected);
     assert_eq!(found(&mut walker, &mut tables, &after, &executor), expected);
 }
@@ -734,10 +751,10 @@ fn code_under_a_known_stack_may_get_other_instructions_at_the_same_place() {
         let mut other = image.clone();
         // The line of its first instruction.
         other.overwrite(number(function + 88) + 24, &777_u32.to_le_bytes());
-        let (mut walker, mut tables) = (Walker::new(&php, WalkOptions::default()), Tables::default());
+        let (mut walker, mut tables) = (StackWalker::new(&php, WalkOptions::default()), Tables::default());
         for memory in [&image, &image, &other, &image, &other] {
             let outcome = walker.sample(memory, &executor, &mut tables).unwrap();
-            assert!(matches!(outcome, Outcome::Stack(_)), "{function:x}: {outcome:?}");
+            assert!(matches!(outcome, SampleOutcome::Stack(_)), "{function:x}: {outcome:?}");
         }
         replaced += 1;
     }

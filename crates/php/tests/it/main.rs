@@ -1,6 +1,6 @@
-//! Real PHP programs, and recordings of them.
+//! Real PHP programs, and recordings of their memory.
 
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
 mod failed;
 mod images;

@@ -1,4 +1,4 @@
-//! The workers of a pool: idle between requests, and another stack with each.
+//! Workers of a pool: idle between requests, with a different stack in each.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use borehole_model::Tables;
-use borehole_php::{AttachOptions, Executor, Outcome, Php, WalkOptions, Walker};
+use borehole_php::{AttachOptions, Executor, Php, SampleOutcome, StackWalker, WalkOptions};
 use borehole_process::Process;
 use borehole_testkit::{Scratch, peers};
 
@@ -16,7 +16,7 @@ use crate::programs;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A pool of one worker, which is ended with the test.
+/// A pool of one worker that ends with the test.
 struct Pool {
     manager: Child,
     socket: PathBuf,
@@ -45,7 +45,7 @@ impl Pool {
         until("a worker", || workers().into_iter().find(|&worker| worker != manager))
     }
 
-    /// Asks for `script`, and keeps the end of the body back.
+    /// Requests `script`, and holds back the end of the body.
     fn ask(&self, script: &Path, uri: &str) -> UnixStream {
         let mut stream = UnixStream::connect(&self.socket).unwrap();
         let query = uri.split_once('?').map_or("", |(_, query)| query);
@@ -63,7 +63,8 @@ impl Pool {
             encoded.extend([u8::try_from(name.len()).unwrap(), u8::try_from(value.len()).unwrap()]);
             encoded.extend([name.as_bytes(), value.as_bytes()].concat());
         }
-        // Of a `PUT` PHP reads the body when the script does. The kinds of record of FastCGI: 1 begins a request, 4 carries parameters, 5 the body.
+        // For `PUT`, PHP reads the body when the script does. Record types of FastCGI: 1 begins a request, 4 carries
+        // parameters, 5 the body.
         for (kind, content) in [(1, &[0, 1, 0, 0, 0, 0, 0, 0][..]), (4, &encoded), (4, &[])] {
             stream.write_all(&record(kind, content)).unwrap();
         }
@@ -85,7 +86,7 @@ fn record(kind: u8, content: &[u8]) -> Vec<u8> {
     [&[1, kind, 0, 1, high, low, 0, 0], content].concat()
 }
 
-/// Sends the body, and reads the answer to its end.
+/// Sends the body and reads the complete answer.
 fn finish(mut stream: UnixStream) {
     stream.write_all(&[record(5, b"x"), record(5, b"")].concat()).unwrap();
     let mut answer = Vec::new();
@@ -113,7 +114,7 @@ struct Worker {
     process: Process,
     php: Php,
     executor: Executor,
-    walker: Walker,
+    walker: StackWalker,
     tables: Tables,
 }
 
@@ -122,25 +123,25 @@ impl Worker {
         let process = Process::open(id).unwrap();
         let php = Php::attach(&process, &AttachOptions::default()).unwrap();
         let executor = php.executors(&process).unwrap()[0];
-        let walker = Walker::new(&php, WalkOptions::default());
+        let walker = StackWalker::new(&php, WalkOptions::default());
         Self { process, php, executor, walker, tables: Tables::default() }
     }
 
-    fn sample(&mut self) -> Outcome {
+    fn sample(&mut self) -> SampleOutcome {
         self.walker.sample(&self.process, &self.executor, &mut self.tables).unwrap()
     }
 
-    /// The stack, once the worker waits for the body.
+    /// The stack when the worker waits for the body.
     fn waiting(&mut self) -> Vec<String> {
         until("a worker that waits", || {
-            let Outcome::Stack(stack) = self.sample() else { return None };
+            let SampleOutcome::Stack(stack) = self.sample() else { return None };
             let frames = programs::frames(&self.tables, stack.id);
             frames[0].starts_with("file_get_contents").then_some(frames)
         })
     }
 }
 
-/// What the script `name` looks like while it waits; its lines begin with the third.
+/// The source of the script `name`, which waits; its code begins on line 3.
 fn stack(path: &Path, name: &str, first_line: i64) -> Vec<String> {
     let path = path.display();
     vec![
@@ -156,7 +157,7 @@ fn requests_are_kept_apart(options: &[&str]) {
     let Some(pool) = Pool::start(&scratch, options) else { return };
     let mut worker = Worker::attach(pool.worker());
     assert_eq!(worker.php.identity().sapi, "fpm-fcgi");
-    until("an idle worker", || (worker.sample() == Outcome::Idle).then_some(()));
+    until("an idle worker", || (worker.sample() == SampleOutcome::Idle).then_some(()));
     assert_eq!(worker.php.request(&worker.process, &worker.executor).unwrap(), None);
     let scripts = [("one", "first", 3), ("two", "other", 6)].map(|(file, name, line)| {
         (programs::corpus(&format!("php/pool/{file}.php")).canonicalize().unwrap(), name, line)
@@ -172,9 +173,9 @@ fn requests_are_kept_apart(options: &[&str]) {
         assert_eq!(request.query.as_deref(), Some(format!("round={round}").as_bytes()));
         assert_eq!(request.script.as_deref(), Some(path.as_os_str().as_encoded_bytes()));
         finish(stream);
-        // Whether or not somebody looks between the requests.
+        // Whether or not the worker is sampled between the requests.
         if round % 3 == 0 {
-            until("an idle worker", || (worker.sample() == Outcome::Idle).then_some(()));
+            until("an idle worker", || (worker.sample() == SampleOutcome::Idle).then_some(()));
         }
     }
     drop(fs::remove_file(&pool.socket));

@@ -1,4 +1,4 @@
-//! PHP programs that are started by a test and ended with it.
+//! PHP programs that tests start and end.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -14,7 +14,7 @@ pub(crate) fn corpus(path: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus")).join(path)
 }
 
-/// A running program whose input and output are the test's.
+/// A running program whose standard input and output belong to the test.
 pub(crate) struct Program {
     child: Child,
     input: ChildStdin,
@@ -34,14 +34,14 @@ impl Program {
         self.child.id().try_into().unwrap()
     }
 
-    /// The next line that it writes; `None` when it has ended.
+    /// The next line that it writes; `None` if it has ended.
     pub(crate) fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         let length = self.output.read_line(&mut line).unwrap();
         (length > 0).then(|| line.trim_end_matches('\n').to_owned())
     }
 
-    /// The next stack that it says it has: the construct it shows, and its frames.
+    /// The next stack that it prints: the construct it demonstrates, and its frames.
     pub(crate) fn expected(&mut self) -> Option<(String, Vec<String>)> {
         let construct = self.line()?;
         let construct = construct.strip_prefix("= ").unwrap_or_else(|| panic!("{construct}")).to_owned();
@@ -49,7 +49,7 @@ impl Program {
         Some((construct, lines.take_while(|line| line != ".").collect()))
     }
 
-    /// Lets it go on.
+    /// Lets it continue.
     pub(crate) fn go_on(&mut self) {
         self.input.write_all(b"\n").unwrap();
     }
@@ -73,27 +73,27 @@ pub(crate) fn frames(tables: &Tables, stack: StackId) -> Vec<String> {
     tables.frames_leaf_first(Some(stack)).map(line).collect()
 }
 
-/// A PHP of another release, which lives in a folder that is its root.
+/// A PHP of another release, in a root file system of its own.
 pub(crate) struct Other {
     peer: Peer,
-    /// Where its root is on this machine.
+    /// The path of its root on this machine.
     copied: PathBuf,
-    /// The programs, as it sees them.
+    /// The path of the programs for this PHP.
     pub(crate) corpus: PathBuf,
 }
 
 impl Other {
-    /// The one called `name`, if it is set up, with a copy of the programs.
+    /// Finds the one called `name`, if it is installed, with a copy of the programs.
     pub(crate) fn find(name: &str) -> Option<Self> {
         Self::set_up(name, Path::new(&format!("/tmp/borehole-{}-{name}", std::process::id())))
     }
 
-    /// As [`Self::find`], with the copy in the folder `corpus`.
+    /// Like [`Self::find`], with the copy in the folder `corpus`.
     pub(crate) fn set_up(name: &str, corpus: &Path) -> Option<Self> {
         Self::with("php/stacks", name, corpus)
     }
 
-    /// As [`Self::set_up`], with the programs of the folder `programs` of the corpus.
+    /// Like [`Self::set_up`], with the programs of the folder `programs` of the corpus.
     pub(crate) fn with(programs: &str, name: &str, corpus: &Path) -> Option<Self> {
         let peer = peers::optional(name)?;
         let command = peer.command();

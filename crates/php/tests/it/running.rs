@@ -1,20 +1,20 @@
-//! Programs that do not stand still.
+//! Sampling programs that run.
 
 use std::time::{Duration, Instant};
 
 use borehole_model::{StackId, Tables};
-use borehole_php::{AttachOptions, Outcome, Php, WalkOptions, Walker};
+use borehole_php::{AttachOptions, Php, SampleOutcome, StackWalker, WalkOptions};
 use borehole_process::Process;
 use borehole_testkit::peers;
 
 use crate::programs::{self, Program};
 
-/// Calls that a program makes several million times a second.
+/// A program that makes several million calls a second.
 const ACCEPTED: usize = 20_000;
-/// Stacks, callers counted apart: samples of one moment have fewer.
+/// The minimum number of distinct stacks; samples of one moment have fewer.
 const MANY: usize = 50;
 
-/// The names of the functions of `pairs.php` in a stack, from the root: `a_N` calls `b_N`, which calls `c_N`.
+/// The functions of `pairs.php` in a stack, root first: `a_N` calls `b_N`, which calls `c_N`.
 fn pairs(tables: &Tables, stack: StackId) -> Vec<String> {
     let name = |line: &String| line.split('\t').next().unwrap_or_default().to_owned();
     let mut names: Vec<_> = programs::frames(tables, stack).iter().map(name).collect();
@@ -23,7 +23,7 @@ fn pairs(tables: &Tables, stack: StackId) -> Vec<String> {
     names
 }
 
-/// Whether these calls can be: `a_7`, `b_7`, `c_7`, or fewer of them.
+/// Whether these calls are possible: `a_7`, `b_7`, `c_7`, or the first of them.
 fn is_possible(names: &[String]) -> bool {
     let number = |name: &str| name.split_once('_').map(|(_, number)| number.to_owned());
     let same = names.windows(2).all(|pair| number(&pair[0]) == number(&pair[1]));
@@ -32,19 +32,21 @@ fn is_possible(names: &[String]) -> bool {
 }
 
 #[test]
-fn no_stack_of_a_busy_program_is_one_that_cannot_be() {
+fn stacks_of_a_busy_program_are_possible() {
     let Some(php) = peers::peer("php") else { return };
     let program = Program::start(php.command().arg(programs::corpus("php/trace/pairs.php")).arg("60"));
     let (process, php) = attach(program.id());
     let tables = &mut Tables::default();
     let executor = php.executors(&process).unwrap()[0];
-    let mut walker = Walker::new(&php, WalkOptions::default());
+    let mut walker = StackWalker::new(&php, WalkOptions::default());
     let (mut accepted, mut checked) = (0, Vec::new());
     let end = Instant::now() + Duration::from_secs(50);
-    // While others have the processor, all samples are of one moment.
+    // While others use the processor, all samples are of one moment.
     while accepted < ACCEPTED || tables.stack_count() <= MANY {
         assert!(Instant::now() < end, "{accepted} samples of {} stacks in time", tables.stack_count());
-        let Outcome::Stack(stack) = walker.sample(&process, &executor, tables).unwrap() else { continue };
+        let SampleOutcome::Stack(stack) = walker.sample(&process, &executor, tables).unwrap() else {
+            continue;
+        };
         accepted += 1;
         if checked.len() <= stack.id.index() {
             checked.resize(stack.id.index() + 1, false);
@@ -70,27 +72,26 @@ fn the_function_that_executes_in_compiled_code_is_seen() {
         let (process, php) = attach(program.id());
         let tables = &mut Tables::default();
         let executor = php.executors(&process).unwrap()[0];
-        let mut walker = Walker::new(&php, WalkOptions::default());
+        let mut walker = StackWalker::new(&php, WalkOptions::default());
         let (mut stacks, mut leaves, mut torn) = (0, 0, 0);
         let end = Instant::now() + Duration::from_secs(50);
-        // Its loop is most of what the program does, whatever executes it; while others have the processor, all samples are
-        // of one moment.
+        // The loop takes most of the time in every mode; while others use the processor, all samples are of one moment.
         while stacks < 5000 || leaves <= stacks / 4 {
             assert!(Instant::now() < end, "{compiler}: {leaves} of {stacks} stacks in time, {torn} torn");
             match walker.sample(&process, &executor, tables).unwrap() {
-                Outcome::Stack(stack) => {
+                SampleOutcome::Stack(stack) => {
                     stacks += 1;
                     let function = tables.frame(tables.leaf(stack.id)).function;
                     leaves += usize::from(tables.string(function) == b"leaf");
                 }
-                Outcome::Torn => torn += 1,
-                Outcome::Idle => {}
+                SampleOutcome::Torn => torn += 1,
+                SampleOutcome::Idle => {}
             }
         }
     }
 }
 
-/// The process, once it has become PHP, and PHP has come up.
+/// The process, once it runs PHP and PHP has started.
 fn attach(id: i32) -> (Process, Php) {
     let end = Instant::now() + Duration::from_secs(20);
     loop {
@@ -111,7 +112,7 @@ fn impossible_calls_are_noticed() {
 }
 
 #[test]
-fn a_stack_of_a_hundred_thousand_frames_is_cut_and_says_so() {
+fn a_stack_of_a_hundred_thousand_frames_is_truncated_and_marked() {
     let Some(php) = peers::peer("php") else { return };
     let mut program = Program::start(php.command().arg(programs::corpus("php/stacks/deep.php")));
     program.expected().unwrap();
@@ -120,9 +121,9 @@ fn a_stack_of_a_hundred_thousand_frames_is_cut_and_says_so() {
     let tables = &mut Tables::default();
     let executor = php.executors(&process).unwrap()[0];
     for (depth, kept, omitted) in [(None, 65_536, 1), (Some(10), 10, 65_527)] {
-        let mut walker = Walker::new(&php, WalkOptions { depth, opcodes: true });
+        let mut walker = StackWalker::new(&php, WalkOptions { depth, opcodes: true });
         let outcome = walker.sample(&process, &executor, tables).unwrap();
-        let Outcome::Stack(stack) = outcome else { panic!("{outcome:?}") };
+        let SampleOutcome::Stack(stack) = outcome else { panic!("{outcome:?}") };
         assert_eq!((tables.depth(stack.id), stack.omitted), (kept, omitted));
     }
 }
@@ -133,7 +134,7 @@ fn a_program_that_ends_is_an_error_of_the_process() {
     let program = Program::start(php.command().arg(programs::corpus("php/trace/busy.php")).arg("60"));
     let (process, php) = attach(program.id());
     let executor = php.executors(&process).unwrap()[0];
-    let (mut walker, mut tables) = (Walker::new(&php, WalkOptions::default()), Tables::default());
+    let (mut walker, mut tables) = (StackWalker::new(&php, WalkOptions::default()), Tables::default());
     drop(program);
     let error = walker.sample(&process, &executor, &mut tables).unwrap_err();
     assert_eq!(error.kind(), borehole_php::ErrorKind::Process, "{error}");

@@ -1,20 +1,20 @@
-//! What PHP itself says of its stacks, and what we see of them from outside.
+//! PHP's own stacks, compared with those seen from outside.
 
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use borehole_model::Tables;
-use borehole_php::{AttachOptions, Executor, Outcome, Php, WalkOptions, Walker};
+use borehole_php::{AttachOptions, Executor, Php, SampleOutcome, StackWalker, WalkOptions};
 use borehole_process::Process;
 use borehole_testkit::peers;
 
 use crate::programs::{self, Program};
 
-/// How long a program may take to come to rest where it said it would.
+/// The time limit for a program to pause where it said it would.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The ways in which PHP executes code, as options of its command line, with the releases that have them.
+/// The execution modes of PHP as command line options, with the releases that have them.
 const MODES: &[(&str, &[&str])] = &[
     ("interpreted", &["-d", "opcache.enable_cli=0"]),
     ("opcache", &["-d", "opcache.enable_cli=1"]),
@@ -41,11 +41,11 @@ const MODES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// A program that is being walked.
+/// A program whose stacks are read.
 struct Walked {
     process: Process,
     executor: Executor,
-    walker: Walker,
+    walker: StackWalker,
     tables: Tables,
 }
 
@@ -57,18 +57,18 @@ impl Walked {
         Self {
             process,
             executor,
-            walker: Walker::new(&php, WalkOptions::default()),
+            walker: StackWalker::new(&php, WalkOptions::default()),
             tables: Tables::default(),
         }
     }
 
-    /// The stack, as soon as it is `expected`; else the last one that was seen.
+    /// The stack as soon as it is `expected`, or else the last one.
     fn settle(&mut self, expected: &[String]) -> Vec<String> {
         let mut found = Vec::new();
         let until = Instant::now() + PATIENCE;
         while Instant::now() < until {
             let outcome = self.walker.sample(&self.process, &self.executor, &mut self.tables).unwrap();
-            if let Outcome::Stack(stack) = outcome {
+            if let SampleOutcome::Stack(stack) = outcome {
                 found = programs::frames(&self.tables, stack.id);
                 if found == expected {
                     break;
@@ -79,7 +79,7 @@ impl Walked {
     }
 }
 
-/// Runs `program` and compares each stack that it says it has with the one that we see; the number of them.
+/// Runs `program` and compares each stack that it prints with the one that we read; returns their number.
 fn compare(command: &mut Command, program: &Path, context: &str) -> usize {
     let mut program = Program::start(command.arg(program));
     let (mut walked, mut compared) = (None, 0);
@@ -92,7 +92,7 @@ fn compare(command: &mut Command, program: &Path, context: &str) -> usize {
     compared
 }
 
-/// Runs `program` on the machine's PHP in every mode.
+/// Runs `program` with the installed PHP in every mode.
 fn in_every_mode(program: &str) {
     let Some(php) = peers::peer("php") else { return };
     let expected = PROGRAMS.iter().find(|(name, ..)| *name == program).unwrap().2;
@@ -103,7 +103,7 @@ fn in_every_mode(program: &str) {
     }
 }
 
-/// The programs, the first release that understands each, and how many stacks it shows.
+/// The programs, the first release that supports each, and the number of stacks that each shows.
 const PROGRAMS: &[(&str, (u8, u8), usize)] = &[
     ("functions", (7, 0), 52),
     ("generators", (7, 0), 25),
@@ -114,7 +114,7 @@ const PROGRAMS: &[(&str, (u8, u8), usize)] = &[
 ];
 
 #[test]
-fn functions_methods_closures_and_what_php_calls_by_itself() {
+fn functions_methods_closures_and_calls_by_php() {
     in_every_mode("functions");
 }
 
@@ -129,7 +129,7 @@ fn code_of_files_and_of_eval() {
 }
 
 #[test]
-fn what_came_with_php_8_0() {
+fn features_of_php_8_0() {
     in_every_mode("php80");
 }
 
@@ -138,7 +138,7 @@ fn fibers_enums_and_first_class_callables() {
     in_every_mode("php81");
 }
 
-/// Runs every program that `release` understands, in every mode.
+/// Runs every program that `release` supports, in every mode.
 fn other_release(release: (u8, u8)) {
     other(&format!("php-{}.{}", release.0, release.1), release, MODES);
 }

@@ -1,8 +1,8 @@
 //! The unpacked content of the blocks in a dump's file.
 
-use super::Span;
-use crate::maps::Mapping;
-use crate::symbols::{Symbol, Symbols, ThreadLocalBlock};
+use super::MemorySpan;
+use crate::maps::MemoryMapping;
+use crate::symbols::{ElfSymbol, ElfSymbols, ThreadLocalBlock};
 
 /// Appends a text, preceded by its length.
 ///
@@ -18,8 +18,9 @@ pub(super) fn put_fact(into: &mut Vec<u8>, name: &str, value: &[u8]) {
     put_text(into, value);
 }
 
-pub(super) fn put_mapping(into: &mut Vec<u8>, mapping: &Mapping) {
-    let Mapping { start, end, file_offset, readable, writable, executable, shared, path, deleted } = mapping;
+pub(super) fn put_mapping(into: &mut Vec<u8>, mapping: &MemoryMapping) {
+    let MemoryMapping { start, end, file_offset, readable, writable, executable, shared, path, deleted } =
+        mapping;
     for number in [start, end, file_offset] {
         into.extend(number.to_le_bytes());
     }
@@ -34,7 +35,6 @@ pub(super) fn put_thread(into: &mut Vec<u8>, id: i32, pointer: Option<u64>) {
     into.extend(pointer.unwrap_or_default().to_le_bytes());
 }
 
-/// Appends the head of a block of symbols.
 pub(super) fn put_symbols(into: &mut Vec<u8>, mapping: u64, block: Option<ThreadLocalBlock>) {
     into.extend(mapping.to_le_bytes());
     into.push(block.is_some().into());
@@ -42,14 +42,13 @@ pub(super) fn put_symbols(into: &mut Vec<u8>, mapping: u64, block: Option<Thread
     into.extend([size, alignment].map(u64::to_le_bytes).as_flattened());
 }
 
-pub(super) fn put_symbol(into: &mut Vec<u8>, name: &[u8], symbol: Symbol) {
+pub(super) fn put_symbol(into: &mut Vec<u8>, name: &[u8], symbol: ElfSymbol) {
     into.extend([symbol.address, symbol.size].map(u64::to_le_bytes).as_flattened());
     into.push(symbol.thread_local.into());
     put_text(into, name);
 }
 
-/// Appends the head of a block of memory.
-pub(super) fn put_spans(into: &mut Vec<u8>, spans: &[Span]) {
+pub(super) fn put_spans(into: &mut Vec<u8>, spans: &[MemorySpan]) {
     let number = |number: usize| u32::try_from(number).expect("blocks are small").to_le_bytes();
     into.extend(number(spans.len()));
     for span in spans {
@@ -61,10 +60,9 @@ pub(super) fn put_spans(into: &mut Vec<u8>, spans: &[Span]) {
 /// The number of bytes that [`put_spans`] writes for each span.
 pub(super) const SPAN_BYTES: usize = 12;
 
-/// Decodes records from the front of a block.
-pub(super) struct Records<'c>(pub(super) &'c [u8]);
+pub(super) struct RecordDecoder<'c>(pub(super) &'c [u8]);
 
-impl<'c> Records<'c> {
+impl<'c> RecordDecoder<'c> {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -104,10 +102,10 @@ impl<'c> Records<'c> {
         Some((String::from_utf8(self.text()?.to_owned()).ok()?, self.text()?.to_owned()))
     }
 
-    pub(super) fn mapping(&mut self) -> Option<Mapping> {
+    pub(super) fn mapping(&mut self) -> Option<MemoryMapping> {
         let (start, end, file_offset, flags) = (self.u64()?, self.u64()?, self.u64()?, self.byte()?);
         let has = |bit: u8| flags & bit != 0;
-        Some(Mapping {
+        Some(MemoryMapping {
             start,
             end,
             file_offset,
@@ -125,25 +123,25 @@ impl<'c> Records<'c> {
         Some((id, is_known.then_some(pointer)))
     }
 
-    pub(super) fn symbols(&mut self) -> Option<(u64, Symbols)> {
+    pub(super) fn symbols(&mut self) -> Option<(u64, ElfSymbols)> {
         let (mapping, has_block) = (self.u64()?, self.flag()?);
         let block = ThreadLocalBlock { size: self.u64()?, alignment: self.u64()? };
-        Some((mapping, Symbols::new(has_block.then_some(block))))
+        Some((mapping, ElfSymbols::new(has_block.then_some(block))))
     }
 
-    pub(super) fn symbol(&mut self) -> Option<(&'c [u8], Symbol)> {
+    pub(super) fn symbol(&mut self) -> Option<(&'c [u8], ElfSymbol)> {
         let (address, size, thread_local) = (self.u64()?, self.u64()?, self.flag()?);
-        Some((self.text()?, Symbol { address, size, thread_local }))
+        Some((self.text()?, ElfSymbol { address, size, thread_local }))
     }
 
     /// Decodes the spans of a block of memory; the rest is then their bytes.
-    pub(super) fn spans(&mut self) -> Option<Vec<Span>> {
+    pub(super) fn spans(&mut self) -> Option<Vec<MemorySpan>> {
         let count = self.length()?;
         let table = self.take(count.checked_mul(SPAN_BYTES)?)?;
-        let mut rows = Records(table);
+        let mut rows = RecordDecoder(table);
         let mut spans = Vec::with_capacity(count);
         while !rows.is_empty() {
-            spans.push(Span { address: rows.u64()?, length: rows.length()? });
+            spans.push(MemorySpan { address: rows.u64()?, length: rows.length()? });
         }
         let length = spans.iter().try_fold(0_usize, |sum, span| sum.checked_add(span.length))?;
         (length == self.0.len()).then_some(spans)

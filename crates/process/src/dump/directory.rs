@@ -1,6 +1,6 @@
 //! Finds the range that contains an address, in a few nanoseconds.
 
-use super::Range;
+use super::DumpRange;
 
 /// The size of a region as a power of two: 2 MiB, the size of a chunk of PHP's allocator.
 const REGION_BITS: u32 = 21;
@@ -15,12 +15,12 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 #[derive(Clone, Debug)]
 pub(super) struct Directory {
     /// The number of slots is a power of two, and at least one is empty.
-    slots: Vec<Slot>,
+    slots: Vec<DirectorySlot>,
     shift: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Slot {
+struct DirectorySlot {
     /// The number of the region plus 1; 0 in an empty slot.
     region: u64,
     /// The first range that touches the region.
@@ -35,19 +35,20 @@ fn region(address: u64) -> u64 {
 
 impl Directory {
     /// Creates the directory of ranges in order of their addresses.
-    pub(super) fn of(ranges: &[Range]) -> Self {
-        let regions = |range: &Range| region(range.address)..=region(range.end().saturating_sub(1));
-        let mut found: Vec<Slot> = Vec::new();
+    pub(super) fn of(ranges: &[DumpRange]) -> Self {
+        let regions = |range: &DumpRange| region(range.address)..=region(range.end().saturating_sub(1));
+        let mut found: Vec<DirectorySlot> = Vec::new();
         for (index, range) in ranges.iter().enumerate() {
             for region in regions(range) {
                 match found.last_mut() {
                     Some(last) if last.region == region + 1 => last.end = index + 1,
-                    _ => found.push(Slot { region: region + 1, first: index, end: index + 1 }),
+                    _ => found.push(DirectorySlot { region: region + 1, first: index, end: index + 1 }),
                 }
             }
         }
         let count = (found.len() * SLOTS_PER_REGION).next_power_of_two().max(2);
-        let mut directory = Self { slots: vec![Slot::default(); count], shift: u64::BITS - count.ilog2() };
+        let mut directory =
+            Self { slots: vec![DirectorySlot::default(); count], shift: u64::BITS - count.ilog2() };
         for slot in found {
             let at = directory.slot(slot.region);
             directory.slots[at] = slot;
@@ -55,7 +56,6 @@ impl Directory {
         directory
     }
 
-    /// Finds the slot of a region, or the empty slot for it.
     #[inline]
     fn slot(&self, region: u64) -> usize {
         let mask = self.slots.len() - 1;
@@ -67,10 +67,9 @@ impl Directory {
         at
     }
 
-    /// The range of `ranges` that contains `address`.
     #[inline]
-    pub(super) fn find<'r>(&self, ranges: &'r [Range], address: u64) -> Option<&'r Range> {
-        let Slot { first, end, .. } = self.slots[self.slot(region(address) + 1)];
+    pub(super) fn find<'r>(&self, ranges: &'r [DumpRange], address: u64) -> Option<&'r DumpRange> {
+        let DirectorySlot { first, end, .. } = self.slots[self.slot(region(address) + 1)];
         let mut range = ranges.get(first)?;
         if end - first > 1 {
             let before = ranges[first..end].partition_point(|range| range.address <= address);
@@ -86,7 +85,7 @@ mod tests {
 
     #[test]
     fn every_address_finds_what_a_search_of_all_ranges_finds() {
-        let range = |address, length| Range { address, length, buffer: 0, offset: 0 };
+        let range = |address, length| DumpRange { address, length, buffer: 0, offset: 0 };
         let mut ranges = vec![range(0, 1), range(0x1000, 0x40), range(0x1040, 0x40), range(0x1f_fff0, 0x30)];
         ranges.extend((0..300).map(|index| range(0x7f00_0000_0000 + index * 0x40_0000, 0x20_0000)));
         ranges.extend([range(0x7fff_0000_0000, 0x80_0000), range(u64::MAX - 8, 8)]);

@@ -7,7 +7,7 @@
 //!          u32      0
 //!          blocks up to the end
 //!
-//! block    u8       what it holds: see `Kind`
+//! block    u8       what it holds: see `BlockKind`
 //!          3 bytes  0
 //!          u32      S: how many bytes follow this header, at most 8 MiB
 //!          u32      how many bytes they hold when they are unpacked, at most 4 MiB
@@ -20,7 +20,7 @@
 //! fact     text     name
 //!          text     value
 //! mapping  u64      first address
-//!          u64      address behind the last
+//!          u64      address after the last
 //!          u64      offset in the file
 //!          u8       flags: 1 readable, 2 writable, 4 executable, 8 shared, 16 deleted
 //!          text     path
@@ -70,9 +70,8 @@ pub(super) const MAX_STORED_BYTES: usize = 8 << 20;
 /// when a file is truncated, and take more memory while they are processed.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 
-/// The kind of content in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BlockKind {
     /// Marks a completely written file.
     End = 0,
     Facts = 1,
@@ -83,7 +82,7 @@ pub(super) enum Kind {
     Memory = 6,
 }
 
-impl Kind {
+impl BlockKind {
     const ALL: [Self; 7] =
         [Self::End, Self::Facts, Self::Mappings, Self::Threads, Self::Symbols, Self::Pages, Self::Memory];
 
@@ -92,10 +91,9 @@ impl Kind {
     }
 }
 
-/// The header of a block, which precedes its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BlockHeader {
-    /// The code of its [`Kind`], which may be an unknown one.
+    /// The code of its [`BlockKind`], which may be an unknown one.
     pub(super) kind: u8,
     pub(super) stored: usize,
     pub(super) content: usize,
@@ -113,7 +111,6 @@ impl BlockHeader {
         header
     }
 
-    /// Decodes a header; `None` if it is invalid.
     pub(super) fn decode(header: &[u8; BLOCK_HEADER_BYTES]) -> Option<Self> {
         let number = |at: usize| {
             let bytes = header[at..].first_chunk().copied()?;

@@ -2,7 +2,6 @@
 
 mod content;
 mod directory;
-mod frames;
 mod layout;
 mod pipeline;
 mod read;
@@ -13,18 +12,17 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use crate::error::Error;
-use crate::image::{Image, PAGE_BYTES};
-use crate::maps::{Mapping, Mappings};
-use crate::memory::{Memory, Piece};
-use crate::symbols::Symbols;
-use crate::target::Target;
+use crate::image::Image;
+use crate::maps::{Mappings, MemoryMapping};
+use crate::memory::{ForeignMemory, ForeignProcess, MemoryPiece, copy_front, fill_pieces};
+use crate::symbols::ElfSymbols;
 
 use directory::Directory;
-pub use read::{DumpRecovery, DumpWarning};
+pub use read::DumpRecovery;
 
 /// Copied memory of a process with its mappings, symbols and threads, and facts about the moment of the copy.
 ///
-/// An [`Image`] has single pages that were asked for. A dump has long ranges and lends them out: [`bytes`](Self::bytes)
+/// An [`Image`] has single pages that were requested. A dump has long ranges and lends them out: [`bytes`](Self::bytes)
 /// copies nothing.
 #[derive(Clone, Default)]
 pub struct Dump {
@@ -34,14 +32,14 @@ pub struct Dump {
     /// The buffers that contain the ranges.
     buffers: Vec<Vec<u8>>,
     /// In order of their addresses, without overlaps.
-    ranges: Vec<Range>,
+    ranges: Vec<DumpRange>,
     /// Built by the first search after a change.
     directory: OnceLock<Directory>,
 }
 
 /// An address range of a process, without its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct MemorySpan {
     /// The first address.
     pub address: u64,
     /// The number of bytes.
@@ -50,7 +48,7 @@ pub struct Span {
 
 /// A contiguous range of memory, and the place of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Range {
+struct DumpRange {
     address: u64,
     length: usize,
     buffer: usize,
@@ -58,7 +56,7 @@ struct Range {
     offset: usize,
 }
 
-impl Range {
+impl DumpRange {
     fn end(&self) -> u64 {
         self.address.saturating_add(self.length as u64)
     }
@@ -98,25 +96,25 @@ impl Dump {
     /// Adds memory. Existing ranges win over it, and it wins over recorded pages.
     pub fn insert(&mut self, address: u64, bytes: Vec<u8>) {
         let length = bytes.len();
-        self.insert_spans(bytes, [(0, Span { address, length })]);
+        self.insert_spans(bytes, [(0, MemorySpan { address, length })]);
     }
 
     /// Adds the memory of many spans, each like [`Self::insert`]. Each span comes with the offset of its bytes in
     /// `bytes`. Nothing is copied.
-    pub fn insert_spans(&mut self, bytes: Vec<u8>, spans: impl IntoIterator<Item = (usize, Span)>) {
+    pub fn insert_spans(&mut self, bytes: Vec<u8>, spans: impl IntoIterator<Item = (usize, MemorySpan)>) {
         let buffer = self.buffers.len();
-        for (offset, Span { address, length }) in spans {
+        for (offset, MemorySpan { address, length }) in spans {
             // Cut the span at the end of the address space and of the buffer.
             let room = usize::try_from(u64::MAX - address).unwrap_or(usize::MAX);
             let length = length.min(room).min(bytes.len().saturating_sub(offset));
-            self.place(Range { address, length, buffer, offset });
+            self.place(DumpRange { address, length, buffer, offset });
         }
         self.buffers.push(bytes);
         self.directory.take();
     }
 
     /// Adds the parts of a range that no other range covers.
-    fn place(&mut self, mut range: Range) {
+    fn place(&mut self, mut range: DumpRange) {
         self.image.forget_pages(range.address, range.end());
         while range.length > 0 {
             let at = self.ranges.partition_point(|known| known.address <= range.address);
@@ -127,7 +125,7 @@ impl Dump {
             }
             let next = self.ranges.get(at).map_or(u64::MAX, |next| next.address);
             let room = usize::try_from(next - range.address).unwrap_or(usize::MAX);
-            let fits = Range { length: range.length.min(room), ..range };
+            let fits = DumpRange { length: range.length.min(room), ..range };
             match at.checked_sub(1).map(|before| &mut self.ranges[before]) {
                 Some(before) if before.goes_on_with(&fits) => before.length += fits.length,
                 _ => self.ranges.insert(at, fits),
@@ -156,12 +154,11 @@ impl Dump {
 
     #[cold]
     fn rest_of_page(&self, address: u64) -> Option<&[u8]> {
-        let offset = usize::try_from(address % PAGE_BYTES as u64).ok()?;
-        self.image.pages.get(&(address - offset as u64)).map(|page| &page[offset..])
+        self.image.rest(address)
     }
 
     #[inline]
-    fn content(&self, range: &Range) -> &[u8] {
+    fn content(&self, range: &DumpRange) -> &[u8] {
         &self.buffers[range.buffer][range.offset..range.offset + range.length]
     }
 
@@ -196,12 +193,8 @@ impl Dump {
 /// Omits the memory, which may be gigabytes.
 impl fmt::Debug for Dump {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pages = self.image.pages.len();
-        f.debug_struct("Dump")
-            .field("facts", &self.facts)
-            .field("ranges", &self.ranges)
-            .field("pages", &pages)
-            .finish_non_exhaustive()
+        let Self { facts, ranges, .. } = self;
+        write!(f, "Dump {{ facts: {facts:?}, ranges: {ranges:?}, pages: {}, .. }}", self.image.pages.len())
     }
 }
 
@@ -242,30 +235,18 @@ fn is_same_memory<'d>(
     }
 }
 
-impl Memory for Dump {
-    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, Error> {
-        let mut filled = 0;
-        for piece in pieces {
-            let mut done = 0;
-            while done < piece.into.len() {
-                let Some(address) = piece.address.checked_add(done as u64) else { return Ok(filled + done) };
-                let Some(there) = self.rest(address) else { return Ok(filled + done) };
-                let length = there.len().min(piece.into.len() - done);
-                piece.into[done..done + length].copy_from_slice(&there[..length]);
-                done += length;
-            }
-            filled += done;
-        }
-        Ok(filled)
+impl ForeignMemory for Dump {
+    fn read_pieces(&self, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, Error> {
+        fill_pieces(pieces, |address, into| Ok(self.rest(address).map_or(0, |there| copy_front(there, into))))
     }
 }
 
-impl Target for Dump {
+impl ForeignProcess for Dump {
     fn mappings(&self) -> &Mappings {
         self.image.mappings()
     }
 
-    fn symbols(&self, mapping: &Mapping) -> Result<Symbols, Error> {
+    fn symbols(&self, mapping: &MemoryMapping) -> Result<ElfSymbols, Error> {
         self.image.symbols(mapping)
     }
 
@@ -289,7 +270,10 @@ mod tests {
         dump.insert(0x1020, vec![3; 16]);
         dump.insert(0x1008, vec![2; 64]);
         let mut read = [0; 72];
-        assert_eq!(dump.read_pieces(&mut [Piece { address: 0x1000, into: &mut read }]).expect("memory"), 72);
+        assert_eq!(
+            dump.read_pieces(&mut [MemoryPiece { address: 0x1000, into: &mut read }]).expect("memory"),
+            72
+        );
         assert_eq!(read[..48], [[1; 16], [2; 16], [3; 16]].concat()[..]);
         assert_eq!(read[48..], [2; 24]);
         assert_eq!(dump.bytes(0x100f, 1), Some(&[1][..]));
@@ -302,7 +286,7 @@ mod tests {
     #[test]
     fn spans_share_a_buffer_and_those_that_touch_are_one() {
         let mut dump = Dump::default();
-        let span = |address, length| Span { address, length };
+        let span = |address, length| MemorySpan { address, length };
         let spans = [(0, span(0x2000, 10)), (10, span(0x200a, 20)), (30, span(0x9000, 70))];
         dump.insert_spans((0..100).collect(), spans);
         assert_eq!(dump.bytes(0x2000, 30), Some(&(0..30).collect::<Vec<u8>>()[..]));
@@ -315,7 +299,7 @@ mod tests {
         let mut dump = Dump::default();
         dump.insert(u64::MAX - 4, vec![1; 16]);
         assert_eq!(dump.rest(u64::MAX - 4), Some(&[1; 4][..]));
-        let span = |address| Span { address, length: 8 };
+        let span = |address| MemorySpan { address, length: 8 };
         dump.insert_spans(vec![1; 3], [(0, span(0x1000)), (8, span(0x2000))]);
         assert_eq!((dump.rest(0x1000), dump.rest(0x2000)), (Some(&[1; 3][..]), None));
     }

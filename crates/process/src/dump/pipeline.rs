@@ -7,7 +7,7 @@ use std::thread;
 const DEPTH: usize = 2;
 
 /// A worker, seen from the thread that hands out jobs.
-struct Worker<J, R> {
+struct PipelineThread<J, R> {
     jobs: SyncSender<J>,
     results: Receiver<R>,
 }
@@ -29,9 +29,9 @@ pub(super) fn run<J: Send, R: Send, E, W: FnMut(J) -> R>(
             scope.spawn(move || {
                 incoming.into_iter().map(worker()).try_for_each(|result| outgoing.send(result))
             });
-            Worker { jobs, results }
+            PipelineThread { jobs, results }
         };
-        let workers: Vec<Worker<J, R>> = (0..count).map(start).collect();
+        let workers: Vec<PipelineThread<J, R>> = (0..count).map(start).collect();
         let (mut given, mut taken) = (0, 0);
         loop {
             while given - taken < count * DEPTH {

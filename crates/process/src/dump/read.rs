@@ -2,23 +2,15 @@
 
 use std::io::{self, Read};
 
-use super::content::Records;
-use super::layout::{BLOCK_HEADER_BYTES, BlockHeader, FILE_HEADER_BYTES, Kind, MAGIC, VERSION};
-use super::{Dump, Range, Span, frames, pipeline};
-use crate::error::{Error, ErrorKind, said};
-use crate::image::{PAGE_BYTES, Page};
-use crate::maps::{Mapping, Mappings};
+use borehole_text::{Warning, cause};
+use zstd::bulk::Decompressor;
 
-/// Data that a damaged file has lost.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DumpWarning {
-    /// The offset in the file.
-    pub offset: u64,
-    /// The number of unusable bytes of the file.
-    pub lost_bytes: u64,
-    /// The expected and the found content.
-    pub message: String,
-}
+use super::content::RecordDecoder;
+use super::layout::{BLOCK_HEADER_BYTES, BlockHeader, BlockKind, FILE_HEADER_BYTES, MAGIC, VERSION};
+use super::{Dump, DumpRange, MemorySpan, pipeline};
+use crate::error::{Error, ErrorKind};
+use crate::image::{PAGE_BYTES, PageBytes};
+use crate::maps::{Mappings, MemoryMapping};
 
 /// The result of recovering a damaged file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,7 +20,7 @@ pub struct DumpRecovery {
     /// The number of unusable bytes of the file.
     pub lost_bytes: u64,
     /// The losses in file order, at most [`DumpRecovery::MAX_WARNINGS`].
-    pub warnings: Vec<DumpWarning>,
+    pub warnings: Vec<Warning>,
     /// The number of warnings that were not kept.
     pub more_warnings: u64,
 }
@@ -43,7 +35,7 @@ impl DumpRecovery {
         self.warnings.is_empty()
     }
 
-    fn warn(&mut self, warning: DumpWarning) {
+    fn warn(&mut self, warning: Warning) {
         self.lost_bytes = self.lost_bytes.saturating_add(warning.lost_bytes);
         if self.warnings.len() < Self::MAX_WARNINGS {
             self.warnings.push(warning);
@@ -62,7 +54,7 @@ impl Dump {
         let (dump, recovery) = Self::recover(input)?;
         match recovery.warnings.first() {
             None => Ok(dump),
-            Some(DumpWarning { offset, message, .. }) => Err(malformed(message, *offset)),
+            Some(lost) => Err(malformed(lost)),
         }
     }
 
@@ -72,26 +64,24 @@ impl Dump {
     /// If `input` cannot be read, or does not begin like a dump.
     pub fn recover(mut input: impl Read) -> Result<(Self, DumpRecovery), Error> {
         read_file_header(&mut input)?;
-        let mut blocks = Blocks { input, offset: FILE_HEADER_BYTES as u64, state: State::Reading };
+        let mut blocks = BlockReader { input, offset: FILE_HEADER_BYTES as u64, state: ReadState::Reading };
         let mut assembly = Assembly::default();
-        let unpack = || {
-            let mut unpack = frames::unpacker();
-            move |Stored { header, offset, frame }: Stored| Unpacked {
-                kind: header.kind,
-                offset,
-                stored: BLOCK_HEADER_BYTES + frame.len(),
-                content: unpack(&frame, header.content),
-            }
+        let take = |(header, offset, content): (_, _, Option<Vec<u8>>)| {
+            assembly.take(header, offset, content.as_deref());
+            Ok::<(), Error>(())
         };
-        pipeline::run(
-            unpack,
-            || blocks.next(),
-            |block| {
-                assembly.take(&block);
-                Ok::<(), Error>(())
-            },
-        )?;
+        pipeline::run(unpacker, || blocks.next(), take)?;
         assembly.end(blocks)
+    }
+}
+
+/// Creates a function that unpacks blocks; the content is `None` if the block is damaged.
+fn unpacker() -> impl FnMut(StoredBlock) -> (BlockHeader, u64, Option<Vec<u8>>) {
+    let mut unpacker = Decompressor::new().expect("no dictionary that could be wrong");
+    move |StoredBlock { header, offset, frame }| {
+        let mut content = Vec::with_capacity(header.content);
+        let unpacked = unpacker.decompress_to_buffer(&frame, &mut content).ok();
+        (header, offset, (unpacked == Some(header.content)).then_some(content))
     }
 }
 
@@ -104,27 +94,28 @@ fn read_file_header(input: &mut impl Read) -> Result<(), Error> {
         return Err(Error::new(ErrorKind::Malformed, what));
     }
     if filled < FILE_HEADER_BYTES {
-        return Err(malformed("truncated header: expected 16 bytes", filled as u64));
+        let what = format!("truncated header: expected 16 bytes, found {filled}");
+        return Err(malformed(&Warning::new(what).at(filled as u64)));
     }
     let version = header[8..].first_chunk().copied().map_or(0, u32::from_le_bytes);
     if version != VERSION {
-        let what = format!(
-            "unsupported version of a dump: expected {VERSION}, found {version} (rdump, at byte 0x8)"
-        );
+        let what =
+            format!("unsupported dump version: expected {VERSION}, found {version} (rdump, at byte 0x8)");
         return Err(Error::new(ErrorKind::Unsupported, what));
     }
     if header[12..] != [0; 4] {
-        return Err(malformed(&format!("invalid header: expected zeros, found {:02x?}", &header[12..]), 12));
+        let what = format!("invalid header: expected zeros, found {:02x?}", &header[12..]);
+        return Err(malformed(&Warning::new(what).at(12)));
     }
     Ok(())
 }
 
-fn malformed(message: &str, offset: u64) -> Error {
-    Error::new(ErrorKind::Malformed, format!("{message} (rdump, at byte {offset:#x})"))
+fn malformed(warning: &Warning) -> Error {
+    Error::new(ErrorKind::Malformed, warning.to_error("rdump").to_string())
 }
 
 fn unreadable(error: &io::Error) -> Error {
-    Error::new(ErrorKind::Unsupported, format!("dump: {}", said(error)))
+    Error::new(ErrorKind::Unsupported, format!("dump: {}", cause(error)))
 }
 
 /// Fills `into`, or as much of it as there is input for.
@@ -141,98 +132,78 @@ fn fill(input: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// A block as stored in the file.
-struct Stored {
+struct StoredBlock {
     header: BlockHeader,
     /// The offset of the block's header in the file.
     offset: u64,
     frame: Vec<u8>,
 }
 
-/// A block with its unpacked content, if it is not damaged.
-struct Unpacked {
-    kind: u8,
-    offset: u64,
-    stored: usize,
-    content: Option<Vec<u8>>,
-}
-
-/// Reads the blocks of a file in order.
-struct Blocks<R> {
+struct BlockReader<R> {
     input: R,
     offset: u64,
-    state: State,
+    state: ReadState,
 }
 
-enum State {
+enum ReadState {
     Reading,
     /// The file ended after a complete block.
     Ended,
     /// No block begins here, or the block is truncated.
-    Damaged(DumpWarning),
+    Damaged(Warning),
     Failed(io::Error),
 }
 
-impl<R: Read> Blocks<R> {
-    fn next(&mut self) -> Option<Stored> {
-        if !matches!(self.state, State::Reading) {
+impl From<io::Error> for ReadState {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl<R: Read> BlockReader<R> {
+    fn next(&mut self) -> Option<StoredBlock> {
+        if !matches!(self.state, ReadState::Reading) {
             return None;
         }
-        let block = self.read();
-        match block {
-            Ok(Ok(block)) => Some(block),
-            Ok(Err(state)) => {
-                self.state = state;
-                None
-            }
-            Err(error) => {
-                self.state = State::Failed(error);
-                None
-            }
-        }
+        self.read().map_err(|state| self.state = state).ok()
     }
 
-    /// Reads the next block, or returns why there is none.
-    fn read(&mut self) -> io::Result<Result<Stored, State>> {
+    /// Reads the next block; the error is the state that ends reading.
+    fn read(&mut self) -> Result<StoredBlock, ReadState> {
         let offset = self.offset;
         let mut header = [0; BLOCK_HEADER_BYTES];
         let filled = fill(&mut self.input, &mut header)?;
         self.offset += filled as u64;
-        let damaged = |message: String, lost_bytes| {
-            Ok(Err(State::Damaged(DumpWarning { offset, lost_bytes, message })))
+        let damaged = |lost_bytes, message: String| {
+            ReadState::Damaged(Warning::new(message).at(offset).losing(lost_bytes))
         };
         if filled == 0 {
-            return Ok(Err(State::Ended));
+            return Err(ReadState::Ended);
         }
         if filled < BLOCK_HEADER_BYTES {
-            return damaged(
-                format!("truncated block: expected 16 bytes of header, found {filled}"),
-                filled as u64,
-            );
+            let what = format!("truncated block: expected 16 header bytes, found {filled}");
+            return Err(damaged(filled as u64, what));
         }
         let Some(header) = BlockHeader::decode(&header) else {
             let rest = io::copy(&mut self.input, &mut io::sink())?;
-            return damaged(
-                "invalid header of a block: what follows is lost".to_owned(),
-                filled as u64 + rest,
-            );
+            let what = "invalid block header: the rest of the file is lost".to_owned();
+            return Err(damaged(filled as u64 + rest, what));
         };
         let mut frame = vec![0; header.stored];
         let found = fill(&mut self.input, &mut frame)?;
         self.offset += found as u64;
         if found < header.stored {
             let what = format!("truncated block: expected {} bytes, found {found}", header.stored);
-            return damaged(what, (filled + found) as u64);
+            return Err(damaged((filled + found) as u64, what));
         }
-        Ok(Ok(Stored { header, offset, frame }))
+        Ok(StoredBlock { header, offset, frame })
     }
 }
 
-/// A dump under construction.
 #[derive(Default)]
 struct Assembly {
     dump: Dump,
-    mappings: Vec<Mapping>,
+    mappings: Vec<MemoryMapping>,
     /// All memory; the ranges of the dump are parts of it.
     memory: Vec<u8>,
     pages_end: u64,
@@ -244,70 +215,58 @@ struct Assembly {
 }
 
 impl Assembly {
-    fn take(&mut self, block: &Unpacked) {
-        let Unpacked { kind, offset, stored, content } = block;
+    fn take(&mut self, header: BlockHeader, offset: u64, content: Option<&[u8]>) {
         if let Some((end, _)) = self.end.take() {
-            self.warn(end, 0, "invalid last block: others follow it");
+            self.warn(end, 0, "invalid end block: more blocks follow it");
         }
         let before = self.blocks;
         self.blocks += 1;
-        let known = Kind::of(*kind);
-        let taken = match (content, known) {
-            (None, _) => Err("damaged block: its checksum or its length is not that of its content"),
-            (Some(content), Some(Kind::End)) => {
-                let count = Records(content).u64().filter(|_| content.len() == 8);
-                self.end = count.map(|count| (*offset, count));
+        let taken = match (content, BlockKind::of(header.kind)) {
+            (None, _) => Err("damaged block: its checksum or length does not match its content"),
+            (Some(content), Some(BlockKind::End)) => {
+                let count = RecordDecoder(content).u64().filter(|_| content.len() == 8);
+                self.end = count.map(|count| (offset, count));
                 if count == Some(before) {
                     Ok(())
                 } else {
-                    Err("invalid last block: expected the number of blocks")
+                    Err("invalid end block: its count does not match the blocks before it")
                 }
             }
             (Some(content), Some(kind)) => {
-                self.content(kind, content).ok_or("invalid block: expected records of its kind")
+                self.content(kind, content).ok_or("invalid block: its records do not match its kind")
             }
             (Some(_), None) => Ok(()),
         };
         match taken {
             Ok(()) => self.recovery.blocks += 1,
-            Err(message) => self.warn(*offset, *stored as u64, message),
+            Err(message) => self.warn(offset, (BLOCK_HEADER_BYTES + header.stored) as u64, message),
         }
     }
 
     fn warn(&mut self, offset: u64, lost_bytes: u64, message: &str) {
-        self.recovery.warn(DumpWarning { offset, lost_bytes, message: message.to_owned() });
+        self.recovery.warn(Warning::new(message).at(offset).losing(lost_bytes));
     }
 
     /// Adds the content of a block. `None` if it is invalid; the records before the invalid one are kept.
-    fn content(&mut self, kind: Kind, content: &[u8]) -> Option<()> {
-        let mut records = Records(content);
+    fn content(&mut self, kind: BlockKind, content: &[u8]) -> Option<()> {
+        let mut records = RecordDecoder(content);
         match kind {
-            Kind::Memory => return self.memory(records),
-            Kind::Pages => return self.pages(records),
-            Kind::Symbols => return self.symbols(records),
-            Kind::End => {}
-            Kind::Facts => {
-                while !records.is_empty() {
-                    let (name, value) = records.fact()?;
-                    self.dump.facts.insert(name, value);
-                }
-            }
-            Kind::Mappings => {
-                while !records.is_empty() {
-                    self.mappings.push(records.mapping()?);
-                }
-            }
-            Kind::Threads => {
-                while !records.is_empty() {
-                    let (id, pointer) = records.thread()?;
-                    self.dump.image.threads.insert(id, pointer);
-                }
+            BlockKind::Memory => return self.memory(records),
+            BlockKind::Pages => return self.pages(records),
+            BlockKind::Symbols => return self.symbols(records),
+            BlockKind::End | BlockKind::Facts | BlockKind::Mappings | BlockKind::Threads => {}
+        }
+        while !records.is_empty() {
+            match kind {
+                BlockKind::Facts => self.dump.facts.extend([records.fact()?]),
+                BlockKind::Mappings => self.mappings.push(records.mapping()?),
+                _ => self.dump.image.threads.extend([records.thread()?]),
             }
         }
         Some(())
     }
 
-    fn symbols(&mut self, mut records: Records<'_>) -> Option<()> {
+    fn symbols(&mut self, mut records: RecordDecoder<'_>) -> Option<()> {
         let (mapping, empty) = records.symbols()?;
         let symbols = self.dump.image.symbols.entry(mapping).or_insert(empty);
         while !records.is_empty() {
@@ -317,14 +276,14 @@ impl Assembly {
         Some(())
     }
 
-    fn memory(&mut self, mut records: Records<'_>) -> Option<()> {
+    fn memory(&mut self, mut records: RecordDecoder<'_>) -> Option<()> {
         let spans = records.spans()?;
-        let end = self.dump.ranges.last().map_or(0, Range::end);
+        let end = self.dump.ranges.last().map_or(0, DumpRange::end);
         ascend(&spans, end)?;
         let mut offset = self.memory.len();
         self.memory.extend_from_slice(records.0);
-        for Span { address, length } in spans {
-            let range = Range { address, length, buffer: 0, offset };
+        for MemorySpan { address, length } in spans {
+            let range = DumpRange { address, length, buffer: 0, offset };
             offset += length;
             match self.dump.ranges.last_mut() {
                 Some(last) if last.goes_on_with(&range) => last.length += length,
@@ -334,7 +293,7 @@ impl Assembly {
         Some(())
     }
 
-    fn pages(&mut self, mut records: Records<'_>) -> Option<()> {
+    fn pages(&mut self, mut records: RecordDecoder<'_>) -> Option<()> {
         let spans = records.spans()?;
         let is_whole = |bytes: u64| bytes.is_multiple_of(PAGE_BYTES as u64);
         if !spans.iter().all(|span| is_whole(span.address) && is_whole(span.length as u64)) {
@@ -345,25 +304,20 @@ impl Assembly {
             .iter()
             .flat_map(|span| (0..span.length).step_by(PAGE_BYTES).map(|offset| span.address + offset as u64));
         for (address, page) in addresses.zip(records.0.chunks_exact(PAGE_BYTES)) {
-            let page = Page::try_from(page).ok()?;
+            let page = PageBytes::try_from(page).ok()?;
             self.dump.image.pages.insert(address, Box::new(page));
         }
         Some(())
     }
 
-    /// Finishes the dump at the end of the input.
-    fn end<R>(mut self, blocks: Blocks<R>) -> Result<(Dump, DumpRecovery), Error> {
+    fn end<R>(mut self, blocks: BlockReader<R>) -> Result<(Dump, DumpRecovery), Error> {
         match blocks.state {
-            State::Failed(error) => return Err(unreadable(&error)),
-            State::Damaged(warning) => self.recovery.warn(warning),
-            State::Reading | State::Ended if self.end.is_none() => {
-                self.warn(
-                    blocks.offset,
-                    0,
-                    "truncated dump: expected its last block, found the end of the file",
-                );
+            ReadState::Failed(error) => return Err(unreadable(&error)),
+            ReadState::Damaged(warning) => self.recovery.warn(warning),
+            ReadState::Reading | ReadState::Ended if self.end.is_none() => {
+                self.warn(blocks.offset, 0, "truncated dump: the end block is missing");
             }
-            State::Reading | State::Ended => {}
+            ReadState::Reading | ReadState::Ended => {}
         }
         let Self { mut dump, mappings, memory, recovery, .. } = self;
         dump.image.mappings = Mappings::new(mappings);
@@ -373,7 +327,7 @@ impl Assembly {
 }
 
 /// The end of the spans; `None` unless they ascend from `start` without overlaps.
-fn ascend(spans: &[Span], start: u64) -> Option<u64> {
+fn ascend(spans: &[MemorySpan], start: u64) -> Option<u64> {
     spans.iter().try_fold(start, |end, span| {
         let behind = span.address.checked_add(span.length as u64)?;
         (end <= span.address && span.length > 0).then_some(behind)

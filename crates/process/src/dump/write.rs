@@ -2,15 +2,19 @@
 
 use std::io::{self, Write};
 
+use zstd::bulk::Compressor;
+
 use super::content::{self, SPAN_BYTES};
-use super::frames;
-use super::layout::{self, BLOCK_BYTES, BlockHeader, Kind, MAX_CONTENT_BYTES};
-use super::{Dump, Span, pipeline};
+use super::layout::{self, BLOCK_BYTES, BLOCK_HEADER_BYTES, BlockHeader, BlockKind, MAX_CONTENT_BYTES};
+use super::{Dump, MemorySpan, pipeline};
 use crate::image::PAGE_BYTES;
 
-/// The content of a block to be written.
-struct Block {
-    kind: Kind,
+/// The compression level. Measured with the heap of a million objects, 453 MB: level 1 packs it to 24 MB, level 3 to 22
+/// MB at four fifths of the speed, level 9 to 20 MB at a tenth of it; below level 1 the result is twice as large.
+const LEVEL: i32 = 1;
+
+struct BlockContent {
+    kind: BlockKind,
     content: Vec<u8>,
 }
 
@@ -24,44 +28,43 @@ impl Dump {
         output.write_all(&layout::file_header())?;
         let small = self.small_blocks()?;
         let pages = self.image.pages.iter().map(|(&address, page)| (address, page.as_slice()));
-        let pages = MemoryBlocks::new(Kind::Pages, PAGE_BYTES, pages);
-        let memory = MemoryBlocks::new(Kind::Memory, 1, self.ranges());
+        let pages = MemoryBlocks { kind: BlockKind::Pages, unit: PAGE_BYTES, pieces: pages, left: (0, &[]) };
+        let memory = MemoryBlocks { kind: BlockKind::Memory, unit: 1, pieces: self.ranges(), left: (0, &[]) };
         let mut blocks = small.into_iter().chain(pages).chain(memory);
         let mut count: u64 = 0;
-        let pack = || {
-            let mut pack = frames::packer();
-            move |Block { kind, content }: Block| pack_block(kind, &content, &mut pack)
-        };
-        let next = || blocks.next();
-        pipeline::run(pack, next, |(header, frame)| {
-            count += 1;
+        let mut write = |(header, frame): ([u8; BLOCK_HEADER_BYTES], Vec<u8>)| {
             output.write_all(&header)?;
             output.write_all(&frame)
-        })?;
-        let (header, frame) = pack_block(Kind::End, &count.to_le_bytes(), &mut frames::packer());
-        output.write_all(&header)?;
-        output.write_all(&frame)?;
+        };
+        pipeline::run(
+            packer,
+            || blocks.next(),
+            |block| {
+                count += 1;
+                write(block)
+            },
+        )?;
+        write(packer()(BlockContent { kind: BlockKind::End, content: count.to_le_bytes().to_vec() }))?;
         output.flush()
     }
 
-    /// Creates the blocks of everything but memory.
-    fn small_blocks(&self) -> io::Result<Vec<Block>> {
-        let mut facts = Records::new(Kind::Facts);
+    fn small_blocks(&self) -> io::Result<Vec<BlockContent>> {
+        let mut facts = BlockBuilder::new(BlockKind::Facts);
         for (name, value) in self.facts() {
             facts.put(|content| content::put_fact(content, name, value))?;
         }
-        let mut mappings = Records::new(Kind::Mappings);
+        let mut mappings = BlockBuilder::new(BlockKind::Mappings);
         for mapping in &self.image.mappings {
             mappings.put(|content| content::put_mapping(content, mapping))?;
         }
-        let mut threads = Records::new(Kind::Threads);
+        let mut threads = BlockBuilder::new(BlockKind::Threads);
         for (&id, &pointer) in &self.image.threads {
             threads.put(|content| content::put_thread(content, id, pointer))?;
         }
-        let mut blocks: Vec<Block> =
-            [facts, mappings, threads].into_iter().flat_map(Records::finish).collect();
+        let mut blocks: Vec<BlockContent> =
+            [facts, mappings, threads].into_iter().flat_map(BlockBuilder::finish).collect();
         for (&mapping, symbols) in &self.image.symbols {
-            let mut records = Records::new(Kind::Symbols);
+            let mut records = BlockBuilder::new(BlockKind::Symbols);
             content::put_symbols(&mut records.head, mapping, symbols.thread_local_block());
             for (name, symbol) in symbols.iter() {
                 records.put(|content| content::put_symbol(content, name, symbol))?;
@@ -72,28 +75,29 @@ impl Dump {
     }
 }
 
-fn pack_block(
-    kind: Kind,
-    content: &[u8],
-    pack: &mut impl FnMut(&[u8]) -> Vec<u8>,
-) -> ([u8; layout::BLOCK_HEADER_BYTES], Vec<u8>) {
-    let frame = pack(content);
-    let header = BlockHeader { kind: kind as u8, stored: frame.len(), content: content.len() };
-    (header.encode(), frame)
+fn packer() -> impl FnMut(BlockContent) -> ([u8; BLOCK_HEADER_BYTES], Vec<u8>) {
+    let mut packer = Compressor::new(LEVEL).expect("a level that Zstandard has");
+    packer.include_checksum(true).expect("an option that Zstandard has");
+    move |BlockContent { kind, content }| {
+        let frame =
+            packer.compress(&content).expect("room for the worst case, and nothing else can go wrong");
+        let header = BlockHeader { kind: kind as u8, stored: frame.len(), content: content.len() };
+        (header.encode(), frame)
+    }
 }
 
 /// Fills blocks with records; no record is split.
-struct Records {
-    kind: Kind,
+struct BlockBuilder {
+    kind: BlockKind,
     /// The head of every block.
     head: Vec<u8>,
     record: Vec<u8>,
     content: Vec<u8>,
-    blocks: Vec<Block>,
+    blocks: Vec<BlockContent>,
 }
 
-impl Records {
-    fn new(kind: Kind) -> Self {
+impl BlockBuilder {
+    fn new(kind: BlockKind) -> Self {
         Self { kind, head: Vec::new(), record: Vec::new(), content: Vec::new(), blocks: Vec::new() }
     }
 
@@ -102,8 +106,7 @@ impl Records {
         record(&mut self.record);
         if self.head.len() + self.record.len() > MAX_CONTENT_BYTES {
             let bytes = self.record.len();
-            let what =
-                format!("too large for a dump: expected at most 4 MiB, found {bytes} bytes in one record");
+            let what = format!("record too large for a dump: expected at most 4 MiB, found {bytes} bytes");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         if self.content.len() + self.record.len() > BLOCK_BYTES {
@@ -118,11 +121,11 @@ impl Records {
 
     fn end_block(&mut self) {
         if !self.content.is_empty() {
-            self.blocks.push(Block { kind: self.kind, content: std::mem::take(&mut self.content) });
+            self.blocks.push(BlockContent { kind: self.kind, content: std::mem::take(&mut self.content) });
         }
     }
 
-    fn finish(mut self) -> Vec<Block> {
+    fn finish(mut self) -> Vec<BlockContent> {
         // A head without records is information too.
         if self.blocks.is_empty() && self.content.is_empty() {
             self.content.extend(&self.head);
@@ -134,7 +137,7 @@ impl Records {
 
 /// Fills blocks with memory, piece by piece.
 struct MemoryBlocks<'d, I> {
-    kind: Kind,
+    kind: BlockKind,
     /// Pieces are split only at multiples of this number of bytes.
     unit: usize,
     pieces: I,
@@ -143,10 +146,6 @@ struct MemoryBlocks<'d, I> {
 }
 
 impl<'d, I: Iterator<Item = (u64, &'d [u8])>> MemoryBlocks<'d, I> {
-    fn new(kind: Kind, unit: usize, pieces: I) -> Self {
-        Self { kind, unit, pieces, left: (0, &[]) }
-    }
-
     /// The next piece, at most `room` bytes long; `None` if there is none or no room.
     fn piece(&mut self, room: usize) -> Option<(u64, &'d [u8])> {
         while self.left.1.is_empty() {
@@ -161,15 +160,15 @@ impl<'d, I: Iterator<Item = (u64, &'d [u8])>> MemoryBlocks<'d, I> {
 }
 
 impl<'d, I: Iterator<Item = (u64, &'d [u8])>> Iterator for MemoryBlocks<'d, I> {
-    type Item = Block;
+    type Item = BlockContent;
 
-    fn next(&mut self) -> Option<Block> {
-        let (mut spans, mut pieces, mut filled) = (Vec::<Span>::new(), Vec::new(), 0);
+    fn next(&mut self) -> Option<BlockContent> {
+        let (mut spans, mut pieces, mut filled) = (Vec::<MemorySpan>::new(), Vec::new(), 0);
         while let Some((address, bytes)) = self.piece(BLOCK_BYTES.saturating_sub(filled + SPAN_BYTES)) {
             filled += bytes.len() + SPAN_BYTES;
             match spans.last_mut() {
                 Some(last) if last.address + last.length as u64 == address => last.length += bytes.len(),
-                _ => spans.push(Span { address, length: bytes.len() }),
+                _ => spans.push(MemorySpan { address, length: bytes.len() }),
             }
             pieces.push(bytes);
         }
@@ -181,6 +180,6 @@ impl<'d, I: Iterator<Item = (u64, &'d [u8])>> Iterator for MemoryBlocks<'d, I> {
         for bytes in pieces {
             content.extend_from_slice(bytes);
         }
-        Some(Block { kind: self.kind, content })
+        Some(BlockContent { kind: self.kind, content })
     }
 }

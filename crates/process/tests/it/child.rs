@@ -1,4 +1,4 @@
-//! Processes to look at: this program again, in a role.
+//! Child processes for tests: this program again, in a role.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) const ROLE: &str = "BOREHOLE_TEST_ROLE";
 
-/// What the child holds: a pattern that no other memory has.
+/// The memory of the child: a unique pattern.
 pub(crate) fn pattern(index: usize) -> u8 {
     (index.wrapping_mul(167) >> 3).to_le_bytes()[0]
 }
@@ -16,7 +16,7 @@ pub(crate) const PATTERN_BYTES: usize = 300_000;
 
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
-/// Played in the child only: there the variable is set.
+/// Runs only in the child, where the variable is set.
 #[test]
 fn role() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -28,12 +28,12 @@ fn role() {
     }
     println!("\nready {} {}", bytes.as_ptr().addr(), (&raw const COUNTER).addr());
     std::io::stdout().flush().unwrap();
-    // Ends with the parent, however that ends.
+    // Ends when the parent ends, in any way.
     let _ = std::io::stdin().read(&mut [0]);
     assert_eq!(bytes[9], pattern(9));
 }
 
-/// Counts on so many threads.
+/// Counts on this many threads.
 fn count(threads: usize) {
     for _ in 0..threads {
         std::thread::spawn(|| {
@@ -45,7 +45,7 @@ fn count(threads: usize) {
     }
 }
 
-/// A child in its role, ended when this is dropped.
+/// A child in a role, ended when this is dropped.
 pub(crate) struct Role {
     pub(crate) child: Child,
     pub(crate) pattern_address: u64,
@@ -64,7 +64,7 @@ impl Role {
         Self::of(command)
     }
 
-    /// Starts a command that ends up as this program in a role.
+    /// Starts a command that becomes this program in a role.
     pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -91,7 +91,7 @@ impl Drop for Role {
     }
 }
 
-/// Waits until it is so; that it never is, is a failure.
+/// Waits until a condition holds; fails if it never does.
 pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while !is_so() {

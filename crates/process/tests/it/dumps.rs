@@ -1,9 +1,9 @@
-//! Dumps as files: what is written is read back, and what is damaged is told.
+//! Dump files: written dumps are read back, and damage is reported.
 
 use std::collections::BTreeMap;
 use std::io;
 
-use borehole_process::{Dump, Image, Memory as _};
+use borehole_process::{Dump, ForeignMemory as _, Image};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, proptest};
 
@@ -50,7 +50,7 @@ pub(crate) fn example() -> Dump {
     dump
 }
 
-/// Where the blocks of a file begin, and where it ends.
+/// The offsets of the blocks of a file, and its end.
 pub(crate) fn boundaries(file: &[u8]) -> Vec<usize> {
     let mut all = vec![16];
     while all[all.len() - 1] < file.len() {
@@ -61,7 +61,7 @@ pub(crate) fn boundaries(file: &[u8]) -> Vec<usize> {
     all
 }
 
-/// Whether all that `part` has is what `whole` has there.
+/// Whether everything in `part` equals its counterpart in `whole`.
 fn is_part(part: &Dump, whole: &Dump) -> bool {
     let facts: BTreeMap<_, _> = whole.facts().collect();
     part.facts().all(|(name, value)| facts.get(name) == Some(&value))
@@ -122,7 +122,7 @@ fn other_files_and_other_versions_are_refused_by_name() {
     );
     let mut file = written(&Dump::default());
     file[8] = 9;
-    assert_eq!(error(&file), "unsupported version of a dump: expected 1, found 9 (rdump, at byte 0x8)");
+    assert_eq!(error(&file), "unsupported dump version: expected 1, found 9 (rdump, at byte 0x8)");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_damaged_block_is_left_out_and_the_others_are_read() {
             let first = &recovery.warnings[0];
             assert_eq!(
                 (first.offset, first.lost_bytes),
-                (pair[0] as u64, (pair[1] - pair[0]) as u64),
+                (Some(pair[0] as u64), (pair[1] - pair[0]) as u64),
                 "{at}"
             );
             assert_eq!(recovery.blocks, boundaries.len() as u64 - 2, "{at}");
@@ -148,7 +148,7 @@ fn a_damaged_block_is_left_out_and_the_others_are_read() {
 }
 
 #[test]
-fn what_follows_a_damaged_header_is_lost() {
+fn data_after_a_damaged_header_is_lost() {
     let (dump, file) = (example(), written(&example()));
     let boundaries = boundaries(&file);
     for (index, &at) in boundaries[..boundaries.len() - 1].iter().enumerate() {
@@ -175,7 +175,7 @@ fn blocks_of_a_later_kind_are_passed_over() {
     other.extend(&file[16..]);
     let (dump, recovery) = Dump::recover(&*other).unwrap();
     assert_eq!(dump, example());
-    // The last block was written without knowing of it.
+    // The last block was written without it.
     assert_eq!(recovery.warnings.len(), 1, "{recovery:?}");
 }
 
@@ -225,7 +225,7 @@ fn a_record_that_fits_into_no_block_is_refused() {
     assert_eq!(dump.write(Vec::new()).unwrap_err().kind(), io::ErrorKind::InvalidInput);
 }
 
-/// A block that holds this, with all checksums right.
+/// A block with these contents and valid checksums.
 fn block(kind: u8, content: &[u8]) -> Vec<u8> {
     let mut packer = zstd::bulk::Compressor::new(1).unwrap();
     packer.include_checksum(true).unwrap();
@@ -239,7 +239,7 @@ fn block(kind: u8, content: &[u8]) -> Vec<u8> {
     block
 }
 
-/// Records as they may look: numbers that are small, large or anything, and bytes.
+/// Random records: small, large and arbitrary numbers, and bytes.
 fn records() -> impl Strategy<Value = Vec<u8>> {
     let small = (0_u32..40).prop_map(|number| number.to_le_bytes().to_vec());
     let number = any::<u32>().prop_map(|number| number.to_le_bytes().to_vec());
@@ -274,9 +274,9 @@ proptest! {
         prop_assert_eq!(Dump::read(&*file).unwrap(), dump);
     }
 
-    /// What is wrong although all checksums are right.
+    /// The error despite valid checksums.
     #[test]
-    fn blocks_that_hold_anything_are_survived(blocks in vec((0_u8..9, records()), 0..8)) {
+    fn random_blocks_cause_no_panic(blocks in vec((0_u8..9, records()), 0..8)) {
         let mut file = written(&Dump::default())[..16].to_vec();
         let mut content_bytes = 0;
         for (kind, content) in &blocks {
@@ -289,12 +289,12 @@ proptest! {
         for (address, bytes) in dump.ranges() {
             prop_assert_eq!(dump.bytes(address, bytes.len()), Some(bytes));
         }
-        // What was made of it is a dump like any other.
+        // The result is a valid dump.
         prop_assert_eq!(Dump::read(&*written(&dump)).unwrap(), dump);
     }
 
     #[test]
-    fn any_damage_is_noticed_and_survived(
+    fn damage_is_noticed_and_causes_no_panic(
         dump in dumps(),
         places in vec((any::<proptest::sample::Index>(), 1_u8..), 1..8),
         end in any::<proptest::sample::Index>(),

@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use borehole_process::{ErrorKind, Memory as _, Piece, Process, Target as _};
+use borehole_process::{ErrorKind, ForeignMemory as _, ForeignProcess as _, MemoryPiece, Process};
 
 use crate::child::{PATTERN_BYTES, Role, pattern, until};
 
@@ -32,7 +32,7 @@ fn pieces_are_read_in_one_go_whatever_their_number() {
         let mut buffers = vec![[0; 16]; count];
         let mut pieces: Vec<_> = (0..)
             .zip(&mut buffers)
-            .map(|(index, into)| Piece { address: child.pattern_address + index * 100, into })
+            .map(|(index, into)| MemoryPiece { address: child.pattern_address + index * 100, into })
             .collect();
         assert_eq!(process.read_pieces(&mut pieces).unwrap(), count * 16);
         for (index, bytes) in buffers.iter().enumerate() {
@@ -42,15 +42,15 @@ fn pieces_are_read_in_one_go_whatever_their_number() {
 }
 
 #[test]
-fn a_piece_that_is_not_mapped_ends_the_batch_and_is_no_error() {
+fn an_unmapped_piece_ends_the_batch_without_an_error() {
     let child = Role::start("wait");
     let process = Process::open(child.id()).unwrap();
     for unmapped in [0, 0xfff, 1 << 60, u64::MAX] {
         let (mut first, mut second, mut third) = ([0; 10], [7; 10], [7; 10]);
         let mut pieces = [
-            Piece { address: child.pattern_address, into: &mut first },
-            Piece { address: unmapped, into: &mut second },
-            Piece { address: child.pattern_address, into: &mut third },
+            MemoryPiece { address: child.pattern_address, into: &mut first },
+            MemoryPiece { address: unmapped, into: &mut second },
+            MemoryPiece { address: child.pattern_address, into: &mut third },
         ];
         assert_eq!(process.read_pieces(&mut pieces).unwrap(), 10, "{unmapped:#x}");
         assert_pattern(&first, 0);
@@ -61,25 +61,25 @@ fn a_piece_that_is_not_mapped_ends_the_batch_and_is_no_error() {
 }
 
 #[test]
-fn a_range_that_runs_out_is_read_up_to_its_end() {
+fn a_range_is_read_up_to_the_end_of_the_mapping() {
     let child = Role::start("wait");
     let process = Process::open(child.id()).unwrap();
     let stack = process.mappings().iter().find(|mapping| mapping.path == b"[stack]").unwrap();
     let (mut bytes, address) = (vec![0; 3 * 4096], stack.end - 4096);
-    assert_eq!(process.read_pieces(&mut [Piece { address, into: &mut bytes }]).unwrap(), 4096);
+    assert_eq!(process.read_pieces(&mut [MemoryPiece { address, into: &mut bytes }]).unwrap(), 4096);
     let error = process.read(address, &mut bytes).unwrap_err();
     assert_eq!(error.address(), Some(stack.end));
 }
 
 #[test]
-fn symbols_are_found_where_they_are() {
+fn symbols_have_their_addresses() {
     let child = Role::start("wait");
     let process = Process::open(child.id()).unwrap();
     let library = process.mappings().iter().find(|mapping| mapping.path.ends_with(b"/libc.so.6")).unwrap();
     let symbols = process.symbols(library).unwrap();
     let environ = symbols.find("environ").unwrap();
     assert!(!environ.thread_local && environ.size == 8);
-    // The child's environment: a pointer to pointers to texts, of which one names its role.
+    // The child's environment: a pointer to pointers to texts, one of which names its role.
     let mut address = process.read_u64(environ.address).unwrap();
     let mut found = false;
     while let pointer @ 1.. = process.read_u64(address).unwrap() {
@@ -89,7 +89,7 @@ fn symbols_are_found_where_they_are() {
         address += 8;
     }
     assert!(found);
-    // The same whichever part of the file one begins with.
+    // The result does not depend on the first mapping of the file.
     for mapping in process.mappings().iter().filter(|mapping| mapping.path == library.path) {
         assert_eq!(process.symbols(mapping).unwrap().find("environ"), Some(environ));
     }
@@ -120,7 +120,7 @@ fn memory_without_a_file_has_no_symbols() {
     let process = Process::open(child.id()).unwrap();
     let stack = process.mappings().iter().find(|mapping| mapping.path == b"[stack]").unwrap();
     let error = process.symbols(stack).unwrap_err();
-    assert!(error.to_string().starts_with("expected a file at"), "{error}");
+    assert!(error.to_string().starts_with("no file is mapped at"), "{error}");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_process_that_has_ended_is_gone() {
     let process = Process::open(child.id()).unwrap();
     assert!(process.is_running());
     child.child.kill().unwrap();
-    // A process that nobody has waited for has no memory any more.
+    // A zombie process has no memory.
     until("it ends", || child.state() == 'Z');
     let gone = |result: Result<u64, borehole_process::Error>| result.unwrap_err().kind() == ErrorKind::Gone;
     assert!(gone(process.read_u64(child.pattern_address)));
@@ -161,35 +161,38 @@ fn another_program_in_the_same_process_is_noticed() {
 }
 
 #[test]
-fn a_thread_of_the_kernel_is_no_program() {
-    // The second process of a machine that is not a container.
+fn kernel_threads_are_refused() {
+    // Process 2 exists on machines that are not containers.
     if std::fs::read("/proc/2/comm").is_ok_and(|name| name == b"kthreadd\n") {
         let error = Process::open(2).unwrap_err();
-        assert!(error.to_string().contains("thread of the kernel"), "{error}");
+        assert!(error.to_string().contains("is a kernel thread"), "{error}");
     }
 }
 
 #[test]
-fn a_refusal_says_why_and_what_would_help() {
+fn permission_errors_have_a_reason_and_a_hint() {
     let nobody = 65_534;
     if !nix::unistd::geteuid().is_root() {
         return;
     }
     let child = Role::start("wait");
-    // Another program of ours as another user: it may not look into the child.
+    // A program of another user, which may not read the child.
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "live::opens_what_it_is_told_to", "--nocapture"])
         .env("BOREHOLE_TEST_OPEN", child.id().to_string())
         .uid(nobody)
         .gid(nobody)
         .output();
-    // Where the test program itself cannot be read by that user there is nothing to see.
+    // If that user cannot read the test program, there is nothing to test.
     let Ok(output) = output else { return };
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("it belongs to user 0, and this is user 65534; run as root"), "{said}");
+    assert!(
+        said.contains("it belongs to user 0, and this process runs as user 65534; run as root"),
+        "{said}"
+    );
 }
 
-/// Played in a child only: there the variable is set.
+/// Runs only in a child, where the variable is set.
 #[test]
 fn opens_what_it_is_told_to() {
     if let Ok(process) = std::env::var("BOREHOLE_TEST_OPEN") {

@@ -1,9 +1,9 @@
-//! Real processes: this test program itself, started once more in a role of `child`.
+//! Real processes: this test program, started again in a role of `child`.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "tests, and children that say where to look"
+    reason = "tests, and child processes that print addresses"
 )]
 
 mod child;

@@ -1,4 +1,4 @@
-//! The page about the format says what the files are.
+//! The documentation of the format matches the files.
 
 use borehole_process::Dump;
 
@@ -14,14 +14,14 @@ fn the_head_of_a_file_is_that_of_the_page() {
     let mut file = Vec::new();
     Dump::default().write(&mut file).unwrap();
     let magic: Vec<String> = file[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-    let said = format!("the magic number: `{}`", magic.join(" "));
+    let said = format!("magic number: `{}`", magic.join(" "));
     assert!(rows().any(|row| row == ["8", &said]), "{said}");
     let version = u32::from_le_bytes(*file[8..].first_chunk().unwrap());
-    assert!(rows().any(|row| row == ["4", &format!("the version: {version}")]));
+    assert!(rows().any(|row| row == ["4", &format!("version: {version}")]));
     assert!(PAGE.contains(&format!("\nVersion {version}.")) && file[12..16] == [0; 4]);
 }
 
-/// A dump has a block of each kind, with the codes of the page, and is not larger than it says.
+/// A dump has a block of each kind, with the codes of the page, and is no larger than its header claims.
 #[test]
 fn the_blocks_of_a_file_are_those_of_the_page() {
     let mut file = Vec::new();

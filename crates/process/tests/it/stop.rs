@@ -1,11 +1,11 @@
-//! Stopping a process, and that it always runs on.
+//! Stopping a process, which always runs on afterwards.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use borehole_process::{ErrorKind, Memory as _, Process, Stopper, Target as _};
+use borehole_process::{ErrorKind, ForeignMemory as _, ForeignProcess as _, Process, Stopper};
 
 use crate::child::{Role, until};
 
@@ -19,7 +19,7 @@ fn assert_runs(process: &Process, child: &Role) {
 }
 
 #[test]
-fn all_threads_stand_still_until_the_guard_is_dropped() {
+fn all_threads_are_stopped_until_the_guard_is_dropped() {
     let child = Role::start("count");
     let process = Process::open(child.id()).unwrap();
     assert_runs(&process, &child);
@@ -41,14 +41,14 @@ fn it_runs_on_after_a_panic() {
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let mut stopper = Stopper::new(child.id());
         let _stopped = stopper.stop().unwrap();
-        panic!("while it stands still");
+        panic!("while it is stopped");
     }));
     assert!(panicked.is_err());
     assert_runs(&process, &child);
 }
 
 #[test]
-fn it_runs_on_after_a_guard_that_is_forgotten() {
+fn a_process_runs_on_if_its_guard_is_forgotten() {
     let child = Role::start("count");
     let process = Process::open(child.id()).unwrap();
     let mut stopper = Stopper::new(child.id());
@@ -57,10 +57,9 @@ fn it_runs_on_after_a_guard_that_is_forgotten() {
     assert_runs(&process, &child);
 }
 
-/// Whoever stops it may be killed by any signal. (Not by an interrupt, which what a shell runs in the
-/// background ignores.)
+/// The stopping process may be killed by any signal. (Except an interrupt, which background processes of a shell ignore.)
 #[test]
-fn it_runs_on_after_the_death_of_who_stopped_it() {
+fn a_process_runs_on_if_its_stopper_dies() {
     for signal in ["KILL", "TERM", "ABRT", "USR1"] {
         let child = Role::start("count");
         let process = Process::open(child.id()).unwrap();
@@ -78,7 +77,7 @@ fn it_runs_on_after_the_death_of_who_stopped_it() {
     }
 }
 
-/// Played in a child only: there the variable is set.
+/// Runs only in a child, where the variable is set.
 #[test]
 fn stops_what_it_is_told_to() {
     if let Ok(process) = std::env::var("BOREHOLE_TEST_STOP") {
@@ -104,7 +103,7 @@ fn a_process_that_a_user_has_stopped_stays_stopped() {
     until("it runs on", || child.state() == 'S');
 }
 
-/// Signals that arrive while it stands still arrive afterwards, those beyond 31 too.
+/// Signals that arrive while it is stopped are delivered afterwards, including those above 31.
 #[test]
 fn signals_reach_a_process_that_is_stopped_all_the_time() {
     let script = "n=0; trap 'n=$((n+1))' USR1; trap 'n=$((n+1))' RTMIN+1; echo ready; \
@@ -121,7 +120,7 @@ fn signals_reach_a_process_that_is_stopped_all_the_time() {
     let sender = std::thread::spawn(move || {
         for index in 0..30 {
             let name = if index % 2 == 0 { "USR1" } else { "RTMIN+1" };
-            // Once it has heard enough it is gone.
+            // It ends after it has received all of them.
             let _ = Command::new("bash")
                 .arg("-c")
                 .arg(format!("kill -{name} {id}; sleep 0.02"))
@@ -152,13 +151,13 @@ fn the_exit_of_a_stopped_child_is_left_to_its_parent() {
 }
 
 #[test]
-fn two_cannot_stop_the_same_process_and_the_second_is_told_who_does() {
+fn a_second_tracer_is_told_about_the_first() {
     let child = Role::start("count");
     let (mut first, mut second) = (Stopper::new(child.id()), Stopper::new(child.id()));
     let stopped = first.stop().unwrap();
     let error = second.stop().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
-    assert!(error.to_string().contains("is tracing it already"), "{error}");
+    assert!(error.to_string().contains("already traces it"), "{error}");
     drop(stopped);
     drop(second.stop().unwrap());
 }
@@ -173,7 +172,7 @@ fn a_thread_is_stopped_only_once_to_learn_its_pointer() {
     let before = pointers(&process).unwrap();
     let mut stopper = Stopper::new(child.id());
     let stopped = stopper.stop().unwrap();
-    // Nobody else can stop a thread that is held.
+    // No other process can stop a held thread.
     assert_eq!(pointers(&Process::open(child.id()).unwrap()).unwrap_err().kind(), ErrorKind::Denied);
     assert_eq!(pointers(&process).unwrap(), before);
     drop(stopped);

@@ -1,33 +1,32 @@
 //! Rows of trace events: ended polls and spans, and numeric samples.
 
 use borehole_analysis::tokio::{EndedPoll, TokioSink};
-use borehole_model::text::escape;
-use borehole_model::{Annotation, Context, Event, ProfileSink as _, Tables, Value};
+use borehole_model::{Annotation, Context, Event, ProfileSink as _, Tables, Value, dial9};
+use borehole_text::lossless::escape;
 
-use super::labels::Set;
-use super::rows::Cell;
-use super::words::{NO_WORD, Word, Words};
-use super::{Addition, word};
+use super::Addition;
+use super::rows::RowCell;
+use super::words::{ColumnWords, NO_WORD, Word};
 use crate::Error;
-use crate::tables::Table;
+use crate::tables::LakeTable;
 
 /// The numeric fields of events, by event shape.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
-    shapes: Vec<Option<Shape>>,
+pub(super) struct EventNumbers {
+    shapes: Vec<Option<EventFields>>,
 }
 
 /// The name of an event and its fields, each a name and a unit.
 #[derive(Clone, Debug)]
-struct Shape {
+struct EventFields {
     name: Word,
     /// Whether the event describes the recording program. Source: dial9 0.3.2 and 0.5.7.
     is_metadata: bool,
     fields: Vec<(Word, Word)>,
 }
 
-impl Numbers {
-    fn shape(&mut self, event: &Event<'_>, tables: &Tables, words: &mut Words) -> &Shape {
+impl EventNumbers {
+    fn shape(&mut self, event: &Event<'_>, tables: &Tables, words: &mut ColumnWords) -> &EventFields {
         let row = event.shape.index();
         if self.shapes.len() <= row {
             self.shapes.resize(row + 1, None);
@@ -43,8 +42,8 @@ impl Numbers {
                 (words.word(&escape(tables.string(field.name))), unit)
             });
             let fields = fields.collect();
-            let is_metadata = tables.string(shape.name) == b"SegmentMetadataEvent";
-            Shape { name: words.word(&escape(tables.string(shape.name))), is_metadata, fields }
+            let is_metadata = tables.string(shape.name) == dial9::event::METADATA.as_bytes();
+            EventFields { name: words.word(&escape(tables.string(shape.name))), is_metadata, fields }
         })
     }
 }
@@ -91,16 +90,13 @@ impl Addition<'_> {
     fn take_poll(&mut self, at: Context<'_>, poll: EndedPoll, place: Word) -> Result<(), Error> {
         let time_us = self.seen(self.here.origin_ns + i128::from(poll.start_ns), 1);
         let cells = [
-            Cell::Word(self.here.service),
-            Cell::Time(time_us),
-            word(self.here.host),
-            Cell::int(at.segment.process),
-            Cell::Unsigned(poll.worker),
-            Cell::Unsigned(poll.task),
-            Cell::Word(place),
-            Cell::Unsigned(poll.duration_ns),
+            RowCell::int(at.segment.process),
+            RowCell::Unsigned(poll.worker),
+            RowCell::Unsigned(poll.task),
+            RowCell::Word(place),
+            RowCell::Unsigned(poll.duration_ns),
         ];
-        self.row(Table::Polls, time_us, &Set::NONE, &cells)
+        self.row(LakeTable::Polls, time_us, &cells)
     }
 
     /// Takes the service and the host from an event that describes its program.
@@ -124,16 +120,13 @@ impl Addition<'_> {
         for ((name, unit), value) in shape.fields.into_iter().zip(event.values) {
             let Some(value) = number(value) else { continue };
             let cells = [
-                Cell::Word(self.here.service),
-                Cell::Time(time_us),
-                word(self.here.host),
-                Cell::int(at.segment.process),
-                Cell::Word(shape.name),
-                Cell::Word(name),
-                Cell::Float(value),
-                word(unit),
+                RowCell::int(at.segment.process),
+                RowCell::Word(shape.name),
+                RowCell::Word(name),
+                RowCell::Float(value),
+                RowCell::word(unit),
             ];
-            self.row(Table::Events, time_us, &Set::NONE, &cells)?;
+            self.row(LakeTable::Events, time_us, &cells)?;
         }
         Ok(())
     }
@@ -145,15 +138,8 @@ impl Addition<'_> {
         tokio.each_span(|span| spans.push((self.words.word(span.name), span.start_ns, span.duration_ns)));
         for (name, start_ns, duration_ns) in spans {
             let time_us = self.seen(self.here.origin_ns + i128::from(start_ns), 1);
-            let cells = [
-                Cell::Word(self.here.service),
-                Cell::Time(time_us),
-                word(self.here.host),
-                Cell::Absent,
-                Cell::Word(name),
-                Cell::Unsigned(duration_ns),
-            ];
-            self.row(Table::Spans, time_us, &Set::NONE, &cells)?;
+            let cells = [RowCell::Absent, RowCell::Word(name), RowCell::Unsigned(duration_ns)];
+            self.row(LakeTable::Spans, time_us, &cells)?;
         }
         Ok(())
     }

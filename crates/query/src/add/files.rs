@@ -14,9 +14,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::upload::Upload;
 use crate::Error;
+use crate::checksum::hex;
 use crate::journal::DataFile;
-use crate::place::{Place, encoded};
-use crate::tables::{SCHEMA_VERSION, Table};
+use crate::place::{LakePlace, encoded};
+use crate::tables::{LakeTable, SCHEMA_VERSION};
 
 /// Rows per row group: enough to make a dictionary of thousands of stacks cheap.
 pub(crate) const GROUP_ROWS: usize = 1 << 19;
@@ -26,7 +27,7 @@ const ZSTD_LEVEL: i32 = 3;
 
 /// Writes a file of a table, which becomes visible only when it is finished.
 pub(crate) struct FileWriter {
-    table: Table,
+    table: LakeTable,
     path: String,
     writer: ArrowWriter<Vec<u8>>,
     upload: Upload,
@@ -38,8 +39,8 @@ pub(crate) struct FileWriter {
 impl FileWriter {
     /// Creates a file of `table` for batches with the schema of `like`.
     pub(crate) fn new(
-        place: &Place,
-        table: Table,
+        place: &LakePlace,
+        table: LakeTable,
         partition: &Partition,
         like: &RecordBatch,
     ) -> Result<Self, Error> {
@@ -53,7 +54,7 @@ impl FileWriter {
     }
 
     /// Writes rows as a row group.
-    pub(crate) async fn write(&mut self, batch: &RecordBatch, place: &Place) -> Result<(), Error> {
+    pub(crate) async fn write(&mut self, batch: &RecordBatch, place: &LakePlace) -> Result<(), Error> {
         self.writer.write(batch)?;
         self.writer.flush()?;
         self.rows += batch.num_rows() as u64;
@@ -61,14 +62,14 @@ impl FileWriter {
         self.send(&bytes, place).await
     }
 
-    async fn send(&mut self, bytes: &[u8], place: &Place) -> Result<(), Error> {
+    async fn send(&mut self, bytes: &[u8], place: &LakePlace) -> Result<(), Error> {
         self.sum.update(bytes);
         self.bytes += bytes.len() as u64;
         self.upload.write(bytes).await.map_err(|error| place.error(&self.path, &error))
     }
 
     /// Finishes the file; on failure nothing of it remains.
-    pub(crate) async fn finish(mut self, place: &Place) -> Result<DataFile, Error> {
+    pub(crate) async fn finish(mut self, place: &LakePlace) -> Result<DataFile, Error> {
         if let Err(error) = self.write_end(place).await {
             self.abandon().await;
             return Err(error);
@@ -80,29 +81,20 @@ impl FileWriter {
             rows: self.rows,
             bytes: self.bytes,
             sha256: hex(&self.sum.finalize()),
-            service: None,
-            span_us: None,
-            labels: None,
-            numbers: None,
             sorted: true,
+            ..DataFile::default()
         })
     }
 
-    async fn write_end(&mut self, place: &Place) -> Result<(), Error> {
+    async fn write_end(&mut self, place: &LakePlace) -> Result<(), Error> {
         self.writer.finish()?;
         let bytes = std::mem::take(self.writer.inner_mut());
         self.send(&bytes, place).await
     }
 
-    /// Discards the file.
     pub(crate) async fn abandon(self) {
         self.upload.abandon().await;
     }
-}
-
-/// Formats bytes in hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The rows of a table that go into one file.
@@ -127,7 +119,7 @@ pub(crate) fn date(day: i64) -> String {
     day.map_or_else(|| "unknown".to_owned(), |day| day.format("%Y-%m-%d").to_string())
 }
 
-fn properties(table: Table, like: &RecordBatch) -> WriterProperties {
+fn properties(table: LakeTable, like: &RecordBatch) -> WriterProperties {
     let level = ZstdLevel::try_new(ZSTD_LEVEL).expect("a level of Zstandard");
     let (all, there) = (table.schema(), like.schema());
     let fields = all.fields().iter().filter(|field| there.index_of(field.name()).is_ok()).cloned();
@@ -150,10 +142,10 @@ fn properties(table: Table, like: &RecordBatch) -> WriterProperties {
 
 /// Turns off minimum and maximum values for columns in no order, which cannot exclude rows, because queries filter by file
 /// labels and times. Columns with one value per file do not need them either.
-fn unordered(builder: WriterPropertiesBuilder, table: Table) -> WriterPropertiesBuilder {
+fn unordered(builder: WriterPropertiesBuilder, table: LakeTable) -> WriterPropertiesBuilder {
     // Stacks are looked up by their ids.
     let columns: &[&str] =
-        if table == Table::Stacks { &[] } else { &["service", "stack_id", "labels", "status", "mode"] };
+        if table == LakeTable::Stacks { &[] } else { &["service", "stack_id", "labels", "status", "mode"] };
     let without = |builder: WriterPropertiesBuilder, column: &&str| {
         builder.set_column_statistics_enabled(ColumnPath::from(*column), EnabledStatistics::None)
     };

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use borehole_model::text::escape;
-use borehole_model::{Label, LabelValue, LabelsId, Tables};
+use borehole_model::{Label, LabelValue, LabelsId, Tables, dial9};
+use borehole_text::lossless::escape;
 use serde_json::{Map, Value};
 
-use super::words::{NO_WORD, Word, Words};
+use super::words::{ColumnWords, NO_WORD, Word};
 
 /// The label sets in a lake.
 #[derive(Debug, Default)]
@@ -15,7 +15,6 @@ pub(super) struct LabelWords {
     pairs: Vec<Word>,
 }
 
-/// A label set.
 #[derive(Clone, Debug)]
 pub(super) struct Set {
     /// The set as a JSON object.
@@ -34,7 +33,7 @@ impl Set {
 const OTHER_KINDS: [&str; 3] = ["off-cpu", "alloc", "task-dump"];
 
 impl LabelWords {
-    pub(super) fn of(&mut self, labels: Option<LabelsId>, tables: &Tables, words: &mut Words) -> Set {
+    pub(super) fn of(&mut self, labels: Option<LabelsId>, tables: &Tables, words: &mut ColumnWords) -> Set {
         let Some(labels) = labels else { return Set::NONE };
         if let Some(Some(set)) = self.sets.get(labels.index()) {
             return set.clone();
@@ -51,7 +50,7 @@ impl LabelWords {
         &self.pairs[set.pairs.clone()]
     }
 
-    fn add(&mut self, labels: &[Label], tables: &Tables, words: &mut Words) -> Set {
+    fn add(&mut self, labels: &[Label], tables: &Tables, words: &mut ColumnWords) -> Set {
         let mut object = Map::new();
         let mut other_kind = None;
         let from = self.pairs.len();
@@ -61,7 +60,7 @@ impl LabelWords {
                 LabelValue::Text(text) => Value::from(escape(tables.string(text))),
                 LabelValue::Number { value, .. } => Value::from(value),
             };
-            if key == "source" {
+            if key == dial9::label::SOURCE {
                 other_kind = OTHER_KINDS.into_iter().find(|kind| value == **kind);
             }
             merge(&mut object, key, value);

@@ -23,18 +23,21 @@ use borehole_model::{Context, Event, ProfileSink, Recovery, Sample, Segment, Sta
 use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashSet};
 
-use self::events::Numbers;
+use self::events::EventNumbers;
 use self::files::{FileWriter, GROUP_ROWS, Partition};
 use self::labels::{LabelWords, Set};
 use self::numbers::{FileNumbers, MeasureWords, NumberWords, SampleNumbers};
-use self::rows::{Cell, Rows};
-pub use self::source::{Added, Source, sha256};
-use self::stacks::StackRows;
-use self::words::{NO_WORD, Word, Words};
-use crate::ids::Ids;
-use crate::journal::{Commit, DataFile, Intent, Operation, State, now_us};
-use crate::tables::{DAY_US, Table};
-use crate::{Error, Lake};
+use self::rows::{RowCell, TableRows};
+pub use self::source::{AddedInput, InputDetails};
+use self::stacks::InputStacks;
+use self::words::{ColumnWords, NO_WORD, Word};
+use crate::checksum::input_id;
+use crate::error::Error;
+use crate::ids::StackIds;
+use crate::journal::{Commit, DataFile, Intent, LakeState, Operation, now_us};
+use crate::lake::Lake;
+use crate::tables::{DAY_US, LakeTable};
+use crate::time::joined;
 
 /// The number of rows buffered for all files together.
 const WAITING_ROWS: usize = 2 * GROUP_ROWS;
@@ -42,14 +45,14 @@ const WAITING_ROWS: usize = 2 * GROUP_ROWS;
 const OPEN_FILES: usize = 12;
 /// The maximum number of labels listed for a file.
 pub(crate) const LISTED_LABELS: usize = 64;
-/// How far ahead of this machine's clock times must be to count as future: a day.
+/// Times that are further ahead of this machine's clock count as future.
 const FUTURE_US: i64 = DAY_US;
 /// The service of inputs that do not name one.
 const UNNAMED: &str = "unnamed";
 
 /// The origin of an input's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Clock {
+enum ClockSource {
     Recorded,
     Given,
     File,
@@ -61,35 +64,35 @@ struct Here {
     service: Word,
     host: Word,
     origin_ns: i128,
-    clock: Clock,
+    clock: ClockSource,
 }
 
 impl Here {
     /// The properties before the input has named any.
-    fn at_first(source: &Source, words: &mut Words) -> Self {
+    fn at_first(source: &InputDetails, words: &mut ColumnWords) -> Self {
         let service = words.word(source.service.as_deref().unwrap_or(UNNAMED));
-        Self { service, host: words.optional(source.host.as_deref()), origin_ns: 0, clock: Clock::File }
+        Self { service, host: words.optional(source.host.as_deref()), origin_ns: 0, clock: ClockSource::File }
     }
 }
 
-/// The rows of a file being written, and what queries need to know about the file.
-struct Open {
-    rows: Rows,
+/// A file being written: its buffered rows, and the facts that let queries skip it.
+struct OpenFile {
+    rows: TableRows,
     writer: Option<FileWriter>,
     span_us: Option<(i64, i64)>,
     labels: Option<BTreeSet<Word>>,
-    /// The label sets that those come from.
+    /// The label sets that `labels` comes from.
     sets: HashSet<Word>,
-    /// The label set of the previous row: most rows have the same one.
+    /// The label set of the previous row, which most rows share.
     last_set: Word,
     numbers: FileNumbers,
     used: u64,
 }
 
-impl Open {
-    fn new(table: Table) -> Self {
+impl OpenFile {
+    fn new(table: LakeTable) -> Self {
         Self {
-            rows: Rows::new(table),
+            rows: TableRows::new(table),
             writer: None,
             span_us: None,
             labels: Some(BTreeSet::new()),
@@ -101,12 +104,20 @@ impl Open {
     }
 }
 
-/// Adds inputs one after another, and reuses what they share.
+impl Lake {
+    /// Begins to add inputs.
+    #[must_use]
+    pub fn adding(&self) -> Adding<'_> {
+        Adding::new(self)
+    }
+}
+
+/// Adds inputs one after another, and remembers the stacks that they share.
 #[derive(Debug)]
 pub struct Adding<'l> {
     lake: &'l Lake,
     tables: Tables,
-    ids: Ids,
+    ids: StackIds,
 }
 
 /// The number of stacks, with their callers, remembered for later inputs.
@@ -114,11 +125,11 @@ const REMEMBERED_STACKS: usize = 2_000_000;
 
 impl<'l> Adding<'l> {
     pub(crate) fn new(lake: &'l Lake) -> Self {
-        Self { lake, tables: Tables::default(), ids: Ids::default() }
+        Self { lake, tables: Tables::default(), ids: StackIds::default() }
     }
 
     /// Begins an input: returns the tables that it is read into and the sink that takes it.
-    pub fn input(&mut self, source: Source) -> (&mut Tables, Addition<'_>) {
+    pub fn input(&mut self, source: InputDetails) -> (&mut Tables, Addition<'_>) {
         if self.tables.stack_count() > REMEMBERED_STACKS {
             *self = Self::new(self.lake);
         }
@@ -129,33 +140,33 @@ impl<'l> Adding<'l> {
 /// Takes one input, and adds it to a lake on [`Addition::commit`].
 pub struct Addition<'l> {
     lake: &'l Lake,
-    source: Source,
-    words: Words,
+    source: InputDetails,
+    words: ColumnWords,
     labels: LabelWords,
-    stacks: StackRows<'l>,
+    stacks: InputStacks<'l>,
     statuses: HashMap<Status, Word>,
     here: Here,
     /// The numbers of the segment's samples.
     weighed: SampleNumbers,
     /// The default value type of the input: that of its first sample.
     default_value: Option<MeasureWords>,
-    /// Whether the next segment belongs to another program than the previous one.
+    /// Whether the next segment may belong to another program than the previous one.
     is_apart: bool,
-    open: HashMap<(Table, Word, i64), Open>,
+    open: HashMap<(LakeTable, Word, i64), OpenFile>,
     done: Vec<DataFile>,
     waiting: usize,
     turn: u64,
     tokio: Option<Box<TokioSink>>,
-    numbers: Numbers,
+    numbers: EventNumbers,
     span_us: Option<(i64, i64)>,
     services: BTreeSet<Word>,
-    added: Added,
+    added: AddedInput,
     latest_us: i64,
 }
 
 impl<'l> Addition<'l> {
-    fn new(lake: &'l Lake, source: Source, ids: &'l mut Ids) -> Self {
-        let mut words = Words::default();
+    fn new(lake: &'l Lake, source: InputDetails, ids: &'l mut StackIds) -> Self {
+        let mut words = ColumnWords::default();
         let here = Here::at_first(&source, &mut words);
         let weighed = SampleNumbers::of(&Segment::default(), &mut words);
         Self {
@@ -165,7 +176,7 @@ impl<'l> Addition<'l> {
             weighed,
             default_value: None,
             labels: LabelWords::default(),
-            stacks: StackRows::new(ids),
+            stacks: InputStacks::new(ids),
             statuses: HashMap::new(),
             here,
             is_apart: false,
@@ -174,46 +185,48 @@ impl<'l> Addition<'l> {
             waiting: 0,
             turn: 0,
             tokio: None,
-            numbers: Numbers::default(),
+            numbers: EventNumbers::default(),
             span_us: None,
             services: BTreeSet::new(),
-            added: Added::default(),
+            added: AddedInput::default(),
             latest_us: now_us().saturating_add(FUTURE_US),
         }
     }
 
-    /// Adds a row whose first cells are service and time.
+    /// Adds a row without labels, whose `cells` follow its service, time and host.
     #[inline]
-    fn row(&mut self, table: Table, time_us: i64, labels: &Set, cells: &[Cell]) -> Result<(), Error> {
-        self.lasting_row(table, (time_us, time_us), labels, cells, None)
+    fn row(&mut self, table: LakeTable, time_us: i64, cells: &[RowCell]) -> Result<(), Error> {
+        self.lasting_row(table, (time_us, time_us), &Set::NONE, cells, None)
     }
 
-    /// Adds a row that covers a period, and is kept until the end of the period expires.
+    /// Adds a row that covers a span of time and is kept until its end expires. Its `cells` follow its service, time and host.
     #[inline]
     fn lasting_row(
         &mut self,
-        table: Table,
+        table: LakeTable,
         (first_us, last_us): (i64, i64),
         labels: &Set,
-        cells: &[Cell],
+        cells: &[RowCell],
         number: Option<NumberWords>,
     ) -> Result<(), Error> {
         let key = (table, self.here.service, last_us.div_euclid(DAY_US));
         let open = match self.open.entry(key) {
             Entry::Occupied(open) => open.into_mut(),
             Entry::Vacant(place) => {
-                if table != Table::Sources {
+                if table != LakeTable::Sources {
                     self.services.insert(self.here.service);
                 }
-                place.insert(Open::new(table))
+                place.insert(OpenFile::new(table))
             }
         };
-        open.rows.push(cells);
+        let origin =
+            [RowCell::Word(self.here.service), RowCell::Time(first_us), RowCell::word(self.here.host)];
+        open.rows.push(&origin, cells);
         if let Some(number) = number {
             open.numbers.see(number, first_us);
         }
-        let (first, last) = open.span_us.get_or_insert((first_us, last_us));
-        (*first, *last) = ((*first).min(first_us), (*last).max(last_us));
+        let span_us = (first_us, last_us);
+        open.span_us = Some(open.span_us.map_or(span_us, |known| joined(known, span_us)));
         if let Some(listed) = &mut open.labels
             && open.last_set != labels.text
             && open.sets.insert(labels.text)
@@ -224,12 +237,12 @@ impl<'l> Addition<'l> {
             }
         }
         open.last_set = labels.text;
-        let count = open.rows.count();
+        let count = open.rows.count;
         self.waiting += 1;
         if count >= GROUP_ROWS {
             self.write(key)?;
         } else if self.waiting >= WAITING_ROWS {
-            let fullest = self.open.iter().max_by_key(|(_, open)| open.rows.count()).map(|(&key, _)| key);
+            let fullest = self.open.iter().max_by_key(|(_, open)| open.rows.count).map(|(&key, _)| key);
             fullest.map_or(Ok(()), |key| self.write(key))?;
         }
         Ok(())
@@ -246,8 +259,8 @@ impl<'l> Addition<'l> {
         };
         // Parquet and the engine support these years.
         let time_us = time_us.clamp(EARLIEST_US, LATEST_US);
-        let (first, last) = self.span_us.get_or_insert((time_us, time_us));
-        (*first, *last) = ((*first).min(time_us), (*last).max(time_us));
+        let moment = (time_us, time_us);
+        self.span_us = Some(self.span_us.map_or(moment, |known| joined(known, moment)));
         if time_us > self.latest_us {
             self.added.future = self.added.future.saturating_add(count);
         }
@@ -255,13 +268,13 @@ impl<'l> Addition<'l> {
     }
 
     /// Writes the buffered rows of a file.
-    fn write(&mut self, key: (Table, Word, i64)) -> Result<(), Error> {
+    fn write(&mut self, key: (LakeTable, Word, i64)) -> Result<(), Error> {
         self.turn += 1;
         let Some(open) = self.open.get_mut(&key) else { return Ok(()) };
-        if open.rows.count() == 0 {
+        if open.rows.count == 0 {
             return Ok(());
         }
-        self.waiting -= open.rows.count();
+        self.waiting -= open.rows.count;
         let batch = open.rows.take(&mut self.words);
         let partition = Partition { service: self.words.text(key.1).map(str::to_owned), day: Some(key.2) };
         let (lake, turn) = (self.lake, self.turn);
@@ -269,9 +282,9 @@ impl<'l> Addition<'l> {
         self.added.rows += batch.num_rows() as u64;
         let writer = match &mut open.writer {
             Some(writer) => writer,
-            none => none.insert(FileWriter::new(lake.place(), key.0, &partition, &batch)?),
+            none => none.insert(FileWriter::new(&lake.place, key.0, &partition, &batch)?),
         };
-        lake.block_on(writer.write(&batch, lake.place()))?;
+        lake.block_on(writer.write(&batch, &lake.place))?;
         let written = self.open.iter().filter(|(_, open)| open.writer.is_some());
         if written.clone().count() > OPEN_FILES {
             let oldest = written.min_by_key(|(_, open)| open.used).map(|(&key, _)| key);
@@ -281,11 +294,11 @@ impl<'l> Addition<'l> {
     }
 
     /// Writes the buffered rows of a file and finishes it.
-    fn close(&mut self, key: (Table, Word, i64)) -> Result<(), Error> {
+    fn close(&mut self, key: (LakeTable, Word, i64)) -> Result<(), Error> {
         self.write(key)?;
         let Some(open) = self.open.remove(&key) else { return Ok(()) };
         let Some(writer) = open.writer else { return Ok(()) };
-        let file = self.lake.block_on(writer.finish(self.lake.place()))?;
+        let file = self.lake.block_on(writer.finish(&self.lake.place))?;
         let labels = open.labels.map(|labels| {
             let mut texts: Vec<_> =
                 labels.into_iter().filter_map(|label| self.words.text(label)).map(str::to_owned).collect();
@@ -293,7 +306,7 @@ impl<'l> Addition<'l> {
             texts
         });
         let service = self.words.text(key.1).map(str::to_owned);
-        let is_numbered = matches!(key.0, Table::Samples | Table::Measures);
+        let is_numbered = matches!(key.0, LakeTable::Samples | LakeTable::Measures);
         let numbers = open.numbers.list(&self.words).filter(|_| is_numbered);
         self.done.push(DataFile { service, span_us: open.span_us, labels, numbers, ..file });
         Ok(())
@@ -319,9 +332,9 @@ impl<'l> Addition<'l> {
     /// Starts counting times from `recorded`, or from the next best known start if the input does not record one.
     fn date(&mut self, recorded: Option<i128>) {
         (self.here.origin_ns, self.here.clock) = match (recorded, self.source.began_unix_ns) {
-            (Some(start), _) => (start, Clock::Recorded),
-            (None, Some(began)) => (began.into(), Clock::Given),
-            (None, None) => (self.source.modified_unix_ns.unwrap_or(0).into(), Clock::File),
+            (Some(start), _) => (start, ClockSource::Recorded),
+            (None, Some(began)) => (began.into(), ClockSource::Given),
+            (None, None) => (self.source.modified_unix_ns.unwrap_or(0).into(), ClockSource::File),
         };
     }
 
@@ -335,69 +348,51 @@ impl<'l> Addition<'l> {
         }
     }
 
-    fn status(&mut self, status: Option<Status>) -> Cell {
-        let Some(status) = status else { return Cell::Absent };
+    fn status(&mut self, status: Option<Status>) -> RowCell {
+        let Some(status) = status else { return RowCell::Absent };
         let words = &mut self.words;
         let word = self
             .statuses
             .entry(status)
             .or_insert_with(|| words.word(&status.names().collect::<Vec<_>>().join(",")));
-        Cell::Word(*word)
+        RowCell::Word(*word)
     }
 
     fn take_sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> Result<(), Error> {
         self.added.samples = self.added.samples.saturating_add(sample.count);
         let time_us = self.seen(self.here.origin_ns + i128::from(sample.time_ns.unwrap_or(0)), sample.count);
-        let id = sample.stack.map(|stack| self.stacks.id(stack, at.tables)).map_or(Cell::Absent, Cell::Id);
+        let id =
+            sample.stack.map(|stack| self.stacks.id(stack, at.tables)).map_or(RowCell::Absent, RowCell::Id);
         let set = self.labels.of(sample.labels, at.tables, &mut self.words);
         let default = *self.default_value.get_or_insert(self.weighed.default);
-        let [service, time, host, process, thread] = [
-            Cell::Word(self.here.service),
-            Cell::Time(time_us),
-            word(self.here.host),
-            Cell::int(at.process(sample)),
-            Cell::unsigned(sample.thread),
-        ];
-        let (labels, mode) = (word(set.text), self.weighed.mode);
+        let (process, thread) = (RowCell::int(at.process(sample)), RowCell::unsigned(sample.thread));
+        let (labels, mode) = (RowCell::word(set.text), self.weighed.mode);
         let number = |measure: MeasureWords, has_time: bool| {
             let is_default = measure == default;
             Some(NumberWords { measure, mode, is_default, has_time })
         };
         let measure = |(kind, unit): MeasureWords, value: i64| {
-            let [kind, unit] = [kind, unit].map(Cell::Word);
-            [service, time, host, process, thread, id, kind, unit, Cell::Int(value), labels]
+            let [kind, unit] = [kind, unit].map(RowCell::Word);
+            [process, thread, id, kind, unit, RowCell::Int(value), labels]
         };
         let span_us = (time_us, time_us);
         if let Some(kind) = set.other_kind.filter(|_| at.segment.format == "trc") {
             let of = (self.words.word(kind), self.weighed.samples.1);
             let cells = measure(of, i64::try_from(sample.count).unwrap_or(i64::MAX));
-            self.lasting_row(Table::Measures, span_us, &set, &cells, number(of, false))?;
+            self.lasting_row(LakeTable::Measures, span_us, &set, &cells, number(of, false))?;
         } else if let Some((value, time_ns)) = self.weighed.observed(at.segment, sample) {
-            let period = Cell::int(at.segment.period_ns.and_then(|period| i64::try_from(period).ok()));
-            let (interpreter, status) = (Cell::unsigned(sample.interpreter), self.status(sample.status));
-            let cells = [
-                service,
-                time,
-                host,
-                process,
-                thread,
-                interpreter,
-                id,
-                value,
-                period,
-                status,
-                labels,
-                time_ns,
-                Cell::Word(mode),
-            ];
+            let period = RowCell::int(at.segment.period_ns.and_then(|period| i64::try_from(period).ok()));
+            let (interpreter, status) = (RowCell::unsigned(sample.interpreter), self.status(sample.status));
+            let mode = RowCell::Word(mode);
+            let cells = [process, thread, interpreter, id, value, period, status, labels, time_ns, mode];
             let number = number(self.weighed.samples, self.weighed.has_time);
-            self.lasting_row(Table::Samples, span_us, &set, &cells, number)?;
+            self.lasting_row(LakeTable::Samples, span_us, &set, &cells, number)?;
         }
         for index in 0..self.weighed.measures.len() {
             let (of, place) = self.weighed.measures[index];
             let value = sample.values.get(place).copied().unwrap_or(0);
             if value != 0 {
-                self.lasting_row(Table::Measures, span_us, &set, &measure(of, value), number(of, false))?;
+                self.lasting_row(LakeTable::Measures, span_us, &set, &measure(of, value), number(of, false))?;
             }
         }
         Ok(())
@@ -407,39 +402,38 @@ impl<'l> Addition<'l> {
     ///
     /// # Errors
     /// If the input is already in the lake ([`Error::is_already_added`]), or the storage fails. After a failure nothing was
-    /// added, unless the storage's reply was lost; adding the input again tells.
-    pub fn commit(mut self, tables: &Tables, recovery: &Recovery) -> Result<Added, Error> {
+    /// added, unless the storage's reply was lost; in that case, add the input again.
+    pub fn commit(mut self, tables: &Tables, recovery: &Recovery) -> Result<AddedInput, Error> {
         if let Err(error) = self.complete(recovery) {
             self.abandon();
             return Err(error);
         }
         self.added.services =
             self.services.iter().filter_map(|&word| self.words.text(word)).map(str::to_owned).collect();
-        let sum = files::hex(&self.source.sha256[..16]);
+        let sum = input_id(&self.source.sha256);
         let mut commit = Commit::new(Operation::Add, now_us());
         commit.sources.push(sum.clone());
         let Self { lake, done, mut stacks, mut added, source, .. } = self;
-        let intend = async |state: &State| {
+        let intend = async |state: &LakeState| {
             if state.sources.contains(&sum) {
-                return Err(Error::added(format!("{}: added already", source.name)));
+                return Err(Error::added(format!("{}: already added", source.name)));
             }
             commit.add.clone_from(&done);
             commit.add.extend(stacks.file_beside(state, lake, tables).await?);
             Ok(Intent::Commit(commit.clone()))
         };
-        if let Err(error) = lake.block_on(lake.journal().transact(intend)) {
+        if let Err(error) = lake.block_on(lake.journal.transact(intend)) {
             if error.is_uncertain() {
                 // The commit may exist and name these files. If it does not, they are deleted later.
-                return Err(error.with_hint("add it once more: whether it was added could not be seen"));
+                return Err(error.with_hint(
+                    "add the file again: the storage did not confirm the commit, and no file counts twice",
+                ));
             }
-            // Files left behind are deleted later, because no commit names them.
-            for file in done.iter().chain(&commit.add) {
-                let _ = lake.block_on(lake.place().delete(&file.path));
-            }
+            lake.block_on(lake.discard(done.iter().chain(&commit.add)));
             return Err(error);
         }
-        added.stacks =
-            commit.add.iter().filter(|file| file.table == Table::Stacks.name()).map(|file| file.rows).sum();
+        let of_stacks = commit.add.iter().filter(|file| file.table == LakeTable::Stacks.name());
+        added.stacks = of_stacks.map(|file| file.rows).sum();
         added.bytes = commit.add.iter().map(|file| file.bytes).sum();
         Ok(added)
     }
@@ -447,7 +441,7 @@ impl<'l> Addition<'l> {
     /// Writes all buffered rows and finishes their files.
     fn complete(&mut self, recovery: &Recovery) -> Result<(), Error> {
         self.take_tokio()?;
-        self.added.is_dated_by_file = self.here.clock == Clock::File;
+        self.added.is_dated_by_file = self.here.clock == ClockSource::File;
         self.source_row(recovery)?;
         for key in self.open.keys().copied().collect::<Vec<_>>() {
             self.close(key)?;
@@ -465,34 +459,31 @@ impl<'l> Addition<'l> {
             self.here.service = service;
         }
         let clock = match self.here.clock {
-            Clock::Recorded => "recorded",
-            Clock::Given => "given",
-            Clock::File => "file",
+            ClockSource::Recorded => "recorded",
+            ClockSource::Given => "given",
+            ClockSource::File => "file",
         };
-        let sum = files::hex(&self.source.sha256[..16]);
+        let sum = input_id(&self.source.sha256);
         let texts = recovery.warnings.iter().map(|warning| match warning.offset {
             Some(offset) => format!("at byte {offset:#x}: {}", warning.message),
             None => warning.message.clone(),
         });
         let warnings = texts.collect::<Vec<_>>().join("\n");
-        let mut text = |text: &str| Cell::Word(self.words.word(text));
+        let mut text = |text: &str| RowCell::Word(self.words.word(text));
         let cells = [
-            Cell::Word(self.here.service),
-            Cell::Time(first),
-            word(self.here.host),
-            Cell::Time(last),
-            Cell::Time(now),
+            RowCell::Time(last),
+            RowCell::Time(now),
             text(&sum),
             text(&self.source.name),
             text(&self.source.format),
             text(clock),
-            Cell::Unsigned(self.added.samples),
-            Cell::Unsigned(recovery.events),
-            Cell::Unsigned(recovery.lost_bytes),
-            Cell::Unsigned(self.added.future),
-            if warnings.is_empty() { Cell::Absent } else { text(&warnings) },
+            RowCell::Unsigned(self.added.samples),
+            RowCell::Unsigned(recovery.events),
+            RowCell::Unsigned(recovery.lost_bytes),
+            RowCell::Unsigned(self.added.future),
+            if warnings.is_empty() { RowCell::Absent } else { text(&warnings) },
         ];
-        self.lasting_row(Table::Sources, (first, last), &Set::NONE, &cells, None)
+        self.lasting_row(LakeTable::Sources, (first, last), &Set::NONE, &cells, None)
     }
 
     /// Discards everything that was read.
@@ -500,10 +491,7 @@ impl<'l> Addition<'l> {
         let lake = self.lake;
         let writers = self.open.into_values().filter_map(|open| open.writer);
         writers.for_each(|writer| lake.block_on(writer.abandon()));
-        for file in &self.done {
-            // Files left behind are deleted with the next compaction.
-            let _ = lake.block_on(lake.place().delete(&file.path));
-        }
+        lake.block_on(lake.discard(&self.done));
     }
 }
 
@@ -537,10 +525,6 @@ impl ProfileSink for Addition<'_> {
     fn watches_events(&mut self) -> bool {
         true
     }
-}
-
-fn word(word: Word) -> Cell {
-    if word == NO_WORD { Cell::Absent } else { Cell::Word(word) }
 }
 
 /// The start of year 1, the earliest time that all Parquet readers show; the latest is the end of year 9999.

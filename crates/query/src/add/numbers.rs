@@ -1,10 +1,10 @@
 //! The numbers of a segment's samples as cells, and the kinds of numbers in files.
 
-use borehole_model::{Measure, Sample, Segment, ValueType};
+use borehole_model::{Measure, Sample, Sampled, Segment, ValueType, Weigher};
 
-use super::rows::Cell;
-use super::words::{Word, Words};
-use crate::journal::Number;
+use super::rows::RowCell;
+use super::words::{ColumnWords, Word};
+use crate::journal::ListedNumber;
 
 /// The maximum number of kinds listed for a file.
 pub(crate) const LISTED_NUMBERS: usize = 64;
@@ -28,12 +28,12 @@ pub(super) struct SampleNumbers {
 }
 
 impl SampleNumbers {
-    pub(super) fn of(segment: &Segment, words: &mut Words) -> Self {
+    pub(super) fn of(segment: &Segment, words: &mut ColumnWords) -> Self {
         let of_samples = |(_, value_type): &(Measure, ValueType)| value_type.is_samples();
         let mut in_words =
             |value_type: &ValueType| (words.word(&value_type.kind), words.word(&value_type.unit));
-        let own = segment.value_types.iter().enumerate();
-        let measures = own.filter(|(_, value_type)| !value_type.is_samples());
+        let measures = segment.value_types.iter().enumerate();
+        let measures = measures.filter(|(_, value_type)| !value_type.is_samples());
         let measures = measures.map(|(place, value_type)| (in_words(value_type), place)).collect();
         let (default, samples) = (in_words(&default_value(segment)), in_words(&ValueType::samples()));
         Self {
@@ -47,10 +47,10 @@ impl SampleNumbers {
     }
 
     /// The number of observations of a sample and the time they stand for; `None` if it is not an observation.
-    pub(super) fn observed(&self, segment: &Segment, sample: &Sample<'_>) -> Option<(Cell, Cell)> {
+    pub(super) fn observed(&self, segment: &Segment, sample: &Sample<'_>) -> Option<(RowCell, RowCell)> {
         let count = self.observations?.of(segment, sample);
         let time_ns = self.has_time.then(|| Measure::Time.of(segment, sample));
-        Some((Cell::Int(count), Cell::int(time_ns)))
+        Some((RowCell::Int(count), RowCell::int(time_ns)))
     }
 }
 
@@ -81,9 +81,9 @@ impl FileNumbers {
     }
 
     /// Lists all kinds in order; `None` if there are too many.
-    pub(super) fn list(&self, words: &Words) -> Option<Vec<Number>> {
+    pub(super) fn list(&self, words: &ColumnWords) -> Option<Vec<ListedNumber>> {
         let text = |word: Word| words.text(word).unwrap_or_default().to_owned();
-        let number = |&(number, first_us): &(NumberWords, i64)| Number {
+        let number = |&(number, first_us): &(NumberWords, i64)| ListedNumber {
             kind: text(number.measure.0),
             unit: text(number.measure.1),
             mode: text(number.mode),
@@ -91,17 +91,15 @@ impl FileNumbers {
             has_time: number.has_time,
             first_us,
         };
-        (!self.are_too_many).then(|| Number::merged(self.kinds.iter().map(number)))
+        (!self.are_too_many).then(|| ListedNumber::merged(self.kinds.iter().map(number)))
     }
 }
 
 /// The default value type of a segment in reports: the number of samples for sampled profiles.
 fn default_value(segment: &Segment) -> ValueType {
-    let default = match segment.default_measure() {
-        Measure::Time => Measure::Count,
-        measure => measure,
-    };
-    let value_type = segment.value_type(default);
+    let mut weigher = Weigher::new(None, Sampled::Count);
+    weigher.segment(segment);
+    let value_type = segment.value_type(weigher.measure().unwrap_or(Measure::Count));
     if value_type.is_samples() { ValueType::samples() } else { value_type }
 }
 
@@ -111,8 +109,8 @@ mod tests {
 
     use super::*;
 
-    fn observed(segment: &Segment, values: &[i64]) -> (String, Option<(Cell, Cell)>) {
-        let mut words = Words::default();
+    fn observed(segment: &Segment, values: &[i64]) -> (String, Option<(RowCell, RowCell)>) {
+        let mut words = ColumnWords::default();
         let numbers = SampleNumbers::of(segment, &mut words);
         let sample = Sample { count: 3, values, ..Sample::default() };
         let [kind, unit] = [numbers.default.0, numbers.default.1].map(|word| words.text(word).unwrap());
@@ -120,12 +118,15 @@ mod tests {
     }
 
     #[test]
-    fn records_of_heaps_are_no_observations_and_values_of_samples_are() {
+    fn heap_records_are_not_observations() {
         let sampled = Segment { period_ns: Some(7), mode: Mode::Cpu, ..Segment::default() };
-        assert_eq!(observed(&sampled, &[]), ("samples/count".into(), Some((Cell::Int(3), Cell::Int(21)))));
+        assert_eq!(
+            observed(&sampled, &[]),
+            ("samples/count".into(), Some((RowCell::Int(3), RowCell::Int(21))))
+        );
         let value_types = vec![ValueType::samples(), ValueType::new("cpu", "nanoseconds")];
         let of_pprof = Segment { value_types, is_uncounted: true, ..sampled };
-        let expected = ("cpu/nanoseconds".into(), Some((Cell::Int(2), Cell::Absent)));
+        let expected = ("cpu/nanoseconds".into(), Some((RowCell::Int(2), RowCell::Absent)));
         assert_eq!(observed(&of_pprof, &[2, 14]), expected);
         let value_types = vec![ValueType::new("inuse_space", "bytes")];
         let heap = Segment { value_types, is_uncounted: true, ..Segment::default() };
@@ -133,8 +134,8 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_a_file_are_listed_while_they_are_few() {
-        let (mut words, mut numbers) = (Words::default(), FileNumbers::default());
+    fn a_file_lists_its_kinds_up_to_a_limit() {
+        let (mut words, mut numbers) = (ColumnWords::default(), FileNumbers::default());
         let number =
             |kind: Word| NumberWords { measure: (kind, 0), mode: 0, is_default: false, has_time: false };
         for (kind, time_us) in [(1, 9), (2, 8), (1, 7)] {

@@ -4,27 +4,30 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array as _, ArrayRef, Float64Array, Int64Array, RecordBatch, TimestampMicrosecondArray, UInt64Array,
+    ArrayRef, Float64Array, Int64Array, RecordBatch, TimestampMicrosecondArray, UInt32Array, UInt64Array,
 };
-use datafusion::arrow::datatypes::{Field, Schema};
+use datafusion::arrow::compute::take;
 
-use super::words::{NO_WORD, Word, Words};
-use crate::ids::{self, Id};
-use crate::tables::{Kind, Table, UTC};
+use super::words::{ColumnWords, NO_WORD, Word};
+use crate::ids::{self, LakeStackId};
+use crate::tables::{ColumnKind, LakeTable, UTC};
 
-/// A value of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Cell {
+pub(super) enum RowCell {
     Absent,
     Word(Word),
     Time(i64),
     Int(i64),
     Unsigned(u64),
     Float(f64),
-    Id(Id),
+    Id(LakeStackId),
 }
 
-impl Cell {
+impl RowCell {
+    pub(super) fn word(word: Word) -> Self {
+        if word == NO_WORD { Self::Absent } else { Self::Word(word) }
+    }
+
     pub(super) fn int(value: Option<i64>) -> Self {
         value.map_or(Self::Absent, Self::Int)
     }
@@ -36,42 +39,44 @@ impl Cell {
 
 /// The values of a column, stored once while they are all equal.
 #[derive(Debug)]
-struct Column {
+struct ColumnBuffer {
     /// The value of all rows so far and their number, while `values` is empty.
-    same: (Cell, usize),
-    values: Values,
+    same: (RowCell, usize),
+    /// Whether rows are in `values`.
+    is_mixed: bool,
+    values: ColumnValues,
 }
 
 #[derive(Debug)]
-enum Values {
+enum ColumnValues {
     Words(Vec<Word>),
     Times(Vec<Option<i64>>),
     Ints(Vec<Option<i64>>),
     Unsigned(Vec<Option<u64>>),
     Floats(Vec<Option<f64>>),
-    Ids(Vec<Option<Id>>),
+    Ids(Vec<Option<LakeStackId>>),
 }
 
-impl Column {
-    fn new(kind: Kind) -> Self {
+impl ColumnBuffer {
+    fn new(kind: ColumnKind) -> Self {
         let values = match kind {
-            Kind::Text => Values::Words(Vec::new()),
-            Kind::Time => Values::Times(Vec::new()),
-            Kind::Int => Values::Ints(Vec::new()),
-            Kind::Unsigned => Values::Unsigned(Vec::new()),
-            Kind::Float => Values::Floats(Vec::new()),
+            ColumnKind::Text => ColumnValues::Words(Vec::new()),
+            ColumnKind::Time => ColumnValues::Times(Vec::new()),
+            ColumnKind::Int => ColumnValues::Ints(Vec::new()),
+            ColumnKind::Unsigned => ColumnValues::Unsigned(Vec::new()),
+            ColumnKind::Float => ColumnValues::Floats(Vec::new()),
             // Lists are made from tables, not from rows.
-            Kind::Id | Kind::Names | Kind::Frames => Values::Ids(Vec::new()),
+            ColumnKind::Id | ColumnKind::Names | ColumnKind::Frames => ColumnValues::Ids(Vec::new()),
         };
-        Self { same: (Cell::Absent, 0), values }
+        Self { same: (RowCell::Absent, 0), is_mixed: false, values }
     }
 
     #[inline]
-    fn push(&mut self, cell: Cell) {
+    fn push(&mut self, cell: RowCell) {
         let (same, count) = &mut self.same;
         if *count > 0 && *same == cell {
             *count += 1;
-        } else if *count == 0 && self.values.is_empty() {
+        } else if *count == 0 && !self.is_mixed {
             self.same = (cell, 1);
         } else {
             self.spread();
@@ -81,8 +86,9 @@ impl Column {
 
     /// Stores the shared value once per row.
     fn spread(&mut self) {
-        let (same, count) = std::mem::replace(&mut self.same, (Cell::Absent, 0));
+        let (same, count) = std::mem::replace(&mut self.same, (RowCell::Absent, 0));
         (0..count).for_each(|_| self.values.push(same));
+        self.is_mixed = true;
     }
 
     /// Compares two rows; columns of words compare their numbers.
@@ -91,61 +97,34 @@ impl Column {
     }
 
     /// Takes the values out in another order.
-    fn take(&mut self, order: &[u32], words: &mut Words) -> ArrayRef {
+    fn take(&mut self, order: &[u32], words: &mut ColumnWords) -> ArrayRef {
         if self.same.1 > 0 {
-            let (same, count) = std::mem::replace(&mut self.same, (Cell::Absent, 0));
-            return self.values.repeated(same, count, words);
+            let (same, count) = std::mem::replace(&mut self.same, (RowCell::Absent, 0));
+            self.values.push(same);
+            let row = self.values.take(&[0], words);
+            return take(&row, &UInt32Array::from_value(0, count), None).expect("the first row of one");
         }
+        self.is_mixed = false;
         self.values.take(order, words)
     }
 }
 
-impl Values {
-    fn is_empty(&self) -> bool {
-        match self {
-            Self::Words(words) => words.is_empty(),
-            Self::Times(values) | Self::Ints(values) => values.is_empty(),
-            Self::Unsigned(numbers) => numbers.is_empty(),
-            Self::Floats(floats) => floats.is_empty(),
-            Self::Ids(ids) => ids.is_empty(),
-        }
-    }
-
+impl ColumnValues {
     #[inline]
-    fn push(&mut self, cell: Cell) {
+    fn push(&mut self, cell: RowCell) {
         match (self, cell) {
-            (Self::Words(words), Cell::Word(word)) => words.push(word),
+            (Self::Words(words), RowCell::Word(word)) => words.push(word),
             (Self::Words(words), _) => words.push(NO_WORD),
-            (Self::Times(times), Cell::Time(time)) => times.push(Some(time)),
+            (Self::Times(times), RowCell::Time(time)) => times.push(Some(time)),
             (Self::Times(times), _) => times.push(None),
-            (Self::Ints(ints), Cell::Int(int)) => ints.push(Some(int)),
+            (Self::Ints(ints), RowCell::Int(int)) => ints.push(Some(int)),
             (Self::Ints(ints), _) => ints.push(None),
-            (Self::Unsigned(numbers), Cell::Unsigned(number)) => numbers.push(Some(number)),
+            (Self::Unsigned(numbers), RowCell::Unsigned(number)) => numbers.push(Some(number)),
             (Self::Unsigned(numbers), _) => numbers.push(None),
-            (Self::Floats(floats), Cell::Float(float)) => floats.push(Some(float)),
+            (Self::Floats(floats), RowCell::Float(float)) => floats.push(Some(float)),
             (Self::Floats(floats), _) => floats.push(None),
-            (Self::Ids(ids), Cell::Id(id)) => ids.push(Some(id)),
+            (Self::Ids(ids), RowCell::Id(id)) => ids.push(Some(id)),
             (Self::Ids(ids), _) => ids.push(None),
-        }
-    }
-
-    /// Builds `count` rows of `cell`.
-    fn repeated(&self, cell: Cell, count: usize, words: &mut Words) -> ArrayRef {
-        match (self, cell) {
-            (Self::Words(_), Cell::Word(word)) => words.column(std::iter::repeat_n(word, count)),
-            (Self::Words(_), _) => words.column(std::iter::repeat_n(NO_WORD, count)),
-            (Self::Times(_), Cell::Time(time)) => {
-                Arc::new(TimestampMicrosecondArray::from_value(time, count).with_timezone(UTC))
-            }
-            (Self::Times(_), _) => Arc::new(TimestampMicrosecondArray::new_null(count).with_timezone(UTC)),
-            (Self::Ints(_), Cell::Int(int)) => Arc::new(Int64Array::from_value(int, count)),
-            (Self::Ints(_), _) => Arc::new(Int64Array::new_null(count)),
-            (Self::Unsigned(_), Cell::Unsigned(number)) => Arc::new(UInt64Array::from_value(number, count)),
-            (Self::Unsigned(_), _) => Arc::new(UInt64Array::new_null(count)),
-            (Self::Floats(_), Cell::Float(float)) => Arc::new(Float64Array::from_value(float, count)),
-            (Self::Floats(_), _) => Arc::new(Float64Array::new_null(count)),
-            (Self::Ids(_), Cell::Id(id)) => ids::array(std::iter::repeat_n(Some(id), count)),
-            (Self::Ids(_), _) => ids::array(std::iter::repeat_n(None, count)),
         }
     }
 
@@ -160,7 +139,7 @@ impl Values {
     }
 
     /// Takes the values out in another order.
-    fn take(&mut self, order: &[u32], words: &mut Words) -> ArrayRef {
+    fn take(&mut self, order: &[u32], words: &mut ColumnWords) -> ArrayRef {
         fn taken<T: Copy>(values: &mut Vec<T>, order: &[u32]) -> Vec<T> {
             let taken = order.iter().map(|&row| values[row as usize]).collect();
             values.clear();
@@ -179,60 +158,53 @@ impl Values {
     }
 }
 
-/// The rows of one table.
 #[derive(Debug)]
-pub(super) struct Rows {
-    table: Table,
-    columns: Vec<Column>,
-    count: usize,
+pub(super) struct TableRows {
+    table: LakeTable,
+    columns: Vec<ColumnBuffer>,
+    pub(super) count: usize,
     /// The sort keys after the minute of the first time.
     keys: Vec<usize>,
     time: usize,
 }
 
-impl Rows {
-    pub(super) fn new(table: Table) -> Self {
+impl TableRows {
+    pub(super) fn new(table: LakeTable) -> Self {
         let description = table.description();
         let place = |name: &str| description.columns.iter().position(|column| column.name == name);
         Self {
             table,
-            columns: description.columns.iter().map(|column| Column::new(column.kind)).collect(),
+            columns: description.columns.iter().map(|column| ColumnBuffer::new(column.kind)).collect(),
             count: 0,
             keys: description.order.iter().filter_map(|name| place(name)).collect(),
             time: place("time").unwrap_or(0),
         }
     }
 
-    pub(super) const fn count(&self) -> usize {
-        self.count
-    }
-
+    /// Adds a row, whose first cells are `origin`.
     #[inline]
-    pub(super) fn push(&mut self, cells: &[Cell]) {
-        debug_assert_eq!(cells.len(), self.columns.len(), "a cell a column");
-        for (column, &cell) in self.columns.iter_mut().zip(cells) {
-            column.push(cell);
-        }
+    pub(super) fn push(&mut self, origin: &[RowCell], cells: &[RowCell]) {
+        debug_assert_eq!(origin.len() + cells.len(), self.columns.len(), "one cell per column");
+        let (first, others) = self.columns.split_at_mut(origin.len());
+        first.iter_mut().zip(origin).for_each(|(column, &cell)| column.push(cell));
+        others.iter_mut().zip(cells).for_each(|(column, &cell)| column.push(cell));
         self.count += 1;
     }
 
     /// Takes all rows out in the order of the table.
-    pub(super) fn take(&mut self, words: &mut Words) -> RecordBatch {
+    pub(super) fn take(&mut self, words: &mut ColumnWords) -> RecordBatch {
         let order = self.order();
-        let arrays: Vec<_> = self.columns.iter_mut().map(|column| column.take(&order, words)).collect();
+        let arrays = self.columns.iter_mut().map(|column| column.take(&order, words)).collect();
         self.count = 0;
-        let names = self.table.description().columns.iter().map(|column| column.name);
-        let fields: Vec<_> = names
-            .zip(&arrays)
-            .map(|(name, array)| Field::new(name, array.data_type().clone(), true))
-            .collect();
-        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("columns of one length")
+        self.table.batch(arrays)
     }
 
     fn order(&self) -> Vec<u32> {
         // Equal times have equal minutes.
         let minute = |row: usize| match &self.columns[self.time].values {
-            Values::Times(times) => times.get(row).copied().flatten().map(|time| time.div_euclid(MINUTE_US)),
+            ColumnValues::Times(times) => {
+                times.get(row).copied().flatten().map(|time| time.div_euclid(MINUTE_US))
+            }
             _ => None,
         };
         let compare = |one: usize, other: usize| {
@@ -247,6 +219,6 @@ impl Rows {
     }
 }
 
-/// The length of a minute. Rows of one minute are sorted by host, which keeps differences of times small and gives long runs
-/// of hosts; a range of time is still a range of the file.
+/// The length of a minute. Rows of one minute are sorted by host, which keeps differences of times small and runs of hosts
+/// long, while a range of time is still a range of the file.
 const MINUTE_US: i64 = 60_000_000;

@@ -1,12 +1,8 @@
 //! The identity of an input, and the result of adding it.
 
-use std::io;
-
-use sha2::{Digest as _, Sha256};
-
 /// The properties of an input other than its contents.
 #[derive(Clone, Debug, Default)]
-pub struct Source {
+pub struct InputDetails {
     /// Its name.
     pub name: String,
     /// The short name of its format.
@@ -23,26 +19,9 @@ pub struct Source {
     pub modified_unix_ns: Option<i64>,
 }
 
-/// Computes the [`Source::sha256`] of everything that `reader` returns.
-///
-/// # Errors
-/// If it cannot be read.
-pub fn sha256(reader: &mut dyn io::Read) -> io::Result<[u8; 32]> {
-    let mut sum = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match reader.read(&mut buffer) {
-            Ok(0) => return Ok(sum.finalize().into()),
-            Ok(count) => sum.update(&buffer[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
 /// The result of adding an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Added {
+pub struct AddedInput {
     /// The number of samples, with each run counted in full.
     pub samples: u64,
     /// The number of rows in all tables.

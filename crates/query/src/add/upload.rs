@@ -19,10 +19,10 @@ pub(super) struct Upload {
     store: Arc<dyn ObjectStore>,
     path: Path,
     waiting: Vec<u8>,
-    parts: Option<Parts>,
+    parts: Option<UploadParts>,
 }
 
-struct Parts {
+struct UploadParts {
     upload: Box<dyn MultipartUpload>,
     sent: JoinSet<Result<()>>,
 }
@@ -48,8 +48,10 @@ impl Upload {
     async fn send(&mut self) -> Result<()> {
         let parts = match &mut self.parts {
             Some(parts) => parts,
-            none => none
-                .insert(Parts { upload: self.store.put_multipart(&self.path).await?, sent: JoinSet::new() }),
+            none => none.insert(UploadParts {
+                upload: self.store.put_multipart(&self.path).await?,
+                sent: JoinSet::new(),
+            }),
         };
         while parts.sent.len() >= SENT_AT_ONCE {
             parts.arrived().await?;
@@ -82,7 +84,7 @@ impl Upload {
         parts.upload.complete().await.map(drop)
     }
 
-    /// Discards what was sent.
+    /// Discards the parts that were sent.
     pub(super) async fn abandon(self) {
         if let Some(mut parts) = self.parts {
             parts.sent.shutdown().await;
@@ -92,7 +94,7 @@ impl Upload {
     }
 }
 
-impl Parts {
+impl UploadParts {
     /// Waits until one of the parts in flight has arrived.
     async fn arrived(&mut self) -> Result<()> {
         match self.sent.join_next().await {
@@ -117,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// Storage that accepts a limited number of parts of an object, and optionally never completes one.
+    /// Storage that accepts a limited number of parts per object, and optionally never completes an object.
     #[derive(Debug, Default)]
     struct Full {
         storage: InMemory,
@@ -218,14 +220,17 @@ mod tests {
                 }
             }
             upload.finish().await?;
-            assert!(store.get(&path).await?.bytes().await? == whole, "what was written");
+            assert!(
+                store.get(&path).await?.bytes().await? == whole,
+                "the object differs from what was written"
+            );
             Ok(())
         });
         (finished.is_ok(), store.begun.load(Ordering::Relaxed), store.aborted.load(Ordering::Relaxed))
     }
 
     #[test]
-    fn an_upload_that_fails_leaves_no_parts() {
+    fn a_failed_upload_leaves_no_parts() {
         const LONG: usize = 2 * PART_BYTES + 1;
         assert_eq!(upload(PART_BYTES - 1, 0, false), (true, 0, 0));
         assert_eq!(upload(2 * PART_BYTES, 2, true), (true, 1, 0));

@@ -6,7 +6,7 @@ use datafusion::arrow::array::{ArrayRef, DictionaryArray, Int32Array, StringArra
 use datafusion::arrow::datatypes::Int32Type;
 use hashbrown::HashMap;
 
-/// The number of a text in [`Words`]; negative for an absent one.
+/// The number of a text in [`ColumnWords`]; negative for an absent one.
 pub(super) type Word = i32;
 
 /// The number of an absent text.
@@ -14,13 +14,13 @@ pub(super) const NO_WORD: Word = -1;
 
 /// Distinct texts with numbers.
 #[derive(Debug, Default)]
-pub(super) struct Words {
+pub(super) struct ColumnWords {
     texts: Vec<Box<str>>,
     numbers: HashMap<Box<str>, Word>,
     array: Option<Arc<StringArray>>,
 }
 
-impl Words {
+impl ColumnWords {
     pub(super) fn word(&mut self, text: &str) -> Word {
         if let Some(&word) = self.numbers.get(text) {
             return word;

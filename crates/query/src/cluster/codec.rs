@@ -14,14 +14,17 @@ use datafusion_proto::logical_plan::LogicalExtensionCodec;
 use serde::{Deserialize, Serialize};
 
 use crate::journal::DataFile;
-use crate::scan::LakeTable;
-use crate::tables::Table;
+use crate::scan::TableFiles;
+use crate::tables::LakeTable;
 
-/// Encodes what Ballista sends, and tables of lakes.
+/// The maximum size of a message between client, scheduler and executors: it names all files of a table.
+pub(super) const MESSAGE_BYTES: u32 = 256 << 20;
+
+/// Encodes the messages of Ballista, including tables of lakes.
 #[derive(Debug, Default)]
 pub(super) struct LakeCodec(BallistaLogicalExtensionCodec);
 
-/// A table as it is sent.
+/// A table as it is sent to a scheduler.
 #[derive(Serialize, Deserialize)]
 struct Sent {
     table: String,
@@ -49,10 +52,10 @@ impl LogicalExtensionCodec for LakeCodec {
     ) -> Result<Arc<dyn TableProvider>> {
         let Sent { table, root, base, files, stacks } =
             serde_json::from_slice(bytes).map_err(|error| DataFusionError::External(Box::new(error)))?;
-        let known = Table::of_name(&table)
-            .ok_or_else(|| DataFusionError::Plan(format!("unknown table of a lake: {table}")))?;
+        let known = LakeTable::of_name(&table)
+            .ok_or_else(|| DataFusionError::Plan(format!("unknown table {table}")))?;
         let root = ObjectStoreUrl::parse(root)?;
-        Ok(Arc::new(LakeTable { table: known, root, base, files: Arc::new(files), stacks }))
+        Ok(Arc::new(TableFiles { table: known, root, base, files: Arc::new(files), stacks }))
     }
 
     fn try_encode_table_provider(
@@ -61,7 +64,7 @@ impl LogicalExtensionCodec for LakeCodec {
         node: Arc<dyn TableProvider>,
         bytes: &mut Vec<u8>,
     ) -> Result<()> {
-        let Some(LakeTable { table, root, base, files, stacks }) = node.downcast_ref::<LakeTable>() else {
+        let Some(TableFiles { table, root, base, files, stacks }) = node.downcast_ref::<TableFiles>() else {
             return self.0.try_encode_table_provider(name, node, bytes);
         };
         // Readers of a file do not compare its checksum.

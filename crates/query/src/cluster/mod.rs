@@ -14,32 +14,31 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use url::Url;
 
-use self::codec::LakeCodec;
+use self::codec::{LakeCodec, MESSAGE_BYTES};
 pub use self::serve::{ExecutorOptions, SchedulerOptions, run_executor, run_scheduler};
-use crate::{Error, Lake, Session};
-
-/// The maximum size of a message between client, scheduler and executors: it names all files of a table.
-const MESSAGE_BYTES: u32 = 256 << 20;
+use crate::{Error, Lake, LakeSession};
 
 impl Lake {
     /// Opens the current state of the lake for queries on the cluster whose scheduler is at `address`, such as
-    /// `df://127.0.0.1:50050`. All machines of the cluster must see the lake under the same name.
+    /// `df://127.0.0.1:50050`. All machines of the cluster must reach the lake under the same name.
     ///
     /// # Errors
     /// If the lake cannot be read, or the address is invalid.
-    pub fn session_on(&self, address: &str) -> Result<Session<'_>, Error> {
+    pub fn session_on(&self, address: &str) -> Result<LakeSession<'_>, Error> {
         let context = self.block_on(connect(address))?;
         let state = self.state()?;
         self.register(&context, &state)?;
         let session = self.session_in(context, state)?;
-        Ok(Session { cluster: Some(address.to_owned()), ..session })
+        Ok(LakeSession { cluster: Some(address.to_owned()), ..session })
     }
 }
 
 async fn connect(address: &str) -> Result<SessionContext, Error> {
     let url = Url::parse(address).ok().filter(|url| url.scheme() == "df" && url.has_host());
     if url.is_none() {
-        return Err(Error::question(format!("expected df://HOST:PORT of a scheduler, found {address}")));
+        return Err(Error::question(format!(
+            "expected the address of a scheduler, df://HOST:PORT, found {address}"
+        )));
     }
     let config = SessionConfig::new()
         .with_information_schema(true)

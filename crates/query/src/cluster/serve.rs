@@ -18,8 +18,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{FunctionRegistry as _, SessionState};
 use datafusion::prelude::SessionConfig;
 
-use super::MESSAGE_BYTES;
-use super::codec::LakeCodec;
+use super::codec::{LakeCodec, MESSAGE_BYTES};
 use super::stores::Stores;
 use crate::lake::runtime;
 use crate::{Error, functions};

@@ -10,29 +10,34 @@ use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::common::{DataFusionError, Result};
 use hashbrown::{HashMap, HashSet};
 
-use super::Function;
+use super::SqlFunction;
+use crate::tables::names_item;
 
-/// The values of a call: `first` is a column of stacks, or of labels.
-pub(super) fn evaluate(function: Function, first: &ArrayRef, second: Option<&ArrayRef>) -> Result<ArrayRef> {
-    if function == Function::Label {
+/// Computes the values of a call. `first` is a column of stacks or of labels.
+pub(super) fn evaluate(
+    function: SqlFunction,
+    first: &ArrayRef,
+    second: Option<&ArrayRef>,
+) -> Result<ArrayRef> {
+    if function == SqlFunction::Label {
         return Ok(labels(first.as_string_view(), second.map(AsArray::as_string_view)));
     }
-    let stacks = Stacks::new(first.as_list());
+    let stacks = NameLists::new(first.as_list());
     Ok(match function {
-        Function::Leaf => Arc::new(stacks.map(|mut names| names.next_back()).collect::<StringViewArray>()),
-        Function::Root => Arc::new(stacks.map(|mut names| names.next()).collect::<StringViewArray>()),
-        Function::Depth => {
+        SqlFunction::Leaf => Arc::new(stacks.map(|mut names| names.next_back()).collect::<StringViewArray>()),
+        SqlFunction::Root => Arc::new(stacks.map(|mut names| names.next()).collect::<StringViewArray>()),
+        SqlFunction::Depth => {
             Arc::new(stacks.map(|names| i64::try_from(names.count()).ok()).collect::<Int64Array>())
         }
-        Function::Folded => stacks.folded(),
-        Function::FramesOf => {
+        SqlFunction::Folded => stacks.folded(),
+        SqlFunction::FramesOf => {
             let mut seen = HashSet::new();
             stacks.lists(|names, list| {
                 seen.clear();
                 list.extend(names.filter(|&name| seen.insert(name)));
             })
         }
-        Function::Collapse => stacks.lists(|names, list| {
+        SqlFunction::Collapse => stacks.lists(|names, list| {
             for name in names {
                 let package = package(name);
                 if list.last() != Some(&package) {
@@ -40,23 +45,23 @@ pub(super) fn evaluate(function: Function, first: &ArrayRef, second: Option<&Arr
                 }
             }
         }),
-        Function::Contains => stacks.contain(second.map(AsArray::as_string_view))?,
-        Function::Label => unreachable!("a function of labels"),
+        SqlFunction::Contains => stacks.contain(second.map(AsArray::as_string_view))?,
+        SqlFunction::Label => unreachable!("a function of labels"),
     })
 }
 
 /// A column of stacks.
-struct Stacks<'a> {
+struct NameLists<'a> {
     lists: &'a ListArray,
     names: &'a StringViewArray,
 }
 
-impl<'a> Stacks<'a> {
+impl<'a> NameLists<'a> {
     fn new(lists: &'a ListArray) -> Self {
         Self { lists, names: lists.values().as_string_view() }
     }
 
-    /// The names of a stack, the root first; `None` for an absent one.
+    /// The names of a stack, root first; `None` for an absent stack.
     fn names(&self, row: usize) -> Option<impl DoubleEndedIterator<Item = &'a str> + use<'a>> {
         let ends = self.lists.value_offsets();
         let row_of = |end: i32| usize::try_from(end).unwrap_or(0);
@@ -104,9 +109,13 @@ impl<'a> Stacks<'a> {
             list.iter().for_each(|name| values.append_value(name));
             lengths.push(list.len());
         }
-        let super::DataType::List(item) = super::names_type() else { unreachable!("a list") };
         let offsets = OffsetBuffer::from_lengths(lengths);
-        Arc::new(ListArray::new(item, offsets, Arc::new(values.finish()), self.lists.nulls().cloned()))
+        Arc::new(ListArray::new(
+            names_item(),
+            offsets,
+            Arc::new(values.finish()),
+            self.lists.nulls().cloned(),
+        ))
     }
 
     fn contain(&self, patterns: Option<&StringViewArray>) -> Result<ArrayRef> {
@@ -166,14 +175,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_package_is_what_stands_before_the_last_separator() {
+    fn a_package_is_the_part_of_a_name_before_the_last_separator() {
         let names = ["App\\Db::query", "tokio::task::poll", "json.decoder.decode", "main", ".x", "std::vec"];
         let packages = names.map(package);
         assert_eq!(packages, ["App", "tokio::task", "json.decoder", "main", ".x", "std"]);
     }
 
     #[test]
-    fn a_label_is_its_text_or_its_number() {
+    fn labels_are_texts_numbers_or_lists() {
         let object = r#"{"uri":"/a b","n":3,"twice":["x","y"]}"#;
         let labels = ["uri", "n", "twice", "none"].map(|key| label(object, key));
         let expected = [Some("/a b"), Some("3"), Some(r#"["x","y"]"#), None];

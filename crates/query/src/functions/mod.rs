@@ -2,22 +2,21 @@
 
 mod evaluate;
 
-use std::sync::Arc;
-
 use datafusion::arrow::array::Array as _;
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, exec_err, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-/// The function that reads a label; its name identifies filters on labels.
+use crate::tables::names_item;
+
+/// The name of the function that returns a label, which identifies filters on labels.
 pub(crate) const LABEL: &str = "label";
 
-/// A function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Function {
+enum SqlFunction {
     Leaf,
     Root,
     Depth,
@@ -28,13 +27,7 @@ enum Function {
     Label,
 }
 
-/// The name and the description of a function.
-pub(crate) struct Description {
-    pub(crate) usage: &'static str,
-    pub(crate) about: &'static str,
-}
-
-impl Function {
+impl SqlFunction {
     const ALL: [Self; 8] = [
         Self::Leaf,
         Self::Root,
@@ -46,42 +39,32 @@ impl Function {
         Self::Label,
     ];
 
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Leaf => "leaf",
-            Self::Root => "root",
-            Self::Depth => "depth",
-            Self::Folded => "folded",
-            Self::FramesOf => "frames_of",
-            Self::Contains => "contains_function",
-            Self::Collapse => "collapse_package",
-            Self::Label => LABEL,
-        }
+    /// Its name: the part of its usage before the arguments.
+    fn name(self) -> &'static str {
+        let (usage, _) = self.description();
+        usage.split_once('(').map_or(usage, |(name, _)| name)
     }
 
-    const fn description(self) -> Description {
-        let (usage, about) = match self {
-            Self::Leaf => ("leaf(stack)", "the function that was executing"),
-            Self::Root => ("root(stack)", "the function that everything else was called from"),
-            Self::Depth => ("depth(stack)", "how many frames there are"),
-            Self::Folded => {
-                ("folded(stack)", "the functions from the root to the leaf with `;` between them")
+    /// Its usage, and what it returns.
+    const fn description(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Leaf => ("leaf(stack)", "the leaf: the function that was executing"),
+            Self::Root => ("root(stack)", "the root: the outermost function"),
+            Self::Depth => ("depth(stack)", "the number of frames"),
+            Self::Folded => ("folded(stack)", "the functions from root to leaf, joined by `;`"),
+            Self::FramesOf => {
+                ("frames_of(stack)", "the distinct functions of the stack, as a list; for adding up totals")
             }
-            Self::FramesOf => (
-                "frames_of(stack)",
-                "each function of the stack once, as a list: what totals are counted over",
-            ),
             Self::Contains => (
                 "contains_function(stack, pattern)",
-                "whether the name of some function matches the regular expression",
+                "whether the name of any function matches the regular expression",
             ),
             Self::Collapse => (
                 "collapse_package(stack)",
-                "the stack with neighbouring frames of one package (what stands before the last `\\`, `::` or `.` of the name) as one frame",
+                "the stack with neighbouring frames of one package as one frame; a package is the name up to the last `\\`, `::` or `.`",
             ),
-            Self::Label => ("label(labels, key)", "the value of a label; absent where there is none"),
-        };
-        Description { usage, about }
+            Self::Label => ("label(labels, key)", "the value of a label; absent if there is none"),
+        }
     }
 
     fn return_type(self) -> DataType {
@@ -89,44 +72,27 @@ impl Function {
             Self::Leaf | Self::Root | Self::Folded | Self::Label => DataType::Utf8View,
             Self::Depth => DataType::Int64,
             Self::Contains => DataType::Boolean,
-            Self::FramesOf | Self::Collapse => names_type(),
-        }
-    }
-
-    const fn arguments(self) -> usize {
-        match self {
-            Self::Contains | Self::Label => 2,
-            _ => 1,
+            Self::FramesOf | Self::Collapse => DataType::List(names_item()),
         }
     }
 }
 
-/// The type of the names of a stack.
-fn names_type() -> DataType {
-    DataType::List(Arc::new(Field::new("item", DataType::Utf8View, true)))
-}
-
-/// All functions.
 pub(crate) fn all() -> Vec<ScalarUDF> {
-    Function::ALL.into_iter().map(|function| ScalarUDF::new_from_impl(Callable::new(function))).collect()
+    let signature = Signature::user_defined(Volatility::Immutable);
+    let callable = |function| Callable { function, signature: signature.clone() };
+    SqlFunction::ALL.map(|function| ScalarUDF::new_from_impl(callable(function))).into()
 }
 
-/// The descriptions of all functions.
-pub(crate) fn descriptions() -> impl Iterator<Item = Description> {
-    Function::ALL.into_iter().map(Function::description)
+/// The usage of all functions, and what they return.
+pub(crate) fn descriptions() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SqlFunction::ALL.into_iter().map(SqlFunction::description)
 }
 
-/// A function as the engine calls it.
+/// The engine's handle to a function.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Callable {
-    function: Function,
+    function: SqlFunction,
     signature: Signature,
-}
-
-impl Callable {
-    fn new(function: Function) -> Self {
-        Self { function, signature: Signature::user_defined(Volatility::Immutable) }
-    }
 }
 
 impl ScalarUDFImpl for Callable {
@@ -139,13 +105,14 @@ impl ScalarUDFImpl for Callable {
     }
 
     fn coerce_types(&self, arguments: &[DataType]) -> Result<Vec<DataType>> {
-        let Description { usage, .. } = self.function.description();
-        if arguments.len() != self.function.arguments() {
-            return plan_err!("expected {usage}, found {} arguments", arguments.len());
+        let (usage, _) = self.function.description();
+        if arguments.len() != usage.split(',').count() {
+            let plural = if arguments.len() == 1 { "" } else { "s" };
+            return plan_err!("expected {usage}, found {} argument{plural}", arguments.len());
         }
         let first = match self.function {
-            Function::Label => DataType::Utf8View,
-            _ if is_list(&arguments[0]) => names_type(),
+            SqlFunction::Label => DataType::Utf8View,
+            _ if is_list(&arguments[0]) => DataType::List(names_item()),
             _ => {
                 return plan_err!(
                     "expected {usage} with the column `stack` of `stacks`, found {}",
@@ -165,8 +132,8 @@ impl ScalarUDFImpl for Callable {
         let is_constant = call.args.iter().all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
         let first = first.to_array(if is_constant { 1 } else { call.number_rows })?;
         let first = match self.function {
-            Function::Label => cast(&first, &DataType::Utf8View)?,
-            _ => cast(&first, &names_type())?,
+            SqlFunction::Label => cast(&first, &DataType::Utf8View)?,
+            _ => cast(&first, &DataType::List(names_item()))?,
         };
         let second = call.args.get(1).map(|argument| argument.to_array(first.len())).transpose()?;
         let second = second.map(|second| cast(&second, &DataType::Utf8View)).transpose()?;

@@ -2,10 +2,10 @@
 //!
 //! * A commit names the files that it adds and removes, for all tables together. A reader of the commits up to a number sees
 //!   one state of the lake, and nothing that writers have not committed.
-//! * Two writers cannot create the same number, because storage creates an object of a name once. The second one reads the
-//!   first one's commit and tries the next number.
+//! * Two writers cannot create the same commit, because storage creates an object of a given name only once. The second writer
+//!   reads the commit of the first and tries the next number.
 //! * Files that no commit names are invisible to everyone.
-//! * A number once taken never becomes free: commits stay for as long as a writer that has not seen them may be at work.
+//! * A number that was taken never becomes free: commits are kept for as long as a writer that has not seen them may run.
 
 mod record;
 mod state;
@@ -14,14 +14,14 @@ mod tests;
 
 use std::time::{Duration, SystemTime};
 
-pub(crate) use record::{Commit, DataFile, Number, Operation};
-pub(crate) use state::State;
+pub(crate) use record::{Commit, DataFile, ListedNumber, Operation};
+pub(crate) use state::LakeState;
 
-use crate::Error;
-use crate::place::Place;
-use crate::tables::{DAY_US, SCHEMA_VERSION};
+use crate::error::Error;
+use crate::place::LakePlace;
+use crate::tables::DAY_US;
 
-/// The time that writers have to commit what they have written or read: two days.
+/// The time that writers have from their first read or write to their commit: two days.
 pub(crate) const WRITERS_US: i64 = 2 * DAY_US;
 /// The folder of commits.
 const COMMITS: &str = "_lake/commits";
@@ -29,31 +29,31 @@ const COMMITS: &str = "_lake/commits";
 const STATES: &str = "_lake/states";
 /// The number of commits between states, which limits how many commits a reader must read.
 const COMMITS_PER_STATE: u64 = 32;
-/// The number of times that a writer tries again after another was faster.
+/// The number of times that a writer tries to commit while others commit first.
 const TRIES: u32 = 10_000;
 
 /// The commits of a lake.
 #[derive(Clone, Debug)]
 pub(crate) struct Journal {
-    place: Place,
+    place: LakePlace,
 }
 
-/// The wish of a writer, given the state of the lake.
+/// The decision of a writer, given the state of the lake.
 pub(crate) enum Intent {
-    /// To commit this.
+    /// Commit this.
     Commit(Commit),
-    /// Nothing.
+    /// Leave the lake unchanged.
     Nothing,
 }
 
 impl Journal {
-    pub(crate) const fn new(place: Place) -> Self {
+    pub(crate) const fn new(place: LakePlace) -> Self {
         Self { place }
     }
 
     /// The newest state; `None` if there is no lake.
-    pub(crate) async fn state(&self) -> Result<Option<State>, Error> {
-        // States and commits may be deleted during the read once newer states cover them; those are found in the next round.
+    pub(crate) async fn state(&self) -> Result<Option<LakeState>, Error> {
+        // States and commits may be deleted during the read once newer states cover them. The next round finds the newer ones.
         let mut missed = None;
         for _ in 0..3 {
             let sums = self.place.list(STATES, None).await?;
@@ -61,7 +61,7 @@ impl Journal {
                 None => None,
                 Some(newest) => match self.place.get(&newest.path).await? {
                     Some(bytes) => {
-                        Some(State::parse(&bytes).map_err(|error| self.bad(&newest.path, &error))?)
+                        Some(LakeState::parse(&bytes).map_err(|error| self.bad(&newest.path, &error))?)
                     }
                     None => continue,
                 },
@@ -71,13 +71,15 @@ impl Journal {
                 Err(error) => missed = Some(error),
             }
         }
-        let vanished =
-            || Error::lake(format!("{}: the states of the lake vanish while they are read", self.place));
+        let vanished = || {
+            Error::lake(format!("{}: states of the lake were deleted while being read", self.place))
+                .with_hint("run the command again")
+        };
         Err(missed.unwrap_or_else(vanished))
     }
 
     /// Reads the commits after `state`.
-    async fn catch_up(&self, state: &mut Option<State>) -> Result<(), Error> {
+    async fn catch_up(&self, state: &mut Option<LakeState>) -> Result<(), Error> {
         let from = state.as_ref().map_or(0, |state| state.version);
         let after = (from > 0).then(|| commit_path(from));
         for listed in self.place.list(COMMITS, after.as_deref()).await? {
@@ -86,7 +88,7 @@ impl Journal {
             let expected = state.as_ref().map_or(0, |state| state.version) + 1;
             if listed.path != commit_path(expected) {
                 let text = format!("expected {}, found {}", commit_path(expected), listed.path);
-                return Err(Error::lake(format!("{}: a commit is missing: {text}", self.place)));
+                return Err(Error::lake(format!("{}: missing commit: {text}", self.place)));
             }
             state.get_or_insert_default().apply(commit, expected);
         }
@@ -96,15 +98,16 @@ impl Journal {
     fn bad(&self, path: &str, cause: &dyn std::fmt::Display) -> Error {
         let error = Error::lake(format!("{}/{path}: {cause}", self.place));
         error.with_hint(
-            "a later borehole may have written it; otherwise `borehole lake check` says what is left",
+            "a newer version of borehole may have written it: update borehole, or restore the file",
         )
     }
 
-    /// Commits what `intend` returns, and asks it again whenever another writer was faster. Returns the state after the commit.
+    /// Commits what `intend` returns, and calls it again whenever another writer committed first. Returns the state after the
+    /// commit.
     pub(crate) async fn transact(
         &self,
-        mut intend: impl AsyncFnMut(&State) -> Result<Intent, Error>,
-    ) -> Result<State, Error> {
+        mut intend: impl AsyncFnMut(&LakeState) -> Result<Intent, Error>,
+    ) -> Result<LakeState, Error> {
         let mut state = self.state().await?;
         for attempt in 0..TRIES {
             let known = state.clone().unwrap_or_default();
@@ -119,14 +122,14 @@ impl Journal {
                 }
                 return Ok(state);
             }
-            // Different waits keep two writers that collided once from colliding again.
+            // Different waits keep two writers that collided from colliding again.
             let wait_ms = u64::from(attempt.min(20)) * (1 + jitter() % 8);
             tokio::time::sleep(Duration::from_millis(wait_ms)).await;
             if self.catch_up(&mut state).await.is_err() {
                 state = self.state().await?;
             }
         }
-        Err(Error::lake(format!("{}: overtaken by other writers {TRIES} times", self.place)))
+        Err(Error::lake(format!("{}: other writers committed first {TRIES} times", self.place)))
     }
 
     /// Creates commit `version`, and returns whether it is now `commit`.
@@ -146,15 +149,15 @@ impl Journal {
         }
     }
 
-    async fn sum_up(&self, state: &State) -> Result<(), Error> {
+    async fn sum_up(&self, state: &LakeState) -> Result<(), Error> {
         let path = format!("{STATES}/{:020}.json", state.version);
         self.place.create(&path, state.to_bytes()).await?;
         Ok(())
     }
 
     /// Deletes states and commits that newer states cover. Keeps the last two states, the commits after them, and commits that
-    /// some writer may not have seen: it would take such a number for a free one, and its own commit would never be read.
-    pub(crate) async fn clear(&self, state: &State) -> Result<(), Error> {
+    /// a writer may not have seen: that writer would take the number of a deleted one, and its commit would never be read.
+    pub(crate) async fn clear(&self, state: &LakeState) -> Result<(), Error> {
         self.sum_up(state).await?;
         let sums = self.place.list(STATES, None).await?;
         let Some(kept) = sums.len().checked_sub(2).map(|row| &sums[row]) else { return Ok(()) };
@@ -177,7 +180,7 @@ fn commit_path(version: u64) -> String {
     format!("{COMMITS}/{version:020}.json")
 }
 
-/// A number that rarely agrees between two writers.
+/// A number that usually differs between two writers.
 fn jitter() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::from(now.subsec_nanos()) ^ u64::from(std::process::id())
@@ -187,12 +190,4 @@ fn jitter() -> u64 {
 pub(crate) fn now_us() -> i64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
-}
-
-/// Checks that this build can read data of version `schema`.
-fn supported(schema: u32) -> Result<(), String> {
-    if schema <= SCHEMA_VERSION {
-        return Ok(());
-    }
-    Err(format!("unsupported version of a lake: expected at most {SCHEMA_VERSION}, found {schema}"))
 }

@@ -5,10 +5,8 @@ use std::collections::BTreeSet;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::supported;
-use crate::tables::{SCHEMA_VERSION, Table};
+use crate::tables::{LakeTable, SCHEMA_VERSION};
 
-/// A commit of a writer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Commit {
     /// The version of the tables.
@@ -40,8 +38,8 @@ pub(crate) enum Operation {
     Retain,
 }
 
-/// A Parquet file of one table, and what queries need to know about it without opening it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A Parquet file of one table, with the facts that let queries skip it without opening it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DataFile {
     pub(crate) table: String,
     /// The path below the lake.
@@ -54,7 +52,8 @@ pub(crate) struct DataFile {
     pub(crate) sha256: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) service: Option<String>,
-    /// Its first and last `time`; for sources the last `until`, which decides how long they are kept.
+    /// Its first and last `time`. For sources, the last `until` instead of the last `time`, because it decides how long they are
+    /// kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) span_us: Option<(i64, i64)>,
     /// All its labels as `key=value`, in order; absent if there are too many to list.
@@ -63,15 +62,15 @@ pub(crate) struct DataFile {
     /// The kinds of numbers of its samples or measures, in order; absent if there are too many to list, and in files of earlier
     /// builds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) numbers: Option<Vec<Number>>,
+    pub(crate) numbers: Option<Vec<ListedNumber>>,
     /// Whether its rows are in the order of its table.
     #[serde(default)]
     pub(crate) sorted: bool,
 }
 
 /// A kind of numbers in a file.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Number {
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct ListedNumber {
     /// The measured kind, followed by its unit: `samples` and `count` for observations.
     pub(crate) kind: String,
     pub(crate) unit: String,
@@ -87,7 +86,7 @@ pub(crate) struct Number {
     pub(crate) first_us: i64,
 }
 
-impl Number {
+impl ListedNumber {
     /// Each kind once, with its first time.
     pub(crate) fn merged(numbers: impl IntoIterator<Item = Self>) -> Vec<Self> {
         // The time is compared last, so of equal kinds the earliest comes first.
@@ -129,22 +128,30 @@ impl Commit {
     }
 }
 
-/// The maximum number of rows or bytes that a file may claim, so that sums over many files do not overflow.
+/// Checks that this build can read data of version `schema`.
+pub(super) fn supported(schema: u32) -> Result<(), String> {
+    if schema <= SCHEMA_VERSION {
+        return Ok(());
+    }
+    Err(format!("unsupported lake version: expected at most {SCHEMA_VERSION}, found {schema}"))
+}
+
+/// The maximum number of rows or bytes of a file, so that sums over many files do not overflow.
 const MOST: u64 = 1 << 48;
 
 fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     match u64::deserialize(deserializer)? {
         amount @ ..=MOST => Ok(amount),
-        amount => {
-            Err(D::Error::custom(format_args!("too large a file: expected at most {MOST}, found {amount}")))
-        }
+        amount => Err(D::Error::custom(format_args!(
+            "file too large: expected at most {MOST} rows or bytes, found {amount}"
+        ))),
     }
 }
 
 impl DataFile {
     /// The kinds of its numbers; `None` if they are unknown. Samples of earlier builds count as wall-clock samples.
-    pub(crate) fn numbers(&self) -> Option<Vec<Number>> {
-        let of_samples = || Number {
+    pub(crate) fn numbers(&self) -> Option<Vec<ListedNumber>> {
+        let of_samples = || ListedNumber {
             kind: "samples".to_owned(),
             unit: "count".to_owned(),
             mode: "wall".to_owned(),
@@ -152,12 +159,12 @@ impl DataFile {
             has_time: true,
             first_us: self.span_us.map_or(i64::MAX, |(first, _)| first),
         };
-        let is_of_samples = self.table == Table::Samples.name();
+        let is_of_samples = self.table == LakeTable::Samples.name();
         self.numbers.clone().or_else(|| is_of_samples.then(|| vec![of_samples()]))
     }
 
     /// Its table; `None` if this build does not know it.
-    pub(crate) fn table(&self) -> Option<Table> {
-        Table::of_name(&self.table)
+    pub(crate) fn table(&self) -> Option<LakeTable> {
+        LakeTable::of_name(&self.table)
     }
 }

@@ -4,16 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::record::{Commit, DataFile};
-use super::supported;
-use crate::tables::{DAY_US, SCHEMA_VERSION, Table};
+use super::record::{Commit, DataFile, supported};
+use crate::tables::{DAY_US, LakeTable, SCHEMA_VERSION};
 
-/// How long removed files are remembered: three days. After that, their age alone shows that nobody needs them.
+/// The time for which removed files are remembered: three days. After that, their age shows that nothing needs them.
 const REMEMBERED_US: i64 = 3 * DAY_US;
 
 /// The files of a lake after a commit.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct LakeState {
     pub(crate) version: u64,
     /// The files by path, in a fixed order.
     pub(crate) files: BTreeMap<String, DataFile>,
@@ -26,7 +25,7 @@ pub(crate) struct State {
 
 /// A state as it is stored.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredState {
     schema: u32,
     version: u64,
     changed_us: i64,
@@ -35,9 +34,9 @@ struct Stored {
     removed: BTreeMap<String, i64>,
 }
 
-impl State {
+impl LakeState {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let stored: Stored = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let stored: StoredState = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         supported(stored.schema)?;
         Ok(Self {
             version: stored.version,
@@ -49,7 +48,7 @@ impl State {
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let stored = Stored {
+        let stored = StoredState {
             schema: SCHEMA_VERSION,
             version: self.version,
             changed_us: self.changed_us,
@@ -78,7 +77,7 @@ impl State {
     }
 
     /// The files of a table.
-    pub(crate) fn files_of(&self, table: Table) -> impl Iterator<Item = &DataFile> {
+    pub(crate) fn files_of(&self, table: LakeTable) -> impl Iterator<Item = &DataFile> {
         self.files.values().filter(move |file| file.table == table.name())
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of slow writers, and of storage that does not confirm requests.
+//! Tests with slow writers, and with storage that does not confirm requests.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,12 +22,12 @@ fn commit() -> Intent {
 }
 
 #[test]
-fn a_number_that_was_taken_is_not_free_when_the_lake_was_tidied() {
+fn numbers_of_deleted_commits_are_not_reused_by_slow_writers() {
     let scratch = Scratch::new();
     let lake = Lake::open_or_create(scratch.path("lake").to_str().unwrap()).unwrap();
-    let journal = lake.journal();
+    let journal = &lake.journal;
     let mut seen = Vec::new();
-    let slow = async |state: &State| {
+    let slow = async |state: &LakeState| {
         seen.push(state.version);
         if seen.len() == 1 {
             for _ in 0..3 {
@@ -57,7 +57,7 @@ impl fmt::Display for Forgetful {
 }
 
 fn lost<T>() -> Result<T> {
-    Err(object_store::Error::Generic { store: "forgetful", source: "the answer was lost".into() })
+    Err(object_store::Error::Generic { store: "forgetful", source: "the reply was lost".into() })
 }
 
 #[async_trait]
@@ -97,16 +97,16 @@ impl ObjectStore for Forgetful {
 }
 
 #[test]
-fn a_commit_whose_answer_is_lost_is_a_commit() {
+fn a_commit_without_a_reply_takes_effect() {
     let storage = Arc::new(Forgetful::default());
-    let journal = Journal::new(Place::of_store(Arc::clone(&storage) as Arc<dyn ObjectStore>));
+    let journal = Journal::new(LakePlace::of_store(Arc::clone(&storage) as Arc<dyn ObjectStore>));
     let runtime = crate::lake::runtime().unwrap();
     runtime.block_on(async {
         assert_eq!(journal.transact(async |_| Ok(commit())).await.unwrap().version, 1);
         storage.is_gone.store(true, Ordering::Relaxed);
         let unseen = journal.transact(async |_| Ok(commit())).await.unwrap_err();
-        assert!(!unseen.is_uncertain(), "nothing was tried: {unseen}");
-        let gone = async |_: &State| {
+        assert!(!unseen.is_uncertain(), "the commit was never sent: {unseen}");
+        let gone = async |_: &LakeState| {
             storage.is_gone.store(true, Ordering::Relaxed);
             Ok(commit())
         };
@@ -114,6 +114,6 @@ fn a_commit_whose_answer_is_lost_is_a_commit() {
         let error = journal.transact(gone).await.unwrap_err();
         assert!(error.is_uncertain(), "{error}");
         storage.is_gone.store(false, Ordering::Relaxed);
-        assert_eq!(journal.state().await.unwrap().unwrap().version, 2, "it was made");
+        assert_eq!(journal.state().await.unwrap().unwrap().version, 2, "the commit took effect");
     });
 }

@@ -5,9 +5,9 @@ use datafusion::parquet::file::reader::FileReader as _;
 use datafusion::parquet::file::serialized_reader::SerializedFileReader;
 use sha2::{Digest as _, Sha256};
 
-use crate::add::files::hex;
-use crate::journal::{DataFile, State};
-use crate::tables::{SCHEMA_VERSION, Table};
+use crate::checksum::hex;
+use crate::journal::DataFile;
+use crate::tables::SCHEMA_VERSION;
 use crate::{Error, Lake};
 
 /// The result of a check.
@@ -20,15 +20,15 @@ pub struct Checked {
     /// The number of objects that no commit names: left behind by writers, or being written.
     pub strays: u64,
     /// The problems found.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<LakeFinding>,
 }
 
 /// A problem with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct LakeFinding {
     /// The path of the file below the lake.
     pub path: String,
-    /// What was expected and what was found.
+    /// The expected and the found value.
     pub message: String,
 }
 
@@ -42,49 +42,37 @@ impl Lake {
         let mut checked = Checked::default();
         for file in state.files.values() {
             checked.files += 1;
-            match self.block_on(self.place().get(&file.path)) {
+            match self.block_on(self.place.get(&file.path)) {
                 Err(error) => checked.find(file, error.to_string()),
-                Ok(None) => checked.find(file, "missing: expected a file, found none"),
+                Ok(None) => checked.find(file, "missing file"),
                 Ok(Some(bytes)) => {
                     checked.bytes += bytes.len() as u64;
-                    if let Err(message) = look_at(file, bytes) {
+                    if let Err(message) = check_file(file, bytes) {
                         checked.find(file, message);
                     }
                 }
             }
         }
-        checked.strays = self.strays(&state)?;
+        let unused = self.block_on(self.unused_objects(&state))?;
+        checked.strays =
+            unused.iter().filter(|object| !state.removed.contains_key(&object.path)).count() as u64;
         Ok(checked)
-    }
-
-    fn strays(&self, state: &State) -> Result<u64, Error> {
-        let mut strays = 0;
-        for table in Table::ALL {
-            let objects = self.block_on(self.place().list(table.name(), None))?;
-            let is_stray =
-                |path: &String| !state.files.contains_key(path) && !state.removed.contains_key(path);
-            strays += objects.iter().filter(|object| is_stray(&object.path)).count() as u64;
-        }
-        Ok(strays)
     }
 }
 
 impl Checked {
     fn find(&mut self, file: &DataFile, message: impl Into<String>) {
-        self.findings.push(Finding { path: file.path.clone(), message: message.into() });
+        self.findings.push(LakeFinding { path: file.path.clone(), message: message.into() });
     }
 }
 
-fn look_at(file: &DataFile, bytes: Vec<u8>) -> Result<(), String> {
+fn check_file(file: &DataFile, bytes: Vec<u8>) -> Result<(), String> {
     if bytes.len() as u64 != file.bytes {
-        return Err(format!("truncated: expected {} bytes, found {}", file.bytes, bytes.len()));
+        return Err(format!("invalid size: expected {} bytes, found {}", file.bytes, bytes.len()));
     }
     let sum = hex(&Sha256::digest(&bytes));
     if sum != file.sha256 {
-        return Err(format!(
-            "its bytes are not those that were written: expected SHA-256 {}, found {sum}",
-            file.sha256
-        ));
+        return Err(format!("invalid contents: expected SHA-256 {}, found {sum}", file.sha256));
     }
     let reader = SerializedFileReader::new(Bytes::from(bytes)).map_err(|error| error.to_string())?;
     let metadata = reader.metadata().file_metadata();
@@ -96,8 +84,8 @@ fn look_at(file: &DataFile, bytes: Vec<u8>) -> Result<(), String> {
     match version {
         Some(version) if version <= SCHEMA_VERSION => Ok(()),
         Some(version) => {
-            Err(format!("unsupported version of a table: expected at most {SCHEMA_VERSION}, found {version}"))
+            Err(format!("unsupported table version: expected at most {SCHEMA_VERSION}, found {version}"))
         }
-        None => Err("expected the version of its table, found none".to_owned()),
+        None => Err("missing table version".to_owned()),
     }
 }

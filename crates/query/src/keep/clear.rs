@@ -1,10 +1,11 @@
 //! Deletion of objects that nobody needs any more.
 
-use crate::journal::{WRITERS_US, now_us};
-use crate::tables::Table;
+use crate::journal::{LakeState, WRITERS_US, now_us};
+use crate::place::ListedObject;
+use crate::tables::LakeTable;
 use crate::{Error, Lake};
 
-/// How long queries may read a file after its removal: an hour.
+/// The time for which queries may still read a removed file: an hour.
 const READERS_US: i64 = 3_600_000_000;
 
 /// The result of a deletion.
@@ -25,26 +26,31 @@ impl Lake {
             let state = self.newest().await?;
             let mut cleared = Cleared::default();
             let now = now_us();
-            for table in Table::ALL {
-                for object in self.place().list(table.name(), None).await? {
-                    if state.files.contains_key(&object.path) {
-                        continue;
-                    }
-                    let may_go = match state.removed.get(&object.path) {
-                        Some(removed) => *removed < now - READERS_US,
-                        None => object.modified_us() < now - WRITERS_US,
-                    };
-                    if may_go {
-                        self.place().delete(&object.path).await?;
-                        cleared.files += 1;
-                        cleared.bytes += object.bytes;
-                    } else {
-                        cleared.waiting += 1;
-                    }
+            for object in self.unused_objects(&state).await? {
+                let may_go = match state.removed.get(&object.path) {
+                    Some(removed) => *removed < now - READERS_US,
+                    None => object.modified_us() < now - WRITERS_US,
+                };
+                if may_go {
+                    self.place.delete(&object.path).await?;
+                    cleared.files += 1;
+                    cleared.bytes += object.bytes;
+                } else {
+                    cleared.waiting += 1;
                 }
             }
-            self.journal().clear(&state).await?;
+            self.journal.clear(&state).await?;
             Ok(cleared)
         })
+    }
+
+    /// The objects in the folders of tables that are not files of `state`: removed files, and files that no commit names.
+    pub(super) async fn unused_objects(&self, state: &LakeState) -> Result<Vec<ListedObject>, Error> {
+        let mut unused = Vec::new();
+        for table in LakeTable::ALL {
+            let objects = self.place.list(table.name(), None).await?;
+            unused.extend(objects.into_iter().filter(|object| !state.files.contains_key(&object.path)));
+        }
+        Ok(unused)
     }
 }

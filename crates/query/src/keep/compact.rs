@@ -10,8 +10,9 @@ use super::clear::Cleared;
 use crate::add::LISTED_LABELS;
 use crate::add::files::{FileWriter, GROUP_ROWS, Partition};
 use crate::add::numbers::LISTED_NUMBERS;
-use crate::journal::{Commit, DataFile, Intent, Number, Operation, State, now_us};
-use crate::tables::{DAY_US, Table};
+use crate::journal::{Commit, DataFile, Intent, LakeState, ListedNumber, Operation, now_us};
+use crate::tables::{DAY_US, LakeTable};
+use crate::time::joined;
 use crate::{Error, Lake};
 
 /// The size from which a file is large enough.
@@ -41,7 +42,7 @@ pub struct Compacted {
 }
 
 /// The files of one table that are merged: those of a service and a day.
-type Group = (Table, Option<String>, Option<i64>);
+type CompactionGroup = (LakeTable, Option<String>, Option<i64>);
 
 impl Lake {
     /// Merges the small files of each table, service and day, and deletes what no reader needs any more. Running queries see
@@ -61,13 +62,13 @@ impl Lake {
 
     fn compact_group(
         &self,
-        group: &Group,
+        group: &CompactionGroup,
         files: &[DataFile],
-        state: &State,
+        state: &LakeState,
         compacted: &mut Compacted,
     ) -> Result<(), Error> {
         let paths: BTreeSet<&String> = files.iter().map(|file| &file.path).collect();
-        let mut part = State { version: state.version, ..State::default() };
+        let mut part = LakeState { version: state.version, ..LakeState::default() };
         part.files = files.iter().map(|file| (file.path.clone(), file.clone())).collect();
         let sql = sorted(group.0);
         let written = self.rewrite(group, &part, &sql)?;
@@ -75,14 +76,14 @@ impl Lake {
         commit.add = written.into_iter().map(|file| described(file, group, files)).collect();
         commit.remove = paths.iter().map(|&path| path.clone()).collect();
         let mut is_overtaken = false;
-        let intend = async |state: &State| {
+        let intend = async |state: &LakeState| {
             is_overtaken = paths.iter().any(|&path| !state.files.contains_key(path));
             Ok(if is_overtaken { Intent::Nothing } else { Intent::Commit(commit.clone()) })
         };
-        self.block_on(self.journal().transact(intend))?;
+        self.block_on(self.journal.transact(intend))?;
         if is_overtaken {
             compacted.overtaken += 1;
-            return commit.add.iter().try_for_each(|file| self.block_on(self.place().delete(&file.path)));
+            return commit.add.iter().try_for_each(|file| self.block_on(self.place.delete(&file.path)));
         }
         compacted.files_before += files.len() as u64;
         compacted.files_after += commit.add.len() as u64;
@@ -92,7 +93,12 @@ impl Lake {
     }
 
     /// Writes the rows that `sql` selects from the files of `part` to new files.
-    pub(super) fn rewrite(&self, group: &Group, part: &State, sql: &str) -> Result<Vec<DataFile>, Error> {
+    pub(super) fn rewrite(
+        &self,
+        group: &CompactionGroup,
+        part: &LakeState,
+        sql: &str,
+    ) -> Result<Vec<DataFile>, Error> {
         let context = self.context_of(part, Some(SORT_BYTES))?;
         let partition = Partition { service: group.1.clone(), day: group.2 };
         let mut rewriting = Rewriting {
@@ -120,7 +126,7 @@ impl Lake {
 }
 
 /// SQL for the rows of a group, in the order of the table.
-fn sorted(table: Table) -> String {
+fn sorted(table: LakeTable) -> String {
     let description = table.description();
     let columns: Vec<_> = description.columns.iter().map(|column| column.name).collect();
     let keys = description.order.iter().map(|&key| match key {
@@ -132,14 +138,14 @@ fn sorted(table: Table) -> String {
     format!("SELECT {} FROM {}{order}", columns.join(", "), table.name())
 }
 
-fn small_files(state: &State) -> BTreeMap<Group, Vec<DataFile>> {
-    let mut groups: BTreeMap<Group, Vec<DataFile>> = BTreeMap::new();
+fn small_files(state: &LakeState) -> BTreeMap<CompactionGroup, Vec<DataFile>> {
+    let mut groups: BTreeMap<CompactionGroup, Vec<DataFile>> = BTreeMap::new();
     for file in state.files.values().filter(|file| file.bytes < LARGE_BYTES || !file.sorted) {
         let Some(table) = file.table() else { continue };
         // Grouped by their last day, which decides how long they are kept.
         let day = file.span_us.map(|(_, last)| last.div_euclid(DAY_US));
         // Sources are few.
-        let service = file.service.clone().filter(|_| table != Table::Sources);
+        let service = file.service.clone().filter(|_| table != LakeTable::Sources);
         groups.entry((table, service, day)).or_default().push(file.clone());
     }
     groups.retain(|_, files| files.len() > 1);
@@ -147,17 +153,17 @@ fn small_files(state: &State) -> BTreeMap<Group, Vec<DataFile>> {
 }
 
 /// A new file with the properties of those that it was made of.
-fn described(file: DataFile, group: &Group, of: &[DataFile]) -> DataFile {
+fn described(file: DataFile, group: &CompactionGroup, of: &[DataFile]) -> DataFile {
     let spans = of.iter().filter_map(|file| file.span_us);
     let labels = of.iter().map(|file| file.labels.as_deref()).collect::<Option<Vec<_>>>();
     let labels = labels.map(|lists| lists.into_iter().flatten().cloned().collect::<BTreeSet<_>>());
     let labels = labels.filter(|labels| labels.len() <= LISTED_LABELS);
     let numbers = of.iter().map(DataFile::numbers).collect::<Option<Vec<_>>>();
-    let numbers = numbers.map(|lists| Number::merged(lists.into_iter().flatten()));
+    let numbers = numbers.map(|lists| ListedNumber::merged(lists.into_iter().flatten()));
     let numbers = numbers.filter(|numbers| numbers.len() <= LISTED_NUMBERS);
     DataFile {
         service: group.1.clone(),
-        span_us: spans.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1))),
+        span_us: spans.reduce(joined),
         labels: labels.map(|labels| labels.into_iter().collect()),
         numbers,
         ..file
@@ -176,7 +182,7 @@ fn weight(batch: &RecordBatch) -> usize {
 /// Rows being written to new files.
 struct Rewriting<'l> {
     lake: &'l Lake,
-    table: Table,
+    table: LakeTable,
     partition: Partition,
     writer: Option<(FileWriter, u64)>,
     waiting: Vec<RecordBatch>,
@@ -198,7 +204,7 @@ impl Rewriting<'_> {
             concat_batches(&first.schema(), &self.waiting).map_err(|error| Error::lake(error.to_string()))?;
         self.waiting.clear();
         self.weight = 0;
-        let place = self.lake.place();
+        let place = &self.lake.place;
         let (writer, rows) = match &mut self.writer {
             Some(open) => open,
             none => none.insert((FileWriter::new(place, self.table, &self.partition, &batch)?, 0)),
@@ -210,7 +216,7 @@ impl Rewriting<'_> {
 
     async fn close(&mut self) -> Result<(), Error> {
         if let Some((writer, _)) = self.writer.take() {
-            self.done.push(writer.finish(self.lake.place()).await?);
+            self.done.push(writer.finish(&self.lake.place).await?);
         }
         Ok(())
     }
@@ -224,10 +230,7 @@ impl Rewriting<'_> {
         if let Some((writer, _)) = self.writer.take() {
             writer.abandon().await;
         }
-        for file in self.done.drain(..) {
-            // Files left behind are deleted later, because no commit names them.
-            let _ = self.lake.place().delete(&file.path).await;
-        }
+        self.lake.discard(&self.done).await;
     }
 }
 
@@ -237,11 +240,15 @@ mod tests {
     use borehole_testkit::Scratch;
 
     use super::*;
-    use crate::{Choice, Source};
+    use crate::{InputDetails, SampleChoice};
 
     /// Adds 7 samples of 5 ns on a CPU.
     fn add(lake: &Lake, number: u8) {
-        let source = Source { sha256: [number; 32], service: Some("shop".to_owned()), ..Source::default() };
+        let source = InputDetails {
+            sha256: [number; 32],
+            service: Some("shop".to_owned()),
+            ..InputDetails::default()
+        };
         let mut adding = lake.adding();
         let (tables, mut addition) = adding.input(source);
         let name = tables.intern_string(b"main").unwrap();
@@ -258,8 +265,8 @@ mod tests {
     /// Replaces the files of samples by files like those of earlier builds.
     fn make_old(lake: &Lake) {
         let state = lake.state().unwrap();
-        let files: Vec<_> = state.files_of(Table::Samples).cloned().collect();
-        let group = (Table::Samples, Some("shop".to_owned()), Some(0));
+        let files: Vec<_> = state.files_of(LakeTable::Samples).cloned().collect();
+        let group = (LakeTable::Samples, Some("shop".to_owned()), Some(0));
         let columns =
             "service, time, host, process, thread, interpreter, stack_id, value, period_ns, status, labels";
         let written = lake.rewrite(&group, &state, &format!("SELECT {columns} FROM samples")).unwrap();
@@ -267,21 +274,21 @@ mod tests {
         let old = |file| DataFile { numbers: None, ..described(file, &group, &files) };
         commit.add = written.into_iter().map(old).collect();
         commit.remove = files.iter().map(|file| file.path.clone()).collect();
-        lake.block_on(lake.journal().transact(async |_| Ok(Intent::Commit(commit.clone())))).unwrap();
+        lake.block_on(lake.journal.transact(async |_| Ok(Intent::Commit(commit.clone())))).unwrap();
     }
 
     /// The sum of all samples, and its value type.
     fn sum(lake: &Lake, asked: Option<&str>) -> (String, String) {
         let session = lake.session().unwrap();
-        let addend = session.addend(&[&Choice::default()], asked).unwrap();
+        let addend = session.addend(&[&SampleChoice::default()], asked).unwrap();
         let value_type = addend.value_type().to_string();
-        let sql = crate::top(&Choice { addend, ..Choice::default() }, None);
+        let sql = crate::top(&SampleChoice { addend, ..SampleChoice::default() }, None);
         let rows = session.ask(&sql).unwrap().next_rows().unwrap().unwrap();
         (rows[0][1].to_text(), value_type)
     }
 
     #[test]
-    fn samples_of_earlier_builds_are_read_and_count_as_elapsed_time() {
+    fn samples_of_earlier_builds_count_as_wall_time() {
         let scratch = Scratch::new();
         let lake = Lake::open_or_create(scratch.path("lake").to_str().unwrap()).unwrap();
         add(&lake, 1);
@@ -292,7 +299,7 @@ mod tests {
         add(&lake, 2);
         for _ in 0..2 {
             assert_eq!(sum(&lake, Some("samples")).0, "14");
-            assert_eq!(sum(&lake, None).0, "7", "samples of two clocks do not add up");
+            assert_eq!(sum(&lake, None).0, "7", "samples of different clocks are not added up");
             assert_eq!(sum(&lake, Some("cpu")).0, "35");
             assert_eq!(sum(&lake, Some("wall")).0, "35");
             lake.compact().unwrap();
@@ -301,21 +308,14 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_listed_while_they_are_few() {
+    fn merged_files_list_labels_up_to_a_limit() {
         let file = |labels: std::ops::Range<usize>| DataFile {
-            table: Table::Samples.name().to_owned(),
-            path: String::new(),
-            rows: 1,
-            bytes: 1,
-            sha256: String::new(),
-            service: None,
-            span_us: None,
+            table: LakeTable::Samples.name().to_owned(),
             labels: Some(labels.map(|label| format!("uri=/{label:03}")).collect()),
-            numbers: None,
-            sorted: true,
+            ..DataFile::default()
         };
         let listed = |of: &[DataFile]| {
-            let together = described(file(0..0), &(Table::Samples, None, None), of);
+            let together = described(file(0..0), &(LakeTable::Samples, None, None), of);
             together.labels.map(|labels| labels.len())
         };
         assert_eq!(listed(&[file(0..60), file(4..64)]), Some(64));

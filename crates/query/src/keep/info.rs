@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::tables::Table;
+use crate::tables::LakeTable;
+use crate::time::joined;
 use crate::{Error, Lake};
 
 /// A summary of a lake.
@@ -43,14 +44,13 @@ impl Lake {
     pub fn info(&self) -> Result<LakeInfo, Error> {
         let state = self.state()?;
         let services: BTreeSet<_> = state.files.values().filter_map(|file| file.service.clone()).collect();
-        let table = |table: Table| {
+        let table = |table: LakeTable| {
             let mut info = TableInfo { name: table.name(), ..TableInfo::default() };
             for file in state.files_of(table) {
                 info.files += 1;
                 info.rows += file.rows;
                 info.bytes += file.bytes;
-                let spans = [info.span_us, file.span_us].into_iter().flatten();
-                info.span_us = spans.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+                info.span_us = info.span_us.into_iter().chain(file.span_us).reduce(joined);
             }
             info
         };
@@ -59,7 +59,7 @@ impl Lake {
             changed_us: state.changed_us,
             sources: state.sources.len() as u64,
             services: services.into_iter().collect(),
-            tables: Table::ALL.into_iter().map(table).collect(),
+            tables: LakeTable::ALL.into_iter().map(table).collect(),
         })
     }
 
@@ -69,9 +69,9 @@ impl Lake {
     /// # Errors
     /// If there is no such table, or the journal cannot be read.
     pub fn files(&self, table: &str) -> Result<Vec<String>, Error> {
-        let Some(known) = Table::of_name(table) else {
-            let names = Table::ALL.map(Table::name).join(", ");
-            return Err(Error::missing(format!("expected a table of {names}, found {table}")));
+        let Some(known) = LakeTable::of_name(table) else {
+            let names = LakeTable::ALL.map(LakeTable::name).join(", ");
+            return Err(Error::missing(format!("unknown table {table}: expected one of {names}")));
         };
         Ok(self.state()?.files_of(known).map(|file| file.path.clone()).collect())
     }

@@ -6,7 +6,7 @@ mod compact;
 mod info;
 mod retain;
 
-pub use check::{Checked, Finding};
+pub use check::{Checked, LakeFinding};
 pub use clear::Cleared;
 pub use compact::Compacted;
 pub use info::{LakeInfo, TableInfo};

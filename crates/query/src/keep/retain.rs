@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use datafusion::arrow::array::Array;
+
 use super::clear::Cleared;
-use crate::journal::{Commit, DataFile, Intent, Operation, State, now_us};
-use crate::tables::{DAY_US, Table};
-use crate::value::{Value, value_at};
+use crate::journal::{Commit, DataFile, Intent, LakeState, Operation, now_us};
+use crate::tables::{DAY_US, LakeTable};
+use crate::value::{LakeValue, value_at};
 use crate::{Error, Lake};
 
 /// The number of times that the search for unused stacks starts again while others add.
@@ -35,7 +37,7 @@ impl Lake {
     pub fn retain(&self, days: u32) -> Result<Retained, Error> {
         let before_us = now_us().saturating_sub(i64::from(days).saturating_mul(DAY_US));
         let mut retained = Retained::default();
-        let intend = async |state: &State| {
+        let intend = async |state: &LakeState| {
             let is_old = |file: &&DataFile| file.span_us.is_some_and(|(_, last)| last < before_us);
             let old: Vec<_> = state.files.values().filter(is_old).collect();
             retained = Retained::default();
@@ -48,13 +50,17 @@ impl Lake {
                 retained.rows += file.rows;
                 retained.bytes += file.bytes;
                 commit.remove.push(file.path.clone());
-                if file.table() == Some(Table::Sources) {
-                    commit.forgotten.extend(self.sources_of(file).await?);
+                if file.table() == Some(LakeTable::Sources) {
+                    let source = |column: &dyn Array, row: usize| match value_at(column, row) {
+                        LakeValue::Text(text) => Some(text),
+                        _ => None,
+                    };
+                    commit.forgotten.extend(self.read_column(file, "source", source).await?);
                 }
             }
             Ok(Intent::Commit(commit))
         };
-        self.block_on(self.journal().transact(intend))?;
+        self.block_on(self.journal.transact(intend))?;
         if retained.files > 0 {
             retained.stacks = self.drop_unused_stacks()?;
         }
@@ -62,43 +68,31 @@ impl Lake {
         Ok(retained)
     }
 
-    async fn sources_of(&self, file: &DataFile) -> Result<Vec<String>, Error> {
-        let batches = self.read_column(file, "source").await?;
-        let of_batch = |batch: &datafusion::arrow::array::RecordBatch| {
-            let column = std::sync::Arc::clone(batch.column(0));
-            (0..batch.num_rows()).filter_map(move |row| match value_at(&column, row) {
-                Value::Text(text) => Some(text),
-                _ => None,
-            })
-        };
-        Ok(batches.iter().flat_map(of_batch).collect())
-    }
-
     /// Rewrites the stacks that samples use. Starts again if others add meanwhile and may need a stack about to be removed.
     fn drop_unused_stacks(&self) -> Result<u64, Error> {
         for _ in 0..TRIES {
             let state = self.state()?;
-            let of_stacks: Vec<_> = state.files_of(Table::Stacks).cloned().collect();
+            let of_stacks: Vec<_> = state.files_of(LakeTable::Stacks).cloned().collect();
             let before: u64 = of_stacks.iter().map(|file| file.rows).sum();
             let sql = "SELECT stack_id, stack, frames FROM stacks LEFT SEMI JOIN \
                        (SELECT stack_id FROM samples UNION SELECT stack_id FROM measures) AS used USING (stack_id)";
-            let written = self.rewrite(&(Table::Stacks, None, None), &state, sql)?;
+            let written = self.rewrite(&(LakeTable::Stacks, None, None), &state, sql)?;
             let after: u64 = written.iter().map(|file| file.rows).sum();
             let mut commit = Commit::new(Operation::Retain, now_us());
             commit.add.clone_from(&written);
             commit.remove = of_stacks.into_iter().map(|file| file.path).collect();
             let seen = users_of_stacks(&state);
             let mut is_overtaken = false;
-            let intend = async |now: &State| {
+            let intend = async |now: &LakeState| {
                 is_overtaken = users_of_stacks(now) != seen;
                 let is_needed = after < before && !is_overtaken;
                 Ok(if is_needed { Intent::Commit(commit.clone()) } else { Intent::Nothing })
             };
-            self.block_on(self.journal().transact(intend))?;
+            self.block_on(self.journal.transact(intend))?;
             if !is_overtaken && after < before {
                 return Ok(before - after);
             }
-            written.iter().try_for_each(|file| self.block_on(self.place().delete(&file.path)))?;
+            written.iter().try_for_each(|file| self.block_on(self.place.delete(&file.path)))?;
             if !is_overtaken {
                 return Ok(0);
             }
@@ -108,7 +102,7 @@ impl Lake {
 }
 
 /// The files of stacks and of the tables that refer to them.
-fn users_of_stacks(state: &State) -> BTreeSet<String> {
-    let tables = [Table::Stacks, Table::Samples, Table::Measures];
+fn users_of_stacks(state: &LakeState) -> BTreeSet<String> {
+    let tables = [LakeTable::Stacks, LakeTable::Samples, LakeTable::Measures];
     tables.into_iter().flat_map(|table| state.files_of(table)).map(|file| file.path.clone()).collect()
 }

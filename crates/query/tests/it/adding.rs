@@ -1,8 +1,8 @@
-//! What becomes of inputs.
+//! Adding inputs.
 
 use borehole::heap::{HeapFile, OpenOptions, info};
 use borehole::model::Recovery;
-use borehole_query::{Lake, Source};
+use borehole_query::{InputDetails, Lake};
 use borehole_testkit::{Scratch, corpus, read_corpus};
 
 use crate::world::{HOUR_US, NOON_US, add, add_folded, files_of, lake, number, read, rows, source};
@@ -20,7 +20,7 @@ fn a_file_that_is_added_twice_counts_once() {
     let again = Lake::open(scratch.path("lake").to_str().unwrap()).unwrap();
     assert!(again.holds(&borehole_query::sha256(&mut &*bytes).unwrap()).unwrap());
     assert_eq!(again.info().unwrap().sources, 1);
-    assert_eq!(files_of(scratch.folder(), "samples"), files, "nothing is left of the second");
+    assert_eq!(files_of(scratch.folder(), "samples"), files, "the second attempt left files");
 }
 
 #[test]
@@ -34,22 +34,18 @@ fn the_same_stack_from_two_services_is_one_row() {
 }
 
 #[test]
-fn losses_of_damaged_files_can_be_asked_for() {
+fn losses_of_damaged_files_can_be_queried() {
     let (_scratch, lake) = lake();
     let bytes = read_corpus("rbt/bitflip_middle.rbt");
     add(&lake, source("bitflip_middle.rbt", "web", &bytes), &bytes).unwrap();
     let found = rows(&lake, "SELECT name, samples, lost_bytes, warnings FROM sources WHERE lost_bytes > 0");
     assert_eq!(found.len(), 1);
     assert_eq!(found[0][..3], ["bitflip_middle.rbt", "18", "9"]);
-    assert!(
-        found[0][3].starts_with("at byte 0x12a: invalid FRAME_DEF: expected a defined string"),
-        "{}",
-        found[0][3]
-    );
+    assert!(found[0][3].starts_with("at byte 0x12a: invalid FRAME_DEF: undefined string"), "{}", found[0][3]);
 }
 
 #[test]
-fn what_is_given_up_leaves_nothing() {
+fn an_abandoned_input_leaves_nothing() {
     let (scratch, lake) = lake();
     let bytes = read_corpus("rbt/daemon_worker.rbt");
     let mut adding = lake.adding();
@@ -63,11 +59,11 @@ fn what_is_given_up_leaves_nothing() {
 }
 
 #[test]
-fn what_cannot_be_committed_leaves_nothing() {
+fn an_uncommitted_input_leaves_nothing() {
     let (scratch, lake) = lake();
     let name = "trc/in/real_057_blocked.bin.gz";
     let bytes = read_corpus(name);
-    // Files are finished in any order: this is the last of them rarely.
+    // Files are finished in any order, so the blocked one is rarely the last.
     let blocked = scratch.write("lake/sources", b"no folder");
     for _ in 0..8 {
         let mut adding = lake.adding();
@@ -99,7 +95,7 @@ fn services_may_have_any_name() {
 }
 
 #[test]
-fn a_lake_may_be_called_by_way_of_a_folder_above() {
+fn a_lake_path_may_contain_parent_folders() {
     let scratch = Scratch::new();
     std::fs::create_dir(scratch.path("folder")).unwrap();
     let lake = Lake::open_or_create(scratch.path("folder/../lake").to_str().unwrap()).unwrap();
@@ -109,16 +105,17 @@ fn a_lake_may_be_called_by_way_of_a_folder_above() {
 }
 
 #[test]
-fn times_are_those_of_the_input_or_of_who_adds_it() {
+fn times_come_from_the_input_or_the_user() {
     let (_scratch, lake) = lake();
     let text = b"main 1\n";
-    let dated = Source {
+    let dated = InputDetails {
         modified_unix_ns: Some(NOON_US * 1000),
         began_unix_ns: None,
         ..source("file", "file", b"1")
     };
     assert!(add(&lake, dated, text).unwrap().is_dated_by_file);
-    let given = Source { began_unix_ns: Some((NOON_US + HOUR_US) * 1000), ..source("given", "given", b"2") };
+    let given =
+        InputDetails { began_unix_ns: Some((NOON_US + HOUR_US) * 1000), ..source("given", "given", b"2") };
     assert!(!add(&lake, given, text).unwrap().is_dated_by_file);
     let found = rows(&lake, "SELECT service, time FROM samples ORDER BY service");
     assert_eq!(found[0], ["file", "2026-11-01T12:00:00Z"]);
@@ -130,14 +127,14 @@ fn times_are_those_of_the_input_or_of_who_adds_it() {
 #[test]
 fn samples_of_the_future_are_counted() {
     let (_scratch, lake) = lake();
-    let far = Source { began_unix_ns: Some(i64::MAX), ..source("far", "web", b"far") };
+    let far = InputDetails { began_unix_ns: Some(i64::MAX), ..source("far", "web", b"far") };
     assert_eq!(add(&lake, far, b"main 7\n").unwrap().future, 7);
     assert_eq!(number(&lake, "SELECT future FROM sources"), 7);
     assert_eq!(number(&lake, "SELECT sum(value) FROM samples WHERE time > now()"), 7);
 }
 
 #[test]
-fn a_heap_is_a_row_a_class() {
+fn a_heap_has_a_row_per_class() {
     let (_scratch, lake) = lake();
     let heap = HeapFile::open(&corpus("php/heap/8.2.36.rdump")).unwrap();
     let opened = heap.graph(&OpenOptions { lenient: true, ..OpenOptions::default() }).unwrap();
@@ -154,11 +151,11 @@ fn a_heap_is_a_row_a_class() {
 }
 
 #[test]
-fn a_lake_must_be_there_to_be_asked() {
+fn a_missing_lake_is_an_error() {
     let scratch = Scratch::new();
     let path = scratch.path("nowhere");
     let error = Lake::open(path.to_str().unwrap()).unwrap_err();
     assert!(error.is_missing(), "{error}");
-    assert!(error.hint().unwrap().starts_with("borehole lake add "), "{:?}", error.hint());
-    assert!(!crate::world::exists(&path), "asking makes nothing");
+    assert!(error.hint().unwrap().starts_with("run borehole lake add "), "{:?}", error.hint());
+    assert!(!crate::world::exists(&path), "opening must not create the lake");
 }

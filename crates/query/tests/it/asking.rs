@@ -1,4 +1,4 @@
-//! What questions are answered with, and what of the lake is read for it.
+//! Answers of queries, and the files that are read for them.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use borehole::model::{
     Context, Frame, Label, LabelValue, ProfileSink as _, Recovery, Sample, Sampled, Segment, Tables,
     ValueType, Weigher,
 };
-use borehole_analysis::{Lines, Query, ReportSink};
-use borehole_query::{Choice, Source};
+use borehole_analysis::{LineRows, Query, ReportSink};
+use borehole_query::{InputDetails, SampleChoice};
 use borehole_testkit::{project_file, read_corpus};
 
 use crate::world::{HOUR_US, NOON_US, add, add_folded, lake, number, read, rows, source, whole};
@@ -17,19 +17,19 @@ fn functions_have_the_numbers_of_a_report() {
     let (_scratch, lake) = lake();
     let bytes = read_corpus("rbt/daemon_worker.rbt");
     add(&lake, source("worker", "web", &bytes), &bytes).unwrap();
-    let query = Query { lines: Lines::Together, limit: None, ..Query::default() };
+    let query = Query { lines: LineRows::Together, limit: None, ..Query::default() };
     let (mut report, mut tables) = (ReportSink::new(query), Tables::default());
     read("worker", bytes, &mut tables, &mut report);
     report.finish(&tables).unwrap();
     let view = report.into_view();
     let mut expected: BTreeMap<String, [u64; 2]> = BTreeMap::new();
-    for (table, place) in [(&view.self_time, 0), (&view.total_time, 1)] {
+    for (table, place) in [(&view.self_table, 0), (&view.total_table, 1)] {
         for row in &table.rows {
             let name = String::from_utf8(row.frame.function.clone()).unwrap();
             expected.entry(name).or_default()[place] += row.share.count;
         }
     }
-    let found = rows(&lake, &borehole_query::top(&Choice::default(), None));
+    let found = rows(&lake, &borehole_query::top(&SampleChoice::default(), None));
     let by_name =
         found.iter().map(|row| (row[0].clone(), [1, 2].map(|column: usize| row[column].parse().unwrap())));
     assert_eq!(by_name.collect::<BTreeMap<_, _>>(), expected);
@@ -41,19 +41,19 @@ fn functions_have_the_numbers_of_a_report() {
     assert_eq!(view, named);
 }
 
-/// Files that measure different things, each with the service that it is added for.
+/// Files that measure different things, with the service of each.
 const KINDS: [(&str, &str); 3] =
     [("rbt/daemon_worker.rbt", "php"), ("pprof/go-cpu.pb.gz", "go"), ("pprof/go-heap-in-use.pb.gz", "heap")];
 
-/// The self values of functions in a report, without those that are 0.
+/// The self values of functions in a report, without zeros.
 fn weights(bytes: &[u8], asked: &str) -> BTreeMap<String, i128> {
-    let query = Query { lines: Lines::Together, limit: None, ..Query::default() };
+    let query = Query { lines: LineRows::Together, limit: None, ..Query::default() };
     let mut report = ReportSink::new(query).weighing(Weigher::new(Some(asked), Sampled::Count));
     let mut tables = Tables::default();
     read("file", bytes.to_vec(), &mut tables, &mut report);
     report.finish(&tables).unwrap();
     let mut weights: BTreeMap<String, i128> = BTreeMap::new();
-    for row in &report.into_view().self_time.rows {
+    for row in &report.into_view().self_table.rows {
         *weights.entry(String::from_utf8(row.frame.function.clone()).unwrap()).or_default() +=
             row.share.value;
     }
@@ -72,9 +72,9 @@ fn values_of_every_kind_have_the_numbers_of_a_report() {
     let asked = [(0, "samples"), (1, "samples"), (1, "cpu"), (2, "inuse_space"), (2, "alloc_objects/count")];
     for (place, value) in asked {
         let (file, service) = KINDS[place];
-        let choice = Choice { service: Some(service.to_owned()), ..Choice::default() };
+        let choice = SampleChoice { service: Some(service.to_owned()), ..SampleChoice::default() };
         let addend = session.addend(&[&choice], Some(value)).unwrap();
-        let found = rows(&lake, &borehole_query::top(&Choice { addend, ..choice }, None));
+        let found = rows(&lake, &borehole_query::top(&SampleChoice { addend, ..choice }, None));
         let mut found: BTreeMap<String, i128> =
             found.iter().map(|row| (row[0].clone(), row[1].parse().unwrap())).collect();
         found.retain(|_, weight| *weight != 0);
@@ -97,7 +97,7 @@ fn numbers_of_different_kinds_are_never_added_up() {
     }
     let session = lake.session().unwrap();
     let of = |service: &str, asked: Option<&str>| {
-        let choice = Choice { service: Some(service.to_owned()), ..Choice::default() };
+        let choice = SampleChoice { service: Some(service.to_owned()), ..SampleChoice::default() };
         let addend = session.addend(&[&choice], asked)?;
         let others: Vec<_> = addend.others().iter().map(ToString::to_string).collect();
         Ok::<_, borehole_query::Error>((addend.value_type().to_string(), others.join(" ")))
@@ -110,14 +110,14 @@ fn numbers_of_different_kinds_are_never_added_up() {
     let known = "alloc_objects/count, alloc_space/bytes, inuse_objects/count, inuse_space/bytes";
     assert_eq!(error, format!("unknown value type: expected one of {known}, found wall"));
     assert_eq!(number(&lake, "SELECT count(*) FROM samples WHERE service = 'heap'"), 0);
-    // Whatever comes first: of a kind there is only what is of that kind.
+    // Each kind has only its own stacks, whichever file comes first.
     let php = |asked| whole(&lake, asked).0.into_iter().filter(|line| alone.0.contains(line)).count();
     assert_eq!(php(Some("inuse_space")), 0);
     assert_eq!(php(Some("samples")), alone.0.len());
 }
 
 #[test]
-fn sums_that_do_not_fit_stay_at_the_largest() {
+fn too_large_sums_become_the_maximum() {
     let (_scratch, lake) = lake();
     let mut adding = lake.adding();
     let (tables, mut addition) = adding.input(source("large", "web", b"large"));
@@ -137,16 +137,16 @@ fn sums_that_do_not_fit_stay_at_the_largest() {
     assert_eq!(whole(&lake, Some("space")).0, [format!("main {largest}")]);
     assert_eq!(whole(&lake, None), (vec![format!("main {largest}")], "wait/nanoseconds".to_owned()));
     let session = lake.session().unwrap();
-    let addend = session.addend(&[&Choice::default()], Some("space")).unwrap();
-    let found = rows(&lake, &borehole_query::top(&Choice { addend, ..Choice::default() }, None));
+    let addend = session.addend(&[&SampleChoice::default()], Some("space")).unwrap();
+    let found = rows(&lake, &borehole_query::top(&SampleChoice { addend, ..SampleChoice::default() }, None));
     assert_eq!(found, [["main", &largest, &largest, "100", "100"]]);
 }
 
 #[test]
-fn a_function_counts_once_a_sample_however_often_it_is_on_the_stack() {
+fn a_recursive_function_counts_once_per_sample() {
     let (_scratch, lake) = lake();
     add_folded(&lake, "web", "main;walk;walk;walk 5\nmain;walk;read 2\n");
-    let found = rows(&lake, &borehole_query::top(&Choice::default(), Some(3)));
+    let found = rows(&lake, &borehole_query::top(&SampleChoice::default(), Some(3)));
     let expected = [
         ["walk", "5", "7", "71.43", "100"],
         ["read", "2", "2", "28.57", "28.57"],
@@ -156,7 +156,7 @@ fn a_function_counts_once_a_sample_however_often_it_is_on_the_stack() {
 }
 
 #[test]
-fn stacks_have_functions() {
+fn stack_functions_return_their_values() {
     let (_scratch, lake) = lake();
     add_folded(&lake, "web", "main;App\\Db::query;App\\Db::query;tokio::run::poll 1\n");
     let one = |call: &str| rows(&lake, &format!("SELECT {call} FROM stacks"))[0][0].clone();
@@ -176,7 +176,7 @@ fn stacks_have_functions() {
 }
 
 #[test]
-fn what_is_wrong_with_a_question_is_said_in_our_words() {
+fn query_errors_are_in_our_style() {
     let (_scratch, lake) = lake();
     let session = lake.session().unwrap();
     let error = |sql: &str| match session.ask(sql) {
@@ -184,13 +184,16 @@ fn what_is_wrong_with_a_question_is_said_in_our_words() {
         Err(error) => error,
     };
     let named = [
-        ("SELECT * FROM x", "no table named x"),
-        ("SELECT * FROM x.y", "no table named x.y"),
-        ("SELECT x FROM stacks", "no column named x; there are stacks.stack_id, stacks.stack, stacks.frames"),
-        ("SELECT service", "no column named service"),
+        ("SELECT * FROM x", "unknown table x"),
+        ("SELECT * FROM x.y", "unknown table x.y"),
+        (
+            "SELECT x FROM stacks",
+            "unknown column x: expected one of stacks.stack_id, stacks.stack, stacks.frames",
+        ),
+        ("SELECT service", "unknown column service"),
         (
             "SELECT colapse_package(stack) FROM stacks",
-            "no function named colapse_package; did you mean 'collapse_package'?",
+            "unknown function colapse_package; did you mean 'collapse_package'?",
         ),
     ];
     for (sql, said) in named {
@@ -202,7 +205,7 @@ fn what_is_wrong_with_a_question_is_said_in_our_words() {
         ("SELEC 1", "expected an SQL statement, found SELEC at line 1, column 1"),
         ("SELECT 1 FROM", "expected identifier, found EOF"),
         ("SELECT 'x", "unterminated string literal at line 1, column 8"),
-        ("SELECT label(1)", "expected label(labels, key), found 1 arguments"),
+        ("SELECT label(1)", "expected label(labels, key), found 1 argument"),
         ("SELECT 1; SELECT 2", "unsupported: the context currently only supports a single SQL statement"),
         ("DROP TABLE samples", "DDL not supported: DropTable"),
         ("SELECT CAST('a' AS INT)", "cannot cast string 'a' to value of Int32 type"),
@@ -215,12 +218,12 @@ fn what_is_wrong_with_a_question_is_said_in_our_words() {
 }
 
 #[test]
-fn only_files_that_can_hold_an_answer_are_read() {
+fn only_files_that_may_match_are_read() {
     let (_scratch, lake) = lake();
     for (service, day) in [("web", 0), ("web", 1), ("web", 2), ("api", 0), ("api", 1)] {
         let name = format!("{service} {day}");
         let began = (NOON_US + day * 24 * HOUR_US) * 1000;
-        let source = Source { began_unix_ns: Some(began), ..source(&name, service, name.as_bytes()) };
+        let source = InputDetails { began_unix_ns: Some(began), ..source(&name, service, name.as_bytes()) };
         add(&lake, source, format!("main;{service} 1\n").as_bytes()).unwrap();
     }
     let files = |condition: &str| {
@@ -236,7 +239,7 @@ fn only_files_that_can_hold_an_answer_are_read() {
 }
 
 #[test]
-fn labels_lead_to_their_files() {
+fn filters_on_labels_select_files() {
     let (_scratch, lake) = lake();
     let bytes = read_corpus("rbt/annotations.rbt");
     add(&lake, source("labelled", "web", &bytes), &bytes).unwrap();
@@ -251,7 +254,7 @@ fn labels_lead_to_their_files() {
 }
 
 #[test]
-fn a_source_is_found_by_the_time_when_it_began() {
+fn sources_are_found_by_their_start() {
     let (_scratch, lake) = lake();
     let bytes = read_corpus("rbt/annotations_ts.rbt");
     add(&lake, source("timed", "web", &bytes), &bytes).unwrap();
@@ -270,7 +273,7 @@ fn a_source_is_found_by_the_time_when_it_began() {
 }
 
 #[test]
-fn a_label_that_is_there_twice_leads_to_its_file() {
+fn repeated_labels_select_files() {
     let (_scratch, lake) = lake();
     let mut adding = lake.adding();
     let (tables, mut addition) = adding.input(source("twice", "web", b"twice"));
@@ -289,14 +292,14 @@ fn a_label_that_is_there_twice_leads_to_its_file() {
 }
 
 #[test]
-fn a_focus_is_of_a_trend_too() {
+fn trends_have_a_focus() {
     let (_scratch, lake) = lake();
     add_folded(&lake, "web", "main;a;f 3\nmain;b;f 1\n");
     let trend = |focus: Option<&str>| {
-        let choice = Choice { focus: focus.map(str::to_owned), ..Choice::default() };
+        let choice = SampleChoice { focus: focus.map(str::to_owned), ..SampleChoice::default() };
         rows(&lake, &borehole_query::trend("f", HOUR_US, &choice)).remove(0)[1..].join(" ")
     };
-    // In per cent of all samples, as the shares of `top` are.
+    // Shares are in percent of all samples, as in `top`.
     assert_eq!(trend(None), "4 4 4 100 100");
     assert_eq!(trend(Some("^a$")), "4 3 3 75 75");
     assert_eq!(trend(Some("nothing")), "4 0 0 0 0");
@@ -307,22 +310,22 @@ fn shares_change_from_one_day_to_the_next() {
     let (_scratch, lake) = lake();
     for (day, text) in [(0, "main;old 3\nmain;same 1\n"), (1, "main;new 1\nmain;same 3\n")] {
         let began = (NOON_US + day * 24 * HOUR_US) * 1000;
-        let source = Source { began_unix_ns: Some(began), ..source(text, "web", text.as_bytes()) };
+        let source = InputDetails { began_unix_ns: Some(began), ..source(text, "web", text.as_bytes()) };
         add(&lake, source, text.as_bytes()).unwrap();
     }
     let half = NOON_US + 12 * HOUR_US;
-    let before = Choice { until_us: Some(half), ..Choice::default() };
-    let after = Choice { since_us: Some(half), ..Choice::default() };
+    let before = SampleChoice { until_us: Some(half), ..SampleChoice::default() };
+    let after = SampleChoice { since_us: Some(half), ..SampleChoice::default() };
     let found = rows(&lake, &borehole_query::diff(&before, &after, None));
     let short: Vec<_> = found.iter().map(|row| format!("{} {}", row[0], row[3])).collect();
     assert_eq!(short, ["old -75", "same 50", "new 25", "main 0"]);
-    let trend = rows(&lake, &borehole_query::trend("same", 24 * HOUR_US, &Choice::default()));
+    let trend = rows(&lake, &borehole_query::trend("same", 24 * HOUR_US, &SampleChoice::default()));
     let shares: Vec<_> = trend.iter().map(|row| (row[0].as_str(), row[4].as_str())).collect();
     assert_eq!(shares, [("2026-11-01T00:00:00Z", "25"), ("2026-11-02T00:00:00Z", "75")]);
 }
 
 #[test]
-fn a_question_changes_nothing() {
+fn queries_change_nothing() {
     let (_scratch, lake) = lake();
     let session = lake.session().unwrap();
     for sql in [
@@ -339,10 +342,10 @@ fn a_question_changes_nothing() {
 }
 
 #[test]
-fn the_documents_name_all_that_there_is() {
+fn the_documentation_lists_all_tables_views_and_functions() {
     let document = std::fs::read_to_string(project_file("docs/lake.md")).unwrap();
     assert!(
         document.contains(&borehole_query::page()),
-        "docs/lake.md: expected what `borehole lake query --schema` prints"
+        "docs/lake.md: expected the output of `borehole lake query --schema`"
     );
 }

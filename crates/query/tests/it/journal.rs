@@ -1,4 +1,4 @@
-//! Commits that are damaged, missing or from the future.
+//! Commits that are damaged, missing or of a later version.
 
 use std::fs;
 use std::path::PathBuf;
@@ -24,19 +24,19 @@ fn commit(version: u64) -> String {
 }
 
 #[test]
-fn a_missing_commit_is_not_passed_over() {
+fn a_missing_commit_is_an_error() {
     let (_scratch, name, commits) = lake_of_three_commits();
     fs::remove_file(commits.join(commit(2))).unwrap();
     let error = Lake::open(&name).unwrap_err();
     assert!(error.is_damaged(), "{error}");
     assert!(
-        error.to_string().contains("a commit is missing: expected _lake/commits/00000000000000000002.json"),
+        error.to_string().contains("missing commit: expected _lake/commits/00000000000000000002.json"),
         "{error}"
     );
 }
 
 #[test]
-fn a_commit_that_is_cut_off_is_an_error() {
+fn a_truncated_commit_is_an_error() {
     let (_scratch, name, commits) = lake_of_three_commits();
     let path = commits.join(commit(3));
     let text = fs::read(&path).unwrap();
@@ -46,7 +46,7 @@ fn a_commit_that_is_cut_off_is_an_error() {
 }
 
 #[test]
-fn files_of_more_rows_than_there_can_be_are_refused() {
+fn files_with_too_many_rows_are_refused() {
     let (_scratch, name, commits) = lake_of_three_commits();
     let path = commits.join(commit(3));
     let text = fs::read_to_string(&path).unwrap();
@@ -57,7 +57,9 @@ fn files_of_more_rows_than_there_can_be_are_refused() {
     assert!(error.is_damaged(), "{error}");
     let text = error.to_string();
     assert!(
-        text.contains("00000000000000000003.json: too large a file: expected at most 281474976710656"),
+        text.contains(
+            "00000000000000000003.json: file too large: expected at most 281474976710656 rows or bytes"
+        ),
         "{text}"
     );
 }
@@ -69,15 +71,12 @@ fn a_lake_of_a_later_version_is_refused() {
     let text = fs::read_to_string(&path).unwrap().replace("\"schema\":2", "\"schema\":3");
     fs::write(&path, text).unwrap();
     let error = Lake::open(&name).unwrap_err();
-    assert!(
-        error.to_string().contains("unsupported version of a lake: expected at most 2, found 3"),
-        "{error}"
-    );
-    assert!(error.hint().unwrap().starts_with("a later borehole"));
+    assert!(error.to_string().contains("unsupported lake version: expected at most 2, found 3"), "{error}");
+    assert!(error.hint().unwrap().starts_with("a newer version of borehole"));
 }
 
 #[test]
-fn commits_beyond_many_are_summed_up() {
+fn many_commits_are_summed_up() {
     let scratch = Scratch::new();
     let name = scratch.path("lake").to_str().unwrap().to_owned();
     let lake = Lake::open_or_create(&name).unwrap();
@@ -87,7 +86,8 @@ fn commits_beyond_many_are_summed_up() {
     let sums = fs::read_dir(scratch.path("lake").join("_lake/states")).unwrap().count();
     assert_eq!(sums, 2);
     assert_eq!(number(&Lake::open(&name).unwrap(), "SELECT sum(value) FROM samples"), 70 * 71 / 2);
-    // A sum is as good as the commits behind it, which go when the lake is tidied and no writer can have missed them.
+    // A state replaces the commits before it, which are deleted when the lake is compacted and no writer can have missed
+    // them.
     let commits = scratch.path("lake").join("_lake/commits");
     lake.compact().unwrap();
     assert!(fs::read_dir(&commits).unwrap().count() > 70);
@@ -103,7 +103,7 @@ fn commits_beyond_many_are_summed_up() {
 }
 
 #[test]
-fn a_commit_stays_whatever_becomes_of_its_sum() {
+fn a_commit_holds_even_if_its_state_cannot_be_written() {
     let scratch = Scratch::new();
     let name = scratch.path("lake").to_str().unwrap().to_owned();
     let lake = Lake::open_or_create(&name).unwrap();

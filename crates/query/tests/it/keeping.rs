@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use borehole_query::{Added, Error, Lake, Source};
+use borehole_query::{AddedInput, Error, InputDetails, Lake};
 use borehole_testkit::read_corpus;
 
 use crate::world::{HOUR_US, NOON_US, add, add_folded, files_of, folded, lake, number, source};
@@ -10,7 +10,7 @@ use crate::world::{HOUR_US, NOON_US, add, add_folded, files_of, folded, lake, nu
 const FOLDED: &str = "SELECT stack_id, sum(value) FROM samples GROUP BY stack_id";
 
 #[test]
-fn small_files_become_one_and_answers_stay() {
+fn compaction_merges_files_and_keeps_answers() {
     let (scratch, lake) = lake();
     let bytes = read_corpus("rbt/daemon_worker.rbt");
     add(&lake, source("worker", "web", &bytes), &bytes).unwrap();
@@ -24,15 +24,15 @@ fn small_files_become_one_and_answers_stay() {
     assert_eq!(folded(&lake, FOLDED), before);
     assert_eq!(number(&lake, "SELECT count(*) FROM sources"), 21);
     assert!(lake.check().unwrap().findings.is_empty());
-    // Readers may be at the old files for an hour.
+    // Readers may use the old files for an hour.
     assert_eq!(done.cleared.files, 0);
     assert_eq!(files_of(scratch.folder(), "samples").len(), 22);
     let again = lake.compact().unwrap();
-    assert_eq!(again.files_before, 0, "what is together stays as it is");
+    assert_eq!(again.files_before, 0, "compacted files stay unchanged");
 }
 
 #[test]
-fn a_reader_sees_the_lake_as_it_was() {
+fn sessions_do_not_see_later_changes() {
     let (_scratch, lake) = lake();
     add_folded(&lake, "web", "main 1\n");
     add_folded(&lake, "web", "main 2\n");
@@ -44,16 +44,17 @@ fn a_reader_sees_the_lake_as_it_was() {
     assert_eq!(number(&lake, "SELECT sum(value) FROM samples"), 7);
 }
 
-/// Adds folded stacks that were sampled so many days ago.
-fn add_days_ago(lake: &Lake, days_ago: i64, text: &str) -> Result<Added, Error> {
+/// Adds folded stacks that were sampled this many days ago.
+fn add_days_ago(lake: &Lake, days_ago: i64, text: &str) -> Result<AddedInput, Error> {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let began_us = i64::try_from(now.as_micros()).unwrap() - days_ago * 24 * HOUR_US;
-    let source = Source { began_unix_ns: Some(began_us * 1000), ..source(text, "web", text.as_bytes()) };
+    let source =
+        InputDetails { began_unix_ns: Some(began_us * 1000), ..source(text, "web", text.as_bytes()) };
     add(lake, source, text.as_bytes())
 }
 
 #[test]
-fn what_is_old_goes_though_it_was_put_together_with_what_is_new() {
+fn old_rows_are_removed_after_compaction() {
     let (_scratch, lake) = lake();
     for (days_ago, text) in [(10, "main;a 1\n"), (10, "main;b 2\n"), (1, "main;c 4\n"), (1, "main;d 8\n")] {
         add_days_ago(&lake, days_ago, text).unwrap();
@@ -68,7 +69,7 @@ fn what_is_old_goes_though_it_was_put_together_with_what_is_new() {
 }
 
 #[test]
-fn what_is_old_goes_with_its_stacks_and_may_come_again() {
+fn old_inputs_are_removed_with_their_stacks_and_may_be_added_again() {
     let (_scratch, lake) = lake();
     let add_at = |days_ago: i64, text: &str| add_days_ago(&lake, days_ago, text);
     add_at(10, "main;old 1\nmain;both 1\n").unwrap();
@@ -84,7 +85,7 @@ fn what_is_old_goes_with_its_stacks_and_may_come_again() {
 }
 
 #[test]
-fn a_check_finds_every_file_that_is_not_what_was_written() {
+fn a_check_finds_every_damaged_file() {
     let (scratch, lake) = lake();
     for text in ["main;a 1\n", "main;b 2\n", "main;c 3\n", "main;d 4\n"] {
         add_folded(&lake, "web", text);
@@ -104,24 +105,20 @@ fn a_check_finds_every_file_that_is_not_what_was_written() {
         let finding = checked.findings.iter().find(|finding| finding.path.ends_with(name)).unwrap();
         finding.message.clone()
     };
-    assert!(
-        message(&files[0]).starts_with("its bytes are not those that were written"),
-        "{}",
-        message(&files[0])
-    );
-    assert!(message(&files[1]).starts_with("truncated: expected "), "{}", message(&files[1]));
-    assert_eq!(message(&files[2]), "missing: expected a file, found none");
+    assert!(message(&files[0]).starts_with("invalid contents: expected SHA-256 "), "{}", message(&files[0]));
+    assert!(message(&files[1]).starts_with("invalid size: expected "), "{}", message(&files[1]));
+    assert_eq!(message(&files[2]), "missing file");
     let session = lake.session().unwrap();
     let answered = session.ask("SELECT sum(value) FROM samples").and_then(|mut answer| answer.next_rows());
-    assert!(answered.is_err(), "a question that needs a missing file has no answer: {answered:?}");
+    assert!(answered.is_err(), "a query that needs a missing file must fail: {answered:?}");
 }
 
 #[test]
-fn an_input_of_many_days_is_a_file_a_day() {
+fn inputs_are_split_by_day() {
     let (scratch, lake) = lake();
     for day in 0..40 {
         let began = (NOON_US + day * 24 * HOUR_US) * 1000;
-        let source = Source { began_unix_ns: Some(began), ..source("day", "web", &day.to_le_bytes()) };
+        let source = InputDetails { began_unix_ns: Some(began), ..source("day", "web", &day.to_le_bytes()) };
         add(&lake, source, b"main 1\n").unwrap();
     }
     lake.compact().unwrap();

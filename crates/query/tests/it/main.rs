@@ -1,6 +1,6 @@
-//! Lakes as programs hold them: real files, real folders, the real engine.
+//! Lakes in use: real files, real folders, the real engine.
 
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
 mod adding;
 mod asking;

@@ -1,4 +1,4 @@
-//! Several who write, one who tidies and one who asks, at once.
+//! Concurrent writers, compactions and queries.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
@@ -8,11 +8,11 @@ use borehole_testkit::Scratch;
 
 use crate::world::{add_folded, number};
 
-/// How many inputs each writer adds.
+/// The number of inputs of each writer.
 const INPUTS: i64 = 25;
 
 #[test]
-fn questions_see_each_input_once_while_others_add_and_tidy() {
+fn queries_see_each_input_once_during_adds_and_compactions() {
     let scratch = Scratch::new();
     let name = scratch.path("lake").to_str().unwrap().to_owned();
     Lake::open_or_create(&name).unwrap();
@@ -20,7 +20,7 @@ fn questions_see_each_input_once_while_others_add_and_tidy() {
     let write = |writer: i64| {
         let lake = Lake::open(&name).unwrap();
         for input in 0..INPUTS {
-            // All have `main;both` in common, so that writers meet over who adds its stack.
+            // All share `main;both`, so that writers compete to add its stack.
             add_folded(&lake, "web", &format!("main;both 1\nmain;w{writer};i{input} 1\n"));
             added.fetch_add(2, Ordering::SeqCst);
         }
@@ -37,7 +37,7 @@ fn questions_see_each_input_once_while_others_add_and_tidy() {
                 let mut answer = session.ask(sql).unwrap();
                 let row = answer.next_rows().unwrap().unwrap().remove(0);
                 let [value, count] = [0, 1].map(|column| row[column].to_text().parse::<i64>().unwrap_or(0));
-                assert_eq!(value, count, "a stack is there twice");
+                assert_eq!(value, count, "a stack is stored twice");
                 assert!(value >= at_least && value <= 4 * INPUTS && value % 2 == 0, "{at_least} {value}");
             }
         });

@@ -1,4 +1,4 @@
-//! What goes into a lake comes out of it.
+//! Profiles that were added are read back.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use borehole_testkit::{corpus, read_corpus};
 
 use crate::world::{add, folded, lake, number, read, rows, sorted_lines, source, whole};
 
-/// Files of the corpus that borehole reads as profiles, with what they are folded to.
+/// The profiles of the corpus, with their folded stacks.
 fn readable() -> Vec<(String, Vec<u8>, Vec<String>)> {
     let mut found = Vec::new();
     for folder in ["rbt", "tachyon", "trc", "pprof", "otlp", "phpspy"] {
@@ -34,8 +34,8 @@ fn readable() -> Vec<(String, Vec<u8>, Vec<String>)> {
     found
 }
 
-/// Folded stacks of a file, as far as it can be read: those of threads that executed, or else how often memory was allocated;
-/// `None` of one that is no profile.
+/// The folded stacks of a file, as far as it can be read: those of executing threads, or else the number of allocations;
+/// `None` if it is not a profile.
 fn folded_file(name: &str, bytes: &[u8]) -> Option<Vec<String>> {
     let executed = folded_samples(name, bytes, SampleKind::Cpu, None)?;
     let allocated = || folded_samples(name, bytes, SampleKind::Allocation, Some("samples".to_owned()));
@@ -53,7 +53,7 @@ fn folded_samples(
     let input = Input::open(input, &InputOptions { format: None, read }).ok()?;
     let (mut tables, mut text) = (Tables::default(), Vec::new());
     let mut target = Target::new(Format::Folded);
-    target.value = value;
+    target.options.value = value;
     let mut exporter = target.exporter(&mut text).unwrap();
     input.read_into(&mut tables, &mut *exporter).ok()?;
     exporter.finish(&tables).unwrap();
@@ -62,20 +62,20 @@ fn folded_samples(
 }
 
 #[test]
-fn every_file_of_the_corpus_folds_the_same_out_of_a_lake() {
+fn every_file_of_the_corpus_gives_the_same_stacks_from_a_lake() {
     let files = readable();
     assert!(files.len() > 150, "only {} files of the corpus could be read", files.len());
     for (name, bytes, lines) in &files {
         let (_scratch, lake) = lake();
         add(&lake, source(name, name, bytes), bytes).unwrap();
-        // What weighs nothing is not kept.
+        // Stacks without weight are not kept.
         let expected: Vec<_> = lines.iter().filter(|line| !line.ends_with(" 0")).cloned().collect();
         assert_eq!(whole(&lake, None).0, expected, "{name}");
     }
 }
 
 #[test]
-fn a_trace_of_tokio_is_polls_spans_and_numbers_too() {
+fn tokio_traces_have_polls_spans_and_numbers() {
     let (_scratch, lake) = lake();
     let name = "trc/in/real_057_blocked.bin.gz";
     let bytes = read_corpus(name);
@@ -92,11 +92,11 @@ fn a_trace_of_tokio_is_polls_spans_and_numbers_too() {
     let spans: u64 = view.spans.rows.iter().map(|row| row.durations.count).sum();
     assert_eq!(u64::try_from(of_spans).unwrap(), spans);
     let depth = number(&lake, "SELECT count(*) FROM events WHERE field = 'global_queue_depth'");
-    assert!(depth > 0, "the queue of the runtime was measured");
+    assert!(depth > 0, "the depth of the global queue is missing");
 }
 
 #[test]
-fn names_that_are_no_text_come_back_as_they_were() {
+fn names_that_are_not_utf8_survive() {
     let (_scratch, lake) = lake();
     let text = b"main;caf\xe9;\xef\xbf\xbd 3\n";
     add(&lake, source("bytes", "web", text), text).unwrap();
@@ -105,7 +105,7 @@ fn names_that_are_no_text_come_back_as_they_were() {
 }
 
 #[test]
-fn whatever_selects_a_stack_and_a_number_is_a_profile() {
+fn any_query_with_a_stack_and_a_number_is_a_profile() {
     let (_scratch, lake) = lake();
     crate::world::add_folded(&lake, "web", "main;a;b 3\nmain;c 4\n");
     let expected = ["main;a;b 3", "main;c 4"];
@@ -119,21 +119,21 @@ fn whatever_selects_a_stack_and_a_number_is_a_profile() {
         assert_eq!(folded(&lake, sql), expected, "{sql}");
     }
     let session = lake.session().unwrap();
-    for sql in ["SELECT service FROM samples", "SELECT stack_id, value / 2.0 FROM samples"] {
+    for (sql, missing) in [
+        ("SELECT value FROM samples", "stacks"),
+        ("SELECT service FROM samples", "whole numbers"),
+        ("SELECT stack_id, value / 2.0 FROM samples", "whole numbers"),
+    ] {
         let answer = session.ask(sql).unwrap();
         let mut text = Vec::new();
         let mut exporter = Target::new(Format::Folded).exporter(&mut text).unwrap();
         let error = session.export(answer, &mut *exporter).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "expected a stack and a whole number among the columns of the answer, found none",
-            "{sql}"
-        );
+        assert_eq!(error.to_string(), format!("a profile needs a column of {missing}"), "{sql}");
     }
 }
 
 #[test]
-fn what_a_sink_says_is_kept_apart() {
+fn errors_of_a_sink_are_kept_apart() {
     struct Full;
     impl ProfileSink for Full {
         fn sample(&mut self, _: Context<'_>, _: &Sample<'_>) -> io::Result<ControlFlow<()>> {
@@ -152,7 +152,7 @@ fn what_a_sink_says_is_kept_apart() {
 }
 
 #[test]
-fn a_sink_that_has_enough_is_given_no_more_and_finished() {
+fn a_full_sink_gets_no_more_and_is_finished() {
     #[derive(Default)]
     struct Enough {
         samples: u64,

@@ -1,5 +1,5 @@
-//! Recordings of programs that do not end as they should. A test here plays two parts: started by itself with a
-//! folder in the environment, it is the program that records.
+//! Recordings of programs that end abnormally. A test plays two roles: started by itself with a folder in the environment,
+//! it is the program that records.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -15,20 +15,20 @@ use super::{Found, Step, files};
 
 const FOLDER: &str = "BOREHOLE_TEST_RECORD_INTO";
 
-/// The folder, in the program that records.
+/// The folder, set in the program that records.
 fn into() -> Option<PathBuf> {
     env::var_os(FOLDER).map(PathBuf::from)
 }
 
 /// The program that records into `folder`: this one, with one test.
 fn start(test: &str, folder: &Path) -> (Child, BufReader<ChildStdout>) {
-    // Shells have what runs in the background ignore Ctrl-C.
+    // Background processes of shells ignore Ctrl-C.
     let mut program = Command::new("env");
     program.arg("--default-signal=INT").arg(env::current_exe().unwrap());
     started(program, test, folder)
 }
 
-/// The same, by a shell that does something `first`.
+/// Starts it from a shell that runs `first` before.
 fn start_after(first: &str, test: &str, folder: &Path) -> (Child, BufReader<ChildStdout>) {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!(r#"{first}; exec "$0" "$@""#)]).arg(env::current_exe().unwrap());
@@ -42,7 +42,7 @@ fn started(mut program: Command, test: &str, folder: &Path) -> (Child, BufReader
     (child, output)
 }
 
-/// Waits until the program says that it has flushed `least` events. Answers how many it has.
+/// Waits until the program reports `least` flushed events. Returns their number.
 fn wait_for(output: &mut BufReader<ChildStdout>, least: u64) -> u64 {
     for line in output.lines() {
         let line = line.unwrap();
@@ -51,7 +51,7 @@ fn wait_for(output: &mut BufReader<ChildStdout>, least: u64) -> u64 {
             return flushed;
         }
     }
-    panic!("the program ended before its time");
+    panic!("the program ended too early");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_hang_up_that_a_program_ignores_stays_ignored() {
     }
     let folder = Scratch::new();
     let test = "ends::a_hang_up_that_a_program_ignores_stays_ignored";
-    // As `nohup` has it.
+    // As under `nohup`.
     let (mut child, mut output) = start_after("trap '' HUP", test, folder.folder());
     wait_for(&mut output, 0);
     for signal in [Signal::SIGHUP, Signal::SIGTERM] {
@@ -130,7 +130,7 @@ fn a_program_that_is_asked_to_end_completes_its_recording() {
 }
 
 #[test]
-fn a_file_that_cannot_be_begun_leaves_nothing_behind() {
+fn a_file_that_cannot_be_created_leaves_nothing() {
     if let Some(folder) = into() {
         for _ in 0..3 {
             assert!(Recorder::builder(&folder).start().is_err());
@@ -139,8 +139,8 @@ fn a_file_that_cannot_be_begun_leaves_nothing_behind() {
         return;
     }
     let folder = Scratch::new();
-    // No file may have any length, as on a full disk.
-    let test = "ends::a_file_that_cannot_be_begun_leaves_nothing_behind";
+    // Files cannot grow at all, as on a full disk.
+    let test = "ends::a_file_that_cannot_be_created_leaves_nothing";
     let (mut child, mut output) = start_after("ulimit -f 0; trap '' XFSZ", test, folder.folder());
     wait_for(&mut output, 0);
     child.wait().unwrap();
@@ -150,7 +150,7 @@ fn a_file_that_cannot_be_begun_leaves_nothing_behind() {
 #[test]
 fn a_file_that_cannot_be_ended_is_kept_like_any_other() {
     if let Some(folder) = into() {
-        // What stands at the end is longer than each of the events.
+        // The data at the end is longer than each of the events.
         let recorder = Recorder::builder(folder).metadata("what", &"x".repeat(2000)).start().unwrap();
         let handle = recorder.handle();
         let record = |number| handle.record_now(|at_ns| Step { at_ns, thread: "main", number });

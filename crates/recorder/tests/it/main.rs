@@ -1,6 +1,6 @@
 //! Recordings, read back: whole, rotated, lossy, and of processes that were killed.
 
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
 mod ends;
 mod recording;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use borehole_recorder::EventsLostEvent;
 use borehole_recorder::trc::{Reader, TraceEvent, TypedEvents};
 
-/// An event that can be told from all others.
+/// An event that differs from all others.
 #[derive(TraceEvent, Debug, PartialEq)]
 struct Step<'a> {
     #[traceevent(timestamp)]
@@ -21,13 +21,13 @@ struct Step<'a> {
     number: u64,
 }
 
-/// What stands in a folder of recordings.
+/// The contents of a folder of recordings.
 #[derive(Debug, Default)]
 struct Found {
     steps: Vec<(String, u64)>,
     lost_events: u64,
     warnings: usize,
-    /// Files that say that they are complete.
+    /// The number of sealed files.
     complete: usize,
 }
 
@@ -66,7 +66,7 @@ impl Found {
     }
 }
 
-/// Whether an event says that the file is complete.
+/// Whether an event marks the file as complete.
 fn is_end(event: &borehole_recorder::trc::Event<'_>) -> bool {
     use borehole_recorder::trc::Value;
     match event.value_of("entries") {

@@ -1,4 +1,4 @@
-//! What goes in comes out.
+//! Recorded events are read back.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ fn record(handle: &Handle, thread: &str, numbers: std::ops::Range<u64>) {
 }
 
 #[test]
-fn every_thread_is_heard_also_those_that_have_ended() {
+fn events_of_all_threads_are_recorded_even_ended_ones() {
     let folder = Scratch::new();
     let recorder = Recorder::builder(folder.folder()).metadata("service", "test").start().unwrap();
     let threads: Vec<_> = (0..4)
@@ -40,7 +40,7 @@ fn every_thread_is_heard_also_those_that_have_ended() {
 }
 
 #[test]
-fn a_flush_brings_all_that_was_recorded_before_into_the_file() {
+fn a_flush_writes_all_events_before_it() {
     let folder = Scratch::new();
     let recorder = Recorder::builder(folder.folder()).start().unwrap();
     let handle = recorder.handle();
@@ -52,7 +52,7 @@ fn a_flush_brings_all_that_was_recorded_before_into_the_file() {
 }
 
 #[test]
-fn a_flush_says_that_something_could_not_be_written() {
+fn a_flush_reports_write_errors() {
     let folder = Scratch::new();
     let traces = folder.folder().join("traces");
     let builder = Recorder::builder(&traces).segment_bytes(1).compression(Compression::None);
@@ -63,24 +63,24 @@ fn a_flush_says_that_something_could_not_be_written() {
         handle.flush()
     };
     assert!(flushed(0));
-    // Each flush begins another file, and now there is a file where their folder was.
+    // Each flush begins a new file, and a file now blocks their folder.
     std::fs::rename(&traces, folder.folder().join("before")).unwrap();
     std::fs::write(&traces, "").unwrap();
     assert!(!flushed(1));
     std::fs::remove_file(&traces).unwrap();
     assert!(flushed(2));
     assert!(recorder.finish().is_err());
-    assert!(!flushed(3), "what is not heard is not in the file");
+    assert!(!flushed(3), "lost events must not be in the file");
     assert_eq!(Found::in_folder(&traces).numbers("main"), [2]);
 }
 
 #[test]
-fn a_flush_says_that_there_was_no_room_for_something() {
+fn a_flush_reports_lost_events() {
     let folder = Scratch::new();
     let recorder = Recorder::builder(folder.folder()).buffer_bytes(0).start().unwrap();
     let handle = recorder.handle();
     record(&handle, "main", 0..1);
-    // Of the loss the first flush that ends behind it tells, be it collected before.
+    // The first flush that ends after the loss reports it, even if it was collected before.
     assert!(!handle.flush());
     assert!(handle.flush());
     assert_eq!(recorder.finish().unwrap().lost_events, 1);
@@ -102,7 +102,7 @@ fn two_recordings_of_one_process_do_not_mix() {
 }
 
 #[test]
-fn files_are_rotated_by_size_and_each_is_whole() {
+fn files_are_rotated_by_size_and_complete() {
     let folder = Scratch::new();
     let builder = Recorder::builder(folder.folder()).segment_bytes(4_000).compression(Compression::None);
     let recorder = builder.start().unwrap();
@@ -128,7 +128,7 @@ fn files_are_rotated_by_time() {
     let handle = recorder.handle();
     let deadline = Instant::now() + Duration::from_secs(20);
     let mut number = 0;
-    // A segment is in two files while it is compressed, so only the compressed ones are counted.
+    // While a segment is compressed, it is in two files, so only compressed ones are counted.
     let done = || files(folder.folder()).iter().filter(|path| path.extension().unwrap() == "gz").count();
     while done() < 3 && Instant::now() < deadline {
         record(&handle, "main", number..number + 1);
@@ -147,7 +147,7 @@ fn files_are_rotated_by_time() {
 fn the_oldest_files_make_room() {
     let folder = Scratch::new();
     let budget = 40_000;
-    // What a killed process left counts, what is not ours does not.
+    // Files of a killed process count; files of other programs do not.
     let left = ["trace.4194304.0.bin.gz.part", "trace.4194304.1.bin.active"]
         .map(|name| folder.write(name, &[0; 30_000]));
     let foreign = folder.write("notes.0.0.txt", &[0; 50_000]);
@@ -168,7 +168,7 @@ fn the_oldest_files_make_room() {
 }
 
 #[test]
-fn a_file_that_is_compressed_does_not_follow_a_link_in_its_way() {
+fn compression_does_not_follow_links() {
     let folder = Scratch::new();
     let precious = folder.write("precious", b"precious");
     let part = folder.path(&format!("trace.{}.0.bin.gz.part", std::process::id()));
@@ -182,7 +182,7 @@ fn a_file_that_is_compressed_does_not_follow_a_link_in_its_way() {
 }
 
 #[test]
-fn what_is_lost_is_counted_in_the_trace() {
+fn losses_are_counted_in_the_trace() {
     let folder = Scratch::new();
     let builder = Recorder::builder(folder.folder()).buffer_bytes(2_000).flush_every(Duration::from_secs(1));
     let recorder = builder.start().unwrap();
@@ -207,13 +207,13 @@ fn after_warm_up_an_event_allocates_nothing() {
     let folder = Scratch::new();
     let recorder = Recorder::builder(folder.folder()).start().unwrap();
     let handle = recorder.handle();
-    // Two buffers change hands, so that both have to have grown.
+    // Two buffers are swapped, so both must have grown.
     for _ in 0..4 {
         record(&handle, "main", 0..2_000);
         assert!(handle.flush());
     }
     let ((), found) = allocations(|| record(&handle, "main", 0..1_000));
-    // The type of the events is defined anew in each batch, of which there may be two here.
+    // The event type is defined in each batch, of which there may be two here.
     assert!(found.count <= 8, "{found:?}");
     let ((), found) = allocations(|| record(&handle, "main", 0..100));
     assert!(found.count <= 4, "{found:?}");

@@ -3,14 +3,14 @@
 use borehole_heap::Graph;
 
 use super::Database;
-use crate::dialect::Dialect;
+use crate::dialect::SqlDialect;
 use crate::error::Error;
 use crate::rows;
-use crate::schema::{TABLES, Table};
+use crate::schema::{SchemaTable, TABLES};
 
 /// A completed step of adding a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum AddStep {
     /// All rows of the graph are in their tables.
     Rows,
     /// The sums by type and class are done. Indexes, views and statistics, which make queries fast, remain.
@@ -19,7 +19,7 @@ pub enum Step {
 
 /// A run that is completely in a database.
 #[derive(Debug)]
-pub struct Added {
+pub struct AddedRun {
     /// The number of the run.
     pub run: i64,
     /// The reason why the work that servers do after a run is incomplete: statistics, and in MySQL and MariaDB also
@@ -37,7 +37,7 @@ impl Database {
     ///
     /// # Errors
     /// If the database cannot be written, or has tables of another shape. Then the run is not added.
-    pub fn add_run<G: Graph>(&mut self, graph: &G, created_at: &str) -> Result<Added, Error> {
+    pub fn add_run<G: Graph>(&mut self, graph: &G, created_at: &str) -> Result<AddedRun, Error> {
         self.add_run_in_steps(graph, created_at, &mut |_| ())
     }
 
@@ -49,30 +49,30 @@ impl Database {
         &mut self,
         graph: &G,
         created_at: &str,
-        done: &mut dyn FnMut(Step),
-    ) -> Result<Added, Error> {
+        done: &mut dyn FnMut(AddStep),
+    ) -> Result<AddedRun, Error> {
         let mut insert = |database: &mut Self| database.insert(graph, created_at, done);
         match self.dialect() {
-            Dialect::Sqlite => self.add_to_file(&mut insert),
-            Dialect::Postgresql => self.add_in_transaction(&mut insert),
-            Dialect::Mysql | Dialect::Mariadb => self.add_in_parts(&mut insert),
+            SqlDialect::Sqlite => self.add_to_file(&mut insert),
+            SqlDialect::Postgresql => self.add_in_transaction(&mut insert),
+            SqlDialect::Mysql | SqlDialect::Mariadb => self.add_in_parts(&mut insert),
         }
     }
 
     /// Does everything in one transaction, which excludes all other writers.
-    fn add_to_file(&mut self, insert: &mut Insert<'_>) -> Result<Added, Error> {
+    fn add_to_file(&mut self, insert: &mut Insert<'_>) -> Result<AddedRun, Error> {
         let run = self.change(|database| {
             let run = database.insert_and_make(insert)?;
             database.execute(&database.dialect().statistics())?;
             Ok(run)
         })?;
-        Ok(Added { run, unfinished: None })
+        Ok(AddedRun { run, unfinished: None })
     }
 
     /// Does everything in one transaction, alongside other writers. If something is missing, the first writer creates
     /// it and the others wait, because two writers that create the same object, or an index of rows that both have
     /// written, would block each other.
-    fn add_in_transaction(&mut self, insert: &mut Insert<'_>) -> Result<Added, Error> {
+    fn add_in_transaction(&mut self, insert: &mut Insert<'_>) -> Result<AddedRun, Error> {
         let mut run = None;
         if self.lacks_something()? {
             run = self.change(|database| {
@@ -90,24 +90,24 @@ impl Database {
         };
         // Outside the run's transaction: other writers may block statistics for a long time, which must not fail the run.
         let unfinished = self.execute(&self.dialect().statistics()).err();
-        Ok(Added { run, unfinished })
+        Ok(AddedRun { run, unfinished })
     }
 
     /// Creates tables, adds the rows in one transaction, and then does the rest, because a statement that creates
     /// something ends a transaction. Writers in MariaDB always take turns, because loading rows keeps the lock of a
     /// table's counter until the end.
-    fn add_in_parts(&mut self, insert: &mut Insert<'_>) -> Result<Added, Error> {
-        match self.dialect() == Dialect::Mariadb || self.lacks_something()? {
+    fn add_in_parts(&mut self, insert: &mut Insert<'_>) -> Result<AddedRun, Error> {
+        match self.dialect() == SqlDialect::Mariadb || self.lacks_something()? {
             true => self.in_turn(|database| database.add_parts(insert)),
             false => self.add_parts(insert),
         }
     }
 
-    fn add_parts(&mut self, insert: &mut Insert<'_>) -> Result<Added, Error> {
+    fn add_parts(&mut self, insert: &mut Insert<'_>) -> Result<AddedRun, Error> {
         self.make_tables()?;
         let run = self.change(insert)?;
         let made = self.make_rest().and_then(|()| self.execute(&self.dialect().statistics()));
-        Ok(Added { run, unfinished: made.err() })
+        Ok(AddedRun { run, unfinished: made.err() })
     }
 
     fn insert_and_make(&mut self, insert: &mut Insert<'_>) -> Result<i64, Error> {
@@ -122,7 +122,7 @@ impl Database {
     fn make_tables(&mut self) -> Result<(), Error> {
         let dialect = self.dialect();
         let existing = self.existing()?;
-        let (known, missing): (Vec<&Table>, Vec<&Table>) =
+        let (known, missing): (Vec<&SchemaTable>, Vec<&SchemaTable>) =
             TABLES.iter().partition(|table| existing.contains(table.name));
         known.iter().try_for_each(|table| self.lacking(table).map(drop))?;
         known.into_iter().try_for_each(|table| self.add_columns(table))?;
@@ -134,13 +134,13 @@ impl Database {
         &mut self,
         graph: &G,
         created_at: &str,
-        done: &mut dyn FnMut(Step),
+        done: &mut dyn FnMut(AddStep),
     ) -> Result<i64, Error> {
         let run = self.backend.insert_run(created_at)?;
         self.backend.load(&mut |sink| rows::write(graph, run, sink))?;
-        done(Step::Rows);
+        done(AddStep::Rows);
         self.execute(&self.dialect().add_up(run))?;
-        done(Step::Sums);
+        done(AddStep::Sums);
         Ok(run)
     }
 

@@ -4,9 +4,9 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use super::Database;
-use crate::Parameters;
-use crate::backend::{Field, Rows};
+use crate::backend::{ResultField, ResultRows};
 use crate::error::{Error, ErrorKind};
+use crate::queries::Parameters;
 use crate::schema::CONTEXT_EDGES;
 
 /// The maximum number of paths returned.
@@ -46,14 +46,14 @@ struct Ways {
 
 impl Database {
     /// Returns the paths from roots to a node that pass no node twice, the shortest first; none for a missing node.
-    pub(super) fn all_paths(&mut self, asked: Parameters, rows: &mut dyn Rows) -> Result<(), Error> {
+    pub(super) fn all_paths(&mut self, asked: Parameters, rows: &mut dyn ResultRows) -> Result<(), Error> {
         rows.columns(&["path", "depth"].map(str::to_owned))?;
         let paths = match asked.node {
             Some(node) => self.shortest_paths(asked, node)?,
             None => Vec::new(),
         };
         for (path, depth) in paths {
-            rows.row(&[Field::Text(path.as_bytes()), Field::Integer(depth)])?;
+            rows.row(&[ResultField::Text(path.as_bytes()), ResultField::Integer(depth)])?;
         }
         Ok(())
     }
@@ -78,7 +78,7 @@ impl Database {
         }
         if paths.is_empty() && known.is_full() {
             let message = format!(
-                "too many ways to the node: none of the first {} begins at a root; the question `path` finds one that does",
+                "too many paths to the node: none of the first {} begins at a root; the named query `path` finds one that does",
                 known.ways.len()
             );
             return Err(Error::new(ErrorKind::Statement, message));
@@ -100,9 +100,9 @@ impl Database {
         self.backend.select(&statement, &numbers, &mut |fields| {
             let [parent, link] = fields else { return Ok(()) };
             let left = match parent {
-                Field::Null => &mut roots_left,
-                Field::Integer(_) => &mut nodes_left,
-                Field::Real(_) | Field::Text(_) => return Ok(()),
+                ResultField::Null => &mut roots_left,
+                ResultField::Integer(_) => &mut nodes_left,
+                ResultField::Real(_) | ResultField::Text(_) => return Ok(()),
             };
             if *left > 0 {
                 *left -= 1;
@@ -182,7 +182,7 @@ impl Ways {
 
 #[cfg(all(test, feature = "sqlite"))]
 mod tests {
-    use borehole_heap::{Builder, Edge, HeapSink as _, NodeId, NodeType, Strength};
+    use borehole_heap::{Edge, GraphBuilder, HeapSink as _, NodeId, NodeType, Strength};
     use borehole_testkit::Scratch;
 
     use super::*;
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_costs_no_steps_and_ways_come_to_an_end_that_would_cost_too_many() {
+    fn lists_cost_no_steps_and_endless_searches_stop() {
         let list = of_list(20_000, 1);
         assert_eq!((list.ways.len(), list.steps_left), (20_001, MOST_STEPS));
         // The second path uses the same nodes as the first, and passes none of them twice.
@@ -216,8 +216,8 @@ mod tests {
     }
 
     #[test]
-    fn of_those_who_refer_to_a_node_as_many_are_kept_as_can_be_answered() {
-        let mut builder = Builder::new();
+    fn referrers_are_limited_to_what_can_be_returned() {
+        let mut builder = GraphBuilder::new();
         let link = builder.string(b"holds");
         let nodes: Vec<NodeId> = (0..300).map(|_| builder.node(NodeType::OBJECT)).collect();
         for &parent in &nodes[1..] {
@@ -239,7 +239,7 @@ mod tests {
             (roots, found.len() - roots)
         };
         assert_eq!(kept(250), (MOST_PATHS, 250));
-        assert_eq!(kept(0), (MOST_PATHS, 0), "where no way can be added, roots are still found");
+        assert_eq!(kept(0), (MOST_PATHS, 0), "roots are found even if no path can be added");
         assert_eq!(kept(MOST_WAYS), (MOST_PATHS, 299));
     }
 }

@@ -3,19 +3,29 @@
 use std::borrow::Cow;
 
 use super::Database;
-use crate::answer::{Answer, AnswerSink, give};
-use crate::backend::{Field, Rows};
+use crate::answer::{AnswerSink, QueryAnswer, give};
+use crate::backend::{ResultField, ResultRows};
 use crate::error::{Error, ErrorKind};
-use crate::queries::{Means, Query};
+use crate::queries::{Means, NamedQuery, Parameters};
 use crate::schema::CONTEXT_EDGES;
-use crate::{Parameters, Run};
+
+/// A run of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRun {
+    /// The number of the run.
+    pub id: i64,
+    /// The time when its heap was captured, in ISO 8601; empty if unknown.
+    pub created_at: String,
+    /// The number of nodes.
+    pub nodes: u64,
+}
 
 impl Database {
     /// Lists the runs, the oldest first.
     ///
     /// # Errors
     /// If the database has no runs or cannot be read.
-    pub fn runs(&mut self) -> Result<Vec<Run>, Error> {
+    pub fn runs(&mut self) -> Result<Vec<StoredRun>, Error> {
         let statement = "SELECT runs.run_id, created_at, COUNT(node_id) FROM runs \
                          LEFT JOIN context_nodes ON context_nodes.run_id = runs.run_id \
                          GROUP BY runs.run_id, created_at ORDER BY runs.run_id";
@@ -23,8 +33,8 @@ impl Database {
         let mut runs = Vec::new();
         self.backend.select(statement, &[], &mut |fields| {
             let [id, created_at, nodes] = fields else { return Ok(()) };
-            let number = |field: &Field<'_>| field.integer().unwrap_or_default();
-            runs.push(Run {
+            let number = |field: &ResultField<'_>| field.integer().unwrap_or_default();
+            runs.push(StoredRun {
                 id: number(id),
                 created_at: created_at.text(),
                 nodes: number(nodes).cast_unsigned(),
@@ -75,8 +85,8 @@ impl Database {
     ///
     /// # Errors
     /// If the statement is invalid.
-    pub fn query(&mut self, statement: &str) -> Result<Answer, Error> {
-        let mut answer = Answer::default();
+    pub fn query(&mut self, statement: &str) -> Result<QueryAnswer, Error> {
+        let mut answer = QueryAnswer::default();
         self.query_into(statement, Parameters::default(), &mut answer)?;
         Ok(answer)
     }
@@ -99,11 +109,11 @@ impl Database {
         &mut self,
         statement: &str,
         parameters: Parameters,
-        rows: &mut dyn Rows,
+        rows: &mut dyn ResultRows,
     ) -> Result<(), Error> {
         let dialect = self.dialect();
         if dialect.is_nothing(statement) {
-            return Err(Error::new(ErrorKind::Statement, "missing statement: expected SQL, found nothing"));
+            return Err(Error::new(ErrorKind::Statement, "missing statement: expected SQL"));
         }
         let asked = self.known(parameters, |name| dialect.uses(statement, name))?;
         let (statement, numbers) = dialect.bind(statement, asked);
@@ -115,8 +125,8 @@ impl Database {
     ///
     /// # Errors
     /// If there is no such run or node, or the database cannot be read.
-    pub fn ask(&mut self, query: &Query, parameters: Parameters) -> Result<Answer, Error> {
-        let mut answer = Answer::default();
+    pub fn ask(&mut self, query: &NamedQuery, parameters: Parameters) -> Result<QueryAnswer, Error> {
+        let mut answer = QueryAnswer::default();
         self.ask_into(query, parameters, &mut answer)?;
         Ok(answer)
     }
@@ -127,7 +137,7 @@ impl Database {
     /// As [`Self::ask`], or if `sink` fails.
     pub fn ask_into<S: AnswerSink>(
         &mut self,
-        query: &Query,
+        query: &NamedQuery,
         parameters: Parameters,
         sink: &mut S,
     ) -> Result<(), S::Error> {
@@ -135,7 +145,12 @@ impl Database {
         give(sink, |rows| self.within(begin, |database| database.ask_rows(query, parameters, rows)))
     }
 
-    fn ask_rows(&mut self, query: &Query, parameters: Parameters, rows: &mut dyn Rows) -> Result<(), Error> {
+    fn ask_rows(
+        &mut self,
+        query: &NamedQuery,
+        parameters: Parameters,
+        rows: &mut dyn ResultRows,
+    ) -> Result<(), Error> {
         let asked = self.known(parameters, |name| query.needs(name))?;
         match query.means {
             Means::Statement(sql) => {
@@ -185,12 +200,12 @@ impl Database {
 
 #[cfg(all(test, feature = "sqlite"))]
 mod tests {
-    use borehole_heap::{Builder, Edge, HeapSink as _, NodeType, Strength};
+    use borehole_heap::{Edge, GraphBuilder, HeapSink as _, NodeType, Strength};
     use borehole_testkit::Scratch;
 
     use super::*;
     use crate::backend::{Backend, Fill};
-    use crate::dialect::Dialect;
+    use crate::dialect::SqlDialect;
     use crate::sqlite::Sqlite;
 
     /// A connection to a file in which another connection makes a change after a node has been looked up.
@@ -200,7 +215,7 @@ mod tests {
     }
 
     impl Backend for Meanwhile {
-        fn dialect(&self) -> Dialect {
+        fn dialect(&self) -> SqlDialect {
             self.connection.dialect()
         }
 
@@ -212,7 +227,7 @@ mod tests {
             &mut self,
             statement: &str,
             numbers: &[Option<i64>],
-            rows: &mut dyn Rows,
+            rows: &mut dyn ResultRows,
         ) -> Result<(), Error> {
             let answered = self.connection.answer(statement, numbers, rows);
             if statement.starts_with("SELECT 1 FROM context_nodes") {
@@ -231,8 +246,8 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_of_one_moment_though_its_run_is_deleted_meanwhile() {
-        let mut builder = Builder::new();
+    fn results_are_consistent_if_the_run_is_deleted_meanwhile() {
+        let mut builder = GraphBuilder::new();
         let (link, child) = (builder.string(b"holds"), builder.node(NodeType::OBJECT));
         builder.edge(Edge { parent: None, child, link, is_tree: true, strength: Strength::Strong });
         let graph = builder.finish().unwrap();
@@ -248,7 +263,7 @@ mod tests {
             let connection = Sqlite::read(&path).unwrap();
             let mut database = Database { backend: Box::new(Meanwhile { connection, others }) };
             let asked = Parameters { node: Some(0), ..Parameters::of_run(run) };
-            let answer = database.ask(Query::find(name).unwrap(), asked).unwrap();
+            let answer = database.ask(NamedQuery::find(name).unwrap(), asked).unwrap();
             assert_eq!(answer.rows.len(), 1, "{name}");
             let error = Database::read(&path).unwrap().run(Some(run)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Missing, "{name}");

@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use crate::backend::Backend;
-use crate::dialect::Dialect;
+use crate::dialect::SqlDialect;
 use crate::error::Error;
 #[cfg(not(all(feature = "postgresql", feature = "mysql")))]
 use crate::error::ErrorKind;
@@ -23,7 +23,8 @@ use crate::server::{Access, Server};
 #[cfg(feature = "sqlite")]
 use crate::sqlite::Sqlite;
 
-pub use add::{Added, Step};
+pub use add::{AddStep, AddedRun};
+pub use ask::StoredRun;
 pub use keep::Keep;
 
 /// A database: a SQLite file, or a database of a server.
@@ -70,7 +71,7 @@ impl Database {
 
     /// The dialect of the database.
     #[must_use]
-    pub fn dialect(&self) -> Dialect {
+    pub fn dialect(&self) -> SqlDialect {
         self.backend.dialect()
     }
 
@@ -122,14 +123,14 @@ impl Database {
 fn connected(server: &Server, access: Access) -> Result<Box<dyn Backend>, Error> {
     match server.kind() {
         #[cfg(feature = "postgresql")]
-        crate::ServerKind::Postgresql => {
+        crate::ServerSoftware::Postgresql => {
             Ok(Box::new(crate::postgresql::Postgresql::connect(server, access)?))
         }
         #[cfg(feature = "mysql")]
-        crate::ServerKind::Mysql => Ok(Box::new(crate::mysql::Mysql::connect(server, access)?)),
+        crate::ServerSoftware::Mysql => Ok(Box::new(crate::mysql::Mysql::connect(server, access)?)),
         #[cfg(not(all(feature = "postgresql", feature = "mysql")))]
         other => {
-            let message = format!("unsupported server: this build knows no {other:?}, for {access:?}");
+            let message = format!("unsupported server: this build has no client for {other:?} ({access:?})");
             Err(Error::new(ErrorKind::Unsupported, message))
         }
     }

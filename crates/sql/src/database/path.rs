@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::Database;
-use crate::Parameters;
-use crate::backend::{Field, Rows};
+use crate::backend::{ResultField, ResultRows};
 use crate::error::Error;
+use crate::queries::Parameters;
 
 /// The links of the tree above a node. `UNION` stops at a known link, because tree edges may form a cycle in databases
 /// of other programs.
@@ -22,7 +22,7 @@ const ABOVE: &str = "\
 impl Database {
     /// Returns the links from a root to a node, one per row. If no root leads to the node, returns the links from where
     /// they begin, or from their cycle.
-    pub(super) fn path(&mut self, asked: Parameters, rows: &mut dyn Rows) -> Result<(), Error> {
+    pub(super) fn path(&mut self, asked: Parameters, rows: &mut dyn ResultRows) -> Result<(), Error> {
         let (statement, numbers) = self.dialect().bind(ABOVE, asked);
         let mut above = HashMap::new();
         self.backend.select(&statement, &numbers, &mut |fields| {
@@ -41,8 +41,8 @@ impl Database {
         }
         rows.columns(&["parent_node_id", "link_name"].map(str::to_owned))?;
         for (parent, link) in links.iter().rev() {
-            let parent = parent.map_or(Field::Null, Field::Integer);
-            rows.row(&[parent, Field::Text(link.as_bytes())])?;
+            let parent = parent.map_or(ResultField::Null, ResultField::Integer);
+            rows.row(&[parent, ResultField::Text(link.as_bytes())])?;
         }
         Ok(())
     }

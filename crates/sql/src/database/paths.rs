@@ -1,14 +1,14 @@
 //! Writes the paths of all nodes into a table.
 
 use super::Database;
-use crate::Parameters;
-use crate::backend::{Field, Fill};
-use crate::dialect::Dialect;
+use crate::backend::{Fill, ResultField};
+use crate::dialect::SqlDialect;
 use crate::error::Error;
-use crate::paths::Paths;
-use crate::rows::Cell;
+use crate::paths::NodePaths;
+use crate::queries::Parameters;
+use crate::rows::CellValue;
 use crate::schema::{
-    CONTEXT_EDGES, Index, NODE_PARENTS, NODE_PARENTS_INDEX, NODE_PATHS, NODE_PATHS_INDEX, Table,
+    CONTEXT_EDGES, NODE_PARENTS, NODE_PARENTS_INDEX, NODE_PATHS, NODE_PATHS_INDEX, SchemaIndex, SchemaTable,
 };
 
 impl Database {
@@ -16,7 +16,7 @@ impl Database {
     ///
     /// # Errors
     /// If there is no such run, or the database cannot be read.
-    pub fn paths(&mut self, run: i64) -> Result<Paths, Error> {
+    pub fn paths(&mut self, run: i64) -> Result<NodePaths, Error> {
         let dialect = self.dialect();
         let statement = format!(
             "SELECT child_node_id, parent_node_id, link_name FROM context_edges \
@@ -24,12 +24,12 @@ impl Database {
             dialect.rows_of_run("context_edges"),
             self.written_order(&CONTEXT_EDGES)?
         );
-        let mut paths = Paths::new(self.run(Some(run))?);
+        let mut paths = NodePaths::new(self.run(Some(run))?);
         let (statement, numbers) = dialect.bind(&statement, Parameters::of_run(run));
         self.backend.select(&statement, &numbers, &mut |fields| {
             let [child, parent, link] = fields else { return Ok(()) };
             // A parent that is not a number is not a node, and its children are not roots.
-            let is_number = matches!(parent, Field::Null | Field::Integer(_));
+            let is_number = matches!(parent, ResultField::Null | ResultField::Integer(_));
             if let Some(child) = child.integer().filter(|_| is_number) {
                 paths.push(child, parent.integer(), &link.borrowed());
             }
@@ -43,12 +43,12 @@ impl Database {
     ///
     /// # Errors
     /// If the database cannot be written.
-    pub fn write_paths(&mut self, paths: &Paths) -> Result<(), Error> {
-        let run = Cell::Integer(paths.run);
+    pub fn write_paths(&mut self, paths: &NodePaths) -> Result<(), Error> {
+        let run = CellValue::Integer(paths.run);
         self.replace(paths.run, &NODE_PATHS, &NODE_PATHS_INDEX, &mut |sink| {
             paths.visit(&mut |node, path, depth| {
-                let depth = Cell::Integer(depth.cast_signed());
-                sink.row(&[run.clone(), Cell::Integer(node), Cell::Text(path.into()), depth])
+                let depth = CellValue::Integer(depth.cast_signed());
+                sink.row(&[run.clone(), CellValue::Integer(node), CellValue::Text(path.into()), depth])
             })
         })
     }
@@ -58,16 +58,16 @@ impl Database {
     ///
     /// # Errors
     /// If the database cannot be written.
-    pub fn write_parents(&mut self, paths: &Paths) -> Result<(), Error> {
-        let run = Cell::Integer(paths.run);
+    pub fn write_parents(&mut self, paths: &NodePaths) -> Result<(), Error> {
+        let run = CellValue::Integer(paths.run);
         self.replace(paths.run, &NODE_PARENTS, &NODE_PARENTS_INDEX, &mut |sink| {
             paths.visit_steps(&mut |node, parent, link, depth| {
-                let depth = Cell::Integer(depth.cast_signed());
+                let depth = CellValue::Integer(depth.cast_signed());
                 sink.row(&[
                     run.clone(),
-                    Cell::Integer(node),
-                    parent.map_or(Cell::Null, Cell::Integer),
-                    Cell::Text(link.into()),
+                    CellValue::Integer(node),
+                    parent.map_or(CellValue::Null, CellValue::Integer),
+                    CellValue::Text(link.into()),
                     depth,
                 ])
             })
@@ -82,8 +82,8 @@ impl Database {
     fn replace(
         &mut self,
         run: i64,
-        table: &'static Table,
-        index: &Index,
+        table: &'static SchemaTable,
+        index: &SchemaIndex,
         fill: &mut Fill<'_>,
     ) -> Result<(), Error> {
         if !self.dialect().commits_what_it_makes() {
@@ -101,7 +101,7 @@ impl Database {
         })
     }
 
-    fn fill(&mut self, run: i64, table: &'static Table, fill: &mut Fill<'_>) -> Result<(), Error> {
+    fn fill(&mut self, run: i64, table: &'static SchemaTable, fill: &mut Fill<'_>) -> Result<(), Error> {
         self.make_room(run, table)?;
         self.backend.load(&mut |sink| {
             sink.begin(table)?;
@@ -110,10 +110,10 @@ impl Database {
     }
 
     /// Creates the table if it is missing, and deletes its rows of `run`.
-    fn make_room(&mut self, run: i64, table: &Table) -> Result<(), Error> {
+    fn make_room(&mut self, run: i64, table: &SchemaTable) -> Result<(), Error> {
         let dialect = self.dialect();
         // An empty table without an index is by far the fastest to fill.
-        if dialect == Dialect::Sqlite && self.run_ids()? == [run] {
+        if dialect == SqlDialect::Sqlite && self.run_ids()? == [run] {
             self.backend.execute(&format!("DROP TABLE IF EXISTS {}", table.name))?;
         }
         if !dialect.commits_what_it_makes() {
@@ -122,7 +122,7 @@ impl Database {
         self.backend.execute(&format!("DELETE FROM {} WHERE run_id = {run}", table.name))
     }
 
-    fn make_index(&mut self, index: &Index) -> Result<(), Error> {
+    fn make_index(&mut self, index: &SchemaIndex) -> Result<(), Error> {
         if self.existing()?.contains(index.name) {
             return Ok(());
         }

@@ -4,22 +4,22 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use borehole_heap::{
-    Builder, Edge, HeapGraph, HeapSink as _, Location, NodeId, Strength, StringId, ValueKind,
+    Edge, GraphBuilder, HeapGraph, HeapSink as _, MemoryLocation, NodeId, Strength, StringId, ValueKind,
 };
 
 use super::Database;
-use crate::Parameters;
-use crate::backend::Field;
+use crate::backend::ResultField;
 use crate::error::{Error, ErrorKind};
+use crate::queries::Parameters;
 use crate::schema::{
-    CONTEXT_EDGES, CONTEXT_NODE_ATTRIBUTES, CONTEXT_NODE_LOCATIONS, CONTEXT_NODES, RUNS, SUMMARY, Table,
+    CONTEXT_EDGES, CONTEXT_NODE_ATTRIBUTES, CONTEXT_NODE_LOCATIONS, CONTEXT_NODES, RUNS, SUMMARY, SchemaTable,
 };
-use crate::text::unescape;
+use borehole_text::lossless::unescape;
 
 /// Receives the rows.
-struct Reader {
+struct RunReader {
     run: i64,
-    builder: Builder,
+    builder: GraphBuilder,
     /// The number of nodes, from the first, whose numbers in the database and in the graph are equal.
     same: u32,
     /// The numbers of the other nodes in the graph, by their numbers in the database.
@@ -27,15 +27,19 @@ struct Reader {
 }
 
 /// The columns to read from a table, and the function that receives a row of them.
-type Part = (&'static Table, &'static [&'static str], fn(&mut Reader, &[Field<'_>]) -> Result<(), Error>);
+type TablePart = (
+    &'static SchemaTable,
+    &'static [&'static str],
+    fn(&mut RunReader, &[ResultField<'_>]) -> Result<(), Error>,
+);
 
-const PARTS: [Part; 6] = [
-    (&RUNS, &["created_at"], Reader::run_row),
-    (&CONTEXT_NODES, &["node_id", "type"], Reader::node_row),
+const PARTS: [TablePart; 6] = [
+    (&RUNS, &["created_at"], RunReader::run_row),
+    (&CONTEXT_NODES, &["node_id", "type"], RunReader::node_row),
     (
         &CONTEXT_EDGES,
         &["parent_node_id", "child_node_id", "link_name", "is_tree", "strength"],
-        Reader::edge_row,
+        RunReader::edge_row,
     ),
     (
         &CONTEXT_NODE_LOCATIONS,
@@ -51,10 +55,10 @@ const PARTS: [Part; 6] = [
             "region",
             "bin_overhead",
         ],
-        Reader::location_row,
+        RunReader::location_row,
     ),
-    (&CONTEXT_NODE_ATTRIBUTES, &["node_id", "key", "value"], Reader::attribute_row),
-    (&SUMMARY, &["key", "value"], Reader::summary_row),
+    (&CONTEXT_NODE_ATTRIBUTES, &["node_id", "key", "value"], RunReader::attribute_row),
+    (&SUMMARY, &["key", "value"], RunReader::summary_row),
 ];
 
 impl Database {
@@ -69,7 +73,7 @@ impl Database {
     }
 
     fn read_graph(&mut self, run: i64) -> Result<HeapGraph, Error> {
-        let mut reader = Reader { run, builder: Builder::new(), same: 0, numbers: HashMap::new() };
+        let mut reader = RunReader { run, builder: GraphBuilder::new(), same: 0, numbers: HashMap::new() };
         for (table, columns, take) in PARTS {
             let statement = self.rows_of(table, columns)?;
             let (statement, numbers) = self.dialect().bind(&statement, Parameters::of_run(run));
@@ -80,7 +84,7 @@ impl Database {
 
     /// The statement that selects the rows of a run from a table: nodes by number, others in the order in which they
     /// were written.
-    fn rows_of(&mut self, table: &Table, columns: &[&str]) -> Result<String, Error> {
+    fn rows_of(&mut self, table: &SchemaTable, columns: &[&str]) -> Result<String, Error> {
         let columns = columns.iter().map(|column| self.selected(table, column));
         let columns = columns.collect::<Result<Vec<_>, _>>()?.join(", ");
         let order = match table.name {
@@ -95,13 +99,13 @@ impl Database {
     }
 }
 
-impl Reader {
-    fn run_row(&mut self, fields: &[Field<'_>]) -> Result<(), Error> {
+impl RunReader {
+    fn run_row(&mut self, fields: &[ResultField<'_>]) -> Result<(), Error> {
         self.builder.set_created(&fields[0].text());
         Ok(())
     }
 
-    fn node_row(&mut self, fields: &[Field<'_>]) -> Result<(), Error> {
+    fn node_row(&mut self, fields: &[ResultField<'_>]) -> Result<(), Error> {
         let number = fields[0].integer().unwrap_or_default();
         let node_type = self.builder.node_type(&bytes(fields[1]).unwrap_or_default());
         let node = self.builder.node(node_type);
@@ -114,18 +118,18 @@ impl Reader {
     }
 
     /// The node that has this number in the database.
-    fn node(&self, number: Field<'_>) -> Result<NodeId, Error> {
+    fn node(&self, number: ResultField<'_>) -> Result<NodeId, Error> {
         let number = number.integer().unwrap_or(-1);
         let same = u32::try_from(number).ok().filter(|&node| node < self.same).map(NodeId);
         same.or_else(|| self.numbers.get(&number).copied()).ok_or_else(|| {
-            let message = format!("expected a node of run {}, found number {number}", self.run);
+            let message = format!("invalid node number {number} in run {}: missing node", self.run);
             Error::new(ErrorKind::Unsupported, message)
         })
     }
 
-    fn edge_row(&mut self, fields: &[Field<'_>]) -> Result<(), Error> {
+    fn edge_row(&mut self, fields: &[ResultField<'_>]) -> Result<(), Error> {
         let parent = match fields[0] {
-            Field::Null => None,
+            ResultField::Null => None,
             parent => Some(self.node(parent)?),
         };
         let child = self.node(fields[1])?;
@@ -140,11 +144,11 @@ impl Reader {
         Ok(())
     }
 
-    fn location_row(&mut self, fields: &[Field<'_>]) -> Result<(), Error> {
+    fn location_row(&mut self, fields: &[ResultField<'_>]) -> Result<(), Error> {
         let node = self.node(fields[0])?;
         let number = |at: usize| fields[at].integer().unwrap_or_default().cast_unsigned();
         let small = |at: usize| fields[at].integer().and_then(|number| u32::try_from(number).ok());
-        let location = Location {
+        let location = MemoryLocation {
             address: number(1),
             size: number(2),
             location_type: self.builder.location_type(&bytes(fields[3]).unwrap_or_default()),
@@ -159,7 +163,7 @@ impl Reader {
         Ok(())
     }
 
-    fn attribute_row(&mut self, fields: &[Field<'_>]) -> Result<(), Error> {
+    fn attribute_row(&mut self, fields: &[ResultField<'_>]) -> Result<(), Error> {
         let node = self.node(fields[0])?;
         let [key, value] = [fields[1], fields[2]].map(|field| bytes(field).unwrap_or_default());
         let kind = ValueKind::guess(&key, &value);
@@ -168,27 +172,27 @@ impl Reader {
         Ok(())
     }
 
-    fn summary_row(&mut self, fields: &[Field<'_>]) -> Result<(), Error> {
+    fn summary_row(&mut self, fields: &[ResultField<'_>]) -> Result<(), Error> {
         let [key, value] = [fields[0], fields[1]]
             .map(|field| String::from_utf8_lossy(&bytes(field).unwrap_or_default()).into_owned());
         self.builder.summary(&key, &value);
         Ok(())
     }
 
-    fn string(&mut self, field: Field<'_>) -> Option<StringId> {
+    fn string(&mut self, field: ResultField<'_>) -> Option<StringId> {
         bytes(field).map(|string| self.builder.string(&string))
     }
 }
 
 /// The bytes that a text encodes; `None` if it is absent.
-fn bytes(field: Field<'_>) -> Option<Cow<'_, [u8]>> {
+fn bytes(field: ResultField<'_>) -> Option<Cow<'_, [u8]>> {
     match field {
-        Field::Null => None,
+        ResultField::Null => None,
         // Reli writes the bytes of a string unchanged.
-        Field::Text(text) => Some(match std::str::from_utf8(text) {
+        ResultField::Text(text) => Some(match std::str::from_utf8(text) {
             Ok(text) => unescape(text),
             Err(_) => Cow::Borrowed(text),
         }),
-        Field::Integer(_) | Field::Real(_) => Some(Cow::Owned(field.text().into_bytes())),
+        ResultField::Integer(_) | ResultField::Real(_) => Some(Cow::Owned(field.text().into_bytes())),
     }
 }

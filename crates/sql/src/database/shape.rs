@@ -1,21 +1,21 @@
 //! Checks which tables and columns a database has.
 
 use super::Database;
-use crate::backend::{Field, Rows};
+use crate::backend::{ResultField, ResultRows};
 use crate::error::{Error, ErrorKind};
-use crate::schema::{Column, Kind, TABLES, Table};
+use crate::schema::{SchemaColumn, SchemaTable, SqlType, TABLES};
 
 /// Receives the names of columns.
 #[derive(Default)]
-struct Names(Vec<String>);
+struct ColumnNames(Vec<String>);
 
-impl Rows for Names {
+impl ResultRows for ColumnNames {
     fn columns(&mut self, names: &[String]) -> Result<(), Error> {
         names.clone_into(&mut self.0);
         Ok(())
     }
 
-    fn row(&mut self, _fields: &[Field<'_>]) -> Result<(), Error> {
+    fn row(&mut self, _fields: &[ResultField<'_>]) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -27,15 +27,16 @@ impl Database {
     }
 
     /// The columns that a table lacks, of those that other programs may leave out. Rejects a table that lacks other ones.
-    pub(super) fn lacking(&mut self, table: &Table) -> Result<Vec<&'static Column>, Error> {
-        let mut there = Names::default();
+    pub(super) fn lacking(&mut self, table: &SchemaTable) -> Result<Vec<&'static SchemaColumn>, Error> {
+        let mut there = ColumnNames::default();
         let probed = self.backend.answer(&format!("SELECT * FROM {} LIMIT 0", table.name), &[], &mut there);
         probed.map_err(|error| match error.kind() {
             ErrorKind::Statement => unsuited(table, &error.to_string()),
             _ => error,
         })?;
         let there = there.0;
-        let is_there = |column: &&Column| there.iter().any(|name| name.eq_ignore_ascii_case(column.name));
+        let is_there =
+            |column: &&SchemaColumn| there.iter().any(|name| name.eq_ignore_ascii_case(column.name));
         let lacking = table.columns.iter().filter(|column| !is_there(column));
         let (may_lack, needed): (Vec<_>, Vec<_>) = lacking.partition(|column| column.absent.is_some());
         match needed[..] {
@@ -45,7 +46,7 @@ impl Database {
     }
 
     /// The SQL that selects a column of a table, even if the table lacks it.
-    pub(super) fn selected(&mut self, table: &Table, name: &str) -> Result<String, Error> {
+    pub(super) fn selected(&mut self, table: &SchemaTable, name: &str) -> Result<String, Error> {
         let lacking = self.lacking(table)?;
         let absent = lacking.iter().find(|column| column.name == name).and_then(|column| column.absent);
         Ok(match absent {
@@ -55,27 +56,27 @@ impl Database {
     }
 
     /// The SQL that orders the rows of a table as they were written.
-    pub(super) fn written_order(&mut self, table: &Table) -> Result<&'static str, Error> {
-        let has_numbers = table.columns.iter().any(|column| column.kind == Kind::Serial);
+    pub(super) fn written_order(&mut self, table: &SchemaTable) -> Result<&'static str, Error> {
+        let has_numbers = table.columns.iter().any(|column| column.kind == SqlType::Serial);
         let has_numbers =
-            has_numbers && self.lacking(table)?.iter().all(|column| column.kind != Kind::Serial);
+            has_numbers && self.lacking(table)?.iter().all(|column| column.kind != SqlType::Serial);
         Ok(self.dialect().written_order(has_numbers))
     }
 
     /// Whether a table lacks a column that is written.
-    pub(super) fn lacks_columns(&mut self, table: &Table) -> Result<bool, Error> {
+    pub(super) fn lacks_columns(&mut self, table: &SchemaTable) -> Result<bool, Error> {
         Ok(self.lacking(table)?.into_iter().any(is_written))
     }
 
     /// Adds the missing columns that are written to a table.
-    pub(super) fn add_columns(&mut self, table: &Table) -> Result<(), Error> {
+    pub(super) fn add_columns(&mut self, table: &SchemaTable) -> Result<(), Error> {
         for column in self.lacking(table)?.into_iter().filter(|column| is_written(column)) {
             let added = self.backend.execute(&self.dialect().add_column(table, column));
             added.map_err(|error| match error.kind() {
                 ErrorKind::Statement => {
                     let message = format!(
-                        "the database is of an older program: {} lacks the column {}, which cannot be added ({error}); runs \
-                         can be added to a new database, and those of this one exported into it",
+                        "the database was written by an older program: {} lacks the column {}, which cannot be added ({error}); \
+                         add runs to a new database, and export those of this one into it",
                         table.name, column.name
                     );
                     Error::new(ErrorKind::Unsupported, message)
@@ -88,14 +89,14 @@ impl Database {
 }
 
 /// Whether rows contain a value of the column.
-fn is_written(column: &Column) -> bool {
-    column.kind != Kind::Serial
+fn is_written(column: &SchemaColumn) -> bool {
+    column.kind != SqlType::Serial
 }
 
 #[cold]
-fn unsuited(table: &Table, why: &str) -> Error {
+fn unsuited(table: &SchemaTable, why: &str) -> Error {
     let needed = table.columns.iter().filter(|column| column.absent.is_none());
     let columns = needed.map(|column| column.name).collect::<Vec<_>>().join(", ");
-    let message = format!("expected a database of heaps, with a table {} of {columns}: {why}", table.name);
+    let message = format!("expected a heap database with a table {} of {columns}: {why}", table.name);
     Error::new(ErrorKind::Unsupported, message)
 }

@@ -8,12 +8,12 @@ use mysql::{Conn, LocalInfileHandler, Params, Statement, Value};
 
 use super::refused;
 use crate::backend::Fill;
-use crate::cells::{Cells, Decoded, encode_cells};
-use crate::dialect::Dialect;
+use crate::cells::{DecodedCell, EncodedCells, encode_cells};
+use crate::dialect::SqlDialect;
 use crate::error::{Error, ErrorKind};
-use crate::pipe::{self, Batch};
-use crate::rows::{self, Cell};
-use crate::schema::Table;
+use crate::pipe::{self, RowBatch};
+use crate::rows::{self, CellValue};
+use crate::schema::SchemaTable;
 
 /// Sends the rows of a table as a local file that the server asks for.
 pub(super) fn files(connection: &mut Conn, fill: &mut Fill<'_>) -> Result<(), Error> {
@@ -23,15 +23,15 @@ pub(super) fn files(connection: &mut Conn, fill: &mut Fill<'_>) -> Result<(), Er
 }
 
 /// Encodes a row as a line in the default format of `LOAD DATA`.
-fn encode_line(cells: &[Cell<'_>], bytes: &mut Vec<u8>) {
+fn encode_line(cells: &[CellValue<'_>], bytes: &mut Vec<u8>) {
     for (index, cell) in cells.iter().enumerate() {
         if index > 0 {
             bytes.push(b'\t');
         }
         match cell {
-            Cell::Null => bytes.extend_from_slice(b"\\N"),
-            Cell::Integer(number) => write!(bytes, "{number}").expect("memory takes all"),
-            Cell::Text(text) => push_escaped(bytes, text.as_bytes()),
+            CellValue::Null => bytes.extend_from_slice(b"\\N"),
+            CellValue::Integer(number) => write!(bytes, "{number}").expect("memory takes all"),
+            CellValue::Text(text) => push_escaped(bytes, text.as_bytes()),
         }
     }
     bytes.push(b'\n');
@@ -51,11 +51,15 @@ fn push_escaped(bytes: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-fn columns(table: &Table) -> String {
-    rows::given(table).map(|name| Dialect::Mysql.quoted(name)).collect::<Vec<_>>().join(", ")
+fn columns(table: &SchemaTable) -> String {
+    rows::given(table).map(|name| SqlDialect::Mysql.quoted(name)).collect::<Vec<_>>().join(", ")
 }
 
-fn file(connection: &mut Conn, table: &'static Table, batches: Receiver<Batch>) -> Result<(), Error> {
+fn file(
+    connection: &mut Conn,
+    table: &'static SchemaTable,
+    batches: Receiver<RowBatch>,
+) -> Result<(), Error> {
     let (count, counted) = std::sync::mpsc::channel();
     let mut given = 0;
     connection.set_local_infile_handler(Some(LocalInfileHandler::new(move |_, file| {
@@ -81,7 +85,7 @@ fn file(connection: &mut Conn, table: &'static Table, batches: Receiver<Batch>) 
     let warning: Option<(String, u16, String)> = connection.query_first("SHOW WARNINGS").map_err(refused)?;
     let why = warning.map_or_else(String::new, |(_, _, message)| format!(": {message}"));
     let message =
-        format!("{}: expected {given} rows to be taken as they are, found {taken}{why}", table.name);
+        format!("{}: expected the server to store {given} rows unchanged, found {taken}{why}", table.name);
     Err(Error::new(ErrorKind::Statement, message))
 }
 
@@ -105,7 +109,7 @@ const PLACE_BYTES: usize = 3;
 /// Rows to be inserted into a table.
 struct Inserts<'c> {
     connection: &'c mut Conn,
-    table: &'static Table,
+    table: &'static SchemaTable,
     /// The statement without its rows, and the placeholders of one row.
     begin: String,
     places: String,
@@ -119,7 +123,7 @@ struct Inserts<'c> {
 }
 
 impl<'c> Inserts<'c> {
-    fn new(connection: &'c mut Conn, longest: usize, table: &'static Table) -> Self {
+    fn new(connection: &'c mut Conn, longest: usize, table: &'static SchemaTable) -> Self {
         let width = rows::given(table).count();
         let begin = format!("INSERT INTO {} ({}) VALUES ", table.name, columns(table));
         Self {
@@ -134,12 +138,12 @@ impl<'c> Inserts<'c> {
         }
     }
 
-    fn all(mut self, batches: Receiver<Batch>) -> Result<(), Error> {
+    fn all(mut self, batches: Receiver<RowBatch>) -> Result<(), Error> {
         batches.into_iter().try_for_each(|batch| self.batch(&batch))
     }
 
-    fn batch(&mut self, batch: &Batch) -> Result<(), Error> {
-        let mut cells = Cells(&batch.bytes);
+    fn batch(&mut self, batch: &RowBatch) -> Result<(), Error> {
+        let mut cells = EncodedCells(&batch.bytes);
         let (mut values, mut bytes) = (Vec::new(), 0);
         for _ in 0..batch.rows {
             let before = values.len();
@@ -164,7 +168,7 @@ impl<'c> Inserts<'c> {
             return Ok(bytes);
         }
         let message = format!(
-            "{}: expected rows of at most {} bytes, found one of {bytes}; raise the server's max_allowed_packet",
+            "{}: row too large: expected at most {} bytes, found {bytes}; raise the server's max_allowed_packet",
             self.table.name, self.most_bytes
         );
         Err(Error::new(ErrorKind::Io, message))
@@ -185,10 +189,10 @@ impl<'c> Inserts<'c> {
     }
 }
 
-fn value(cell: Decoded<'_>) -> Value {
+fn value(cell: DecodedCell<'_>) -> Value {
     match cell {
-        Decoded::Null => Value::NULL,
-        Decoded::Integer(number) => Value::Int(number),
-        Decoded::Text(text) => Value::Bytes(text.as_bytes().to_vec()),
+        DecodedCell::Null => Value::NULL,
+        DecodedCell::Integer(number) => Value::Int(number),
+        DecodedCell::Text(text) => Value::Bytes(text.as_bytes().to_vec()),
     }
 }

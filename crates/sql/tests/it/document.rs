@@ -1,11 +1,11 @@
-//! The document of the memory database: its tables are ours, and every statement that it prints works as printed.
+//! Checks the document of the memory database: its tables match ours, and all its statements work as printed.
 
 use std::collections::BTreeMap;
 
-use borehole_heap::{Builder, Edge, HeapSink as _, NodeId, NodeType, Strength};
-use borehole_sql::dialect::Dialect;
+use borehole_heap::{Edge, GraphBuilder, HeapSink as _, NodeId, NodeType, Strength};
+use borehole_sql::dialect::SqlDialect;
 use borehole_sql::schema::{INDEXES, NODE_PATHS, TABLES};
-use borehole_sql::{Answer, Database, ErrorKind, Parameters, QUERIES, Query, Value};
+use borehole_sql::{Database, ErrorKind, NamedQuery, Parameters, QUERIES, QueryAnswer, SqlValue};
 use borehole_testkit::{Scratch, assert_golden, project_file, read_corpus};
 
 use crate::database;
@@ -19,7 +19,7 @@ fn the_page_is_that_of_the_tables() {
     assert_golden(project_file("docs/sql.md"), borehole_sql::page().as_bytes());
 }
 
-/// The columns of each table and view that the document describes: name and type.
+/// The columns of each table and view in the document: name and type.
 fn described(document: &str) -> BTreeMap<String, Vec<(String, String)>> {
     let mut tables = BTreeMap::new();
     let mut name = "";
@@ -70,12 +70,12 @@ fn the_tables_have_the_columns_of_the_document() {
     assert_eq!(described.len(), 11, "{:?}", described.keys());
     for table in TABLES.iter().chain([&NODE_PATHS]) {
         let ours = table.columns.iter().filter(|column| {
-            // Columns of reli's program that its document leaves out.
+            // Columns of reli's program that its document omits.
             !matches!((table.name, column.name), ("context_edges", "id") | (_, "bin_overhead"))
         });
-        let kind = |column: &borehole_sql::schema::Column| {
-            use borehole_sql::schema::Kind;
-            if matches!(column.kind, Kind::Serial | Kind::Integer) { "INTEGER" } else { "TEXT" }
+        let kind = |column: &borehole_sql::schema::SchemaColumn| {
+            use borehole_sql::schema::SqlType;
+            if matches!(column.kind, SqlType::Serial | SqlType::Integer) { "INTEGER" } else { "TEXT" }
         };
         let ours: Vec<_> = ours.map(|column| (column.name.to_owned(), kind(column).to_owned())).collect();
         assert_eq!(Some(&ours), described.get(table.name), "{}", table.name);
@@ -96,8 +96,8 @@ fn the_database_has_the_indexes_of_the_document_and_the_views_their_columns() {
         let made = database
             .query(&format!("SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = '{}'", index.name))
             .unwrap();
-        let expected = Dialect::Sqlite.create_index(&index).replace("IF NOT EXISTS ", "");
-        assert_eq!(made.rows, [[Value::Text(expected)]]);
+        let expected = SqlDialect::Sqlite.create_index(&index).replace("IF NOT EXISTS ", "");
+        assert_eq!(made.rows, [[SqlValue::Text(expected)]]);
     }
     for (view, columns) in described(&text).into_iter().filter(|(name, _)| name.starts_with("v_")) {
         let answer = database.query(&format!("SELECT * FROM {view} LIMIT 1")).unwrap();
@@ -116,10 +116,10 @@ fn every_statement_of_the_document_works_as_printed() {
     let mut database = Database::read(&path).unwrap();
     let statements = statements(&document());
     assert_eq!(statements.len(), 23);
-    // What these heaps have no answer to: reli's JSON says nothing of regions either.
+    // Statements without results for these heaps; reli's JSON has no regions either.
     let empty = ["'App\\\\MyClass'", "canonical_node_id = 100", "node_id = 42", "region IS NOT NULL"];
     for statement in statements {
-        // All paths without a cycle: in a heap of objects that refer to one another there are more than anybody can wait for.
+        // All acyclic paths: in a heap of objects that refer to each other, there are too many to list.
         if statement.contains("visited") {
             continue;
         }
@@ -132,8 +132,8 @@ fn every_statement_of_the_document_works_as_printed() {
 #[test]
 fn the_paths_without_a_cycle_are_found_as_printed() {
     let scratch = Scratch::new();
-    let mut builder = Builder::new();
-    let edge = |builder: &mut Builder, parent: Option<NodeId>, child, link: &[u8], is_tree| {
+    let mut builder = GraphBuilder::new();
+    let edge = |builder: &mut GraphBuilder, parent: Option<NodeId>, child, link: &[u8], is_tree| {
         let link = builder.string(link);
         builder.edge(Edge { parent, child, link, is_tree, strength: Strength::Strong });
     };
@@ -149,15 +149,15 @@ fn the_paths_without_a_cycle_are_found_as_printed() {
     let printed = statements.iter().find(|statement| statement.contains("visited")).unwrap();
     let answer = database.query(printed).unwrap();
     let depths: Vec<_> = answer.rows.iter().map(|row| row[1].clone()).collect();
-    assert_eq!(depths, [Value::Integer(5), Value::Integer(42)]);
+    assert_eq!(depths, [SqlValue::Integer(5), SqlValue::Integer(42)]);
     let named = Parameters { run: Some(1), other: None, node: Some(42) };
-    let found = database.ask(Query::find("all-paths").unwrap(), named).unwrap();
+    let found = database.ask(NamedQuery::find("all-paths").unwrap(), named).unwrap();
     assert_eq!(found, answer);
 }
 
 /// A graph of 40 nodes, each of which refers to the next three, and the last ones to the first; `roots` lead to the first.
 fn round(roots: usize) -> Database {
-    let mut builder = Builder::new();
+    let mut builder = GraphBuilder::new();
     let nodes: Vec<NodeId> = (0..40).map(|_| builder.node(NodeType::OBJECT)).collect();
     let link = builder.string(b"next");
     let edge = |parent, child, is_tree| Edge { parent, child, link, is_tree, strength: Strength::Strong };
@@ -177,26 +177,26 @@ fn round(roots: usize) -> Database {
 
 #[test]
 fn the_paths_without_a_cycle_are_bounded() {
-    let all = Query::find("all-paths").unwrap();
+    let all = NamedQuery::find("all-paths").unwrap();
     let of = |node| Parameters { run: None, other: None, node: Some(node) };
     let found = round(1).ask(all, of(30)).unwrap();
     let depths: Vec<_> = found.rows.iter().map(|row| row[1].clone()).collect();
     assert_eq!(depths.len(), 100);
-    assert_eq!((&depths[0], &depths[1]), (&Value::Integer(10), &Value::Integer(11)));
-    // No root leads there, and there is no end of ways.
+    assert_eq!((&depths[0], &depths[1]), (&SqlValue::Integer(10), &SqlValue::Integer(11)));
+    // No root leads there, and there are endlessly many ways.
     let error = round(0).ask(all, of(30)).unwrap_err();
     assert!(
-        error.to_string().starts_with("too many ways to the node: none of the first 1000000 "),
+        error.to_string().starts_with("too many paths to the node: none of the first 1000000 "),
         "{error}"
     );
 }
 
 #[test]
-fn what_is_not_there_is_not_asked_of() {
+fn missing_nodes_and_runs_are_errors() {
     let scratch = Scratch::new();
     let mut database = Database::read(&database(&scratch, &["m1_objects", "m5_mixed"])).unwrap();
     let mut refused = |name: &str, parameters| {
-        let error = database.ask(Query::find(name).unwrap(), parameters).unwrap_err();
+        let error = database.ask(NamedQuery::find(name).unwrap(), parameters).unwrap_err();
         (error.kind(), error.to_string())
     };
     let asked = Parameters { run: None, other: None, node: Some(-7) };
@@ -209,7 +209,7 @@ fn what_is_not_there_is_not_asked_of() {
     assert_eq!(refused("new-classes", Parameters { other: Some(8), ..asked }), expected(8));
 }
 
-/// The questions with names answer what the document's statements answer, as far as both have the columns.
+/// The named queries give the same answers as the statements of the document, for their common columns.
 #[test]
 fn questions_with_names_answer_as_the_document_does() {
     let scratch = Scratch::new();
@@ -232,7 +232,7 @@ fn questions_with_names_answer_as_the_document_does() {
     for (name, part, ours, theirs) in pairs {
         let statement = statements.iter().rfind(|statement| statement.contains(part)).unwrap();
         let expected = database.query(statement).unwrap();
-        let found = database.ask(Query::find(name).unwrap(), parameters).unwrap();
+        let found = database.ask(NamedQuery::find(name).unwrap(), parameters).unwrap();
         assert!(!expected.rows.is_empty(), "{name}");
         assert_eq!(columns(&found, ours), columns(&expected, theirs), "{name}: {statement}");
     }
@@ -241,10 +241,11 @@ fn questions_with_names_answer_as_the_document_does() {
     }
 }
 
-/// The numbers and texts of some columns, in an order of their own: rows of one size have none.
-fn columns(answer: &Answer, columns: &[usize]) -> Vec<String> {
-    let row =
-        |row: &Vec<Value>| columns.iter().map(|&at| format!("{:?}", row[at])).collect::<Vec<_>>().join(" ");
+/// The numbers and texts of some columns, sorted, because rows of equal size have no order.
+fn columns(answer: &QueryAnswer, columns: &[usize]) -> Vec<String> {
+    let row = |row: &Vec<SqlValue>| {
+        columns.iter().map(|&at| format!("{:?}", row[at])).collect::<Vec<_>>().join(" ")
+    };
     let mut rows: Vec<_> = answer.rows.iter().map(row).collect();
     rows.sort();
     rows

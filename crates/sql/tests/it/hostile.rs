@@ -1,10 +1,11 @@
-//! Names and contents that are no friends of databases, and files that are no databases.
+//! Hostile names and contents, and files that are not databases.
 
 use borehole_heap::{
-    Builder, Edge, HeapGraph, HeapSink as _, Location, LocationType, NodeId, NodeType, Strength, StringId,
+    Edge, GraphBuilder, HeapGraph, HeapSink as _, LocationType, MemoryLocation, NodeId, NodeType, Strength,
+    StringId,
 };
 use borehole_sql::text::unescape;
-use borehole_sql::{Database, ErrorKind, Value};
+use borehole_sql::{Database, ErrorKind, SqlValue};
 use borehole_testkit::Scratch;
 
 use crate::{database, heap};
@@ -20,23 +21,23 @@ fn hostile_names_are_data() {
         b"",
         &[b'x'; 1 << 20],
     ];
-    let graph = strings(names, |node, string| Location {
+    let graph = strings(names, |node, string| MemoryLocation {
         refcount: Some(u32::MAX),
         ..located(string, u64::MAX - u64::from(node.0), u64::MAX >> 1)
     });
     let mut database = Database::create(&path).unwrap();
-    // The sizes add up to more than 64 bits: what cannot be stored is refused, and nothing is left.
+    // The sum of the sizes exceeds 64 bits: it is refused, and nothing is left.
     assert!(database.add_run(&graph, "now").is_err());
     drop(database);
     let mut database = Database::create(&scratch.path("fresh.db")).unwrap();
-    // The same with sizes that can be added.
+    // The same graph with smaller sizes.
     let graph = strings(names, |_, string| located(string, 16, 24));
     database.add_run(&graph, "now").unwrap();
     let answer = database
         .query("SELECT string_value, class_name FROM context_node_locations ORDER BY node_id")
         .unwrap();
     for (row, name) in answer.rows.iter().zip(names) {
-        let [Value::Text(string), Value::Text(class)] = &row[..] else { panic!("{row:?}") };
+        let [SqlValue::Text(string), SqlValue::Text(class)] = &row[..] else { panic!("{row:?}") };
         assert_eq!((&*unescape(string), string), (name, class));
     }
     assert_eq!(answer.rows.len(), names.len());
@@ -44,9 +45,9 @@ fn hostile_names_are_data() {
     assert_eq!(links.rows.len(), names.len());
 }
 
-/// A graph of strings, each of which has its content for its class and for the name of its reference, too.
-fn strings(names: [&[u8]; 5], located: impl Fn(NodeId, StringId) -> Location) -> HeapGraph {
-    let mut builder = Builder::new();
+/// A graph of strings whose class and reference name are their contents.
+fn strings(names: [&[u8]; 5], located: impl Fn(NodeId, StringId) -> MemoryLocation) -> HeapGraph {
+    let mut builder = GraphBuilder::new();
     for name in names {
         let (node, link) = (builder.node(NodeType::STRING), builder.string(name));
         builder.edge(Edge { parent: None, child: node, link, is_tree: true, strength: Strength::Strong });
@@ -55,9 +56,9 @@ fn strings(names: [&[u8]; 5], located: impl Fn(NodeId, StringId) -> Location) ->
     builder.finish().unwrap()
 }
 
-fn located(string: StringId, address: u64, size: u64) -> Location {
+fn located(string: StringId, address: u64, size: u64) -> MemoryLocation {
     let (class, string) = (Some(string), Some(string));
-    Location { class, string, ..Location::new(LocationType::STRING, address, size) }
+    MemoryLocation { class, string, ..MemoryLocation::new(LocationType::STRING, address, size) }
 }
 
 #[test]
@@ -69,15 +70,15 @@ fn other_files_are_refused_and_stay_as_they_are() {
     let error = Database::open(&text).err().unwrap();
     assert_eq!(
         (error.kind(), error.to_string().as_str()),
-        (ErrorKind::Unsupported, "expected a database of SQLite")
+        (ErrorKind::Unsupported, "expected an SQLite database")
     );
     let error = Database::read(&scratch.path("missing.db")).err().unwrap();
     assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Io, "no such file or directory"));
 
     let error = Database::read(&scratch.path("")).err().unwrap();
-    assert_eq!(error.to_string(), "expected a database of SQLite, found a folder");
+    assert_eq!(error.to_string(), "expected an SQLite database, found a directory");
 
-    // Somebody else's table of the same name.
+    // A foreign table of the same name.
     let other = scratch.path("other.db");
     let connection = rusqlite::Connection::open(&other).unwrap();
     connection.execute_batch("CREATE TABLE summary (a, b); INSERT INTO summary VALUES (1, 2)").unwrap();
@@ -92,11 +93,11 @@ fn other_files_are_refused_and_stay_as_they_are() {
     let empty = scratch.path("empty.db");
     std::fs::write(&empty, []).unwrap();
     let error = Database::read(&empty).unwrap().runs().unwrap_err();
-    assert!(error.to_string().starts_with("expected a database of heaps, with a table runs of "), "{error}");
+    assert!(error.to_string().starts_with("expected a heap database with a table runs of "), "{error}");
 }
 
 #[test]
-fn a_database_that_is_only_read_is_asked_for_nothing_else() {
+fn reading_a_database_needs_no_other_privileges() {
     let scratch = Scratch::new();
     let path = database(&scratch, &["m1_objects"]);
     let copy = scratch.path("copy.db");
@@ -105,22 +106,19 @@ fn a_database_that_is_only_read_is_asked_for_nothing_else() {
     {
         let error = database.query(statement).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Statement, "{statement}");
-        assert_eq!(
-            error.to_string(),
-            "expected a statement that only asks, found one that changes something"
-        );
+        assert_eq!(error.to_string(), "expected a read-only statement, found one that changes the database");
     }
     assert!(!copy.exists());
-    assert_eq!(database.query("SELECT run_id FROM runs").unwrap().rows, [[Value::Integer(1)]]);
+    assert_eq!(database.query("SELECT run_id FROM runs").unwrap().rows, [[SqlValue::Integer(1)]]);
 }
 
 #[test]
-fn what_cannot_be_written_leaves_no_part_of_a_run() {
+fn failed_writes_leave_no_partial_run() {
     let scratch = Scratch::new();
     let path = database(&scratch, &["m1_objects"]);
     let mut database = Database::open(&path).unwrap();
     let full = rusqlite::Connection::open(&path).unwrap();
-    // Somebody else is writing.
+    // Another process is writing.
     full.execute_batch("BEGIN IMMEDIATE").unwrap();
     let error = database.add_run(&heap("m3_closures"), "now").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
@@ -131,7 +129,7 @@ fn what_cannot_be_written_leaves_no_part_of_a_run() {
 }
 
 #[test]
-fn a_damaged_database_is_told_from_what_is_none() {
+fn damaged_databases_are_distinguished_from_other_files() {
     let scratch = Scratch::new();
     let path = database(&scratch, &["m1_objects"]);
     let mut bytes = std::fs::read(&path).unwrap();

@@ -1,6 +1,6 @@
-//! Databases, filled with what reli saw in real heaps, and asked what reli's document asks.
+//! Databases with heaps that reli recorded, and the queries of reli's document.
 
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
 mod document;
 mod hostile;
@@ -15,7 +15,7 @@ use borehole_heap::{HeapGraph, json};
 use borehole_sql::Database;
 use borehole_testkit::{Scratch, corpus};
 
-/// What reli saw in the heap of a program.
+/// The heap of a program as reli recorded it.
 fn heap(program: &str) -> HeapGraph {
     let path = corpus(&format!("php/reli-json/{program}.json.gz"));
     let file = std::fs::File::open(path).unwrap();

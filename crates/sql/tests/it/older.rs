@@ -1,12 +1,12 @@
-//! Databases of the documented schema, and of older programs, which lack columns.
+//! Databases with the documented schema, and those of older programs, which lack columns.
 
 use borehole_heap::{Graph as _, HeapGraph};
-use borehole_sql::{Database, ErrorKind, Parameters, QUERIES, Query, Value};
+use borehole_sql::{Database, ErrorKind, NamedQuery, Parameters, QUERIES, SqlValue};
 use borehole_testkit::Scratch;
 
 use crate::{database, heap};
 
-/// What makes a database one that was written before there were strengths, nodes that are one, and overheads of blocks.
+/// The changes that make a database look as if written before strengths, shared nodes and block overheads.
 const AGED: &str = "\
     DROP VIEW v_node_paths; DROP VIEW v_arrays; \
     DROP INDEX idx_context_edges_run_strength; DROP INDEX idx_context_nodes_canonical; \
@@ -21,7 +21,7 @@ fn aged(scratch: &Scratch, more: &str) -> std::path::PathBuf {
     path
 }
 
-/// The lines of edges and nodes, without what an older database does not say.
+/// The lines of edges and nodes, without facts that an older database lacks.
 fn lines(graph: &HeapGraph) -> Vec<String> {
     let mut lines = Vec::new();
     borehole_heap::lines::write(graph, &mut lines).unwrap();
@@ -44,19 +44,22 @@ fn an_older_database_is_read_and_asked() {
     let mut database = Database::open(&path).unwrap();
     let (read, written) = (database.graph(1).unwrap(), heap("m1_objects"));
     assert!(lines(&read) == lines(&written) && lines(&read).len() > 1000);
-    assert_eq!(read.counts(), borehole_heap::Counts { strings: read.counts().strings, ..written.counts() });
+    assert_eq!(
+        read.counts(),
+        borehole_heap::GraphCounts { strings: read.counts().strings, ..written.counts() }
+    );
     assert_eq!(database.runs().unwrap().len(), 1);
     assert_eq!(database.paths(1).unwrap().sizes().nodes, read.counts().nodes as u64);
-    // The views are there as soon as a run is added, and in what reli wrote.
-    let views = borehole_sql::dialect::Dialect::Sqlite.create_views().join(";");
+    // The views exist as soon as a run is added, and in databases of reli.
+    let views = borehole_sql::dialect::SqlDialect::Sqlite.create_views().join(";");
     rusqlite::Connection::open(&path).unwrap().execute_batch(&views).unwrap();
     let asked = Parameters { run: Some(1), other: Some(1), node: Some(42) };
     for query in QUERIES {
         database.ask(query, asked).unwrap_or_else(|error| panic!("{}: {error}", query.name));
     }
-    let references = database.ask(Query::find("references").unwrap(), asked).unwrap();
+    let references = database.ask(NamedQuery::find("references").unwrap(), asked).unwrap();
     assert_eq!(references.columns[3], "strength");
-    assert_eq!(references.rows[0][3], Value::Text("strong".to_owned()));
+    assert_eq!(references.rows[0][3], SqlValue::Text("strong".to_owned()));
 }
 
 #[test]
@@ -66,7 +69,7 @@ fn an_older_database_gets_the_columns_that_a_new_run_has() {
     database.add_run(&heap("m3_closures"), "now").unwrap();
     let mut counted =
         |what: &str| match database.query(&format!("SELECT COUNT(*) FROM {what}")).unwrap().rows[0][0] {
-            Value::Integer(count) => count,
+            SqlValue::Integer(count) => count,
             ref other => panic!("{other:?}"),
         };
     assert_eq!(counted("context_edges WHERE run_id = 1 AND strength <> 'strong'"), 0);
@@ -77,7 +80,7 @@ fn an_older_database_gets_the_columns_that_a_new_run_has() {
 }
 
 #[test]
-fn an_older_database_that_cannot_be_changed_is_said_to_be_one() {
+fn an_unchangeable_older_database_is_reported_as_such() {
     let scratch = Scratch::new();
     let of_a_view =
         "ALTER TABLE context_nodes RENAME TO nodes; CREATE VIEW context_nodes AS SELECT * FROM nodes";
@@ -85,13 +88,13 @@ fn an_older_database_that_cannot_be_changed_is_said_to_be_one() {
     assert!(lines(&database.graph(1).unwrap()) == lines(&heap("m1_objects")));
     let error = database.add_run(&heap("m3_closures"), "now").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    let expected = "the database is of an older program: context_nodes lacks the column canonical_node_id, which cannot be added (";
+    let expected = "the database was written by an older program: context_nodes lacks the column canonical_node_id, which cannot be added (";
     assert!(error.to_string().starts_with(expected), "{error}");
     assert_eq!(database.run_ids().unwrap(), [1]);
     let of_others = "ALTER TABLE context_edges DROP COLUMN link_name";
     let mut database = Database::open(&aged(&Scratch::new(), of_others)).unwrap();
     let said = database.graph(1).err().unwrap().to_string();
-    let expected = "expected a database of heaps, with a table context_edges of run_id, parent_node_id, child_node_id, link_name, \
+    let expected = "expected a heap database with a table context_edges of run_id, parent_node_id, child_node_id, link_name, \
                     is_tree: found run_id, parent_node_id, child_node_id, is_tree";
     assert_eq!(said, expected);
 }

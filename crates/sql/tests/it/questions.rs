@@ -1,34 +1,36 @@
-//! Questions whose answers are known.
+//! Queries with known answers.
 
-use borehole_heap::{Builder, Edge, HeapSink as _, Location, NodeId, NodeType, Strength, ValueKind};
-use borehole_sql::{Answer, AnswerSink, Database, Error, ErrorKind, Parameters, Query, Value};
+use borehole_heap::{
+    Edge, GraphBuilder, HeapSink as _, MemoryLocation, NodeId, NodeType, Strength, ValueKind,
+};
+use borehole_sql::{AnswerSink, Database, Error, ErrorKind, NamedQuery, Parameters, QueryAnswer, SqlValue};
 use borehole_testkit::Scratch;
 
 use crate::database;
 
 const OF_NODE: Parameters = Parameters { run: Some(1), other: None, node: Some(2) };
 
-fn ask(database: &mut Database, name: &str, parameters: Parameters) -> Vec<Vec<Value>> {
-    database.ask(Query::find(name).unwrap(), parameters).unwrap().rows
+fn ask(database: &mut Database, name: &str, parameters: Parameters) -> Vec<Vec<SqlValue>> {
+    database.ask(NamedQuery::find(name).unwrap(), parameters).unwrap().rows
 }
 
-/// The numbers in the first so many columns.
-fn numbers<const COLUMNS: usize>(rows: &[Vec<Value>]) -> Vec<[i64; COLUMNS]> {
-    let number = |value: &Value| match value {
-        Value::Integer(number) => *number,
+/// The numbers in the first columns.
+fn numbers<const COLUMNS: usize>(rows: &[Vec<SqlValue>]) -> Vec<[i64; COLUMNS]> {
+    let number = |value: &SqlValue| match value {
+        SqlValue::Integer(number) => *number,
         other => panic!("{other:?}"),
     };
     rows.iter().map(|row| std::array::from_fn(|column| number(&row[column]))).collect()
 }
 
-/// Adds an array: how many elements it has, the bytes that they take, and those that its table has beyond. Its node is answered.
-fn array(builder: &mut Builder, count: u32, used: u64, unused: u64) -> NodeId {
+/// Adds an array: the number of its elements, their bytes, and the further bytes of its table. Returns its node.
+fn array(builder: &mut GraphBuilder, count: u32, used: u64, unused: u64) -> NodeId {
     let mut node = |parent, link: &[u8], kind: &[u8], size| {
         let (link, location_type) = (builder.string(link), builder.location_type(kind));
         let child = builder.node(NodeType::OBJECT);
         builder.edge(Edge { parent, child, link, is_tree: true, strength: Strength::Strong });
         if size > 0 {
-            builder.location(child, &Location::new(location_type, 64, size));
+            builder.location(child, &MemoryLocation::new(location_type, 64, size));
         }
         child
     };
@@ -42,9 +44,9 @@ fn array(builder: &mut Builder, count: u32, used: u64, unused: u64) -> NodeId {
 }
 
 #[test]
-fn arrays_are_told_by_what_they_do_not_use() {
+fn arrays_are_ranked_by_unused_bytes() {
     let scratch = Scratch::new();
-    let mut builder = Builder::new();
+    let mut builder = GraphBuilder::new();
     let small = array(&mut builder, 2, 640, 64);
     let large = array(&mut builder, 100, 3200, 9000);
     array(&mut builder, 0, 0, 0);
@@ -58,7 +60,7 @@ fn arrays_are_told_by_what_they_do_not_use() {
     assert_eq!(numbers::<2>(&empty), [[node(emptied), 376]]);
 }
 
-/// A database whose tree has the edges, from a parent or none to a child.
+/// A database whose tree has these edges, from a parent or none to a child.
 fn tree(scratch: &Scratch, edges: &[(Option<i64>, i64)]) -> Database {
     let path = database(scratch, &["m1_objects"]);
     let connection = rusqlite::Connection::open(&path).unwrap();
@@ -73,19 +75,19 @@ fn tree(scratch: &Scratch, edges: &[(Option<i64>, i64)]) -> Database {
 }
 
 #[test]
-fn a_path_ends_where_the_tree_is_none() {
+fn paths_end_at_cycles_of_the_tree() {
     let path = |edges: &[_]| {
         let answer = ask(&mut tree(&Scratch::new(), edges), "path", OF_NODE);
-        let link = |row: &[Value]| match row {
-            [Value::Integer(parent), Value::Text(link)] => format!("{parent} {link}"),
-            [Value::Null, Value::Text(link)] => format!("- {link}"),
+        let link = |row: &[SqlValue]| match row {
+            [SqlValue::Integer(parent), SqlValue::Text(link)] => format!("{parent} {link}"),
+            [SqlValue::Null, SqlValue::Text(link)] => format!("- {link}"),
             other => panic!("{other:?}"),
         };
         answer.iter().map(|row| link(row)).collect::<Vec<_>>()
     };
     let line = [(None, 0), (Some(0), 1), (Some(1), 2), (Some(2), 3)];
     assert_eq!(path(&line), ["- to 0", "0 to 1", "1 to 2"]);
-    assert_eq!(path(&line[1..]), ["0 to 1", "1 to 2"], "without a root");
+    assert_eq!(path(&line[1..]), ["0 to 1", "1 to 2"], "without roots");
     assert_eq!(path(&[(Some(2), 1), (Some(1), 2)]), ["2 to 1", "1 to 2"], "a circle");
     assert_eq!(path(&[(Some(2), 2)]), ["2 to 2"], "itself");
     assert_eq!(path(&[(Some(0), 1)]), Vec::<String>::new());
@@ -95,7 +97,7 @@ fn a_path_ends_where_the_tree_is_none() {
 }
 
 #[test]
-fn what_nodes_hold_is_added_up_once_where_the_tree_is_none() {
+fn retained_sizes_count_once_in_a_broken_tree() {
     let asked = |edges: &[_]| {
         let mut database = tree(&Scratch::new(), edges);
         let mut ask = |name| ask(&mut database, name, Parameters::default());
@@ -109,15 +111,15 @@ fn what_nodes_hold_is_added_up_once_where_the_tree_is_none() {
     assert_eq!(asked(&edges), line, "circles");
     edges.extend((1..300).map(|node| (Some(node - 1), node)));
     assert_eq!(asked(&edges), line, "two ways for each of very many links");
-    assert_eq!(asked(&edges[1..]), (Vec::new(), Vec::new()), "without a root");
+    assert_eq!(asked(&edges[1..]), (Vec::new(), Vec::new()), "without roots");
 }
 
 #[test]
-fn names_stand_for_numbers_in_statements_of_the_user_too() {
+fn user_statements_may_use_names() {
     let scratch = Scratch::new();
     let mut database = Database::read(&database(&scratch, &["m1_objects", "m5_mixed"])).unwrap();
     let mut asked = |statement: &str, run, other, node| {
-        let mut answer = Answer::default();
+        let mut answer = QueryAnswer::default();
         let parameters = Parameters { run, other, node };
         database.query_into(statement, parameters, &mut answer).map(|()| numbers::<3>(&answer.rows)[0])
     };
@@ -131,15 +133,15 @@ fn names_stand_for_numbers_in_statements_of_the_user_too() {
     assert_eq!(asked(all, None, None, Some(-1)).unwrap_err().kind(), ErrorKind::UnknownNode);
     for other in ["SELECT ?", "SELECT :runs", "SELECT $run"] {
         let error = asked(other, None, None, None).unwrap_err();
-        assert!(error.to_string().starts_with("unsupported place in a statement: "), "{error}");
+        assert!(error.to_string().starts_with("unsupported parameter in the statement: "), "{error}");
     }
     for nothing in ["", " ", "-- nothing"] {
         let error = asked(nothing, None, None, None).unwrap_err();
-        assert_eq!(error.to_string(), "missing statement: expected SQL, found nothing");
+        assert_eq!(error.to_string(), "missing statement: expected SQL");
     }
 }
 
-/// Takes so many rows.
+/// Takes this many rows.
 struct Few(usize);
 
 #[derive(Debug)]
@@ -162,7 +164,7 @@ impl AnswerSink for Few {
         Ok(())
     }
 
-    fn row(&mut self, row: Vec<Value>) -> Result<(), Ended> {
+    fn row(&mut self, row: Vec<SqlValue>) -> Result<(), Ended> {
         assert_eq!(row.len(), 1);
         self.0 = self.0.checked_sub(1).ok_or(Ended::Enough)?;
         Ok(())
@@ -170,7 +172,7 @@ impl AnswerSink for Few {
 }
 
 #[test]
-fn rows_come_one_by_one_until_no_more_are_taken() {
+fn rows_are_streamed_until_the_caller_stops() {
     let scratch = Scratch::new();
     let mut database = Database::read(&database(&scratch, &["m1_objects"])).unwrap();
     let endless = "WITH RECURSIVE row(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM row) SELECT n FROM row";

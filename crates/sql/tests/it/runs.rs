@@ -1,7 +1,7 @@
 //! Several runs in one file, and the paths of their nodes.
 
 use borehole_heap::{Graph as _, HeapGraph, TreeParents};
-use borehole_sql::{Database, ErrorKind, PathSizes, Step, Value};
+use borehole_sql::{AddStep, Database, ErrorKind, PathSizes, SqlValue};
 use borehole_testkit::Scratch;
 
 use crate::{database, heap};
@@ -9,7 +9,7 @@ use crate::{database, heap};
 fn count(database: &mut Database, statement: &str) -> i64 {
     match database.query(statement).unwrap().rows[..] {
         [ref row] => match row[..] {
-            [Value::Integer(count)] => count,
+            [SqlValue::Integer(count)] => count,
             ref other => panic!("{other:?}"),
         },
         ref other => panic!("{other:?}"),
@@ -42,13 +42,13 @@ fn a_run_has_all_rows_of_its_graph() {
 }
 
 #[test]
-fn steps_are_told_when_they_are_done() {
+fn progress_is_reported_per_step() {
     let scratch = Scratch::new();
     let mut database = Database::create(&scratch.path("heap.sqlite3")).unwrap();
     let mut steps = Vec::new();
     let run =
         database.add_run_in_steps(&heap("m1_objects"), "2026-11-22T00:00:00Z", &mut |step| steps.push(step));
-    assert_eq!((run.unwrap().run, steps), (1, vec![Step::Rows, Step::Sums]));
+    assert_eq!((run.unwrap().run, steps), (1, vec![AddStep::Rows, AddStep::Sums]));
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn paths_are_those_of_the_view_and_of_the_graph() {
     let parents = TreeParents::of(&graph);
     let deepest =
         database.query("SELECT node_id, path FROM node_paths ORDER BY depth DESC, node_id LIMIT 1").unwrap();
-    let [Value::Integer(node), Value::Text(path)] = &deepest.rows[0][..] else { panic!("{deepest:?}") };
+    let [SqlValue::Integer(node), SqlValue::Text(path)] = &deepest.rows[0][..] else { panic!("{deepest:?}") };
     let node = borehole_heap::NodeId(u32::try_from(*node).unwrap());
     let links = parents.path(node).into_iter().map(|node| graph.string(parents.link(node).unwrap()));
     let links: Vec<_> = links.map(String::from_utf8_lossy).collect();
@@ -123,7 +123,7 @@ fn nodes_may_have_any_numbers() {
     let scratch = Scratch::new();
     let path = database(&scratch, &["m1_objects"]);
     let mut sizes = Vec::new();
-    // The last number of 32 bits, and one beyond.
+    // The largest 32-bit number, and the next one.
     for shift in [0, 4_294_960_000_i64, 1 << 40] {
         let connection = rusqlite::Connection::open(&path).unwrap();
         for (table, column) in [
@@ -159,7 +159,7 @@ fn a_run_is_read_back_as_it_was_written() {
             let mut lines = Vec::new();
             borehole_heap::lines::write(graph, &mut lines).unwrap();
             let lines = String::from_utf8(lines).unwrap();
-            // The first says when the graph was made; of the facts, a database keeps the text, not its type.
+            // The first says when the graph was created; of the facts, a database keeps the text, not its type.
             let differs =
                 |line: &str| line.contains("\"type\":\"heap\"") || line.contains("\"type\":\"attribute\"");
             lines.lines().filter(|line| !differs(line)).map(str::to_owned).collect::<Vec<_>>()
@@ -167,7 +167,10 @@ fn a_run_is_read_back_as_it_was_written() {
         let (expected, found) = (lines(&graph), lines(&read));
         assert!(expected.len() > graph.counts().nodes + graph.counts().edges);
         assert!(expected == found, "{program}");
-        assert_eq!(read.counts(), borehole_heap::Counts { strings: read.counts().strings, ..graph.counts() });
+        assert_eq!(
+            read.counts(),
+            borehole_heap::GraphCounts { strings: read.counts().strings, ..graph.counts() }
+        );
     }
 }
 
@@ -187,12 +190,12 @@ fn nodes_are_numbered_anew_where_their_numbers_have_gaps() {
     let read = Database::read(&path).unwrap().graph(1).unwrap();
     let lines = |graph: &HeapGraph| {
         let mut lines = Vec::new();
-        borehole_heap::json::write(graph, borehole_heap::json::Layout::Compact, &mut lines).unwrap();
+        borehole_heap::json::write(graph, borehole_heap::json::JsonLayout::Compact, &mut lines).unwrap();
         serde_json::from_slice::<serde_json::Value>(&lines).unwrap()["context"]["objects_store"].take()
     };
     assert!(lines(&read) == lines(&graph));
-    // A reference to a node that is not there is said, not led astray.
+    // A reference to a missing node is reported and leads nowhere.
     connection.execute_batch("UPDATE context_edges SET child_node_id = 103 WHERE id = 50").unwrap();
     let error = Database::read(&path).unwrap().graph(1).err().unwrap();
-    assert_eq!(error.to_string(), "expected a node of run 1, found number 103");
+    assert_eq!(error.to_string(), "invalid node number 103 in run 1: missing node");
 }

@@ -1,4 +1,4 @@
-//! The same on real servers: PostgreSQL, MariaDB and MySQL.
+//! The tests on real servers: PostgreSQL, MariaDB and MySQL.
 
 mod encryption;
 mod faults;
@@ -6,9 +6,9 @@ mod settings;
 mod writers;
 
 use borehole_heap::{Graph as _, HeapGraph};
-use borehole_sql::dialect::Dialect;
-use borehole_sql::schema::{Kind, TABLES};
-use borehole_sql::{Access, Answer, Database, ErrorKind, Keep, Parameters, QUERIES, Server, Value};
+use borehole_sql::dialect::SqlDialect;
+use borehole_sql::schema::{SqlType, TABLES};
+use borehole_sql::{Access, Database, ErrorKind, Keep, Parameters, QUERIES, QueryAnswer, Server, SqlValue};
 use borehole_testkit::Scratch;
 use borehole_testkit::servers::{DATABASE, DatabaseServer, GUARDED_PASSWORD, GUARDED_USER, ServerKind};
 
@@ -37,12 +37,12 @@ fn mysql() {
     everything(ServerKind::Mysql);
 }
 
-/// MySQL takes no files unless somebody lets it: then its rows go the way that those of MariaDB go.
+/// MySQL accepts no files by default; then rows are inserted as in MariaDB.
 #[test]
 fn mysql_that_takes_files() {
     let Some(started) = DatabaseServer::start(ServerKind::Mysql) else { return };
     let loads = "SHOW GLOBAL STATUS LIKE 'Com_load'";
-    let count = |number: &str| [["Com_load", number].map(|text| Value::Text(text.to_owned())).to_vec()];
+    let count = |number: &str| [["Com_load", number].map(|text| SqlValue::Text(text.to_owned())).to_vec()];
     let mut served = connect(&started);
     served.add_run(&heap("m1_objects"), "2026-11-21T11:00:00Z").unwrap();
     assert_eq!(rows(&mut served, loads), count("0"));
@@ -60,7 +60,7 @@ fn mysql_that_takes_files() {
 
 #[test]
 fn a_server_without_room_keeps_what_it_has() {
-    // InnoDB takes room by the megabyte, for each table.
+    // InnoDB allocates megabytes for each table.
     for (kind, size) in
         [(ServerKind::Postgresql, "24m"), (ServerKind::Mariadb, "96m"), (ServerKind::Mysql, "96m")]
     {
@@ -107,20 +107,20 @@ fn those_who_may_not_are_told_what_to_do(started: &DatabaseServer) {
     assert!(error.to_string().starts_with("invalid user or password: "), "{error}");
     assert!(!error.to_string().contains("close sesame"), "{error}");
     let mut database = Database::connect(&guarded.with_password(GUARDED_PASSWORD), Access::Read).unwrap();
-    // There is nothing yet: what is only read makes nothing either.
+    // There is nothing yet, and reading creates nothing.
     let error = database.runs().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-    assert!(error.to_string().starts_with("expected a database of heaps, with a table runs of "), "{error}");
+    assert!(error.to_string().starts_with("expected a heap database with a table runs of "), "{error}");
     assert!(database.query("CREATE TABLE anything (number INT)").is_err());
 
-    // The address of a port that nobody listens at.
+    // The address of a port without a listener.
     let nobody = Server::new(kind, "127.0.0.1", Some(1), DATABASE, GUARDED_USER);
     let error = refused(&nobody);
     assert_eq!(error.kind(), ErrorKind::Connection, "{error}");
     assert!(error.to_string().starts_with("no connection to "), "{error}");
 }
 
-pub(super) fn rows(database: &mut Database, statement: &str) -> Vec<Vec<Value>> {
+pub(super) fn rows(database: &mut Database, statement: &str) -> Vec<Vec<SqlValue>> {
     database.query(statement).unwrap_or_else(|error| panic!("{error}: {statement}")).rows
 }
 
@@ -137,7 +137,7 @@ fn answers_are_those_of_sqlite(started: &DatabaseServer) {
     for query in QUERIES {
         for node in [0, 42, 300] {
             let parameters = Parameters { run: Some(2), other: Some(1), node: Some(node) };
-            let ask = |database: &mut Database| -> Answer {
+            let ask = |database: &mut Database| -> QueryAnswer {
                 database.ask(query, parameters).unwrap_or_else(|error| panic!("{}: {error}", query.name))
             };
             let (expected, found) = (ask(&mut file), ask(&mut served));
@@ -167,7 +167,7 @@ fn answers_are_those_of_sqlite(started: &DatabaseServer) {
     served.write_parents(&paths).unwrap();
     assert!(rows(&mut served, "SELECT * FROM v_parent_paths ORDER BY run_id, node_id") == written);
     let last = written.pop().unwrap();
-    let [Value::Integer(run), Value::Integer(node), ..] = last[..] else { panic!("{last:?}") };
+    let [SqlValue::Integer(run), SqlValue::Integer(node), ..] = last[..] else { panic!("{last:?}") };
     let one = format!("SELECT * FROM v_parent_paths WHERE run_id = {run} AND node_id = {node}");
     assert_eq!(rows(&mut served, &one), [last]);
     let steps = "SELECT COUNT(*) FROM node_parents parents JOIN node_paths paths \
@@ -176,7 +176,7 @@ fn answers_are_those_of_sqlite(started: &DatabaseServer) {
     runs_are_deleted(&mut served);
 }
 
-/// The statements of reli's document that are in no dialect work as printed; all others are questions with names.
+/// The statements of reli's document that suit all dialects work as printed; all others are named queries.
 fn what_is_printed_works(file: &mut Database, served: &mut Database) {
     let printed = document::statements(&document::document());
     let of_sqlite = ["printf(", "||", "instr(", "AS INTEGER)", "AS REAL)"];
@@ -191,18 +191,18 @@ fn what_is_printed_works(file: &mut Database, served: &mut Database) {
             rows
         };
         let (found, expected) = (sorted(served), sorted(file));
-        // Which rows of many stand before a limit is open where some are as large as others.
+        // Among rows of equal size, the ones before a limit are arbitrary.
         let is_same =
             if statement.contains("LIMIT") { found.len() == expected.len() } else { found == expected };
         assert!(is_same, "{statement}: {found:#?} {expected:#?}");
     }
 }
 
-/// Names, types and absence, as the server describes them.
+/// Names, types and nullability, as the server describes them.
 fn the_tables_have_their_columns(served: &mut Database) {
     let dialect = served.dialect();
     let (text, seen) = match dialect {
-        Dialect::Postgresql => ("text", "1 = 1"),
+        SqlDialect::Postgresql => ("text", "1 = 1"),
         _ => ("longtext", "extra NOT LIKE '%INVISIBLE%'"),
     };
     for table in TABLES {
@@ -213,9 +213,10 @@ fn the_tables_have_their_columns(served: &mut Database) {
             table.name
         );
         let columns = table.columns.iter().map(|column| {
-            let kind = if matches!(column.kind, Kind::Serial | Kind::Integer) { "bigint" } else { text };
+            let kind =
+                if matches!(column.kind, SqlType::Serial | SqlType::Integer) { "bigint" } else { text };
             let is_nullable = if column.nullable { "YES" } else { "NO" };
-            [column.name, kind, is_nullable].map(|text| Value::Text(text.to_owned())).to_vec()
+            [column.name, kind, is_nullable].map(|text| SqlValue::Text(text.to_owned())).to_vec()
         });
         assert_eq!(rows(served, &statement), columns.collect::<Vec<_>>(), "{}", table.name);
     }
@@ -230,10 +231,10 @@ fn runs_are_deleted(served: &mut Database) {
     assert_eq!(served.delete_old_runs(&Keep::Last(2)).unwrap(), [0_i64; 0]);
     assert_eq!(served.delete_old_runs(&Keep::Since("2026-11-21T11:59:59Z".to_owned())).unwrap(), [0_i64; 0]);
     assert_eq!(served.delete_old_runs(&Keep::Last(1)).unwrap(), [1]);
-    assert_eq!(rows(served, "SELECT COUNT(*) FROM node_paths"), [[Value::Integer(0)]]);
+    assert_eq!(rows(served, "SELECT COUNT(*) FROM node_paths"), [[SqlValue::Integer(0)]]);
     assert_eq!(served.run_ids().unwrap(), [2]);
     assert_eq!(served.delete_old_runs(&Keep::Since("2026-11-21T12:00:01Z".to_owned())).unwrap(), [2]);
-    assert_eq!(rows(served, "SELECT COUNT(*) FROM context_edges"), [[Value::Integer(0)]]);
+    assert_eq!(rows(served, "SELECT COUNT(*) FROM context_edges"), [[SqlValue::Integer(0)]]);
 }
 
 fn lines(graph: &HeapGraph) -> String {

@@ -1,21 +1,21 @@
 //! The targets that read heaps: graphs, and memory.
 
-use borehole_heap::json::Layout;
-use borehole_heap::rmem::View;
-use borehole_heap::{Builder, Graph, Parents, TreeParents, heapsnapshot, hprof, info, lines};
+use borehole_heap::json::JsonLayout;
+use borehole_heap::rmem::MappedGraph;
+use borehole_heap::{Graph, GraphBuilder, Parents, TreeParents, heapsnapshot, hprof, info, lines};
 use borehole_php::{AnalyzeOptions, analyze};
 use borehole_process::Dump;
 
 /// Opens the bytes as an `.rmem` file. What passes the check of the whole is the same when it was written and read again; what
 /// does not can be used all the same.
 pub(super) fn rmem(bytes: &[u8]) {
-    let Ok(view) = View::open(bytes) else { return };
+    let Ok(view) = MappedGraph::open(bytes) else { return };
     let is_whole = view.check().is_ok();
     use_up(&view);
     let Ok(graph) = view.to_graph() else { return };
     let mut written = Vec::new();
     borehole_heap::rmem::write(&graph, &mut written).expect("memory takes everything");
-    let again = View::open(&written).expect("what was written opens");
+    let again = MappedGraph::open(&written).expect("what was written opens");
     if is_whole {
         assert_eq!((graph.counts().nodes, graph.counts().edges), (view.counts().nodes, view.counts().edges));
         again.check().expect("what was written is whole");
@@ -29,7 +29,7 @@ pub(super) fn json(bytes: &[u8]) {
     use_up(&graph);
     let written = |graph: &_| {
         let mut out = Vec::new();
-        borehole_heap::json::write(graph, Layout::Compact, &mut out).expect("memory takes everything");
+        borehole_heap::json::write(graph, JsonLayout::Compact, &mut out).expect("memory takes everything");
         out
     };
     let once = written(&graph);
@@ -49,7 +49,7 @@ pub(super) fn rdump(bytes: &[u8]) {
     dump.write(&mut written).expect("memory takes everything");
     let again = Dump::read(written.as_slice()).expect("what was written is whole");
     assert!(again.ranges().eq(dump.ranges()) && again.facts().eq(dump.facts()));
-    let mut builder = Builder::new();
+    let mut builder = GraphBuilder::new();
     if analyze(&dump, &AnalyzeOptions::default(), &mut builder).is_ok() {
         use_up(&builder.finish().expect("a walk makes a graph"));
     }
@@ -62,7 +62,7 @@ fn use_up(graph: &impl Graph) {
         hprof::write(graph, &mut out),
         heapsnapshot::write(graph, &mut out),
         lines::write(graph, &mut out),
-        borehole_heap::json::write(graph, Layout::Pretty, &mut out),
+        borehole_heap::json::write(graph, JsonLayout::Pretty, &mut out),
     ];
     assert!(exports.iter().all(Result::is_ok), "memory takes everything");
     let _ = (info(graph), Parents::of(graph), TreeParents::of(graph));

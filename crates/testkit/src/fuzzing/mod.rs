@@ -7,23 +7,25 @@
 mod heap;
 mod mutate;
 mod php;
+mod session;
 mod targets;
 
 use std::fs;
 use std::path::PathBuf;
 
 pub use mutate::{Mutator, Random};
-pub use targets::TARGETS;
+pub use session::{FuzzCount, FuzzOptions, fuzz};
+use targets::Run;
+pub use targets::targets;
 
 use crate::{corpus_files, project_file};
 
 /// A reader under test.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name: that of its folder below `fuzz/seeds` and of its file below `fuzz/fuzz_targets`.
+    /// Its name, and that of its folder below `fuzz/seeds`.
     pub name: &'static str,
-    /// Reads the bytes. It panics when something is wrong, never because the bytes are.
-    pub run: fn(&[u8]),
+    run: Run,
     /// Folders of the corpus, with the ending of their files, that are seeds too.
     pub corpus: &'static [(&'static str, &'static str)],
 }
@@ -34,9 +36,17 @@ impl Target {
     /// # Panics
     /// When there is none.
     #[must_use]
-    pub fn named(name: &str) -> &'static Self {
-        let found = TARGETS.iter().find(|target| target.name == name);
+    pub fn named(name: &str) -> Self {
+        let found = targets().into_iter().find(|target| target.name == name);
         found.unwrap_or_else(|| panic!("there is no fuzz target {name}"))
+    }
+
+    /// Reads the bytes.
+    ///
+    /// # Panics
+    /// When something is wrong with the reader, never because the bytes are.
+    pub fn run(&self, bytes: &[u8]) {
+        self.run.on(bytes);
     }
 
     /// The folder of inputs that are kept: small ones, and every one that once failed.

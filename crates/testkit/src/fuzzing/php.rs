@@ -8,16 +8,16 @@ use std::iter;
 use std::sync::LazyLock;
 
 use borehole_model::Tables;
-use borehole_php::{AttachOptions, Executor, Outcome, Php, WalkOptions, Walker};
-use borehole_process::{Error, Image, Memory, Piece, Target as _};
+use borehole_php::{AttachOptions, Executor, Php, SampleOutcome, StackWalker, WalkOptions};
+use borehole_process::{Error, ForeignMemory, ForeignProcess as _, Image, MemoryPiece};
 
 use crate::corpus;
 
 /// The bytes of a change: which place that the walker reads, how far behind its begin, and what is written there.
 const CHANGE_BYTES: usize = 12;
 
-/// What is written is the address of such a place if its last byte is this. No address of a program has it, and neither have
-/// those at the end of all memory, where sums overflow.
+/// The last byte of a written value that stands for the address of such a place. No address of a program ends in it, and
+/// neither do those at the end of all memory, where sums overflow.
 const POINTER: u8 = 0x5a;
 
 /// Stacks are kept so far if they are cut, so that one that never ends shows itself by its depth.
@@ -29,7 +29,7 @@ const MOST_FRAMES: u32 = 2 << 16;
 /// More than all names of a stack that deep: whoever believed a length would exceed it.
 const MOST_NAMES_BYTES: usize = 64 << 20;
 
-/// What the first byte of an input says.
+/// The meaning of the first byte of an input.
 #[derive(Clone, Copy)]
 struct Choices(u8);
 
@@ -87,7 +87,7 @@ pub(super) fn stack(bytes: &[u8]) {
 
 /// A walker and what it has found.
 struct Knowing {
-    walker: Walker,
+    walker: StackWalker,
     tables: Tables,
     most_frames: u32,
 }
@@ -96,11 +96,11 @@ impl Knowing {
     fn nothing_of(php: &Php, choices: Choices) -> Self {
         let options = WalkOptions { depth: choices.depth(), ..WalkOptions::default() };
         let most_frames = options.depth.unwrap_or(MOST_FRAMES);
-        Self { walker: Walker::new(php, options), tables: Tables::default(), most_frames }
+        Self { walker: StackWalker::new(php, options), tables: Tables::default(), most_frames }
     }
 
-    fn walk(&mut self, memory: &impl Memory, executor: &Executor) {
-        if let Ok(Outcome::Stack(stack)) = self.walker.sample(memory, executor, &mut self.tables) {
+    fn walk(&mut self, memory: &impl ForeignMemory, executor: &Executor) {
+        if let Ok(SampleOutcome::Stack(stack)) = self.walker.sample(memory, executor, &mut self.tables) {
             let depth = self.tables.depth(stack.id);
             assert!(depth <= self.most_frames, "{depth} frames");
         }
@@ -141,10 +141,10 @@ impl Recorded {
         let php = Php::attach(&image, &AttachOptions::default()).expect("a process of PHP");
         let executor = php.executors(&image).expect("one that executes")[0];
         let watched = Watched { image: &image, places: RefCell::default() };
-        let outcome = Walker::new(&php, WalkOptions::default())
+        let outcome = StackWalker::new(&php, WalkOptions::default())
             .sample(&watched, &executor, &mut Tables::default())
             .expect("a process that is there");
-        assert!(matches!(outcome, Outcome::Stack(_)), "{outcome:?}");
+        assert!(matches!(outcome, SampleOutcome::Stack(_)), "{outcome:?}");
         let mut read = watched.places.into_inner();
         read.sort_unstable();
         read.dedup();
@@ -168,15 +168,15 @@ struct Changing<'i> {
     after: &'i Image,
 }
 
-impl Memory for Changing<'_> {
-    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, Error> {
+impl ForeignMemory for Changing<'_> {
+    fn read_pieces(&self, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, Error> {
         let mut seen = BTreeSet::new();
         let mut filled = 0;
         for piece in pieces {
             let image = if seen.insert(piece.address) { self.before } else { self.after };
             let wanted = piece.into.len();
             let copied =
-                image.read_pieces(&mut [Piece { address: piece.address, into: &mut *piece.into }])?;
+                image.read_pieces(&mut [MemoryPiece { address: piece.address, into: &mut *piece.into }])?;
             filled += copied;
             if copied < wanted {
                 break;
@@ -192,8 +192,8 @@ struct Watched<'i> {
     places: RefCell<Vec<u64>>,
 }
 
-impl Memory for Watched<'_> {
-    fn read_pieces(&self, pieces: &mut [Piece<'_>]) -> Result<usize, Error> {
+impl ForeignMemory for Watched<'_> {
+    fn read_pieces(&self, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, Error> {
         self.places.borrow_mut().extend(pieces.iter().map(|piece| piece.address));
         self.image.read_pieces(pieces)
     }

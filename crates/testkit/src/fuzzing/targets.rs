@@ -1,44 +1,62 @@
 //! The targets: one a reader.
 
-use std::io::{self, Read as _};
+use std::io::{self, BufReader, Read as _};
 use std::ops::ControlFlow;
 
 use borehole_formats::detect::{DETECT_BYTES, detect};
-use borehole_formats::envelope::Envelope;
 use borehole_formats::rbt::{self, Reader, Record};
-use borehole_formats::{Limits, ReadError, ReadOptions, Recovery};
-use borehole_formats::{folded, gecko, jsonl, otlp, phpspy, pprof, speedscope, tachyon, tachyon_jsonl, trc};
+use borehole_formats::registry::{Import, ImportPlain};
+use borehole_formats::{Format, Limits, ReadError, ReadOptions, tachyon, trc};
 use borehole_model::{Context, Count, ProfileSink, Sample, Tables};
+use borehole_wire::envelope::Envelope;
 use borehole_wire::{Cursor, put_varint};
 
 use super::{Target, heap, php};
 
-/// Every target.
-pub const TARGETS: &[Target] = &[
-    Target { name: "wire", run: wire, corpus: &[("rbt/sweeps", ".rbt")] },
-    Target { name: "gzip", run: gzip, corpus: &[] },
-    Target { name: "detect", run: detects, corpus: &[("rbt/text", ".txt")] },
-    Target { name: "rbt_strict", run: rbt_strict, corpus: &[("rbt/sweeps", ".rbt")] },
-    Target { name: "rbt_lenient", run: rbt_lenient, corpus: &[("rbt/sweeps", ".rbt")] },
-    Target { name: "phpspy", run: phpspy, corpus: &[("rbt/text", ".txt")] },
-    Target { name: "folded", run: folded, corpus: &[("rbt/expected/conv", ".folded")] },
-    Target { name: "gecko", run: gecko, corpus: &[("tachyon/corpus/expected", "23_short.gecko.json")] },
-    Target { name: "otlp", run: otlp, corpus: &[("otlp", ".otlp")] },
-    Target { name: "pprof", run: pprof, corpus: &[("rbt/expected/conv", ".pprof"), ("pprof", ".pb.gz")] },
-    Target { name: "speedscope", run: speedscope, corpus: &[("rbt/expected/conv", ".speedscope.json")] },
-    Target { name: "jsonl", run: jsonl, corpus: &[] },
+/// The targets that are no format's importer, or look at more of a format than its importer does.
+const OWN: &[Target] = &[
+    Target { name: "wire", run: Run::Bytes(wire), corpus: &[("rbt/sweeps", ".rbt")] },
+    Target { name: "gzip", run: Run::Bytes(gzip), corpus: &[] },
+    Target { name: "detect", run: Run::Bytes(detects), corpus: &[("rbt/text", ".txt")] },
+    Target { name: "rbt_strict", run: Run::Bytes(rbt_strict), corpus: &[("rbt/sweeps", ".rbt")] },
+    Target { name: "rbt_lenient", run: Run::Bytes(rbt_lenient), corpus: &[("rbt/sweeps", ".rbt")] },
     Target {
         name: "tachyon",
-        run: tachyon,
+        run: Run::Bytes(tachyon),
         corpus: &[("tachyon/corrupt", ".bin"), ("tachyon/bigendian", ".bin")],
     },
-    Target { name: "tachyon_jsonl", run: tachyon_jsonl, corpus: &[("tachyon/corpus/expected", ".jsonl")] },
-    Target { name: "trc", run: trc, corpus: &[] },
-    Target { name: "rmem", run: heap::rmem, corpus: &[] },
-    Target { name: "heap_json", run: heap::json, corpus: &[] },
-    Target { name: "rdump", run: heap::rdump, corpus: &[("php/heap", ".rdump")] },
-    Target { name: "php_stack", run: php::stack, corpus: &[] },
+    Target { name: "trc", run: Run::Bytes(trc), corpus: &[] },
+    Target { name: "rmem", run: Run::Bytes(heap::rmem), corpus: &[] },
+    Target { name: "heap_json", run: Run::Bytes(heap::json), corpus: &[] },
+    Target { name: "rdump", run: Run::Bytes(heap::rdump), corpus: &[("php/heap", ".rdump")] },
+    Target { name: "php_stack", run: Run::Bytes(php::stack), corpus: &[] },
 ];
+
+/// All targets: those above, and the importer of each format that takes plain bytes.
+#[must_use]
+pub fn targets() -> Vec<Target> {
+    let importer = |&format: &Format| match format.importer()? {
+        Import::Plain(import) => Some(Target { name: format.name(), run: Run::Import(import), corpus: &[] }),
+        Import::Enveloped(_) | Import::Document { .. } => None,
+    };
+    OWN.iter().copied().chain(Format::ALL.iter().filter_map(importer)).collect()
+}
+
+/// How a target reads the bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Run {
+    Bytes(fn(&[u8])),
+    Import(ImportPlain),
+}
+
+impl Run {
+    pub(super) fn on(self, bytes: &[u8]) {
+        match self {
+            Self::Bytes(run) => run(bytes),
+            Self::Import(run) => import(bytes, run),
+        }
+    }
+}
 
 /// Reads the bytes as one varint after the other: what fits 64 bits comes back shorter or as it was.
 fn wire(bytes: &[u8]) {
@@ -129,7 +147,7 @@ fn rewritten(bytes: &[u8]) -> (u64, Vec<u8>) {
     (recovery.events, output)
 }
 
-/// What one small input may become when it is decompressed.
+/// The most bytes that are decompressed from one input.
 const LARGEST: u64 = 8 << 20;
 
 /// Reads members and plain bytes, past all damage, to the end.
@@ -187,8 +205,10 @@ fn look_at(record: &Record<'_>) -> u64 {
     let mut look = |string| bytes += definitions.string(string).len();
     for frame in definitions.frames_leaf_first(sample.stack) {
         match *definitions.frame(frame) {
-            rbt::Frame::Native { symbol, module, .. } => [symbol, module].into_iter().for_each(&mut look),
-            rbt::Frame::Php { namespace, class, method, file, opcode, .. } => {
+            rbt::DefinedFrame::Native { symbol, module, .. } => {
+                [symbol, module].into_iter().for_each(&mut look);
+            }
+            rbt::DefinedFrame::Php { namespace, class, method, file, opcode, .. } => {
                 [namespace, class, method, file].into_iter().chain(opcode).for_each(&mut look);
             }
         }
@@ -201,50 +221,16 @@ fn look_at(record: &Record<'_>) -> u64 {
     sample.count
 }
 
-fn phpspy(bytes: &[u8]) {
-    import(bytes, |input, options, tables, sink| phpspy::import(input, options, tables, sink));
-}
-
-fn folded(bytes: &[u8]) {
-    import(bytes, |input, options, tables, sink| folded::import(input, options, tables, sink));
-}
-
-fn pprof(bytes: &[u8]) {
+/// Imports strictly and over damage: what is counted is what comes out, and whole inputs read the same.
+fn import(bytes: &[u8], import: ImportPlain) {
+    let limits = Limits { document_bytes: 16 << 20, ..Limits::default() };
     let mut plain = Vec::new();
     // A damaged member still yields how it begins.
     let _ = Envelope::new(bytes).take(LARGEST).read_to_end(&mut plain);
-    import(&plain, |input, options, tables, sink| pprof::import(input, options, tables, sink));
-}
-
-fn gecko(bytes: &[u8]) {
-    import(bytes, |input, options, tables, sink| gecko::import(input, options, tables, sink));
-}
-
-fn otlp(bytes: &[u8]) {
-    import(bytes, |input, options, tables, sink| otlp::import(input, options, tables, sink));
-}
-
-fn speedscope(bytes: &[u8]) {
-    import(bytes, |input, options, tables, sink| speedscope::import(input, options, tables, sink));
-}
-
-fn tachyon_jsonl(bytes: &[u8]) {
-    import(bytes, |input, options, tables, sink| tachyon_jsonl::import(input, options, tables, sink));
-}
-
-fn jsonl(bytes: &[u8]) {
-    import(bytes, |input, options, tables, sink| jsonl::import(input, options, tables, sink));
-}
-
-/// Imports strictly and over damage: what is counted is what comes out, and whole inputs read the same.
-fn import(
-    bytes: &[u8],
-    import: impl Fn(&[u8], &ReadOptions, &mut Tables, &mut dyn ProfileSink) -> Result<Recovery, ReadError>,
-) {
-    let limits = Limits { document_bytes: 16 << 20, ..Limits::default() };
     let run = |options: ReadOptions| {
-        let mut total = Total::default();
-        let recovery = import(bytes, &ReadOptions { limits, ..options }, &mut Tables::default(), &mut total);
+        let (mut total, mut input) = (Total::default(), plain.as_slice());
+        let options = ReadOptions { limits, ..options };
+        let recovery = import(&mut BufReader::new(&mut input), &options, &mut Tables::default(), &mut total);
         match recovery {
             Ok(recovery) => {
                 assert_eq!(recovery.samples, total.0);

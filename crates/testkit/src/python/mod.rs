@@ -1,7 +1,7 @@
-//! Python 3.15 with its own profiler, in a system beside this one.
+//! Python 3.15 with its own profiler, in a root file system of its own.
 //!
-//! It sees a folder of its system only, so files pass through there: [`Python::write`] puts one in, and
-//! [`Python::inside`] is what Python calls it.
+//! It sees only files of that file system, so tests share a folder in it: [`Python::write`] writes a file there, and
+//! [`Python::inside`] is its path for Python.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 
 use crate::peers::{Peer, peer};
 
-/// Reads, writes and loads what Python's profiler does, and says so as JSON lines.
+/// A script that reads, writes and loads files with Python's profiler, and prints the results as JSON lines.
 const SCRIPT: &str = include_str!("tachyon.py");
 
-/// Python, and a folder that it shares with this system.
+/// Python, and a folder that it shares with tests.
 #[derive(Debug)]
 pub struct Python {
     peer: Peer,
@@ -23,10 +23,10 @@ pub struct Python {
 }
 
 impl Python {
-    /// Python; `None`, said on stderr, if it is left out.
+    /// Finds Python; `None`, with a line on stderr, if it is skipped.
     ///
     /// # Panics
-    /// When it is not set up, or its system has no folder for files.
+    /// If it is not installed, or its file system has no folder for temporary files.
     #[must_use]
     #[track_caller]
     pub fn set_up() -> Option<Self> {
@@ -43,22 +43,22 @@ impl Python {
         self.peer.version()
     }
 
-    /// The command that enters its system and runs it there: the root is its first argument.
+    /// The command that runs it in its root file system; the path of that is its first argument.
     #[must_use]
     pub fn command(&self) -> Command {
         self.peer.command()
     }
 
-    /// Where the file `name` of the folder is for this system.
+    /// The path of the file `name` of the folder for this process.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// What Python calls the file `name` of the folder.
+    /// The path of the file `name` of the folder for Python.
     ///
     /// # Panics
-    /// Never: the folder is in the system's folder for temporary files.
+    /// Never: the folder is in the folder for temporary files.
     #[must_use]
     pub fn inside(&self, name: &str) -> String {
         let folder = self.folder.path().file_name().expect("a temporary folder has a name");
@@ -68,7 +68,7 @@ impl Python {
     /// Writes the file `name` into the folder.
     ///
     /// # Panics
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn write(&self, name: &str, bytes: &[u8]) {
         fs::write(self.path(name), bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
@@ -76,14 +76,14 @@ impl Python {
     /// Reads the file `name` of the folder.
     ///
     /// # Panics
-    /// When it cannot be read.
+    /// If it cannot be read.
     #[must_use]
     #[track_caller]
     pub fn read(&self, name: &str) -> Vec<u8> {
         fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Runs Python with `arguments`, of which the files of the folder `names` follow.
+    /// Runs Python with `arguments`, followed by the files `names` of the folder.
     #[must_use]
     pub fn run(&self, arguments: &[&str], names: &[&str]) -> Output {
         let names: Vec<_> = names.iter().map(|name| self.inside(name)).collect();
@@ -91,7 +91,7 @@ impl Python {
         self.peer.run(&[arguments, &names].concat())
     }
 
-    /// What our script says about the files of the folder `names`, a value a line.
+    /// The lines that the script prints for the files `names` of the folder.
     fn script(&self, command: &str, names: &[&str]) -> Vec<Value> {
         let output = self.run(&[&self.inside("tachyon.py"), command], names);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -100,43 +100,42 @@ impl Python {
         text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
     }
 
-    /// What its reader gives out of the files of the folder `names`: of each an object with `info`, an object a
+    /// Reads the files `names` of the folder with its reader. Returns for each file an object with `info`, an object per
     /// sample, and at the end one with `stats`, or one with `error`.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// If it cannot be started.
     #[must_use]
     #[track_caller]
     pub fn samples(&self, names: &[&str]) -> Vec<Value> {
         self.script("read", names)
     }
 
-    /// Has its writer write the samples of each of `specifications` (what they are, `tachyon.py` knows) as one of
-    /// the files `names`.
+    /// Writes the samples of each of `specifications` (explained in `tachyon.py`) with its writer, to the files `names`.
     ///
     /// # Panics
-    /// When it does not.
+    /// If it fails.
     #[track_caller]
     pub fn write_samples(&self, specifications: &Value, names: &[&str]) {
         self.write("specifications.json", specifications.to_string().as_bytes());
         self.script("write", &[&["specifications.json"], names].concat());
     }
 
-    /// The rows that `pstats` loads out of the files of the folder `names`, of each in the order of their names:
-    /// place, samples executing, samples on the stack, their times, callers.
+    /// The rows that `pstats` loads from the files `names` of the folder, for each file in the order of function names: place,
+    /// self samples, total samples, their times, callers.
     ///
     /// # Panics
-    /// When it cannot load one.
+    /// If it cannot load one.
     #[must_use]
     #[track_caller]
     pub fn statistics(&self, names: &[&str]) -> Vec<Value> {
         self.script("load", names)
     }
 
-    /// What `replay` prints for each of `jobs`: options, and a file of the folder.
+    /// The output of `replay` for each of `jobs`: options, and a file of the folder.
     ///
     /// # Panics
-    /// When one fails.
+    /// If one fails.
     #[must_use]
     #[track_caller]
     pub fn replayed(&self, jobs: &[(&[&str], &str)]) -> Vec<String> {
@@ -147,7 +146,7 @@ impl Python {
         assert_eq!(answers.len(), jobs.len());
         let printed = jobs.iter().zip(answers).map(|((options, name), answer)| {
             assert_eq!(answer["code"], 0, "{options:?} {name}: {}", answer["progress"]);
-            // Progress stands before the last line that it rewinds, the number of samples at the end.
+            // The output follows the last progress line that is overwritten, with the number of samples at the end.
             let text = answer["printed"].as_str().unwrap_or_default();
             let text = text
                 .rsplit_once('\r')
@@ -157,7 +156,7 @@ impl Python {
         printed.collect()
     }
 
-    /// Options in which `{}` stands for the folder, and a file of it.
+    /// Options, in which `{}` stands for the folder, and a file in it.
     fn arguments(&self, options: &[&str], name: &str) -> Vec<String> {
         let folder = self.inside("");
         let options = options.iter().map(|option| option.replace("{}", &folder));

@@ -1,18 +1,18 @@
-//! A certificate for `localhost`, made by the command of OpenSSL, which servers bring along.
+//! A certificate for `localhost`, made with the command `openssl`, which servers depend on.
 
 use std::path::Path;
 use std::process::Command;
 
 use super::succeed;
 
-/// The certificate of who vouches for the server.
+/// The certificate of the authority.
 pub(super) const AUTHORITY: &str = "authority.pem";
 /// The server's certificate.
 pub(super) const CERTIFICATE: &str = "server.pem";
 /// Its key.
 pub(super) const KEY: &str = "server.key";
 
-/// An elliptic curve, as its keys are made at once.
+/// An elliptic curve, whose keys are made quickly.
 const NEW_KEY: [&str; 5] = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
 
 /// Writes all three into `folder`.

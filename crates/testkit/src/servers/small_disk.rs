@@ -1,17 +1,17 @@
-//! A file system that is soon full.
+//! Small file systems, for tests of full disks.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A file system of few bytes, until this is dropped.
+/// A small file system, unmounted when this is dropped.
 #[derive(Debug)]
 pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Puts one of `size`, as `mount` has it, at `folder`.
+    /// Mounts one at `folder`, with a `size` as `mount` takes it.
     ///
     /// # Panics
-    /// When we are not root.
+    /// If the current user is not root.
     #[must_use]
     pub fn mount(folder: &Path, size: &str) -> Self {
         let option = format!("size={size}");
@@ -27,7 +27,7 @@ impl SmallDisk {
     /// Changes its size.
     ///
     /// # Panics
-    /// When it holds more than that.
+    /// If it holds more than that.
     pub fn resize(&self, size: &str) {
         let option = format!("remount,size={size}");
         let status = Command::new("mount").args(["-o", &option]).arg(&self.0).status();
@@ -37,7 +37,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Whoever still has a file open there keeps it until they close it.
+        // Programs keep files that they have open until they close them.
         let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
     }
 }

@@ -1,11 +1,11 @@
-//! The corpus is what its manifest says.
+//! The corpus matches its manifest.
 
-use borehole_testkit::manifest::{Conversion, Manifest, Outcome};
+use borehole_testkit::manifest::{CorpusConversion, CorpusManifest, ReadOutcome};
 use borehole_testkit::{corpus, corpus_files, read_corpus, sha256_hex};
 
 #[test]
 fn every_trace_is_the_one_that_the_manifest_describes() {
-    let manifest = Manifest::rbt();
+    let manifest = CorpusManifest::rbt();
     assert_eq!(manifest.files.len(), 107);
     for trace in &manifest.files {
         let bytes = trace.read();
@@ -23,7 +23,7 @@ fn every_trace_is_the_one_that_the_manifest_describes() {
 
 #[test]
 fn every_text_is_the_one_that_the_manifest_describes() {
-    let manifest = Manifest::rbt();
+    let manifest = CorpusManifest::rbt();
     for file in corpus_files("rbt/text", ".txt") {
         let name = format!("text/{}", file.file_name().unwrap().display());
         let text = manifest.text.iter().find(|text| text.name == name);
@@ -35,7 +35,7 @@ fn every_text_is_the_one_that_the_manifest_describes() {
 
 #[test]
 fn every_trace_of_the_corpus_is_in_the_manifest() {
-    let manifest = Manifest::rbt();
+    let manifest = CorpusManifest::rbt();
     let files = corpus_files("rbt", ".rbt").into_iter().chain(corpus_files("rbt", ".rbt.gz"));
     for file in files {
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
@@ -43,11 +43,11 @@ fn every_trace_of_the_corpus_is_in_the_manifest() {
     }
 }
 
-fn assert_outcome_is_there(name: &str, outcome: &Outcome) {
+fn assert_outcome_is_there(name: &str, outcome: &ReadOutcome) {
     assert!(corpus(&format!("rbt/{}", outcome.expected)).is_file(), "{name}");
 }
 
-fn assert_conversion(conversion: &Conversion) {
+fn assert_conversion(conversion: &CorpusConversion) {
     let Some(file) = &conversion.file else { return };
     let bytes = read_corpus(&format!("rbt/{file}"));
     assert_eq!(sha256_hex(&bytes), conversion.sha256, "{file}");

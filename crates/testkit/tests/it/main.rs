@@ -1,4 +1,4 @@
-//! Holds the corpus against its manifest, replays the seeds of the fuzz targets, and tries out the peers.
+//! Compares the corpus with its manifest, replays the seeds of the fuzz targets, and tests the peers.
 
 mod corpus;
 mod peers;

@@ -1,4 +1,4 @@
-//! The peers read what the reference programs wrote, and reject what is wrong.
+//! The peers read files of the reference programs, and reject invalid ones.
 
 use borehole_testkit::peers::{HEADLESS, peer, speedscope_import, speedscope_schema_errors};
 use borehole_testkit::{Scratch, corpus};

@@ -1,6 +1,6 @@
-//! Runtimes, recorded and read back.
+//! Recordings of runtimes, read back.
 
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -29,17 +29,17 @@ enum TokioEvent<'a> {
     Wake(WakeEventEvent),
 }
 
-/// What a recording says.
+/// The contents of a recording.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Where tasks were spawned.
+    /// The places where tasks were spawned.
     spawned: BTreeMap<u64, String>,
     terminated: BTreeSet<u64>,
     polls: BTreeMap<u64, u64>,
     poll_ends: u64,
     parks: BTreeSet<u64>,
     unparks: BTreeSet<u64>,
-    /// Who woke whom.
+    /// The wakes: the waking task and the woken one.
     wakes: BTreeSet<(u64, u64)>,
     most_alive: u32,
 }
@@ -110,7 +110,7 @@ fn tasks_polls_wakes_and_parks_are_recorded() {
     assert!(seen.spawned.values().all(|place| place.contains("tests/it/main.rs:")), "{seen:?}");
     let spawned: BTreeSet<_> = seen.spawned.keys().copied().collect();
     assert!(seen.terminated.is_superset(&spawned), "{seen:?}");
-    // The workers are tasks that block, to Tokio: with all hooks they end without having begun.
+    // For Tokio, workers are blocking tasks: with all hooks, they end without having begun.
     assert!(cfg!(tokio_unstable) || seen.terminated == spawned, "{seen:?}");
     let (waiting, yielding) =
         (*seen.spawned.keys().min().unwrap(), *seen.polls.iter().max_by_key(|poll| poll.1).unwrap().0);
@@ -129,7 +129,7 @@ fn a_poll_that_panics_ends() {
     let runtime = tokio.build("test", Builder::new_multi_thread().worker_threads(1)).unwrap();
     runtime.block_on(async {
         for number in 0..3 {
-            let task = tokio.spawn(async move { assert!(number == 1, "as a task may") });
+            let task = tokio.spawn(async move { assert!(number == 1, "tasks may panic") });
             assert_eq!(task.await.is_ok(), number == 1);
         }
     });

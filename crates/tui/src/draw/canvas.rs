@@ -1,23 +1,24 @@
 //! Text in cells.
 
+use borehole_text::{KeptEnd, crop, printable, width};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::text::{Anchor, crop, printable, width};
-use crate::theme::{Colours, Role};
+use crate::list::ScrollList;
+use crate::theme::{Colours, TextRole};
 
 /// The smallest usable screen, in columns and lines.
 const LEAST: (u16, u16) = (20, 6);
 
 /// The cells of a screen.
-pub(crate) struct Canvas<'a> {
+pub(crate) struct CellCanvas<'a> {
     buffer: &'a mut Buffer,
     pub(crate) colours: Colours,
 }
 
-impl<'a> Canvas<'a> {
-    /// Creates a canvas on a whole screen; `None` if that is too small, which it then says.
+impl<'a> CellCanvas<'a> {
+    /// Creates a canvas on a whole screen. If that is too small, writes so and returns `None`.
     pub(crate) fn of_screen(buffer: &'a mut Buffer, colours: Colours) -> Option<Self> {
         let area = buffer.area;
         let mut canvas = Self { buffer, colours };
@@ -37,6 +38,21 @@ impl<'a> Canvas<'a> {
         }
     }
 
+    /// Writes the visible rows of a list, each by its text and role. The row of the cursor stands out.
+    pub(crate) fn rows(
+        &mut self,
+        area: Rect,
+        (list, len): (&mut ScrollList, usize),
+        has_cursor: bool,
+        row: impl Fn(usize) -> (String, TextRole),
+    ) {
+        for (line, place) in (0..).zip(list.window(len, usize::from(area.height))) {
+            let (text, role) = row(place);
+            let role = if place == list.cursor { TextRole::of_cursor(has_cursor) } else { role };
+            self.line(area, line, &text, self.colours.style(role));
+        }
+    }
+
     pub(crate) fn plain(&mut self, area: Rect, text: &str) {
         self.line(area, 0, text, Style::default());
     }
@@ -47,15 +63,15 @@ impl<'a> Canvas<'a> {
         let room = usize::from(area.width);
         let facts: String = facts.iter().map(|fact| format!(" · {fact}")).collect();
         let left = room.saturating_sub(1 + width(&facts)).max(room / 3);
-        let text = format!(" {}{facts}", crop(&printable(name.as_bytes()), left, Anchor::Right));
-        self.line(area, 0, &crop(&text, room, Anchor::Left), self.colours.style(Role::Bar));
+        let text = format!(" {}{facts}", crop(&printable(name.as_bytes()), left, KeptEnd::Right));
+        self.line(area, 0, &crop(&text, room, KeptEnd::Left), self.colours.style(TextRole::Bar));
     }
 
     /// Writes a title line.
     pub(crate) fn title(&mut self, area: Rect, text: &str, has_cursor: bool) {
-        let role = if has_cursor { Role::Focus } else { Role::Dim };
+        let role = if has_cursor { TextRole::Focus } else { TextRole::Dim };
         let mark = if has_cursor { "▸ " } else { "  " };
-        let text = crop(&format!("{mark}{text}"), usize::from(area.width), Anchor::Left);
+        let text = crop(&format!("{mark}{text}"), usize::from(area.width), KeptEnd::Left);
         self.line(area, 0, &text, self.colours.style(role));
     }
 
@@ -76,7 +92,7 @@ impl<'a> Canvas<'a> {
         (text, style): (&str, Style),
     ) {
         let Ok(start) = u16::try_from(start) else { return };
-        let text = if room < 3 { String::new() } else { crop(text, room - 1, Anchor::Left) };
+        let text = if room < 3 { String::new() } else { crop(text, room - 1, KeptEnd::Left) };
         // The edge separates neighbours where colours do not.
         let filled = format!("{}{text}", if room > 1 { "▏" } else { " " });
         let blank = room.saturating_sub(width(&filled));

@@ -2,13 +2,13 @@
 
 use ratatui::layout::Rect;
 
-use super::canvas::Canvas;
+use super::canvas::CellCanvas;
 use super::split_top;
-use crate::app::{App, Place};
+use crate::app::{App, ScreenPart};
 use crate::flame::{FlameBox, Levels, layout};
-use crate::list::Step;
+use crate::list::CursorStep;
 use crate::since::Shift;
-use crate::theme::Role;
+use crate::theme::TextRole;
 
 /// The number of levels to lay out to reach one, and one more, so that the cursor can go there.
 fn levels_to(distance: i64) -> usize {
@@ -23,8 +23,8 @@ fn place_of(level: i64) -> usize {
 impl App {
     /// The levels of the callees, down to one.
     fn flame_below(&mut self, width: usize, deepest: i64) -> Levels {
-        let shape = (self.focus.total, width, levels_to(deepest));
-        layout(&mut self.focus.callees, &self.calls, shape)
+        let shape = (self.focus.total_weight, width, levels_to(deepest));
+        layout(&mut self.focus.callees, &self.data.calls, shape)
     }
 
     /// The levels of the callers, up to one. The focus itself, which would come first, belongs to the callees.
@@ -32,8 +32,8 @@ impl App {
         if self.focus.frame.is_none() {
             return Levels::new();
         }
-        let shape = (self.focus.total, width, levels_to(highest.saturating_neg()));
-        let mut levels = layout(&mut self.focus.callers, &self.calls, shape);
+        let shape = (self.focus.total_weight, width, levels_to(highest.saturating_neg()));
+        let mut levels = layout(&mut self.focus.callers, &self.data.calls, shape);
         if !levels.is_empty() {
             levels.remove(0);
         }
@@ -42,7 +42,7 @@ impl App {
 
     /// The levels on the same side of the focus as a level.
     fn flame_levels(&mut self, level: i64) -> Levels {
-        let width = self.flame_width;
+        let width = self.screen.flame_width;
         if level < 0 { self.flame_above(width, level) } else { self.flame_below(width, level) }
     }
 
@@ -65,16 +65,16 @@ impl App {
         self.flame_box(level, column).map(|found| found.frame)
     }
 
-    pub(crate) fn go_in_flame(&mut self, step: Step) {
+    pub(crate) fn go_in_flame(&mut self, step: CursorStep) {
         let (level, column) = self.focus.flame;
-        let page = i64::from(self.areas.body.height.max(2)) - 1;
+        let page = i64::from(self.screen.areas.body.height.max(2)) - 1;
         let target = match step {
-            Step::Up => level - 1,
-            Step::Down => level + 1,
-            Step::PageUp => level - page,
-            Step::PageDown => level + page,
-            Step::Home => return self.sideways_to(0),
-            Step::End => return self.sideways_to(usize::MAX),
+            CursorStep::Up => level - 1,
+            CursorStep::Down => level + 1,
+            CursorStep::PageUp => level - page,
+            CursorStep::PageDown => level + page,
+            CursorStep::Home => return self.sideways_to(0),
+            CursorStep::End => return self.sideways_to(usize::MAX),
         };
         let direction = if target < level { 1 } else { -1 };
         let mut reachable = target;
@@ -137,23 +137,23 @@ impl App {
     /// Moves the cursor to a box, if there is one. Returns whether it was there already.
     pub(crate) fn click_in_flame(&mut self, line: usize, column: usize) -> bool {
         let level = self.focus.flame_top.saturating_add(i64::try_from(line).unwrap_or(0));
-        let column = column.saturating_sub(usize::from(self.areas.body.x));
+        let column = column.saturating_sub(usize::from(self.screen.areas.body.x));
         let boxes = self.flame_level(level);
         let Some(found) = boxes.iter().find(|found| found.holds(column)) else { return false };
         let (level_before, column_before) = std::mem::replace(&mut self.focus.flame, (level, column));
         level_before == level && found.holds(column_before)
     }
 
-    pub(super) fn draw_flame(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
+    pub(super) fn draw_flame(&mut self, canvas: &mut CellCanvas<'_>, area: Rect) {
         let [title, area] = split_top(area, 1);
-        let name = match self.since {
+        let name = match self.changes.since {
             Some(_) => format!("flame graph, + red grew, - blue shrank{}", self.uncompared()),
             None => "flame graph".to_owned(),
         };
-        canvas.title(title, &self.view_title(&name), self.place == Place::Body);
-        self.areas.body = area;
+        canvas.title(title, &self.view_title(&name), self.screen.part == ScreenPart::Body);
+        self.screen.areas.body = area;
         let (width, height) = (usize::from(area.width), i64::from(area.height));
-        self.flame_width = width;
+        self.screen.flame_width = width;
         // The levels that scrolling to the cursor could show.
         let (cursor, top) = (self.focus.flame.0, self.focus.flame_top);
         let above = self.flame_above(width, cursor.min(top) - height);
@@ -178,19 +178,25 @@ impl App {
         self.focus.flame_top = top.clamp(cursor - height + 1, cursor.max(first)).max(first);
     }
 
-    fn draw_level(&self, canvas: &mut Canvas<'_>, area: Rect, line: u16, (level, boxes): (i64, &[FlameBox])) {
+    fn draw_level(
+        &self,
+        canvas: &mut CellCanvas<'_>,
+        area: Rect,
+        line: u16,
+        (level, boxes): (i64, &[FlameBox]),
+    ) {
         let column = self.focus.flame.1;
-        let has_cursor = self.place == Place::Body && level == self.focus.flame.0;
+        let has_cursor = self.screen.part == ScreenPart::Body && level == self.focus.flame.0;
         let needle = self.filter.to_lowercase();
         for (number, found) in boxes.iter().enumerate() {
-            let name = &self.calls.frame(found.frame).function;
-            let shift = self.since.as_ref().map(|since| since.of(name));
-            let label = format!("{}{}", shift.map_or("", Shift::sign), self.labels[found.frame]);
+            let name = &self.data.calls.frame(found.frame).function;
+            let shift = self.changes.since.as_ref().map(|since| since.of(name));
+            let label = format!("{}{}", shift.map_or("", Shift::sign), self.data.labels[found.frame]);
             let is_cursor = has_cursor && found.holds(column);
             let style = match () {
-                () if is_cursor => canvas.colours.style(Role::Cursor),
+                () if is_cursor => canvas.colours.style(TextRole::Cursor),
                 () if !needle.is_empty() && label.to_lowercase().contains(&needle) => {
-                    canvas.colours.style(Role::Found)
+                    canvas.colours.style(TextRole::Found)
                 }
                 () => {
                     let is_odd = number.is_multiple_of(2) != (level % 2 == 0);
@@ -205,16 +211,17 @@ impl App {
     }
 
     /// Draws the level below the focus in one row; for the whole profile, the first level that branches.
-    pub(super) fn draw_strip(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
+    pub(super) fn draw_strip(&mut self, canvas: &mut CellCanvas<'_>, area: Rect) {
         const DEEPEST: usize = 32;
         let width = usize::from(area.width);
-        let levels = layout(&mut self.focus.callees, &self.calls, (self.focus.total, width, DEEPEST));
+        let levels =
+            layout(&mut self.focus.callees, &self.data.calls, (self.focus.total_weight, width, DEEPEST));
         let telling =
             levels.iter().skip(usize::from(self.focus.frame.is_some())).find(|boxes| boxes.len() > 1);
         for (number, found) in telling.or(levels.last()).into_iter().flatten().enumerate() {
-            let name = &self.calls.frame(found.frame).function;
+            let name = &self.data.calls.frame(found.frame).function;
             let style = canvas.colours.flame(name, number.is_multiple_of(2));
-            canvas.label(area, 0, (found.start, found.width), (&self.labels[found.frame], style));
+            canvas.label(area, 0, (found.start, found.width), (&self.data.labels[found.frame], style));
         }
     }
 }

@@ -1,25 +1,24 @@
 //! The parts around the views: header, mini flame graph, status, keys, help.
 
-use borehole_analysis::{Lines, Opcodes, Recursion, Rows, Weight};
+use borehole_analysis::{LineRows, OpcodeRows, Recursion, RowKind, Weight};
+use borehole_text::{crop, grouped, percent, percent_of, printable, width, with_unit};
 use ratatui::layout::Rect;
 
-use super::canvas::Canvas;
-use super::draw_keys;
-use crate::amount::{grouped, name, percent, with_unit};
-use crate::app::{App, PromptKind};
+use super::canvas::CellCanvas;
+use crate::amount::name;
+use crate::app::{App, ProfilePrompt};
 use crate::keymap::Action;
-use crate::text::{crop, printable, width};
-use crate::theme::Role;
+use crate::theme::TextRole;
 
 impl App {
-    pub(super) fn draw_header(&self, canvas: &mut Canvas<'_>, area: Rect) {
-        let all = self.calls.total();
-        let summary = self.profile.summary();
-        let mut facts = vec![match self.weight {
+    pub(super) fn draw_header(&self, canvas: &mut CellCanvas<'_>, area: Rect) {
+        let all = self.data.calls.total();
+        let summary = self.data.profile.summary();
+        let mut facts = vec![match self.data.weight {
             Weight::Samples if i64::try_from(summary.matched) != Ok(all) => {
                 format!("{} of {} samples", self.amount(all), grouped(summary.matched))
             }
-            weight => format!("{} {}", self.amount(all), name(&self.profile.value_type(weight))),
+            weight => format!("{} {}", self.amount(all), name(&self.data.profile.value_type(weight))),
         }];
         let hidden = summary.hidden.iter();
         facts.extend(hidden.map(|(kind, samples)| format!("{} of {kind} hidden", grouped(*samples))));
@@ -29,7 +28,7 @@ impl App {
 
     /// Formats an amount with its unit.
     pub(super) fn amount(&self, value: i64) -> String {
-        with_unit(value, &self.profile.value_type(self.weight).unit)
+        with_unit(value, &self.data.profile.value_type(self.data.weight).unit)
     }
 
     /// The settings that differ from the initial ones, in words.
@@ -50,49 +49,47 @@ impl App {
             parts.push(format!("/{}", printable(self.filter.as_bytes())));
         }
         let switches = [
-            (query.lines == Lines::Together, "no lines"),
-            (query.opcodes == Opcodes::Apart, "opcodes"),
+            (query.lines == LineRows::Together, "no lines"),
+            (query.opcodes == OpcodeRows::Apart, "opcodes"),
             (query.recursion == Recursion::Folded, "recursion folded"),
-            (self.libraries_are_one, "libraries collapsed"),
-            (query.rows == Rows::Files, "files"),
-            (query.rows == Rows::Classes, "classes"),
-            (query.rows == Rows::Namespaces, "namespaces"),
+            (self.data.libraries_are_one, "libraries collapsed"),
+            (query.rows == RowKind::Files, "files"),
+            (query.rows == RowKind::Classes, "classes"),
+            (query.rows == RowKind::Namespaces, "namespaces"),
             (self.overview.follows, "follow"),
         ];
         parts.extend(switches.iter().filter(|(is_on, _)| *is_on).map(|(_, name)| (*name).to_owned()));
         parts
     }
 
-    pub(super) fn draw_status(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
-        let text = match (&self.prompt, &self.message) {
-            (Some(prompt), _) => {
-                let name = match prompt.kind {
-                    PromptKind::Filter => "filter rows",
-                    PromptKind::Match => "match samples (pattern)",
-                    PromptKind::Export => "export to (.svg .folded .pb.gz ...)",
-                };
-                prompt.line(name, usize::from(area.width))
-            }
-            (None, Some(message)) => message.clone(),
-            (None, None) => self.describe_current(usize::from(area.width)),
+    pub(super) fn draw_status(&mut self, canvas: &mut CellCanvas<'_>, area: Rect) {
+        let columns = usize::from(area.width);
+        let name = |kind| match kind {
+            ProfilePrompt::Filter => "filter rows",
+            ProfilePrompt::Match => "match samples (pattern)",
+            ProfilePrompt::Export => "export to (.svg .folded .pb.gz ...)",
         };
-        canvas.line(area, 0, &text, canvas.colours.style(Role::Plain));
+        let text = match self.controls.status(columns, name) {
+            Some(text) => text,
+            None => self.describe_current(columns),
+        };
+        canvas.line(area, 0, &text, canvas.colours.style(TextRole::Plain));
     }
 
     /// The numbers of the row under the cursor, and as much of its name as fits.
     fn describe_current(&mut self, columns: usize) -> String {
         let Some(frame) = self.current().or(self.focus.frame) else { return String::new() };
-        let text = printable(&self.calls.frame(frame).text(borehole_analysis::Paths::Full));
+        let text = printable(&self.data.calls.frame(frame).text(borehole_analysis::PathStyle::Full));
         let row = self.overview.rows.iter().find(|row| row.frame == frame);
-        let (own, total) = row.map_or((0, 0), |row| (row.own, row.total));
-        let all = self.calls.total();
-        let share = |value| format!("{} {:.1}%", self.amount(value), percent(value, all));
-        let numbers = format!("  self {}, total {}", share(own), share(total));
+        let (self_weight, total_weight) = row.map_or((0, 0), |row| (row.self_weight, row.total_weight));
+        let all = self.data.calls.total();
+        let share = |value| format!("{} {}", self.amount(value), percent(percent_of(value, all)));
+        let numbers = format!("  self {}, total {}", share(self_weight), share(total_weight));
         let room = columns.saturating_sub(width(&numbers)).max(1);
-        format!("{}{numbers}", crop(&text, room, self.anchor))
+        format!("{}{numbers}", crop(&text, room, self.screen.anchor))
     }
 
-    pub(super) fn draw_footer(&self, canvas: &mut Canvas<'_>, area: Rect) {
+    pub(super) fn draw_footer(&self, canvas: &mut CellCanvas<'_>, area: Rect) {
         let keys = [
             (Action::Quit, "quit"),
             (Action::Help, "help"),
@@ -111,21 +108,17 @@ impl App {
             (Action::Source, "source"),
         ];
         let text = self.settings.keymap.footer(&keys, usize::from(area.width));
-        canvas.line(area, 0, &text, canvas.colours.style(Role::Bar));
-    }
-
-    pub(super) fn draw_help(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
-        draw_keys(canvas, area, &mut self.help, &self.settings.keymap.help());
+        canvas.line(area, 0, &text, canvas.colours.style(TextRole::Bar));
     }
 
     /// The title of the view: its content and its subject.
     pub(super) fn view_title(&self, what: &str) -> String {
-        let share = |value| format!("{:.1}%", percent(value, self.calls.total()));
+        let share = |value| percent(percent_of(value, self.data.calls.total()));
         match self.focus.frame {
             None => what.to_owned(),
             Some(frame) => {
-                let (total, own) = (share(self.focus.total), share(self.focus.own));
-                format!("{what} · total {total} self {own} · {}", self.labels[frame])
+                let (total, self_) = (share(self.focus.total_weight), share(self.focus.self_weight));
+                format!("{what} · total {total} self {self_} · {}", self.data.labels[frame])
             }
         }
     }

@@ -7,27 +7,31 @@ mod frame;
 mod lists;
 mod time;
 
+use borehole_text::pad;
 use ratatui::layout::Rect;
 
-use crate::app::{App, Place, View};
-use crate::list::List;
-use crate::screen::{Cells, Explorer};
-use crate::text::pad;
-use crate::theme::Role;
-use canvas::Canvas;
+use crate::app::{App, ProfileView, ScreenPart};
+use crate::list::ScrollList;
+use crate::screen::{Explorer, ScreenCells};
+use crate::theme::TextRole;
+use canvas::CellCanvas;
 
 /// The areas of the screen that a mouse can point at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Areas {
+pub(crate) struct ScreenAreas {
     pub(crate) overview: Rect,
     pub(crate) above: Rect,
     pub(crate) body: Rect,
 }
 
-impl Areas {
+impl ScreenAreas {
     /// The area at a cell, and the line in it.
-    pub(crate) fn at(&self, column: u16, row: u16) -> Option<(Place, usize)> {
-        let parts = [(Place::Overview, self.overview), (Place::Above, self.above), (Place::Body, self.body)];
+    pub(crate) fn at(&self, column: u16, row: u16) -> Option<(ScreenPart, usize)> {
+        let parts = [
+            (ScreenPart::Overview, self.overview),
+            (ScreenPart::Above, self.above),
+            (ScreenPart::Body, self.body),
+        ];
         let inside = |area: Rect| area.contains((column, row).into());
         let (place, area) = parts.into_iter().find(|&(_, area)| inside(area))?;
         Some((place, usize::from(row - area.y)))
@@ -35,22 +39,22 @@ impl Areas {
 }
 
 impl Explorer for App {
-    fn draw(&mut self, Cells(buffer): Cells<'_>) {
+    fn draw(&mut self, ScreenCells(buffer): ScreenCells<'_>) {
         let area = buffer.area;
-        let Some(mut canvas) = Canvas::of_screen(buffer, self.settings.colours) else { return };
+        let Some(mut canvas) = CellCanvas::of_screen(buffer, self.settings.colours) else { return };
         let [header, rest] = split_top(area, 1);
         self.draw_header(&mut canvas, header);
-        let [strip, rest] = split_top(rest, u16::from(self.has_mini_flame));
+        let [strip, rest] = split_top(rest, u16::from(self.screen.has_mini_flame));
         let [rest, footer] = split_bottom(rest, 1);
         let [rest, status] = split_bottom(rest, 1);
         self.draw_footer(&mut canvas, footer);
-        if self.shows_help {
-            self.areas = Areas::default();
-            self.draw_help(&mut canvas, rest);
+        if self.controls.shows_help {
+            self.screen.areas = ScreenAreas::default();
+            self.controls.draw_help(&mut canvas, rest, &self.settings.keymap.help());
         } else {
             self.draw_main(&mut canvas, rest);
         }
-        if self.has_mini_flame {
+        if self.screen.has_mini_flame {
             self.draw_strip(&mut canvas, strip);
         }
         self.draw_status(&mut canvas, status);
@@ -58,8 +62,8 @@ impl Explorer for App {
 }
 
 impl App {
-    fn draw_main(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
-        self.areas = Areas::default();
+    fn draw_main(&mut self, canvas: &mut CellCanvas<'_>, area: Rect) {
+        self.screen.areas = ScreenAreas::default();
         // The view has not been counted yet if the profile has changed and no key was pressed since.
         self.fill();
         let overview = if self.overview.is_visible { overview_width(area.width) } else { 0 };
@@ -67,25 +71,25 @@ impl App {
         if overview > 0 {
             self.draw_overview(canvas, left);
         }
-        if self.shows_source {
+        if self.source.is_shown {
             let [rest, source] = split_bottom(right, right.height / 2);
             self.draw_source(canvas, source);
             right = rest;
         }
-        match self.view {
-            View::Panes => self.draw_panes(canvas, right),
-            View::Flame => self.draw_flame(canvas, right),
-            View::Callees | View::Callers => self.draw_tree(canvas, right),
-            View::Timeline => self.draw_timeline(canvas, right),
-            View::HeatMap => self.draw_heat_map(canvas, right),
-            View::Groups => self.draw_groups(canvas, right),
-            View::Changes => self.draw_changes(canvas, right),
+        match self.screen.view {
+            ProfileView::Panes => self.draw_panes(canvas, right),
+            ProfileView::Flame => self.draw_flame(canvas, right),
+            ProfileView::Callees | ProfileView::Callers => self.draw_tree(canvas, right),
+            ProfileView::Timeline => self.draw_timeline(canvas, right),
+            ProfileView::HeatMap => self.draw_heat_map(canvas, right),
+            ProfileView::Groups => self.draw_groups(canvas, right),
+            ProfileView::Changes => self.draw_changes(canvas, right),
         }
     }
 }
 
 /// Draws the keys and their actions, in as many columns as fit.
-pub(crate) fn draw_keys(canvas: &mut Canvas<'_>, area: Rect, list: &mut List, rows: &[String]) {
+pub(crate) fn draw_keys(canvas: &mut CellCanvas<'_>, area: Rect, list: &mut ScrollList, rows: &[String]) {
     canvas.title(area, "keys (? closes)", true);
     let [_, area] = split_top(area, 1);
     let columns = usize::from(area.width / 39).max(1);
@@ -94,7 +98,7 @@ pub(crate) fn draw_keys(canvas: &mut Canvas<'_>, area: Rect, list: &mut List, ro
     for (line, row) in (0..).zip(window) {
         let cells = (0..columns).filter_map(|column| rows.get(column * lines + row));
         let text: String = cells.map(|cell| pad(cell, 39)).collect();
-        canvas.line(area, line, &text, canvas.colours.style(Role::Plain));
+        canvas.line(area, line, &text, canvas.colours.style(TextRole::Plain));
     }
 }
 

@@ -1,41 +1,40 @@
 //! Views of samples over time.
 
 use borehole_analysis::{HeatMap, Timeline, TimelineRow, Timespan};
+use borehole_text::{KeptEnd, crop, grouped};
 use ratatui::layout::Rect;
 
-use super::canvas::Canvas;
+use super::canvas::CellCanvas;
 use super::{split_bottom, split_left, split_top};
-use crate::amount::grouped;
-use crate::app::{App, Place};
+use crate::app::{App, ScreenPart};
 use crate::groups::value_text;
-use crate::text::{Anchor, crop};
-use crate::theme::Role;
-use crate::time::{Axis, overlap};
+use crate::theme::TextRole;
+use crate::time::{TimeAxis, overlap};
 
 /// The bars of a cell, from none to full.
 const BARS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
-/// The text for a profile without times. It fits a body of half a terminal of 80 columns.
-const NO_TIME: &str = "the samples do not have times";
+/// The text for a profile without timestamps. It fits a body of half a terminal of 80 columns.
+const NO_TIME: &str = "this profile has no timestamps";
 
 /// The width of thread names, in columns.
 const NAMES: u16 = 16;
 
 impl App {
-    pub(super) fn draw_timeline(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
+    pub(super) fn draw_timeline(&mut self, canvas: &mut CellCanvas<'_>, area: Rect) {
         let [title, area] = split_top(area, 1);
-        canvas.title(title, &self.view_title("timeline by thread"), self.place == Place::Body);
+        canvas.title(title, &self.view_title("timeline by thread"), self.screen.part == ScreenPart::Body);
         let Some(timeline) = self.time.timeline.take().flatten() else {
-            canvas.line(area, 1, NO_TIME, canvas.colours.style(Role::Dim));
+            canvas.line(area, 1, NO_TIME, canvas.colours.style(TextRole::Dim));
             self.time.timeline = Some(None);
             return;
         };
         let [area, axis] = split_bottom(area, 2);
         let [names, chart] = split_left(area, NAMES.min(area.width / 3));
-        self.areas.body = chart;
+        self.screen.areas.body = chart;
         let Timespan { start_ns, slice_ns, slices, .. } = timeline.span;
         let columns = usize::from(chart.width);
-        self.time.lay_out(Axis { start_ns, unit_ns: slice_ns, units: slices, columns });
+        self.time.lay_out(TimeAxis { start_ns, unit_ns: slice_ns, units: slices, columns });
         let window = self.time.list.window(timeline.rows.len(), usize::from(area.height));
         let most = self.most(&timeline);
         for (line, row) in (0..).zip(window) {
@@ -43,9 +42,9 @@ impl App {
             let name = crop(
                 &value_text(&thread.thread),
                 usize::from(names.width).saturating_sub(1).max(1),
-                Anchor::Left,
+                KeptEnd::Left,
             );
-            let role = if row == self.time.list.cursor { Role::Focus } else { Role::Plain };
+            let role = if row == self.time.list.cursor { TextRole::Focus } else { TextRole::Plain };
             canvas.text(names, (line, 0), &name, canvas.colours.style(role));
             self.draw_thread(canvas, chart, line, (thread, most));
         }
@@ -67,7 +66,13 @@ impl App {
         timeline.rows.iter().flat_map(|row| self.columns(row)).max().unwrap_or(0)
     }
 
-    fn draw_thread(&self, canvas: &mut Canvas<'_>, area: Rect, line: u16, (row, most): (&TimelineRow, u64)) {
+    fn draw_thread(
+        &self,
+        canvas: &mut CellCanvas<'_>,
+        area: Rect,
+        line: u16,
+        (row, most): (&TimelineRow, u64),
+    ) {
         for (column, value) in (0..).zip(self.columns(row)) {
             let bar = (u128::from(value) * 8).div_ceil(u128::from(most.max(1)));
             let bar = BARS[usize::try_from(bar).unwrap_or(8).min(8)];
@@ -77,20 +82,20 @@ impl App {
     }
 
     /// The style of a column: the cursor, the selection, or neither.
-    fn role_at(&self, column: usize) -> Role {
+    fn role_at(&self, column: usize) -> TextRole {
         let time = self.time.axis.range(column);
         let selected = self.settings.selection.time.is_some_and(|selected| overlap(selected, time));
-        match self.place == Place::Body && column == self.time.column {
-            true => Role::Cursor,
-            false if self.time.is_being_made(column) => Role::Found,
-            false if selected => Role::Trace,
-            false => Role::Number,
+        match self.screen.part == ScreenPart::Body && column == self.time.column {
+            true => TextRole::Cursor,
+            false if self.time.is_being_made(column) => TextRole::Found,
+            false if selected => TextRole::Trace,
+            false => TextRole::Number,
         }
     }
 
-    fn draw_axis(&self, canvas: &mut Canvas<'_>, area: Rect, timeline: &Timeline) {
+    fn draw_axis(&self, canvas: &mut CellCanvas<'_>, area: Rect, timeline: &Timeline) {
         let whole = timeline.span.whole();
-        let style = canvas.colours.style(Role::Dim);
+        let style = canvas.colours.style(TextRole::Dim);
         let (first, last) = (self.moment(whole.start_ns), self.moment(whole.end_ns));
         canvas.text(area, (0, 0), &first, style);
         let end = area.width.saturating_sub(u16::try_from(last.len()).unwrap_or(u16::MAX));
@@ -99,33 +104,33 @@ impl App {
     }
 
     /// Draws the time under the cursor, below an axis.
-    fn draw_here(&self, canvas: &mut Canvas<'_>, area: Rect) {
+    fn draw_here(&self, canvas: &mut CellCanvas<'_>, area: Rect) {
         let here = self.time.axis.range(self.time.column);
         let text = format!("at {} (Enter begins and ends a selection)", self.moment(here.start_ns));
-        let text = crop(&text, usize::from(area.width), Anchor::Left);
-        canvas.text(area, (1, 0), &text, canvas.colours.style(Role::Dim));
+        let text = crop(&text, usize::from(area.width), KeptEnd::Left);
+        canvas.text(area, (1, 0), &text, canvas.colours.style(TextRole::Dim));
     }
 
     /// Draws seconds from left to right and the offset in the second from bottom to top, as many of both as fit.
-    pub(super) fn draw_heat_map(&mut self, canvas: &mut Canvas<'_>, area: Rect) {
+    pub(super) fn draw_heat_map(&mut self, canvas: &mut CellCanvas<'_>, area: Rect) {
         let [title, area] = split_top(area, 1);
         // The map is computed while the profile is read, and holds only the times of samples.
-        let columns = match self.heat.column_ns / 1_000_000_000 {
+        let columns = match self.data.heat.column_ns / 1_000_000_000 {
             0 | 1 => "second by offset in it".to_owned(),
             seconds => format!("{} seconds by offset in them", grouped(seconds)),
         };
-        let samples = match self.heat.without_time {
+        let samples = match self.data.heat.without_time {
             0 => "all samples".to_owned(),
-            count => format!("all samples but {} without a time", grouped(count)),
+            count => format!("all samples except {} without timestamps", grouped(count)),
         };
-        canvas.title(title, &format!("heat map, {samples}: {columns}"), self.place == Place::Body);
+        canvas.title(title, &format!("heat map, {samples}: {columns}"), self.screen.part == ScreenPart::Body);
         let [chart, axis] = split_bottom(area, 2);
-        let cells = HeatCells::of(&self.heat, chart);
+        let cells = HeatCells::of(&self.data.heat, chart);
         if cells.columns.is_empty() {
-            canvas.line(area, 1, NO_TIME, canvas.colours.style(Role::Dim));
+            canvas.line(area, 1, NO_TIME, canvas.colours.style(TextRole::Dim));
             return;
         }
-        self.areas.body = chart;
+        self.screen.areas.body = chart;
         self.time.lay_out(cells.axis);
         for (column, values) in cells.columns.iter().enumerate() {
             let is_chosen = column == self.time.column || self.time.is_being_made(column);
@@ -144,7 +149,7 @@ const SHADES: [&str; 5] = [" ", "░", "▒", "▓", "█"];
 /// A heat map in the cells of a screen.
 struct HeatCells {
     /// The times of the columns: never less than one column of the map.
-    axis: Axis,
+    axis: TimeAxis,
     /// The cells of each column, from the start of a second on.
     columns: Vec<Vec<u64>>,
     most: u64,
@@ -154,7 +159,7 @@ impl HeatCells {
     fn of(map: &HeatMap, area: Rect) -> Self {
         let units = map.columns();
         let columns = usize::from(area.width).min(units);
-        let axis = Axis { start_ns: map.start_ns, unit_ns: map.column_ns, units, columns };
+        let axis = TimeAxis { start_ns: map.start_ns, unit_ns: map.column_ns, units, columns };
         let down = usize::from(area.height).min(map.rows);
         let cells = |column| {
             let mut cells = vec![0_u64; down];
@@ -171,13 +176,13 @@ impl HeatCells {
         Self { axis, columns, most }
     }
 
-    fn draw(&self, canvas: &mut Canvas<'_>, area: Rect, at: (u16, u16), (value, is_chosen): (u64, bool)) {
+    fn draw(&self, canvas: &mut CellCanvas<'_>, area: Rect, at: (u16, u16), (value, is_chosen): (u64, bool)) {
         let share = u128::from(value) * 255 / u128::from(self.most.max(1));
         let share = u8::try_from(share).unwrap_or(u8::MAX);
         let shade = usize::from(share).div_ceil(64).max(usize::from(value > 0)).min(4);
         let (mark, style) = match (value, is_chosen) {
-            (0, true) => ("·", canvas.colours.style(Role::Trace)),
-            (0, false) => (" ", canvas.colours.style(Role::Plain)),
+            (0, true) => ("·", canvas.colours.style(TextRole::Trace)),
+            (0, false) => (" ", canvas.colours.style(TextRole::Plain)),
             _ => (SHADES[shade], canvas.colours.heat(share)),
         };
         canvas.text(area, at, mark, style);
@@ -188,7 +193,7 @@ impl App {
     /// Moves the cursor to a column of the screen, or to the last one that has a time. Returns whether it was there already.
     pub(crate) fn click_in_time(&mut self, column: usize) -> bool {
         let before = self.time.column;
-        self.time.go_to(column.saturating_sub(usize::from(self.areas.body.x)));
+        self.time.go_to(column.saturating_sub(usize::from(self.screen.areas.body.x)));
         self.time.column == before
     }
 }

@@ -1,6 +1,6 @@
 //! The actions of keys in the heap explorer.
 
-use crate::keymap::{Command, Keys, Row};
+use crate::keymap::{Binding, Bindings, ExplorerAction};
 
 /// An action of a key in the heap explorer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,11 +78,11 @@ pub enum HeapAction {
 }
 
 /// The keys of the heap explorer.
-pub type HeapKeymap = Keys<HeapAction>;
+pub type HeapKeymap = Bindings<HeapAction>;
 
 /// Source: reli 0.12, the keys of `rmem:explore`, except those that the profile explorer has already.
-impl Command for HeapAction {
-    const TABLE: &'static [Row<Self>] = &[
+impl ExplorerAction for HeapAction {
+    const TABLE: &'static [Binding<Self>] = &[
         (Self::Up, "up", &["\x1b[A", "\x1bOA", "k"], "up"),
         (Self::Down, "down", &["\x1b[B", "\x1bOB", "j"], "down"),
         (Self::Left, "left", &["\x1b[D", "\x1bOD", "h"], "referrers, fold"),
@@ -93,25 +93,25 @@ impl Command for HeapAction {
         (Self::End, "end", &["\x1b[F", "\x1b[4~", "\x1bOF", "G"], "last row"),
         (Self::NextPane, "next_pane", &["\t"], "next pane"),
         (Self::PreviousPane, "previous_pane", &["\x1b[Z"], "previous pane"),
-        (Self::Focus, "focus", &["\r", "\n"], "look at the row"),
+        (Self::Focus, "focus", &["\r", "\n"], "open the row"),
         (Self::Undo, "undo", &["u", "\x7f", "\x08", "\x1b[1;3D"], "back"),
         (Self::Redo, "redo", &["U", "\x1b[1;3C"], "forward"),
         (Self::Classes, "classes", &["c"], "classes"),
         (Self::Types, "types", &["b"], "types of memory"),
         (Self::Roots, "roots", &["t"], "roots"),
-        (Self::Largest, "largest", &["s"], "what retains most"),
+        (Self::Largest, "largest", &["s"], "largest retained"),
         (Self::Cycles, "cycles", &["x"], "cycles"),
-        (Self::Held, "held", &[">"], "tree of what it holds"),
+        (Self::Held, "held", &[">"], "tree of retained nodes"),
         (Self::Holders, "holders", &["<"], "tree of referrers"),
         (Self::Panes, "panes", &["P"], "the node"),
         (Self::Way, "way", &["p"], "path from the root"),
-        (Self::Search, "search", &["F"], "search everywhere"),
+        (Self::Search, "search", &["F"], "search the whole heap"),
         (Self::GoTo, "go_to", &["g", "a"], "go to #node, 0xaddress"),
-        (Self::Found, "found", &["n"], "what was found"),
+        (Self::Found, "found", &["n"], "search results"),
         (Self::Bookmark, "bookmark", &["m"], "bookmark"),
         (Self::Bookmarks, "bookmarks", &["'", "B"], "bookmarks"),
         (Self::Filter, "filter", &["/"], "filter rows"),
-        (Self::Sort, "sort", &["r"], "by size, as stored"),
+        (Self::Sort, "sort", &["r"], "sort by size or not"),
         (Self::FoldAll, "fold_all", &["H"], "fold a subtree"),
         (Self::UnfoldAll, "unfold_all", &["L"], "unfold a subtree"),
         (Self::Copy, "copy", &["y"], "copy the path"),

@@ -2,22 +2,26 @@
 
 mod actions;
 mod draw;
+mod history;
 mod keymap;
 mod node;
 mod rows;
+mod search;
 mod tree;
 
-use borehole_heap::views::{ClassView, CycleView, Heap, Instances, Search, classes, cycles, largest};
-use borehole_heap::{Graph, NodeId, Scope, Total, totals};
+use borehole_heap::views::{ClassView, CycleView, Heap, Instances, classes, cycles, largest};
+use borehole_heap::{MemoryTotal, NodeId, TotalsScope, totals};
 use ratatui::layout::Rect;
 
 pub use keymap::{HeapAction, HeapKeymap};
 
-use crate::list::List;
-use crate::prompt::Prompt;
+use crate::controls::Controls;
+use crate::list::ScrollList;
 use crate::theme::Colours;
+use history::History;
 use node::NodePanes;
-use tree::Tree;
+use search::SearchState;
+use tree::HeapTree;
 
 /// The length of the list of nodes with the largest retained size.
 const LARGEST: usize = 2_000;
@@ -34,18 +38,18 @@ pub struct HeapSettings {
 }
 
 /// Data about the heap computed at the start, so that no key has to wait for it.
-pub(crate) struct Known<'h> {
-    pub(crate) heap: Heap<'h, dyn Graph + 'h>,
+pub(crate) struct HeapIndex<'h> {
+    pub(crate) heap: Heap<'h>,
     pub(crate) classes: Vec<ClassView>,
     pub(crate) instances: Instances,
-    pub(crate) types: Vec<Total>,
+    pub(crate) types: Vec<MemoryTotal>,
     pub(crate) roots: Vec<NodeId>,
     pub(crate) largest: Vec<NodeId>,
     pub(crate) cycles: Vec<CycleView>,
 }
 
-impl<'h> Known<'h> {
-    fn of(heap: Heap<'h, dyn Graph + 'h>) -> Self {
+impl<'h> HeapIndex<'h> {
+    fn of(heap: Heap<'h>) -> Self {
         let retained = |node: &NodeId| std::cmp::Reverse(heap.retention().retained(*node));
         let mut roots: Vec<NodeId> = heap.references(None).map(|root| root.to).collect();
         roots.sort_by_key(retained);
@@ -55,7 +59,7 @@ impl<'h> Known<'h> {
         Self {
             classes: classes(&heap),
             instances: Instances::of(&heap),
-            types: totals(&heap.graph(), Scope::Everything).location_types,
+            types: totals(&heap.graph(), TotalsScope::Everything).location_types,
             largest: largest(&heap, LARGEST),
             cycles: cycles(&heap),
             roots,
@@ -75,7 +79,7 @@ impl<'h> Known<'h> {
 
 /// The main view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum View {
+pub(crate) enum HeapView {
     #[default]
     Classes,
     /// The objects of the class at this row of the classes.
@@ -94,22 +98,14 @@ pub(crate) enum View {
 
 /// The place of the user in the heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) view: View,
+pub(crate) struct HeapPosition {
+    pub(crate) view: HeapView,
     pub(crate) node: Option<NodeId>,
     pub(crate) cursor: usize,
 }
 
-/// A place to go back to.
-#[derive(Debug)]
-pub(crate) struct Visited {
-    place: Place,
-    /// Its tree, if it has one and was visited recently.
-    tree: Option<Tree>,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PromptKind {
+pub(crate) enum HeapPrompt {
     Filter,
     Search,
     GoTo,
@@ -118,37 +114,29 @@ pub(crate) enum PromptKind {
 /// The explorer of a heap: its view, and how keys change it. It draws into cells and uses neither a terminal nor files.
 pub struct HeapApp<'h> {
     settings: HeapSettings,
-    known: Known<'h>,
-    place: Place,
-    past: Vec<Visited>,
-    future: Vec<Visited>,
+    controls: Controls<HeapPrompt>,
+    known: HeapIndex<'h>,
+    position: HeapPosition,
+    history: History,
     /// The list of the view, if it is one.
-    list: List,
+    list: ScrollList,
     /// The rows of the list that are shown; `None` for all.
     shown: Option<Vec<usize>>,
     /// The number of rows that the filter has been applied to.
     filtered: usize,
     filter: String,
     panes: Option<NodePanes>,
-    tree: Option<Tree>,
+    tree: Option<HeapTree>,
     way: Vec<NodeId>,
     bookmarks: Vec<NodeId>,
-    search: Option<Search>,
-    /// The search text as typed.
-    sought: String,
-    is_searching: bool,
+    search: SearchState,
     sorts: bool,
-    prompt: Option<Prompt<PromptKind>>,
-    message: Option<String>,
-    shows_help: bool,
-    help: List,
-    areas: Areas,
-    is_done: bool,
+    areas: HeapAreas,
 }
 
 /// The areas of the screen that a mouse can point at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Areas {
+pub(crate) struct HeapAreas {
     pub(crate) holders: Rect,
     pub(crate) body: Rect,
 }
@@ -156,14 +144,14 @@ pub(crate) struct Areas {
 impl<'h> HeapApp<'h> {
     /// Creates an explorer of `heap`. All data that keys may ask for is computed now.
     #[must_use]
-    pub fn new(heap: Heap<'h, dyn Graph + 'h>, settings: HeapSettings) -> Self {
+    pub fn new(heap: Heap<'h>, settings: HeapSettings) -> Self {
         Self {
             settings,
-            known: Known::of(heap),
-            place: Place::default(),
-            past: Vec::new(),
-            future: Vec::new(),
-            list: List::default(),
+            controls: Controls::default(),
+            known: HeapIndex::of(heap),
+            position: HeapPosition::default(),
+            history: History::default(),
+            list: ScrollList::default(),
             shown: None,
             filtered: 0,
             filter: String::new(),
@@ -171,40 +159,33 @@ impl<'h> HeapApp<'h> {
             tree: None,
             way: Vec::new(),
             bookmarks: Vec::new(),
-            search: None,
-            sought: String::new(),
-            is_searching: false,
+            search: SearchState::default(),
             sorts: true,
-            prompt: None,
-            message: None,
-            shows_help: false,
-            help: List::default(),
-            areas: Areas::default(),
-            is_done: false,
+            areas: HeapAreas::default(),
         }
     }
 
     /// Whether the user has ended it.
     #[must_use]
     pub const fn is_done(&self) -> bool {
-        self.is_done
+        self.controls.is_done
     }
 
     /// Whether there is work to do while no key is pressed.
     #[must_use]
     pub const fn is_working(&self) -> bool {
-        self.is_searching
+        self.search.is_running
     }
 
     /// Shows a message in the status line until the next key.
     pub fn say(&mut self, message: impl Into<String>) {
-        self.message = Some(message.into());
+        self.controls.say(message);
     }
 
     /// Goes to a node, if the graph has it.
     pub fn go_to_node(&mut self, node: NodeId) {
         if (node.0 as usize) < self.known.node_count() {
-            self.visit(View::Node, Some(node));
+            self.visit(HeapView::Node, Some(node));
         } else {
             self.say(format!("unknown node: expected below #{}, found #{}", self.known.node_count(), node.0));
         }
@@ -212,6 +193,6 @@ impl<'h> HeapApp<'h> {
 
     /// Searches for the node at an address and goes there.
     pub fn go_to_address(&mut self, address: u64) {
-        self.look_for(borehole_heap::views::Sought::Address(address), format!("{address:#x}"));
+        self.look_for(borehole_heap::views::SearchTarget::Address(address), format!("{address:#x}"));
     }
 }

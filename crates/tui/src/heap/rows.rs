@@ -3,11 +3,10 @@
 use std::ops::Range;
 
 use borehole_heap::NodeId;
-use borehole_heap::views::{Brief, Kind};
+use borehole_heap::views::{Brief, NodeKind};
+use borehole_text::{KeptEnd, bytes, crop, grouped, pad, percent, percent_of, printable, width};
 
-use super::{HeapApp, Known, View};
-use crate::amount::{bytes, grouped, percent};
-use crate::text::{Anchor, crop, pad, printable, width};
+use super::{HeapApp, HeapIndex, HeapView};
 
 /// The longest list that is filtered; for longer ones a key would have to wait.
 pub(super) const MOST_FILTERED: usize = 3_000;
@@ -16,17 +15,17 @@ impl HeapApp<'_> {
     /// The number of rows of the view, shown or not.
     pub(super) fn row_count(&self) -> usize {
         let known = &self.known;
-        match self.place.view {
-            View::Classes => known.classes.len(),
-            View::Objects(class) => known.objects(class).len(),
-            View::Types => known.types.len(),
-            View::Roots => known.roots.len(),
-            View::Largest => known.largest.len(),
-            View::Cycles => known.cycles.len(),
-            View::Found => self.search.as_ref().map_or(0, |search| search.found().len()),
-            View::Bookmarks => self.bookmarks.len(),
-            View::Way => self.way.len(),
-            View::Held | View::Holders | View::Node => 0,
+        match self.position.view {
+            HeapView::Classes => known.classes.len(),
+            HeapView::Objects(class) => known.objects(class).len(),
+            HeapView::Types => known.types.len(),
+            HeapView::Roots => known.roots.len(),
+            HeapView::Largest => known.largest.len(),
+            HeapView::Cycles => known.cycles.len(),
+            HeapView::Found => self.search.found().len(),
+            HeapView::Bookmarks => self.bookmarks.len(),
+            HeapView::Way => self.way.len(),
+            HeapView::Held | HeapView::Holders | HeapView::Node => 0,
         }
     }
 
@@ -44,26 +43,26 @@ impl HeapApp<'_> {
     pub(super) fn row_node(&self, row: usize) -> Option<NodeId> {
         let known = &self.known;
         let of = |nodes: &[NodeId]| nodes.get(row).copied();
-        match self.place.view {
-            View::Classes => known.classes.get(row).map(|class| class.largest),
-            View::Objects(class) => of(known.objects(class)),
-            View::Roots => of(&known.roots),
-            View::Largest => of(&known.largest),
-            View::Cycles => known.cycles.get(row).map(|cycle| cycle.first),
-            View::Found => self.search.as_ref().and_then(|search| of(search.found())),
-            View::Bookmarks => of(&self.bookmarks),
-            View::Way => of(&self.way),
-            View::Types | View::Held | View::Holders | View::Node => None,
+        match self.position.view {
+            HeapView::Classes => known.classes.get(row).map(|class| class.largest),
+            HeapView::Objects(class) => of(known.objects(class)),
+            HeapView::Roots => of(&known.roots),
+            HeapView::Largest => of(&known.largest),
+            HeapView::Cycles => known.cycles.get(row).map(|cycle| cycle.first),
+            HeapView::Found => of(self.search.found()),
+            HeapView::Bookmarks => of(&self.bookmarks),
+            HeapView::Way => of(&self.way),
+            HeapView::Types | HeapView::Held | HeapView::Holders | HeapView::Node => None,
         }
     }
 
     /// The text of a row.
     pub(super) fn row_text(&self, row: usize, columns: usize) -> String {
-        match self.place.view {
-            View::Classes => self.class_text(row, columns),
-            View::Types => self.type_text(row),
-            View::Cycles => self.cycle_text(row, columns),
-            View::Way => {
+        match self.position.view {
+            HeapView::Classes => self.class_text(row, columns),
+            HeapView::Types => self.type_text(row),
+            HeapView::Cycles => self.cycle_text(row, columns),
+            HeapView::Way => {
                 self.way.get(row).map_or_else(String::new, |&node| self.known.step_text(node, columns))
             }
             _ => self.row_node(row).map_or_else(String::new, |node| self.known.node_text(node, columns)),
@@ -75,10 +74,10 @@ impl HeapApp<'_> {
         let numbers = format!(
             "{} {:>10} {:>10}  ",
             self.known.share_text(class.retained_bytes),
-            bytes(class.own_bytes),
+            bytes(class.shallow_bytes),
             grouped(class.count)
         );
-        beside(numbers, &printable(&class.name), columns, Anchor::Right)
+        beside(numbers, &printable(&class.name), columns, KeptEnd::Right)
     }
 
     fn type_text(&self, row: usize) -> String {
@@ -96,16 +95,16 @@ impl HeapApp<'_> {
             format!("{} {:>10}  ", self.known.share_text(cycle.retained_bytes), grouped(cycle.nodes));
         let path = printable(&self.known.heap.near_path(cycle.first));
         let text = format!("{}  {path}", classes.join(", "));
-        beside(numbers, &text, columns, Anchor::Left)
+        beside(numbers, &text, columns, KeptEnd::Left)
     }
 
     /// The headings of the list's columns.
     pub(super) const fn heading(&self) -> &'static str {
-        match self.place.view {
-            View::Classes => "  retained  share        own    objects  class",
-            View::Types => "     bytes         count  type",
-            View::Cycles => "  retained  share      nodes  objects, path of the first",
-            View::Way => "  retained  share  step",
+        match self.position.view {
+            HeapView::Classes => "  retained  share    shallow    objects  class",
+            HeapView::Types => "     bytes         count  type",
+            HeapView::Cycles => "  retained  share      nodes  objects, path of the first",
+            HeapView::Way => "  retained  share  step",
             _ => "  retained  share  what                              path",
         }
     }
@@ -145,9 +144,8 @@ impl HeapApp<'_> {
         }
         if count > MOST_FILTERED {
             let (count, most) = (grouped(count as u64), grouped(MOST_FILTERED as u64));
-            return self.say(format!(
-                "{count} rows are too many to filter, more than {most}; F searches everywhere"
-            ));
+            return self
+                .say(format!("too many rows to filter: {count}, at most {most}; F searches the whole heap"));
         }
         self.filtered = count;
         self.shown = Some(self.wanted(0..count));
@@ -167,19 +165,19 @@ pub(super) fn room(columns: usize, before: &str) -> usize {
 }
 
 /// Joins numbers and as much of a text as fits after them.
-pub(super) fn beside(numbers: String, text: &str, columns: usize, anchor: Anchor) -> String {
+pub(super) fn beside(numbers: String, text: &str, columns: usize, anchor: KeptEnd) -> String {
     let text = crop(text, room(columns, &numbers), anchor);
     numbers + &text
 }
 
-impl Known<'_> {
+impl HeapIndex<'_> {
     pub(super) fn objects(&self, class: usize) -> &[NodeId] {
         self.classes.get(class).map_or(&[], |class| self.instances.class(&class.name))
     }
 
     /// Formats a size and its share of the heap.
     pub(super) fn share_text(&self, size: u64) -> String {
-        format!("{:>10} {:>5.1}%", bytes(size), percent(size, self.total()))
+        format!("{:>10} {:>6}", bytes(size), percent(percent_of(size, self.total())))
     }
 
     /// The label of a node and its path.
@@ -187,9 +185,9 @@ impl Known<'_> {
         let brief = self.heap.brief(node);
         let numbers = format!("{}  ", self.share_text(brief.retained_bytes));
         let left = room(columns, &numbers);
-        let label = pad(&crop(&label(&brief), (left * 2 / 5).max(32).min(left), Anchor::Left), 32);
+        let label = pad(&crop(&label(&brief), (left * 2 / 5).max(32).min(left), KeptEnd::Left), 32);
         let path = printable(&self.heap.near_path(node));
-        let path = crop(&path, left.saturating_sub(width(&label) + 2).max(1), Anchor::Right);
+        let path = crop(&path, left.saturating_sub(width(&label) + 2).max(1), KeptEnd::Right);
         format!("{numbers}{label}  {path}")
     }
 
@@ -198,7 +196,7 @@ impl Known<'_> {
         let brief = self.heap.brief(node);
         let numbers = format!("{}  ", self.share_text(brief.retained_bytes));
         let text = format!("{}  {}", printable(&self.heap.name(node)), label(&brief));
-        beside(numbers, &text, columns, Anchor::Left)
+        beside(numbers, &text, columns, KeptEnd::Left)
     }
 }
 
@@ -207,11 +205,13 @@ pub(super) fn label(brief: &Brief) -> String {
     let text = printable(&brief.text);
     let number = brief.node.0;
     match (brief.kind, brief.count) {
-        (Kind::String, Some(length)) => {
-            let text = crop(&text, 60, Anchor::Left);
+        (NodeKind::String, Some(length)) => {
+            let text = crop(&text, 60, KeptEnd::Left);
             format!("\"{text}\" ({}) #{number}", grouped(length))
         }
-        (Kind::Array | Kind::Other, Some(elements)) => format!("{text}({}) #{number}", grouped(elements)),
+        (NodeKind::Array | NodeKind::Other, Some(elements)) => {
+            format!("{text}({}) #{number}", grouped(elements))
+        }
         _ => format!("{text} #{number}"),
     }
 }

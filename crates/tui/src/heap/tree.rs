@@ -1,10 +1,10 @@
 //! Trees that are expanded on demand: of what a node holds, and of what refers to it.
 
-use borehole_heap::views::Holder;
+use borehole_heap::views::ValueHolder;
 use borehole_heap::{NodeId, Strength};
 
-use super::Known;
-use crate::list::{List, Step};
+use super::HeapIndex;
+use crate::list::{CursorStep, ScrollList};
 
 /// The number of rows shown below a node at first, and added at a time.
 const FIRST: usize = 100;
@@ -15,7 +15,7 @@ const MOST_UNFOLDED: usize = 1_000;
 
 /// The kind of nodes below a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(super) enum HeapDirection {
     /// The nodes that only it keeps alive.
     Held,
     /// The nodes that refer to it.
@@ -24,7 +24,7 @@ pub(super) enum Direction {
 
 /// A row of a tree.
 #[derive(Clone, Debug)]
-pub(super) struct Branch {
+pub(super) struct HeapBranch {
     /// The node; `None` for the graph itself.
     pub(super) node: Option<NodeId>,
     /// The name of the reference to the node.
@@ -41,7 +41,7 @@ pub(super) struct Branch {
 
 /// A line of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum TreeLine {
     /// This branch.
     Branch(usize),
     /// A number of further nodes below this branch.
@@ -50,20 +50,21 @@ pub(super) enum Line {
 
 /// A tree and its lines.
 #[derive(Debug)]
-pub(super) struct Tree {
-    pub(super) direction: Direction,
-    branches: Vec<Branch>,
-    pub(super) lines: Vec<Line>,
-    pub(super) list: List,
+pub(super) struct HeapTree {
+    pub(super) direction: HeapDirection,
+    branches: Vec<HeapBranch>,
+    pub(super) lines: Vec<TreeLine>,
+    pub(super) list: ScrollList,
 }
 
-impl Tree {
+impl HeapTree {
     /// Creates the tree below a node, or below all roots.
-    pub(super) fn new(known: &Known<'_>, direction: Direction, node: Option<NodeId>) -> Self {
+    pub(super) fn new(known: &HeapIndex<'_>, direction: HeapDirection, node: Option<NodeId>) -> Self {
         let retained = node.map_or(known.total(), |node| known.heap.retention().retained(node));
         let name = node.map_or_else(Vec::new, |node| known.heap.name(node));
-        let top = Branch { retained, ..branch(node, name, None, 0) };
-        let mut tree = Self { direction, branches: vec![top], lines: Vec::new(), list: List::default() };
+        let top = HeapBranch { retained, ..branch(node, name, None, 0) };
+        let mut tree =
+            Self { direction, branches: vec![top], lines: Vec::new(), list: ScrollList::default() };
         tree.open(known, 0);
         tree.refresh();
         tree
@@ -73,28 +74,28 @@ impl Tree {
         self.branches[0].node
     }
 
-    pub(super) fn branch(&self, place: usize) -> &Branch {
+    pub(super) fn branch(&self, place: usize) -> &HeapBranch {
         &self.branches[place]
     }
 
     /// The line under the cursor.
-    fn current(&self) -> Option<Line> {
+    fn current(&self) -> Option<TreeLine> {
         self.lines.get(self.list.cursor).copied()
     }
 
     /// The node under the cursor.
     pub(super) fn node(&self) -> Option<NodeId> {
         match self.current()? {
-            Line::Branch(place) => self.branches[place].node,
-            Line::More(..) => None,
+            TreeLine::Branch(place) => self.branches[place].node,
+            TreeLine::More(..) => None,
         }
     }
 
-    pub(super) fn go(&mut self, step: Step) {
+    pub(super) fn go(&mut self, step: CursorStep) {
         self.list.go(step, self.lines.len());
     }
 
-    fn open(&mut self, known: &Known<'_>, place: usize) {
+    fn open(&mut self, known: &HeapIndex<'_>, place: usize) {
         self.branches[place].is_open = true;
         if self.branches[place].all_below.is_none() {
             self.fill(known, place, FIRST);
@@ -102,12 +103,12 @@ impl Tree {
     }
 
     /// Adds up to `limit` nodes below a branch.
-    fn fill(&mut self, known: &Known<'_>, place: usize, limit: usize) {
+    fn fill(&mut self, known: &HeapIndex<'_>, place: usize, limit: usize) {
         let (node, depth) = (self.branches[place].node, self.branches[place].depth + 1);
         let have = self.branches[place].below.len();
         let (found, all) = match self.direction {
-            Direction::Held => held(known, node, limit),
-            Direction::Holders => holders(known, node, limit),
+            HeapDirection::Held => held(known, node, limit),
+            HeapDirection::Holders => holders(known, node, limit),
         };
         for mut below in found.into_iter().skip(have) {
             (below.parent, below.depth) = (Some(place), depth);
@@ -122,17 +123,17 @@ impl Tree {
     fn refresh(&mut self) {
         let current = self.current();
         self.lines.clear();
-        let mut waiting = vec![Line::Branch(0)];
+        let mut waiting = vec![TreeLine::Branch(0)];
         while let Some(line) = waiting.pop() {
             self.lines.push(line);
-            let Line::Branch(place) = line else { continue };
+            let TreeLine::Branch(place) = line else { continue };
             let branch = &self.branches[place];
             if branch.is_open {
                 let left = branch.all_below.unwrap_or(0).saturating_sub(branch.below.len());
                 if left > 0 {
-                    waiting.push(Line::More(place, left));
+                    waiting.push(TreeLine::More(place, left));
                 }
-                waiting.extend(branch.below.iter().rev().map(|&below| Line::Branch(below)));
+                waiting.extend(branch.below.iter().rev().map(|&below| TreeLine::Branch(below)));
             }
         }
         let found = current.and_then(|current| self.lines.iter().position(|&line| line == current));
@@ -140,11 +141,11 @@ impl Tree {
     }
 
     /// Opens the branch under the cursor; if it is open, goes to the first row below it. On a line for further nodes, shows more.
-    pub(super) fn unfold(&mut self, known: &Known<'_>) {
+    pub(super) fn unfold(&mut self, known: &HeapIndex<'_>) {
         match self.current() {
-            Some(Line::Branch(place)) if !self.branches[place].is_open => self.open(known, place),
-            Some(Line::Branch(place)) if !self.branches[place].below.is_empty() => self.list.cursor += 1,
-            Some(Line::More(place, _)) => {
+            Some(TreeLine::Branch(place)) if !self.branches[place].is_open => self.open(known, place),
+            Some(TreeLine::Branch(place)) if !self.branches[place].below.is_empty() => self.list.cursor += 1,
+            Some(TreeLine::More(place, _)) => {
                 let limit = self.branches[place].below.len() + MORE;
                 self.fill(known, place, limit);
             }
@@ -156,22 +157,23 @@ impl Tree {
     /// Closes the branch under the cursor; if it is closed, goes to its parent.
     pub(super) fn fold(&mut self) {
         let above = match self.current() {
-            Some(Line::Branch(place)) if self.branches[place].is_open => {
+            Some(TreeLine::Branch(place)) if self.branches[place].is_open => {
                 self.branches[place].is_open = false;
                 None
             }
-            Some(Line::Branch(place)) => self.branches[place].parent,
-            Some(Line::More(place, _)) => Some(place),
+            Some(TreeLine::Branch(place)) => self.branches[place].parent,
+            Some(TreeLine::More(place, _)) => Some(place),
             None => None,
         };
-        let line = above.and_then(|above| self.lines.iter().position(|&line| line == Line::Branch(above)));
+        let line =
+            above.and_then(|above| self.lines.iter().position(|&line| line == TreeLine::Branch(above)));
         self.list.cursor = line.unwrap_or(self.list.cursor);
         self.refresh();
     }
 
     /// Closes everything below the branch under the cursor.
     pub(super) fn fold_all(&mut self) {
-        let Some(Line::Branch(place)) = self.current() else { return };
+        let Some(TreeLine::Branch(place)) = self.current() else { return };
         let mut waiting = vec![place];
         while let Some(place) = waiting.pop() {
             let branch = &mut self.branches[place];
@@ -183,8 +185,8 @@ impl Tree {
     }
 
     /// Opens everything below the branch under the cursor, up to a limit. Returns whether that was everything.
-    pub(super) fn unfold_all(&mut self, known: &Known<'_>) -> bool {
-        let Some(Line::Branch(place)) = self.current() else { return true };
+    pub(super) fn unfold_all(&mut self, known: &HeapIndex<'_>) -> bool {
+        let Some(TreeLine::Branch(place)) = self.current() else { return true };
         let mut waiting = std::collections::VecDeque::from([place]);
         let mut opened = 0;
         while let Some(place) = waiting.pop_front() {
@@ -203,8 +205,8 @@ impl Tree {
     }
 }
 
-fn branch(node: Option<NodeId>, name: Vec<u8>, parent: Option<usize>, retained: u64) -> Branch {
-    Branch {
+fn branch(node: Option<NodeId>, name: Vec<u8>, parent: Option<usize>, retained: u64) -> HeapBranch {
+    HeapBranch {
         node,
         name,
         retained,
@@ -217,22 +219,22 @@ fn branch(node: Option<NodeId>, name: Vec<u8>, parent: Option<usize>, retained: 
     }
 }
 
-fn held(known: &Known<'_>, node: Option<NodeId>, limit: usize) -> (Vec<Branch>, usize) {
+fn held(known: &HeapIndex<'_>, node: Option<NodeId>, limit: usize) -> (Vec<HeapBranch>, usize) {
     let (found, all) = known.heap.held(node, limit);
-    let as_branch = |held: &borehole_heap::views::Held| {
+    let as_branch = |held: &borehole_heap::views::HeldValue| {
         branch(Some(held.node), known.heap.name(held.top), None, held.retained_bytes)
     };
     (found.iter().map(as_branch).collect(), all)
 }
 
-fn holders(known: &Known<'_>, node: Option<NodeId>, limit: usize) -> (Vec<Branch>, usize) {
+fn holders(known: &HeapIndex<'_>, node: Option<NodeId>, limit: usize) -> (Vec<HeapBranch>, usize) {
     let Some(node) = node else { return (Vec::new(), 0) };
     let all = known.heap.holder_count(node);
     let found = (0..all.min(limit)).filter_map(|place| known.heap.holder(node, place));
-    let as_branch = |holder: Holder| {
+    let as_branch = |holder: ValueHolder| {
         let retained = holder.node.map_or(0, |node| known.heap.retention().retained(node));
         let is_strong = holder.strength == Strength::Strong;
-        Branch { is_strong, ..branch(holder.node, holder.by, None, retained) }
+        HeapBranch { is_strong, ..branch(holder.node, holder.by, None, retained) }
     };
     (found.map(as_branch).collect(), all)
 }

@@ -1,4 +1,4 @@
-//! What keys do.
+//! The effects of keys.
 
 use borehole_analysis::{Pattern, Query};
 use borehole_tui::{Keymap, Settings};
@@ -32,7 +32,7 @@ fn the_focus_is_chosen_and_taken_back() {
 }
 
 #[test]
-fn a_long_name_makes_room_for_what_is_known_of_it() {
+fn long_names_leave_room_for_facts() {
     let title = format!("/srv/{}shop.rbt", "release/".repeat(20));
     let settings = || Settings { title: title.clone(), ..Settings::default() };
     let mut session = Session::with(shop(true), settings(), SIZE);
@@ -87,11 +87,11 @@ fn lines_and_weights_change_what_is_counted() {
 }
 
 #[test]
-fn a_stretch_of_time_selects_what_the_other_views_show() {
+fn a_time_selection_filters_other_views() {
     let mut session = session();
     // From the start to the middle: the first half is lighter.
     session.press("Tg\r");
-    assert!(session.status().starts_with("selection begun"), "{}", session.status());
+    assert!(session.status().starts_with("selection started"), "{}", session.status());
     session.press("\x1b");
     session.press("\r");
     for _ in 0..22 {
@@ -106,15 +106,15 @@ fn a_stretch_of_time_selects_what_the_other_views_show() {
     assert!(session.lines()[0].contains(" 1,200 samples"), "{}", session.lines()[0]);
 }
 
-/// The time under the cursor of a view over time.
+/// The time under the cursor of a time view.
 fn time_under_cursor(session: &mut Session) -> String {
     let text = session.text();
     text.split_once(" (Enter").unwrap().0.rsplit_once("at ").unwrap().1.to_owned()
 }
 
 #[test]
-fn a_selection_of_time_that_is_being_made_keeps_its_time_when_columns_stand_for_others() {
-    // The overview goes, the terminal is resized, another view is looked at.
+fn a_pending_time_selection_survives_resizing() {
+    // The overview is hidden, the terminal is resized, another view is shown.
     for change in ["o", "resize", "M"] {
         let mut session = session();
         session.press(&format!("T{}", "l".repeat(20)));
@@ -126,7 +126,7 @@ fn a_selection_of_time_that_is_being_made_keeps_its_time_when_columns_stand_for_
         }
         let to = time_under_cursor(&mut session);
         let seconds = |text: &str| text.trim_end_matches(" s").parse::<f64>().unwrap();
-        // Of the column that it is in now, the time may be a little earlier.
+        // The time of its current column may be a little earlier.
         assert!((0.0..=1.0).contains(&(seconds(&from) - seconds(&to))), "{change}: {from} and {to}");
         session.press("l\r");
         let header = session.lines()[0].clone();
@@ -156,10 +156,10 @@ fn threads_of_one_number_are_selected_by_their_process() {
     session.press("j\r");
     let header = session.lines()[0].clone();
     assert!(header.ends_with("20 of 60 samples · thread 1 of 20"), "{header}");
-    // What came with the thread goes with it.
+    // The process that was selected with the thread is deselected with it.
     session.press("\r");
     assert!(session.lines()[0].ends_with("· 60 samples"), "{}", session.lines()[0]);
-    // A process that was selected itself stays.
+    // A process that was selected explicitly stays.
     session.press("l\rh\r");
     assert!(
         session.lines()[0].ends_with("30 of 60 samples · thread 1 · process 10"),
@@ -177,14 +177,14 @@ fn profiles_without_times_say_so() {
         let mut session = Session::of(shop(false), size);
         for view in ["T", "M"] {
             session.press(view);
-            assert!(session.text().contains("the samples do not have times"), "{}", session.text());
+            assert!(session.text().contains("this profile has no timestamps"), "{}", session.text());
             session.press("\rl\r\x1b");
         }
     }
 }
 
 #[test]
-fn profiles_of_nothing_one_sample_and_the_deepest_stacks_are_shown() {
+fn extreme_profiles_are_shown() {
     let keys = "\rS\tjjkklhG>LHlhj<LjhTB\r?q?P\tj\r\tk\ruuGgnnrcxbbbbyv/x\r\x1b";
     for depth in [0, 1, 20_000] {
         let mut session = Session::of(deep(depth), SIZE);
@@ -194,7 +194,7 @@ fn profiles_of_nothing_one_sample_and_the_deepest_stacks_are_shown() {
 }
 
 #[test]
-fn names_that_a_terminal_would_obey_are_spelled_out() {
+fn control_characters_in_names_are_shown_escaped() {
     let mut session = session();
     for keys in ["jjjjj", "\r", "S", ">", "<", "v", "y"] {
         let text = session.press(keys).text();
@@ -223,7 +223,7 @@ fn the_view_is_exported_with_its_focus() {
 }
 
 #[test]
-fn sources_stand_beside_the_frame_and_are_read_once() {
+fn sources_are_shown_beside_the_frame_and_read_once() {
     let mut session = session();
     session.press("v");
     assert!(session.text().contains(">   88     line 88\\x1b[0m"), "{}", session.text());
@@ -255,7 +255,7 @@ fn a_mouse_selects_enters_and_scrolls() {
     session.press("\x1b[<0;99;1M\x1b[<0;60;40M");
 }
 
-/// The bytes of a press of the mouse at a cell, from 1.
+/// The bytes of a mouse press at a cell, counted from 1.
 fn press_at(column: u16, line: u16) -> String {
     format!("\x1b[<0;{column};{line}M")
 }
@@ -270,7 +270,7 @@ fn a_second_click_selects_a_thread_and_a_first_one_does_not() {
         assert!(!session.lines()[0].contains("thread"), "{keys}: {}", session.lines()[0]);
         session.press(&second_row);
         assert!(session.lines()[0].contains("300 of 1,200 samples · thread 12"), "{}", session.lines()[0]);
-        // Below the last row there is nothing to select.
+        // There is nothing to select below the last row.
         session.press(&press_at(60, 20).repeat(3));
         assert!(session.lines()[0].contains("thread 12"), "{}", session.lines()[0]);
     }
@@ -284,9 +284,9 @@ fn clicks_select_a_stretch_of_time_and_none_beyond_the_end() {
         let mut session = session();
         session.press(&format!("{keys}{view}"));
         session.press(&press_at(one, 5));
-        assert!(!session.status().starts_with("selection begun"), "{view}");
+        assert!(!session.status().starts_with("selection started"), "{view}");
         session.press(&press_at(one, 5));
-        assert!(session.status().starts_with("selection begun"), "{view} {}", session.status());
+        assert!(session.status().starts_with("selection started"), "{view} {}", session.status());
         session.press(&press_at(two, 5)).press(&press_at(two, 5));
         assert!(session.lines()[0].contains(" s to "), "{view} {}", session.lines()[0]);
     }
@@ -342,7 +342,7 @@ fn samples_that_are_weighed_by_time_are_exported_as_samples() {
     assert_eq!(all.iter().map(|stack| stack.sum).sum::<i64>(), 1_200);
 }
 
-/// What has come to the shop since: it stands before all that it had, and has more samples than most of that.
+/// An addition to the shop that is stored before everything else, and has more samples than most of it.
 const FURTHER: [(&str, u64); 3] = [
     ("main index.php 7;Kernel::handle Kernel.php 40;Api::show Api.php 3;Db::query Db.php 88", 40),
     ("main index.php 7;Kernel::handle Kernel.php 40;Home::show Home.php 9;Db::query Db.php 88", 30),
@@ -365,7 +365,7 @@ fn views_of_time_and_threads_show_a_file_that_has_grown_before_a_key_is_pressed(
 }
 
 #[test]
-fn the_thread_under_the_cursor_is_selected_though_others_have_come_before_it() {
+fn the_cursor_stays_on_its_thread_when_others_are_added() {
     let mut session = session();
     session.press("Bj");
     let (profile, heat) = shop_with(&FURTHER, true);
@@ -375,7 +375,7 @@ fn the_thread_under_the_cursor_is_selected_though_others_have_come_before_it() {
 }
 
 #[test]
-fn a_timeline_is_of_what_is_in_focus() {
+fn timelines_follow_the_focus() {
     let mut session = session();
     let bars = |session: &mut Session| {
         let lines = session.lines();
@@ -395,7 +395,7 @@ fn a_timeline_is_of_what_is_in_focus() {
 }
 
 #[test]
-fn what_is_open_stays_open_when_a_file_grows_and_cursors_stay_on_their_rows() {
+fn open_rows_and_cursors_survive_growth() {
     let mut session = session();
     session.press(">\tljlljl");
     let tree = |session: &mut Session| {
@@ -416,7 +416,7 @@ fn what_is_open_stays_open_when_a_file_grows_and_cursors_stay_on_their_rows() {
     let name = |status: &str| status.split("  self").next().map(str::to_owned);
     assert_eq!(name(&session.status()), name(&status));
 
-    // The overview and the panes, whose rows move.
+    // The overview and the panes move their rows.
     session.press("PO");
     for keys in ["jjj", "Og\rhj"] {
         session.press(keys);
@@ -434,7 +434,7 @@ fn what_is_open_stays_open_when_a_file_grows_and_cursors_stay_on_their_rows() {
     let (profile, heat) = shop(true);
     session.app.replace(profile, heat, None);
     assert_eq!(name(&session.status()), before);
-    // The views that show meanwhile have other widths, or nothing to be wide.
+    // The views in between have other widths, or none.
     for view in ["T", "P", "B"] {
         session.press(view);
         let (profile, heat) = shop_with(&FURTHER, true);
@@ -447,33 +447,33 @@ fn what_is_open_stays_open_when_a_file_grows_and_cursors_stay_on_their_rows() {
     assert!(session.status().starts_with("f0 x.php:1"), "{}", session.status());
 }
 
-/// The shop, compared with what it was.
+/// The shop, compared with its former state.
 fn compared() -> Session {
     Session::with(shop(true), Settings { diff: Some(changes()), ..Settings::default() }, SIZE)
 }
 
 #[test]
-fn changes_are_filtered_and_say_what_does_not_narrow_them() {
+fn changes_are_filtered_and_name_unused_filters() {
     let mut session = compared();
     let title = |session: &mut Session| {
         let text = session.text();
-        let line = text.lines().find(|line| line.contains("what changed") || line.contains("flame graph"));
+        let line = text.lines().find(|line| line.contains("▸ changes") || line.contains("flame graph"));
         line.unwrap().trim_end().chars().skip(37).collect::<String>()
     };
     session.press("D");
-    assert_eq!(title(&mut session), "▸ what changed; * is more than noise");
+    assert_eq!(title(&mut session), "▸ changes; * is significant");
     session.press("/MAIL\r");
     assert!(session.text().contains("* Mail::send") && !session.text().contains("Tpl::echo\n"));
     session.press("\x1bmCart\r");
-    assert_eq!(title(&mut session), "▸ what changed; * is more than noise, whatever the match says");
+    assert_eq!(title(&mut session), "▸ changes; * is significant, ignoring the match");
     session.press("m\x15\rT\rl\rD");
-    assert_eq!(title(&mut session), "▸ what changed; * is more than noise, whatever the time says");
+    assert_eq!(title(&mut session), "▸ changes; * is significant, ignoring the time");
     session.press("S");
-    assert!(title(&mut session).starts_with("▸ flame graph, + red grew, - blue shrank, whatever the time"));
+    assert!(title(&mut session).starts_with("▸ flame graph, + red grew, - blue shrank, ignoring the time"));
 }
 
 #[test]
-fn what_changed_is_looked_at_again_when_a_file_grows() {
+fn changes_are_updated_when_a_file_grows() {
     let mut session = compared();
     session.press("Dj");
     assert!(session.status().starts_with("Tpl::echo"), "{}", session.status());
@@ -488,7 +488,7 @@ fn what_changed_is_looked_at_again_when_a_file_grows() {
 }
 
 #[test]
-fn the_cursor_is_somewhere_once_the_pane_of_callers_is_gone() {
+fn the_cursor_moves_when_the_pane_of_callers_closes() {
     for back in ["\x1b", "u"] {
         let mut session = session();
         session.press("\rh").press(back);
@@ -529,13 +529,13 @@ fn every_key_and_the_wheel_scroll_the_help() {
 }
 
 #[test]
-fn what_is_unfolded_already_does_not_count_when_more_is_unfolded() {
+fn unfolding_ignores_rows_that_are_open() {
     let mut session = Session::of(deep(18_000), SIZE);
     session.press(">\t");
     for _ in 0..3 {
-        assert!(session.press("L").status().starts_with("unfolded as much"), "{}", session.status());
+        assert!(session.press("L").status().starts_with("unfolded the first"), "{}", session.status());
     }
-    assert!(!session.press("L").status().starts_with("unfolded as much"), "{}", session.status());
+    assert!(!session.press("L").status().starts_with("unfolded the first"), "{}", session.status());
 }
 
 #[test]
@@ -543,11 +543,7 @@ fn views_that_the_focus_does_not_narrow_say_so() {
     let mut session = session();
     assert!(session.press("B").text().contains("▸ by [thread]  process  url\n"), "{}", session.text());
     session.press("O\rB\t");
-    assert!(
-        session.text().contains("by [thread]  process  url, whatever is in focus\n"),
-        "{}",
-        session.text()
-    );
+    assert!(session.text().contains("by [thread]  process  url, ignoring the focus\n"), "{}", session.text());
     session.press("M");
     assert!(session.text().contains("heat map, all samples: second by offset in it\n"));
     let (profile, mut heat) = shop(true);
@@ -572,7 +568,7 @@ fn keys_without_a_character_type_nothing() {
 }
 
 #[test]
-fn what_is_said_is_nothing_that_a_terminal_obeys() {
+fn messages_are_escaped_for_terminals() {
     let mut session = session();
     session.app.say("cannot read evil\x1b[2J\u{202e}.rbt");
     assert_eq!(session.status(), r"cannot read evil\x1b[2J\u{202e}.rbt");

@@ -1,25 +1,26 @@
-//! The explorer of heaps as its users see it, without a terminal.
+//! The heap explorer as its users see it, without a terminal.
 
 use borehole_heap::retention::Follow;
 use borehole_heap::views::Heap;
 use borehole_heap::{
-    Builder, Edge, Graph, HeapGraph, HeapSink as _, Location, LocationType, NodeId, NodeType, Region,
-    Strength, Value,
+    AttributeValue, Edge, Graph, GraphBuilder, HeapGraph, HeapSink as _, LocationType, MemoryLocation,
+    NodeId, NodeType, Region, Strength,
 };
 use borehole_testkit::{assert_golden, project_file};
-use borehole_tui::{Clipboard, Colours, Explorer as _, HeapApp, HeapKeymap, HeapSettings, width};
+use borehole_text::width;
+use borehole_tui::{Clipboard, Colours, Explorer as _, HeapApp, HeapKeymap, HeapSettings};
 
 use crate::session::inputs;
 
-/// Builds a heap by the words of PHP.
+/// Builds a heap from PHP's terms.
 struct Sketch {
-    builder: Builder,
+    builder: GraphBuilder,
     address: u64,
 }
 
 impl Sketch {
     fn new() -> Self {
-        Self { builder: Builder::new(), address: 0x7f00_0020_1000 }
+        Self { builder: GraphBuilder::new(), address: 0x7f00_0020_1000 }
     }
 
     fn node(&mut self, parent: Option<NodeId>, link: &[u8], node_type: NodeType) -> NodeId {
@@ -35,13 +36,13 @@ impl Sketch {
 
     fn locate(&mut self, node: NodeId, location_type: LocationType, size: u64, name: &[u8]) {
         let name = Some(self.builder.string(name));
-        let location = Location {
+        let location = MemoryLocation {
             class: name.filter(|_| location_type == LocationType::OBJECT),
             string: name.filter(|_| location_type == LocationType::STRING),
             refcount: Some(1),
             type_info: Some(8),
             region: Some(Region::HEAP),
-            ..Location::new(location_type, self.address, size)
+            ..MemoryLocation::new(location_type, self.address, size)
         };
         self.builder.location(node, &location);
         self.address += size;
@@ -59,30 +60,30 @@ impl Sketch {
         self.locate(string, LocationType::STRING, 24 + content.len() as u64, content);
     }
 
-    /// An array, and what its elements hang on.
+    /// An array, and the node of its elements.
     fn array(&mut self, parent: NodeId, link: &[u8], count: i64) -> NodeId {
         let array = self.node(Some(parent), link, NodeType::ARRAY_HEADER);
         self.locate(array, LocationType::ARRAY, 56, b"");
         let elements = self.node(Some(array), b"array_elements", NodeType::ARRAY_ELEMENTS);
         self.locate(elements, LocationType::ARRAY_TABLE, 320, b"");
         let key = self.builder.string(b"#count");
-        self.builder.attribute(elements, key, Value::Integer(count));
+        self.builder.attribute(elements, key, AttributeValue::Integer(count));
         elements
     }
 
-    /// The variables of the function that runs.
+    /// The variables of the running function.
     fn variables(&mut self) -> NodeId {
         let frames = self.node(None, b"call_frames", NodeType::CALL_FRAMES);
         let frame = self.node(Some(frames), b"0", NodeType::CALL_FRAME);
         for (key, value) in [("function_name", "<main>"), ("lineno", "28")] {
             let key = self.builder.string(key.as_bytes());
-            self.builder.attribute(frame, key, Value::Text(value.as_bytes()));
+            self.builder.attribute(frame, key, AttributeValue::Text(value.as_bytes()));
         }
         self.node(Some(frame), b"local_variables", NodeType::CALL_FRAME_VARIABLE_TABLE)
     }
 }
 
-/// A shop: a list of orders, each with its customer, whom two share; and names that a terminal would obey.
+/// A shop: a list of orders, each with its customer, whom two share; and names with terminal escapes.
 fn shop() -> HeapGraph {
     let mut shop = Sketch::new();
     let variables = shop.variables();
@@ -108,7 +109,7 @@ fn shop() -> HeapGraph {
     shop.builder.finish().unwrap()
 }
 
-/// Each of these holds the next.
+/// A chain in which each one holds the next.
 fn chain(length: usize) -> HeapGraph {
     let mut sketch = Sketch::new();
     let mut holder = sketch.variables();
@@ -122,7 +123,7 @@ fn chain(length: usize) -> HeapGraph {
     sketch.builder.finish().unwrap()
 }
 
-/// A node that so many refer to, and that refers to so many.
+/// A node with this many referrers and references.
 fn hub(count: usize) -> HeapGraph {
     let mut sketch = Sketch::new();
     let variables = sketch.variables();
@@ -144,7 +145,7 @@ impl Clipboard for Copied {
     }
 }
 
-/// An explorer, its keys pressed one after the other.
+/// An explorer after these key presses.
 struct Session<'g> {
     app: HeapApp<'g>,
     copied: Copied,
@@ -218,7 +219,7 @@ fn every_view_looks_as_it_did() {
 }
 
 #[test]
-fn no_line_is_wider_than_the_terminal_and_nothing_of_it_is_obeyed() {
+fn lines_fit_the_terminal_and_are_escaped() {
     let graph = shop();
     for (name, keys) in VIEWS {
         for size in
@@ -253,7 +254,7 @@ fn every_view_is_drawn_at_every_small_size_and_on_the_widest_terminal() {
 }
 
 #[test]
-fn places_are_gone_back_to_and_forward_again() {
+fn places_can_be_revisited_back_and_forward() {
     let graph = shop();
     let mut session = Session::of(&graph, (100, 30));
     session.press("\rjj\r");
@@ -283,14 +284,14 @@ fn a_tree_that_is_gone_back_to_is_open_where_it_was() {
 }
 
 #[test]
-fn what_is_unfolded_already_does_not_count_when_more_is_unfolded() {
+fn unfolding_ignores_rows_that_are_open() {
     let graph = chain(2_500);
     let mut session = Session::of(&graph, (100, 30));
     session.press(">");
     for _ in 0..2 {
-        assert!(session.press("L").status().starts_with("unfolded as much"), "{}", session.status());
+        assert!(session.press("L").status().starts_with("unfolded the first"), "{}", session.status());
     }
-    assert!(!session.press("L").status().starts_with("unfolded as much"), "{}", session.status());
+    assert!(!session.press("L").status().starts_with("unfolded the first"), "{}", session.status());
 }
 
 #[test]
@@ -351,7 +352,7 @@ fn nodes_are_found_by_number_address_class_content_and_path() {
     session.press("g0x7f0000201008\r");
     assert!(session.lines()[1].contains("array(12)"), "{}", session.text());
     session.press("F0x10\r");
-    assert_eq!(session.status(), "nothing found: 0x10");
+    assert_eq!(session.status(), "no matches for 0x10");
     session.press("FSHOP\\cust\r");
     assert!(session.text().contains("found · 11"), "{}", session.text());
     session.press("F$orders[3]->note\r");
@@ -372,12 +373,12 @@ fn rows_are_filtered_and_bookmarks_kept() {
     assert!(session.text().contains("classes · 1 of 3"), "{}", session.text());
     session.press("\r");
     assert!(session.text().contains("objects of Shop\\Customer · 11"), "{}", session.text());
-    assert!(session.press("m").status().starts_with("bookmark at #"), "{}", session.status());
+    assert!(session.press("m").status().starts_with("bookmarked #"), "{}", session.status());
     session.press("jm'");
     assert!(session.text().contains("bookmarks · 2"), "{}", session.text());
     session.press("m");
     assert!(session.text().contains("bookmarks · 1"), "{}", session.text());
-    assert_eq!(session.press("\r/").status(), "only lists are filtered; F searches everywhere");
+    assert_eq!(session.press("\r/").status(), "only lists can be filtered; F searches the whole heap");
 }
 
 #[test]
@@ -391,7 +392,7 @@ fn a_node_shows_its_block_its_referrers_and_its_fields() {
     assert!(text.contains("->name = \"Ada\" (3)"), "{text}");
     session.press("hj\r");
     assert!(session.lines()[1].contains("Shop\\Order"), "{}", session.text());
-    assert_eq!(session.press("r").status(), "as it is stored");
+    assert_eq!(session.press("r").status(), "in stored order");
 }
 
 #[test]
@@ -407,7 +408,7 @@ fn a_mouse_selects_enters_and_scrolls() {
 #[test]
 fn empty_heaps_long_chains_and_hubs_are_walked() {
     let keys = "\r\rcbtsxj\r>LlHj<Ll\rhplGPjkr\tj\r\rFlink\rG\ruuUmy'\r?q?/x\r\x1b";
-    let empty = Builder::new().finish().unwrap();
+    let empty = GraphBuilder::new().finish().unwrap();
     let mut one = Sketch::new();
     one.node(None, b"call_frames", NodeType::CALL_FRAMES);
     let one = one.builder.finish().unwrap();
@@ -419,7 +420,7 @@ fn empty_heaps_long_chains_and_hubs_are_walked() {
 }
 
 #[test]
-fn a_hub_says_that_it_shows_a_part() {
+fn a_hub_shows_that_rows_are_omitted() {
     let graph = hub(30_000);
     let mut session = Session::of(&graph, (100, 30));
     session.press("\r\r");
@@ -444,13 +445,17 @@ fn keys_are_taken_from_the_settings() {
     let app = HeapApp::new(Heap::new(graph, Follow::default()), settings);
     let mut session = Session { app, copied: Copied::default(), size: (80, 24) };
     session.press("q1");
-    assert!(!session.app.is_done() && session.text().contains("what retains most"), "{}", session.text());
+    assert!(
+        !session.app.is_done() && session.text().contains("largest by retained size"),
+        "{}",
+        session.text()
+    );
     session.press("Z");
     assert!(session.app.is_done());
 }
 
 #[test]
-fn what_is_typed_is_seen_to_its_end_on_narrow_screens() {
+fn the_end_of_long_input_is_visible() {
     let graph = shop();
     for columns in [40, 80] {
         let mut session = Session::of(&graph, (columns, 24));

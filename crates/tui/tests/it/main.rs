@@ -1,6 +1,6 @@
 //! The explorer as its users see it, without a terminal.
 
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in what it calls as well")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
 mod behaviour;
 mod heap;

@@ -1,4 +1,4 @@
-//! A kept screen of each view, on a small and on a large terminal.
+//! Golden screens of each view, on a small and on a large terminal.
 
 use borehole_testkit::{assert_golden, project_file};
 use borehole_tui::Settings;
@@ -44,7 +44,7 @@ fn no_line_is_wider_than_the_terminal_whatever_its_size() {
         for size in [(20, 6), (21, 7), (40, 10), (79, 23), (300, 90)] {
             let mut session = Session::of(shop(true), size);
             let lines = session.press(keys).lines();
-            let widest = lines.iter().map(|line| borehole_tui::width(line)).max().unwrap();
+            let widest = lines.iter().map(|line| borehole_text::width(line)).max().unwrap();
             assert!(
                 widest <= usize::from(size.0) && lines.len() == usize::from(size.1),
                 "{name} at {size:?}"
@@ -57,11 +57,11 @@ fn no_line_is_wider_than_the_terminal_whatever_its_size() {
     }
 }
 
-/// The keys that lead to each kind of view, to the view of changes too.
+/// The keys that lead to each kind of view, including the view of changes.
 const KINDS: [&str; 11] =
     ["", "/query\r\r\x1b", "S", "/query\r\r\x1bS", ">\tL", "<\tL", "T", "M", "B", "D", "?"];
 
-/// A shop that is compared with what it was before.
+/// A shop, compared with its former state.
 fn compared(size: (u16, u16)) -> Session {
     Session::with(shop(true), Settings { diff: Some(changes()), ..Settings::default() }, size)
 }

@@ -1,15 +1,17 @@
-//! A profile that is looked at, and the keys that are pressed.
+//! A profile in the explorer, and key presses.
 
 use std::sync::Arc;
 
-use borehole_analysis::diff::{Amount, Change, DiffFrame, DiffRow, DiffView};
+use borehole_analysis::diff::{Amount, DiffFrame, DiffRow, DiffView, ValueChange};
 use borehole_analysis::{HeatMap, HeatMapSink, Profile, ProfileBuilder};
 use borehole_model::{
     Context, Frame, Label, LabelValue, ProfileSink as _, Sample, Segment, Tables, Tee, ValueType,
 };
-use borehole_tui::{App, Clipboard, Colours, Decoder, Explorer as _, Host, Input, Settings, Stack};
+use borehole_tui::{
+    App, Clipboard, Colours, Explorer as _, Host, InputDecoder, Settings, TerminalInput, WeightedStack,
+};
 
-/// A shop: who samples it finds it in its database, mostly.
+/// A shop whose samples are mostly in its database.
 const STACKS: [(&str, u64); 7] = [
     ("main index.php 7;Kernel::handle Kernel.php 40;Cart::show Cart.php 12;Db::query Db.php 88", 50),
     ("main index.php 7;Kernel::handle Kernel.php 40;Cart::show Cart.php 14;Tax::of Tax.php 5", 20),
@@ -23,7 +25,7 @@ const STACKS: [(&str, u64); 7] = [
     ("日本語::関数 名前.php 1;evil\u{1b}[2J\u{202e}<b>& x.php 1", 1),
 ];
 
-/// Interns a stack that is spelled as above.
+/// Interns a stack that is written as above.
 fn intern(tables: &mut Tables, stack: &str) -> Option<borehole_model::StackId> {
     let mut found = None;
     for frame in stack.split(';') {
@@ -37,12 +39,12 @@ fn intern(tables: &mut Tables, stack: &str) -> Option<borehole_model::StackId> {
     found
 }
 
-/// The shop's profile: ten rounds of a second, by two threads; with times, or not.
+/// The shop's profile: ten rounds of a second, by two threads, with or without times.
 pub(crate) fn shop(has_times: bool) -> (Profile, HeatMap) {
     shop_with(&[], has_times)
 }
 
-/// The same with further stacks, of a thread of their own, in front of those that it has.
+/// The shop's profile with further stacks, of a thread of their own, before its own.
 pub(crate) fn shop_with(further: &[(&str, u64)], has_times: bool) -> (Profile, HeatMap) {
     let mut tables = Tables::default();
     let mut builder = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
@@ -74,7 +76,7 @@ pub(crate) fn shop_with(further: &[(&str, u64)], has_times: bool) -> (Profile, H
     (builder.into_profile(tables), heat.into_view())
 }
 
-/// A profile of two processes that number their threads alike: 30 samples and 10 of the one, 20 of the other.
+/// A profile of two processes with equal thread numbers: 30 samples and 10 of the first, 20 of the other.
 pub(crate) fn pool() -> (Profile, HeatMap) {
     let mut tables = Tables::default();
     let mut builder = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
@@ -94,7 +96,7 @@ pub(crate) fn pool() -> (Profile, HeatMap) {
     (builder.into_profile(tables), heat.into_view())
 }
 
-/// A profile of stacks as deep as they are named.
+/// A profile of stacks whose names are their depths.
 pub(crate) fn deep(depth: usize) -> (Profile, HeatMap) {
     let mut tables = Tables::default();
     let mut builder = Tee::new(ProfileBuilder::default(), HeatMapSink::default());
@@ -109,13 +111,14 @@ pub(crate) fn deep(depth: usize) -> (Profile, HeatMap) {
     (builder.into_profile(tables), heat.into_view())
 }
 
-/// What changed in the shop: its database takes more time, its templates less, and one function is not called any more.
+/// Changes in the shop: its database takes more time, its templates less, and one function is no longer called.
 pub(crate) fn changes() -> DiffView {
     let row = |function: &str, before: f64, after: f64, is_marked: bool| {
         let amount = |value| Amount { samples: 1, value };
-        let change = Change { before: amount(before), after: amount(after), is_marked, ..Change::default() };
+        let change =
+            ValueChange { before: amount(before), after: amount(after), is_marked, ..ValueChange::default() };
         let frame = DiffFrame { function: function.as_bytes().to_vec(), file: None, line: None };
-        DiffRow { frame: Arc::new(frame), own: change, total: change }
+        DiffRow { frame: Arc::new(frame), self_change: change, total_change: change }
     };
     let functions = vec![
         row("Db::query", 0.25, 0.5, true),
@@ -125,11 +128,11 @@ pub(crate) fn changes() -> DiffView {
     DiffView { functions, ..DiffView::default() }
 }
 
-/// What the explorer asked for.
+/// The requests of the explorer.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
     pub(crate) copied: Vec<String>,
-    pub(crate) exported: Vec<(String, Vec<Stack>)>,
+    pub(crate) exported: Vec<(String, Vec<WeightedStack>)>,
     pub(crate) read: Vec<String>,
 }
 
@@ -148,7 +151,7 @@ impl Host for Asked {
     fn export(
         &mut self,
         name: &str,
-        stacks: &[Stack],
+        stacks: &[WeightedStack],
         _values: Option<&ValueType>,
     ) -> Result<String, String> {
         self.exported.push((name.to_owned(), stacks.to_owned()));
@@ -160,7 +163,7 @@ impl Host for Asked {
     }
 }
 
-/// An explorer and what it asked for.
+/// An explorer and its requests.
 pub(crate) struct Session {
     pub(crate) app: App,
     pub(crate) asked: Asked,
@@ -181,7 +184,7 @@ impl Session {
         session
     }
 
-    /// Presses keys, one after the other, each seen before the next.
+    /// Presses keys one after the other, each processed before the next.
     pub(crate) fn press(&mut self, keys: &str) -> &mut Self {
         for input in inputs(keys) {
             self.app.handle(&input, &mut self.asked);
@@ -198,16 +201,16 @@ impl Session {
         self.lines().join("\n") + "\n"
     }
 
-    /// What the status line says.
+    /// The text of the status line.
     pub(crate) fn status(&mut self) -> String {
         let lines = self.lines();
         lines[lines.len() - 2].clone()
     }
 }
 
-/// What a terminal's bytes ask for. An escape that begins no sequence is a key.
-pub(crate) fn inputs(keys: &str) -> Vec<Input> {
-    let mut decoder = Decoder::default();
+/// The actions for bytes of a terminal. An escape that begins no sequence is a key.
+pub(crate) fn inputs(keys: &str) -> Vec<TerminalInput> {
+    let mut decoder = InputDecoder::default();
     let mut inputs = Vec::new();
     for (place, byte) in keys.bytes().enumerate() {
         inputs.extend(decoder.push(&[byte]));

@@ -1,4 +1,4 @@
-// The flame graph: boxes for calls, wide as their weight, below their callers.
+// The flame graph: a box for each call, as wide as its weight, below its caller.
 
 const ROW = 20;
 const NARROWEST = 0.35;
@@ -16,7 +16,7 @@ function buildTrees(weights) {
   flame.zoomed = null;
 }
 
-// Places `node`, all its callers as wide as the whole, and what is below it.
+// Places the zoomed node with everything below it, and all its callers at full width.
 function placeBoxes(root, zoomed, place) {
   const base = zoomed || root;
   const above = [];
@@ -25,7 +25,7 @@ function placeBoxes(root, zoomed, place) {
   const open = base.fn === null ? [] : [[base, 0, 1]];
   const spreadBelow = (node, left, width) => {
     const all = [...node.below.values()];
-    // Where some weigh less than nothing, the others weigh more than what they stand on.
+    // If some weights are negative, the others exceed the weight of their caller.
     const weight = Math.max(wide(node), all.reduce((sum, next) => sum + wide(next), 0));
     const below = all.sort((one, other) => wide(other) - wide(one) || one.fn - other.fn);
     for (const next of below) {
@@ -45,7 +45,7 @@ function drawFlame() {
   const area = byId("boxes");
   const pixels = Math.max(area.clientWidth, 200);
   const matches = matcher(flame.query);
-  // The boxes come into the page at once, and nothing is asked of it in between: it would be laid out anew for each of them.
+  // Boxes are added at once, without reading the layout in between: each read would lay out the page again.
   const boxes = document.createDocumentFragment();
   flame.boxes = [];
   const callerRows = flame.callers ? depthOf(flame.callers, pixels) : 0;
@@ -62,7 +62,7 @@ function drawFlame() {
   }
   const offset = flame.callers ? callerRows : 0;
   placeBoxes(flame.root, flame.zoomed, (node, left, width, isAbove) => put(node, left, width, isAbove, offset + node.depth - 1));
-  if (!flame.boxes.length) boxes.append(element("p", "hint", isHeap ? "Nothing is held." : "No samples are chosen."));
+  if (!flame.boxes.length) boxes.append(element("p", "hint", isHeap ? "No memory is retained." : "No samples match the selection."));
   area.replaceChildren(boxes);
   area.style.height = `${Math.max(rows, 2) * ROW}px`;
   byId("zoom-out").hidden = !flame.zoomed;
@@ -100,7 +100,7 @@ function makeBox(node, [left, width, pixels], isAbove, row, matches) {
   return box;
 }
 
-// Red for more, blue for less, the stronger the larger the part that changed; nothing within noise.
+// Red for more, blue for less; the larger the changed part, the stronger the colour. None if not significant.
 function tint(box, node) {
   const part = (node.second - node.first) / (node.second + node.first || 1);
   const strength = node.marked ? Math.min(1, Math.max(0.14, Math.abs(part) * 2)) : 0;
@@ -115,15 +115,15 @@ function boxText(node) {
   const name = fnName(node.fn), file = fnFile(node.fn);
   const where = file ? ` in ${file}` : "";
   if (isDiff) {
-    const noise = node.marked ? "" : ", not more than noise";
+    const noise = node.marked ? "" : ", not significant";
     return `${name}${where}: ${value(node.first)} before, ${value(node.second)} after, ${changeText(node.first, node.second)}${noise}`;
   }
   const whole = shownTotal();
   if (isHeap) {
-    const many = node.count > 1 && node.fn !== SMALL ? `; ${grouped(node.count)} of them` : "";
-    return `${boxName(node)}: ${bytes(node.first)}, ${percentOf(node.first, whole)}; itself ${bytes(node.ownFirst)}${many}`;
+    const many = node.count > 1 && node.fn !== SMALL ? `; ${grouped(node.count)} grouped` : "";
+    return `${boxName(node)}: ${bytes(node.first)}, ${percentOf(node.first, whole)}; shallow ${bytes(node.selfFirst)}${many}`;
   }
-  return `${name}${where}: ${amount(node.first)} ${data.value_kind}, ${percentOf(node.first, whole)}; itself ${amount(node.ownFirst)}`;
+  return `${name}${where}: ${amount(node.first)} ${data.value_kind}, ${percentOf(node.first, whole)}; self ${amount(node.selfFirst)}`;
 }
 
 const shownTotal = () => (flame.mode === "sandwich" && state.weights ? state.all : flame.root.first);
@@ -138,7 +138,7 @@ function matcher(query) {
   };
 }
 
-// How much of what is shown has a function that matches on its path.
+// Shows the share of the visible weight whose path has a matching function.
 function sayMatches(matches) {
   if (!matches) return void (byId("matches").textContent = "");
   let found = 0;
@@ -148,7 +148,7 @@ function sayMatches(matches) {
     if (matches(node.fn)) found += wide(node);
     else open.push(...node.below.values());
   }
-  byId("matches").textContent = `${percentOf(found, wide(flame.root))} matches`;
+  byId("matches").textContent = `${percentOf(found, wide(flame.root))} matched`;
 }
 
 function setActive(place) {
@@ -170,7 +170,7 @@ function zoom(node) {
   if (flame.zoomed) setActive(flame.boxes.findIndex((at) => at.node === flame.zoomed));
 }
 
-// The box nearest to the active one in a row above or below it, or beside it.
+// The box nearest to the active one in the row above or below, or beside it.
 function neighbour(key) {
   const at = flame.boxes[flame.active];
   if (!at) return flame.boxes.length ? flame.boxes.reduce((best, box, place) => (box.row < flame.boxes[best].row ? place : best), 0) : -1;

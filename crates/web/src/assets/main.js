@@ -1,17 +1,17 @@
-// What is shown follows from what is chosen.
+// The views, computed from the selection.
 
 const state = { weights: null, all: 0 };
 
 function refresh() {
   state.weights = weigh();
   state.all = 0;
-  for (const weight of state.weights.own[0]) state.all += weight;
+  for (const weight of state.weights.self[0]) state.all += weight;
   if (!isFiltered()) state.all = data.all;
   table.rows = topRows(state.weights);
   buildTrees(state.weights);
   drawFlame();
   drawTable();
-  const part = !isFiltered() || isDiff ? "" : ` ${amount(state.all)} of ${amount(data.all)} ${data.value_kind} are chosen; numbers leave out the smallest calls.`;
+  const part = !isFiltered() || isDiff ? "" : ` Showing ${amount(state.all)} of ${amount(data.all)} ${data.value_kind}; the numbers leave out the smallest calls.`;
   byId("chosen").textContent = part;
 }
 
@@ -28,14 +28,14 @@ function chooseFunction(fn) {
   flame.focus = fn;
   setMode("sandwich");
   drawTable();
-  byId("status").textContent = `${fnName(fn)}: who ${isHeap ? "holds" : "calls"} it, above, and what it ${isHeap ? "holds" : "calls"}, below`;
+  byId("status").textContent = `${fnName(fn)}: ${isHeap ? "holders above, contents below" : "callers above, callees below"}`;
 }
 
 function startDimensions() {
   data.dimensions.forEach((dimension, place) => {
     const select = element("select");
     select.setAttribute("aria-label", dimension.name);
-    select.append(new Option(`all of ${dimension.name}`, ""));
+    select.append(new Option(`all ${dimension.name}`, ""));
     dimension.values.forEach((text, number) => select.append(new Option(text, String(number))));
     select.dataset.dimension = dimension.name;
     select.addEventListener("change", () => {

@@ -1,19 +1,19 @@
-// The calls of the page, and the trees that are made of them. Weights are pairs: of a report the second is 0, of a diff
-// they are before and after.
+// The calls of the page, and the trees built from them. Weights are pairs: before and after in a diff; in a report the
+// second one is 0.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const isDiff = data.kind === "diff";
-// Of a heap calls are blocks, and weights are bytes.
+// For a heap, calls are blocks and weights are bytes.
 const isHeap = data.kind === "heap";
 const SMALL = -1;
 
-// What is chosen: slices of time (first and last), a value of each dimension.
+// The selection: slices of time (first and last), and a value of each dimension.
 const chosen = { range: null, values: data.dimensions.map(() => null) };
 
 const calls = { caller: data.calls.caller, fn: data.calls.fn };
 const callCount = calls.caller.length;
 
-// The cells are stored as differences: call by call.
+// The calls of cells are stored as differences.
 const cells = (() => {
   const { call, situation, slice, values } = data.cells;
   let at = 0;
@@ -28,22 +28,22 @@ function isChosen(situation, slice) {
 
 const isFiltered = () => chosen.range !== null || chosen.values.some((value) => value !== null);
 
-// What each call has of its own.
-function ownWeights() {
-  if (isDiff) return [data.own[0], data.own[1]];
-  if (isHeap) return [data.own, new Float64Array(callCount)];
-  const own = new Float64Array(callCount);
+// The self weight of each call.
+function selfWeights() {
+  if (isDiff) return [data.self[0], data.self[1]];
+  if (isHeap) return [data.self, new Float64Array(callCount)];
+  const weights = new Float64Array(callCount);
   for (let i = 0; i < cells.call.length; i++) {
-    if (isChosen(cells.situation[i], cells.slice[i])) own[cells.call[i]] += cells.values[i];
+    if (isChosen(cells.situation[i], cells.slice[i])) weights[cells.call[i]] += cells.values[i];
   }
-  return [own, new Float64Array(callCount)];
+  return [weights, new Float64Array(callCount)];
 }
 
-// Sums of values may be below zero: then a box has no width.
+// Sums of values may be negative; such a box has no width.
 const wide = (node) => (isDiff ? (node.first + node.second) / 2 : Math.max(0, node.first));
 
 function newNode(fn, caller) {
-  return { fn, caller, first: 0, second: 0, ownFirst: 0, ownSecond: 0, count: 0, below: new Map(), marked: false, depth: caller ? caller.depth + 1 : 0 };
+  return { fn, caller, first: 0, second: 0, selfFirst: 0, selfSecond: 0, count: 0, below: new Map(), marked: false, depth: caller ? caller.depth + 1 : 0 };
 }
 
 function child(node, fn) {
@@ -52,10 +52,10 @@ function child(node, fn) {
   return found;
 }
 
-// Each call's own weight and that of all it called.
+// The self and total weight of each call.
 function weigh() {
-  const own = ownWeights();
-  const total = own.map((side) => Float64Array.from(side));
+  const self = selfWeights();
+  const total = self.map((side) => Float64Array.from(side));
   for (let i = callCount - 1; i >= 0; i--) {
     const caller = calls.caller[i];
     if (caller >= 0) {
@@ -63,7 +63,7 @@ function weigh() {
       total[1][caller] += total[1][i];
     }
   }
-  return { own, total };
+  return { self, total };
 }
 
 // From the roots.
@@ -77,8 +77,8 @@ function callTree(weights) {
     if (node === caller) continue;
     node.first += first;
     node.second += second;
-    node.ownFirst += weights.own[0][i];
-    node.ownSecond += weights.own[1][i];
+    node.selfFirst += weights.self[0][i];
+    node.selfSecond += weights.self[1][i];
     if (isDiff) node.marked = node.marked || data.marked[i] === 1;
     if (isHeap) node.count += data.counts[i];
     if (caller === root) {
@@ -98,25 +98,25 @@ function addCallers(node, call, first, second) {
   }
 }
 
-// From what was executing to the roots.
+// From the leaves to the roots.
 function invertedTree(weights) {
   const root = newNode(null, null);
   for (let i = 0; i < callCount; i++) {
-    const first = weights.own[0][i], second = weights.own[1][i];
+    const first = weights.self[0][i], second = weights.self[1][i];
     if (!first && !second) continue;
     root.first += first;
     root.second += second;
     addCallers(root, i, first, second);
   }
   for (const node of root.below.values()) {
-    node.ownFirst = node.first;
-    node.ownSecond = node.second;
+    node.selfFirst = node.first;
+    node.selfSecond = node.second;
   }
   markByFunction(root);
   return root;
 }
 
-// What differs from the calls has no noise of its own: a function stands for it.
+// Merged nodes have no test of their own: they take the mark of their function.
 function markByFunction(root) {
   if (!isDiff) return;
   const marked = new Set(data.top.filter((row) => row[7] === 1).map((row) => row[0]));
@@ -128,7 +128,7 @@ function markByFunction(root) {
   }
 }
 
-// The callers and the callees of all calls of a function, merged. A call below another of the same counts with that.
+// The callers and the callees of all calls of a function, merged. A recursive call counts with the outermost one.
 function sandwich(weights, fn) {
   const callees = newNode(null, null), callers = newNode(null, null);
   const target = child(callees, fn), source = child(callers, fn);
@@ -149,21 +149,21 @@ function sandwich(weights, fn) {
     } else continue;
     inside[i].first += first;
     inside[i].second += second;
-    inside[i].ownFirst += weights.own[0][i];
-    inside[i].ownSecond += weights.own[1][i];
+    inside[i].selfFirst += weights.self[0][i];
+    inside[i].selfSecond += weights.self[1][i];
   }
   markByFunction(callees);
   markByFunction(callers);
   return { callees, callers };
 }
 
-// Rows of the top table: function, own, total of one side or of both. Of everything they are exact; of what is chosen they
-// are of the calls that the page holds.
+// Rows of the top table: function, self and total of one side or of both. Without a selection they are exact; with one, they
+// count only the calls in the page.
 function topRows(weights) {
   if (isDiff || !isFiltered()) return data.top;
-  const own = new Map(), total = new Map();
+  const self = new Map(), total = new Map();
   const add = (sums, fn, weight) => sums.set(fn, (sums.get(fn) || 0) + weight);
-  // By call, the functions on its path, as a list that shares its beginning with its caller's.
+  // By call: the functions on its path, as a list that continues the list of its caller.
   const onPath = new Array(callCount);
   for (let i = 0; i < callCount; i++) {
     const fn = calls.fn[i], above = calls.caller[i] >= 0 ? onPath[calls.caller[i]] : null;
@@ -171,9 +171,9 @@ function topRows(weights) {
     for (let at = above; at && isFirst; at = at.above) isFirst = at.fn !== fn;
     onPath[i] = { fn, above };
     if (isFirst && weights.total[0][i]) add(total, fn, weights.total[0][i]);
-    if (fn !== SMALL && weights.own[0][i]) add(own, fn, weights.own[0][i]);
+    if (fn !== SMALL && weights.self[0][i]) add(self, fn, weights.self[0][i]);
   }
-  return [...total].map(([fn, weight]) => [fn, own.get(fn) || 0, weight]);
+  return [...total].map(([fn, weight]) => [fn, self.get(fn) || 0, weight]);
 }
 
 const fnName = (fn) => (fn === SMALL ? (isHeap ? "(others)" : "(smaller calls)") : data.names[fn]);

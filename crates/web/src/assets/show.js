@@ -1,4 +1,4 @@
-// Numbers and elements. Names of the profile only ever become text.
+// Numbers and elements. Names from the profile are only ever used as text.
 
 const byId = (id) => document.getElementById(id);
 
@@ -24,18 +24,20 @@ function seconds(ns) {
   return size >= 1e9 ? `${(ns / 1e9).toFixed(2)} s` : `${(ns / 1e6).toFixed(0)} ms`;
 }
 
+// Three digits in the first unit that is not larger than the number.
+function scaled(number, units) {
+  const [name, unit] = units.find(([, unit]) => number >= unit);
+  const size = number / unit;
+  return `${size.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2)} ${name}`;
+}
+
 function bytes(number) {
-  const units = [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]];
-  for (const [name, unit] of units) if (number >= unit) return `${(number / unit).toFixed(1)} ${name}`;
-  return `${number} B`;
+  return number < 1024 ? `${number} B` : scaled(number, [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]]);
 }
 
 function times(ns) {
-  const units = [["h", 3600e9], ["min", 60e9], ["s", 1e9], ["ms", 1e6], ["us", 1e3]];
-  const found = units.find(([, unit]) => ns >= unit);
-  if (!found) return ns === 0 ? "0 s" : `${ns} ns`;
-  const size = ns / found[1];
-  return `${size.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2)} ${found[0]}`;
+  if (ns < 1e3) return ns === 0 ? "0 s" : `${ns} ns`;
+  return scaled(ns, [["h", 3600e9], ["min", 60e9], ["s", 1e9], ["ms", 1e6], ["us", 1e3]]);
 }
 
 // A value of a profile, in its unit.
@@ -53,7 +55,7 @@ function changeText(before, after) {
   return (change > 0 ? "+" : "") + value(change);
 }
 
-// The same name has the same hue wherever it stands; names of one file are near each other.
+// A name always has the same hue; names of one file have similar hues.
 function hue(fn) {
   const spread = (text) => {
     let hash = 2166136261;

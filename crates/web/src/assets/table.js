@@ -1,4 +1,4 @@
-// The top table. It stands in the page as it is written, for those without scripts, and is drawn anew here.
+// The top table. The page contains it for browsers without scripts; here it is redrawn.
 
 const MOST_ROWS = 200;
 const table = { sort: isDiff ? 8 : 1, rows: [] };
@@ -21,7 +21,7 @@ function drawTable() {
   const all = isDiff || !isFiltered() ? data.distinct : table.rows.length;
   const known = matches ? rows.length : all;
   const isCut = matches && !isFiltered() && table.rows.length < data.distinct;
-  const among = isCut ? `, of the ${grouped(table.rows.length)} that the table holds` : "";
+  const among = isCut ? `, of the ${grouped(table.rows.length)} in the table` : "";
   byId("top-count").textContent = `${grouped(Math.min(rows.length, MOST_ROWS))} of ${grouped(known)} ${isHeap ? "classes" : "functions"} shown${among}`;
   for (const button of document.querySelectorAll("th button")) {
     const head = button.closest("th");
@@ -37,33 +37,33 @@ function nameCell(fn) {
   button.dataset.fn = String(fn);
   const file = fnFile(fn);
   button.title = fnName(fn) + (file ? ` (${file})` : "");
-  // Functions of one name are told apart by it.
+  // The file distinguishes functions of one name.
   if (file) button.append(" ", element("small", "", file));
   cell.append(button);
   return cell;
 }
 
-function topRow([fn, own, total, count]) {
+function topRow([fn, self, total, count]) {
   const row = element("tr", fn === flame.focus ? "chosen" : "");
   if (isHeap) {
-    // What a class retains, then what its objects take themselves.
-    for (const text of [bytes(own), percentOf(own, state.all), bytes(total), grouped(count)]) row.append(element("td", "", text));
+    // Retained size, then shallow size.
+    for (const text of [bytes(self), percentOf(self, state.all), bytes(total), grouped(count)]) row.append(element("td", "", text));
     row.append(nameCell(fn));
     return row;
   }
-  for (const text of [amount(own), percentOf(own, state.all), amount(total), percentOf(total, state.all)]) row.append(element("td", "", text));
+  for (const text of [amount(self), percentOf(self, state.all), amount(total), percentOf(total, state.all)]) row.append(element("td", "", text));
   row.append(nameCell(fn));
   return row;
 }
 
-function diffRow([fn, ownBefore, ownAfter, before, after, ownMarked, totalMarked]) {
+function diffRow([fn, selfBefore, selfAfter, before, after, selfMarked, totalMarked]) {
   const row = element("tr", fn === flame.focus ? "chosen" : "");
   const change = (from, to, isMarked) => {
     const cell = element("td", isMarked ? (to > from ? "more" : "less") : "");
     cell.append(changeText(from, to) + (isMarked ? " *" : ""));
     return cell;
   };
-  row.append(element("td", "", value(ownBefore)), element("td", "", value(ownAfter)), change(ownBefore, ownAfter, ownMarked));
+  row.append(element("td", "", value(selfBefore)), element("td", "", value(selfAfter)), change(selfBefore, selfAfter, selfMarked));
   row.append(element("td", "", value(before)), element("td", "", value(after)), change(before, after, totalMarked));
   row.append(nameCell(fn));
   return row;

@@ -1,9 +1,8 @@
-// The timeline and the heat map: when samples were taken. A range that is selected in one is selected in both, and the
-// rest of the page is of that time.
+// The timeline and the heat map. A range selected in one is selected in both, and the rest of the page shows only that time.
 
 const strips = [];
 
-// Slices of the timeline that a stretch of time touches.
+// The slices of the timeline that overlap a time range.
 function slicesOf(startNs, endNs) {
   const { start_ns, slice_ns, slices } = data.time;
   const place = (ns) => Math.min(slices - 1, Math.max(0, Math.floor((ns - start_ns) / slice_ns)));
@@ -75,7 +74,7 @@ function canvasOf(strip, width, height) {
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// A row a thread, if threads are known: the higher the more samples.
+// One row per thread, if threads are known; higher bars are more samples.
 function paintTimeline() {
   const strip = byId("timeline");
   const threads = data.dimensions.findIndex((dimension) => dimension.kind === "thread");
@@ -98,7 +97,7 @@ function paintTimeline() {
   }));
 }
 
-// A column a second, from bottom to top; the darker the more samples.
+// One column per second, from bottom to top; darker cells are more samples.
 function paintHeat() {
   const { rows, samples } = data.heat;
   const columns = samples.length / rows;

@@ -1,20 +1,20 @@
 //! A comparison as JSON.
 
-use borehole::heap::compare::{Change, Comparison, HolderChange, Series};
+use borehole::heap::compare::{HeapComparison, HolderChange, MetricSeries, TotalChange};
 use serde_json::{Value, json};
 
-use super::{CompareArgs, percent_of};
+use super::{CompareArgs, growth_percent};
 use crate::heap::report::json::finding;
 
-/// The keys of reli's comparison, and beside them what it does not have: `heaps`, `holders`, and `values` for series.
-pub(super) fn json(args: &CompareArgs, comparison: &Comparison) -> Value {
+/// Has the keys of reli's comparison, and in addition `heaps`, `holder_deltas`, and `values` for series.
+pub(super) fn json(args: &CompareArgs, comparison: &HeapComparison) -> Value {
     let heap = |heap: &borehole::heap::compare::Compared| json!({"captured_at": heap.created, "node_count": heap.nodes, "bytes": heap.bytes});
     let list = |rows: &[HolderChange]| -> Vec<Value> {
         args.shown(args.holders(rows)).0.into_iter().map(holder_json).collect()
     };
-    let classes: Vec<&Change> = args.changes(&comparison.classes).collect();
+    let classes: Vec<&TotalChange> = args.changes(&comparison.classes).collect();
     let of_classes = |is: &dyn Fn(u64, u64) -> bool| -> Vec<Value> {
-        let ends = |row: &Change| {
+        let ends = |row: &TotalChange| {
             (row.counts.first().copied().unwrap_or(0), row.counts.last().copied().unwrap_or(0))
         };
         classes.iter().filter(|row| is(ends(row).0, ends(row).1)).map(|row| change_json(row)).collect()
@@ -50,7 +50,7 @@ pub(super) fn json(args: &CompareArgs, comparison: &Comparison) -> Value {
     })
 }
 
-fn metric_json(args: &CompareArgs, series: &Series) -> Option<Value> {
+fn metric_json(args: &CompareArgs, series: &MetricSeries) -> Option<Value> {
     let (before, now) = (series.values.first().copied().flatten(), series.values.last().copied().flatten());
     let delta = now.unwrap_or(0.0) - before.unwrap_or(0.0);
     let percent = before.filter(|before| *before != 0.0).map(|before| 100.0 * delta / before.abs());
@@ -61,13 +61,13 @@ fn metric_json(args: &CompareArgs, series: &Series) -> Option<Value> {
     })
 }
 
-fn change_json(row: &Change) -> Value {
+fn change_json(row: &TotalChange) -> Value {
     json!({
         "name": String::from_utf8_lossy(&row.name),
         "counts": row.counts,
         "bytes": row.bytes,
         "delta": row.growth(),
-        "delta_percent": percent_of(row.growth(), row.bytes.first().copied().unwrap_or(0)),
+        "delta_percent": growth_percent(row.growth(), row.bytes.first().copied().unwrap_or(0)),
         "steady": row.is_steady,
     })
 }

@@ -1,4 +1,4 @@
-//! `borehole heap compare`: what changed between heaps.
+//! `borehole heap compare`: changes between heaps.
 
 mod json;
 mod text;
@@ -8,14 +8,15 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{bail, ensure};
-use borehole::heap::compare::{Change, Comparison, HolderChange, compare};
+use borehole::heap::compare::{HeapComparison, HolderChange, TotalChange, compare};
 use borehole::heap::retention::Follow;
 use borehole::heap::sql::Access;
 use borehole::heap::{Graph, HeapFile, Opened};
+use borehole_text::percent_of;
 use clap::Args;
 
 use super::database::with;
-use super::file::Memory;
+use super::file::HeapInputArgs;
 use super::output::TextOutput;
 use super::password;
 use crate::cell::terminal_width;
@@ -26,23 +27,23 @@ use crate::values::{RowLimit, percent};
 /// `borehole heap compare`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CompareArgs {
-    /// Heaps, the oldest first; one database may hold two
+    /// Heaps, the oldest first, or one database with two runs
     #[arg(value_name = "FILE", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// The run of the first, of a database; otherwise the last, or of one database that is compared alone the one before
+    /// The run of the first heap, in a database [default: the last; of a single database, the one before]
     #[arg(long, value_name = "RUN")]
     pub(crate) run_id_baseline: Option<i64>,
 
-    /// The run of the last, of a database; otherwise the last
+    /// The run of the last heap, in a database [default: the last]
     #[arg(long, value_name = "RUN")]
     pub(crate) run_id_target: Option<i64>,
 
-    /// Leave out what changed by less than so many percent
+    /// Hide changes of less than this percentage
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value_t = 0.0)]
     pub(crate) threshold: f64,
 
-    /// Show so many rows of each table; 0 shows all
+    /// Rows of each table; 0 for all
     #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = RowLimit::new(20))]
     pub(crate) limit: RowLimit,
 
@@ -62,18 +63,18 @@ pub(crate) struct CompareArgs {
     pub(crate) output: TextOutput,
 
     #[command(flatten)]
-    pub(crate) memory: Memory,
+    pub(crate) memory: HeapInputArgs,
 }
 
-/// That a heap would be compared with itself.
+/// The error for a heap that would be compared with itself.
 fn twice(name: &str, run: i64) -> String {
     format!("{name}: expected two different runs, found run {run} twice")
 }
 
-/// As wide as the lines of a comparison in a file are.
+/// The columns of a comparison in a file.
 const REPORT_COLUMNS: usize = 100;
 
-/// By how much memory may grow.
+/// How much memory may grow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Allowance {
     Bytes(u64),
@@ -84,7 +85,7 @@ impl FromStr for Allowance {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("expected bytes such as 64M, or a share such as 10%, found {text}");
+        let expected = || format!("expected a size such as 64M or a percentage such as 10%, found {text}");
         if text.ends_with('%') {
             return percent(text).map(Self::Percent).map_err(|_| expected());
         }
@@ -101,14 +102,14 @@ impl FromStr for Allowance {
 }
 
 impl Allowance {
-    fn is_crossed(self, comparison: &Comparison) -> bool {
+    fn is_crossed(self, comparison: &HeapComparison) -> bool {
         let (Some(first), Some(last)) = (comparison.heaps.first(), comparison.heaps.last()) else {
             return false;
         };
         let grown = last.bytes.saturating_sub(first.bytes);
         match self {
             Self::Bytes(bytes) => grown > bytes,
-            Self::Percent(percent) => percent_of(grown.try_into().unwrap_or(i64::MAX), first.bytes)
+            Self::Percent(percent) => growth_percent(grown.try_into().unwrap_or(i64::MAX), first.bytes)
                 .map_or(grown > 0, |grown| grown > percent),
         }
     }
@@ -126,13 +127,13 @@ impl CompareArgs {
         };
         self.output.write(&text)?;
         if self.fail_over.is_some_and(|allowance| allowance.is_crossed(&comparison)) {
-            say("memory grew by more than --fail-over allows");
+            say("failed: memory grew by more than --fail-over allows");
             return Ok(Exit::Crossed);
         }
         Ok(exit)
     }
 
-    fn compared(&self) -> anyhow::Result<(Exit, Comparison)> {
+    fn compared(&self) -> anyhow::Result<(Exit, HeapComparison)> {
         let files: anyhow::Result<Vec<HeapFile>> =
             self.inputs.iter().map(|path| password::open(path)).collect();
         let files = files?;
@@ -153,7 +154,7 @@ impl CompareArgs {
         Ok((exit, compare(&graphs, Follow::default())))
     }
 
-    /// The run that was chosen of the heap at this position.
+    /// The run that was chosen for the heap at this position.
     fn run_at(&self, position: usize) -> Option<i64> {
         match position {
             0 => self.run_id_baseline,
@@ -162,16 +163,16 @@ impl CompareArgs {
         }
     }
 
-    fn memory_of(&self, run: Option<i64>) -> Memory {
-        Memory { run_id: run.or(self.memory.run_id), ..self.memory.clone() }
+    fn memory_of(&self, run: Option<i64>) -> HeapInputArgs {
+        HeapInputArgs { run_id: run.or(self.memory.run_id), ..self.memory.clone() }
     }
 
-    /// The two runs of the one database that was given: a heap compared with itself has never grown.
+    /// The two runs of a single database. Any other single heap is refused: compared with itself, it never grows.
     fn runs_of(&self, file: &HeapFile) -> anyhow::Result<[i64; 2]> {
         let name = file.name();
         ensure!(
             file.is_database(),
-            "{name}: expected two heaps, or a database that holds two, found one: {}",
+            "{name}: expected two heaps, or a database with two runs, found one: {}",
             file.format().name()
         );
         let of_all = self.memory.run_id;
@@ -188,13 +189,13 @@ impl CompareArgs {
         }
     }
 
-    /// Refuses a database that is named more than once for the same run.
+    /// Refuses a database that is named twice with the same run.
     fn refuse_twice(&self, files: &[HeapFile]) -> anyhow::Result<()> {
         let mut found = Vec::new();
         for (position, file) in files.iter().enumerate().filter(|(_, file)| file.is_database()) {
             let (input, wanted) = (&self.inputs[position], self.memory_of(self.run_at(position)).run_id);
             let run = with(input, Access::Read, |database| Ok(database.run(wanted)?))?;
-            // A server's address is no path and stands for itself.
+            // The address of a server is not a path and stays as it is.
             let heap = (fs::canonicalize(input).unwrap_or_else(|_| input.clone()), run);
             ensure!(!found.contains(&heap), "{}", twice(file.name(), run));
             found.push(heap);
@@ -209,7 +210,8 @@ impl CompareArgs {
     /// Whether a change is large enough to be shown.
     fn is_shown(&self, growth: i64, before: Option<u64>) -> bool {
         growth != 0
-            && percent_of(growth, before.unwrap_or(0)).is_none_or(|percent| percent.abs() >= self.threshold)
+            && growth_percent(growth, before.unwrap_or(0))
+                .is_none_or(|percent| percent.abs() >= self.threshold)
     }
 
     fn shown<'r, T>(&self, rows: impl Iterator<Item = &'r T>) -> (Vec<&'r T>, usize) {
@@ -222,7 +224,7 @@ impl CompareArgs {
         rows.iter().filter(|row| self.is_shown(row.growth, row.retained.first().copied().flatten()))
     }
 
-    fn changes<'c>(&self, rows: &'c [Change]) -> impl Iterator<Item = &'c Change> {
+    fn changes<'c>(&self, rows: &'c [TotalChange]) -> impl Iterator<Item = &'c TotalChange> {
         rows.iter().filter(|row| {
             let counts_differ = row.counts.first() != row.counts.last();
             counts_differ && row.growth() == 0 || self.is_shown(row.growth(), row.bytes.first().copied())
@@ -230,9 +232,9 @@ impl CompareArgs {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a share is shown in a few digits")]
-fn percent_of(part: i64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
+/// The growth in percent; `None` from nothing.
+fn growth_percent(growth: i64, before: u64) -> Option<f64> {
+    (before > 0).then(|| percent_of(growth, before))
 }
 
 #[cfg(test)]
@@ -245,7 +247,7 @@ mod tests {
     fn what_grew_from_nothing_grew_by_more_than_any_share() {
         let crosses = |allowance: &str, [before, after]: [u64; 2]| {
             let heaps = [before, after].map(|bytes| Compared { bytes, ..Compared::default() });
-            let comparison = Comparison { heaps: heaps.into(), ..Comparison::default() };
+            let comparison = HeapComparison { heaps: heaps.into(), ..HeapComparison::default() };
             allowance.parse::<Allowance>().unwrap().is_crossed(&comparison)
         };
         assert!(crosses("10%", [0, 1]));

@@ -1,32 +1,34 @@
 //! A comparison as text.
 
-use borehole::heap::compare::{Change, Comparison, FindingsDiff, HolderChange};
-use borehole::heap::findings::Finding;
+use borehole::heap::compare::{FindingsDiff, HeapComparison, HolderChange, TotalChange};
+use borehole::heap::findings::HeapFinding;
+use borehole_text::{KeptEnd, TextColumn, TextTable, bytes, counted, crop, grouped, printable};
 
-use super::{CompareArgs, percent_of};
-use crate::cell::{Anchor, bytes, crop, printable};
+use super::{CompareArgs, growth_percent};
 use crate::heap::report::text::one;
-use crate::values::cut;
+use crate::table::titled;
 
-/// As wide as a path may be shown.
-const PATH_COLUMNS: usize = 80;
+/// The fewest columns that a path is cut to.
+const LEAST_COLUMNS: usize = 16;
 
-pub(super) fn text(args: &CompareArgs, comparison: &Comparison) -> String {
-    let mut text = String::new();
+pub(super) fn text(args: &CompareArgs, comparison: &HeapComparison) -> String {
+    let columns =
+        [TextColumn::name(""), TextColumn::number(""), TextColumn::number(""), TextColumn::name("")];
+    let mut heaps = TextTable::new(columns);
     for (position, heap) in comparison.heaps.iter().enumerate() {
         let name = if position == 0 { "base" } else { "then" };
-        let created = printable(heap.created.as_bytes());
-        text += &format!("{name}  {:>10}  {} nodes  {created}\n", bytes(heap.bytes), heap.nodes);
+        heaps.row([name, &bytes(heap.bytes), &counted(heap.nodes, "node"), &heap.created]);
     }
+    let mut text = heaps.to_string();
     if let (Some(first), Some(last)) = (comparison.heaps.first(), comparison.heaps.last()) {
         let grown = last.bytes.cast_signed().saturating_sub(first.bytes.cast_signed());
         let verb = if grown < 0 { "shrank" } else { "grew" };
-        let part = in_percent(percent_of(grown, first.bytes));
+        let part = in_percent(grown, first.bytes);
         text += &format!("{verb} by {}{part}\n", bytes(grown.unsigned_abs()));
     }
-    text += &holder_table(args, "what grew or shrank, beyond its parts", &comparison.holders);
-    text += &holder_table(args, "new", &comparison.added);
-    text += &holder_table(args, "gone", &comparison.removed);
+    text += &holder_table(args, "holders that grew or shrank", &comparison.holders);
+    text += &holder_table(args, "new holders", &comparison.added);
+    text += &holder_table(args, "removed holders", &comparison.removed);
     text += &findings(&comparison.findings, args.columns());
     text += &change_table(args, "classes", &comparison.classes);
     text + &change_table(args, "types", &comparison.types)
@@ -34,58 +36,54 @@ pub(super) fn text(args: &CompareArgs, comparison: &Comparison) -> String {
 
 fn holder_table(args: &CompareArgs, title: &str, rows: &[HolderChange]) -> String {
     let (shown, of) = args.shown(args.holders(rows));
-    if shown.is_empty() {
-        return String::new();
-    }
-    let mut text = format!("\n{title}\n{:>12} {:>10}  path\n", "change", "retains");
+    let numbers = ["change", "retained"].map(TextColumn::number);
+    let mut table = changes(args, numbers.into(), "path");
     for row in &shown {
         let retained = row.retained.iter().rev().find_map(|&bytes| bytes).unwrap_or(0);
-        let path = crop(&printable(&row.path), PATH_COLUMNS, Anchor::Right);
-        let steady = if row.is_steady && row.retained.len() > 2 { "  steady" } else { "" };
-        text +=
-            &format!("{:>12} {:>10}  {path}{}{steady}\n", signed(row.growth), bytes(retained), counted(row));
+        let steady = if row.is_steady && row.retained.len() > 2 { "steady" } else { "" };
+        let note = format!("{}  {steady}", elements(row));
+        table.row([signed(row.growth), bytes(retained), printable(&row.path), note.trim().to_owned()]);
     }
-    text + &footer(shown.len(), of)
+    titled(title, &table, shown.len(), of)
 }
 
-fn change_table(args: &CompareArgs, title: &str, rows: &[Change]) -> String {
+fn change_table(args: &CompareArgs, title: &str, rows: &[TotalChange]) -> String {
     let (shown, of) = args.shown(args.changes(rows));
-    if shown.is_empty() {
-        return String::new();
-    }
-    let mut text = format!("\n{title}\n{:>12} {:>10} {:>10}  name\n", "bytes", "count was", "count is");
+    let numbers = ["bytes", "old count", "new count"].map(TextColumn::number);
+    let mut table = changes(args, numbers.into(), "name");
     for row in &shown {
-        let (before, now) = (row.counts.first().copied(), row.counts.last().copied());
-        let name = crop(&printable(&row.name), PATH_COLUMNS, Anchor::Right);
-        let steady = if row.is_steady && row.bytes.len() > 2 { "  steady" } else { "" };
-        text += &format!(
-            "{:>12} {:>10} {:>10}  {name}{steady}\n",
-            signed(row.growth()),
-            before.unwrap_or(0),
-            now.unwrap_or(0)
-        );
+        let [before, now] = [row.counts.first(), row.counts.last()].map(|count| count.copied().unwrap_or(0));
+        let steady = if row.is_steady && row.bytes.len() > 2 { "steady" } else { "" };
+        let growth = signed(row.growth());
+        table.row([growth, grouped(before), grouped(now), printable(&row.name), steady.to_owned()]);
     }
-    text + &footer(shown.len(), of)
+    titled(title, &table, shown.len(), of)
 }
 
-/// What is wrong that was not, is no more, or matters more or less.
+/// A table of columns with numbers, a name and a note.
+fn changes(args: &CompareArgs, mut columns: Vec<TextColumn>, name: &str) -> TextTable {
+    columns.extend([TextColumn::name(name).flexible(KeptEnd::Right), TextColumn::name("")]);
+    TextTable::new(columns).fit(args.columns(), LEAST_COLUMNS)
+}
+
+/// New, resolved and changed findings.
 fn findings(diff: &FindingsDiff, columns: usize) -> String {
     let mut text = String::new();
     if !diff.new.is_empty() {
         text += "\nnew findings\n";
         text.extend(diff.new.iter().map(|finding| one(finding, columns)));
     }
-    let line = |finding: &Finding, what: &str| {
+    let line = |finding: &HeapFinding, what: &str| {
         let place = finding.place.as_ref().map(|place| format!(" at {}", place.path)).unwrap_or_default();
         let line = format!("  {}{place}{what}", finding.kind.name());
-        format!("{}\n", crop(&printable(line.as_bytes()), columns, Anchor::Left))
+        format!("{}\n", crop(&printable(line.as_bytes()), columns, KeptEnd::Left))
     };
     if !diff.resolved.is_empty() {
-        text += "\nfindings that are gone\n";
+        text += "\nresolved findings\n";
         text.extend(diff.resolved.iter().map(|finding| line(finding, "")));
     }
     if !diff.changed.is_empty() {
-        text += "\nfindings that changed\n";
+        text += "\nchanged findings\n";
         text.extend(diff.changed.iter().map(|(was, now)| {
             let change = format!(": {} -> {}", bytes(was.impact_bytes), bytes(now.impact_bytes));
             line(now, &change)
@@ -94,19 +92,17 @@ fn findings(diff: &FindingsDiff, columns: usize) -> String {
     text
 }
 
-/// How its number of elements changed.
-fn counted(row: &HolderChange) -> String {
+/// The change of its number of elements.
+fn elements(row: &HolderChange) -> String {
     match (row.counts.first().copied().flatten(), row.counts.last().copied().flatten()) {
-        (Some(before), Some(now)) if before != now => format!("  ({before} -> {now} elements)"),
+        (Some(before), Some(now)) if before != now => {
+            format!("({} -> {} elements)", grouped(before), grouped(now))
+        }
         (None, Some(now)) if row.retained.first().is_some_and(Option::is_none) => {
-            format!("  ({now} elements)")
+            format!("({})", counted(now, "element"))
         }
         _ => String::new(),
     }
-}
-
-fn footer(shown: usize, of: usize) -> String {
-    cut(shown, of).map(|cut| cut + "\n").unwrap_or_default()
 }
 
 fn signed(growth: i64) -> String {
@@ -114,6 +110,6 @@ fn signed(growth: i64) -> String {
     format!("{sign}{}", bytes(growth.unsigned_abs()))
 }
 
-fn in_percent(percent: Option<f64>) -> String {
-    percent.map(|percent| format!(" ({percent:+.1}%)")).unwrap_or_default()
+fn in_percent(growth: i64, before: u64) -> String {
+    growth_percent(growth, before).map(|percent| format!(" ({percent:+.1}%)")).unwrap_or_default()
 }

@@ -1,10 +1,10 @@
-//! A report as JSON: `meta` and `findings` have reli's shape, the tables stand beside them.
+//! A report as JSON: `meta` and `findings` in reli's shape, and the tables.
 
-use borehole::heap::Total;
-use borehole::heap::findings::{Fact, Finding, LargeArray, LargeString, Report, RootBlame};
+use borehole::heap::MemoryTotal;
+use borehole::heap::findings::{Fact, HeapFinding, HeapReport, LargeArray, LargeString, RootBlame};
 use serde_json::{Map, Value, json};
 
-pub(super) fn text(report: &Report, pretty: bool) -> String {
+pub(super) fn text(report: &HeapReport, pretty: bool) -> String {
     let overview = &report.overview;
     let object = json!({
         "schema_version": 1,
@@ -25,7 +25,7 @@ pub(super) fn text(report: &Report, pretty: bool) -> String {
     if pretty { format!("{object:#}\n") } else { format!("{object}\n") }
 }
 
-pub(in crate::heap) fn finding(finding: &Finding) -> Value {
+pub(in crate::heap) fn finding(finding: &HeapFinding) -> Value {
     let facts: Map<String, Value> =
         finding.facts.iter().map(|(name, found)| ((*name).to_owned(), fact(found))).collect();
     let mut object = json!({
@@ -62,7 +62,7 @@ fn row_object(row: &[(&'static str, Fact)]) -> Value {
     row.iter().map(|(name, found)| ((*name).to_owned(), fact(found))).collect::<Map<_, _>>().into()
 }
 
-fn total(total: &Total) -> Value {
+fn total(total: &MemoryTotal) -> Value {
     let name = String::from_utf8_lossy(&total.name);
     json!({"name": name, "count": total.count, "memory_usage": total.memory_usage})
 }

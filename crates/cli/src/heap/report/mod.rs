@@ -1,4 +1,4 @@
-//! `borehole heap report`: what is wrong with a heap.
+//! `borehole heap report`: findings about a heap.
 
 pub(super) mod json;
 mod tables;
@@ -7,12 +7,12 @@ pub(super) mod text;
 use std::path::PathBuf;
 
 use borehole::heap::Graph;
-use borehole::heap::findings::{Report, report};
+use borehole::heap::findings::{HeapReport, report};
 use borehole::heap::retention::Follow;
 use borehole::heap::views::Heap;
 use clap::Args;
 
-use super::file::Memory;
+use super::file::HeapInputArgs;
 use super::output::TextOutput;
 use super::password;
 use crate::cell::terminal_width;
@@ -21,8 +21,8 @@ use crate::values::RowLimit;
 
 /// `borehole heap report`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct ReportArgs {
-    /// A graph, a dump or a core file
+pub(crate) struct HeapReportArgs {
+    /// A graph, a database or the address of one, a dump or a core file
     #[arg(value_name = "FILE")]
     pub(crate) input: PathBuf,
 
@@ -30,16 +30,16 @@ pub(crate) struct ReportArgs {
     pub(crate) output: ReportOutput,
 
     #[command(flatten)]
-    pub(crate) memory: Memory,
+    pub(crate) memory: HeapInputArgs,
 }
 
-/// Where a report goes, and how it looks.
+/// The output and the form of a report.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ReportOutput {
     #[command(flatten)]
     pub(crate) place: TextOutput,
 
-    /// Print JSON: `meta` and `findings` as in reli's, and the tables
+    /// Print JSON: reli's `meta` and `findings`, and the tables
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -47,12 +47,12 @@ pub(crate) struct ReportOutput {
     #[arg(long, requires = "json")]
     pub(crate) pretty: bool,
 
-    /// Show so many rows of each table; 0 shows all that were kept
+    /// Rows of each table; 0 for all that were kept
     #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = ReportOutput::LIMIT)]
     pub(crate) limit: RowLimit,
 }
 
-impl ReportArgs {
+impl HeapReportArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         self.output.place.check_ending(self.output.json)?;
         self.output.place.check()?;
@@ -74,7 +74,7 @@ impl ReportOutput {
         self.place.write(&self.rendered(&report, name, columns))
     }
 
-    fn rendered(&self, report: &Report, name: &str, columns: usize) -> String {
+    fn rendered(&self, report: &HeapReport, name: &str, columns: usize) -> String {
         if self.json {
             return json::text(report, self.pretty);
         }
@@ -84,5 +84,5 @@ impl ReportOutput {
 
 /// The columns of a report in a file.
 const COLUMNS: usize = 80;
-/// In fewer columns tables have no room.
+/// The fewest columns that tables fit in.
 const NARROWEST: usize = 60;

@@ -1,25 +1,30 @@
-//! A report as text: an overview, what was found, then the tables.
+//! A report as text: an overview, the findings, then the tables.
 
-use borehole::heap::findings::{Finding, Kind, Overview, Report, Severity};
+use borehole::heap::findings::{FindingKind, FindingSeverity, HeapFinding, HeapOverview, HeapReport};
+use borehole_text::{bytes, pad, printable, width};
 
 use super::tables;
-use crate::cell::{bytes, pad, printable, width};
 
 /// Findings that the overview and the tables show.
-const SHOWN_ELSEWHERE: [Kind; 5] =
-    [Kind::Overview, Kind::CallStack, Kind::TypeRanking, Kind::ClassRanking, Kind::RootBlame];
+const SHOWN_ELSEWHERE: [FindingKind; 5] = [
+    FindingKind::Overview,
+    FindingKind::CallStack,
+    FindingKind::TypeRanking,
+    FindingKind::ClassRanking,
+    FindingKind::RootBlame,
+];
 
-/// Calls that are shown.
+/// How many calls are shown.
 const CALLS: usize = 10;
 
-pub(super) fn text(report: &Report, name: &str, columns: usize, limit: usize) -> String {
+pub(super) fn text(report: &HeapReport, name: &str, columns: usize, limit: usize) -> String {
     let mut text = overview(&report.overview, name, columns);
     text += &findings(&report.findings, columns);
     text += &tables::text(report, columns, limit);
     text + &additional(&report.findings, columns)
 }
 
-fn overview(overview: &Overview, name: &str, columns: usize) -> String {
+fn overview(overview: &HeapOverview, name: &str, columns: usize) -> String {
     let mut text = format!("Overview of {}\n", printable(name.as_bytes()));
     let mut line = |what: &str, value: &str| {
         text += &block(&format!("  {what:<12}"), value, columns);
@@ -29,18 +34,18 @@ fn overview(overview: &Overview, name: &str, columns: usize) -> String {
     line("captured", captured.join(", PHP ").trim_start_matches(", "));
     line("heap", &heap(overview));
     if let Some(limit) = overview.memory_limit {
-        line("limit", &format!("{}; at the peak {} were in use", bytes(limit), bytes(overview.peak_bytes)));
+        line("limit", &format!("{}; peak use {}", bytes(limit), bytes(overview.peak_bytes)));
     }
     let parts = [("VM stack", overview.vm_stack_bytes), ("compiler", overview.compiler_arena_bytes)];
     let parts = parts.map(|(part, size)| format!("{part} {}", bytes(size)));
-    line("of it", &parts.join(", "));
+    line("parts", &parts.join(", "));
     if overview.rss_bytes > 0 {
         line("process", &format!("{} resident", bytes(overview.rss_bytes)));
     }
     text + &call_stack(overview, columns)
 }
 
-/// A version as PHP writes it: the summary of a heap has it as reli does, `v82`.
+/// A version as PHP writes it; summaries of heaps write `v82`, as reli does.
 fn version(summary: &str) -> String {
     let digits = summary.strip_prefix('v').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
     match digits.and_then(|digits| digits.split_at_checked(1)) {
@@ -49,7 +54,7 @@ fn version(summary: &str) -> String {
     }
 }
 
-fn heap(overview: &Overview) -> String {
+fn heap(overview: &HeapOverview) -> String {
     let used = bytes(overview.heap_usage);
     let mut text = match overview.heap_total {
         0 => format!("{used} in use"),
@@ -61,7 +66,7 @@ fn heap(overview: &Overview) -> String {
     text
 }
 
-fn call_stack(overview: &Overview, columns: usize) -> String {
+fn call_stack(overview: &HeapOverview, columns: usize) -> String {
     let calls = &overview.call_stack;
     let mut text = String::new();
     for (number, call) in calls.iter().take(CALLS).enumerate() {
@@ -76,12 +81,16 @@ fn call_stack(overview: &Overview, columns: usize) -> String {
     text
 }
 
-fn findings(findings: &[Finding], columns: usize) -> String {
-    let told: Vec<&Finding> = findings.iter().filter(|finding| finding.severity != Severity::Info).collect();
-    let counts = [Severity::High, Severity::Warning, Severity::Medium, Severity::Low].map(|severity| {
-        let count = told.iter().filter(|finding| finding.severity == severity).count();
-        (count > 0).then(|| format!("{count} {}", severity.name()))
-    });
+fn findings(findings: &[HeapFinding], columns: usize) -> String {
+    let told: Vec<&HeapFinding> =
+        findings.iter().filter(|finding| finding.severity != FindingSeverity::Info).collect();
+    let counts =
+        [FindingSeverity::High, FindingSeverity::Warning, FindingSeverity::Medium, FindingSeverity::Low].map(
+            |severity| {
+                let count = told.iter().filter(|finding| finding.severity == severity).count();
+                (count > 0).then(|| format!("{count} {}", severity.name()))
+            },
+        );
     let counts: Vec<String> = counts.into_iter().flatten().collect();
     let counts = if counts.is_empty() { "nothing to act on".to_owned() } else { counts.join(", ") };
     let mut text = format!("\nFindings: {counts}\n");
@@ -91,7 +100,7 @@ fn findings(findings: &[Finding], columns: usize) -> String {
     text
 }
 
-pub(in crate::heap) fn one(finding: &Finding, columns: usize) -> String {
+pub(in crate::heap) fn one(finding: &HeapFinding, columns: usize) -> String {
     let severity = finding.severity.name().to_uppercase();
     let mut text = format!("\n  [{severity}] {}", finding.kind.name());
     if finding.impact_bytes > 0 {
@@ -116,10 +125,10 @@ pub(in crate::heap) fn one(finding: &Finding, columns: usize) -> String {
     text
 }
 
-/// What is good to know, and nothing to act on.
-fn additional(findings: &[Finding], columns: usize) -> String {
+/// Findings for information only.
+fn additional(findings: &[HeapFinding], columns: usize) -> String {
     let mut text = "\nAdditional information\n".to_owned();
-    let told = findings.iter().filter(|finding| finding.severity == Severity::Info);
+    let told = findings.iter().filter(|finding| finding.severity == FindingSeverity::Info);
     for finding in told.filter(|finding| !SHOWN_ELSEWHERE.contains(&finding.kind)) {
         let line = format!("[{}] {}", finding.kind.name(), printable(finding.summary.as_bytes()));
         text += &block("  ", &line, columns);
@@ -127,7 +136,7 @@ fn additional(findings: &[Finding], columns: usize) -> String {
     text
 }
 
-/// `text` in lines of so many columns behind `label`, the further ones indented as far.
+/// `text` wrapped at `columns` after `label`; further lines are indented by the label's width.
 fn block(label: &str, text: &str, columns: usize) -> String {
     let indent = width(label);
     let lines = wrapped(text, columns.saturating_sub(indent).max(1));
@@ -140,7 +149,7 @@ fn block(label: &str, text: &str, columns: usize) -> String {
     block
 }
 
-/// `text` in lines of at most `room` columns, broken between words where there are some.
+/// `text` in lines of at most `room` columns, broken between words where possible.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -162,7 +171,7 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// Where a line is to be broken that is longer than `room`.
+/// The place to break a line that is wider than `room`; `None` if it fits.
 fn beyond(line: &str, room: usize) -> Option<usize> {
     let mut buffer = [0; 4];
     let mut columns = 0;

@@ -1,4 +1,4 @@
-//! Lines that are cut, changed, foreign or wrong.
+//! Lines that are truncated, changed, foreign or wrong.
 
 use borehole_formats::jsonl::import;
 use borehole_formats::{ErrorKind, Limits, Position, ReadError, ReadOptions};
@@ -67,13 +67,13 @@ fn every_single_byte_change_is_survived() {
 fn a_bad_line_is_an_error_with_its_number_or_a_warning() {
     let bad = [
         ("nonsense", "invalid line: expected ident at column 2"),
-        ("{\"type\":\"sample\",\"stack\":7}", "expected a stack of an earlier line, found stack 7"),
+        ("{\"type\":\"sample\",\"stack\":7}", "unknown stack: expected the id of an earlier line, found 7"),
         (
             "{\"type\":\"sample\",\"count\":-1}",
             "invalid line: invalid value: integer `-1`, expected u64 at column 27",
         ),
-        ("{\"type\":\"sample\",\"status\":[\"lazy\"]}", "expected a thread's state, found \"lazy\""),
-        ("{\"type\":\"sample\",\"status\":[\"bit8\"]}", "expected a thread's state, found \"bit8\""),
+        ("{\"type\":\"sample\",\"status\":[\"lazy\"]}", "expected a thread state, found \"lazy\""),
+        ("{\"type\":\"sample\",\"status\":[\"bit8\"]}", "expected a thread state, found \"bit8\""),
         ("{\"type\":\"stack\",\"id\":1}", "invalid line: missing field `frames` at column 23"),
         ("{\"stack\":1}", "invalid line: missing field `type` at column 11"),
         (
@@ -103,7 +103,7 @@ fn a_bad_line_is_an_error_with_its_number_or_a_warning() {
         let (recorder, outcome) = read(lines.as_bytes(), &ReadOptions::lenient());
         let recovery = outcome.unwrap();
         assert_eq!(samples(&recorder.calls).len(), 2, "{line}");
-        assert_eq!(recovery.warnings[0].message, format!("{message}, at line 2"));
+        assert_eq!(recovery.warnings[0].message, format!("{message} (line 2)"));
         assert_eq!((recovery.warnings[0].offset, recovery.lost_bytes), (Some(18), line.len() as u64));
         assert_eq!(recovery.warnings, recorder.outcome.warnings);
     }
@@ -121,7 +121,7 @@ fn a_bad_last_line_is_bad_and_a_cut_one_is_the_end() {
 }
 
 #[test]
-fn what_is_not_known_is_passed_over() {
+fn unknown_keys_and_types_are_skipped() {
     let lines = br#"
         {"type":"file","schema_version":1,"future":{"a":[1,2]}}
         {"type":"weather","name":"rain","fields":[["x",{"f64":"NaN"}]]}
@@ -144,7 +144,7 @@ fn escapes_line_ends_and_orders_of_other_writers_are_read() {
 }
 
 #[test]
-fn a_number_of_samples_that_does_not_fit_is_told() {
+fn a_wrong_number_of_samples_is_reported() {
     let (_, recovery) = read_strictly(b"{\"type\":\"sample\"}\n{\"type\":\"end\",\"samples\":3}\n");
     assert_eq!(recovery.warnings[0].message, "missing samples: expected 3, found 1");
 }
@@ -170,7 +170,7 @@ fn a_sink_that_has_enough_stops_the_reader() {
 }
 
 #[test]
-fn events_with_call_stacks_that_become_no_samples_are_told_of_where_events_are_not_kept() {
+fn dropped_events_with_stacks_are_reported() {
     let lines = concat!(
         "{\"type\":\"event\",\"name\":\"CpuSampleEvent\",\"fields\":[[\"callchain\",{\"stack\":[4096]}]]}\n",
         "{\"type\":\"event\",\"name\":\"PollStartEvent\",\"fields\":[[\"worker_id\",1]]}\n",
@@ -181,7 +181,7 @@ fn events_with_call_stacks_that_become_no_samples_are_told_of_where_events_are_n
         let recovery = import(lines.as_bytes(), &options, &mut Tables::default(), sink).unwrap();
         recovery.notes.into_iter().map(|note| note.message).collect::<Vec<_>>()
     };
-    let note = "no samples are made of the call stacks of 1 events: only of those in trc";
+    let note = "stacks of 1 events are not read as samples: convert the lines to trc first";
     assert_eq!(notes(&mut crate::play::Collect::default()), [note]);
     assert_eq!(notes(&mut Recorder::default()), [""; 0]);
 }

@@ -22,7 +22,7 @@ fn export(calls: &[Call], warnings: &[Warning], options: ExportOptions) -> Vec<u
     exporter.into_inner()
 }
 
-/// What a sink is told of lines, and what the importer answers.
+/// The calls that a sink gets for lines, and the result of the importer.
 fn read(lines: &[u8], options: &ReadOptions) -> (Recorder, Result<Recovery, ReadError>) {
     let mut recorder = Recorder::default();
     let outcome = import(lines, options, &mut Tables::default(), &mut recorder);

@@ -1,4 +1,4 @@
-//! The page `docs/dump.md`: its examples are lines that the exporter writes, and it names every key.
+//! Checks the page `docs/dump.md`: its examples are lines that the exporter writes, and it lists every key.
 
 use std::collections::BTreeSet;
 
@@ -58,7 +58,7 @@ fn plain_profile() -> Profile {
     (calls, Vec::new())
 }
 
-/// What `rbt` can hold beside that.
+/// Further things that `rbt` can hold.
 fn rbt_profile() -> Profile {
     let native = PlainFrame {
         function: Bytes::from("zend_execute"),
@@ -91,7 +91,7 @@ fn rbt_profile() -> Profile {
     (calls, Vec::new())
 }
 
-/// What `pprof` can hold.
+/// A profile with everything that `pprof` can hold.
 fn pprof_profile() -> Profile {
     let value_type = |kind: &str, unit: &str| ValueType { kind: kind.into(), unit: unit.into() };
     let segment = PlainSegment {
@@ -127,7 +127,7 @@ fn pprof_profile() -> Profile {
     (vec![Call::Segment(segment), Call::Sample(measured)], warnings)
 }
 
-/// What Python's sampling profiler knows.
+/// A profile with the facts of Python's sampling profiler.
 fn python_profile() -> Profile {
     let render = PlainFrame {
         end_line: Some(14),
@@ -157,7 +157,7 @@ fn python_profile() -> Profile {
     (calls, Vec::new())
 }
 
-/// What `trc` can hold.
+/// A profile with everything that `trc` can hold.
 fn trc_profile() -> Profile {
     let field = |name: &str, value| (Bytes::from(name), value);
     let event = |name: &str, type_id, time_ns, fields: Vec<(Bytes, PlainValue)>| {
@@ -198,12 +198,12 @@ fn trc_profile() -> Profile {
     (calls, Vec::new())
 }
 
-/// Profiles that between them have every key and every type of line.
+/// Profiles that together have every key and every type of line.
 pub(super) fn profiles() -> [Profile; 5] {
     [plain_profile(), rbt_profile(), pprof_profile(), python_profile(), trc_profile()]
 }
 
-/// Whether the warnings that lines repeat speak of a truncation themselves.
+/// Whether the warnings in the lines already report a truncation.
 pub(super) fn ends_in_a_truncation(lines: &[u8]) -> bool {
     String::from_utf8_lossy(lines).contains("\"message\":\"truncated")
 }
@@ -247,7 +247,7 @@ fn every_type_of_line_has_an_example_and_every_key_is_named() {
         for key in keys {
             assert!(
                 PAGE.contains(&format!("`{key}`")) || PAGE.contains(&format!("\"{key}\"")),
-                "{key} is not named"
+                "{key} is not documented"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! A profile as plain values, without ids: what goes into an exporter, and what a test compares.
+//! A profile as plain values without ids: the input of an exporter, and the output that a test compares.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -75,7 +75,7 @@ pub(crate) struct PlainFrame {
     pub(crate) native: Option<(Bytes, Option<i64>)>,
 }
 
-/// Makes the calls, the warnings, and the last call.
+/// Makes the calls, passes the warnings, and finishes the sink.
 pub(crate) fn play(calls: &[Call], warnings: &[Warning], sink: &mut dyn ProfileSink) {
     let mut tables = Tables::default();
     let mut segment = Segment::default();
@@ -201,7 +201,7 @@ fn intern_frame(tables: &mut Tables, plain: &PlainFrame) -> FrameId {
 pub(crate) struct Recorder {
     pub(crate) calls: Vec<Call>,
     pub(crate) outcome: Recovery,
-    /// After how many samples it has had enough.
+    /// The number of samples after which it stops.
     pub(crate) stop_after: Option<usize>,
 }
 

@@ -19,7 +19,7 @@ pub(crate) enum PlainValue {
     Absent,
     Unsigned(u64),
     Signed(i64),
-    /// By its bits, so that what is compared is exact.
+    /// As bits, so that comparisons are exact.
     Float(u64),
     Bool(bool),
     Text(String),
@@ -40,7 +40,7 @@ impl PlainValue {
     }
 }
 
-/// Passes the event on as the model has it.
+/// Passes the event on as an event of the model.
 pub(crate) fn with_event<T>(
     tables: &mut Tables,
     plain: &PlainEvent,

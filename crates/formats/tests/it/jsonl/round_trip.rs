@@ -1,4 +1,4 @@
-//! What is written is read back equal, and every line is JSON to a parser that is not ours.
+//! Written lines are read back equal, and every line is JSON for an independent parser.
 
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use super::plain::{Bytes, Call, PlainFrame, PlainLabel, PlainSample, PlainSegmen
 use super::plain_event::{PlainEvent, PlainValue};
 use super::{FLAT, TABLES, export, read_strictly};
 
-/// Strings with everything that JSON or the splitting of names could stumble over.
+/// Strings with everything that could break JSON or the splitting of names.
 fn string() -> impl Strategy<Value = Bytes> {
     prop_oneof![
         prop::sample::select(vec![
@@ -59,7 +59,7 @@ prop_compose! {
     }
 }
 
-/// The parts of a name, told in another way than the code under test tells them.
+/// The parts of a name, split by code independent of the tested one.
 fn split_name(name: &[u8]) -> [Bytes; 3] {
     let colons = (1..name.len()).rev().find(|&at| &name[at - 1..=at] == b"::");
     let (class, method) = match colons {
@@ -98,7 +98,7 @@ prop_compose! {
     }
 }
 
-/// A value as lines tell it: a signed integer that is not negative is read as an unsigned one.
+/// A value as lines hold it: a signed integer that is not negative is read as unsigned.
 fn value() -> impl Strategy<Value = PlainValue> {
     let leaf = prop_oneof![
         Just(PlainValue::Absent),
@@ -120,7 +120,7 @@ fn value() -> impl Strategy<Value = PlainValue> {
     })
 }
 
-/// Of all that are not numbers JSON has only one.
+/// JSON has only one value for all NaNs.
 fn float(value: f64) -> PlainValue {
     PlainValue::Float(if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() })
 }
@@ -172,7 +172,7 @@ prop_compose! {
     }
 }
 
-/// A segment and what may follow it; some samples twice, so that stacks are used again.
+/// A segment and what may follow it. Some samples occur twice, so that stacks are reused.
 fn calls() -> impl Strategy<Value = Vec<Call>> {
     let inner = prop_oneof![
         1 => (string(), string()).prop_map(|(key, value)| vec![Call::Metadata(key, value)]),
@@ -204,7 +204,7 @@ fn recovery_of(calls: &[Call], warnings: &[Warning]) -> Recovery {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back_equal(calls in calls(), warnings in vec(warning(), 0..3)) {
+    fn written_lines_are_read_back_equal(calls in calls(), warnings in vec(warning(), 0..3)) {
         for options in [TABLES, FLAT] {
             let lines = export(&calls, &warnings, options);
             let (found, recovery) = read_strictly(&lines);
@@ -214,13 +214,13 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_is_written_back_byte_for_byte(calls in calls()) {
+    fn read_lines_are_written_back_byte_for_byte(calls in calls()) {
         let lines = export(&calls, &[], TABLES);
         let mut exporter = Exporter::new(Vec::new(), TABLES);
         let mut tables = Tables::default();
         import(&*lines, &ReadOptions::default(), &mut tables, &mut exporter).unwrap();
         borehole_model::ProfileSink::finish(&mut exporter, &tables).unwrap();
-        // Lines between the first and the last: without a segment there is no format to repeat.
+        // The lines between the first and the last. Without a segment there is no format to repeat.
         prop_assert_eq!(exporter.into_inner(), lines);
     }
 
@@ -287,7 +287,7 @@ fn warnings_beyond_the_bound_are_counted_there_and_back() {
     assert_eq!((recovery.more_warnings, recovery.lost_bytes), (5, 2010));
 }
 
-/// An output that counts the writes, and takes no more than it is told to.
+/// An output that counts writes, and accepts a limited number of bytes.
 struct Meter {
     writes: Rc<Cell<usize>>,
     room: usize,

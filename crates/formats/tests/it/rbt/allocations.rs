@@ -1,13 +1,13 @@
-//! Reading and writing samples takes no memory, once the first ones have been seen.
+//! Reading and writing samples allocates nothing after the first ones.
 
-use borehole_formats::rbt::{Compression, StackId};
 use borehole_formats::rbt::{FrameDef, Header, Reader, Record, SampleDef, SegmentedWriter, Writer};
+use borehole_formats::rbt::{SegmentCompression, StackId};
 use borehole_testkit::allocations::{Allocations, allocations};
 use std::io;
 
 const NONE: Allocations = Allocations { count: 0, bytes: 0, peak_bytes: 0 };
 
-/// How many samples warm up, and how many are counted.
+/// The numbers of samples for warming up, and for counting.
 const SAMPLES: [usize; 2] = [5_000, 100_000];
 
 const COMPACT: Header = Header { has_timestamps: false, period_us: 10_000 };
@@ -25,7 +25,7 @@ fn define<W: io::Write>(writer: &mut Writer<W>) -> [StackId; 3] {
     traces().map(|trace| writer.define_trace(&trace).unwrap())
 }
 
-/// A file of more samples than are read, no two neighbours equal, with annotations and processes among them.
+/// A file with more samples than are read, no two neighbours equal, some with annotations and processes.
 fn file(header: Header) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), header).unwrap();
     let stacks = define(&mut writer);
@@ -42,7 +42,7 @@ fn file(header: Header) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Calls `step` often enough to warm up, and then counts what calling it takes.
+/// Calls `step` often enough to warm up, and then counts its allocations.
 fn after_warm_up(mut step: impl FnMut(usize)) -> Allocations {
     let [warm_up, counted] = SAMPLES;
     (0..warm_up).for_each(&mut step);
@@ -100,7 +100,7 @@ fn writing_known_frames_allocates_nothing() {
     let traces = traces();
     let mut writer = Writer::new(io::sink(), COMPACT).unwrap();
     assert_eq!(after_warm_up(|number| writer.write_trace(&traces[number % 3]).unwrap()), NONE);
-    let mut writer = SegmentedWriter::single(io::sink(), 10_000, u64::MAX, Compression::None).unwrap();
+    let mut writer = SegmentedWriter::single(io::sink(), 10_000, u64::MAX, SegmentCompression::None).unwrap();
     let found = after_warm_up(|number| writer.write_trace(&traces[number % 3], number as u64).unwrap());
     assert_eq!(found, NONE);
 }
@@ -109,5 +109,5 @@ fn writing_known_frames_allocates_nothing() {
 fn defining_does_allocate() {
     let mut writer = Writer::new(io::sink(), COMPACT).unwrap();
     let (_, found) = allocations(|| define(&mut writer));
-    assert!(found.count > 0, "nothing is counted");
+    assert!(found.count > 0, "allocations are not counted");
 }

@@ -1,8 +1,8 @@
-//! Traces put together byte by byte, without the writer.
+//! Traces built byte by byte, without the writer.
 
 use borehole_wire::put_varint_signed;
 
-/// Numbers as the format codes them.
+/// Numbers in the encoding of the format.
 pub(super) fn numbers(numbers: &[i64]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for &number in numbers {
@@ -16,18 +16,19 @@ pub(super) fn numbers(numbers: &[i64]) -> Vec<u8> {
 pub(super) struct Trace(pub(super) Vec<u8>);
 
 impl Trace {
-    /// A segment without timestamps, period 10 ms, that has defined nothing.
+    /// A segment without timestamps, with a period of 10 ms and no definitions.
     pub(super) fn bare() -> Self {
         Self::default().header(0, 10_000)
     }
 
-    /// A segment without timestamps that has defined stack 0, `f /f.php:3`, and stack 1, `f /f.php:3;g
+    /// A segment without timestamps that has defined stack 0, `f /f.php:3`, and stack 1, `f /f.php:3;g /f.php:5`, in strings
+    /// 0 to 3, of which string 0 is empty.
     /// /f.php:5`, in strings 0 to 3, of which string 0 is empty.
     pub(super) fn compact() -> Self {
         Self::bare().definitions()
     }
 
-    /// The same with timestamps.
+    /// Like [`Self::compact`], with timestamps.
     pub(super) fn timed() -> Self {
         Self::default().header(1, 10_000).definitions()
     }
@@ -76,7 +77,7 @@ impl Trace {
         self.event(0x02, &numbers(fields))
     }
 
-    /// Stack, and perhaps a time.
+    /// The stack, and optionally a time.
     pub(super) fn sample(self, fields: &[i64]) -> Self {
         self.event(0x03, &numbers(fields))
     }
@@ -95,7 +96,7 @@ impl Trace {
         self.event(0x06, &payload)
     }
 
-    /// Stack, process, and perhaps a time.
+    /// The stack, the process, and optionally a time.
     pub(super) fn pid_sample(self, fields: &[i64]) -> Self {
         self.event(0x07, &numbers(fields))
     }
@@ -113,12 +114,12 @@ impl Trace {
         self.event(0x0b, &numbers(fields))
     }
 
-    /// Another trace behind this one.
+    /// Appends another trace.
     pub(super) fn then(self, other: &Self) -> Self {
         self.raw(&other.0)
     }
 
-    /// Where the next byte will stand.
+    /// The position of the next byte.
     pub(super) fn here(&self) -> u64 {
         self.0.len() as u64
     }

@@ -1,4 +1,4 @@
-//! What comes out does not depend on how the bytes come in.
+//! The result does not depend on how the bytes arrive.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use borehole_testkit::corpus;
 
 use super::{build::Trace, gzip::member, line};
 
-/// Gives at most so many bytes at a time.
+/// A reader that returns at most this many bytes at a time.
 struct Trickle<'a> {
     bytes: &'a [u8],
     at_most: usize,
@@ -22,7 +22,7 @@ impl Read for Trickle<'_> {
     }
 }
 
-/// All that a reader says: its records, its error, and what was odd.
+/// All results of a reader: records, error and warnings.
 #[derive(Debug, PartialEq)]
 struct Said {
     records: u64,
@@ -59,7 +59,7 @@ fn assert_chunks_do_not_matter(bytes: &[u8], name: &str) {
 }
 
 #[test]
-fn files_that_come_byte_by_byte_are_read_as_those_that_come_whole() {
+fn files_read_byte_by_byte_give_the_same_records() {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(corpus("rbt")).unwrap() {
         let path = entry.unwrap().path();
@@ -73,7 +73,7 @@ fn files_that_come_byte_by_byte_are_read_as_those_that_come_whole() {
 }
 
 #[test]
-fn damaged_members_that_come_byte_by_byte_are_recovered_as_those_that_come_whole() {
+fn damaged_members_read_byte_by_byte_are_recovered_equally() {
     let one = (0..3).fold(Trace::compact(), |trace, id| trace.compact_sample(id % 2)).end().0;
     let whole = [&member(&one)[..], &member(&one), &one, &member(&one)].concat();
     for at in (0..whole.len()).step_by(3) {
@@ -85,12 +85,12 @@ fn damaged_members_that_come_byte_by_byte_are_recovered_as_those_that_come_whole
 }
 
 #[test]
-fn long_events_with_a_wrong_length_are_mended_the_same() {
+fn long_events_with_wrong_lengths_are_repaired_equally() {
     let next = Trace::compact().compact_sample(1).end().0;
     let definitions = Trace::compact().compact_sample(0).0;
     for length in [3000_usize, 5000, 60_000, 70_000, 140_000] {
         let zeros = vec![0; length];
-        // A length beyond the limit, or beyond the end of the input, of a string and of a stack.
+        // Lengths beyond the limit, or beyond the end of the input, of a string and a stack.
         let far = [&b"\x0a\xff\xff\xff\x7f\x07"[..], &zeros].concat();
         let string = [&b"\x0a\xff\xff\x3f\x07"[..], &zeros].concat();
         let ids = std::iter::repeat_n(1, length).collect::<Vec<u8>>();

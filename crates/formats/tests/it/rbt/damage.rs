@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::gzip::member;
 use super::{Reading, read, recover};
 
-/// The most memory for any of these small inputs with the lines that it gives, all requests together: what goes on and on asks
-/// for more and more.
+/// The memory limit for each of these small inputs and its lines, all allocations together, which an endless loop would
+/// exceed.
 const MOST_BYTES: u64 = 1 << 22;
 
-/// Small files, one of each sort that there is.
+/// Small files, one of each kind.
 const SMALL: [&str; 14] = [
     "annotations.rbt",
     "checkpoint_1000.rbt",
@@ -45,7 +45,7 @@ fn counted(what: &str, read: impl FnOnce() -> Reading) -> Reading {
     reading
 }
 
-/// Whether `part` is the beginning of `whole`, where the last sample of `part` may lack what was still to come.
+/// Whether `part` is the beginning of `whole`, except that its last sample may lack later parts.
 fn is_beginning(part: &[String], whole: &[String]) -> bool {
     let Some((last, before)) = part.split_last() else { return true };
     let Some(next) = whole.get(before.len()) else { return false };
@@ -66,8 +66,8 @@ fn every_prefix_gives_the_beginning_of_the_samples() {
     }
 }
 
-/// A length that ran over a segment looks mendable only once the segment is there, so that longer prefixes of a
-/// damaged file may be read in another way. Of whole files this holds in full.
+/// A length beyond the end of a segment looks repairable only once the segment is present, so longer prefixes of a damaged
+/// file may be read differently. For intact files, this holds without exception.
 #[test]
 fn every_prefix_of_a_whole_file_reads_the_same_over_damage() {
     for (name, bytes) in small_files() {
@@ -101,7 +101,7 @@ fn every_flipped_bit_is_survived() {
     }
 }
 
-/// Reads over damage without keeping anything.
+/// Reads past damage without keeping anything.
 fn recovery(bytes: &[u8]) -> Recovery {
     let mut reader = Reader::with_options(bytes, ReadOptions::lenient());
     while let Some(record) = reader.next_record().unwrap() {
@@ -112,8 +112,8 @@ fn recovery(bytes: &[u8]) -> Recovery {
     reader.into_recovery()
 }
 
-/// Per sweep of the base file: how many samples are saved over all of its cases, and how many reli saves. The
-/// file has 12 samples, and what a damaged repeat adds beyond them does not count.
+/// For each sweep over the base file: the samples saved in all cases, and those that reli saves. The file has 12 samples;
+/// extra repeats from damaged counts are not included.
 pub(super) fn sweep_totals() -> Vec<String> {
     let base = read_corpus("rbt/sweeps/base.rbt");
     let mut totals = Vec::new();
@@ -135,7 +135,7 @@ pub(super) fn sweep_totals() -> Vec<String> {
     totals
 }
 
-/// The same for every value that a byte can have.
+/// Checks this for every value of a byte.
 fn every_value(base: &[u8]) -> String {
     let mut bytes = base.to_vec();
     let mut saved = 0;
@@ -150,7 +150,7 @@ fn every_value(base: &[u8]) -> String {
     format!("every_value saved={saved} of={}", base.len() * 256 * 12)
 }
 
-/// In how many cases a segment is read in full behind another that was cut off, over every cut of it.
+/// The number of cuts of a segment after which the next segment is read in full.
 fn appended() -> String {
     let names = ["annotations.rbt", "daemon_worker.rbt", "native.rbt", "pid_samples.rbt", "run_of_3.rbt"];
     let segments = names.map(|name| read_corpus(&format!("rbt/{name}")));

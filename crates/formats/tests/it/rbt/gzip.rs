@@ -1,4 +1,4 @@
-//! Gzip around segments: by content, in members, mixed with raw ones, and damaged.
+//! Gzip around segments: detected by content, in members, mixed with raw segments, and damaged.
 
 use std::io::Write as _;
 
@@ -26,7 +26,7 @@ fn two() -> Trace {
 }
 
 #[test]
-fn a_member_is_told_by_its_content() {
+fn members_are_detected_by_content() {
     assert_eq!(samples(&member(&one().0)), [F]);
 }
 
@@ -67,7 +67,7 @@ fn only_one_layer_is_removed() {
 }
 
 #[test]
-fn zeros_behind_a_member_are_padding() {
+fn zeros_after_a_member_are_padding() {
     let reading = read(&[&member(&one().0)[..], &[0; 512]].concat());
     assert!(reading.error.is_none());
     assert_eq!((reading.samples(), reading.warnings()), (vec![F], vec![]));
@@ -76,7 +76,7 @@ fn zeros_behind_a_member_are_padding() {
 }
 
 #[test]
-fn what_a_cut_member_yields_is_used() {
+fn data_of_a_truncated_member_is_used() {
     let many = (0..200).fold(Trace::compact(), |trace, index| trace.compact_sample(index % 2)).end();
     let whole = member(&many.0);
     let mut most = 0;
@@ -87,12 +87,12 @@ fn what_a_cut_member_yields_is_used() {
         assert!(reading.recovery.samples >= most, "{length}");
         most = reading.recovery.samples;
     }
-    // The last eight bytes are checksum and length.
+    // The last eight bytes are the checksum and the length.
     assert_eq!(most, 200);
 }
 
 #[test]
-fn a_member_whose_checksum_fails_is_an_error_behind_its_samples() {
+fn a_wrong_member_checksum_is_an_error_after_its_samples() {
     let mut bytes = member(&one().0);
     let at = bytes.len() - 6;
     bytes[at] ^= 1;
@@ -107,7 +107,7 @@ fn a_member_whose_checksum_fails_is_an_error_behind_its_samples() {
 }
 
 #[test]
-fn behind_a_damaged_member_the_next_one_is_found() {
+fn the_member_after_a_damaged_one_is_found() {
     let (first, second) = (member(&one().0), member(&two().0));
     for at in 12..first.len() - 8 {
         let mut bytes = [&first[..], &second, &two().0].concat();

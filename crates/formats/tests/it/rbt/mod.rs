@@ -1,4 +1,4 @@
-//! `rbt`: what its specification demands, what reli does, and what is ours.
+//! `rbt`: the rules of its specification, reli's behaviour, and our own.
 
 mod allocations;
 mod build;
@@ -17,10 +17,12 @@ mod writer;
 
 use std::fmt::Write as _;
 
-use borehole_formats::rbt::{Definitions, Frame, FunctionName, Reader, Record, Sample, StringRef};
+use borehole_formats::rbt::{
+    DefinedFrame, Definitions, FunctionName, Reader, Record, StoredSample, StringIndex,
+};
 use borehole_formats::{Error, ReadOptions, Recovery};
 
-/// What a reader gives out, each record as a line of text:
+/// The records of a reader, each as a line of text:
 ///
 /// ```text
 /// segment 10000us
@@ -61,7 +63,7 @@ fn read_with(bytes: &[u8], options: ReadOptions) -> Reading {
             Err(error) => break Some(error),
         }
     };
-    assert!(matches!(reader.next_record(), Ok(None)), "reading goes on after the end");
+    assert!(matches!(reader.next_record(), Ok(None)), "the reader continues after the end");
     Reading { lines, error, recovery: reader.into_recovery() }
 }
 
@@ -70,14 +72,14 @@ fn read(bytes: &[u8]) -> Reading {
     read_with(bytes, ReadOptions::default())
 }
 
-/// Reads over damage, which never is an error.
+/// Reads past damage, which never is an error.
 fn recover(bytes: &[u8]) -> Reading {
     let reading = read_with(bytes, ReadOptions::lenient());
     assert!(reading.error.is_none(), "{:?}", reading.error);
     reading
 }
 
-/// The samples of a file in which nothing is odd.
+/// The samples of a file without warnings.
 fn samples(bytes: &[u8]) -> Vec<String> {
     let reading = read(bytes);
     assert!(
@@ -100,7 +102,7 @@ fn line(record: &Record<'_>) -> String {
     }
 }
 
-fn sample_line(sample: &Sample<'_>) -> String {
+fn sample_line(sample: &StoredSample<'_>) -> String {
     let definitions = sample.definitions;
     let frames = definitions.frames_leaf_first(sample.stack);
     let mut frames: Vec<_> = frames.map(|frame| frame_text(definitions.frame(frame), definitions)).collect();
@@ -125,11 +127,13 @@ fn sample_line(sample: &Sample<'_>) -> String {
     line
 }
 
-fn frame_text(frame: &Frame, definitions: &Definitions) -> String {
-    let text = |string: StringRef| definitions.string(string).escape_ascii().to_string();
+fn frame_text(frame: &DefinedFrame, definitions: &Definitions) -> String {
+    let text = |string: StringIndex| definitions.string(string).escape_ascii().to_string();
     match *frame {
-        Frame::Native { symbol, module, offset } => format!("{}!{}+{offset}", text(module), text(symbol)),
-        Frame::Php { namespace, class, method, file, line, opcode } => {
+        DefinedFrame::Native { symbol, module, offset } => {
+            format!("{}!{}+{offset}", text(module), text(symbol))
+        }
+        DefinedFrame::Php { namespace, class, method, file, line, opcode } => {
             let [namespace, class, method] = [namespace, class, method].map(|part| definitions.string(part));
             let name = FunctionName { namespace, class, method }.join();
             let opcode = opcode.map_or(String::new(), |opcode| format!(" [{}]", text(opcode)));

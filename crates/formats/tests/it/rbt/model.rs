@@ -1,4 +1,4 @@
-//! Between `rbt` and the model.
+//! Import from and export to `rbt`.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -15,12 +15,12 @@ use super::build::Trace;
 use super::read;
 use super::writer::Full;
 
-/// Every call that an importer makes, as text, and what the frames are.
+/// Every call of an importer as text, and the frames.
 #[derive(Default)]
 struct Log {
     calls: Vec<String>,
     frames: Vec<Frame>,
-    /// After how many samples it has had enough.
+    /// The number of samples after which it stops.
     enough: Option<usize>,
 }
 
@@ -168,7 +168,7 @@ fn export(trace: &Trace, options: ExportOptions) -> (Vec<u8>, String) {
     (bytes, losses)
 }
 
-/// A trace with everything that the format knows, as the writer orders it.
+/// A trace with everything that the format knows, in the order of the writer.
 fn everything() -> Trace {
     let define = |trace: Trace| {
         trace
@@ -259,8 +259,8 @@ fn a_full_output_is_the_sinks_error() {
     }
 }
 
-/// A profile of what `rbt` can hold, as plain data: per segment whether it is timed, its period, and samples of
-/// stack, count, difference, process and labels.
+/// A profile of what `rbt` can hold, as plain data. Per segment: whether it is timed, its period, and samples of stack,
+/// count, difference, process and labels.
 type PlainSample = (Vec<usize>, u64, i64, Option<i64>, Option<Vec<(u8, u8)>>);
 type PlainSegment = (bool, u32, Vec<PlainSample>);
 
@@ -325,8 +325,8 @@ fn play(segments: &[PlainSegment], sink: &mut dyn ProfileSink) {
     sink.finish(&tables).unwrap();
 }
 
-/// The calls of a log, with what the format need not keep: where segments stand, that labels may be an empty
-/// set, and how equal neighbours without times were grouped.
+/// The calls of a log, without what the format need not keep: the positions of segments, empty label sets, and the grouping
+/// of equal neighbours without times.
 fn comparable(log: &Log) -> Vec<(String, u64)> {
     let mut rows: Vec<(String, u64)> = Vec::new();
     for call in &log.calls {
@@ -352,7 +352,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn a_profile_comes_back_as_it_was(segments in segments()) {
+    fn a_profile_survives_a_round_trip(segments in segments()) {
         let (mut wanted, mut found, mut bytes) = (Log::default(), Log::default(), Vec::new());
         play(&segments, &mut wanted);
         let mut exporter = Exporter::new(&mut bytes, ExportOptions::default());
@@ -366,7 +366,7 @@ proptest! {
 }
 
 #[test]
-fn of_labels_that_share_a_key_the_format_has_the_last_and_the_others_are_counted() {
+fn the_last_of_labels_with_equal_keys_is_kept_and_the_others_are_counted() {
     let mut tables = Tables::default();
     let mut exporter = Exporter::new(Vec::new(), ExportOptions::default());
     let segment = Segment::default();
@@ -378,5 +378,5 @@ fn of_labels_that_share_a_key_the_format_has_the_last_and_the_others_are_counted
         let at = Context { tables: &tables, segment: &segment };
         let _ = exporter.sample(at, &Sample { count: 3, labels, ..Sample::default() }).unwrap();
     }
-    assert_eq!(exporter.losses().to_string(), "annotations whose key comes again dropped: 3");
+    assert_eq!(exporter.losses().to_string(), "annotations with repeated keys dropped: 3");
 }

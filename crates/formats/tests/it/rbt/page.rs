@@ -1,4 +1,4 @@
-//! The format's page says what the code does.
+//! The documentation of the format matches the code.
 
 use borehole_formats::rbt::layout::{
     CHECKPOINT_INTERVAL, EventType, FRAME_HAS_OPCODE, FRAME_NATIVE, HAS_TIMESTAMPS, HEADER_BYTES, MAGIC,
@@ -6,12 +6,12 @@ use borehole_formats::rbt::layout::{
 };
 use borehole_formats::{Limits, rbt::Header};
 
-use crate::tables;
+use borehole_testkit::page_tables;
 
 const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats/rbt.md"));
 
 fn rows(head: &str) -> Vec<Vec<&'static str>> {
-    tables::rows(PAGE, head)
+    page_tables::rows(PAGE, head)
 }
 
 #[test]

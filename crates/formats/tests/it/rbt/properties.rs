@@ -1,6 +1,6 @@
-//! What holds for any samples and any bytes.
+//! Properties of any samples and any bytes.
 //!
-//! The seed is fixed: what noise looks like is a matter of luck, and a test is not.
+//! The seed is fixed, so that the test does not depend on chance.
 
 use borehole_formats::rbt::{FrameDef, FunctionName, Header, SampleDef, Writer};
 use borehole_testkit::read_corpus;
@@ -61,7 +61,7 @@ fn write(samples: &[PlainSample], header: Header) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// The lines that a reader should give, equal neighbours of a segment without timestamps joined.
+/// The expected lines of a reader, with equal neighbours of a segment without timestamps joined.
 fn expected(samples: &[PlainSample], timed: bool) -> Vec<String> {
     let mut rows: Vec<(String, u64, String, bool)> = Vec::new();
     let mut time = Some(0_i64);
@@ -97,7 +97,7 @@ fn frame_text(&(strings, number, native): &PlainFrame) -> String {
     format!("{} {}:{number}{opcode}", String::from_utf8_lossy(&name), file.escape_ascii())
 }
 
-/// Of equal keys the last value counts, at the place of the first. No pairs leave no trace.
+/// Of equal keys the last value counts, at the place of the first. An empty list has no effect.
 fn annotations_text(pairs: &[(usize, usize)]) -> String {
     let mut kept: Vec<(usize, usize)> = Vec::new();
     for &(key, value) in pairs {
@@ -111,8 +111,8 @@ fn annotations_text(pairs: &[(usize, usize)]) -> String {
     if pairs.is_empty() { String::new() } else { format!(" {{{}}}", pairs.join(",")) }
 }
 
-/// Joins neighbours that the reader gives apart because an empty list of annotations stood between them, or
-/// because a run of two is two samples.
+/// Joins neighbours that the reader returns separately, because an empty list of annotations is between them, or because a
+/// run of two is two samples.
 fn joined(lines: Vec<String>, timed: bool) -> Vec<String> {
     let mut rows: Vec<(String, u64)> = Vec::new();
     for line in lines {
@@ -135,7 +135,7 @@ fn split_count(line: &str) -> (String, u64) {
     }
 }
 
-/// Segments that end in good order.
+/// Segments that end properly.
 fn segments() -> Vec<Vec<u8>> {
     let names = ["annotations.rbt", "daemon_worker.rbt", "native.rbt", "pid_samples.rbt", "run_of_3.rbt"];
     let mut segments: Vec<_> = names.iter().map(|name| read_corpus(&format!("rbt/{name}"))).collect();
@@ -147,7 +147,7 @@ fn segments() -> Vec<Vec<u8>> {
 }
 
 fn garbage() -> impl Strategy<Value = Vec<u8>> {
-    // Raw ones: a member that was cut off swallows some of what follows.
+    // Raw segments: a truncated member swallows some of what follows.
     let cut = (0..segments().len() / 2, any::<prop::sample::Index>(), any::<prop::sample::Index>());
     let piece = cut.prop_map(|(which, from, to)| {
         let segment = &segments()[which];
@@ -167,7 +167,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
     #[test]
-    fn samples_come_back_as_they_were_written(samples in profile(), timed: bool) {
+    fn written_samples_are_read_back_equal(samples in profile(), timed: bool) {
         let header = Header { has_timestamps: timed, period_us: 77 };
         let reading = read(&write(&samples, header));
         prop_assert!(reading.error.is_none() && reading.recovery.is_clean(), "{:?}", reading.recovery);
@@ -176,7 +176,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read_the_same_over_damage(samples in profile(), timed: bool) {
+    fn lenient_reading_of_written_files_equals_strict_reading(samples in profile(), timed: bool) {
         let bytes = write(&samples, Header { has_timestamps: timed, period_us: 77 });
         let (strict, lenient) = (read(&bytes), recover(&bytes));
         prop_assert_eq!(strict.lines, lenient.lines);
@@ -216,8 +216,7 @@ proptest! {
     }
 }
 
-/// Whether lines are the same, but that garbage behind the last sample may look like more of it: a repeat, or
-/// its annotation.
+/// Whether lines are equal, except that garbage after the last sample may look like a repeat or an annotation of it.
 fn is_same(found: &[String], wanted: &[String]) -> bool {
     let stack = |line: &String| line.split([' ', '{']).next().map(str::to_owned);
     let last = wanted.len() - 1;

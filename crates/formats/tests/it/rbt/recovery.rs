@@ -1,8 +1,8 @@
-//! What recovery saves, what it says about it, and what it must not make up.
+//! The samples and warnings of recovery, and that it makes nothing up.
 
 use borehole_formats::ReadOptions;
 use borehole_formats::rbt::{Reader, Record};
-use borehole_testkit::manifest::Manifest;
+use borehole_testkit::manifest::CorpusManifest;
 use borehole_testkit::{assert_golden, project_file, read_corpus};
 
 use super::build::Trace;
@@ -11,7 +11,7 @@ use super::{Reading, read, recover};
 const F: &str = "f /f.php:3";
 const G: &str = "f /f.php:3;g /f.php:5";
 
-/// What each warning says: where, how many bytes, and why.
+/// The position, the bytes and the text of each warning.
 fn report(reading: &Reading) -> Vec<(u64, u64, &str)> {
     let warnings = reading.recovery.warnings.iter();
     let rows = warnings.map(|warning| (warning.offset.unwrap(), warning.lost_bytes, &*warning.message));
@@ -20,7 +20,7 @@ fn report(reading: &Reading) -> Vec<(u64, u64, &str)> {
     rows
 }
 
-/// Four samples, of which something in the middle is damaged.
+/// Four samples with damage in the middle.
 fn before() -> Trace {
     Trace::compact().compact_sample(0).compact_sample(1)
 }
@@ -36,8 +36,8 @@ fn a_bad_event_is_passed_over_alone() {
             Trace::default().event(0x01, b"\x05\x00\x01"),
             "invalid FRAME_DEF: payload truncated: 1 bytes missing",
         ),
-        (Trace::default().annotation(&[1, 77_777, 1]), "expected a defined string, found string 77777"),
-        (Trace::default().pid_sample(&[999_999, 1]), "expected a defined stack, found stack 999999"),
+        (Trace::default().annotation(&[1, 77_777, 1]), "undefined string 77777"),
+        (Trace::default().pid_sample(&[999_999, 1]), "undefined stack 999999"),
     ];
     for (event, reason) in cases {
         let reading = recover(&after(before().then(&event)));
@@ -59,7 +59,7 @@ fn stray_bytes_are_searched_through() {
 }
 
 #[test]
-fn a_length_that_swallows_the_next_events_is_mended() {
+fn a_length_that_covers_the_next_events_is_repaired() {
     for length in [9, 30, 127] {
         let mut bytes = after(before().pid_sample(&[1, 7]));
         let at = before().0.len() + 1;
@@ -69,13 +69,13 @@ fn a_length_that_swallows_the_next_events_is_mended() {
         assert_eq!(reading.samples(), [F, G, &format!("{G} pid 7"), G, F], "{length}");
         assert_eq!(
             report(&reading)[0],
-            (before().here(), 0, "invalid length of PID_SAMPLE: mended by its fields")
+            (before().here(), 0, "invalid length of PID_SAMPLE: corrected from its fields")
         );
     }
 }
 
 #[test]
-fn a_length_that_swallows_the_next_segments_is_mended() {
+fn a_length_that_covers_the_next_segments_is_repaired() {
     let next = Trace::compact().compact_sample(1).end();
     let bytes = before().raw(b"\x0a\xff\x07\x04word").compact_sample(0).end().then(&next).then(&next);
     let reading = recover(&bytes.0);
@@ -83,7 +83,7 @@ fn a_length_that_swallows_the_next_segments_is_mended() {
     assert_eq!(reading.recovery.segments, 3);
     assert_eq!(
         report(&reading),
-        [(before().here(), 0, "invalid length of STRING_DEF: mended by its fields")]
+        [(before().here(), 0, "invalid length of STRING_DEF: corrected from its fields")]
     );
 }
 
@@ -100,7 +100,7 @@ fn garbage_between_segments_is_passed_over() {
     }
 }
 
-/// All samples are counted once: before the first damage, or behind one.
+/// Each sample is counted once: before the first damage or after one.
 fn saved(reading: &Reading) -> Vec<u64> {
     let warnings = reading.recovery.warnings.iter();
     let behind: Vec<_> = warnings.filter_map(|warning| warning.saved_samples).collect();
@@ -109,20 +109,20 @@ fn saved(reading: &Reading) -> Vec<u64> {
 }
 
 #[test]
-fn each_damage_says_how_many_samples_were_saved_behind_it() {
+fn each_damage_has_the_number_of_samples_recovered_after_it() {
     let bad = |trace: Trace| trace.event(0x01, b"\x05\x00\x01");
     let trace = bad(before()).compact_sample(0).compact_sample(1).repeat(4).checkpoint(2, 2, 8);
     let trace = bad(trace).metadata(b"host", b"a").checkpoint(2, 2, 8);
     let trace = bad(trace).compact_sample(1).checkpoint(2, 2, 9).end();
     assert_eq!(saved(&recover(&trace.0)), [2, 6, 0, 1]);
-    // A repeat behind the damage repeats the sample before it.
+    // A repeat after the damage repeats the sample before it.
     assert_eq!(saved(&recover(&bad(before()).repeat(7).end().0)), [2, 7]);
     let cut = before().raw(b"\x0a\x30x");
     assert_eq!(saved(&recover(&cut.0)), [2, 0]);
 }
 
 #[test]
-fn a_warning_of_what_is_no_damage_ends_no_region() {
+fn harmless_warnings_do_not_end_a_lost_region() {
     let trace = before().event(0x01, b"\x05\x00\x01").compact_sample(0).checkpoint(9, 9, 9).compact_sample(1);
     let reading = recover(&trace.0);
     assert!(reading.warnings().len() > 1, "{:?}", reading.warnings());
@@ -132,7 +132,7 @@ fn a_warning_of_what_is_no_damage_ends_no_region() {
 #[test]
 fn samples_saved_add_up_on_every_damaged_file() {
     let mut damaged = 0;
-    for file in Manifest::rbt().files.into_iter().filter(|file| file.strict.error.is_some()) {
+    for file in CorpusManifest::rbt().files.into_iter().filter(|file| file.strict.error.is_some()) {
         let reading = super::read_with(&file.read(), ReadOptions::lenient());
         let warnings = &reading.recovery.warnings;
         let first = warnings.iter().find(|warning| warning.saved_samples.is_some());
@@ -143,7 +143,7 @@ fn samples_saved_add_up_on_every_damaged_file() {
     assert!(damaged >= 30, "{damaged}");
 }
 
-/// How many samples stand before `offset`, read without looking further.
+/// The number of samples before `offset`, read without recovery.
 fn samples_before(bytes: &[u8], offset: u64) -> u64 {
     let mut reader = Reader::with_options(bytes, ReadOptions::lenient());
     let mut samples = 0;
@@ -176,7 +176,7 @@ fn a_damaged_header_is_read_as_if_it_were_whole() {
         bytes[second + at] ^= 0x10;
         let reading = recover(&bytes);
         assert_eq!(reading.samples(), [F, G], "byte {at}");
-        // Flags, reserved bytes and period carry nothing that could be checked.
+        // Flags, reserved bytes and the period cannot be checked.
         if at < 5 {
             let message = "damaged segment header: read as if it were whole";
             assert_eq!(report(&reading)[..], [(second as u64, 0, message)], "byte {at}");
@@ -185,7 +185,7 @@ fn a_damaged_header_is_read_as_if_it_were_whole() {
 }
 
 #[test]
-fn a_segment_behind_an_event_that_was_cut_off_is_whole() {
+fn a_segment_after_a_truncated_event_is_complete() {
     let next = Trace::compact().compact_sample(1).end();
     let many = (0..90).fold(before(), |trace, id| trace.stack(&[id + 2, 1, 0]));
     let events = [
@@ -200,7 +200,7 @@ fn a_segment_behind_an_event_that_was_cut_off_is_whole() {
         for length in many.0.len() + 1..whole.len() {
             let reading = recover(&[&whole[..length], &next.0].concat());
             assert_eq!(reading.samples(), [F, G, G], "{:x?}", &whole[many.0.len()..length]);
-            // What is there of a string is kept.
+            // The existing part of a string is kept.
             let lost = if whole[many.0.len()] == 0x0a { 0 } else { length - many.0.len() };
             assert!(reading.recovery.lost_bytes >= lost as u64, "{:?}", reading.recovery);
             assert!(!reading.recovery.is_clean());
@@ -209,17 +209,17 @@ fn a_segment_behind_an_event_that_was_cut_off_is_whole() {
 }
 
 #[test]
-fn what_refers_to_a_lost_definition_is_kept() {
+fn samples_of_lost_definitions_are_kept() {
     // The definition of frame 2 is unreadable; stack 2 and its samples refer to it.
     let trace = before().event(0x01, b"\x02\x00\x00").stack(&[2, 2, 0, 2]).compact_sample(2);
     let reading = recover(&after(trace));
     assert_eq!(reading.samples(), [F, G, "<lost frame 2> :-1;f /f.php:3", G, F]);
     let messages: Vec<_> = report(&reading).into_iter().map(|(.., message)| message).collect();
-    assert!(messages.contains(&"frame 2 was lost: <lost frame 2> takes its place"), "{messages:?}");
+    assert!(messages.contains(&"frame 2 was lost and is replaced by <lost frame 2>"), "{messages:?}");
 }
 
 #[test]
-fn a_cut_off_end_loses_nothing_that_was_whole() {
+fn a_truncated_end_loses_no_complete_sample() {
     let bytes = after(before());
     let reading = recover(&bytes[..bytes.len() - 4]);
     assert_eq!(reading.samples(), [F, G, G, F]);
@@ -247,8 +247,8 @@ fn processes_annotations_times_metadata_and_periods_survive() {
 #[test]
 fn on_whole_files_reading_over_damage_changes_nothing() {
     let mut compared = 0;
-    for file in Manifest::rbt().files {
-        // What reli reads without error, and does not read as one sample a billion times.
+    for file in CorpusManifest::rbt().files {
+        // A repeat that reli reads without error as one sample a billion times.
         let bytes = file.read();
         if bytes.len() > 300_000 {
             continue;
@@ -265,11 +265,11 @@ fn on_whole_files_reading_over_damage_changes_nothing() {
     assert!(compared >= 70, "{compared}");
 }
 
-/// How many samples come out of all damaged files: a number that must not fall.
+/// The number of samples recovered from all damaged files, which must not fall.
 #[test]
 fn as_many_samples_are_saved_as_before() {
     let mut table = String::new();
-    for file in Manifest::rbt().files {
+    for file in CorpusManifest::rbt().files {
         if file.strict.error.is_none() {
             continue;
         }
@@ -292,7 +292,7 @@ fn as_many_samples_are_saved_as_before() {
     assert_golden(project_file("crates/formats/tests/golden/rbt-recovery.txt"), table.as_bytes());
 }
 
-/// The samples of a trace whose header was lost, and the segments.
+/// The samples of a trace with a lost header, and the segments.
 fn without_header(mut bytes: Vec<u8>) -> (Vec<String>, u64) {
     bytes[..16].fill(0);
     let reading = recover(&bytes);
@@ -323,7 +323,7 @@ fn a_long_trace_without_its_header_loses_no_sample() {
 }
 
 #[test]
-fn whether_samples_have_times_is_seen_where_the_header_was_lost() {
+fn timestamps_are_detected_without_a_header() {
     let timed = Trace::timed().sample(&[0, 5]).sample(&[1, 300]).end().0;
     let untimed = before().end().0;
     for bytes in [timed, untimed] {
@@ -344,10 +344,10 @@ fn a_later_segment_without_its_header_is_a_segment_too() {
 }
 
 #[test]
-fn of_times_behind_a_hole_it_is_said_how_many_are_early() {
+fn the_number_of_early_times_after_a_gap_is_reported() {
     let holed =
         Trace::timed().sample(&[0, 5]).sample(&[1, 7]).raw(&[0xee; 9]).sample(&[1, 9]).sample(&[0, 1]);
-    // Times run on over segments; what has none is not early.
+    // Times continue over segments; samples without times are never early.
     let bytes = holed.end().then(&Trace::timed().sample(&[0, 5]).end()).then(&before().end()).0;
     let reading = recover(&bytes);
     let place = reading.recovery.warnings[0].offset.unwrap();

@@ -1,4 +1,4 @@
-//! `rbt` against what reli reads out of the same files.
+//! `rbt`, compared with reli's results for the same files.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,7 +6,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use borehole_formats::rbt::{
-    Definitions, Frame, FrameDef, FunctionName, Header, Reader, Record, Sample, SampleDef, Writer,
+    DefinedFrame, Definitions, FrameDef, FunctionName, Header, Reader, Record, SampleDef, StoredSample,
+    Writer,
 };
 use borehole_formats::{Error, ReadOptions};
 use serde_json::Value;
@@ -32,10 +33,10 @@ fn text(value: &Value) -> Vec<u8> {
     }
 }
 
-/// A frame as both sides can be compared.
+/// A frame in a form that both sides can be compared in.
 type FrameKey = (Vec<u8>, Vec<u8>, i64, Option<Vec<u8>>);
 
-/// Both sides' stacks under common numbers.
+/// The stacks of both sides under common numbers.
 #[derive(Default)]
 struct Stacks(HashMap<Vec<FrameKey>, usize>);
 
@@ -81,7 +82,7 @@ fn reference_frame(frame: &Value) -> FrameKey {
 fn reference(path: &Path, numbers: &mut Stacks) -> Vec<Run> {
     let mut bytes = Vec::new();
     let file = fs::File::open(path).unwrap();
-    borehole_formats::envelope::Envelope::new(file).read_to_end(&mut bytes).unwrap();
+    borehole_wire::envelope::Envelope::new(file).read_to_end(&mut bytes).unwrap();
     let mut stacks = Vec::new();
     let mut runs = Vec::new();
     for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
@@ -103,11 +104,11 @@ fn reference(path: &Path, numbers: &mut Stacks) -> Vec<Run> {
     runs
 }
 
-fn frame_key(frame: &Frame, definitions: &Definitions) -> FrameKey {
+fn frame_key(frame: &DefinedFrame, definitions: &Definitions) -> FrameKey {
     let string = |string| definitions.string(string).to_vec();
     match *frame {
-        Frame::Native { symbol, module, offset } => (string(symbol), string(module), offset, None),
-        Frame::Php { namespace, class, method, file, line, opcode } => {
+        DefinedFrame::Native { symbol, module, offset } => (string(symbol), string(module), offset, None),
+        DefinedFrame::Php { namespace, class, method, file, line, opcode } => {
             let [namespace, class, method] = [namespace, class, method].map(|part| definitions.string(part));
             let name = FunctionName { namespace, class, method }.join();
             (name, string(file), line, opcode.map(string))
@@ -115,7 +116,7 @@ fn frame_key(frame: &Frame, definitions: &Definitions) -> FrameKey {
     }
 }
 
-fn observation(sample: &Sample<'_>, stack: usize) -> Observation {
+fn observation(sample: &StoredSample<'_>, stack: usize) -> Observation {
     let pairs = sample.annotations.unwrap_or_default();
     let string = |string| sample.definitions.string(string).to_vec();
     Observation {
@@ -150,7 +151,7 @@ fn read(bytes: &[u8], options: ReadOptions, numbers: &mut Stacks) -> Outcome {
             Ok(Some(Record::Metadata { .. })) => {}
             Ok(None) => break None,
             Err(error) => {
-                assert!(matches!(reader.next_record(), Ok(None)), "reading goes on after an error");
+                assert!(matches!(reader.next_record(), Ok(None)), "the reader continues after an error");
                 break Some(error);
             }
         }
@@ -158,8 +159,8 @@ fn read(bytes: &[u8], options: ReadOptions, numbers: &mut Stacks) -> Outcome {
     (runs, error, reader.into_recovery())
 }
 
-/// Files of which reli reads less than there is: it ignores a raw segment after a gzip member, and dies of a
-/// repeat of 2^40.
+/// Files of which reli reads less than they contain: it ignores a raw segment after a gzip member, and crashes on a repeat
+/// of 2^40.
 const BEYOND_RELI: [&str; 2] = ["gzip_then_raw.rbt.gz", "repeat_huge.rbt"];
 
 #[test]
@@ -179,7 +180,7 @@ fn every_file_reads_as_reli_reads_it() {
             assert!(got == want, "{name}: {} runs, wanted {}", got.len(), want.len());
             compared += 1;
         } else {
-            // Reli loses the sample before an error. Ours gives out all that came before.
+            // Reli loses the sample before an error. Borehole passes on everything before it.
             let before = want.len().saturating_sub(1);
             assert!(got.len() >= want.len() && got[..before] == want[..before], "{name}");
         }
@@ -203,7 +204,7 @@ fn recovery_saves_at_least_what_reli_saves() {
     }
 }
 
-/// Writes what `bytes` holds anew, sample by sample.
+/// Writes the contents of `bytes` again, sample by sample.
 fn rewrite(bytes: &[u8], checkpoint_interval: Option<u64>) -> Vec<u8> {
     let mut reader = Reader::new(bytes);
     let mut out: Option<Writer<Vec<u8>>> = None;
@@ -226,16 +227,16 @@ fn rewrite(bytes: &[u8], checkpoint_interval: Option<u64>) -> Vec<u8> {
     out.map_or_else(Vec::new, |writer| writer.finish().unwrap())
 }
 
-fn rewrite_sample(writer: &mut Writer<Vec<u8>>, sample: &Sample<'_>) {
+fn rewrite_sample(writer: &mut Writer<Vec<u8>>, sample: &StoredSample<'_>) {
     let definitions = sample.definitions;
     let string = |string| definitions.string(string);
     let frames: Vec<FrameDef<'_>> = definitions
         .frames_leaf_first(sample.stack)
         .map(|frame| match *definitions.frame(frame) {
-            Frame::Native { symbol, module, offset } => {
+            DefinedFrame::Native { symbol, module, offset } => {
                 FrameDef::Native { symbol: string(symbol), module: string(module), offset }
             }
-            Frame::Php { namespace, class, method, file, line, opcode } => FrameDef::Php {
+            DefinedFrame::Php { namespace, class, method, file, line, opcode } => FrameDef::Php {
                 name: FunctionName {
                     namespace: string(namespace),
                     class: string(class),
@@ -263,7 +264,7 @@ fn rewrite_sample(writer: &mut Writer<Vec<u8>>, sample: &Sample<'_>) {
     }
 }
 
-/// Files of the corpus that samples alone do not determine, and why.
+/// Files of the corpus that are not determined by their samples alone, and why.
 const NOT_REPRODUCIBLE: [(&str, &str); 8] = [
     ("annotations.rbt", "an empty list of annotations split a run and left no other trace"),
     ("concat_no_end.rbt", "the writer was never finished"),
@@ -290,9 +291,9 @@ fn writer_made_files_come_out_byte_for_byte() {
         }
         let mut bytes = Vec::new();
         let raw = fs::File::open(corpus().join(name)).unwrap();
-        borehole_formats::envelope::Envelope::new(raw).read_to_end(&mut bytes).unwrap();
-        // How often the writer of a file made checkpoints is not in the file: never, as a live capture, or as
-        // one file of the corpus.
+        borehole_wire::envelope::Envelope::new(raw).read_to_end(&mut bytes).unwrap();
+        // The interval of checkpoints is not in the file: there are none, those of a live capture, or those of one file of
+        // the corpus.
         if [None, Some(1000), Some(50_000)].into_iter().any(|interval| rewrite(&bytes, interval) == bytes) {
             same += 1;
         } else {

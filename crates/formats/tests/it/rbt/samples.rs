@@ -1,4 +1,4 @@
-//! Samples, repeats, annotations, times, checkpoints and metadata, by the specification and as reli does.
+//! Samples, repeats, annotations, times, checkpoints and metadata, by the specification and as in reli.
 
 use super::build::{Trace, numbers};
 use super::{read, samples};
@@ -13,7 +13,7 @@ fn a_sample_of_an_undefined_stack_is_an_error() {
         (Trace::compact().sample(&[7]), "SAMPLE"),
         (Trace::compact().pid_sample(&[7, 1]), "PID_SAMPLE"),
     ] {
-        let message = format!("invalid {name}: expected a defined stack, found stack 7");
+        let message = format!("invalid {name}: undefined stack 7");
         assert_eq!(read(&trace.0).failure().0, message);
     }
 }
@@ -56,7 +56,7 @@ fn a_time_that_overflows_is_unknown_from_there_on() {
         [&*format!("+{max}us @{max}us"), "+1us", "+2us", "+1us @1us"].map(|times| format!("{F} {times}"));
     assert_eq!(reading.samples(), expected);
     assert!(reading.error.is_none());
-    assert_eq!(reading.warnings(), [format!("time overflows: {max} us and 1 us; unknown from here on")]);
+    assert_eq!(reading.warnings(), [format!("timestamp overflow: {max} us + 1 us; later times are unknown")]);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_repeat_adds_to_the_sample_with_all_that_it_has() {
 }
 
 #[test]
-fn a_repeat_behind_a_repeat_adds_more() {
+fn a_repeat_after_a_repeat_adds_more() {
     assert_eq!(samples(&Trace::compact().compact_sample(0).repeat(2).repeat(3).0), [format!("{F} x6")]);
 }
 
@@ -86,7 +86,7 @@ fn a_huge_repeat_is_one_sample() {
 #[test]
 fn a_repeat_without_a_sample_is_an_error() {
     let reading = read(&Trace::compact().repeat(1).0);
-    let message = "invalid REPEAT_SAMPLE: expected a sample before it, found none in this segment";
+    let message = "invalid REPEAT_SAMPLE: no sample before it in this segment";
     assert_eq!(reading.failure(), (message, Trace::compact().here()));
 }
 
@@ -122,16 +122,30 @@ fn definitions_checkpoints_and_metadata_do_not_part_a_sample_from_its_annotation
 
 #[test]
 fn an_annotation_without_a_sample_is_an_error() {
-    let message = "invalid SAMPLE_ANNOTATION: expected a sample before it, found none in this segment";
+    let message = "invalid SAMPLE_ANNOTATION: no sample before it in this segment";
     assert_eq!(read(&Trace::compact().annotation(&[1, 1, 3]).0).failure().0, message);
 }
 
 #[test]
-fn an_annotation_behind_a_repeat_is_an_error() {
+fn an_annotation_after_a_repeat_is_an_error() {
     let reading = read(&Trace::compact().compact_sample(0).repeat(1).annotation(&[1, 1, 3]).0);
-    let message = "invalid SAMPLE_ANNOTATION: expected it before REPEAT_SAMPLE, found it after";
+    let message = "invalid SAMPLE_ANNOTATION: expected before REPEAT_SAMPLE, found after it";
     assert_eq!(reading.failure().0, message);
     assert_eq!(reading.samples(), [format!("{F} x2")]);
+}
+
+#[test]
+fn an_annotation_that_cannot_be_used_leaves_the_one_before() {
+    let annotated = Trace::compact().compact_sample(0).annotation(&[1, 1, 3]);
+    let cases = [
+        (annotated.clone().annotation(&[1, 2, 99]), ""),
+        (annotated.repeat(1).annotation(&[1, 2, 0]), " x2"),
+    ];
+    for (trace, count) in cases {
+        let reading = read(&trace.0);
+        assert!(reading.error.is_some());
+        assert_eq!(reading.samples(), [format!("{F}{count} {{f=g}}")]);
+    }
 }
 
 #[test]
@@ -141,10 +155,10 @@ fn a_second_annotation_takes_the_place_of_the_first() {
 }
 
 #[test]
-fn of_two_equal_keys_the_later_value_counts() {
+fn the_later_of_two_equal_keys_counts() {
     let trace = Trace::compact().string(9, b"f").compact_sample(0).annotation(&[3, 1, 3, 2, 0, 9, 2]);
     assert_eq!(samples(&trace.0), [format!("{F} {{f=/f.php,/f.php=}}")]);
-    // Many keys are told apart in another way.
+    // Many keys are distinguished by other code.
     let pairs: Vec<i64> = (20..80).flat_map(|id| [id, 1]).chain([25, 2]).collect();
     let trace = (20..80).fold(Trace::compact(), |trace, id| trace.string(id, id.to_string().as_bytes()));
     let trace = trace.compact_sample(0).annotation(&[&[61], &pairs[..]].concat());
@@ -162,7 +176,7 @@ fn an_annotation_of_no_pairs_is_not_none() {
 #[test]
 fn an_annotation_of_undefined_strings_or_too_few_is_an_error() {
     let trace = Trace::compact().compact_sample(0);
-    let message = "invalid SAMPLE_ANNOTATION: expected a defined string, found string 99";
+    let message = "invalid SAMPLE_ANNOTATION: undefined string 99";
     assert_eq!(read(&trace.clone().annotation(&[1, 1, 99]).0).failure().0, message);
     for fields in [&[2, 1, 3][..], &[i64::MAX, 1, 3]] {
         let reading = read(&trace.clone().annotation(fields).0);
@@ -183,9 +197,9 @@ fn a_checkpoint_may_hold_counts_or_largest_ids() {
 #[test]
 fn a_checkpoint_that_differs_is_a_warning() {
     let cases = [
-        ([9, 2, 1], "CHECKPOINT differs: expected 9 frames, found 2"),
-        ([2, 0, 1], "CHECKPOINT differs: expected 0 stacks, found 2"),
-        ([2, 2, 7], "CHECKPOINT differs: expected 7 samples, found 1"),
+        ([9, 2, 1], "CHECKPOINT mismatch: expected 9 frames, found 2"),
+        ([2, 0, 1], "CHECKPOINT mismatch: expected 0 stacks, found 2"),
+        ([2, 2, 7], "CHECKPOINT mismatch: expected 7 samples, found 1"),
     ];
     for ([frames, stacks, count], message) in cases {
         let reading =
@@ -255,5 +269,5 @@ fn a_cut_off_event_is_the_end_of_the_data() {
 fn a_length_that_reaches_beyond_the_end_over_a_segment_is_an_error() {
     let reading = read(&Trace::compact().compact_sample(0).raw(&[0x7f, 0x7f]).then(&Trace::compact()).0);
     assert_eq!(reading.samples(), [F]);
-    assert!(reading.failure().0.contains("a segment starts inside"), "{:?}", reading.error);
+    assert!(reading.failure().0.contains("another segment starts inside it"), "{:?}", reading.error);
 }

@@ -1,4 +1,4 @@
-//! The rules of the specification, and what reli makes of what it leaves open.
+//! The rules of the specification, and reli's behaviour where it leaves something open.
 
 use borehole_formats::{Limits, ReadOptions};
 
@@ -78,18 +78,9 @@ mod segments {
     fn strings_frames_and_stacks_are_forgotten_at_a_header() {
         let first = Trace::compact().compact_sample(0);
         let cases = [
-            (
-                Trace::bare().compact_sample(0),
-                "invalid COMPACT_SAMPLE: expected a defined stack, found stack 0",
-            ),
-            (
-                Trace::bare().stack(&[0, 1, 0]).compact_sample(0),
-                "invalid COMPACT_SAMPLE: expected a defined frame, found frame 0",
-            ),
-            (
-                Trace::bare().frame(&[0, 0, 0, 0, 1, 2, 3]),
-                "invalid FRAME_DEF: expected a defined string, found string 0",
-            ),
+            (Trace::bare().compact_sample(0), "invalid COMPACT_SAMPLE: undefined stack 0"),
+            (Trace::bare().stack(&[0, 1, 0]).compact_sample(0), "invalid COMPACT_SAMPLE: undefined frame 0"),
+            (Trace::bare().frame(&[0, 0, 0, 0, 1, 2, 3]), "invalid FRAME_DEF: undefined string 0"),
         ];
         for (second, message) in cases {
             let reading = read(&first.clone().then(&second).0);
@@ -100,7 +91,7 @@ mod segments {
 
     #[test]
     fn the_completed_sample_is_forgotten_at_a_header() {
-        let message = "expected a sample before it, found none in this segment";
+        let message = "no sample before it in this segment";
         for (event, name) in [
             (Trace::compact().repeat(1), "REPEAT_SAMPLE"),
             (Trace::compact().annotation(&[0]), "SAMPLE_ANNOTATION"),
@@ -130,7 +121,7 @@ mod segments {
     }
 
     #[test]
-    fn one_to_three_bytes_behind_an_end_are_odd_but_no_error() {
+    fn one_to_three_bytes_after_an_end_are_a_note() {
         for tail in [&[0][..], &[0, 0], &[7, 7, 7]] {
             let reading = read(&Trace::compact().compact_sample(0).end().raw(tail).0);
             assert!(reading.error.is_none());
@@ -140,7 +131,7 @@ mod segments {
     }
 
     #[test]
-    fn anything_but_a_header_behind_an_end_is_an_error() {
+    fn other_bytes_after_an_end_are_an_error() {
         let ended = Trace::compact().compact_sample(0).end();
         for tail in [&[0; 4][..], b"\x08\x00\x08\x00", b"RELIC!!!!!!!!!!!"] {
             let reading = read(&ended.clone().raw(tail).0);
@@ -195,10 +186,10 @@ mod events {
     }
 
     #[test]
-    fn the_first_byte_of_the_magic_is_no_type() {
+    fn the_first_byte_of_the_magic_is_not_an_event_type() {
         let before = Trace::compact().compact_sample(0);
         let reading = read(&before.clone().event(0x52, b"abc").0);
-        let message = "invalid event type 0x52: expected \"RELI\" where it stands, found \"R\\x03ab\"";
+        let message = "invalid event type 0x52: expected \"RELI\", found \"R\\x03ab\"";
         assert_eq!(reading.samples(), [F]);
         assert_eq!(reading.failure(), (message, before.here()));
     }
@@ -242,7 +233,7 @@ mod events {
 mod definitions {
     use super::*;
 
-    /// A frame with these fields behind its flags, sampled; strings 10 to 13 are `N`, `C`, `m`, `ZEND_ADD`.
+    /// A sampled frame with these fields after its flags. Strings 10 to 13 are `N`, `C`, `m`, `ZEND_ADD`.
     fn framed(flags: i64, fields: &[i64]) -> Vec<u8> {
         let trace =
             Trace::compact().string(10, b"N").string(11, b"C").string(12, b"m").string(13, b"ZEND_ADD");
@@ -257,7 +248,7 @@ mod definitions {
     }
 
     #[test]
-    fn an_opcode_stands_behind_the_line_if_its_flag_is_set() {
+    fn an_opcode_follows_the_line_if_its_flag_is_set() {
         assert_eq!(samples(&framed(2, &[0, 0, 12, 2, 3, 13])), ["m /f.php:3 [ZEND_ADD]"]);
         assert_eq!(samples(&framed(0, &[0, 0, 12, 2, 3, 13])), ["m /f.php:3"]);
         assert_eq!(samples(&framed(2, &[0, 0, 12, 2, 3])), ["m /f.php:3"]);
@@ -277,7 +268,7 @@ mod definitions {
     #[test]
     fn a_frame_of_an_undefined_string_is_an_error() {
         for fields in [&[99, 0, 12, 2, 3][..], &[0, 99, 12, 2, 3], &[0, 0, 99, 2, 3], &[0, 0, 12, 99, 3]] {
-            let message = "invalid FRAME_DEF: expected a defined string, found string 99";
+            let message = "invalid FRAME_DEF: undefined string 99";
             assert_eq!(read(&framed(0, fields)).failure().0, message);
         }
         assert!(read(&framed(2, &[0, 0, 12, 2, 3, 99])).error.is_some());
@@ -329,7 +320,7 @@ mod definitions {
     fn a_stack_of_undefined_frames_is_an_error_when_it_is_sampled() {
         let trace = Trace::compact().stack(&[5, 1, 7]);
         assert!(read(&trace.clone().compact_sample(0).0).error.is_none());
-        let message = "invalid COMPACT_SAMPLE: expected a defined frame, found frame 7";
+        let message = "invalid COMPACT_SAMPLE: undefined frame 7";
         assert_eq!(read(&trace.compact_sample(5).0).failure().0, message);
     }
 
@@ -337,7 +328,7 @@ mod definitions {
     fn a_stack_deeper_than_its_payload_is_an_error() {
         let reading = read(&Trace::compact().stack(&[5, 3, 0, 1]).0);
         assert!(reading.failure().0.starts_with("invalid STACK_DEF: payload truncated"));
-        // A depth is no reason to reserve memory.
+        // The depth in the file does not decide how much memory is reserved.
         assert!(read(&Trace::compact().stack(&[5, i64::MAX, 0, 1]).0).error.is_some());
     }
 
@@ -365,7 +356,7 @@ mod definitions {
         let options = ReadOptions { limits, ..ReadOptions::default() };
         let trace = (0..50).fold(Trace::bare(), |trace, id| trace.string(id, &[b'x'; 100]));
         let reading = read_with(&trace.0, options);
-        assert_eq!(reading.failure().0, "too many definitions in one segment, at this STRING_DEF");
+        assert_eq!(reading.failure().0, "too many definitions in one segment: limit reached at STRING_DEF");
         assert!(reading.error.unwrap().is_limit());
     }
 
@@ -373,11 +364,11 @@ mod definitions {
     fn metadata_beyond_the_limit_is_refused() {
         let limits = Limits { definition_bytes: 4096, ..Limits::default() };
         let options = ReadOptions { limits, ..ReadOptions::default() };
-        // Behind a sample metadata waits until the sample is complete.
+        // Metadata after a sample waits until the sample is complete.
         for begin in [Trace::compact(), Trace::compact().compact_sample(0)] {
             let trace = (0..50).fold(begin, |trace, _| trace.metadata(b"k", &[b'x'; 100]));
             let reading = read_with(&trace.0, options);
-            assert_eq!(reading.failure().0, "too many definitions in one segment, at this METADATA");
+            assert_eq!(reading.failure().0, "too many definitions in one segment: limit reached at METADATA");
             assert!(reading.error.unwrap().is_limit());
         }
     }

@@ -10,19 +10,19 @@ use super::{read, samples};
 const COMPACT: Header = Header { has_timestamps: false, period_us: 10_000 };
 const TIMED: Header = Header { has_timestamps: true, period_us: 10_000 };
 
-/// A writer that has defined what [`Trace::compact`] defines, and its two stacks.
+/// A writer with the definitions of [`Trace::compact`], and its two stacks.
 fn writer(header: Header) -> (Writer<Vec<u8>>, [StackId; 2]) {
     let mut writer = Writer::new(Vec::new(), header).unwrap();
     let f = FrameDef::php("f", "/f.php", 3);
     let g = FrameDef::php("g", "/f.php", 5);
     let ids = [f, g].map(|frame| writer.define_frame(&frame).unwrap());
-    // The strings come as the frames need them: "", f, /f.php, g.
+    // The strings are defined as the frames need them: "", f, /f.php, g.
     let stacks =
         [&ids[..1], &[ids[1], ids[0]]].map(|frames: &[FrameId]| writer.define_stack(frames).unwrap());
     (writer, stacks)
 }
 
-/// The same definitions in the order in which the writer makes them.
+/// These definitions in the order of the writer.
 fn defined(header: Header) -> Trace {
     Trace::default()
         .header(u8::from(header.has_timestamps), header.period_us)
@@ -38,7 +38,7 @@ fn defined(header: Header) -> Trace {
 
 type Pairs<'a> = &'a [(&'a [u8], &'a [u8])];
 
-/// What is written for runs, each a stack, how often, and its annotations; up to the checkpoint.
+/// The bytes written for runs, each with a stack, a count and annotations, up to the checkpoint.
 fn written(runs: &[(usize, u64, Option<Pairs<'_>>)]) -> Vec<u8> {
     let (mut writer, stacks) = writer(COMPACT);
     let mut total = 0;
@@ -156,7 +156,7 @@ fn samples_with_a_process_keep_their_order_among_compact_ones() {
         let stack = if pid.is_some() { g } else { f };
         writer.write_sample(&SampleDef { pid, ..SampleDef::of(stack) }).unwrap();
     }
-    // Reli writes the pending run of three behind both samples of process 7.
+    // Reli writes the pending run of three after both samples of process 7.
     let trace = defined(COMPACT)
         .compact_sample(0)
         .repeat(2)
@@ -250,7 +250,7 @@ fn a_new_segment_defines_everything_anew() {
     assert_eq!(writer.finish().unwrap(), expected.0);
 }
 
-/// An output that several can look at.
+/// An output with shared contents.
 #[derive(Clone, Default)]
 struct Shared(std::rc::Rc<std::cell::RefCell<Vec<u8>>>);
 
@@ -265,7 +265,7 @@ impl Write for Shared {
 }
 
 #[test]
-fn what_has_been_flushed_can_be_read() {
+fn flushed_samples_can_be_read() {
     let output = Shared::default();
     let mut writer = Writer::new(output.clone(), COMPACT).unwrap();
     for count in 1..20 {
@@ -277,7 +277,7 @@ fn what_has_been_flushed_can_be_read() {
     }
 }
 
-/// An output with room for so many bytes.
+/// An output with a limited number of bytes.
 pub(super) struct Full(pub(super) usize);
 
 impl Write for Full {
@@ -295,7 +295,7 @@ impl Write for Full {
     }
 }
 
-/// An output that fails once, behind so many bytes, as a disk does that is full for a moment.
+/// An output that fails once after this many bytes, like a disk that is full for a moment.
 #[derive(Debug)]
 pub(super) struct Flaky {
     pub(super) written: Vec<u8>,
@@ -326,7 +326,7 @@ impl Write for Flaky {
 }
 
 #[test]
-fn what_an_output_that_failed_once_was_given_again_is_written_once() {
+fn retried_bytes_are_written_once() {
     for (header, fails_at) in
         [COMPACT, TIMED].into_iter().flat_map(|header| [(header, 0), (header, 1000), (header, 65_536)])
     {
@@ -375,11 +375,11 @@ fn ids_of_another_segment_are_refused() {
         writer.start_segment(header).unwrap();
         writer.write_trace(&[FrameDef::php("g", "/f.php", 5)]).unwrap();
         let error = writer.write_sample(&sample).unwrap_err();
-        assert_eq!(error.to_string(), "expected a stack of this segment, found one of another");
+        assert_eq!(error.to_string(), "stack belongs to another segment");
         assert!(writer.write_sample(&SampleDef { pid: Some(1), ..sample }).is_err());
         let error = writer.define_stack(&[frame]).unwrap_err();
-        assert_eq!(error.to_string(), "expected a frame of this segment, found one of another");
-        // Another writer is no better.
+        assert_eq!(error.to_string(), "frame belongs to another segment");
+        // Another writer fails in the same way.
         assert!(Writer::new(Vec::new(), header).unwrap().write_sample(&sample).is_err());
         let reading = read(&writer.finish().unwrap());
         assert_eq!((reading.samples().len(), reading.recovery.is_clean()), (2, true));
@@ -387,7 +387,7 @@ fn ids_of_another_segment_are_refused() {
 }
 
 #[test]
-fn a_count_is_read_as_it_was_written_however_large() {
+fn counts_of_any_size_survive() {
     for (header, count) in [COMPACT, TIMED]
         .into_iter()
         .flat_map(|header| [1 << 63, (1 << 63) + 1, (1 << 63) + 2, u64::MAX].map(|count| (header, count)))

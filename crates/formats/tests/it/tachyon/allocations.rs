@@ -1,9 +1,9 @@
-//! Reading and writing samples takes no memory, once their frames and threads have been seen.
+//! Reading and writing samples allocates nothing once their frames and threads are known.
 
 use std::io::{self, Read, Seek, Write};
 
 use borehole_formats::ReadOptions;
-use borehole_formats::tachyon::{Compression, FrameId, Reader, Writer, WriterOptions, import};
+use borehole_formats::tachyon::{FrameSlot, Reader, SampleCompression, Writer, WriterOptions, import};
 use borehole_model::{Context, ProfileSink, Sample, Tables};
 use borehole_testkit::allocations::{Allocations, allocations};
 
@@ -11,21 +11,21 @@ use super::{define, finish, writer};
 
 const NONE: Allocations = Allocations { count: 0, bytes: 0, peak_bytes: 0 };
 
-/// How many samples warm up, and how many are counted.
+/// The numbers of samples for warming up, and for counting.
 const SAMPLES: [u64; 2] = [50_000, 200_000];
 
 /// The frames of a sample: changes of all kinds, and runs.
-fn stack(frames: &[FrameId], number: u64) -> &[FrameId] {
+fn stack(frames: &[FrameSlot], number: u64) -> &[FrameSlot] {
     let start = usize::try_from(number / 5 % 40).unwrap();
     &frames[start..start + 10 + start % 7]
 }
 
-fn write<S: Read + Write + Seek>(writer: &mut Writer<S>, frames: &[FrameId], number: u64) {
+fn write<S: Read + Write + Seek>(writer: &mut Writer<S>, frames: &[FrameSlot], number: u64) {
     let thread = writer.thread(number % 3, 0).unwrap();
     writer.write_sample(thread, number * 1000, 1, stack(frames, number)).unwrap();
 }
 
-fn profile(compression: Compression) -> Vec<u8> {
+fn profile(compression: SampleCompression) -> Vec<u8> {
     let mut writer = writer(WriterOptions { compression, ..WriterOptions::default() });
     let names: Vec<_> = (0..60).map(|number| format!("f{number}")).collect();
     let frames = define(&mut writer, &names.iter().map(String::as_str).collect::<Vec<_>>());
@@ -35,7 +35,7 @@ fn profile(compression: Compression) -> Vec<u8> {
 
 #[test]
 fn reading_samples_allocates_nothing() {
-    for compression in [Compression::None, Compression::Zstd] {
+    for compression in [SampleCompression::None, SampleCompression::Zstd] {
         let bytes = profile(compression);
         let mut reader = Reader::new(&bytes).unwrap();
         let mut depth = 0;
@@ -51,7 +51,7 @@ fn reading_samples_allocates_nothing() {
     }
 }
 
-/// Takes samples, and counts what is allocated between two of them.
+/// A sink that counts the allocations between two samples.
 #[derive(Default)]
 struct Between {
     samples: u64,
@@ -66,7 +66,7 @@ impl ProfileSink for Between {
 
 #[test]
 fn a_profile_twice_as_long_takes_no_more_memory() {
-    let bytes = profile(Compression::None);
+    let bytes = profile(SampleCompression::None);
     let mut tables = Tables::default();
     let through = |tables: &mut Tables| {
         let mut sink = Between::default();
@@ -74,13 +74,13 @@ fn a_profile_twice_as_long_takes_no_more_memory() {
         sink.samples
     };
     through(&mut tables);
-    // All names are known now: what is left is what a reader needs, however many samples there are.
+    // All names are known now. The rest is the memory of a reader, which does not depend on the number of samples.
     let (samples, found) = allocations(|| through(&mut tables));
     assert_eq!(samples, SAMPLES.iter().sum::<u64>());
     assert!(found.count < 300 && found.peak_bytes < 64 << 10, "{found:?}");
 }
 
-/// A spool that forgets.
+/// A spool that discards its contents.
 #[derive(Default)]
 struct Nowhere(u64);
 
@@ -109,7 +109,7 @@ impl Seek for Nowhere {
 
 #[test]
 fn writing_samples_allocates_nothing() {
-    for compression in [Compression::None, Compression::Zstd] {
+    for compression in [SampleCompression::None, SampleCompression::Zstd] {
         let options = WriterOptions { compression, ..WriterOptions::default() };
         let mut writer = Writer::new(Nowhere::default(), options).unwrap();
         let names: Vec<_> = (0..60).map(|number| format!("f{number}")).collect();
@@ -122,10 +122,9 @@ fn writing_samples_allocates_nothing() {
             let numbers = SAMPLES[0] + SAMPLES[1] * (round - 1)..SAMPLES[0] + SAMPLES[1] * round;
             allocations(|| numbers.for_each(|number| write(&mut writer, &frames, number))).1
         });
-        // The first time that one waits until the thread that compresses takes something, and the first time until it
-        // gives something back, a list of who waits is made, with what stands in both; when that is, the machine's
-        // load decides.
-        let most = if compression == Compression::Zstd { 3 } else { 0 };
+        // When one thread first waits for the compressing thread to take something, and when it first waits to get something
+        // back, a list of waiting threads is allocated. When this happens depends on the load of the machine.
+        let most = if compression == SampleCompression::Zstd { 3 } else { 0 };
         let found: Vec<_> = rounds.collect();
         assert!(found.iter().map(|found| found.count).sum::<u64>() <= most, "{compression:?}: {found:?}");
     }

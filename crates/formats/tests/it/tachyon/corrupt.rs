@@ -1,4 +1,4 @@
-//! Odd and broken files: what CPython refuses and what it reads.
+//! Unusual and damaged files: those that CPython rejects, and those that it reads.
 
 use borehole_formats::ReadOptions;
 use serde_json::Value;
@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::{corrupt_file, manifest, plain_frame, read};
 use borehole_testkit::{corpus, read_corpus};
 
-/// Files that CPython refuses and that are nevertheless whole.
+/// Valid files that CPython rejects.
 const BEYOND_CPYTHON: [&str; 1] = ["old_layout_u32_samples.bin"];
 
-/// What the manifest describes and the corpus has.
+/// The files in the manifest that the corpus contains.
 fn cases() -> Vec<(String, Value)> {
     let names = |case: Value| (case["file"].as_str().unwrap().to_owned(), case);
     let folder = corpus("tachyon/corrupt");
@@ -20,7 +20,7 @@ fn cases() -> Vec<(String, Value)> {
 }
 
 #[test]
-fn what_cpython_refuses_is_an_error_and_what_it_reads_is_read() {
+fn strict_reading_accepts_what_cpython_accepts() {
     for (name, case) in cases() {
         let outcome = read(&corrupt_file(&name), ReadOptions::default());
         let delivered = case["emitted_samples"].as_u64().unwrap_or(0);
@@ -30,7 +30,7 @@ fn what_cpython_refuses_is_an_error_and_what_it_reads_is_read() {
             continue;
         }
         assert_eq!(outcome.error.is_some(), is_refused, "{name}: {:?}", outcome.error);
-        // CPython decompresses everything before it gives anything out.
+        // CPython decompresses everything before it returns anything.
         let found = outcome.samples.len() as u64;
         assert!(found == delivered || (name.starts_with("zstd") && is_refused), "{name}: {found} samples");
         if let Some(error) = outcome.error {
@@ -39,10 +39,10 @@ fn what_cpython_refuses_is_an_error_and_what_it_reads_is_read() {
     }
 }
 
-/// Of its gigabyte of runs without samples it is enough to read it once.
+/// A gigabyte of runs without samples, which only one test reads.
 const LONG: &str = "zstd_bomb_1100MB.bin";
 
-/// CPython keeps the wrong end of a stack here, which no writer makes it do.
+/// CPython keeps the wrong end of a stack here, but its writer never causes that.
 const QUIRK: &str = "suffix_new0_shared_less.bin";
 
 #[test]
@@ -79,7 +79,7 @@ fn top(frame: &Value) -> super::PlainFrame {
 }
 
 #[test]
-fn past_damage_at_least_what_cpython_reads_is_saved_and_damage_is_said() {
+fn recovery_finds_at_least_the_samples_of_cpython() {
     for (name, case) in cases().into_iter().filter(|(name, _)| name != LONG) {
         let bytes = corrupt_file(&name);
         let outcome = read(&bytes, ReadOptions::lenient());
@@ -87,7 +87,7 @@ fn past_damage_at_least_what_cpython_reads_is_saved_and_damage_is_said() {
         let delivered = case["emitted_samples"].as_u64().unwrap_or(0);
         assert!(outcome.samples.len() as u64 >= delivered, "{name}: {} samples", outcome.samples.len());
         let strict = read(&bytes, ReadOptions::default());
-        // A frame that only carries no samples is passed over without a word.
+        // A frame without samples is skipped silently.
         if strict.error.is_some() && name != "zstd_skippable_first.bin" {
             assert!(!outcome.recovery.is_clean(), "{name}");
         }
@@ -144,7 +144,7 @@ fn any_prefix_and_any_change_of_a_byte_is_taken() {
     }
 }
 
-/// Strict reading and reading past damage: the latter never fails, and saves what the former reads.
+/// Strict reading, and reading past damage, which never fails and finds at least as much.
 fn both(bytes: &[u8]) {
     let strict = read(bytes, ReadOptions::default());
     let lenient = read(bytes, ReadOptions::lenient());
@@ -157,5 +157,5 @@ fn both(bytes: &[u8]) {
 fn frames_without_names_are_numbers() {
     let outcome = read(&corrupt_file("cut_at_stroff.bin"), ReadOptions::lenient());
     let frame = &outcome.samples[0].frames_leaf_first[0];
-    assert_eq!(*frame, plain_frame(&borehole_formats::tachyon::Tables::default(), 0));
+    assert_eq!(*frame, plain_frame(&borehole_formats::tachyon::FileTables::default(), 0));
 }

@@ -4,11 +4,11 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
 
 use borehole_formats::ReadOptions;
-use borehole_formats::tachyon::{Compression, Reader, Writer, WriterOptions};
+use borehole_formats::tachyon::{Reader, SampleCompression, Writer, WriterOptions};
 
 use super::{plain_frame, read_well, simple_frame};
 
-/// A file that outlives its writer, and fails once, behind so many bytes.
+/// A file that outlives its writer, and fails once after this many bytes.
 #[derive(Clone)]
 struct Flaky {
     content: Arc<Mutex<Cursor<Vec<u8>>>>,
@@ -53,7 +53,7 @@ impl Seek for Flaky {
     }
 }
 
-/// Writes samples of stacks that differ; the numbers of those that were taken.
+/// Writes samples of different stacks, and returns the numbers of the accepted ones.
 fn write(writer: &mut Writer<Flaky>, samples: u64) -> Vec<u64> {
     let thread = writer.thread(1, 0).unwrap();
     let mut random = 1_u32;
@@ -70,13 +70,13 @@ fn write(writer: &mut Writer<Flaky>, samples: u64) -> Vec<u64> {
 fn a_profile_whose_spool_has_failed_is_not_completed() {
     const SAMPLES: u64 = 100_000;
     for (compression, fails_at) in [
-        (Compression::None, None),
-        (Compression::None, Some(1_000)),
-        (Compression::None, Some(300_000)),
-        (Compression::Zstd, None),
-        (Compression::Zstd, Some(1_000)),
-        // By then a thread compresses.
-        (Compression::Zstd, Some(60_000)),
+        (SampleCompression::None, None),
+        (SampleCompression::None, Some(1_000)),
+        (SampleCompression::None, Some(300_000)),
+        (SampleCompression::Zstd, None),
+        (SampleCompression::Zstd, Some(1_000)),
+        // A thread compresses by then.
+        (SampleCompression::Zstd, Some(60_000)),
     ] {
         let options = WriterOptions { compression, ..WriterOptions::default() };
         let mut writer = Writer::new(Flaky::new(fails_at), options).unwrap();
@@ -86,7 +86,7 @@ fn a_profile_whose_spool_has_failed_is_not_completed() {
         if fails_at.is_none() {
             assert_eq!((taken, finished, read_well(&out).len() as u64), (SAMPLES, Ok(()), SAMPLES));
         } else {
-            // Nothing is taken any more, and the error stays the same.
+            // Nothing is accepted any more, and the error stays the same.
             assert!(taken < SAMPLES * 3 / 4, "{compression:?} {fails_at:?}: {taken}");
             assert_eq!((finished, out.len()), (Err(io::ErrorKind::StorageFull), 0));
         }
@@ -97,7 +97,7 @@ fn a_profile_whose_spool_has_failed_is_not_completed() {
 fn a_journal_that_failed_once_goes_on_where_it_was() {
     for fails_at in [80, 90_000] {
         let (spool, journal) = (Flaky::new(None), Flaky::new(Some(fails_at)));
-        let options = WriterOptions { compression: Compression::None, ..WriterOptions::default() };
+        let options = WriterOptions { compression: SampleCompression::None, ..WriterOptions::default() };
         let writer = Writer::new(spool.clone(), options).unwrap();
         let mut writer = writer.with_journal(journal.clone()).unwrap();
         let taken = write(&mut writer, 40_000);
@@ -122,6 +122,6 @@ fn a_thread_of_another_writer_is_refused() {
     let thread = other.thread(7, 0).unwrap();
     let mut writer = Writer::new(Cursor::new(Vec::new()), WriterOptions::default()).unwrap();
     let error = writer.write_sample(thread, 0, 0, &[]).unwrap_err();
-    assert_eq!(error.to_string(), "expected a thread of this writer, found number 0, which it does not have");
+    assert_eq!(error.to_string(), "thread 0 does not belong to this writer");
     assert!(writer.write_repeat(thread, 0, 0).is_err());
 }

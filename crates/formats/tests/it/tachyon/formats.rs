@@ -1,10 +1,10 @@
-//! Through the model: there and back again.
+//! Conversion through the model and back.
 
 use std::io::{self, Cursor};
 use std::ops::ControlFlow;
 
 use borehole_formats::tachyon::{
-    ByteOrder, Compression, ExportOptions, Exporter, HeaderLayout, Reader, import,
+    ByteOrder, ExportOptions, Exporter, HeaderLayout, Reader, SampleCompression, import,
 };
 use borehole_formats::{Export, ReadOptions, otlp, pstats, rbt, tachyon_jsonl};
 use borehole_model::{Context, Frame, ProfileSink, Sample, Segment, Status, Tables, Tee};
@@ -13,7 +13,7 @@ use borehole_testkit::allocations::allocations;
 use super::{comparable, functions, read_well, real, real_names};
 use crate::play::collected;
 
-/// A file through the model into another.
+/// Converts a file through the model into another.
 fn convert(bytes: &[u8], options: ExportOptions) -> Vec<u8> {
     let mut out = Vec::new();
     let mut exporter = Exporter::new(&mut out, options, || Ok(Cursor::new(Vec::new())));
@@ -21,7 +21,7 @@ fn convert(bytes: &[u8], options: ExportOptions) -> Vec<u8> {
     let recovery = import(bytes, &ReadOptions::default(), &mut tables, &mut exporter).unwrap();
     assert!(recovery.is_clean());
     exporter.finish(&tables).unwrap();
-    // The old header has no room for mode and features.
+    // The old header has no fields for mode and features.
     let dropped = exporter.losses();
     let may_drop = options.layout == HeaderLayout::Old;
     assert!(
@@ -46,13 +46,18 @@ fn a_file_is_swapped_recompressed_and_taken_to_the_old_layout_and_back() {
     for name in ["05_threads20_none", "06_threads20_zstd", "37_config_unknown_nostats"] {
         let bytes = real(name);
         let options = ExportOptions {
-            compression: Some(if name.ends_with("zstd") { Compression::None } else { Compression::Zstd }),
+            compression: Some(if name.ends_with("zstd") {
+                SampleCompression::None
+            } else {
+                SampleCompression::Zstd
+            }),
             byte_order: ByteOrder::Big,
             ..ExportOptions::default()
         };
         let other = convert(&bytes, options);
         assert!(other.starts_with(b"TACH"));
-        let compression = Some(if name.ends_with("zstd") { Compression::Zstd } else { Compression::None });
+        let compression =
+            Some(if name.ends_with("zstd") { SampleCompression::Zstd } else { SampleCompression::None });
         let back = convert(&other, ExportOptions { compression, ..ExportOptions::default() });
         assert!(comparable(&back) == comparable(&bytes), "{name}");
         let old = convert(&bytes, ExportOptions { layout: HeaderLayout::Old, ..ExportOptions::default() });
@@ -60,7 +65,7 @@ fn a_file_is_swapped_recompressed_and_taken_to_the_old_layout_and_back() {
     }
 }
 
-/// Plays samples of `functions`, the outermost first, into an exporter.
+/// Passes samples of `functions`, root first, to an exporter.
 fn export(samples: &[Sample<'_>], depths: &[usize], segment: &Segment) -> (Vec<u8>, String) {
     let mut tables = Tables::default();
     let mut out = Vec::new();
@@ -96,7 +101,7 @@ fn samples_without_times_follow_each_other_by_the_period() {
 }
 
 #[test]
-fn samples_that_know_no_period_last_that_of_the_document() {
+fn samples_without_a_period_last_that_of_the_document() {
     let (mut out, tables) = (Vec::new(), Tables::default());
     let mut exporter = Exporter::new(&mut out, ExportOptions::default(), || Ok(Cursor::new(Vec::new())));
     for period_ns in [Some(10_000_000), None] {
@@ -151,7 +156,7 @@ fn a_period_becomes_that_of_the_nearest_microsecond_and_never_none() {
 }
 
 #[test]
-fn of_a_stack_that_is_too_deep_the_inner_part_is_kept_upon_a_mark() {
+fn too_deep_stacks_keep_the_leaf_part_below_a_mark() {
     let sample = Sample { count: 1, status: Some(Status(1)), ..Sample::default() };
     let (bytes, losses) = export(&[sample], &[300], &Segment::default());
     let samples = read_well(&bytes);
@@ -161,7 +166,7 @@ fn of_a_stack_that_is_too_deep_the_inner_part_is_kept_upon_a_mark() {
 }
 
 #[test]
-fn a_run_that_is_too_long_is_refused_with_a_word_on_what_to_do() {
+fn a_too_long_run_is_refused_with_a_hint() {
     let (tables, segment) = (Tables::default(), Segment::default());
     let mut exporter = Exporter::new(Vec::new(), ExportOptions::default(), || Ok(Cursor::new(Vec::new())));
     let at = Context { tables: &tables, segment: &segment };
@@ -169,7 +174,7 @@ fn a_run_that_is_too_long_is_refused_with_a_word_on_what_to_do() {
     let _ = exporter.sample(at, &Sample { count: 1, values: &[1], ..Sample::default() }).unwrap();
     let run = Sample { count: u64::MAX, values: &[1], ..Sample::default() };
     let error = exporter.sample(at, &run).unwrap_err();
-    assert!(error.to_string().contains("rbt and pprof store counts"), "{error}");
+    assert!(error.to_string().contains("; write rbt or pprof instead"), "{error}");
 }
 
 #[test]
@@ -181,7 +186,7 @@ fn a_profile_of_nothing_is_a_file() {
     assert!(read_well(&out).is_empty());
 }
 
-/// A profile of one function, sampled `count` times a `period_ns`.
+/// A profile of one function, sampled `count` times with `period_ns`.
 struct Run {
     function: &'static str,
     count: u64,
@@ -189,7 +194,7 @@ struct Run {
     facts: [(&'static str, &'static str); 4],
 }
 
-/// Two profilers' runs of one program, of other rates and modes.
+/// Two profilers' runs of one program, with different rates and modes.
 const RUNS: [Run; 2] = [
     Run {
         function: "fast",
@@ -205,7 +210,7 @@ const RUNS: [Run; 2] = [
     },
 ];
 
-/// Plays both runs into a sink.
+/// Passes both runs to a sink.
 fn play(sink: &mut dyn ProfileSink) {
     let mut tables = Tables::default();
     for Run { function, count, period_ns, facts } in RUNS {
@@ -224,7 +229,7 @@ fn play(sink: &mut dyn ProfileSink) {
 }
 
 #[test]
-fn a_header_over_several_runs_says_what_is_true_of_all_and_the_rest_is_counted_as_lost() {
+fn the_header_of_merged_runs_has_common_facts_and_counts_losses() {
     let mut out = Vec::new();
     let mut exporter = Exporter::new(&mut out, ExportOptions::default(), || Ok(Cursor::new(Vec::new())));
     play(&mut exporter);
@@ -244,7 +249,7 @@ fn a_header_over_several_runs_says_what_is_true_of_all_and_the_rest_is_counted_a
 #[test]
 fn times_of_statistics_are_those_of_each_runs_period() {
     let mut text = Vec::new();
-    let mut exporter = pstats::TextExporter::new(&mut text, pstats::TextOptions::default());
+    let mut exporter = pstats::Exporter::text(&mut text, pstats::TextOptions::default());
     play(&mut exporter);
     drop(exporter);
     let text = String::from_utf8(text).unwrap();
@@ -265,7 +270,7 @@ fn statistics_of_many_periods_take_memory_for_what_was_sampled_of_each() {
         stacks.push(tables.intern_stack(None, frame).unwrap());
     }
     let mut text = Vec::new();
-    let mut exporter = pstats::TextExporter::new(&mut text, pstats::TextOptions::default());
+    let mut exporter = pstats::Exporter::text(&mut text, pstats::TextOptions::default());
     let ((), held) = allocations(|| {
         for (number, &stack) in (1..).zip(&stacks) {
             let segment = Segment { period_ns: Some(number * 1_000_000), ..Segment::default() };
@@ -278,7 +283,7 @@ fn statistics_of_many_periods_take_memory_for_what_was_sampled_of_each() {
     });
     exporter.finish(&tables).unwrap();
     drop(exporter);
-    // A column of all stacks for each period would be eight megabytes.
+    // A column of all stacks for each period would take eight megabytes.
     assert!(held.peak_bytes < 1 << 20, "{held:?}");
     let text = String::from_utf8(text).unwrap();
     let seconds = RUNS * (RUNS + 1) / 2 + RUNS;
@@ -310,7 +315,7 @@ impl ProfileSink for Times {
     }
 }
 
-/// Of each segment what its source guarantees of its samples.
+/// For each segment, the guarantees of its source about samples.
 #[derive(Default)]
 struct Guarantees(Vec<(Option<i64>, Option<u32>)>);
 
@@ -326,12 +331,12 @@ impl ProfileSink for Guarantees {
 }
 
 #[test]
-fn when_profiling_began_is_known_of_a_file_and_of_its_conversion_that_keeps_the_clock() {
+fn the_start_of_profiling_survives_conversions_that_keep_the_clock() {
     let bytes = real("05_threads20_none");
     let start_us = Reader::new(&bytes).unwrap().header().start_us;
     let began_ns = Some(i64::try_from(start_us).unwrap() * 1000);
     let mut converted = Vec::new();
-    let exporter = otlp::Exporter::new(&mut converted, || Ok(Cursor::new(Vec::new())));
+    let exporter = otlp::Exporter::new(&mut converted, || Ok(Box::new(Cursor::new(Vec::new()))));
     let (options, mut tables) = (ReadOptions::default(), Tables::default());
     let mut both = Tee::new(Guarantees::default(), exporter);
     import(&bytes, &options, &mut tables, &mut both).unwrap();
@@ -343,7 +348,7 @@ fn when_profiling_began_is_known_of_a_file_and_of_its_conversion_that_keeps_the_
     assert_eq!(found.0, [(began_ns, None)]);
 }
 
-/// A sample in a segment, as a file, and what is dropped.
+/// A sample in a segment, converted to a file, and the losses.
 fn began(mut exporter: impl Export, tables: &Tables, segment: &Segment) -> String {
     let at = Context { tables, segment };
     exporter.segment(at).unwrap();
@@ -353,12 +358,12 @@ fn began(mut exporter: impl Export, tables: &Tables, segment: &Segment) -> Strin
 }
 
 #[test]
-fn when_profiling_began_is_what_the_segment_says_and_not_what_metadata_of_another_clock_say() {
+fn the_start_of_profiling_comes_from_the_segment() {
     let mut tables = Tables::default();
     let said = ("start_time_us", "1629382960000000");
     let [key, value] = [said.0, said.1].map(|text| tables.intern_string(text.as_bytes()).unwrap());
     for (segment, start_us, dropped) in [
-        // As of a profile that was stored with times of its own, and of one that was scrubbed.
+        // Like a profile that was stored with its own times, and one that was redacted.
         (
             Segment { metadata: vec![(key, value)], ..Segment::default() },
             9_000,
@@ -370,7 +375,7 @@ fn when_profiling_began_is_what_the_segment_says_and_not_what_metadata_of_anothe
         let spool = || Ok(Cursor::new(Vec::new()));
         let losses = began(Exporter::new(&mut tachyon, ExportOptions::default(), spool), &tables, &segment);
         assert_eq!((Reader::new(&tachyon).unwrap().header().start_us, &*losses), (start_us, dropped));
-        began(otlp::Exporter::new(&mut otlp, spool), &tables, &segment);
+        began(otlp::Exporter::new(&mut otlp, || Ok(Box::new(Cursor::new(Vec::new())))), &tables, &segment);
         let mut found = Guarantees::default();
         otlp::import(&otlp[..], &ReadOptions::default(), &mut Tables::default(), &mut found).unwrap();
         assert_eq!(found.0, [(segment.began_ns, None)]);
@@ -397,8 +402,8 @@ fn metadata_that_a_header_cannot_hold_are_counted() {
         &tables,
         &segment,
     );
-    // The version is too short, a mode is there twice, lz4 is no compression of the format, and a duration without a
-    // rate is no statistics.
+    // The version is too short, a mode occurs twice, lz4 is not a compression of the format, and a duration without a rate
+    // is not statistics.
     assert_eq!(losses, "metadata entries dropped: 5");
 }
 

@@ -1,11 +1,12 @@
-//! Writers that are killed: what they have flushed comes back, names included.
+//! Writers that are killed: flushed samples are recovered, including names.
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
 
 use borehole_formats::ReadOptions;
 use borehole_formats::tachyon::{
-    ByteOrder, Compression, FrameDef, FrameId, HeaderLayout, Reader, SampleOrder, Writer, WriterOptions,
+    ByteOrder, FrameSlot, HeaderLayout, PythonFrame, Reader, SampleCompression, SampleOrder, Writer,
+    WriterOptions,
 };
 
 use super::{PlainSample, comparable, options_of, plain_frame, read_well, real, real_names, simple_frame};
@@ -42,14 +43,14 @@ impl Seek for Disk {
     }
 }
 
-/// A writer, and the spool and the journal that it leaves.
+/// A writer, with the spool and the journal that it leaves.
 fn journaled(options: WriterOptions) -> (Writer<Disk>, Disk, Disk) {
     let (spool, journal) = (Disk::default(), Disk::default());
     let writer = Writer::new(spool.clone(), options).unwrap().with_journal(journal.clone()).unwrap();
     (writer, spool, journal)
 }
 
-/// What is saved of spool and journal; by thread, because runs that ended early stand elsewhere.
+/// The samples recovered from spool and journal, by thread, because runs that ended early are elsewhere.
 fn saved(spool: &[u8], journal: &[u8]) -> Vec<PlainSample> {
     let mut reader = Reader::with_journal(spool, journal, ReadOptions::lenient()).unwrap();
     let mut samples = Vec::new();
@@ -64,7 +65,7 @@ fn saved(spool: &[u8], journal: &[u8]) -> Vec<PlainSample> {
         });
     }
     let said = &reader.recovery().warnings[0].message;
-    assert!(said.starts_with("unfinished: "), "{said}");
+    assert!(said.starts_with("unfinished file: "), "{said}");
     by_thread(samples)
 }
 
@@ -73,10 +74,10 @@ fn by_thread(mut samples: Vec<PlainSample>) -> Vec<PlainSample> {
     samples
 }
 
-fn define(writer: &mut Writer<Disk>, frame: &super::PlainFrame) -> FrameId {
+fn define(writer: &mut Writer<Disk>, frame: &super::PlainFrame) -> FrameSlot {
     let (file, function, place, opcode) = frame;
     let number = |index: usize| place.map_or(-1, |place| i32::try_from(place[index]).unwrap());
-    let def = FrameDef {
+    let def = PythonFrame {
         line: number(0),
         end_line: number(1),
         column: number(2),
@@ -102,7 +103,7 @@ fn every_sample_that_was_flushed_comes_back_with_its_names() {
         let bytes = real(&name);
         let whole = read_well(&bytes);
         let half = &whole[..whole.len() / 2];
-        for compression in [Compression::None, Compression::Zstd] {
+        for compression in [SampleCompression::None, SampleCompression::Zstd] {
             let start_us = Reader::new(&bytes).unwrap().header().start_us;
             let options = WriterOptions { compression, start_us, ..WriterOptions::default() };
             let (mut writer, spool, journal) = journaled(options);
@@ -120,9 +121,9 @@ fn every_sample_that_was_flushed_comes_back_with_its_names() {
 }
 
 #[test]
-fn without_a_flush_what_has_left_the_buffer_comes_back() {
+fn without_a_flush_written_buffers_are_recovered() {
     let (mut writer, spool, journal) =
-        journaled(WriterOptions { compression: Compression::None, ..WriterOptions::default() });
+        journaled(WriterOptions { compression: SampleCompression::None, ..WriterOptions::default() });
     let slot = writer.thread(7, 0).unwrap();
     let mut written = Vec::new();
     for time_us in 0..20_000 {
@@ -139,7 +140,7 @@ fn without_a_flush_what_has_left_the_buffer_comes_back() {
     for (sample, name) in found.iter().zip(&written) {
         assert_eq!((&*sample.frames_leaf_first[0].1, &sample.frames_leaf_first[1].1), ("leaf", name));
     }
-    // Wherever the journal ends, it has the names that come before.
+    // A truncated journal has the names before the cut.
     let cut = saved(&spool, &journal[..journal.len() / 2]);
     assert_eq!(cut.len(), found.len());
     assert_eq!(cut[0], found[0]);
@@ -196,7 +197,7 @@ fn the_facts_of_the_header_survive_in_both_byte_orders() {
         let header = *reader.header();
         assert_eq!((header.start_us, header.interval_us, header.python), (77, 250, [3, 15, 1]));
         assert_eq!(saved(&spool, &journal)[0].time_us, 99);
-        // Strictly read it is what it is: a file that is not complete.
+        // A strict read reports an incomplete file.
         assert!(Reader::with_journal(&spool, &journal, ReadOptions::default()).is_err());
     }
 }
@@ -207,9 +208,14 @@ fn the_journal_of_another_file_is_refused() {
     let (_ours, spool, _) = journaled(options);
     let (_theirs, _, journal) = journaled(WriterOptions { start_us: 2, ..options });
     let (spool, journal) = (spool.content(), journal.content());
-    for (spool, journal) in [(&*spool, &*journal), (&*spool, b"".as_slice()), (b"", &*journal)] {
+    let foreign = "the journal belongs to another file";
+    for (spool, journal, message) in [
+        (&*spool, &*journal, foreign),
+        (&*spool, b"", foreign),
+        (b"", &*journal, "expected a header of 64 bytes, found 0 bytes"),
+    ] {
         let refused = Reader::with_journal(spool, journal, ReadOptions::lenient()).err().unwrap();
-        assert!(refused.to_string().starts_with("expected"), "{refused}");
+        assert_eq!(refused.message(), message);
     }
 }
 
@@ -228,7 +234,7 @@ fn a_damaged_journal_costs_names_and_no_samples() {
     for cut in 72..journal.len() {
         let found = saved(&spool, &journal[..cut]);
         let same = found.iter().zip(&expected).filter(|(found, sample)| found == sample).count();
-        assert!(found.len() == expected.len() && same >= named, "{same} named before byte {cut}");
+        assert!(found.len() == expected.len() && same >= named, "{same} names before byte {cut}");
         named = same;
         let mut wrong = journal.clone();
         wrong[cut] ^= 0xff;

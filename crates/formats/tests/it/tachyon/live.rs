@@ -1,7 +1,7 @@
-//! Against Python as it is installed: its reader of our files, its writer of the same samples.
+//! Comparison with an installed Python: its reader on our files, and its writer on the same samples.
 
 use borehole_formats::ReadOptions;
-use borehole_formats::tachyon::{ByteOrder, Compression, HeaderLayout, Reader, WriterOptions};
+use borehole_formats::tachyon::{ByteOrder, HeaderLayout, Reader, SampleCompression, WriterOptions};
 use borehole_testkit::corpus_files;
 use borehole_testkit::python::Python;
 use proptest::collection::vec;
@@ -12,20 +12,20 @@ use serde_json::{Value, json};
 use super::properties::{self, Observation, Step, step};
 use super::{PlainSample, comparable, corrupt_file, read, reference_sample, statistics};
 
-/// How many random profiles are written.
+/// The number of random profiles.
 const PROFILES: usize = 60;
 
-/// A profile and the options it is written with.
+/// A profile and the options for writing it.
 type Random = (Vec<Step>, WriterOptions);
 
-/// Random profiles, the same for the same seed.
+/// Random profiles, equal for equal seeds.
 fn profiles(options: impl Strategy<Value = WriterOptions>) -> Vec<Random> {
     let mut runner = TestRunner::new(Config::default());
     let strategy = (vec(step(), 0..40), options);
     (0..PROFILES).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
 }
 
-/// What Python's reader gives out of several files: of each its facts, its samples, and its error.
+/// The results of Python's reader for several files: facts, samples and error of each.
 fn read_by_python(python: &Python, names: &[String]) -> Vec<(Value, Vec<PlainSample>, Option<String>)> {
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     let mut files: Vec<(Value, Vec<PlainSample>, Option<String>)> = Vec::new();
@@ -79,7 +79,7 @@ fn python_reads_random_profiles_that_we_wrote() {
     assert!(samples > 10_000, "{samples}");
 }
 
-/// A profile as our script has Python write it.
+/// A profile in the form in which our script passes it to Python's writer.
 fn specification(samples: &[Observation], options: &WriterOptions) -> Value {
     let mut frames: Vec<(String, i32)> = Vec::new();
     let mut rows = Vec::new();
@@ -102,7 +102,7 @@ fn specification(samples: &[Observation], options: &WriterOptions) -> Value {
     json!({
         "start_us": options.start_us,
         "interval_us": options.interval_us,
-        "compression": u32::from(options.compression == Compression::Zstd),
+        "compression": u32::from(options.compression == SampleCompression::Zstd),
         "mode": -1,
         "features": -1,
         "statistics": [said.duration_s, said.sample_rate, said.error_rate, said.missed_samples],
@@ -137,9 +137,9 @@ fn python_writes_the_same_bytes_for_the_same_samples() {
 }
 
 #[test]
-fn what_python_refuses_we_refuse_and_what_it_reads_we_read() {
+fn random_changes_are_accepted_as_python_does() {
     let Some(python) = Python::set_up() else { return };
-    // The old layout is ours to read alone.
+    // Only Borehole reads the old layout.
     let files = corpus_files("tachyon/corrupt", ".bin");
     let names = files.iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
     let names: Vec<_> = names.filter(|name| name != "old_layout_u32_samples.bin").collect();

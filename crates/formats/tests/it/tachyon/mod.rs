@@ -1,4 +1,4 @@
-//! `tachyon` against what CPython 3.15.2 reads out of the same files.
+//! `tachyon`, compared with the results of CPython 3.15.2 for the same files.
 
 mod allocations;
 mod corrupt;
@@ -16,17 +16,17 @@ mod recover;
 use std::fs;
 
 use borehole_formats::tachyon::{
-    Compression, FrameDef, FrameId, Header, Reader, SampleOrder, Statistics, Tables, ThreadSlot, Writer,
-    WriterOptions,
+    FileHeader, FileTables, FrameSlot, PythonFrame, Reader, SampleCompression, SampleOrder, Statistics,
+    ThreadSlot, Writer, WriterOptions,
 };
 use borehole_formats::{Error, ReadOptions, Recovery};
 use borehole_testkit::{corpus, corpus_files, read_corpus};
 use serde_json::Value;
 
-/// A frame as both sides can be compared: file, function, line, end line, column, end column, opcode.
+/// A frame in a form that both sides can be compared in: file, function, line, end line, column, end column, opcode.
 pub(crate) type PlainFrame = (String, String, Option<[i64; 4]>, Option<u8>);
 
-/// A sample as both sides can be compared.
+/// A sample in a form that both sides can be compared in.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PlainSample {
     pub(crate) thread: u64,
@@ -36,7 +36,7 @@ pub(crate) struct PlainSample {
     pub(crate) frames_leaf_first: Vec<PlainFrame>,
 }
 
-/// What came of reading a file.
+/// The result of reading a file.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) samples: Vec<PlainSample>,
@@ -44,7 +44,7 @@ pub(crate) struct Outcome {
     pub(crate) recovery: Recovery,
 }
 
-pub(crate) fn plain_frame(tables: &Tables<'_>, index: u32) -> PlainFrame {
+pub(crate) fn plain_frame(tables: &FileTables<'_>, index: u32) -> PlainFrame {
     let unknown = || (String::new(), format!("frame#{index}"), None, None);
     let Some(frame) = tables.frame(index) else { return unknown() };
     let text = |index| tables.string(index).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
@@ -66,7 +66,7 @@ pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> Outcome {
                 if stacks.len() <= sample.thread_index {
                     stacks.resize(sample.thread_index + 1, Vec::new());
                 }
-                // What is said to be kept is what was there.
+                // The numbers in the message are the real ones.
                 let before = &mut stacks[sample.thread_index];
                 assert_eq!(before[..sample.kept], sample.frames_root_first[..sample.kept]);
                 before.clear();
@@ -82,7 +82,7 @@ pub(crate) fn read(bytes: &[u8], options: ReadOptions) -> Outcome {
             }
             Ok(None) => break None,
             Err(error) => {
-                assert!(matches!(reader.next_sample(), Ok(None)), "reading goes on after an error");
+                assert!(matches!(reader.next_sample(), Ok(None)), "the reader continues after an error");
                 break Some(error);
             }
         }
@@ -96,7 +96,7 @@ pub(crate) fn read_well(bytes: &[u8]) -> Vec<PlainSample> {
     outcome.samples
 }
 
-/// The names of the real files, without folder and ending.
+/// The names of the real files, without folder and extension.
 pub(crate) fn real_names() -> Vec<String> {
     let files = corpus_files("tachyon/corpus", ".bin");
     let names = files.iter().map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
@@ -117,7 +117,7 @@ pub(crate) fn corrupt_file(name: &str) -> Vec<u8> {
     read_corpus(&format!("tachyon/corrupt/{name}"))
 }
 
-/// The samples that CPython's reader gives out.
+/// The samples of CPython's reader.
 pub(crate) fn reference(name: &str) -> Vec<PlainSample> {
     let lines = zstd::stream::decode_all(&*expected(name, "dump.jsonl.zst")).unwrap();
     let lines = lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
@@ -150,12 +150,12 @@ pub(crate) fn writer(options: WriterOptions) -> Writer<Memory> {
     Writer::new(Memory::default(), options).unwrap()
 }
 
-/// The options with which a file of that header is written again.
-pub(crate) fn options_of(header: &Header) -> WriterOptions {
+/// The options to write a file with this header again.
+pub(crate) fn options_of(header: &FileHeader) -> WriterOptions {
     WriterOptions {
         byte_order: header.byte_order,
         layout: header.layout,
-        compression: if header.compression == 1 { Compression::Zstd } else { Compression::None },
+        compression: if header.compression == 1 { SampleCompression::Zstd } else { SampleCompression::None },
         python: header.python,
         start_us: header.start_us,
         interval_us: header.interval_us,
@@ -164,7 +164,7 @@ pub(crate) fn options_of(header: &Header) -> WriterOptions {
     }
 }
 
-/// Reads `bytes` and writes what they hold.
+/// Reads `bytes` and writes their contents.
 pub(crate) fn rewrite(bytes: &[u8], change: impl FnOnce(&mut WriterOptions)) -> Vec<u8> {
     let mut reader = Reader::new(bytes).unwrap();
     let mut options = options_of(reader.header());
@@ -178,7 +178,7 @@ pub(crate) fn rewrite(bytes: &[u8], change: impl FnOnce(&mut WriterOptions)) -> 
         for &index in sample.frames_root_first.iter().rev() {
             let frame = *sample.tables.frame(index).unwrap();
             let string = |index| sample.tables.string(index).unwrap();
-            let def = FrameDef {
+            let def = PythonFrame {
                 file: string(frame.file),
                 function: string(frame.function),
                 line: frame.line,
@@ -196,15 +196,15 @@ pub(crate) fn rewrite(bytes: &[u8], change: impl FnOnce(&mut WriterOptions)) -> 
     out
 }
 
-/// A file with its samples decompressed, so that two of them can be compared byte for byte: the header
-/// without its offsets, the samples, the rest.
-pub(crate) fn comparable(bytes: &[u8]) -> (Header, Vec<u8>, Vec<u8>) {
+/// A file with decompressed samples, so that two of them can be compared byte for byte: the header without its offsets, the
+/// samples, and the rest.
+pub(crate) fn comparable(bytes: &[u8]) -> (FileHeader, Vec<u8>, Vec<u8>) {
     let mut header = *Reader::new(bytes).unwrap().header();
     let split = usize::try_from(header.strings_offset).unwrap();
     let region = &bytes[64..split];
     let samples =
         if header.compression == 1 { zstd::stream::decode_all(region).unwrap() } else { region.to_vec() };
-    // The size of the file stands before the checksum.
+    // The size of the file is before the checksum.
     let mut rest = bytes[split..].to_vec();
     let at = rest.len() - 24;
     rest[at..at + 8].fill(0);
@@ -213,8 +213,8 @@ pub(crate) fn comparable(bytes: &[u8]) -> (Header, Vec<u8>, Vec<u8>) {
     (header, samples, rest)
 }
 
-pub(crate) fn simple_frame<'a>(file: &'a str, function: &'a str, line: i32) -> FrameDef<'a> {
-    FrameDef {
+pub(crate) fn simple_frame<'a>(file: &'a str, function: &'a str, line: i32) -> PythonFrame<'a> {
+    PythonFrame {
         file: file.as_bytes(),
         function: function.as_bytes(),
         line,
@@ -225,7 +225,7 @@ pub(crate) fn simple_frame<'a>(file: &'a str, function: &'a str, line: i32) -> F
     }
 }
 
-pub(crate) fn define(writer: &mut Writer<Memory>, functions: &[&str]) -> Vec<FrameId> {
+pub(crate) fn define(writer: &mut Writer<Memory>, functions: &[&str]) -> Vec<FrameSlot> {
     functions.iter().map(|name| writer.define_frame(&simple_frame("/a.py", name, 1)).unwrap()).collect()
 }
 

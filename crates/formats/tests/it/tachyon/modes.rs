@@ -1,4 +1,4 @@
-//! What samples measure, and whose they are.
+//! The modes and processes of samples.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,7 +12,7 @@ use borehole_testkit::read_corpus;
 
 use super::{Memory, define, finish, thread, writer};
 
-/// Whose samples there are, how many, and what the segments say.
+/// The processes and numbers of samples, and the facts of the segments.
 #[derive(Default)]
 struct Seen {
     by_lane: BTreeMap<(Option<u64>, Option<u64>), u64>,
@@ -41,7 +41,7 @@ fn seen(bytes: &[u8]) -> Seen {
     seen
 }
 
-/// A file with that configuration word.
+/// A file with this configuration word.
 fn of_config(config: u32) -> Vec<u8> {
     let mut writer = writer(WriterOptions { config: Config(config), ..WriterOptions::default() });
     let frames = define(&mut writer, &["f"]);
@@ -51,14 +51,14 @@ fn of_config(config: u32) -> Vec<u8> {
 }
 
 #[test]
-fn the_configuration_word_says_what_samples_measure() {
+fn the_configuration_word_holds_the_mode() {
     let modes = [Mode::Wall, Mode::Wall, Mode::Cpu, Mode::Gil, Mode::Wall, Mode::Exception];
     for (number, mode) in (0..).zip(modes) {
         assert_eq!(seen(&of_config(number | 0x48)).segments[0].mode, mode, "{number}");
     }
 }
 
-/// What `export` makes of samples of a source that says its mode and nothing else.
+/// The result of `export` for samples of a source with only a mode.
 fn written(mode: Mode) -> (Vec<u8>, Vec<u8>) {
     let mut tables = Tables::default();
     let name = tables.intern_string(b"f").unwrap();
@@ -79,7 +79,7 @@ fn written(mode: Mode) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn what_samples_of_another_format_measure_is_written_unless_it_is_wall_time() {
+fn modes_other_than_wall_time_are_written() {
     for mode in Mode::ALL {
         let (binary, sums) = written(mode);
         assert_eq!(seen(&binary).segments[0].mode, mode);
@@ -118,7 +118,7 @@ fn a_profile_that_names_no_mode_has_the_samples_and_the_period_that_it_was_given
 }
 
 #[test]
-fn threads_of_two_interpreters_are_told_apart() {
+fn threads_of_two_interpreters_are_separated() {
     let seen = seen(&read_corpus("tachyon/made/interpreters.bin"));
     assert_eq!(seen.by_lane.values().copied().collect::<Vec<_>>(), [1000, 1000]);
     let interpreters: Vec<_> = seen.by_lane.keys().map(|lane| lane.1.unwrap()).collect();

@@ -1,7 +1,9 @@
-//! What the specification says a reader and a writer do, sentence by sentence, on files made by hand.
+//! The requirements of the specification on readers and writers, sentence by sentence, on hand-made files.
 
 use borehole_formats::tachyon::layout::{Footer, MAX_DEPTH, RecordKind};
-use borehole_formats::tachyon::{ByteOrder, Compression, Header, HeaderLayout, Reader, WriterOptions};
+use borehole_formats::tachyon::{
+    ByteOrder, FileHeader, HeaderLayout, Reader, SampleCompression, WriterOptions,
+};
 use borehole_formats::{ErrorKind, ReadOptions};
 use borehole_wire::put_varint;
 
@@ -32,7 +34,7 @@ impl File {
         self
     }
 
-    /// A record with its time and status, its number if it has one, and its frames.
+    /// A record with its time and status, its count if it has one, and its frames.
     fn record(self, kind: RecordKind, delta_us: u64, number: Option<u64>, frames: &[u64]) -> Self {
         let mut file = self.head(7, 0, kind).numbers(&[delta_us, 1]);
         file = file.numbers(number.as_slice());
@@ -51,7 +53,7 @@ impl File {
             frames.extend([2, 0, 4, 6, 255]);
         }
         let strings_offset = 64 + self.records.len() as u64;
-        let header = Header {
+        let header = FileHeader {
             byte_order: self.order,
             version: 1,
             python: [3, 15, 2],
@@ -61,7 +63,7 @@ impl File {
             threads: self.threads,
             strings_offset,
             frames_offset: strings_offset + strings.len() as u64,
-            ..Header::default()
+            ..FileHeader::default()
         };
         let body = [header.encode().to_vec(), self.records, strings, frames].concat();
         let footer = Footer { strings: 301, frames: 300, file_bytes: body.len() as u64 + 32 };
@@ -138,7 +140,7 @@ fn pop_and_push_work_at_the_top() {
 }
 
 #[test]
-fn threads_and_interpreters_are_told_apart() {
+fn threads_and_interpreters_are_separated() {
     let file = File::new(4, 3).record(Full, 1, None, &[0]);
     let file = file.head(7, 1, Full).numbers(&[2, 4, 1, 1]).head(1 << 40, 0, Full).numbers(&[3, 4, 1, 2]);
     let samples = file.record(Suffix, 1, Some(1), &[3]).read();
@@ -167,14 +169,14 @@ fn stacks_are_at_most_256_deep() {
 }
 
 #[test]
-fn what_a_stack_does_not_have_cannot_be_shared() {
+fn sharing_more_frames_than_exist_is_an_error() {
     let outcome = File::new(2, 1).record(Full, 0, None, &[0]).record(Suffix, 0, Some(2), &[1]).refused();
     assert_eq!(outcome.samples.len(), 1);
     assert!(outcome.error.unwrap().is_malformed());
 }
 
 #[test]
-fn popping_more_than_there_is_leaves_nothing_and_is_said() {
+fn popping_too_many_frames_leaves_none_and_is_reported() {
     let file = File::new(2, 1).record(Full, 0, None, &[1, 0]).record(PopPush, 0, Some(9), &[3]);
     let outcome = read(&file.bytes(), ReadOptions::default());
     assert!(outcome.error.is_none());
@@ -183,7 +185,7 @@ fn popping_more_than_there_is_leaves_nothing_and_is_said() {
 }
 
 #[test]
-fn counts_have_to_be_right() {
+fn wrong_counts_are_errors() {
     let file = |samples, threads| File::new(samples, threads).record(Full, 0, None, &[0]);
     assert_eq!(file(2, 1).refused().samples.len(), 1);
     assert_eq!(file(1, 0).refused().samples.len(), 0);
@@ -193,7 +195,7 @@ fn counts_have_to_be_right() {
 }
 
 #[test]
-fn frames_have_to_exist() {
+fn undefined_frames_are_errors() {
     let outcome = File::new(1, 1).record(Full, 0, None, &[300]).refused();
     let error = outcome.error.unwrap();
     assert_eq!(error.message(), "expected a frame below 300, found frame 300");
@@ -201,7 +203,7 @@ fn frames_have_to_exist() {
 }
 
 #[test]
-fn the_size_in_the_footer_is_held_against_the_file() {
+fn the_size_in_the_footer_is_checked() {
     let mut bytes = File::new(1, 1).record(Full, 0, None, &[0]).bytes();
     let at = bytes.len() - 24;
     bytes[at] ^= 1;
@@ -216,7 +218,7 @@ fn a_version_of_the_future_is_unsupported() {
     bytes[4] = 2;
     let error = Reader::new(&bytes).err().unwrap();
     assert_eq!((error.kind(), error.offset()), (ErrorKind::Unsupported, Some(4)));
-    assert!(error.message().ends_with("found 2, of Python 3.15.2"));
+    assert!(error.message().ends_with("found 2 (Python 3.15.2)"));
 }
 
 #[test]
@@ -235,7 +237,7 @@ fn a_file_without_samples_is_one_empty_frame() {
     let mut writer = writer(WriterOptions::default());
     writer.set_statistics(Some(statistics()));
     let bytes = finish(writer);
-    // As CPython writes it.
+    // The form that CPython writes.
     assert_eq!(bytes[64..73], [0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x00, 0x01, 0x00, 0x00]);
     assert!(read_well(&bytes).is_empty());
     assert_eq!(Reader::new(&bytes).unwrap().statistics(), Some(&statistics()));
@@ -256,9 +258,9 @@ fn a_stream_has_neither_size_nor_checksum() {
 
 #[test]
 fn a_run_is_written_when_the_next_sample_might_not_fit() {
-    // A difference of three bytes and a status: 4096 of them are too many for 16 KiB and one of eleven.
+    // A difference of three bytes and a status: 4096 of these are too many for 16 KiB and one of eleven bytes.
     for (delta, length) in [(1, 8187), (1000, 5458), (100_000, 4094)] {
-        let options = WriterOptions { compression: Compression::None, ..WriterOptions::default() };
+        let options = WriterOptions { compression: SampleCompression::None, ..WriterOptions::default() };
         let mut writer = writer(options);
         let slot = thread(&mut writer, 1);
         for index in 1..=length + 1 {
@@ -290,7 +292,7 @@ fn runs_that_are_open_at_the_end_come_in_the_order_of_their_threads() {
 }
 
 #[test]
-fn of_a_stack_that_is_too_deep_the_innermost_frames_are_written() {
+fn too_deep_stacks_keep_the_leaf_frames() {
     let mut writer = writer(WriterOptions::default());
     let names: Vec<_> = (0..300).map(|number| format!("f{number}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
@@ -301,10 +303,10 @@ fn of_a_stack_that_is_too_deep_the_innermost_frames_are_written() {
 }
 
 #[test]
-fn the_old_layout_is_read_where_cpython_gives_up() {
+fn the_old_layout_is_read_although_cpython_rejects_it() {
     let whole = File::new(1, 1).record(Full, 0, None, &[0]).bytes();
-    let header = Header::decode(whole.first_chunk().unwrap(), ByteOrder::Little, HeaderLayout::New);
-    let old = Header { layout: HeaderLayout::Old, ..header };
+    let header = FileHeader::decode(whole.first_chunk().unwrap(), ByteOrder::Little, HeaderLayout::New);
+    let old = FileHeader { layout: HeaderLayout::Old, ..header };
     let bytes = [old.encode().as_slice(), &whole[64..]].concat();
     assert_eq!(read_well(&bytes), read_well(&whole));
 }

@@ -1,20 +1,20 @@
-//! The format's page says what the code does.
+//! The documentation of the format matches the code.
 
 use borehole_formats::tachyon::layout::{
     Config, FOOTER_BYTES, HEADER_BYTES, MAGIC, MAX_DEPTH, RUN_BYTES, RecordKind, VERSION,
 };
-use borehole_formats::tachyon::{ByteOrder, Header, HeaderLayout, JOURNAL_MAGIC};
+use borehole_formats::tachyon::{ByteOrder, FileHeader, HeaderLayout, JOURNAL_MAGIC};
 use borehole_model::Status;
 
-use crate::tables;
+use borehole_testkit::page_tables;
 
 const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats/tachyon.md"));
 
 fn rows(head: &str) -> Vec<Vec<&'static str>> {
-    tables::rows(PAGE, head)
+    page_tables::rows(PAGE, head)
 }
 
-/// Where the page says that a field is in one of the layouts, and how wide.
+/// The offset of a field in one of the layouts according to the page, and its width.
 fn place(row: &[&str], layout: HeaderLayout) -> Option<(usize, usize)> {
     let cell = row[if layout == HeaderLayout::New { 1 } else { 2 }].replace('*', "");
     let mut words = cell.split(", ");
@@ -23,9 +23,9 @@ fn place(row: &[&str], layout: HeaderLayout) -> Option<(usize, usize)> {
     Some((offset, width))
 }
 
-/// A header in which only the field has all bits set.
-fn with_field(name: &str, layout: HeaderLayout) -> Header {
-    let mut header = Header { layout, ..Header::default() };
+/// A header in which all bits of the field are set, and no others.
+fn with_field(name: &str, layout: HeaderLayout) -> FileHeader {
+    let mut header = FileHeader { layout, ..FileHeader::default() };
     match name {
         "version" => header.version = u32::MAX,
         "Python" => header.python = [u8::MAX; 3],
@@ -71,9 +71,9 @@ fn both_headers_have_their_fields_where_the_page_says() {
                 continue;
             }
             let found = with_field(name, layout).encode();
-            let nothing = Header { layout, ..Header::default() }.encode();
+            let nothing = FileHeader { layout, ..FileHeader::default() }.encode();
             let set: Vec<_> = (0..HEADER_BYTES).filter(|&at| found[at] != nothing[at]).collect();
-            // The last byte of the version of Python is not used.
+            // The last byte of Python's version is unused.
             let width = if name == "Python" { 3 } else { width };
             assert_eq!(set, (offset..offset + width).collect::<Vec<_>>(), "{name} {layout:?}");
         }
@@ -88,7 +88,7 @@ fn records_have_their_numbers_and_names() {
 
 #[test]
 fn sections_have_their_lengths() {
-    let rows = rows("| from | what |");
+    let rows = rows("| from | content |");
     assert_eq!(rows[0][1], format!("header, {HEADER_BYTES} bytes"));
     assert_eq!(rows[1][0], HEADER_BYTES.to_string());
     assert_eq!(rows.last().unwrap()[0], format!("size − {FOOTER_BYTES}"));

@@ -1,7 +1,7 @@
 //! Random profiles, written and read.
 
 use borehole_formats::tachyon::{
-    ByteOrder, Compression, FrameDef, HeaderLayout, Reader, SampleOrder, WriterOptions,
+    ByteOrder, HeaderLayout, PythonFrame, Reader, SampleCompression, SampleOrder, WriterOptions,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ pub(crate) struct Step {
     interpreter: u32,
     later_us: u64,
     status: u8,
-    /// How many of the thread's frames go, how many times the rest is sampled again, and what comes.
+    /// The number of frames that the thread drops, the number of repeats of the rest, and the new frames.
     popped: usize,
     repeats: usize,
     pushed: Vec<usize>,
@@ -35,7 +35,7 @@ pub(crate) fn options() -> impl Strategy<Value = WriterOptions> {
         WriterOptions {
             byte_order: if big { ByteOrder::Big } else { ByteOrder::Little },
             layout: if old { HeaderLayout::Old } else { HeaderLayout::New },
-            compression: if plain { Compression::None } else { Compression::Zstd },
+            compression: if plain { SampleCompression::None } else { SampleCompression::Zstd },
             python: [3, 15, 2],
             start_us,
             interval_us: 1000,
@@ -48,10 +48,10 @@ fn frame(number: usize) -> (String, i32) {
     (format!("f{}", number / 2), i32::try_from(number % 2).unwrap() * 1000 - 1)
 }
 
-/// Thread, interpreter, time, status, and the frames, the innermost first.
+/// Thread, interpreter, time, status, and the frames, leaf first.
 pub(crate) type Observation = (u64, u32, u64, u8, Vec<(String, i32)>);
 
-/// The samples of `steps` in the order of time, and the file.
+/// The samples of `steps` in order of time, and the file.
 pub(crate) fn write(steps: &[Step], options: WriterOptions) -> (Vec<Observation>, Vec<u8>) {
     let mut writer = writer(options);
     writer.set_statistics(Some(statistics()));
@@ -70,7 +70,7 @@ pub(crate) fn write(steps: &[Step], options: WriterOptions) -> (Vec<Observation>
                 .map(|(function, line)| {
                     let (function, line) = (function.as_bytes(), *line);
                     let end = if line == -1 { -1 } else { line + 2 };
-                    let def = FrameDef {
+                    let def = PythonFrame {
                         file: b"/x.py",
                         function,
                         line,
@@ -89,7 +89,7 @@ pub(crate) fn write(steps: &[Step], options: WriterOptions) -> (Vec<Observation>
     (samples, finish(writer))
 }
 
-/// Samples by thread, each thread's in its own order.
+/// The samples of each thread in its own order.
 fn by_thread(mut samples: Vec<Observation>) -> Vec<Observation> {
     samples.sort_by_key(|sample| (sample.0, sample.1));
     samples
@@ -109,7 +109,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read(steps in vec(step(), 0..40), options in options()) {
+    fn written_samples_are_read_back(steps in vec(step(), 0..40), options in options()) {
         let (samples, bytes) = write(&steps, options);
         let mut reader = Reader::new(&bytes).unwrap();
         prop_assert_eq!(reader.statistics(), Some(&statistics()));

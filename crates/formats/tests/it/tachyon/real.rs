@@ -1,6 +1,6 @@
 //! Files of the real profiler.
 
-use borehole_formats::tachyon::{ByteOrder, Compression, HeaderLayout, Opcodes, Reader};
+use borehole_formats::tachyon::{ByteOrder, HeaderLayout, Opcodes, Reader, SampleCompression};
 use borehole_testkit::read_corpus;
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ fn header_tables_statistics_and_records_are_those_that_cpython_reports() {
             ("error_rate", statistics.and_then(|found| found.error_rate)),
             ("missed_samples", statistics.and_then(|found| found.missed_samples)),
         ] {
-            // The parser of the expectation may be off by the last digit.
+            // The parser of the expected value may be off by the last digit.
             let rounded = |number: f64| format!("{number:.12e}");
             assert_eq!(info[key].as_f64().map(rounded), found.map(rounded), "{name} {key}");
         }
@@ -68,7 +68,7 @@ fn every_file_is_written_again_byte_for_byte() {
         if Reader::new(&bytes).unwrap().header().compression == 0 {
             assert!(again == bytes, "{name}");
         }
-        // The footer says how long the file is.
+        // The footer contains the length of the file.
         assert_eq!(again[again.len() - 24..again.len() - 16], (again.len() as u64).to_le_bytes());
     }
 }
@@ -91,7 +91,7 @@ fn the_old_layout_and_other_compression_hold_the_same_samples() {
         let want = read_well(&bytes);
         let old = rewrite(&bytes, |options| options.layout = HeaderLayout::Old);
         assert_eq!(Reader::new(&old).unwrap().header().layout, HeaderLayout::Old, "{name}");
-        for compression in [Compression::None, Compression::Zstd] {
+        for compression in [SampleCompression::None, SampleCompression::Zstd] {
             let other = rewrite(&old, |options| options.compression = compression);
             assert!(read_well(&other) == want, "{name}");
         }

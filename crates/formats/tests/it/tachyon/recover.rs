@@ -1,8 +1,8 @@
-//! What is saved of files that were cut off, never finished, or overwritten.
+//! Recovery of files that are truncated, unfinished or overwritten.
 
 use std::collections::HashSet;
 
-use borehole_formats::tachyon::{Compression, LOST_FRAME, Reader, WriterOptions};
+use borehole_formats::tachyon::{LOST_FRAME, Reader, SampleCompression, WriterOptions};
 use borehole_formats::{ReadOptions, Recovery};
 
 use super::{
@@ -15,7 +15,7 @@ fn save(bytes: &[u8]) -> Outcome {
     outcome
 }
 
-/// Samples without what a lost header takes with it: when profiling began.
+/// Samples without the start of profiling, which is in the lost header.
 fn without_start(samples: &[PlainSample], start_us: u64) -> Vec<PlainSample> {
     let shifted = |sample: &PlainSample| PlainSample { time_us: sample.time_us - start_us, ..sample.clone() };
     samples.iter().map(shifted).collect()
@@ -44,7 +44,7 @@ fn a_big_endian_file_without_a_header_is_recognised() {
 }
 
 #[test]
-fn samples_without_anything_behind_them_are_all_saved() {
+fn samples_without_later_sections_are_all_recovered() {
     for name in real_names() {
         let bytes = real(&name);
         let whole = read_well(&bytes);
@@ -59,7 +59,7 @@ fn samples_without_anything_behind_them_are_all_saved() {
 }
 
 #[test]
-fn what_stands_behind_the_file_costs_nothing() {
+fn data_after_the_file_costs_nothing() {
     for name in ["05_threads20_none", "06_threads20_zstd", "37_config_unknown_nostats"] {
         let bytes = real(name);
         let with_rest = [&bytes[..], &[0x5a; 1000]].concat();
@@ -70,7 +70,7 @@ fn what_stands_behind_the_file_costs_nothing() {
 }
 
 #[test]
-fn a_cut_costs_what_stands_behind_it_only() {
+fn a_cut_loses_only_data_after_it() {
     let bytes = real("05_threads20_none");
     let whole = read_well(&bytes);
     let end = usize::try_from(Reader::new(&bytes).unwrap().header().strings_offset).unwrap();
@@ -111,7 +111,7 @@ fn a_cut_stream_saves_its_whole_blocks() {
 }
 
 #[test]
-fn behind_a_damaged_record_reading_goes_on() {
+fn reading_continues_after_a_damaged_record() {
     for name in ["03_rec300_none", "05_threads20_none", "27_realapp_none", "32_attach_blocking"] {
         let bytes = real(name);
         let whole = read_well(&bytes);
@@ -128,13 +128,13 @@ fn behind_a_damaged_record_reading_goes_on() {
             assert!(!reader.recovery().is_clean(), "{name} {at}");
             least = least.min(count);
         }
-        // The longest run stands for the longest gap that twenty bytes can tear.
+        // The longest run accounts for the largest gap that twenty bytes can cause.
         assert!(least > whole.len() / 2, "{name}: {least} of {} samples", whole.len());
     }
 }
 
 #[test]
-fn frames_below_a_gap_are_said_to_be_lost_until_a_whole_stack_comes() {
+fn frames_after_a_gap_are_marked_lost_until_a_full_stack() {
     let bytes = real("32_attach_blocking");
     let whole = read_well(&bytes);
     let lost = format!("frame#{LOST_FRAME}");
@@ -145,7 +145,7 @@ fn frames_below_a_gap_are_said_to_be_lost_until_a_whole_stack_comes() {
         damaged[at..at + 20].fill(0xff);
         let samples = save(&damaged).samples;
         for sample in samples.iter().filter(|sample| sample.frames_leaf_first.iter().any(is_lost)).take(100) {
-            // No stack is made up: without the lost root, each is the inner part of one that was there.
+            // No stack is made up: without the lost root, each is the leaf part of a real one.
             let inner: Vec<_> = sample.frames_leaf_first.iter().take_while(|frame| !is_lost(frame)).collect();
             let begins = |sample: &PlainSample| {
                 sample.frames_leaf_first.iter().take(inner.len()).eq(inner.iter().copied())
@@ -157,8 +157,8 @@ fn frames_below_a_gap_are_said_to_be_lost_until_a_whole_stack_comes() {
     assert!(met > 0);
 }
 
-/// What is saved of `name` without its tables, with those of `lender`; how many frames of all samples have
-/// names, and how many have not.
+/// The samples of `name` recovered without its tables, with those of `lender`; the numbers of frames in all samples with and
+/// without names.
 fn borrowed(name: &str, lender: &[u8]) -> (Vec<String>, usize, usize) {
     let bytes = real(name);
     let end = usize::try_from(Reader::new(&bytes).unwrap().header().strings_offset).unwrap();
@@ -190,16 +190,19 @@ fn tables_are_borrowed_from_a_file_that_numbers_its_frames_alike() {
         let (warnings, named, numbered) = borrowed(name, &real(name));
         let frames: usize = read_well(&real(name)).iter().map(|sample| sample.frames_leaf_first.len()).sum();
         assert_eq!((named, numbered), (frames, 0), "{name}");
-        assert!(warnings.iter().any(|said| said.starts_with("tables borrowed by shape")), "{warnings:?}");
+        assert!(
+            warnings.iter().any(|said| said.starts_with("names borrowed from another file")),
+            "{warnings:?}"
+        );
     }
 }
 
 #[test]
-fn frames_behind_the_first_that_differs_stay_numbers() {
+fn frames_after_the_first_difference_stay_numbers() {
     let (warnings, _, numbered) = borrowed("05_threads20_none", &real("03_rec300_none"));
     assert!(numbered > 0);
-    let said = warnings.iter().find(|said| said.starts_with("tables borrowed by shape")).unwrap();
-    assert!(!said.contains(": 0 of 0"), "{said}");
+    let said = warnings.iter().find(|said| said.starts_with("names borrowed from another file")).unwrap();
+    assert!(!said.contains("for 0 of 0"), "{said}");
     assert!(
         Reader::with_options(&[0; 80], ReadOptions::lenient()).unwrap().borrow_tables(&[0; 80], b"").is_err()
     );
@@ -215,18 +218,18 @@ fn a_file_with_tables_borrows_none() {
     assert!(reader.recovery().warnings[0].message.contains("has its own"));
 }
 
-/// The warnings that say whose times are early.
+/// The warnings about early times.
 fn said_early(outcome: &Outcome) -> Vec<&str> {
     let messages = outcome.recovery.warnings.iter().map(|warning| &warning.message[..]);
     messages.filter(|said| said.starts_with("times of ")).collect()
 }
 
 #[test]
-fn times_behind_a_gap_are_said_to_be_early_with_how_many_they_are() {
+fn early_times_after_a_gap_are_reported_with_their_number() {
     let outcome = save(&borehole_testkit::read_corpus("tachyon/made/times_hole.bin"));
     let damage = outcome.recovery.warnings[0].offset.unwrap();
     let saved = outcome.samples.len();
-    // Each sample is 18 bytes, and is taken a millisecond after the one before.
+    // Each sample has 18 bytes and is taken a millisecond after the previous one.
     let before = usize::try_from((damage - 64) / 18).unwrap();
     let said = format!(
         "times of {} samples of thread 7 after the damage at byte {damage} are early by an unknown time",
@@ -237,7 +240,7 @@ fn times_behind_a_gap_are_said_to_be_early_with_how_many_they_are() {
 }
 
 #[test]
-fn a_time_of_which_nothing_is_said_is_right() {
+fn times_without_a_warning_are_right() {
     let mut met = 0;
     for name in ["05_threads20_none", "09_subinterp", "27_realapp_none", "35_mode_all_contention"] {
         let bytes = real(name);
@@ -275,7 +278,8 @@ fn a_time_of_which_nothing_is_said_is_right() {
 
 #[test]
 fn threads_whose_times_are_early_are_listed_up_to_a_bound_and_never_left_out() {
-    let mut writer = writer(WriterOptions { compression: Compression::None, ..WriterOptions::default() });
+    let mut writer =
+        writer(WriterOptions { compression: SampleCompression::None, ..WriterOptions::default() });
     let frames = define(&mut writer, &["a", "b"]);
     for time in 0..4000_u64 {
         let slot = thread(&mut writer, 1 + time % 20);
@@ -302,11 +306,11 @@ fn threads_whose_times_are_early_are_listed_up_to_a_bound_and_never_left_out() {
 }
 
 #[test]
-fn samples_that_are_missing_at_no_place_that_shows_are_said_to_make_times_uncertain() {
+fn invisible_gaps_make_times_uncertain() {
     let mut bytes = borehole_testkit::read_corpus("tachyon/made/cpu_mode.bin");
     let count = Reader::new(&bytes).unwrap().header().samples;
     bytes[28..36].copy_from_slice(&(count + 7).to_le_bytes());
     let warnings = save(&bytes).recovery.warnings;
-    let said = "times behind the 7 missing samples may be early by an unknown time";
+    let said = "times after the 7 missing samples may be early by an unknown time";
     assert!(warnings.iter().any(|warning| warning.message == said), "{warnings:?}");
 }

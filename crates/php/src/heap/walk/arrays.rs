@@ -2,26 +2,20 @@
 
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, StringId};
 
-use super::seen::Spot;
-use super::task::{Each, Entries};
+use super::seen::BlockSpot;
+use super::task::{Entries, EntryKind};
 use super::values::Zval;
-use super::{Damage, Link, Shape, Task, Walker};
+use super::{Damage, Extent, HeapReader, HeapWalker, NodeLink, WalkTask};
 use crate::layout::fixed;
 use crate::remote::{u32_at, u64_at};
 
-/// `HashTable.u.flags`.
-const FLAGS: usize = 8;
-/// `HASH_FLAG_PACKED`: the keys are 0, 1, 2, ….
-const PACKED: u32 = 4;
-/// `HashTable.nTableMask`.
-const MASK: usize = 12;
 const ELEMENTS: usize = 28;
 /// `HashTable.nTableSize`.
 const CAPACITY: usize = 32;
 
 /// The table of a `HashTable`, according to its header.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Table {
+pub(super) struct HashTable {
     /// The start of the table's block: first the hashes, then the buckets.
     start: u64,
     buckets: u64,
@@ -39,134 +33,217 @@ pub(super) struct Table {
     pub(super) is_torn: bool,
 }
 
-/// A bucket in use.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bucket {
+pub(super) struct ArrayBucket {
     pub(super) value: Zval,
     pub(super) hash: u64,
     /// The address of the key's `zend_string`; 0 if the hash is the key.
     pub(super) key: u64,
 }
 
-impl<S: HeapSink> Walker<'_, S> {
-    /// Visits the array at `address`.
-    pub(super) fn array(&mut self, link: Link, address: u64) {
-        let spot = self.spot(address);
-        if self.again(&spot, link) {
-            return;
-        }
-        let node = self.node_at(NodeType::ARRAY_HEADER, link, &spot);
-        let Some(header) = self.view.array::<{ fixed::TABLE_SIZE }>(address) else {
+impl<S: HeapSink> HeapWalker<'_, S> {
+    pub(super) fn array(&mut self, link: NodeLink, address: u64) {
+        let Some((node, spot)) = self.graph.enter(NodeType::ARRAY_HEADER, link, address) else { return };
+        let Some(header) = self.heap.view.array::<{ fixed::TABLE_SIZE }>(address) else {
             return self.damage(node, Damage::Missing);
         };
         self.header(node, &spot, &header);
-        let table = self.table(&header);
+        let table = self.heap.table(&header);
         if table.is_torn {
             self.damage(node, Damage::Torn);
         }
         let [unused, elements] = self.parts(node, &table);
-        if address == self.globals_address() {
+        if address == self.heap.globals_address() {
             self.globals = Some([unused, elements]);
         }
     }
 
-    /// Adds the location of a `HashTable`.
-    pub(super) fn header(&mut self, node: NodeId, spot: &Spot, header: &[u8; fixed::TABLE_SIZE]) {
+    pub(super) fn header_at(&mut self, node: NodeId, address: u64) {
+        if let Some(header) = self.heap.view.array(address) {
+            self.header(node, &self.heap.spot(address), &header);
+        }
+    }
+
+    fn header(&mut self, node: NodeId, spot: &BlockSpot, header: &[u8; fixed::TABLE_SIZE]) {
         let counted = u32_at(header, 0).zip(u32_at(header, 4));
-        let shape = Shape { counted, ..Shape::new(LocationType::ARRAY, fixed::TABLE_SIZE as u64) };
-        self.locate(node, spot, shape);
+        let extent = Extent { counted, ..Extent::new(LocationType::ARRAY, fixed::TABLE_SIZE as u64) };
+        self.graph.locate(node, spot, extent);
         let flags = counted.map_or(0, |counted| counted.1);
-        if flags & self.layout.header_kind != u32::from(fixed::KIND_ARRAY) {
+        if flags & self.heap.layout.header_kind != u32::from(fixed::KIND_ARRAY) {
             self.damage(node, Damage::Torn);
         }
     }
 
-    /// Adds the nodes of the table's unused part and of its elements.
-    pub(super) fn parts(&mut self, node: NodeId, table: &Table) -> [NodeId; 2] {
-        let unused =
-            self.node(NodeType::ARRAY_POSSIBLE_OVERHEAD, Link::strong(node, self.words.possible_unused_area));
-        let spot = self.spot(table.start);
-        let elements_link = Link::strong(node, self.words.array_elements);
+    pub(super) fn parts(&mut self, node: NodeId, table: &HashTable) -> [NodeId; 2] {
+        let unused = self
+            .graph
+            .node(NodeType::ARRAY_POSSIBLE_OVERHEAD, NodeLink::strong(node, self.words.possible_unused_area));
+        let spot = self.heap.spot(table.start);
+        let elements_link = NodeLink::strong(node, self.words.array_elements);
         if !table.is_there {
-            let elements = self.node(NodeType::ARRAY_ELEMENTS, elements_link);
+            let elements = self.graph.node(NodeType::ARRAY_ELEMENTS, elements_link);
             self.count_attribute(elements, 0);
             return [unused, elements];
         }
-        if let Some(elements) = self.seen.node(&spot) {
+        if let Some(elements) = self.graph.seen.node(&spot) {
             // Two arrays never share a table.
-            self.edge(elements_link, elements, false);
+            self.graph.edge(elements_link, elements, false);
             self.damage(node, Damage::Torn);
             return [unused, elements];
         }
         self.unused_part(unused, &spot, table);
-        let elements = self.node_at(NodeType::ARRAY_ELEMENTS, elements_link, &spot);
+        let elements = self.graph.node_at(NodeType::ARRAY_ELEMENTS, elements_link, &spot);
         self.table_location(elements, &spot, table);
         self.count_attribute(elements, u64::from(table.elements));
-        self.start_entries(elements, table, Each::Element);
+        self.start_entries(elements, table, EntryKind::Element);
         [unused, elements]
     }
 
-    /// Adds the location of the unused part of a table.
-    fn unused_part(&mut self, node: NodeId, spot: &Spot, table: &Table) {
-        let behind = Spot { address: table.start.wrapping_add(table.used_bytes), block: spot.block };
-        let shape = Shape::new(LocationType::ARRAY_TABLE_OVERHEAD, table.all_bytes - table.used_bytes);
+    fn unused_part(&mut self, node: NodeId, spot: &BlockSpot, table: &HashTable) {
+        let behind = BlockSpot { address: table.start.wrapping_add(table.used_bytes), block: spot.block };
+        let extent = Extent::new(LocationType::ARRAY_TABLE_OVERHEAD, table.all_bytes - table.used_bytes);
         let end = table.start.saturating_add(table.all_bytes);
         let overhead = spot.block.map_or(0, |block| block.end().saturating_sub(end));
-        self.locate_within(node, &behind, shape, overhead);
+        self.graph.locate_within(node, &behind, extent, overhead);
     }
 
-    /// Adds the location of the used part of a table.
-    pub(super) fn table_location(&mut self, node: NodeId, spot: &Spot, table: &Table) {
-        self.locate_within(node, spot, Shape::new(LocationType::ARRAY_TABLE, table.used_bytes), 0);
+    fn table_location(&mut self, node: NodeId, spot: &BlockSpot, table: &HashTable) {
+        self.graph.locate_within(node, spot, Extent::new(LocationType::ARRAY_TABLE, table.used_bytes), 0);
         self.flag(node, self.words.is_packed, table.is_packed);
     }
 
     /// Adds the table of the `HashTable` at `address` as a location of `node`, and its entries as children.
-    pub(super) fn engine_table(&mut self, node: NodeId, address: u64, each: Each) {
-        let Some(header) = self.view.array::<{ fixed::TABLE_SIZE }>(address) else {
+    pub(super) fn engine_table(&mut self, node: NodeId, address: u64, each: EntryKind) {
+        let Some(header) = self.heap.view.array::<{ fixed::TABLE_SIZE }>(address) else {
             return self.damage(node, Damage::Missing);
         };
-        let table = self.table(&header);
+        let table = self.heap.table(&header);
         if table.is_torn {
             self.damage(node, Damage::Torn);
         }
         self.count_attribute(node, u64::from(table.elements));
-        let spot = self.spot(table.start);
-        if !table.is_there || self.seen.node(&spot).is_some() {
+        let spot = self.heap.spot(table.start);
+        if !table.is_there || self.graph.seen.node(&spot).is_some() {
             return;
         }
-        self.seen.insert(&spot, node);
+        self.graph.seen.insert(&spot, node);
         self.table_location(node, &spot, &table);
-        let shape = Shape::new(LocationType::ARRAY_TABLE_OVERHEAD, table.all_bytes - table.used_bytes);
-        if shape.size > 0 {
-            let behind = Spot { address: table.start.wrapping_add(table.used_bytes), block: spot.block };
-            let end = table.start.saturating_add(table.all_bytes);
-            let overhead = spot.block.map_or(0, |block| block.end().saturating_sub(end));
-            self.locate_within(node, &behind, shape, overhead);
+        if table.all_bytes > table.used_bytes {
+            self.unused_part(node, &spot, &table);
         }
         self.start_entries(node, &table, each);
     }
 
-    fn start_entries(&mut self, node: NodeId, table: &Table, each: Each) {
+    fn start_entries(&mut self, node: NodeId, table: &HashTable, each: EntryKind) {
         if table.used > 0 {
-            let Table { buckets, used, is_values: is_packed, .. } = *table;
-            self.work.push(Task::Entries(Entries { node, buckets, at: 0, used, each, is_packed }));
+            let HashTable { buckets, used, is_values: is_packed, .. } = *table;
+            self.pending.tasks.push(WalkTask::Entries(Entries {
+                node,
+                buckets,
+                at: 0,
+                used,
+                each,
+                is_packed,
+            }));
         }
     }
 
+    pub(super) fn entries(&mut self, mut entries: Entries) {
+        while entries.at < entries.used {
+            if self.is_given_up() {
+                return;
+            }
+            let Some(bucket) = self.heap.bucket(&entries) else {
+                return self.damage(entries.node, Damage::Missing);
+            };
+            entries.at += 1;
+            if bucket.value.kind == 0 {
+                continue;
+            }
+            let Some(value) = self.heap.direct(bucket.value) else { continue };
+            let bucket = ArrayBucket { value, ..bucket };
+            if entries.each == EntryKind::Element && !value.leads_on() {
+                self.element(entries.node, bucket);
+                continue;
+            }
+            self.pending.tasks.push(WalkTask::Entries(entries));
+            return self.entry(entries.node, entries.each, bucket);
+        }
+    }
+
+    #[inline]
+    fn element(&mut self, node: NodeId, bucket: ArrayBucket) {
+        let element = if bucket.key == 0 {
+            let name = self.graph.number(bucket.hash.cast_signed());
+            self.graph.node(NodeType::ARRAY_ELEMENT, NodeLink::strong(node, name))
+        } else {
+            self.named_by(bucket.key, |walker, name| {
+                let element = walker.graph.node(NodeType::ARRAY_ELEMENT, NodeLink::strong(node, name));
+                NodeLink::strong(element, walker.words.key)
+            })
+        };
+        self.value(NodeLink::strong(element, self.words.value), bucket.value);
+    }
+
+    pub(super) fn key(&mut self, bucket: &ArrayBucket) -> StringId {
+        match bucket.key {
+            0 => self.graph.number(bucket.hash.cast_signed()),
+            key => self.text_at(key),
+        }
+    }
+
+    /// The name of a part of the program, which is never redacted.
+    fn own_name(&mut self, bucket: &ArrayBucket) -> StringId {
+        if self.redaction.is_none() || bucket.key == 0 {
+            return self.key(bucket);
+        }
+        let name = self.text_bytes(bucket.key);
+        self.graph.sink.string(&name)
+    }
+
+    fn entry(&mut self, node: NodeId, each: EntryKind, bucket: ArrayBucket) {
+        if each == EntryKind::Element {
+            return self.element(node, bucket);
+        }
+        let name = match each {
+            EntryKind::Function | EntryKind::Class | EntryKind::ClassConstant | EntryKind::PropertyInfo => {
+                self.own_name(&bucket)
+            }
+            _ => self.key(&bucket),
+        };
+        let link = NodeLink::strong(node, name);
+        let pointer = bucket.value.word;
+        match each {
+            EntryKind::Element => {}
+            EntryKind::Function => self.function(link, pointer),
+            EntryKind::Class => self.class(link, pointer),
+            EntryKind::Constant => self.constant(link, pointer),
+            EntryKind::ClassConstant => self.class_constant(link, bucket),
+            EntryKind::PropertyInfo => self.property_info(link, pointer, bucket.key),
+            EntryKind::Key => self.string(link, bucket.key),
+            EntryKind::Resource => self.listed(link, bucket.value),
+            EntryKind::Ini => self.directive(link, pointer),
+            EntryKind::Attribute => self.attribute(link, pointer),
+            EntryKind::Weak => self.weak(link, pointer),
+            EntryKind::Callable => self.callable(link, pointer),
+        }
+    }
+}
+
+impl HeapReader<'_> {
     /// The table described by the `HashTable` with the bytes `header`, as far as the table's block confirms it.
-    pub(super) fn table(&self, header: &[u8; fixed::TABLE_SIZE]) -> Table {
+    pub(super) fn table(&self, header: &[u8; fixed::TABLE_SIZE]) -> HashTable {
         let number = |offset| u32_at(header, offset).unwrap_or_default();
-        let flags = number(FLAGS);
-        let is_there = flags & self.layout.array_flag != self.layout.array_without_table;
-        let is_packed = flags & PACKED != 0;
+        let flags = number(fixed::TABLE_FLAGS);
+        let is_there = flags & fixed::TABLE_INITIALIZED != self.layout.array_without_table;
+        let is_packed = flags & fixed::TABLE_PACKED != 0;
         let is_values = is_packed && self.layout.packed_element == 16;
         let size = if is_values { 16 } else { fixed::BUCKET_SIZE as u64 };
-        let hash_bytes = u64::from(0_u32.wrapping_sub(number(MASK))) * 4;
+        let hash_bytes = u64::from(0_u32.wrapping_sub(number(fixed::TABLE_MASK))) * 4;
         let buckets = u64_at(header, fixed::TABLE_BUCKETS).unwrap_or_default();
         let start = buckets.wrapping_sub(hash_bytes);
         let (used, capacity) = (number(fixed::TABLE_USED), number(CAPACITY));
-        let mut table = Table {
+        let mut table = HashTable {
             start,
             buckets,
             used_bytes: hash_bytes + u64::from(used) * size,
@@ -185,7 +262,7 @@ impl<S: HeapSink> Walker<'_, S> {
     }
 
     /// Cuts off the part that is outside of the table's block.
-    fn fit(&self, table: &mut Table, size: u64) {
+    fn fit(&self, table: &mut HashTable, size: u64) {
         if let Some(block) = self.blocks.find(table.start) {
             let room = block.end() - table.start;
             table.is_torn |= block.address != table.start || table.all_bytes > room;
@@ -200,97 +277,16 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// Continues with a hash table, until an entry leads to further work.
-    pub(super) fn entries(&mut self, mut entries: Entries) {
-        while entries.at < entries.used {
-            if self.is_given_up() {
-                return;
-            }
-            let Some(bucket) = self.bucket(&entries) else {
-                return self.damage(entries.node, Damage::Missing);
-            };
-            entries.at += 1;
-            if bucket.value.kind == 0 {
-                continue;
-            }
-            let Some(value) = self.direct(bucket.value) else { continue };
-            let bucket = Bucket { value, ..bucket };
-            if entries.each == Each::Element && !self.leads_on(value) {
-                self.element(entries.node, bucket);
-                continue;
-            }
-            self.work.push(Task::Entries(entries));
-            return self.entry(entries.node, entries.each, bucket);
-        }
-    }
-
     /// The next bucket; its value has the type 0 if the bucket is unused.
     #[inline]
-    fn bucket(&self, entries: &Entries) -> Option<Bucket> {
+    fn bucket(&self, entries: &Entries) -> Option<ArrayBucket> {
         let at = u64::from(entries.at);
         if entries.is_packed {
             let bytes: [u8; 16] = self.view.array(entries.buckets.wrapping_add(at * 16))?;
-            return Some(Bucket { value: Zval::parse(&bytes)?, hash: at, key: 0 });
+            return Some(ArrayBucket { value: Zval::parse(&bytes)?, hash: at, key: 0 });
         }
         let bytes: [u8; fixed::BUCKET_SIZE] = self.view.array(entries.buckets.wrapping_add(at * 32))?;
         let [hash, key] = [fixed::BUCKET_HASH, fixed::BUCKET_KEY].map(|offset| u64_at(&bytes, offset));
-        Some(Bucket { value: Zval::parse(&bytes)?, hash: hash?, key: key? })
-    }
-
-    #[inline]
-    fn element(&mut self, node: NodeId, bucket: Bucket) {
-        let element = if bucket.key == 0 {
-            let name = self.number(bucket.hash.cast_signed());
-            self.node(NodeType::ARRAY_ELEMENT, Link::strong(node, name))
-        } else {
-            self.named_by(bucket.key, |walker, name| {
-                let element = walker.node(NodeType::ARRAY_ELEMENT, Link::strong(node, name));
-                Link::strong(element, walker.words.key)
-            })
-        };
-        self.value(Link::strong(element, self.words.value), bucket.value);
-    }
-
-    /// The name of a bucket.
-    pub(super) fn key(&mut self, bucket: &Bucket) -> StringId {
-        match bucket.key {
-            0 => self.number(bucket.hash.cast_signed()),
-            key => self.text_at(key),
-        }
-    }
-
-    /// The name of a part of the program, which is never redacted.
-    fn own_name(&mut self, bucket: &Bucket) -> StringId {
-        if self.redaction.is_none() || bucket.key == 0 {
-            return self.key(bucket);
-        }
-        let name = self.text_bytes(bucket.key);
-        self.sink.string(&name)
-    }
-
-    fn entry(&mut self, node: NodeId, each: Each, bucket: Bucket) {
-        if each == Each::Element {
-            return self.element(node, bucket);
-        }
-        let name = match each {
-            Each::Function | Each::Class | Each::ClassConstant | Each::PropertyInfo => self.own_name(&bucket),
-            _ => self.key(&bucket),
-        };
-        let link = Link::strong(node, name);
-        let pointer = bucket.value.word;
-        match each {
-            Each::Element => {}
-            Each::Function => self.function(link, pointer),
-            Each::Class => self.class(link, pointer),
-            Each::Constant => self.constant(link, pointer),
-            Each::ClassConstant => self.class_constant(link, bucket),
-            Each::PropertyInfo => self.property_info(link, pointer, bucket.key),
-            Each::Key => self.string(link, bucket.key),
-            Each::Resource => self.listed(link, bucket.value),
-            Each::Ini => self.directive(link, pointer),
-            Each::Attribute => self.attribute(link, pointer),
-            Each::Weak => self.weak(link, pointer),
-            Each::Callable => self.callable(link, pointer),
-        }
+        Some(ArrayBucket { value: Zval::parse(&bytes)?, hash: hash?, key: key? })
     }
 }

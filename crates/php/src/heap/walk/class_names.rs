@@ -1,11 +1,13 @@
 //! The facts about a class that are needed to walk its objects, read once for each class.
 
+use std::ops::RangeInclusive;
+
 use borehole_heap::{HeapSink, StringId};
 use hashbrown::{HashMap, HashSet};
 
-use super::Walker;
+use super::internals;
 use super::values::Zval;
-use crate::heap::internals;
+use super::{HeapReader, HeapWalker};
 use crate::layout::fixed;
 use crate::remote::{moved, u32_at, u64_at};
 
@@ -13,8 +15,6 @@ use crate::remote::{moved, u32_at, u64_at};
 const MOST_PROPERTIES: u32 = 1 << 16;
 const MOST_ANCESTORS: usize = 256;
 
-/// `zend_class_entry.type` of an internal class.
-const INTERNAL: u8 = 1;
 /// `zend_class_entry.type` of a user class. A few of the engine's classes have no type.
 const USER: u8 = 2;
 /// `zend_class_entry.parent`.
@@ -22,21 +22,13 @@ const PARENT: usize = 16;
 /// `zend_object.properties_table`.
 const FIRST_PROPERTY: u32 = 40;
 
-/// The classes seen so far.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ClassNames {
     by_address: HashMap<u64, u32>,
     all: Vec<ClassName>,
     last: (u64, u32),
 }
 
-impl Default for ClassNames {
-    fn default() -> Self {
-        Self { by_address: HashMap::new(), all: Vec::new(), last: (0, 0) }
-    }
-}
-
-/// A class.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClassName {
     /// Whether it is plausibly a class.
@@ -60,8 +52,7 @@ impl ClassNames {
     }
 }
 
-impl<S: HeapSink> Walker<'_, S> {
-    /// The number of the class at `address`.
+impl<S: HeapSink> HeapWalker<'_, S> {
     #[inline]
     pub(super) fn class_number(&mut self, address: u64) -> u32 {
         if self.classes.last.0 == address && !self.classes.all.is_empty() {
@@ -85,41 +76,34 @@ impl<S: HeapSink> Walker<'_, S> {
 
     fn read_class_name(&mut self, address: u64) -> ClassName {
         let mut class = ClassName::default();
-        if !self.is_class(address) {
-            class.name = self.sink.string(b"");
+        if !self.heap.is_class(address) {
+            class.name = self.graph.sink.string(b"");
             return class;
         }
         let name = self.class_text(address);
         // In an anonymous class, a 0 byte and its place follow.
-        class.name = self.sink.string(name.split(|&byte| byte == 0).next().unwrap_or_default());
+        class.name = self.graph.sink.string(name.split(|&byte| byte == 0).next().unwrap_or_default());
         class.is_class = true;
         class.property_count =
-            self.view.number(address, self.layout.class_property_count).min(MOST_PROPERTIES);
+            self.heap.view.number(address, self.heap.layout.class_property_count).min(MOST_PROPERTIES);
         let mut taken = HashSet::new();
         let mut ancestor = address;
         for _ in 0..MOST_ANCESTORS {
-            if !self.is_class(ancestor) {
+            if !self.heap.is_class(ancestor) {
                 break;
             }
             self.name_properties(&mut class, ancestor, &mut taken);
-            if self.view.array(ancestor) == Some([INTERNAL]) && class.internal.is_empty() {
+            if self.heap.view.array(ancestor) == Some([fixed::CLASS_INTERNAL]) && class.internal.is_empty() {
                 class.internal = self.class_text(ancestor).into();
             }
-            ancestor = self.view.pointer(ancestor, PARENT);
+            ancestor = self.heap.view.pointer(ancestor, PARENT);
         }
-        class.internal_size = internals::size(&class.internal, self.php.identity.release);
+        class.internal_size = internals::size(&class.internal, self.heap.php.identity.release);
         class
     }
 
-    /// Whether a class may be at `address`, by its type and name.
-    fn is_class(&self, address: u64) -> bool {
-        let is_type = self.view.array(address).is_some_and(|[class_type]| class_type <= USER);
-        let name = self.view.pointer(address, fixed::CLASS_NAME);
-        is_type && self.text(&self.spot(name)).is_some_and(|text| text.is_whole())
-    }
-
     fn class_text(&mut self, address: u64) -> Vec<u8> {
-        self.text_bytes(self.view.pointer(address, fixed::CLASS_NAME))
+        self.text_bytes(self.heap.view.pointer(address, fixed::CLASS_NAME))
     }
 
     /// Adds the names that `ancestor` gives to places that have none yet.
@@ -129,14 +113,16 @@ impl<S: HeapSink> Walker<'_, S> {
         ancestor: u64,
         taken: &mut HashSet<(bool, StringId)>,
     ) {
-        let infos = moved(ancestor, self.layout.class_functions + fixed::TABLE_SIZE);
-        let Some(header) = self.view.array::<{ fixed::TABLE_SIZE }>(infos) else { return };
-        let used = self.table(&header).used.min(MOST_PROPERTIES);
+        let infos = moved(ancestor, self.heap.layout.class_property_defaults + 24 + fixed::TABLE_SIZE);
+        let Some(header) = self.heap.view.array::<{ fixed::TABLE_SIZE }>(infos) else { return };
+        let used = self.heap.table(&header).used.min(MOST_PROPERTIES);
         for at in 0..used {
-            let Some((value, key)) = self.pair(&header, at) else { return };
-            let Some(info) = self.view.array::<8>(value.word).filter(|_| value.kind != 0) else { continue };
+            let Some((value, key)) = self.heap.pair(&header, at) else { return };
+            let Some(info) = self.heap.view.array::<8>(value.word).filter(|_| value.kind != 0) else {
+                continue;
+            };
             let place = u32_at(&info, 0).unwrap_or_default();
-            let is_static = u32_at(&info, 4).unwrap_or_default() & self.layout.property_static != 0;
+            let is_static = u32_at(&info, 4).unwrap_or_default() & self.heap.layout.property_static != 0;
             let place = if is_static { place } else { place.wrapping_sub(FIRST_PROPERTY) / 16 };
             let names = if is_static { &mut class.statics } else { &mut class.properties };
             if self.is_given_up() {
@@ -144,7 +130,7 @@ impl<S: HeapSink> Walker<'_, S> {
             }
             // Each place is that of a value somewhere.
             let more = (place as usize + 1).saturating_sub(names.len());
-            self.limits.meet(if place < MOST_PROPERTIES { more as u64 } else { 0 });
+            self.graph.limits.meet(if place < MOST_PROPERTIES { more as u64 } else { 0 });
             let Some(slot) = slot(names, place).filter(|slot| slot.is_none()) else { continue };
             let name = self.text_at(key);
             // A redeclared property hides that of the ancestor with an equal name.
@@ -156,15 +142,7 @@ impl<S: HeapSink> Walker<'_, S> {
     fn qualified(&mut self, class: u64, name: u64) -> StringId {
         let class = self.class_text(class);
         let name = [&*class, b"::", &*self.text_bytes(name)].concat();
-        self.sink.string(&name)
-    }
-
-    /// The value and the key of a bucket in a table that is not packed.
-    fn pair(&self, header: &[u8; fixed::TABLE_SIZE], at: u32) -> Option<(Zval, u64)> {
-        let buckets = u64_at(header, fixed::TABLE_BUCKETS)?;
-        let address = buckets.wrapping_add(u64::from(at) * fixed::BUCKET_SIZE as u64);
-        let bytes: [u8; fixed::BUCKET_SIZE] = self.view.array(address)?;
-        Some((Zval::parse(&bytes)?, u64_at(&bytes, fixed::BUCKET_KEY)?))
+        self.graph.sink.string(&name)
     }
 
     /// The name of a place: its number if the class has none.
@@ -173,8 +151,29 @@ impl<S: HeapSink> Walker<'_, S> {
         let names = if is_static { &class.statics } else { &class.properties };
         match names.get(place as usize).copied().flatten() {
             Some(name) => name,
-            None => self.number(i64::from(place)),
+            None => self.graph.number(i64::from(place)),
         }
+    }
+}
+
+impl HeapReader<'_> {
+    fn is_class(&self, address: u64) -> bool {
+        self.is_named(address, 0..=USER)
+    }
+
+    /// Whether something with one of these types and a valid name is at `address`: functions and classes begin alike.
+    pub(super) fn is_named(&self, address: u64, types: RangeInclusive<u8>) -> bool {
+        let is_type = self.view.array(address).is_some_and(|[kind]| types.contains(&kind));
+        let name = self.view.pointer(address, fixed::CLASS_NAME);
+        is_type && self.text(&self.spot(name)).is_some_and(|text| text.damage.is_none())
+    }
+
+    /// The value and the key of a bucket in a table that is not packed.
+    fn pair(&self, header: &[u8; fixed::TABLE_SIZE], at: u32) -> Option<(Zval, u64)> {
+        let buckets = u64_at(header, fixed::TABLE_BUCKETS)?;
+        let address = buckets.wrapping_add(u64::from(at) * fixed::BUCKET_SIZE as u64);
+        let bytes: [u8; fixed::BUCKET_SIZE] = self.view.array(address)?;
+        Some((Zval::parse(&bytes)?, u64_at(&bytes, fixed::BUCKET_KEY)?))
     }
 }
 

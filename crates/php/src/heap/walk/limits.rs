@@ -4,9 +4,9 @@
 //! Damaged memory can refer to the same memory again and again. So the work for each word is counted, and the walk is given up
 //! before its lists outgrow the memory.
 
-use borehole_heap::HeapSink;
+use borehole_heap::{HeapSink, NodeId, StringId};
 
-use super::{Kind, Link, Task, Walker};
+use super::{HeapWalker, NodeLink, VisitKind, WalkTask};
 
 /// The maximum number of nodes for each word of memory, far more than real heaps have.
 const NODES_A_WORD: u64 = 2;
@@ -26,15 +26,14 @@ const BYTES_OF_MEETING: u64 = 64;
 
 /// The remaining budget of a walk; it is given up when any part reaches 0.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct WalkBudget {
     pub(super) nodes_left: u64,
     meetings_left: u64,
     most_open: usize,
-    is_exceeded: bool,
+    pub(super) is_exceeded: bool,
 }
 
-impl Limits {
-    /// The limits for a walk of this many bytes of memory.
+impl WalkBudget {
     pub(super) fn of(held_bytes: u64) -> Self {
         let words = held_bytes / 8;
         let open = usize::try_from(held_bytes / BYTES_OF_OPEN).unwrap_or(usize::MAX);
@@ -46,7 +45,6 @@ impl Limits {
         }
     }
 
-    /// Counts `meetings`.
     #[inline]
     pub(super) fn meet(&mut self, meetings: u64) {
         self.meetings_left = self.meetings_left.saturating_sub(meetings);
@@ -59,7 +57,6 @@ impl Limits {
         self.meet(bytes as u64 / BYTES_OF_MEETING);
     }
 
-    /// Whether a list of this length may grow.
     #[inline]
     pub(super) fn may_grow(&mut self, length: usize) -> bool {
         let may = length < self.most_open;
@@ -68,40 +65,30 @@ impl Limits {
     }
 }
 
-impl<S: HeapSink> Walker<'_, S> {
+impl<S: HeapSink> HeapWalker<'_, S> {
     /// Whether the walk has exceeded its limits.
     #[inline]
     pub(crate) fn is_given_up(&self) -> bool {
-        self.limits.is_exceeded || self.limits.nodes_left == 0
+        self.graph.limits.is_exceeded || self.graph.limits.nodes_left == 0
     }
 
     /// The maximum number of things that may be listed, each of which becomes a node.
     pub(crate) fn most_listed(&self) -> usize {
-        let Limits { nodes_left, most_open, .. } = self.limits;
+        let WalkBudget { nodes_left, most_open, .. } = self.graph.limits;
         usize::try_from(nodes_left).unwrap_or(most_open).min(most_open)
     }
 
-    /// Records that there is more than was listed.
-    pub(crate) fn give_up(&mut self) {
-        self.limits.is_exceeded = true;
-    }
-
     /// Schedules a visit of `address`, unless it is null.
-    pub(crate) fn later(&mut self, link: Link, kind: Kind, address: u64) {
-        if address != 0 && self.limits.may_grow(self.work.len()) {
-            self.work.push(Task::Visit { link, kind, address });
+    pub(crate) fn later(&mut self, link: NodeLink, kind: VisitKind, address: u64) {
+        if address != 0 && self.graph.limits.may_grow(self.pending.tasks.len()) {
+            self.pending.tasks.push(WalkTask::Visit { link, kind, address });
         }
     }
 
-    /// Schedules a visit of `address`, with unknown contents, after everything known has been walked.
-    pub(crate) fn later_unknown(&mut self, link: Link, address: u64) {
-        if address != 0 && self.limits.may_grow(self.unknown.len()) {
-            self.unknown.push((link, address));
+    /// Schedules visits of the parts of `parent` in this order, except null addresses.
+    pub(super) fn parts_later(&mut self, parent: NodeId, parts: &[(StringId, VisitKind, u64)]) {
+        for &(name, kind, address) in parts.iter().rev() {
+            self.later(NodeLink::strong(parent, name), kind, address);
         }
-    }
-
-    /// Counts memory that is searched for addresses.
-    pub(crate) fn look_through(&mut self, bytes: usize) {
-        self.limits.meet_bytes(bytes);
     }
 }

@@ -1,8 +1,6 @@
 //! The place of a frame in its function: the current instruction, which decides which of its values are live, and its line.
 
-use borehole_heap::HeapSink;
-
-use super::Walker;
+use super::reader::HeapReader;
 use crate::layout::fixed;
 use crate::opcodes;
 use crate::remote::moved;
@@ -10,7 +8,6 @@ use crate::remote::moved;
 /// The instructions that a generator waits after.
 const YIELDS: [&str; 2] = ["ZEND_YIELD", "ZEND_YIELD_FROM"];
 
-/// The activity of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Activity {
     /// It is at an instruction: it runs, or waits for the function called there.
@@ -19,9 +16,8 @@ pub(super) enum Activity {
     Waits,
 }
 
-/// A place in a user function.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct FramePosition {
     /// The number of the instruction that was started last.
     pub(super) position: Option<u64>,
     pub(super) line: Option<u32>,
@@ -29,11 +25,10 @@ pub(super) struct Place {
     pub(super) is_raising: bool,
 }
 
-impl<S: HeapSink> Walker<'_, S> {
-    /// The place of the frame at `frame`, whose instruction is at `op`.
-    pub(super) fn place_of(&self, frame: u64, function: u64, op: u64, activity: Activity) -> Place {
+impl HeapReader<'_> {
+    pub(super) fn place_of(&self, frame: u64, function: u64, op: u64, activity: Activity) -> FramePosition {
         if op == 0 {
-            return Place::default();
+            return FramePosition::default();
         }
         let end = moved(self.executor.globals, self.php.layout.executor_size);
         if (self.executor.globals..end).contains(&op) {
@@ -48,7 +43,7 @@ impl<S: HeapSink> Walker<'_, S> {
             }
             Activity::Waits | Activity::Calls => next,
         };
-        Place { position, line: self.view.u32(moved(op, fixed::OP_LINE)), is_raising: false }
+        FramePosition { position, line: self.view.u32(moved(op, fixed::OP_LINE)), is_raising: false }
     }
 
     fn is_yield(&self, op: u64) -> bool {
@@ -58,22 +53,21 @@ impl<S: HeapSink> Walker<'_, S> {
     }
 
     /// The place of a frame while an exception leaves it. Only the instruction that raised the last exception is known.
-    fn place_of_raising(&self, frame: u64, function: u64) -> Place {
+    fn place_of_raising(&self, frame: u64, function: u64) -> FramePosition {
         let layout = self.php.layout;
         let raised = self.view.pointer(self.executor.globals, layout.executor_before_exception);
         let position = self.own(function, raised);
-        let is_made_up = self.view.number(function, fixed::FUNCTION_FLAGS) & layout.function_made_up != 0;
-        let line = match (position, self.other_chain) {
+        let flags = self.view.number(function, fixed::FUNCTION_FLAGS);
+        let line = match (position, self.failed) {
             (Some(_), _) => self.view.u32(moved(raised, fixed::OP_LINE)),
             (None, Some(chain)) if chain.innermost == frame => Some(chain.line),
-            _ if is_made_up => None,
+            _ if flags >> layout.function_made_up_bit & 1 == 1 => None,
             // Like in stacks.
-            _ => self.view.u32(moved(function, layout.function_line_start + 4)),
+            _ => self.view.u32(moved(function, layout.function_file + 12)),
         };
-        Place { position, line, is_raising: true }
+        FramePosition { position, line, is_raising: true }
     }
 
-    /// The number of the instruction at `op`, if it belongs to the function.
     fn own(&self, function: u64, op: u64) -> Option<u64> {
         let distance = op.checked_sub(self.view.pointer(function, self.php.layout.function_ops))?;
         let number = distance / fixed::OP_SIZE as u64;

@@ -7,26 +7,19 @@
 //! Source: `cleanup_unfinished_calls` in `Zend/zend_execute.c`, and `zend_vm_opcodes.h`, of PHP 7.0 to 8.5, in which the
 //! numbers of these instructions have not changed.
 
-use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Value};
+use borehole_heap::{HeapSink, LocationType, NodeId, NodeType};
 
-use super::{Kind, Link, Shape, Walker};
+use super::{Extent, HeapReader, HeapWalker, NodeLink, VisitKind};
 use crate::layout::fixed;
 use crate::remote::{moved, u64_at};
 
-/// `zend_execute_data.call`: the innermost call being prepared; the calls around it are its predecessors.
-pub(super) const FRAME_CALL: usize = 8;
-/// `zend_execute_data.This`: its type, and the number of arguments.
-const FRAME_INFO: usize = 40;
-const FRAME_GIVEN: usize = 44;
-/// The type of a `zval` that is an object.
-const OBJECT: u8 = 8;
 /// `IS_CONST`: the argument is named.
 const BY_NAME: u8 = 1;
 /// The maximum number of nested calls being prepared.
 const MOST_CALLS: u64 = 1024;
 
 /// The effect of an instruction on a call being prepared.
-enum Step {
+enum CallEffect {
     /// Begins it: `INIT_*` and `NEW`.
     Begin,
     /// Passes one argument: `SEND_*`.
@@ -38,67 +31,62 @@ enum Step {
     Other,
 }
 
-const fn step(code: u8) -> Step {
+const fn step(code: u8) -> CallEffect {
     match code {
-        59 | 61 | 68 | 69 | 112 | 113 | 118 | 128 | 209 => Step::Begin,
-        50 | 65 | 66 | 67 | 106 | 116 | 117 | 120 | 185 => Step::Send,
-        119 | 165 => Step::SendMany,
-        60 | 129 | 130 | 131 | 202 => Step::Call,
-        _ => Step::Other,
+        59 | 61 | 68 | 69 | 112 | 113 | 118 | 128 | 209 => CallEffect::Begin,
+        50 | 65 | 66 | 67 | 106 | 116 | 117 | 120 | 185 => CallEffect::Send,
+        119 | 165 => CallEffect::SendMany,
+        60 | 129 | 130 | 131 | 202 => CallEffect::Call,
+        _ => CallEffect::Other,
     }
 }
 
-impl<S: HeapSink> Walker<'_, S> {
+impl<S: HeapSink> HeapWalker<'_, S> {
     /// Visits the calls that the frame of `node` prepares, from `call` outwards. `position` is the number of its instruction.
     pub(super) fn prepared_calls(&mut self, node: NodeId, function: u64, position: u64, call: u64) {
-        let ops = self.view.pointer(function, self.php.layout.function_ops);
+        let ops = self.heap.view.pointer(function, self.heap.php.layout.function_ops);
         let (mut call, mut position) = (call, position);
         for number in 0..MOST_CALLS {
-            let spot = self.spot(call);
-            if call == 0 || self.seen.node(&spot).is_some() {
+            let spot = self.heap.spot(call);
+            if call == 0 || self.graph.seen.node(&spot).is_some() {
                 return;
             }
-            let Some(header) = self.view.array::<80>(call) else { return };
-            let given = self.view.number(call, FRAME_GIVEN);
-            let Some((sent, begin)) = self.sent(ops, position, given) else { return };
-            let sent = self.fitting(moved(call, self.layout.frame_size), sent, 16);
-            let name = self.sink.string(format!("prepared_call[{number}]").as_bytes());
-            let prepared = self.node_at(NodeType::CALL_FRAME_VARIABLE_TABLE, Link::strong(node, name), &spot);
-            let size = self.layout.frame_size as u64 + u64::from(sent) * 16;
-            self.locate_within(prepared, &spot, Shape::new(LocationType::CALL_FRAME_VARIABLE_TABLE, size), 0);
+            let Some(header) = self.heap.view.array::<80>(call) else { return };
+            let given = self.heap.view.number(call, fixed::FRAME_GIVEN);
+            let Some((sent, begin)) = self.heap.sent(ops, position, given) else { return };
+            let sent = self.heap.fitting(moved(call, self.heap.layout.frame_size), sent, 16);
+            let name = self.graph.name(&format!("prepared_call[{number}]"));
+            let prepared =
+                self.graph.node_at(NodeType::CALL_FRAME_VARIABLE_TABLE, NodeLink::strong(node, name), &spot);
+            let size = self.heap.layout.frame_size as u64 + u64::from(sent) * 16;
+            let extent = Extent::new(LocationType::CALL_FRAME_VARIABLE_TABLE, size);
+            self.graph.locate_within(prepared, &spot, extent, 0);
             self.prepared_call(prepared, call, &header, sent);
             let Some(before) = begin.checked_sub(1) else { return };
             position = before;
-            call = u64_at(&header, self.php.layout.frame_previous).unwrap_or_default();
+            call = u64_at(&header, self.heap.php.layout.frame_previous).unwrap_or_default();
         }
     }
 
     /// Visits the parts of a call so far: its function, its object, its arguments.
     fn prepared_call(&mut self, node: NodeId, call: u64, header: &[u8; 80], sent: u32) {
         let function = u64_at(header, fixed::FRAME_FUNCTION).unwrap_or_default();
-        let title = if function == 0 { b"<unknown>".to_vec() } else { self.title(function) };
-        self.sink.attribute(node, self.words.function_name, Value::Text(&title));
+        self.name_function(node, function);
         self.count_attribute(node, sent.into());
-        if let Some(closure) = self.closure_of(function) {
-            self.later(Link::strong(node, self.words.closure), Kind::Object, closure);
-        }
-        if header[FRAME_INFO] == OBJECT {
-            let this = u64_at(header, fixed::FRAME_THIS).unwrap_or_default();
-            if self.is_listed_object(this) {
-                self.later(Link::strong(node, self.words.this), Kind::Object, this);
-            }
-        }
+        self.objects_of_call(node, function, header, true);
         self.named_arguments(node, header);
-        let first = moved(call, self.layout.frame_size);
+        let first = moved(call, self.heap.layout.frame_size);
         for number in 0..sent {
             let address = first + u64::from(number) * 16;
-            if self.is_sent(address) {
-                let name = self.sink.string(format!("$args[{number}]").as_bytes());
-                self.later(Link::strong(node, name), Kind::Value, address);
+            if self.heap.is_sent(address) {
+                let name = self.graph.name(&format!("$args[{number}]"));
+                self.later(NodeLink::strong(node, name), VisitKind::Value, address);
             }
         }
     }
+}
 
+impl HeapReader<'_> {
     /// Whether a plausible value is at `address`, where it is uncertain that one was written.
     pub(super) fn is_sent(&self, address: u64) -> bool {
         let Some(value) = self.view.array::<16>(address) else { return false };
@@ -125,18 +113,18 @@ impl<S: HeapSink> Walker<'_, S> {
             let [code, _, second] = self.view.array(moved(op, fixed::OP_CODE))?;
             debug_assert_eq!(fixed::OP_SECOND_TYPE - fixed::OP_CODE, 2);
             match step(code) {
-                Step::Call => inner += 1,
+                CallEffect::Call => inner += 1,
                 // The current instruction has not completed yet.
-                Step::Begin | Step::Send | Step::SendMany if at == position => {}
-                Step::Begin if inner == 0 => return Some((sent.unwrap_or(0), at)),
-                Step::Begin => inner -= 1,
-                Step::Send if inner == 0 && sent.is_none() => {
+                CallEffect::Begin | CallEffect::Send | CallEffect::SendMany if at == position => {}
+                CallEffect::Begin if inner == 0 => return Some((sent.unwrap_or(0), at)),
+                CallEffect::Begin => inner -= 1,
+                CallEffect::Send if inner == 0 && sent.is_none() => {
                     let number =
                         if second == BY_NAME { given } else { self.view.number(op, fixed::OP_SECOND) };
                     sent = Some(number);
                 }
-                Step::SendMany if inner == 0 && sent.is_none() => sent = Some(given),
-                Step::Send | Step::SendMany | Step::Other => {}
+                CallEffect::SendMany if inner == 0 && sent.is_none() => sent = Some(given),
+                CallEffect::Send | CallEffect::SendMany | CallEffect::Other => {}
             }
             at = at.checked_sub(1)?;
         }

@@ -3,9 +3,8 @@
 use borehole_heap::{HeapSink, LocationType, NodeId, NodeType};
 use hashbrown::HashSet;
 
-use super::seen::Spot;
-use super::task::Each;
-use super::{Damage, Kind, Link, Shape, Walker};
+use super::task::EntryKind;
+use super::{Damage, Extent, HeapReader, HeapWalker, NodeLink, VisitKind};
 use crate::remote::u32_at;
 
 /// `zend_ast_ref`: the header of a counted value.
@@ -34,31 +33,28 @@ struct Children {
     left: u32,
 }
 
-impl<S: HeapSink> Walker<'_, S> {
-    /// Visits the constant expression at `address`.
-    pub(super) fn expression(&mut self, link: Link, address: u64) {
-        let spot = self.spot(address);
-        if self.again(&spot, link) {
+impl<S: HeapSink> HeapWalker<'_, S> {
+    pub(super) fn expression(&mut self, link: NodeLink, address: u64) {
+        let Some((node, spot)) = self.graph.enter(NodeType::CONSTANT_EXPRESSION, link, address) else {
             return;
-        }
-        let node = self.node_at(NodeType::CONSTANT_EXPRESSION, link, &spot);
-        let header = self.view.array::<8>(address);
+        };
+        let header = self.heap.view.array::<8>(address);
         let Some(counted) = header.and_then(|header| u32_at(&header, 0).zip(u32_at(&header, 4))) else {
             return self.damage(node, Damage::Missing);
         };
         // Since 7.3 it is in one block with the header.
-        let is_apart = self.layout.header_kind == 0xff;
+        let is_apart = self.heap.layout.header_kind == 0xff;
         let size = if is_apart { 16 } else { spot.block.map_or(HEADER, |block| block.bytes) };
-        let shape = Shape::new(LocationType::CONSTANT_EXPRESSION, size);
-        self.locate(node, &spot, Shape { counted: Some(counted), ..shape });
+        let extent = Extent::new(LocationType::CONSTANT_EXPRESSION, size);
+        self.graph.locate(node, &spot, Extent { counted: Some(counted), ..extent });
         let root = address.wrapping_add(HEADER);
-        let root = if is_apart { self.view.pointer(address, 8) } else { root };
+        let root = if is_apart { self.heap.view.pointer(address, 8) } else { root };
         self.parts_of_expression(node, root, is_apart);
     }
 
     /// Visits the values in the tree at `root`, each part of which may have its own memory.
     fn parts_of_expression(&mut self, node: NodeId, root: u64, is_apart: bool) {
-        let mark = self.work.len();
+        let mark = self.pending.tasks.len();
         let (mut known, mut open, mut values) = (HashSet::new(), Vec::new(), 0);
         let mut is_torn = false;
         let mut next = Some(root);
@@ -87,28 +83,28 @@ impl<S: HeapSink> Walker<'_, S> {
         is_apart: bool,
         values: &mut i64,
     ) -> Option<Children> {
-        let Some(kind) = self.view.array(part).map(u16::from_le_bytes) else {
+        let Some(kind) = self.heap.view.array(part).map(u16::from_le_bytes) else {
             self.damage(node, Damage::Missing);
             return None;
         };
         if is_apart {
-            self.locate_once(node, part, Shape::new(LocationType::CONSTANT_EXPRESSION, 8));
+            self.graph.locate_once(node, part, Extent::new(LocationType::CONSTANT_EXPRESSION, 8));
         }
         if VALUES.contains(&kind) {
-            let name = self.number(*values);
+            let name = self.graph.number(*values);
             *values += 1;
-            self.later(Link::strong(node, name), Kind::Value, part.wrapping_add(FIRST_CHILD));
+            self.later(NodeLink::strong(node, name), VisitKind::Value, part.wrapping_add(FIRST_CHILD));
             return None;
         }
         let (first, count) = match kind {
             kind if kind & IS_SPECIAL != 0 => return None,
             kind if kind & IS_LIST != 0 => {
-                (LIST_CHILD, self.view.u32(part.wrapping_add(LIST_COUNT)).unwrap_or_default())
+                (LIST_CHILD, self.heap.view.u32(part.wrapping_add(LIST_COUNT)).unwrap_or_default())
             }
             kind => (FIRST_CHILD, u32::from(kind >> CHILDREN_SHIFT)),
         };
         let next = part.wrapping_add(first);
-        let left = self.fitting(next, count, 8);
+        let left = self.heap.fitting(next, count, 8);
         if left < count {
             self.damage_of_row(node, next);
         }
@@ -123,10 +119,10 @@ impl<S: HeapSink> Walker<'_, S> {
                 open.pop();
                 continue;
             }
-            let child = self.view.u64(children.next);
+            let child = self.heap.view.u64(children.next);
             children.next = children.next.wrapping_add(8);
             children.left -= 1;
-            self.limits.meet(1);
+            self.graph.limits.meet(1);
             match child {
                 Some(child) => return Some(child),
                 None => self.damage(node, Damage::Missing),
@@ -134,59 +130,33 @@ impl<S: HeapSink> Walker<'_, S> {
         }
     }
 
-    /// Visits the attributes in the `HashTable` at `address`.
-    pub(super) fn attributes(&mut self, link: Link, address: u64) {
-        let spot = self.spot(address);
-        if self.again(&spot, link) {
-            return;
-        }
-        let node = self.node_at(NodeType::ATTRIBUTES, link, &spot);
-        if let Some(header) = self.view.array(address) {
-            self.header(node, &spot, &header);
-        }
-        self.engine_table(node, address, Each::Attribute);
+    pub(super) fn attributes(&mut self, link: NodeLink, address: u64) {
+        let Some((node, _)) = self.graph.enter(NodeType::ATTRIBUTES, link, address) else { return };
+        self.header_at(node, address);
+        self.engine_table(node, address, EntryKind::Attribute);
     }
 
-    pub(super) fn attribute(&mut self, link: Link, address: u64) {
-        let spot = self.spot(address);
-        if self.again(&spot, link) {
-            return;
-        }
-        let node = self.node_at(NodeType::ATTRIBUTE, link, &spot);
+    pub(super) fn attribute(&mut self, link: NodeLink, address: u64) {
+        let Some((node, spot)) = self.graph.enter(NodeType::ATTRIBUTE, link, address) else { return };
         let size = spot.block.map_or(ATTRIBUTE_SIZE, |block| block.end() - address);
-        self.locate(node, &spot, Shape::new(LocationType::ATTRIBUTE, size));
-        let name = self.view.pointer(address, 0) | self.view.u64(address).unwrap_or_default();
-        self.later(Link::strong(node, self.words.name), Kind::String, name);
+        self.graph.locate(node, &spot, Extent::new(LocationType::ATTRIBUTE, size));
+        let name = self.heap.view.pointer(address, 0) | self.heap.view.u64(address).unwrap_or_default();
+        self.later(NodeLink::strong(node, self.words.name), VisitKind::String, name);
     }
+}
 
-    /// The target of a map pointer.
+impl HeapReader<'_> {
     pub(super) fn mapped(&self, pointer: u64) -> u64 {
         let base = self.layout.compiler_map_base;
         if pointer == 0 || base == 0 {
             return pointer;
         }
         if pointer & 1 == 0 {
-            let is_pointer = self.layout.map_indirect;
+            let is_pointer = self.layout.map_indirect == 1;
             return if is_pointer { self.view.u64(pointer).unwrap_or_default() } else { pointer };
         }
         let base = self.executor.compiler.map_or(0, |compiler| self.view.pointer(compiler, base));
         let slot = base.wrapping_add(pointer).wrapping_sub(self.layout.map_bias);
         self.view.u64(slot).unwrap_or_default()
-    }
-
-    /// Adds a node for the memory at `spot`; `None` if it has a node already.
-    pub(super) fn once(
-        &mut self,
-        link: Link,
-        node_type: NodeType,
-        spot: &Spot,
-        shape: Shape,
-    ) -> Option<NodeId> {
-        if self.again(spot, link) {
-            return None;
-        }
-        let node = self.node_at(node_type, link, spot);
-        self.locate(node, spot, shape);
-        Some(node)
     }
 }

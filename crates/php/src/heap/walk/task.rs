@@ -2,16 +2,15 @@
 
 use borehole_heap::{NodeId, Strength, StringId};
 
-/// The reference to a node.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Link {
+pub(crate) struct NodeLink {
     /// `None`: the node is a root.
     pub(crate) parent: Option<NodeId>,
     pub(crate) name: StringId,
     pub(crate) strength: Strength,
 }
 
-impl Link {
+impl NodeLink {
     /// A counted reference.
     #[inline]
     pub(crate) const fn strong(parent: NodeId, name: StringId) -> Self {
@@ -34,9 +33,8 @@ impl Link {
     }
 }
 
-/// The type of what is at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum VisitKind {
     /// A `zval` and its contents.
     Value,
     String,
@@ -55,12 +53,8 @@ pub(crate) enum Kind {
     /// `zend_class_entry`.
     Class,
     /// Parts of a `zend_class_entry` whose node is the parent.
-    ClassStatics,
-    ClassProperties,
-    ClassDefaults,
-    ClassStaticDefaults,
-    ClassMethods,
-    ClassConstants,
+    ClassValues(ValueTable),
+    ClassTable(EntryKind),
     ClassMutable,
     /// `zend_execute_data` of a waiting generator.
     Frame,
@@ -68,9 +62,17 @@ pub(crate) enum Kind {
     Attributes,
 }
 
+/// A table of values of a class: of its static properties, or defaults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ValueTable {
+    Statics,
+    Defaults,
+    StaticDefaults,
+}
+
 /// The contents of the buckets of a hash table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Each {
+pub(crate) enum EntryKind {
     /// Values of an array.
     Element,
     /// `zend_function *`.
@@ -106,14 +108,14 @@ pub(crate) struct Entries {
     pub(crate) buckets: u64,
     pub(crate) at: u32,
     pub(crate) used: u32,
-    pub(crate) each: Each,
+    pub(crate) each: EntryKind,
     /// Whether its buckets are only values.
     pub(crate) is_packed: bool,
 }
 
 /// Consecutive values whose names are in a class.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Properties {
+pub(crate) struct PropertyRow {
     pub(crate) node: NodeId,
     /// The number of the class.
     pub(crate) class: u32,
@@ -127,31 +129,57 @@ pub(crate) struct Properties {
     pub(crate) is_default: bool,
 }
 
-/// Consecutive addresses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pointers {
     pub(crate) node: NodeId,
     pub(crate) start: u64,
     pub(crate) at: u32,
     pub(crate) count: u32,
-    pub(crate) kind: Kind,
+    pub(crate) kind: VisitKind,
     /// Whether these are the engine's objects by handle: weak references, with unused places.
     pub(crate) is_store: bool,
 }
 
-/// A step of the walk.
+impl Pointers {
+    pub(super) const fn new(node: NodeId, start: u64, count: u32, kind: VisitKind) -> Self {
+        Self { node, start, at: 0, count, kind, is_store: false }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Task {
+pub(crate) enum WalkTask {
     /// A visit of an address.
-    Visit { link: Link, kind: Kind, address: u64 },
+    Visit { link: NodeLink, kind: VisitKind, address: u64 },
     /// The rest of a hash table.
     Entries(Entries),
     /// The rest of an object's properties.
-    Properties(Properties),
+    Properties(PropertyRow),
     /// The rest of a row of addresses.
     Pointers(Pointers),
     /// The rest of consecutive values, named by their number.
     Values(Pointers),
     /// The rest of a chain of call frames.
     Frames { node: NodeId, next: u64, at: u32, most: u32 },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PendingScan {
+    pub(crate) node: NodeId,
+    pub(crate) start: u64,
+    pub(crate) bytes: u64,
+}
+
+/// The work that is left to do, in the order in which its lists are taken up.
+#[derive(Debug, Default)]
+pub(crate) struct PendingWork {
+    /// A stack: the last task is the next one.
+    pub(super) tasks: Vec<WalkTask>,
+    /// Visits that happen only if nothing else known leads there.
+    pub(crate) put_off: Vec<(NodeLink, VisitKind, u64)>,
+    /// Addresses with unknown contents.
+    pub(crate) unknown: Vec<(NodeLink, u64)>,
+    /// Memory to scan after everything known has been walked.
+    pub(crate) scans: Vec<PendingScan>,
+    /// The targets of weak references. They are visited last, so that any other path to them comes first.
+    pub(super) weak: Vec<(NodeLink, VisitKind, u64)>,
 }

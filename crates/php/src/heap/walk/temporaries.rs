@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use borehole_heap::{HeapSink, NodeId, StringId};
 
-use super::frames::Frame;
-use super::{Kind, Link, Walker};
+use super::frames::CallFrame;
+use super::{HeapReader, HeapWalker, NodeLink, VisitKind};
 use crate::layout::fixed;
 use crate::remote::{moved, u32_at};
 
@@ -31,13 +31,13 @@ const VALUE_EXTRA: usize = 12;
 /// `IS_TMP_VAR` and `IS_VAR`.
 const TEMPORARIES: u8 = 6;
 
-impl<'d, S: HeapSink> Walker<'d, S> {
-    /// Visits the temporaries that are live at the frame's instruction.
-    pub(super) fn live_temporaries(&mut self, node: NodeId, frame: &Frame) {
+impl<S: HeapSink> HeapWalker<'_, S> {
+    pub(super) fn live_temporaries(&mut self, node: NodeId, frame: &CallFrame) {
         let Some(position) = frame.place.position else { return };
-        let ranges = self.view.pointer(frame.function, self.layout.function_live_ranges);
-        let count = self.view.number(frame.function, self.layout.function_live_range_count);
-        for range in self.rows(ranges, count, RANGE_SIZE).chunks_exact(RANGE_SIZE) {
+        let ranges = self.heap.view.pointer(frame.function, self.heap.layout.function_live_ranges);
+        let count =
+            self.heap.view.number(frame.function, self.heap.layout.function_live_ranges.saturating_sub(8));
+        for range in self.heap.rows(ranges, count, RANGE_SIZE).chunks_exact(RANGE_SIZE) {
             let [variable, start, end] = [0, 4, 8].map(|offset| u32_at(range, offset).unwrap_or_default());
             let is_live = (u64::from(start)..u64::from(end)).contains(&position);
             if is_live && !RANGE_NO_VALUES.contains(&(variable & RANGE_KIND)) {
@@ -47,11 +47,11 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     }
 
     /// Visits what is pending until the end of the frame's `finally`: an exception, or a value to return.
-    pub(super) fn pending_of_finally(&mut self, node: NodeId, frame: &Frame) {
+    pub(super) fn pending_of_finally(&mut self, node: NodeId, frame: &CallFrame) {
         let Some(position) = frame.place.position else { return };
-        let tries = self.view.pointer(frame.function, self.layout.function_tries);
-        let count = self.view.number(frame.function, self.layout.function_try_count);
-        for one in self.rows(tries, count, TRY_SIZE).chunks_exact(TRY_SIZE) {
+        let tries = self.heap.view.pointer(frame.function, self.heap.layout.function_tries);
+        let count = self.heap.view.number(frame.function, self.heap.layout.function_tries - 12);
+        for one in self.heap.rows(tries, count, TRY_SIZE).chunks_exact(TRY_SIZE) {
             let [start, end] = [TRY_FINALLY, TRY_END].map(|offset| u32_at(one, offset).unwrap_or_default());
             if (u64::from(start)..u64::from(end)).contains(&position) {
                 self.pending(node, frame, end);
@@ -60,25 +60,38 @@ impl<'d, S: HeapSink> Walker<'d, S> {
     }
 
     /// Visits what the `finally` that ends with the instruction number `end` keeps in its variable.
-    fn pending(&mut self, node: NodeId, frame: &Frame, end: u32) {
-        let Some((op, [FAST_RETURN, ..])) = self.op(frame, end) else { return };
-        let Some(place) = self.temporary_at(frame, self.view.number(op, fixed::OP_FIRST)) else { return };
+    fn pending(&mut self, node: NodeId, frame: &CallFrame, end: u32) {
+        let Some((op, [FAST_RETURN, ..])) = self.heap.op(frame, end) else { return };
+        let Some(place) = self.heap.temporary_at(frame, self.heap.view.number(op, fixed::OP_FIRST)) else {
+            return;
+        };
         let variable = frame.address_of(place);
-        let exception = self.view.u64(variable).unwrap_or_default();
-        if exception != 0 && self.is_listed_object(exception) {
+        let exception = self.heap.view.u64(variable).unwrap_or_default();
+        if exception != 0 && self.heap.is_listed_object(exception) {
             let name = self.temporary_name(frame, place);
-            return self.later(Link::strong(node, name), Kind::Object, exception);
+            return self.later(NodeLink::strong(node, name), VisitKind::Object, exception);
         }
-        let began = self.view.number(variable, VALUE_EXTRA);
-        if let Some((op, [FAST_CALL, _, kind])) = self.op(frame, began)
+        let began = self.heap.view.number(variable, VALUE_EXTRA);
+        if let Some((op, [FAST_CALL, _, kind])) = self.heap.op(frame, began)
             && kind & TEMPORARIES != 0
         {
-            self.temporary(node, frame, self.view.number(op, fixed::OP_SECOND));
+            self.temporary(node, frame, self.heap.view.number(op, fixed::OP_SECOND));
         }
     }
 
+    fn temporary_name(&mut self, frame: &CallFrame, place: u32) -> StringId {
+        self.graph.name(&format!("$_T[{}]", place - frame.variables))
+    }
+
+    fn temporary(&mut self, node: NodeId, frame: &CallFrame, variable: u32) {
+        let Some(place) = self.heap.temporary_at(frame, variable) else { return };
+        self.place(node, frame, place, |walker| walker.temporary_name(frame, place));
+    }
+}
+
+impl<'d> HeapReader<'d> {
     /// The address of the instruction with a number, its code, and the kinds of its operands.
-    fn op(&self, frame: &Frame, number: u32) -> Option<(u64, [u8; 3])> {
+    fn op(&self, frame: &CallFrame, number: u32) -> Option<(u64, [u8; 3])> {
         if number >= self.view.number(frame.function, self.php.layout.function_op_count) {
             return None;
         }
@@ -87,26 +100,15 @@ impl<'d, S: HeapSink> Walker<'d, S> {
         Some((op, self.view.array(moved(op, fixed::OP_CODE))?))
     }
 
-    /// The bytes of a table of a function.
     fn rows(&self, table: u64, count: u32, size: usize) -> Cow<'d, [u8]> {
         self.view.bytes(table, if table == 0 { 0 } else { u64::from(count) * size as u64 })
     }
 
     /// The place of a temporary, by its distance from its frame.
-    fn temporary_at(&self, frame: &Frame, variable: u32) -> Option<u32> {
+    fn temporary_at(&self, frame: &CallFrame, variable: u32) -> Option<u32> {
         let before = u32::try_from(self.layout.frame_size / 16).expect("a few values");
         let place = (variable / 16).checked_sub(before)?;
         let is_temporary = place.wrapping_sub(frame.variables) < frame.temporaries && place < frame.room;
         is_temporary.then_some(place)
-    }
-
-    fn temporary_name(&mut self, frame: &Frame, place: u32) -> StringId {
-        self.sink.string(format!("$_T[{}]", place - frame.variables).as_bytes())
-    }
-
-    /// Schedules a visit of a temporary's value.
-    fn temporary(&mut self, node: NodeId, frame: &Frame, variable: u32) {
-        let Some(place) = self.temporary_at(frame, variable) else { return };
-        self.place(node, frame, place, |walker| walker.temporary_name(frame, place));
     }
 }

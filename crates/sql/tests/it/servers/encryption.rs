@@ -2,26 +2,26 @@
 
 use std::path::Path;
 
-use borehole_sql::dialect::Dialect;
-use borehole_sql::{Access, Database, Error, ErrorKind, Server, Value};
+use borehole_sql::dialect::SqlDialect;
+use borehole_sql::{Access, Database, Error, ErrorKind, Server, SqlValue};
 use borehole_testkit::servers::{DATABASE, DatabaseServer, ServerKind};
 
 use super::rows;
 
-/// Connects by a name of the server's host, with parameters.
+/// Connects with a name of the server's host and with parameters.
 fn connect(started: &DatabaseServer, host: &str, parameters: &str) -> Result<Database, Error> {
     let address = started.address(DATABASE).replace("127.0.0.1", host);
     Database::connect(&Server::parse(&format!("{address}?{parameters}")).unwrap(), Access::Read)
 }
 
-/// Whether the server says so.
+/// Whether the server confirms it.
 fn is_encrypted(database: &mut Database) -> bool {
-    if database.dialect() == Dialect::Postgresql {
+    if database.dialect() == SqlDialect::Postgresql {
         let statement = "SELECT CAST(ssl AS INT) FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
-        return rows(database, statement) == [[Value::Integer(1)]];
+        return rows(database, statement) == [[SqlValue::Integer(1)]];
     }
     let cipher = rows(database, "SHOW SESSION STATUS LIKE 'Ssl_cipher'");
-    cipher[0][1] != Value::Text(String::new())
+    cipher[0][1] != SqlValue::Text(String::new())
 }
 
 fn refused(started: &DatabaseServer, host: &str, parameters: &str) -> String {
@@ -65,7 +65,7 @@ pub(super) fn a_connection_is_as_safe_as_asked(started: &DatabaseServer) {
 }
 
 #[test]
-fn who_asks_for_encryption_does_not_talk_without() {
+fn required_encryption_is_enforced() {
     for kind in [ServerKind::Postgresql, ServerKind::Mariadb] {
         let Some(started) = DatabaseServer::start_without_tls(kind) else { continue };
         let mut database = connect(&started, "127.0.0.1", "sslmode=prefer").unwrap();

@@ -1,11 +1,11 @@
-//! What is no friend of servers: names, locks, tables of others, and the end of a connection or of the server itself.
+//! Problems of servers: names, locks, tables of others, and the end of a connection or of the server itself.
 
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use borehole_heap::{Builder, Edge, HeapGraph, HeapSink as _, Location, Strength};
-use borehole_sql::{Access, Database, Error, ErrorKind, Server, Value};
+use borehole_heap::{Edge, GraphBuilder, HeapGraph, HeapSink as _, MemoryLocation, Strength};
+use borehole_sql::{Access, Database, Error, ErrorKind, Server, SqlValue};
 use borehole_testkit::servers::DatabaseServer;
 use mysql::prelude::Queryable as _;
 use proptest::prelude::*;
@@ -14,19 +14,19 @@ use proptest::test_runner::{Config, TestRunner};
 use super::{connect, rows, server};
 use crate::heap;
 
-/// A graph in which each of `names` is everything that may be named so.
+/// A graph in which each of `names` is used for everything with a name.
 pub(super) fn named(names: &[Vec<u8>]) -> HeapGraph {
-    let mut builder = Builder::new();
+    let mut builder = GraphBuilder::new();
     for name in names {
         let (node_type, location_type) = (builder.node_type(name), builder.location_type(name));
         let (node, string) = (builder.node(node_type), builder.string(name));
         let (parent, strength) = (None, Strength::Strong);
         builder.edge(Edge { parent, child: node, link: string, is_tree: true, strength });
-        let location = Location {
+        let location = MemoryLocation {
             class: Some(string),
             string: Some(string),
             refcount: Some(u32::MAX),
-            ..Location::new(location_type, u64::MAX - u64::from(node.0), 5 << 30)
+            ..MemoryLocation::new(location_type, u64::MAX - u64::from(node.0), 5 << 30)
         };
         builder.location(node, &location);
         builder.attribute_text(node, string, name, borehole_heap::ValueKind::guess(name, name));
@@ -37,11 +37,11 @@ pub(super) fn named(names: &[Vec<u8>]) -> HeapGraph {
 pub(super) fn lines(graph: &HeapGraph) -> Vec<String> {
     let mut lines = Vec::new();
     borehole_heap::lines::write(graph, &mut lines).unwrap();
-    // The first says when the graph was made.
+    // The first says when the graph was created.
     String::from_utf8(lines).unwrap().lines().skip(1).map(str::to_owned).collect()
 }
 
-/// Bytes that no compression makes shorter.
+/// Incompressible bytes.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 7_u64;
     let next = |_| {
@@ -60,7 +60,7 @@ pub(super) fn hostile_names_are_data(started: &DatabaseServer) {
         let classes =
             rows(served, &format!("SELECT COUNT(*) FROM class_objects_summary WHERE run_id = {run}"));
         let distinct = names.iter().collect::<std::collections::HashSet<_>>().len();
-        assert_eq!(classes, [[Value::Integer(distinct.try_into().unwrap())]], "{names:?}");
+        assert_eq!(classes, [[SqlValue::Integer(distinct.try_into().unwrap())]], "{names:?}");
     };
     let known: [&[u8]; 12] = [
         b"'; DROP TABLE runs; --",
@@ -90,7 +90,7 @@ pub(super) fn hostile_names_are_data(started: &DatabaseServer) {
         .unwrap();
 }
 
-/// Keeps others from writing until it is dropped.
+/// Blocks other writers until it is dropped.
 enum Lock {
     Postgresql(Box<postgres::Client>),
     Mysql(Box<mysql::Conn>),
@@ -146,16 +146,13 @@ pub(super) fn somebody_else_s_tables_are_refused(started: &DatabaseServer) {
     let mut database = Database::connect(&other, Access::Write).unwrap();
     let error = database.add_run(&heap("m1_objects"), "now").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-    assert!(
-        error.to_string().starts_with("expected a database of heaps, with a table summary of "),
-        "{error}"
-    );
-    // Nothing is made beside it.
+    assert!(error.to_string().starts_with("expected a heap database with a table summary of "), "{error}");
+    // Nothing else is created.
     let tables = "SELECT table_name FROM information_schema.tables WHERE table_schema IN ('public', 'other')";
-    assert_eq!(rows(&mut database, tables), [[Value::Text("summary".to_owned())]]);
+    assert_eq!(rows(&mut database, tables), [[SqlValue::Text("summary".to_owned())]]);
 }
 
-/// Adds runs until that fails: how many were whole, and why it failed. `break_it` is called when one is there.
+/// Adds runs until that fails. Returns the number of complete ones and the error. `break_it` is called after the first.
 fn write_until_it_breaks(writer: Database, break_it: impl FnOnce()) -> (u64, Error) {
     let mut writer = writer;
     let (whole, first) = channel();
@@ -177,12 +174,12 @@ fn write_until_it_breaks(writer: Database, break_it: impl FnOnce()) -> (u64, Err
 
 pub(super) fn nothing_half_is_left(mut started: DatabaseServer) {
     let before = u64::try_from(connect(&started).run_ids().unwrap().len()).unwrap();
-    // Somebody ends the connection.
+    // The connection is ended.
     let (cut, error) = write_until_it_breaks(connect(&started), || cut_all_others(&mut connect(&started)));
     assert_eq!(error.kind(), ErrorKind::Connection, "{error}");
-    assert!(error.to_string().starts_with("the server is gone: "), "{error}");
+    assert!(error.to_string().starts_with("lost connection to the server: "), "{error}");
     check_runs(&started, before + cut);
-    // The kernel ends the server.
+    // The server is killed.
     let (killed, error) = write_until_it_breaks(connect(&started), || started.kill());
     assert_eq!(error.kind(), ErrorKind::Connection, "{error}");
     started.restart();
@@ -199,10 +196,10 @@ pub(super) fn a_full_disk_leaves_whole_runs(mut started: DatabaseServer) {
             Ok(_) => whole += 1,
             Err(error) => break error,
         }
-        assert!(whole < 200, "the disk is not small");
+        assert!(whole < 200, "the disk is not full");
     };
     if started.log().contains("got signal") {
-        // MariaDB may end itself when it can neither go on nor back: it is started again with more room.
+        // MariaDB may end itself when it can neither continue nor roll back; it is restarted with more space.
         assert_eq!(error.kind(), ErrorKind::Connection, "{error}");
         started.kill();
         started.grow_disk("256m");
@@ -219,7 +216,7 @@ pub(super) fn a_full_disk_leaves_whole_runs(mut started: DatabaseServer) {
 
 fn cut_all_others(database: &mut Database) {
     let others = match database.dialect() {
-        borehole_sql::dialect::Dialect::Postgresql => {
+        borehole_sql::dialect::SqlDialect::Postgresql => {
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
              WHERE pid <> pg_backend_pid() AND datname = current_database()"
         }
@@ -227,12 +224,12 @@ fn cut_all_others(database: &mut Database) {
     };
     let found = rows(database, others);
     assert_eq!(found.len(), 1);
-    if let (Value::Integer(id), false) = (&found[0][0], others.contains("pg_")) {
+    if let (SqlValue::Integer(id), false) = (&found[0][0], others.contains("pg_")) {
         database.query(&format!("KILL {id}")).unwrap();
     }
 }
 
-/// There are so many runs, or one more that was complete when its writer heard nothing of it any more, and nothing else.
+/// There are this many runs, or one more that was complete although its writer got no reply, and nothing else.
 fn check_runs(started: &DatabaseServer, expected: u64) {
     let mut served = connect(started);
     let runs = served.runs().unwrap();
@@ -246,6 +243,6 @@ fn check_runs(started: &DatabaseServer, expected: u64) {
     for table in borehole_sql::schema::TABLES {
         let stray =
             format!("SELECT COUNT(*) FROM {} WHERE run_id NOT IN (SELECT run_id FROM runs)", table.name);
-        assert_eq!(rows(&mut served, &stray), [[Value::Integer(0)]], "{}", table.name);
+        assert_eq!(rows(&mut served, &stray), [[SqlValue::Integer(0)]], "{}", table.name);
     }
 }

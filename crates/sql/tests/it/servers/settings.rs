@@ -1,8 +1,8 @@
-//! What whoever set up a server has chosen, and what must not depend on it.
+//! Settings of servers, which must not change results.
 
 use borehole_heap::HeapGraph;
-use borehole_sql::dialect::Dialect;
-use borehole_sql::{Access, Database, Error, ErrorKind, Server, Value};
+use borehole_sql::dialect::SqlDialect;
+use borehole_sql::{Access, Database, Error, ErrorKind, Server, SqlValue};
 use borehole_testkit::servers::{DATABASE, DatabaseServer};
 
 use super::faults::{lines, named};
@@ -20,7 +20,7 @@ pub(super) fn names_are_those_of_the_graph(started: &DatabaseServer) {
     let mut root = connect(started);
     root.query("CREATE USER anybody").unwrap();
     root.query(&format!("GRANT ALL ON {DATABASE}.* TO anybody")).unwrap();
-    // What it says is not asked of those who may do everything.
+    // The server does not run it for privileged users.
     root.query("SET GLOBAL init_connect = 'SET NAMES latin1'").unwrap();
     let address = server(started).name().replace("root@", "anybody@");
     for takes_files in [1, 0] {
@@ -37,7 +37,7 @@ pub(super) fn what_is_longer_than_a_packet_is_read_back(started: &DatabaseServer
     let mut root = connect(started);
     let before = ["max_allowed_packet", "local_infile"].map(|name| {
         let value = rows(&mut root, &format!("SELECT @@GLOBAL.{name}")).remove(0).remove(0);
-        let Value::Integer(value) = value else { panic!("{name}: {value:?}") };
+        let SqlValue::Integer(value) = value else { panic!("{name}: {value:?}") };
         format!("SET GLOBAL {name} = {value}")
     });
     let long = |lengths: &[usize]| {
@@ -58,25 +58,25 @@ pub(super) fn what_is_longer_than_a_packet_is_read_back(started: &DatabaseServer
     };
     // A file has no limit.
     is_read_back(1 << 20, 1, &long(&[3 << 20])).unwrap();
-    // What is longer together than a statement may be takes several.
+    // Rows that exceed the size of a statement take several.
     is_read_back(1 << 20, 0, &long(&[60_000, 300_000, 60_000])).unwrap();
     is_read_back(64 << 10, 0, &long(&[1500; 600])).unwrap();
     let error: Error = is_read_back(1 << 20, 0, &long(&[60_000, 400_000])).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io, "{error}");
     let said = error.to_string();
-    assert!(said.starts_with("context_node_locations: expected rows of at most 1048"), "{said}");
+    assert!(said.starts_with("context_node_locations: row too large: expected at most 1048"), "{said}");
     assert!(said.ends_with("; raise the server's max_allowed_packet"), "{said}");
     for statement in before {
         root.query(&statement).unwrap();
     }
 }
 
-/// Hosted servers demand keys, and old ones make tables that know no transactions.
+/// Hosted servers require keys, and old ones create tables without transactions.
 pub(super) fn tables_are_whole_and_have_keys(started: &DatabaseServer) {
     let address = fresh(started, "chosen");
     let mut root = connect(started);
     let demand = match root.dialect() {
-        Dialect::Mariadb => "innodb_force_primary_key",
+        SqlDialect::Mariadb => "innodb_force_primary_key",
         _ => "sql_require_primary_key",
     };
     root.query("SET GLOBAL default_storage_engine = MyISAM").unwrap();
@@ -88,7 +88,7 @@ pub(super) fn tables_are_whole_and_have_keys(started: &DatabaseServer) {
     root.query(&format!("SET GLOBAL {demand} = 0")).unwrap();
     let engines = "SELECT DISTINCT engine FROM information_schema.tables \
                    WHERE table_schema = 'chosen' AND table_type = 'BASE TABLE'";
-    assert_eq!(rows(&mut served, engines), [[Value::Text("InnoDB".to_owned())]]);
-    // Nobody sees the keys.
+    assert_eq!(rows(&mut served, engines), [[SqlValue::Text("InnoDB".to_owned())]]);
+    // The keys are invisible.
     assert_eq!(served.query("SELECT * FROM summary").unwrap().columns, ["run_id", "key", "value"]);
 }

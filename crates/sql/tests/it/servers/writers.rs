@@ -1,15 +1,15 @@
-//! Those who write at once, and those who may not make everything.
+//! Concurrent writers, and writers without all privileges.
 
 use std::thread;
 
-use borehole_sql::{Access, Database, ErrorKind, Server, Value};
+use borehole_sql::{Access, Database, ErrorKind, Server, SqlValue};
 use borehole_testkit::servers::{DATABASE, DatabaseServer};
 
 use super::settings::fresh;
 use super::{connect, rows, server};
 use crate::heap;
 
-/// A new database that several programs write into is the usual beginning.
+/// Several programs often begin by writing to the same new database.
 pub(super) fn who_comes_at_once_gets_through(started: &DatabaseServer) {
     let address = fresh(started, "together");
     let graph = heap("m1_objects");
@@ -31,10 +31,10 @@ pub(super) fn who_comes_at_once_gets_through(started: &DatabaseServer) {
     assert_eq!(runs.len(), 8);
     assert!(runs.iter().all(|run| run.nodes == runs[0].nodes && run.nodes > 100), "{runs:?}");
     let paths = rows(&mut served, "SELECT COUNT(*) FROM node_paths");
-    assert_eq!(paths, [[Value::Integer(runs[0].nodes.cast_signed())]]);
+    assert_eq!(paths, [[SqlValue::Integer(runs[0].nodes.cast_signed())]]);
 }
 
-/// The rows are in, and stay: others may keep the statistics of a table from being made for long.
+/// The rows are committed, even if others delay the statistics of a table for long.
 pub(super) fn statistics_that_wait_cost_no_run(started: &DatabaseServer) {
     let mut other = postgres::Client::connect(server(started).name(), postgres::NoTls).unwrap();
     let mut served = connect(started);
@@ -45,7 +45,7 @@ pub(super) fn statistics_that_wait_cost_no_run(started: &DatabaseServer) {
     assert_eq!(served.run_ids().unwrap().last(), Some(&added.run));
 }
 
-/// A run that is there is not said to be missing: who believed that would add it again.
+/// An existing run is never reported as missing, because users would add it again.
 pub(super) fn who_may_make_no_index_has_a_run(started: &DatabaseServer) {
     let address = fresh(started, "modest");
     let mut root = connect(started);
@@ -54,11 +54,11 @@ pub(super) fn who_may_make_no_index_has_a_run(started: &DatabaseServer) {
     let modest = Server::parse(&address.name().replace("root@", "modest@")).unwrap();
     let added = Database::connect(&modest, Access::Write).unwrap().add_run(&heap("m1_objects"), "now");
     let added = added.unwrap();
-    let why = added.unfinished.expect("the user may make no index").to_string();
+    let why = added.unfinished.expect("the user may not create indexes").to_string();
     assert!(why.contains("INDEX"), "{why}");
     let mut served = Database::connect(&address, Access::Write).unwrap();
     assert_eq!(served.run_ids().unwrap(), [added.run]);
-    // Who may makes it good.
+    // A writer with the privileges repairs it.
     let added = served.add_run(&heap("m1_objects"), "now").unwrap();
     assert!(added.unfinished.is_none(), "{added:?}");
     assert!(!rows(&mut served, "SELECT * FROM v_arrays").is_empty());

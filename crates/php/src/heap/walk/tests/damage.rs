@@ -1,17 +1,18 @@
 //! Tests of long lists, cycles, and damaged memory.
 
-use borehole_heap::{Edge, HeapSink, Location, NodeId, NodeType, StringId, Value};
-use borehole_process::{Dump, Target as _};
+use borehole_heap::{AttributeValue, Edge, HeapSink, MemoryLocation, NodeId, NodeType, StringId};
+use borehole_process::{Dump, ForeignProcess as _};
 use borehole_testkit::allocations::allocations;
 
 use super::graph::{Graph, classes, see, walked};
 use crate::attach::{AttachOptions, Php};
 use crate::executor::Executor;
 use crate::heap::allocator;
-use crate::heap::blocks::Blocks;
+use crate::heap::blocks::HeapBlocks;
 use crate::heap::layout::HeapLayout;
 use crate::heap::live;
-use crate::heap::walk::{View, WalkOptions, Walked, walk};
+use crate::heap::view::DumpView;
+use crate::heap::walk::{HeapWalkOptions, Walked, walk};
 use crate::layout::fixed;
 use crate::remote::moved;
 
@@ -42,9 +43,9 @@ impl HeapSink for Counting {
         self.others += 1;
     }
 
-    fn location(&mut self, _: NodeId, _: &Location) {}
+    fn location(&mut self, _: NodeId, _: &MemoryLocation) {}
 
-    fn attribute(&mut self, _: NodeId, _: StringId, _: Value<'_>) {
+    fn attribute(&mut self, _: NodeId, _: StringId, _: AttributeValue<'_>) {
         self.others += 1;
     }
 
@@ -123,7 +124,8 @@ impl Recorded {
         let mut ranges = self.ranges();
         let places: Vec<(u64, usize)> =
             ranges.iter().map(|(address, bytes)| (*address, bytes.len())).collect();
-        let stack = View::new(&self.dump).pointer(self.executor.globals, self.php.layout.executor_stack_top);
+        let stack =
+            DumpView::new(&self.dump).pointer(self.executor.globals, self.php.layout.executor_stack_top);
         let heap = places.iter().position(|&(start, length)| (start..start + length as u64).contains(&stack));
         for _ in 0..words {
             // Half of the damage is where values are.
@@ -153,8 +155,9 @@ impl Recorded {
     fn walk_within(&self, what: &str, dump: &Dump) -> (Counting, Walked) {
         let mut sink = Counting::default();
         let (walked, taken) = allocations(|| {
-            let mut blocks = Blocks::of(dump, &self.php, &self.executor).unwrap_or_else(|_| Blocks::none());
-            walk(dump, &self.php, &self.executor, &mut blocks, &WalkOptions::default(), &mut sink)
+            let mut blocks =
+                HeapBlocks::of(dump, &self.php, &self.executor).unwrap_or_else(|_| HeapBlocks::default());
+            walk(dump, &self.php, &self.executor, &mut blocks, &HeapWalkOptions::default(), &mut sink)
         });
         let held = dump.held_bytes();
         assert!(taken.peak_bytes <= MOST_TIMES * held, "{what}: {taken:?} for {held} bytes");
@@ -167,7 +170,7 @@ impl Recorded {
 #[test]
 fn calls_that_lead_back_to_themselves_are_counted_once() {
     let Recorded { dump, php, executor } = Recorded::of("8.4.24");
-    let view = View::new(&dump);
+    let view = DumpView::new(&dump);
     let innermost = view.pointer(executor.globals, php.layout.executor_current);
     let before = |&frame: &u64| Some(view.pointer(frame, php.layout.frame_previous)).filter(|&at| at != 0);
     let frames: Vec<u64> = std::iter::successors(Some(innermost), before).collect();
@@ -221,7 +224,7 @@ fn put(ranges: &mut [(u64, Vec<u8>)], address: u64, words: &[u64]) {
 impl Recorded {
     /// A dump whose first global variable is the constant expression `parts`. The root comes first, at [`FREE`] + 16.
     fn with_expression(&self, parts: &[u64]) -> Dump {
-        let view = View::new(&self.dump);
+        let view = DumpView::new(&self.dump);
         let layout = HeapLayout::of(self.php.identity.release);
         let globals = moved(self.executor.globals, fixed::EXECUTOR_VARIABLES);
         let bucket = view.pointer(globals, fixed::TABLE_BUCKETS);
@@ -298,7 +301,7 @@ fn values_in_an_expression_are_in_order() {
 #[test]
 fn chunks_of_which_only_the_first_page_is_there_take_no_memory_for_their_blocks() {
     let recorded = Recorded::of("8.4.24");
-    let blocks = Blocks::of(&recorded.dump, &recorded.php, &recorded.executor).unwrap();
+    let blocks = HeapBlocks::of(&recorded.dump, &recorded.php, &recorded.executor).unwrap();
     let (main, fields) = (blocks.allocator().unwrap().chunks[0], blocks.allocator().unwrap().layout);
     let mut page = recorded.dump.bytes(main, 4096).unwrap().to_vec();
     // Blocks of 8 bytes on all pages except that of the header.
@@ -315,8 +318,8 @@ fn chunks_of_which_only_the_first_page_is_there_take_no_memory_for_their_blocks(
         ranges.push((chunk, page.clone()));
     }
     let dump = recorded.with(ranges);
-    let found = Blocks::of(&dump, &recorded.php, &recorded.executor).unwrap();
-    assert!(found.sums().blocks > 2_000_000, "{:?}", found.sums());
+    let found = HeapBlocks::of(&dump, &recorded.php, &recorded.executor).unwrap();
+    assert!(found.sums.blocks > 2_000_000, "{:?}", found.sums);
     let walked = recorded.walk_within("chunks without memory", &dump).1;
     assert!(walked.is_stopped, "they are more than can be listed");
 }

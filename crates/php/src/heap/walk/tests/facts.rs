@@ -9,12 +9,12 @@ use std::sync::LazyLock;
 use borehole_heap::{LocationType, NodeId, NodeType};
 use borehole_process::Dump;
 
-use super::graph::{Graph, Seen, see, walked};
+use super::graph::{Graph, WalkedHeap, see, walked};
 use crate::attach::{AttachOptions, Php};
 use crate::heap::allocator::CHUNK_BYTES;
-use crate::heap::blocks::Blocks;
-use crate::heap::live::{self, Copied};
-use crate::heap::walk::memory::read;
+use crate::heap::blocks::HeapBlocks;
+use crate::heap::live::{self, CopiedProgram};
+use crate::heap::view::read;
 
 /// The settings that `facts.php` is run with.
 const OPCACHE: [&str; 2] = ["opcache.enable_cli=0", "opcache.enable_cli=1"];
@@ -23,7 +23,7 @@ const OPCACHE: [&str; 2] = ["opcache.enable_cli=0", "opcache.enable_cli=1"];
 struct Heap {
     name: String,
     ready: serde_json::Value,
-    seen: Seen,
+    seen: WalkedHeap,
 }
 
 /// The heaps of `facts.php` of every recorded and every available PHP, walked once.
@@ -47,7 +47,7 @@ fn recorded(name: String, ready: serde_json::Value, dump: &Dump) -> Heap {
     Heap { name, ready, seen: walked(dump, &php, &executor) }
 }
 
-fn with_facts(check: impl Fn(&str, &Graph<'_>, &serde_json::Value, &Seen)) {
+fn with_facts(check: impl Fn(&str, &Graph<'_>, &serde_json::Value, &WalkedHeap)) {
     for Heap { name, ready, seen } in HEAPS.iter() {
         check(name, &Graph::new(&seen.heap), ready, seen);
     }
@@ -77,7 +77,7 @@ fn recordings() -> Vec<(String, serde_json::Value, Dump)> {
 /// Records the heaps of `facts.php` of every available PHP, and of `lazy.php` where supported, with only the memory that the
 /// walk reads. Runs if `UPDATE_GOLDEN=1` is set.
 #[test]
-fn recordings_are_made_anew_when_asked_for() {
+fn recordings_are_updated_on_request() {
     if !borehole_testkit::updates_golden() {
         return;
     }
@@ -94,13 +94,13 @@ fn recordings_are_made_anew_when_asked_for() {
     }
 }
 
-fn keep(copied: &Copied, path: &Path) {
+fn keep(copied: &CopiedProgram, path: &Path) {
     thinned(copied).write(BufWriter::new(File::create(path).unwrap())).unwrap();
 }
 
 /// The memory of `copied` that the walk reads.
-fn thinned(copied: &Copied) -> Dump {
-    let mut blocks = Blocks::none();
+fn thinned(copied: &CopiedProgram) -> Dump {
+    let mut blocks = HeapBlocks::default();
     let mut pages = read::pages_of(|| blocks = see(copied).blocks);
     // The allocator's data is in the first pages of its chunks, and its lists lead through other pages.
     for block in blocks.iter() {

@@ -2,112 +2,54 @@
 
 use std::collections::BTreeMap;
 
-use borehole_heap::{Edge, HeapSink, Location, LocationType, NodeId, NodeType, StringId, Value};
+use borehole_heap::{LocationType, MemoryLocation, NodeId, NodeType};
 use borehole_process::Dump;
 use hashbrown::HashMap;
 
 use crate::attach::Php;
 use crate::executor::Executor;
-use crate::heap::blocks::Blocks;
-use crate::heap::live::Copied;
-use crate::heap::walk::{WalkOptions, Walked, walk};
-
-/// A complete heap in memory.
-#[derive(Default)]
-pub(super) struct Collected {
-    pub(super) strings: Vec<Vec<u8>>,
-    pub(super) numbers: HashMap<Vec<u8>, u32>,
-    pub(super) nodes: Vec<NodeType>,
-    pub(super) edges: Vec<Edge>,
-    pub(super) locations: Vec<(NodeId, Location)>,
-    pub(super) attributes: Vec<(NodeId, StringId, String)>,
-}
-
-impl HeapSink for Collected {
-    fn string(&mut self, string: &[u8]) -> StringId {
-        if let Some(&number) = self.numbers.get(string) {
-            return StringId(number);
-        }
-        let number = u32::try_from(self.strings.len()).unwrap();
-        self.strings.push(string.to_vec());
-        self.numbers.insert(string.to_vec(), number);
-        StringId(number)
-    }
-
-    fn node(&mut self, node_type: NodeType) -> NodeId {
-        self.nodes.push(node_type);
-        NodeId(u32::try_from(self.nodes.len() - 1).unwrap())
-    }
-
-    fn edge(&mut self, edge: Edge) {
-        self.edges.push(edge);
-    }
-
-    fn location(&mut self, node: NodeId, location: &Location) {
-        self.locations.push((node, *location));
-    }
-
-    fn attribute(&mut self, node: NodeId, key: StringId, value: Value<'_>) {
-        let text = match value {
-            Value::Null => "null".to_owned(),
-            Value::Bool(is) => is.to_string(),
-            Value::Integer(number) => number.to_string(),
-            Value::Float(number) => number.to_string(),
-            Value::Text(text) => String::from_utf8_lossy(text).into_owned(),
-        };
-        self.attributes.push((node, key, text));
-    }
-
-    fn summary(&mut self, _: &str, _: &str) {}
-}
-
-impl Collected {
-    pub(super) fn text(&self, string: StringId) -> String {
-        String::from_utf8_lossy(&self.strings[string.0 as usize]).into_owned()
-    }
-}
+use crate::heap::blocks::HeapBlocks;
+use crate::heap::collected::Collected;
+use crate::heap::live::CopiedProgram;
+use crate::heap::walk::{HeapWalkOptions, Walked, walk};
 
 /// The results of walking a program's heap.
-pub(super) struct Seen {
+pub(super) struct WalkedHeap {
     pub(super) heap: Collected,
     pub(super) walked: Walked,
-    pub(super) blocks: Blocks,
+    pub(super) blocks: HeapBlocks,
 }
 
-pub(super) fn see(copied: &Copied) -> Seen {
+pub(super) fn see(copied: &CopiedProgram) -> WalkedHeap {
     walked(&copied.dump, &copied.php, &copied.executor)
 }
 
-pub(super) fn walked(dump: &Dump, php: &Php, executor: &Executor) -> Seen {
-    walked_as(dump, php, executor, &WalkOptions::default())
+pub(super) fn walked(dump: &Dump, php: &Php, executor: &Executor) -> WalkedHeap {
+    walked_as(dump, php, executor, &HeapWalkOptions::default())
 }
 
-pub(super) fn walked_as(dump: &Dump, php: &Php, executor: &Executor, options: &WalkOptions) -> Seen {
-    let mut blocks = Blocks::of(dump, php, executor).unwrap();
+pub(super) fn walked_as(
+    dump: &Dump,
+    php: &Php,
+    executor: &Executor,
+    options: &HeapWalkOptions,
+) -> WalkedHeap {
+    let mut blocks = HeapBlocks::of(dump, php, executor).unwrap();
     let mut heap = Collected::default();
     let walked = walk(dump, php, executor, &mut blocks, options, &mut heap);
-    Seen { heap, walked, blocks }
+    WalkedHeap { heap, walked, blocks }
 }
 
 /// The links from a root to `node`.
 pub(super) fn path(heap: &Collected, node: NodeId) -> String {
-    let parents: HashMap<NodeId, &Edge> =
-        heap.edges.iter().filter(|e| e.is_tree).map(|e| (e.child, e)).collect();
-    let mut links = Vec::new();
-    let mut at = Some(node);
-    while let Some(edge) = at.and_then(|node| parents.get(&node)) {
-        links.push(heap.text(edge.link));
-        at = edge.parent;
-    }
-    links.reverse();
-    format!("{} ({})", links.join(" -> "), NodeType::NAMES[usize::from(heap.nodes[node.0 as usize].number())])
+    format!("{} ({})", heap.path(node), NodeType::NAMES[usize::from(heap.nodes[node.0 as usize].number())])
 }
 
 /// A heap to query.
 pub(super) struct Graph<'h> {
     pub(super) heap: &'h Collected,
     pub(super) children: HashMap<Option<NodeId>, Vec<(String, NodeId)>>,
-    pub(super) locations: HashMap<NodeId, Vec<&'h Location>>,
+    pub(super) locations: HashMap<NodeId, Vec<&'h MemoryLocation>>,
     pub(super) attributes: HashMap<(NodeId, String), String>,
 }
 
@@ -172,7 +114,7 @@ impl<'h> Graph<'h> {
         self.attribute(node, "value")
     }
 
-    pub(super) fn location(&self, node: NodeId) -> &Location {
+    pub(super) fn location(&self, node: NodeId) -> &MemoryLocation {
         self.locations[&node][0]
     }
 

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use borehole_heap::{NodeId, NodeType};
 
-use super::graph::{Collected, classes, see, types};
+use super::graph::{classes, see, types};
+use crate::heap::collected::Collected;
 use crate::heap::live;
 
 fn reli(program: &str) -> serde_json::Value {

@@ -1,9 +1,9 @@
 //! Tests of the places of frames, and of the fill levels of containers.
 
 use super::graph::{Graph, see, walked_as};
-use crate::failed::Failure;
+use crate::failed::FatalError;
 use crate::heap::live;
-use crate::heap::walk::{Chain, WalkOptions};
+use crate::heap::walk::{FailedChain, HeapWalkOptions};
 
 #[test]
 fn frames_that_an_exception_leaves_are_at_the_line_that_raised_it() {
@@ -48,11 +48,12 @@ fn calls_that_failed_have_a_line_and_nothing_that_is_gone() {
     let text = std::fs::read_to_string(borehole_testkit::corpus("php/internals/failed.php")).unwrap();
     let line = text.lines().position(|line| line.contains("while (true)")).unwrap() + 1;
     let line = u32::try_from(line).unwrap();
-    let failure = Failure { file: file.as_bytes(), line, max_depth: 1000 };
+    let failure = FatalError { file: file.as_bytes(), line, max_depth: 1000 };
     let failed = copied.php.failed_call(&copied.dump, &copied.executor, &failure).unwrap().unwrap();
     assert!(failed.depth > 10, "{failed:?}");
     let depth = u32::try_from(failed.depth).unwrap();
-    let options = WalkOptions { chain: Some(Chain { innermost: failed.frame, depth, line }), redact: false };
+    let options =
+        HeapWalkOptions { chain: Some(FailedChain { innermost: failed.frame, depth, line }), redact: false };
     let seen = walked_as(&copied.dump, &copied.php, &copied.executor, &options);
     assert_eq!((seen.walked.missing, seen.walked.torn), (0, 0));
     let graph = Graph::new(&seen.heap);

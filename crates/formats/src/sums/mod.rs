@@ -1,0 +1,5 @@
+//! Sums of samples, for formats without an order in time.
+
+pub(crate) mod losses;
+pub(crate) mod rows;
+pub(crate) mod stacks;

@@ -1,0 +1,215 @@
+//! Converts the symbols of a document to frames and stacks of the model.
+
+use borehole_model::{Frame, FrameId, NativeFrame, StackId, StringId, Tables, ValueType};
+
+use super::read::{SourceLine, SymbolFunction, SymbolLocation, SymbolMapping, TypeIndexes};
+use crate::{Error, ErrorKind, Position, ReadError};
+
+/// A document with its definitions. `offset` is the position of the reference, for errors.
+pub(crate) trait SymbolDocument {
+    /// The format, for errors.
+    const FORMAT: &'static str;
+
+    /// The length in bytes.
+    fn length(&self) -> u64;
+
+    /// The string at an index.
+    ///
+    /// # Errors
+    /// If there is none.
+    fn string(&self, index: u64, offset: u64) -> Result<&[u8], Error>;
+
+    /// The mapping with an id or at an index.
+    ///
+    /// # Errors
+    /// If there is none.
+    fn mapping(&self, key: u64, offset: u64) -> Result<SymbolMapping, Error>;
+
+    /// The function with an id or at an index.
+    ///
+    /// # Errors
+    /// If there is none.
+    fn function(&self, key: u64, offset: u64) -> Result<SymbolFunction, Error>;
+
+    /// A string as text, with U+FFFD for bytes outside UTF-8.
+    ///
+    /// # Errors
+    /// If there is no such string.
+    fn text(&self, index: u64, offset: u64) -> Result<String, Error> {
+        self.string(index, offset).map(|text| String::from_utf8_lossy(text).into_owned())
+    }
+
+    /// The value type with these names.
+    ///
+    /// # Errors
+    /// If a name is missing.
+    fn value_type(&self, names: TypeIndexes, offset: u64) -> Result<ValueType, Error> {
+        Ok(ValueType { kind: self.text(names.kind, offset)?, unit: self.text(names.unit, offset)? })
+    }
+}
+
+/// The frames of a location, innermost first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FrameRange {
+    start: usize,
+    end: usize,
+}
+
+/// Interns the symbols of a document. The format remembers the frames of each location.
+pub(crate) struct SymbolResolver<'d, D> {
+    pub(crate) document: &'d D,
+    pub(crate) tables: &'d mut Tables,
+    frames: Vec<FrameId>,
+    stack: Vec<FrameId>,
+    frames_left: u64,
+}
+
+impl<'d, D: SymbolDocument> SymbolResolver<'d, D> {
+    /// The number of frames that any document may have, beyond which frames are limited per byte.
+    ///
+    /// A location stands for all functions inlined at it, so two bytes in a stack can name thousands of frames. Real
+    /// profiles stay below one frame per byte; this bounds time and memory by the size of the document.
+    const FRAMES_FREE: u64 = 1 << 20;
+    const FRAMES_PER_BYTE: u64 = 16;
+
+    pub(crate) fn new(document: &'d D, tables: &'d mut Tables) -> Self {
+        let frames_left = Self::FRAMES_PER_BYTE.saturating_mul(document.length());
+        let frames_left = frames_left.saturating_add(Self::FRAMES_FREE);
+        Self { document, tables, frames: Vec::new(), stack: Vec::new(), frames_left }
+    }
+
+    /// Interns a string of the document.
+    ///
+    /// # Errors
+    /// If it is missing or the tables are full.
+    pub(crate) fn intern(&mut self, index: u64, offset: u64) -> Result<StringId, ReadError> {
+        Ok(self.tables.intern_string(self.document.string(index, offset)?)?)
+    }
+
+    /// Interns the frames of a location with these lines, innermost first; without lines it is one frame. `is_native`
+    /// decides about a function and its mapping; `complete` adds what is known of the innermost frame.
+    ///
+    /// # Errors
+    /// If a reference is to a missing entry, or the tables are full.
+    pub(crate) fn location(
+        &mut self,
+        location: &SymbolLocation,
+        lines: impl Iterator<Item = SourceLine>,
+        is_native: impl Fn(Option<&SymbolMapping>, &SymbolFunction) -> bool,
+        complete: impl Fn(Frame) -> Frame,
+    ) -> Result<FrameRange, ReadError> {
+        let mapping = match location.mapping {
+            0 => None,
+            key => Some(self.document.mapping(key, location.offset)?),
+        };
+        let start = self.frames.len();
+        for line in lines {
+            let frame = match line.function {
+                0 => self.nameless(location, mapping)?,
+                key => {
+                    let function = self.document.function(key, location.offset)?;
+                    let native = is_native(mapping.as_ref(), &function);
+                    // Native code without a mapping is in memory without a name.
+                    let native = native.then(|| mapping.unwrap_or_default());
+                    self.frame(location, &line, &function, native)?
+                }
+            };
+            let frame = if self.frames.len() == start { complete(frame) } else { frame };
+            self.frames.push(self.tables.intern_frame(&frame)?);
+        }
+        if self.frames.len() == start {
+            let frame = complete(self.nameless(location, mapping)?);
+            self.frames.push(self.tables.intern_frame(&frame)?);
+        }
+        Ok(FrameRange { start, end: self.frames.len() })
+    }
+
+    fn frame(
+        &mut self,
+        location: &SymbolLocation,
+        line: &SourceLine,
+        function: &SymbolFunction,
+        native: Option<SymbolMapping>,
+    ) -> Result<Frame, ReadError> {
+        let offset = location.offset;
+        let name = if function.name == 0 { function.system_name } else { function.name };
+        let name = self.intern(name, offset)?;
+        let file = function.file.map(|file| self.intern(file, offset)).transpose()?;
+        let native = native.map(|mapping| self.native(location, mapping)).transpose()?;
+        Ok(Frame {
+            file,
+            line: line.line,
+            column: line.column.checked_sub(1).and_then(|column| u32::try_from(column).ok()),
+            native,
+            ..Frame::named(name)
+        })
+    }
+
+    /// A frame of which only the address is known: the address is its name.
+    fn nameless(
+        &mut self,
+        location: &SymbolLocation,
+        mapping: Option<SymbolMapping>,
+    ) -> Result<Frame, ReadError> {
+        let function = self.tables.intern_string(format!("{:#x}", location.address).as_bytes())?;
+        let module = mapping.map(|mapping| self.intern(mapping.file, location.offset)).transpose()?;
+        let native = module.map(|module| NativeFrame { module, offset: None });
+        Ok(Frame { native, ..Frame::named(function) })
+    }
+
+    fn native(
+        &mut self,
+        location: &SymbolLocation,
+        mapping: SymbolMapping,
+    ) -> Result<NativeFrame, ReadError> {
+        let module = self.intern(mapping.file, location.offset)?;
+        // In a mapping with a range the address is one of the process or of the file, and its distance from the start
+        // of the function is not stated. An address of 0 is unknown.
+        let is_offset = !mapping.has_range() && location.address != 0;
+        Ok(NativeFrame { module, offset: is_offset.then_some(location.address.cast_signed()) })
+    }
+
+    /// Counts the frames of a location in a stack.
+    ///
+    /// # Errors
+    /// If the document has too many.
+    pub(crate) fn charge(&mut self, frames: FrameRange, offset: u64) -> Result<(), Error> {
+        let left = self.frames_left.checked_sub((frames.end - frames.start) as u64);
+        self.frames_left = left.ok_or_else(|| too_many_frames(D::FORMAT, offset))?;
+        Ok(())
+    }
+
+    /// Interns the stack of these locations, leaf first; `None` without frames.
+    ///
+    /// # Errors
+    /// If the tables are full.
+    pub(crate) fn stack(
+        &mut self,
+        locations: impl Iterator<Item = FrameRange>,
+    ) -> Result<Option<StackId>, ReadError> {
+        self.stack.clear();
+        for range in locations {
+            self.stack.extend_from_slice(&self.frames[range.start..range.end]);
+        }
+        Ok(self.tables.intern_stack_leaf_first(&self.stack)?)
+    }
+}
+
+#[cold]
+fn too_many_frames(format: &'static str, offset: u64) -> Error {
+    let message = "too many frames: expected at most 16 for each byte of the document";
+    Error::new(ErrorKind::Limit, format, Position::Byte(offset), message)
+}
+
+/// The error of an index beyond a table of `count` entries.
+#[cold]
+pub(crate) fn missing_entry(
+    format: &'static str,
+    what: &str,
+    count: usize,
+    index: u64,
+    offset: u64,
+) -> Error {
+    let message = format!("expected {what} index below {count}, found {}", index.cast_signed());
+    Error::malformed(format, Position::Byte(offset), message)
+}

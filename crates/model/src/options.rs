@@ -1,0 +1,108 @@
+//! Options for reading an input.
+
+/// The options of all importers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// The reaction to damage.
+    pub on_damage: OnDamage,
+    /// The resources that the input may use.
+    pub limits: Limits,
+    /// The kind of events to read as samples from a trace with several kinds, for sinks that keep no events.
+    pub samples: SampleKind,
+}
+
+impl ReadOptions {
+    /// Continues after damage and reports what was lost.
+    #[must_use]
+    pub fn lenient() -> Self {
+        Self { on_damage: OnDamage::ReadOn, ..Self::default() }
+    }
+
+    /// Whether damage is skipped.
+    #[must_use]
+    pub const fn is_lenient(&self) -> bool {
+        matches!(self.on_damage, OnDamage::ReadOn)
+    }
+}
+
+/// The reaction to a damaged input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnDamage {
+    /// Stop with an error that states the position. A cut-off end is not damage: it ends the data, with a warning.
+    #[default]
+    Fail,
+    /// Skip what cannot be read, report it in a warning, and continue.
+    ReadOn,
+}
+
+/// The kind of samples to read from a trace with several kinds, whose numbers must not be added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SampleKind {
+    /// Code that threads executed, at regular times.
+    #[default]
+    Cpu,
+    /// Stacks of threads as they left the CPU.
+    OffCpu,
+    /// Stacks of memory allocations, with their bytes.
+    Allocation,
+    /// Stacks of tasks that were idle for long.
+    TaskDump,
+    /// All kinds, distinguished by the label `source`.
+    All,
+}
+
+impl SampleKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [Self::Cpu, Self::OffCpu, Self::Allocation, Self::TaskDump, Self::All];
+
+    /// The name in options and in the label `source`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::OffCpu => "off-cpu",
+            Self::Allocation => "alloc",
+            Self::TaskDump => "task-dump",
+            Self::All => "all",
+        }
+    }
+
+    /// Whether this kind includes samples of the kind `other`.
+    #[must_use]
+    pub fn includes(self, other: Self) -> bool {
+        self == Self::All || self == other
+    }
+}
+
+/// The resources that an input may use before it is rejected.
+///
+/// Each default is far above the needs of real profiles and far below what overloads a machine. An input that exceeds
+/// one ends with an error whose [`is_limit`](borehole_text::Error::is_limit) is true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest payload of one `rbt` event, in bytes. The specification names 16 MiB.
+    pub payload_bytes: usize,
+    /// The longest frame of a `trc` stream, in bytes. Writers make far shorter ones; the specification allows several
+    /// GiB.
+    pub frame_bytes: usize,
+    /// The maximum size of the definitions of one `rbt` segment or `trc` batch, in bytes: strings, frames, stacks and
+    /// schemas together, and a segment's metadata.
+    pub definition_bytes: usize,
+    /// The longest line of a text format, in bytes.
+    pub line_bytes: usize,
+    /// The largest document of a format that is held in memory whole (`pprof`, `otlp`, `speedscope`, `gecko`), in bytes
+    /// after decompression.
+    pub document_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            payload_bytes: 16 << 20,
+            frame_bytes: 64 << 20,
+            definition_bytes: 1 << 30,
+            line_bytes: 64 << 20,
+            document_bytes: 4 << 30,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Scans unknown structures for addresses, to find what they hold.
+//!
+//! A word counts if it is the address of a block that nothing else led to; the header of that block tells its type. So scans
+//! run after everything known has been walked. Blocks of no known type are scanned in turn.
+
+use borehole_heap::{HeapSink, LocationType, NodeType, Strength};
+
+use crate::heap::blocks::HeapBlock;
+use crate::heap::guess::{self, Guess};
+use crate::heap::walk::{Extent, HeapWalker, NodeLink, ObjectView, PendingScan, VisitKind};
+use crate::remote::{u32_at, u64_at};
+
+enum ScanTarget {
+    Known(VisitKind, u64),
+    Plain(HeapBlock),
+}
+
+/// Schedules a scan of `object` after everything known has been walked, unless its class has only properties.
+pub(super) fn later<S: HeapSink>(object: &ObjectView, walker: &mut HeapWalker<'_, S>) {
+    if walker.heap.view.pointer(object.class, walker.heap.layout.class_create) != 0 {
+        let &ObjectView { node, start, bytes, .. } = object;
+        walker.pending.scans.push(PendingScan { node, start, bytes });
+    }
+}
+
+impl<S: HeapSink> HeapWalker<'_, S> {
+    /// Schedules a visit of `address` after everything known has been walked.
+    pub(crate) fn unknown_pointer(&mut self, link: NodeLink, address: u64) {
+        if address != 0 && self.graph.limits.may_grow(self.pending.unknown.len()) {
+            self.pending.unknown.push((NodeLink { strength: Strength::Structural, ..link }, address));
+        }
+    }
+
+    /// Runs all scheduled scans, and walks everything that they find, until nothing is left.
+    pub(crate) fn finish_scans(&mut self) {
+        while !self.is_given_up() {
+            if let Some((link, kind, address)) = self.pending.put_off.pop() {
+                self.later(link, kind, address);
+            } else if let Some((link, address)) = self.pending.unknown.pop() {
+                if let Some(target) = self.target(address, None) {
+                    self.go(link, target);
+                }
+            } else if let Some(scan) = self.pending.scans.pop() {
+                self.scan(scan, &|offset| format!("internal+{offset}"));
+            } else {
+                return;
+            }
+            self.run();
+        }
+    }
+
+    /// Scans memory; `name` gives the name of what is found at an offset.
+    pub(crate) fn scan(&mut self, scan: PendingScan, name: &dyn Fn(usize) -> String) {
+        let bytes = self.heap.view.bytes(scan.start, scan.bytes);
+        self.graph.limits.meet_bytes(bytes.len());
+        for (offset, word) in bytes.chunks_exact(8).enumerate() {
+            let before = offset.checked_sub(1).and_then(|before| bytes.get(before * 8..));
+            let target = u64_at(word, 0).and_then(|address| self.target(address, before));
+            if let Some(target) = target {
+                let name = self.graph.name(&name(offset * 8));
+                self.go(NodeLink::structural(scan.node, name), target);
+            }
+        }
+    }
+
+    fn go(&mut self, link: NodeLink, target: ScanTarget) {
+        match target {
+            ScanTarget::Known(kind, address) => self.later(link, kind, address),
+            ScanTarget::Plain(block) => {
+                let extent = Extent::new(LocationType::INTERNAL_DATA, block.bytes);
+                if let Some(node) = self.block_by(link, NodeType::INTERNAL_DATA, block.address, extent) {
+                    self.pending.scans.push(PendingScan { node, start: block.address, bytes: block.bytes });
+                }
+            }
+        }
+    }
+
+    /// Whether the memory refers to anything not reached yet.
+    pub(crate) fn leads_somewhere(&self, scan: &PendingScan) -> bool {
+        let bytes = self.heap.view.bytes(scan.start, scan.bytes);
+        bytes.chunks_exact(8).enumerate().any(|(offset, word)| {
+            let before = offset.checked_sub(1).and_then(|before| bytes.get(before * 8..));
+            u64_at(word, 0).is_some_and(|address| self.target(address, before).is_some())
+        })
+    }
+
+    /// The unreached target of a word. `before` are the bytes from the preceding word on.
+    fn target(&self, address: u64, before: Option<&[u8]>) -> Option<ScanTarget> {
+        if !address.is_multiple_of(8) || address == 0 {
+            return None;
+        }
+        let block = self.heap.blocks.find(address).filter(|block| !self.graph.account.is_reached(block))?;
+        if self.heap.is_listed_object(address) {
+            return Some(ScanTarget::Known(VisitKind::Object, address));
+        }
+        if block.address != address {
+            return is_table(address, &block, before?).then_some(ScanTarget::Plain(block));
+        }
+        let kind = match guess::guess(self.heap.view, self.heap.layout, &block) {
+            Guess::String => VisitKind::String,
+            Guess::Array => VisitKind::Array,
+            Guess::Reference => VisitKind::Reference,
+            Guess::Resource => VisitKind::Resource,
+            Guess::Object | Guess::Plain => return Some(ScanTarget::Plain(block)),
+        };
+        Some(ScanTarget::Known(kind, address))
+    }
+}
+
+/// Whether a word is the address of the buckets of a hash table with the memory `block`: it begins with the number of hashes
+/// that the preceding mask says.
+fn is_table(buckets: u64, block: &HeapBlock, before: &[u8]) -> bool {
+    let hashes = u32_at(before, 4).unwrap_or_default().wrapping_neg();
+    hashes.is_power_of_two() && buckets.wrapping_sub(u64::from(hashes) * 4) == block.address
+}

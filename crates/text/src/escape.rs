@@ -1,0 +1,166 @@
+//! Text from outside, made safe for where it is written: a name must not pass for another, and nothing must obey it.
+
+/// Formats `bytes` as one line of text that a terminal only displays. Control characters, invisible characters, characters that
+/// change the order of the text around them, and invalid UTF-8 are escaped: `\x1b`, `\u{202e}`.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_text::printable;
+///
+/// assert_eq!(printable(b"a\x1b[2J\xff"), r"a\x1b[2J\xff");
+/// assert_eq!(printable("f\u{202e}php.g".as_bytes()), r"f\u{202e}php.g");
+/// ```
+#[must_use]
+pub fn printable(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '\0'..' ' | '\x7f' => text.push_str(&format!("\\x{:02x}", u32::from(character))),
+                unseen if is_unseen(unseen) => text.extend(unseen.escape_unicode()),
+                seen => text.push(seen),
+            }
+        }
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    text
+}
+
+/// Whether a character is invisible though it may have an effect: control characters above ASCII, line breaks, direction marks,
+/// joiners, variation selectors, tags, fillers, and spaces other than the ASCII space.
+///
+/// Source: Unicode 16, `Default_Ignorable_Code_Point`, the categories Zs, Zl and Zp except U+0020, the annotation marks U+FFF9 to
+/// U+FFFB, and the blank Braille pattern.
+const fn is_unseen(character: char) -> bool {
+    matches!(
+        character,
+        '\u{80}'..='\u{a0}'
+            | '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{1680}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{2000}'..='\u{200f}'
+            | '\u{2028}'..='\u{202f}'
+            | '\u{205f}'..='\u{206f}'
+            | '\u{2800}'
+            | '\u{3000}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+/// Formats `bytes` as one line of text of a document, such as a page or a picture. Tabs and line breaks become spaces, invalid
+/// characters are replaced, and invisible ones are escaped. Markup is not: see [`markup`].
+///
+/// # Examples
+///
+/// ```
+/// assert_eq!(borehole_text::document(b"a\x1b[2J\nb\xff\0"), "a\u{fffd}[2J b\u{fffd}\u{fffd}");
+/// ```
+#[must_use]
+pub fn document(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for character in String::from_utf8_lossy(bytes).chars() {
+        match character {
+            '\t' | '\n' | '\r' => text.push(' '),
+            other => push_document(other, &mut text),
+        }
+    }
+    text
+}
+
+/// Appends a character to the text of a document, as [`document`] does, except that line breaks are invalid.
+///
+/// # Examples
+///
+/// ```
+/// let mut text = String::new();
+/// "a\u{0}f\u{202e}php.g".chars().for_each(|c| borehole_text::push_document(c, &mut text));
+/// assert_eq!(text, "a\u{fffd}f\\u{202e}php.g");
+/// ```
+pub fn push_document(character: char, text: &mut String) {
+    match character {
+        '\u{fffe}' | '\u{ffff}' => text.push(char::REPLACEMENT_CHARACTER),
+        control if control.is_control() => text.push(char::REPLACEMENT_CHARACTER),
+        unseen if is_unseen(unseen) => text.extend(unseen.escape_unicode()),
+        seen => text.push(seen),
+    }
+}
+
+/// Escapes text for HTML and XML, between tags and in attributes.
+///
+/// # Examples
+///
+/// ```
+/// assert_eq!(borehole_text::markup("<a b='c' d=\"e\">&"), "&lt;a b=&#39;c&#39; d=&quot;e&quot;&gt;&amp;");
+/// ```
+#[must_use]
+pub fn markup(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// Quotes a name so that a shell takes it as one word and a command does not take it as an option.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_text::shell_word;
+///
+/// assert_eq!(["a/b.rbt", "$(rm x)", "-o.rbt"].map(shell_word), ["a/b.rbt", "'$(rm x)'", "./-o.rbt"]);
+/// ```
+#[must_use]
+pub fn shell_word(name: &str) -> String {
+    let beginning = if name.starts_with('-') { "./" } else { "" };
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"./_-+=,:@".contains(&byte));
+    if is_plain && !name.is_empty() {
+        return format!("{beginning}{name}");
+    }
+    format!("'{beginning}{}'", name.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_are_escaped_and_visible_characters_are_not() {
+        let blank = "\u{34f}\u{115f}\u{1160}\u{1680}\u{17b4}\u{180b}\u{2000}\u{200a}\u{205f}\u{2800}\u{3000}\u{3164}\u{ffa0}";
+        let seen = "a b\u{e9}e\u{301}\u{115e}\u{1161}\u{167f}\u{1681}\u{2010}\u{2027}\u{2030}\u{3001}\u{3163}\u{4e00}\u{ac00}\u{1f600}";
+        for text in [document, printable] {
+            assert_eq!(text(blank.as_bytes()), blank.escape_unicode().to_string());
+            assert_eq!(text(seen.as_bytes()), seen);
+        }
+    }
+
+    #[test]
+    fn a_terminal_obeys_nothing() {
+        assert_eq!(printable(b"App\\Db::query"), "App\\Db::query");
+        assert_eq!(printable(b"\x1b[2Jx\ny\t\0\x7f"), r"\x1b[2Jx\x0ay\x09\x00\x7f");
+        assert_eq!(printable(b"caf\xe9 \xff"), r"caf\xe9 \xff");
+        assert_eq!(printable("\u{e9} \u{9b}2J".as_bytes()), "\u{e9} \\u{9b}2J");
+        assert_eq!(printable("\u{202e}gpj\u{2066}\u{200b}".as_bytes()), r"\u{202e}gpj\u{2066}\u{200b}");
+    }
+}

@@ -1,0 +1,25 @@
+//! The one home of how Borehole writes words and numbers: amounts, escapes, JSON and tables, and the
+//! errors and warnings of its readers.
+//!
+//! Nothing here does I/O or knows a terminal: callers pass the width that a table is to fit.
+
+mod amount;
+mod digits;
+mod error;
+mod escape;
+mod fit;
+mod json_ascii;
+mod json_lines;
+pub mod lossless;
+mod table;
+mod warning;
+
+pub use amount::{bytes, counted, duration, grouped, nanoseconds_per, percent, percent_of, with_unit};
+pub use digits::{IntegerDigits, put_decimal};
+pub use error::{Error, ErrorKind, Position, ReadError, cause};
+pub use escape::{document, markup, printable, push_document, shell_word};
+pub use fit::{KeptEnd, crop, pad, width};
+pub use json_ascii::put_ascii_json;
+pub use json_lines::LineWriter;
+pub use table::{TextColumn, TextTable};
+pub use warning::Warning;

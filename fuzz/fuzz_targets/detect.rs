@@ -1,8 +1,0 @@
-//! The target `detect` of borehole-testkit.
-
-#![no_main]
-
-use borehole_testkit::fuzzing::Target;
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|bytes: &[u8]| (Target::named("detect").run)(bytes));
