@@ -22,7 +22,7 @@ fn screens_are_as_they_were_at_several_sizes() {
         ("objects", "\r", "objects of"),
         ("node", "\r", "referred to by"),
         ("way", "p", "path from the root"),
-        ("held", ">", "would be freed with"),
+        ("held", ">", "retained by"),
         ("roots", "t", "roots ·"),
         ("found", "FFacts\\Other\r", " matches for Facts"),
     ];
@@ -45,7 +45,7 @@ fn screens_are_as_they_were_at_several_sizes() {
 
 /// The screen after a search has ended.
 fn settled(terminal: &Terminal) -> String {
-    crate::program::wait_for(|| Some(terminal.shown()).filter(|shown| !shown.contains("% looked at")))
+    crate::program::wait_for(|| Some(terminal.shown()).filter(|shown| !shown.contains("% searched")))
 }
 
 #[test]
