@@ -3,6 +3,12 @@
 //! [`schema`] describes the tables once; [`dialect`] translates them to the SQL of SQLite, PostgreSQL and MySQL.
 #![forbid(unsafe_code)]
 
+// Without any kind of database, what they share has no user.
+#![cfg_attr(
+    not(any(feature = "sqlite", feature = "postgresql", feature = "mysql")),
+    allow(dead_code, unused_imports)
+)]
+
 mod answer;
 mod backend;
 #[cfg(any(feature = "sqlite", feature = "mysql"))]

@@ -14,7 +14,8 @@ fn samples(options: &[&str], inputs: &[&str]) -> Vec<Value> {
     let lines = String::from_utf8(ended.stdout).unwrap();
     let values = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let samples: Vec<_> = values.filter(|line| line["type"] == "sample").collect();
-    let is_noted = ended.stderr.starts_with("note: no samples match the filters ") && ended.stderr.lines().count() == 1;
+    let is_noted =
+        ended.stderr.starts_with("note: no samples match the filters ") && ended.stderr.lines().count() == 1;
     assert!(
         ended.code == 0 && if samples.is_empty() { is_noted } else { ended.stderr.is_empty() },
         "{}",
