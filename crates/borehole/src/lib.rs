@@ -2,7 +2,7 @@
 //!
 //! Rust programs depend on this crate. It opens any readable file by its content ([`Input`]), streams its samples and
 //! events into any [`ProfileSink`], writes any writable format ([`Target`]), and recovers the intact parts of damaged
-//! files. A program that records itself uses the writers of [`rbt`] and [`trc`] directly.
+//! files. A program that records itself uses the writers of [`rbt`](formats::rbt) and [`trc`] directly.
 //!
 //! Every format is a Cargo feature. All are on by default.
 //!
