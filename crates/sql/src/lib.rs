@@ -2,7 +2,6 @@
 //!
 //! [`schema`] describes the tables once; [`dialect`] translates them to the SQL of SQLite, PostgreSQL and MySQL.
 #![forbid(unsafe_code)]
-
 // Without any kind of database, what they share has no user.
 #![cfg_attr(
     not(any(feature = "sqlite", feature = "postgresql", feature = "mysql")),
