@@ -94,7 +94,7 @@ pub struct Document<'a> {
     pub bytes: &'a [u8],
     /// A file that lends its tables, for a document that has lost its own.
     pub sibling: Option<&'a [u8]>,
-    /// Called with the end of the bytes that will not be read again, which grows.
+    /// Called with the number of bytes, from the beginning, that will not be read again. The number only grows.
     pub on_passed: Option<&'a dyn Fn(usize)>,
 }
 
@@ -103,7 +103,7 @@ pub struct Document<'a> {
 pub struct Exporting {
     /// Creates the sink. Its output is incomplete before [`ProfileSink::finish`].
     pub start: for<'w> fn(Destination<'w>, &WriteOptions) -> Box<dyn Export + 'w>,
-    /// Its way with events.
+    /// Its treatment of events.
     pub events: EventSupport,
 }
 
@@ -114,7 +114,7 @@ pub enum EventSupport {
     Lost,
     /// It writes them in the order in which they arrive.
     Kept,
-    /// It relates events to each other, and has to get them in order of time.
+    /// It relates events to each other, so it needs them in order of time.
     ByTime,
 }
 
@@ -193,7 +193,7 @@ macro_rules! formats {
         #[non_exhaustive]
         pub enum Format {
             $($(
-                #[doc = concat!("Described by the feature `", $feature, "` and in [`Facts`].")]
+                #[doc = concat!("A format of the feature `", $feature, "`. Its [`facts`](Self::facts) describe it.")]
                 $format,
             )+)+
         }

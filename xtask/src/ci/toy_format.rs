@@ -47,7 +47,7 @@ fn follow(page: &str, root: &Path) -> Result<()> {
     }
     let feature = block(page, "```toml\n")?;
     insert(root, MANIFEST.0, MANIFEST.1, &format!("{feature}{}", MANIFEST.1))?;
-    let line = block(page, "Its place is the one in lists.\n\n```rust\n")?;
+    let line = block(page, "Lists show the formats in this order.\n\n```rust\n")?;
     insert(root, REGISTRY.0, REGISTRY.1, &format!("{}{line}", REGISTRY.1))
 }
 
