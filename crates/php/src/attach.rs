@@ -4,7 +4,7 @@ use borehole_process::{ElfSymbols, ForeignMemory, ForeignProcess, MemoryMapping}
 
 use crate::error::{Error, ErrorKind};
 use crate::executor::{Executor, ExecutorLocation};
-use crate::heap::allocator::{HeapPointer, heap_pointers};
+use crate::heap_pointer::{HeapPointer, heap_pointers};
 use crate::layout::Layout;
 use crate::modules;
 use crate::proof;

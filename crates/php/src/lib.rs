@@ -17,6 +17,7 @@ mod executor;
 mod failed;
 mod function;
 mod heap;
+mod heap_pointer;
 mod layout;
 mod lookup;
 mod modules;

@@ -6,15 +6,16 @@
 //! Source: `zend_alloc.c`: `_zend_mm_heap`, `_zend_mm_chunk`, `_zend_mm_huge_list`, in 7.0 to 8.6, and processes of these
 //! releases.
 
-use borehole_process::{ElfSymbols, ForeignMemory};
+use borehole_process::ForeignMemory;
 use hashbrown::HashSet;
 
 use crate::attach::Php;
 use crate::error::{Error, ErrorKind};
 use crate::executor::Executor;
+use crate::heap_pointer::HeapPointer;
 use crate::layout::Layout;
-use crate::release::{PhpRelease, ThreadModel};
-use crate::remote::{self, moved, u32_at, u64_at};
+use crate::release::PhpRelease;
+use crate::remote::{moved, u32_at, u64_at};
 
 /// The size of a chunk in bytes, and the alignment of its address.
 pub(crate) const CHUNK_BYTES: u64 = 2 << 20;
@@ -93,44 +94,6 @@ pub(crate) struct AllocatorCounters {
     pub(crate) last_delete: Option<(u32, u32)>,
     /// The address of the first free block of each bin.
     pub(crate) free: [u64; BINS],
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HeapPointer {
-    /// The address of the variable that points to the heap.
-    Variable(u64),
-    /// The offset of the pointer to the thread's heap, in the block of each thread.
-    InThreadBlock(u64),
-}
-
-/// The variables that the first instructions of `zend_mm_get_heap` load: `mov reg, [rip+rel32]`.
-///
-/// The function returns the pointer to the heap, so it must load the pointer, or its offset in the block of a thread.
-pub(crate) fn heap_pointers(
-    memory: &impl ForeignMemory,
-    symbols: &ElfSymbols,
-    threads: ThreadModel,
-) -> Vec<HeapPointer> {
-    let Some(function) = symbols.find("zend_mm_get_heap") else { return Vec::new() };
-    let mut code = [0; 64];
-    let filled = remote::read_some(memory, function.address, &mut code).unwrap_or_default();
-    let end = usize::try_from(function.size).ok().filter(|&size| size > 0).unwrap_or(filled);
-    let code = &code[..filled.min(end)];
-    let load = |at: usize| {
-        let [prefix, 0x8b, register] = *code.get(at..at + 3)? else { return None };
-        // Any register, relative to the next instruction.
-        let is_load = matches!(prefix, 0x48 | 0x4c) && register & 0xc7 == 0x05;
-        let distance = u32_at(code, at + 3)?.cast_signed();
-        is_load.then(|| moved(function.address, at + 7).wrapping_add_signed(i64::from(distance)))
-    };
-    let variables = (0..code.len()).filter_map(load);
-    match threads {
-        ThreadModel::One => variables.map(HeapPointer::Variable).collect(),
-        ThreadModel::Many => {
-            let offsets = variables.filter_map(|address| memory.read_u64(address).ok());
-            offsets.map(HeapPointer::InThreadBlock).collect()
-        }
-    }
 }
 
 impl Php {
