@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use borehole::model::Mode;
 use borehole::{Format, RecordCounts, Recovery, Source, Warning, count_records, import_all};
 use borehole_analysis::{DistinctNumbers, DistinctTimes, Inventory, SegmentFacts};
-use borehole_text::{TextColumn, TextTable, grouped};
+use borehole_text::{TextColumn, TextTable, counted, duration, grouped};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -95,7 +95,7 @@ fn text(info: &FileInfo) -> String {
     facts.row("file", name);
     facts.row("format", format_args!("{} ({})", format.name(), format.describe()));
     if let Some(bytes) = size_bytes {
-        facts.row("size", format!("{bytes} bytes{}", per_record(*bytes, inventory)));
+        facts.row("size", format!("{} bytes{}", grouped(*bytes), per_record(*bytes, inventory)));
     }
     if inventory.events > 0 || *format == Format::Trc {
         facts.events(inventory);
@@ -128,9 +128,10 @@ impl FileFacts {
 
     /// The rows about samples.
     fn samples(&mut self, inventory: &Inventory) {
-        self.row("samples", format!("{} in {} runs", inventory.samples, inventory.records));
+        self.row("samples", format!("{} in {} runs", grouped(inventory.samples), grouped(inventory.records)));
         self.row("stacks", stacks(inventory));
-        self.row("frames", format!("{} distinct; {} strings", inventory.frames, inventory.strings));
+        let [frames, strings] = [inventory.frames, inventory.strings].map(|count| grouped(count as u64));
+        self.row("frames", format!("{frames} distinct; {strings} strings"));
         self.row("segments", segments(inventory));
         self.row("period", periods(inventory));
         if let Some(modes) = modes(inventory) {
@@ -147,7 +148,7 @@ impl FileFacts {
             }
         }
         for (key, count) in &inventory.label_keys {
-            self.row("label", format!("{key} (on {count} samples)"));
+            self.row("label", format!("{key} (on {})", counted(*count, "sample")));
         }
         for kind in &inventory.value_types {
             self.row("values", kind.clone());
@@ -163,8 +164,8 @@ impl FileFacts {
             achieved_per_s(inventory).map(|rate| format!(", {rate:.1} per second")).unwrap_or_default();
         let asked = asked_per_s(inventory).map(|rate| format!(" ({rate:.1} requested)")).unwrap_or_default();
         match inventory.ticks.count() {
-            Some(count) => self.row("ticks", format!("{count}{achieved}{asked}")),
-            None => self.row("ticks", format!("more than {}{asked}", DistinctTimes::MAX)),
+            Some(count) => self.row("ticks", format!("{}{achieved}{asked}", grouped(count as u64))),
+            None => self.row("ticks", format!("more than {}{asked}", grouped(DistinctTimes::MAX as u64))),
         }
     }
 
@@ -172,27 +173,27 @@ impl FileFacts {
     fn records(&mut self, records: &RecordCounts) {
         if !records.by_type.is_empty() {
             let counts: Vec<_> =
-                records.by_type.iter().map(|(name, count)| format!("{name} {count}")).collect();
+                records.by_type.iter().map(|(name, count)| format!("{name} {}", grouped(*count))).collect();
             self.row("records", counts.join(", "));
         }
         if let (Some((stored, decompressed)), Some(ratio)) = (records.compressed_bytes, ratio(records)) {
-            self.row("compression", format!("{ratio:.2}:1, {decompressed} bytes of samples in {stored}"));
+            self.row("compression", format!("{ratio:.2}:1, {} bytes of samples in {}", grouped(decompressed), grouped(stored)));
         }
     }
 
     /// The rows about events.
     fn events(&mut self, inventory: &Inventory) {
-        self.row("events", inventory.events);
+        self.row("events", grouped(inventory.events));
         let names = inventory.event_names.len();
         self.row("schemas", format_args!("{} distinct, {names} names", inventory.shapes));
-        self.row("batches", inventory.segments);
+        self.row("batches", grouped(inventory.segments));
         if let Some((first, last)) = inventory.event_time_ns {
             self.row("time span", seconds(i128::from(last) - i128::from(first)));
         }
         let mut names: Vec<_> = inventory.event_names.iter().collect();
         names.sort_by_key(|(_, count)| Reverse(**count));
         for (name, count) in names.iter().take(SHOWN_NAMES) {
-            self.row("event", format_args!("{name} {count}"));
+            self.row("event", format_args!("{name} {}", grouped(**count)));
         }
         if names.len() > SHOWN_NAMES {
             self.row("event", format_args!("{SHOWN_NAMES} of {} names shown; --json for all", names.len()));
@@ -242,8 +243,12 @@ fn stacks(inventory: &Inventory) -> String {
     let Inventory { stacks, deepest, depth_sum, samples, empty_stacks, .. } = inventory;
     let mean = depth_sum.checked_div(u128::from(*samples)).unwrap_or(0);
     let empty =
-        if *empty_stacks > 0 { format!("; {empty_stacks} samples without a stack") } else { String::new() };
-    format!("{stacks} distinct, callers included; depth {mean} on average, {deepest} at most{empty}")
+        if *empty_stacks > 0 { format!("; {} without a stack", counted(*empty_stacks, "sample")) } else { String::new() };
+    format!(
+        "{} distinct, callers included; depth {mean} on average, {} at most{empty}",
+        grouped(*stacks as u64),
+        grouped(*deepest as u64)
+    )
 }
 
 fn segments(inventory: &Inventory) -> String {
@@ -253,7 +258,7 @@ fn segments(inventory: &Inventory) -> String {
         all if all == inventory.first_segments.len() => "with timestamps",
         _ => "some with timestamps",
     };
-    format!("{} {times}", inventory.segments)
+    format!("{} {times}", grouped(inventory.segments))
 }
 
 fn periods(inventory: &Inventory) -> String {
@@ -261,7 +266,7 @@ fn periods(inventory: &Inventory) -> String {
         inventory.first_segments.iter().filter_map(|segment| segment.period_ns).collect();
     periods.sort_unstable();
     periods.dedup();
-    let texts: Vec<_> = periods.iter().map(|ns| format!("{} us", ns / 1000)).collect();
+    let texts: Vec<_> = periods.iter().map(|&ns| duration(ns)).collect();
     if texts.is_empty() { "unknown".to_owned() } else { texts.join(", ") }
 }
 
@@ -293,16 +298,16 @@ fn segment_table(inventory: &Inventory) -> String {
         return String::new();
     }
     let counts = if inventory.samples == 0 && inventory.events > 0 { "events" } else { "samples" };
-    let numbers = ["segment", "offset", counts, "period us"].map(TextColumn::number);
+    let numbers = ["segment", "offset", counts, "period"].map(TextColumn::number);
     let mut table = TextTable::new(numbers.into_iter().chain([TextColumn::name("metadata")]));
     for segment in &inventory.first_segments {
         let SegmentFacts { index, offset, period_ns, samples, events, metadata, .. } = segment;
         let count = if counts == "events" { events } else { samples };
         let unknown = || "-".to_owned();
         let offset = offset.map_or_else(unknown, |offset| format!("{offset:#x}"));
-        let period = period_ns.map_or_else(unknown, |ns| (ns / 1000).to_string());
+        let period = period_ns.map_or_else(unknown, duration);
         let pairs: Vec<_> = metadata.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        table.row([index.to_string(), offset, count.to_string(), period, pairs.join(" ")]);
+        table.row([index.to_string(), offset, grouped(*count), period, pairs.join(" ")]);
     }
     let (shown, all) = (inventory.first_segments.len() as u64, inventory.segments);
     let cut = (shown < all)

@@ -15,6 +15,9 @@ const FORMATS: &str = "borehole-formats";
 /// The crate that other programs depend on.
 const FACADE: &str = "borehole";
 
+/// The crate of the command.
+const COMMAND: &str = "borehole-cli";
+
 /// A machine whose `usize` has 32 bits.
 const NARROW_TARGET: &str = "i686-unknown-linux-gnu";
 
@@ -27,9 +30,11 @@ const BYTE_CRATES: [&str; 4] = ["borehole-wire", "borehole-model", "borehole-trc
 /// The crate that is built from C, which takes a C compiler for the target.
 const C_CRATE: &str = "zstd";
 
-/// A program with one format must stay small, and build: the crates with no feature, and with each one alone.
+/// A program with one format must stay small, and build: the crates with no feature, and with each one alone. The command too
+/// builds without the servers of databases.
 pub(super) fn features(at: &Surroundings<'_>) -> Result<TaskOutcome> {
     let manifests = metadata::manifests(at.root)?;
+    cargo(at, &["clippy", "--quiet", "--package", COMMAND, "--no-default-features", "--", "-D", "warnings"])?;
     for name in [FORMATS, FACADE] {
         let clippy = ["clippy", "--quiet", "--package", name, "--no-default-features"];
         let fatal = ["--", "-D", "warnings"];

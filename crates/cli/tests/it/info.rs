@@ -49,7 +49,7 @@ fn the_text_has_the_facts_of_the_json() {
         "format         rbt (reli binary trace: call-stack samples of PHP)",
         "samples        30 in 6 runs",
         "processes      3: 100, 200, 300",
-        "      1   0x160       10      10000  pid=200",
+        "      1   0x160       10  10.0 ms  pid=200",
     ] {
         assert!(text.lines().any(|line| line == row), "expected {row:?} in\n{text}");
     }
@@ -68,7 +68,7 @@ fn control_characters_in_names_are_escaped() {
     let said = piped(&["info", "--from", "jsonl"], hostile.as_bytes());
     let text = String::from_utf8(said.stdout).unwrap();
     assert!(
-        text.contains(r"c\x1b[2J=line1\x0asamples ") && text.contains(r"k\x1b[31m (on 1 samples)"),
+        text.contains(r"c\x1b[2J=line1\x0asamples ") && text.contains(r"k\x1b[31m (on 1 sample)"),
         "{text}"
     );
     assert_eq!(text.lines().filter(|line| line.starts_with("samples ")).count(), 1, "{text}");
@@ -105,7 +105,7 @@ fn info_shows_ticks_rates_interpreters_and_compression() {
             &[
                 "interpreters   1: 0",
                 "ticks          495, 325.9 per second (500.0 requested)",
-                "compression    4.27:1, 33655 bytes of samples in 7889",
+                "compression    4.27:1, 33,655 bytes of samples in 7,889",
             ][..],
         ),
         (
