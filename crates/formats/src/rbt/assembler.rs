@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use super::annotations::{self, Annotations};
+use super::clock::stated_unix_ns;
 use super::definitions::Definitions;
 use super::event::{DecodedEvent, RawEvent};
 use super::indices::{DefinitionKind, StackIndex, StringIndex, Undefined};
@@ -119,6 +120,8 @@ pub(super) struct Assembler {
     /// Whether this segment has lost data: ids may then refer to the lost part.
     is_damaged: bool,
     accumulated_us: Option<i64>,
+    /// Whether a segment has stated its wall clock since this was last cleared: its times, and later ones, count from that.
+    pub(super) has_new_clock: bool,
     /// The number of samples before this segment, and of those with timestamps.
     samples_before: u64,
     timed_before: u64,
@@ -363,6 +366,8 @@ impl Assembler {
     }
 
     fn metadata(&mut self, pair: MetadataPair) -> Result<Option<Completed>, EventFault> {
+        let is_first = self.samples_read() == self.samples_before;
+        self.has_new_clock |= is_first && stated_unix_ns(&pair.0, &pair.1).is_some();
         let bytes = pair.0.len() + pair.1.len() + size_of::<MetadataPair>();
         self.metadata_bytes = self.metadata_bytes.saturating_add(bytes);
         if self.metadata_bytes > self.limit_bytes {

@@ -80,7 +80,7 @@ impl NextIds {
     }
 
     /// Notes a definition of `id`.
-    fn pass(&mut self, kind: DefinitionKind, id: i64) {
+    pub(super) fn pass(&mut self, kind: DefinitionKind, id: i64) {
         self.set(kind, self.of(kind).max(id.saturating_add(1)));
     }
 }

@@ -8,6 +8,7 @@ use borehole_model::{
     Context, FrameId, Label, LabelValue, LabelsId, ProfileSink, Sample, Segment, StackId, StringId, Tables,
 };
 
+use super::clock::CLOCK_KEY;
 use super::column::put;
 use super::frame_def::FrameDef;
 use super::ids;
@@ -64,10 +65,12 @@ pub struct Exporter<W: Write> {
     /// The process in the metadata written for the segment.
     process: SegmentProcess,
     last_time_us: Option<i64>,
+    /// Whether the segment lacks its wall clock, which precedes its first sample.
+    lacks_clock: bool,
     losses: Losses,
 }
 
-enum ExportState<W> {
+enum ExportState<W: Write> {
     Unopened(W),
     Open(Box<Writer<W>>),
     Finished,
@@ -92,6 +95,7 @@ impl<W: Write> Exporter<W> {
             has_timestamps: false,
             process: SegmentProcess::default(),
             last_time_us: None,
+            lacks_clock: false,
             losses: Losses::default(),
         }
     }
@@ -155,6 +159,7 @@ impl<W: Write> Exporter<W> {
     fn open(&mut self, header: Header) -> io::Result<&mut Writer<W>> {
         self.columns.forget();
         self.process = SegmentProcess::default();
+        self.lacks_clock = true;
         if let ExportState::Open(writer) = &mut self.state {
             // This comes last: if a segment cannot begin, the one before must still be completed.
             writer.start_segment(header)?;
@@ -193,6 +198,23 @@ impl<W: Write> Exporter<W> {
         Ok(())
     }
 
+    /// Writes the wall time from which the differences of the segment count: that of the sample before, else of the first.
+    #[cold]
+    fn write_clock(&mut self, at: Context<'_>, first: &Sample<'_>) -> io::Result<()> {
+        let before_us = self.last_time_us.filter(|_| self.has_timestamps);
+        let zero_us = before_us.or(time_us(first)).unwrap_or(0);
+        let zero_ns = zero_us.checked_mul(1000);
+        let unix_ns = at.segment.start_unix_ns.zip(zero_ns).and_then(|(start, zero)| start.checked_add(zero));
+        if let Some(unix_ns) = unix_ns {
+            self.writer()?.write_metadata(CLOCK_KEY, unix_ns.to_string().as_bytes())?;
+            if self.has_timestamps {
+                self.last_time_us = Some(zero_us);
+            }
+        }
+        self.lacks_clock = false;
+        Ok(())
+    }
+
     /// The process that a sample has to name, because it differs from the segment's. The format cannot say that a
     /// sample has no process: for such a sample a segment without one begins.
     #[inline]
@@ -210,7 +232,9 @@ impl<W: Write> Exporter<W> {
         let count = |lost: bool| if lost { sample.count } else { 0 };
         let has_fraction = self.has_timestamps && sample.time_ns.is_some_and(|ns| ns % 1000 != 0)
             || at.segment.period_ns.is_some_and(|ns| ns % 1000 != 0);
+        let is_unknown = sample.time_ns.is_none() && sample.delta_us.is_none() && at.segment.has_times;
         self.losses.add("timestamps", count(!self.has_timestamps && sample.time_ns.is_some()));
+        self.losses.add("unknown timestamps, written as 0,", count(self.has_timestamps && is_unknown));
         self.losses.add("fractions of microseconds", count(has_fraction));
         self.losses.add("thread ids", count(sample.thread.is_some()));
         self.losses.add("interpreter ids", count(sample.interpreter.is_some()));
@@ -223,8 +247,11 @@ impl<W: Write> Exporter<W> {
 
 impl<W: Write> ProfileSink for Exporter<W> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        let delta_us = if self.has_timestamps { self.delta_us(sample) } else { None };
         let pid = self.own_process(at, sample)?;
+        if self.lacks_clock {
+            self.write_clock(at, sample)?;
+        }
+        let delta_us = if self.has_timestamps { self.delta_us(sample) } else { None };
         let ExportState::Open(writer) = &mut self.state else { return Err(no_segment()) };
         let stack = self.columns.stack(sample.stack, at.tables, writer)?;
         let def = SampleDef { stack, count: sample.count, delta_us, pid, annotations: None };

@@ -10,6 +10,7 @@ use borehole_model::{
 use hashbrown::HashMap;
 
 use super::assembler::{Record, SegmentStart, StoredSample};
+use super::clock::stated_unix_ns;
 use super::column::put;
 use super::definitions::{DefinedFrame, Definitions};
 use super::indices::{FrameIndex, StackIndex, StringIndex};
@@ -23,7 +24,8 @@ use crate::{ReadError, ReadOptions};
 /// Streams `input`, raw or compressed, into `sink`.
 ///
 /// Time continues over the segments of an input, as reli's segmented writer counts it: the origin is the start of the
-/// first segment. A segment's process is its metadata `pid`, if that names only one.
+/// first segment. A segment that states its wall clock is placed by it instead. A segment's process is its metadata `pid`, if
+/// that names only one.
 ///
 /// # Errors
 /// If the input is damaged (read strictly) or cannot be read, or the sink fails.
@@ -66,6 +68,8 @@ struct Importer<'a> {
     /// The start of the segment, in microseconds since the start of the first one.
     segment_start_us: i64,
     last_time_us: i64,
+    /// The wall time of the start of the first segment, if a segment with timestamps has stated its own.
+    origin_unix_ns: Option<i64>,
 }
 
 impl<'a> Importer<'a> {
@@ -79,6 +83,7 @@ impl<'a> Importer<'a> {
             process: SegmentProcess::default(),
             segment_start_us: 0,
             last_time_us: 0,
+            origin_unix_ns: None,
         }
     }
 
@@ -116,6 +121,7 @@ impl<'a> Importer<'a> {
             period_ns: (period_ns > 0).then_some(period_ns),
             has_times: start.header.has_timestamps,
             is_ordered: true,
+            start_unix_ns: self.origin_unix_ns.filter(|_| start.header.has_timestamps),
             ..Segment::default()
         };
         self.announced = false;
@@ -131,6 +137,10 @@ impl<'a> Importer<'a> {
     }
 
     fn metadata(&mut self, key: &[u8], value: &[u8]) -> Result<(), ReadError> {
+        if let Some(unix_ns) = stated_unix_ns(key, value).filter(|_| !self.announced) {
+            self.place_segment(unix_ns);
+            return Ok(());
+        }
         let pair = (self.tables.intern_string(key)?, self.tables.intern_string(value)?);
         self.process.metadata(key, value);
         self.segment.process = self.process.process();
@@ -141,6 +151,20 @@ impl<'a> Importer<'a> {
             self.segment.metadata.push(pair);
         }
         Ok(())
+    }
+
+    /// Places the segment on the clock of the input by its own wall clock, so that segments of concurrent recordings overlap
+    /// and pauses between segments remain. Samples without timestamps have only that clock.
+    fn place_segment(&mut self, unix_ns: i64) {
+        if !self.segment.has_times {
+            self.segment.start_unix_ns = Some(unix_ns);
+            return;
+        }
+        let start_ns = self.segment_start_us.saturating_mul(1000);
+        let origin_unix_ns = *self.origin_unix_ns.get_or_insert(unix_ns.saturating_sub(start_ns));
+        self.segment.start_unix_ns = Some(origin_unix_ns);
+        self.segment_start_us = unix_ns.saturating_sub(origin_unix_ns).div_euclid(1000);
+        self.last_time_us = self.segment_start_us;
     }
 
     #[expect(clippy::inline_always, reason = "every sample of a file passes here, in registers if in line")]

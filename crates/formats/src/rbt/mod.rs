@@ -30,6 +30,7 @@
 
 mod annotations;
 mod assembler;
+mod clock;
 mod column;
 mod definitions;
 mod event;

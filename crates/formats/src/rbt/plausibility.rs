@@ -15,6 +15,9 @@ const MAX_LOST_STACKS: i64 = 4;
 pub(super) enum SearchPurpose {
     /// To continue at the end of an event. Events of unknown types may follow, but prove nothing.
     Continue,
+    /// To continue at the end of an event of unknown type. All events that reading takes may follow, even if no known
+    /// writer writes them.
+    AfterUnknown,
     /// Like [`Continue`](Self::Continue), if it is in doubt whether the event ends there.
     Resume,
     /// To search one position after the other, which meets even rare coincidences.
@@ -27,12 +30,20 @@ pub(super) enum SearchPurpose {
 impl SearchPurpose {
     /// Enough to accept a chain that ends exactly at the end of the input or segment.
     const fn enough_to_end(self) -> u32 {
-        if matches!(self, Self::SearchCut) { 16 } else { 5 }
+        match self {
+            Self::SearchCut => 16,
+            Self::AfterUnknown => 0,
+            Self::Continue | Self::Resume | Self::Search => 5,
+        }
     }
 
     /// Enough to accept a chain that ends in an incomplete event.
     const fn enough_to_be_cut(self) -> u32 {
-        if self.searches() { 16 } else { 5 }
+        match self {
+            Self::Search | Self::SearchCut => 16,
+            Self::AfterUnknown => 1,
+            Self::Continue | Self::Resume => 5,
+        }
     }
 
     /// Whether the position itself is in doubt.
@@ -96,8 +107,53 @@ impl Plausibility {
         true
     }
 
-    /// The evidence of one event, which the next ones then have to fit; `None` if no writer would write it here.
+    /// The evidence of one event, which the next ones then have to fit; `None` if it does not belong here.
     pub(super) fn weigh(&mut self, raw: &RawEvent<'_>) -> Option<u32> {
+        let before = self.state;
+        match self.weigh_usual(raw) {
+            None if self.purpose == SearchPurpose::AfterUnknown => {
+                self.state = before;
+                self.is_legal(raw).then_some(1)
+            }
+            bits => bits,
+        }
+    }
+
+    /// Whether reading takes an event that no known writer writes here.
+    fn is_legal(&mut self, raw: &RawEvent<'_>) -> bool {
+        let Ok(event) = DecodedEvent::decode(raw, self.state.has_timestamps) else { return false };
+        let SegmentState { next, has_sample, .. } = self.state;
+        let is_defined = |kind, id| (0..next.of(kind)).contains(&id);
+        match event {
+            DecodedEvent::Sample { stack, .. } => {
+                self.state.has_sample = true;
+                is_defined(DefinitionKind::Stack, stack)
+            }
+            DecodedEvent::Repeat { .. } => has_sample,
+            DecodedEvent::Annotation { mut pairs } => {
+                has_sample && pairs.all(|id| is_defined(DefinitionKind::String, id))
+            }
+            DecodedEvent::FrameDef { id, frame } => {
+                self.state.next.pass(DefinitionKind::Frame, id);
+                frame_strings(&frame).into_iter().flatten().all(|id| is_defined(DefinitionKind::String, id))
+            }
+            DecodedEvent::StringDef { id, .. } => {
+                self.state.next.pass(DefinitionKind::String, id);
+                true
+            }
+            DecodedEvent::StackDef { id, .. } => {
+                self.state.next.pass(DefinitionKind::Stack, id);
+                true
+            }
+            DecodedEvent::Checkpoint { .. }
+            | DecodedEvent::SegmentEnd
+            | DecodedEvent::Metadata { .. }
+            | DecodedEvent::Unknown { .. } => true,
+        }
+    }
+
+    /// The evidence of one event; `None` if no known writer would write it here.
+    fn weigh_usual(&mut self, raw: &RawEvent<'_>) -> Option<u32> {
         let mut payload = raw.payload;
         let event = DecodedEvent::decode_payload(raw, &mut payload, self.state.has_timestamps).ok()?;
         if !payload.is_empty() && !matches!(event, DecodedEvent::Unknown { .. }) {
@@ -124,7 +180,9 @@ impl Plausibility {
             DecodedEvent::Checkpoint { counts } => self.weigh_checkpoint(counts?),
             DecodedEvent::SegmentEnd => Some(12),
             DecodedEvent::Metadata { key, .. } => key.is_ascii().then_some(12),
-            DecodedEvent::Unknown { .. } => (self.purpose == SearchPurpose::Continue).then_some(0),
+            DecodedEvent::Unknown { .. } => {
+                matches!(self.purpose, SearchPurpose::Continue | SearchPurpose::AfterUnknown).then_some(0)
+            }
         }
     }
 

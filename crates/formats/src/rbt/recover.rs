@@ -27,7 +27,7 @@ use crate::{Error, Position, Recovery, Warning};
 #[derive(Default)]
 pub(super) struct Recoverer {
     region: Option<DamagedRegion>,
-    lost_time: Option<LostTime>,
+    lost_time: LostTime,
 }
 
 /// The part of a file between one damage and the next.
@@ -37,12 +37,16 @@ struct DamagedRegion {
     samples_before: u64,
 }
 
-/// Lost time of lost samples: times are differences between samples, so all later ones are early.
+/// Lost time of lost samples: times are differences between samples, so later ones are early, until a segment states its wall
+/// clock.
+#[derive(Default)]
 struct LostTime {
-    /// The offset of the loss.
-    offset: u64,
-    /// The number of samples with timestamps read before it.
-    timed_before: u64,
+    /// The offset of the first loss.
+    offset: Option<u64>,
+    /// The number of samples with timestamps read before the loss that still makes times early.
+    timed_before: Option<u64>,
+    /// The number of samples with early times before the last wall clock.
+    early: u64,
 }
 
 impl Recoverer {
@@ -64,7 +68,12 @@ impl Recoverer {
         loop {
             let Some(raw) = stream.events.last_event() else { return Ok(None) };
             let (fault, error) = match stream.assembler.event(&raw) {
-                Ok(completed) => return Ok(completed),
+                Ok(completed) => {
+                    if std::mem::take(&mut stream.assembler.has_new_clock) {
+                        self.regain_time(&stream.assembler);
+                    }
+                    return Ok(completed);
+                }
                 Err(fault) => (fault, fault.at(&raw)),
             };
             let helped = match fault {
@@ -137,6 +146,7 @@ impl Recoverer {
     pub(super) fn finish(mut self, mut assembler: Assembler) -> Recovery {
         let samples_read = assembler.recovery.samples;
         self.end_region(&mut assembler.recovery, samples_read);
+        self.regain_time(&assembler);
         self.warn_of_lost_time(&mut assembler);
         assembler.recovery
     }
@@ -222,15 +232,24 @@ impl Recoverer {
 
     /// Notes that samples were lost, and their time with them.
     fn lose_time(&mut self, assembler: &Assembler, offset: u64) {
-        let timed_before = assembler.timed_samples_read();
-        self.lost_time.get_or_insert(LostTime { offset, timed_before });
+        self.lost_time.offset.get_or_insert(offset);
+        self.lost_time.timed_before.get_or_insert(assembler.timed_samples_read());
+    }
+
+    /// Notes that later times are not early any more.
+    fn regain_time(&mut self, assembler: &Assembler) {
+        let LostTime { offset, timed_before, early } = &mut self.lost_time;
+        if let Some(timed_before) = timed_before.take() {
+            *early += assembler.timed_samples_read().saturating_sub(timed_before);
+        }
+        // A loss that made no time early is not the one to name.
+        *offset = offset.filter(|_| *early > 0);
     }
 
     /// Warns of the samples with unknown times.
     fn warn_of_lost_time(&self, assembler: &mut Assembler) {
-        let Some(LostTime { offset, timed_before }) = self.lost_time else { return };
-        let (times, of, are) = match assembler.timed_samples_read().saturating_sub(timed_before) {
-            0 => return,
+        let LostTime { offset: Some(offset), early, .. } = self.lost_time else { return };
+        let (times, of, are) = match early {
             1 => ("time", "1 sample".to_owned(), "is"),
             more => ("times", format!("{more} samples"), "are"),
         };

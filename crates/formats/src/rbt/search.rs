@@ -66,7 +66,7 @@ impl<'a, R: Read> SegmentSearch<'a, R> {
         }
         // The bytes after a wrong length may look like an event of unknown type.
         let purpose =
-            if raw.event_type().is_none() { SearchPurpose::Continue } else { SearchPurpose::Resume };
+            if raw.event_type().is_none() { SearchPurpose::AfterUnknown } else { SearchPurpose::Resume };
         let end = self.events.taken;
         Ok(!self.is_plausible(end, purpose)?)
     }

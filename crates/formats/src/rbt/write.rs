@@ -21,8 +21,12 @@ use super::trie::{StackPath, WrittenStacks};
 ///
 /// Nothing reaches the output until a buffer is full, [`Writer::flush`] or [`Writer::finish`]. If the output fails, the
 /// rejected record is not taken; callers that continue lose nothing else, and no byte is written twice.
-pub struct Writer<W> {
-    output: W,
+///
+/// A writer that is dropped writes what it holds, without an end of the segment: its file looks like that of a writer that was
+/// interrupted, with all its samples. Errors are then lost; [`Writer::finish`] returns them.
+pub struct Writer<W: Write> {
+    /// `None` while it is being written, so that a panic there ends the writing, and after the end.
+    output: Option<W>,
     buffer: Vec<u8>,
     header: Header,
     segment: SegmentId,
@@ -48,7 +52,8 @@ pub struct SampleDef<'a> {
     pub stack: StackId,
     /// The number of equal samples.
     pub count: u64,
-    /// Microseconds since the previous sample. Only written in segments with timestamps.
+    /// Microseconds from the previous sample to the first of these, which were all taken at once. `None` is written as 0.
+    /// Only written in segments with timestamps.
     pub delta_us: Option<i64>,
     /// The process, if the sample has to name it.
     pub pid: Option<i64>,
@@ -66,6 +71,10 @@ impl SampleDef<'_> {
 
 const BUFFER_BYTES: usize = 64 << 10;
 
+/// The number of equal samples that are written one by one in a segment with timestamps. The rest of a longer run is a repeat:
+/// a run of 2⁴⁰ samples must not take terabytes.
+const MAX_SINGLE: u64 = 1 << 16;
+
 impl<W: Write> Writer<W> {
     /// Begins a segment on `output`.
     ///
@@ -73,7 +82,7 @@ impl<W: Write> Writer<W> {
     /// None so far: nothing is written yet.
     pub fn new(output: W, header: Header) -> io::Result<Self> {
         let mut writer = Self {
-            output,
+            output: Some(output),
             buffer: Vec::with_capacity(BUFFER_BYTES + 4096),
             header,
             segment: SegmentId::next(),
@@ -303,7 +312,7 @@ impl<W: Write> Writer<W> {
     pub fn finish(mut self) -> io::Result<W> {
         self.end_segment()?;
         self.flush()?;
-        Ok(self.output)
+        self.output.take().ok_or_else(no_output)
     }
 
     /// Writes all buffered bytes, including the pending run: the output can then be read.
@@ -312,8 +321,17 @@ impl<W: Write> Writer<W> {
     /// If the output cannot be written. The rest waits for the next flush.
     pub fn flush(&mut self) -> io::Result<()> {
         self.end_run()?;
-        write_out(&mut self.output, &mut self.buffer)?;
-        self.output.flush()
+        self.with_output(|output, buffer| {
+            write_out(output, buffer)?;
+            output.flush()
+        })
+    }
+
+    fn with_output(&mut self, write: impl FnOnce(&mut W, &mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
+        let mut output = self.output.take().ok_or_else(no_output)?;
+        let written = write(&mut output, &mut self.buffer);
+        self.output = Some(output);
+        written
     }
 
     fn end_segment(&mut self) -> io::Result<()> {
@@ -352,22 +370,29 @@ impl<W: Write> Writer<W> {
 
     /// Writes a sample outside of a run.
     fn put_alone(&mut self, sample: &SampleDef<'_>) -> io::Result<()> {
-        let stack = u64::from(self.segment.number_of_stack(sample.stack)?.0);
-        let delta_us = if self.header.has_timestamps { sample.delta_us } else { None };
-        let signed_len = |number: Option<i64>| number.map_or(0, |number| varint_len(number.cast_unsigned()));
-        let length = varint_len(stack) + signed_len(sample.pid) + signed_len(delta_us);
-        let event_type = if sample.pid.is_some() { EventType::PidSample } else { EventType::Sample };
-        self.put_number(event_type, length as u64);
-        put_varint(&mut self.buffer, stack);
-        for number in [sample.pid, delta_us].into_iter().flatten() {
-            put_varint_signed(&mut self.buffer, number);
-        }
-        if sample.annotations.is_some_and(|annotations| !annotations.is_empty()) {
-            self.run_annotations.set(sample.annotations);
+        let number = self.segment.number_of_stack(sample.stack)?;
+        let timed = self.header.has_timestamps;
+        let singles = if timed { sample.count.min(MAX_SINGLE) } else { 1 };
+        self.run_annotations.set(sample.annotations);
+        for single in 0..singles {
+            let delta_us = if single == 0 { sample.delta_us.unwrap_or(0) } else { 0 };
+            self.put_single(number, sample.pid, timed.then_some(delta_us));
             self.put_annotations()?;
         }
-        self.put_repeats(sample.count - 1);
+        self.put_repeats(sample.count - singles);
         Ok(())
+    }
+
+    fn put_single(&mut self, stack: StackNumber, pid: Option<i64>, delta_us: Option<i64>) {
+        let stack = u64::from(stack.0);
+        let signed_len = |number: Option<i64>| number.map_or(0, |number| varint_len(number.cast_unsigned()));
+        let length = varint_len(stack) + signed_len(pid) + signed_len(delta_us);
+        let event_type = if pid.is_some() { EventType::PidSample } else { EventType::Sample };
+        self.put_number(event_type, length as u64);
+        put_varint(&mut self.buffer, stack);
+        for number in [pid, delta_us].into_iter().flatten() {
+            put_varint_signed(&mut self.buffer, number);
+        }
     }
 
     /// Writes a sample with only a small stack and a small delta, as nearly all are; returns whether it did. It takes
@@ -499,8 +524,24 @@ impl<W: Write> Writer<W> {
     /// not taken, and the buffer does not grow while the output fails.
     #[inline]
     fn make_room(&mut self) -> io::Result<()> {
-        if self.buffer.len() >= BUFFER_BYTES { write_out(&mut self.output, &mut self.buffer) } else { Ok(()) }
+        if self.buffer.len() >= BUFFER_BYTES {
+            self.with_output(|output, buffer| write_out(output, buffer))
+        } else {
+            Ok(())
+        }
     }
+}
+
+impl<W: Write> Drop for Writer<W> {
+    fn drop(&mut self) {
+        // There is no one left to hear of an error.
+        let _ = self.flush();
+    }
+}
+
+#[cold]
+fn no_output() -> io::Error {
+    io::Error::other("the output has panicked")
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -149,6 +149,88 @@ fn time_runs_on_over_segments() {
     assert_eq!(times, ["Some(10000)", "Some(15000)", "Some(25000)", "Some(30000)"]);
 }
 
+/// A segment with a wall clock, without its definitions' strings in the metadata.
+fn clocked(has_timestamps: bool, clock: &[u8]) -> Trace {
+    let definitions = Trace::compact().0[16..].to_vec();
+    let header = Trace::default().header(u8::from(has_timestamps), 10_000).metadata(b"host", b"a");
+    header.metadata(b"start_unix_ns", clock).raw(&definitions)
+}
+
+/// The wall time of each sample: of its segment's clock, plus its own time.
+fn wall_times_ns(bytes: &[u8]) -> Vec<i64> {
+    #[derive(Default)]
+    struct WallTimes(Vec<i64>);
+    impl ProfileSink for WallTimes {
+        fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+            self.0.push(at.segment.start_unix_ns.unwrap() + sample.time_ns.unwrap_or(0));
+            Ok(ControlFlow::Continue(()))
+        }
+    }
+    let mut found = WallTimes::default();
+    import_into(bytes, &mut found);
+    found.0
+}
+
+#[test]
+fn segments_are_placed_by_their_wall_clocks() {
+    let first = clocked(true, b"5000000000").sample(&[0, 0]).sample(&[0, 7]).end();
+    // Later by more than the difference says, as after a pause; then one that was recorded at the same time as the first.
+    let later = clocked(true, b"6000000000").sample(&[0, 3]).end();
+    let concurrent = clocked(true, b"4999000000").sample(&[0, 0]).sample(&[0, 3000]).end();
+    let all = first.then(&later).then(&concurrent);
+    assert_eq!(
+        wall_times_ns(&all.0),
+        [5_000_000_000, 5_000_007_000, 6_000_003_000, 4_999_000_000, 5_002_000_000]
+    );
+    assert_eq!(wall_times_ns(&export(&all, ExportOptions::default()).0), wall_times_ns(&all.0));
+    // One origin for all, and the entry is no metadata of the user's.
+    assert!(log(&all).calls.iter().all(|call| !call.contains("start_unix_ns")));
+}
+
+#[test]
+fn segments_without_timestamps_keep_when_they_began() {
+    let one = clocked(false, b"5000000000").compact_sample(0).end();
+    let both = one.then(&clocked(false, b"6000000000").compact_sample(0).end());
+    assert_eq!(wall_times_ns(&both.0), [5_000_000_000, 6_000_000_000]);
+    let (bytes, losses) = export(&both, ExportOptions::default());
+    assert_eq!((wall_times_ns(&bytes), &*losses), (vec![5_000_000_000, 6_000_000_000], ""));
+}
+
+#[test]
+fn a_wall_clock_that_is_no_number_or_late_is_metadata() {
+    for trace in [
+        Trace::bare().metadata(b"start_unix_ns", b"noon"),
+        Trace::compact().compact_sample(0).metadata(b"start_unix_ns", b"5"),
+    ] {
+        assert!(log(&trace).calls.last().unwrap().contains("start_unix_ns"), "{:?}", log(&trace).calls);
+    }
+}
+
+#[test]
+fn a_trace_with_wall_clocks_is_written_as_it_was_read() {
+    let define = |trace: Trace| {
+        trace
+            .string(0, b"")
+            .string(1, b"f")
+            .string(2, b"/f.php")
+            .frame(&[0, 0, 0, 0, 1, 2, 3])
+            .stack(&[0, 1, 0])
+    };
+    let begin = |clock: &[u8]| Trace::default().header(1, 500).metadata(b"start_unix_ns", clock);
+    let first = define(begin(b"1700000000123456789")).sample(&[0, 0]).sample(&[0, 40]).checkpoint(1, 1, 2);
+    let second = define(begin(b"1700000000123496789")).sample(&[0, 9]).checkpoint(1, 1, 1);
+    let trace = first.end().then(&second.end());
+    let (bytes, losses) = export(&trace, ExportOptions::default());
+    assert_eq!((bytes, &*losses), (trace.0, ""));
+}
+
+#[test]
+fn samples_without_a_time_among_timed_ones_are_counted() {
+    let (bytes, losses) = export(&Trace::timed().sample(&[0, 5]).sample(&[0]), ExportOptions::default());
+    assert!(read(&bytes).samples()[1].ends_with("+0us @0us") || read(&bytes).samples()[1].contains("+0us"));
+    assert_eq!(losses, "unknown timestamps, written as 0, dropped: 1");
+}
+
 #[test]
 fn a_sink_that_has_enough_ends_the_reading() {
     let many = (0..100).fold(Trace::compact(), |trace, index| trace.compact_sample(index % 2));

@@ -356,3 +356,66 @@ fn the_number_of_early_times_after_a_gap_is_reported() {
     let untimed = recover(&after(before().raw(&[0xee; 9])));
     assert!(untimed.warnings().iter().all(|said| !said.contains("early")), "{:?}", untimed.warnings());
 }
+
+#[test]
+fn times_are_right_again_from_the_next_wall_clock_on() {
+    let clocked = |clock: &[u8]| {
+        let header = Trace::default().header(1, 10_000).metadata(b"start_unix_ns", clock);
+        header.raw(&Trace::timed().0[16..])
+    };
+    let holed = clocked(b"1000000000").sample(&[0, 0]).raw(&[0xee; 9]).sample(&[1, 9]).sample(&[0, 1]);
+    let bytes = holed.end().then(&clocked(b"1000900000").sample(&[0, 5]).sample(&[0, 5]).end()).0;
+    let reading = recover(&bytes);
+    let place = reading.recovery.warnings[0].offset.unwrap();
+    let said = format!("times of 2 samples after the damage at byte {place:#x} are early by an unknown time");
+    assert_eq!((reading.recovery.samples, reading.warnings()[1]), (5, &*said));
+}
+
+/// Events that reli's writer does not write here, but its reader takes, and the samples that they add after [`before`].
+fn unusual() -> Vec<(Trace, Vec<String>)> {
+    let pid = |sample: &str| format!("{sample} pid 7");
+    let event = Trace::default;
+    let samples = |lines: &[&str]| lines.iter().map(|&line| line.to_owned()).collect::<Vec<_>>();
+    vec![
+        (event().sample(&[0]), samples(&[F, G, F])),
+        (event().sample(&[0, 10]), samples(&[F, G, F])),
+        (event().pid_sample(&[0, 7]), vec![F.to_owned(), G.to_owned(), pid(F)]),
+        (event().pid_sample(&[0, 7, 10]), vec![F.to_owned(), G.to_owned(), pid(F)]),
+        (event().repeat(0), samples(&[F, G])),
+        (event().repeat(-1), samples(&[F, G])),
+        (event().repeat(1).repeat(0), vec![F.to_owned(), format!("{G} x2")]),
+        (event().annotation(&[0]), vec![F.to_owned(), format!("{G} {{}}")]),
+        (event().string(0, b"again"), samples(&[F, G])),
+        (event().stack(&[0, 1, 0]), samples(&[F, G])),
+        (event().stack(&[900, 0]), samples(&[F, G])),
+        (event().checkpoint(1, 1, 1), samples(&[F, G])),
+        (event().metadata("schlüssel".as_bytes(), b""), samples(&[F, G])),
+        (event().event(0x04, b""), samples(&[F, G])),
+    ]
+}
+
+#[test]
+fn unknown_events_beside_unusual_ones_are_skipped_alone_in_every_mode() {
+    for unknown in [event_of(0x0c, b""), event_of(0x7f, b"\x08\x01\x08\x01"), event_of(0xff, &[0x2a; 300])] {
+        for (unusual, wanted) in unusual() {
+            let orders = [
+                unknown.clone().then(&unusual),
+                unusual.clone().then(&unknown),
+                unknown.clone().then(&unusual).then(&unknown),
+                unusual.clone().then(&unknown).then(&unknown),
+            ];
+            for middle in orders {
+                let trace = before().then(&middle).compact_sample(1).end();
+                let wanted = [wanted.clone(), vec![G.to_owned()]].concat();
+                for reading in [read(&trace.0), recover(&trace.0)] {
+                    assert_eq!(reading.samples(), wanted, "{:x?} {:?}", middle.0, reading.warnings());
+                    assert_eq!(reading.recovery.lost_bytes, 0, "{:x?}", middle.0);
+                }
+            }
+        }
+    }
+}
+
+fn event_of(event_type: u8, payload: &[u8]) -> Trace {
+    Trace::default().event(event_type, payload)
+}

@@ -176,8 +176,34 @@ fn samples_with_timestamps_stand_alone() {
     writer.write_sample(&SampleDef { count: 3, delta_us: Some(5), ..SampleDef::of(f) }).unwrap();
     writer.write_sample(&SampleDef::of(f)).unwrap();
     let trace = defined(TIMED).sample(&[0, 0]).sample(&[0, 10]).pid_sample(&[1, -9, -1]);
-    let trace = trace.pid_sample(&[1, 8, 70_000]).sample(&[0, 5]).repeat(2).sample(&[0]);
-    assert_eq!(writer.finish().unwrap(), trace.checkpoint(2, 2, 8).end().0);
+    let trace = trace.pid_sample(&[1, 8, 70_000]).sample(&[0, 5]).sample(&[0, 0]).sample(&[0, 0]);
+    assert_eq!(writer.finish().unwrap(), trace.sample(&[0, 0]).checkpoint(2, 2, 8).end().0);
+}
+
+#[test]
+fn every_sample_of_a_segment_with_timestamps_has_a_difference_also_in_runs_and_after_a_rotation() {
+    let annotations: Option<Pairs<'_>> = Some(&[(b"k", b"v")]);
+    let (mut writer, [stack, _]) = writer(TIMED);
+    let sample = SampleDef { count: 3, delta_us: Some(5), annotations, ..SampleDef::of(stack) };
+    writer.write_sample(&sample).unwrap();
+    writer.write_sample(&SampleDef { pid: Some(7), ..SampleDef::of(stack) }).unwrap();
+    writer.start_segment(TIMED).unwrap();
+    writer.write_trace(&[FrameDef::php("f", "/f.php", 3)]).unwrap();
+    let run = defined(TIMED).sample(&[0, 5]).string(4, b"k").string(5, b"v").annotation(&[1, 4, 5]);
+    let run = run.sample(&[0, 0]).annotation(&[1, 4, 5]).sample(&[0, 0]).annotation(&[1, 4, 5]);
+    let bytes = writer.finish().unwrap();
+    assert!(bytes.starts_with(&run.pid_sample(&[0, 7, 0]).checkpoint(2, 2, 4).end().0), "{bytes:x?}");
+    assert!(samples(&bytes)[4].ends_with(" +0us @0us"));
+}
+
+#[test]
+fn a_run_that_is_too_long_to_write_out_ends_in_a_repeat_that_takes_no_time() {
+    let (mut writer, [stack, _]) = writer(TIMED);
+    let count = 1 << 40;
+    writer.write_sample(&SampleDef { count, delta_us: Some(9), ..SampleDef::of(stack) }).unwrap();
+    let lines = samples(&writer.finish().unwrap());
+    assert_eq!((lines.len(), &*lines[0]), (1 << 16, "f /f.php:3 +9us @9us"));
+    assert_eq!(lines[lines.len() - 1], format!("f /f.php:3 x{} +0us @9us", count - (1 << 16) + 1));
 }
 
 #[test]
@@ -245,7 +271,7 @@ fn a_new_segment_defines_everything_anew() {
     writer.write_trace(&[FrameDef::php("g", "/f.php", 5)]).unwrap();
     let second = Trace::default().header(1, 10_000).string(0, b"").string(1, b"g").string(2, b"/f.php");
     let second =
-        second.frame(&[0, 0, 0, 0, 1, 2, 5]).stack(&[0, 1, 0]).sample(&[0]).checkpoint(1, 1, 1).end();
+        second.frame(&[0, 0, 0, 0, 1, 2, 5]).stack(&[0, 1, 0]).sample(&[0, 0]).checkpoint(1, 1, 1).end();
     let expected = defined(COMPACT).compact_sample(0).checkpoint(2, 2, 1).end().then(&second);
     assert_eq!(writer.finish().unwrap(), expected.0);
 }
@@ -275,6 +301,40 @@ fn flushed_samples_can_be_read() {
         assert!(reading.error.is_none() && reading.recovery.is_clean());
         assert_eq!(reading.recovery.samples, count.unsigned_abs());
     }
+}
+
+#[test]
+fn a_writer_that_is_dropped_writes_what_it_holds() {
+    let output = Shared::default();
+    let mut writer = Writer::new(output.clone(), COMPACT).unwrap();
+    for _ in 0..5 {
+        writer.write_trace(&[FrameDef::php("f", "/f.php", 3)]).unwrap();
+    }
+    drop(writer);
+    let reading = read(&output.0.borrow());
+    assert!(reading.error.is_none() && reading.recovery.is_clean());
+    assert_eq!(reading.samples(), ["f /f.php:3 x5"]);
+    // What cannot be written is lost without a panic; `finish` would have said so.
+    let mut full = Writer::new(Full(20), COMPACT).unwrap();
+    full.write_trace(&[FrameDef::php("f", "/f.php", 3)]).unwrap();
+    drop(full);
+}
+
+#[test]
+fn an_output_that_panics_is_not_written_again() {
+    struct Panics;
+    impl Write for Panics {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            panic!("no output")
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let writer = Writer::new(Panics, COMPACT).unwrap();
+    // A second panic, in the drop, would end the process.
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| writer.finish())).is_err());
 }
 
 /// An output with a limited number of bytes.
