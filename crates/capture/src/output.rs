@@ -39,7 +39,7 @@ pub struct RbtOptions {
 impl Default for RbtOptions {
     fn default() -> Self {
         Self {
-            timestamps: false,
+            timestamps: true,
             compression: SegmentCompression::None,
             checkpoint_interval: CHECKPOINT_INTERVAL,
         }

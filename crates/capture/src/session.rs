@@ -374,10 +374,6 @@ impl<'a> SamplingSession<'a> {
         // Labels that cannot be read now are unknown.
         let labels = subject.labels(lane, &mut self.tables).unwrap_or(None);
         let time_ns = i64::try_from(now_ns() - self.start_ns).unwrap_or(i64::MAX);
-        if self.statistics.first_sample_unix_ns.is_none() {
-            self.statistics.first_sample_unix_ns =
-                segment.start_unix_ns.and_then(|start| start.checked_add(time_ns));
-        }
         let sample = Sample {
             stack: Some(stack),
             count: 1,

@@ -15,9 +15,6 @@ macro_rules! counts {
             pub attached: u64,
             /// The duration in nanoseconds.
             pub elapsed_ns: u64,
-            /// The time of the first sample in nanoseconds since 1970. `None` if there was no sample or the machine does
-            /// not know the time.
-            pub first_sample_unix_ns: Option<i64>,
         }
 
         impl SampleStatistics {
@@ -30,14 +27,12 @@ macro_rules! counts {
         }
 
         impl AddAssign for SampleStatistics {
-            /// Adds the counts of a session that ran at the same time. The longer duration and the earlier first sample
-            /// win; everything else is summed.
+            /// Adds the counts of a session that ran at the same time. The longer duration wins;
+            /// everything else is summed.
             fn add_assign(&mut self, other: Self) {
                 $(self.$count += other.$count;)+
                 self.attached += other.attached;
                 self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
-                let firsts = [self.first_sample_unix_ns, other.first_sample_unix_ns];
-                self.first_sample_unix_ns = firsts.into_iter().flatten().min();
             }
         }
     };

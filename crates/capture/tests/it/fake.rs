@@ -87,8 +87,6 @@ impl Subject for Fake {
 pub(crate) struct Log {
     pub(crate) lines: Vec<String>,
     pub(crate) flushes: usize,
-    /// The start of profiling, and the time from there to the first sample.
-    pub(crate) first: Option<(i64, i64)>,
 }
 
 fn text(at: Context<'_>, id: StringId) -> String {
@@ -100,7 +98,6 @@ impl ProfileSink for Log {
         let leaf = at.tables.frame(at.tables.leaf(sample.stack.unwrap())).function;
         let process = sample.process.map_or_else(String::new, |process| format!(" of {process}"));
         self.lines.push(format!("{}{process}", text(at, leaf)));
-        self.first = self.first.or(at.segment.start_unix_ns.zip(sample.time_ns));
         Ok(ControlFlow::Continue(()))
     }
 

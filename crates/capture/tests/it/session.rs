@@ -157,19 +157,6 @@ fn ended_processes_are_released_between_samples() {
 }
 
 #[test]
-fn the_time_of_the_first_sample_is_known() {
-    let period = Some(Duration::from_millis(100));
-    let script = [Idles, Idles, Idles, Stack, Stack, Gone];
-    let (statistics, log) = run(SampleOptions { period, ..fast() }, vec![Fake::boxed(7, &script)]);
-    let (began, time_ns) = log.first.unwrap();
-    assert_eq!(statistics.first_sample_unix_ns, Some(began + time_ns));
-    // This is not the time when the process was attached.
-    assert!(time_ns >= 300_000_000, "{time_ns}");
-    let (statistics, _) = run(fast(), vec![Fake::boxed(7, &[Idles, Gone])]);
-    assert_eq!(statistics.first_sample_unix_ns, None);
-}
-
-#[test]
 fn missed_deadlines_are_counted_and_not_repeated() {
     struct Slow(Box<dyn Subject>);
     impl Subject for Slow {

@@ -68,7 +68,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
 
-    /// rbt: whether samples have timestamps [default: none]
+    /// rbt: whether samples have timestamps [default: delta]
     #[arg(long, value_name = "MODE", value_enum)]
     timestamps: Option<TimestampMode>,
 
@@ -226,16 +226,15 @@ impl RecordArgs {
         Sampling { options, php: PhpOptions { labels, ..self.php.options(self.depth) } }
     }
 
-    /// These arguments with an rbt file with timestamps as the output.
-    pub(super) fn timed_into(&self, path: &Path) -> Self {
-        let output = Some(path.display().to_string());
-        Self { output, timestamps: Some(TimestampMode::Delta), ..self.clone() }
+    /// These arguments with another output.
+    pub(super) fn into_file(&self, path: &Path) -> Self {
+        Self { output: Some(path.display().to_string()), ..self.clone() }
     }
 
     fn rbt_options(&self, compression: SegmentCompression) -> RbtOptions {
         let otherwise = RbtOptions::default();
         RbtOptions {
-            timestamps: matches!(self.timestamps, Some(TimestampMode::Delta)),
+            timestamps: !matches!(self.timestamps, Some(TimestampMode::None)),
             compression,
             checkpoint_interval: self.checkpoint.unwrap_or(otherwise.checkpoint_interval),
         }

@@ -72,13 +72,13 @@ impl LakeArgs {
         WaitingPlace::new()
     }
 
-    /// Adds the recording, whose first sample was taken at `began_s`, to the lake. If that fails, the recording is kept.
-    pub(super) fn add(&self, lake: &str, waiting: WaitingPlace, began_s: u64) -> anyhow::Result<()> {
+    /// Adds the recording, which states its times, to the lake. If that fails, the recording is kept.
+    pub(super) fn add(&self, lake: &str, waiting: WaitingPlace) -> anyhow::Result<()> {
         if !waiting.recording().exists() {
             return Ok(());
         }
         let mut add = external::command(PROGRAM)?;
-        add.arg("add").arg("--at").arg(utc::iso(began_s));
+        add.arg("add");
         if let Some(service) = &self.service {
             add.arg("--service").arg(service);
         }

@@ -21,7 +21,6 @@ use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages;
 use crate::stdout::stdout_of_command;
-use crate::utc;
 use progress::Watcher;
 
 /// A recording to make, from any command line.
@@ -36,16 +35,14 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<Exit> {
         return record(recording(args)?);
     };
     let waiting = args.lake.waiting_place(lake)?;
-    let (statistics, exit) = match recording(&args.timed_into(waiting.recording())).and_then(sample) {
-        Ok(sampled) => sampled,
+    let exit = match recording(&args.into_file(waiting.recording())).and_then(record) {
+        Ok(exit) => exit,
         Err(error) => {
             waiting.keep();
             return Err(error);
         }
     };
-    // Times in the file are relative to the first sample, which may be much later than the start.
-    let first_s = statistics.first_sample_unix_ns.and_then(|ns| u64::try_from(ns / 1_000_000_000).ok());
-    args.lake.add(lake, waiting, first_s.unwrap_or_else(utc::now_s))?;
+    args.lake.add(lake, waiting)?;
     Ok(exit)
 }
 
@@ -59,10 +56,6 @@ fn recording(args: &RecordArgs) -> anyhow::Result<RecordingPlan> {
 
 /// Samples until the processes end, a limit is reached, or the user interrupts.
 pub(crate) fn record(recording: RecordingPlan) -> anyhow::Result<Exit> {
-    sample(recording).map(|(_, exit)| exit)
-}
-
-fn sample(recording: RecordingPlan) -> anyhow::Result<(SampleStatistics, Exit)> {
     let RecordingPlan { targets, sampling: Sampling { options, php }, destination } = recording;
     interrupt::heed();
     destination.check()?;
@@ -89,8 +82,7 @@ fn sample(recording: RecordingPlan) -> anyhow::Result<(SampleStatistics, Exit)> 
     if let Some(said) = ending.and_then(bad_ending) {
         messages::say(&said);
     }
-    let exit = conclude(&statistics, &watcher)?;
-    Ok((statistics, exit))
+    conclude(&statistics, &watcher)
 }
 
 /// A warning about the end of the command; `None` if it succeeded or was asked to end.

@@ -85,6 +85,80 @@ fn a_process_is_sampled_at_the_requested_rate() {
     assert_eq!(self::info(trace)["samples"], 1);
 }
 
+/// Nanoseconds since 1970.
+fn unix_ns() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    i64::try_from(now.as_nanos()).unwrap()
+}
+
+/// The wall times of all samples of files that are merged, in their order.
+fn wall_times_ns(paths: &[&str]) -> Vec<i64> {
+    let output = run(&[&["convert", "-f", "jsonl"], paths].concat()).done();
+    let (mut start_ns, mut times_ns) = (0, Vec::new());
+    for line in String::from_utf8(output).unwrap().lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        match line["type"].as_str().unwrap() {
+            "segment" => start_ns = line["start_unix_ns"].as_i64().unwrap_or_else(|| panic!("{line}")),
+            "sample" => times_ns.push(start_ns + line["time_ns"].as_i64().unwrap_or(0)),
+            _ => {}
+        }
+    }
+    times_ns
+}
+
+#[test]
+fn recordings_have_the_times_of_their_samples_by_default() {
+    let Some(busy) = Busy::start("by-the-clock") else { return };
+    let scratch = Scratch::new();
+    let record = |name: &str, options: &[&str]| {
+        let path = scratch.path(name);
+        let began_ns = unix_ns();
+        run(&[&["record", "-p", &busy.id(), "-n", "100", "--rate", "500", "-o", text(&path)], options].concat())
+            .done();
+        (path, began_ns..unix_ns())
+    };
+    for (name, options) in [("timed.rbt", &[][..]), ("timed.rbt.gz", &["--timestamps", "delta"])] {
+        let (path, while_recording) = record(name, options);
+        let times_ns = wall_times_ns(&[text(&path)]);
+        assert!(times_ns.is_sorted() && times_ns.iter().all(|time_ns| while_recording.contains(time_ns)));
+        assert!(times_ns[99] - times_ns[0] > 150_000_000, "{times_ns:?}");
+    }
+    let (path, while_recording) = record("untimed.rbt", &["--timestamps", "none"]);
+    assert_eq!(info(text(&path))["time_ns"], Value::Null);
+    assert!(while_recording.contains(&wall_times_ns(&[text(&path)])[0]));
+}
+
+#[test]
+fn rotated_files_follow_each_other_and_concurrent_ones_overlap() {
+    let Some(busy) = Busy::start("rotated") else { return };
+    let scratch = Scratch::new();
+    let path = scratch.path("trace.rbt");
+    let began_ns = unix_ns();
+    let record = ["record", "-p", &busy.id(), "--rate", "200", "-d", "3s", "-o"];
+    let beside = scratch.path("beside.rbt");
+    let concurrent = start(&[&record[..], &[text(&beside)]].concat());
+    run(&[&record[..], &[text(&path), "--rotate", "1s"]].concat()).done();
+    assert_eq!(ended(concurrent).code, 0);
+    let [first, second] = [0, 1].map(|number| scratch.path(&format!("trace.{number}.rbt")));
+    let [first_ns, second_ns] = [&first, &second].map(|path| wall_times_ns(&[text(path)]));
+    assert!(first_ns[0] > began_ns && first_ns.last().unwrap() < &second_ns[0]);
+    // Each sample is at its time, whatever the order of the files.
+    assert_eq!(wall_times_ns(&[text(&second), text(&first)]), [&second_ns[..], &first_ns].concat());
+    // Also if the files are joined.
+    let joined = scratch.path("joined.rbt");
+    let all = [&second, &beside, &first].map(|path| fs::read(path).unwrap());
+    fs::write(&joined, all.concat()).unwrap();
+    let beside_ns = wall_times_ns(&[text(&beside)]);
+    let expected = [&second_ns[..], &beside_ns, &first_ns].concat();
+    let near = |(a, b): (&i64, &i64)| a.abs_diff(*b) < 1000;
+    let joined_ns = wall_times_ns(&[text(&joined)]);
+    assert!(joined_ns.len() == expected.len() && joined_ns.iter().zip(&expected).all(near));
+    assert!(beside_ns[0] < second_ns[0] && beside_ns.last() > first_ns.last());
+    // A timeline of all of them is as long as the recordings, not as long as their sum.
+    let page = run(&["report", "--json", text(&first), text(&second), text(&beside)]).done();
+    assert!(!page.is_empty());
+}
+
 #[test]
 fn output_and_start_errors_come_before_sampling() {
     let scratch = Scratch::new();

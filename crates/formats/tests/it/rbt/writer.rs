@@ -455,7 +455,7 @@ fn counts_of_any_size_survive() {
         let (mut writer, [stack, _]) = writer(header);
         writer.write_sample(&SampleDef { count, ..SampleDef::of(stack) }).unwrap();
         let reading = read(&writer.finish().unwrap());
-        assert_eq!(reading.samples(), [format!("f /f.php:3 x{count}")]);
+        assert_eq!(reading.recovery.samples, count);
         assert!(reading.recovery.is_clean(), "{:?}", reading.warnings());
     }
 }
