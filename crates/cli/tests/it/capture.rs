@@ -113,8 +113,9 @@ fn recordings_have_the_times_of_their_samples_by_default() {
     let record = |name: &str, options: &[&str]| {
         let path = scratch.path(name);
         let began_ns = unix_ns();
-        run(&[&["record", "-p", &busy.id(), "-n", "100", "--rate", "500", "-o", text(&path)], options].concat())
-            .done();
+        run(&[&["record", "-p", &busy.id(), "-n", "100", "--rate", "500", "-o", text(&path)], options]
+            .concat())
+        .done();
         (path, began_ns..unix_ns())
     };
     for (name, options) in [("timed.rbt", &[][..]), ("timed.rbt.gz", &["--timestamps", "delta"])] {
@@ -155,8 +156,12 @@ fn rotated_files_follow_each_other_and_concurrent_ones_overlap() {
     assert!(joined_ns.len() == expected.len() && joined_ns.iter().zip(&expected).all(near));
     assert!(beside_ns[0] < second_ns[0] && beside_ns.last() > first_ns.last());
     // A timeline of all of them is as long as the recordings, not as long as their sum.
-    let page = run(&["report", "--json", text(&first), text(&second), text(&beside)]).done();
-    assert!(!page.is_empty());
+    let timeline = run(&["report", "--timeline", text(&first), text(&second), text(&beside)]).done();
+    let timeline = String::from_utf8(timeline).unwrap();
+    let span = timeline.strip_prefix("# timeline: ").and_then(|rest| rest.split_once(" s,")).unwrap().0;
+    let (from_s, to_s) = span.split_once(" to ").unwrap();
+    let lasts_s = to_s.parse::<f64>().unwrap() - from_s.parse::<f64>().unwrap();
+    assert!((2.0..5.5).contains(&lasts_s), "{timeline}");
 }
 
 #[test]
