@@ -22,7 +22,7 @@ pub struct Segment {
     pub has_times: bool,
     /// Whether samples are in the order in which they were taken, even if they have no times.
     pub is_ordered: bool,
-    /// The wall time of the clock's origin, in nanoseconds since 1970 (UTC).
+    /// The wall time of the clock's origin, in nanoseconds since 1970 (UTC). Of a segment without times, that of its beginning.
     pub start_unix_ns: Option<i64>,
     /// When profiling began, on the clock of the samples, if the clock has another origin.
     pub began_ns: Option<i64>,
