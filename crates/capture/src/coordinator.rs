@@ -1,13 +1,12 @@
 //! Finds processes and assigns them to sessions.
 
-use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
-use borehole_process::Launched;
+use borehole_process::{Ending, Launched};
 
 use crate::control::{SessionControl, SessionProgress};
 use crate::error::Error;
@@ -54,15 +53,6 @@ pub enum News {
     Progress(SessionProgress),
 }
 
-/// The outcome of a command that was started to be sampled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// It ended.
-    Ended(ExitStatus),
-    /// It was asked to end and still runs.
-    StillRuns,
-}
-
 /// The interval of the search for new processes.
 const LOOK_NS: u64 = 500_000_000;
 
@@ -94,8 +84,8 @@ impl Coordinator {
     }
 
     /// Runs until all sessions have ended or have been dropped before they began. Asks them to end when
-    /// `is_interrupted`, or when one has failed, because nothing samples the processes of a failed session. Then asks
-    /// the command to end too (SIGTERM), and returns its outcome; `None` if there was none.
+    /// `is_interrupted`, or when one has failed, because nothing samples the processes of a failed session. Then ends
+    /// the command and its descendants too, and returns its outcome; `None` if there was none.
     ///
     /// # Errors
     /// If processes cannot be listed. Sessions are asked to end in this case too.
@@ -110,8 +100,7 @@ impl Coordinator {
         for (process, error) in self.finder.unreported() {
             tell(News::Refused(process, error));
         }
-        let end = |mut command: Launched| command.end(COMMAND_PATIENCE);
-        let ending = self.command.map(|command| end(command).map_or(Ending::StillRuns, Ending::Ended));
+        let ending = self.command.map(|mut command| command.end(COMMAND_PATIENCE));
         watched.map(|()| ending)
     }
 
@@ -208,5 +197,5 @@ impl Coordinator {
     }
 }
 
-/// The maximum time for a command that is no longer sampled to end.
+/// The time that a command has to end when it is no longer sampled.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(5);

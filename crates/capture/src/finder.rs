@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use borehole_process::{descendants, processes, program};
+use borehole_process::{ancestors, descendants, processes, program};
 
 use crate::error::Error;
 use crate::options::nanoseconds;
@@ -24,7 +24,8 @@ pub enum ProcessSelection {
     One(i32),
     /// A process and its descendants.
     Family(i32),
-    /// All processes, present and future, whose command lines match.
+    /// All processes, present and future, whose command lines match, except those that this one was started by: their
+    /// command lines contain what is searched for.
     Matching(IsWanted),
 }
 
@@ -34,8 +35,9 @@ impl ProcessSelection {
             Self::One(process) => vec![*process],
             Self::Family(process) => descendants(*process)?,
             Self::Matching(is_wanted) => {
-                let wanted = processes()?.into_iter().filter(|process| is_wanted(&process.command));
-                wanted.map(|process| process.id).collect()
+                let starters = ancestors();
+                let others = processes()?.into_iter().filter(|process| !starters.contains(&process.id));
+                others.filter(|process| is_wanted(&process.command)).map(|process| process.id).collect()
             }
         })
     }

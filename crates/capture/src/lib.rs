@@ -21,12 +21,13 @@ mod session;
 mod statistics;
 mod subject;
 
+pub use borehole_process::Ending;
 pub use control::{SessionControl, SessionProgress};
-pub use coordinator::{Coordinator, Ending, News};
+pub use coordinator::{Coordinator, News};
 pub use error::Error;
 pub use finder::{Attach, Finder, IsWanted, ProcessSelection, SearchOutcome};
 pub use options::{Grouping, Idle, SampleOptions, StopMode};
-pub use output::{LiveSink, OpenStream, RbtOptions, RbtOutput, SharedStream};
+pub use output::{LiveSink, RbtOptions, RbtOutput, SegmentStreams, SharedStream};
 pub use php::{IsPhpFile, PhpOptions, PhpProcess, RequestLabels};
 pub use segment::SegmentMetadata;
 pub use session::SamplingSession;

@@ -46,13 +46,33 @@ impl Default for RbtOptions {
     }
 }
 
-/// Opens the stream for the segment of this number. Returning the previous stream continues it.
-pub type OpenStream = Box<dyn FnMut(u64) -> io::Result<SharedStream> + Send>;
+/// The streams of the segments of an `rbt` output. A function from the number of a segment to its stream is one.
+pub trait SegmentStreams: Send {
+    /// Opens the stream for the segment of this number. Returning the previous stream continues it.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    fn open(&mut self, segment: u64) -> io::Result<SharedStream>;
+
+    /// Called when the segment opened last is whole in its stream.
+    ///
+    /// # Errors
+    /// If the segment cannot be brought to its place.
+    fn complete(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<Open: FnMut(u64) -> io::Result<SharedStream> + Send> SegmentStreams for Open {
+    fn open(&mut self, segment: u64) -> io::Result<SharedStream> {
+        self(segment)
+    }
+}
 
 /// A live `rbt` file, or several: flushed data can be read even if this program is killed.
 pub struct RbtOutput {
     options: RbtOptions,
-    open: OpenStream,
+    streams: Box<dyn SegmentStreams>,
     /// The exporter of the current segment.
     exporter: Option<rbt::Exporter<SegmentOutput<SharedStream>>>,
     /// The number of segments begun.
@@ -64,15 +84,15 @@ pub struct RbtOutput {
 impl RbtOutput {
     /// Creates an output, which opens nothing before the first segment.
     #[must_use]
-    pub fn new(options: RbtOptions, open: OpenStream) -> Self {
-        Self { options, open, exporter: None, segments: 0, last_time_us: None }
+    pub fn new(options: RbtOptions, streams: Box<dyn SegmentStreams>) -> Self {
+        Self { options, streams, exporter: None, segments: 0, last_time_us: None }
     }
 
     /// Creates an output with a single stream for all segments.
     #[must_use]
     pub fn single(options: RbtOptions, stream: impl Write + Send + 'static) -> Self {
         let stream = SharedStream::new(stream);
-        Self::new(options, Box::new(move |_| Ok(stream.clone())))
+        Self::new(options, Box::new(move |_: u64| Ok(stream.clone())))
     }
 
     /// The number of the segment begun last, even if its stream could not be opened: the stream that an
@@ -88,7 +108,7 @@ impl RbtOutput {
         if let Some(segment) = exporter.into_output()? {
             segment.complete()?;
         }
-        Ok(())
+        self.streams.complete()
     }
 
     fn exporter(&mut self) -> io::Result<&mut rbt::Exporter<SegmentOutput<SharedStream>>> {
@@ -105,7 +125,7 @@ impl ProfileSink for RbtOutput {
         self.complete()?;
         let number = self.segments;
         self.segments += 1;
-        let stream = (self.open)(number)?;
+        let stream = self.streams.open(number)?;
         let RbtOptions { timestamps, checkpoint_interval, .. } = self.options;
         let options = rbt::ExportOptions {
             timestamps: if timestamps { Timestamps::Always } else { Timestamps::Never },

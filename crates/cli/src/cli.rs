@@ -48,6 +48,7 @@ Exit codes:
     2  error; nothing was written
     3  damaged input; the readable rest was written
   130  interrupted; what was written is valid
+`record -- COMMAND` ends with the code of the command if the recording succeeds.
 
 reli's command lines work as well: for files (converter:*, rbt:analyze,
 rbt:explore, rbt:recover), for processes (inspector:trace, daemon, top, eg)

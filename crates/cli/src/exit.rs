@@ -1,6 +1,7 @@
 //! How the command ends.
 
-use std::process::ExitCode;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{ExitCode, ExitStatus};
 
 use borehole::Recovery;
 
@@ -19,6 +20,8 @@ pub(crate) enum Exit {
     Damaged,
     /// Interrupted; the output is valid.
     Interrupted,
+    /// Success; the command that was recorded ended with this code, which is not 0.
+    OfCommand(u8),
 }
 
 impl Exit {
@@ -28,6 +31,16 @@ impl Exit {
             _ if interrupt::requested() => Self::Interrupted,
             recovery if recovery.is_clean() => Self::Done,
             _ => Self::Damaged,
+        }
+    }
+
+    /// The outcome of a recording that succeeded, of a command that ended by itself with `status`. A signal counts as
+    /// shells count it: 128 more than its number.
+    pub(crate) fn of_command(status: ExitStatus) -> Self {
+        let signalled = || status.signal().map(|signal| signal + 128);
+        match status.code().or_else(signalled).and_then(|code| u8::try_from(code).ok()) {
+            Some(0) => Self::Done,
+            code => Self::OfCommand(code.unwrap_or(u8::MAX)),
         }
     }
 
@@ -46,6 +59,7 @@ impl From<Exit> for ExitCode {
             Exit::Failed => 2,
             Exit::Damaged => 3,
             Exit::Interrupted => 130,
+            Exit::OfCommand(code) => code,
         })
     }
 }
@@ -53,6 +67,14 @@ impl From<Exit> for ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_codes_of_commands_are_those_of_shells() {
+        let of = |status: i32| Exit::of_command(ExitStatus::from_raw(status));
+        assert_eq!([of(0), of(3 << 8)], [Exit::Done, Exit::OfCommand(3)]);
+        // SIGSEGV with a core dump.
+        assert_eq!(of(0x80 | 11), Exit::OfCommand(139));
+    }
 
     #[test]
     fn an_error_outweighs_other_outcomes() {

@@ -17,7 +17,7 @@ pub type IsPhp<'a> = &'a dyn Fn(&[u8]) -> bool;
 /// Options of attaching, which override the detection.
 #[derive(Clone, Copy, Default)]
 pub struct AttachOptions<'a> {
-    /// The release, if it must not be read from the process.
+    /// The release, for a process whose modules do not state a known one.
     pub release: Option<PhpRelease>,
     /// Which mapped file is PHP, by its path. Otherwise files with `php` in their name are tried first, then all others.
     pub is_php: Option<IsPhp<'a>>,

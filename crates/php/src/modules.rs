@@ -19,7 +19,7 @@ struct ModuleEntry {
     version: Vec<u8>,
 }
 
-/// Identifies the PHP that the modules of `module_registry` were compiled for; `release` overrides them.
+/// Identifies the PHP that the modules of `module_registry` were compiled for. `release` stands for modules of an unknown one.
 pub(crate) fn identify(
     memory: &impl ForeignMemory,
     symbols: &ElfSymbols,
@@ -34,9 +34,25 @@ pub(crate) fn identify(
         let what = "unsupported PHP build: expected one without --enable-debug";
         return Err(Error::new(ErrorKind::UnsupportedVersion, what));
     }
-    let release =
-        release.or_else(|| PhpRelease::of_module_api(first.api)).ok_or_else(|| unknown(first.api))?;
-    Ok(Identity { release, version: version(&modules), threads: first.threads, sapi: String::new() })
+    let found = PhpRelease::of_module_api(first.api);
+    let identity = |release| Identity {
+        release,
+        version: version(&modules),
+        threads: first.threads,
+        sapi: String::new(),
+    };
+    match (release, found.map(identity)) {
+        (Some(expected), Some(found)) if expected != found.release => Err(contradicted(expected, &found)),
+        (_, Some(found)) => Ok(found),
+        (Some(release), None) => Ok(identity(release)),
+        (None, None) => Err(unknown(first.api)),
+    }
+}
+
+/// The error that the process runs another release than it was said to.
+fn contradicted(expected: PhpRelease, found: &Identity) -> Error {
+    let what = format!("unexpected PHP version: expected PHP {expected}, found {found}");
+    Error::new(ErrorKind::UnsupportedVersion, what)
 }
 
 fn unknown(api: u32) -> Error {

@@ -23,10 +23,27 @@ pub struct ListedProcess {
 /// # Errors
 /// If `/proc` cannot be read.
 pub fn processes() -> Result<Vec<ListedProcess>, Error> {
-    let own = std::process::id();
+    let own = own();
     let ids = files::numbers(Path::new("/proc")).map_err(|error| files::of_io(0, "", &error))?;
     // A process may end before its command line is read.
-    Ok(ids.into_iter().filter(|id| own.try_into() != Ok(*id)).filter_map(candidate).collect())
+    Ok(ids.into_iter().filter(|&id| Some(id) != own).filter_map(candidate).collect())
+}
+
+/// The number of this process; `None` without `/proc`.
+fn own() -> Option<i32> {
+    // `/proc` may belong to another PID namespace.
+    fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()
+}
+
+/// The processes that this one was started by, except the first process, which adopts others.
+#[must_use]
+pub fn ancestors() -> BTreeSet<i32> {
+    let mut found = BTreeSet::new();
+    let mut last = own();
+    while let Some(stat) = last.and_then(|id| files::stat(id, "stat").ok()) {
+        last = (stat.parent > 1 && found.insert(stat.parent)).then_some(stat.parent);
+    }
+    found
 }
 
 /// Reads one process; `None` for kernel threads and ended processes, which have no command line.

@@ -41,22 +41,41 @@ pub(crate) fn detach(thread: pid_t, stop: Stop) -> io::Result<()> {
 
 /// Checks whether a seized thread has stopped; does not wait, and leaves exits to the parent.
 pub(crate) fn poll_stop(thread: pid_t) -> io::Result<Option<Stop>> {
-    let id = libc::id_t::try_from(thread).map_err(io::Error::other)?;
-    let flags = libc::WSTOPPED | libc::WNOHANG | libc::__WALL;
-    // SAFETY: all zero bytes are a valid `siginfo_t`, which means that nothing happened.
-    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `info` lives until the call is over, and nothing else writes to it.
-    if unsafe { libc::waitid(libc::P_PID, id, &raw mut info, flags) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: what `waitid` filled in, or left zero, has these fields.
-    let (changed, status) = unsafe { (info.si_pid(), info.si_status()) };
-    if changed == 0 {
-        return Ok(None);
-    }
+    let Some(info) = changed(thread, libc::WSTOPPED | libc::__WALL)? else { return Ok(None) };
+    // SAFETY: what `waitid` filled in has this field.
+    let status = unsafe { info.si_status() };
     // Source: Linux, `ptrace(2)`: the event is in the bits above the signal.
     let is_event = status >> 8 == libc::PTRACE_EVENT_STOP;
     Ok(Some(if is_event { Stop::Asked } else { Stop::Signal(status & 0xff) }))
+}
+
+/// Whether a child has ended. Its exit can still be waited for, and its stops are left to its tracer.
+///
+/// Source: Linux 6.1, `kernel/exit.c`, `wait_task_stopped`: a wait for exits alone also returns stops of traced children.
+pub(crate) fn has_ended(child: pid_t) -> io::Result<bool> {
+    let info = changed(child, libc::WEXITED | libc::WNOWAIT)?;
+    let is_end = |code| matches!(code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED);
+    Ok(info.is_some_and(|info| is_end(info.si_code)))
+}
+
+/// A change of a child or traced thread that `flags` wait for; `None` if there is none yet.
+fn changed(id: pid_t, flags: c_int) -> io::Result<Option<libc::siginfo_t>> {
+    let id = libc::id_t::try_from(id).map_err(io::Error::other)?;
+    // SAFETY: all zero bytes are a valid `siginfo_t`, which means that nothing happened.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `info` lives until the call is over, and nothing else writes to it.
+    if unsafe { libc::waitid(libc::P_PID, id, &raw mut info, flags | libc::WNOHANG) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: what `waitid` filled in, or left zero, has this field.
+    Ok((unsafe { info.si_pid() } != 0).then_some(info))
+}
+
+/// Lets the system keep the exit status of children until they are waited for, even if this program was started with
+/// SIGCHLD ignored.
+pub(crate) fn heed_ends_of_children() {
+    // SAFETY: the default action runs no code of this program.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
 /// The base of the segment `fs` of a stopped thread.

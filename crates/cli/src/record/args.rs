@@ -31,12 +31,12 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
 
-    /// Sample all processes whose command line matches, including those that start later
+    /// Sample all processes that run PHP and whose command line matches, including those that start later
     #[arg(short = 'P', long, value_name = "REGEX", conflicts_with = "pid")]
     pattern: Option<String>,
 
-    /// Start this command and sample it and its children until it ends; if the recording ends first, the command gets
-    /// SIGTERM
+    /// Start this command and sample it and its children until it ends, and end with its exit code; if the recording ends
+    /// first, so do the command and its children (SIGTERM, then SIGKILL)
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["pid", "pattern"])]
     command: Vec<OsString>,
 
@@ -116,7 +116,7 @@ pub(crate) struct RecordArgs {
 /// Options for finding PHP in a process.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PhpArgs {
-    /// Release of PHP, such as 8.2, instead of detecting it
+    /// Release of PHP, such as 8.2, if it cannot be detected
     #[arg(long, value_name = "VERSION", value_parser = parse_release)]
     pub(crate) php_version: Option<Detected>,
 
@@ -311,20 +311,27 @@ fn parse_rate(text: &str) -> anyhow::Result<Rate> {
     Ok(Rate(Some(Duration::from_secs_f64(1.0 / rate))))
 }
 
-/// Parses `8.2`, reli's spelling `v82`, or `auto`.
+/// Parses `8.2` or `8.2.36`, reli's spelling `v82`, or `auto`.
 pub(crate) fn parse_release(text: &str) -> anyhow::Result<Detected> {
     if text == "auto" {
         return Ok(Detected(None));
     }
-    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0').collect();
-    let release = match digits[..] {
-        [major, minor, ..] => PhpRelease::of_version(major, minor),
-        _ => None,
-    };
     let known: Vec<String> = PhpRelease::all().map(|release| release.to_string()).collect();
-    let release =
-        release.ok_or_else(|| anyhow!("expected auto or one of {}, found {text}", known.join(", ")))?;
-    Ok(Detected(Some(release)))
+    let unknown = || anyhow!("expected auto or one of {}, found {text}", known.join(", "));
+    release_of(text).map(|release| Detected(Some(release))).ok_or_else(unknown)
+}
+
+fn release_of(text: &str) -> Option<PhpRelease> {
+    let number = |text: &str| text.parse::<u8>().ok().filter(|_| !text.starts_with('+'));
+    if let Some(digits) = text.strip_prefix('v') {
+        let (major, minor) = digits.split_at_checked(1).filter(|(_, minor)| minor.len() == 1)?;
+        return PhpRelease::of_version(number(major)?, number(minor)?);
+    }
+    let numbers: Option<Vec<u8>> = text.split('.').map(number).collect();
+    match numbers?[..] {
+        [major, minor] | [major, minor, _] => PhpRelease::of_version(major, minor),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -348,6 +355,11 @@ mod tests {
             assert_eq!(parse_release(text).unwrap().0, eight_two, "{text}");
         }
         assert_eq!(parse_release("auto").unwrap().0, None);
-        assert!(parse_release("5.6").unwrap_err().to_string().contains("7.0"));
+        for text in
+            ["5.6", "9.9", "abc", "abc8.2", "8.20", "8", "82", "8.2.x", "8.2.36.1", "v8", "v820", "v8.2", ""]
+        {
+            let said = parse_release(text).unwrap_err().to_string();
+            assert!(said.starts_with("expected auto or one of 7.0, ") && said.ends_with(text), "{said}");
+        }
     }
 }

@@ -2,17 +2,18 @@
 
 mod args;
 mod lake;
+mod lock;
 mod output;
 mod progress;
+mod quit;
 mod reli_json;
 pub(crate) mod targets;
+mod worker_files;
 
-use std::os::unix::process::ExitStatusExt as _;
 use std::thread;
 
 use anyhow::{anyhow, ensure};
 use borehole::capture::{Coordinator, Ending, SampleStatistics, SamplingSession, SegmentMetadata};
-use signal_hook::consts::SIGTERM;
 
 pub(crate) use args::{Detected, PhpArgs, RecordArgs, Sampling, parse_release};
 pub(crate) use output::{Earlier, Encoding, Files, RecordingOutput, RecordingPlace, Single, Workers};
@@ -59,6 +60,8 @@ pub(crate) fn record(recording: RecordingPlan) -> anyhow::Result<Exit> {
     let RecordingPlan { targets, sampling: Sampling { options, php }, destination } = recording;
     interrupt::heed();
     destination.check()?;
+    // A command reads the keys itself.
+    let _keys = (!targets.is_command()).then(quit::heed);
     let mut watcher = Watcher::new(options.period, php.release);
     let (finder, command) = targets.finder(php, stdout_of_command(destination.is_stdout()))?;
     let mut coordinator = Coordinator::new(finder, command);
@@ -67,8 +70,7 @@ pub(crate) fn record(recording: RecordingPlan) -> anyhow::Result<Exit> {
         RecordingOutput::Single(single) => {
             let (shared, arrivals) = coordinator.seat();
             thread::scope(|scope| {
-                let watching =
-                    scope.spawn(|| coordinator.run(interrupt::requested, |news| watcher.hear(news)));
+                let watching = scope.spawn(|| coordinator.run(quit::asked_to_end, |news| watcher.hear(news)));
                 let statistics = single
                     .run(|output| SamplingSession::new(options, header(), output, shared).run(&arrivals));
                 let panicked = |_| anyhow!("the thread that looks for processes panicked");
@@ -82,16 +84,23 @@ pub(crate) fn record(recording: RecordingPlan) -> anyhow::Result<Exit> {
     if let Some(said) = ending.and_then(bad_ending) {
         messages::say(&said);
     }
-    conclude(&statistics, &watcher)
+    Ok(match (conclude(&statistics, &watcher)?, ending) {
+        (Exit::Done, Some(Ending::ByItself(status))) => Exit::of_command(status),
+        (exit, _) => exit,
+    })
 }
 
-/// A warning about the end of the command; `None` if it succeeded or was asked to end.
+/// A warning about the end of the command; `None` if it succeeded or ended when it was asked to.
 fn bad_ending(ending: Ending) -> Option<String> {
-    let Ending::Ended(status) = ending else {
-        return Some("warning: the command was asked to end but still runs".to_owned());
-    };
-    let was_asked = interrupt::requested() || status.signal() == Some(SIGTERM);
-    (!status.success() && !was_asked).then(|| format!("warning: the command ended with {status}"))
+    match ending {
+        // Ctrl-C on a terminal also reaches the command.
+        Ending::ByItself(status) if !status.success() && !interrupt::requested() => {
+            Some(format!("warning: the command ended with {status}"))
+        }
+        Ending::ByItself(_) | Ending::Asked(_) => None,
+        Ending::Killed => Some("warning: the command did not end when asked, and was killed".to_owned()),
+        Ending::StillRuns => Some("warning: the command was killed but still runs".to_owned()),
+    }
 }
 
 /// The metadata of each segment.
@@ -103,30 +112,30 @@ fn conclude(statistics: &SampleStatistics, watcher: &Watcher) -> anyhow::Result<
     messages::say(&progress::summary(statistics, watcher.period()));
     let is_in_vain = progress::is_in_vain(statistics);
     let nothing = || format!("nothing was sampled: {}", watcher.why_nothing(statistics));
-    if !interrupt::requested() {
+    let exit = if interrupt::requested() { Exit::Interrupted } else { Exit::Done };
+    if exit == Exit::Done && !quit::was_pressed() {
         ensure!(!is_in_vain, nothing());
-        return Ok(Exit::Done);
-    }
-    // A user who interrupts while waiting for processes knows that there were none.
-    if is_in_vain && statistics.attached > 0 {
+    } else if is_in_vain && statistics.attached > 0 {
+        // A user who ends the recording while it waits for processes knows that there were none.
         messages::say(&format!("warning: {}", nothing()));
     }
-    Ok(Exit::Interrupted)
+    Ok(exit)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
     use std::process::ExitStatus;
 
     use super::*;
 
     #[test]
     fn a_command_that_failed_by_itself_is_said_to_have() {
-        let said = |status: i32| bad_ending(Ending::Ended(ExitStatus::from_raw(status)));
+        let said = |status: i32| bad_ending(Ending::ByItself(ExitStatus::from_raw(status)));
         assert_eq!(said(0), None);
         assert_eq!(said(3 << 8).unwrap(), "warning: the command ended with exit status: 3");
-        assert_eq!(said(SIGTERM), None);
         assert!(said(11).unwrap().contains("signal: 11"));
+        assert_eq!(bad_ending(Ending::Asked(ExitStatus::from_raw(15))), None);
         assert!(bad_ending(Ending::StillRuns).unwrap().contains("still runs"));
     }
 }

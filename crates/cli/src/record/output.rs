@@ -16,9 +16,14 @@ use borehole::formats::rbt::SegmentCompression;
 use borehole::model::{Context, Sample};
 use borehole::{Existing, Export, Format, Output, ProfileSink, Target};
 
+use nix::unistd::gettid;
+
 use super::header;
+use super::lock::{self, lock};
 use super::progress::{Watcher, is_in_vain};
+use super::quit;
 use super::reli_json::ReliJsonLines;
+use super::worker_files::{self, CompressedFile};
 use crate::interrupt;
 use crate::outputs::{compression, refuse_terminal};
 use crate::stdout::STDOUT;
@@ -131,7 +136,7 @@ impl Single {
                     Files::One => vec![path.clone()],
                     Files::OneASegment => segments(path),
                 };
-                Ok(there.iter().try_for_each(|file| Output::check(file, earlier.existing()))?)
+                there.iter().try_for_each(|file| check(file, *earlier))
             }
         }
     }
@@ -158,7 +163,7 @@ impl Single {
         };
         let statistics = statistics.map_err(|error| named(error, || self.name()))?;
         // If nothing was sampled, no output is kept; the caller reports that.
-        if !is_in_vain(&statistics) || interrupt::requested() {
+        if !is_in_vain(&statistics) || interrupt::requested() || quit::was_pressed() {
             output.complete()?;
         }
         Ok(statistics)
@@ -211,7 +216,7 @@ impl Single {
         }
         // Otherwise, segments of a longer earlier recording would seem to belong to this one.
         let mut replaced = if earlier == Earlier::Replace { segments(&path) } else { Vec::new() };
-        let open_segment = move |number| {
+        let open_segment = move |number: u64| {
             replaced.drain(..).try_for_each(|segment| remove(&segment))?;
             Ok(SharedStream::from(open(&numbered(&path, number), earlier)?))
         };
@@ -228,9 +233,15 @@ fn named(error: Error, name: impl Fn() -> String) -> anyhow::Error {
     }
 }
 
-/// Removes a file other than the output. The error names that file.
+/// Fails if the output at `path` cannot be written as far as that shows, or another recording writes it.
+fn check(path: &Path, earlier: Earlier) -> anyhow::Result<()> {
+    Output::check(path, earlier.existing())?;
+    lock::check(path).with_context(|| path.display().to_string())
+}
+
+/// Removes a file other than the output, unless another recording writes it. The error names that file.
 fn remove(path: &Path) -> io::Result<()> {
-    fs::remove_file(path).map_err(|source| {
+    lock::check(path).and_then(|()| fs::remove_file(path)).map_err(|source| {
         io::Error::new(source.kind(), borehole::Error::Write { name: path.display().to_string(), source })
     })
 }
@@ -257,24 +268,34 @@ impl LiveSink for Exported<'_> {
 /// An output with one file for all segments, which `open` creates for the first.
 fn opened_once(options: RbtOptions, open: impl Fn() -> io::Result<File> + Send + 'static) -> RbtOutput {
     let mut stream: Option<SharedStream> = None;
-    let open = move |_segment| match &stream {
+    let open = move |_segment: u64| match &stream {
         Some(stream) => Ok(stream.clone()),
         None => Ok(stream.insert(SharedStream::from(open()?)).clone()),
     };
     RbtOutput::new(options, Box::new(open))
 }
 
-/// Opens a file that is written while recording.
+/// Opens a file that is written while recording, and locks it until it is closed.
 fn open(path: &Path, earlier: Earlier) -> io::Result<File> {
     let mut options = OpenOptions::new();
     // Existing devices and named pipes are written to, not replaced.
     let is_device = || path.exists() && !path.is_file();
     match earlier {
         Earlier::Keep if !is_device() => options.write(true).create_new(true),
-        Earlier::Keep | Earlier::Replace => options.write(true).create(true).truncate(true),
-        Earlier::Continue => options.append(true).create(true),
+        // Not truncated before it is locked.
+        Earlier::Keep | Earlier::Replace => options.write(true).create(true).truncate(false),
+        Earlier::Continue => options.read(true).append(true).create(true),
     };
-    options.open(path)
+    let mut file = options.open(path)?;
+    lock(&file)?;
+    if file.metadata()?.is_file() {
+        match earlier {
+            Earlier::Keep => {}
+            Earlier::Replace => file.set_len(0)?,
+            Earlier::Continue => worker_files::end_left_segment(&mut file)?,
+        }
+    }
+    Ok(file)
 }
 
 /// `trace.rbt` as `trace.7.rbt`.
@@ -319,16 +340,17 @@ impl Workers {
             let threads: Vec<_> = (0..self.threads)
                 .map(|worker| {
                     let (shared, arrivals) = coordinator.seat();
-                    let path = self.path(worker);
-                    let mut output = self.output(path.clone());
+                    let workers = self.clone();
                     scope.spawn(move || {
+                        let path = workers.path(worker);
+                        let mut output = workers.output(path.clone());
                         let sampled =
                             SamplingSession::new(options, header(), &mut output, shared).run(&arrivals);
                         sampled.map_err(|error| named(error, || path.display().to_string()))
                     })
                 })
                 .collect();
-            let found = coordinator.run(interrupt::requested, |news| watcher.hear(news));
+            let found = coordinator.run(quit::asked_to_end, |news| watcher.hear(news));
             let mut all = SampleStatistics::default();
             let mut first_error = None;
             for thread in threads {
@@ -346,22 +368,37 @@ impl Workers {
         })
     }
 
-    /// Creates the folder. Fails if it has files that should be kept.
+    /// Creates the folder, and finishes what killed recordings left there. Fails if it has files that should be kept, or that
+    /// another recording writes.
     fn check(&self) -> anyhow::Result<()> {
         fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
-        let mut paths = (0..self.threads).map(|worker| self.path(worker));
-        Ok(paths.try_for_each(|path| Output::check(path, self.earlier.existing()))?)
+        worker_files::finish_left(&self.folder);
+        if self.earlier == Earlier::Continue {
+            // The names are known once the threads run.
+            return Ok(());
+        }
+        (0..self.threads).try_for_each(|worker| check(&self.path(worker), self.earlier))
     }
 
+    /// The file of the calling thread. A recording that continues earlier ones names it by the system's number of the thread,
+    /// which no other running thread has, as reli does by the number of its worker process.
     fn path(&self, worker: u16) -> PathBuf {
-        let extension = if self.rbt.compression == SegmentCompression::Gzip { "rbt.gz" } else { "rbt" };
-        self.folder.join(format!("worker_{worker}.{extension}"))
+        let number = match self.earlier {
+            Earlier::Continue => gettid().as_raw(),
+            Earlier::Keep | Earlier::Replace => worker.into(),
+        };
+        self.folder.join(worker_files::name(number, self.rbt.compression))
     }
 
     /// An output whose file is created with the first process.
     fn output(&self, path: PathBuf) -> RbtOutput {
         let earlier = self.earlier;
-        opened_once(self.rbt, move || open(&path, earlier))
+        match self.rbt.compression {
+            SegmentCompression::None => opened_once(self.rbt, move || open(&path, earlier)),
+            SegmentCompression::Gzip => {
+                RbtOutput::new(self.rbt, Box::new(CompressedFile::new(path, earlier)))
+            }
+        }
     }
 }
 

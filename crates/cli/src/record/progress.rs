@@ -45,9 +45,9 @@ impl Watcher {
         match (statistics.attached, &self.last_refusal, self.release) {
             (0, Some(refusal), _) => refusal.clone(),
             (0, None, _) => "expected a process that runs PHP, found none".to_owned(),
-            (.., Some(release)) => format!(
-                "no valid stack of PHP {release} found; omit --php-version to detect the version"
-            ),
+            (.., Some(release)) => {
+                format!("no valid stack of PHP {release} found; try another --php-version")
+            }
             (.., None) => {
                 "every stack changed while it was read; use --stop-process to stop the process for each sample"
                     .to_owned()

@@ -22,6 +22,10 @@ pub(crate) enum Targets {
 }
 
 impl Targets {
+    pub(crate) const fn is_command(&self) -> bool {
+        matches!(self, Self::Command(_))
+    }
+
     /// The finder of the processes, and the command if one is started, with `output` as its standard output.
     pub(crate) fn finder(self, php: PhpOptions, output: Stdio) -> anyhow::Result<(Finder, Option<Launched>)> {
         let (selection, command) = match self {

@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use borehole_process::Stopper;
+use borehole_process::{ForeignMemory as _, ForeignProcess as _, Process, Stopper};
 use borehole_testkit::{Scratch, corpus, peers};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -33,6 +35,17 @@ impl Busy {
 
     pub(crate) fn id(&self) -> String {
         self.0.id().to_string()
+    }
+
+    /// Lets its first module seem to be compiled for an unknown release.
+    fn becomes_unknown(&self) {
+        let process = Process::open(self.0.id().try_into().unwrap()).unwrap();
+        let tables: Vec<_> = process.mappings().iter().filter_map(|at| process.symbols(at).ok()).collect();
+        let registry = tables.iter().find_map(|symbols| symbols.find("module_registry")).unwrap().address;
+        // The elements of the table, and the module API number of an element.
+        let first = process.read_u64(process.read_u64(registry + 16).unwrap()).unwrap();
+        let memory = fs::OpenOptions::new().write(true).open(format!("/proc/{}/mem", self.id())).unwrap();
+        memory.write_all_at(&20_300_101_u32.to_le_bytes(), first + 4).unwrap();
     }
 }
 
@@ -284,14 +297,23 @@ fn a_daemon_writes_a_file_a_thread_and_closes_every_segment() {
         ];
         arguments.extend(compress.then_some("--rbt-compress"));
         let child = start(&arguments);
-        let files = [0, 1].map(|worker| folder.join(format!("worker_{worker}.{extension}")));
-        wait_for(|| {
-            files.iter().all(|file| fs::metadata(file).is_ok_and(|file| file.len() > 200)).then_some(())
-        });
+        // A compressed file appears when its first segment is whole.
+        let sizes = || {
+            fs::read_dir(&folder).ok().map(|files| files.map(|file| file.unwrap().metadata().unwrap().len()))
+        };
+        wait_for(|| (sizes()?.filter(|&size| size > 200).count() == 2).then_some(()));
+        // As reli's worker processes, its threads have numbers of the system.
+        let threads = listing(Path::new(&format!("/proc/{}/task", child.id())));
         send(&child, Signal::SIGTERM);
         assert_eq!(ended(child).code, 130);
         let mut processes = Vec::new();
+        let files = listing(&folder);
+        assert_eq!(files.len(), 2);
         for file in &files {
+            let thread =
+                file.strip_prefix("worker_").and_then(|name| name.strip_suffix(&format!(".{extension}")));
+            assert!(threads.contains(&thread.unwrap().to_owned()), "{file}: {threads:?}");
+            let file = &folder.join(file);
             run(&["check", text(file)]).done();
             let raw = String::from_utf8(run(&["dump", "--raw", text(file)]).done()).unwrap();
             assert!(raw.contains("SEGMENT_END") && raw.contains("host"), "{raw}");
@@ -394,6 +416,7 @@ fn a_process_is_sampled_right_after_its_start() {
 #[test]
 fn a_changing_stack_is_not_reported_as_gone() {
     let Some(busy) = Busy::start("held-by-another") else { return };
+    busy.becomes_unknown();
     let mut stopper = Stopper::new(busy.id().parse().unwrap());
     let _stopped = stopper.stop().unwrap();
     // With the wrong release, no stack makes sense.
@@ -493,12 +516,48 @@ fn without_samples_no_file_is_created_or_replaced() {
 fn a_wrong_release_is_reported() {
     let Some(busy) = Busy::start("another-release") else { return };
     let scratch = Scratch::new();
+    let (flames, heap) = (scratch.path("flame.svg"), scratch.path("heap.rmem"));
+    let id = busy.id();
+    // Other releases with the same structures would give stacks with wrong instructions.
+    let commands: [&[&str]; 4] = [
+        &["record", "-o", text(&flames)],
+        &["top", "-d", "1s"],
+        &["heap", "capture", "-o", text(&heap)],
+        &["inspector:trace"],
+    ];
+    for (command, release) in commands.into_iter().zip(["7.0", "8.1", "8.3", "v81"]) {
+        let refused = run(&[command, &["-p", &id, "--php-version", release]].concat()).failed();
+        assert!(refused.starts_with(&format!("error: process {id}: unexpected PHP version: ")), "{refused}");
+        assert!(refused.contains(", found PHP 8.2."), "{refused}");
+    }
+    let regex = "^[^ ]*php.* another-release$";
+    let said =
+        run(&["record", "-P", regex, "--php-version", "8.1", "-d", "1s", "-o", text(&flames)]).failed();
+    assert!(
+        said.contains(&format!("error: nothing was sampled: process {id}: unexpected PHP version")),
+        "{said}"
+    );
+    for release in ["9.9", "abc", "8.20"] {
+        let said = run(&["record", "-p", &id, "--php-version", release]).failed();
+        assert!(said.contains("expected auto or one of 7.0, 7.1, "), "{said}");
+    }
+    assert!(listing(scratch.folder()).is_empty());
+}
+
+#[test]
+fn a_wrong_release_for_an_unknown_one_is_reported() {
+    let Some(busy) = Busy::start("unknown-release") else { return };
+    busy.becomes_unknown();
+    let scratch = Scratch::new();
     let path = scratch.path("flame.svg");
     let id = busy.id();
+    let undetected = run(&["record", "-p", &id]).failed();
+    assert!(undetected.contains("found module API 20300101"), "{undetected}");
+    run(&["stack", "-p", &id, "--php-version", "8.2"]).done();
     let arguments = ["record", "-p", &id, "--php-version", "7.0", "-o", text(&path)];
     let refused = run(&[&arguments[..], &["-d", "1s"]].concat()).failed();
-    let why = "nothing was sampled: no valid stack of PHP 7.0 found; omit --php-version ";
-    assert!(refused.contains(&format!("\nerror: {why}")), "{refused}");
+    let why = "nothing was sampled: no valid stack of PHP 7.0 found; try another --php-version\n";
+    assert!(refused.ends_with(&format!("\nerror: {why}")), "{refused}");
     assert!(!path.exists());
     // Most recordings of a process end this way.
     let child = start(&arguments);
@@ -507,7 +566,94 @@ fn a_wrong_release_is_reported() {
     send(&child, Signal::SIGINT);
     let ended = ended(child);
     assert_eq!(ended.code, 130, "{}", ended.stderr);
-    assert!(ended.stderr.contains(&format!("\nwarning: {why}")), "{}", ended.stderr);
+    assert!(ended.stderr.ends_with(&format!("\nwarning: {why}")), "{}", ended.stderr);
+}
+
+#[test]
+fn a_pattern_does_not_match_the_programs_that_started_the_recording() {
+    let Some(_busy) = Busy::start("one-of-many-wrapped") else { return };
+    let php = peers::peer("php").unwrap().command().get_program().to_str().unwrap().to_owned();
+    let scratch = Scratch::new();
+    let borehole = env!("CARGO_BIN_EXE_borehole");
+    let record = |regex: &str| {
+        let output = text(&scratch.path("trace.rbt")).to_owned();
+        format!("'{borehole}' record --force -d 1s -o '{output}' -P '{regex}'")
+    };
+    let ended = |script: &str| {
+        let output = Command::new("sh").args(["-c", script]).stdin(Stdio::null()).output().unwrap();
+        Ended::from(output)
+    };
+    let wrapped = record("php.*one-of-many-wrapped");
+    let nested =
+        format!("passthru(file_get_contents('{}'));", text(&scratch.write("line", wrapped.as_bytes())));
+    for script in
+        [format!("timeout 30 {wrapped}"), format!("{wrapped}; :"), format!("'{php}' -r \"{nested}\" php")]
+    {
+        let said = ended(&script).stderr;
+        assert!(said.starts_with("Sampled 1 process for "), "{script}: {said}");
+    }
+    let none = ended(&format!("timeout 30 {}; :", record("php.*none-of-many-wrapped"))).stderr;
+    assert!(
+        none.ends_with("error: nothing was sampled: expected a process that runs PHP, found none\n"),
+        "{none}"
+    );
+}
+
+#[test]
+fn two_daemons_write_files_of_their_own_into_one_folder() {
+    let Some(_busy) = Busy::start("of-two-daemons") else { return };
+    for compress in [&[][..], &["--rbt-compress"]] {
+        let scratch = Scratch::new();
+        let folder = scratch.path("out");
+        let daemon = ["inspector:daemon", "-T", "1", "-F", "rbt", "-P", "^[^ ]*php.* of-two-daemons$", "-o"];
+        let daemon = [&daemon[..], &[text(&folder)], compress].concat();
+        let daemons = [start(&daemon), start(&daemon)];
+        // With unfinished segments.
+        wait_for(|| (folder.is_dir() && listing(&folder).len() == 2).then_some(()));
+        daemons.iter().for_each(|daemon| send(daemon, Signal::SIGINT));
+        let said = daemons.map(|daemon| ended(daemon).stderr);
+        let files = listing(&folder);
+        assert_eq!(files.len(), 2, "{files:?} {said:?}");
+        for file in files {
+            assert!(file.starts_with("worker_"), "{file}");
+            let samples = info(text(&folder.join(&file)))["samples"].to_string();
+            assert!(
+                said.iter().any(|said| said.contains(&format!(": {samples} sample"))),
+                "{samples} {said:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_file_that_another_recording_writes_is_refused() {
+    let Some(busy) = Busy::start("of-two-recordings") else { return };
+    let outputs: [(&str, &str, &[&str]); 4] = [
+        ("trace.rbt", "trace.rbt", &[]),
+        ("trace.rbt", "trace.0.rbt", &["--rotate", "1h"]),
+        ("out/", "out/worker_0.rbt", &["--threads", "1"]),
+        ("out/", "out/worker_0.rbt.gz", &["--threads", "1", "--compress"]),
+    ];
+    for (output, file, options) in outputs {
+        let scratch = Scratch::new();
+        let output = format!("{}/{output}", text(scratch.folder()));
+        let file = scratch.path(file);
+        let id = busy.id();
+        let record = [&["record", "-p", &id, "--force", "-o", &output], options].concat();
+        let first = start(&record);
+        let is_begun = || match file.parent().unwrap() {
+            folder if folder.is_dir() => listing(folder).first().cloned(),
+            _ => None,
+        };
+        wait_for(is_begun);
+        let said = run(&[&record[..], &["-d", "10s"]].concat()).failed();
+        let expected = format!("error: {}: file is being written by process {}\n", text(&file), first.id());
+        assert_eq!(said, expected);
+        send(&first, Signal::SIGINT);
+        let said = ended(first).stderr;
+        let samples = info(text(&file))["samples"].to_string();
+        assert!(said.contains(&format!(": {samples} sample")), "{samples}: {said}");
+    }
 }
 
 #[test]
@@ -692,16 +838,66 @@ fn write_errors_are_reported_at_the_end_and_after_interrupts() {
     }
 }
 
-#[test]
-fn failed_commands_are_reported() {
-    let Some(php) = peers::peer("php") else { return };
-    let php = php.command().get_program().to_str().unwrap().to_owned();
+/// Runs a command of a shell, in which `php` is PHP, while it is recorded with `options`.
+fn record_shell(options: &[&str], script: &str) -> Option<(i32, String)> {
+    let php = peers::peer("php")?.command();
+    let php = php.get_program().to_str().unwrap();
     let scratch = Scratch::new();
     let path = scratch.path("trace.rbt");
-    let program = "$end = microtime(true) + 1; while (microtime(true) < $end); exit(3);";
-    let said = run(&["record", "-o", text(&path), "--", &php, "-r", program]);
-    assert_eq!(said.code, 0, "{}", said.stderr);
-    assert!(said.stderr.contains("warning: the command ended with exit status: 3\n"), "{}", said.stderr);
+    let script = format!("php() {{ '{php}' \"$@\"; }}; {script}");
+    let arguments = [&["record", "-o", text(&path)][..], options, &["--", "sh", "-c", &script]].concat();
+    let said = run(&arguments);
+    Some((said.code, said.stderr))
+}
+
+/// A program of PHP that is busy for this many seconds and ends with exit code 3.
+fn busy_for(seconds: &str) -> String {
+    format!("php -r '$end = microtime(true) + {seconds}; while (microtime(true) < $end); exit(3);'")
+}
+
+#[test]
+fn failed_commands_are_reported_and_their_exit_codes_passed_on() {
+    let cases = [
+        ("exit $?", 3, "exit status: 3\n"),
+        ("kill -SEGV $$", 139, "signal: 11 (SIGSEGV)"),
+        ("exit 0", 0, ""),
+    ];
+    for (end, expected, reported) in cases {
+        let Some((code, said)) = record_shell(&[], &format!("{}; {end}", busy_for("0.5"))) else { return };
+        assert_eq!(code, expected, "{said}");
+        let warning = format!("warning: the command ended with {reported}");
+        assert_eq!(said.contains(&warning), expected != 0, "{said}");
+    }
+}
+
+#[test]
+fn a_stopped_command_keeps_its_exit_code() {
+    for _ in 0..20 {
+        let options = ["--stop-process", "-r", "1000"];
+        let Some((code, said)) = record_shell(&options, &busy_for("0.3")) else {
+            return;
+        };
+        assert_eq!(code, 3, "{said}");
+    }
+}
+
+#[test]
+fn nothing_of_a_command_runs_on_after_the_recording() {
+    let runs = |mark: &str| {
+        let all = borehole_process::processes().unwrap();
+        all.iter().any(|process| String::from_utf8_lossy(&process.command).ends_with(mark))
+    };
+    for (script, warning) in
+        [("", None), ("trap '' TERM;", Some("warning: the command did not end when asked"))]
+    {
+        let mark = format!("left-behind-{}", script.len());
+        let script = format!("{script} {} {mark}; :", busy_for("60"));
+        let Some((code, said)) = record_shell(&["-d", "1s"], &script) else { return };
+        assert_eq!(code, 0, "{said}");
+        assert_eq!(warning.is_some(), said.contains("warning: "), "{said}");
+        assert!(said.contains(warning.unwrap_or_default()), "{said}");
+        assert!(!runs(&mark), "{said}");
+    }
 }
 
 #[test]

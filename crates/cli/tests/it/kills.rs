@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -151,6 +151,45 @@ fn killed_recordings_can_be_recovered() {
             let samples = samples_in(&fs::read(&saved).unwrap());
             // On a busy machine, the first samples come late.
             assert!(moment < LONGEST_RECORDING * 4 / 5 || samples > 20, "{samples} after {moment:?}");
+        }
+    }
+}
+
+#[test]
+fn killed_recordings_leave_whole_segments_and_the_next_one_adds_the_last() {
+    let Some(busy) = Busy::start("killed-compressed") else { return };
+    let scratch = Scratch::new();
+    let folders: Vec<_> = (0..AT_ONCE).map(|place| scratch.path(&format!("{place}/"))).collect();
+    let record = |folder: &PathBuf, target: &[&str]| {
+        let options = ["record", "-r", "200", "--compress", "--rotate", "500ms", "--threads", "1", "-o"];
+        [&options[..], &[text(folder)], target].concat().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    for round in 0..3 {
+        let begin = Instant::now();
+        let started = |folder| {
+            program(&record(folder, &["-p", &busy.id()])).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+        };
+        let running: Vec<_> = folders.iter().map(|folder| started(folder).unwrap()).collect();
+        for ((place, folder), mut child) in (0..).zip(&folders).zip(running) {
+            let moment = LONGEST_RECORDING * (place * 3 + round) / (AT_ONCE * 3);
+            thread::sleep(moment.saturating_sub(begin.elapsed()));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let file = folder.join("worker_0.rbt.gz");
+            // It is refused, or samples nothing, but before that it finishes the segment.
+            run(&record(folder, &["--", "true"])).failed();
+            let left = listing(folder);
+            assert!(left.is_empty() || left == ["worker_0.rbt.gz"], "{left:?}");
+            if left.is_empty() {
+                assert!(moment < LONGEST_RECORDING * 4 / 5);
+                continue;
+            }
+            let plain = Command::new("zcat").arg(&file).output().unwrap();
+            assert!(plain.status.success() && plain.stderr.is_empty(), "{plain:?}");
+            let samples = samples_in(&plain.stdout);
+            assert!(moment < LONGEST_RECORDING * 4 / 5 || samples > 20, "{samples} after {moment:?}");
+            run(&["check", text(&file)]).done();
+            fs::remove_file(file).unwrap();
         }
     }
 }

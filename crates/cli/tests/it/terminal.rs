@@ -1,16 +1,20 @@
 //! On a terminal, which `script` provides.
 
+use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
 
-use borehole_testkit::corpus;
+use borehole_testkit::{Scratch, corpus};
 
 use crate::capture::Busy;
+use crate::program::wait_for;
 
 /// Variables that would override the terminal's colours and columns. `CI` enables colours on dumb terminals.
 const PREFERENCES: [&str; 5] = ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "COLUMNS"];
 
-/// The text on the terminal after `command`, a shell command line in which `borehole` is the program, and the exit code.
-fn on_terminal(command: &str, environment: &[(&str, &str)]) -> (i32, String) {
+/// A terminal on which a shell runs `command`, in which `borehole` is the program.
+fn terminal(command: &str) -> Command {
     let program = env!("CARGO_BIN_EXE_borehole");
     let line = format!("borehole() {{ '{program}' \"$@\"; }}; stty cols 80; {command}");
     let mut script = Command::new("script");
@@ -19,7 +23,12 @@ fn on_terminal(command: &str, environment: &[(&str, &str)]) -> (i32, String) {
     for name in PREFERENCES {
         script.env_remove(name);
     }
-    let output = script.envs(environment.iter().copied()).output().unwrap();
+    script
+}
+
+/// The text on the terminal after `command`, and the exit code.
+fn on_terminal(command: &str, environment: &[(&str, &str)]) -> (i32, String) {
+    let output = terminal(command).envs(environment.iter().copied()).output().unwrap();
     (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap().replace('\r', ""))
 }
 
@@ -102,4 +111,38 @@ fn tables_are_appended_if_the_terminal_cannot_overwrite() {
     let top = format!("borehole top -p {} -d 1s", busy.id());
     let (code, shown) = on_terminal(&top, &[("TERM", "dumb")]);
     assert!(code == 0 && shown.contains("self%") && !shown.contains('\x1b'), "{shown:?}");
+}
+
+#[test]
+fn the_key_q_ends_recordings_of_running_processes() {
+    let Some(busy) = Busy::start("ended-by-key") else { return };
+    let scratch = Scratch::new();
+    let (trace, folder) = (scratch.path("trace.rbt"), scratch.path("out"));
+    let commands = [
+        format!("record -p {} -o '{}'", busy.id(), trace.display()),
+        format!("inspector:daemon -P '^[^ ]*php.* ended-by-key$' -F rbt -o '{}'", folder.display()),
+        format!("inspector:trace -p {}", busy.id()),
+    ];
+    for command in commands {
+        // Afterwards the terminal edits lines again.
+        let line = format!("borehole {command}; code=$?; stty -a; exit $code");
+        let mut script = terminal(&line).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (mut keys, mut output) = (script.stdin.take().unwrap(), script.stdout.take().unwrap());
+        let shown = Mutex::new(String::new());
+        let text = || shown.lock().unwrap().clone();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut bytes = [0; 4096];
+                while let Ok(count @ 1..) = output.read(&mut bytes) {
+                    *shown.lock().unwrap() += &String::from_utf8_lossy(&bytes[..count]);
+                }
+            });
+            wait_for(|| text().contains("PHP 8.").then_some(()));
+            keys.write_all(b"xq").unwrap();
+            let code = wait_for(|| script.try_wait().unwrap()).code();
+            assert_eq!(code, Some(0), "{}", text());
+        });
+        let text = text();
+        assert!(text.contains("Sampled 1 process for ") && text.contains(" icanon"), "{text}");
+    }
 }

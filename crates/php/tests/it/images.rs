@@ -468,11 +468,7 @@ fn other_programs_are_refused_with_a_reason() {
         text.starts_with("no PHP found: expected a program or library with PHP's symbols, found "),
         "{text}"
     );
-    // A module compiled for an unknown release.
-    let mut unknown = image.clone();
-    let registry = symbol(&image, "module_registry");
-    let first = image.read_u64(image.read_u64(registry + 16).unwrap()).unwrap();
-    unknown.overwrite(first + 4, &20_300_101_u32.to_le_bytes());
+    let (mut unknown, first) = of_unknown_release(&image);
     let (kind, text) = refusal(&unknown, &AttachOptions::default());
     assert_eq!(kind, ErrorKind::UnsupportedVersion, "{text}");
     assert!(text.contains("7.0, 7.1") && text.ends_with("found module API 20300101"), "{text}");
@@ -483,15 +479,33 @@ fn other_programs_are_refused_with_a_reason() {
     assert!(text.contains("--enable-debug"), "{text}");
 }
 
+/// The image with a first module that was compiled for an unknown release, and the module's address.
+fn of_unknown_release(image: &Image) -> (Image, u64) {
+    let mut unknown = image.clone();
+    let registry = symbol(image, "module_registry");
+    let first = image.read_u64(image.read_u64(registry + 16).unwrap()).unwrap();
+    unknown.overwrite(first + 4, &20_300_101_u32.to_le_bytes());
+    (unknown, first)
+}
+
 #[test]
 fn a_wrong_release_is_refused() {
     let mut refused = 0;
     for path in images() {
         let image = read(&path);
         let own = Php::attach(&image, &AttachOptions::default()).unwrap().identity().release;
+        let (unknown, _) = of_unknown_release(&image);
         for release in borehole_php::PhpRelease::all() {
             let options = AttachOptions { release: Some(release), ..AttachOptions::default() };
-            if let Err(error) = Php::attach(&image, &options) {
+            match Php::attach(&image, &options) {
+                Ok(_) => assert_eq!(release, own),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::UnsupportedVersion, "{own} as {release}: {error}");
+                    let expected = format!("unexpected PHP version: expected PHP {release}, found PHP {own}");
+                    assert!(release != own && error.to_string().starts_with(&expected), "{error}");
+                }
+            }
+            if let Err(error) = Php::attach(&unknown, &options) {
                 assert_eq!(error.kind(), ErrorKind::Implausible, "{own} as {release}: {error}");
                 refused += 1;
             }
