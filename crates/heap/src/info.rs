@@ -2,6 +2,7 @@
 
 use hashbrown::HashMap;
 
+use crate::contradiction::contradiction;
 use crate::graph::{Graph, GraphCounts, MemoryTotal, Totals, nodes};
 use crate::largest::sort_largest_first;
 use crate::names::{NodeType, Strength};
@@ -30,6 +31,8 @@ pub struct HeapInfo {
     pub overhead_bytes: u64,
     /// Nodes that represent the same memory as another node with a smaller number.
     pub duplicates: u64,
+    /// The reason why no size can be trusted; `None` if the sizes fit.
+    pub contradiction: Option<String>,
 }
 
 /// The number of references by kind.
@@ -65,6 +68,7 @@ pub fn info(graph: &impl Graph) -> HeapInfo {
         regions,
         overhead_bytes,
         duplicates: nodes(count).filter(is_duplicate).count() as u64,
+        contradiction: contradiction(graph),
     }
 }
 

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+mod contradiction;
 pub mod findings;
 mod graph;
 pub mod heapsnapshot;
@@ -23,6 +24,7 @@ mod totals;
 pub mod views;
 
 pub use borehole_text::{Error, ErrorKind};
+pub use contradiction::{CONTRADICTION, contradiction};
 pub use graph::{
     Child, Graph, GraphBuilder, GraphCounts, HeapGraph, MemoryTotal, NodeAttribute, Parents, Totals,
     TreeParents, Vocabulary,

@@ -110,6 +110,7 @@ names! {
     OUTPUT_BUFFERS = "OutputBuffersContext",
     OUTPUT_BUFFER = "OutputBufferContext",
     CALLABLE = "CallableContext",
+    HELD_ELSEWHERE = "HeldElsewhereContext",
 }
 
 names! {
@@ -175,7 +176,8 @@ pub enum Strength {
     /// It counts in the target's reference count.
     #[default]
     Strong,
-    /// It does not: in the table of objects, weak references, and keys of weak maps.
+    /// It does not: in the tables of objects and resources, weak references, keys of weak maps, and symbol tables of running
+    /// code.
     Weak,
     /// It belongs to the engine: an object's class or handlers.
     Structural,

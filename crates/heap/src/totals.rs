@@ -48,7 +48,7 @@ pub fn totals(graph: &impl Graph, scope: TotalsScope) -> Totals {
 }
 
 /// Whether this memory has not been counted yet. Only memory of nodes that share some is remembered.
-fn is_new(
+pub(crate) fn is_new(
     graph: &impl Graph,
     row: usize,
     location: &MemoryLocation,

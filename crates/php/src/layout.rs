@@ -133,6 +133,10 @@ pub(crate) mod fixed {
     pub(crate) const CLASS_INTERNAL: u8 = 1;
     /// `zend_class_entry.name`, `zend_string *`.
     pub(crate) const CLASS_NAME: usize = 8;
+    /// `zend_class_entry.parent`, `zend_class_entry *`, or the parent's name before the class is linked.
+    pub(crate) const CLASS_PARENT: usize = 16;
+    /// `zend_class_entry.ce_flags`, `u32`.
+    pub(crate) const CLASS_FLAGS: usize = 28;
 
     /// `zend_string.len`; its bytes follow.
     pub(crate) const STRING_LENGTH: usize = 16;

@@ -70,9 +70,11 @@ fn as_text(info: &HeapInfo, format: HeapFormat, limit: RowLimit) -> String {
     for (what, count) in counts(info) {
         facts.row([what, &grouped(count)]);
     }
+    let warning = info.contradiction.as_ref();
+    let warning = warning.map_or_else(String::new, |text| format!("WARNING  {}\n\n", printable(text.as_bytes())));
     let mut summary = TextTable::facts();
     info.summary.iter().for_each(|(key, value)| summary.row([key, value]));
-    let mut text = format!("{facts}\n{summary}");
+    let mut text = format!("{warning}{facts}\n{summary}");
     text += &ranking("memory by region", &info.regions, limit);
     text += &ranking("memory by type", &info.everything.location_types, limit);
     text + &ranking("memory of objects by class", &info.everything.classes, limit)
@@ -103,6 +105,7 @@ fn as_json(info: &HeapInfo, format: HeapFormat) -> String {
         "location_types": list(&info.everything.location_types),
         "classes": list(&info.everything.classes),
         "overhead_bytes": info.overhead_bytes,
+        "contradiction": info.contradiction,
     });
     format!("{object}\n")
 }

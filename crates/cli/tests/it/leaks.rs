@@ -15,14 +15,19 @@ use crate::program::{run, text};
 pub(crate) struct Waiting {
     child: Child,
     /// The facts that it printed.
-    facts: Value,
+    pub(crate) facts: Value,
 }
 
 impl Waiting {
     /// `None` if its PHP is skipped.
     pub(crate) fn start(peer: &str, program: &Path) -> Option<Self> {
+        Self::start_with(peer, program, &[])
+    }
+
+    /// Like [`Self::start`], with environment variables.
+    pub(crate) fn start_with(peer: &str, program: &Path, environment: &[(&str, &str)]) -> Option<Self> {
         let mut command = peers::peer(peer)?.command();
-        command.args(["-d", "opcache.enable_cli=0"]).arg(program);
+        command.args(["-d", "opcache.enable_cli=0"]).arg(program).envs(environment.iter().copied());
         let mut child =
             command.env("WAIT", "60").stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -32,8 +37,14 @@ impl Waiting {
 
     /// Its heap, in a file in this folder.
     pub(crate) fn capture(&self, scratch: &Scratch) -> PathBuf {
+        self.capture_with(scratch, &[])
+    }
+
+    /// Like [`Self::capture`], with further options.
+    pub(crate) fn capture_with(&self, scratch: &Scratch, options: &[&str]) -> PathBuf {
         let path = scratch.path("heap.rmem");
-        run(&["heap", "capture", "--force", "-p", &self.child.id().to_string(), "-o", text(&path)]).done();
+        let id = self.child.id().to_string();
+        run(&[&["heap", "capture", "--force", "-p", &id, "-o", text(&path)], options].concat()).done();
         path
     }
 }
@@ -49,7 +60,7 @@ pub(crate) fn example(name: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/php/leaks")).join(format!("{name}.php"))
 }
 
-fn report(heap: &Path) -> Value {
+pub(crate) fn report(heap: &Path) -> Value {
     serde_json::from_slice(&run(&["heap", "report", "--json", text(heap)]).done()).unwrap()
 }
 

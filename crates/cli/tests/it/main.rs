@@ -15,6 +15,7 @@ mod explore;
 mod glossary;
 mod heap;
 mod heap_growth;
+mod heap_holders;
 mod heap_query;
 mod heap_walk;
 mod info;

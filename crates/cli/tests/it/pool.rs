@@ -21,7 +21,14 @@ echo slow_query(microtime(true) + 0.05);
 
 const WORKERS: usize = 3;
 
-struct Pool(Child);
+pub(crate) struct Pool(Child);
+
+impl Pool {
+    /// The id of its manager.
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
 
 impl Drop for Pool {
     fn drop(&mut self) {
@@ -31,16 +38,16 @@ impl Drop for Pool {
     }
 }
 
-/// Starts a pool of this name that listens on a socket in the folder.
-fn start(scratch: &Scratch, name: &str) -> Option<Pool> {
+/// Starts a pool of this name, with settings of PHP, that listens on the file `socket` in the folder.
+pub(crate) fn start(scratch: &Scratch, name: &str, workers: usize, php: &[&str]) -> Option<Pool> {
     let folder = scratch.folder().display();
     let settings = format!(
         "[global]\nerror_log = {folder}/log\n[{name}]\nlisten = {folder}/socket\npm = static\n\
-         pm.max_children = {WORKERS}\nuser = root\n"
+         pm.max_children = {workers}\nuser = root\n"
     );
     let settings = scratch.write("pool.conf", settings.as_bytes());
     let mut manager = peers::peer("php-fpm")?.command();
-    manager.args(["--nodaemonize", "--allow-to-run-as-root", "--fpm-config"]).arg(settings);
+    manager.args(["--nodaemonize", "--allow-to-run-as-root", "--fpm-config"]).arg(settings).args(php);
     let manager = manager.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let pool = Pool(manager);
     let socket = scratch.path("socket");
@@ -49,7 +56,7 @@ fn start(scratch: &Scratch, name: &str) -> Option<Pool> {
 }
 
 /// Sends a request and reads the whole answer. Kinds of record: 1 begins a request, 4 carries parameters, 5 the body.
-fn request(socket: &Path, script: &Path, uri: &str) {
+pub(crate) fn request(socket: &Path, script: &Path, uri: &str) {
     let parameters = [
         ("REQUEST_METHOD", "GET"),
         ("SCRIPT_FILENAME", text(script)),
@@ -73,7 +80,7 @@ fn request(socket: &Path, script: &Path, uri: &str) {
 #[test]
 fn a_pool_is_sampled_with_the_requests_that_it_serves() {
     let scratch = Scratch::new();
-    let Some(_pool) = start(&scratch, "sampled-pool") else { return };
+    let Some(_pool) = start(&scratch, "sampled-pool", WORKERS, &[]) else { return };
     let script = scratch.write("index.php", SCRIPT);
     let (socket, folder) = (scratch.path("socket"), scratch.path("out/"));
     let stop = AtomicBool::new(false);

@@ -2,7 +2,9 @@
 
 use hashbrown::HashMap;
 
+use crate::graph::Child;
 use crate::largest::sort_largest_first;
+use crate::names::Strength;
 use crate::sink::{NodeId, StringId};
 
 use super::amounts::{ByteSum, count, share, size};
@@ -107,25 +109,32 @@ impl Cycles {
         let cycle = self.all.get(group.largest.1)?;
         let is_object = |node: &&u32| matches!(survey.thing(NodeId(**node)), Thing::Object(_));
         let head = NodeId(*cycle.iter().find(is_object).or(cycle.first())?);
-        for &parent in cycle {
-            let parent = NodeId(parent);
-            let Some(closing) = survey.children(parent).find(|child| child.node == head) else { continue };
-            let from = survey.label(survey.owner_by(parent, closing.link, parent));
-            let class = survey.thing(head).class();
-            let to = class.map_or_else(|| "array".to_owned(), |class| survey.text(class));
-            return Some((format!("{from} -> {to}"), survey.place(parent)));
-        }
-        None
+        let closing = |is_wanted: &dyn Fn(&Child) -> bool| {
+            let mut parents = cycle.iter().map(|&parent| NodeId(parent));
+            parents.find_map(|parent| Some((parent, survey.children(parent).find(is_wanted)?)))
+        };
+        let is_strong = |child: &Child| child.strength == Strength::Strong;
+        // Programs cannot change the references that only extensions know of.
+        let (parent, closing) = closing(&|child| child.node == head && is_strong(child))
+            .or_else(|| {
+                let is_inner = |node: NodeId| cycle.binary_search(&node.0).is_ok() && is_object(&&node.0);
+                closing(&|child| is_strong(child) && is_inner(child.node))
+            })
+            .or_else(|| closing(&|child| child.node == head))?;
+        let from = survey.label(survey.owner_by(parent, closing.link, parent));
+        let class = survey.thing(closing.node).class();
+        let to = class.map_or_else(|| "array".to_owned(), |class| survey.text(class));
+        Some((format!("{from} -> {to}"), survey.place(parent)))
     }
 
-    /// The finding about all garbage together.
+    /// The finding about all garbage together; `None` if no cycle is seen in it: then it was not proved to be garbage.
     fn garbage(&self, survey: &HeapSurvey<'_>) -> Option<HeapFinding> {
         let bytes = garbage_bytes(survey);
+        let group = self.groups.iter().find(|group| group.garbage > 0)?;
         if bytes < HELD {
             return None;
         }
         let severity = severity::by_share(bytes, survey.used);
-        let group = self.groups.iter().find(|group| group.garbage > 0);
         let cycles: u64 = self.groups.iter().map(|group| group.garbage).sum();
         let classes = garbage_classes(survey);
         let line =
@@ -144,10 +153,7 @@ impl Cycles {
             )
             .check("Call gc_collect_cycles() between jobs until the cycles are gone from the code.")
             .impact(bytes);
-        Some(match group {
-            Some(group) => self.advised(survey, group, finding),
-            None => finding,
-        })
+        Some(self.advised(survey, group, finding))
     }
 }
 

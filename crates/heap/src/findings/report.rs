@@ -2,6 +2,7 @@
 
 use hashbrown::HashMap;
 
+use crate::contradiction::contradiction;
 use crate::graph::{GraphCounts, MemoryTotal};
 use crate::views::Heap;
 
@@ -22,6 +23,8 @@ pub struct HeapReport {
     pub counts: GraphCounts,
     /// The heap as a whole.
     pub overview: HeapOverview,
+    /// The reason why no size can be trusted; `None` if the sizes fit. If there is one, nothing that rests on sizes is reported.
+    pub contradiction: Option<String>,
     /// The findings, by severity and then by impact, the most important first.
     pub findings: Vec<HeapFinding>,
     /// Memory by location type, the largest first.
@@ -53,6 +56,9 @@ const EXPLAINED: u128 = 50;
 #[must_use]
 pub fn report(heap: &Heap<'_>) -> HeapReport {
     let survey = HeapSurvey::new(heap);
+    if let Some(contradiction) = contradiction(&survey.graph()) {
+        return without_sizes(&survey, contradiction);
+    }
     let overview = HeapOverview::of(&survey);
     let roots = blame::blame(&survey);
     let arrays = Arrays::of(&survey);
@@ -68,6 +74,7 @@ pub fn report(heap: &Heap<'_>) -> HeapReport {
     HeapReport {
         counts: survey.graph().counts(),
         overview,
+        contradiction: None,
         findings,
         arrays: arrays.ranking(&survey),
         strings: rankings::strings(&survey),
@@ -75,6 +82,27 @@ pub fn report(heap: &Heap<'_>) -> HeapReport {
         used_bytes: survey.used,
         types: survey.totals.location_types,
         classes: survey.totals.classes,
+    }
+}
+
+/// A report on a heap whose sizes contradict each other: what the allocator counts, and the calls.
+fn without_sizes(survey: &HeapSurvey<'_>, contradiction: String) -> HeapReport {
+    let overview = HeapOverview::of(survey);
+    let mut findings = allocator::find(survey);
+    let is_of_sizes = |finding: &HeapFinding| finding.kind == FindingKind::RetainedExact;
+    findings.extend(overview.findings(survey).into_iter().filter(|finding| !is_of_sizes(finding)));
+    findings.sort_by_key(|finding| (finding.severity, std::cmp::Reverse(finding.impact_bytes)));
+    HeapReport {
+        counts: survey.graph().counts(),
+        overview,
+        contradiction: Some(contradiction),
+        findings,
+        types: Vec::new(),
+        classes: Vec::new(),
+        arrays: Vec::new(),
+        strings: Vec::new(),
+        roots: Vec::new(),
+        used_bytes: survey.used,
     }
 }
 

@@ -1,5 +1,5 @@
 //! Finds cycles of strong references. Cycles through structural references of the engine, such as from a closure to its
-//! class, are not a problem.
+//! class, are not a problem. Among garbage, all references count, because PHP's collector counted them.
 
 use hashbrown::HashMap;
 
@@ -19,7 +19,8 @@ pub(super) fn strong_cycles(survey: &HeapSurvey<'_>) -> Vec<Vec<u32>> {
             let mut inner = survey.children(NodeId(node)).filter(|child| child.strength != Strength::Strong);
             inner.all(|child| cycle.nodes.binary_search(&child.node.0).is_err())
         };
-        if cycle.nodes.iter().all(is_strong) {
+        let is_garbage = cycle.nodes.first().is_some_and(|&node| survey.is_garbage(NodeId(node)));
+        if is_garbage || cycle.nodes.iter().all(is_strong) {
             cycles.push(cycle.nodes.clone());
         } else {
             cycles.extend(StrongCycles::of(survey, &cycle.nodes));

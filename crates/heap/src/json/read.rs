@@ -344,12 +344,12 @@ impl DocumentReader<'_> {
 const UNKNOWN_LOCATION: &[u8] = b"MemoryLocation";
 
 /// JSON does not state the strength. Source: reli's database document: the store of objects holds them weakly, and
-/// objects hold their handlers, and classes their entries, structurally.
+/// objects hold their handlers, and classes their entries, structurally. The table of resources is like the store of objects.
 fn strength(parent: Option<NodeType>, link: StringId, builder: &mut GraphBuilder) -> Strength {
     let is_structural =
         ["object_handlers", "class_entry"].iter().any(|name| builder.string(name.as_bytes()) == link);
     match parent {
-        Some(NodeType::OBJECTS_STORE) => Strength::Weak,
+        Some(NodeType::OBJECTS_STORE | NodeType::REGULAR_LIST) => Strength::Weak,
         Some(_) if is_structural => Strength::Structural,
         _ => Strength::Strong,
     }

@@ -1,7 +1,7 @@
 //! The account of what was reached of a heap, and its sums.
 
-use borehole_heap::{HeapSink, LocationType, MemoryLocation, Region};
-use borehole_process::Dump;
+use borehole_heap::{CONTRADICTION, HeapSink, LocationType, MemoryLocation, Region};
+use borehole_process::{Dump, ForeignProcess as _};
 use borehole_text::percent_of;
 
 use crate::attach::Php;
@@ -9,7 +9,7 @@ use crate::heap::allocator::{Allocator, CHUNK_BYTES, PAGE_BYTES};
 use crate::heap::blocks::{BlockSums, HeapBlock, HeapBlocks, Marks};
 
 /// The account of a walk: the blocks it reached and the locations it reported.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Accounting<'b> {
     pub(crate) blocks: &'b HeapBlocks,
     reached: Marks,
@@ -19,7 +19,11 @@ pub(crate) struct Accounting<'b> {
     /// The size of the reported locations.
     located_bytes: RegionBytes,
     /// The bytes in blocks beyond the requested size.
-    block_overhead: u64,
+    overhead_bytes: RegionBytes,
+    /// The size of the reported locations outside of the heap.
+    outside_bytes: u64,
+    /// The number of reported locations that are larger than their blocks.
+    oversized: u64,
     /// The bytes in tables of arrays beyond the used part.
     array_overhead: u64,
 }
@@ -52,7 +56,9 @@ impl<'b> Accounting<'b> {
             reached_count: 0,
             reached_bytes: RegionBytes::default(),
             located_bytes: RegionBytes::default(),
-            block_overhead: 0,
+            overhead_bytes: RegionBytes::default(),
+            outside_bytes: 0,
+            oversized: 0,
             array_overhead: 0,
         }
     }
@@ -75,11 +81,17 @@ impl<'b> Accounting<'b> {
         self.reached_bytes.all()
     }
 
+    /// Counts a location in `block`; `None` for one outside of the heap.
     #[inline]
-    pub(crate) fn locate(&mut self, location: &MemoryLocation) {
-        let Some(region) = location.region else { return };
+    pub(crate) fn locate(&mut self, location: &MemoryLocation, block: Option<&HeapBlock>) {
+        let (Some(region), Some(block)) = (location.region, block) else {
+            self.outside_bytes = self.outside_bytes.saturating_add(location.size);
+            return;
+        };
+        let overhead = u64::from(location.bin_overhead);
+        self.oversized += u64::from(location.size.saturating_add(overhead) > block.end() - location.address);
         self.located_bytes.add(region, location.size);
-        self.block_overhead += u64::from(location.bin_overhead);
+        self.overhead_bytes.add(region, overhead);
         if location.location_type == LocationType::ARRAY_TABLE_OVERHEAD {
             self.array_overhead += location.size;
         }
@@ -94,13 +106,40 @@ impl<'b> Accounting<'b> {
         self.blocks.iter().filter(|block| !self.is_reached(block))
     }
 
+    /// What contradicts itself in the reported sizes: more memory than there is, because some was counted twice; `None` if they
+    /// fit.
+    pub(crate) fn contradiction(&self, dump: &Dump) -> Option<String> {
+        if self.oversized > 0 {
+            return Some(format!("inconsistent sizes: {} locations are larger than their blocks", self.oversized));
+        }
+        for (number, name) in (0..).zip(Region::NAMES) {
+            let region = Region::new(number);
+            let located = self.located_bytes.of(region).saturating_add(self.overhead_bytes.of(region));
+            let reached = self.reached_bytes.of(region);
+            if located > reached {
+                let name = String::from_utf8_lossy(name.as_ref());
+                return Some(format!("inconsistent sizes: expected at most {reached} bytes in {name}, found {located}"));
+            }
+        }
+        let mapped = dump.mappings().iter().map(|mapping| mapping.end.saturating_sub(mapping.start));
+        let mapped = mapped.fold(0, u64::saturating_add);
+        let found = self.outside_bytes;
+        (found > mapped).then(|| {
+            format!("inconsistent sizes: expected at most {mapped} bytes outside of the heap, found {found}")
+        })
+    }
+
     /// Writes the summary under the keys of the memory database.
     pub(crate) fn summary(&self, dump: &Dump, php: &Php, sink: &mut impl HeapSink) {
         if let Some(allocator) = self.blocks.allocator() {
             self.heap_summary(allocator, sink);
             chunk_summary(allocator, &self.blocks.sums, sink);
         }
-        sink.summary("heap_memory_accounting", &self.proof());
+        let contradiction = self.contradiction(dump);
+        sink.summary("heap_memory_accounting", &contradiction.clone().unwrap_or_else(|| self.proof()));
+        if let Some(text) = contradiction {
+            sink.summary(CONTRADICTION, &text);
+        }
         let rss = dump.fact("rss_bytes").and_then(|rss| std::str::from_utf8(rss).ok());
         if let Some(rss) = rss {
             sink.summary("rss", rss);
@@ -136,7 +175,7 @@ impl<'b> Accounting<'b> {
             ("vm_stack_usage", self.located_bytes.of(Region::VM_STACK)),
             ("compiler_arena_total", totals.of(Region::COMPILER_ARENA)),
             ("compiler_arena_usage", self.located_bytes.of(Region::COMPILER_ARENA)),
-            ("possible_allocation_overhead_total", self.block_overhead),
+            ("possible_allocation_overhead_total", self.overhead_bytes.all()),
             ("possible_array_overhead_total", self.array_overhead),
         ];
         for (key, number) in numbers {

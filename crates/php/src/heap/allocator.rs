@@ -421,6 +421,17 @@ pub(crate) const BIN_BYTES: [u16; BINS] = [
     1024, 1280, 1536, 1792, 2048, 2560, 3072,
 ];
 
+/// The smallest number of bytes, in whole words, for which the allocator gives a block of `bytes` bytes; 0 for no block.
+pub(crate) fn least_request(bytes: u64) -> u64 {
+    let bin = BIN_BYTES.partition_point(|&bin| u64::from(bin) < bytes);
+    let smaller = match bin {
+        0 => return bytes,
+        BINS => bytes.saturating_sub(PAGE_BYTES),
+        _ => u64::from(BIN_BYTES[bin - 1]),
+    };
+    smaller + 8
+}
+
 /// The number of pages in a run of each bin.
 pub(crate) const BIN_PAGES: [usize; BINS] =
     [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 5, 3, 1, 1, 5, 3, 2, 2, 5, 3, 7, 4, 5, 3];

@@ -37,7 +37,8 @@ pub struct Analysis {
     pub used_bytes: Option<u64>,
     /// Bytes in use that are in reached blocks.
     pub reached_bytes: u64,
-    /// The reason why the blocks found do not add up to the allocator's count; `None` if they do, to the byte.
+    /// The reason why the blocks found do not add up to the allocator's count, or why the sizes of what they hold contradict each
+    /// other; `None` if all adds up, to the byte.
     pub doubt: Option<String>,
     /// Whether the failed call was searched for and is no longer on the stack; the calls are then the current ones.
     pub is_failure_missing: bool,
@@ -78,7 +79,7 @@ pub fn analyze<S: HeapSink>(
         threads: executors.iter().filter_map(|executor| executor.thread).collect(),
         used_bytes: blocks.allocator().map(|_| blocks.sums.bytes()),
         reached_bytes: walked.reached_bytes,
-        doubt: blocks.proof().err().map(|error| error.to_string()),
+        doubt: walked.contradiction.or_else(|| blocks.proof().err().map(|error| error.to_string())),
         is_failure_missing: options.failure.is_some() && failed_call.is_none(),
         missing: walked.missing,
         torn: walked.torn,

@@ -12,7 +12,9 @@ use crate::heap::accounting::Accounting;
 use crate::heap::blocks::{HeapBlock, HeapBlocks};
 use crate::heap::guess::{self, Guess};
 use crate::heap::layout::HeapLayout;
+use crate::heap::object_size::ObjectShape;
 use crate::heap::view::DumpView;
+use crate::heap::walk::PendingScan;
 use crate::layout::{Layout, fixed};
 use crate::remote::{self, u32_at, u64_at};
 
@@ -23,6 +25,8 @@ pub(crate) struct Garbage {
     pub(crate) objects: Vec<(u32, u64)>,
     /// Arrays and references: type and address.
     pub(crate) values: Vec<(Guess, u64)>,
+    /// Objects that something else than the unreached blocks holds: handle and address.
+    pub(crate) held: Vec<(u32, u64)>,
 }
 
 #[derive(Clone, Copy)]
@@ -38,10 +42,18 @@ struct Unreached {
     is_led_to: bool,
     /// The number of references from unreached blocks.
     inner: u32,
+    /// The number of them that are values of objects, arrays and references, which certainly count.
+    certain: u32,
     is_held: bool,
 }
 
 impl Unreached {
+    /// Whether all its references are known values of unreached blocks, so that a word with its address is not a reference.
+    fn is_explained(&self, view: DumpView<'_>) -> bool {
+        self.guess != Guess::Plain
+            && guess::refcount(view, self.value).is_some_and(|count| count <= self.certain)
+    }
+
     /// Whether something else than unreached blocks holds it. A block without a reference count is held if no counted value
     /// leads to it.
     fn is_held_from_elsewhere(&self, view: DumpView<'_>) -> bool {
@@ -52,20 +64,22 @@ impl Unreached {
     }
 }
 
-/// Finds the garbage among the unreached blocks. `objects` are all existing objects, with their handles.
+/// Finds the garbage among the unreached blocks. `objects` are all existing objects, with their handles; `known` is the memory of
+/// reached objects with contents that the walk does not know.
 pub(crate) fn find(
     view: DumpView<'_>,
     layout: &HeapLayout,
     stacks: &Layout,
     accounting: &Accounting<'_>,
     objects: Vec<(u32, u64)>,
+    known: &[PendingScan],
 ) -> Garbage {
     let mut search = GarbageSearch::new(view, layout, stacks, accounting);
     search.name_objects(objects);
     search.name_tables();
     search.count();
     search.lead();
-    search.spread();
+    search.spread(known);
     search.garbage()
 }
 
@@ -98,6 +112,7 @@ impl<'a> GarbageSearch<'a> {
             table_end: None,
             is_led_to: false,
             inner: 0,
+            certain: 0,
             is_held: false,
         };
         // Missing memory leads nowhere and is not garbage. One page may claim that a whole chunk is full of blocks.
@@ -126,7 +141,7 @@ impl<'a> GarbageSearch<'a> {
                 let stride = if is_packed { self.layout.packed_element } else { fixed::BUCKET_SIZE };
                 let used = number(fixed::TABLE_USED).saturating_mul(stride as u64);
                 let end = self.view.pointer(one.value, fixed::TABLE_BUCKETS).saturating_add(used);
-                self.targets(position, |table| table.table_end = Some(end));
+                self.targets(position, |table, _| table.table_end = Some(end));
             }
         }
     }
@@ -135,7 +150,7 @@ impl<'a> GarbageSearch<'a> {
     fn lead(&mut self) {
         let counts = |one: &Unreached| one.guess != Guess::Plain;
         let open = self.positions_of(counts);
-        self.mark(open, |one| &mut one.is_led_to);
+        self.mark(open, |one, _| Some(&mut one.is_led_to));
     }
 
     fn positions_of(&self, is_wanted: impl Fn(&Unreached) -> bool) -> Vec<usize> {
@@ -143,11 +158,12 @@ impl<'a> GarbageSearch<'a> {
         all.filter(|(_, one)| is_wanted(one)).map(|(position, _)| position).collect()
     }
 
-    fn mark(&mut self, mut open: Vec<usize>, mark: impl Fn(&mut Unreached) -> &mut bool) {
+    /// Sets the mark of everything that `open` leads to, if the target has one for this kind of reference: certain, or not.
+    fn mark(&mut self, mut open: Vec<usize>, mark: impl Fn(&mut Unreached, bool) -> Option<&mut bool>) {
         while let Some(position) = open.pop() {
             let mut new = Vec::new();
-            self.targets(position, |one| {
-                if !std::mem::replace(mark(one), true) {
+            self.targets(position, |one, is_certain| {
+                if mark(one, is_certain).is_some_and(|mark| !std::mem::replace(mark, true)) {
                     new.push(one.block.index);
                 }
             });
@@ -158,22 +174,44 @@ impl<'a> GarbageSearch<'a> {
     /// Counts the references of unreached blocks to each other.
     fn count(&mut self) {
         for position in 0..self.unreached.len() {
-            self.targets(position, |one| one.inner = one.inner.saturating_add(1));
+            self.targets(position, |one, is_certain| {
+                one.inner = one.inner.saturating_add(1);
+                one.certain = one.certain.saturating_add(u32::from(is_certain));
+            });
         }
     }
 
     /// Marks what is held from elsewhere, and everything it leads to.
-    fn spread(&mut self) {
+    fn spread(&mut self, known: &[PendingScan]) {
         let view = self.view;
-        let held = self.positions_of(|one| one.is_held_from_elsewhere(view));
+        let mut held = self.positions_of(|one| one.is_held_from_elsewhere(view));
+        held.extend(known.iter().flat_map(|scan| self.plain_of(scan)));
         for &position in &held {
             self.unreached[position].is_held = true;
         }
-        self.mark(held, |one| &mut one.is_held);
+        self.mark(held, |one, is_certain| {
+            let is_reference = is_certain || !one.is_explained(view);
+            is_reference.then_some(&mut one.is_held)
+        });
+    }
+
+    /// The positions of the blocks without a reference count that a reached object refers to.
+    fn plain_of(&self, scan: &PendingScan) -> Vec<usize> {
+        if self.positions.is_empty() {
+            return Vec::new();
+        }
+        let bytes = self.view.bytes(scan.start, scan.bytes);
+        let words = bytes.chunks_exact(8).filter_map(|word| u64_at(word, 0));
+        let blocks = words.filter(|address| address % 8 == 0).filter_map(|address| self.blocks.find(address));
+        let positions = blocks.filter_map(|block| self.positions.get(&block.index).copied());
+        positions.filter(|&position| self.unreached[position].guess == Guess::Plain).collect()
     }
 
     fn garbage(self) -> Garbage {
         let mut garbage = Garbage::default();
+        let is_first = |one: &&Unreached| one.guess == Guess::Object && one.is_held_from_elsewhere(self.view);
+        garbage.held.extend(self.unreached.iter().filter(is_first).map(|one| (one.handle, one.value)));
+        garbage.held.sort_unstable();
         for one in self.unreached.iter().filter(|one| !one.is_held) {
             match one.guess {
                 Guess::Object => garbage.objects.push((one.handle, one.value)),
@@ -185,8 +223,9 @@ impl<'a> GarbageSearch<'a> {
         garbage
     }
 
-    /// Passes the target of each reference from an unreached block to another one.
-    fn targets(&mut self, position: usize, mut take: impl FnMut(&mut Unreached)) {
+    /// Passes the target of each reference from an unreached block to another one, and whether it is certain: a value, or the
+    /// table of an array.
+    fn targets(&mut self, position: usize, mut take: impl FnMut(&mut Unreached, bool)) {
         let one = &self.unreached[position];
         let (view, blocks, own) = (self.view, self.blocks, *one);
         let bytes = view.bytes(own.block.address, own.block.bytes);
@@ -194,9 +233,10 @@ impl<'a> GarbageSearch<'a> {
         let words = parts.into_iter().flat_map(|(range, is_values)| {
             // An unset value still contains the previous one.
             let is_set = |offset: &usize| u32_at(&bytes, offset + 8).is_some_and(|info| info & 0xff != 0);
-            range.step_by(8).filter(move |offset| !is_values || is_set(offset))
+            let words = range.step_by(8).filter(move |offset| !is_values || is_set(offset));
+            words.map(move |offset| (offset, is_values))
         });
-        for offset in words {
+        for (offset, is_value) in words {
             let address = u64_at(&bytes, offset).filter(|address| address % 8 == 0 && *address != 0);
             let Some(target) = address.and_then(|address| blocks.find(address)) else { continue };
             let Some(&position) = self.positions.get(&target.index) else { continue };
@@ -205,7 +245,7 @@ impl<'a> GarbageSearch<'a> {
             if is_counted && (Some(target.value) != address || self.is_own_frame(offset, &own, position)) {
                 continue;
             }
-            take(&mut self.unreached[position]);
+            take(&mut self.unreached[position], is_value);
         }
     }
 
@@ -232,10 +272,12 @@ impl<'a> GarbageSearch<'a> {
         }
     }
 
-    /// The memory before an object, the table of its dynamic properties, its properties, and the memory after them.
+    /// The memory before an object, the table of its dynamic properties, its properties, and the rest of its structure.
     fn parts_of_object(&self, one: &Unreached, length: usize) -> Vec<(Range<usize>, bool)> {
         let object = usize::try_from(one.value - one.block.address).unwrap_or(length);
         let class = self.view.pointer(one.value, 16);
+        let size = ObjectShape::of(self.view, self.layout, class).bytes(object as u64, one.block.bytes);
+        let length = usize::try_from(size).map_or(length, |size| size.min(length));
         let count =
             usize::try_from(self.view.number(class, self.layout.class_property_count)).unwrap_or_default();
         let values = object.saturating_add(PROPERTIES + 8).min(length);

@@ -20,6 +20,8 @@ layouts! {
     executor_objects: usize =               [ 816,  824,  824,  840,  840,  840,  840,  840,  840,  856,  880,  928];
     /// `zend_executor_globals.exception`, `zend_object *`; `prev_exception` follows.
     executor_exception: usize =             [ 840,  848,  848,  864,  864,  864,  864,  864,  864,  936,  960, 1008];
+    /// `zend_executor_globals.active`, `bool`: whether a request is active.
+    executor_active: usize =                [ 968,  976,  976,  992,  992,  992,  992,  992,  992, 1064, 1088, 1128];
     /// `zend_executor_globals.weakrefs`, a `HashTable`.
     executor_weak: usize =                  [   0,    0,    0,    0, 1552, 1552, 1560, 1568, 1560, 1648, 1672, 1712];
 
@@ -93,6 +95,8 @@ layouts! {
     class_size: usize =                     [ 504,  504,  504,  448,  456,  464,  496,  504,  512,  520,  520,  528];
     /// `zend_class_entry.default_properties_count`, `i32`; `default_static_members_count` follows.
     class_property_count: usize =           [  32,   32,   32,   32,   32,   32,   32,   32,   32,   32,   32,   36];
+    /// The bit of `ZEND_ACC_USE_GUARDS` in `zend_class_entry.ce_flags`: one more value follows the properties of objects.
+    class_guards_bit: u8 =                  [  24,   24,   24,   24,   11,   11,   11,   11,   11,   11,   30,   30];
     /// `zend_class_entry.default_properties_table`, `zval *`; `default_static_members_table` and `static_members_table`, a
     /// map pointer, follow; then the `HashTable`s `function_table`, `properties_info` and `constants_table`.
     class_property_defaults: usize =        [  40,   40,   40,   40,   40,   40,   40,   40,   40,   40,   40,   48];
@@ -143,6 +147,12 @@ layouts! {
     resource_size: usize =                  [  24,   24,   24,   24,   24,   24,   32,   32,   32,   32,   32,   32];
     /// `zend_resource.type`, `i32`.
     resource_type: usize =                  [  12,   12,   12,   12,   12,   12,   16,   16,   16,   16,   16,   16];
+    /// `zend_closure`; private, and found in a process of each release.
+    closure_size: u64 =                     [ 296,  312,  312,  304,  312,  320,  328,  336,  328,  344,  344,  336];
+    /// `zend_generator`; 0 if unknown.
+    generator_size: u64 =                   [ 344,    0,  352,    0,  296,    0,  272,  272,  272,  280,  280,  280];
+    /// `zend_fiber`.
+    fiber_size: u64 =                       [   0,    0,    0,    0,    0,    0,  296,  320,  328,  328,  328,  328];
     /// `zend_object_handlers`.
     handlers_size: usize =                  [ 224,  224,  224,  224,  232,  200,  200,  200,  200,  200,  208,  208];
 

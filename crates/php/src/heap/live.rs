@@ -24,7 +24,7 @@ const PART: u64 = 1 << 20;
 pub(crate) const ASKING: u64 = 376;
 
 /// The programs of `corpus/php`. Programs that a release does not support end before they are ready.
-pub(crate) const PROGRAMS: [&str; 15] = [
+pub(crate) const PROGRAMS: [&str; 16] = [
     "mem/m1_objects",
     "mem/m2_arrays",
     "mem/m3_closures",
@@ -33,6 +33,7 @@ pub(crate) const PROGRAMS: [&str; 15] = [
     "internals/objects",
     "internals/containers",
     "internals/garbage",
+    "internals/remnants",
     "internals/modern",
     "internals/lazy",
     "internals/extensions",

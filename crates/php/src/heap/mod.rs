@@ -6,6 +6,7 @@
 //! * [`accounting`] keeps the account of what a walk reached.
 //! * [`garbage`] distinguishes garbage from values that something unknown holds; [`guess`] guesses the contents of unknown
 //!   blocks.
+//! * [`object_size`] knows where objects end.
 //! * [`analyze`] does all of it in one call.
 //!
 //! [`view`] is the memory of a dump, with its writable parts outside of the heap.
@@ -19,6 +20,7 @@ pub(crate) mod garbage;
 pub(crate) mod guess;
 pub(crate) mod layout;
 mod live;
+pub(crate) mod object_size;
 #[cfg(test)]
 mod tests;
 pub(crate) mod view;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use borehole_heap::{Edge, LocationType, NodeId, NodeType, Strength};
+use borehole_heap::{Edge, LocationType, MemoryLocation, NodeId, NodeType, Region, Strength};
 use borehole_process::Dump;
 use borehole_testkit::corpus;
 
@@ -13,9 +13,12 @@ use crate::attach::{AttachOptions, Php};
 use crate::executor::Executor;
 use crate::heap::blocks::HeapBlocks;
 use crate::heap::collected::Collected;
+use crate::heap::layout::HeapLayout;
 use crate::heap::live::{self, CopiedProgram};
+use crate::heap::view::DumpView;
 use crate::heap::walk::{HeapWalkOptions, walk};
 use crate::release::PhpRelease;
+use crate::remote::moved;
 
 impl Collected {
     fn of(copied: &CopiedProgram) -> Self {
@@ -38,6 +41,13 @@ impl Collected {
         heap.damage = (walked.missing, walked.torn);
         heap.reached_bytes = walked.reached_bytes;
         heap
+    }
+
+    /// Whether tables of arrays are part of the compiler's memory.
+    fn is_laid_out(&self) -> bool {
+        let mut tables =
+            self.locations.iter().filter(|(_, at)| at.location_type == LocationType::ARRAY_TABLE);
+        tables.any(|(_, at)| at.region == Some(Region::COMPILER_ARENA))
     }
 
     fn number(&self, key: &str) -> u64 {
@@ -100,27 +110,31 @@ fn with_programs(programs: &[&str], mut check: impl FnMut(&str, &CopiedProgram, 
     assert!(count > 0, "no program was run");
 }
 
+/// Checks that nothing is damaged, and that all memory is counted once.
+fn check_sizes(name: &str, heap: &Collected) {
+    // The locations and the overhead of their blocks add up to the heap.
+    let located = || heap.locations.iter().map(|(_, at)| at).filter(|at| at.region.is_some());
+    // No memory has two locations, and none has the address of the next thing.
+    let kind = |at: &MemoryLocation| LocationType::NAMES[usize::from(at.location_type.number())];
+    let mut ranges: Vec<_> = located().map(|at| (at.address, at.address + at.size, kind(at))).collect();
+    ranges.sort_unstable();
+    let twice = ranges.windows(2).find(|pair| pair[0].1 > pair[1].0 || pair[0].0 == pair[1].0);
+    assert_eq!(twice, None, "{name}");
+    let bytes: u64 = located().map(|at| at.size + u64::from(at.bin_overhead)).sum();
+    assert!(bytes <= heap.number("memory_get_usage"), "{name}: {bytes}");
+    assert_eq!(heap.damage, (0, 0), "{name}");
+    assert_eq!(heap.summary["heap_memory_accounting"], "exact", "{name}");
+}
+
 #[test]
 fn nearly_every_byte_is_reached() {
     let mut unattributed = 0;
     with_programs(&live::PROGRAMS, |name, copied, heap| {
+        check_sizes(name, heap);
         let least = if name.contains("m1_") || name.contains("m2_") { 99.9 } else { 99.5 };
         assert!(heap.share() >= least, "{name}: {} {:#?}", heap.share(), heap.unattributed());
-        assert_eq!(heap.damage, (0, 0), "{name}");
-        assert_eq!(heap.summary["heap_memory_accounting"], "exact", "{name}");
         let asking = if name.contains("mem/") { live::ASKING } else { 0 };
         assert_eq!(heap.number("memory_get_usage") + asking, copied.usage, "{name}");
-        // The locations and the overhead of their blocks add up to the heap.
-        let located = heap.locations.iter().filter(|(_, location)| location.region.is_some());
-        let bytes: u64 = located.map(|(_, location)| location.size + u64::from(location.bin_overhead)).sum();
-        assert!(bytes <= heap.number("memory_get_usage"), "{name}: {bytes}");
-        // No memory has two locations.
-        let located = heap.locations.iter().filter(|(_, location)| location.region.is_some());
-        let mut ranges: Vec<_> =
-            located.map(|(_, at)| (at.address, at.address + at.size)).filter(|at| at.0 < at.1).collect();
-        ranges.sort_unstable();
-        let twice = ranges.windows(2).find(|pair| pair[0].1 > pair[1].0);
-        assert_eq!(twice, None, "{name}");
         // Blocks that are only listed were not reached.
         let listed = heap.locations.iter().map(|(_, location)| location);
         let listed = listed.filter(|location| location.location_type == LocationType::UNATTRIBUTED);
@@ -153,37 +167,37 @@ fn containers_hold_what_was_put_into_them() {
             &[
                 (
                     "object storage key",
-                    "storage -> value -> storage -> 0 -> key -> storage -> array_elements",
+                    "local_variables -> storage -> storage -> 0 -> key -> storage -> array_elements",
                 ),
-                ("object storage value", "storage -> value -> storage -> 0 -> value"),
-                ("object storage value 19", "storage -> value -> storage -> 20 -> value"),
-                ("array object", "array -> value -> storage -> array_elements -> in"),
-                ("array iterator", "iterator -> value -> storage -> array_elements"),
-                ("fixed array", "fixed -> value -> storage -> 1"),
-                ("linked list 9", "list -> value -> storage -> 9 -> value"),
-                ("queue 0", "queue -> value -> storage -> 0 -> value"),
-                ("stack 5", "stack -> value -> storage -> 5 -> value"),
-                ("heap", "heap -> value -> storage -> 0"),
-                ("priority queue 9", "priorities -> value -> storage -> 0"),
-                ("nested array object", "nested -> value -> storage -> storage -> array_elements"),
-                ("multiple iterator", "multiple -> value -> storage -> 0 -> key -> storage"),
-                ("property of a container", "own -> value -> object_properties -> more"),
-                ("own storage", "own -> value -> storage -> 0 -> value"),
+                ("object storage value", "local_variables -> storage -> storage -> 0 -> value"),
+                ("object storage value 19", "local_variables -> storage -> storage -> 20 -> value"),
+                ("array object", "local_variables -> array -> storage -> array_elements -> in"),
+                ("array iterator", "local_variables -> iterator -> storage -> array_elements"),
+                ("fixed array", "local_variables -> fixed -> storage -> 1"),
+                ("linked list 9", "local_variables -> list -> storage -> 9 -> value"),
+                ("queue 0", "local_variables -> queue -> storage -> 0 -> value"),
+                ("stack 5", "local_variables -> stack -> storage -> 5 -> value"),
+                ("heap", "local_variables -> heap -> storage -> 0"),
+                ("priority queue 9", "local_variables -> priorities -> storage -> 0"),
+                ("nested array object", "local_variables -> nested -> storage -> storage -> array_elements"),
+                ("multiple iterator", "local_variables -> multiple -> storage -> 0 -> key -> storage"),
+                ("property of a container", "local_variables -> own -> object_properties -> more"),
+                ("own storage", "local_variables -> own -> storage -> 0 -> value"),
                 (
                     "bound variable",
-                    "binding -> value -> closure -> func -> op_array -> static_variables -> array_elements -> bound",
+                    "local_variables -> binding -> closure -> func -> op_array -> static_variables -> array_elements -> bound",
                 ),
                 (
                     "generator argument",
-                    "generating -> value -> generator -> call_frames -> 0 -> local_variables -> argument",
+                    "local_variables -> generating -> generator -> call_frames -> 0 -> local_variables -> argument",
                 ),
                 (
                     "generator local",
-                    "generating -> value -> generator -> call_frames -> 0 -> local_variables -> local",
+                    "local_variables -> generating -> generator -> call_frames -> 0 -> local_variables -> local",
                 ),
-                ("generator value", "generating -> value -> generator -> value"),
-                ("generator key", "generating -> value -> generator -> key"),
-                ("inner generator", "delegating -> value -> generator -> "),
+                ("generator value", "local_variables -> generating -> generator -> value"),
+                ("generator key", "local_variables -> generating -> generator -> key"),
+                ("inner generator", "local_variables -> delegating -> generator -> "),
             ],
         );
         // Values that only unknown structures hold.
@@ -203,24 +217,27 @@ fn fibers_weak_maps_and_closures_of_methods_hold_what_they_do() {
             name,
             heap,
             &[
-                ("fiber local", "fiber -> value -> fiber -> "),
-                ("fiber deep local", "fiber -> value -> fiber -> call_frames -> "),
-                ("fiber argument", "fiber -> value -> fiber -> call_frames -> "),
-                ("fiber result", "done -> value -> fiber -> result"),
+                ("fiber local", "local_variables -> fiber -> fiber -> "),
+                ("fiber deep local", "local_variables -> fiber -> fiber -> call_frames -> "),
+                ("fiber argument", "local_variables -> fiber -> fiber -> call_frames -> "),
+                ("fiber result", "local_variables -> done -> fiber -> result"),
                 (
                     "fiber 3",
-                    "many -> value -> array_elements -> 3 -> value -> fiber -> call_frames -> 1 -> local_variables -> own",
+                    "local_variables -> many -> array_elements -> 3 -> value -> fiber -> call_frames -> 1 -> local_variables -> own",
                 ),
-                ("weak map value", "map -> value -> weak_map -> entries -> 0 -> value"),
-                ("thing", "thing -> value -> object_properties -> name"),
-                ("named argument", "named -> value -> generator -> call_frames -> 0 -> "),
-                ("magic", "magic -> value -> object_properties -> data"),
-                ("anonymous", "anonymous -> value -> object_properties -> text"),
+                ("weak map value", "local_variables -> map -> weak_map -> entries -> 0 -> value"),
+                ("thing", "local_variables -> thing -> object_properties -> name"),
+                ("named argument", "local_variables -> named -> generator -> call_frames -> 0 -> "),
+                ("magic", "local_variables -> magic -> object_properties -> data"),
+                ("anonymous", "local_variables -> anonymous -> object_properties -> text"),
                 // A weak map or a weak reference leads to both first.
-                ("kept key", "keeping -> value -> array_elements -> 0 -> value -> object_properties -> name"),
+                (
+                    "kept key",
+                    "local_variables -> keeping -> array_elements -> 0 -> value -> object_properties -> name",
+                ),
                 (
                     "kept referent",
-                    "keeping -> value -> array_elements -> 1 -> value -> object_properties -> name",
+                    "local_variables -> keeping -> array_elements -> 1 -> value -> object_properties -> name",
                 ),
             ],
         );
@@ -371,6 +388,46 @@ fn garbage_is_what_holds_itself_and_nothing_else() {
 }
 
 #[test]
+fn remnants_of_freed_objects_hold_nothing() {
+    with_programs(&["internals/remnants"], |name, _, heap| {
+        let mut found = garbage(heap);
+        assert_eq!(found.remove("Leak"), Some(480), "{name}: {found:?}");
+        assert_eq!(found.remove("SplObjectStorage"), Some(10), "{name}: {found:?}");
+        assert!(matches!(found.remove("FiberLeak"), None | Some(10)), "{name}: {found:?}");
+    });
+}
+
+/// opcache lays out scripts in the memory of the process if it keeps them in files, or if its own memory is full.
+#[test]
+fn scripts_of_opcache_are_counted_once() {
+    let scratch = borehole_testkit::Scratch::new();
+    for (name, peer, root) in live::phps().into_iter().filter(|(_, _, root)| root == Path::new("/")) {
+        let folder = format!("opcache.file_cache={}", scratch.path("").display());
+        let options = ["enable_cli=1", "file_cache_only=1", "file_update_protection=0"];
+        let options = options.map(|option| format!("opcache.{option}"));
+        let options = options.iter().map(String::as_str).chain([&*folder]);
+        let options: Vec<&str> = options.flat_map(|option| ["-d", option]).collect();
+        for program in live::PROGRAMS {
+            let Some(copied) = live::copy(&peer, &root, program, &options, &[]) else { continue };
+            let heap = Collected::of(&copied);
+            let name = format!("{name} {program}");
+            assert!(heap.is_laid_out(), "{name}");
+            check_sizes(&name, &heap);
+        }
+    }
+}
+
+#[test]
+fn garbage_is_found_without_a_list_of_blocks() {
+    for (name, peer, root) in live::phps() {
+        let environment = [("USE_ZEND_ALLOC", "0")];
+        let copied = live::copy_with(&peer, &root, "internals/garbage", &[], &[], &environment).unwrap();
+        let expected = [("Pair".to_owned(), 20), ("SplObjectStorage".to_owned(), 10)];
+        assert_eq!(garbage(&Collected::of(&copied)), BTreeMap::from(expected), "{name}");
+    }
+}
+
+#[test]
 fn a_heap_without_an_account_is_walked_all_the_same() {
     for (name, peer, root) in live::phps() {
         let environment = [("USE_ZEND_ALLOC", "0")];
@@ -383,6 +440,24 @@ fn a_heap_without_an_account_is_walked_all_the_same() {
             assert!(made.contains_key(what), "{name}: {what} of {made:#?}");
         }
     }
+}
+
+#[test]
+fn a_request_is_active_in_every_recording() {
+    let mut count = 0;
+    for entry in std::fs::read_dir(corpus("php/heap")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "rdump") {
+            let dump = Dump::read(BufReader::new(File::open(&path).unwrap())).unwrap();
+            let php = Php::attach(&dump, &AttachOptions::default()).unwrap();
+            let executor = php.executors(&dump).unwrap()[0];
+            let layout = HeapLayout::of(php.identity().release);
+            let active = DumpView::new(&dump).array(moved(executor.globals, layout.executor_active));
+            assert_eq!(active, Some([1]), "{path:?}");
+            count += 1;
+        }
+    }
+    assert!(count > 8, "{count}");
 }
 
 #[test]

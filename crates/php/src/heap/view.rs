@@ -22,6 +22,11 @@ impl<'d> DumpView<'d> {
         self.dump.mappings()
     }
 
+    /// Whether the memory at `address` is shared between processes, as opcache's is.
+    pub(crate) fn is_shared(self, address: u64) -> bool {
+        self.mappings().at(address).is_some_and(|mapping| mapping.shared)
+    }
+
     /// The symbols of each mapped file that has any.
     pub(crate) fn symbols(self) -> impl Iterator<Item = ElfSymbols> + use<'d> {
         let files = self.mappings().iter().filter(|mapping| mapping.shows_file() && mapping.file_offset == 0);

@@ -14,6 +14,7 @@ pub(super) fn text(report: &HeapReport, pretty: bool) -> String {
             "php_version": overview.php_version,
             "heap_memory_analyzed_percentage": overview.analyzed_percentage,
             "captured_at": overview.captured_at,
+            "contradiction": report.contradiction,
         },
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
         "types": report.types.iter().map(total).collect::<Vec<_>>(),

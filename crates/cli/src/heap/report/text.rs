@@ -18,7 +18,13 @@ const SHOWN_ELSEWHERE: [FindingKind; 5] = [
 const CALLS: usize = 10;
 
 pub(super) fn text(report: &HeapReport, name: &str, columns: usize, limit: usize) -> String {
-    let mut text = overview(&report.overview, name, columns);
+    let mut text = String::new();
+    if let Some(contradiction) = &report.contradiction {
+        let warning = format!("{contradiction}; nothing that rests on sizes is reported");
+        text += &block("WARNING  ", &printable(warning.as_bytes()), columns);
+        text += "\n";
+    }
+    text += &overview(&report.overview, name, columns);
     text += &findings(&report.findings, columns);
     text += &tables::text(report, columns, limit);
     text + &additional(&report.findings, columns)

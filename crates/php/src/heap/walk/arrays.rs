@@ -1,11 +1,11 @@
 //! Hash tables: PHP's arrays, and the engine's tables of functions, classes and constants.
 
-use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, StringId};
+use borehole_heap::{HeapSink, LocationType, NodeId, NodeType, Region, StringId};
 
 use super::seen::BlockSpot;
 use super::task::{Entries, EntryKind};
 use super::values::Zval;
-use super::{Damage, Extent, HeapReader, HeapWalker, NodeLink, WalkTask};
+use super::{Damage, Extent, HeapReader, HeapWalker, NodeLink, VisitKind, WalkTask};
 use crate::layout::fixed;
 use crate::remote::{u32_at, u64_at};
 
@@ -39,6 +39,8 @@ pub(super) struct ArrayBucket {
     pub(super) hash: u64,
     /// The address of the key's `zend_string`; 0 if the hash is the key.
     pub(super) key: u64,
+    /// The place of the value, if that is a variable of a frame, which holds it.
+    lent: Option<u64>,
 }
 
 impl<S: HeapSink> HeapWalker<'_, S> {
@@ -103,7 +105,8 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         let behind = BlockSpot { address: table.start.wrapping_add(table.used_bytes), block: spot.block };
         let extent = Extent::new(LocationType::ARRAY_TABLE_OVERHEAD, table.all_bytes - table.used_bytes);
         let end = table.start.saturating_add(table.all_bytes);
-        let overhead = spot.block.map_or(0, |block| block.end().saturating_sub(end));
+        let own = spot.block.filter(|block| block.address == table.start);
+        let overhead = own.map_or(0, |block| block.end().saturating_sub(end));
         self.graph.locate_within(node, &behind, extent, overhead);
     }
 
@@ -161,7 +164,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
                 continue;
             }
             let Some(value) = self.heap.direct(bucket.value) else { continue };
-            let bucket = ArrayBucket { value, ..bucket };
+            let bucket = ArrayBucket { value, lent: self.lent(bucket.value), ..bucket };
             if entries.each == EntryKind::Element && !value.leads_on() {
                 self.element(entries.node, bucket);
                 continue;
@@ -182,7 +185,13 @@ impl<S: HeapSink> HeapWalker<'_, S> {
                 NodeLink::strong(element, walker.words.key)
             })
         };
-        self.value(NodeLink::strong(element, self.words.value), bucket.value);
+        let link = NodeLink::strong(element, self.words.value);
+        match bucket.lent {
+            Some(place) if bucket.value.kind >= fixed::KIND_STRING => {
+                self.weakly(link, VisitKind::Value, place);
+            }
+            _ => self.value(link, bucket.value),
+        }
     }
 
     pub(super) fn key(&mut self, bucket: &ArrayBucket) -> StringId {
@@ -222,6 +231,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
             EntryKind::PropertyInfo => self.property_info(link, pointer, bucket.key),
             EntryKind::Key => self.string(link, bucket.key),
             EntryKind::Resource => self.listed(link, bucket.value),
+            EntryKind::ListedResource => self.listed_weakly(link, bucket.value),
             EntryKind::Ini => self.directive(link, pointer),
             EntryKind::Attribute => self.attribute(link, pointer),
             EntryKind::Weak => self.weak(link, pointer),
@@ -263,9 +273,16 @@ impl HeapReader<'_> {
 
     /// Cuts off the part that is outside of the table's block.
     fn fit(&self, table: &mut HashTable, size: u64) {
-        if let Some(block) = self.blocks.find(table.start) {
+        let block = self.blocks.find(table.start);
+        let is_in_arena = block.is_some_and(|block| block.region == Region::COMPILER_ARENA);
+        if is_in_arena || (block.is_none() && self.view.is_shared(table.start)) {
+            // Part of a script that opcache has laid out: of its tables, only the used part is there.
+            table.all_bytes = table.used_bytes;
+        }
+        if let Some(block) = block {
             let room = block.end() - table.start;
-            table.is_torn |= block.address != table.start || table.all_bytes > room;
+            let is_own = block.address == table.start || is_in_arena;
+            table.is_torn |= !is_own || table.all_bytes > room;
             table.all_bytes = table.all_bytes.min(room);
         }
         if table.used_bytes > table.all_bytes {
@@ -283,10 +300,10 @@ impl HeapReader<'_> {
         let at = u64::from(entries.at);
         if entries.is_packed {
             let bytes: [u8; 16] = self.view.array(entries.buckets.wrapping_add(at * 16))?;
-            return Some(ArrayBucket { value: Zval::parse(&bytes)?, hash: at, key: 0 });
+            return Some(ArrayBucket { value: Zval::parse(&bytes)?, hash: at, key: 0, lent: None });
         }
         let bytes: [u8; fixed::BUCKET_SIZE] = self.view.array(entries.buckets.wrapping_add(at * 32))?;
         let [hash, key] = [fixed::BUCKET_HASH, fixed::BUCKET_KEY].map(|offset| u64_at(&bytes, offset));
-        Some(ArrayBucket { value: Zval::parse(&bytes)?, hash: hash?, key: key? })
+        Some(ArrayBucket { value: Zval::parse(&bytes)?, hash: hash?, key: key?, lent: None })
     }
 }

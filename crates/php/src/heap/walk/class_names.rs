@@ -5,20 +5,17 @@ use std::ops::RangeInclusive;
 use borehole_heap::{HeapSink, StringId};
 use hashbrown::{HashMap, HashSet};
 
-use super::internals;
 use super::values::Zval;
 use super::{HeapReader, HeapWalker};
+use crate::heap::object_size::{MOST_PROPERTIES, ObjectShape};
 use crate::layout::fixed;
 use crate::remote::{moved, u32_at, u64_at};
 
-/// The maximum number of properties of a class; with more, or with more than [`MOST_ANCESTORS`] ancestors, it is damaged.
-const MOST_PROPERTIES: u32 = 1 << 16;
+/// The maximum number of ancestors of a class; with more, it is damaged.
 const MOST_ANCESTORS: usize = 256;
 
 /// `zend_class_entry.type` of a user class. A few of the engine's classes have no type.
 const USER: u8 = 2;
-/// `zend_class_entry.parent`.
-const PARENT: usize = 16;
 /// `zend_object.properties_table`.
 const FIRST_PROPERTY: u32 = 40;
 
@@ -42,8 +39,8 @@ pub(crate) struct ClassName {
     pub(crate) statics: Vec<Option<StringId>>,
     /// The name of the nearest internal class that it is or extends; empty if there is none.
     pub(crate) internal: Box<[u8]>,
-    /// The size of that class's structure; `None` if unknown.
-    pub(crate) internal_size: Option<u64>,
+    /// What the size of its objects depends on.
+    pub(crate) shape: ObjectShape,
 }
 
 impl ClassNames {
@@ -96,9 +93,9 @@ impl<S: HeapSink> HeapWalker<'_, S> {
             if self.heap.view.array(ancestor) == Some([fixed::CLASS_INTERNAL]) && class.internal.is_empty() {
                 class.internal = self.class_text(ancestor).into();
             }
-            ancestor = self.heap.view.pointer(ancestor, PARENT);
+            ancestor = self.heap.view.pointer(ancestor, fixed::CLASS_PARENT);
         }
-        class.internal_size = internals::size(&class.internal, self.heap.php.identity.release);
+        class.shape = ObjectShape::of(self.heap.view, self.heap.layout, address);
         class
     }
 

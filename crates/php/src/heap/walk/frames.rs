@@ -19,7 +19,6 @@ pub(super) struct CallFrame {
     /// The address of the function, or 0.
     pub(super) function: u64,
     is_user: bool,
-    call_info: u32,
     given: u32,
     pub(super) variables: u32,
     pub(super) temporaries: u32,
@@ -97,7 +96,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         }
         let mark = self.pending.tasks.len();
         self.objects_of_call(node, frame.function, &header, frame.is_doubtful);
-        self.variables(node, &frame, &spot);
+        self.variables(node, &frame, &spot, self.heap.symbols_of(&header));
         self.tables_of_frame(node, &frame, &header);
         if let Some(position) = frame.place.position {
             let call = u64_at(&header, fixed::FRAME_PREPARED).unwrap_or_default();
@@ -143,13 +142,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
 
     /// Visits the symbol table of code outside of functions, and named arguments beyond the declared parameters.
     fn tables_of_frame(&mut self, node: NodeId, frame: &CallFrame, header: &[u8; 80]) {
-        let layout = self.heap.layout;
-        let has_symbols = match layout.call_has_symbols {
-            0 => frame.is_user,
-            flag => frame.call_info & flag != 0,
-        };
-        if has_symbols {
-            let symbols = u64_at(header, self.heap.php.layout.frame_previous + 8).unwrap_or_default();
+        if let Some(symbols) = self.heap.symbols_of(header) {
             // The symbol table of global variables is not a block.
             let is_sure = !frame.is_doubtful || symbols == self.heap.globals_address();
             if is_sure || self.heap.is_counted_at(symbols, fixed::KIND_ARRAY) {
@@ -171,7 +164,8 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         }
     }
 
-    fn variables(&mut self, frame_node: NodeId, frame: &CallFrame, spot: &BlockSpot) {
+    /// Visits the values of a frame; `symbols` is the address of its symbol table.
+    fn variables(&mut self, frame_node: NodeId, frame: &CallFrame, spot: &BlockSpot, symbols: Option<u64>) {
         let slots = frame.slots();
         if slots == 0 || frame.function == 0 {
             return;
@@ -190,7 +184,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         self.graph.limits.meet_bytes(fitting as usize * 16);
         let first = self.pending.tasks.len();
         if frame.is_user {
-            self.named_variables(node, frame);
+            self.named_variables(node, frame, symbols);
             self.live_temporaries(node, frame);
             self.pending_of_finally(node, frame);
             let behind = frame.behind();
@@ -219,9 +213,12 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         }
     }
 
-    fn named_variables(&mut self, node: NodeId, frame: &CallFrame) {
+    fn named_variables(&mut self, node: NodeId, frame: &CallFrame, symbols: Option<u64>) {
         let names = self.heap.view.pointer(frame.function, self.heap.layout.function_variables);
         for place in 0..frame.variables.min(frame.room) {
+            if symbols.is_some_and(|symbols| !self.lent.holds(symbols, frame.address_of(place))) {
+                continue;
+            }
             let name = self.heap.view.u64(names.wrapping_add(u64::from(place) * 8)).unwrap_or_default();
             self.place(node, frame, place, |walker| walker.text_at(name));
         }
@@ -253,7 +250,6 @@ impl HeapReader<'_> {
         CallFrame {
             function: if is_there { function } else { 0 },
             is_user,
-            call_info: u32_at(header, fixed::FRAME_CALL).unwrap_or_default(),
             given: u32_at(header, fixed::FRAME_GIVEN).unwrap_or_default(),
             variables: count(self.layout.function_variable_count),
             temporaries: count(self.layout.function_temporary_count),

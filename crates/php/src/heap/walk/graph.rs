@@ -122,7 +122,7 @@ impl<'d, S: HeapSink> GraphWriter<'d, S> {
         self.locate_within(node, spot, extent, overhead);
     }
 
-    /// Like [`Self::locate`], with known overhead.
+    /// Like [`Self::locate`], with known overhead. What takes no memory has no location: its address may be that of the next thing.
     #[inline]
     pub(super) fn locate_within(&mut self, node: NodeId, spot: &BlockSpot, extent: Extent, overhead: u64) {
         let Extent { location_type, size, class, string, counted } = extent;
@@ -131,6 +131,9 @@ impl<'d, S: HeapSink> GraphWriter<'d, S> {
             if block.region == Region::VM_STACK {
                 self.stacks.take(spot.address, size);
             }
+        }
+        if size == 0 && overhead == 0 {
+            return;
         }
         let location = MemoryLocation {
             location_type,
@@ -143,7 +146,7 @@ impl<'d, S: HeapSink> GraphWriter<'d, S> {
             type_info: counted.map(|(_, flags)| flags),
             region: spot.block.map(|block| block.region),
         };
-        self.account.locate(&location);
+        self.account.locate(&location, spot.block.as_ref());
         self.sink.location(node, &location);
     }
 

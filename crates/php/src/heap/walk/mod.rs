@@ -25,12 +25,15 @@ mod place;
 mod prepared;
 mod reader;
 mod remainder;
+mod resources;
 mod roots;
 mod seen;
 mod stacks;
+mod symbols;
 mod syntax;
 mod task;
 mod temporaries;
+mod trial;
 mod values;
 mod words;
 
@@ -41,6 +44,7 @@ use std::hash::RandomState;
 
 use borehole_heap::{AttributeValue, HeapSink, NodeId, StringId};
 use borehole_process::Dump;
+use hashbrown::HashSet;
 
 use crate::attach::Php;
 use crate::executor::Executor;
@@ -54,6 +58,8 @@ use self::class_names::ClassNames;
 use self::graph::GraphWriter;
 use self::objects::Handlers;
 use self::place::Activity;
+use self::resources::ResourceReferences;
+use self::symbols::LentVariables;
 use self::task::{PendingWork, WalkTask};
 use self::words::FixedNames;
 
@@ -72,6 +78,8 @@ pub(crate) struct Walked {
     pub(crate) torn: u64,
     /// Whether it was given up, because memory led to more than it can hold.
     pub(crate) is_stopped: bool,
+    /// What contradicts itself in the sizes of what was found; `None` if they fit.
+    pub(crate) contradiction: Option<String>,
 }
 
 /// Calls to walk instead of the running ones.
@@ -107,14 +115,25 @@ pub(crate) fn walk<S: HeapSink>(
     stacks::claim(view, blocks);
     let store = moved(executor.globals, layout.executor_objects);
     let objects = view.u64(store).zip(view.u32(moved(store, fixed::OBJECTS_TOP)));
-    let heap = HeapReader { view, php, layout: &layout, executor, blocks, objects, failed: options.chain };
+    let is_active = view.array(moved(executor.globals, layout.executor_active)) != Some([0]);
+    let heap = HeapReader {
+        view,
+        php,
+        layout: &layout,
+        executor,
+        blocks,
+        objects,
+        failed: options.chain,
+        is_active,
+    };
     let mut walker = HeapWalker::new(heap, options, sink);
     walker.roots();
     walker.graph.account.summary(dump, php, walker.graph.sink);
     // Before the rest is listed: blocks that are only listed were not reached.
     let reached_bytes = walker.graph.account.reached_bytes();
     walker.unattributed();
-    Walked { reached_bytes, is_stopped: walker.is_given_up(), ..walker.walked }
+    let contradiction = walker.graph.account.contradiction(dump);
+    Walked { reached_bytes, is_stopped: walker.is_given_up(), contradiction, ..walker.walked }
 }
 
 /// Walks one heap: reads it, writes its graph, and keeps what is left to do and what it has learned on the way.
@@ -125,6 +144,10 @@ pub(crate) struct HeapWalker<'d, S> {
     pub(crate) words: FixedNames,
     classes: ClassNames,
     handlers: Handlers,
+    resources: ResourceReferences,
+    lent: LentVariables,
+    /// The addresses of the values that are garbage.
+    garbage: HashSet<u64>,
     /// The nodes of the table of global variables: its unused part and its elements; `None` until it is visited.
     globals: Option<[NodeId; 2]>,
     /// The hasher for redacted strings; `None`: strings are not redacted.
@@ -150,6 +173,9 @@ impl<'d, S: HeapSink> HeapWalker<'d, S> {
             pending: PendingWork::default(),
             classes: ClassNames::default(),
             handlers: Handlers::default(),
+            resources: ResourceReferences::default(),
+            lent: LentVariables::default(),
+            garbage: HashSet::new(),
             globals: None,
             redaction: options.redact.then(RandomState::new),
             walked: Walked::default(),

@@ -1,6 +1,6 @@
 //! Objects: their properties, and the further data of internal classes.
 
-use borehole_heap::{AttributeValue, HeapSink, LocationType, NodeId, NodeType};
+use borehole_heap::{AttributeValue, HeapSink, LocationType, NodeId, NodeType, Strength};
 use hashbrown::HashMap;
 
 use super::internals;
@@ -26,7 +26,7 @@ pub(crate) struct ObjectView {
     pub(crate) node: NodeId,
     /// The start of the memory that it is part of.
     pub(crate) start: u64,
-    /// The size of that memory: of the block, or of a `zend_object`.
+    /// The size of that memory, without the rest of the block.
     pub(crate) bytes: u64,
     /// Its `zend_class_entry`.
     pub(crate) class: u64,
@@ -71,7 +71,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         self.in_order(mark);
     }
 
-    /// Adds the location of an object that begins `before` bytes before its `zend_object`.
+    /// Adds the location of an object that begins `before` bytes before its `zend_object`, and returns its size.
     fn object_location(
         &mut self,
         node: NodeId,
@@ -81,12 +81,11 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         counted: Option<(u32, u32)>,
     ) -> u64 {
         let class = self.classes.get(number);
-        let mut size = before + PROPERTIES as u64 + u64::from(class.property_count) * fixed::VALUE_SIZE;
         let (name, is_class) = (class.name, class.is_class);
         let room = start.block.map(|block| block.end().saturating_sub(start.address));
+        let mut size = class.shape.bytes(before, room.unwrap_or_default());
         let is_torn = room.is_some_and(|room| size > room)
             || start.block.is_some_and(|block| block.address != start.address);
-        size = class.internal_size.map_or(size, |own| own.max(size));
         size = room.map_or(size, |room| size.min(room));
         let extent = Extent { class: Some(name), counted, ..Extent::new(LocationType::OBJECT, size) };
         self.graph.locate(node, start, extent);
@@ -94,7 +93,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         if is_torn || !is_class || flags & self.heap.layout.header_kind != u32::from(fixed::KIND_OBJECT) {
             self.damage(node, Damage::Torn);
         }
-        room.unwrap_or(size)
+        size
     }
 
     /// Adds the edge to an object's handlers, and returns the number of bytes before the object within its memory.
@@ -187,8 +186,13 @@ impl<S: HeapSink> HeapWalker<'_, S> {
     /// Schedules a visit of `address`, which `parent` refers to but does not hold.
     pub(crate) fn refers_weakly(&mut self, parent: NodeId, name: &str, kind: VisitKind, address: u64) {
         let name = self.graph.name(name);
+        self.weakly(NodeLink::weak(parent, name), kind, address);
+    }
+
+    /// Schedules a visit of `address`, which the parent of `link` refers to but does not hold.
+    pub(super) fn weakly(&mut self, link: NodeLink, kind: VisitKind, address: u64) {
         if address != 0 {
-            self.pending.weak.push((NodeLink::weak(parent, name), kind, address));
+            self.pending.weak.push((NodeLink { strength: Strength::Weak, ..link }, kind, address));
         }
     }
 

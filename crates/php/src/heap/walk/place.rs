@@ -3,7 +3,7 @@
 use super::reader::HeapReader;
 use crate::layout::fixed;
 use crate::opcodes;
-use crate::remote::moved;
+use crate::remote::{moved, u64_at};
 
 /// The instructions that a generator waits after.
 const YIELDS: [&str; 2] = ["ZEND_YIELD", "ZEND_YIELD_FROM"];
@@ -30,8 +30,7 @@ impl HeapReader<'_> {
         if op == 0 {
             return FramePosition::default();
         }
-        let end = moved(self.executor.globals, self.php.layout.executor_size);
-        if (self.executor.globals..end).contains(&op) {
+        if self.is_exception_op(op) {
             return self.place_of_raising(frame, function);
         }
         let next = self.own(function, op);
@@ -44,6 +43,17 @@ impl HeapReader<'_> {
             Activity::Waits | Activity::Calls => next,
         };
         FramePosition { position, line: self.view.u32(moved(op, fixed::OP_LINE)), is_raising: false }
+    }
+
+    /// Whether an exception is leaving the frame with this header.
+    pub(super) fn is_raising(&self, header: &[u8; 80]) -> bool {
+        u64_at(header, fixed::FRAME_OP).is_some_and(|op| self.is_exception_op(op))
+    }
+
+    /// Whether `op` is one of those in the executor's state, which handle an exception.
+    fn is_exception_op(&self, op: u64) -> bool {
+        let end = moved(self.executor.globals, self.php.layout.executor_size);
+        (self.executor.globals..end).contains(&op)
     }
 
     fn is_yield(&self, op: u64) -> bool {

@@ -22,6 +22,9 @@ pub(crate) struct HeapReader<'d> {
     pub(crate) objects: Option<(u64, u32)>,
     /// The calls, if they are not the running ones.
     pub(super) failed: Option<FailedChain>,
+    /// Whether a request is active. Between requests, PHP's heap has been emptied, and what belongs to a request leads into
+    /// freed memory.
+    pub(super) is_active: bool,
 }
 
 impl HeapReader<'_> {

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use borehole_heap::{AttributeValue, HeapSink, LocationType, NodeId, NodeType};
+use borehole_heap::{AttributeValue, HeapSink, LocationType, NodeId, NodeType, StringId};
 
 use crate::heap::allocator::{CHUNK_BYTES, HUGE_ENTRY_BYTES};
 use crate::heap::blocks::HeapBlock;
 use crate::heap::garbage::{self, Garbage};
 use crate::heap::guess::{self, Guess};
 use crate::heap::view::{DumpView, WritableRegion, writable_regions};
+use crate::heap::walk::resources::CountedResource;
 use crate::heap::walk::{Extent, HeapReader, HeapWalker, NodeLink, PendingScan, VisitKind};
 use crate::remote::moved;
 
@@ -18,17 +19,27 @@ const PART: u64 = CHUNK_BYTES;
 
 impl<S: HeapSink> HeapWalker<'_, S> {
     /// Adds garbage that has not been collected. The table of objects lists its objects, but holds none.
-    pub(crate) fn garbage(&mut self) {
+    ///
+    /// Returns the objects that something else than what was found holds, with their handles.
+    pub(crate) fn garbage(&mut self) -> Vec<(u32, u64)> {
         // It lists all objects, and holds none.
         if let Some(block) = self.heap.objects.and_then(|(first, _)| self.heap.blocks.at(first)) {
             self.graph.account.reach(&block);
         }
         let (heap, objects) = (self.heap, self.heap.stored_objects());
-        let found = garbage::find(heap.view, heap.layout, &heap.php.layout, &self.graph.account, objects);
-        let Garbage { objects, values } = found;
+        let found = match heap.blocks.allocator() {
+            Some(_) => {
+                let (account, known) = (&self.graph.account, &self.pending.held_scans);
+                garbage::find(heap.view, heap.layout, &heap.php.layout, account, objects, known)
+            }
+            None => self.garbage_on_trial(objects),
+        };
+        let Garbage { objects, values, held } = found;
         if objects.is_empty() && values.is_empty() {
-            return;
+            return held;
         }
+        let addresses = objects.iter().map(|&(_, address)| address);
+        self.garbage = addresses.chain(values.iter().map(|&(_, address)| address)).collect();
         let root = self.root_node("garbage", NodeType::GARBAGE);
         self.count_attribute(root, objects.len() as u64 + values.len() as u64);
         for (handle, address) in objects {
@@ -46,6 +57,41 @@ impl<S: HeapSink> HeapWalker<'_, S> {
                 self.run();
             }
         }
+        self.finish_scans();
+        held
+    }
+
+    /// Adds what is in use although no known root holds it: objects, those that are known to be `held` first, and resources.
+    /// Their references come from memory that is not known or not there, such as variables of modules. Also adds resources
+    /// that have more references than were found.
+    pub(crate) fn held_elsewhere(&mut self, held: &[(u32, u64)]) {
+        let mut root = None;
+        let objects = held.iter().copied().chain(self.heap.stored_objects());
+        let resources: Vec<(NodeLink, VisitKind, u64)> =
+            self.pending.weak.iter().filter(|(_, kind, _)| *kind == VisitKind::Resource).copied().collect();
+        for (handle, address) in objects {
+            let name = self.graph.number(handle.into());
+            self.elsewhere(&mut root, name, VisitKind::Object, address);
+        }
+        for (link, kind, address) in resources {
+            self.elsewhere(&mut root, link.name, kind, address);
+        }
+        let shared = self.resources.values().filter(|resource| resource.counted > resource.met);
+        for CountedResource { node, handle, .. } in shared.copied().collect::<Vec<_>>() {
+            let root =
+                *root.get_or_insert_with(|| self.root_node("held_elsewhere", NodeType::HELD_ELSEWHERE));
+            let link = NodeLink::structural(root, self.graph.number(handle.into()));
+            self.graph.edge(link, node, false);
+        }
+    }
+
+    fn elsewhere(&mut self, root: &mut Option<NodeId>, name: StringId, kind: VisitKind, address: u64) {
+        if self.is_given_up() || self.graph.seen.node(&self.heap.spot(address)).is_some() {
+            return;
+        }
+        let root = *root.get_or_insert_with(|| self.root_node("held_elsewhere", NodeType::HELD_ELSEWHERE));
+        self.later(NodeLink::structural(root, name), kind, address);
+        self.run();
         self.finish_scans();
     }
 

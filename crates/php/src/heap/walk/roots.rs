@@ -61,49 +61,77 @@ pub(super) fn pages(view: DumpView<'_>, last: u64) -> Vec<u64> {
 
 impl<S: HeapSink> HeapWalker<'_, S> {
     pub(super) fn roots(&mut self) {
-        let (heap, words) = (self.heap, self.words);
-        let (executor, stacks, layout) = (heap.executor.globals, heap.php.layout, heap.layout);
-        let pointer = |offset| heap.view.pointer(executor, offset);
-        let other = heap.failed.map(|chain| (chain.innermost, chain.depth));
-        let (first, most) = other.unwrap_or_else(|| (pointer(stacks.executor_current), MOST_FRAMES));
+        if self.heap.is_active {
+            self.variables_of_request();
+        }
+        self.definitions();
+        if self.heap.is_active {
+            self.state_of_request();
+        }
+        let persistent = moved(self.regular_list(), fixed::TABLE_SIZE);
+        let node_type = NodeType::PERSISTENT_LIST;
+        self.table_root(self.words.persistent_list, node_type, persistent, EntryKind::Resource, false);
+        self.directives();
+        // The following steps find what nothing has led to so far.
+        self.memory_manager();
+        self.set_scans_aside();
+        let held = self.garbage();
+        self.scan_held();
+        self.modules();
+        if self.heap.is_active {
+            self.held_elsewhere(&held);
+            self.weakly_referred();
+            self.objects_store();
+        }
+        self.finish_scans();
+        self.finish_stacks();
+    }
+
+    fn variables_of_request(&mut self) {
+        let current =
+            self.heap.view.pointer(self.heap.executor.globals, self.heap.php.layout.executor_current);
+        let other = self.heap.failed.map(|chain| (chain.innermost, chain.depth));
+        let (first, most) = other.unwrap_or((current, MOST_FRAMES));
         self.call_frames(first, most);
         self.global_variables();
-        let functions = pointer(stacks.executor_function_table);
+    }
+
+    /// Visits functions, classes and constants: those of PHP itself, of preloaded files, and of the current request.
+    fn definitions(&mut self) {
+        let (heap, words) = (self.heap, self.words);
+        let tables = heap.php.layout.executor_function_table;
+        let pointer = |offset| heap.view.pointer(heap.executor.globals, tables + offset);
         let node_type = NodeType::DEFINED_FUNCTIONS;
-        self.table_root(words.function_table, node_type, functions, EntryKind::Function, true);
-        let classes = pointer(stacks.executor_function_table + 8);
-        let constants = pointer(stacks.executor_function_table + 16);
-        let files = moved(executor, INCLUDED_FILES);
+        self.table_root(words.function_table, node_type, pointer(0), EntryKind::Function, true);
         self.table_roots(&[
-            (words.class_table, NodeType::DEFINED_CLASSES, classes, EntryKind::Class),
-            (words.global_constants, NodeType::GLOBAL_CONSTANTS, constants, EntryKind::Constant),
-            (words.included_files, NodeType::INCLUDED_FILES, files, EntryKind::Key),
+            (words.class_table, NodeType::DEFINED_CLASSES, pointer(8), EntryKind::Class),
+            (words.global_constants, NodeType::GLOBAL_CONSTANTS, pointer(16), EntryKind::Constant),
         ]);
+    }
+
+    /// Visits what exists only while a request is active, besides its variables and definitions.
+    fn state_of_request(&mut self) {
+        let (heap, words, layout) = (self.heap, self.words, self.heap.layout);
+        let executor = heap.executor.globals;
+        let files = moved(executor, INCLUDED_FILES);
+        self.table_root(words.included_files, NodeType::INCLUDED_FILES, files, EntryKind::Key, false);
         let strings = heap.executor.compiler.map_or(0, |compiler| moved(compiler, layout.compiler_strings));
         self.root(words.interned_strings, VisitKind::Array, strings);
         self.callbacks();
-        let regular = moved(executor, layout.executor_regular_list);
-        let persistent = moved(regular, fixed::TABLE_SIZE);
         let weak = if layout.executor_weak == 0 { 0 } else { moved(executor, layout.executor_weak) };
         self.table_roots(&[
-            (words.regular_list, NodeType::REGULAR_LIST, regular, EntryKind::Resource),
-            (words.persistent_list, NodeType::PERSISTENT_LIST, persistent, EntryKind::Resource),
+            (words.regular_list, NodeType::REGULAR_LIST, self.regular_list(), EntryKind::ListedResource),
             (words.weak_references, NodeType::WEAK_REFERENCES, weak, EntryKind::Weak),
         ]);
-        self.directives();
         self.main_stack();
         self.arena_pages();
         self.exceptions();
         self.callables();
-        // The following steps find what nothing has led to so far.
-        self.memory_manager();
-        self.finish_scans();
-        self.garbage();
-        self.modules();
-        self.weakly_referred();
-        self.objects_store();
-        self.finish_scans();
-        self.finish_stacks();
+    }
+
+    /// The address of `EG(regular_list)`.
+    fn regular_list(&self) -> u64 {
+        moved(self.heap.executor.globals, self.heap.layout.executor_regular_list)
     }
 
     pub(crate) fn root_node(&mut self, name: &str, node_type: NodeType) -> NodeId {
@@ -117,6 +145,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
     }
 
     fn call_frames(&mut self, first: u64, most: u32) {
+        self.note_lent(first, most);
         let node = self.graph.node(NodeType::CALL_FRAMES, NodeLink::root(self.words.call_frames));
         self.pending.tasks.push(WalkTask::Frames { node, next: first, at: 0, most });
         let frames = self.heap.chain_from(first).take(most as usize).count();
@@ -230,10 +259,23 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         }
     }
 
-    /// Visits the weak references to one object, if they are several, in a table.
+    pub(super) fn listed_weakly(&mut self, link: NodeLink, value: Zval) {
+        if value.kind == fixed::KIND_RESOURCE {
+            self.weakly(link, VisitKind::Resource, value.word);
+        }
+    }
+
+    /// Visits the weak references to one object, if they are several, in a table. Neither table counts as a reference to them.
+    ///
+    /// Source: `zend_weakref_register` in `Zend/zend_weakrefs.c` of PHP 8.0 to 8.5.
     pub(super) fn weak(&mut self, link: NodeLink, pointer: u64) {
-        if pointer & WEAK_TAGS == WEAK_TABLE {
-            self.array(link, pointer & !WEAK_TAGS);
+        if pointer & WEAK_TAGS != WEAK_TABLE {
+            return;
+        }
+        let address = pointer & !WEAK_TAGS;
+        if let Some((node, _)) = self.graph.enter(NodeType::WEAK_REFERENCES, link, address) {
+            self.header_at(node, address);
+            self.engine_table(node, address, EntryKind::Weak);
         }
     }
 

@@ -21,7 +21,7 @@ impl BlockSpot {
 }
 
 /// The node for each address. Lookup is by block, because nearly everything begins one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SeenNodes {
     /// The node, by the number of the block.
     by_block: Vec<u32>,

@@ -34,7 +34,7 @@ pub(super) fn claim(view: DumpView<'_>, blocks: &mut HeapBlocks) {
 }
 
 /// All stacks, with the locations on them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct VmStacks {
     all: Vec<VmStack>,
     /// The number of the stack of each page.
@@ -43,7 +43,7 @@ pub(super) struct VmStacks {
     taken: Vec<(u64, u64)>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct VmStack {
     pages: Vec<HeapBlock>,
     /// The node that owns the stack.

@@ -11,6 +11,8 @@ use crate::remote::u32_at;
 const HEADER: u64 = 8;
 /// `zend_ast.child`, and `zend_ast_zval.val`.
 const FIRST_CHILD: u64 = 8;
+/// `zend_ast_zval`.
+const VALUE_SIZE: u64 = 24;
 /// `zend_ast_list.children` and `child`.
 const LIST_COUNT: u64 = 8;
 const LIST_CHILD: u64 = 16;
@@ -44,16 +46,19 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         };
         // Since 7.3 it is in one block with the header.
         let is_apart = self.heap.layout.header_kind == 0xff;
-        let size = if is_apart { 16 } else { spot.block.map_or(HEADER, |block| block.bytes) };
+        let own = spot.block.filter(|block| block.address == address);
+        let size = if is_apart { 16 } else { own.map_or(HEADER, |block| block.bytes) };
         let extent = Extent::new(LocationType::CONSTANT_EXPRESSION, size);
         self.graph.locate(node, &spot, Extent { counted: Some(counted), ..extent });
         let root = address.wrapping_add(HEADER);
         let root = if is_apart { self.heap.view.pointer(address, 8) } else { root };
-        self.parts_of_expression(node, root, is_apart);
+        // In a script of opcache, the parts follow each other.
+        let has_parts = is_apart || (own.is_none() && spot.block.is_some());
+        self.parts_of_expression(node, root, has_parts);
     }
 
     /// Visits the values in the tree at `root`, each part of which may have its own memory.
-    fn parts_of_expression(&mut self, node: NodeId, root: u64, is_apart: bool) {
+    fn parts_of_expression(&mut self, node: NodeId, root: u64, has_parts: bool) {
         let mark = self.pending.tasks.len();
         let (mut known, mut open, mut values) = (HashSet::new(), Vec::new(), 0);
         let mut is_torn = false;
@@ -62,7 +67,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
             if part != 0 {
                 // Each part belongs to one expression, and only once.
                 if part.is_multiple_of(8) && known.insert(part) {
-                    open.extend(self.part_of_expression(node, part, is_apart, &mut values));
+                    open.extend(self.part_of_expression(node, part, has_parts, &mut values));
                 } else {
                     is_torn = true;
                 }
@@ -80,24 +85,17 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         &mut self,
         node: NodeId,
         part: u64,
-        is_apart: bool,
+        has_parts: bool,
         values: &mut i64,
     ) -> Option<Children> {
         let Some(kind) = self.heap.view.array(part).map(u16::from_le_bytes) else {
             self.damage(node, Damage::Missing);
             return None;
         };
-        if is_apart {
-            self.graph.locate_once(node, part, Extent::new(LocationType::CONSTANT_EXPRESSION, 8));
-        }
-        if VALUES.contains(&kind) {
-            let name = self.graph.number(*values);
-            *values += 1;
-            self.later(NodeLink::strong(node, name), VisitKind::Value, part.wrapping_add(FIRST_CHILD));
-            return None;
-        }
+        let is_value = VALUES.contains(&kind);
         let (first, count) = match kind {
-            kind if kind & IS_SPECIAL != 0 => return None,
+            _ if is_value => (VALUE_SIZE, 0),
+            kind if kind & IS_SPECIAL != 0 => (FIRST_CHILD, 0),
             kind if kind & IS_LIST != 0 => {
                 (LIST_CHILD, self.heap.view.u32(part.wrapping_add(LIST_COUNT)).unwrap_or_default())
             }
@@ -105,6 +103,16 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         };
         let next = part.wrapping_add(first);
         let left = self.heap.fitting(next, count, 8);
+        if has_parts {
+            let size = (first + u64::from(left) * 8).min(self.heap.room_in_block(part));
+            self.graph.locate_once(node, part, Extent::new(LocationType::CONSTANT_EXPRESSION, size));
+        }
+        if is_value {
+            let name = self.graph.number(*values);
+            *values += 1;
+            self.later(NodeLink::strong(node, name), VisitKind::Value, part.wrapping_add(FIRST_CHILD));
+            return None;
+        }
         if left < count {
             self.damage_of_row(node, next);
         }
@@ -138,7 +146,9 @@ impl<S: HeapSink> HeapWalker<'_, S> {
 
     pub(super) fn attribute(&mut self, link: NodeLink, address: u64) {
         let Some((node, spot)) = self.graph.enter(NodeType::ATTRIBUTE, link, address) else { return };
-        let size = spot.block.map_or(ATTRIBUTE_SIZE, |block| block.end() - address);
+        // In a script of opcache, other things follow.
+        let own = spot.block.filter(|block| block.address == address);
+        let size = own.map_or(ATTRIBUTE_SIZE.min(self.heap.room_in_block(address)), |block| block.bytes);
         self.graph.locate(node, &spot, Extent::new(LocationType::ATTRIBUTE, size));
         let name = self.heap.view.pointer(address, 0) | self.heap.view.u64(address).unwrap_or_default();
         self.later(NodeLink::strong(node, self.words.name), VisitKind::String, name);
@@ -146,10 +156,17 @@ impl<S: HeapSink> HeapWalker<'_, S> {
 }
 
 impl HeapReader<'_> {
+    /// The target of a map pointer: data of the current request. 0 between requests: PHP resets the slots of functions and
+    /// classes that outlive a request at the start of the next one.
+    ///
+    /// Source: `zend_activate` and `init_executor` of PHP 7.4 to 8.5.
     pub(super) fn mapped(&self, pointer: u64) -> u64 {
         let base = self.layout.compiler_map_base;
         if pointer == 0 || base == 0 {
             return pointer;
+        }
+        if !self.is_active {
+            return 0;
         }
         if pointer & 1 == 0 {
             let is_pointer = self.layout.map_indirect == 1;

@@ -87,8 +87,10 @@ pub(crate) enum EntryKind {
     PropertyInfo,
     /// Nothing: only the keys matter.
     Key,
-    /// `zend_resource *`.
+    /// `zend_resource *` that the table holds.
     Resource,
+    /// `zend_resource *` that the table lists, but does not hold.
+    ListedResource,
     /// `zend_ini_entry *`.
     Ini,
     /// `zend_attribute *`.
@@ -180,6 +182,10 @@ pub(crate) struct PendingWork {
     pub(crate) unknown: Vec<(NodeLink, u64)>,
     /// Memory to scan after everything known has been walked.
     pub(crate) scans: Vec<PendingScan>,
+    /// Scans of what is known to be held, set aside until the garbage has been found.
+    pub(crate) held_scans: Vec<PendingScan>,
+    /// Addresses with unknown contents that are known to be held, set aside likewise.
+    pub(crate) held_unknown: Vec<(NodeLink, u64)>,
     /// The targets of weak references. They are visited last, so that any other path to them comes first.
     pub(super) weak: Vec<(NodeLink, VisitKind, u64)>,
 }

@@ -182,17 +182,6 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         self.later(NodeLink::strong(node, self.words.referenced), VisitKind::Value, address.wrapping_add(8));
     }
 
-    pub(super) fn resource(&mut self, link: NodeLink, address: u64) {
-        let Some((node, spot)) = self.graph.enter(NodeType::RESOURCE, link, address) else { return };
-        let Some(header) = self.counted(node, &spot, fixed::KIND_RESOURCE) else { return };
-        let size = self.heap.layout.resource_size as u64;
-        let extent = Extent::new(LocationType::RESOURCE, size);
-        self.graph.locate(node, &spot, Extent { counted: Some(header), ..extent });
-        let pointer = (self.heap.layout.resource_type + 4).next_multiple_of(8);
-        let name = self.graph.name(&format!("internal+{pointer}"));
-        self.unknown_pointer(NodeLink::structural(node, name), self.heap.view.pointer(address, pointer));
-    }
-
     /// The reference count and the flags of what is at `spot`, which should have the type `kind`.
     pub(super) fn counted(&mut self, node: NodeId, spot: &BlockSpot, kind: u8) -> Option<(u32, u32)> {
         let Some(header) = self.heap.view.array::<8>(spot.address) else {

@@ -13,11 +13,8 @@ layouts! {
 
     /// `zend_closure.this_ptr`, a `zval`, in 8.6 the object.
     closure_this: usize =                   [ 264,  280,  280,  272,  280,  288,  296,  304,  296,  312,  312,  312];
-    /// `zend_closure.called_scope`, `zend_class_entry *`, 16 bytes before its end.
+    /// `zend_closure.called_scope`, `zend_class_entry *`.
     closure_scope: usize =                  [ 280,  296,  296,  288,  296,  304,  312,  320,  312,  328,  328,  320];
-
-    /// `zend_generator`.
-    generator_size: u64 =                   [ 344,    0,  352,    0,  296,    0,  272,  272,  272,  280,  280,  280];
 
     /// `zend_fiber.context.status`, `u32`.
     fiber_status: usize =                   [   0,    0,    0,    0,    0,    0,   96,  104,  104,  104,  104,  104];
@@ -31,8 +28,6 @@ layouts! {
     fiber_frame: usize =                    [   0,    0,    0,    0,    0,    0,  264,  280,  288,  288,  288,  288];
     /// `zend_fiber.result`, a `zval`.
     fiber_result: usize =                   [   0,    0,    0,    0,    0,    0,  280,  304,  312,  312,  312,  312];
-    /// `zend_fiber`.
-    fiber_size: u64 =                       [   0,    0,    0,    0,    0,    0,  296,  320,  328,  328,  328,  328];
 
     /// `spl_ptr_llist_element.data`, a `zval`, after `prev` and `next`.
     list_value: usize =                     [  24,   24,   24,   24,   24,   16,   16,   16,   16,   16,   16,   16];

@@ -9,9 +9,9 @@ pub(crate) mod scan;
 
 use borehole_heap::{HeapSink, LocationType, NodeType};
 
+use crate::heap::allocator;
 use crate::heap::walk::{Extent, HeapReader, HeapWalker, NodeLink, ObjectView, PendingScan, VisitKind};
 use crate::layout::fixed;
-use crate::release::PhpRelease;
 use crate::remote::moved;
 
 pub(crate) use self::containers::table;
@@ -41,18 +41,6 @@ pub(crate) fn visit<S: HeapSink>(object: &ObjectView, walker: &mut HeapWalker<'_
         _ => {}
     }
     scan::later(object, walker);
-}
-
-/// The size of the structure for objects of an internal class; `None` if unknown.
-pub(crate) fn size(class: &[u8], release: PhpRelease) -> Option<u64> {
-    let layout = InternalsLayout::of(release);
-    let size = match class {
-        b"Closure" => layout.closure_scope as u64 + 16,
-        b"Generator" => layout.generator_size,
-        b"Fiber" => layout.fiber_size,
-        _ => 0,
-    };
-    (size > 0).then_some(size)
 }
 
 /// `zend_closure.func`.
@@ -86,8 +74,9 @@ impl HeapReader<'_> {
 /// Adds the iterator of a loop over an object. It looks like an object, but is not in the table of objects, and its class is
 /// not set.
 pub(crate) fn iterator<S: HeapSink>(link: NodeLink, address: u64, walker: &mut HeapWalker<'_, S>) {
-    let bytes = walker.heap.room(address).unwrap_or(ITERATOR_SIZE);
-    let extent = Extent::new(LocationType::INTERNAL_DATA, bytes.min(ITERATOR_SIZE));
+    let block = walker.heap.blocks.at(address).map_or(0, |block| block.bytes);
+    let bytes = allocator::least_request(block).max(ITERATOR_SIZE);
+    let extent = Extent::new(LocationType::INTERNAL_DATA, bytes);
     let Some(node) = walker.block_by(link, NodeType::INTERNAL_DATA, address, extent) else { return };
     walker.holds(node, "data", moved(address, ITERATOR_DATA));
     walker.pending.scans.push(PendingScan { node, start: address, bytes });
@@ -146,6 +135,9 @@ fn fiber<S: HeapSink>(object: &ObjectView, layout: &InternalsLayout, walker: &mu
     }
 }
 
+/// `pdo_dbh_t.methods` and `driver_data`: what is looked at of a connection without a block.
+const CONNECTION_START: u64 = 16;
+
 /// Visits a `PDO`: `pdo_dbh_object_t` begins with the address of its connection.
 ///
 /// The data of its driver is scanned like all unknown data.
@@ -153,7 +145,8 @@ fn fiber<S: HeapSink>(object: &ObjectView, layout: &InternalsLayout, walker: &mu
 /// Source: `ext/pdo/php_pdo_driver.h` of PHP 7.0 to 8.5.
 fn connection<S: HeapSink>(object: &ObjectView, walker: &mut HeapWalker<'_, S>) {
     let start = walker.heap.view.u64(object.start).unwrap_or_default();
-    let Some(bytes) = walker.heap.room(start) else { return };
+    let Some(room) = walker.heap.room(start) else { return };
+    let bytes = walker.heap.blocks.at(start).map_or(room.min(CONNECTION_START), |block| block.bytes);
     if let Some(node) = walker.data(object.node, "connection", start, bytes) {
         walker.pending.scans.push(PendingScan { node, start, bytes });
     }

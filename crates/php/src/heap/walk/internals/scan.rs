@@ -2,8 +2,12 @@
 //!
 //! A word counts if it is the address of a block that nothing else led to; the header of that block tells its type. So scans
 //! run after everything known has been walked. Blocks of no known type are scanned in turn.
+//!
+//! A word that is an address need not be a reference: it may be a remnant. So garbage is found first, by reference counts. A word
+//! that leads to it from what is held becomes a weak reference, which says so and holds nothing.
 
 use borehole_heap::{HeapSink, LocationType, NodeType, Strength};
+use hashbrown::HashSet;
 
 use crate::heap::blocks::HeapBlock;
 use crate::heap::guess::{self, Guess};
@@ -31,6 +35,39 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         }
     }
 
+    /// Walks what is left of the known references, and sets aside the scans of what they have led to.
+    pub(crate) fn set_scans_aside(&mut self) {
+        while let Some((link, kind, address)) = self.pending.put_off.pop() {
+            self.later(link, kind, address);
+            self.run();
+        }
+        self.pending.held_scans = std::mem::take(&mut self.pending.scans);
+        self.pending.held_unknown = std::mem::take(&mut self.pending.unknown);
+    }
+
+    /// Runs the scans that were set aside, and walks everything that they find.
+    pub(crate) fn scan_held(&mut self) {
+        let garbage = std::mem::take(&mut self.garbage);
+        self.pending.unknown.append(&mut self.pending.held_unknown);
+        for scan in std::mem::take(&mut self.pending.held_scans) {
+            if !garbage.is_empty() {
+                self.note_garbage(&scan, &garbage);
+            }
+            self.pending.scans.push(scan);
+        }
+        self.finish_scans();
+    }
+
+    /// Adds weak references for the words that are addresses of garbage.
+    fn note_garbage(&mut self, scan: &PendingScan, garbage: &HashSet<u64>) {
+        let bytes = self.heap.view.bytes(scan.start, scan.bytes);
+        for (offset, word) in (0..).step_by(8).zip(bytes.chunks_exact(8)) {
+            let Some(address) = u64_at(word, 0).filter(|address| garbage.contains(address)) else { continue };
+            let name = self.graph.name(&scanned_name(offset));
+            self.graph.again(&self.heap.spot(address), NodeLink::weak(scan.node, name));
+        }
+    }
+
     /// Runs all scheduled scans, and walks everything that they find, until nothing is left.
     pub(crate) fn finish_scans(&mut self) {
         while !self.is_given_up() {
@@ -41,7 +78,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
                     self.go(link, target);
                 }
             } else if let Some(scan) = self.pending.scans.pop() {
-                self.scan(scan, &|offset| format!("internal+{offset}"));
+                self.scan(scan, &scanned_name);
             } else {
                 return;
             }
@@ -55,8 +92,13 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         self.graph.limits.meet_bytes(bytes.len());
         for (offset, word) in bytes.chunks_exact(8).enumerate() {
             let before = offset.checked_sub(1).and_then(|before| bytes.get(before * 8..));
-            let target = u64_at(word, 0).and_then(|address| self.target(address, before));
-            if let Some(target) = target {
+            let Some(address) = u64_at(word, 0) else { continue };
+            // References of which no rule knows: between values that hold each other, and to resources that have more of them.
+            if self.garbage.contains(&address) || self.explains(address, &scan) {
+                let link = NodeLink::structural(scan.node, self.graph.name(&name(offset * 8)));
+                self.graph.again(&self.heap.spot(address), link);
+            }
+            if let Some(target) = self.target(address, before) {
                 let name = self.graph.name(&name(offset * 8));
                 self.go(NodeLink::structural(scan.node, name), target);
             }
@@ -105,6 +147,11 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         };
         Some(ScanTarget::Known(kind, address))
     }
+}
+
+/// The name of what was found at an offset of unknown memory.
+fn scanned_name(offset: usize) -> String {
+    format!("internal+{offset}")
 }
 
 /// Whether a word is the address of the buckets of a hash table with the memory `block`: it begins with the number of hashes

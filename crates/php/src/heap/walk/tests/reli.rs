@@ -20,7 +20,7 @@ fn summary(json: &serde_json::Value, key: &str) -> BTreeMap<String, (u64, u64)> 
     rows.map(|(name, sums)| (name.clone(), (number(sums, "count"), number(sums, "memory_usage")))).collect()
 }
 
-/// Classes whose objects are more than their properties; reli counts only the properties.
+/// Classes whose objects are more than their properties, or have a guard after them; reli counts only the properties.
 const MORE_THAN_PROPERTIES: &[&str] = &[
     "ArrayIterator",
     "ArrayObject",
@@ -31,6 +31,7 @@ const MORE_THAN_PROPERTIES: &[&str] = &[
     "DateTimeImmutable",
     "DirectoryIterator",
     "Generator",
+    "Post",
     "ReflectionClass",
     "SimpleXMLElement",
     "SplDoublyLinkedList",
@@ -38,6 +39,7 @@ const MORE_THAN_PROPERTIES: &[&str] = &[
     "SplMinHeap",
     "SplObjectStorage",
     "SplPriorityQueue",
+    "User",
     "WeakMap",
     "WeakReference",
 ];

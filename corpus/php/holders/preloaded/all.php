@@ -1,0 +1,2 @@
+<?php
+opcache_compile_file(__DIR__ . '/Cache.php');
