@@ -24,7 +24,10 @@ pub fn contradiction(graph: &impl Graph) -> Option<String> {
         return Some(text(said));
     }
     let sizes = summary.iter().filter(|(key, _)| HEAP_SIZES.contains(&graph.string(*key)));
-    let size = sizes.filter_map(|&(_, size)| text(size).trim().parse::<u64>().ok()).max().filter(|&size| size > 0)?;
+    let size = sizes
+        .filter_map(|&(_, size)| text(size).trim().parse::<u64>().ok())
+        .max()
+        .filter(|&size| size > 0)?;
     let mut shared = HashSet::new();
     let mut found = 0_u64;
     for row in 0..graph.counts().locations {
@@ -33,7 +36,8 @@ pub fn contradiction(graph: &impl Graph) -> Option<String> {
             found = found.saturating_add(location.size).saturating_add(location.bin_overhead.into());
         }
     }
-    (found > size).then(|| format!("inconsistent sizes: expected at most {size} bytes in the heap, found {found}"))
+    (found > size)
+        .then(|| format!("inconsistent sizes: expected at most {size} bytes in the heap, found {found}"))
 }
 
 #[cfg(test)]

@@ -71,7 +71,8 @@ fn as_text(info: &HeapInfo, format: HeapFormat, limit: RowLimit) -> String {
         facts.row([what, &grouped(count)]);
     }
     let warning = info.contradiction.as_ref();
-    let warning = warning.map_or_else(String::new, |text| format!("WARNING  {}\n\n", printable(text.as_bytes())));
+    let warning =
+        warning.map_or_else(String::new, |text| format!("WARNING  {}\n\n", printable(text.as_bytes())));
     let mut summary = TextTable::facts();
     info.summary.iter().for_each(|(key, value)| summary.row([key, value]));
     let mut text = format!("{warning}{facts}\n{summary}");

@@ -21,6 +21,9 @@ const CONTAINER_CLASSES: usize = 15;
 const COUNT: u64 = 10;
 const HELD: u64 = 64 << 10;
 
+/// The beginning of the name of a reference that was found by searching memory.
+const SEARCHED: &str = "internal+";
+
 /// The cycles of strong references.
 pub(super) struct Cycles {
     pub(super) all: Vec<Vec<u32>>,
@@ -153,6 +156,12 @@ impl Cycles {
             )
             .check("Call gc_collect_cycles() between jobs until the cycles are gone from the code.")
             .impact(bytes);
+        let finding = match possible_holder(survey) {
+            Some(holder) => finding.fact("possible_reference", holder.as_str()).check(format!(
+                "The memory of {holder} has the address of one of them. By their reference counts, that is no reference."
+            )),
+            None => finding,
+        };
         Some(self.advised(survey, group, finding))
     }
 }
@@ -218,6 +227,21 @@ fn garbage_bytes(survey: &HeapSurvey<'_>) -> u64 {
     };
     let outermost = retention.nodes().filter(is_outermost);
     outermost.map(|node| retention.retained(node)).fold(0, u64::saturating_add)
+}
+
+/// The path of a reference to garbage that was found by searching memory, if there is one.
+fn possible_holder(survey: &HeapSurvey<'_>) -> Option<String> {
+    let graph = survey.graph();
+    let mut garbage = survey.retention.nodes().filter(|&node| survey.is_garbage(node));
+    garbage.find_map(|node| {
+        let mut referrers = survey.heap.parents().referrers(node);
+        referrers.find_map(|(from, row)| {
+            let link = graph.child(row).filter(|child| child.strength == Strength::Weak)?.link;
+            let name = survey.text(link);
+            let from = from.filter(|&from| name.starts_with(SEARCHED) && !survey.is_garbage(from))?;
+            Some(format!("{}.{name}", survey.place(from).path))
+        })
+    })
 }
 
 /// Garbage objects by class, the most memory first.

@@ -596,3 +596,48 @@ proptest! {
         }
     }
 }
+
+/// A loop of one object of 100,000 bytes below the garbage.
+fn with_garbage() -> (Sketch, NodeId) {
+    let mut sketch = Sketch::new();
+    let garbage = sketch.node(None, "garbage", NodeType::GARBAGE, Strength::Strong);
+    let leak = sketch.node(Some(garbage), "7", NodeType::OBJECT, Strength::Weak);
+    sketch.locate(leak, LocationType::OBJECT, 100_000, "Leak");
+    let properties =
+        sketch.node(Some(leak), "object_properties", NodeType::OBJECT_PROPERTIES, Strength::Strong);
+    sketch.edge(properties, leak, "self");
+    (sketch, leak)
+}
+
+#[test]
+fn an_address_found_by_searching_does_not_hide_garbage() {
+    let (sketch, _) = with_garbage();
+    let report = sketch.report();
+    let before = find(&report, FindingKind::GarbageCycles).unwrap();
+    assert!(before.facts.iter().all(|(name, _)| *name != "possible_reference"), "{before:?}");
+    let (mut sketch, leak) = with_garbage();
+    let globals = sketch.globals();
+    let element = sketch.node(Some(globals), "buffer", NodeType::ARRAY_ELEMENT, Strength::Strong);
+    let (buffer, _) = sketch.object(Some(element), "value", "Buffer", 80);
+    let link = sketch.builder.string(b"internal+56");
+    let (parent, child) = (Some(buffer), leak);
+    sketch.builder.edge(Edge { parent, child, link, is_tree: false, strength: Strength::Weak });
+    let report = sketch.report();
+    let found = find(&report, FindingKind::GarbageCycles).unwrap();
+    assert_eq!(found.impact_bytes, before.impact_bytes);
+    let holder = found.facts.iter().find(|(name, _)| *name == "possible_reference").unwrap();
+    assert_eq!(holder.1, Fact::Text("$buffer.internal+56".to_owned()));
+}
+
+#[test]
+fn nothing_that_rests_on_sizes_is_reported_if_they_contradict_each_other() {
+    let (mut sketch, _) = with_garbage();
+    sketch.builder.summary("zend_mm_heap_total", "65536");
+    let report = sketch.report();
+    let text = "inconsistent sizes: expected at most 65536 bytes in the heap, found 100000";
+    assert_eq!(report.contradiction.as_deref(), Some(text));
+    assert!(find(&report, FindingKind::GarbageCycles).is_none());
+    assert!(find(&report, FindingKind::RetainedExact).is_none());
+    assert!(find(&report, FindingKind::Overview).is_some());
+    assert!(report.types.is_empty() && report.classes.is_empty() && report.roots.is_empty());
+}

@@ -106,11 +106,13 @@ impl<'b> Accounting<'b> {
         self.blocks.iter().filter(|block| !self.is_reached(block))
     }
 
-    /// What contradicts itself in the reported sizes: more memory than there is, because some was counted twice; `None` if they
-    /// fit.
+    /// The contradiction in the reported sizes: more memory than there is, because some was counted twice; `None` if they fit.
     pub(crate) fn contradiction(&self, dump: &Dump) -> Option<String> {
         if self.oversized > 0 {
-            return Some(format!("inconsistent sizes: {} locations are larger than their blocks", self.oversized));
+            return Some(format!(
+                "inconsistent sizes: {} locations are larger than their blocks",
+                self.oversized
+            ));
         }
         for (number, name) in (0..).zip(Region::NAMES) {
             let region = Region::new(number);
@@ -118,7 +120,9 @@ impl<'b> Accounting<'b> {
             let reached = self.reached_bytes.of(region);
             if located > reached {
                 let name = String::from_utf8_lossy(name.as_ref());
-                return Some(format!("inconsistent sizes: expected at most {reached} bytes in {name}, found {located}"));
+                return Some(format!(
+                    "inconsistent sizes: expected at most {reached} bytes in {name}, found {located}"
+                ));
             }
         }
         let mapped = dump.mappings().iter().map(|mapping| mapping.end.saturating_sub(mapping.start));

@@ -11,7 +11,7 @@ pub(crate) const HEADER_BYTES: u64 = 40;
 /// The maximum number of properties of a class; with more, it is damaged.
 pub(crate) const MOST_PROPERTIES: u32 = 1 << 16;
 
-/// What the size of a class's objects depends on.
+/// The facts about a class that the size of its objects depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ObjectShape {
     /// The number of values after the header: the properties, and the guard of a class with magic methods.

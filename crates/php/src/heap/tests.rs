@@ -5,7 +5,11 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use borehole_heap::{Edge, LocationType, MemoryLocation, NodeId, NodeType, Region, Strength};
+use borehole_heap::retention::Follow;
+use borehole_heap::views::Heap;
+use borehole_heap::{
+    Edge, Graph as _, GraphBuilder, LocationType, MemoryLocation, NodeId, NodeType, Region, Strength,
+};
 use borehole_process::Dump;
 use borehole_testkit::corpus;
 
@@ -394,6 +398,35 @@ fn remnants_of_freed_objects_hold_nothing() {
         assert_eq!(found.remove("Leak"), Some(480), "{name}: {found:?}");
         assert_eq!(found.remove("SplObjectStorage"), Some(10), "{name}: {found:?}");
         assert!(matches!(found.remove("FiberLeak"), None | Some(10)), "{name}: {found:?}");
+    });
+}
+
+/// The retained sizes of the properties of the one object of class `Structures`.
+fn retained_structures(copied: &CopiedProgram) -> BTreeMap<String, u64> {
+    let mut builder = GraphBuilder::new();
+    let CopiedProgram { dump, php, executor, .. } = copied;
+    let mut blocks = HeapBlocks::of(dump, php, executor).unwrap();
+    walk(dump, php, executor, &mut blocks, &HeapWalkOptions::default(), &mut builder);
+    let graph = builder.finish().unwrap();
+    let heap = Heap::new(&graph, Follow::default());
+    let of_class =
+        |&row: &usize| graph.location(row).class.is_some_and(|class| graph.string(class) == b"Structures");
+    let object = graph.location_node((0..graph.counts().locations).find(of_class).unwrap());
+    let rows = |node| graph.children(Some(node)).filter_map(|row| graph.child(row));
+    let properties = rows(object).find(|child| graph.string(child.link) == b"object_properties").unwrap();
+    let text = |link| String::from_utf8_lossy(graph.string(link)).into_owned();
+    rows(properties.node).map(|child| (text(child.link), heap.retention().retained(child.node))).collect()
+}
+
+#[test]
+fn what_is_retained_is_what_php_frees() {
+    with_programs(&["internals/freed"], |name, copied, _| {
+        let ready: serde_json::Value = serde_json::from_str(&copied.ready).unwrap();
+        let freed = ready["freed"].as_object().unwrap().iter();
+        let freed: BTreeMap<_, _> =
+            freed.map(|(what, bytes)| (what.clone(), bytes.as_u64().unwrap())).collect();
+        assert!(freed.len() >= 13 && freed.values().all(|&bytes| bytes > 1000), "{name}: {freed:?}");
+        assert_eq!(retained_structures(copied), freed, "{name}");
     });
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct ClassName {
     pub(crate) statics: Vec<Option<StringId>>,
     /// The name of the nearest internal class that it is or extends; empty if there is none.
     pub(crate) internal: Box<[u8]>,
-    /// What the size of its objects depends on.
+    /// The facts that the size of its objects depends on.
     pub(crate) shape: ObjectShape,
 }
 

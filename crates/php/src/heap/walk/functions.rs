@@ -49,7 +49,11 @@ impl<S: HeapSink> HeapWalker<'_, S> {
             let extent = Extent::new(LocationType::OP_ARRAY_HEADER, layout.function_size as u64);
             self.graph.locate(node, &spot, extent);
         }
-        self.body(node, address);
+        if is_apart {
+            self.body(node, address);
+        } else if self.graph.limits.may_grow(self.pending.bodies.len()) {
+            self.pending.bodies.push((node, address));
+        }
         self.name_function(node, address);
         self.definition_place(node, address, self.heap.php.layout.function_file);
         self.cache(node, address);
@@ -76,8 +80,15 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         self.parts_later(node, &parts);
     }
 
+    /// Adds the instructions of closures whose functions are gone.
+    pub(crate) fn bodies_of_closures(&mut self) {
+        for (node, address) in std::mem::take(&mut self.pending.bodies) {
+            self.body(node, address);
+        }
+    }
+
     /// Visits the instructions, and the smaller tables that belong to them. Functions derived from one another share them.
-    fn body(&mut self, node: NodeId, address: u64) {
+    pub(super) fn body(&mut self, node: NodeId, address: u64) {
         let (layout, stacks) = (self.heap.layout, self.heap.php.layout);
         let view = self.heap.view;
         let count = |offset| u64::from(view.number(address, offset));

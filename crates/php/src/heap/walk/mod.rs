@@ -78,7 +78,7 @@ pub(crate) struct Walked {
     pub(crate) torn: u64,
     /// Whether it was given up, because memory led to more than it can hold.
     pub(crate) is_stopped: bool,
-    /// What contradicts itself in the sizes of what was found; `None` if they fit.
+    /// The contradiction in the sizes of what was found; `None` if they fit.
     pub(crate) contradiction: Option<String>,
 }
 

@@ -41,6 +41,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
             self.later(link, kind, address);
             self.run();
         }
+        self.bodies_of_closures();
         self.pending.held_scans = std::mem::take(&mut self.pending.scans);
         self.pending.held_unknown = std::mem::take(&mut self.pending.unknown);
     }
@@ -80,7 +81,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
             } else if let Some(scan) = self.pending.scans.pop() {
                 self.scan(scan, &scanned_name);
             } else {
-                return;
+                return self.bodies_of_closures();
             }
             self.run();
         }
