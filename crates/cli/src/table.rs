@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use borehole_text::{KeptEnd, TextColumn, TextTable, crop, printable};
 
-use crate::values::cut;
+use crate::values::cut_by;
 
 /// The maximum width of a cell.
 const WIDEST: usize = 80;
@@ -25,10 +25,20 @@ pub(crate) fn aligned(columns: &[String], rows: &[Vec<String>]) -> String {
 
 /// A table under its title, below an empty line, that shows some rows `of` all; nothing if there are none.
 pub(crate) fn titled(title: &str, table: &TextTable, shown: usize, of: usize) -> String {
+    titled_by(title, table, [shown, of], Some("--limit"))
+}
+
+/// Like [`titled`], for a command whose option for the number of rows is called `option`; `None` if it has none.
+pub(crate) fn titled_by(
+    title: &str,
+    table: &TextTable,
+    [shown, of]: [usize; 2],
+    option: Option<&str>,
+) -> String {
     if table.is_empty() {
         return String::new();
     }
-    let cut = cut(shown as u64, of as u64).map(|cut| format!("  ({cut})\n"));
+    let cut = cut_by(shown as u64, of as u64, option).map(|cut| format!("  ({cut})\n"));
     format!("\n{title}\n{table}{}", cut.unwrap_or_default())
 }
 

@@ -45,7 +45,13 @@ impl fmt::Display for RowLimit {
 
 /// How many rows of a table are shown; `None` if all are.
 pub(crate) fn cut(shown: u64, of: u64) -> Option<String> {
-    (shown < of).then(|| format!("{} of {} shown; --limit 0 for all", grouped(shown), grouped(of)))
+    cut_by(shown, of, Some("--limit"))
+}
+
+/// Like [`cut`], for a command whose option for the number of rows is called `option`; `None` if it has none.
+pub(crate) fn cut_by(shown: u64, of: u64, option: Option<&str>) -> Option<String> {
+    let hint = option.map(|option| format!("; {option} 0 for all")).unwrap_or_default();
+    (shown < of).then(|| format!("{} of {} shown{hint}", grouped(shown), grouped(of)))
 }
 
 /// Parses a duration: a number with a unit, or of seconds.

@@ -32,16 +32,56 @@ pub fn path(graph: &impl Graph, parents: &TreeParents, node: NodeId) -> Vec<u8> 
 /// chain for each of its nodes would take too long.
 #[must_use]
 pub fn near(graph: &impl Graph, parents: &TreeParents, node: NodeId, deepest: usize) -> Vec<u8> {
+    near_with(graph, parents, node, deepest, |_| false)
+}
+
+/// Like [`near`], with `[]` for the keys of the elements that `is_any` chooses.
+pub(crate) fn near_with(
+    graph: &impl Graph,
+    parents: &TreeParents,
+    node: NodeId,
+    deepest: usize,
+    is_any: impl Fn(NodeId) -> bool,
+) -> Vec<u8> {
+    near_by(StepWriter::new(graph), parents, node, deepest, is_any)
+}
+
+/// Like [`near_with`], without the lines of calls, which change whenever the code does.
+pub(crate) fn names(
+    graph: &impl Graph,
+    parents: &TreeParents,
+    node: NodeId,
+    deepest: usize,
+    is_any: impl Fn(NodeId) -> bool,
+) -> Vec<u8> {
+    near_by(StepWriter { has_lines: false, ..StepWriter::new(graph) }, parents, node, deepest, is_any)
+}
+
+fn near_by<G: Graph>(
+    writer: StepWriter<'_, G>,
+    parents: &TreeParents,
+    node: NodeId,
+    deepest: usize,
+    is_any: impl Fn(NodeId) -> bool,
+) -> Vec<u8> {
+    let graph = writer.graph;
     let upwards = std::iter::successors(Some(node), |&node| parents.parent(node));
     let mut steps: Vec<NodeId> = upwards.take(deepest.saturating_add(1)).collect();
     let is_cut = steps.len() > deepest;
     if is_cut {
         steps.truncate(STEPS);
     }
-    let link = |node| parents.link(node).unwrap_or(StringId(u32::MAX));
-    let path = of_steps(graph, steps.into_iter().rev().map(|node| (node, link(node))));
+    let link = |node| match is_any(node) {
+        true => ANY_KEY,
+        false => parents.link(node).map_or(&[][..], |link| graph.string(link)),
+    };
+    let steps = steps.into_iter().rev().map(|node| (node, link(node)));
+    let path = StepPaths::by(writer, steps).whole();
     if is_cut { [&b"..."[..], &path].concat() } else { path }
 }
+
+/// Stands for the key of any element; a key of that name is written like it.
+const ANY_KEY: &[u8] = b"\0[]";
 
 /// The text that one step adds to a path: the reference with this name, from a node of the type `above`. Empty if PHP
 /// shows nothing of it.
@@ -71,7 +111,13 @@ impl StepPaths {
     /// Creates the paths for these steps from a root: each node, and the name of the reference to it.
     #[must_use]
     pub fn new<'s>(graph: &impl Graph, steps: impl Iterator<Item = (NodeId, &'s [u8])>) -> Self {
-        let mut writer = StepWriter::new(graph);
+        Self::by(StepWriter::new(graph), steps)
+    }
+
+    fn by<'s, G: Graph>(
+        mut writer: StepWriter<'_, G>,
+        steps: impl Iterator<Item = (NodeId, &'s [u8])>,
+    ) -> Self {
         let mut paths = Self::default();
         for (node, link) in steps {
             if writer.above.is_none() {
@@ -122,11 +168,14 @@ struct StepWriter<'g, G> {
     in_class: bool,
     /// Whether the calls are those of a generator or a fiber, which is referred to by something.
     is_suspended: bool,
+    /// Whether calls are written with their lines.
+    has_lines: bool,
 }
 
 impl<'g, G: Graph> StepWriter<'g, G> {
     const fn new(graph: &'g G) -> Self {
-        Self { graph, above: None, elements: ElementKind::Keys, in_class: false, is_suspended: false }
+        let elements = ElementKind::Keys;
+        Self { graph, above: None, elements, in_class: false, is_suspended: false, has_lines: true }
     }
 
     /// The text of a step.
@@ -188,7 +237,8 @@ impl<'g, G: Graph> StepWriter<'g, G> {
     fn frame(&self, node: NodeId, link: &[u8]) -> Vec<u8> {
         let before: &[u8] = if self.is_suspended { b"." } else { b"" };
         let name = attribute(self.graph, node, b"function_name").unwrap_or(link);
-        match attribute(self.graph, node, b"lineno").filter(|&line| line != b"-1") {
+        let line = attribute(self.graph, node, b"lineno").filter(|&line| self.has_lines && line != b"-1");
+        match line {
             Some(line) => [before, name, b":", line].concat(),
             None => [before, name].concat(),
         }
@@ -196,6 +246,7 @@ impl<'g, G: Graph> StepWriter<'g, G> {
 
     fn element(&mut self, key: &[u8]) -> Vec<u8> {
         match std::mem::replace(&mut self.elements, ElementKind::Keys) {
+            ElementKind::Keys if key == ANY_KEY => b"[]".to_vec(),
             ElementKind::Keys if is_integer(key) => [b"[", key, b"]"].concat(),
             ElementKind::Keys => [b"['", key, b"']"].concat(),
             ElementKind::DynamicProperties => [b"->", key].concat(),
@@ -237,7 +288,7 @@ fn variable(name: &[u8]) -> Vec<u8> {
 }
 
 /// Whether PHP would treat a key as an integer.
-fn is_integer(key: &[u8]) -> bool {
+pub(crate) fn is_integer(key: &[u8]) -> bool {
     let text = std::str::from_utf8(key).unwrap_or_default();
     text.parse::<i64>().is_ok_and(|number| number.to_string() == text)
 }

@@ -114,7 +114,7 @@ pub enum NoiseBasis {
 
 /// One value on both sides.
 ///
-/// Serialized, [`ValueChange::difference`] is `change`, and [`ValueChange::is_marked`] is `beyond_noise`.
+/// Serialized, [`ValueChange::difference`] is `change`, and [`ValueChange::is_marked`] is `significant`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ValueChange {
     /// The first side.
@@ -146,7 +146,7 @@ impl Serialize for ValueChange {
         object.serialize_entry("change", &self.difference())?;
         object.serialize_entry("margin", margin)?;
         object.serialize_entry("chance", chance)?;
-        object.serialize_entry("beyond_noise", is_marked)?;
+        object.serialize_entry("significant", is_marked)?;
         object.end()
     }
 }

@@ -80,7 +80,7 @@ mod tests {
         let total_object = json!({
             "before": {"samples": 0, "value": 0.0},
             "after": {"samples": 2, "value": 2.0},
-            "change": 2.0, "margin": 0.5, "chance": 0.25, "beyond_noise": true,
+            "change": 2.0, "margin": 0.5, "chance": 0.25, "significant": true,
         });
         let row = json!(DiffRow { frame: frame.clone(), self_change, total_change });
         let expected = json!({

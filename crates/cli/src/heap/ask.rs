@@ -402,10 +402,41 @@ impl AnswerRows {
         let object = serde_json::json!({
             "schema_version": 1,
             "heap": name,
-            "rows": table::objects(&self.answer),
+            "rows": table::objects(&self.named()),
             "shown": self.answer.rows.len(),
             "of": self.of,
         });
         format!("{object}\n")
     }
+
+    /// The answer with the names of the other JSON of heaps: units in the names, and nodes as numbers.
+    fn named(&self) -> QueryAnswer {
+        let columns: Vec<String> = self.answer.columns.iter().map(|column| json_name(column)).collect();
+        let row = |row: &Vec<SqlValue>| {
+            let cells = row.iter().zip(&columns);
+            cells
+                .map(|(cell, name)| if name.ends_with("node_id") { number(cell) } else { cell.clone() })
+                .collect()
+        };
+        let rows = self.answer.rows.iter().map(row).collect();
+        QueryAnswer { columns, rows }
+    }
+}
+
+fn json_name(column: &str) -> String {
+    match column {
+        "node" => "node_id".to_owned(),
+        "largest" | "first" => format!("{column}_node_id"),
+        "retained" | "shallow" => format!("{column}_bytes"),
+        _ => column.to_owned(),
+    }
+}
+
+/// The number of a node; null for a row about several nodes.
+fn number(handle: &SqlValue) -> SqlValue {
+    let node = match handle {
+        SqlValue::Text(handle) => handle.parse::<NodeId>().ok(),
+        _ => None,
+    };
+    node.map_or(SqlValue::Null, |node| size(u64::from(node.0)))
 }

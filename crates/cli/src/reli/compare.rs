@@ -72,6 +72,7 @@ pub(super) fn compare(args: &MemoryCompareArgs) -> anyhow::Result<Exit> {
         run_id_target: args.run_id_target,
         threshold: args.threshold,
         limit: args.diff_limit,
+        limit_option: "--diff-limit",
         fail_over: None,
         json: args.output_format == ReportFormat::ReportJson,
         pretty: args.pretty.is_on(true),

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::inspect::parse_switch;
 use crate::exit::Exit;
-use crate::heap::{HeapInputArgs, HeapReportArgs, ReportOutput, TextOutput};
+use crate::heap::{HeapInputArgs, HeapReportArgs, ReportOptions, ReportOutput, TextOutput};
 
 /// `inspector:memory:report`.
 #[derive(Args, Clone, Debug)]
@@ -90,7 +90,8 @@ pub(super) enum ReportFormat {
 pub(super) fn output(output: Option<PathBuf>, format: ReportFormat, pretty: bool) -> ReportOutput {
     let json = format == ReportFormat::ReportJson;
     let place = TextOutput { output, force: true };
-    ReportOutput { place, json, pretty, limit: ReportOutput::LIMIT }
+    let options = ReportOptions { limit: None, json: "-f report-json" };
+    ReportOutput { place, json, pretty, limit: ReportOutput::LIMIT, options }
 }
 
 pub(super) fn report(args: &MemoryReportArgs) -> anyhow::Result<Exit> {

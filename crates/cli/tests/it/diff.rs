@@ -33,7 +33,7 @@ fn two_runs_of_the_same_program_have_no_mark_and_two_programs_have_many() {
         .map(|name| corpus(&format!("tachyon/corpus/{name}.bin")));
     let marked = |diff: &Value| {
         let rows = diff["functions"]["rows"].as_array().unwrap().iter();
-        rows.filter(|row| row["self"]["beyond_noise"] == true || row["total"]["beyond_noise"] == true).count()
+        rows.filter(|row| row["self"]["significant"] == true || row["total"]["significant"] == true).count()
     };
     assert_eq!(marked(&json(&["--limit", "0", &first, &second])), 0);
     assert!(marked(&json(&["--limit", "0", &first, &other])) > 20);
@@ -81,7 +81,7 @@ fn no_change_is_significant_against_an_empty_profile() {
     let empty = folder.write("empty.folded", b"");
     let diff = json(&[text(&empty), &corpus("rbt/realistic_54k.rbt.gz")]);
     let rows = diff["functions"]["rows"].as_array().unwrap();
-    assert!(!rows.is_empty() && rows.iter().all(|row| row["self"]["beyond_noise"] == false), "{diff}");
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["self"]["significant"] == false), "{diff}");
 }
 
 #[test]

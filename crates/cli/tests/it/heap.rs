@@ -392,8 +392,8 @@ fn long_paths_show_the_first_and_last_steps() {
     let found = answer(&ask);
     let rows = found["rows"].as_array().unwrap();
     assert_eq!((rows.len(), &found["of"]), (20, &depth.into()));
-    assert_eq!((&rows[0]["node"], &rows[9]["node"]), (&"#0".into(), &"#9".into()));
-    assert_eq!(rows[19]["node"], last);
+    assert_eq!((&rows[0]["node_id"], &rows[9]["node_id"]), (&0.into(), &9.into()));
+    assert_eq!(rows[19]["node_id"], depth - 1);
     assert!(rows[19]["path"].as_str().unwrap().contains(" more)"), "{}", rows[19]);
     // The table of objects does not keep any of them alive.
     assert_eq!((&rows[1]["strength"], &rows[2]["strength"]), (&"weak".into(), &"strong".into()));

@@ -113,10 +113,10 @@ fn a_heap_shows_what_holds_memory() {
     let cart = &classes["rows"][0];
     assert_eq!((&cart["class"], &cart["objects"]), (&"Leak\\Cart".into(), &1000.into()));
     // 40 bytes and two properties make 72; the allocator's next size is 80.
-    assert_eq!(cart["shallow"], 1000 * 80);
+    assert_eq!(cart["shallow_bytes"], 1000 * 80);
     let found = ask(&["find", "--class", "leak\\cart", "--limit", "3"]);
     assert_eq!((found["shown"].clone(), found["of"].clone()), (3.into(), 1000.into()));
-    let node = found["rows"][2]["node"].as_str().unwrap();
+    let node = &*format!("#{}", found["rows"][2]["node_id"]);
     assert_eq!(found["rows"][2]["path"], "Leak\\Cache::$items[2]");
     let way = ask(&["path-to-root", node]);
     assert_eq!(way["rows"][0]["link"], "class_table");
@@ -124,8 +124,8 @@ fn a_heap_shows_what_holds_memory() {
     assert!(referrers["rows"].as_array().unwrap().iter().any(|row| row["path"] == "Leak\\Cache::$items[2]"));
     let retained = ask(&["retained", node]);
     // The object, its two strings, and its array with a table of eight slots.
-    assert_eq!(retained["rows"][0]["retained"], retained["rows"][1]["retained"]);
-    let bytes = retained["rows"][0]["retained"].as_u64().unwrap();
+    assert_eq!(retained["rows"][0]["retained_bytes"], retained["rows"][1]["retained_bytes"]);
+    let bytes = retained["rows"][0]["retained_bytes"].as_u64().unwrap();
     assert!((300..700).contains(&bytes), "{bytes}");
     let dominators = ask(&["dominators", node, "--limit", "0"]);
     let above: Vec<&str> =

@@ -122,7 +122,10 @@ fn a_page_shows_what_holds_memory() {
     let Some(mut browser) = Browser::open(&path) else { return };
     let rows = browser.ask("table.rows.map(row => [fnName(row[0]), row[1], row[2], row[3]])");
     for (row, class) in rows.as_array().unwrap().iter().zip(&known) {
-        assert_eq!(*row, json!([class["class"], class["retained"], class["shallow"], class["objects"]]));
+        assert_eq!(
+            *row,
+            json!([class["class"], class["retained_bytes"], class["shallow_bytes"], class["objects"]])
+        );
     }
     assert_eq!(rows.as_array().unwrap().len(), known.len());
     // The blocks below each block are no larger than it, and add up to the whole.

@@ -187,7 +187,7 @@ fn a_diff_is_red_and_blue_and_has_the_numbers_of_the_text() {
         (&slow["self"]["before"]["value"], &slow["self"]["after"]["value"]),
         (&json!(0.25), &json!(0.625))
     );
-    assert_eq!(slow["self"]["beyond_noise"], true);
+    assert_eq!(slow["self"]["significant"], true);
     let rows = browser.ask(ROWS);
     let shown = rows.as_array().unwrap().iter().find(|row| row[6] == "slow").unwrap();
     assert_eq!(*shown, json!(["25.00%", "62.50%", "+37.50% *", "25.00%", "62.50%", "+37.50% *", "slow"]));

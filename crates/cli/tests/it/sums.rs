@@ -306,7 +306,7 @@ fn diff(profile: &Profile<'_>) -> Result<Vec<String>, String> {
     }
     let changes = diff["functions"]["rows"].as_array().unwrap().iter();
     let changes = changes.flat_map(|row| [&row["self"], &row["total"]]).chain([&diff["whole"]]);
-    for change in changes.filter(|change| change["beyond_noise"] != false || change["change"] != 0.0) {
+    for change in changes.filter(|change| change["significant"] != false || change["change"] != 0.0) {
         differences.push(format!("expected no change, found {change}"));
     }
     Ok(differences)

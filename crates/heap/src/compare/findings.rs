@@ -3,7 +3,8 @@
 use super::HolderChange;
 use crate::findings::{Confidence, FindingKind, FindingPlace, FindingSeverity, HeapFinding};
 
-/// The findings of the last heap compared with those of the first. Findings of one kind at one place are the same.
+/// The findings of the last heap compared with those of the first. Findings of one kind about one thing are the same,
+/// wherever its line is now.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FindingsDiff {
     /// The findings that only the last heap has.
@@ -16,26 +17,58 @@ pub struct FindingsDiff {
 
 impl FindingsDiff {
     pub(super) fn between(first: &[HeapFinding], last: &[HeapFinding]) -> Self {
-        let counterpart = |of: &[HeapFinding], wanted: &HeapFinding| {
-            of.iter().find(|other| is_same(other, wanted)).cloned()
-        };
-        let missing = |list: &[HeapFinding], other: &[HeapFinding]| -> Vec<HeapFinding> {
-            list.iter().filter(|finding| counterpart(other, finding).is_none()).cloned().collect()
-        };
-        let changed = last.iter().filter_map(|now| {
-            let was = counterpart(first, now)?;
-            let differs = (was.severity, was.impact_bytes) != (now.severity, now.impact_bytes);
-            differs.then(|| (was, now.clone()))
-        });
-        Self { new: missing(last, first), resolved: missing(first, last), changed: changed.collect() }
+        let counterparts = counterparts(first, last);
+        let mut diff = Self::default();
+        for (now, was) in last.iter().zip(&counterparts) {
+            match was.map(|was| &first[was]) {
+                None => diff.new.push(now.clone()),
+                Some(was) if (was.severity, was.impact_bytes) != (now.severity, now.impact_bytes) => {
+                    diff.changed.push((was.clone(), rated(was, now)));
+                }
+                Some(_) => {}
+            }
+        }
+        let is_gone = |place: &usize| !counterparts.contains(&Some(*place));
+        diff.resolved = (0..first.len()).filter(is_gone).map(|place| first[place].clone()).collect();
+        diff
     }
 }
 
-/// Whether two findings are about the same thing.
-fn is_same(left: &HeapFinding, right: &HeapFinding) -> bool {
-    let path = |finding: &HeapFinding| finding.place.as_ref().map(|place| place.path.clone());
-    left.kind == right.kind && path(left) == path(right)
+/// The finding of the last heap, with a severity that considers its growth: however far the limit is, what grows so much
+/// reaches it.
+fn rated(was: &HeapFinding, now: &HeapFinding) -> HeapFinding {
+    let grown = now.impact_bytes.saturating_sub(was.impact_bytes);
+    let is_much = grown >= MUCH_GROWTH && grown >= was.impact_bytes / 4;
+    let severity = if is_much { now.severity.min(FindingSeverity::Medium) } else { now.severity };
+    HeapFinding { severity, ..now.clone() }
 }
+
+/// For each finding of the last heap, the place of the same one of the first heap: one with the same path, or else one
+/// with the same subject.
+fn counterparts(first: &[HeapFinding], last: &[HeapFinding]) -> Vec<Option<usize>> {
+    let mut found: Vec<Option<usize>> = vec![None; last.len()];
+    for is_same in [has_same_path, has_same_subject] {
+        for (place, now) in last.iter().enumerate() {
+            if found[place].is_none() {
+                let mut candidates = (0..first.len()).filter(|was| !found.contains(&Some(*was)));
+                found[place] = candidates.find(|&was| is_same(&first[was], now));
+            }
+        }
+    }
+    found
+}
+
+fn has_same_path(left: &HeapFinding, right: &HeapFinding) -> bool {
+    let path = |finding: &HeapFinding| finding.place.as_ref().map(|place| place.path.clone());
+    has_same_subject(left, right) && path(left) == path(right)
+}
+
+fn has_same_subject(left: &HeapFinding, right: &HeapFinding) -> bool {
+    left.kind == right.kind && left.subject == right.subject
+}
+
+/// The minimum growth that matters however large the limit is, in bytes.
+const MUCH_GROWTH: u64 = 1 << 20;
 
 /// The minimum number of added elements that is growth: static variables hold their values and rarely release any.
 const LEAST_ELEMENTS: u64 = 16;
@@ -53,10 +86,13 @@ fn growing(holder: &HolderChange) -> Option<HeapFinding> {
     let impact = u64::try_from(holder.growth).ok().filter(|_| now - before >= LEAST_ELEMENTS)?;
     let path = String::from_utf8_lossy(&holder.path).into_owned();
     // Two heaps may differ by chance; a series that only grows does not.
-    let confidence = if counts.len() > 2 { Confidence::High } else { Confidence::Medium };
+    let is_series = counts.len() > 2;
+    let confidence = if is_series { Confidence::High } else { Confidence::Medium };
+    let is_severe = is_series || impact >= MUCH_GROWTH;
+    let severity = if is_severe { FindingSeverity::High } else { FindingSeverity::Medium };
     let mut finding = HeapFinding::new(
         FindingKind::StaticGrowth,
-        FindingSeverity::High,
+        severity,
         format!("{path} gained {} elements", now - before),
     )
     .fact("elements_before", before)

@@ -48,11 +48,11 @@ pub struct HeapComparison {
     /// Objects by class.
     pub classes: Vec<TotalChange>,
     /// Holders in both the first and the last heap that changed beyond their parts.
-    pub holders: Vec<HolderChange>,
+    pub holders: HolderList,
     /// Holders that the first heap does not have; the outermost ones only.
-    pub added: Vec<HolderChange>,
+    pub added: HolderList,
     /// Holders that the last heap does not have; the outermost ones only.
-    pub removed: Vec<HolderChange>,
+    pub removed: HolderList,
     /// The difference between the findings of the first and the last heap.
     pub findings: FindingsDiff,
 }
@@ -79,14 +79,37 @@ pub struct TotalChange {
     pub is_steady: bool,
 }
 
-/// The changes of a holder.
+/// Changes of holders, the largest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HolderList {
+    /// The changes with their paths.
+    pub rows: Vec<HolderChange>,
+    /// The changes beyond those that anybody reads, without paths.
+    pub further: Vec<FurtherChange>,
+}
+
+/// A change whose path is not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FurtherChange {
+    /// The number of holders.
+    pub alike: u64,
+    /// The growth from the first heap to the last.
+    pub growth: i64,
+    /// The retained size in the first heap; `None` if it does not have the holder.
+    pub retained_before: Option<u64>,
+}
+
+/// The changes of a holder, or of holders that are alike: elements of one list. Of those, all numbers are sums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HolderChange {
-    /// The path in PHP's syntax, in the last heap that has the holder.
+    /// The path in PHP's syntax, in the last heap that has the holder. `[]` stands for the keys of lists if there are
+    /// several holders.
     pub path: Vec<u8>,
     /// The type of the node.
     pub node_type: Vec<u8>,
-    /// The node in each heap.
+    /// The number of holders.
+    pub alike: u64,
+    /// The node in each heap; of several holders, of the one that changed most.
     pub nodes: Vec<Option<NodeId>>,
     /// The retained size in bytes.
     pub retained: Vec<Option<u64>>,
@@ -123,7 +146,7 @@ pub fn compare(graphs: &[&dyn Graph], follow: Follow) -> HeapComparison {
         (Some(first), Some(last)) => FindingsDiff::between(&first.findings, &last.findings),
         _ => FindingsDiff::default(),
     };
-    findings.new.splice(0..0, findings::static_growth(&holders));
+    findings.new.splice(0..0, findings::static_growth(&holders.rows));
     HeapComparison {
         heaps: censuses.iter().map(|census| census.heap.clone()).collect(),
         same_process,
@@ -198,24 +221,37 @@ fn is_static(graph: &dyn Graph, parents: &TreeParents, node: NodeId) -> bool {
     parents.path(node).iter().any(statics)
 }
 
-/// The maximum number of holders in each list: more than anybody reads, and a limit for the number of paths written.
-const MOST_HOLDERS: usize = 1000;
+/// The maximum number of paths in each list: more than anybody reads, and each takes time.
+const MOST_PATHS: usize = 1000;
 
 /// The changes with the paths of their holders.
-fn told(graphs: &[&dyn Graph], mut changes: Vec<holders::HolderRow>) -> Vec<HolderChange> {
-    changes.truncate(MOST_HOLDERS);
-    let mut told: Vec<HolderChange> = changes.iter().map(holders::HolderRow::change).collect();
+fn told(graphs: &[&dyn Graph], mut changes: Vec<holders::HolderRow>) -> HolderList {
+    let further = changes.split_off(changes.len().min(MOST_PATHS));
+    let mut rows: Vec<HolderChange> = changes.iter().map(holders::HolderRow::change).collect();
     for (position, graph) in graphs.iter().enumerate().rev() {
         let mut missing =
-            told.iter_mut().filter(|change| change.path.is_empty() && change.nodes[position].is_some());
+            rows.iter_mut().filter(|change| change.path.is_empty() && change.nodes[position].is_some());
         let Some(first) = missing.next() else { continue };
         let parents = TreeParents::of(graph);
         for change in std::iter::once(first).chain(missing) {
             let node = change.nodes[position].expect("only such ones are chosen");
-            change.path = path::path(graph, &parents, node);
+            change.path = match change.alike {
+                1 => path::path(graph, &parents, node),
+                _ => shape_path(*graph, &parents, node),
+            };
             change.node_type = graph.node_type_name(node).to_vec();
             change.is_static = is_static(graph, &parents, node);
         }
     }
-    told
+    HolderList { rows, further: further.iter().map(further_change).collect() }
+}
+
+fn shape_path(graph: &dyn Graph, parents: &TreeParents, node: NodeId) -> Vec<u8> {
+    path::near_with(&graph, parents, node, usize::MAX, |node| holders::is_list_element(graph, parents, node))
+}
+
+fn further_change(row: &holders::HolderRow) -> FurtherChange {
+    let change = row.change();
+    let retained_before = change.retained.first().copied().flatten();
+    FurtherChange { alike: change.alike, growth: change.growth, retained_before }
 }

@@ -14,7 +14,7 @@ const LIMIT_LEVELS: [(u64, FindingSeverity); 2] =
     [(95, FindingSeverity::High), (80, FindingSeverity::Warning)];
 
 /// A higher limit means no limit: PHP sets the maximum integer for `-1`.
-const NO_LIMIT: u64 = 1 << 60;
+pub(super) const NO_LIMIT: u64 = 1 << 60;
 
 /// The percentage below which memory is unaccounted for.
 const COVERED: f64 = 95.0;

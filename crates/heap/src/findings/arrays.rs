@@ -1,5 +1,7 @@
 //! Findings about arrays: large arrays, arrays with oversized tables, and arrays with equal content.
 
+use hashbrown::HashMap;
+
 use crate::largest::Largest;
 use crate::sink::NodeId;
 
@@ -11,9 +13,10 @@ use super::finding::{Confidence, FindingKind, FindingPlace, FindingSeverity, Hea
 use super::limits::{MEBIBYTE, MOST};
 use super::owner::{Owner, OwnerSums};
 use super::severity;
+use super::shapes::{AlikeValues, Shape, ShapeSums};
 use super::survey::HeapSurvey;
 
-/// The number of the largest arrays kept for the ranking.
+/// The number of rows of the ranking.
 const KEPT: usize = 20;
 /// The minimum saving to report, in bytes.
 const SAVED: u64 = 64 << 10;
@@ -25,17 +28,23 @@ const SPARSE: u64 = 25;
 /// The findings about all arrays.
 pub(super) struct Arrays {
     largest: Largest,
+    /// The retained sizes, by shape.
+    alike: ShapeSums,
+    /// The tables and the elements, by shape.
+    tables: HashMap<Shape, [u64; 2]>,
     sparse: Largest,
     /// The excess of tables.
     overallocated: OwnerSums,
     contents: Contents,
 }
 
-/// A row of the ranking.
+/// A row of the ranking: an array, or arrays that are alike. Of those, all numbers are sums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LargeArray {
-    /// The array.
+    /// The array that retains most, and the path of all of them: `[]` stands for the keys of lists.
     pub place: FindingPlace,
+    /// The number of arrays.
+    pub count: u64,
     /// The retained size in bytes.
     pub retained_bytes: u64,
     /// The bytes of its table.
@@ -47,14 +56,16 @@ pub struct LargeArray {
 impl Arrays {
     pub(super) fn of(survey: &HeapSurvey<'_>) -> Self {
         let mut arrays = Self {
-            largest: Largest::new(KEPT),
+            largest: Largest::new(MOST),
+            alike: ShapeSums::default(),
+            tables: HashMap::new(),
             sparse: Largest::new(MOST),
             overallocated: OwnerSums::default(),
             contents: Contents::default(),
         };
         // Nested arrays come later in the walk, so this order visits them before the arrays that contain them.
         for (node, _) in survey.held().rev().filter(|&(_, thing)| thing == Thing::Array) {
-            if let Some(mut array) = survey.array(node).filter(|_| !survey.is_symbol_table(node)) {
+            if let Some(mut array) = survey.array(node).filter(|_| !survey.is_variable_table(node)) {
                 array.could_be_list = !array.is_list && survey.is_ordered(array.elements_node);
                 arrays.take(survey, array);
             }
@@ -63,7 +74,12 @@ impl Arrays {
     }
 
     fn take(&mut self, survey: &HeapSurvey<'_>, array: Array) {
-        self.largest.push(survey.retention.retained(array.node), array.node);
+        let (retained, shape) = (survey.retention.retained(array.node), survey.shape(array.node));
+        self.largest.push(retained, array.node);
+        self.alike.add(shape, array.node, retained);
+        let [bytes, elements] = self.tables.entry(shape).or_default();
+        *bytes = bytes.saturating_add(array.table_bytes);
+        *elements = elements.saturating_add(array.elements);
         let excess = array.excess();
         if is_sparse(array) {
             self.sparse.push(excess, array.node);
@@ -73,18 +89,21 @@ impl Arrays {
         self.contents.take(survey, &array);
     }
 
-    /// The arrays with the largest retained sizes.
+    /// The arrays with the largest retained sizes; those that are alike in one row.
     pub(super) fn ranking(&self, survey: &HeapSurvey<'_>) -> Vec<LargeArray> {
-        let row = |(retained_bytes, node)| {
-            let array = survey.array(node)?;
-            let Array { table_bytes, elements, .. } = array;
-            Some(LargeArray { place: survey.place(node), retained_bytes, table_bytes, elements })
+        let row = |alike: &AlikeValues| {
+            let shape = survey.shape(alike.largest.1);
+            let [table_bytes, elements] = self.tables.get(&shape).copied().unwrap_or_default();
+            let (count, retained_bytes) = (alike.sum.count, alike.sum.bytes);
+            LargeArray { place: survey.alike_place(alike), count, retained_bytes, table_bytes, elements }
         };
-        self.largest.sorted().into_iter().filter_map(row).collect()
+        self.alike.largest_first(KEPT).iter().map(row).collect()
     }
 
     pub(super) fn find(&self, survey: &HeapSurvey<'_>) -> Vec<HeapFinding> {
-        let mut findings = large(survey, &self.ranking(survey));
+        let largest = self.largest.sorted().into_iter().filter(|&(bytes, _)| bytes >= MEBIBYTE);
+        let mut findings: Vec<HeapFinding> =
+            largest.filter_map(|(bytes, node)| Some(large(survey, bytes, &survey.array(node)?))).collect();
         let arrays = self.sparse.sorted().into_iter().filter_map(|(_, node)| survey.array(node));
         findings.extend(arrays.map(|array| sparse(survey, array)));
         findings.extend(self.overallocation(survey));
@@ -121,31 +140,26 @@ impl Arrays {
     }
 }
 
-fn large(survey: &HeapSurvey<'_>, ranking: &[LargeArray]) -> Vec<HeapFinding> {
-    let large = ranking.iter().filter(|array| array.retained_bytes >= MEBIBYTE).take(MOST);
-    let finding = |array: &LargeArray| {
-        let bytes = array.retained_bytes;
-        let severity = severity::reached(bytes, survey.used, &[(LARGE, FindingSeverity::Medium)]);
-        let severity = severity.unwrap_or(FindingSeverity::Low);
-        let text = format!(
-            "{} in {} elements (table {}): {}",
-            size(bytes),
-            count(array.elements),
-            size(array.table_bytes),
-            array.place.path
-        );
-        HeapFinding::new(FindingKind::LargeArray, severity, text)
-            .fact("path", array.place.path.as_str())
-            .fact("retained_bytes", bytes)
-            .fact("table_bytes", array.table_bytes)
-            .fact("elements", array.elements)
-            .fact("percentage_of_heap", share(bytes, survey.used))
-            .likely(Confidence::Medium, "It is a complete list of something, or a cache.")
-            .check("Check whether it grows with the input, and whether all of it is needed at once.")
-            .impact(bytes)
-            .at(Some(array.place.clone()))
-    };
-    large.map(finding).collect()
+fn large(survey: &HeapSurvey<'_>, bytes: u64, array: &Array) -> HeapFinding {
+    let severity = severity::reached(bytes, survey.used, &[(LARGE, FindingSeverity::Medium)]);
+    let place = survey.place(array.node);
+    let text = format!(
+        "{} in {} elements (table {}): {}",
+        size(bytes),
+        count(array.elements),
+        size(array.table_bytes),
+        place.path
+    );
+    HeapFinding::new(FindingKind::LargeArray, severity.unwrap_or(FindingSeverity::Low), text)
+        .fact("path", place.path.as_str())
+        .fact("retained_bytes", bytes)
+        .fact("table_bytes", array.table_bytes)
+        .fact("elements", array.elements)
+        .fact("percentage_of_heap", share(bytes, survey.used))
+        .likely(Confidence::Medium, "It is a complete list of something, or a cache.")
+        .check("Check whether it grows with the input, and whether all of it is needed at once.")
+        .impact(bytes)
+        .at(Some(place))
 }
 
 fn is_sparse(array: Array) -> bool {

@@ -3,12 +3,13 @@
 use hashbrown::{HashMap, HashSet};
 
 use crate::retention::Retention;
-use crate::sink::NodeId;
+use crate::sink::{NodeId, StringId};
 
-use super::amounts::{is_share, share, size};
+use super::amounts::{count, is_share, share, size};
 use super::census::Thing;
-use super::finding::{Confidence, FindingKind, FindingSeverity, HeapFinding};
+use super::finding::{Confidence, Fact, FindingKind, FindingSeverity, HeapFinding};
 use super::limits::{MEBIBYTE, MOST};
+use super::properties::is_within_class;
 use super::severity;
 use super::survey::HeapSurvey;
 
@@ -29,11 +30,21 @@ const SAME: u64 = 80;
 /// No node.
 const NONE: u32 = u32::MAX;
 
+/// The number of values of one class or arrays on the heaviest path from which it is a list or a tree, whose head is named.
+const RECURRING: usize = 16;
+
+/// The maximum number of steps in the chain of a finding: the outermost, and the nearest.
+const OUTERMOST: usize = 4;
+const NEAREST: usize = 8;
+
 pub(super) fn find(survey: &HeapSurvey<'_>) -> Vec<HeapFinding> {
     let Some(start) = heaviest_value(survey) else { return Vec::new() };
-    let end = followed(survey, start);
+    let way = HeaviestWay::of(survey.graph().counts().nodes, survey.retention);
+    let values = way.values(survey, start);
+    let list = list_head(survey, &values);
+    let end = list.or(values.last().copied()).unwrap_or(start);
     let mut findings = Vec::new();
-    findings.extend(bottleneck(survey, start, end));
+    findings.extend(bottleneck(survey, end, list.map(|head| way.list_length(survey, head))));
     findings.extend(choke_points(survey, end));
     findings
 }
@@ -51,62 +62,118 @@ fn heaviest_value(survey: &HeapSurvey<'_>) -> Option<NodeId> {
 }
 
 fn is_value(survey: &HeapSurvey<'_>, node: NodeId) -> bool {
-    survey.thing(node) != Thing::Other && !survey.is_symbol_table(node)
-}
-
-/// The last value below `start` that still retains most of what `start` retains.
-fn followed(survey: &HeapSurvey<'_>, start: NodeId) -> NodeId {
-    let retention = survey.retention;
-    let heaviest = heaviest_dominated(survey.graph().counts().nodes, retention);
-    let (mut node, mut value) = (start, start);
-    while let Some(&below) = heaviest.get(node.0 as usize).filter(|&&below| below != NONE) {
-        node = NodeId(below);
-        if !is_share(retention.retained(node), TOGETHER, retention.retained(start)) {
-            break;
-        }
-        if is_value(survey, node) {
-            value = node;
-        }
-    }
-    value
+    survey.thing(node) != Thing::Other && !survey.is_variable_table(node)
 }
 
 /// For each node, the node with the largest retained size that it immediately dominates.
-fn heaviest_dominated(count: usize, retention: &Retention) -> Vec<u32> {
-    let mut heaviest = vec![NONE; count];
-    for node in retention.nodes() {
-        let Some(above) = retention.dominator(node) else { continue };
-        let Some(entry) = heaviest.get_mut(above.0 as usize) else { continue };
-        if *entry == NONE || retention.retained(node) > retention.retained(NodeId(*entry)) {
-            *entry = node.0;
+struct HeaviestWay(Vec<u32>);
+
+impl HeaviestWay {
+    fn of(count: usize, retention: &Retention) -> Self {
+        let mut heaviest = vec![NONE; count];
+        for node in retention.nodes() {
+            let Some(above) = retention.dominator(node) else { continue };
+            let Some(entry) = heaviest.get_mut(above.0 as usize) else { continue };
+            if *entry == NONE || retention.retained(node) > retention.retained(NodeId(*entry)) {
+                *entry = node.0;
+            }
         }
+        Self(heaviest)
     }
-    heaviest
+
+    /// The nodes from `start` down, each the heaviest below the one before.
+    fn down(&self, start: NodeId) -> impl Iterator<Item = NodeId> {
+        let below = |node: &NodeId| self.0.get(node.0 as usize).filter(|&&below| below != NONE);
+        std::iter::successors(Some(start), move |node| below(node).map(|&below| NodeId(below)))
+    }
+
+    /// The values from `start` down that still retain most of what `start` retains.
+    fn values(&self, survey: &HeapSurvey<'_>, start: NodeId) -> Vec<NodeId> {
+        let retention = survey.retention;
+        let is_most =
+            |node: &NodeId| is_share(retention.retained(*node), TOGETHER, retention.retained(start));
+        let most = self.down(start).take_while(|node| *node == start || is_most(node));
+        most.filter(|&node| is_value(survey, node)).collect()
+    }
+
+    /// The number of values like `head` from it down.
+    fn list_length(&self, survey: &HeapSurvey<'_>, head: NodeId) -> usize {
+        let thing = survey.thing(head);
+        self.down(head).filter(|&node| survey.thing(node) == thing).count()
+    }
 }
 
-fn bottleneck(survey: &HeapSurvey<'_>, start: NodeId, end: NodeId) -> Option<HeapFinding> {
+/// The first of these values, each below the one before, that is followed by many of its kind.
+fn list_head(survey: &HeapSurvey<'_>, values: &[NodeId]) -> Option<NodeId> {
+    let mut objects: HashMap<StringId, usize> = HashMap::new();
+    for class in values.iter().filter_map(|&node| survey.thing(node).class()) {
+        *objects.entry(class).or_default() += 1;
+    }
+    let recurs = |class: StringId| objects.get(&class).is_some_and(|&count| count >= RECURRING);
+    let arrays = values.iter().filter(|&&node| survey.thing(node) == Thing::Array).count();
+    let mut heads = values.iter().copied();
+    let head = heads.find(|&node| survey.thing(node).class().is_some_and(recurs));
+    let of_arrays = || values.iter().copied().find(|&node| survey.thing(node) == Thing::Array);
+    head.or_else(|| of_arrays().filter(|_| arrays >= RECURRING))
+}
+
+fn bottleneck(survey: &HeapSurvey<'_>, end: NodeId, list_length: Option<usize>) -> Option<HeapFinding> {
     let bytes = survey.retention.retained(end);
     let severity = severity::reached(bytes, survey.used, &LEVELS).filter(|_| bytes >= MEBIBYTE)?;
     let place = survey.place(end);
-    let text = format!("{} ({}, {:.1}% of the heap)", place.path, size(bytes), share(bytes, survey.used));
+    let what = what(survey, end);
+    let list = list_length.map(|length| format!(", a chain of {} x {what}", count(length as u64)));
+    let text = format!(
+        "{} ({}, {:.1}% of the heap{})",
+        place.path,
+        size(bytes),
+        share(bytes, survey.used),
+        list.unwrap_or_default()
+    );
     let mut finding = HeapFinding::new(FindingKind::BottleneckPath, severity, text)
         .fact("path", place.path.as_str())
-        .fact("what", what(survey, end))
+        .fact("what", what)
         .fact("retained_bytes", bytes)
         .fact("percentage_of_heap", share(bytes, survey.used));
     if let Some(elements) = elements(survey, end) {
         finding = finding.fact("elements", elements);
     }
-    if start != end {
-        let above = survey.place(start);
-        finding = finding.fact("held_through", above.path);
+    if let Some(length) = list_length {
+        finding = finding.fact("chain_length", length);
     }
     let finding = finding
+        .fact("chain", Fact::Rows(chain(survey, end)))
         .likely(Confidence::High, "This value keeps most of the heap alive. Dropping it frees that memory.")
         .check("Check whether it grows with each job. If so, bound it, or drop it between jobs.")
         .impact(bytes)
         .at(Some(place));
     Some(finding)
+}
+
+/// The root that leads to `end`, the values that hold it, and itself, each with its retained size. Other roots may lead to
+/// `end` too: then the root has no size. The middle of a long chain is left out.
+fn chain(survey: &HeapSurvey<'_>, end: NodeId) -> Vec<Vec<(&'static str, Fact)>> {
+    let upwards = std::iter::successors(Some(end), |&node| survey.retention.dominator(node));
+    let mut values: Vec<NodeId> = upwards.filter(|&node| is_value(survey, node)).collect();
+    if values.len() > OUTERMOST + NEAREST {
+        values.drain(NEAREST..values.len() - OUTERMOST);
+    }
+    let tree = survey.heap.tree();
+    let root = std::iter::successors(Some(end), |&node| tree.parent(node)).last();
+    values.extend(root.filter(|&root| root != end));
+    let row = |&node: &NodeId| {
+        let is_root = Some(node) == root;
+        let name = tree.link(node).filter(|_| is_root).map(|link| survey.text(link));
+        let retained = survey.retention.retained(node);
+        let holds_all = retained >= survey.retention.retained(end);
+        let mut row = vec![
+            ("path", Fact::from(name.unwrap_or_else(|| survey.place(node).path))),
+            ("node_id", Fact::from(u64::from(node.0))),
+        ];
+        row.extend(holds_all.then(|| ("retained_bytes", Fact::from(retained))));
+        row
+    };
+    values.iter().rev().map(row).collect()
 }
 
 /// The kind of a value, in a word.
@@ -132,7 +199,8 @@ fn choke_points(survey: &HeapSurvey<'_>, end: NodeId) -> Vec<HeapFinding> {
     let told: HashSet<NodeId> = upwards.filter(|&node| survey.thing(node) != Thing::Other).collect();
     points.retain(|(node, _)| !told.contains(node));
     points.sort_by_key(|&(node, bytes)| (std::cmp::Reverse(bytes), node));
-    let is_small = |node| survey.shallow(node) <= SMALL;
+    // The end of a list is no more than the list.
+    let is_small = |node| survey.shallow(node) <= SMALL && !is_within_class(survey, node);
     let small = points.into_iter().filter(|&(node, _)| is_small(node)).take(MOST);
     small.map(|(node, bytes)| choke_point(survey, node, bytes)).collect()
 }

@@ -6,13 +6,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use hashbrown::HashMap;
 
 use crate::graph::attributes;
+use crate::largest::sort_largest_first;
 use crate::sink::NodeId;
 
-use super::amounts::{count, share, size};
+use super::amounts::{ByteSum, count, share, size};
 use super::array::Array;
 use super::census::Thing;
-use super::finding::{Confidence, FindingKind, FindingPlace, HeapFinding};
+use super::finding::{Confidence, FindingKind, HeapFinding};
 use super::limits::MOST;
+use super::owner::Owner;
 use super::severity;
 use super::survey::HeapSurvey;
 
@@ -95,9 +97,9 @@ impl Contents {
             return None;
         }
         let severity = severity::by_share(saved, survey.used);
-        let label = |node| survey.label(survey.owner(node));
-        let line = |group: &EqualArrays| {
-            format!("{} x {}: {}", count(group.copies), size(group.each), label(group.example))
+        let owners = by_owner(survey, &groups);
+        let line = |(owner, arrays): &(Owner, ByteSum)| {
+            format!("{}: {} arrays, {} wasted", survey.label(*owner), count(arrays.count), size(arrays.bytes))
         };
         let text = format!(
             "{} arrays have only {} distinct contents; the copies waste {}",
@@ -106,13 +108,13 @@ impl Contents {
             size(saved)
         );
         let place =
-            groups.first().map(|group| FindingPlace { node: group.example, path: label(group.example) });
+            groups.first().map(|group| survey.owner_place(survey.owner(group.example), group.example));
         let finding = HeapFinding::new(FindingKind::DuplicateArrays, severity, text)
             .fact("arrays", copies)
             .fact("contents", groups.len())
             .fact("saved_bytes", saved)
             .fact("percentage_of_heap", share(saved, survey.used))
-            .details(groups.iter().take(MOST).map(line).collect())
+            .details(owners.iter().take(MOST).map(line).collect())
             .likely(
                 Confidence::High,
                 "The same data is created repeatedly. PHP shares an array that is assigned, but not one that is \
@@ -124,4 +126,16 @@ impl Contents {
             .at(place);
         Some(finding)
     }
+}
+
+/// The copies of arrays and the bytes that they waste, by owner, the most bytes first.
+fn by_owner(survey: &HeapSurvey<'_>, groups: &[EqualArrays]) -> Vec<(Owner, ByteSum)> {
+    let mut owners: HashMap<Owner, ByteSum> = HashMap::new();
+    for group in groups {
+        let sum = owners.entry(survey.owner(group.example)).or_default();
+        *sum = sum.with(ByteSum { count: group.copies, bytes: group.saved() });
+    }
+    let mut owners: Vec<(Owner, ByteSum)> = owners.into_iter().collect();
+    sort_largest_first(&mut owners, |(_, sum)| sum.bytes, |(owner, _)| owner);
+    owners
 }

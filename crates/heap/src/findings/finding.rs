@@ -25,6 +25,9 @@ pub struct HeapFinding {
     pub impact_bytes: u64,
     /// The place to act on; `None` if the finding is about the whole heap.
     pub place: Option<FindingPlace>,
+    /// The thing that the finding is about, by names only: a class, a property, or the place without lines and keys of lists. It is
+    /// the same in each heap of a program; empty if a heap has at most one finding of the kind.
+    pub subject: String,
 }
 
 /// A node and its path.
@@ -188,6 +191,7 @@ kinds! {
     OwnershipPattern = "ownership_pattern": "Objects of a class that each belong to one object of another class.",
     CompanionCluster = "companion_cluster": "Classes with equal numbers of instances.",
     DynamicPropertiesOverhead = "dynamic_properties_overhead": "Tables of undeclared properties.",
+    PropertyTables = "property_tables": "Tables of declared properties, made by a loop or a cast.",
     StructuralDuplicate = "structural_duplicate": "Objects of a class with equal content.",
     EmptyObject = "empty_object": "Objects without properties.",
     DedupCandidate = "dedup_candidate": "A property with equal strings in many instances.",
@@ -223,6 +227,7 @@ impl HeapFinding {
             next_checks: Vec::new(),
             impact_bytes: 0,
             place: None,
+            subject: String::new(),
         }
     }
 

@@ -28,10 +28,13 @@ mod rankings;
 mod report;
 mod resources;
 mod severity;
+mod shapes;
 mod strings;
 mod strong;
+mod subject;
 mod summary;
 mod survey;
+mod told;
 mod words;
 
 pub use arrays::LargeArray;

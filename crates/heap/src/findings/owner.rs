@@ -9,6 +9,7 @@ use crate::sink::{NodeId, StringId};
 use super::amounts::ByteSum;
 use super::census::Thing;
 use super::finding::FindingPlace;
+use super::shapes::Shape;
 use super::survey::HeapSurvey;
 
 /// The maximum number of nested arrays that are followed upwards.
@@ -35,8 +36,8 @@ impl OwnerSums {
 pub(super) enum Owner {
     /// A property of a class, and the number of arrays between.
     Property { class: StringId, name: StringId, depth: u8 },
-    /// The outermost array or other node that is in no property, and the number of arrays between.
-    Node { node: NodeId, depth: u8 },
+    /// The shape of the path of the outermost array or other node that is in no property, and the number of arrays between.
+    Node { shape: Shape, depth: u8 },
 }
 
 impl HeapSurvey<'_> {
@@ -45,7 +46,7 @@ impl HeapSurvey<'_> {
         let tree = self.heap.tree();
         match tree.parent(node).zip(tree.link(node)) {
             Some((parent, link)) => self.owner_by(parent, link, node),
-            None => Owner::Node { node, depth: 0 },
+            None => Owner::Node { shape: self.shape(node), depth: 0 },
         }
     }
 
@@ -61,7 +62,7 @@ impl HeapSurvey<'_> {
             let above = if link == self.words.referenced {
                 Some((parent, depth))
             } else if link == self.words.value || link == self.words.key {
-                let array = self.array_around(parent).filter(|&array| !self.is_symbol_table(array));
+                let array = self.array_around(parent).filter(|&array| !self.is_variable_table(array));
                 array.map(|array| (array, depth + 1))
             } else {
                 None
@@ -71,7 +72,7 @@ impl HeapSurvey<'_> {
             let Some(step) = tree.parent(node).zip(tree.link(node)) else { break };
             (parent, link) = step;
         }
-        Owner::Node { node, depth }
+        Owner::Node { shape: self.shape(node), depth }
     }
 
     /// The class of the object whose table of properties `node` is.
@@ -90,9 +91,10 @@ impl HeapSurvey<'_> {
         (self.thing(array) == Thing::Array).then_some(array)
     }
 
-    /// Whether `node` is the table of global variables, which only the engine sees as an array.
-    pub(super) fn is_symbol_table(&self, node: NodeId) -> bool {
-        self.heap.tree().link(node) == Some(self.words.symbol_table)
+    /// Whether `node` is a table of global or static variables, which only the engine sees as an array.
+    pub(super) fn is_variable_table(&self, node: NodeId) -> bool {
+        let link = self.heap.tree().link(node);
+        link == Some(self.words.symbol_table) || link == Some(self.words.static_variables)
     }
 
     /// The owner of most bytes of the wanted values, with one of the values.
@@ -116,7 +118,7 @@ impl HeapSurvey<'_> {
             Owner::Property { class, name, depth } => {
                 (format!("{}::${}", self.text(class), self.text(name)), depth)
             }
-            Owner::Node { node, depth } => (self.place(node).path, depth),
+            Owner::Node { shape, depth } => (self.path_of_shape(shape), depth),
         };
         name + &"[]".repeat(depth.into())
     }

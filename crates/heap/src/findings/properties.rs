@@ -43,13 +43,21 @@ struct Property {
     largest: (u64, Option<NodeId>),
 }
 
+/// The tables that objects of a class have beside their properties.
+#[derive(Clone, Debug, Default)]
+struct PropertyTables {
+    sum: ByteSum,
+    example: Option<NodeId>,
+}
+
 /// The values of the objects of a class.
 #[derive(Clone, Debug, Default)]
 struct ClassValues {
     instances: u64,
-    /// The tables of undeclared properties.
-    dynamic: ByteSum,
-    dynamic_example: Option<NodeId>,
+    /// The tables that hold undeclared properties.
+    dynamic: PropertyTables,
+    /// The tables that hold declared properties only.
+    declared: PropertyTables,
     properties: HashMap<StringId, Property>,
 }
 
@@ -76,6 +84,7 @@ impl PropertyValues {
             let class_name = survey.text(name);
             findings.extend(scaling(survey, &class_name, class));
             findings.extend(dynamic(survey, &class_name, class));
+            findings.extend(declared(survey, &class_name, class));
             for (property, link) in class.sorted() {
                 let label = format!("{class_name}::${}", survey.text(link));
                 findings.extend(expensive(survey, &label, property));
@@ -138,14 +147,20 @@ impl ClassValues {
                     }
                 }
             } else if child.link == survey.words.dynamic_properties {
-                let table = survey.child(child.node, survey.words.array_elements);
-                let elements = table.and_then(|table| survey.number(table, survey.words.count));
-                if elements.is_some_and(|elements| elements > 0) {
-                    self.dynamic.add(survey.array_bytes(child.node));
-                    self.dynamic_example.get_or_insert(object);
-                }
+                self.take_table(survey, object, child.node);
             }
         }
+    }
+
+    /// Adds the table of properties of `object`.
+    fn take_table(&mut self, survey: &HeapSurvey<'_>, object: NodeId, table: NodeId) {
+        let elements = survey.child(table, survey.words.array_elements);
+        let count = elements.and_then(|elements| survey.number(elements, survey.words.count));
+        let Some(elements) = elements.filter(|_| count.is_some_and(|count| count > 0)) else { return };
+        let is_declared = has_declared_only(survey, object, elements);
+        let tables = if is_declared { &mut self.declared } else { &mut self.dynamic };
+        tables.sum.add(survey.array_bytes(table));
+        tables.example.get_or_insert(object);
     }
 
     /// The properties, in order of the numbers of their names.
@@ -190,7 +205,7 @@ impl Property {
 }
 
 /// Whether `object` is below another object of its class, as in a list or a tree.
-fn is_within_class(survey: &HeapSurvey<'_>, object: NodeId) -> bool {
+pub(super) fn is_within_class(survey: &HeapSurvey<'_>, object: NodeId) -> bool {
     let class = survey.thing(object);
     let mut above = object;
     for _ in 0..ABOVE {
@@ -300,29 +315,69 @@ fn fan_in(survey: &HeapSurvey<'_>, label: &str, property: &Property) -> Option<H
     Some(finding)
 }
 
-fn dynamic(survey: &HeapSurvey<'_>, class_name: &str, class: &ClassValues) -> Option<HeapFinding> {
-    let ByteSum { count: tables, bytes } = class.dynamic;
-    let severity = severity::by_size(bytes);
+/// Whether all keys of a table are names of properties that the class of `object` declares.
+fn has_declared_only(survey: &HeapSurvey<'_>, object: NodeId, elements: NodeId) -> bool {
+    let Some(properties) = survey.child(object, survey.words.object_properties) else { return false };
+    let declared: Vec<StringId> = survey.children(properties).map(|property| property.link).collect();
+    let is_name = |key: &[u8]| declared.iter().any(|&name| plain_name(survey.graph().string(name)) == key);
+    let mut keys = survey.children(elements).map(|element| element.link).peekable();
+    let has_keys = keys.peek().is_some();
+    has_keys && keys.all(|key| declared.contains(&key) || is_name(plain_name(survey.graph().string(key))))
+}
+
+/// The name of a property without its class, which PHP puts before names of private properties in tables, and the walk
+/// before hidden ones.
+fn plain_name(name: &[u8]) -> &[u8] {
+    let start = name.iter().rposition(|&byte| byte == 0 || byte == b':');
+    start.map_or(name, |start| &name[start + 1..])
+}
+
+/// A finding about the tables of a class, if they are large enough.
+fn tables(
+    kind: FindingKind,
+    what: &str,
+    survey: &HeapSurvey<'_>,
+    class_name: &str,
+    (class, tables): (&ClassValues, &PropertyTables),
+) -> Option<HeapFinding> {
+    let ByteSum { count: objects, bytes } = tables.sum;
     if bytes < SAVED {
         return None;
     }
     let text = format!(
-        "{class_name}: {} of {} instances have a table of undeclared properties, {} in total",
-        count(tables),
+        "{class_name}: {} of {} instances have a table of {what} properties, {} in total",
+        count(objects),
         count(class.instances),
         size(bytes)
     );
-    let finding = HeapFinding::new(FindingKind::DynamicPropertiesOverhead, severity, text)
+    let finding = HeapFinding::new(kind, severity::by_size(bytes), text)
         .fact("class_name", class_name)
-        .fact("count", tables)
+        .fact("count", objects)
         .fact("instances", class.instances)
         .fact("table_bytes", bytes)
-        .likely(Confidence::High, "Such a table takes several times the memory of declared properties.")
-        .check(
-            "Declare the properties in the class. For PHP's own classes, avoid var_dump() and (array) casts, which \
-             create the table.",
-        )
         .impact(bytes)
-        .at(class.dynamic_example.map(|node| survey.place(node)));
+        .at(tables.example.map(|node| survey.place(node)));
+    Some(finding)
+}
+
+fn dynamic(survey: &HeapSurvey<'_>, class_name: &str, class: &ClassValues) -> Option<HeapFinding> {
+    let kind = FindingKind::DynamicPropertiesOverhead;
+    let finding = tables(kind, "undeclared", survey, class_name, (class, &class.dynamic))?;
+    let finding = finding
+        .likely(Confidence::High, "Such a table takes several times the memory of declared properties.")
+        .check("Declare the properties in the class.");
+    Some(finding)
+}
+
+fn declared(survey: &HeapSurvey<'_>, class_name: &str, class: &ClassValues) -> Option<HeapFinding> {
+    let kind = FindingKind::PropertyTables;
+    let finding = tables(kind, "declared", survey, class_name, (class, &class.declared))?;
+    let finding = finding
+        .likely(
+            Confidence::High,
+            "foreach over the object, get_object_vars(), var_dump(), print_r() or var_export() created the table, in \
+             older releases also an (array) cast. PHP keeps it as long as the object.",
+        )
+        .check("Read the properties by name in long-lived objects, or loop over a clone.");
     Some(finding)
 }

@@ -3,31 +3,46 @@
 use crate::graph::MemoryTotal;
 
 use super::amounts::{each, share};
+use super::census::Thing;
 use super::finding::{Fact, FindingKind, FindingPlace, FindingSeverity, HeapFinding};
+use super::shapes::{AlikeValues, ShapeSums};
 use super::survey::HeapSurvey;
 
 /// The number of classes ranked.
 pub(super) const CLASSES: usize = 20;
 
-/// A row of the ranking of strings.
+/// The number of rows of the ranking of strings.
+const STRINGS: usize = 20;
+
+/// A row of the ranking of strings: a string, or strings that are alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LargeString {
-    /// The string.
+    /// The longest string, and the path of all of them: `[]` stands for the keys of lists.
     pub place: FindingPlace,
-    /// The bytes of its block.
-    pub size_bytes: u64,
-    /// The beginning of its content.
+    /// The number of strings.
+    pub count: u64,
+    /// The bytes of their blocks.
+    pub shallow_bytes: u64,
+    /// The beginning of the content of the longest.
     pub preview: String,
 }
 
-/// The longest strings.
+/// The strings that take most; those that are alike in one row.
 pub(super) fn strings(survey: &HeapSurvey<'_>) -> Vec<LargeString> {
-    let row = |(size_bytes, node)| LargeString {
-        place: survey.place(node),
-        size_bytes,
-        preview: survey.string_preview(node),
+    let mut alike = ShapeSums::default();
+    for (node, thing) in survey.census.all() {
+        let bytes = if matches!(thing, Thing::String(_)) { survey.shallow(node) } else { 0 };
+        if bytes > 0 {
+            alike.add(survey.shape(node), node, bytes);
+        }
+    }
+    let row = |alike: &AlikeValues| LargeString {
+        place: survey.alike_place(alike),
+        count: alike.sum.count,
+        shallow_bytes: alike.sum.bytes,
+        preview: survey.string_preview(alike.largest.1),
     };
-    survey.census.longest_strings.sorted().into_iter().map(row).collect()
+    alike.largest_first(STRINGS).iter().map(row).collect()
 }
 
 /// The ranking of types as a finding, for programs that read findings.

@@ -13,8 +13,9 @@ use super::limits::MOST;
 use super::overview::HeapOverview;
 use super::properties::PropertyValues;
 use super::rankings::{self, LargeString};
+use super::severity::Scale;
 use super::survey::HeapSurvey;
-use super::{allocator, bottleneck, closures, cycles, dominance, objects, resources, severity, strings};
+use super::{allocator, bottleneck, closures, cycles, dominance, objects, resources, strings, subject, told};
 
 /// The report on a heap.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +66,10 @@ pub fn report(heap: &Heap<'_>) -> HeapReport {
     let mut findings = all(&survey, &arrays);
     keep_largest(&mut findings);
     give_way(&mut findings);
+    told::once(&survey, &mut findings);
+    for finding in &mut findings {
+        finding.subject = subject::of(&survey, finding);
+    }
     findings.extend(overview.findings(&survey));
     findings.push(rankings::of_types(&survey.totals.location_types, survey.used));
     findings.push(rankings::of_classes(&survey.totals.classes, survey.used));
@@ -109,7 +114,7 @@ fn without_sizes(survey: &HeapSurvey<'_>, contradiction: String) -> HeapReport {
 fn all(survey: &HeapSurvey<'_>, arrays: &Arrays) -> Vec<HeapFinding> {
     let cycles = cycles::Cycles::of(survey);
     let mut findings = allocator::find(survey);
-    findings.extend(severity::weighed(cycles.find(survey), survey.used));
+    findings.extend(cycles.find(survey));
     findings.extend(resources::find(survey, &cycles));
     let about_sizes = [
         closures::find(survey),
@@ -120,9 +125,8 @@ fn all(survey: &HeapSurvey<'_>, arrays: &Arrays) -> Vec<HeapFinding> {
         PropertyValues::of(survey).find(survey),
         objects::find(survey),
     ];
-    let about_sizes = about_sizes.into_iter().flatten().collect();
-    findings.extend(severity::weighed(about_sizes, survey.used));
-    findings
+    findings.extend(about_sizes.into_iter().flatten());
+    Scale::of(&survey.summary, survey.used).rated(findings)
 }
 
 /// Keeps the findings of each kind with the largest impact, up to the maximum number.
@@ -136,31 +140,27 @@ fn keep_largest(findings: &mut Vec<HeapFinding>) {
     });
 }
 
-/// Lowers the severity of a general finding if a finding with a reason explains most of its impact, and removes
-/// findings about an array or a string that repeat the bottleneck.
+/// Lowers the severity of a general finding if a finding with a reason explains most of its impact. The type of most of
+/// the memory is of no use then, and is removed.
 fn give_way(findings: &mut Vec<HeapFinding>) {
-    let mut told: Vec<u64> = findings
-        .iter()
-        .filter(|finding| finding.severity == FindingSeverity::High && !GENERAL.contains(&finding.kind))
-        .map(|finding| finding.impact_bytes)
-        .collect();
+    let is_reason = |finding: &&HeapFinding| !GENERAL.contains(&finding.kind);
+    let is_high = |finding: &HeapFinding| finding.severity == FindingSeverity::High;
+    let told = findings.iter().filter(|finding| is_high(finding)).filter(is_reason);
+    let mut told: Vec<u64> = told.map(|finding| finding.impact_bytes).collect();
     for kind in GENERAL {
-        let of_kind = findings.iter_mut().filter(|finding| finding.kind == kind);
-        for finding in of_kind.filter(|finding| finding.severity == FindingSeverity::High) {
+        findings.retain_mut(|finding| {
+            if finding.kind != kind {
+                return true;
+            }
             let explains =
                 |&bytes: &u64| u128::from(bytes) * 100 >= u128::from(finding.impact_bytes) * EXPLAINED;
-            if told.iter().any(explains) {
+            let is_explained = told.iter().any(explains);
+            if is_explained && is_high(finding) {
                 finding.severity = FindingSeverity::Medium;
             } else if kind == FindingKind::BottleneckPath {
                 told.push(finding.impact_bytes);
             }
-        }
+            !(is_explained && kind == FindingKind::DominantType)
+        });
     }
-    let bottleneck = findings.iter().find(|finding| finding.kind == FindingKind::BottleneckPath);
-    let bottleneck = bottleneck.and_then(|finding| finding.place.as_ref()).map(|place| place.node);
-    findings.retain(|finding| {
-        let is_listed = matches!(finding.kind, FindingKind::LargeArray | FindingKind::LargeString);
-        let node = finding.place.as_ref().map(|place| place.node);
-        !is_listed || bottleneck.is_none() || node != bottleneck
-    });
 }

@@ -9,11 +9,12 @@ use crate::views::Heap;
 
 use super::census::{NodeCensus, Thing};
 use super::finding::FindingPlace;
+use super::shapes::PathShapes;
 use super::summary::HeapSummary;
 use super::words::KnownWords;
 
 /// The maximum number of steps up from a node that are followed.
-const DEEPEST: usize = 10_000;
+pub(super) const DEEPEST: usize = 10_000;
 
 /// The input of all findings.
 pub(super) struct HeapSurvey<'g> {
@@ -23,6 +24,7 @@ pub(super) struct HeapSurvey<'g> {
     pub(super) words: KnownWords,
     pub(super) census: NodeCensus,
     pub(super) totals: Totals,
+    pub(super) shapes: PathShapes,
     /// Whether there is any garbage.
     has_garbage: bool,
     /// The bytes in use, on which percentages are based.
@@ -40,6 +42,7 @@ impl<'g> HeapSurvey<'g> {
             words,
             census: NodeCensus::of(graph, retention),
             totals: graph.totals().cloned().unwrap_or_else(|| totals(&graph, TotalsScope::OwnMemory)),
+            shapes: PathShapes::default(),
             has_garbage: retention.has_garbage(),
             used: summary.used().unwrap_or_else(|| retention.total()),
             summary,

@@ -42,6 +42,7 @@ words! {
     value = b"value",
     referenced = b"referenced",
     symbol_table = b"symbol_table",
+    static_variables = b"static_variables",
     methods = b"methods",
     count = b"#count",
     is_packed = b"is_packed",

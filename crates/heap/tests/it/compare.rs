@@ -50,8 +50,12 @@ fn compared(heaps: &[HeapGraph]) -> HeapComparison {
     compare(&graphs, Follow::default())
 }
 
-fn paths(changes: &[borehole_heap::compare::HolderChange]) -> Vec<(String, i64)> {
-    changes.iter().map(|change| (String::from_utf8(change.path.clone()).unwrap(), change.growth)).collect()
+fn paths(changes: &borehole_heap::compare::HolderList) -> Vec<(String, i64)> {
+    changes
+        .rows
+        .iter()
+        .map(|change| (String::from_utf8(change.path.clone()).unwrap(), change.growth))
+        .collect()
 }
 
 #[test]
@@ -59,9 +63,9 @@ fn growth_is_attributed_to_the_array_that_grew() {
     let found =
         compared(&[arrays(&[("cache", 100), ("other", 50)]), arrays(&[("cache", 300), ("other", 50)])]);
     assert_eq!(paths(&found.holders), [("$cache".to_owned(), 200 * (256 + 16))]);
-    assert_eq!(found.holders[0].counts, [Some(100), Some(300)]);
-    assert_eq!(found.holders[0].retained, [Some(100 * 272), Some(300 * 272)]);
-    assert!(found.added.is_empty() && found.removed.is_empty());
+    assert_eq!(found.holders.rows[0].counts, [Some(100), Some(300)]);
+    assert_eq!(found.holders.rows[0].retained, [Some(100 * 272), Some(300 * 272)]);
+    assert!(found.added.rows.is_empty() && found.removed.rows.is_empty());
 }
 
 #[test]
@@ -78,6 +82,7 @@ fn steady_growth_comes_first_in_a_series() {
     let found = compared(&heaps);
     let order: Vec<(String, bool)> = found
         .holders
+        .rows
         .iter()
         .map(|change| (String::from_utf8(change.path.clone()).unwrap(), change.is_steady))
         .collect();
@@ -91,7 +96,7 @@ fn a_heap_does_not_differ_from_itself() {
     let heap = || json::read(&reli("m5_mixed")).unwrap();
     let found = compared(&[heap(), heap()]);
     assert!(found.same_process, "the classes have the same addresses");
-    assert!(found.holders.is_empty() && found.added.is_empty() && found.removed.is_empty());
+    assert!(found.holders.rows.is_empty() && found.added.rows.is_empty() && found.removed.rows.is_empty());
     assert!(
         !found.classes.is_empty()
             && found.classes.iter().chain(&found.types).all(|change| change.growth() == 0)
@@ -102,6 +107,6 @@ fn a_heap_does_not_differ_from_itself() {
 #[test]
 fn empty_heaps_are_compared_too() {
     let found = compared(&[arrays(&[]), arrays(&[])]);
-    assert_eq!((found.heaps.len(), found.holders.len()), (2, 0));
+    assert_eq!((found.heaps.len(), found.holders.rows.len()), (2, 0));
     assert_eq!(compared(&[]).heaps.len(), 0);
 }

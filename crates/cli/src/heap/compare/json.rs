@@ -1,6 +1,6 @@
 //! A comparison as JSON.
 
-use borehole::heap::compare::{HeapComparison, HolderChange, MetricSeries, TotalChange};
+use borehole::heap::compare::{HeapComparison, HolderChange, HolderList, MetricSeries, TotalChange};
 use serde_json::{Value, json};
 
 use super::{CompareArgs, growth_percent};
@@ -9,7 +9,7 @@ use crate::heap::report::json::finding;
 /// Has the keys of reli's comparison, and in addition `heaps`, `holder_deltas`, and `values` for series.
 pub(super) fn json(args: &CompareArgs, comparison: &HeapComparison) -> Value {
     let heap = |heap: &borehole::heap::compare::Compared| json!({"captured_at": heap.created, "node_count": heap.nodes, "bytes": heap.bytes});
-    let list = |rows: &[HolderChange]| -> Vec<Value> {
+    let list = |rows: &HolderList| -> Vec<Value> {
         args.shown(args.holders(rows)).0.into_iter().map(holder_json).collect()
     };
     let classes: Vec<&TotalChange> = args.changes(&comparison.classes).collect();
@@ -43,9 +43,9 @@ pub(super) fn json(args: &CompareArgs, comparison: &HeapComparison) -> Value {
             "changed": list(&comparison.holders),
             "added": list(&comparison.added),
             "removed": list(&comparison.removed),
-            "changed_count": comparison.holders.len(),
-            "added_count": comparison.added.len(),
-            "removed_count": comparison.removed.len(),
+            "changed_count": args.count(&comparison.holders),
+            "added_count": args.count(&comparison.added),
+            "removed_count": args.count(&comparison.removed),
         },
     })
 }
@@ -76,10 +76,11 @@ fn holder_json(row: &HolderChange) -> Value {
     json!({
         "path": String::from_utf8_lossy(&row.path),
         "type": String::from_utf8_lossy(&row.node_type),
-        "nodes": row.nodes.iter().map(|node| node.map(|node| node.to_string())).collect::<Vec<_>>(),
-        "retained": row.retained,
+        "node_ids": row.nodes.iter().map(|node| node.map(|node| node.0)).collect::<Vec<_>>(),
+        "alike": row.alike,
+        "retained_bytes": row.retained,
         "counts": row.counts,
-        "growth": row.growth,
+        "delta": row.growth,
         "steady": row.is_steady,
         "static": row.is_static,
     })

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{bail, ensure};
-use borehole::heap::compare::{HeapComparison, HolderChange, TotalChange, compare};
+use borehole::heap::compare::{
+    FurtherChange, HeapComparison, HolderChange, HolderList, TotalChange, compare,
+};
 use borehole::heap::retention::Follow;
 use borehole::heap::sql::Access;
 use borehole::heap::{Graph, HeapFile, Opened};
@@ -46,6 +48,10 @@ pub(crate) struct CompareArgs {
     /// Rows of each table; 0 for all
     #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = RowLimit::new(20))]
     pub(crate) limit: RowLimit,
+
+    // The name of that option.
+    #[arg(skip = "--limit")]
+    pub(crate) limit_option: &'static str,
 
     /// Exit with 1 if memory grew by more than this: 64M, 500K, 10%
     #[arg(long, value_name = "SIZE")]
@@ -220,8 +226,19 @@ impl CompareArgs {
         (rows.into_iter().take(self.limit.count()).collect(), of)
     }
 
-    fn holders<'c>(&self, rows: &'c [HolderChange]) -> impl Iterator<Item = &'c HolderChange> {
-        rows.iter().filter(|row| self.is_shown(row.growth, row.retained.first().copied().flatten()))
+    fn holders<'c>(&self, list: &'c HolderList) -> impl Iterator<Item = &'c HolderChange> {
+        list.rows.iter().filter(|row| self.is_shown(row.growth, row.retained.first().copied().flatten()))
+    }
+
+    /// The changes beyond those with paths.
+    fn further<'c>(&self, list: &'c HolderList) -> impl Iterator<Item = &'c FurtherChange> {
+        list.further.iter().filter(|change| self.is_shown(change.growth, change.retained_before))
+    }
+
+    /// The number of holders that changed enough.
+    fn count(&self, list: &HolderList) -> u64 {
+        let further = self.further(list).map(|change| change.alike);
+        self.holders(list).map(|row| row.alike).chain(further).sum()
     }
 
     fn changes<'c>(&self, rows: &'c [TotalChange]) -> impl Iterator<Item = &'c TotalChange> {

@@ -1,12 +1,12 @@
 //! A comparison as text.
 
-use borehole::heap::compare::{FindingsDiff, HeapComparison, HolderChange, TotalChange};
+use borehole::heap::compare::{FindingsDiff, HeapComparison, HolderChange, HolderList, TotalChange};
 use borehole::heap::findings::HeapFinding;
 use borehole_text::{KeptEnd, TextColumn, TextTable, bytes, counted, crop, grouped, printable};
 
 use super::{CompareArgs, growth_percent};
 use crate::heap::report::text::one;
-use crate::table::titled;
+use crate::table::titled_by;
 
 /// The fewest columns that a path is cut to.
 const LEAST_COLUMNS: usize = 16;
@@ -34,17 +34,20 @@ pub(super) fn text(args: &CompareArgs, comparison: &HeapComparison) -> String {
     text + &change_table(args, "types", &comparison.types)
 }
 
-fn holder_table(args: &CompareArgs, title: &str, rows: &[HolderChange]) -> String {
-    let (shown, of) = args.shown(args.holders(rows));
+fn holder_table(args: &CompareArgs, title: &str, list: &HolderList) -> String {
+    let (shown, of) = args.shown(args.holders(list));
+    let of = of + args.further(list).count();
     let numbers = ["change", "retained"].map(TextColumn::number);
     let mut table = changes(args, numbers.into(), "path");
     for row in &shown {
         let retained = row.retained.iter().rev().find_map(|&bytes| bytes).unwrap_or(0);
         let steady = if row.is_steady && row.retained.len() > 2 { "steady" } else { "" };
         let note = format!("{}  {steady}", elements(row));
-        table.row([signed(row.growth), bytes(retained), printable(&row.path), note.trim().to_owned()]);
+        let path = printable(&row.path);
+        let path = if row.alike > 1 { format!("{path} x {}", grouped(row.alike)) } else { path };
+        table.row([signed(row.growth), bytes(retained), path, note.trim().to_owned()]);
     }
-    titled(title, &table, shown.len(), of)
+    titled_by(title, &table, [shown.len(), of], Some(args.limit_option))
 }
 
 fn change_table(args: &CompareArgs, title: &str, rows: &[TotalChange]) -> String {
@@ -57,7 +60,7 @@ fn change_table(args: &CompareArgs, title: &str, rows: &[TotalChange]) -> String
         let growth = signed(row.growth());
         table.row([growth, grouped(before), grouped(now), printable(&row.name), steady.to_owned()]);
     }
-    titled(title, &table, shown.len(), of)
+    titled_by(title, &table, [shown.len(), of], Some(args.limit_option))
 }
 
 /// A table of columns with numbers, a name and a note.
@@ -85,7 +88,12 @@ fn findings(diff: &FindingsDiff, columns: usize) -> String {
     if !diff.changed.is_empty() {
         text += "\nchanged findings\n";
         text.extend(diff.changed.iter().map(|(was, now)| {
-            let change = format!(": {} -> {}", bytes(was.impact_bytes), bytes(now.impact_bytes));
+            let change = format!(
+                ": {} -> {} ({})",
+                bytes(was.impact_bytes),
+                bytes(now.impact_bytes),
+                now.severity.name()
+            );
             line(now, &change)
         }));
     }

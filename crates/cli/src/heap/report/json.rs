@@ -72,6 +72,7 @@ fn array(array: &LargeArray) -> Value {
     json!({
         "node_id": array.place.node.0,
         "path": array.place.path,
+        "count": array.count,
         "retained_bytes": array.retained_bytes,
         "table_bytes": array.table_bytes,
         "elements": array.elements,
@@ -82,7 +83,8 @@ fn string(string: &LargeString) -> Value {
     json!({
         "node_id": string.place.node.0,
         "path": string.place.path,
-        "size_bytes": string.size_bytes,
+        "count": string.count,
+        "shallow_bytes": string.shallow_bytes,
         "preview": string.preview,
     })
 }

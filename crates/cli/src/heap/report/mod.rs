@@ -50,6 +50,25 @@ pub(crate) struct ReportOutput {
     /// Rows of each table; 0 for all that were kept
     #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = ReportOutput::LIMIT)]
     pub(crate) limit: RowLimit,
+
+    // The options that the text names.
+    #[arg(skip)]
+    pub(crate) options: ReportOptions,
+}
+
+/// The options of a command that show what a report as text leaves out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReportOptions {
+    /// The option for the number of rows; `None` if there is none.
+    pub(crate) limit: Option<&'static str>,
+    /// The option for JSON.
+    pub(crate) json: &'static str,
+}
+
+impl Default for ReportOptions {
+    fn default() -> Self {
+        Self { limit: Some("--limit"), json: "--json" }
+    }
 }
 
 impl HeapReportArgs {
@@ -78,7 +97,7 @@ impl ReportOutput {
         if self.json {
             return json::text(report, self.pretty);
         }
-        text::text(report, name, columns.max(NARROWEST), self.limit.count())
+        text::text(report, name, columns.max(NARROWEST), self)
     }
 }
 

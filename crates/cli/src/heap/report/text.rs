@@ -1,9 +1,9 @@
 //! A report as text: an overview, the findings, then the tables.
 
-use borehole::heap::findings::{FindingKind, FindingSeverity, HeapFinding, HeapOverview, HeapReport};
+use borehole::heap::findings::{Fact, FindingKind, FindingSeverity, HeapFinding, HeapOverview, HeapReport};
 use borehole_text::{bytes, pad, printable, width};
 
-use super::tables;
+use super::{ReportOutput, tables};
 
 /// Findings that the overview and the tables show.
 const SHOWN_ELSEWHERE: [FindingKind; 5] = [
@@ -17,20 +17,20 @@ const SHOWN_ELSEWHERE: [FindingKind; 5] = [
 /// How many calls are shown.
 const CALLS: usize = 10;
 
-pub(super) fn text(report: &HeapReport, name: &str, columns: usize, limit: usize) -> String {
+pub(super) fn text(report: &HeapReport, name: &str, columns: usize, output: &ReportOutput) -> String {
     let mut text = String::new();
     if let Some(contradiction) = &report.contradiction {
         let warning = format!("{contradiction}; nothing that rests on sizes is reported");
         text += &block("WARNING  ", &printable(warning.as_bytes()), columns);
         text += "\n";
     }
-    text += &overview(&report.overview, name, columns);
+    text += &overview(&report.overview, name, columns, output.options.json);
     text += &findings(&report.findings, columns);
-    text += &tables::text(report, columns, limit);
+    text += &tables::text(report, columns, output);
     text + &additional(&report.findings, columns)
 }
 
-fn overview(overview: &HeapOverview, name: &str, columns: usize) -> String {
+fn overview(overview: &HeapOverview, name: &str, columns: usize, json: &str) -> String {
     let mut text = format!("Overview of {}\n", printable(name.as_bytes()));
     let mut line = |what: &str, value: &str| {
         text += &block(&format!("  {what:<12}"), value, columns);
@@ -48,7 +48,7 @@ fn overview(overview: &HeapOverview, name: &str, columns: usize) -> String {
     if overview.rss_bytes > 0 {
         line("process", &format!("{} resident", bytes(overview.rss_bytes)));
     }
-    text + &call_stack(overview, columns)
+    text + &call_stack(overview, columns, json)
 }
 
 /// A version as PHP writes it; summaries of heaps write `v82`, as reli does.
@@ -72,7 +72,7 @@ fn heap(overview: &HeapOverview) -> String {
     text
 }
 
-fn call_stack(overview: &HeapOverview, columns: usize) -> String {
+fn call_stack(overview: &HeapOverview, columns: usize, json: &str) -> String {
     let calls = &overview.call_stack;
     let mut text = String::new();
     for (number, call) in calls.iter().take(CALLS).enumerate() {
@@ -82,7 +82,7 @@ fn call_stack(overview: &HeapOverview, columns: usize) -> String {
     }
     let more = calls.len().saturating_sub(CALLS) as u64 + overview.more_calls;
     if more > 0 {
-        text += &format!("  {:<12}and {more} more; --json lists the first hundred\n", "");
+        text += &format!("  {:<12}and {more} more; {json} lists the first hundred\n", "");
     }
     text
 }
@@ -124,11 +124,30 @@ pub(in crate::heap) fn one(finding: &HeapFinding, columns: usize) -> String {
         let place = format!("{} (#{})", printable(place.path.as_bytes()), place.node.0);
         text += &block("    at    ", &place, columns);
     }
+    for (number, step) in chain(finding).iter().enumerate() {
+        let label = if number == 0 { "    via   " } else { "          " };
+        text += &block(label, &printable(step.as_bytes()), columns);
+    }
     for (number, check) in finding.next_checks.iter().enumerate() {
         let label = if number == 0 { "    next  " } else { "          " };
         text += &block(label, &printable(check.as_bytes()), columns);
     }
     text
+}
+
+/// The chain that holds the place of a finding, the root first: each path with its retained size.
+fn chain(finding: &HeapFinding) -> Vec<String> {
+    let Some((_, Fact::Rows(steps))) = finding.facts.iter().find(|(name, _)| *name == "chain") else {
+        return Vec::new();
+    };
+    let step = |step: &Vec<(&'static str, Fact)>| match step.as_slice() {
+        [(_, Fact::Text(path)), _, (_, Fact::Number(retained))] => {
+            Some(format!("{path} ({})", bytes(*retained)))
+        }
+        [(_, Fact::Text(path)), ..] => Some(path.clone()),
+        _ => None,
+    };
+    steps.iter().filter_map(step).collect()
 }
 
 /// Findings for information only.

@@ -78,8 +78,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
             return class;
         }
         let name = self.class_text(address);
-        // In an anonymous class, a 0 byte and its place follow.
-        class.name = self.graph.sink.string(name.split(|&byte| byte == 0).next().unwrap_or_default());
+        class.name = self.graph.sink.string(&readable(&name));
         class.is_class = true;
         class.property_count =
             self.heap.view.number(address, self.heap.layout.class_property_count).min(MOST_PROPERTIES);
@@ -174,6 +173,22 @@ impl HeapReader<'_> {
     }
 }
 
+/// The name of a class; of an anonymous one `Base@anonymous(/app/a.php:12)`, so that two of one base are two.
+///
+/// Source: PHP, Zend/zend_compile.c, `zend_generate_anon_class_name`: a 0 byte, the file, and `:12$0`; in older
+/// releases an address such as `0x7f0012` instead of the line.
+pub(super) fn readable(name: &[u8]) -> Vec<u8> {
+    let Some(end) = name.iter().position(|&byte| byte == 0) else { return name.to_vec() };
+    let (base, place) = (&name[..end], &name[end + 1..]);
+    let is_number = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_hexdigit);
+    let cut = |mark: &[u8]| {
+        let start = place.windows(mark.len()).rposition(|window| window == mark)?;
+        is_number(&place[start + mark.len()..]).then_some(&place[..start])
+    };
+    let place = cut(b"$").or_else(|| cut(b"0x")).unwrap_or(place);
+    [base, b"(", place, b")"].concat()
+}
+
 /// The slot of a name, growing the list if needed; `None` if no class has that many.
 fn slot(names: &mut Vec<Option<StringId>>, place: u32) -> Option<&mut Option<StringId>> {
     let place = usize::try_from(place).ok().filter(|_| place < MOST_PROPERTIES)?;
@@ -181,4 +196,23 @@ fn slot(names: &mut Vec<Option<StringId>>, place: u32) -> Option<&mut Option<Str
         names.resize(place + 1, None);
     }
     names.get_mut(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anonymous_classes_are_named_by_their_place() {
+        let names: [(&[u8], &str); 5] = [
+            (b"App\\Plain", "App\\Plain"),
+            (b"class@anonymous\0/app/a.php:12$0", "class@anonymous(/app/a.php:12)"),
+            (b"Base@anonymous\0/app/$x/a.php:12$1f", "Base@anonymous(/app/$x/a.php:12)"),
+            (b"class@anonymous\0/app/a.php0x7f001c60b2", "class@anonymous(/app/a.php)"),
+            (b"class@anonymous\0", "class@anonymous()"),
+        ];
+        for (name, expected) in names {
+            assert_eq!(String::from_utf8_lossy(&readable(name)), expected);
+        }
+    }
 }

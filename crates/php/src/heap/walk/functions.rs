@@ -2,6 +2,7 @@
 
 use borehole_heap::{AttributeValue, HeapSink, LocationType, NodeId, NodeType, Region};
 
+use super::class_names::readable;
 use super::task::Pointers;
 use super::{Damage, Extent, HeapWalker, NodeLink, VisitKind, WalkTask};
 use crate::layout::fixed;
@@ -270,7 +271,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         if class == 0 {
             return name;
         }
-        let class = self.text_bytes(view.pointer(class, fixed::CLASS_NAME));
+        let class = readable(&self.text_bytes(view.pointer(class, fixed::CLASS_NAME)));
         [&*class, b"::", &*name].concat()
     }
 

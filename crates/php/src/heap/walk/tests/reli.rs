@@ -84,7 +84,14 @@ const LEFT_OUT: &[&str] = &["PDO", "PDOStatement"];
 #[test]
 fn objects_of_each_class_are_as_many_and_as_large_as_reli_sees() {
     for_each_reli(|program, heap, reli| {
-        let (ours, theirs) = (classes(heap), summary(reli, "class_objects_summary"));
+        let (mut ours, theirs) = (classes(heap), summary(reli, "class_objects_summary"));
+        // Reli cuts the names of anonymous classes before their place, and takes those of one base for one class.
+        let is_anonymous = |name: &String| name.contains("@anonymous(");
+        for name in ours.keys().filter(|name| is_anonymous(name)).cloned().collect::<Vec<_>>() {
+            let (count, bytes) = ours.remove(&name).unwrap();
+            let all = ours.entry(name.split('(').next().unwrap().to_owned()).or_default();
+            *all = (all.0 + count, all.1 + bytes);
+        }
         let left_out = |class: &&String| !LEFT_OUT.contains(&class.as_str());
         let names: BTreeSet<_> = ours.keys().chain(theirs.keys().filter(left_out)).collect();
         for name in names {
