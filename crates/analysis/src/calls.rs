@@ -9,7 +9,17 @@ use crate::frame_name::FrameName;
 use crate::profile::Profile;
 use crate::query::Query;
 use crate::selection::{SampleSelection, Weight};
-use crate::tops::TopRow;
+
+/// A row of a top table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TopRow {
+    /// The row of the [`Calls`].
+    pub frame: usize,
+    /// Self weight: that of samples whose leaf it is.
+    pub self_weight: i64,
+    /// Total weight: that of samples that have it on the stack, each counted once.
+    pub total_weight: i64,
+}
 
 /// All calls of a profile: its call tree with equal paths merged.
 ///

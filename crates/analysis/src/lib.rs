@@ -41,7 +41,7 @@ mod tree;
 mod view;
 mod weighing;
 
-pub use calls::{Calls, StackSamples};
+pub use calls::{Calls, StackSamples, TopRow};
 pub use frame_name::{FrameName, PathStyle};
 pub use heat_map::{HeatMap, HeatMapSink};
 pub use inventory::{DistinctNumbers, Inventory, SegmentFacts};
@@ -59,7 +59,7 @@ pub use reshape::ReshapeSink;
 pub use selection::{SampleSelection, TimeRange, Weight};
 pub use ticks::DistinctTimes;
 pub use timeline::{Timeline, TimelineRow};
-pub use tops::{GroupRow, SortBy, TopRow};
+pub use tops::{GroupRow, SortBy};
 pub use tree::{CallBranch, LazyTree, TreeDirection};
 pub use view::{
     Breakdown, FrameGroup, GroupValue, LabelText, LimitedRows, PeriodSamples, ProfileSummary, RecentRun,

@@ -5,23 +5,12 @@ use std::cmp::Reverse;
 use hashbrown::HashMap;
 
 use crate::call_paths::Summable as _;
-use crate::calls::Calls;
+use crate::calls::{Calls, TopRow};
 use crate::profile::Profile;
 use crate::profile::situations::SituationId;
 use crate::query::By;
 use crate::selection::SampleSelection;
 use crate::view::GroupValue;
-
-/// A row of a top table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TopRow {
-    /// The row of the [`Calls`].
-    pub frame: usize,
-    /// Self weight: that of samples whose leaf it is.
-    pub self_weight: i64,
-    /// Total weight: that of samples that have it on the stack, each counted once.
-    pub total_weight: i64,
-}
 
 /// The order of a top table. Equal rows are in order of first appearance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -285,8 +285,11 @@ fn import(
         Some(Import::Plain(import)) => import_plain(format, import, bytes, options, tables, sink),
         Some(Import::Enveloped(import)) => import(&mut bytes, options, boxed_spool, tables, sink),
         Some(Import::Document { read, import }) => {
-            let bytes = read(&mut bytes, options)?;
-            import(Document { bytes: &bytes, sibling, on_passed: None }, options, tables, sink)
+            let mut spared = Spared::new(&mut bytes, format, false);
+            let bytes = read(&mut spared, options)?;
+            let document = Document { bytes: &bytes, sibling, on_passed: None };
+            let recovery = import(document, options, tables, sink)?;
+            warn_of_envelope(&spared, recovery, sink)
         }
         // `Input::open` rejects formats that this build cannot read.
         None => Err(ReadError::Sink(io::Error::other(format!("{} cannot be read", format.name())))),
@@ -303,20 +306,27 @@ fn import_plain(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let mut spared = Decoded::new(Spared::new(bytes, options.is_lenient()));
+    let mut spared = Decoded::new(Spared::new(bytes, format, options.is_lenient()));
     let read = import(&mut io::BufReader::with_capacity(64 << 10, &mut spared), options, tables, sink);
-    let Some(damage) = spared.input().damage else { return read };
-    match read {
-        Ok(mut recovery) => {
-            let warning = Warning::new(damage.to_string());
-            sink.warning(&warning)?;
-            recovery.warn(warning);
-            Ok(recovery)
-        }
+    match (read, spared.input().damage) {
+        (Ok(recovery), _) => warn_of_envelope(spared.input(), recovery, sink),
         // The remaining input is too short to import. Its early end is only a consequence of the damage.
-        Err(ReadError::Input(error)) if !error.is_limit() => {
+        (Err(ReadError::Input(error)), Some(damage)) if !error.is_limit() => {
             Err(borehole_formats::Error::io(format.name(), Position::Whole, damage.into()).into())
         }
-        Err(error) => Err(error),
+        (Err(error), _) => Err(error),
     }
+}
+
+/// Adds the warnings about the envelope.
+fn warn_of_envelope(
+    spared: &Spared<impl Read>,
+    mut recovery: Recovery,
+    sink: &mut dyn ProfileSink,
+) -> Result<Recovery, ReadError> {
+    for warning in spared.warnings() {
+        sink.warning(&warning)?;
+        recovery.warn(warning);
+    }
+    Ok(recovery)
 }

@@ -67,6 +67,10 @@ pub(crate) struct FormatOptions {
     #[arg(long, value_name = "MODE", value_enum)]
     pub(crate) utf8_errors: Option<Utf8ErrorMode>,
 
+    /// speedscope: one profile of all processes and threads, without times
+    #[arg(long)]
+    pub(crate) combine: bool,
+
     /// phpspy: write opcodes
     #[arg(long)]
     pub(crate) with_opcode: bool,
@@ -199,7 +203,7 @@ impl FormatOptions {
             Some(Utf8ErrorMode::Substitute) => speedscope::Utf8Errors::Substitute,
             Some(Utf8ErrorMode::Fail) => speedscope::Utf8Errors::Fail,
         };
-        options.set(speedscope::ExportOptions { utf8_errors, value: None });
+        options.set(speedscope::ExportOptions { utf8_errors, value: None, is_combined: self.combine });
         options.set(self.tachyon());
         options.set(self.pstats());
         let opcodes = if self.with_opcode { phpspy::OpcodeOutput::Write } else { phpspy::OpcodeOutput::Omit };

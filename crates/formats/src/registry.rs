@@ -60,7 +60,7 @@ pub enum Import {
     Enveloped(ImportEnveloped),
     /// Takes a decompressed document that is in memory whole.
     Document {
-        /// Reads and decompresses an input that is not in memory.
+        /// Reads a decompressed input that is not in memory.
         read: fn(&mut dyn Read, &ReadOptions) -> Result<Vec<u8>, Error>,
         /// Imports the document.
         import: ImportDocument,

@@ -4,6 +4,8 @@
 //! for calls of `__call` come and go, and others take their place. Their identifying fields are read with each sample (see
 //! [`FunctionIdentity`]), together with their instructions unless these are in memory that opcache never reuses.
 
+use std::borrow::Cow;
+
 use borehole_model::{Frame, FrameId, StringId, Tables};
 use borehole_process::ForeignMemory;
 use hashbrown::HashMap;
@@ -11,7 +13,7 @@ use hashbrown::HashMap;
 use crate::attach::Php;
 use crate::error::Error;
 use crate::layout::{Layout, fixed};
-use crate::name::InternedName;
+use crate::name::{self, InternedName};
 use crate::opcodes;
 use crate::release::PhpRelease;
 use crate::remote::{self, moved, u32_at, u64_at};
@@ -138,6 +140,8 @@ impl Op {
 pub(crate) struct CachedFunction {
     pub(crate) header: FunctionIdentity,
     name: InternedName,
+    /// The name that PHP has for it; empty if it has none.
+    own_name: StringId,
     file: Option<StringId>,
     ops: Vec<Op>,
     /// The frame of each instruction seen in a stack, then the frame while it raises, then the frame without an instruction.
@@ -169,7 +173,8 @@ impl CachedFunction {
     ) -> Result<Option<Self>, Error> {
         let Some(texts) = Texts::read(memory, &header)? else { return Ok(None) };
         let Some(ops) = read_ops(memory, &header)? else { return Ok(None) };
-        let name = InternedName::intern(tables, texts.class.as_deref(), texts.function.as_deref())?;
+        let name = InternedName::intern(tables, texts.class.as_deref(), texts.shown(&header).as_deref())?;
+        let own_name = tables.intern_string(texts.function.as_deref().unwrap_or_default())?;
         let file = match &texts.file {
             Some(file) => Some(tables.intern_string(file)?),
             None if header.is_user => None,
@@ -177,7 +182,7 @@ impl CachedFunction {
         };
         let frames = vec![None; ops.len() + 2];
         let bytes = header.bytes_of_ops() + texts.len();
-        Ok(Some(Self { header, name, file, ops, frames, bytes }))
+        Ok(Some(Self { header, name, own_name, file, ops, frames, bytes }))
     }
 
     /// The addresses and lengths to compare, if the function is at `address`: its header, its name and its file.
@@ -207,10 +212,9 @@ impl CachedFunction {
 
     /// The texts at `header.name` and `header.file`, as far as they are kept.
     fn texts<'t>(&self, tables: &'t Tables) -> [&'t [u8]; 2] {
-        let name = if self.header.class == 0 { self.name.whole } else { self.name.parts.method };
         let file = self.file.filter(|_| self.header.file != 0);
         let kept = |text: &'t [u8]| &text[..text.len().min(remote::LONGEST_NAME)];
-        [kept(tables.string(name)), file.map_or(&[], |file| kept(tables.string(file)))]
+        [kept(tables.string(self.own_name)), file.map_or(&[], |file| kept(tables.string(file)))]
     }
 
     /// Whether it is a function that PHP puts into a stack for its own use: below a fiber, or around an attribute.
@@ -332,6 +336,12 @@ impl Texts {
             Ok(Self { function: text(header.name)?, class: text(class)?, file: text(header.file)? })
         };
         Ok(remote::mapped(read())?)
+    }
+
+    /// The function's name as it is shown.
+    fn shown(&self, header: &FunctionIdentity) -> Option<Cow<'_, [u8]>> {
+        let (class, file) = (self.class.as_deref(), self.file.as_deref());
+        self.function.as_deref().map(|name| name::shown(name, class, file, header.lines.0))
     }
 
     fn len(&self) -> usize {

@@ -1,9 +1,48 @@
 //! The names of functions in profiles.
 
+use std::borrow::Cow;
+
 use borehole_model::{NameParts, StringId, TableFull, Tables};
 
 /// The name of code outside of functions.
 const MAIN: &[u8] = b"<main>";
+
+/// The name of every closure before PHP 8.4, after its namespace.
+const CLOSURE: &[u8] = b"{closure}";
+
+/// The name of a function as it is shown: of one line, and for a closure with the place where it begins.
+///
+/// PHP 8.4 names closures so (`{closure:App\Db::run():12}`, `{closure:/srv/app.php:12}`), with what is hidden in the name of
+/// an anonymous class. Older releases call them all `{closure}`: the line follows in a class with a name (`{closure:12}`),
+/// otherwise the file and the line.
+pub(crate) fn shown<'n>(
+    name: &'n [u8],
+    class: Option<&[u8]>,
+    file: Option<&[u8]>,
+    line: u32,
+) -> Cow<'n, [u8]> {
+    let Some(namespace) = name.strip_suffix(CLOSURE) else { return without_hidden(name) };
+    let is_enough = class.is_some_and(|class| !class.contains(&0));
+    let file = file.filter(|_| !is_enough).map_or_else(Vec::new, |file| [file, b":"].concat());
+    Cow::Owned([namespace, b"{closure:", &file, line.to_string().as_bytes(), b"}"].concat())
+}
+
+/// The name without what PHP hides in the names of anonymous classes: a NUL, and then `/srv/app.php:3$0`.
+fn without_hidden(name: &[u8]) -> Cow<'_, [u8]> {
+    let mut parts = name.split(|&byte| byte == 0);
+    let first = parts.next().unwrap_or_default();
+    if first.len() == name.len() {
+        return Cow::Borrowed(name);
+    }
+    Cow::Owned(parts.fold(first.to_vec(), |seen, part| [&*seen, after_hidden(part)].concat()))
+}
+
+/// The text after the hidden part; empty if that is not complete.
+fn after_hidden(part: &[u8]) -> &[u8] {
+    let Some(dollar) = part.iter().rposition(|&byte| byte == b'$') else { return b"" };
+    let number = &part[dollar + 1..];
+    &number[number.iter().take_while(|byte| byte.is_ascii_hexdigit()).count()..]
+}
 
 /// The name of a function, whole and in parts.
 #[derive(Clone, Copy, Debug)]
@@ -25,10 +64,9 @@ impl InternedName {
             let parts = [namespace, b"", method];
             return Self::of(tables, function, parts);
         };
-        // In an anonymous class, a NUL, the file and a number follow the readable part.
-        let class = class.split(|&byte| byte == 0).next().unwrap_or_default();
-        let whole = [class, b"::", function].concat();
-        let (namespace, class) = split_namespace(class);
+        let class = without_hidden(class);
+        let whole = [&*class, b"::", function].concat();
+        let (namespace, class) = split_namespace(&class);
         Self::of(tables, &whole, [namespace, class, function])
     }
 
@@ -84,6 +122,27 @@ mod tests {
             let found = [whole, parts.namespace, parts.class, parts.method];
             let found = found.map(|id| String::from_utf8_lossy(tables.string(id)).into_owned());
             assert_eq!(found, expected);
+        }
+    }
+    #[test]
+    fn closures_are_named_after_the_place_where_they_begin() {
+        let shown = |name: &str, class: Option<&str>| {
+            let class = class.map(str::as_bytes);
+            String::from_utf8(shown(name.as_bytes(), class, Some(b"/srv/a.php"), 12).into_owned()).unwrap()
+        };
+        assert_eq!(shown("{closure}", None), "{closure:/srv/a.php:12}");
+        assert_eq!(shown("App\\{closure}", None), "App\\{closure:/srv/a.php:12}");
+        assert_eq!(shown("App\\{closure}", Some("App\\Db")), "App\\{closure:12}");
+        assert_eq!(shown("{closure}", Some("class@anonymous\0/srv/a.php:3$0")), "{closure:/srv/a.php:12}");
+        assert_eq!(shown("{closure:App\\f():3}", None), "{closure:App\\f():3}");
+        assert_eq!(shown("run", Some("App\\Db")), "run");
+        for (hidden, expected) in [
+            ("{closure:class@anonymous\0/srv/$a.php:3$0::run():12}", "{closure:class@anonymous::run():12}"),
+            ("a@anonymous\0/srv/a.php:3$1f::b", "a@anonymous::b"),
+            ("a\0", "a"),
+            ("a\0b", "a"),
+        ] {
+            assert_eq!(shown(hidden, None), expected);
         }
     }
 }

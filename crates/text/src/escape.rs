@@ -99,6 +99,49 @@ pub fn push_document(character: char, text: &mut String) {
     }
 }
 
+/// Makes `text` from `start` on fit into a line of a file, and returns the number of characters replaced. Tabs and line breaks
+/// become spaces, and other control characters are escaped: `\x1b`, `\u{9b}`. All else stays, even if it is not UTF-8.
+///
+/// # Examples
+///
+/// ```
+/// let mut text = b"kept\n; a\x1b[2J\nb\xff".to_vec();
+/// assert_eq!(borehole_text::make_line(&mut text, 5), 2);
+/// assert_eq!(text, b"kept\n; a\\x1b[2J b\xff");
+/// ```
+pub fn make_line(text: &mut Vec<u8>, start: usize) -> u64 {
+    let is_plain = |at| control_at(&text[at..]).is_none();
+    if (start..text.len()).all(is_plain) {
+        return 0;
+    }
+    let old = text.split_off(start);
+    let (mut rest, mut replaced) = (&*old, 0);
+    while let Some((&byte, after)) = rest.split_first() {
+        let Some(control) = control_at(rest) else {
+            text.push(byte);
+            rest = after;
+            continue;
+        };
+        match control {
+            '\t' | '\n' | '\r' => text.push(b' '),
+            ascii if ascii.is_ascii() => text.extend(format!("\\x{:02x}", u32::from(ascii)).bytes()),
+            other => text.extend(other.escape_unicode().map(|part| part as u8)),
+        }
+        rest = &rest[control.len_utf8()..];
+        replaced += 1;
+    }
+    replaced
+}
+
+/// The control character at the start of `text`.
+fn control_at(text: &[u8]) -> Option<char> {
+    match *text {
+        [byte @ (..b' ' | 0x7f), ..] => Some(byte.into()),
+        [0xc2, byte @ 0x80..=0x9f, ..] => Some(byte.into()),
+        _ => None,
+    }
+}
+
 /// Escapes text for HTML and XML, between tags and in attributes.
 ///
 /// # Examples

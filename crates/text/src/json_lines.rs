@@ -113,8 +113,7 @@ impl LineWriter {
         let mut rest = text.as_bytes();
         while let Some(before) = rest.iter().position(|&byte| is_escaped(byte)) {
             self.bytes.extend_from_slice(&rest[..before]);
-            self.escape(rest[before]);
-            rest = &rest[before + 1..];
+            rest = self.escape(&rest[before..]);
         }
         self.bytes.extend_from_slice(rest);
         self.bytes.push(b'"');
@@ -189,19 +188,29 @@ impl LineWriter {
         }
     }
 
+    /// Writes the first character of `text`, and returns the rest.
     #[cold]
-    fn escape(&mut self, byte: u8) {
-        let short = match byte {
-            b'"' | b'\\' => byte,
-            b'\n' => b'n',
-            b'\r' => b'r',
-            b'\t' => b't',
-            _ => {
+    fn escape<'t>(&mut self, text: &'t [u8]) -> &'t [u8] {
+        let (short, rest) = match *text {
+            [byte @ (b'"' | b'\\'), ref rest @ ..] => (byte, rest),
+            [b'\n', ref rest @ ..] => (b'n', rest),
+            [b'\r', ref rest @ ..] => (b'r', rest),
+            [b'\t', ref rest @ ..] => (b't', rest),
+            [FIRST_OF_CONTROL, byte @ 0x80..=0x9f, ref rest @ ..] | [byte, ref rest @ ..]
+                if byte != FIRST_OF_CONTROL =>
+            {
                 self.bytes.extend_from_slice(b"\\u00");
-                return self.hex_digits(byte);
+                self.hex_digits(byte);
+                return rest;
             }
+            [byte, ref rest @ ..] => {
+                self.bytes.push(byte);
+                return rest;
+            }
+            [] => return text,
         };
         self.bytes.extend_from_slice(&[b'\\', short]);
+        rest
     }
 
     fn hex_digits(&mut self, byte: u8) {
@@ -212,9 +221,12 @@ impl LineWriter {
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Whether a byte must be escaped in a JSON string.
+/// The first byte of control characters above ASCII, and of others.
+const FIRST_OF_CONTROL: u8 = 0xc2;
+
+/// Whether a byte may have to be escaped in a JSON string.
 const fn is_escaped(byte: u8) -> bool {
-    matches!(byte, 0..0x20 | b'"' | b'\\')
+    matches!(byte, 0..0x20 | b'"' | b'\\' | 0x7f | FIRST_OF_CONTROL)
 }
 
 #[cfg(test)]
@@ -237,6 +249,10 @@ mod tests {
             assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), Value::from(text.as_str()), "{json}");
         }
         assert_eq!(written(|line| line.text("\u{1}\u{1f}\"\\\n\r\té")), r#""\u0001\u001f\"\\\n\r\té""#);
+        assert_eq!(
+            written(|line| line.text("\u{7f}\u{80}\u{9f}\u{a0}¿")),
+            "\"\\u007f\\u0080\\u009f\u{a0}¿\""
+        );
     }
 
     #[test]

@@ -8,10 +8,10 @@ use borehole_analysis::{
     Weight,
 };
 use borehole_text::{KeptEnd, printable};
+use ratatui::layout::Rect;
 
 use crate::changes::ChangeList;
 use crate::controls::Controls;
-use crate::draw::ScreenAreas;
 use crate::focus::Focus;
 use crate::groups::GroupTable;
 use crate::host::Host;
@@ -64,6 +64,28 @@ pub(crate) enum ScreenPart {
     Above,
     /// The pane of callees, or all of another view.
     Body,
+}
+
+/// The areas of the screen that a mouse can point at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ScreenAreas {
+    pub(crate) overview: Rect,
+    pub(crate) above: Rect,
+    pub(crate) body: Rect,
+}
+
+impl ScreenAreas {
+    /// The area at a cell, and the line in it.
+    pub(crate) fn at(&self, column: u16, row: u16) -> Option<(ScreenPart, usize)> {
+        let parts = [
+            (ScreenPart::Overview, self.overview),
+            (ScreenPart::Above, self.above),
+            (ScreenPart::Body, self.body),
+        ];
+        let inside = |area: Rect| area.contains((column, row).into());
+        let (place, area) = parts.into_iter().find(|&(_, area)| inside(area))?;
+        Some((place, usize::from(row - area.y)))
+    }
 }
 
 /// The purpose of a prompt.
@@ -174,7 +196,7 @@ impl App {
         let data = ProfileData::new(profile, heat, &settings);
         let mut app = Self {
             focus: Focus::new(&data.calls, None),
-            changes: ChangeList::new(&settings),
+            changes: ChangeList::new(settings.query.keep.as_ref(), settings.diff.as_ref()),
             settings,
             controls: Controls::default(),
             data,

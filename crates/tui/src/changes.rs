@@ -1,12 +1,8 @@
 //! The list of functions that changed since an earlier profile.
 
-use std::sync::Arc;
+use borehole_analysis::Pattern;
+use borehole_analysis::diff::DiffView;
 
-use borehole_analysis::FrameName;
-use borehole_analysis::diff::DiffFrame;
-use borehole_text::printable;
-
-use crate::app::{App, Settings};
 use crate::list::ScrollList;
 use crate::since::Since;
 
@@ -19,61 +15,13 @@ pub(crate) struct ChangeList {
     /// The changes by function, if there is a base.
     pub(crate) since: Option<Since>,
     /// The pattern that selected the samples compared with a base.
-    compared: Option<String>,
+    pub(crate) compared: Option<String>,
 }
 
 impl ChangeList {
-    pub(crate) fn new(settings: &Settings) -> Self {
-        let compared = settings.query.keep.as_ref().map(|pattern| pattern.as_str().to_owned());
-        Self { since: settings.diff.as_ref().map(Since::new), compared, ..Self::default() }
-    }
-}
-
-impl App {
-    /// Recomputes which functions are shown: those that match the filter.
-    pub(crate) fn refresh_changes(&mut self) {
-        let needle = self.filter.to_lowercase();
-        let functions = self.settings.diff.as_ref().map_or(&[][..], |diff| &diff.functions);
-        let wanted = |&row: &usize| {
-            let name = printable(&functions[row].frame.function);
-            needle.is_empty() || name.to_lowercase().contains(&needle)
-        };
-        self.changes.shown = (0..functions.len()).filter(wanted).collect();
-    }
-
-    /// The function under the cursor.
-    pub(crate) fn changed_function(&self) -> Option<Arc<DiffFrame>> {
-        let row = *self.changes.shown.get(self.changes.list.cursor)?;
-        Some(self.settings.diff.as_ref()?.functions.get(row)?.frame.clone())
-    }
-
-    /// Puts the cursor on a function, if it is shown.
-    pub(crate) fn go_to_change(&mut self, wanted: &DiffFrame) {
-        let Some(diff) = &self.settings.diff else { return };
-        let is_wanted = |&row: &usize| *diff.functions[row].frame == *wanted;
-        if let Some(place) = self.changes.shown.iter().position(is_wanted) {
-            self.changes.list.cursor = place;
-        }
-    }
-
-    /// The calls row of the function under the cursor, if it still exists.
-    pub(crate) fn changed_frame(&self) -> Option<usize> {
-        let function = self.changed_function()?.function.clone();
-        self.row_of(&FrameName { function, ..FrameName::default() })
-    }
-
-    /// The filters of the other views that do not apply to the comparison, in words.
-    pub(crate) fn uncompared(&self) -> String {
-        let selection = &self.settings.selection;
-        let matches = self.settings.query.keep.as_ref().map(borehole_analysis::Pattern::as_str);
-        let narrowed = [
-            (matches != self.changes.compared.as_deref(), "the match"),
-            (selection.time.is_some(), "the time"),
-            (!(selection.threads.is_empty() && selection.processes.is_empty()), "threads"),
-            (!selection.interpreters.is_empty(), "interpreters"),
-            (!selection.labels.is_empty(), "labels"),
-        ];
-        let narrowed: Vec<_> = narrowed.iter().filter(|(is_on, _)| *is_on).map(|&(_, name)| name).collect();
-        if narrowed.is_empty() { String::new() } else { format!(", ignoring {}", narrowed.join(", ")) }
+    /// The changes of `diff`, which compares samples that match `keep`.
+    pub(crate) fn new(keep: Option<&Pattern>, diff: Option<&DiffView>) -> Self {
+        let compared = keep.map(|pattern| pattern.as_str().to_owned());
+        Self { since: diff.map(Since::new), compared, ..Self::default() }
     }
 }

@@ -1,14 +1,14 @@
 //! The controls that both explorers share: prompt, messages, help, and quitting.
 
-use borehole_text::printable;
+use borehole_text::{pad, printable};
 use ratatui::layout::Rect;
 
-use crate::draw::canvas::CellCanvas;
-use crate::draw::draw_keys;
+use crate::canvas::{CellCanvas, split_top};
 use crate::input::{Button, TerminalInput};
 use crate::keymap::{Bindings, ExplorerAction};
 use crate::list::{CursorStep, ScrollList};
 use crate::prompt::{Prompt, Typed};
+use crate::theme::TextRole;
 
 /// The state of the controls. `K` is the purpose of a prompt.
 #[derive(Debug)]
@@ -89,6 +89,20 @@ impl<K: Copy> Controls<K> {
 
     pub(crate) fn draw_help(&mut self, canvas: &mut CellCanvas<'_>, area: Rect, rows: &[String]) {
         draw_keys(canvas, area, &mut self.help, rows);
+    }
+}
+
+/// Draws the keys and their actions, in as many columns as fit.
+fn draw_keys(canvas: &mut CellCanvas<'_>, area: Rect, list: &mut ScrollList, rows: &[String]) {
+    canvas.title(area, "keys (? closes)", true);
+    let [_, area] = split_top(area, 1);
+    let columns = usize::from(area.width / 39).max(1);
+    let lines = rows.len().div_ceil(columns);
+    let window = list.page(lines, usize::from(area.height));
+    for (line, row) in (0..).zip(window) {
+        let cells = (0..columns).filter_map(|column| rows.get(column * lines + row));
+        let text: String = cells.map(|cell| pad(cell, 39)).collect();
+        canvas.line(area, line, &text, canvas.colours.style(TextRole::Plain));
     }
 }
 

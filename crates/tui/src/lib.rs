@@ -8,6 +8,7 @@
 mod actions;
 mod amount;
 mod app;
+mod canvas;
 mod changes;
 mod controls;
 mod draw;

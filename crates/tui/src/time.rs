@@ -2,8 +2,7 @@
 
 use borehole_analysis::{TimeRange, Timeline};
 
-use crate::app::App;
-use crate::list::{CursorStep, ScrollList};
+use crate::list::ScrollList;
 
 /// The times of the columns of a screen: some units of time each, without gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,7 +78,7 @@ impl TimeViews {
     }
 
     /// The selection in progress, from its start to the cursor.
-    fn being_made(&self) -> Option<TimeRange> {
+    pub(crate) fn being_made(&self) -> Option<TimeRange> {
         let (from, to) = (self.anchor?, self.axis.range(self.column));
         Some(TimeRange { start_ns: from.start_ns.min(to.start_ns), end_ns: from.end_ns.max(to.end_ns) })
     }
@@ -95,66 +94,8 @@ pub(crate) const fn overlap(one: TimeRange, other: TimeRange) -> bool {
     one.start_ns < other.end_ns && other.start_ns < one.end_ns
 }
 
-impl App {
-    pub(crate) fn fill_timeline(&mut self) {
-        if self.time.timeline.is_none() {
-            let timeline =
-                self.data.calls.timeline(&self.data.profile, &self.settings.selection, self.focus.frame);
-            self.time.timeline = Some(timeline);
-        }
-    }
-
-    /// Moves the cursor along the time.
-    pub(crate) fn go_in_time(&mut self, step: CursorStep) {
-        let column = self.time.column;
-        self.time.go_to(match step {
-            CursorStep::Up => column.saturating_sub(1),
-            CursorStep::Down => column + 1,
-            CursorStep::PageUp => column.saturating_sub(10),
-            CursorStep::PageDown => column + 10,
-            CursorStep::Home => 0,
-            CursorStep::End => usize::MAX,
-        });
-    }
-
-    /// Begins a selection at the cursor; the second call ends and applies it.
-    pub(crate) fn select_time(&mut self) {
-        if self.data.profile.timespan().is_none() || self.time.axis.units == 0 {
-            return;
-        }
-        let range = self.time.being_made();
-        if range.is_none() {
-            self.time.anchor = Some(self.time.axis.range(self.time.column));
-            return self.say("selection started: move the cursor, then Enter selects and Esc cancels");
-        }
-        self.time.anchor = None;
-        self.select_range(range);
-    }
-
-    /// Counts only samples of that time range.
-    pub(crate) fn select_range(&mut self, range: Option<TimeRange>) {
-        self.settings.selection.time = range;
-        let timeline = self.time.timeline.take();
-        self.reweigh();
-        // The views over time show all of it in any case.
-        self.time.timeline = timeline;
-    }
-}
-
-impl App {
-    /// A time range in words.
-    pub(crate) fn range_text(&self, range: TimeRange) -> String {
-        format!("{} to {}", self.moment(range.start_ns), self.moment(range.end_ns))
-    }
-
-    /// A time since the first sample, in the precision of the profile.
-    pub(crate) fn moment(&self, ns: i64) -> String {
-        moment(ns, self.data.profile.timespan().map_or(1, |span| span.slice_ns))
-    }
-}
-
 /// A time since the first sample in seconds, as `--after` and `--before` take them, with enough digits to separate slices.
-fn moment(ns: i64, slice_ns: u64) -> String {
+pub(crate) fn moment(ns: i64, slice_ns: u64) -> String {
     let digits = (0..9).find(|&digits| 10_u64.pow(9 - digits) <= slice_ns).unwrap_or(9);
     let (unit_ns, units) = (10_u64.pow(9 - digits), 10_u64.pow(digits));
     let count = ns.unsigned_abs().saturating_add(unit_ns / 2) / unit_ns;

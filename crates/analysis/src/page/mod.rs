@@ -14,13 +14,12 @@ use std::sync::Arc;
 
 use borehole_model::{TableFull, Tables, ValueType};
 
-use crate::calls::CallSums;
+use crate::calls::{CallSums, TopRow};
 use crate::diff::frames;
 use crate::diff::{DiffFrame, DiffQuery, Identity};
 use crate::profile::{Profile, Timespan};
 use crate::ranking::leading;
 use crate::selection::SampleSelection;
-use crate::tops::TopRow;
 use crate::view::ProfileSummary;
 
 pub use dimensions::{Dimension, DimensionKind, DimensionValue};

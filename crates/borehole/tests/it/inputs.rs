@@ -7,9 +7,12 @@ use std::ops::ControlFlow;
 use borehole::formats::rbt::{SegmentCompression, SegmentOutput};
 use borehole::model::{Context, Count, Sample, Tables};
 use borehole::{
-    Error, Format, Input, InputOptions, Limits, ProfileSink, ReadOptions, Source, Target, convert, import_all,
+    Error, Format, Input, InputOptions, Limits, ProfileSink, ReadOptions, Recovery, Source, Target, convert,
+    import_all,
 };
 use borehole_testkit::{corpus, corpus_files, read_corpus};
+use borehole_wire::envelope::Envelope;
+use borehole_wire::zstd::ZstdWriter;
 
 fn open(bytes: &[u8]) -> Result<Input, Error> {
     Input::open(Source::reader("bytes", io::Cursor::new(bytes.to_vec())), &InputOptions::default())
@@ -187,6 +190,76 @@ fn harmless_oddities_leave_an_input_clean_and_damage_does_not() {
     assert_eq!((padded.is_clean(), padded.notes.len()), (true, 1));
     let cut = recovery(&read_corpus("rbt/truncated_varint.rbt"));
     assert_eq!((cut.is_clean(), cut.notes.len(), cut.warnings.len()), (false, 0, 1));
+}
+
+/// A trace in each format that is read and written, with its name.
+fn in_every_format() -> Vec<(Format, Vec<u8>)> {
+    let trace = read_corpus("rbt/pid_samples.rbt");
+    let is_both = |format: &&Format| format.readable() && format.writable();
+    let write = |&format: &Format| {
+        let mut written = Vec::new();
+        convert([open(&trace).unwrap()], &Target::new(format), &mut written).unwrap();
+        // Without an envelope of its own.
+        let mut plain = Vec::new();
+        Envelope::new(&written[..]).read_to_end(&mut plain).unwrap();
+        (format, plain)
+    };
+    Format::ALL.iter().filter(is_both).map(write).collect()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    let mut frame = ZstdWriter::new(Vec::new()).unwrap();
+    frame.write_all(bytes).unwrap();
+    frame.complete().unwrap()
+}
+
+/// The numbers of samples and of events, and what was lost.
+fn read_as(format: Format, bytes: &[u8]) -> Result<([u64; 2], Recovery), Error> {
+    let source = Source::reader("bytes", io::Cursor::new(bytes.to_vec()));
+    let options = InputOptions { format: Some(format), ..InputOptions::default() };
+    let recovery = import_all([Input::open(source, &options)?], &mut Count::default())?;
+    Ok(([recovery.samples, recovery.events], recovery))
+}
+
+#[test]
+fn garbage_after_a_member_is_ignored_with_a_warning() {
+    let formats = in_every_format();
+    assert!(formats.len() >= 10, "{formats:?}");
+    for (format, plain) in formats {
+        let whole = read_as(format, &plain).unwrap().0;
+        for member in [gzip(&plain), zstd(&plain)] {
+            let followed_by = |rest: &[u8]| read_as(format, &[&member, rest].concat());
+            for garbage in
+                [&b"trailing garbage"[..], b"\xde\xad\xbe\xef\n\0", b"</html>\n", b"\0\0\0\0garbage"]
+            {
+                let (found, recovery) = followed_by(garbage).unwrap();
+                assert_eq!(found, whole, "{format:?}");
+                let [warning] = &recovery.warnings[..] else { panic!("{format:?}: {recovery:?}") };
+                assert!(warning.message.starts_with("ignored the bytes after a "), "{format:?}: {warning:?}");
+                let padding = garbage.iter().take_while(|&&byte| byte == 0).count();
+                assert_eq!(warning.lost_bytes, (garbage.len() - padding) as u64, "{format:?}");
+            }
+            let (found, recovery) = followed_by(&[0; 512]).unwrap();
+            assert!(found == whole && recovery.is_clean(), "{format:?}: {recovery:?}");
+            // This is the beginning of another member.
+            let damage = match followed_by(&member[..20]) {
+                Ok((_, recovery)) => recovery.warnings[0].message.clone(),
+                Err(error) => format!("{error:?}"),
+            };
+            assert!(damage.contains("truncated"), "{format:?}: {damage}");
+        }
+    }
+}
+
+#[test]
+fn plain_data_of_the_same_format_may_follow_a_member() {
+    // Documents cannot follow each other.
+    let is_document = |format| matches!(format, Format::Speedscope | Format::Gecko | Format::Tachyon);
+    for (format, plain) in in_every_format().into_iter().filter(|(format, _)| !is_document(*format)) {
+        let once = read_as(format, &plain).unwrap().0;
+        let (found, recovery) = read_as(format, &[gzip(&plain), plain].concat()).unwrap();
+        assert!(found == once.map(|count| 2 * count) && recovery.is_clean(), "{format:?}: {recovery:?}");
+    }
 }
 
 #[test]

@@ -56,6 +56,9 @@ pub(crate) enum ReliCommand {
         /// How to treat names that are not UTF-8
         #[arg(long, value_enum, default_value = "ignore")]
         utf8_errors: Utf8ErrorMode,
+        /// Write one profile of all processes, as reli does, instead of one of each
+        #[arg(long)]
+        combine: bool,
     },
     /// Convert rbt or phpspy text to pprof, compressed with gzip
     #[command(name = "converter:pprof")]
@@ -211,12 +214,10 @@ fn full_name(reli: &clap::Command, name: &str) -> Option<String> {
 pub(crate) fn run(command: ReliCommand) -> anyhow::Result<Exit> {
     let details = FormatOptions::default();
     match command {
-        ReliCommand::Speedscope { input, utf8_errors } => convert(
-            input,
-            Format::Speedscope,
-            FormatOptions { utf8_errors: Some(utf8_errors), ..details },
-            false,
-        ),
+        ReliCommand::Speedscope { input, utf8_errors, combine } => {
+            let details = FormatOptions { utf8_errors: Some(utf8_errors), combine, ..details };
+            convert(input, Format::Speedscope, details, false)
+        }
         ReliCommand::Pprof(input) => convert(input, Format::Pprof, details, false),
         ReliCommand::Folded(input) => convert(input, Format::Folded, details, false),
         ReliCommand::Callgrind(input) => convert(input, Format::Callgrind, details, false),

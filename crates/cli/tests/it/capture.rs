@@ -178,6 +178,27 @@ fn rotated_files_follow_each_other_and_concurrent_ones_overlap() {
 }
 
 #[test]
+fn closures_of_one_class_are_told_apart_without_lines() {
+    let Some(php) = peers::peer("php") else { return };
+    let php = php.command().get_program().to_owned();
+    let (scratch, pipeline) = (Scratch::new(), corpus("php/trace/pipeline.php"));
+    let path = scratch.path("trace.rbt");
+    let recording = ["record", "--rate", "500", "-o", text(&path), "--", php.to_str().unwrap()];
+    run(&[&recording[..], &[text(&pipeline), "2"]].concat()).done();
+    let report: Value =
+        serde_json::from_slice(&run(&["report", "--json", "--no-line", text(&path)]).done()).unwrap();
+    let rows = report["total"]["rows"].as_array().unwrap();
+    let written = |format| String::from_utf8(run(&["convert", "--to", format, text(&path)]).done()).unwrap();
+    for (line, is_all) in [(8, true), (12, false), (24, true)] {
+        let name = format!("Pipeline::{{closure:{line}}}");
+        let row = rows.iter().find(|row| row["frame"] == *name).unwrap_or_else(|| panic!("{name}: {report}"));
+        assert_eq!(row["percent"].as_f64().unwrap() > 60.0, is_all, "{row}");
+        assert!(written("callgrind").contains(&format!(") {name}\n")), "{name}");
+        assert!(written("folded").contains(&format!(";{name} ")), "{name}");
+    }
+}
+
+#[test]
 fn output_and_start_errors_come_before_sampling() {
     let scratch = Scratch::new();
     let marker = scratch.path("started");

@@ -105,7 +105,7 @@ fn compressed_outputs_read_as_plain_ones() {
 
 #[test]
 fn equal_inputs_give_equal_outputs() {
-    let trace = read_corpus("rbt/realistic_54k.rbt.gz");
+    let trace = read_corpus("rbt/realistic_54k_ts.rbt");
     for format in formats("write") {
         assert!(converted(&trace, &format) == converted(&trace, &format), "{format}");
     }

@@ -16,6 +16,19 @@ fn compressed_heaps_are_recognised() {
 }
 
 #[test]
+fn garbage_after_a_compressed_profile_is_a_warning() {
+    let scratch = Scratch::new();
+    let mut bytes = borehole_testkit::read_corpus("rbt/gzip_single.rbt.gz");
+    bytes.extend_from_slice(b"trailing garbage");
+    let file = scratch.write("a.rbt.gz", &bytes);
+    let ended = run(&["convert", file.to_str().unwrap(), "--to", "folded"]);
+    assert!(ended.code == 3 && !ended.stdout.is_empty(), "{ended:?}");
+    let warning = "ignored the bytes after a gzip member: they are not rbt; 16 bytes lost";
+    assert!(ended.stderr.contains(warning), "{}", ended.stderr);
+    assert_eq!(run(&["check", file.to_str().unwrap()]).code, 3);
+}
+
+#[test]
 fn profiles_are_recognised_if_a_heap_is_expected() {
     let scratch = Scratch::new();
     let folded = scratch.write("a.folded", b"main;query 3\n");

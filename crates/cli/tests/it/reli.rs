@@ -163,6 +163,19 @@ fn the_options_of_converter_rbt_do_what_they_say() {
 }
 
 #[test]
+fn processes_are_combined_in_speedscope_on_request() {
+    let profiles = |options: &[&str]| {
+        let document = redirected(
+            &[&["converter:speedscope"], options].concat(),
+            &project_file("corpus/rbt/pid_samples.rbt"),
+        );
+        let document: serde_json::Value = serde_json::from_slice(&document.done()).unwrap();
+        document["profiles"].as_array().unwrap().len()
+    };
+    assert_eq!((profiles(&[]), profiles(&["--combine"])), (4, 1));
+}
+
+#[test]
 fn bytes_that_are_not_utf8_are_left_out_replaced_or_refused() {
     let text = b"0 caf\xe9 /f.php:1\n\n";
     let name = |options: &[&str]| {

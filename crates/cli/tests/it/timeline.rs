@@ -59,6 +59,22 @@ fn polls(input: &str) -> (u64, u64) {
 }
 
 #[test]
+fn a_timeline_without_anything_on_it_is_not_written() {
+    let folder = Scratch::new();
+    for (format, input) in [
+        ("perfetto", "rbt/pid_samples.rbt"),
+        ("chrome-trace", "rbt/pid_samples.rbt"),
+        ("perfetto", "trc/tokio/header_only.bin"),
+    ] {
+        let file = folder.path(format);
+        let refused = run(&["convert", &corpus(input), "--to", format, "-o", file.to_str().unwrap()]);
+        let message = "nothing to draw: expected samples or events with times, found none\n";
+        assert!(refused.code == 2 && refused.stderr.ends_with(message), "{refused:?}");
+        assert!(!file.exists(), "{format}");
+    }
+}
+
+#[test]
 fn polls_parks_wakes_and_counters_have_their_times() {
     for trace in TRACES {
         let input = corpus(trace);

@@ -8,6 +8,7 @@ use borehole_model::{
     Column, Context, Frame, FrameId, InternedRows, Mode, ProfileSink, Sample, StackId, StringId, TableFull,
     Tables, ValueType,
 };
+use borehole_text::make_line;
 
 use super::write::{Cost, CostEvents, Name, UNKNOWN, Writer};
 use crate::frames::profiler;
@@ -216,10 +217,7 @@ impl Functions {
     fn string(&mut self, text: &[u8]) -> Result<StringId, TableFull> {
         self.text.clear();
         self.text.extend_from_slice(if text.trim_ascii().is_empty() { UNKNOWN } else { text });
-        for byte in self.text.iter_mut().filter(|byte| matches!(**byte, b'\n' | b'\r')) {
-            *byte = b' ';
-            self.replaced += 1;
-        }
+        self.replaced += make_line(&mut self.text, 0);
         self.strings.intern_string(&self.text)
     }
 

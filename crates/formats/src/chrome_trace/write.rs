@@ -198,8 +198,7 @@ impl<W: Write> Canvas for TraceEvents<W> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        let end: &[u8] = if self.has_begun { b"\n]}\n" } else { b"{\"traceEvents\":[]}\n" };
-        self.output.write_all(end)?;
+        self.output.write_all(b"\n]}\n")?;
         self.output.flush()
     }
 }

@@ -18,12 +18,13 @@ pub struct Exporter<W: Write> {
     counts: Counts,
     losses: SampleLosses,
     empty: u64,
+    replaced: u64,
 }
 
 impl<W: Write> Exporter<W> {
     /// Creates an exporter that writes to `output`.
     pub fn new(output: W) -> Self {
-        Self { output, counts: Counts::default(), losses: SampleLosses::default(), empty: 0 }
+        Self { output, counts: Counts::default(), losses: SampleLosses::default(), empty: 0, replaced: 0 }
     }
 }
 
@@ -41,7 +42,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
         let lines = CollapsedLines::of(&std::mem::take(&mut self.counts), tables)?;
-        self.empty = lines.empty;
+        (self.empty, self.replaced) = (lines.empty, lines.replaced());
         lines.write(&mut self.output)?;
         self.output.flush()
     }
@@ -51,6 +52,7 @@ impl<W: Write> Export for Exporter<W> {
     fn losses(&self) -> Losses {
         let mut losses = self.losses.report();
         losses.add("samples without frames", self.empty);
+        losses.add("special characters in names", self.replaced);
         losses
     }
 }

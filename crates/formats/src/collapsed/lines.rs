@@ -7,11 +7,12 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use borehole_model::{Frame, FrameId, StackId, StringId, TableFull, Tables};
-use borehole_text::put_decimal;
+use borehole_text::{make_line, put_decimal};
 use hashbrown::HashMap;
 
 use super::order::places;
 use crate::frames::profiler;
+use crate::lines::folded::guard_ends;
 use crate::sums::stacks::StackCounts;
 
 /// The separator of frames.
@@ -95,6 +96,11 @@ impl<'a> CollapsedLines<'a> {
         let threads = thread_ranks(rows);
         rows.sort_by_cached_key(|row| (Reverse(row.count), threads.get(&row.thread), places[at(row)]));
         Ok(())
+    }
+
+    /// The number of control characters replaced in names.
+    pub(super) const fn replaced(&self) -> u64 {
+        self.names.replaced
     }
 
     /// Writes all lines.
@@ -231,6 +237,8 @@ pub(super) struct LineNames {
     strings: Vec<Option<StringId>>,
     /// For each frame the first with the same text.
     frames: Vec<Option<FrameId>>,
+    /// The number of control characters replaced.
+    replaced: u64,
 }
 
 impl LineNames {
@@ -241,6 +249,7 @@ impl LineNames {
             let string = if *kept == Some(frame) {
                 text.clear();
                 write_name(tables, &tables.frame(frame), &mut text);
+                names.replaced += make_line(&mut text, 0) + guard_ends(&mut text);
                 text.push(SEPARATOR);
                 Some(names.texts.intern_string(String::from_utf8_lossy(&text).as_bytes())?)
             } else {

@@ -2,13 +2,14 @@
 //! The folded format consists of them, and flame graphs are drawn from them.
 //!
 //! Characters that would break a line are replaced: a semicolon in a name by a colon (like `stackcollapse-perf.pl`), a
-//! line break by a space. At the ends of a line, where readers trim and guess, an underscore replaces what they would
+//! tab or a line break by a space; other control characters are escaped. At the ends of a line, where readers trim and guess, an underscore replaces what they would
 //! misread: white space at the end, the space before a last word that is a number (it would be a second count), `#`
 //! before a space at the beginning (a comment).
 
 use std::borrow::Cow;
 
 use borehole_model::{Frame, FrameId, StackColumn, StringId, TableFull, Tables};
+use borehole_text::make_line;
 
 use crate::sums::stacks::StackCounts;
 
@@ -123,7 +124,7 @@ impl FrameNames {
         if self.frames[frame.index()].is_none() {
             self.text.clear();
             write_name(tables, &tables.frame(frame), self.style, &mut self.text);
-            self.replaced += replace_separators(&mut self.text);
+            self.replaced += make_line(&mut self.text, 0) + replace_separators(&mut self.text);
             self.frames[frame.index()] = Some(self.texts.intern_string(&self.text)?);
             self.named += 1;
         }
@@ -168,22 +169,14 @@ fn write_name(tables: &Tables, frame: &Frame, style: NameStyle, text: &mut Vec<u
     text.extend_from_slice(frame.line.unwrap_or(unknown).to_string().as_bytes());
 }
 
+/// Replaces semicolons, which separate frames.
 fn replace_separators(text: &mut [u8]) -> u64 {
-    let mut replaced = 0;
-    for byte in text {
-        let harmless = match *byte {
-            b';' => b':',
-            b'\n' | b'\r' => b' ',
-            _ => continue,
-        };
-        *byte = harmless;
-        replaced += 1;
-    }
-    replaced
+    let separators = text.iter_mut().filter(|byte| **byte == b';');
+    separators.map(|byte| *byte = b':').count() as u64
 }
 
 /// Protects the two ends of a line, to which a space and the count are added, from being misread.
-fn guard_ends(line: &mut [u8]) -> u64 {
+pub(crate) fn guard_ends(line: &mut [u8]) -> u64 {
     let mut replaced = 0;
     let before_number = line.iter().rposition(|byte| !byte.is_ascii_digit() && *byte != b'.');
     if let Some(at) = before_number

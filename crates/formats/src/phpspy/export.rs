@@ -4,6 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::ops::{ControlFlow, Range};
 
 use borehole_model::{Context, Frame, FrameId, Label, LabelValue, ProfileSink, Sample, StackId, Tables};
+use borehole_text::make_line;
 use memchr::memmem;
 
 use super::read::is_opcode;
@@ -39,7 +40,8 @@ pub enum OpcodeOutput {
 /// frames are `module::symbol+0x1f [native]:0`. A sample without a stack is a bare blank line, which readers ignore, so it
 /// is counted as lost.
 ///
-/// Line breaks in names and values become spaces, and so does text that a reader would take for structure; each is counted.
+/// Tabs and line breaks in names and values become spaces, other control characters are escaped, and what a reader would take for
+/// structure is replaced; each is counted.
 ///
 /// # Examples
 ///
@@ -98,7 +100,7 @@ impl<W: Write> Exporter<W> {
         self.trace.extend_from_slice(b"# ");
         let start = self.trace.len();
         self.trace.extend_from_slice(tables.string(label.key));
-        self.replaced += replace_breaks(&mut self.trace[start..]) + replace_equals(&mut self.trace[start..]);
+        self.replaced += make_line(&mut self.trace, start) + replace_equals(&mut self.trace[start..]);
         self.trace.extend_from_slice(b" = ");
         let start = self.trace.len();
         match label.value {
@@ -108,7 +110,7 @@ impl<W: Write> Exporter<W> {
                 self.number_units += u64::from(unit.is_some());
             }
         }
-        self.replaced += replace_breaks(&mut self.trace[start..]);
+        self.replaced += make_line(&mut self.trace, start);
         self.trace.push(b'\n');
     }
 
@@ -214,7 +216,7 @@ impl FrameTexts {
         let frame = tables.frame(id);
         let start = self.bytes.len();
         write_location(tables, &frame, &mut self.bytes);
-        self.replaced += replace_breaks(&mut self.bytes[start..]) + replace_tabs(&mut self.bytes[start..]);
+        self.replaced += make_line(&mut self.bytes, start);
         let opcode = self.opcode(tables, &frame);
         self.opcodes_omitted += u64::from(frame.opcode.is_some() && opcode.is_none());
         self.columns += u64::from(frame.column.or(frame.end_column).is_some() || frame.end_line.is_some());
@@ -265,28 +267,6 @@ fn write_vm_frame(opcode: &[u8], to: &mut Vec<u8>) {
 
 fn push_decimal(to: &mut Vec<u8>, number: i64) {
     write!(to, "{number}").expect("a vector takes all bytes");
-}
-
-fn replace_breaks(text: &mut [u8]) -> u64 {
-    let mut replaced = 0;
-    for byte in text.iter_mut().filter(|byte| matches!(**byte, b'\n' | b'\r')) {
-        *byte = b' ';
-        replaced += 1;
-    }
-    replaced
-}
-
-/// Replaces tabs before a depth or a comment, which would turn the first frame of a block into a one-line trace.
-fn replace_tabs(text: &mut [u8]) -> u64 {
-    let mut replaced = 0;
-    for at in 1..text.len() {
-        let (before, after) = text.split_at_mut(at);
-        if before[at - 1] == b'\t' && (after.starts_with(b"#") || after.starts_with(b"1 ")) {
-            before[at - 1] = b' ';
-            replaced += 1;
-        }
-    }
-    replaced
 }
 
 /// Replaces equals signs that would end a label's key early: between spaces, or at its end before the separator.

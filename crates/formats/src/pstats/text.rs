@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use borehole_text::printable;
 use hashbrown::HashMap;
 
 use super::stats::Stats;
@@ -128,10 +129,11 @@ impl TableLine<'_> {
         self.total_s += other.total_s;
     }
 
-    /// Formats `file:line(name)`; without a line `file:(name)`.
+    /// Formats `file:line(name)`; without a line `file:(name)`. What terminals do not display is escaped.
     fn place(&self) -> String {
         let line = self.line.map_or_else(String::new, |line| line.to_string());
-        format!("{}:{line}({})", self.file, self.name)
+        let [file, name] = [self.file, self.name].map(|text| printable(text.as_bytes()));
+        format!("{file}:{line}({name})")
     }
 
     /// The key by which CPython sorts names: the text of a tuple.

@@ -276,7 +276,9 @@ impl<R: Read> EventReader<R> {
                 && !partial_magic
                 && (bytes.len() >= MAGIC.len() || place == StreamPlace::InSegment) =>
             {
-                Err(no_magic(bytes, place, offset))
+                let error = no_magic(bytes, place, offset);
+                let is_foreign = self.window.is_behind_member() && !self.options.is_lenient();
+                if is_foreign { self.pass_over_rest() } else { Err(error) }
             }
             None => {
                 let left = bytes.len();
@@ -303,6 +305,19 @@ impl<R: Read> EventReader<R> {
         let starts = |&at: &usize| self.is_segment(at);
         let cut = |&at: &usize| bytes.starts_with(&MAGIC[..at.min(MAGIC.len())]);
         Ok((1..HEADER_BYTES).find(starts).filter(cut))
+    }
+
+    /// Skips bytes after a member that are not a segment: they do not belong to the trace, as in `gzip`.
+    fn pass_over_rest(&mut self) -> Result<Option<NextRecord>, Error> {
+        let (offset, mut lost) = (self.window.offset(), 0);
+        while !self.ensure(1)?.is_empty() {
+            let count = self.window.available().len();
+            self.window.consume(count);
+            lost += count as u64;
+        }
+        let method = self.window.envelope().method();
+        self.warn(offset, lost, format!("ignored the bytes after a {method}: they are not rbt"));
+        self.end()
     }
 
     /// The end of the data; an error if a member has damage that truncation does not explain.

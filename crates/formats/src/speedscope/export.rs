@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Lasting, Measure, ProfileSink, Sample, Sampled, Segment, StringId, Tables, Thread, ThreadNames,
-    ValueType, Weigher,
+    Context, Lane, Lasting, Measure, ProfileSink, Sample, Sampled, Segment, StringId, Tables, Thread,
+    ThreadNames, ValueType, Weigher,
 };
 
 use super::NAME;
@@ -28,10 +28,12 @@ pub struct ExportOptions {
     /// The name of the value type that weighs samples. `None` for each profile's own default, since a document can hold
     /// profiles of several units.
     pub value: Option<String>,
+    /// Whether all lanes are one profile, in which samples have no times: lanes may overlap.
+    pub is_combined: bool,
 }
 
 /// Writes a speedscope document: a profile for each [lane](borehole_model::Lane), and for each profile of a document
-/// that was read from this format.
+/// that was read from this format, or one profile of all if that is asked for.
 ///
 /// A sample with a time weighs as long as it [lasts](Lasting), and if a period or more passes until the next one, an
 /// entry without a stack separates them. Other samples weigh their profile's default measure. Adjacent samples with
@@ -146,7 +148,7 @@ impl<W: Write> Exporter<W> {
     fn plan(&mut self, at: Context<'_>) {
         let segment = at.segment;
         self.weigher.segment(segment);
-        let is_own = segment.format == NAME;
+        let is_own = segment.format == NAME && !self.options.is_combined;
         let is_asked = self.options.value.is_some();
         let measure = if is_asked { self.weigher.measure() } else { Some(segment.default_measure()) };
         let lasting = measure.and_then(|measure| self.lasting(segment, measure));
@@ -185,7 +187,10 @@ impl<W: Write> Exporter<W> {
     #[inline]
     fn weigh(&mut self, at: Context<'_>, sample: &Sample<'_>) -> (TrackKey, TrackSample) {
         let plan = self.plan;
-        let is_timed = sample.time_ns.is_some();
+        let is_combined = self.options.is_combined;
+        let lane = if is_combined { Lane::default() } else { at.lane(sample) };
+        let time_ns = sample.time_ns.filter(|_| !is_combined);
+        let is_timed = time_ns.is_some();
         let weights = plan.weights(is_timed);
         let weight = match (weights, plan.lasting, plan.measure) {
             (WeightMeaning::Counts, ..) => sample.count,
@@ -198,18 +203,23 @@ impl<W: Write> Exporter<W> {
         };
         let value = plan.column(is_timed).and(plan.value);
         let mode = at.segment.mode;
-        let key = TrackKey { lane: at.lane(sample), profile: plan.profile, weights, value, is_timed, mode };
+        let key = TrackKey { lane, profile: plan.profile, weights, value, is_timed, mode };
         let stack = sample.stack.map_or(0, |stack| self.shown.place(stack, at.tables).get().into());
-        let (count, time_ns, period_ns) = (sample.count, sample.time_ns, plan.origin.period_ns);
+        let (count, period_ns) = (sample.count, plan.origin.period_ns);
         (key, TrackSample { stack, count, weight, time_ns, period_ns, gap_ns: plan.gap_ns(weight) })
     }
 
     #[cold]
-    fn note_losses(&mut self, sample: &Sample<'_>) {
-        let column = self.plan.column(sample.time_ns.is_some());
+    fn note_losses(&mut self, at: Context<'_>, sample: &Sample<'_>) {
+        let is_combined = self.options.is_combined;
+        let column = self.plan.column(sample.time_ns.is_some() && !is_combined);
         let is_kept = column == Some(0) && matches!(sample.values, &[value] if value >= 0);
         let values = if is_kept { &[] } else { sample.values };
-        self.lost.extras(&Sample { values, ..*sample });
+        let rest = Sample { values, ..*sample };
+        if is_combined {
+            return self.lost.all_but_stack(at, &rest);
+        }
+        self.lost.extras(&rest);
     }
 
     fn close_tracks(&mut self) -> io::Result<()> {
@@ -256,8 +266,9 @@ impl<W: Write> ProfileSink for Exporter<W> {
         if self.options.value.is_some() && self.weigher.weigh(at, sample).is_none() {
             return Ok(ControlFlow::Continue(()));
         }
-        if sample.labels.is_some() || sample.status.is_some() || !sample.values.is_empty() {
-            self.note_losses(sample);
+        let has_more = sample.labels.is_some() || sample.status.is_some() || !sample.values.is_empty();
+        if has_more || self.options.is_combined {
+            self.note_losses(at, sample);
         }
         let (key, taken) = self.weigh(at, sample);
         let track = self.track_keys.number(key);

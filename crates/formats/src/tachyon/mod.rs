@@ -39,7 +39,6 @@ pub use threads::LOST_FRAME;
 pub use write::{FrameSlot, PythonFrame, SampleCompression, SampleOrder, ThreadSlot, Writer, WriterOptions};
 
 use crate::registry::{Codec, EventSupport, Exporting, Import};
-use borehole_wire::envelope::Envelope;
 
 /// The short name of the format.
 pub const NAME: &str = "tachyon";
@@ -47,7 +46,7 @@ pub const NAME: &str = "tachyon";
 /// Reads and writes the format.
 pub(crate) const CODEC: Codec = Codec {
     import: Some(Import::Document {
-        read: |input, options| read_document(Envelope::new(input), options),
+        read: |input, options| read_document(input, options),
         import: import_document,
     }),
     export: Some(Exporting {

@@ -186,7 +186,12 @@ impl<C: Canvas> ProfileSink for Drawing<C> {
         Ok(())
     }
 
+    /// Fails if there is nothing to draw: viewers reject a timeline without tracks.
     fn finish(&mut self, _tables: &Tables) -> io::Result<()> {
+        if self.tracks.is_empty() {
+            let message = "nothing to draw: expected samples or events with times, found none";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
         self.end_source()?;
         self.canvas.finish()
     }

@@ -114,6 +114,11 @@ impl Tracks {
         name.clone_into(&mut self.source);
     }
 
+    /// Whether nothing has been drawn.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     pub(super) fn name_thread(&mut self, thread: Thread, name: &str) {
         self.thread_names.name(thread, name.to_owned());
     }

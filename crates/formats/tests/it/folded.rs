@@ -50,9 +50,9 @@ const DIFFERENCES: [(&str, [&str; 2], &str); 2] = [
         "unicode.rbt",
         [
             "semi;colon a;b:3:5;tab\tname /sp ace.php:4;nul\0byte /line\nbreak",
-            "semi:colon a:b:3:5;tab\tname /sp ace.php:4;nul\0byte /line break",
+            "semi:colon a:b:3:5;tab name /sp ace.php:4;nul\\x00byte /line break",
         ],
-        "a semicolon or a line break in a name would make two frames or lines of it",
+        "a semicolon or a line break in a name would make two frames or lines of it, and terminals obey control characters",
     ),
 ];
 

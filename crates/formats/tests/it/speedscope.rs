@@ -77,6 +77,30 @@ fn every_file_of_reli_holds_as_many_samples_as_reli_read() {
 }
 
 #[test]
+fn combined_lanes_are_one_profile_of_all_their_samples() {
+    let of = |process, thread, time_ns| PlainSample {
+        process: Some(process),
+        thread: Some(thread),
+        ..at(time_ns, &["leaf", "main"])
+    };
+    // The processes ran at the same times.
+    let first = segment(Some(1000), vec![of(7, 7, 0), of(7, 8, 0), of(7, 7, 1000)]);
+    let second = segment(Some(3000), vec![of(9, 9, 500), sample(&["other"], 2)]);
+    let mut bytes = Vec::new();
+    let options = ExportOptions { is_combined: true, ..ExportOptions::default() };
+    let mut exporter = Exporter::new(&mut bytes, options, || Ok(Box::new(Cursor::new(Vec::new()))));
+    play(&[first, second], &mut exporter);
+    let lost = exporter.losses().to_string();
+    drop(exporter);
+    assert_eq!(lost, "timestamps dropped: 4, process ids dropped: 4, thread ids dropped: 4");
+    let document: Value = serde_json::from_slice(&bytes).unwrap();
+    let profiles = document["profiles"].as_array().unwrap();
+    assert_eq!((profiles.len(), &profiles[0]["name"]), (1, &json!("all samples")));
+    assert_eq!(profiles[0]["weights"], json!([6000, 6000]));
+    assert_eq!(read(&bytes).count(), 6);
+}
+
+#[test]
 fn frames_keep_file_line_and_column() {
     let profile = json!({"type": "sampled", "name": "x", "unit": "none", "startValue": 0, "endValue": 4,
         "samples": [[0, 1], [], [2]], "weights": [2, 1, 1]});

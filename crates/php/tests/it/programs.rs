@@ -73,6 +73,26 @@ pub(crate) fn frames(tables: &Tables, stack: StackId) -> Vec<String> {
     tables.frames_leaf_first(Some(stack)).map(line).collect()
 }
 
+/// Whether a frame is the one that PHP prints. Before 8.4, PHP does not say where a closure begins.
+pub(crate) fn is_printed_as(frame: &str, printed: &str) -> bool {
+    let Some((before, after)) = printed.split_once("{closure}") else { return frame == printed };
+    let place = frame.strip_prefix(before).and_then(|rest| rest.strip_prefix("{closure:"));
+    let Some(place) = place.and_then(|rest| rest.strip_suffix(after)?.strip_suffix('}')) else {
+        return false;
+    };
+    let (file, line) = place.rsplit_once(':').unwrap_or(("", place));
+    let mut executing = after.trim_start_matches('\t').split('\t');
+    let executing_file = executing.next().unwrap_or_default();
+    let executing_line: u32 = executing.next().unwrap_or_default().parse().unwrap();
+    (file.is_empty() || file == executing_file) && (1..=executing_line).contains(&line.parse().unwrap())
+}
+
+/// Like [`is_printed_as`], for the frames of a stack.
+pub(crate) fn are_printed_as(frames: &[String], printed: &[String]) -> bool {
+    let is_same = |(frame, printed): (&String, &String)| is_printed_as(frame, printed);
+    frames.len() == printed.len() && frames.iter().zip(printed).all(is_same)
+}
+
 /// A PHP of another release, in a root file system of its own.
 pub(crate) struct Other {
     peer: Peer,

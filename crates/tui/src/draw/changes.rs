@@ -4,9 +4,8 @@ use borehole_analysis::diff::{Amount, DiffMeasure, DiffRow};
 use borehole_text::{KeptEnd, crop, printable};
 use ratatui::layout::Rect;
 
-use super::canvas::CellCanvas;
-use super::split_top;
 use crate::app::{App, ScreenPart};
+use crate::canvas::{CellCanvas, split_top};
 use crate::theme::TextRole;
 
 impl App {

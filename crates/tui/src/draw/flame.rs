@@ -2,9 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use super::canvas::CellCanvas;
-use super::split_top;
 use crate::app::{App, ScreenPart};
+use crate::canvas::{CellCanvas, split_top};
 use crate::flame::{FlameBox, Levels, layout};
 use crate::list::CursorStep;
 use crate::since::Shift;

@@ -4,9 +4,9 @@ use borehole_analysis::{LineRows, OpcodeRows, Recursion, RowKind, Weight};
 use borehole_text::{crop, grouped, percent, percent_of, printable, width, with_unit};
 use ratatui::layout::Rect;
 
-use super::canvas::CellCanvas;
 use crate::amount::name;
 use crate::app::{App, ProfilePrompt};
+use crate::canvas::CellCanvas;
 use crate::keymap::Action;
 use crate::theme::TextRole;
 

@@ -4,9 +4,8 @@ use borehole_analysis::{GroupRow, SortBy};
 use borehole_text::{KeptEnd, crop, grouped, percent, percent_of};
 use ratatui::layout::Rect;
 
-use super::canvas::CellCanvas;
-use super::{split_left, split_top};
 use crate::app::{App, ProfileView, ScreenPart};
+use crate::canvas::{CellCanvas, split_left, split_top};
 use crate::groups::{kind_text, value_text};
 use crate::theme::TextRole;
 

@@ -4,9 +4,8 @@ use borehole_analysis::{HeatMap, Timeline, TimelineRow, Timespan};
 use borehole_text::{KeptEnd, crop, grouped};
 use ratatui::layout::Rect;
 
-use super::canvas::CellCanvas;
-use super::{split_bottom, split_left, split_top};
 use crate::app::{App, ScreenPart};
+use crate::canvas::{CellCanvas, split_bottom, split_left, split_top};
 use crate::groups::value_text;
 use crate::theme::TextRole;
 use crate::time::{TimeAxis, overlap};

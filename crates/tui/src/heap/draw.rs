@@ -9,8 +9,7 @@ use super::node::{MOST_SORTED, NodePane};
 use super::rows::{beside, label, room};
 use super::tree::{HeapDirection, HeapTree, TreeLine};
 use super::{HeapAction, HeapApp, HeapIndex, HeapPrompt, HeapView};
-use crate::draw::canvas::CellCanvas;
-use crate::draw::{split_bottom, split_top};
+use crate::canvas::{CellCanvas, split_bottom, split_top};
 use crate::screen::{Explorer, ScreenCells};
 use crate::theme::TextRole;
 

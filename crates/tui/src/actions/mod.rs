@@ -1,5 +1,9 @@
 //! Handling of keys and the mouse.
 
+mod changes;
+mod groups;
+mod time;
+
 use borehole_analysis::{OpcodeRows, Recursion, RowKind, SortBy, StackSamples};
 use borehole_text::{KeptEnd, with_unit};
 

@@ -1,4 +1,4 @@
-//! Text in cells.
+//! Text in cells, and areas of them.
 
 use borehole_text::{KeptEnd, crop, printable, width};
 use ratatui::buffer::Buffer;
@@ -98,4 +98,24 @@ impl<'a> CellCanvas<'a> {
         let blank = room.saturating_sub(width(&filled));
         self.text(area, (line, start), &format!("{filled}{}", " ".repeat(blank)), style);
     }
+}
+
+/// The upper `height` lines of an area, or all, and the rest.
+pub(crate) fn split_top(area: Rect, height: u16) -> [Rect; 2] {
+    let height = height.min(area.height);
+    let rest = Rect { y: area.y + height, height: area.height - height, ..area };
+    [Rect { height, ..area }, rest]
+}
+
+/// All but the lower `height` lines of an area, and those.
+pub(crate) fn split_bottom(area: Rect, height: u16) -> [Rect; 2] {
+    let height = height.min(area.height);
+    split_top(area, area.height - height)
+}
+
+/// The left `width` columns of an area, or all, and the rest.
+pub(crate) fn split_left(area: Rect, width: u16) -> [Rect; 2] {
+    let width = width.min(area.width);
+    let rest = Rect { x: area.x + width, width: area.width - width, ..area };
+    [Rect { width, ..area }, rest]
 }
