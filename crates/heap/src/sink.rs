@@ -118,6 +118,9 @@ pub enum ValueKind {
 }
 
 impl ValueKind {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Null, Self::Bool, Self::Integer, Self::Float, Self::Text, Self::Json];
+
     /// Infers the type of a value from its text, because reli writes only the text.
     #[must_use]
     pub fn guess(key: &[u8], value: &[u8]) -> Self {

@@ -28,20 +28,21 @@ pub use database::{Address, PASSWORD_VARIABLE, add_run};
 pub use open::{HeapFile, OpenOptions, Opened};
 pub use save::write;
 
-/// Builds the graph of the heap whose memory is in `dump`.
+/// Builds the graph of the heap whose memory is in `dump`, which is freed as soon as it has been walked.
 ///
 /// # Errors
 /// If the process does not run PHP, or an unsupported version.
-pub fn analyze(dump: &Dump, options: &AnalyzeOptions<'_>) -> Result<(HeapGraph, Analysis), Error> {
+pub fn analyze(dump: Dump, options: &AnalyzeOptions<'_>) -> Result<(HeapGraph, Analysis), Error> {
     let mut builder = GraphBuilder::new();
-    let stated = MemoryLimitError::of(dump);
+    let stated = MemoryLimitError::of(&dump);
     let failure = options.failure.or(stated.as_ref().map(MemoryLimitError::failure));
     let options = AnalyzeOptions { failure, ..*options };
     let analysis =
-        borehole_php::analyze(dump, &options, &mut builder).map_err(|error| Error::new("", error))?;
+        borehole_php::analyze(&dump, &options, &mut builder).map_err(|error| Error::new("", error))?;
     if let Some(created) = dump.fact("created_at").and_then(|created| std::str::from_utf8(created).ok()) {
         builder.set_created(created);
     }
+    drop(dump);
     let graph = builder.finish().map_err(|error| Error::new("", error))?;
     Ok((graph, analysis))
 }

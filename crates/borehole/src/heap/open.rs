@@ -169,7 +169,7 @@ impl HeapFile {
             HeapContent::Bytes(bytes) => Ok(plain(self.view(bytes)?)),
             HeapContent::Path(path) if self.format == HeapFormat::Core => {
                 let (dump, recovery) = self.core(path, options)?;
-                self.analyzed(&dump, recovery, options)
+                self.analyzed(dump, recovery, options)
             }
             HeapContent::Path(_) => {
                 Err(Error::new(&self.name, "unsupported format: this build has no database support"))
@@ -187,7 +187,7 @@ impl HeapFile {
                 file.rewind().map_err(refused)?;
                 if self.format == HeapFormat::Rdump {
                     let (dump, recovery) = self.dump(file, options)?;
-                    return self.analyzed(&dump, recovery, options);
+                    return self.analyzed(dump, recovery, options);
                 }
                 Ok(plain(self.json(&rest(file).map_err(refused)?)?))
             }
@@ -217,7 +217,7 @@ impl HeapFile {
 
     fn analyzed(
         &self,
-        dump: &Dump,
+        dump: Dump,
         recovery: Recovery,
         options: &OpenOptions<'_>,
     ) -> Result<Opened<'static>, Error> {

@@ -1,13 +1,15 @@
 //! Copies the heap of a running PHP process, which is stopped for a moment.
 //!
 //! Everything that can be done before is done before: attaching to PHP, and allocating memory for as much as there is
-//! to copy. Then the process is stopped, its mappings and resident pages are read once more, all of them are copied in
-//! large pieces, and the process runs on. Everything else is done with the copy.
+//! to copy. Then the process is stopped, its mappings and resident pages are read once more, all private ones are copied in
+//! large pieces, and the process runs on. Shared memory that values refer to follows (`segments`). Everything else is done
+//! with the copy.
 
 mod copy;
 mod crashed;
 mod limit;
 mod plan;
+mod segments;
 
 use std::time::{Duration, Instant};
 
@@ -24,6 +26,7 @@ use copy::CopiedSpans;
 pub use crashed::of_core;
 pub use limit::MemoryLimitError;
 use plan::CopyPlan;
+use segments::SharedSegment;
 
 /// The options of copying a heap.
 pub struct HeapOptions {
@@ -34,6 +37,9 @@ pub struct HeapOptions {
     /// Whether to leave out memory that PHP's allocator did not allocate: the heap and the stacks of the C library. The
     /// data that PHP keeps from one request to the next is in that memory.
     pub exclude_heap: bool,
+    /// Whether to leave out all shared memory, and not only that which no value refers to. What opcache keeps, which includes
+    /// the program's functions and classes and most names, is then missing.
+    pub exclude_shared: bool,
     /// The release; `None`: it is read from the process.
     pub release: Option<PhpRelease>,
     /// Decides which mapped file is PHP; `None`: it is searched for.
@@ -50,6 +56,7 @@ impl Default for HeapOptions {
             stop: true,
             include_binary: false,
             exclude_heap: false,
+            exclude_shared: false,
             release: None,
             is_php: None,
             created_at: String::new(),
@@ -84,6 +91,10 @@ pub struct HeapStatistics {
     pub preparing: Duration,
     /// The number of bytes copied while the process was stopped.
     pub copied_bytes: u64,
+    /// The number of bytes of shared memory copied afterwards.
+    pub shared_bytes: u64,
+    /// The number of bytes of shared memory that were left out.
+    pub left_out_bytes: u64,
     /// The number of bytes that could not be read.
     pub unreadable_bytes: u64,
     /// The number of attempts: a new one is made if the process had grown in between, or was in the middle of a change.
@@ -159,11 +170,12 @@ impl HeapCapture<'_> {
             let preparing = begun.elapsed();
             let is_last = attempts == MAX_ATTEMPTS;
             if let Some(moment) = self.copy_all(buffer, is_last)? {
-                let statistics = HeapStatistics { attempts, preparing, ..moment.statistics };
+                let mut statistics = HeapStatistics { attempts, preparing, ..moment.statistics };
                 let mut dump = Dump::new(image.clone());
                 dump.set_mappings(moment.mappings);
                 dump.insert_spans(moment.memory.buffer, moment.memory.placed);
                 dump.insert_spans(files.buffer.clone(), files.placed.iter().copied());
+                self.copy_shared(&mut dump, &mut statistics)?;
                 match Php::attach(&dump, attach) {
                     Ok(php) => return Ok(self.finish(dump, php.identity(), statistics)),
                     Err(error) if is_last => return Err(error.into()),
@@ -215,9 +227,36 @@ impl HeapCapture<'_> {
         statistics.stopped = was_stopped.then(|| begun.elapsed());
         statistics.unreadable_bytes = copied.unreadable_bytes;
         statistics.copied_bytes = plan.bytes as u64 - copied.unreadable_bytes;
+        // The memory was for as much as the process might have grown.
+        buffer.truncate(page_start(&buffer) + plan.bytes);
+        buffer.shrink_to_fit();
         let mappings = self.process.mappings().clone();
         let memory = Copy { buffer, placed: copied.placed };
         Ok(Some(CopiedMemory { memory, mappings, statistics }))
+    }
+
+    /// Adds the shared memory that values in `dump` refer to, and counts the rest.
+    fn copy_shared(&mut self, dump: &mut Dump, statistics: &mut HeapStatistics) -> Result<(), Error> {
+        let segments = SharedSegment::all(dump.mappings());
+        let (needed, others) = if self.options.exclude_shared {
+            (Vec::new(), segments)
+        } else {
+            segments::partition(&self.process, dump, segments)
+        };
+        for SharedSegment { mappings } in others {
+            statistics.left_out_bytes += CopyPlan::of_shared(&mappings, &mut self.resident)?.bytes as u64;
+        }
+        let needed: Vec<_> = needed.into_iter().flat_map(|segment| segment.mappings).collect();
+        let plan = CopyPlan::of_shared(&needed, &mut self.resident)?;
+        let mut buffer = prefaulted(plan.bytes);
+        let CopiedSpans { placed, unreadable_bytes } = copy::all(&self.process, &plan, &mut buffer)?;
+        if !self.process.runs_same_program() {
+            return Err(ended(self.process.id()));
+        }
+        dump.insert_spans(buffer, placed);
+        statistics.shared_bytes = plan.bytes as u64 - unreadable_bytes;
+        statistics.unreadable_bytes += unreadable_bytes;
+        Ok(())
     }
 
     fn finish(&self, mut dump: Dump, identity: &Identity, statistics: HeapStatistics) -> CapturedHeap {
@@ -225,6 +264,8 @@ impl HeapCapture<'_> {
         dump.set_fact("pid", self.process.id().to_string());
         dump.set_fact("stopped", yes_or_no(statistics.stopped.is_some()));
         dump.set_fact("exclude_heap", yes_or_no(self.options.exclude_heap));
+        dump.set_fact("exclude_shared", yes_or_no(self.options.exclude_shared));
+        dump.set_fact("left_out_bytes", statistics.left_out_bytes.to_string());
         if let Some(stopped) = statistics.stopped {
             dump.set_fact("stop_us", stopped.as_micros().to_string());
         }

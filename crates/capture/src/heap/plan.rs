@@ -20,7 +20,7 @@ const CHUNK_BYTES: u64 = 2 << 20;
 const MAX_PHP_DATA_BYTES: usize = 128 << 20;
 
 impl CopyPlan {
-    /// Selects everything that the process has written, and the memory that it shares with others.
+    /// Selects everything that the process has written and does not share with others.
     pub(super) fn of_memory(
         mappings: &Mappings,
         resident: &mut Resident,
@@ -50,8 +50,13 @@ impl CopyPlan {
         Ok(plan)
     }
 
-    fn of(
-        mappings: &Mappings,
+    /// Selects the pages of shared memory that any process has touched.
+    pub(super) fn of_shared(mappings: &[MemoryMapping], resident: &mut Resident) -> Result<Self, Error> {
+        Self::of(mappings, resident, |_| Some(PageSelection::Shared))
+    }
+
+    fn of<'m>(
+        mappings: impl IntoIterator<Item = &'m MemoryMapping>,
         resident: &mut Resident,
         pages: impl Fn(&MemoryMapping) -> Option<PageSelection>,
     ) -> Result<Self, Error> {
@@ -97,25 +102,16 @@ impl CopyPlan {
     }
 }
 
-/// The pages of a mapping that can contain data made by PHP.
+/// The pages of a private mapping that can contain data made by PHP.
 fn memory(mapping: &MemoryMapping, excludes_heap: bool) -> Option<PageSelection> {
     let is_code = mapping.executable && !mapping.writable;
     // The kernel maps these into each process: `[vvar]`, `[vdso]`.
     let is_kernels = mapping.path.starts_with(b"[v");
-    if !mapping.readable || is_code || is_kernels {
+    if !mapping.readable || mapping.shared || is_code || is_kernels {
         return None;
-    }
-    if mapping.shared {
-        return is_shared_memory(mapping).then_some(PageSelection::Shared);
     }
     let is_excluded = excludes_heap && !mapping.shows_file() && !may_hold_chunks(mapping);
     (!is_excluded).then_some(PageSelection::Own)
-}
-
-/// Whether it is memory that processes share, such as opcache's, and not a file.
-fn is_shared_memory(mapping: &MemoryMapping) -> bool {
-    let kinds: [&[u8]; 5] = [b"/dev/zero", b"/dev/shm/", b"/memfd:", b"/SYSV", b"[anon_shmem"];
-    mapping.deleted || mapping.path.is_empty() || kinds.iter().any(|kind| mapping.path.starts_with(kind))
 }
 
 /// Whether PHP's allocator can have memory in it.
@@ -136,8 +132,7 @@ mod tests {
 
     /// The pages copied of each line of `/proc/PID/maps`, with the C library's heap and without.
     const MAPS: [(&str, Option<PageSelection>, Option<PageSelection>); 14] = {
-        use PageSelection::{Own, Shared};
-        let own = Some(Own);
+        let own = Some(PageSelection::Own);
         [
             ("00010000-00020000 r--p 00000000 08:01 1 /usr/bin/php8.2", own, own),
             ("00020000-00030000 r-xp 00010000 08:01 1 /usr/bin/php8.2", None, None),
@@ -147,12 +142,12 @@ mod tests {
             ("10210000-10400000 rw-p 00000000 00:00 0 ", own, None),
             ("10410000-10800000 rw-p 00000000 00:00 0 [anon:zend_alloc]", own, own),
             ("10800000-10900000 ---p 00000000 00:00 0 ", None, None),
-            ("20000000-28000000 rw-s 00000000 00:01 7 /dev/zero (deleted)", Some(Shared), Some(Shared)),
+            ("20000000-28000000 rw-s 00000000 00:01 7 /dev/zero (deleted)", None, None),
             ("28000000-28100000 r--s 00000000 08:01 9 /usr/share/zoneinfo/posixrules", None, None),
-            ("28100000-28200000 rw-s 00000000 00:01 9 /SYSV00000000 (deleted)", Some(Shared), Some(Shared)),
+            ("28100000-28200000 rw-s 00000000 00:01 9 /SYSV00000000 (deleted)", None, None),
             ("30000000-30021000 rw-p 00000000 00:00 0 [stack]", own, None),
             ("30100000-30101000 r--p 00000000 00:00 0 [vvar]", None, None),
-            ("30200000-30300000 rwxs 00000000 00:01 7 /memfd:opcache (deleted)", Some(Shared), Some(Shared)),
+            ("30200000-30300000 rwxs 00000000 00:01 7 /memfd:opcache (deleted)", None, None),
         ]
     };
 

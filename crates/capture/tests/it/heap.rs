@@ -217,12 +217,63 @@ fn the_copy_holds_exactly_the_requested_memory() {
     let less = dump(HeapOptions { exclude_heap: true, ..HeapOptions::default() });
     assert_eq!((has_heap(&less), has_code(&less), has_shared(&less)), (false, false, true));
     assert!(less.held_bytes() < all.held_bytes());
+    let private = dump(HeapOptions { exclude_shared: true, ..HeapOptions::default() });
+    assert_eq!((has_heap(&private), has_code(&private), has_shared(&private)), (true, false, false));
     let more = dump(HeapOptions { include_binary: true, ..HeapOptions::default() });
     assert_eq!((has_heap(&more), has_code(&more), has_shared(&more)), (true, true, true));
     let libc = more.mappings().iter().find(|mapping| mapping.path.ends_with(b"libc.so.6")).unwrap();
     assert_eq!(more.bytes(libc.start, 4), Some(&b"\x7fELF"[..]));
     // Only touched pages of shared memory are copied; all of it is 128 MB.
     assert!(all.held_bytes() < 64 << 20, "{}", all.held_bytes());
+}
+
+/// Fills a large block of shared memory, to which the program has access and none of its values refers.
+const SHARES: &str = "
+    $block = shmop_open(getmypid(), 'n', 0600, 96 << 20) ?: exit(1);
+    for ($at = 0; $at < 96 << 20; $at += 1 << 20) { shmop_write($block, str_repeat('z', 1 << 20), $at); }
+    shmop_delete($block);";
+
+#[test]
+fn shared_memory_that_no_value_refers_to_is_left_out() {
+    let code = format!("{SHARES} {WAITS}");
+    for cached in ["opcache.enable_cli=0", "opcache.enable_cli=1"] {
+        let Some(program) = Program::start(&["-d", cached, "-d", "memory_limit=-1"], &code) else { return };
+        program.until(&['S']);
+        let taken = take(program.id(), &HeapOptions::default()).unwrap();
+        let is_block = |mapping: &borehole_process::MemoryMapping| mapping.path.starts_with(b"/SYSV");
+        assert!(!has_some(&taken.dump, is_block));
+        let statistics = taken.statistics;
+        assert_eq!(statistics.left_out_bytes, 96 << 20);
+        assert_eq!(fact(&taken.dump, "left_out_bytes"), (96 << 20).to_string());
+        assert_eq!(statistics.shared_bytes > 0, cached == "opcache.enable_cli=1");
+        assert!(taken.dump.held_bytes() < 64 << 20, "{}", taken.dump.held_bytes());
+        let mut builder = GraphBuilder::new();
+        let analysis =
+            analyze(&written_and_read(&taken.dump), &AnalyzeOptions::default(), &mut builder).unwrap();
+        let damage = (analysis.missing, analysis.torn, analysis.left_out);
+        assert_eq!((damage, analysis.doubt), ((0, 0, 0), None), "{cached}");
+    }
+}
+
+#[test]
+fn a_walk_without_shared_memory_says_that_it_was_left_out() {
+    let Some(program) = Program::start(&["-d", "opcache.enable_cli=1"], WAITS) else { return };
+    program.until(&['S']);
+    let options = HeapOptions { exclude_shared: true, ..HeapOptions::default() };
+    let taken = take(program.id(), &options).unwrap();
+    assert_eq!((fact(&taken.dump, "exclude_shared"), taken.statistics.shared_bytes), ("yes", 0));
+    assert!(taken.statistics.left_out_bytes > 1 << 20);
+    let mut builder = GraphBuilder::new();
+    let analysis = analyze(&written_and_read(&taken.dump), &AnalyzeOptions::default(), &mut builder).unwrap();
+    assert_eq!((analysis.missing, analysis.torn, analysis.doubt), (0, 0, None));
+    assert!(analysis.left_out > 0);
+    // The names of functions are missing, and the values are there.
+    let graph = builder.finish().unwrap();
+    let texts = (0..graph.counts().locations).filter(|&row| {
+        graph.location(row).string.is_some_and(|text| graph.string(text).starts_with(b"text 1"))
+    });
+    // 1, 10 to 19, 100 to 199, and so on.
+    assert_eq!(texts.count(), 1 + 10 + 100 + 1000 + 10_000);
 }
 
 #[test]

@@ -122,7 +122,12 @@ fn accounted(analysis: &Analysis) -> String {
             format!("{} in use, {whole}{}", counted(used, "byte"), if used > 0 { share.as_str() } else { "" })
         }
     };
-    for (count, what) in [(analysis.missing, "not copied"), (analysis.torn, "torn")] {
+    let places = [
+        (analysis.missing, "not copied"),
+        (analysis.torn, "torn"),
+        (analysis.left_out, "in shared memory that was left out"),
+    ];
+    for (count, what) in places {
         if count > 0 {
             text += &format!("; {} {what}", counted(count, "place"));
         }

@@ -39,6 +39,10 @@ pub(crate) struct CopyArgs {
     #[arg(long)]
     pub(crate) exclude_heap: bool,
 
+    /// Leave out all shared memory; by default opcache's is copied, and what no value refers to is left out
+    #[arg(long)]
+    pub(crate) exclude_shared: bool,
+
     #[command(flatten)]
     pub(crate) php: PhpHeapArgs,
 }
@@ -51,6 +55,7 @@ impl CopyArgs {
             stop: !self.no_stop,
             include_binary: self.include_binary,
             exclude_heap: self.exclude_heap,
+            exclude_shared: self.exclude_shared,
             release: php.release,
             is_php: php.is_php,
             memory_limit_error: self.php.failure.error(),
@@ -65,12 +70,15 @@ impl CopyArgs {
 /// A message about the size of a copy, and how long the process was stopped.
 fn told(process: i32, taken: &CapturedHeap) -> String {
     let statistics = &taken.statistics;
-    let copied = bytes(statistics.copied_bytes);
+    let copied = bytes(statistics.copied_bytes + statistics.shared_bytes);
     let mut text = format!("process {process}, {}: {copied} copied", taken.identity);
     text += &match statistics.stopped {
         Some(stopped) => format!(", stopped for {}", borehole_text::duration(stopped.as_nanos())),
         None => ", not stopped; memory that changed meanwhile is torn".to_owned(),
     };
+    if statistics.left_out_bytes > 0 {
+        text += &format!("; {} of shared memory left out", bytes(statistics.left_out_bytes));
+    }
     if statistics.unreadable_bytes > 0 {
         text += &format!("; {} could not be read", bytes(statistics.unreadable_bytes));
     }
@@ -172,9 +180,7 @@ impl CaptureArgs {
         };
         let php = self.taking.php.options();
         // The dump holds the error that ended the program.
-        let (graph, analysis) = heap::analyze(&taken.dump, &self.walk.options(&php, None))?;
-        // Up to hundreds of megabytes are no longer needed.
-        drop(taken);
+        let (graph, analysis) = heap::analyze(taken.dump, &self.walk.options(&php, None))?;
         self.walk.tell("heap", &analysis);
         Ok(graph)
     }

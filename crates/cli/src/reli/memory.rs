@@ -241,6 +241,7 @@ pub(super) fn dump(args: &MemoryDumpArgs) -> anyhow::Result<Exit> {
         no_stop: args.stop.is_off(),
         include_binary: args.include_binary,
         exclude_heap: args.exclude_heap,
+        exclude_shared: false,
         php: php(&args.target, FailureArgs::default())?,
     };
     HeapDumpArgs { pid: args.pid, output: args.output.clone(), force: true, taking }.run()

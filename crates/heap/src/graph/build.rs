@@ -3,7 +3,8 @@
 use borehole_text::{Error, ErrorKind, IntegerDigits, Position};
 use hashbrown::HashMap;
 
-use super::columns::{AttributeColumns, EdgeColumns, HeapGraph, LocationRow, flags};
+use super::columns::{HeapGraph, LocationRow, flags};
+use super::gathered::{GatheredAttributes, GatheredEdges, GatheredLocations};
 use super::rows::NodeRows;
 use super::strings::StringInterner;
 use super::{HeapFacts, NodeAttribute, Totals, Vocabulary, canonical};
@@ -15,20 +16,16 @@ use crate::sink::{AttributeValue, Edge, HeapSink, MemoryLocation, NodeId, String
 #[derive(Debug)]
 pub struct GraphBuilder {
     strings: StringInterner,
-    /// The strings of small numbers, which most counts are; the maximum means that there is none yet.
-    small_numbers: [u32; SMALL_NUMBERS],
     vocabulary: Vocabulary,
     /// The numbers of names unknown to this version, by string and list.
     newer: HashMap<(NameList, u32), u16>,
     node_types: Vec<NodeType>,
-    edges: EdgeColumns,
-    locations: Vec<LocationRow>,
-    attributes: AttributeColumns,
+    edges: GatheredEdges,
+    locations: GatheredLocations,
+    attributes: GatheredAttributes,
     facts: HeapFacts,
     is_full: bool,
 }
-
-const SMALL_NUMBERS: usize = 256;
 
 /// A list of the vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,13 +58,12 @@ impl GraphBuilder {
         };
         Self {
             strings,
-            small_numbers: [u32::MAX; SMALL_NUMBERS],
             vocabulary,
             newer: HashMap::new(),
             node_types: Vec::new(),
-            edges: EdgeColumns::default(),
-            locations: Vec::new(),
-            attributes: AttributeColumns::default(),
+            edges: GatheredEdges::default(),
+            locations: GatheredLocations::default(),
+            attributes: GatheredAttributes::default(),
             facts: HeapFacts::default(),
             is_full: false,
         }
@@ -145,20 +141,6 @@ impl GraphBuilder {
         self.facts.summary.push((key, value));
     }
 
-    /// The string of a number.
-    fn number(&mut self, number: i64) -> StringId {
-        let place = usize::try_from(number).ok().filter(|&place| place < SMALL_NUMBERS);
-        let known = place.map(|place| self.small_numbers[place]).filter(|&string| string != u32::MAX);
-        if let Some(string) = known {
-            return StringId(string);
-        }
-        let string = self.string(IntegerDigits::of(number).text());
-        if let Some(place) = place {
-            self.small_numbers[place] = string.0;
-        }
-        string
-    }
-
     /// Builds the graph.
     ///
     /// # Errors
@@ -174,19 +156,21 @@ impl GraphBuilder {
             ));
         }
         let nodes = self.node_types.len();
-        sort_by_node(&mut self.locations);
-        self.attributes.sort();
-        let groups = canonical::groups(self.locations.iter().map(|row| (row.address, row.node)));
         self.node_types.shrink_to_fit();
-        self.locations.shrink_to_fit();
+        // One after the other, so that each part is freed before the next is unpacked.
+        let strings = self.strings.into_strings();
+        let edges = self.edges.into_rows(nodes);
+        let attributes = self.attributes.into_columns(nodes);
+        let locations = self.locations.into_rows(nodes);
+        let groups = canonical::groups(locations.iter().map(|row| (row.address, row.node)));
         Ok(HeapGraph {
-            strings: self.strings.into_strings(),
+            strings,
             vocabulary: self.vocabulary,
-            edges: self.edges.into_rows(nodes),
-            location_rows: NodeRows::of(self.locations.iter().map(|row| row.node), nodes),
-            locations: self.locations,
-            attribute_rows: self.attributes.node_rows(nodes),
-            attributes: self.attributes,
+            edges,
+            location_rows: NodeRows::of(locations.iter().map(|row| row.node), nodes),
+            locations,
+            attribute_rows: attributes.node_rows(nodes),
+            attributes,
             node_types: self.node_types,
             groups,
             facts: self.facts,
@@ -195,12 +179,6 @@ impl GraphBuilder {
 
     const fn has(&self, node: NodeId) -> bool {
         (node.0 as usize) < self.node_types.len()
-    }
-}
-
-fn sort_by_node(rows: &mut [LocationRow]) {
-    if !rows.is_sorted_by_key(|row| row.node) {
-        rows.sort_by_key(|row| row.node);
     }
 }
 
@@ -237,7 +215,7 @@ impl HeapSink for GraphBuilder {
     #[inline]
     fn location(&mut self, node: NodeId, location: &MemoryLocation) {
         if self.has(node) {
-            self.locations.push(LocationRow::new(node, location));
+            self.locations.push(&LocationRow::new(node, location));
         }
     }
 
@@ -247,7 +225,7 @@ impl HeapSink for GraphBuilder {
             AttributeValue::Bool(true) => self.attribute_text(node, key, b"1", ValueKind::Bool),
             AttributeValue::Bool(false) => self.attribute_text(node, key, b"", ValueKind::Bool),
             AttributeValue::Integer(number) => {
-                let value = self.number(number);
+                let value = self.string(IntegerDigits::of(number).text());
                 self.attribute_strings(node, key, value, ValueKind::Integer);
             }
             AttributeValue::Float(number) => {

@@ -1,6 +1,5 @@
 //! A graph in memory, stored in columns.
 
-use std::mem;
 use std::ops::Range;
 
 use super::rows::NodeRows;
@@ -27,18 +26,18 @@ pub struct HeapGraph {
 }
 
 /// A stored location: `u16::MAX` means no region. If count and type are both 0, both are absent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LocationRow {
     pub(super) address: u64,
-    size: u64,
+    pub(super) size: u64,
     pub(super) node: u32,
-    class: u32,
-    string: u32,
-    refcount: u32,
-    type_info: u32,
-    bin_overhead: u32,
-    location_type: u16,
-    region: u16,
+    pub(super) class: u32,
+    pub(super) string: u32,
+    pub(super) refcount: u32,
+    pub(super) type_info: u32,
+    pub(super) bin_overhead: u32,
+    pub(super) location_type: u16,
+    pub(super) region: u16,
 }
 
 impl LocationRow {
@@ -74,17 +73,17 @@ impl LocationRow {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct AttributeRow {
-    node: u32,
-    key: StringId,
-    value: StringId,
+pub(super) struct AttributeRow {
+    pub(super) node: u32,
+    pub(super) key: StringId,
+    pub(super) value: StringId,
 }
 
-/// Attributes with the types of their values.
+/// Attributes with the types of their values, sorted by node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct AttributeColumns {
-    rows: Vec<AttributeRow>,
-    kinds: Vec<ValueKind>,
+    pub(super) rows: Vec<AttributeRow>,
+    pub(super) kinds: Vec<ValueKind>,
 }
 
 impl AttributeColumns {
@@ -93,26 +92,8 @@ impl AttributeColumns {
         NodeRows::of(self.rows.iter().map(|row| row.node), nodes)
     }
 
-    pub(super) fn push(&mut self, node: NodeId, NodeAttribute { key, value, kind }: NodeAttribute) {
-        self.rows.push(AttributeRow { node: node.0, key, value });
-        self.kinds.push(kind);
-    }
-
-    pub(super) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.rows.len()
-    }
-
-    /// Sorts by node. Facts may come late, such as an array's count after its elements.
-    pub(super) fn sort(&mut self) {
-        if self.rows.is_sorted_by_key(|row| row.node) {
-            self.rows.shrink_to_fit();
-            self.kinds.shrink_to_fit();
-            return;
-        }
-        let columns = (mem::take(&mut self.rows), mem::take(&mut self.kinds));
-        let mut rows: Vec<_> = columns.0.into_iter().zip(columns.1).collect();
-        rows.sort_by_key(|(row, _)| row.node);
-        (self.rows, self.kinds) = rows.into_iter().unzip();
     }
 
     fn get(&self, row: usize) -> NodeAttribute {
@@ -123,23 +104,14 @@ impl AttributeColumns {
     }
 }
 
-/// References in the order in which they were added.
-#[derive(Debug, Default)]
-pub(super) struct EdgeColumns {
-    parents: Vec<u32>,
-    children: Vec<u32>,
-    links: Vec<u32>,
-    flags: Vec<u8>,
-}
-
 /// References sorted by parent: first the roots, then the references of node 0, and so on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct EdgeRows {
     /// The start of each node's references, and at last the end.
-    starts: Vec<u32>,
-    children: Vec<u32>,
-    links: Vec<u32>,
-    flags: Vec<u8>,
+    pub(super) starts: Vec<u32>,
+    pub(super) children: Vec<u32>,
+    pub(super) links: Vec<u32>,
+    pub(super) flags: Vec<u8>,
 }
 
 const TREE: u8 = 1;
@@ -160,53 +132,6 @@ const fn strength(flags: u8) -> Strength {
         1 => Strength::Weak,
         _ => Strength::Structural,
     }
-}
-
-impl EdgeColumns {
-    pub(super) fn len(&self) -> usize {
-        self.parents.len()
-    }
-
-    #[inline]
-    pub(super) fn push(&mut self, parent: u32, child: u32, link: u32, flags: u8) {
-        self.parents.push(parent);
-        self.children.push(child);
-        self.links.push(link);
-        self.flags.push(flags);
-    }
-
-    /// Sorts by parent: counts, then moves one column after the other to its place, so that only one is duplicated at a time.
-    pub(super) fn into_rows(self, nodes: usize) -> EdgeRows {
-        let Self { parents: mut places, children, links, flags } = self;
-        // The first entry is for the roots: their parent is the maximum of 32 bits, and adding one gives 0.
-        let mut starts = vec![0_u32; nodes + 2];
-        for parent in &places {
-            starts[parent.wrapping_add(1) as usize + 1] += 1;
-        }
-        for entry in 1..starts.len() {
-            starts[entry] += starts[entry - 1];
-        }
-        for place in &mut places {
-            let next = &mut starts[place.wrapping_add(1) as usize];
-            *place = *next;
-            *next += 1;
-        }
-        // Each entry is now the end of its node's references, which is the start of the next node's.
-        starts.pop();
-        let children = moved(children, &places);
-        let links = moved(links, &places);
-        let flags = moved(flags, &places);
-        EdgeRows { starts, children, links, flags }
-    }
-}
-
-/// Moves each entry of `column` to its place.
-fn moved<T: Copy + Default>(column: Vec<T>, places: &[u32]) -> Vec<T> {
-    let mut sorted = vec![T::default(); column.len()];
-    for (&entry, &place) in column.iter().zip(places) {
-        sorted[place as usize] = entry;
-    }
-    sorted
 }
 
 impl EdgeRows {

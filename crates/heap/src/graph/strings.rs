@@ -2,7 +2,7 @@
 //!
 //! A heap has millions of strings, so the data beside their bytes is small: a length per string, and the start of every
 //! sixteenth. During interning there is also an index by hash, which stores the hashes so that it can grow without
-//! reading the strings.
+//! reading the strings, and one by number: keys of lists and integers are many of the strings, and follow each other.
 
 use std::hash::BuildHasher as _;
 
@@ -63,6 +63,7 @@ impl StringColumn {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StringInterner {
     strings: StringColumn,
+    numbers: NumberIndex,
     index: HashTable<StringSlot>,
     hasher: DefaultHashBuilder,
 }
@@ -74,9 +75,61 @@ struct StringSlot {
     row: u32,
 }
 
+/// The rows of the strings that are numbers below [`NumberIndex::END`], in parts.
+#[derive(Clone, Debug, Default)]
+struct NumberIndex {
+    /// The row plus 1 of each number of a part; 0: there is no such string yet.
+    parts: Vec<Option<Box<[u32; NumberIndex::PART]>>>,
+}
+
+impl NumberIndex {
+    /// With more numbers, those that are far from each other would take too much memory.
+    const END: usize = 1 << 24;
+
+    /// One page.
+    const PART: usize = 1024;
+
+    /// The number of `string`; `None` if it is not one in the form in which PHP writes it, or too large.
+    #[inline]
+    fn number(string: &[u8]) -> Option<usize> {
+        let (b"0" | [b'1'..=b'9', ..]) = string else { return None };
+        if string.len() > 8 {
+            return None;
+        }
+        let mut number = 0;
+        for digit in string {
+            if !digit.is_ascii_digit() {
+                return None;
+            }
+            number = number * 10 + usize::from(digit - b'0');
+        }
+        (number < Self::END).then_some(number)
+    }
+
+    #[inline]
+    fn place(&mut self, number: usize) -> &mut u32 {
+        let part = number / Self::PART;
+        if part >= self.parts.len() {
+            self.parts.resize(part + 1, None);
+        }
+        &mut self.parts[part].get_or_insert_with(|| Box::new([0; Self::PART]))[number % Self::PART]
+    }
+}
+
 impl StringInterner {
     /// The number of `string`; `None` if there are too many strings.
     pub(crate) fn intern(&mut self, string: &[u8]) -> Option<u32> {
+        let Some(number) = NumberIndex::number(string) else { return self.intern_by_hash(string) };
+        let place = self.numbers.place(number);
+        if *place == 0 {
+            let row = u32::try_from(self.strings.len()).ok().filter(|&row| row < u32::MAX)?;
+            self.strings.push(string);
+            *place = row + 1;
+        }
+        Some(*place - 1)
+    }
+
+    fn intern_by_hash(&mut self, string: &[u8]) -> Option<u32> {
         let hash = (self.hasher.hash_one(string) >> 32) as u32;
         let Self { strings, index, .. } = self;
         let same = |entry: &StringSlot| entry.hash == hash && strings.get(entry.row as usize) == string;
@@ -114,13 +167,19 @@ mod tests {
             assert_eq!(interner.intern(text.as_bytes()).map(|row| row as usize), Some(row));
         }
         assert_eq!(interner.intern(b""), Some(1000));
+        let others = ["00", "02", "-1", "1x", "x1", "16777215", "16777216", "99999999", "100000000"];
+        for (row, text) in (1001..).zip(others) {
+            let found = [0, 1].map(|_| interner.intern(text.as_bytes()));
+            assert_eq!(found, [Some(row), Some(row)], "{text}");
+        }
         assert_eq!(interner.intern(b"998001"), Some(999));
         let strings = interner.into_strings();
-        assert_eq!(strings.len(), 1001);
+        assert_eq!(strings.len(), 1010);
         for (row, text) in texts.iter().enumerate() {
             assert_eq!(strings.get(row), text.as_bytes());
         }
         assert_eq!(strings.get(1000), b"");
-        assert_eq!(strings.get(1001), b"");
+        assert_eq!(strings.get(1007), b"16777216");
+        assert_eq!(strings.get(1010), b"");
     }
 }

@@ -148,6 +148,10 @@ impl<'b> Accounting<'b> {
         if let Some(rss) = rss {
             sink.summary("rss", rss);
         }
+        let left_out = dump.fact("left_out_bytes").and_then(|bytes| std::str::from_utf8(bytes).ok());
+        if let Some(bytes) = left_out.filter(|&bytes| bytes != "0") {
+            sink.summary("shared_memory_left_out", bytes);
+        }
         let release = php.identity().release.to_string().replace('.', "");
         sink.summary("php_version", &format!("v{release}"));
         sink.summary("analyzer", concat!("borehole ", env!("CARGO_PKG_VERSION")));

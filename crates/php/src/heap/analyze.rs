@@ -46,6 +46,8 @@ pub struct Analysis {
     pub missing: u64,
     /// The number of times that memory was inconsistent.
     pub torn: u64,
+    /// The number of times that required memory was in shared memory that was left out of the dump.
+    pub left_out: u64,
     /// Whether the walk was given up, because memory led to more than it can hold.
     pub is_incomplete: bool,
 }
@@ -83,6 +85,7 @@ pub fn analyze<S: HeapSink>(
         is_failure_missing: options.failure.is_some() && failed_call.is_none(),
         missing: walked.missing,
         torn: walked.torn,
+        left_out: walked.left_out,
         is_incomplete: walked.is_stopped,
     })
 }

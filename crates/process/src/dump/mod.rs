@@ -162,6 +162,16 @@ impl Dump {
         &self.buffers[range.buffer][range.offset..range.offset + range.length]
     }
 
+    /// Whether `address` is in shared memory of which the dump has nothing: it was left out when the process was copied.
+    #[must_use]
+    pub fn is_left_out(&self, address: u64) -> bool {
+        let shared = self.image.mappings.at(address).filter(|mapping| mapping.shared);
+        shared.is_some_and(|mapping| {
+            let first = self.ranges.partition_point(|range| range.end() <= mapping.start);
+            self.ranges.get(first).is_none_or(|range| range.address >= mapping.end)
+        })
+    }
+
     /// The ranges in order of their addresses, without recorded pages.
     pub fn ranges(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.ranges.iter().map(|range| (range.address, self.content(range)))
@@ -292,6 +302,17 @@ mod tests {
         assert_eq!(dump.bytes(0x2000, 30), Some(&(0..30).collect::<Vec<u8>>()[..]));
         assert_eq!(dump.bytes(0x9000, 70), Some(&(30..100).collect::<Vec<u8>>()[..]));
         assert_eq!(dump.ranges().count(), 2);
+    }
+
+    #[test]
+    fn shared_memory_without_any_bytes_is_left_out() {
+        let maps = b"1000-2000 rw-s 0 00:01 7 /dev/zero\n2000-3000 rw-s 0 00:01 8 /dev/zero\n3000-4000 rw-p 0 00:00 0 ";
+        let mut dump = Dump::default();
+        dump.set_mappings(Mappings::parse(maps).expect("three mappings"));
+        dump.insert(0x1f00, vec![1; 0x100]);
+        let is_left_out =
+            [0xfff, 0x1000, 0x1fff, 0x2000, 0x2fff, 0x3000, 0x4000].map(|at| dump.is_left_out(at));
+        assert_eq!(is_left_out, [false, false, false, true, true, false, false]);
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
     pub(super) fn array(&mut self, link: NodeLink, address: u64) {
         let Some((node, spot)) = self.graph.enter(NodeType::ARRAY_HEADER, link, address) else { return };
         let Some(header) = self.heap.view.array::<{ fixed::TABLE_SIZE }>(address) else {
-            return self.damage(node, Damage::Missing);
+            return self.missing(node, address);
         };
         self.header(node, &spot, &header);
         let table = self.heap.table(&header);
@@ -118,7 +118,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
     /// Adds the table of the `HashTable` at `address` as a location of `node`, and its entries as children.
     pub(super) fn engine_table(&mut self, node: NodeId, address: u64, each: EntryKind) {
         let Some(header) = self.heap.view.array::<{ fixed::TABLE_SIZE }>(address) else {
-            return self.damage(node, Damage::Missing);
+            return self.missing(node, address);
         };
         let table = self.heap.table(&header);
         if table.is_torn {
@@ -157,7 +157,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
                 return;
             }
             let Some(bucket) = self.heap.bucket(&entries) else {
-                return self.damage(entries.node, Damage::Missing);
+                return self.missing(entries.node, entries.buckets);
             };
             entries.at += 1;
             if bucket.value.kind == 0 {

@@ -4,7 +4,7 @@ use borehole_heap::{HeapSink, LocationType, NodeId, NodeType};
 
 use super::arrays::ArrayBucket;
 use super::task::{EntryKind, Pointers, PropertyRow, ValueTable};
-use super::{Damage, Extent, HeapWalker, NodeLink, VisitKind, WalkTask};
+use super::{Extent, HeapWalker, NodeLink, VisitKind, WalkTask};
 use crate::layout::fixed;
 use crate::remote::{moved, u64_at};
 
@@ -26,7 +26,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
     pub(super) fn class(&mut self, link: NodeLink, address: u64) {
         let Some((node, _)) = self.graph.enter(NodeType::CLASS_DEFINITION, link, address) else { return };
         let Some([class_type]) = self.heap.view.array(address) else {
-            return self.damage(node, Damage::Missing);
+            return self.missing(node, address);
         };
         let is_internal = class_type == fixed::CLASS_INTERNAL;
         self.flag(node, self.words.is_internal, is_internal);

@@ -78,7 +78,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         }
         let node = self.graph.node_at(NodeType::CALL_FRAME, link, &spot);
         let Some(header) = self.heap.view.array::<80>(address) else {
-            self.damage(node, Damage::Missing);
+            self.missing(node, address);
             return 0;
         };
         let frame = self.heap.read_frame(&header, &spot, activity);
@@ -179,7 +179,10 @@ impl<S: HeapSink> HeapWalker<'_, S> {
             Extent::new(LocationType::CALL_FRAME_VARIABLE_TABLE, u64::from(fitting) * fixed::VALUE_SIZE);
         self.graph.locate_within(node, &table, extent, 0);
         if fitting < slots {
-            self.damage(node, if spot.block.is_some() { Damage::Torn } else { Damage::Missing });
+            match spot.block {
+                Some(_) => self.damage(node, Damage::Torn),
+                None => self.missing(node, frame.first),
+            }
         }
         self.graph.limits.meet_bytes(fitting as usize * 16);
         let first = self.pending.tasks.len();

@@ -27,7 +27,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         };
         let Some((node, _)) = self.graph.enter(node_type, link, address) else { return };
         if function_type.is_none() {
-            return self.damage(node, Damage::Missing);
+            return self.missing(node, address);
         }
         self.flag(node, self.words.is_internal, is_internal);
         let name = self.heap.view.pointer(address, fixed::FUNCTION_NAME);
@@ -174,7 +174,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         }
         for at in 0..u64::from(fitting) {
             let Some(name) = view.u64(first.wrapping_add(at * size)) else {
-                return self.damage(arguments, Damage::Missing);
+                return self.missing(arguments, first);
             };
             if name != 0 {
                 self.named_by(name, |walker, text| {
@@ -278,7 +278,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
     pub(super) fn pointers(&mut self, mut row: Pointers) {
         while row.at < row.count {
             let Some(address) = self.heap.view.u64(row.start.wrapping_add(u64::from(row.at) * 8)) else {
-                return self.damage(row.node, Damage::Missing);
+                return self.missing(row.node, row.start);
             };
             row.at += 1;
             let is_used = address != 0 && !(row.is_store && address & 1 == 1);

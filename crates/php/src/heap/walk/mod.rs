@@ -76,6 +76,8 @@ pub(crate) struct Walked {
     pub(crate) missing: u64,
     /// The number of times that memory was inconsistent.
     pub(crate) torn: u64,
+    /// The number of times that required memory was in shared memory that was left out of the dump.
+    pub(crate) left_out: u64,
     /// Whether it was given up, because memory led to more than it can hold.
     pub(crate) is_stopped: bool,
     /// The contradiction in the sizes of what was found; `None` if they fit.
@@ -162,6 +164,8 @@ pub(crate) enum Damage {
     Missing,
     /// The memory is inconsistent.
     Torn,
+    /// The memory is in shared memory that was left out of the dump.
+    LeftOut,
 }
 
 impl<'d, S: HeapSink> HeapWalker<'d, S> {
@@ -232,13 +236,20 @@ impl<'d, S: HeapSink> HeapWalker<'d, S> {
 
     #[cold]
     fn damage(&mut self, node: NodeId, damage: Damage) {
-        let (count, value) = match damage {
-            Damage::Missing => (&mut self.walked.missing, "missing"),
-            Damage::Torn => (&mut self.walked.torn, "torn"),
+        let (count, key, value) = match damage {
+            Damage::Missing => (&mut self.walked.missing, self.words.damage, "missing"),
+            Damage::Torn => (&mut self.walked.torn, self.words.damage, "torn"),
+            Damage::LeftOut => (&mut self.walked.left_out, self.words.left_out, "shared memory"),
         };
         *count += 1;
         self.graph.limits.meet(1);
-        self.graph.sink.attribute(node, self.words.damage, AttributeValue::Text(value.as_bytes()));
+        self.graph.sink.attribute(node, key, AttributeValue::Text(value.as_bytes()));
+    }
+
+    /// Marks `node`, because memory at `address` is missing. It is not damage if it was left out on purpose.
+    #[cold]
+    fn missing(&mut self, node: NodeId, address: u64) {
+        self.damage(node, self.heap.absence(address));
     }
 
     pub(crate) fn count_attribute(&mut self, node: NodeId, count: u64) {
@@ -253,7 +264,9 @@ impl<'d, S: HeapSink> HeapWalker<'d, S> {
     /// Marks `node` as damaged, because its row at `address` is longer than its memory.
     #[cold]
     fn damage_of_row(&mut self, node: NodeId, address: u64) {
-        let is_block = self.heap.blocks.find(address).is_some();
-        self.damage(node, if is_block { Damage::Torn } else { Damage::Missing });
+        match self.heap.blocks.find(address) {
+            Some(_) => self.damage(node, Damage::Torn),
+            None => self.missing(node, address),
+        }
     }
 }

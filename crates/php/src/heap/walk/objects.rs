@@ -52,7 +52,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         }
         let node = self.graph.node_at(NodeType::OBJECT, link, &spot);
         let Some(header) = self.heap.view.array::<PROPERTIES>(address) else {
-            return self.damage(node, Damage::Missing);
+            return self.missing(node, address);
         };
         let word = |offset| u64_at(&header, offset).unwrap_or_default();
         let class = word(CLASS);
@@ -123,8 +123,12 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         self.graph.locate(node, &spot, Extent::new(LocationType::OBJECT_HANDLERS, size));
         let before = match self.heap.view.u32(address).map(u32::cast_signed) {
             Some(offset @ 0..MOST_BEFORE) => u64::from(offset.unsigned_abs()),
-            offset => {
-                self.damage(node, if offset.is_some() { Damage::Torn } else { Damage::Missing });
+            Some(_) => {
+                self.damage(node, Damage::Torn);
+                0
+            }
+            None => {
+                self.missing(node, address);
                 0
             }
         };
@@ -151,7 +155,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         while row.at < row.count {
             let address = row.values.wrapping_add(u64::from(row.at) * fixed::VALUE_SIZE);
             let Some(value) = Zval::at(self.heap.view, address) else {
-                return self.damage(row.node, Damage::Missing);
+                return self.missing(row.node, address);
             };
             let place = row.at;
             row.at += 1;

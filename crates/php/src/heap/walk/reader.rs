@@ -1,7 +1,7 @@
 //! The memory of a heap with what is known about it: everything that a walk reads, and that it does not change.
 
-use super::FailedChain;
 use super::seen::BlockSpot;
+use super::{Damage, FailedChain};
 use crate::attach::Php;
 use crate::executor::Executor;
 use crate::heap::allocator::CHUNK_BYTES;
@@ -40,6 +40,12 @@ impl HeapReader<'_> {
             return Some(self.blocks.at(address)?.bytes);
         }
         Some(self.view.rest(address).len() as u64).filter(|&room| room > 0)
+    }
+
+    /// Why memory at `address` is missing: it was left out of the copy, or is damaged.
+    #[cold]
+    pub(super) fn absence(&self, address: u64) -> Damage {
+        if self.view.dump.is_left_out(address) { Damage::LeftOut } else { Damage::Missing }
     }
 
     /// The number of bytes from `address` to the end of its block; [`u64::MAX`] if no block contains it.

@@ -42,7 +42,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         };
         let header = self.heap.view.array::<8>(address);
         let Some(counted) = header.and_then(|header| u32_at(&header, 0).zip(u32_at(&header, 4))) else {
-            return self.damage(node, Damage::Missing);
+            return self.missing(node, address);
         };
         // Since 7.3 it is in one block with the header.
         let is_apart = self.heap.layout.header_kind == 0xff;
@@ -89,7 +89,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         values: &mut i64,
     ) -> Option<Children> {
         let Some(kind) = self.heap.view.array(part).map(u16::from_le_bytes) else {
-            self.damage(node, Damage::Missing);
+            self.missing(node, part);
             return None;
         };
         let is_value = VALUES.contains(&kind);
@@ -133,7 +133,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
             self.graph.limits.meet(1);
             match child {
                 Some(child) => return Some(child),
-                None => self.damage(node, Damage::Missing),
+                None => self.missing(node, children.next),
             }
         }
     }

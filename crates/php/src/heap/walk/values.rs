@@ -60,7 +60,11 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         match Zval::at(self.heap.view, address).map(|value| self.heap.direct(value)) {
             Some(Some(value)) => self.value(link, value),
             Some(None) => {}
-            None => self.damage_parent(link, Damage::Missing),
+            None => {
+                if let Some(parent) = link.parent {
+                    self.missing(parent, address);
+                }
+            }
         }
     }
 
@@ -79,14 +83,11 @@ impl<S: HeapSink> HeapWalker<'_, S> {
             _ if kind == self.heap.layout.kind_expression => self.expression(link, word),
             // Only the owner of the table knows the meaning of this address.
             _ if kind == self.heap.layout.kind_pointer => self.unknown_pointer(link, word),
-            _ => self.damage_parent(link, Damage::Torn),
-        }
-    }
-
-    #[cold]
-    fn damage_parent(&mut self, link: NodeLink, damage: Damage) {
-        if let Some(parent) = link.parent {
-            self.damage(parent, damage);
+            _ => {
+                if let Some(parent) = link.parent {
+                    self.damage(parent, Damage::Torn);
+                }
+            }
         }
     }
 
@@ -134,7 +135,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
 
     pub(super) fn string(&mut self, link: NodeLink, address: u64) {
         let Some((node, spot)) = self.graph.enter(NodeType::STRING, link, address) else { return };
-        let Some(text) = self.heap.text(&spot) else { return self.damage(node, Damage::Missing) };
+        let Some(text) = self.heap.text(&spot) else { return self.missing(node, address) };
         let string = self.content(Some(&text));
         self.located_string(node, &spot, &text, string);
     }
@@ -154,7 +155,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
             let node = self.graph.node_at(NodeType::STRING, link, &spot);
             match &text {
                 Some(text) => self.located_string(node, &spot, text, string),
-                None => self.damage(node, Damage::Missing),
+                None => self.missing(node, address),
             }
         }
         link.parent.expect("a name is a part of what it names")
@@ -185,7 +186,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
     /// The reference count and the flags of what is at `spot`, which should have the type `kind`.
     pub(super) fn counted(&mut self, node: NodeId, spot: &BlockSpot, kind: u8) -> Option<(u32, u32)> {
         let Some(header) = self.heap.view.array::<8>(spot.address) else {
-            self.damage(node, Damage::Missing);
+            self.missing(node, spot.address);
             return None;
         };
         let header = (u32_at(&header, 0)?, u32_at(&header, 4)?);
@@ -199,7 +200,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         while row.at < row.count {
             let address = row.start.wrapping_add(u64::from(row.at) * fixed::VALUE_SIZE);
             let Some(value) = Zval::at(self.heap.view, address) else {
-                return self.damage(row.node, Damage::Missing);
+                return self.missing(row.node, address);
             };
             row.at += 1;
             let Some(value) = self.heap.direct(value) else { continue };
@@ -246,7 +247,7 @@ impl<'d> HeapReader<'d> {
         let damage = if length > most || !is_string {
             Some(Damage::Torn)
         } else {
-            (content.len() as u64 != length).then_some(Damage::Missing)
+            (content.len() as u64 != length).then(|| self.absence(moved(start, content.len())))
         };
         Some(StringContent { content, counted, damage })
     }

@@ -22,8 +22,8 @@ macro_rules! words {
 
 words! {
     // Attributes.
-    count = "#count", is_internal = "#is_internal", is_packed, damage = "#damage", file, line_start,
-    line_end, lineno,
+    count = "#count", is_internal = "#is_internal", is_packed, damage = "#damage", left_out = "#left_out", file,
+    line_start, line_end, lineno,
     // Links, and attributes of the same name.
     array_elements, possible_unused_area, key, value, referenced, object_handlers, object_properties,
     dynamic_properties, name, info,

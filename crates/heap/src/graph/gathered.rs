@@ -1,0 +1,190 @@
+//! Rows of a graph in the order in which a walk adds them, and how they are sorted by node.
+//!
+//! The rows are packed, each as what it differs from the one before, and are sorted by counting while they are unpacked: no
+//! part of the graph is in memory twice.
+
+use super::NodeAttribute;
+use super::columns::{AttributeColumns, AttributeRow, EdgeRows, LocationRow};
+use super::packed::{PackedRows, step, stepped};
+use crate::sink::{NodeId, StringId, ValueKind};
+
+/// References. A row: the parent plus 1, the child, the name, and the flags.
+#[derive(Debug, Default)]
+pub(super) struct GatheredEdges {
+    rows: PackedRows<4>,
+    last: [u64; 2],
+}
+
+/// Locations. A row: address, node, size, class and string plus 1, reference count, type, overhead, kind, and region plus 1.
+#[derive(Debug, Default)]
+pub(super) struct GatheredLocations {
+    rows: PackedRows<10>,
+    last: [u64; 2],
+}
+
+/// Facts about nodes. A row: node, key, value, and the type of the value.
+#[derive(Debug, Default)]
+pub(super) struct GatheredAttributes {
+    rows: PackedRows<4>,
+    last: u64,
+}
+
+impl GatheredEdges {
+    pub(super) const fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Adds a reference. The parent of a root is the maximum of 32 bits.
+    #[inline]
+    pub(super) fn push(&mut self, parent: u32, child: u32, link: u32, flags: u8) {
+        let ends = [parent.wrapping_add(1), child].map(u64::from);
+        let [parent, child] = [0, 1].map(|end| step(self.last[end], ends[end]));
+        self.rows.push([parent, child, link.into(), flags.into()]);
+        self.last = ends;
+    }
+
+    /// Sorts by parent.
+    pub(super) fn into_rows(self, nodes: usize) -> EdgeRows {
+        let mut parent = 0;
+        let mut starts = vec![0_u32; nodes + 2];
+        self.rows.each(|[step, ..]| {
+            parent = stepped(parent, step);
+            starts[index(parent) + 1] += 1;
+        });
+        add_up(&mut starts);
+        let count = self.len();
+        let (mut children, mut links, mut flags) = (vec![0; count], vec![0; count], vec![0; count]);
+        let mut last = [0; 2];
+        self.rows.take_each(|[parent, child, link, flag]| {
+            last = [stepped(last[0], parent), stepped(last[1], child)];
+            let row = next_place(&mut starts, last[0]);
+            (children[row], links[row], flags[row]) = (low(last[1]), low(link), low(flag).to_le_bytes()[0]);
+        });
+        // Each entry is now the end of its node's references, which is the start of the next node's.
+        starts.pop();
+        EdgeRows { starts, children, links, flags }
+    }
+}
+
+impl GatheredLocations {
+    pub(super) const fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, row: &LocationRow) {
+        let place = [row.address, row.node.into()];
+        let [address, node] = [0, 1].map(|at| step(self.last[at], place[at]));
+        let [class, string] = [row.class, row.string].map(|string| u64::from(string.wrapping_add(1)));
+        let [refcount, type_info, overhead] = [row.refcount, row.type_info, row.bin_overhead].map(u64::from);
+        let [kind, region] = [row.location_type, row.region.wrapping_add(1)].map(u64::from);
+        let numbers = [address, node, row.size, class, string, refcount, type_info, overhead, kind, region];
+        self.rows.push(numbers);
+        self.last = place;
+    }
+
+    /// Sorts by node.
+    pub(super) fn into_rows(self, nodes: usize) -> Vec<LocationRow> {
+        let count = self.len();
+        let mut starts = starts(nodes, |see| {
+            let mut node = 0;
+            self.rows.each(|[_, step, ..]| {
+                node = stepped(node, step);
+                see(node);
+            });
+        });
+        let mut rows = vec![LocationRow::default(); count];
+        let mut last = [0; 2];
+        self.rows.take_each(|numbers| {
+            let [address, node, size, class, string, refcount, type_info, overhead, kind, region] = numbers;
+            last = [stepped(last[0], address), stepped(last[1], node)];
+            let [class, string] = [class, string].map(|string| low(string).wrapping_sub(1));
+            rows[next_place(&mut starts, last[1])] = LocationRow {
+                address: last[0],
+                size,
+                node: low(last[1]),
+                class,
+                string,
+                refcount: low(refcount),
+                type_info: low(type_info),
+                bin_overhead: low(overhead),
+                location_type: lowest(kind),
+                region: lowest(region).wrapping_sub(1),
+            };
+        });
+        rows
+    }
+}
+
+impl GatheredAttributes {
+    pub(super) const fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(super) fn push(&mut self, node: NodeId, NodeAttribute { key, value, kind }: NodeAttribute) {
+        let node = u64::from(node.0);
+        self.rows.push([step(self.last, node), key.0.into(), value.0.into(), kind as u64]);
+        self.last = node;
+    }
+
+    /// Sorts by node. Facts may come late, such as an array's count after its elements.
+    pub(super) fn into_columns(self, nodes: usize) -> AttributeColumns {
+        let count = self.len();
+        let mut starts = starts(nodes, |see| {
+            let mut node = 0;
+            self.rows.each(|[step, ..]| {
+                node = stepped(node, step);
+                see(node);
+            });
+        });
+        let nothing = AttributeRow { node: 0, key: StringId(0), value: StringId(0) };
+        let (mut rows, mut kinds) = (vec![nothing; count], vec![ValueKind::Null; count]);
+        let mut node = 0;
+        self.rows.take_each(|[step, key, value, kind]| {
+            node = stepped(node, step);
+            let row = next_place(&mut starts, node);
+            rows[row] =
+                AttributeRow { node: low(node), key: StringId(low(key)), value: StringId(low(value)) };
+            kinds[row] = ValueKind::ALL.get(index(kind)).copied().unwrap_or(ValueKind::Null);
+        });
+        AttributeColumns { rows, kinds }
+    }
+}
+
+/// The first row of each node, for rows whose nodes `each` passes on in any order.
+fn starts(nodes: usize, each: impl FnOnce(&mut dyn FnMut(u64))) -> Vec<u32> {
+    let mut starts = vec![0_u32; nodes + 1];
+    each(&mut |node| starts[index(node) + 1] += 1);
+    add_up(&mut starts);
+    starts
+}
+
+fn add_up(counts: &mut [u32]) {
+    for entry in 1..counts.len() {
+        counts[entry] += counts[entry - 1];
+    }
+}
+
+/// The row of the next thing of `node`; the entry of the node then names the row after it.
+#[inline]
+fn next_place(starts: &mut [u32], node: u64) -> usize {
+    let next = &mut starts[index(node)];
+    *next += 1;
+    (*next - 1) as usize
+}
+
+/// Nodes and rows have at most 32 bits.
+#[inline]
+const fn index(number: u64) -> usize {
+    low(number) as usize
+}
+
+#[inline]
+const fn low(number: u64) -> u32 {
+    (number & 0xffff_ffff) as u32
+}
+
+#[inline]
+const fn lowest(number: u64) -> u16 {
+    (number & 0xffff) as u16
+}
