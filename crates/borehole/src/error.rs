@@ -105,6 +105,12 @@ impl Error {
         matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
     }
 
+    /// Whether the output exists already, and is to be kept.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::AlreadyExists)
+    }
+
     /// A suggestion for what the user can try next; `None` if there is none.
     ///
     /// # Examples

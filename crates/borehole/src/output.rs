@@ -185,6 +185,21 @@ impl Output {
         }
     }
 
+    /// Whether a file that is to be kept has appeared at the destination since the output was created.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn is_taken(&self) -> bool {
+        match self.place() {
+            Some(OutputPlace::File { path, existing, .. }) => *existing == Existing::Keep && path.exists(),
+            Some(OutputPlace::Direct(_)) | None => false,
+        }
+    }
+
+    /// The error that there is a file to be kept.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn taken(&self) -> Error {
+        Error::Write { name: self.name.clone(), source: exists() }
+    }
+
     fn place(&self) -> Option<&OutputPlace> {
         match &self.stream {
             OutputStream::Plain(place) => Some(place),

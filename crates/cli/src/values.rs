@@ -81,6 +81,32 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("expected a percentage such as 5%, found {text}"))
 }
 
+/// Parses a size in bytes, such as `4096`, `64K`, `64M` or `2G`.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let number = text.strip_suffix(['B', 'b']).unwrap_or(text);
+    let (digits, shift) = match number.char_indices().last() {
+        Some((end, 'K' | 'k')) => (&number[..end], 10),
+        Some((end, 'M' | 'm')) => (&number[..end], 20),
+        Some((end, 'G' | 'g')) => (&number[..end], 30),
+        _ => (number, 0),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(1_u64 << shift));
+    bytes.ok_or_else(|| format!("expected a size such as 64M, found {text}"))
+}
+
+/// A memory limit as PHP's `memory_limit` takes it: a size, or -1 for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MemoryLimit;
+
+impl FromStr for MemoryLimit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_limit = text == "-1" || size(text).is_ok();
+        is_limit.then_some(Self).ok_or_else(|| format!("expected a size such as 2G, or -1, found {text}"))
+    }
+}
+
 /// Parses a node of a heap, such as `#17` or `17`.
 pub(crate) fn node(text: &str) -> Result<NodeId, String> {
     text.parse().map_err(|_| format!("expected a node such as #17, found {text}"))
@@ -136,6 +162,18 @@ mod tests {
         for text in ["", "%", "-1", "nan", "inf", "five"] {
             assert!(percent(text).unwrap_err().ends_with(&format!("found {text}")), "{text}");
         }
+    }
+
+    #[test]
+    fn sizes_may_have_units() {
+        for (text, bytes) in [("4096", 4096), ("1k", 1024), ("64M", 64 << 20), ("2GB", 2 << 30), ("0", 0)] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "M", "garbage", "-1", "1.5G", "1T", "99999999999G"] {
+            assert_eq!(size(text), Err(format!("expected a size such as 64M, found {text}")));
+            assert_eq!(text.parse::<MemoryLimit>().is_ok(), text == "-1", "{text}");
+        }
+        assert_eq!("128M".parse(), Ok(MemoryLimit));
     }
 
     #[test]

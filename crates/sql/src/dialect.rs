@@ -22,20 +22,45 @@ const PREFIX_CHARACTERS: usize = 191;
 /// Names that are keywords of MySQL.
 const WORDS_OF_MYSQL: &[&str] = &["key", "value", "count", "type"];
 
-/// A function that follows the tree from a node to its root, for MariaDB.
+/// The number of links of a path that is handed down from node to node in `v_node_paths`. With more of them, the paths of a
+/// long list would take the square of its length.
+const SHARED_LINKS: u32 = 1000;
+
+/// The part of a text that an index covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IndexedText {
+    /// All of it, or as much as the dialect can.
+    Whole,
+    /// The beginning, where a text is too long for an index.
+    Beginning,
+}
+
+/// A function that follows the tree from a node to its root, for MariaDB. It joins short parts, because each addition to a
+/// long path copies it.
 const NODE_PATH: &str = "\
 CREATE FUNCTION node_path(run BIGINT, node BIGINT) RETURNS LONGTEXT CHARACTER SET utf8mb4
 READS SQL DATA
 BEGIN
-    DECLARE path, link LONGTEXT CHARACTER SET utf8mb4;
+    DECLARE path, part, link LONGTEXT CHARACTER SET utf8mb4;
     DECLARE EXIT HANDLER FOR NOT FOUND RETURN NULL;
     WHILE node IS NOT NULL DO
         SELECT step.link_name, step.parent_node_id INTO link, node
         FROM node_parents step WHERE step.run_id = run AND step.node_id = node;
-        SET path = CONCAT_WS(' -> ', link, path);
+        SET part = CONCAT_WS(' -> ', link, part);
+        IF LENGTH(part) > 10000 THEN
+            SET path = CONCAT_WS(' -> ', part, path);
+            SET part = NULL;
+        END IF;
     END WHILE;
-    RETURN path;
+    RETURN CONCAT_WS(' -> ', part, path);
 END";
+
+/// Whether a column of a table contains texts.
+fn is_text(table: &str, name: &str) -> bool {
+    let table = TABLES.iter().find(|known| known.name == table);
+    let column = table.and_then(|table| table.columns.iter().find(|column| column.name == name));
+    column.is_some_and(|column| matches!(column.kind, SqlType::Text | SqlType::Key))
+}
 
 impl SqlDialect {
     /// The statement that creates `table` if it does not exist.
@@ -118,24 +143,32 @@ impl SqlDialect {
     /// The statement that creates `index`.
     #[must_use]
     pub fn create_index(self, index: &SchemaIndex) -> String {
-        let columns: Vec<String> = index.columns.iter().map(|name| self.indexed(index.table, name)).collect();
-        // MySQL has no `IF NOT EXISTS` here; the caller checks before.
-        let condition = if self.is_mysql() { "" } else { "IF NOT EXISTS " };
-        format!("CREATE INDEX {condition}{} ON {}({})", index.name, index.table, columns.join(", "))
+        self.create_index_on(index, IndexedText::Whole)
     }
 
-    fn indexed(self, table: &str, name: &str) -> String {
-        let table = TABLES.iter().find(|known| known.name == table);
-        let column = table.and_then(|table| table.columns.iter().find(|column| column.name == name));
-        let is_text = column.is_some_and(|column| matches!(column.kind, SqlType::Text | SqlType::Key));
+    /// The statement that creates `index` with as much of texts.
+    pub(crate) fn create_index_on(self, index: &SchemaIndex, text: IndexedText) -> String {
+        // MySQL has no `IF NOT EXISTS` here; the caller checks before.
+        let condition = if self.is_mysql() { "" } else { "IF NOT EXISTS " };
+        format!("CREATE INDEX {condition}{} ON {}({})", index.name, index.table, self.columns_of(index, text))
+    }
+
+    fn columns_of(self, index: &SchemaIndex, text: IndexedText) -> String {
+        let columns = index.columns.iter().map(|name| self.indexed(index.table, name, text));
+        columns.collect::<Vec<_>>().join(", ")
+    }
+
+    fn indexed(self, table: &str, name: &str, text: IndexedText) -> String {
         let quoted = self.quoted(name);
         match self {
-            Self::Mysql | Self::Mariadb if is_text => format!("{quoted}({PREFIX_CHARACTERS})"),
-            // The exception has only three different values.
-            Self::Postgresql if is_text && name != "strength" => {
+            _ if !is_text(table, name) => quoted,
+            // An index on the beginning serves a condition on the whole.
+            Self::Mysql | Self::Mariadb => format!("{quoted}({PREFIX_CHARACTERS})"),
+            // Here it does not, so that it is for texts that are too long alone.
+            Self::Postgresql if text == IndexedText::Beginning => {
                 format!("left({quoted}, {PREFIX_CHARACTERS})")
             }
-            _ => quoted,
+            Self::Postgresql | Self::Sqlite => quoted,
         }
     }
 
@@ -152,12 +185,14 @@ impl SqlDialect {
         ]
     }
 
-    /// The view of the canonical path of every node.
+    /// The view of the canonical path of every node. The tree is walked from the roots, and each node takes over the path
+    /// above it as long as that is short.
     fn paths(self) -> String {
         let joined = match self {
             Self::Mysql | Self::Mariadb => "CONCAT(above.path, ' -> ', edge.link_name)",
             Self::Sqlite | Self::Postgresql => "above.path || ' -> ' || edge.link_name",
         };
+        let path = self.path_of_walked();
         // The first row decides the type; MySQL would truncate the paths to the length of the first one.
         let first = match self {
             Self::Mysql | Self::Mariadb => "CAST(link_name AS CHAR(16000000))",
@@ -168,12 +203,47 @@ impl SqlDialect {
              \x20   SELECT run_id, child_node_id, {first}, 0\n\
              \x20   FROM context_edges WHERE parent_node_id IS NULL AND is_tree = 1\n\
              \x20   UNION ALL\n\
-             \x20   SELECT edge.run_id, edge.child_node_id, {joined}, above.depth + 1\n\
+             \x20   SELECT edge.run_id, edge.child_node_id,\n\
+             \x20       CASE WHEN above.depth < {SHARED_LINKS} THEN {joined} END, above.depth + 1\n\
              \x20   FROM walked above JOIN context_edges edge\n\
              \x20       ON edge.run_id = above.run_id AND edge.parent_node_id = above.node_id AND edge.is_tree = 1\n\
              )\n\
-             SELECT run_id, node_id, path, depth FROM walked"
+             SELECT run_id, node_id, {path} AS path, depth FROM walked"
         )
+    }
+
+    /// The path of the node of a row of `walked`; `NULL` for a long one where texts cannot be joined in any length.
+    fn path_of_walked(self) -> String {
+        let Some(joined) = self.links_joined() else { return "path".to_owned() };
+        let step = "edge.run_id = walked.run_id AND edge.is_tree = 1";
+        format!(
+            "COALESCE(path, (\n\
+             \x20   WITH RECURSIVE above(node_id, link_name, distance) AS (\n\
+             \x20       SELECT edge.parent_node_id, edge.link_name, 0 FROM context_edges edge\n\
+             \x20       WHERE {step} AND edge.child_node_id = walked.node_id\n\
+             \x20       UNION ALL\n\
+             \x20       SELECT edge.parent_node_id, edge.link_name, above.distance + 1\n\
+             \x20       FROM above CROSS JOIN context_edges edge\n\
+             \x20       WHERE {step} AND edge.child_node_id = above.node_id AND above.distance < walked.depth\n\
+             \x20   )\n\
+             \x20   {joined}\n\
+             ))"
+        )
+    }
+
+    /// The query that joins the links of `above`, the farthest first; `None` where the result has a limit.
+    const fn links_joined(self) -> Option<&'static str> {
+        match self {
+            // Its older versions know no order within an aggregate; they keep the one of the subquery.
+            Self::Sqlite => Some(
+                "SELECT group_concat(link_name, ' -> ') FROM (SELECT link_name FROM above ORDER BY distance DESC)",
+            ),
+            Self::Postgresql => {
+                Some("SELECT string_agg(link_name, ' -> ' ORDER BY distance DESC) FROM above")
+            }
+            // By default, MySQL joins 1024 bytes.
+            Self::Mysql | Self::Mariadb => None,
+        }
     }
 
     /// The statements that create the view of the paths computed from `node_parents`, each with the name of what it
@@ -195,23 +265,28 @@ impl SqlDialect {
 
     /// The path of `node`, as a subquery.
     fn path_upwards(self) -> String {
-        let (first, joined) = match self {
-            // As in [`Self::paths`].
-            Self::Mysql | Self::Mariadb => {
-                ("CAST(node.link_name AS CHAR(16000000))", "CONCAT(step.link_name, ' -> ', above.path)")
+        // The rows hold links or paths. MySQL needs the type of a path, as in [`Self::paths`].
+        let (column, first, next, joined) = match self.links_joined() {
+            Some(joined) => {
+                ("link_name, distance", "node.link_name, 0", "step.link_name, above.distance + 1", joined)
             }
-            Self::Sqlite | Self::Postgresql => ("node.link_name", "step.link_name || ' -> ' || above.path"),
+            None => (
+                "path",
+                "CAST(node.link_name AS CHAR(16000000))",
+                "CONCAT(step.link_name, ' -> ', above.path)",
+                "SELECT path FROM above WHERE node_id IS NULL",
+            ),
         };
         format!(
             "(\n\
-             \x20   WITH RECURSIVE above(node_id, path) AS (\n\
+             \x20   WITH RECURSIVE above(node_id, {column}) AS (\n\
              \x20       SELECT node.parent_node_id, {first}\n\
              \x20       UNION ALL\n\
-             \x20       SELECT step.parent_node_id, {joined}\n\
-             \x20       FROM above JOIN node_parents step\n\
-             \x20           ON step.run_id = node.run_id AND step.node_id = above.node_id\n\
+             \x20       SELECT step.parent_node_id, {next}\n\
+             \x20       FROM above CROSS JOIN node_parents step\n\
+             \x20       WHERE step.run_id = node.run_id AND step.node_id = above.node_id\n\
              \x20   )\n\
-             \x20   SELECT path FROM above WHERE node_id IS NULL\n\
+             \x20   {joined}\n\
              )"
         )
     }
@@ -247,21 +322,15 @@ impl SqlDialect {
         )
     }
 
-    /// The statements that sum the locations of a run by type and by class, the largest sums first.
-    #[must_use]
-    pub(crate) fn add_up(self, run: i64) -> Vec<String> {
-        let add_up = |table: &str, name: &str, column: &str| {
-            let (name, count) = (self.quoted(name), self.quoted("count"));
-            format!(
-                "INSERT INTO {table} (run_id, {name}, {count}, memory_usage) \
-                 SELECT {run}, {column}, COUNT(*), SUM(size) FROM context_node_locations \
-                 WHERE run_id = {run} AND {column} IS NOT NULL GROUP BY {column} ORDER BY SUM(size) DESC"
-            )
-        };
-        vec![
-            add_up("location_types_summary", "type", "location_type"),
-            add_up("class_objects_summary", "class_name", "class_name"),
-        ]
+    /// The statements that drop the indexes that cover whole texts, which may be too long for them; none where an index
+    /// never does.
+    pub(crate) fn drop_text_indexes(self) -> Vec<String> {
+        let indexes =
+            self.indexes().filter(|index| index.columns.iter().any(|name| is_text(index.table, name)));
+        match self {
+            Self::Postgresql => indexes.map(|index| format!("DROP INDEX IF EXISTS {}", index.name)).collect(),
+            Self::Sqlite | Self::Mysql | Self::Mariadb => Vec::new(),
+        }
     }
 
     /// The statements that create everything but the rows, in order: those before the rows, and those after them.

@@ -33,6 +33,8 @@ pub enum ErrorKind {
     Connection,
     /// Another program is writing.
     Locked,
+    /// A text is too long for an index.
+    TooLong,
     /// The statement is invalid.
     Statement,
     /// Reading or writing failed.
@@ -52,6 +54,13 @@ impl Error {
         source: impl error::Error + Send + Sync + 'static,
     ) -> Self {
         Self(Box::new(ErrorText { kind, message: message.into(), source: Some(Box::new(source)) }))
+    }
+
+    /// The error that this build has no SQLite.
+    #[cfg(not(feature = "sqlite"))]
+    #[must_use]
+    pub fn without_sqlite() -> Self {
+        Self::new(ErrorKind::Unsupported, "unsupported format: this build has no SQLite support")
     }
 
     /// The kind of this error.

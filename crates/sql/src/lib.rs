@@ -37,6 +37,11 @@ mod server;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod statement;
+#[cfg_attr(
+    not(any(feature = "postgresql", feature = "mysql")),
+    expect(dead_code, reason = "an address is read before it is known that there is no client for it")
+)]
+mod time_limits;
 pub use borehole_text::lossless as text;
 #[cfg(feature = "sqlite")]
 mod replaced;

@@ -1,5 +1,6 @@
 //! MySQL and MariaDB servers.
 
+mod link;
 mod load;
 
 use std::error::Error as _;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use mysql::SslOpts;
 use mysql::consts::ColumnType;
 use mysql::prelude::Queryable as _;
-use mysql::{Conn, DriverError, Opts, OptsBuilder, Params, Value};
+use mysql::{DriverError, Opts, OptsBuilder, Params, Value};
 #[cfg(feature = "tls")]
 use rustls::crypto::{CryptoProvider, ring};
 
@@ -19,19 +20,18 @@ use crate::encryption::{self, EncryptionMode};
 use crate::error::{Error, ErrorKind, LOCKED};
 use crate::number::decimal;
 use crate::server::{Access, Server};
+use crate::time_limits::{self, beginning};
+use link::{Link, NotLinked};
 
 /// A connection to a server.
 pub(crate) struct Mysql {
-    connection: Conn,
+    link: Link,
     dialect: SqlDialect,
     /// Whether the server accepts rows as a local file: MySQL disables this by default.
     takes_files: bool,
     /// The maximum length of a statement in bytes: the server closes the connection at a longer one.
     longest_statement: usize,
 }
-
-/// The maximum time to wait for a connection.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The maximum length of a result row: the limit of the protocol. By default the driver rejects rows longer than the
 /// server's limit for a statement, but a server sends such rows, and `LOAD DATA` accepts them.
@@ -59,52 +59,101 @@ impl Mysql {
         let is_near = has_socket || encryption::is_near(&opts.get_ip_or_hostname());
         let mode = server.encryption().mode(is_near).map_err(|why| server.unreached(why))?;
         let password = server.password().or(opts.get_pass()).map(str::to_owned);
-        let patience = opts.get_tcp_connect_timeout().unwrap_or(CONNECT_PATIENCE);
         let longest = opts.get_max_allowed_packet().unwrap_or(LONGEST_PACKET);
         let opts = OptsBuilder::from_opts(opts)
             .pass(password)
             .prefer_socket(has_socket)
             .max_allowed_packet(Some(longest))
-            .tcp_connect_timeout(Some(patience));
-        let mut connection = connect(server, opts, mode)?;
-        let version: Option<String> = connection.query_first("SELECT VERSION()").map_err(refused)?;
+            .tcp_keepalive_time_ms(milliseconds(time_limits::KEEPALIVE_IDLE))
+            .tcp_keepalive_probe_interval_secs(u32::try_from(time_limits::KEEPALIVE_INTERVAL.as_secs()).ok())
+            .tcp_keepalive_probe_count(Some(time_limits::KEEPALIVE_TESTS));
+        let mut link = connect(server, opts, mode)?;
+        let mut ask = |statement: &str| link.ask(&beginning(statement), |link| link.query_first(statement));
+        let version: Option<String> = ask("SELECT VERSION()")?;
         let dialect = dialect_of(&version.unwrap_or_default())?;
-        connection.query_drop(NAMES).map_err(refused)?;
-        connection.query_drop(SETTINGS).map_err(refused)?;
-        // Paths are as long as PHP's references are deep.
-        let limit = if dialect == SqlDialect::Mariadb {
-            "max_recursive_iterations"
-        } else {
-            "cte_max_recursion_depth"
-        };
-        connection.query_drop(format!("SET SESSION {limit} = 4294967295")).map_err(refused)?;
-        if access == Access::Read {
-            connection.query_drop("SET SESSION TRANSACTION READ ONLY").map_err(refused)?;
-        }
-        let said = connection.query_first("SELECT @@local_infile, @@max_allowed_packet").map_err(refused)?;
+        let settings = settings(dialect, access);
+        settings
+            .iter()
+            .try_for_each(|setting| link.ask(&beginning(setting), |link| link.query_drop(setting)))?;
+        let statement = "SELECT @@local_infile, @@max_allowed_packet";
+        let said = link.ask(&beginning(statement), |link| link.query_first(statement))?;
         let (takes_files, most): (bool, usize) = said.unwrap_or((false, longest));
-        Ok(Self { connection, dialect, takes_files, longest_statement: most.min(longest) })
+        Ok(Self { link, dialect, takes_files, longest_statement: most.min(longest) })
     }
 }
 
+/// The statements that begin a session.
+fn settings(dialect: SqlDialect, access: Access) -> Vec<String> {
+    // Paths are as long as PHP's references are deep.
+    let limit =
+        if dialect == SqlDialect::Mariadb { "max_recursive_iterations" } else { "cte_max_recursion_depth" };
+    let mut settings =
+        vec![NAMES.to_owned(), SETTINGS.to_owned(), format!("SET SESSION {limit} = 4294967295")];
+    if access == Access::Read {
+        settings.push("SET SESSION TRANSACTION READ ONLY".to_owned());
+    }
+    settings
+}
+
+fn milliseconds(time: Duration) -> Option<u32> {
+    u32::try_from(time.as_millis()).ok()
+}
+
 /// Connects in a mode.
+fn connect(server: &Server, opts: OptsBuilder, mode: EncryptionMode) -> Result<Link, Error> {
+    let most = server.limits().connect().map_err(|why| server.unreached(why))?;
+    let link = |opts: OptsBuilder| Link::new(opts, most, server.limits().answer());
+    // The driver has its own parameters for no encryption.
+    let linked = match encrypted(server, &opts, mode)? {
+        None => link(opts),
+        Some(encrypted) => match link(encrypted) {
+            Err(NotLinked::Refused(mysql::Error::DriverError(DriverError::TlsNotSupported)))
+                if mode == EncryptionMode::Prefer =>
+            {
+                link(opts)
+            }
+            linked => linked,
+        },
+    };
+    linked.map_err(|error| match error {
+        NotLinked::TooSlow => server.too_slow(most.unwrap_or_default(), WAITED_FOR),
+        NotLinked::Refused(error) => not_connected(server, error),
+    })
+}
+
+/// The missing answer of a program that accepts connections but is silent, as a PostgreSQL server is.
+const WAITED_FOR: &str = "the greeting of a MySQL or MariaDB server";
+
+/// The options for an encrypted connection; `None` for one without encryption.
 #[cfg(feature = "tls")]
-fn connect(server: &Server, opts: OptsBuilder, mode: EncryptionMode) -> Result<Conn, Error> {
-    let refused = |error| not_connected(server, error);
-    // The driver has its own parameters for this.
+fn encrypted(
+    server: &Server,
+    opts: &OptsBuilder,
+    mode: EncryptionMode,
+) -> Result<Option<OptsBuilder>, Error> {
     if mode == EncryptionMode::Disable {
-        return Conn::new(opts).map_err(refused);
+        return Ok(None);
     }
     choose_provider();
     let encrypted = SslOpts::default()
         .with_root_cert_path(server.encryption().roots.clone())
         .with_danger_accept_invalid_certs(matches!(mode, EncryptionMode::Prefer | EncryptionMode::Require))
         .with_danger_skip_domain_validation(mode != EncryptionMode::VerifyFull);
-    match Conn::new(opts.clone().ssl_opts(encrypted)) {
-        Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) if mode == EncryptionMode::Prefer => {
-            Conn::new(opts).map_err(refused)
+    Ok(Some(opts.clone().ssl_opts(encrypted)))
+}
+
+/// The options for an encrypted connection; `None` for one without encryption.
+#[cfg(not(feature = "tls"))]
+fn encrypted(
+    server: &Server,
+    _opts: &OptsBuilder,
+    mode: EncryptionMode,
+) -> Result<Option<OptsBuilder>, Error> {
+    match mode {
+        EncryptionMode::Disable | EncryptionMode::Prefer => Ok(None),
+        EncryptionMode::Require | EncryptionMode::VerifyCa | EncryptionMode::VerifyFull => {
+            Err(server.unreached(encryption::MISSING))
         }
-        found => found.map_err(refused),
     }
 }
 
@@ -114,19 +163,6 @@ fn choose_provider() {
     if CryptoProvider::get_default().is_none() {
         // Another thread may have selected one meanwhile.
         let _ = ring::default_provider().install_default();
-    }
-}
-
-/// Connects in a mode.
-#[cfg(not(feature = "tls"))]
-fn connect(server: &Server, opts: OptsBuilder, mode: EncryptionMode) -> Result<Conn, Error> {
-    match mode {
-        EncryptionMode::Disable | EncryptionMode::Prefer => {
-            Conn::new(opts).map_err(|error| not_connected(server, error))
-        }
-        EncryptionMode::Require | EncryptionMode::VerifyCa | EncryptionMode::VerifyFull => {
-            Err(server.unreached(encryption::MISSING))
-        }
     }
 }
 
@@ -156,7 +192,7 @@ impl Backend for Mysql {
     }
 
     fn execute(&mut self, statement: &str) -> Result<(), Error> {
-        self.connection.query_drop(statement).map_err(refused)
+        self.link.ask(&beginning(statement), |link| link.query_drop(statement))
     }
 
     fn answer(
@@ -167,31 +203,33 @@ impl Backend for Mysql {
     ) -> Result<(), Error> {
         let values = numbers.iter().map(|number| number.map_or(Value::NULL, Value::Int)).collect::<Vec<_>>();
         let parameters = if values.is_empty() { Params::Empty } else { Params::Positional(values) };
-        let mut answer = self.connection.exec_iter(statement, parameters).map_err(refused)?;
-        let columns = answer.columns();
-        let columns = columns.as_ref();
-        let names: Vec<_> = columns.iter().map(|column| column.name_str().into_owned()).collect();
-        let kinds: Vec<ColumnType> = columns.iter().map(mysql::Column::column_type).collect();
-        rows.columns(&names)?;
-        for row in answer.by_ref() {
-            let values = row.map_err(refused)?.unwrap_raw();
-            let fields = values.iter().zip(&kinds).map(|(value, &kind)| field(value.as_ref(), kind));
-            rows.row(&fields.collect::<Result<Vec<_>, _>>()?)?;
-        }
-        Ok(())
+        self.link.wait(&beginning(statement), |link, watch| {
+            let mut answer = link.exec_iter(statement, parameters).map_err(refused)?;
+            let columns = answer.columns();
+            let columns = columns.as_ref();
+            let names: Vec<_> = columns.iter().map(|column| column.name_str().into_owned()).collect();
+            let kinds: Vec<ColumnType> = columns.iter().map(mysql::Column::column_type).collect();
+            rows.columns(&names)?;
+            for row in answer.by_ref() {
+                watch.goes_on();
+                let values = row.map_err(refused)?.unwrap_raw();
+                let fields = values.iter().zip(&kinds).map(|(value, &kind)| field(value.as_ref(), kind));
+                rows.row(&fields.collect::<Result<Vec<_>, _>>()?)?;
+            }
+            Ok(())
+        })
     }
 
     fn insert_run(&mut self, created_at: &str) -> Result<i64, Error> {
-        self.connection
-            .exec_drop("INSERT INTO runs (created_at) VALUES (?)", (created_at,))
-            .map_err(refused)?;
-        i64::try_from(self.connection.last_insert_id())
+        let statement = "INSERT INTO runs (created_at) VALUES (?)";
+        self.link.ask(&beginning(statement), |link| link.exec_drop(statement, (created_at,)))?;
+        i64::try_from(self.link.connection().last_insert_id())
             .map_err(|error| Error::caused(ErrorKind::Unsupported, "too many runs", error))
     }
 
     fn take_turn(&mut self) -> Result<(), Error> {
         let statement = format!("SELECT GET_LOCK({TURN}, {TURN_PATIENCE_S})");
-        match self.connection.query_first(statement).map_err(refused)? {
+        match self.link.ask("its turn to write", |link| link.query_first(statement))? {
             Some(Some(1_i64)) => Ok(()),
             _ => Err(Error::new(ErrorKind::Locked, LOCKED)),
         }
@@ -199,13 +237,13 @@ impl Backend for Mysql {
 
     fn end_turn(&mut self) {
         // The end of the connection releases the lock too.
-        drop(self.connection.query_drop(format!("DO RELEASE_LOCK({TURN})")));
+        drop(self.execute(&format!("DO RELEASE_LOCK({TURN})")));
     }
 
     fn load(&mut self, fill: &mut Fill<'_>) -> Result<(), Error> {
         match self.takes_files {
-            true => load::files(&mut self.connection, fill),
-            false => load::inserts(&mut self.connection, self.longest_statement, fill),
+            true => load::files(&mut self.link, fill),
+            false => load::inserts(&mut self.link, self.longest_statement, fill),
         }
     }
 }

@@ -23,10 +23,10 @@ const SERVERS: &str = "
 ## On servers
 
 Numbers are `BIGINT`. Texts are `TEXT`, compared by code points, in PostgreSQL, and `LONGTEXT` in MySQL and MariaDB, with a
-collation that compares by code points and distinguishes trailing spaces. Servers index the first 191 characters of a text.
-PostgreSQL indexes `left(class_name, 191)` instead of `class_name`, and likewise for `link_name` and `location_type`. A condition
-on such a column is correct in any case, and fast if you add the condition `left(class_name, 191) = left('App\\Order', 191)`.
-Servers have plain indexes instead of primary keys that contain texts: ";
+collation that compares by code points and distinguishes trailing spaces. MySQL and MariaDB index the first 191 characters of a
+text. PostgreSQL indexes whole texts, unless one is too long for an index, from about 2,600 bytes on. Then it indexes
+`left(link_name, 191)` instead of `link_name`, and likewise for `class_name` and `location_type`: a condition on such a column is
+correct in any case, and fast if you add the condition `left(link_name, 191) = left('key', 191)`. Servers have plain indexes instead of primary keys that contain texts: ";
 
 /// The page, in Markdown.
 #[must_use]
@@ -40,7 +40,8 @@ pub fn page() -> String {
         add_index(&mut page, index);
     }
     page += "\n## Views\n\n`v_node_paths` has the columns of `node_paths`, computed on demand. `v_arrays` has a row for each \
-             array: its header, its table, and its number of elements.\n\nWith `node_parents` comes `v_parent_paths`, which \
+             array: its header, its table, and its number of elements. In MySQL and MariaDB, `v_node_paths` has no path \
+             (`NULL`) for nodes with more than 1,000 links before the last one; `v_parent_paths` has them.\n\nWith `node_parents` comes `v_parent_paths`, which \
              also has the columns of `node_paths`, and computes the path of a single node quickly: `SELECT path FROM \
              v_parent_paths WHERE run_id = 1 AND node_id = 42`. In MariaDB it calls the function `node_path(1, 42)`, which \
              the user who writes the table must have the right to create. MySQL follows at most as many links as \

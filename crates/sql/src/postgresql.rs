@@ -1,16 +1,18 @@
 //! PostgreSQL servers.
 
-use std::error::Error as _;
-use std::io::Write as _;
-use std::net::IpAddr;
-use std::sync::mpsc::Receiver;
-use std::time::Duration;
+mod link;
 
-use postgres::config::{Host, SslMode};
-use postgres::error::SqlState;
-use postgres::fallible_iterator::FallibleIterator as _;
-use postgres::types::{FromSql, Type};
-use postgres::{Client, Config, NoTls};
+use std::error::Error as _;
+use std::io::Cursor;
+use std::net::IpAddr;
+use std::pin::pin;
+use std::sync::mpsc::Receiver;
+
+use futures::{SinkExt as _, TryStreamExt as _};
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{FromSql, Type};
 
 use crate::backend::{Backend, Fill, ResultField, ResultRows, TURN_PATIENCE_S};
 use crate::dialect::SqlDialect;
@@ -21,12 +23,11 @@ use crate::pipe::{self, RowBatch};
 use crate::rows::{self, CellValue};
 use crate::schema::SchemaTable;
 use crate::server::{Access, Server};
+use crate::time_limits::{self, beginning};
+use link::{Link, NotLinked, Route, RouteEncryption};
 
 /// A connection to a server.
-pub(crate) struct Postgresql(Client);
-
-/// The maximum time to wait for a connection.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) struct Postgresql(Link);
 
 /// The oldest supported version: it has 64-bit ids and recursive views.
 const OLDEST: i64 = 100_000;
@@ -42,17 +43,7 @@ const TURN: i64 = i64::from_be_bytes(*b"borehole");
 
 impl Postgresql {
     pub(crate) fn connect(server: &Server, access: Access) -> Result<Self, Error> {
-        let refused = |error| not_connected(server, error);
-        let mut config: Config = server.url().parse().map_err(refused)?;
-        if let Some(password) = server.password() {
-            config.password(password);
-        }
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_PATIENCE);
-        }
-        config.application_name("borehole");
-        let mode = server.encryption().mode(is_near(&config)).map_err(|why| server.unreached(why))?;
-        let mut connection = Self(connect(server, &mut config, mode)?);
+        let mut connection = Self(link(server)?);
         connection.check_server()?;
         connection.execute(SETTINGS)?;
         connection.execute(&format!("SET {LOCK_PATIENCE}"))?;
@@ -63,8 +54,8 @@ impl Postgresql {
     }
 
     fn check_server(&mut self) -> Result<(), Error> {
-        let row = self.0.query_one("SELECT current_setting('server_version_num')::BIGINT, current_setting('server_version'), current_setting('server_encoding')", &[]);
-        let row = row.map_err(refused)?;
+        let statement = "SELECT current_setting('server_version_num')::BIGINT, current_setting('server_version'), current_setting('server_encoding')";
+        let row = self.0.wait("its version", async |client| client.query_one(statement, &[]).await)?;
         let (number, version, encoding): (i64, String, String) = (row.get(0), row.get(1), row.get(2));
         check_version(number, &version)?;
         if encoding == "UTF8" {
@@ -87,26 +78,52 @@ fn is_near(config: &Config) -> bool {
     }) && config.get_hostaddrs().iter().all(IpAddr::is_loopback)
 }
 
-/// Connects in a mode. If encryption is preferred, the driver connects without it if the server has none.
-fn connect(server: &Server, config: &mut Config, mode: EncryptionMode) -> Result<Client, Error> {
-    let refused = |error| not_connected(server, error);
+/// Connects to a server.
+fn link(server: &Server) -> Result<Link, Error> {
+    let unreached = |why| server.unreached(why);
+    let mut config: Config = server.url().parse().map_err(|error| not_connected(server, error))?;
+    if let Some(password) = server.password() {
+        config.password(password);
+    }
+    config.application_name("borehole");
+    let most = server.limits().connect().map_err(unreached)?;
+    // A host that does not answer must not take the time of the next one.
+    if let Some(most) = most {
+        config.connect_timeout(most);
+    }
+    config.keepalives_idle(time_limits::KEEPALIVE_IDLE).keepalives_interval(time_limits::KEEPALIVE_INTERVAL);
+    config.keepalives_retries(time_limits::KEEPALIVE_TESTS);
+    let mode = server.encryption().mode(is_near(&config)).map_err(unreached)?;
+    let encryption = encryption(server, &mut config, mode)?;
+    Link::new(Route { config, encryption }, most, server.limits().answer()).map_err(|error| match error {
+        NotLinked::TooSlow => server.too_slow(most.unwrap_or_default(), WAITED_FOR),
+        NotLinked::Refused(error) => not_connected(server, error),
+        NotLinked::Local(error) => server.unreached(error),
+    })
+}
+
+/// The missing answer of a program that accepts connections but is silent.
+const WAITED_FOR: &str = "the answer of a PostgreSQL server";
+
+/// The encryption in a mode. If encryption is preferred, the driver connects without it if the server has none.
+fn encryption(server: &Server, config: &mut Config, mode: EncryptionMode) -> Result<RouteEncryption, Error> {
     config.ssl_mode(match mode {
         EncryptionMode::Disable => SslMode::Disable,
         EncryptionMode::Prefer => SslMode::Prefer,
         EncryptionMode::Require | EncryptionMode::VerifyCa | EncryptionMode::VerifyFull => SslMode::Require,
     });
     if mode == EncryptionMode::Disable {
-        return config.connect(NoTls).map_err(refused);
+        return Ok(RouteEncryption::None);
     }
     #[cfg(feature = "tls")]
     {
         let tls = crate::tls::config(mode, server.encryption().roots.as_deref());
         let tls = tls.map_err(|why| server.unreached(why))?;
-        config.connect(tokio_postgres_rustls::MakeRustlsConnect::new(tls)).map_err(refused)
+        Ok(RouteEncryption::Tls(tokio_postgres_rustls::MakeRustlsConnect::new(tls)))
     }
     #[cfg(not(feature = "tls"))]
     match mode {
-        EncryptionMode::Prefer => config.connect(NoTls).map_err(refused),
+        EncryptionMode::Prefer => Ok(RouteEncryption::None),
         _ => Err(server.unreached(encryption::MISSING)),
     }
 }
@@ -125,7 +142,7 @@ impl Backend for Postgresql {
     }
 
     fn execute(&mut self, statement: &str) -> Result<(), Error> {
-        self.0.batch_execute(statement).map_err(refused)
+        self.0.wait(&beginning(statement), async |client| client.batch_execute(statement).await)
     }
 
     fn answer(
@@ -134,12 +151,14 @@ impl Backend for Postgresql {
         numbers: &[Option<i64>],
         rows: &mut dyn ResultRows,
     ) -> Result<(), Error> {
-        let statement = self.0.prepare(statement).map_err(refused)?;
+        let waited_for = beginning(statement);
+        let (client, waiter) = self.0.parts();
+        let statement = waiter.wait(&waited_for, client.prepare(statement))?;
         let columns: Vec<String> =
             statement.columns().iter().map(|column| column.name().to_owned()).collect();
         rows.columns(&columns)?;
-        let mut found = self.0.query_raw(&statement, numbers).map_err(refused)?;
-        while let Some(row) = found.next().map_err(refused)? {
+        let mut found = pin!(waiter.wait(&waited_for, client.query_raw(&statement, numbers))?);
+        while let Some(row) = waiter.wait(&waited_for, found.try_next())? {
             let fields = (0..columns.len()).map(|index| row.try_get::<_, Answered<'_>>(index));
             let fields =
                 fields.map(|field| field.map(|Answered(field)| field)).collect::<Result<Vec<_>, _>>();
@@ -150,7 +169,9 @@ impl Backend for Postgresql {
 
     fn insert_run(&mut self, created_at: &str) -> Result<i64, Error> {
         let statement = "INSERT INTO runs (created_at) VALUES ($1) RETURNING run_id";
-        let row = self.0.query_one(statement, &[&created_at]).map_err(refused)?;
+        let row = self
+            .0
+            .wait(&beginning(statement), async |client| client.query_one(statement, &[&created_at]).await)?;
         row.try_get(0).map_err(refused)
     }
 
@@ -162,8 +183,8 @@ impl Backend for Postgresql {
     }
 
     fn load(&mut self, fill: &mut Fill<'_>) -> Result<(), Error> {
-        let client = &mut self.0;
-        pipe::run(encode, fill, |table, batches| copy(client, table, batches))
+        let link = &mut self.0;
+        pipe::run(encode, fill, |table, batches| copy(link, table, batches))
     }
 }
 
@@ -196,16 +217,17 @@ fn encode(cells: &[CellValue<'_>], bytes: &mut Vec<u8>) {
     }
 }
 
-fn copy(client: &mut Client, table: &'static SchemaTable, batches: Receiver<RowBatch>) -> Result<(), Error> {
+fn copy(link: &mut Link, table: &'static SchemaTable, batches: Receiver<RowBatch>) -> Result<(), Error> {
     let columns: Vec<_> = rows::given(table).collect();
     let statement = format!("COPY {} ({}) FROM STDIN BINARY", table.name, columns.join(", "));
-    let mut copy = client.copy_in(&statement).map_err(refused)?;
-    copy.write_all(COPY_HEADER).map_err(lost)?;
-    for batch in batches {
-        copy.write_all(&batch.bytes).map_err(lost)?;
+    let waited_for = format!("the rows of {} to be taken", table.name);
+    let (client, waiter) = link.parts();
+    let mut copy = pin!(waiter.wait(&beginning(&statement), client.copy_in(&statement))?);
+    let batches = batches.into_iter().map(|batch| batch.bytes);
+    for bytes in [COPY_HEADER.to_vec()].into_iter().chain(batches).chain([COPY_TRAILER.to_vec()]) {
+        waiter.wait(&waited_for, copy.send(Cursor::new(bytes)))?;
     }
-    copy.write_all(&COPY_TRAILER).map_err(lost)?;
-    copy.finish().map(drop).map_err(refused)
+    waiter.wait(&waited_for, copy.finish()).map(drop)
 }
 
 /// A value as returned by a server.
@@ -249,7 +271,7 @@ impl<'r> FromSql<'r> for Answered<'r> {
 
 /// Converts the error of a failed connection, and adds a remedy.
 #[cold]
-fn not_connected(server: &Server, error: postgres::Error) -> Error {
+fn not_connected(server: &Server, error: tokio_postgres::Error) -> Error {
     let code = error.code();
     if code == Some(&SqlState::INVALID_CATALOG_NAME) {
         let message = format!("missing database: {}; create it with createdb", said(&error));
@@ -261,26 +283,22 @@ fn not_connected(server: &Server, error: postgres::Error) -> Error {
     if is_asked_for || is_refused {
         return server.denied(&said(&error), error);
     }
-    let message = format!("no connection to {}: {}", server.name(), said(&error));
+    let said = said(&error);
+    if OF_STRANGERS.iter().any(|complaint| said.starts_with(complaint)) {
+        return server.unreached("expected a PostgreSQL server, found a program that speaks otherwise");
+    }
+    let message = format!("no connection to {}: {said}", server.name());
     Error::caused(ErrorKind::Connection, message, error)
 }
 
-/// Converts the error of a connection that broke during a write.
-#[cold]
-fn lost(error: std::io::Error) -> Error {
-    // Report the server's earlier message, if there is one.
-    match error.get_ref().and_then(|cause| cause.downcast_ref::<postgres::Error>()) {
-        Some(cause) if cause.as_db_error().is_some() => {
-            let (kind, message) = kind_and_message(cause);
-            Error::new(kind, message)
-        }
-        _ => Error::caused(ErrorKind::Connection, format!("lost connection to the server: {error}"), error),
-    }
-}
+/// The complaints of the driver about the answers of a program that is not PostgreSQL.
+///
+/// Source: tokio-postgres 0.7, `error/mod.rs`, the kinds `UnexpectedMessage` and `Parse`.
+const OF_STRANGERS: [&str; 2] = ["unexpected message from server", "error parsing response from server"];
 
 /// Converts an error of PostgreSQL, and adds a remedy.
 #[cold]
-fn refused(error: postgres::Error) -> Error {
+fn refused(error: tokio_postgres::Error) -> Error {
     let (kind, message) = kind_and_message(&error);
     // The message includes what a server reports, but not the cause of a driver's error.
     if error.as_db_error().is_some() {
@@ -289,7 +307,7 @@ fn refused(error: postgres::Error) -> Error {
     Error::caused(kind, message, error)
 }
 
-fn kind_and_message(error: &postgres::Error) -> (ErrorKind, String) {
+fn kind_and_message(error: &tokio_postgres::Error) -> (ErrorKind, String) {
     let said = said(error);
     let Some(code) = error.code() else {
         return match error.is_closed()
@@ -302,6 +320,9 @@ fn kind_and_message(error: &postgres::Error) -> (ErrorKind, String) {
     if [SqlState::LOCK_NOT_AVAILABLE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
         return (ErrorKind::Locked, LOCKED.to_owned());
     }
+    if *code == SqlState::PROGRAM_LIMIT_EXCEEDED {
+        return (ErrorKind::TooLong, said);
+    }
     if *code == SqlState::DISK_FULL {
         return (ErrorKind::Io, format!("the server's disk is full: {said}"));
     }
@@ -312,7 +333,7 @@ fn kind_and_message(error: &postgres::Error) -> (ErrorKind, String) {
 }
 
 /// The message of the server or of the driver.
-fn said(error: &postgres::Error) -> String {
+fn said(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
         Some(answer) => match answer.detail() {
             Some(detail) => format!("{} ({detail})", answer.message()),

@@ -1,13 +1,15 @@
 //! Converts a heap graph to rows of the tables.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use borehole_heap::{Graph, NodeId};
 
 use crate::error::Error;
 use crate::schema::{
-    CONTEXT_EDGES, CONTEXT_NODE_ATTRIBUTES, CONTEXT_NODE_LOCATIONS, CONTEXT_NODES, SUMMARY, SchemaTable,
-    SqlType,
+    CLASS_OBJECTS_SUMMARY, CONTEXT_EDGES, CONTEXT_NODE_ATTRIBUTES, CONTEXT_NODE_LOCATIONS, CONTEXT_NODES,
+    LOCATION_TYPES_SUMMARY, SUMMARY, SchemaTable, SqlType,
 };
 use borehole_text::lossless::escape;
 
@@ -72,13 +74,14 @@ pub(crate) trait RowSink {
     fn row(&mut self, cells: &[CellValue<'_>]) -> Result<(), Error>;
 }
 
-/// Writes all rows of a run that come directly from `graph`.
+/// Writes all rows of a run.
 pub(crate) fn write<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<(), Error> {
     summary(graph, run, sink)?;
     nodes(graph, run, sink)?;
     edges(graph, run, sink)?;
     locations(graph, run, sink)?;
-    attributes(graph, run, sink)
+    attributes(graph, run, sink)?;
+    sums(graph, run, sink)
 }
 
 fn summary<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<(), Error> {
@@ -145,6 +148,55 @@ fn attributes<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<(
         }
     }
     Ok(())
+}
+
+/// The number of locations, and their bytes.
+#[derive(Clone, Copy, Default)]
+struct LocationSum {
+    count: u64,
+    bytes: u64,
+}
+
+/// Sums the locations by type and by class. Databases take several times as long for it.
+fn sums<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<(), Error> {
+    let (mut types, mut classes) =
+        (HashMap::<&[u8], LocationSum>::new(), HashMap::<&[u8], LocationSum>::new());
+    for row in 0..graph.counts().locations {
+        let location = graph.location(row);
+        types.entry(graph.location_type_name(location.location_type)).or_default().add(location.size);
+        if let Some(class) = location.class {
+            classes.entry(graph.string(class)).or_default().add(location.size);
+        }
+    }
+    write_sums(types, &LOCATION_TYPES_SUMMARY, run, sink)?;
+    write_sums(classes, &CLASS_OBJECTS_SUMMARY, run, sink)
+}
+
+/// Writes the rows of a table of sums, the largest first.
+fn write_sums(
+    sums: HashMap<&[u8], LocationSum>,
+    table: &'static SchemaTable,
+    run: i64,
+    sink: &mut dyn RowSink,
+) -> Result<(), Error> {
+    sink.begin(table)?;
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_unstable_by_key(|&(name, sum)| (Reverse(sum.bytes), name));
+    sums.into_iter().try_for_each(|(name, sum)| {
+        sink.row(&[
+            CellValue::Integer(run),
+            name.into(),
+            CellValue::bits(sum.count),
+            CellValue::bits(sum.bytes),
+        ])
+    })
+}
+
+impl LocationSum {
+    const fn add(&mut self, bytes: u64) {
+        self.count += 1;
+        self.bytes = self.bytes.wrapping_add(bytes);
+    }
 }
 
 /// Iterates over all nodes, in order.

@@ -1,20 +1,26 @@
 //! The address of a server, and its user.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::encryption::Encryption;
 #[cfg(any(feature = "postgresql", feature = "mysql"))]
 use crate::error::{Error, ErrorKind};
 use crate::percent::{decoded, encoded, take_parameters};
+use crate::time_limits::TimeLimits;
+#[cfg(any(feature = "postgresql", feature = "mysql"))]
+use crate::time_limits::duration;
 
 /// A server and one of its databases: `postgresql://user:password@host:port/database`, or `mysql://…`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
     kind: ServerSoftware,
-    /// The address with the scheme that the driver knows, without the password and the encryption parameters.
+    /// The address with the scheme that the driver knows, without the password and the parameters about
+    /// encryption and time limits.
     url: String,
     password: Option<String>,
     encryption: Encryption,
+    limits: TimeLimits,
 }
 
 /// A kind of server.
@@ -77,15 +83,15 @@ impl Server {
             None => (rest.to_owned(), None),
         };
         let mut url = format!("{}{without}", kind.scheme());
-        let mut encryption = Encryption::default();
+        let (mut encryption, mut limits) = (Encryption::default(), TimeLimits::default());
         take_parameters(&mut url, |key, value| {
             if key != "password" {
-                return encryption.takes(key, &value);
+                return encryption.takes(key, &value) || limits.takes(key, &value);
             }
             password = Some(value);
             true
         });
-        Some(Self { kind, url, password, encryption })
+        Some(Self { kind, url, password, encryption, limits })
     }
 
     /// The address of `database` on the server at `host` and `port`.
@@ -94,13 +100,20 @@ impl Server {
         let port = port.unwrap_or(kind.port());
         let host = if host.contains(':') { format!("[{host}]") } else { encoded(host) };
         let url = format!("{}{}@{host}:{port}/{}", kind.scheme(), encoded(user), encoded(database));
-        Self { kind, url, password: None, encryption: Encryption::default() }
+        Self { kind, url, password: None, encryption: Encryption::default(), limits: TimeLimits::default() }
     }
 
     /// Sets the password.
     #[must_use]
     pub fn with_password(mut self, password: impl Into<String>) -> Self {
         self.password = Some(password.into());
+        self
+    }
+
+    /// Sets how long to wait for the connection, unless the address says it, and for any answer.
+    #[must_use]
+    pub const fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.set(timeout);
         self
     }
 
@@ -133,6 +146,11 @@ impl Server {
     }
 
     #[cfg(any(feature = "postgresql", feature = "mysql"))]
+    pub(crate) const fn limits(&self) -> &TimeLimits {
+        &self.limits
+    }
+
+    #[cfg(any(feature = "postgresql", feature = "mysql"))]
     pub(crate) fn password(&self) -> Option<&str> {
         self.password.as_deref()
     }
@@ -142,6 +160,16 @@ impl Server {
     #[cfg(any(feature = "postgresql", feature = "mysql"))]
     pub(crate) fn unreached(&self, why: impl fmt::Display) -> Error {
         Error::new(ErrorKind::Connection, format!("no connection to {}: {why}", self.name()))
+    }
+
+    /// The error that the connection took too long; `waited_for` is what did not come.
+    #[cold]
+    #[cfg(any(feature = "postgresql", feature = "mysql"))]
+    pub(crate) fn too_slow(&self, limit: Duration, waited_for: &str) -> Error {
+        self.unreached(format_args!(
+            "waited {} for {waited_for}; --timeout sets how long to wait",
+            duration(limit)
+        ))
     }
 
     /// The error that the server rejects the user.

@@ -209,6 +209,17 @@ impl DatabaseServer {
         process.wait().expect("a process of ours can be waited for");
     }
 
+    /// Stops all its processes, so that it accepts connections but answers nothing, or lets them go on.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub fn freeze(&self, is_frozen: bool) {
+        let first = self.process.as_ref().expect("the server runs").id();
+        let signal = if is_frozen { "-STOP" } else { "-CONT" };
+        let all = [first].into_iter().chain(children(first)).map(|id| id.to_string());
+        succeed(Command::new("kill").arg(signal).args(all));
+    }
+
     /// Starts it again with its files.
     ///
     /// # Panics
@@ -391,6 +402,12 @@ impl DatabaseServer {
 fn root(kind: ServerKind, peer: &Peer) -> Option<PathBuf> {
     (kind == ServerKind::Mysql)
         .then(|| peer.command().get_args().next().map(PathBuf::from).expect("a system has a root"))
+}
+
+/// The processes that the process `parent` has started.
+fn children(parent: u32) -> Vec<u32> {
+    let listed = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    listed.unwrap_or_default().split_whitespace().filter_map(|id| id.parse().ok()).collect()
 }
 
 fn free_port() -> u16 {

@@ -52,7 +52,17 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "borehole-sql",
         level: 2,
-        outside: &["rusqlite", "postgres", "mysql", "rustls", "tokio-postgres-rustls", "webpki-roots"],
+        outside: &[
+            "futures",
+            "mysql",
+            "nix",
+            "rusqlite",
+            "rustls",
+            "tokio",
+            "tokio-postgres",
+            "tokio-postgres-rustls",
+            "webpki-roots",
+        ],
         freedom: Freedom::System,
     },
     Crate {

@@ -50,18 +50,19 @@ impl Address {
     /// # Errors
     /// If there is no such database, or it cannot hold heaps.
     pub fn open(&self, access: Access) -> Result<Database, Error> {
-        let opened = match (self, access) {
+        self.connect(access).map_err(|error| self.refused(error))
+    }
+
+    fn connect(&self, access: Access) -> Result<Database, borehole_sql::Error> {
+        match (self, access) {
             (Self::Server(server), access) => Database::connect(server, access),
             #[cfg(feature = "sqlite")]
             (Self::File(path), Access::Read) => Database::read(path),
             #[cfg(feature = "sqlite")]
             (Self::File(path), Access::Write) => Database::open(path),
             #[cfg(not(feature = "sqlite"))]
-            (Self::File(_), _) => {
-                return Err(Error::new(&self.name(), "unsupported format: this build has no SQLite support"));
-            }
-        };
-        opened.map_err(|error| self.refused(error))
+            (Self::File(_), _) => Err(borehole_sql::Error::without_sqlite()),
+        }
     }
 
     /// The error of this database, with a hint.
@@ -113,21 +114,40 @@ impl From<ServerSoftware> for HeapFormat {
     }
 }
 
-/// Adds `graph` as a run to the database at `address`.
+/// Adds `graph` as a run to the database at `address`. While others write to a file, it waits for its turn, and calls `waiting`
+/// once.
 ///
 /// # Errors
 /// If the database cannot be written.
-pub fn add_run(graph: &dyn Graph, address: &Address, created_at: &str) -> Result<AddedRun, Error> {
-    let mut database = address.open(Access::Write)?;
-    let added = database.add_run(&graph, created_at);
+pub fn add_run(
+    graph: &dyn Graph,
+    address: &Address,
+    created_at: &str,
+    waiting: &mut dyn FnMut(),
+) -> Result<AddedRun, Error> {
+    let attempt =
+        || address.connect(Access::Write).and_then(|mut database| database.add_run(&graph, created_at));
+    let mut added = attempt();
+    // Servers know turns themselves.
+    if matches!(address, Address::File(_)) && is_locked(&added) {
+        waiting();
+        while is_locked(&added) {
+            added = attempt();
+        }
+    }
     added.map_err(|error| address.refused(error))
+}
+
+fn is_locked<T>(done: &Result<T, borehole_sql::Error>) -> bool {
+    done.as_ref().is_err_and(|error| error.kind() == ErrorKind::Locked)
 }
 
 /// Writes `graph` as the only run of a new SQLite database, which becomes visible only when it is complete. If it replaces a
 /// database that a writer left unfinished, that one is first rolled back, so that none of its journal files reach the new one.
 ///
 /// # Errors
-/// If the file cannot be written, or someone is writing the database that it replaces.
+/// If the file cannot be written, someone is writing the database that it replaces, or someone else has created a file that
+/// is to be kept, which [`Error::is_taken`] tells.
 #[cfg(feature = "sqlite")]
 pub fn write_database(graph: &dyn Graph, output: Output, created_at: &str) -> Result<(), Error> {
     let name = output.name().to_owned();
@@ -139,6 +159,10 @@ pub fn write_database(graph: &dyn Graph, output: Output, created_at: &str) -> Re
     database.add_run(&graph, created_at).map_err(refused)?;
     // Closing it writes everything to the file.
     drop(database);
+    // The files beside a database that someone else has created are not leftovers.
+    if output.is_taken() {
+        return Err(Error::new("", output.taken()));
+    }
     let _replaced = Replaced::at(destination).map_err(refused)?;
     // The error contains the name already.
     output.complete().map_err(|error| Error::new("", error))

@@ -74,6 +74,12 @@ impl Error {
         self
     }
 
+    /// Whether the output exists already, and is to be kept.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        self.cause.downcast_ref::<crate::Error>().is_some_and(crate::Error::is_taken)
+    }
+
     /// A suggestion of what to try next.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {

@@ -137,7 +137,7 @@ impl AskArgs {
         if let Question::Unknown(words) = &self.question {
             return Err(unknown(words));
         }
-        let file = password::open(&self.input)?;
+        let file = password::open(&self.input, self.memory.waits)?;
         let opened = self.memory.graph(&file)?;
         let follow = Follow { weak: self.answers.weak, structural: !self.answers.no_structural };
         let heap = Heap::new(&*opened.graph, follow);

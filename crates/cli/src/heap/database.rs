@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, bail, ensure};
 use borehole::heap::sql::{
     self, Access, AnswerSink as _, Database, Keep, NamedQuery, Parameters, QUERIES, SqlValue, StoredRun,
 };
@@ -12,20 +12,21 @@ use borehole::heap::{Address, NodeId};
 use borehole_text::{TextTable, bytes, counted};
 use clap::Args;
 
-use super::password;
+use super::password::{self, WaitArgs};
 use super::table::{Form, Printer};
 use crate::exit::Exit;
 use crate::messages::{out, say};
 use crate::utc;
-use crate::values::{duration, node};
+use crate::values::{duration, node, size};
 
 /// Runs `act` on a database, whose name is added to errors.
 pub(super) fn with<T>(
     path: &Path,
     access: Access,
+    waits: WaitArgs,
     act: impl FnOnce(&mut Database) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let address = password::asked(Address::new(path), access)?;
+    let address = password::asked(Address::new(path), access, waits)?;
     let mut database = address.open(access)?;
     act(&mut database).map_err(|error| match error.downcast::<sql::Error>() {
         Ok(error) => address.refused(error).into(),
@@ -57,20 +58,25 @@ pub(crate) struct RunsArgs {
     /// Print one JSON object per run
     #[arg(long, conflicts_with = "deletion")]
     json: bool,
+
+    #[command(flatten)]
+    waits: WaitArgs,
 }
 
 impl RunsArgs {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
         if let Some(run) = self.delete_run {
-            with(&self.database, Access::Write, |database| Ok(database.delete_run(run)?))?;
+            with(&self.database, Access::Write, self.waits, |database| Ok(database.delete_run(run)?))?;
             return Ok(Exit::Done);
         }
         if let Some(keep) = self.keep() {
-            let old = with(&self.database, Access::Write, |database| Ok(database.delete_old_runs(&keep)?))?;
+            let old = with(&self.database, Access::Write, self.waits, |database| {
+                Ok(database.delete_old_runs(&keep)?)
+            })?;
             say(&format!("{} deleted", counted(old.len() as u64, "run")));
             return Ok(Exit::Done);
         }
-        let runs = with(&self.database, Access::Read, |database| Ok(database.runs()?))?;
+        let runs = with(&self.database, Access::Read, self.waits, |database| Ok(database.runs()?))?;
         let row = |run: StoredRun| {
             vec![
                 SqlValue::Integer(run.id),
@@ -129,6 +135,9 @@ pub(crate) struct HeapQueryArgs {
     /// Print comma-separated values
     #[arg(long, conflicts_with = "json")]
     csv: bool,
+
+    #[command(flatten)]
+    waits: WaitArgs,
 }
 
 impl HeapQueryArgs {
@@ -144,7 +153,7 @@ impl HeapQueryArgs {
             (_, true) => Form::Csv,
             _ => Form::Text,
         });
-        with(&self.database, Access::Read, |database| match (&self.statement, &self.named) {
+        with(&self.database, Access::Read, self.waits, |database| match (&self.statement, &self.named) {
             (Some(statement), _) => self.query(database, statement, &mut printer),
             (None, Some(name)) => self.ask(database, name, &mut printer),
             (None, None) => bail!("missing query: expected a statement, --named NAME or --list"),
@@ -222,9 +231,16 @@ pub(crate) struct PathsArgs {
     #[arg(long)]
     compact: bool,
 
+    /// The most that the paths of a run may take as text; a long list takes the square of its length
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4G", conflicts_with = "compact")]
+    max_size: u64,
+
     /// Only print how much would be written
     #[arg(long)]
     dry_run: bool,
+
+    #[command(flatten)]
+    waits: WaitArgs,
 }
 
 impl PathsArgs {
@@ -232,9 +248,9 @@ impl PathsArgs {
         let form = match (self.dry_run, self.compact) {
             (true, _) => PathForm::None,
             (false, true) => PathForm::Compact,
-            (false, false) => PathForm::Whole,
+            (false, false) => PathForm::Whole { most_bytes: self.max_size },
         };
-        paths(&self.database, self.run_id, form)
+        paths(&self.database, self.run_id, form, self.waits)
     }
 }
 
@@ -246,13 +262,21 @@ pub(crate) enum PathForm {
     /// The parent of each node.
     Compact,
     /// Each path from its root.
-    Whole,
+    Whole {
+        /// The maximum number of bytes per run.
+        most_bytes: u64,
+    },
+}
+
+impl PathForm {
+    /// Each path from its root, with the default limit.
+    pub(crate) const WHOLE: Self = Self::Whole { most_bytes: 4 << 30 };
 }
 
 /// Writes the paths of a run, or of all runs.
-pub(crate) fn paths(path: &Path, run: Option<i64>, form: PathForm) -> anyhow::Result<Exit> {
+pub(crate) fn paths(path: &Path, run: Option<i64>, form: PathForm, waits: WaitArgs) -> anyhow::Result<Exit> {
     let access = if matches!(form, PathForm::None) { Access::Read } else { Access::Write };
-    with(path, access, |database| {
+    with(path, access, waits, |database| {
         let runs = match run {
             Some(run) => vec![run],
             None => database.run_ids()?,
@@ -269,7 +293,16 @@ pub(crate) fn paths(path: &Path, run: Option<i64>, form: PathForm) -> anyhow::Re
             match form {
                 PathForm::None => {}
                 PathForm::Compact => database.write_parents(&paths)?,
-                PathForm::Whole => database.write_paths(&paths)?,
+                PathForm::Whole { most_bytes } => {
+                    ensure!(
+                        sizes.bytes <= most_bytes,
+                        "run {run}: paths too large: expected at most {}, found {}; write them with borehole heap paths --compact, or \
+                         raise --max-size",
+                        bytes(most_bytes),
+                        bytes(sizes.bytes)
+                    );
+                    database.write_paths(&paths)?;
+                }
             }
         }
         Ok(Exit::Done)

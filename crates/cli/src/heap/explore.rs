@@ -59,7 +59,7 @@ impl HeapExploreArgs {
         need_terminal("borehole heap ask")?;
         interrupt::heed();
         let keymap = keymap(self.keymap.as_deref())?;
-        let file = password::open(&self.input)?;
+        let file = password::open(&self.input, self.memory.waits)?;
         let opened = self.memory.graph(&file)?;
         let follow = Follow { weak: self.weak, structural: !self.no_structural };
         let heap = Heap::new(&*opened.graph, follow);

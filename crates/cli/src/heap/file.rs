@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::analysis::{PhpHeapArgs, WalkArgs};
 use super::output::GraphOutput;
-use super::password;
+use super::password::{self, WaitArgs};
 use crate::exit::Exit;
 use crate::messages;
 
@@ -32,6 +32,9 @@ pub(crate) struct HeapInputArgs {
 
     #[command(flatten)]
     pub(crate) php: PhpHeapArgs,
+
+    #[command(flatten)]
+    pub(crate) waits: WaitArgs,
 }
 
 impl HeapInputArgs {
@@ -69,7 +72,7 @@ impl HeapInputArgs {
     /// The first given option about the analysis of memory. On a graph it would do nothing, and a user who wants a redacted file
     /// would not notice.
     fn of_memory(&self) -> Option<&'static str> {
-        let Self { lenient, run_id: _, root, walk, php } = self;
+        let Self { lenient, run_id: _, root, walk, php, waits: _ } = self;
         let walked = walk.given().or_else(|| php.given()).or_else(|| root.as_ref().map(|_| "--root"));
         walked.or_else(|| lenient.then_some("--lenient"))
     }
@@ -91,7 +94,7 @@ pub(crate) struct AnalyzeArgs {
 
 impl AnalyzeArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
-        let file = password::open(&self.input)?;
+        let file = password::open(&self.input, self.memory.waits)?;
         ensure!(
             file.is_memory(),
             "{}: expected a dump or a core file, found {}; borehole heap export converts it",
@@ -118,12 +121,12 @@ pub(crate) struct ExportArgs {
 
 impl ExportArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
-        export(&password::open(&self.input)?, &self.output, &self.memory)
+        export(&password::open(&self.input, self.memory.waits)?, &self.output, &self.memory)
     }
 }
 
 fn export(file: &HeapFile, output: &GraphOutput, memory: &HeapInputArgs) -> anyhow::Result<Exit> {
-    let target = output.checked_target()?;
+    let target = output.checked_target(memory.waits)?;
     let opened = memory.graph(file)?;
     output.write(&*opened.graph, &target)?;
     Ok(Exit::after(&opened.recovery))

@@ -36,7 +36,7 @@ pub(crate) struct HeapInfoArgs {
 
 impl HeapInfoArgs {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        let file = password::open(&self.input)?;
+        let file = password::open(&self.input, self.memory.waits)?;
         let opened = self.memory.graph(&file)?;
         let info = info(&&*opened.graph);
         let text =

@@ -16,6 +16,7 @@ use clap::Args;
 
 use super::analysis::{PhpHeapArgs, WalkArgs};
 use super::output::{GraphOutput, begin, file};
+use super::password::WaitArgs;
 use super::report::ReportOutput;
 use crate::exit::Exit;
 use crate::messages::say;
@@ -145,6 +146,9 @@ pub(crate) struct CaptureArgs {
     pub(crate) output: GraphOutput,
 
     #[command(flatten)]
+    pub(crate) waits: WaitArgs,
+
+    #[command(flatten)]
     pub(crate) taking: CopyArgs,
 
     #[command(flatten)]
@@ -160,7 +164,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 impl CaptureArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
-        let target = self.output.checked_target()?;
+        let target = self.output.checked_target(self.waits)?;
         self.output.write(&self.graph(self.output.is_stdout())?, &target)?;
         Ok(Exit::Done)
     }

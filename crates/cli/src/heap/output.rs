@@ -9,7 +9,7 @@ use borehole::heap::{self, Address, Graph, HeapFormat};
 use borehole::{Compression, Existing, Output};
 use clap::{Args, ValueEnum};
 
-use super::password;
+use super::password::{self, WaitArgs};
 use crate::interrupt;
 use crate::messages::say;
 use crate::outputs::complete;
@@ -180,10 +180,10 @@ impl GraphOutput {
     ///
     /// # Errors
     /// When the format is unknown, or the output cannot be written.
-    pub(crate) fn checked_target(&self) -> anyhow::Result<GraphTarget> {
+    pub(crate) fn checked_target(&self, waits: WaitArgs) -> anyhow::Result<GraphTarget> {
         let by_name = self.path().map(Address::new);
         let target = match self.server.clone().map(Address::Server).or(by_name) {
-            Some(address @ Address::Server(_)) => self.checked_server(address)?,
+            Some(address @ Address::Server(_)) => self.checked_server(address, waits)?,
             _ => GraphTarget { format: self.checked_format()?, address: None },
         };
         let found = target.format.name();
@@ -195,8 +195,8 @@ impl GraphOutput {
     }
 
     /// A server, once a connection to it has worked: no process is stopped in vain.
-    fn checked_server(&self, address: Address) -> anyhow::Result<GraphTarget> {
-        let Address::Server(server) = password::asked(address, Access::Write)? else {
+    fn checked_server(&self, address: Address, waits: WaitArgs) -> anyhow::Result<GraphTarget> {
+        let Address::Server(server) = password::asked(address, Access::Write, waits)? else {
             bail!("expected the address of a server, found a file")
         };
         let format = HeapFormat::from(server.kind());
@@ -239,7 +239,10 @@ impl GraphOutput {
             }
             // An existing database gets another run.
             Some(path) if format == HeapFormat::Sqlite && path.is_file() => Ok(format),
-            Some(path) => check(path, self.force).map(|()| format),
+            Some(path) => match check(path, self.force) {
+                Err(error) if format == HeapFormat::Sqlite && !self.force && is_taken(&error) => Ok(format),
+                checked => checked.map(|()| format),
+            },
             None => Ok(format),
         }
     }
@@ -267,17 +270,31 @@ impl GraphOutput {
     }
 
     fn write_database(&self, graph: &dyn Graph, path: &Path) -> anyhow::Result<()> {
-        if path.is_file() && !self.force {
-            return add_run(graph, &Address::File(path.to_owned()));
+        if self.force || !path.is_file() {
+            let written = self
+                .create(path)
+                .and_then(|output| Ok(heap::write_database(graph, output, graph.created())?));
+            match written {
+                // Another process has created it meanwhile.
+                Err(error) if !self.force && is_taken(&error) => {}
+                written => return written,
+            }
         }
-        Ok(heap::write_database(graph, self.create(path)?, graph.created())?)
+        add_run(graph, &Address::File(path.to_owned()))
     }
+}
+
+/// Whether a file could not be written because it exists.
+fn is_taken(error: &anyhow::Error) -> bool {
+    let of_heap = error.downcast_ref::<heap::Error>().map(heap::Error::is_taken);
+    of_heap.or_else(|| error.downcast_ref::<borehole::Error>().map(borehole::Error::is_taken)) == Some(true)
 }
 
 /// Adds a run to an existing database, and prints its number.
 fn add_run(graph: &dyn Graph, address: &Address) -> anyhow::Result<()> {
-    let AddedRun { run, unfinished } = heap::add_run(graph, address, graph.created())?;
     let name = address.name();
+    let mut waiting = || say(&format!("waiting for {name}, which is being written by another process"));
+    let AddedRun { run, unfinished } = heap::add_run(graph, address, graph.created(), &mut waiting)?;
     say(&format!("{name}: added run {run}"));
     if let Some(error) = unfinished {
         say(&format!(

@@ -1,19 +1,35 @@
-//! Asks for passwords of database servers.
+//! Connects to database servers: how long to wait, and their passwords.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use borehole::heap::sql::{Access, Database, ErrorKind, Server};
 use borehole::heap::{Address, HeapFile};
+use clap::Args;
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 
 use crate::inputs::is_stdin;
+use crate::values::duration;
+
+/// How database servers are waited for.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct WaitArgs {
+    /// How long to wait for a database server that does not accept the connection, or does not answer, such as 2m
+    /// [default: 30s]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    timeout: Option<Duration>,
+}
 
 /// The address, with a password if its server requires one and a user can type it.
-pub(super) fn asked(address: Address, access: Access) -> anyhow::Result<Address> {
+pub(super) fn asked(address: Address, access: Access, waits: WaitArgs) -> anyhow::Result<Address> {
     let Address::Server(server) = address else { return Ok(address) };
+    let server = match waits.timeout {
+        Some(timeout) => server.with_timeout(timeout),
+        None => server,
+    };
     if server.has_password() || !io::stdin().is_terminal() {
         return Ok(Address::Server(server));
     }
@@ -28,9 +44,9 @@ pub(super) fn asked(address: Address, access: Access) -> anyhow::Result<Address>
 }
 
 /// Opens a file or a database that holds a heap.
-pub(crate) fn open(path: &Path) -> anyhow::Result<HeapFile> {
+pub(crate) fn open(path: &Path, waits: WaitArgs) -> anyhow::Result<HeapFile> {
     ensure!(!is_stdin(path), "standard input: expected a file with a heap, found `-`");
-    match asked(Address::new(path), Access::Read)? {
+    match asked(Address::new(path), Access::Read, waits)? {
         Address::Server(server) => Ok(HeapFile::of_server(server)),
         Address::File(path) => Ok(HeapFile::open(&path)?),
     }

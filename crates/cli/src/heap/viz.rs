@@ -41,7 +41,7 @@ impl VizArgs {
             );
         }
         self.output.check()?;
-        let file = password::open(&self.input)?;
+        let file = password::open(&self.input, self.memory.waits)?;
         let opened = self.memory.graph(&file)?;
         let page = HeapPage::new(&Heap::new(&*opened.graph, Follow::default()), BlockLimits::default());
         let title = self.title.clone().unwrap_or_else(|| explore::title(file.name()));

@@ -9,7 +9,7 @@ use clap::Args;
 use super::report::{PrettyArgs, ReportFormat};
 use crate::exit::Exit;
 use crate::heap::{CompareArgs, HeapInputArgs, TextOutput};
-use crate::values::{RowLimit, percent};
+use crate::values::{MemoryLimit, RowLimit, percent};
 
 /// `inspector:memory:compare`.
 #[derive(Args, Clone, Debug)]
@@ -56,8 +56,8 @@ pub(crate) struct MemoryCompareArgs {
     full_analysis: bool,
     #[arg(long, hide = true)]
     no_full_analysis: bool,
-    #[arg(long, hide = true)]
-    memory_limit: Option<String>,
+    #[arg(long, hide = true, allow_hyphen_values = true)]
+    memory_limit: Option<MemoryLimit>,
     #[arg(long, hide = true)]
     ffi_csr: bool,
     #[arg(long, hide = true)]

@@ -23,6 +23,7 @@ use crate::record::{
 };
 use crate::top::{self, TopArgs};
 use crate::utc;
+use crate::values::{MemoryLimit, size};
 
 /// `inspector:trace`.
 #[derive(Args, Clone, Debug)]
@@ -114,10 +115,10 @@ pub(super) struct TargetArgs {
     target_thread_regex: Option<String>,
     #[arg(long, hide = true)]
     no_cache: bool,
-    #[arg(long, hide = true)]
-    memory_limit: Option<String>,
-    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
-    bulk_stack_copy: Option<Option<String>>,
+    #[arg(long, hide = true, allow_hyphen_values = true)]
+    memory_limit: Option<MemoryLimit>,
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, value_parser = size)]
+    bulk_stack_copy: Option<Option<u64>>,
 }
 
 /// Options for sampling and for the output.

@@ -18,8 +18,9 @@ use super::report::{self, PrettyArgs, ReportFormat};
 use crate::exit::Exit;
 use crate::heap::{
     self, AnalyzeArgs, CaptureArgs, CopyArgs, ExportArgs, FailureArgs, GraphFormat, GraphOutput,
-    HeapDumpArgs, HeapInputArgs, HeapReportArgs, PhpHeapArgs, ReportOutput, WalkArgs,
+    HeapDumpArgs, HeapInputArgs, HeapReportArgs, PhpHeapArgs, ReportOutput, WaitArgs, WalkArgs,
 };
+use crate::values::{MemoryLimit, size};
 
 /// The output of a heap.
 #[derive(Args, Clone, Debug)]
@@ -201,6 +202,7 @@ pub(super) fn memory(args: &MemoryArgs) -> anyhow::Result<Exit> {
         delay: DELAY,
         output: if report.is_some() { GraphOutput::default() } else { args.output.graph()? },
         taking,
+        waits: WaitArgs::default(),
         walk: WalkArgs::default(),
         command: args.command.clone(),
     };
@@ -267,8 +269,8 @@ pub(crate) struct MemoryAnalyzeArgs {
     // Accepted, but without effect: the file says it, or it makes no difference.
     #[arg(short, long, hide = true)]
     pid: Option<i32>,
-    #[arg(long, hide = true)]
-    read_buffer: Option<String>,
+    #[arg(long, hide = true, value_parser = size)]
+    read_buffer: Option<u64>,
     #[arg(long, hide = true)]
     no_fast_path: bool,
 
@@ -296,8 +298,8 @@ pub(crate) struct ExportSqliteArgs {
     #[arg(value_name = "OUT")]
     output: PathBuf,
 
-    #[arg(long, hide = true)]
-    memory_limit: Option<String>,
+    #[arg(long, hide = true, allow_hyphen_values = true)]
+    memory_limit: Option<MemoryLimit>,
 }
 
 pub(super) fn export_sqlite(args: &ExportSqliteArgs) -> anyhow::Result<Exit> {
@@ -323,5 +325,5 @@ pub(crate) struct OptimizeArgs {
 }
 
 pub(super) fn optimize(args: &OptimizeArgs) -> anyhow::Result<Exit> {
-    heap::paths(&args.database, args.run_id, heap::PathForm::Whole)
+    heap::paths(&args.database, args.run_id, heap::PathForm::WHOLE, WaitArgs::default())
 }

@@ -30,6 +30,7 @@ use crate::page::PageArgs;
 use crate::recover::{self, RecoverArgs};
 use crate::report::{ReportArgs, ReportDialect};
 use crate::report_command::ReportCommand;
+use crate::values::MemoryLimit;
 use compare::MemoryCompareArgs;
 use contents::InspectArgs;
 use inspect::{DaemonArgs, ReliEgArgs, ReliTopArgs, TraceArgs};
@@ -165,8 +166,8 @@ pub(crate) struct ReliInput {
     paths: Vec<PathBuf>,
 
     /// Accepted, but without effect: memory grows with distinct data only
-    #[arg(long, value_name = "SIZE", hide = true)]
-    memory_limit: Option<String>,
+    #[arg(long, value_name = "SIZE", hide = true, allow_hyphen_values = true)]
+    memory_limit: Option<MemoryLimit>,
 }
 
 /// The formats that `rbt:recover` writes.

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use super::inspect::parse_switch;
 use crate::exit::Exit;
 use crate::heap::{HeapInputArgs, HeapReportArgs, ReportOptions, ReportOutput, TextOutput};
+use crate::values::{MemoryLimit, size};
 
 /// `inspector:memory:report`.
 #[derive(Args, Clone, Debug)]
@@ -38,8 +39,8 @@ pub(crate) struct MemoryReportArgs {
     full_analysis: Option<Option<String>>,
     #[arg(long, hide = true)]
     no_full_analysis: bool,
-    #[arg(long, hide = true)]
-    memory_limit: Option<String>,
+    #[arg(long, hide = true, allow_hyphen_values = true)]
+    memory_limit: Option<MemoryLimit>,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
     ffi_csr: Option<Option<String>>,
     #[arg(long, hide = true)]
@@ -50,8 +51,8 @@ pub(crate) struct MemoryReportArgs {
     substrate_bulk_fetch_chunk: Option<u64>,
     #[arg(long, hide = true)]
     report_workers: Option<u32>,
-    #[arg(long, hide = true)]
-    mmap_size: Option<String>,
+    #[arg(long, hide = true, value_parser = size)]
+    mmap_size: Option<u64>,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
     prefetch: Option<Option<String>>,
     #[arg(long, hide = true)]

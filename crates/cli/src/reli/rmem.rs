@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::exit::Exit;
 use crate::heap::{HeapExploreArgs, HeapInputArgs, TextOutput, VizArgs};
-use crate::values::{address, node};
+use crate::values::{MemoryLimit, address, node};
 
 /// `rmem:explore`.
 #[derive(Args, Clone, Debug)]
@@ -27,8 +27,8 @@ pub(crate) struct RmemExploreArgs {
     address: Option<u64>,
 
     // Accepted, but without effect: memory depends on the heap alone, and no sources are shown.
-    #[arg(long, hide = true)]
-    memory_limit: Option<String>,
+    #[arg(long, hide = true, allow_hyphen_values = true)]
+    memory_limit: Option<MemoryLimit>,
     #[arg(long, hide = true)]
     path_map: Vec<String>,
 }

@@ -225,6 +225,91 @@ fn a_path_is_never_taken_for_an_address_of_sqlite() {
     }
 }
 
+/// Everybody finds no file, and begins one.
+#[test]
+fn writers_that_create_a_file_together_all_land_in_it() {
+    let scratch = Scratch::new();
+    let file = scratch.path("heaps.sqlite3");
+    let file = file.to_str().unwrap();
+    let heap = of_reli("m5_mixed");
+    let writers: Vec<_> = (0..8)
+        .map(|_| {
+            let mut writer = program(&["heap", "export", &heap, "-o", file]);
+            writer.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    for writer in writers {
+        let output = writer.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let runs = json(&["heap", "runs", file, "--json"]);
+    assert_eq!(runs.len(), 8);
+    assert!(runs.iter().all(|run| run["nodes"] == runs[0]["nodes"]), "{runs:?}");
+    let left: Vec<_> =
+        std::fs::read_dir(scratch.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["heaps.sqlite3"]);
+}
+
+#[test]
+fn a_writer_waits_for_another_as_long_as_it_takes() {
+    let scratch = Scratch::new();
+    let file = scratch.path("heaps.sqlite3");
+    let file = file.to_str().unwrap();
+    run(&["heap", "export", &of_reli("m1_objects"), "-o", file]).done();
+    let other = rusqlite::Connection::open(file).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let mut export = program(&["heap", "export", &of_reli("m1_objects"), "-o", file]);
+    let mut writer = export.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(writer.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let waiting = format!("waiting for {file}, which is being written by another process");
+    assert_eq!(said.next().unwrap(), waiting);
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(said.next().unwrap(), format!("{file}: added run 2"));
+    assert!(writer.wait().unwrap().success());
+}
+
+#[test]
+fn a_silent_server_is_given_up() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = silent.local_addr().unwrap();
+    for scheme in ["postgresql", "mysql"] {
+        let address = format!("{scheme}://me@{place}/heaps");
+        let said = "; --timeout sets how long to wait";
+        refused(&["heap", "runs", &format!("{address}?connect_timeout=1")], said);
+        let heap = of_reli("m1_objects");
+        for arguments in [
+            &["heap", "runs", &address][..],
+            &["heap", "query", &address, "--named", "types"],
+            &["heap", "paths", &address],
+            &["heap", "info", &address],
+            &["heap", "compare", &address],
+            &["heap", "export", &heap, "-o", &address],
+            &["heap", "capture", "-p", "1", "-o", &address],
+        ] {
+            refused(&[arguments, &["--timeout", "100ms"]].concat(), &format!("waited 0.1 s for the "));
+        }
+    }
+}
+
+#[test]
+fn sizes_without_effect_are_checked_too() {
+    let heap = of_reli("m1_objects");
+    for (command, option) in [
+        ("inspector:memory:report", "--memory-limit"),
+        ("inspector:memory:report", "--mmap-size"),
+        ("inspector:memory:compare", "--memory-limit"),
+        ("inspector:memory:analyze", "--memory-limit"),
+        ("inspector:memory:analyze", "--read-buffer"),
+        ("inspector:memory", "--memory-limit"),
+        ("inspector:trace", "--memory-limit"),
+        ("inspector:trace", "--bulk-stack-copy"),
+        ("rmem:explore", "--memory-limit"),
+        ("converter:folded", "--memory-limit"),
+    ] {
+        refused(&[command, &format!("{option}=garbage"), &heap], "expected a size such as ");
+    }
+}
+
 #[test]
 fn duplicate_column_names_are_refused_as_json() {
     let scratch = Scratch::new();

@@ -3,18 +3,16 @@
 use borehole_heap::Graph;
 
 use super::Database;
-use crate::dialect::SqlDialect;
-use crate::error::Error;
+use crate::dialect::{IndexedText, SqlDialect};
+use crate::error::{Error, ErrorKind};
 use crate::rows;
-use crate::schema::{SchemaTable, TABLES};
+use crate::schema::{SchemaIndex, SchemaTable, TABLES};
 
 /// A completed step of adding a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddStep {
-    /// All rows of the graph are in their tables.
+    /// All rows are in their tables. Indexes, views and statistics, which make queries fast, remain.
     Rows,
-    /// The sums by type and class are done. Indexes, views and statistics, which make queries fast, remain.
-    Sums,
 }
 
 /// A run that is completely in a database.
@@ -83,14 +81,28 @@ impl Database {
         }
         let run = match run {
             Some(run) => run,
-            None => self.change(|database| {
-                database.check_shape()?;
-                insert(database)
-            })?,
+            None => self.insert_or_remake(insert)?,
         };
         // Outside the run's transaction: other writers may block statistics for a long time, which must not fail the run.
         let unfinished = self.execute(&self.dialect().statistics()).err();
         Ok(AddedRun { run, unfinished })
+    }
+
+    /// Adds the rows to existing tables. If one has a text that is too long for an index, the indexes on texts are made
+    /// anew, on their beginnings.
+    fn insert_or_remake(&mut self, insert: &mut Insert<'_>) -> Result<i64, Error> {
+        let run = self.change(|database| {
+            database.check_shape()?;
+            insert(database)
+        });
+        match run {
+            Err(error) if error.kind() == ErrorKind::TooLong => self.change(|database| {
+                database.backend.take_turn()?;
+                database.execute(&database.dialect().drop_text_indexes())?;
+                database.insert_and_make(insert)
+            }),
+            run => run,
+        }
     }
 
     /// Creates tables, adds the rows in one transaction, and then does the rest, because a statement that creates
@@ -139,8 +151,6 @@ impl Database {
         let run = self.backend.insert_run(created_at)?;
         self.backend.load(&mut |sink| rows::write(graph, run, sink))?;
         done(AddStep::Rows);
-        self.execute(&self.dialect().add_up(run))?;
-        done(AddStep::Sums);
         Ok(run)
     }
 
@@ -148,13 +158,36 @@ impl Database {
     fn make_rest(&mut self) -> Result<(), Error> {
         let dialect = self.dialect();
         let existing = self.existing()?;
-        let indexes = dialect.indexes().filter(|index| !existing.contains(index.name));
-        let indexes: Vec<_> = indexes.map(|index| dialect.create_index(index)).collect();
-        self.execute(&indexes)?;
+        let missing: Vec<_> = dialect.indexes().filter(|index| !existing.contains(index.name)).collect();
+        self.make_indexes(&missing)?;
         let views = VIEWS.into_iter().zip(dialect.create_views());
         let views: Vec<_> =
             views.filter(|(name, _)| !existing.contains(*name)).map(|(_, statement)| statement).collect();
         self.execute(&views)
+    }
+
+    fn make_indexes(&mut self, missing: &[&SchemaIndex]) -> Result<(), Error> {
+        let dialect = self.dialect();
+        missing.iter().try_for_each(|index| match dialect {
+            SqlDialect::Postgresql => self.make_fitting_index(index),
+            // `ALTER TABLE` would create all at once, but needs another privilege, and takes the same time.
+            SqlDialect::Sqlite | SqlDialect::Mysql | SqlDialect::Mariadb => {
+                self.backend.execute(&dialect.create_index(index))
+            }
+        })
+    }
+
+    /// Creates an index within a transaction, on the beginnings of texts if a text is too long for it.
+    fn make_fitting_index(&mut self, index: &SchemaIndex) -> Result<(), Error> {
+        let dialect = self.dialect();
+        self.backend.execute("SAVEPOINT whole_texts")?;
+        match self.backend.execute(&dialect.create_index(index)) {
+            Err(error) if error.kind() == ErrorKind::TooLong => {
+                self.backend.execute("ROLLBACK TO SAVEPOINT whole_texts")?;
+                self.backend.execute(&dialect.create_index_on(index, IndexedText::Beginning))
+            }
+            made => made,
+        }
     }
 
     /// Whether a table, column, index or view is missing.

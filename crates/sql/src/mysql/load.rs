@@ -1,11 +1,13 @@
 //! Loads rows into tables of MySQL and MariaDB.
 
 use std::io::{self, Write as _};
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use mysql::prelude::Queryable as _;
 use mysql::{Conn, LocalInfileHandler, Params, Statement, Value};
 
+use super::link::{Link, Watch};
 use super::refused;
 use crate::backend::Fill;
 use crate::cells::{DecodedCell, EncodedCells, encode_cells};
@@ -16,10 +18,15 @@ use crate::rows::{self, CellValue};
 use crate::schema::SchemaTable;
 
 /// Sends the rows of a table as a local file that the server asks for.
-pub(super) fn files(connection: &mut Conn, fill: &mut Fill<'_>) -> Result<(), Error> {
-    let loaded = pipe::run(encode_line, fill, |table, batches| file(connection, table, batches));
-    connection.set_local_infile_handler(None);
-    loaded
+pub(super) fn files(link: &mut Link, fill: &mut Fill<'_>) -> Result<(), Error> {
+    pipe::run(encode_line, fill, |table, batches| {
+        let waited_for = waited_for(table);
+        link.wait(&waited_for, |connection, watch| file(connection, watch, table, batches))
+    })
+}
+
+fn waited_for(table: &SchemaTable) -> String {
+    format!("the rows of {} to be taken", table.name)
 }
 
 /// Encodes a row as a line in the default format of `LOAD DATA`.
@@ -57,15 +64,17 @@ fn columns(table: &SchemaTable) -> String {
 
 fn file(
     connection: &mut Conn,
+    watch: &Arc<Watch>,
     table: &'static SchemaTable,
     batches: Receiver<RowBatch>,
 ) -> Result<(), Error> {
     let (count, counted) = std::sync::mpsc::channel();
-    let mut given = 0;
+    let (mut given, watch) = (0, Arc::clone(watch));
     connection.set_local_infile_handler(Some(LocalInfileHandler::new(move |_, file| {
         for batch in &batches {
             file.write_all(&batch.bytes)?;
             given += batch.rows;
+            watch.goes_on();
         }
         count.send(given).map_err(io::Error::other)
     })));
@@ -75,7 +84,10 @@ fn file(
         table.name,
         columns(table)
     );
-    connection.query_drop(statement).map_err(refused)?;
+    let loaded = connection.query_drop(statement);
+    // Without a receiver of the batches, their sender ends too, instead of waiting forever.
+    connection.set_local_infile_handler(None);
+    loaded.map_err(refused)?;
     // `LOAD DATA` only warns of values that do not fit, and skips duplicate rows.
     let (taken, warnings) = (connection.affected_rows(), connection.warnings());
     let given = counted.try_iter().last().unwrap_or(0);
@@ -96,8 +108,12 @@ const MOST_PLACES: usize = 60_000;
 const ROWS: usize = 1000;
 
 /// Sends many rows per statement, in at most `longest` bytes.
-pub(super) fn inserts(connection: &mut Conn, longest: usize, fill: &mut Fill<'_>) -> Result<(), Error> {
-    pipe::run(encode_cells, fill, |table, batches| Inserts::new(connection, longest, table).all(batches))
+pub(super) fn inserts(link: &mut Link, longest: usize, fill: &mut Fill<'_>) -> Result<(), Error> {
+    pipe::run(encode_cells, fill, |table, batches| {
+        link.wait(&waited_for(table), |connection, watch| {
+            Inserts::new(connection, longest, table).all(batches, watch)
+        })
+    })
 }
 
 /// The bytes of a statement in addition to its text and its rows.
@@ -138,8 +154,11 @@ impl<'c> Inserts<'c> {
         }
     }
 
-    fn all(mut self, batches: Receiver<RowBatch>) -> Result<(), Error> {
-        batches.into_iter().try_for_each(|batch| self.batch(&batch))
+    fn all(mut self, batches: Receiver<RowBatch>, watch: &Watch) -> Result<(), Error> {
+        batches.into_iter().try_for_each(|batch| {
+            watch.goes_on();
+            self.batch(&batch)
+        })
     }
 
     fn batch(&mut self, batch: &RowBatch) -> Result<(), Error> {

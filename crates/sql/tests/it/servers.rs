@@ -1,7 +1,10 @@
 //! The tests on real servers: PostgreSQL, MariaDB and MySQL.
 
+mod cuts;
 mod encryption;
 mod faults;
+mod limits;
+mod lists;
 mod settings;
 mod writers;
 
@@ -51,7 +54,7 @@ fn mysql_that_takes_files() {
     drop(served);
     let mut served = connect(&started);
     served.add_run(&heap("m1_objects"), "2026-11-21T11:00:00Z").unwrap();
-    assert_eq!(rows(&mut served, loads), count("5"));
+    assert_eq!(rows(&mut served, loads), count("7"));
     drop(served);
     faults::hostile_names_are_data(&started);
     faults::a_lock_is_waited_for_and_said(&started);
@@ -78,6 +81,8 @@ fn everything(kind: ServerKind) {
     faults::a_lock_is_waited_for_and_said(&started);
     faults::somebody_else_s_tables_are_refused(&started);
     writers::who_comes_at_once_gets_through(&started);
+    lists::paths_in_a_list_on_a_server(&started);
+    lists::objects_are_found_by_class_on_a_server(&started);
     match kind {
         ServerKind::Postgresql => writers::statistics_that_wait_cost_no_run(&started),
         ServerKind::Mariadb | ServerKind::Mysql => {

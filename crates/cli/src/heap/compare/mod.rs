@@ -24,7 +24,7 @@ use super::password;
 use crate::cell::terminal_width;
 use crate::exit::Exit;
 use crate::messages::say;
-use crate::values::{RowLimit, percent};
+use crate::values::{RowLimit, percent, size};
 
 /// `borehole heap compare`.
 #[derive(Args, Clone, Debug)]
@@ -95,15 +95,7 @@ impl FromStr for Allowance {
         if text.ends_with('%') {
             return percent(text).map(Self::Percent).map_err(|_| expected());
         }
-        let number = text.strip_suffix(['B', 'b']).unwrap_or(text);
-        let (digits, shift) = match number.char_indices().last() {
-            Some((end, 'K' | 'k')) => (&number[..end], 10),
-            Some((end, 'M' | 'm')) => (&number[..end], 20),
-            Some((end, 'G' | 'g')) => (&number[..end], 30),
-            _ => (number, 0),
-        };
-        let bytes = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(1_u64 << shift));
-        bytes.map(Self::Bytes).ok_or_else(expected)
+        size(text).map(Self::Bytes).map_err(|_| expected())
     }
 }
 
@@ -141,7 +133,7 @@ impl CompareArgs {
 
     fn compared(&self) -> anyhow::Result<(Exit, HeapComparison)> {
         let files: anyhow::Result<Vec<HeapFile>> =
-            self.inputs.iter().map(|path| password::open(path)).collect();
+            self.inputs.iter().map(|path| password::open(path, self.memory.waits)).collect();
         let files = files?;
         let mut opened: Vec<Opened<'_>> = Vec::with_capacity(files.len().max(2));
         if let [one] = files.as_slice() {
@@ -183,7 +175,7 @@ impl CompareArgs {
         );
         let of_all = self.memory.run_id;
         let [baseline, target] = [self.run_id_baseline, self.run_id_target].map(|run| run.or(of_all));
-        let (target, before) = with(&self.inputs[0], Access::Read, |database| {
+        let (target, before) = with(&self.inputs[0], Access::Read, self.memory.waits, |database| {
             let target = database.run(target)?;
             let before = database.run_ids()?.into_iter().take_while(|&run| run != target).last();
             Ok((target, before))
@@ -200,7 +192,7 @@ impl CompareArgs {
         let mut found = Vec::new();
         for (position, file) in files.iter().enumerate().filter(|(_, file)| file.is_database()) {
             let (input, wanted) = (&self.inputs[position], self.memory_of(self.run_at(position)).run_id);
-            let run = with(input, Access::Read, |database| Ok(database.run(wanted)?))?;
+            let run = with(input, Access::Read, self.memory.waits, |database| Ok(database.run(wanted)?))?;
             // The address of a server is not a path and stays as it is.
             let heap = (fs::canonicalize(input).unwrap_or_else(|_| input.clone()), run);
             ensure!(!found.contains(&heap), "{}", twice(file.name(), run));

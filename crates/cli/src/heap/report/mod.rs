@@ -75,7 +75,7 @@ impl HeapReportArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         self.output.place.check_ending(self.output.json)?;
         self.output.place.check()?;
-        let file = password::open(&self.input)?;
+        let file = password::open(&self.input, self.memory.waits)?;
         let opened = self.memory.graph(&file)?;
         self.output.write(&*opened.graph, file.name())?;
         Ok(Exit::after(&opened.recovery))

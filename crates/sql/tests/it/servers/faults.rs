@@ -42,7 +42,7 @@ pub(super) fn lines(graph: &HeapGraph) -> Vec<String> {
 }
 
 /// Incompressible bytes.
-fn noise(length: usize) -> Vec<u8> {
+pub(super) fn noise(length: usize) -> Vec<u8> {
     let mut state = 7_u64;
     let next = |_| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
