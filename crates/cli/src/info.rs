@@ -177,7 +177,10 @@ impl FileFacts {
             self.row("records", counts.join(", "));
         }
         if let (Some((stored, decompressed)), Some(ratio)) = (records.compressed_bytes, ratio(records)) {
-            self.row("compression", format!("{ratio:.2}:1, {} bytes of samples in {}", grouped(decompressed), grouped(stored)));
+            self.row(
+                "compression",
+                format!("{ratio:.2}:1, {} bytes of samples in {}", grouped(decompressed), grouped(stored)),
+            );
         }
     }
 
@@ -242,8 +245,11 @@ fn per_record(bytes: u64, inventory: &Inventory) -> String {
 fn stacks(inventory: &Inventory) -> String {
     let Inventory { stacks, deepest, depth_sum, samples, empty_stacks, .. } = inventory;
     let mean = depth_sum.checked_div(u128::from(*samples)).unwrap_or(0);
-    let empty =
-        if *empty_stacks > 0 { format!("; {} without a stack", counted(*empty_stacks, "sample")) } else { String::new() };
+    let empty = if *empty_stacks > 0 {
+        format!("; {} without a stack", counted(*empty_stacks, "sample"))
+    } else {
+        String::new()
+    };
     format!(
         "{} distinct, callers included; depth {mean} on average, {} at most{empty}",
         grouped(*stacks as u64),
