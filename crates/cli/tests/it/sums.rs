@@ -151,10 +151,11 @@ fn differing(expected: &Functions, found: &Functions) -> Vec<String> {
 /// A name as one word, without the characters that folded stacks replace.
 fn plain(name: &str) -> String {
     let plain = |c: char| match c {
-        ';' => ':',
-        '#' => '_',
-        c if c.is_ascii_whitespace() => '_',
-        c => c,
+        ';' => ":".to_owned(),
+        '#' => "_".to_owned(),
+        c if c.is_ascii_whitespace() => "_".to_owned(),
+        c if c.is_ascii_control() => format!("\\x{:02x}", u32::from(c)),
+        c => c.to_string(),
     };
     name.chars().map(plain).collect()
 }

@@ -1,11 +1,12 @@
 //! Names that a terminal would obey or a reader would take for structure, in every format that is text.
 
 use std::io::{self, Cursor};
+use std::ops::ControlFlow;
 
 use borehole_formats::detect::Format;
 use borehole_formats::registry::{Destination, Import};
 use borehole_formats::{ReadOptions, WriteOptions};
-use borehole_model::Segment;
+use borehole_model::{Context, ProfileSink, Sample, Segment};
 
 use crate::flat::{Collect, FlatFrame, FlatSample, play};
 
@@ -51,12 +52,27 @@ fn samples() -> Vec<FlatSample> {
     roots.map(sample).collect()
 }
 
+/// Gives each sample a time, which timelines need.
+struct Timed<'s>(&'s mut dyn ProfileSink, i64);
+
+impl ProfileSink for Timed<'_> {
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        self.1 += 10_000_000;
+        self.0.sample(at, &Sample { time_ns: Some(self.1), ..*sample })
+    }
+
+    fn next(&mut self) -> Option<&mut dyn ProfileSink> {
+        Some(self.0)
+    }
+}
+
 fn write(format: Format) -> Vec<u8> {
     let mut output = Vec::new();
     let destination =
         Destination { output: Box::new(&mut output), spool: || Ok(Box::new(Cursor::new(Vec::new()))) };
     let mut exporter = (format.exporter().unwrap().start)(destination, &WriteOptions::default());
-    play(&samples(), &Segment { period_ns: Some(10_000_000), ..Segment::default() }, &mut exporter).unwrap();
+    let segment = Segment { period_ns: Some(10_000_000), has_times: true, ..Segment::default() };
+    play(&samples(), &segment, &mut Timed(&mut *exporter, 0)).unwrap();
     drop(exporter);
     output
 }
