@@ -110,14 +110,23 @@ pub fn push_document(character: char, text: &mut String) {
 /// assert_eq!(text, b"kept\n; a\\x1b[2J b\xff");
 /// ```
 pub fn make_line(text: &mut Vec<u8>, start: usize) -> u64 {
-    let is_plain = |at| control_at(&text[at..]).is_none();
-    if (start..text.len()).all(is_plain) {
+    replace_controls(text, start, &[])
+}
+
+/// Like [`make_line`], but tabs and line breaks stay.
+pub fn make_lines(text: &mut Vec<u8>, start: usize) -> u64 {
+    replace_controls(text, start, &['\t', '\n'])
+}
+
+fn replace_controls(text: &mut Vec<u8>, start: usize, kept: &[char]) -> u64 {
+    let replaced_at = |text: &[u8]| control_at(text).filter(|control| !kept.contains(control));
+    if (start..text.len()).all(|at| replaced_at(&text[at..]).is_none()) {
         return 0;
     }
     let old = text.split_off(start);
     let (mut rest, mut replaced) = (&*old, 0);
     while let Some((&byte, after)) = rest.split_first() {
-        let Some(control) = control_at(rest) else {
+        let Some(control) = replaced_at(rest) else {
             text.push(byte);
             rest = after;
             continue;

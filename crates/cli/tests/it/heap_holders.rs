@@ -44,7 +44,7 @@ fn an_array_of_streams_retains_what_php_frees_with_it() {
         let heap = waiting.capture(&scratch);
         let arrays = named(&heap, "handles", "ArrayHeaderContext");
         assert_eq!(arrays.len(), 1, "{kind}: {arrays:?}");
-        assert_eq!(arrays[0]["retained"], waiting.facts["freed"], "{kind}");
+        assert_eq!(arrays[0]["retained_bytes"], waiting.facts["freed"], "{kind}");
         assert!(waiting.facts["freed"].as_u64().unwrap() > 12_000_000, "{kind}");
     }
 }
@@ -62,7 +62,7 @@ fn what_only_a_module_refers_to_is_not_garbage() {
             assert!(!roots.iter().any(|root| root == "<garbage>"), "{environment:?} {options:?}: {roots:?}");
             if options.is_empty() {
                 let kept = named(&heap, "kept", "ArrayElementContext");
-                let retained = kept.iter().filter_map(|row| row["retained"].as_u64()).max();
+                let retained = kept.iter().filter_map(|row| row["retained_bytes"].as_u64()).max();
                 assert!(retained >= Some(3_000_000), "{environment:?}: {kept:?}");
             }
         }
@@ -107,7 +107,7 @@ fn a_variable_belongs_to_the_included_file_that_has_it_now() {
     {
         assert_eq!(paths(name), [format!("{frame}::${name}")]);
         let string = &named(&heap, name, "StringContext")[0];
-        assert!(string["retained"].as_u64() > Some(100_000), "{string}");
+        assert!(string["retained_bytes"].as_u64() > Some(100_000), "{string}");
     }
     assert_eq!(paths("removed"), [""; 0]);
 }
@@ -132,7 +132,7 @@ fn data_of_a_preloaded_class_is_not_live_after_the_request() {
     // Only the initial values are still there.
     for name in ["rows", "calls"] {
         let found = ask(&heap, &["find", "--name", name]);
-        assert!(found.iter().all(|row| row["retained"].as_u64() < Some(1000)), "{name}: {found:?}");
+        assert!(found.iter().all(|row| row["retained_bytes"].as_u64() < Some(1000)), "{name}: {found:?}");
     }
     assert_eq!(named(&heap, "global", "StringContext"), [json!(0); 0]);
     let roots = root_paths(&heap);

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use borehole_model::{Frame, FrameId, StackId, StringId, TableFull, Tables};
-use borehole_text::{make_line, put_decimal};
+use borehole_text::{make_lines, put_decimal};
 use hashbrown::HashMap;
 
 use super::order::places;
@@ -249,7 +249,8 @@ impl LineNames {
             let string = if *kept == Some(frame) {
                 text.clear();
                 write_name(tables, &tables.frame(frame), &mut text);
-                names.replaced += make_line(&mut text, 0) + guard_ends(&mut text);
+                // CPython writes tabs and line breaks too.
+                names.replaced += make_lines(&mut text, 0) + guard_ends(&mut text);
                 text.push(SEPARATOR);
                 Some(names.texts.intern_string(String::from_utf8_lossy(&text).as_bytes())?)
             } else {
