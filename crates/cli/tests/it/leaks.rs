@@ -301,9 +301,7 @@ fn memory_along_one_chain_is_told_once() {
         .unwrap()
         .iter()
         .map(|step| {
-            // The call and the table of global variables both lead to it, so that no root holds it alone.
-            let is_root = step["path"] == "call_frames";
-            assert_eq!(step["retained_bytes"].as_u64() < only["impact_bytes"].as_u64(), is_root, "{step}");
+            assert!(step["retained_bytes"].as_u64() >= only["impact_bytes"].as_u64(), "{step}");
             let path = step["path"].as_str().unwrap();
             path.rsplit("::").next().unwrap()
         })

@@ -104,6 +104,8 @@ layouts! {
     class_statics_indirect: u8 =            [   0,    0,    0,    1,    0,    0,    0,    0,    0,    0,    0,    0];
     /// `zend_class_entry.mutable_data`, a map pointer to the data that a class in opcache's memory has in each process.
     class_mutable: usize =                  [   0,    0,    0,    0,    0,    0,  232,  232,  232,  232,  232,  240];
+    /// `zend_class_mutable_data`. With 32 bytes it ends with `backed_enum_table`, a `HashTable *`.
+    class_mutable_size: u64 =               [   0,    0,    0,    0,    0,    0,   24,   32,   32,   32,   32,   32];
     /// `zend_class_entry.properties_info_table`, `zend_property_info **`.
     class_property_table: usize =           [   0,    0,    0,    0,  232,  232,  248,  248,  248,  248,  248,  256];
     /// `zend_class_entry.create_object`, the constructor of objects with more than properties.
@@ -129,6 +131,9 @@ layouts! {
     property_attributes: usize =            [   0,    0,    0,    0,    0,   24,   24,   24,   24,   24,   24,   24];
     /// `zend_property_info.hooks`, `zend_function **`.
     property_hooks: usize =                 [   0,    0,    0,    0,    0,    0,    0,    0,    0,   64,   64,   64];
+    /// `zend_property_info.type`, and `zend_class_constant.type`, which came later; 0 if types are laid out in another way.
+    property_type: usize =                  [   0,    0,    0,    0,    0,    0,    0,   40,   40,   40,   40,   40];
+    constant_type: usize =                  [   0,    0,    0,    0,    0,    0,    0,    0,   40,   40,   40,   40];
     /// `ZEND_ACC_STATIC`.
     property_static: u32 =                  [   1,    1,    1,    1,   16,   16,   16,   16,   16,   16,   16,   16];
 

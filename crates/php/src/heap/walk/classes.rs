@@ -17,8 +17,8 @@ const CONSTANT_DOC: usize = 16;
 const CONSTANT_NAME: usize = 16;
 /// The number of hooks of a property: one for reading, one for writing.
 const HOOKS: u32 = 2;
-/// `zend_class_mutable_data`.
-const MUTABLE_SIZE: u64 = 32;
+/// `zend_class_mutable_data.backed_enum_table`.
+const MUTABLE_ENUM_TABLE: u64 = 24;
 /// The maximum number of properties, interfaces or traits of a class.
 const MOST: u32 = 1 << 16;
 
@@ -152,6 +152,9 @@ impl<S: HeapSink> HeapWalker<'_, S> {
             (words.attributes, VisitKind::Attributes, view.pointer(address, layout.property_attributes)),
         ];
         self.parts_later(node, &parts);
+        if layout.property_type != 0 {
+            self.type_names(node, address.saturating_add(layout.property_type as u64));
+        }
         let hooks = view.pointer(address, layout.property_hooks);
         if hooks != 0 {
             self.hooks(node, hooks);
@@ -173,7 +176,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         if data == 0 || self.heap.view.rest(data).is_empty() {
             return;
         }
-        let size = MUTABLE_SIZE.min(self.heap.room_in_block(data));
+        let size = self.heap.layout.class_mutable_size.min(self.heap.room_in_block(data));
         let extent = Extent::new(LocationType::MUTABLE_DATA, size);
         let Some(node) = self.graph.once(link, NodeType::CLASS_MUTABLE_DATA, data, extent) else { return };
         let [defaults, constants] =
@@ -184,6 +187,10 @@ impl<S: HeapSink> HeapWalker<'_, S> {
             if let Some(node) = self.graph.once(link, NodeType::CLASS_CONSTANTS, constants, extent) {
                 self.engine_table(node, constants, EntryKind::ClassConstant);
             }
+        }
+        if size > MUTABLE_ENUM_TABLE {
+            let cases = self.heap.view.u64(data + MUTABLE_ENUM_TABLE).unwrap_or_default();
+            self.later(NodeLink::strong(node, self.words.enum_cases), VisitKind::Array, cases);
         }
         let link = NodeLink::strong(node, self.words.default_properties);
         self.class_values(link, address, defaults, ValueTable::Defaults);
@@ -212,6 +219,9 @@ impl<S: HeapSink> HeapWalker<'_, S> {
             ),
         ];
         self.parts_later(node, &parts);
+        if layout.constant_type != 0 {
+            self.type_names(node, address.saturating_add(layout.constant_type as u64));
+        }
     }
 
     pub(super) fn constant(&mut self, link: NodeLink, address: u64) {

@@ -11,6 +11,8 @@ use crate::remote::u64_at;
 /// `zend_function.num_args` and `arg_info`.
 const ARGUMENT_COUNT: usize = 32;
 const ARGUMENTS: usize = 40;
+/// `zend_arg_info.type`.
+const ARGUMENT_TYPE: u64 = 8;
 /// `zend_live_range` and `zend_try_catch_element`.
 const LIVE_RANGE_SIZE: u64 = 12;
 const TRY_SIZE: u64 = 16;
@@ -49,11 +51,9 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         if is_apart {
             let extent = Extent::new(LocationType::OP_ARRAY_HEADER, layout.function_size as u64);
             self.graph.locate(node, &spot, extent);
-        }
-        if is_apart {
             self.body(node, address);
-        } else if self.graph.limits.may_grow(self.pending.bodies.len()) {
-            self.pending.bodies.push((node, address));
+        } else if self.graph.limits.may_grow(self.pending.closure_code.len()) {
+            self.pending.closure_code.push((node, address));
         }
         self.name_function(node, address);
         self.definition_place(node, address, self.heap.php.layout.function_file);
@@ -81,9 +81,9 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         self.parts_later(node, &parts);
     }
 
-    /// Adds the instructions of closures whose functions are gone.
-    pub(crate) fn bodies_of_closures(&mut self) {
-        for (node, address) in std::mem::take(&mut self.pending.bodies) {
+    /// Adds the bodies of closures whose definition was not found. A closure shares its body with its definition, which holds it.
+    pub(crate) fn closure_bodies(&mut self) {
+        for (node, address) in std::mem::take(&mut self.pending.closure_code) {
             self.body(node, address);
         }
     }
@@ -172,6 +172,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         if fitting < named {
             self.damage_of_row(arguments, first);
         }
+        self.argument_types(arguments, start, before + u64::from(fitting));
         for at in 0..u64::from(fitting) {
             let Some(name) = view.u64(first.wrapping_add(at * size)) else {
                 return self.missing(arguments, first);
@@ -181,6 +182,16 @@ impl<S: HeapSink> HeapWalker<'_, S> {
                     let argument = walker.graph.node(NodeType::ARG_INFO, NodeLink::strong(arguments, text));
                     NodeLink::strong(argument, walker.words.name)
                 });
+            }
+        }
+    }
+
+    fn argument_types(&mut self, node: NodeId, start: u64, count: u64) {
+        let layout = self.heap.layout;
+        if layout.property_type != 0 {
+            for at in 0..count {
+                let argument = start.saturating_add(at * layout.argument_size as u64);
+                self.type_names(node, argument.saturating_add(ARGUMENT_TYPE));
             }
         }
     }
@@ -223,7 +234,8 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         self.pending.tasks.push(WalkTask::Pointers(row));
     }
 
-    /// Visits the literals of the `zend_op_array` at `address` that are more than a number or a name.
+    /// Visits the literals of the `zend_op_array` at `address` that are more than a number or an interned string. opcache
+    /// interns none of the strings of a script that it does not cache, or that it has laid out in the memory of the process.
     pub(super) fn code_literals(&mut self, link: NodeLink, address: u64) {
         let start = self.heap.view.pointer(address, self.heap.layout.function_literals);
         let count = self.heap.view.number(address, self.heap.layout.function_literal_count);
@@ -233,7 +245,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         for (at, literal) in (0_u64..).zip(literals.chunks_exact(16)) {
             let is_complex = (fixed::KIND_ARRAY..self.heap.layout.kind_pointer).contains(&literal[8]);
             let word = u64_at(literal, 0).unwrap_or_default();
-            if !is_complex || self.graph.seen.node(&self.heap.spot(word)).is_some() {
+            if !is_complex && !(literal[8] == fixed::KIND_STRING && self.is_own(word, literal[9])) {
                 continue;
             }
             let node = *node.get_or_insert_with(|| self.graph.node(NodeType::LITERALS, link));
@@ -241,6 +253,12 @@ impl<S: HeapSink> HeapWalker<'_, S> {
             self.later(NodeLink::strong(node, name), VisitKind::Value, start.wrapping_add(at * 16));
         }
         self.in_order(mark);
+    }
+
+    /// Whether code has the string at `address` for itself, by the flags of the literal: its references are counted, or it is
+    /// part of the memory of the script.
+    fn is_own(&self, address: u64, flags: u8) -> bool {
+        flags != 0 || self.heap.spot(address).block.is_some_and(|block| block.address != address)
     }
 
     pub(super) fn name_function(&mut self, node: NodeId, address: u64) {

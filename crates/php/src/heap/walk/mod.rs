@@ -34,6 +34,7 @@ mod syntax;
 mod task;
 mod temporaries;
 mod trial;
+mod type_names;
 mod values;
 mod words;
 

@@ -127,6 +127,11 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         self.count_attribute(root, huge.len() as u64);
         for (number, huge) in (0..).zip(huge) {
             let extent = Extent::new(LocationType::HUGE_LIST, HUGE_ENTRY_BYTES as u64);
+            // PHP frees the entry with the block.
+            if let Some(owner) = self.graph.seen.node(&self.heap.spot(huge.address)) {
+                self.graph.locate_once(owner, huge.entry, extent);
+                continue;
+            }
             let link = NodeLink::structural(root, self.graph.number(number));
             self.block_by(link, NodeType::INTERNAL_DATA, huge.entry, extent);
         }

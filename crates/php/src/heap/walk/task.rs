@@ -183,6 +183,8 @@ pub(crate) struct PendingWork {
     pub(super) bodies: Vec<(NodeId, u64)>,
     /// Addresses with unknown contents.
     pub(crate) unknown: Vec<(NodeLink, u64)>,
+    /// The `zend_op_array`s of closures, with their nodes.
+    pub(super) closure_code: Vec<(NodeId, u64)>,
     /// Memory to scan after everything known has been walked.
     pub(crate) scans: Vec<PendingScan>,
     /// Scans of what is known to be held, set aside until the garbage has been found.

@@ -34,7 +34,7 @@ words! {
     variable_name_table, dynamic_function_definitions, doc_comment, attributes, literals,
     // Classes.
     class_entry, static_properties, property_info, default_properties, default_static_properties, methods,
-    constants, enum_cases = "backed_enum_table", mutable_data, hooks,
+    constants, enum_cases = "backed_enum_table", mutable_data, hooks, type_name,
     // Roots.
     call_frames, global_variables, function_table, class_table, global_constants, included_files,
     interned_strings, objects_store, global_callbacks, error_handler, exception_handler, error_handlers,

@@ -41,7 +41,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
             self.later(link, kind, address);
             self.run();
         }
-        self.bodies_of_closures();
+        self.closure_bodies();
         self.pending.held_scans = std::mem::take(&mut self.pending.scans);
         self.pending.held_unknown = std::mem::take(&mut self.pending.unknown);
     }
@@ -72,16 +72,19 @@ impl<S: HeapSink> HeapWalker<'_, S> {
     /// Runs all scheduled scans, and walks everything that they find, until nothing is left.
     pub(crate) fn finish_scans(&mut self) {
         while !self.is_given_up() {
+            self.closure_bodies();
             if let Some((link, kind, address)) = self.pending.put_off.pop() {
                 self.later(link, kind, address);
             } else if let Some((link, address)) = self.pending.unknown.pop() {
-                if let Some(target) = self.target(address, None) {
+                // An entry of a table is a reference, whatever else has led there before.
+                let is_known = self.graph.again(&self.heap.spot(address), link);
+                if let Some(target) = self.target(address, None).filter(|_| !is_known) {
                     self.go(link, target);
                 }
             } else if let Some(scan) = self.pending.scans.pop() {
                 self.scan(scan, &scanned_name);
             } else {
-                return self.bodies_of_closures();
+                return;
             }
             self.run();
         }
