@@ -3,7 +3,7 @@
 //! * [`corpus`] finds files that other programs wrote; [`manifest`] lists what those programs read from them.
 //! * [`assert_golden`] compares an output with a golden file; [`Scratch`] is a temporary folder.
 //! * [`peers`] runs the reference programs; [`python`] runs Python, which needs a root file system of its own.
-//! * [`servers`] starts database servers; [`LakeCluster`] starts a cluster for queries on lakes.
+//! * [`engine_modes`] lists the modes of PHP's engine; [`servers`] starts database servers; [`LakeCluster`] starts a cluster for queries on lakes.
 //! * `fuzzing` (feature of that name) lists the functions that take arbitrary bytes, and makes bytes for them.
 //! * `allocations` (feature of that name) counts the allocations of a piece of code.
 //!
@@ -12,6 +12,7 @@
 #[cfg(feature = "allocations")]
 pub mod allocations;
 mod corpus;
+pub mod engine_modes;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod golden;

@@ -102,6 +102,12 @@ const PEERS: &[KnownPeer] = &[
         prepare: php::with_extensions,
     },
     KnownPeer {
+        name: "php-xdebug",
+        judges: "the stacks and heaps that we see while a debugger's extension has replaced parts of PHP",
+        install: "the files of the Debian package php-xdebug",
+        prepare: php::with_xdebug,
+    },
+    KnownPeer {
         name: "php-parse",
         judges: "the recipe of a PHP program that we did not write",
         install: "the Debian package php-parser",

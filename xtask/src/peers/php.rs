@@ -105,37 +105,49 @@ pub(crate) fn with_extensions(folder: &Path) -> Result<Ready> {
     let Ready { mut command, version } = machine(folder)?;
     let release = release_of(&version);
     for extension in EXTENSIONS {
-        if extension.is_loaded(&command) {
+        if is_loaded(&command, extension.name) {
             continue;
         }
         let package = format!("php{release}-{}", extension.package);
         let files = once(folder, &package, |into| debian::unpack(&package, into))?;
         let name = extension.name;
-        let path = extension.file(&files).with_context(|| format!("{package} brings no {name}.so"))?;
+        let path = extension_file(&files, name)?;
         command.extend(["-d".to_owned(), format!("extension={}", path.display())]);
-        if !extension.is_loaded(&command) {
+        if !is_loaded(&command, name) {
             debian::install(extension.library)?;
         }
-        ensure!(extension.is_loaded(&command), "expected PHP to load {name}, found that it does not");
+        ensure!(is_loaded(&command, name), "expected PHP to load {name}, found that it does not");
     }
     Ok(Ready { command, version })
 }
 
-impl Extension {
-    fn is_loaded(&self, command: &[String]) -> bool {
-        let code = format!("exit(extension_loaded('{}') ? 0 : 1);", self.name);
-        let Some((program, arguments)) = command.split_first() else { return false };
-        let output = Command::new(program).args(arguments).args(["-r", &code]).output();
-        output.is_ok_and(|output| output.status.success())
-    }
+fn is_loaded(command: &[String], extension: &str) -> bool {
+    let code = format!("exit(extension_loaded('{extension}') ? 0 : 1);");
+    let Some((program, arguments)) = command.split_first() else { return false };
+    let output = Command::new(program).args(arguments).args(["-r", &code]).output();
+    output.is_ok_and(|output| output.status.success())
+}
 
-    /// Its file, in the folder of its interface's version.
-    fn file(&self, files: &Path) -> Option<PathBuf> {
-        let folders = fs::read_dir(files.join("usr/lib/php")).ok()?;
-        let name = format!("{}.so", self.name);
-        let mut found = folders.filter_map(|folder| Some(folder.ok()?.path().join(&name)));
-        found.find(|path| path.is_file())
-    }
+/// The file of the extension `name` in the files of a package, which are in the folder of the interface's version.
+fn extension_file(files: &Path, name: &str) -> Result<PathBuf> {
+    let folders = fs::read_dir(files.join("usr/lib/php"))?;
+    let file = format!("{name}.so");
+    let mut found = folders.filter_map(|folder| Some(folder.ok()?.path().join(&file)));
+    found.find(|path| path.is_file()).with_context(|| format!("missing {file} in {}", files.display()))
+}
+
+/// The machine's PHP with its debugger's extension, which replaces parts of the engine, taken out of its package.
+///
+/// # Errors
+/// When the package cannot be had.
+pub(crate) fn with_xdebug(folder: &Path) -> Result<Ready> {
+    let Ready { mut command, version } = machine(folder)?;
+    let package = format!("php{}-xdebug", release_of(&version));
+    let files = once(folder, &package, |into| debian::unpack(&package, into))?;
+    let path = extension_file(&files, "xdebug")?;
+    command.extend(["-d".to_owned(), format!("zend_extension={}", path.display())]);
+    ensure!(is_loaded(&command, "xdebug"), "expected PHP to load {}, found that it does not", path.display());
+    Ok(Ready { command, version })
 }
 
 /// The ending of the version of a release that serves requests in threads. No distribution has one: it is built.

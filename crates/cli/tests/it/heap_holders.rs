@@ -14,7 +14,7 @@ fn holder(name: &str) -> PathBuf {
 }
 
 /// The rows of an answer about a heap.
-fn ask(heap: &Path, question: &[&str]) -> Vec<Value> {
+pub(crate) fn ask(heap: &Path, question: &[&str]) -> Vec<Value> {
     let answer = run(&[&["heap", "ask", text(heap)], question, &["--json", "--limit", "0"]].concat()).done();
     let answer: Value = serde_json::from_slice(&answer).unwrap();
     answer["rows"].as_array().unwrap().clone()

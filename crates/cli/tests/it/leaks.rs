@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use borehole_testkit::{Scratch, corpus, peers};
 use serde_json::Value;
@@ -27,12 +27,17 @@ impl Waiting {
     /// Like [`Self::start`], with environment variables.
     pub(crate) fn start_with(peer: &str, program: &Path, environment: &[(&str, &str)]) -> Option<Self> {
         let mut command = peers::peer(peer)?.command();
-        command.args(["-d", "opcache.enable_cli=0"]).arg(program).envs(environment.iter().copied());
-        let mut child =
-            command.env("WAIT", "60").stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        command.args(["-d", "opcache.enable_cli=0"]).envs(environment.iter().copied());
+        Some(Self::start_in(command, program))
+    }
+
+    /// Starts a program with a PHP whose settings are part of the command.
+    pub(crate) fn start_in(mut php: Command, program: &Path) -> Self {
+        let php = php.arg(program).env("WAIT", "60").stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut child = php.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let ready = lines.find_map(|line| line.unwrap().strip_prefix("READY ").map(str::to_owned)).unwrap();
-        Some(Self { child, facts: serde_json::from_str(&ready).unwrap() })
+        Self { child, facts: serde_json::from_str(&ready).unwrap() }
     }
 
     /// Its heap, in a file in this folder.

@@ -10,6 +10,7 @@ mod conversions;
 mod databases;
 mod diff;
 mod dump;
+mod engine_modes;
 mod envelopes;
 mod explore;
 mod glossary;

@@ -7,39 +7,13 @@ use std::time::{Duration, Instant};
 use borehole_model::Tables;
 use borehole_php::{AttachOptions, Executor, Php, SampleOutcome, StackWalker, WalkOptions};
 use borehole_process::Process;
-use borehole_testkit::peers;
+use borehole_testkit::Scratch;
+use borehole_testkit::engine_modes::{CODE_MODES, EngineMode, OTHER_MODES};
 
 use crate::programs::{self, Program};
 
 /// The time limit for a program to pause where it said it would.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The execution modes of PHP as command line options, with the releases that have them.
-const MODES: &[(&str, &[&str])] = &[
-    ("interpreted", &["-d", "opcache.enable_cli=0"]),
-    ("opcache", &["-d", "opcache.enable_cli=1"]),
-    (
-        "function JIT",
-        &["-d", "opcache.enable_cli=1", "-d", "opcache.jit_buffer_size=32M", "-d", "opcache.jit=1205"],
-    ),
-    (
-        "tracing JIT",
-        &[
-            "-d",
-            "opcache.enable_cli=1",
-            "-d",
-            "opcache.jit_buffer_size=32M",
-            "-d",
-            "opcache.jit=1254",
-            "-d",
-            "opcache.jit_hot_func=2",
-            "-d",
-            "opcache.jit_hot_loop=2",
-            "-d",
-            "opcache.jit_hot_return=2",
-        ],
-    ),
-];
 
 /// A program whose stacks are read.
 struct Walked {
@@ -96,14 +70,14 @@ fn compare(command: &mut Command, program: &Path, context: &str) -> usize {
     compared
 }
 
-/// Runs `program` with the installed PHP in every mode.
-fn in_every_mode(program: &str) {
-    let Some(php) = peers::peer("php") else { return };
+/// Runs `program` with the installed PHP in these modes.
+fn in_modes(program: &str, modes: &[EngineMode]) {
+    let scratch = Scratch::new();
     let expected = PROGRAMS.iter().find(|(name, ..)| *name == program).unwrap().2;
     let path = programs::corpus(&format!("php/stacks/{program}.php"));
-    for (mode, options) in MODES {
-        let compared = compare(php.command().args(*options), &path, mode);
-        assert_eq!(compared, expected, "{mode}");
+    for mode in modes {
+        let Some(mut command) = mode.command(&scratch) else { return };
+        assert_eq!(compare(&mut command, &path, mode.name), expected, "{}", mode.name);
     }
 }
 
@@ -115,45 +89,62 @@ const PROGRAMS: &[(&str, (u8, u8), usize)] = &[
     ("php80", (8, 0), 14),
     ("php81", (8, 1), 18),
     ("php84", (8, 4), 13),
+    ("preloaded", (7, 4), 9),
 ];
 
 #[test]
 fn functions_methods_closures_and_calls_by_php() {
-    in_every_mode("functions");
+    in_modes("functions", &CODE_MODES);
 }
 
 #[test]
 fn generators() {
-    in_every_mode("generators");
+    in_modes("generators", &CODE_MODES);
 }
 
 #[test]
 fn code_of_files_and_of_eval() {
-    in_every_mode("files");
+    in_modes("files", &CODE_MODES);
 }
 
 #[test]
 fn features_of_php_8_0() {
-    in_every_mode("php80");
+    in_modes("php80", &CODE_MODES);
 }
 
 #[test]
 fn fibers_enums_and_first_class_callables() {
-    in_every_mode("php81");
+    in_modes("php81", &CODE_MODES);
+}
+
+#[test]
+fn functions_in_other_modes_of_the_engine() {
+    in_modes("functions", &OTHER_MODES);
+}
+
+#[test]
+fn generators_in_other_modes_of_the_engine() {
+    in_modes("generators", &OTHER_MODES);
+}
+
+#[test]
+fn code_that_was_preloaded() {
+    in_modes("preloaded", &OTHER_MODES);
 }
 
 /// Runs every program that `release` supports, in every mode.
 fn other_release(release: (u8, u8)) {
-    other(&format!("php-{}.{}", release.0, release.1), release, MODES);
+    other(&format!("php-{}.{}", release.0, release.1), release, &CODE_MODES);
 }
 
-fn other(name: &str, release: (u8, u8), modes: &[(&str, &[&str])]) {
+fn other(name: &str, release: (u8, u8), modes: &[EngineMode]) {
     let Some(other) = programs::Other::find(name) else { return };
+    let scratch = Scratch::new();
     for (program, since, expected) in PROGRAMS.iter().filter(|(_, since, _)| *since <= release) {
-        for (mode, options) in modes {
+        for mode in modes {
             let path = other.corpus.join(format!("{program}.php"));
-            let context = format!("{name}, {program} since {since:?}, {mode}");
-            let compared = compare(other.command().args(*options), &path, &context);
+            let context = format!("{name}, {program} since {since:?}, {}", mode.name);
+            let compared = compare(other.command().args(mode.options(&scratch)), &path, &context);
             assert_eq!(compared, *expected, "{context}");
         }
     }
@@ -202,5 +193,5 @@ fn php_8_6() {
 #[test]
 fn php_8_4_with_threads() {
     // Built without opcache.
-    other("php-8.4-zts", (8, 4), &MODES[..1]);
+    other("php-8.4-zts", (8, 4), &CODE_MODES[..1]);
 }
