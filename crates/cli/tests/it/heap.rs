@@ -427,7 +427,7 @@ fn heaps_and_profiles_are_not_confused() {
             "{said}"
         );
     }
-    let trace = corpus("rbt/daemon_worker.rbt").to_str().unwrap().to_owned();
+    let trace = corpus("tachyon/corpus/09_subinterp.bin").to_str().unwrap().to_owned();
     for format in ["speedscope", "gecko", "chrome-trace", "jsonl"] {
         let profile = path(&format!("p.{format}"));
         run(&["convert", &trace, "--to", format, "-o", &profile]).done();
