@@ -178,9 +178,6 @@ pub(crate) struct PendingWork {
     pub(super) tasks: Vec<WalkTask>,
     /// Visits that happen only if nothing else known leads there.
     pub(crate) put_off: Vec<(NodeLink, VisitKind, u64)>,
-    /// Closures, by the node and the address of their code, with the instructions of a function that may still be reached: they
-    /// belong to the function.
-    pub(super) bodies: Vec<(NodeId, u64)>,
     /// Addresses with unknown contents.
     pub(crate) unknown: Vec<(NodeLink, u64)>,
     /// The `zend_op_array`s of closures, with their nodes.
