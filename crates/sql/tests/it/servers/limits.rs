@@ -54,7 +54,9 @@ fn the_port_of_another_database_is_given_up() {
     assert!(said.contains("waited 1 s for the greeting of a MySQL or MariaDB server"), "{said}");
     for mode in ["disable", "prefer"] {
         let said = refused(&format!("{}&sslmode={mode}", at("postgresql", &other)));
-        assert!(said.contains(": expected a PostgreSQL server, found"), "{said}");
+        // The other server greets in its own way, and ends the connection soon after.
+        let complaints = [": expected a PostgreSQL server, found", ": error communicating with the server"];
+        assert!(complaints.iter().any(|complaint| said.contains(complaint)), "{said}");
     }
 }
 
