@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use borehole_heap::{Graph, NodeId};
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::schema::{
     CLASS_OBJECTS_SUMMARY, CONTEXT_EDGES, CONTEXT_NODE_ATTRIBUTES, CONTEXT_NODE_LOCATIONS, CONTEXT_NODES,
     LOCATION_TYPES_SUMMARY, SUMMARY, SchemaTable, SqlType,
@@ -158,14 +158,17 @@ struct LocationSum {
 }
 
 /// Sums the locations by type and by class. Databases take several times as long for it.
+///
+/// # Errors
+/// If a sum does not fit into the integers of databases.
 fn sums<G: Graph>(graph: &G, run: i64, sink: &mut dyn RowSink) -> Result<(), Error> {
     let (mut types, mut classes) =
         (HashMap::<&[u8], LocationSum>::new(), HashMap::<&[u8], LocationSum>::new());
     for row in 0..graph.counts().locations {
         let location = graph.location(row);
-        types.entry(graph.location_type_name(location.location_type)).or_default().add(location.size);
+        types.entry(graph.location_type_name(location.location_type)).or_default().add(location.size)?;
         if let Some(class) = location.class {
-            classes.entry(graph.string(class)).or_default().add(location.size);
+            classes.entry(graph.string(class)).or_default().add(location.size)?;
         }
     }
     write_sums(types, &LOCATION_TYPES_SUMMARY, run, sink)?;
@@ -193,10 +196,20 @@ fn write_sums(
 }
 
 impl LocationSum {
-    const fn add(&mut self, bytes: u64) {
+    fn add(&mut self, bytes: u64) -> Result<(), Error> {
         self.count += 1;
-        self.bytes = self.bytes.wrapping_add(bytes);
+        let sum = self.bytes.checked_add(bytes).filter(|&sum| i64::try_from(sum).is_ok());
+        self.bytes = sum.ok_or_else(too_large)?;
+        Ok(())
     }
+}
+
+#[cold]
+fn too_large() -> Error {
+    Error::new(
+        ErrorKind::Io,
+        "sizes too large: expected a sum of at most 9,223,372,036,854,775,807 bytes, found more",
+    )
 }
 
 /// Iterates over all nodes, in order.
