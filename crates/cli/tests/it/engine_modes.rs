@@ -119,13 +119,13 @@ fn check_contents(mode: &EngineMode, heap: &Path, most: u64) {
     assert_eq!(found("streams", "::$streams")["count"], 8, "{name}");
     // The keys and values are not interned.
     let entries = found("entries", r"Depot\Register::$entries");
-    assert!(entries["retained"].as_u64() > Some(1000 * (35 + 44)), "{name}: {entries}");
+    assert!(entries["retained_bytes"].as_u64() > Some(1000 * (35 + 44)), "{name}: {entries}");
     // A reference, an array and its table.
     let calls = found("calls", r"Depot\Register::count()::$calls");
-    assert!(calls["retained"].as_u64() > Some(32 + 56 + 16), "{name}: {calls}");
+    assert!(calls["retained_bytes"].as_u64() > Some(32 + 56 + 16), "{name}: {calls}");
     for question in ["top-retained", "top-classes", "roots"] {
         for row in ask(heap, &[question]) {
-            let retained = row["retained"].as_u64().unwrap();
+            let retained = row["retained_bytes"].as_u64().unwrap();
             assert!(retained <= most, "{name}: {row}");
         }
     }
@@ -149,12 +149,13 @@ fn what_a_variable_retains_is_what_php_frees_with_it() {
         if !mode.has_allocator {
             return;
         }
-        let one = ask(heap, &["find", "--name", "the_packed_list"])[0]["node"].clone();
-        let table = ask(heap, &["referrers", one.as_str().unwrap()])[0]["node"].clone();
-        let variables = ask(heap, &["references", table.as_str().unwrap()]);
+        let node = |rows: Vec<Value>| format!("#{}", rows[0]["node_id"]);
+        let one = node(ask(heap, &["find", "--name", "the_packed_list"]));
+        let table = node(ask(heap, &["referrers", &one]));
+        let variables = ask(heap, &["references", &table]);
         let name = |row: &Value| row["link"].as_str().unwrap().strip_prefix("the_").map(str::to_owned);
         let retained: serde_json::Map<String, Value> =
-            variables.iter().filter_map(|row| Some((name(row)?, row["retained"].clone()))).collect();
+            variables.iter().filter_map(|row| Some((name(row)?, row["retained_bytes"].clone()))).collect();
         assert_eq!(Value::Object(retained), facts["freed"], "{}", mode.name);
     });
 }

@@ -313,7 +313,7 @@ fn memory_along_one_chain_is_told_once() {
         .collect();
     assert_eq!(chain, ["call_frames", "$logger", "$logger->handler", "$logger->handler->records"]);
     let text = String::from_utf8(run(&["heap", "report", text(&heap)]).done()).unwrap();
-    let via = text.lines().skip_while(|line| *line != "    via   call_frames").take(4);
+    let via = text.lines().skip_while(|line| !line.starts_with("    via   call_frames")).take(4);
     let via: Vec<&str> = via.collect();
     assert!(via[3].ends_with("::$logger->handler->records (14.3 MiB)"), "{text}");
 }
