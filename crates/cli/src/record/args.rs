@@ -227,7 +227,7 @@ impl RecordArgs {
     }
 
     /// These arguments with another output.
-    pub(super) fn into_file(&self, path: &Path) -> Self {
+    pub(super) fn with_output(&self, path: &Path) -> Self {
         Self { output: Some(path.display().to_string()), ..self.clone() }
     }
 

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<Exit> {
         return record(recording(args)?);
     };
     let waiting = args.lake.waiting_place(lake)?;
-    let exit = match recording(&args.into_file(waiting.recording())).and_then(record) {
+    let exit = match recording(&args.with_output(waiting.recording())).and_then(record) {
         Ok(exit) => exit,
         Err(error) => {
             waiting.keep();

@@ -306,7 +306,9 @@ mod tests {
         let member = compressed(&trace, &file);
         let half = &member[..member.len() / 2];
         let [at_0, at_1] = [0, member.len() as u64].map(|at| unfinished(&file, at));
-        let cases: [(&[u8], &Path, &[u8], std::ops::RangeInclusive<u64>); 6] = [
+        /// The whole segments, the file of the segment that was begun, what is in it, and how many samples are found.
+        type Case<'c> = (&'c [u8], &'c Path, &'c [u8], std::ops::RangeInclusive<u64>);
+        let cases: [Case<'_>; 6] = [
             // While the first segment was written, and before it got its name.
             (b"", &at_0, half, 1..=all - 1),
             (b"", &at_0, &member, all..=all),

@@ -286,7 +286,7 @@ fn a_silent_server_is_given_up() {
             &["heap", "export", &heap, "-o", &address],
             &["heap", "capture", "-p", "1", "-o", &address],
         ] {
-            refused(&[arguments, &["--timeout", "100ms"]].concat(), &format!("waited 0.1 s for the "));
+            refused(&[arguments, &["--timeout", "100ms"]].concat(), "waited 0.1 s for the ");
         }
     }
 }

@@ -140,6 +140,7 @@ pub(crate) fn rbt_samples(name: &str) -> Vec<FlatSample> {
 }
 
 /// Whether text formats keep a text as it is: it has no control characters.
+#[expect(clippy::ptr_arg, reason = "strategies of vectors are filtered by it")]
 pub(crate) fn is_kept(text: &Vec<u8>) -> bool {
     !text.iter().any(u8::is_ascii_control) && !text.windows(2).any(|pair| pair[0] == 0xc2 && pair[1] < 0xa0)
 }

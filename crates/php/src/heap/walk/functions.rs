@@ -245,7 +245,8 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         for (at, literal) in (0_u64..).zip(literals.chunks_exact(16)) {
             let is_complex = (fixed::KIND_ARRAY..self.heap.layout.kind_pointer).contains(&literal[8]);
             let word = u64_at(literal, 0).unwrap_or_default();
-            if !is_complex && !(literal[8] == fixed::KIND_STRING && self.is_own(word, literal[9])) {
+            let is_own_string = literal[8] == fixed::KIND_STRING && self.is_own(word, literal[9]);
+            if !is_complex && !is_own_string {
                 continue;
             }
             let node = *node.get_or_insert_with(|| self.graph.node(NodeType::LITERALS, link));

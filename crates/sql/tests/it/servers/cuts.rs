@@ -86,6 +86,7 @@ pub(super) fn many_nodes() -> HeapGraph {
 
 /// Begins a load and calls `cut` after `delay`. The load ends with a run or with an error, and either way all runs are
 /// whole.
+#[expect(clippy::print_stderr, clippy::exit, reason = "a panic would wait for the thread that hangs")]
 fn cut_at(
     started: &mut DatabaseServer,
     graph: &HeapGraph,
@@ -104,7 +105,6 @@ fn cut_at(
         cut(started);
         match end.recv_timeout(PATIENCE) {
             Ok(ended) => ended,
-            // A panic would wait for the thread.
             Err(RecvTimeoutError::Timeout) => {
                 eprintln!("the writer hangs {delay:?} after its start");
                 started.kill();
