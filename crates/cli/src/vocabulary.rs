@@ -41,9 +41,11 @@ fn below(name: &str, command: &Command, found: &mut Vec<(String, Arg)>) {
 
 /// The programs, each with all commands and their arguments.
 fn programs() -> Vec<(&'static str, Command)> {
-    let mut found = vec![("", crate::cli::Cli::command())];
-    #[cfg(feature = "lake")]
-    found.push(("lake", crate::lake::LakeCli::command()));
+    let found = [
+        ("", crate::cli::Cli::command()),
+        #[cfg(feature = "lake")]
+        ("lake", crate::lake::LakeCli::command()),
+    ];
     let whole = |(name, command): (_, Command)| {
         let mut command = command.disable_help_subcommand(true);
         command.build();

@@ -427,16 +427,16 @@ for ($i = 0; $i < 400; $i++) {
     assert_eq!((kinds(&diff["new"]), kinds(&diff["resolved"])), (Vec::new(), Vec::new()), "{diff:#}");
 }
 
+/// A program with a list of texts of 2,000 bytes and more.
+fn log_of(count: u32) -> String {
+    format!("<?php\n$log = [];\nfor ($i = 0; $i < {count}; $i++) {{ $log[] = str_repeat('x', 2000) . $i; }}")
+}
+
 #[test]
 fn five_thousand_new_values_are_five_thousand() {
     let scratch = Scratch::new();
-    let program = |count: u32| {
-        format!(
-            "<?php\n$log = [];\nfor ($i = 0; $i < {count}; $i++) {{ $log[] = str_repeat('x', 2000) . $i; }}"
-        )
-    };
-    let Some(before) = heap_of_text(&scratch, "before", &program(10)) else { return };
-    let Some(after) = heap_of_text(&scratch, "after", &program(5010)) else { return };
+    let Some(before) = heap_of_text(&scratch, "before", &log_of(10)) else { return };
+    let Some(after) = heap_of_text(&scratch, "after", &log_of(5010)) else { return };
     let found = run(&["heap", "compare", "--json", text(&before), text(&after)]).done();
     let found: Value = serde_json::from_slice(&found).unwrap();
     let holders = &found["holder_deltas"];
@@ -451,13 +451,10 @@ fn five_thousand_new_values_are_five_thousand() {
 #[test]
 fn what_grows_matters_however_far_the_limit_is() {
     let scratch = Scratch::new();
-    let program = |count: u32| {
-        format!(
-            "<?php\nini_set('memory_limit', '1G');\n$all = [];\nfor ($i = 0; $i < {count}; $i++) {{ $all[] = str_repeat('x', 2000) . $i; }}"
-        )
-    };
-    let Some(before) = heap_of_text(&scratch, "before", &program(3000)) else { return };
-    let Some(after) = heap_of_text(&scratch, "after", &program(6000)) else { return };
+    let [before, after] =
+        [3000, 6000].map(|count| format!("{}\nini_set('memory_limit', '1G');", log_of(count)));
+    let Some(before) = heap_of_text(&scratch, "before", &before) else { return };
+    let Some(after) = heap_of_text(&scratch, "after", &after) else { return };
     assert_eq!(findings(&report(&after))[0]["severity"], "low");
     let found = run(&["heap", "compare", "--json", text(&before), text(&after)]).done();
     let found: Value = serde_json::from_slice(&found).unwrap();
