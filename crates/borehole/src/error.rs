@@ -128,10 +128,6 @@ impl Error {
             Self::Read { name, source } if source.is_malformed() || source.is_truncated() => {
                 Some(recover(name))
             }
-            Self::Read { source, .. } if source.is_limit() => Some(
-                "raise the limit with --max-payload, --max-definitions, --max-line or --max-document"
-                    .to_owned(),
-            ),
             Self::Unrecognised { name, begins } => Some(unrecognised(name, begins)),
             Self::Foreign { foreign, .. } => Some(foreign.advice.to_owned()),
             Self::NotReadable { .. } | Self::NotWritable { .. } => {

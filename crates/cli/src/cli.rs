@@ -19,6 +19,7 @@ use crate::formats::FormatsArgs;
 use crate::heap::HeapCommand;
 use crate::info::InfoArgs;
 use crate::interrupt;
+use crate::memory::MemoryArgs;
 use crate::messages;
 use crate::page::{self, OpenArgs};
 use crate::pages::{CompletionsArgs, ManArgs};
@@ -37,6 +38,9 @@ use crate::top::TopArgs;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: BoreholeCommand,
+
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
 }
 
 const EXIT_CODES: &str = "\

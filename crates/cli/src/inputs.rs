@@ -50,22 +50,6 @@ pub(crate) struct ReadArgs {
     /// Which samples of an event trace to take: cpu, off-cpu, alloc, task-dump or all [default: cpu]
     #[arg(long, value_name = "KIND", value_parser = sample_kind, hide_possible_values = true)]
     pub(crate) kind: Option<SampleKind>,
-
-    /// Limit of memory for the definitions of one rbt segment or trc batch, in MiB [default: 1024]
-    #[arg(long, value_name = "MIB", hide_short_help = true)]
-    pub(crate) max_definitions: Option<usize>,
-
-    /// Maximum size of an rbt event payload or a trc frame, in MiB [default: 16, 64]
-    #[arg(long, value_name = "MIB", hide_short_help = true)]
-    pub(crate) max_payload: Option<usize>,
-
-    /// Maximum length of a line of a text format, in MiB [default: 64]
-    #[arg(long, value_name = "MIB", hide_short_help = true)]
-    pub(crate) max_line: Option<usize>,
-
-    /// Maximum size of a pprof, otlp, speedscope or gecko document, in MiB after decompression [default: 4096]
-    #[arg(long, value_name = "MIB", hide_short_help = true)]
-    pub(crate) max_document: Option<usize>,
 }
 
 impl ReadArgs {
@@ -73,16 +57,7 @@ impl ReadArgs {
         let on_damage = if self.lenient { OnDamage::ReadOn } else { OnDamage::Fail };
         let samples = self.kind.unwrap_or_default();
         let mut read = ReadOptions { on_damage, samples, ..ReadOptions::default() };
-        let limits = &mut read.limits;
-        for (limit, mib) in [
-            (&mut limits.definition_bytes, self.max_definitions),
-            (&mut limits.payload_bytes, self.max_payload),
-            (&mut limits.frame_bytes, self.max_payload),
-            (&mut limits.line_bytes, self.max_line),
-            (&mut limits.document_bytes, self.max_document),
-        ] {
-            *limit = mib.map_or(*limit, |mib| mib.saturating_mul(1 << 20));
-        }
+        read.limits.memory_bytes = borehole_memory::budget();
         InputOptions { format: self.from, read }
     }
 

@@ -26,6 +26,7 @@ mod interrupt;
 mod labelled;
 #[cfg(feature = "lake")]
 mod lake;
+mod memory;
 mod messages;
 mod outputs;
 mod page;
@@ -54,16 +55,28 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
+use borehole_memory::CountingAllocator;
 use cli::{BoreholeCommand, Cli};
 use exit::Exit;
+use memory::MemoryArgs;
+
+/// Counts what the command holds, so that no input makes it large.
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// Runs the program `borehole`.
 #[must_use]
 pub fn borehole() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     ended(match reli::parse(&arguments) {
-        Some(command) => understood(command).map(reli::run),
-        None => understood(Cli::try_parse_from(arguments)).map(|cli| run(cli.command)),
+        Some(command) => understood(command).map(|command| {
+            MemoryArgs::default().apply();
+            reli::run(command)
+        }),
+        None => understood(Cli::try_parse_from(arguments)).map(|cli| {
+            cli.memory.apply();
+            run(cli.command)
+        }),
     })
 }
 
@@ -71,7 +84,10 @@ pub fn borehole() -> ExitCode {
 #[cfg(feature = "lake")]
 #[must_use]
 pub fn borehole_lake() -> ExitCode {
-    ended(understood(lake::LakeCli::try_parse()).map(|cli| lake::run(&cli)))
+    ended(understood(lake::LakeCli::try_parse()).map(|cli| {
+        cli.memory.apply();
+        lake::run(&cli)
+    }))
 }
 
 /// The parsed command line, or the outcome after printing help or the error of parsing.

@@ -1,5 +1,7 @@
 //! Options for reading an input.
 
+use borehole_memory::OverBudget;
+
 /// The options of all importers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
@@ -85,24 +87,26 @@ pub struct Limits {
     /// The longest frame of a `trc` stream, in bytes. Writers make far shorter ones; the specification allows several
     /// GiB.
     pub frame_bytes: usize,
-    /// The maximum size of the definitions of one `rbt` segment or `trc` batch, in bytes: strings, frames, stacks and
-    /// schemas together, and a segment's metadata.
-    pub definition_bytes: usize,
     /// The longest line of a text format, in bytes.
     pub line_bytes: usize,
-    /// The largest document of a format that is held in memory whole (`pprof`, `otlp`, `speedscope`, `gecko`), in bytes
-    /// after decompression.
-    pub document_bytes: usize,
+    /// The memory that a reader may hold, in bytes: the definitions of one segment or batch, or a document of a format that is
+    /// read whole (`pprof`, `otlp`, `speedscope`, `gecko`), with everything made of it.
+    pub memory_bytes: usize,
+}
+
+impl Limits {
+    /// Whether a reader may hold `bytes`, and the program everything that it holds.
+    ///
+    /// # Errors
+    /// When either exceeds its budget.
+    pub fn check(&self, bytes: usize) -> Result<(), OverBudget> {
+        let budget = self.memory_bytes;
+        if bytes > budget { Err(OverBudget { budget }) } else { borehole_memory::check() }
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            payload_bytes: 16 << 20,
-            frame_bytes: 64 << 20,
-            definition_bytes: 1 << 30,
-            line_bytes: 64 << 20,
-            document_bytes: 4 << 30,
-        }
+        Self { payload_bytes: 16 << 20, frame_bytes: 64 << 20, line_bytes: 64 << 20, memory_bytes: 4 << 30 }
     }
 }

@@ -419,7 +419,7 @@ impl<R: Read> Reader<R> {
             }
             FrameKind::Reset { .. } => self.end_uncertain(),
             _ => {
-                let limit = self.options.limits.definition_bytes;
+                let limit = self.options.limits.memory_bytes;
                 if self.batch.len_bytes() > limit {
                     return Err(FrameFault { at: 0, what: FaultKind::Definitions { limit } });
                 }

@@ -87,9 +87,10 @@ fn prints(mention: &Mention) -> bool {
     is_macro || mention.ends_with(&["process", "exit"])
 }
 
-/// `unsafe` stands in one crate, and in one file of the facade, which maps files.
+/// `unsafe` stands in the crates that need it, and in one file of the facade, which maps files.
 pub(crate) fn unsafe_code(tree: &ProjectTree) -> Vec<Violation> {
-    let outside = tree.sources.iter().filter(|source| source.package() != rules::UNSAFE_CRATE);
+    let outside =
+        tree.sources.iter().filter(|source| !rules::UNSAFE_CRATES.contains(&source.package().as_str()));
     let found = outside.flat_map(|source| {
         let uses = source.facts.mentions.iter().filter(|mention| mention.path[0] == "unsafe");
         uses.map(move |mention| (source, mention.line))

@@ -25,6 +25,7 @@ pub(crate) enum Freedom {
 
 /// Every crate of the workspace, those to come included.
 pub(crate) const CRATES: &[Crate] = &[
+    Crate { name: "borehole-memory", level: 0, outside: &[], freedom: Freedom::Pure },
     Crate { name: "borehole-wire", level: 0, outside: &["flate2", "memchr", "zstd"], freedom: Freedom::Pure },
     Crate { name: "borehole-text", level: 0, outside: &["unicode-width"], freedom: Freedom::Pure },
     Crate {
@@ -165,8 +166,8 @@ pub(crate) const CLOCKS: &[&[&str]] = &[&["Instant", "now"], &["SystemTime", "no
 /// Macros that print.
 pub(crate) const PRINTING: &[&str] = &["print", "println", "eprint", "eprintln", "dbg"];
 
-/// The crate that may use `unsafe`.
-pub(crate) const UNSAFE_CRATE: &str = "borehole-process";
+/// The crates that may use `unsafe`.
+pub(crate) const UNSAFE_CRATES: &[&str] = &["borehole-memory", "borehole-process"];
 
 /// The crate that may use `unsafe` in one file, which names [`MMAP_CRATE`].
 pub(crate) const MMAP_HOME: &str = "borehole";

@@ -265,7 +265,7 @@ fn plain_data_of_the_same_format_may_follow_a_member() {
 #[test]
 fn exceeded_limits_are_errors_that_name_the_limit() {
     let mut read = ReadOptions::default();
-    read.limits.definition_bytes = 10_000;
+    read.limits.memory_bytes = 10_000;
     let source = Source::path(corpus("rbt/realistic_54k_ts.rbt")).unwrap();
     let input = Input::open(source, &InputOptions { read, ..InputOptions::default() }).unwrap();
     match import_all([input], &mut Count::default()) {
@@ -277,7 +277,7 @@ fn exceeded_limits_are_errors_that_name_the_limit() {
 #[test]
 fn tachyon_files_are_mapped_and_may_have_any_size() {
     let file = corpus("tachyon/corpus/25_multiline.bin");
-    let limits = Limits { document_bytes: 100, ..Limits::default() };
+    let limits = Limits { memory_bytes: 100, ..Limits::default() };
     let options =
         InputOptions { read: ReadOptions { limits, ..ReadOptions::default() }, ..InputOptions::default() };
     let read = |source: Source| {

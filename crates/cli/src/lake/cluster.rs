@@ -66,6 +66,8 @@ pub(crate) fn scheduler(args: &SchedulerArgs) -> anyhow::Result<Exit> {
 
 pub(crate) fn executor(args: &ExecutorArgs) -> anyhow::Result<Exit> {
     begin();
+    // Its queries have a budget of their own.
+    borehole_memory::set_budget(usize::MAX);
     let temporary = match &args.work_folder {
         Some(folder) => {
             std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;

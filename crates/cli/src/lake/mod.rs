@@ -12,6 +12,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::deferred::Deferred;
 use crate::exit::Exit;
+use crate::memory::MemoryArgs;
 use crate::pages::{self, CompletionsArgs, ManArgs};
 
 /// Store the profiles of a fleet in Parquet files, and query them with SQL
@@ -20,6 +21,9 @@ use crate::pages::{self, CompletionsArgs, ManArgs};
 pub(crate) struct LakeCli {
     #[command(subcommand)]
     command: LakeCommand,
+
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
 }
 
 const NOTES: &str = "\

@@ -41,7 +41,7 @@ pub fn import(
 
 fn read_document(input: impl BufRead, options: &ReadOptions) -> Result<ProcessedProfile, Error> {
     let seed = PhantomData::<ProcessedProfile>;
-    let document = json::parse(NAME, input, options.limits.document_bytes, seed)?;
+    let document = json::parse(NAME, input, options.limits.memory_bytes, seed)?;
     if document.meta.preprocessed_profile_version.is_none() {
         let message = "expected a processed profile, found one without preprocessedProfileVersion";
         return Err(Error::new(ErrorKind::Unsupported, NAME, Position::Whole, message));

@@ -38,7 +38,7 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let mut documents = Documents::new(input, options.limits.document_bytes)?;
+    let mut documents = Documents::new(input, options.limits.memory_bytes)?;
     let mut state = ImportState { damage: DocumentDamage::new(options), ..ImportState::default() };
     while let Some(piece) = documents.next_piece(&mut state.damage)? {
         state.damage.line = piece.line;

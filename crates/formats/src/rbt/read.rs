@@ -33,7 +33,7 @@ impl<R: Read> Reader<R> {
     /// Reads `input` with `options`.
     pub fn with_options(input: R, options: ReadOptions) -> Self {
         let events = EventReader::new(input, options);
-        let assembler = Assembler::new(options.limits.definition_bytes);
+        let assembler = Assembler::new(options.limits.memory_bytes);
         let stream = RecordStream { events, assembler };
         Self { stream, recoverer: Recoverer::default(), in_flow: false }
     }

@@ -34,7 +34,7 @@ pub fn import(
     let mut document = ParsedDocument::default();
     document.oddities.is_lenient = options.is_lenient();
     let seed = DocumentSeed(&mut document);
-    if let Err(error) = json::parse(NAME, input, options.limits.document_bytes, seed) {
+    if let Err(error) = json::parse(NAME, input, options.limits.memory_bytes, seed) {
         damage.meet(error, 0)?;
     }
     for message in document.oddities.messages.drain(..) {

@@ -69,7 +69,7 @@ pub fn import_document(
 /// # Errors
 /// If the input is larger, or cannot be read; with lenient options the readable part is returned.
 pub fn read_document(input: impl Read, options: &ReadOptions) -> Result<Vec<u8>, Error> {
-    let limit = options.limits.document_bytes;
+    let limit = options.limits.memory_bytes;
     let mut bytes = Vec::new();
     let read = input.take((limit as u64).saturating_add(1)).read_to_end(&mut bytes);
     let end = Position::Byte(bytes.len() as u64);

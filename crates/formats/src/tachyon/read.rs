@@ -434,8 +434,8 @@ impl<'a> Reader<'a> {
     #[cold]
     fn new_thread(&mut self, record: &RecordFields, offset: u64) -> Result<usize, Error> {
         let count = self.threads.len() + 1;
-        if count.saturating_mul(Threads::BYTES_EACH) > self.options.limits.definition_bytes {
-            let most = self.options.limits.definition_bytes / Threads::BYTES_EACH;
+        if count.saturating_mul(Threads::BYTES_EACH) > self.options.limits.memory_bytes {
+            let most = self.options.limits.memory_bytes / Threads::BYTES_EACH;
             let message = format!("too many threads: expected at most {most}, found {count}");
             return Err(Error::new(ErrorKind::Limit, NAME, Position::Byte(offset), message));
         }

@@ -39,7 +39,7 @@ pub fn import(
         tables,
         sink,
         damage: DocumentDamage::new(options),
-        limit_bytes: options.limits.definition_bytes,
+        limit_bytes: options.limits.memory_bytes,
         held_bytes: 0,
         line: 0,
         run: None,

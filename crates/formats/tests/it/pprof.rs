@@ -317,7 +317,7 @@ fn bad_documents_are_reported_with_kind_and_offset() {
 #[test]
 fn a_document_above_the_limit_is_refused() {
     let bytes = small_document();
-    let limits = Limits { document_bytes: bytes.len() - 1, ..Limits::default() };
+    let limits = Limits { memory_bytes: bytes.len() - 1, ..Limits::default() };
     let error = read_with(&bytes, &ReadOptions { limits, ..ReadOptions::lenient() }).unwrap_err();
     assert!(error.is_limit(), "{error}");
 }

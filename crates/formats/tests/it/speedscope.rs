@@ -227,10 +227,10 @@ fn bad_documents_are_reported_with_kind_and_line() {
 #[test]
 fn a_document_above_the_limit_is_refused() {
     let bytes = write(&[segment(None, vec![sample(&["a"], 3)])]);
-    let limits = Limits { document_bytes: bytes.len() - 1, ..Limits::default() };
+    let limits = Limits { memory_bytes: bytes.len() - 1, ..Limits::default() };
     let error = read_with(&bytes, &ReadOptions { limits, ..ReadOptions::lenient() }).unwrap_err();
     assert!(error.is_limit(), "{error}");
-    let limits = Limits { document_bytes: bytes.len(), ..Limits::default() };
+    let limits = Limits { memory_bytes: bytes.len(), ..Limits::default() };
     assert!(read_with(&bytes, &ReadOptions { limits, ..ReadOptions::default() }).is_ok());
 }
 

@@ -171,7 +171,7 @@ fn a_document_that_is_cut_off_ends_there_with_a_warning() {
 #[test]
 fn definitions_have_a_limit_and_a_sink_ends_the_reading() {
     let bytes = read_corpus("tachyon/made/web.tachyon.jsonl");
-    let limits = Limits { definition_bytes: 500, ..Limits::default() };
+    let limits = Limits { memory_bytes: 500, ..Limits::default() };
     let (_, outcome) = read(&bytes, ReadOptions { limits, ..ReadOptions::lenient() });
     assert!(matches!(outcome, Err(ReadError::Input(error)) if error.is_limit()));
     let mut sums = Sums { stop_after: Some(1), ..Sums::default() };

@@ -223,7 +223,7 @@ fn look_at(record: &Record<'_>) -> u64 {
 
 /// Imports strictly and over damage: what is counted is what comes out, and whole inputs read the same.
 fn import(bytes: &[u8], import: ImportPlain) {
-    let limits = Limits { document_bytes: 16 << 20, ..Limits::default() };
+    let limits = Limits { memory_bytes: 16 << 20, ..Limits::default() };
     let mut plain = Vec::new();
     // A damaged member still yields how it begins.
     let _ = Envelope::new(bytes).take(LARGEST).read_to_end(&mut plain);

@@ -352,7 +352,7 @@ mod definitions {
 
     #[test]
     fn definitions_beyond_the_limit_are_refused() {
-        let limits = Limits { definition_bytes: 4096, ..Limits::default() };
+        let limits = Limits { memory_bytes: 4096, ..Limits::default() };
         let options = ReadOptions { limits, ..ReadOptions::default() };
         let trace = (0..50).fold(Trace::bare(), |trace, id| trace.string(id, &[b'x'; 100]));
         let reading = read_with(&trace.0, options);
@@ -362,7 +362,7 @@ mod definitions {
 
     #[test]
     fn metadata_beyond_the_limit_is_refused() {
-        let limits = Limits { definition_bytes: 4096, ..Limits::default() };
+        let limits = Limits { memory_bytes: 4096, ..Limits::default() };
         let options = ReadOptions { limits, ..ReadOptions::default() };
         // Metadata after a sample waits until the sample is complete.
         for begin in [Trace::compact(), Trace::compact().compact_sample(0)] {
