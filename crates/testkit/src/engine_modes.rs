@@ -44,10 +44,21 @@ pub const CODE_MODES: [EngineMode; 4] = [
 ];
 
 /// The modes of the machine's PHP that need files, other programs or the environment.
-pub const OTHER_MODES: [EngineMode; 11] = [
+pub const OTHER_MODES: [EngineMode; 12] = [
     mode(
         "opcache that caches nothing",
         &["opcache.enable_cli=1", "opcache.file_update_protection=2000000000"],
+    ),
+    mode(
+        "opcache, full",
+        &[
+            "opcache.enable_cli=1",
+            "opcache.memory_consumption=8",
+            "opcache.interned_strings_buffer=7",
+            "auto_prepend_file={programs}/modes/fill.php",
+            "sys_temp_dir={folder}",
+            FRESH,
+        ],
     ),
     mode("file cache only, filled", &FILES_ONLY),
     mode("file cache only, read", &FILES_ONLY),

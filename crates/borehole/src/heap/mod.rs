@@ -14,8 +14,8 @@ pub use crate::heap_format::HeapFormat;
 pub use borehole_capture::heap::{CapturedHeap, HeapOptions, HeapStatistics, MemoryLimitError, take};
 pub use borehole_heap::{
     Graph, GraphBuilder, GraphCounts, HeapGraph, HeapInfo, HeapSink, MemoryLocation, MemoryTotal, NodeId,
-    NodeType, Parents, Strength, StringId, Totals, TreeParents, compare, findings, info, path, retention,
-    views,
+    NodeType, Parents, Strength, StringId, Totals, TreeParents, compare, contradiction, findings, info, path,
+    retention, views,
 };
 pub use borehole_php::{Analysis, AnalyzeOptions, AttachOptions, FatalError};
 pub use borehole_process::{Dump, DumpRecovery};

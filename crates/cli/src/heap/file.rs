@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::{bail, ensure};
-use borehole::heap::{HeapFile, OpenOptions, Opened};
+use borehole::heap::{HeapFile, OpenOptions, Opened, contradiction};
+use borehole_text::printable;
 use clap::Args;
 
 use super::analysis::{PhpHeapArgs, WalkArgs};
@@ -65,6 +66,16 @@ impl HeapInputArgs {
         messages::warnings(file.name(), &opened.recovery);
         if let Some(analysis) = &opened.analysis {
             self.walk.tell(file.name(), analysis);
+        }
+        Ok(opened)
+    }
+
+    /// Like [`HeapInputArgs::graph`], for an answer that has no place of its own for a warning about sizes.
+    pub(crate) fn trusted_graph<'f>(&self, file: &'f HeapFile) -> anyhow::Result<Opened<'f>> {
+        let opened = self.graph(file)?;
+        if let Some(contradiction) = contradiction(&&*opened.graph) {
+            let text = printable(contradiction.as_bytes());
+            messages::say(&format!("warning: {}: {text}; its sizes cannot be trusted", file.name()));
         }
         Ok(opened)
     }

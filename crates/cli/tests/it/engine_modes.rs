@@ -26,7 +26,7 @@ fn engine(mode: &EngineMode) -> Value {
     };
     json!({
         "opcache": is_running,
-        "cached": is_running && mode.name != "opcache that caches nothing",
+        "cached": is_running && !["opcache that caches nothing", "opcache, full"].contains(&mode.name),
         "jit": mode.name.ends_with("JIT"),
         "files": keeps_files,
         "preloaded": mode.name == "preloading",

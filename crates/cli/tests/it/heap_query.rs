@@ -58,6 +58,27 @@ fn database(scratch: &Scratch) -> String {
 }
 
 #[test]
+fn answers_from_a_heap_whose_sizes_contradict_each_other_carry_a_warning() {
+    let scratch = Scratch::new();
+    let database = database(&scratch);
+    let change =
+        "UPDATE summary SET value = '4096' WHERE key IN ('zend_mm_heap_total', 'memory_get_real_usage')";
+    assert!(rusqlite::Connection::open(&database).unwrap().execute(change, []).unwrap() >= 2);
+    let page = scratch.path("heap.html");
+    let said =
+        format!("warning: {database}: inconsistent sizes: expected at most 4096 bytes in the heap, found ");
+    for arguments in [
+        &["heap", "ask", &database, "top-classes"][..],
+        &["heap", "compare", &database],
+        &["heap", "viz", &database, "-o", text(&page)],
+    ] {
+        let ended = run(arguments);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        assert!(ended.stderr.starts_with(&said), "{arguments:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
 fn query_options_work_or_are_refused() {
     let scratch = Scratch::new();
     let database = database(&scratch);
