@@ -50,6 +50,13 @@ impl LineWriter {
         self.bytes.clear();
     }
 
+    /// The written bytes except the last one, which determines what follows it, and removes them: for lines that are too long to
+    /// be held.
+    pub fn take_all_but_last(&mut self) -> impl AsRef<[u8]> + '_ {
+        let all_but_last = self.bytes.len().saturating_sub(1);
+        self.bytes.drain(..all_but_last)
+    }
+
     /// Opens an object.
     #[inline]
     pub fn begin_object(&mut self) {

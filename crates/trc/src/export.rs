@@ -32,7 +32,7 @@ pub struct ExportOptions {
 /// Samples become events of dial9's types, with symbols for their frames. Sources that are kept apart begin with an
 /// event that names them, and have their own symbols.
 ///
-/// Memory: one batch, the events' distinct shapes, and the distinct stacks.
+/// Memory: one batch, the events' distinct shapes, and at most 16 MiB of stacks.
 pub struct Exporter<W: Write> {
     writer: Writer<W>,
     options: ExportOptions,

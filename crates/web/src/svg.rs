@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use borehole_analysis::diff::{DiffFrame, DiffMeasure, DiffNode, DiffView};
-use borehole_text::{document, markup};
+use borehole_text::{document, grouped, markup};
+
+use crate::names::cut_end;
 
 /// The width of the picture, of a row and of the narrowest character, in pixels.
 const WIDTH: f64 = 1200.0;
@@ -16,6 +18,12 @@ const BOTTOM: f64 = 26.0;
 /// The narrowest box drawn, in pixels.
 const NARROWEST: f64 = 0.3;
 
+/// The most calls above each other that are drawn: browsers show pictures of at most 32,767 pixels.
+const DEEPEST: usize = 1_800;
+
+/// The longest name in a tooltip, in bytes.
+const LONGEST_NAME: usize = 4_000;
+
 /// A box of the picture.
 struct Box {
     node: usize,
@@ -27,11 +35,11 @@ struct Box {
 /// Draws the picture. The width of a box is the mean of before and after, so that vanished calls are visible too.
 #[must_use]
 pub fn diff_svg(view: &DiffView) -> String {
-    let boxes = boxes(&view.tree);
+    let (boxes, too_deep) = boxes(&view.tree);
     let depth = boxes.iter().map(|found| found.depth + 1).max().unwrap_or(1);
     #[expect(clippy::cast_precision_loss, reason = "pixels")]
     let height = TOP + BOTTOM + depth as f64 * ROW;
-    let mut svg = head(view, height);
+    let mut svg = head(view, height, too_deep);
     for found in &boxes {
         draw(&mut svg, found, view, height);
     }
@@ -42,11 +50,14 @@ pub fn diff_svg(view: &DiffView) -> String {
     svg
 }
 
-fn head(view: &DiffView, height: f64) -> String {
-    let pruned = match view.pruned {
+fn head(view: &DiffView, height: f64, too_deep: u64) -> String {
+    let mut pruned = match view.pruned {
         0 => String::new(),
         count => format!("; {count} small call paths not drawn"),
     };
+    if too_deep > 0 {
+        let _ = write!(pruned, "; {} calls below the first {} not drawn", grouped(too_deep), grouped(DEEPEST as u64));
+    }
     format!(
         r##"<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" font-family="ui-monospace,Menlo,Consolas,monospace" font-size="11">
@@ -58,8 +69,8 @@ fn head(view: &DiffView, height: f64) -> String {
     )
 }
 
-/// The boxes that are wide enough, callers first.
-fn boxes(tree: &[DiffNode]) -> Vec<Box> {
+/// The boxes that are wide enough, callers first, and the number of those that are too deep.
+fn boxes(tree: &[DiffNode]) -> (Vec<Box>, u64) {
     let width_of = |node: &DiffNode| f64::midpoint(node.total_values[0], node.total_values[1]);
     let all: f64 = tree.iter().filter(|node| node.caller.is_none()).map(width_of).sum();
     let scale = if all > 0.0 { (WIDTH - 2.0 * MARGIN) / all } else { 0.0 };
@@ -73,7 +84,7 @@ fn boxes(tree: &[DiffNode]) -> Vec<Box> {
         key(one).cmp(&key(other))
     });
     let (mut next, mut next_root) = (vec![0.0; tree.len()], MARGIN);
-    let mut boxes = Vec::new();
+    let (mut boxes, mut too_deep) = (Vec::new(), 0);
     for place in order {
         let node = &tree[place];
         let width = width_of(node) * scale;
@@ -81,11 +92,13 @@ fn boxes(tree: &[DiffNode]) -> Vec<Box> {
         let left = *from;
         *from += width;
         next[place] = left;
-        if width >= NARROWEST {
+        if width >= NARROWEST && depths[place] < DEEPEST {
             boxes.push(Box { node: place, depth: depths[place], left, width });
+        } else if width >= NARROWEST {
+            too_deep += 1;
         }
     }
-    boxes
+    (boxes, too_deep)
 }
 
 fn draw(svg: &mut String, found: &Box, view: &DiffView, height: f64) {
@@ -117,7 +130,7 @@ fn draw(svg: &mut String, found: &Box, view: &DiffView, height: f64) {
 }
 
 fn name(frame: &DiffFrame) -> String {
-    document(&frame.function)
+    cut_end(&frame.function, LONGEST_NAME)
 }
 
 /// Cuts a name to the available room.
@@ -196,6 +209,18 @@ mod tests {
         assert_eq!((rects[1].0, rects[1].1, &*rects[1].2), (10.0, 885.0, "rgb(244,150,146)"));
         assert_eq!((rects[2].0, rects[2].1, &*rects[2].2), (895.0, 295.0, "rgb(84,140,239)"));
         assert!(!document.descendants().any(|found| found.has_tag_name("script")));
+    }
+
+    #[test]
+    fn a_deep_recursion_is_drawn_to_a_limit_and_the_rest_is_said() {
+        let name = vec![b'n'; 100_000];
+        let tree = (0..40_000_usize).map(|depth| node(depth.checked_sub(1), &name[..1], [1.0, 1.0]));
+        let mut tree: Vec<_> = tree.collect();
+        tree[0] = node(None, &name, [1.0, 1.0]);
+        let svg = diff_svg(&DiffView { tree, confidence: 0.95, ..DiffView::default() });
+        assert_eq!(svg.matches("<rect ").count(), DEEPEST + 1);
+        assert!(svg.contains("; 38,200 calls below the first 1,800 not drawn"), "{}", &svg[..1000]);
+        assert!(svg.len() < 600_000, "{}", svg.len());
     }
 
     #[test]

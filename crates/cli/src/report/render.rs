@@ -19,6 +19,9 @@ const ABSENT: &str = "<none>";
 /// Columns of `  [ 0] ` before a frame of the tail.
 const TAIL_INDENT: usize = 7;
 
+/// The longest text of a sample's frames, in bytes.
+const LONGEST_STACK: usize = 16 << 20;
+
 /// The fewest columns that a cell is cut to: names of an event's fields begin alike.
 const LEAST_COLUMNS: usize = 16;
 
@@ -243,11 +246,17 @@ impl SectionDrawing<'_> {
     /// The frames and labels of a sample.
     fn stack(&self, run: &RecentRun) -> Vec<String> {
         let room = if self.columns > 0 { self.columns.saturating_sub(TAIL_INDENT).max(1) } else { 0 };
-        let mut lines = Vec::with_capacity(run.frames_leaf_first.len());
+        let (mut lines, mut bytes) = (Vec::new(), 0);
         for (depth, frame) in run.frames_leaf_first.iter().enumerate() {
+            if bytes > LONGEST_STACK {
+                let left_out = grouped((run.frames_leaf_first.len() - depth) as u64);
+                lines.push(self.cut(&format!("  ({left_out} more do not fit into {} MiB of text)", LONGEST_STACK >> 20)));
+                break;
+            }
             let frame = printable(&frame.text(self.rendering.paths));
             let frame = crop(&frame, room, self.rendering.args.tables.crop_anchor);
             lines.push(self.cut(&format!("  [{depth:2}] {frame}")));
+            bytes += lines.last().map_or(0, String::len);
         }
         let more = run.depth.saturating_sub(run.frames_leaf_first.len());
         if more > 0 && self.is_native() {

@@ -11,6 +11,7 @@
 //!
 //! Functions are identified by name and file. Unknown lines are 0.
 
+mod costs;
 mod export;
 mod facts;
 mod write;

@@ -15,13 +15,6 @@ pub(super) struct Cost {
     pub(super) time_ns: u64,
 }
 
-impl Cost {
-    pub(super) const fn add(&mut self, other: Self) {
-        self.count = self.count.saturating_add(other.count);
-        self.time_ns = self.time_ns.saturating_add(other.time_ns);
-    }
-}
-
 /// The costs that a file has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CostEvents {

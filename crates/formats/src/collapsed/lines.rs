@@ -11,6 +11,7 @@ use borehole_text::{make_lines, put_decimal};
 use hashbrown::HashMap;
 
 use super::order::places;
+use super::parts::LineParts;
 use crate::frames::profiler;
 use crate::lines::folded::guard_ends;
 use crate::sums::stacks::StackCounts;
@@ -23,6 +24,9 @@ const NO_FILE: &[u8] = b"~";
 
 /// The number of bytes written at once.
 const CHUNK_BYTES: usize = 64 << 10;
+
+/// The longest line that is held whole, in bytes.
+const LONGEST_HELD: usize = 1 << 20;
 
 /// The lines of a profile.
 pub(super) struct CollapsedLines<'a> {
@@ -46,8 +50,8 @@ impl<'a> CollapsedLines<'a> {
     /// Builds the lines of `counts`.
     ///
     /// # Errors
-    /// If a table is full.
-    pub(super) fn of(counts: &Counts, tables: &'a Tables) -> Result<Self, TableFull> {
+    /// If a table is full, or memory does not suffice.
+    pub(super) fn of(counts: &Counts, tables: &'a Tables) -> io::Result<Self> {
         let frames = distinct(tables)?;
         let (shapes, names) = (Renamed::new(tables, &frames)?, LineNames::of(&frames, tables)?);
         let mut lines = Self { shapes, names, rows: Vec::new(), empty: 0 };
@@ -75,19 +79,12 @@ impl<'a> CollapsedLines<'a> {
     }
 
     /// Sorts the lines, the most frequent first and equally frequent ones by text.
-    fn sort(&mut self) -> Result<(), TableFull> {
-        let Self { shapes, names, rows, .. } = self;
-        let threads = rows.iter().filter(|row| row.thread.is_some()).count();
-        if !names.are_plain() || (threads > 0 && threads < rows.len()) {
-            // Names that look like several frames, or like a thread, are rare; only then are lines compared as text.
-            rows.sort_by_cached_key(|row| {
-                let mut text = LineText::default();
-                text.put(row, shapes.tree(), names);
-                text.bytes.pop();
-                (Reverse(row.count), text.bytes)
-            });
-            return Ok(());
+    fn sort(&mut self) -> io::Result<()> {
+        let threads = self.rows.iter().filter(|row| row.thread.is_some()).count();
+        if !self.names.are_plain() || (threads > 0 && threads < self.rows.len()) {
+            return self.sort_by_parts();
         }
+        let Self { shapes, names, rows, .. } = self;
         let tree = Renamed::new(shapes.tree(), &names.frames)?;
         let at = |row: &CollapsedRow| tree.stack(row.stack).map_or(0, StackId::index);
         let mut is_line = vec![false; tree.tree().stack_count()];
@@ -95,6 +92,26 @@ impl<'a> CollapsedLines<'a> {
         let places = places(tree.tree(), names, &is_line);
         let threads = thread_ranks(rows);
         rows.sort_by_cached_key(|row| (Reverse(row.count), threads.get(&row.thread), places[at(row)]));
+        Ok(())
+    }
+
+    /// Sorts the lines if names look like several frames, or may look like a thread, which is rare.
+    fn sort_by_parts(&mut self) -> io::Result<()> {
+        let Self { shapes, names, rows, .. } = self;
+        let mut parts = LineParts::default();
+        let mut paths = Vec::with_capacity(rows.len());
+        for row in &*rows {
+            let thread = (row.thread, &*row.thread.map(put_thread).unwrap_or_default());
+            let path = parts.path(thread, row.stack, shapes.tree(), names)?;
+            paths.push(path.map_or(0, StackId::index));
+        }
+        let parts = parts.into_names();
+        let mut is_line = vec![false; parts.texts.stack_count()];
+        paths.iter().for_each(|&path| is_line[path] = true);
+        let places = places(&parts.texts, &parts, &is_line);
+        let mut sorted: Vec<_> = std::mem::take(rows).into_iter().zip(paths).collect();
+        sorted.sort_by_key(|(row, path)| (Reverse(row.count), places[*path]));
+        rows.extend(sorted.into_iter().map(|(row, _)| row));
         Ok(())
     }
 
@@ -110,7 +127,7 @@ impl<'a> CollapsedLines<'a> {
     pub(super) fn write(&self, output: &mut impl Write) -> io::Result<()> {
         let mut text = LineText::default();
         for row in &self.rows {
-            text.put(row, self.shapes.tree(), &self.names);
+            text.put(row, self.shapes.tree(), &self.names, output)?;
             text.end(row.count);
             if text.bytes.len() >= CHUNK_BYTES {
                 text.hand_over(output)?;
@@ -148,8 +165,15 @@ struct LineText {
 }
 
 impl LineText {
-    /// Appends a line up to the separator after the last frame.
-    fn put(&mut self, row: &CollapsedRow, tree: &Tables, names: &LineNames) {
+    /// Appends a line up to the separator after the last frame. The beginning of a very long line is written out before its end is
+    /// there, and the next line begins anew.
+    fn put(
+        &mut self,
+        row: &CollapsedRow,
+        tree: &Tables,
+        names: &LineNames,
+        output: &mut impl Write,
+    ) -> io::Result<()> {
         if row.thread != self.thread {
             self.path.clear();
         }
@@ -176,6 +200,28 @@ impl LineText {
             self.bytes.extend_from_slice(names.text(tree.leaf(stack)));
             self.path.push(stack);
             self.lengths.push(self.bytes.len() - self.line);
+            if self.bytes.len() - self.line > LONGEST_HELD {
+                return self.put_rest(tree, names, output);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the rest of a line that is too long to be held.
+    #[cold]
+    fn put_rest(&mut self, tree: &Tables, names: &LineNames, output: &mut impl Write) -> io::Result<()> {
+        self.path.clear();
+        self.lengths.clear();
+        loop {
+            // The last byte is the separator that the count replaces.
+            let last = self.bytes.len() - 1;
+            output.write_all(&self.bytes[self.written..last])?;
+            self.bytes.drain(..last);
+            (self.written, self.line) = (0, 0);
+            while self.bytes.len() < CHUNK_BYTES {
+                let Some(stack) = self.new.pop() else { return Ok(()) };
+                self.bytes.extend_from_slice(names.text(tree.leaf(stack)));
+            }
         }
     }
 
@@ -242,11 +288,12 @@ pub(super) struct LineNames {
 }
 
 impl LineNames {
-    fn of(frames: &[Option<FrameId>], tables: &Tables) -> Result<Self, TableFull> {
+    fn of(frames: &[Option<FrameId>], tables: &Tables) -> io::Result<Self> {
         let mut names = Self::default();
         let (mut text, mut first) = (Vec::new(), Vec::new());
         for (frame, kept) in tables.frame_ids().zip(frames) {
             let string = if *kept == Some(frame) {
+                borehole_memory::check()?;
                 text.clear();
                 write_name(tables, &tables.frame(frame), &mut text);
                 // CPython writes tabs and line breaks too.
@@ -264,14 +311,22 @@ impl LineNames {
         Ok(names)
     }
 
+    /// The frames of `texts`, whose functions are their texts, each its own.
+    pub(super) fn of_frames(texts: Tables) -> Self {
+        let strings = texts.frame_ids().map(|frame| Some(texts.function(frame))).collect();
+        let frames = texts.frame_ids().map(Some).collect();
+        Self { texts, strings, frames, replaced: 0 }
+    }
+
     /// The number of a frame's text; arbitrary for a frame that is left out.
     #[inline]
     pub(super) fn number(&self, frame: FrameId) -> usize {
         self.strings[frame.index()].map_or(0, StringId::index)
     }
 
+    /// The text of a frame, with a separator at its end; empty for a frame that is left out.
     #[inline]
-    fn text(&self, frame: FrameId) -> &[u8] {
+    pub(super) fn text(&self, frame: FrameId) -> &[u8] {
         self.strings[frame.index()].map_or(b"", |string| self.texts.string(string))
     }
 

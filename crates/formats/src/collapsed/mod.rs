@@ -7,6 +7,7 @@ mod export;
 mod facts;
 mod lines;
 mod order;
+mod parts;
 
 pub use export::Exporter;
 pub(crate) use facts::FACTS;

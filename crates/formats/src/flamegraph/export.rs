@@ -52,7 +52,19 @@ pub enum Direction {
 /// half of that leaves a margin. Source: inferno 0.12, `Options::min_width`.
 const NARROWEST: u64 = 20_000;
 
+/// The most calls above each other that are drawn: browsers show pictures of at most 32,767 pixels, and a call takes 16.
+const DEEPEST: u32 = 2_000;
+
+/// The longest name that is drawn whole, in bytes.
+const LONGEST_NAME: usize = 4_000;
+
+/// The longest text of all drawn stacks together, in bytes. The drawing library holds all of it.
+const LONGEST_TEXT: u64 = 256 << 20;
+
 /// Adds samples up by stack and draws them.
+///
+/// Calls above the 2,000th are counted as their callers, and names are cut after 4,000 bytes. Fewer calls are drawn if the stacks
+/// would not fit into 256 MiB of text.
 ///
 /// Samples without a stack become a frame `[empty stack]`. A profile without samples becomes a picture that says so.
 ///
@@ -77,6 +89,8 @@ pub struct Exporter<W: Write> {
     /// The value type of the counts, if they are not samples.
     value_type: Option<ValueType>,
     losses: SampleLosses,
+    /// The number of calls of the deepest stack that are not drawn.
+    too_deep: u32,
 }
 
 impl<W: Write> Exporter<W> {
@@ -88,17 +102,28 @@ impl<W: Write> Exporter<W> {
             counts: StackCounts::default(),
             value_type: None,
             losses: SampleLosses::default(),
+            too_deep: 0,
         }
     }
 
     /// The stacks in the form of the drawing library, the last first. Their order keeps the callees of a caller together, which
     /// the order of the lines does not, because `;` sorts after the digits. Frames too narrow for the library are left out.
-    fn lines(&self, tables: &Tables) -> io::Result<Vec<DrawnStack>> {
-        let mut lines = Vec::new();
-        let mut stacks = FoldedLines::new(tables, &self.counts, self.options.names)?;
-        stacks.gather(self.total()? / NARROWEST);
+    fn lines(&mut self, tables: &Tables) -> io::Result<Vec<DrawnStack>> {
+        let (mut lines, mut line) = (Vec::new(), Vec::new());
+        let mut stacks = FoldedLines::new(tables, &self.counts, self.options.names, LONGEST_NAME)?;
+        let least = self.total()? / NARROWEST;
+        stacks.gather(least, u32::MAX);
+        let deepest = stacks.depth();
+        let mut depth = deepest;
+        while depth > DEEPEST || (depth > 1 && stacks.text_bytes() > LONGEST_TEXT) {
+            depth = if depth > DEEPEST { DEEPEST } else { depth / 2 };
+            stacks.gather(least, depth);
+        }
+        self.too_deep = deepest - depth;
         stacks.each(|stack, count| {
-            lines.push(DrawnStack::new(stack, count));
+            line.clear();
+            stack.put(&mut line, |_| io::Result::Ok(()))?;
+            lines.push(DrawnStack::new(&line, count));
             io::Result::Ok(())
         })?;
         lines.sort_by(|one, other| frame_by_frame(other.stack(), one.stack()));
@@ -230,7 +255,9 @@ impl<W: Write> Export for Exporter<W> {
     }
 
     fn losses(&self) -> Losses {
-        self.losses.report()
+        let mut losses = self.losses.report();
+        losses.add("call levels too deep to draw", self.too_deep.into());
+        losses
     }
 }
 

@@ -1,6 +1,6 @@
 //! Exports the model to folded stacks.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{Context, ProfileSink, Sample, Tables};
@@ -39,7 +39,7 @@ pub struct ExportOptions {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Exporter<W: Write> {
-    output: BufWriter<W>,
+    output: W,
     options: ExportOptions,
     counts: StackCounts,
     losses: SampleLosses,
@@ -50,7 +50,7 @@ impl<W: Write> Exporter<W> {
     /// Creates an exporter that writes to `output` when it is finished.
     pub fn new(output: W, options: ExportOptions) -> Self {
         Self {
-            output: BufWriter::with_capacity(1 << 16, output),
+            output,
             options,
             counts: StackCounts::default(),
             losses: SampleLosses::default(),
@@ -71,12 +71,8 @@ impl<W: Write> ProfileSink for Exporter<W> {
     }
 
     fn finish(&mut self, tables: &Tables) -> io::Result<()> {
-        let mut lines = FoldedLines::new(tables, &self.counts, self.options.names)?;
-        let output = &mut self.output;
-        lines.each(|stack, count| {
-            output.write_all(stack)?;
-            writeln!(output, " {count}")
-        })?;
+        let mut lines = FoldedLines::new(tables, &self.counts, self.options.names, usize::MAX)?;
+        lines.write(&mut self.output)?;
         self.replaced = lines.replaced();
         self.output.flush()
     }

@@ -124,9 +124,23 @@ impl<W: Write> Exporter<W> {
         begin(&mut self.lines, "stack");
         self.lines.key("id");
         self.lines.unsigned(self.stacks.into());
-        write_frames(&mut self.lines, at, stack);
+        self.write_frames(at, stack)?;
         self.end_line()?;
         Ok(self.stacks)
+    }
+
+    /// Writes the frames of a stack. A line may be far longer than memory, so its beginning is written out before its end is there.
+    fn write_frames(&mut self, at: Context<'_>, stack: Option<StackId>) -> io::Result<()> {
+        self.lines.key("frames");
+        self.lines.begin_array();
+        for frame in at.tables.frames_leaf_first(stack) {
+            write_frame(&mut self.lines, at, frame);
+            if self.lines.bytes().len() >= BUFFER_BYTES {
+                self.output.write_all(self.lines.take_all_but_last().as_ref())?;
+            }
+        }
+        self.lines.end_array();
+        Ok(())
     }
 
     fn write_end(&mut self) {
@@ -158,7 +172,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
         self.outcome.samples = self.outcome.samples.saturating_add(sample.count);
         if self.options.flat {
             begin(&mut self.lines, "sample");
-            write_frames(&mut self.lines, at, sample.stack);
+            self.write_frames(at, sample.stack)?;
         } else {
             let id = self.stack_id(at, sample.stack)?;
             self.lines.raw(r#"{"type":"sample","stack":"#);
@@ -353,15 +367,6 @@ fn write_pair(line: &mut LineWriter, key: &[u8], value: &[u8]) {
     line.begin_array();
     line.string(key);
     line.string(value);
-    line.end_array();
-}
-
-fn write_frames(line: &mut LineWriter, at: Context<'_>, stack: Option<StackId>) {
-    line.key("frames");
-    line.begin_array();
-    for frame in at.tables.frames_leaf_first(stack) {
-        write_frame(line, at, frame);
-    }
     line.end_array();
 }
 

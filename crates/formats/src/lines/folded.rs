@@ -7,9 +7,10 @@
 //! before a space at the beginning (a comment).
 
 use std::borrow::Cow;
+use std::io::{self, Write};
 
 use borehole_model::{Frame, FrameId, StackColumn, StringId, TableFull, Tables};
-use borehole_text::make_line;
+use borehole_text::{make_line, put_decimal};
 
 use crate::sums::stacks::StackCounts;
 
@@ -35,16 +36,17 @@ pub(crate) struct FoldedLines<'a> {
 }
 
 impl<'a> FoldedLines<'a> {
-    /// Names and adds up the stacks of `counts`.
+    /// Names and adds up the stacks of `counts`. Names are cut after `longest` bytes.
     ///
     /// # Errors
-    /// If a table is full.
+    /// If a table is full, or memory does not suffice for the names.
     pub(crate) fn new(
         tables: &'a Tables,
         counts: &'a StackCounts,
         style: NameStyle,
-    ) -> Result<Self, TableFull> {
-        let mut names = FrameNames::new(tables, style);
+        longest: usize,
+    ) -> io::Result<Self> {
+        let mut names = FrameNames::new(tables, style, longest);
         let mut seen = StackColumn::default();
         for stack in counts.iter().filter_map(|(stack, _)| stack) {
             seen.derive(stack, tables, |_, stack| names.add(tables, tables.leaf(stack)))?;
@@ -56,29 +58,67 @@ impl<'a> FoldedLines<'a> {
         Ok(Self { tables, counts, names, are_merged, replaced })
     }
 
-    /// Counts stacks with fewer than `least` total samples as their callers.
-    pub(crate) fn gather(&mut self, least: u64) {
-        let tables = if self.are_merged { &self.names.texts } else { self.tables };
-        self.counts = Cow::Owned(self.counts.gathered(tables, least));
+    /// Counts stacks with fewer than `least` total samples, or with more than `depth` frames, as their callers.
+    pub(crate) fn gather(&mut self, least: u64, depth: u32) {
+        let gathered = self.counts.gathered(self.stacks(), least, depth);
+        self.counts = Cow::Owned(gathered);
     }
 
-    /// Passes each line to `write`: the frames of the stack, and the count.
-    pub(crate) fn each<E>(&mut self, mut write: impl FnMut(&[u8], u64) -> Result<(), E>) -> Result<(), E> {
-        let Self { tables, counts, names, are_merged, replaced } = self;
-        let (mut path, mut line) = (Vec::new(), Vec::new());
-        for (stack, count) in counts.iter() {
-            line.clear();
-            if *are_merged {
-                let frames = names.texts.frames_leaf_first(stack);
-                join(frames.map(|frame| names.texts.function(frame)), names, &mut path, &mut line);
-            } else {
-                let frames = tables.frames_leaf_first(stack);
-                join(frames.filter_map(|frame| names.frames[frame.index()]), names, &mut path, &mut line);
-            }
-            *replaced += guard_ends(&mut line);
-            write(&line, count)?;
+    /// The tables of the stacks.
+    fn stacks(&self) -> &Tables {
+        if self.are_merged { &self.names.texts } else { self.tables }
+    }
+
+    /// The number of frames of the deepest stack.
+    pub(crate) fn depth(&self) -> u32 {
+        let stacks = self.counts.iter().filter_map(|(stack, _)| stack);
+        stacks.map(|stack| self.stacks().depth(stack)).max().unwrap_or(0)
+    }
+
+    /// The total length of all lines, in bytes.
+    pub(crate) fn text_bytes(&self) -> u64 {
+        let stacks = self.stacks();
+        let mut lengths: Vec<u64> = Vec::with_capacity(stacks.stack_count());
+        for stack in stacks.stack_ids() {
+            let callers = stacks.parent(stack).map_or(0, |caller| lengths[caller.index()]);
+            let name = self.names.text(stacks.leaf(stack), self.are_merged);
+            lengths.push(callers.saturating_add(name.len() as u64 + 1));
+        }
+        let lines = self.counts.iter().filter_map(|(stack, _)| stack);
+        lines.fold(0, |sum: u64, stack| sum.saturating_add(lengths[stack.index()]))
+    }
+
+    /// Passes each stack to `write`, with its count.
+    pub(crate) fn each<E>(
+        &mut self,
+        mut write: impl FnMut(&FoldedStack<'_>, u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Self { tables, counts, names, are_merged, .. } = self;
+        let stacks = if *are_merged { &names.texts } else { *tables };
+        let mut stack = FoldedStack { names, leaf_first: Vec::new(), are_merged: *are_merged };
+        for (id, count) in counts.iter() {
+            stack.leaf_first.clear();
+            stack.leaf_first.extend(stacks.frames_leaf_first(id));
+            write(&stack, count)?;
         }
         Ok(())
+    }
+
+    /// Writes each line: the frames of the stack, a space and the count.
+    ///
+    /// # Errors
+    /// If `output` cannot be written.
+    pub(crate) fn write(&mut self, output: &mut impl Write) -> io::Result<()> {
+        let (mut lines, mut replaced) = (Vec::new(), 0);
+        self.each(|stack, count| {
+            replaced += stack.put(&mut lines, |lines| hand_over(lines, output))?;
+            lines.push(b' ');
+            put_decimal(&mut lines, count);
+            lines.push(b'\n');
+            hand_over(&mut lines, output)
+        })?;
+        self.replaced += replaced;
+        output.write_all(&lines)
     }
 
     /// The number of characters replaced so far, each distinct name counted once.
@@ -87,25 +127,59 @@ impl<'a> FoldedLines<'a> {
     }
 }
 
-fn join(
-    leaf_first: impl Iterator<Item = StringId>,
-    names: &FrameNames,
-    path: &mut Vec<StringId>,
-    line: &mut Vec<u8>,
-) {
-    path.clear();
-    path.extend(leaf_first);
-    for (depth, &name) in path.iter().rev().enumerate() {
-        if depth > 0 {
-            line.push(b';');
+/// The number of bytes written at once.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Writes what has gathered, if it is enough. A line may be far longer than memory, so it is not gathered whole.
+fn hand_over(lines: &mut Vec<u8>, output: &mut impl Write) -> io::Result<()> {
+    if lines.len() >= CHUNK_BYTES {
+        output.write_all(lines)?;
+        lines.clear();
+    }
+    Ok(())
+}
+
+/// A stack of named frames.
+pub(crate) struct FoldedStack<'a> {
+    names: &'a FrameNames,
+    /// Whether the frames are those of the names' tables.
+    are_merged: bool,
+    leaf_first: Vec<FrameId>,
+}
+
+impl FoldedStack<'_> {
+    /// Appends the names from the root on, separated by semicolons and guarded at both ends, and returns the number of guarded
+    /// ends. Calls `each` after each frame, which may take what is there.
+    pub(crate) fn put<E>(
+        &self,
+        line: &mut Vec<u8>,
+        mut each: impl FnMut(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let mut replaced = 0;
+        for (place, &frame) in self.leaf_first.iter().enumerate().rev() {
+            let (is_root, is_leaf) = (place + 1 == self.leaf_first.len(), place == 0);
+            if !is_root {
+                line.push(b';');
+            }
+            let start = line.len();
+            line.extend_from_slice(self.names.text(frame, self.are_merged));
+            if is_leaf {
+                replaced += guard_end(&mut line[start..]);
+            }
+            if is_root {
+                replaced += guard_start(&mut line[start..], is_leaf);
+            }
+            each(line)?;
         }
-        line.extend_from_slice(names.texts.string(name));
+        Ok(replaced)
     }
 }
 
 /// The names of frames.
-struct FrameNames {
+pub(crate) struct FrameNames {
     style: NameStyle,
+    /// The longest name, in bytes.
+    longest: usize,
     /// The names and, if stacks have to be merged, frames and stacks that consist only of names.
     texts: Tables,
     frames: Vec<Option<StringId>>,
@@ -115,20 +189,29 @@ struct FrameNames {
 }
 
 impl FrameNames {
-    fn new(tables: &Tables, style: NameStyle) -> Self {
+    fn new(tables: &Tables, style: NameStyle, longest: usize) -> Self {
         let frames = vec![None; tables.frame_count()];
-        Self { style, texts: Tables::default(), frames, named: 0, text: Vec::new(), replaced: 0 }
+        Self { style, longest, texts: Tables::default(), frames, named: 0, text: Vec::new(), replaced: 0 }
     }
 
-    fn add(&mut self, tables: &Tables, frame: FrameId) -> Result<(), TableFull> {
+    fn add(&mut self, tables: &Tables, frame: FrameId) -> io::Result<()> {
         if self.frames[frame.index()].is_none() {
+            borehole_memory::check()?;
             self.text.clear();
             write_name(tables, &tables.frame(frame), self.style, &mut self.text);
+            cut(&mut self.text, self.longest);
             self.replaced += make_line(&mut self.text, 0) + replace_separators(&mut self.text);
             self.frames[frame.index()] = Some(self.texts.intern_string(&self.text)?);
             self.named += 1;
         }
         Ok(())
+    }
+
+    /// The name of a frame, which is one of these tables or of those that were named.
+    #[inline]
+    fn text(&self, frame: FrameId, is_own: bool) -> &[u8] {
+        let name = if is_own { Some(self.texts.function(frame)) } else { self.frames[frame.index()] };
+        name.map_or(b"", |name| self.texts.string(name))
     }
 
     /// Whether all frames have different names, so that all stacks have different texts.
@@ -169,6 +252,16 @@ fn write_name(tables: &Tables, frame: &Frame, style: NameStyle, text: &mut Vec<u
     text.extend_from_slice(frame.line.unwrap_or(unknown).to_string().as_bytes());
 }
 
+/// Cuts a name that is too long, and says so.
+fn cut(name: &mut Vec<u8>, longest: usize) {
+    if name.len() > longest {
+        let is_boundary = |&end: &usize| name[end] & 0xc0 != 0x80;
+        let end = (0..=longest).rev().find(is_boundary).unwrap_or(0);
+        name.truncate(end);
+        name.extend_from_slice("…".as_bytes());
+    }
+}
+
 /// Replaces semicolons, which separate frames.
 fn replace_separators(text: &mut [u8]) -> u64 {
     let separators = text.iter_mut().filter(|byte| **byte == b';');
@@ -177,19 +270,28 @@ fn replace_separators(text: &mut [u8]) -> u64 {
 
 /// Protects the two ends of a line, to which a space and the count are added, from being misread.
 pub(crate) fn guard_ends(line: &mut [u8]) -> u64 {
-    let mut replaced = 0;
-    let before_number = line.iter().rposition(|byte| !byte.is_ascii_digit() && *byte != b'.');
-    if let Some(at) = before_number
-        && line[at].is_ascii_whitespace()
-    {
-        line[at] = b'_';
-        replaced += 1;
+    guard_end(line) + guard_start(line, true)
+}
+
+/// Protects the end of a line, given its last name.
+fn guard_end(leaf: &mut [u8]) -> u64 {
+    let before_number = leaf.iter().rposition(|byte| !byte.is_ascii_digit() && *byte != b'.');
+    match before_number {
+        Some(at) if leaf[at].is_ascii_whitespace() => {
+            leaf[at] = b'_';
+            1
+        }
+        _ => 0,
     }
-    if line.starts_with(b"# ") || line == b"#" {
-        line[0] = b'_';
-        replaced += 1;
+}
+
+/// Protects the start of a line, given its first name, which may be the only one.
+fn guard_start(root: &mut [u8], is_only: bool) -> u64 {
+    let is_comment = root.starts_with(b"# ") || (is_only && root == b"#");
+    if is_comment {
+        root[0] = b'_';
     }
-    replaced
+    is_comment.into()
 }
 
 #[cfg(test)]
@@ -234,6 +336,15 @@ mod tests {
             Frame { native: Some(NativeFrame { module, offset: Some(66) }), ..frame(tables, None, None) }
         });
         assert_eq!(name, "f libphp.so:0");
+    }
+
+    #[test]
+    fn long_names_are_cut_between_characters() {
+        for (longest, expected) in [(4, "aäöü"[..3].to_owned() + "…"), (7, "aäöü".to_owned())] {
+            let mut name = "aäöü".as_bytes().to_vec();
+            cut(&mut name, longest);
+            assert_eq!(name, expected.as_bytes());
+        }
     }
 
     #[test]

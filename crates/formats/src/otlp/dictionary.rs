@@ -5,7 +5,8 @@ use std::io::{self, Write};
 
 use borehole_model::{Frame, FrameId, Label, LabelValue, StackId, Status, StringId, Tables};
 
-use super::layout::{KEYS, any, attribute, dictionary, key, location, stack};
+use super::layout::{KEYS, any, attribute, dictionary, key, location};
+use super::stacks::StackEntries;
 use crate::Losses;
 use crate::documents::protobuf::{FieldStream, Message, field_length};
 use crate::symbols::layout::mapping;
@@ -22,9 +23,8 @@ pub(super) enum ScalarValue<'a> {
 pub(super) struct Dictionary<'t> {
     symbols: SymbolTables<'t>,
     attributes: EntryTable,
-    stacks: EntryTable,
-    /// By stack: its number, 0 if it has none.
-    stack_column: Vec<u32>,
+    stacks: StackEntries,
+    new_stacks: Vec<StackId>,
 }
 
 impl<'t> Dictionary<'t> {
@@ -32,8 +32,8 @@ impl<'t> Dictionary<'t> {
         Self {
             symbols: SymbolTables::new(tables, KEYS),
             attributes: EntryTable::default(),
-            stacks: EntryTable::default(),
-            stack_column: vec![0; tables.stack_count()],
+            stacks: StackEntries::new(tables.stack_count()),
+            new_stacks: Vec::new(),
         }
     }
 
@@ -47,15 +47,27 @@ impl<'t> Dictionary<'t> {
 
     /// The number of a stack; 0 for the empty one.
     pub(super) fn stack(&mut self, stack: Option<StackId>) -> u64 {
-        let Some(id) = stack else { return 0 };
-        if self.stack_column[id.index()] == 0 {
-            let frames = self.tables().frames_leaf_first(stack);
-            let numbers: Vec<_> = frames.map(|frame| u64::from(self.location(frame))).collect();
-            let mut message = Message::default();
-            message.packed(stack::LOCATION_INDICES, numbers.iter().copied());
-            self.stack_column[id.index()] = self.stacks.number(message.as_bytes());
+        let Some(stack) = stack else { return 0 };
+        if self.stacks.node(stack) == 0 {
+            self.add_stack(stack);
         }
-        u64::from(self.stack_column[id.index()])
+        self.stacks.number(stack).into()
+    }
+
+    /// Adds a stack and those of its callers that are new. Their locations are numbered from the leaf on.
+    fn add_stack(&mut self, leaf: StackId) {
+        let tables = self.tables();
+        let mut next = Some(leaf);
+        while let Some(stack) = next.filter(|&stack| self.stacks.node(stack) == 0) {
+            self.location(tables.leaf(stack));
+            self.new_stacks.push(stack);
+            next = tables.parent(stack);
+        }
+        let mut caller = next.map_or(0, |stack| self.stacks.node(stack));
+        while let Some(stack) = self.new_stacks.pop() {
+            let location = self.location(tables.leaf(stack));
+            caller = self.stacks.add(stack, caller, location);
+        }
     }
 
     fn location(&mut self, id: FrameId) -> u32 {
@@ -190,14 +202,14 @@ impl<'t> Dictionary<'t> {
             (dictionary::LINK, &links),
             (dictionary::STRING, &self.symbols.strings),
             (dictionary::ATTRIBUTE, &self.attributes),
-            (dictionary::STACK, &self.stacks),
         ];
         let entries = tables.iter().flat_map(|(_, table)| table.iter());
-        output.begin(field, entries.map(|entry| field_length(entry.len() as u64)).sum());
+        let entries: u64 = entries.map(|entry| field_length(entry.len() as u64)).sum();
+        output.begin(field, entries + self.stacks.field_bytes());
         for (field, table) in tables {
             table.iter().try_for_each(|entry| output.bytes(field, entry))?;
         }
-        Ok(())
+        self.stacks.write(output)
     }
 
     pub(super) fn into_losses(self) -> Losses {

@@ -22,6 +22,7 @@ mod layout;
 mod read;
 mod resolve;
 mod rows;
+mod stacks;
 
 pub use export::Exporter;
 pub(crate) use facts::FACTS;

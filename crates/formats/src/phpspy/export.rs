@@ -61,6 +61,7 @@ pub enum OpcodeOutput {
 pub struct Exporter<W: Write> {
     output: BufWriter<W>,
     frames: FrameTexts,
+    /// The frames and labels of a trace. It lacks the frames if they are long.
     trace: Vec<u8>,
     /// The stack whose frames `trace` begins with, and their length.
     rendered: Option<(StackId, usize)>,
@@ -85,15 +86,37 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    fn render_frames(&mut self, tables: &Tables, stack: Option<StackId>) {
-        match (stack, self.rendered) {
-            (Some(stack), Some((rendered, length))) if stack == rendered => self.trace.truncate(length),
-            _ => {
-                self.trace.clear();
-                self.frames.write_stack(tables, stack, &mut self.trace);
-                self.rendered = stack.map(|stack| (stack, self.trace.len()));
-            }
+    /// Begins a trace with its frames. Returns whether they are too long for that.
+    fn render_frames(&mut self, tables: &Tables, stack: Option<StackId>) -> bool {
+        let Some(stack) = stack else {
+            self.trace.clear();
+            self.rendered = None;
+            return false;
+        };
+        if let Some((_, length)) = self.rendered.filter(|&(rendered, _)| rendered == stack) {
+            self.trace.truncate(length);
+            return false;
         }
+        self.trace.clear();
+        let is_long = self.frames.put_stack(tables, stack, &mut self.trace, fits).is_err();
+        if is_long {
+            self.trace.clear();
+        }
+        self.rendered = (!is_long).then_some((stack, self.trace.len()));
+        is_long
+    }
+
+    /// Writes the frames of a stack, frame by frame.
+    #[cold]
+    fn write_frames(&mut self, tables: &Tables, stack: Option<StackId>) -> io::Result<()> {
+        let Self { output, frames, .. } = self;
+        let Some(stack) = stack else { return Ok(()) };
+        let mut text = Vec::new();
+        frames.put_stack(tables, stack, &mut text, |text| {
+            output.write_all(text)?;
+            text.clear();
+            Ok(())
+        })
     }
 
     fn write_label(&mut self, tables: &Tables, label: &Label) {
@@ -128,7 +151,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
         }
         self.losses.all_but_labels(at, sample);
         self.empty_stacks += if sample.stack.is_none() { sample.count } else { 0 };
-        self.render_frames(at.tables, sample.stack);
+        let is_long = self.render_frames(at.tables, sample.stack);
         for label in sample.labels.map_or(&[][..], |labels| at.tables.labels(labels)) {
             self.write_label(at.tables, label);
         }
@@ -137,6 +160,9 @@ impl<W: Write> ProfileSink for Exporter<W> {
         }
         self.trace.push(b'\n');
         for _ in 0..sample.count {
+            if is_long {
+                self.write_frames(at.tables, sample.stack)?;
+            }
             self.output.write_all(&self.trace)?;
         }
         Ok(ControlFlow::Continue(()))
@@ -172,12 +198,23 @@ fn too_long_a_run(count: u64) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
-/// The text after the depth on a frame's line, line feed included, built once for each frame.
+/// The longest frames of a trace that are held, in bytes: equal traces in a row are then built once.
+const LONGEST_HELD: usize = 1 << 20;
+
+/// Fails if a trace is too long to be held.
+fn fits(trace: &mut Vec<u8>) -> Result<(), ()> {
+    if trace.len() <= LONGEST_HELD { Ok(()) } else { Err(()) }
+}
+
+/// The bytes of frames' texts that are held at once.
+const HELD_TEXTS: usize = 32 << 20;
+
+/// The text after the depth on a frame's line, line feed included, built once for each frame while there is room.
 #[derive(Default)]
 struct FrameTexts {
     options: ExportOptions,
     bytes: Vec<u8>,
-    texts: Vec<Option<Range<usize>>>,
+    texts: Vec<FrameText>,
     replaced: u64,
     /// The number of frames whose opcode is not in the text.
     opcodes_omitted: u64,
@@ -185,48 +222,76 @@ struct FrameTexts {
     columns: u64,
 }
 
+/// The text of a frame.
+#[derive(Clone, Default)]
+enum FrameText {
+    /// It has not been written yet.
+    #[default]
+    New,
+    /// What it lacks has been counted, but it is no longer held.
+    Counted,
+    Held(Range<usize>),
+}
+
 impl FrameTexts {
-    fn write_stack(&mut self, tables: &Tables, stack: Option<StackId>, to: &mut Vec<u8>) {
+    /// Appends the frames of a stack from the leaf on. Calls `each` after each frame, which may take what is there.
+    fn put_stack<E>(
+        &mut self,
+        tables: &Tables,
+        stack: StackId,
+        to: &mut Vec<u8>,
+        mut each: impl FnMut(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut depth = 0;
-        if let Some(opcode) = stack.and_then(|leaf| self.opcode(tables, &tables.frame(tables.leaf(leaf)))) {
+        if let Some(opcode) = self.opcode(tables, &tables.frame(tables.leaf(stack))) {
             to.extend_from_slice(b"0 ");
             write_vm_frame(opcode, to);
             depth = 1;
         }
-        for frame in tables.frames_leaf_first(stack) {
+        for frame in tables.frames_leaf_first(Some(stack)) {
             push_decimal(to, depth);
             to.push(b' ');
             to.extend_from_slice(self.text(tables, frame));
             depth += 1;
+            each(to)?;
         }
+        Ok(())
     }
 
     fn text(&mut self, tables: &Tables, id: FrameId) -> &[u8] {
         if self.texts.len() <= id.index() {
-            self.texts.resize(tables.frame_count(), None);
+            self.texts.resize(tables.frame_count(), FrameText::New);
         }
-        let range = match self.texts[id.index()].clone() {
-            Some(range) => range,
-            None => self.write(tables, id),
+        let range = match &self.texts[id.index()] {
+            FrameText::Held(range) => range.clone(),
+            FrameText::New => self.write(tables, id, 1),
+            FrameText::Counted => self.write(tables, id, 0),
         };
         &self.bytes[range]
     }
 
-    fn write(&mut self, tables: &Tables, id: FrameId) -> Range<usize> {
+    /// Writes the text of a frame, and counts what it lacks `times` times.
+    fn write(&mut self, tables: &Tables, id: FrameId, times: u64) -> Range<usize> {
+        if self.bytes.len() > HELD_TEXTS {
+            self.bytes.clear();
+            let held = self.texts.iter_mut().filter(|text| matches!(text, FrameText::Held(_)));
+            held.for_each(|text| *text = FrameText::Counted);
+        }
         let frame = tables.frame(id);
         let start = self.bytes.len();
         write_location(tables, &frame, &mut self.bytes);
-        self.replaced += make_line(&mut self.bytes, start);
+        self.replaced += times * make_line(&mut self.bytes, start);
         let opcode = self.opcode(tables, &frame);
-        self.opcodes_omitted += u64::from(frame.opcode.is_some() && opcode.is_none());
-        self.columns += u64::from(frame.column.or(frame.end_column).is_some() || frame.end_line.is_some());
+        self.opcodes_omitted += times * u64::from(frame.opcode.is_some() && opcode.is_none());
+        let has_columns = frame.column.or(frame.end_column).is_some() || frame.end_line.is_some();
+        self.columns += times * u64::from(has_columns);
         if let Some(opcode) = opcode {
             self.bytes.push(b':');
             self.bytes.extend_from_slice(opcode);
         }
         self.bytes.push(b'\n');
         let range = start..self.bytes.len();
-        self.texts[id.index()] = Some(range.clone());
+        self.texts[id.index()] = FrameText::Held(range.clone());
         range
     }
 

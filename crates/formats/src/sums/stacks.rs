@@ -60,15 +60,15 @@ impl StackCounts {
         totals
     }
 
-    /// The samples with stacks of fewer than `least` total samples counted as their callers'. The stacks, of `tables`,
-    /// are in the order of the table.
-    pub(crate) fn gathered(&self, tables: &Tables, least: u64) -> Self {
+    /// The samples with stacks of fewer than `least` total samples, or of more than `depth` frames, counted as their callers'. The
+    /// stacks, of `tables`, are in the order of the table.
+    pub(crate) fn gathered(&self, tables: &Tables, least: u64, depth: u32) -> Self {
         let totals = self.totals(tables);
         let mut counts = self.counts.clone();
         counts.resize(tables.stack_count(), 0);
         for stack in tables.stack_ids().rev() {
             if let Some(caller) = tables.parent(stack)
-                && totals[stack.index()] < least
+                && (totals[stack.index()] < least || tables.depth(stack) > depth)
             {
                 let moved = std::mem::take(&mut counts[stack.index()]);
                 counts[caller.index()] = counts[caller.index()].saturating_add(moved);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn stacks_with_few_samples_are_counted_as_their_callers() {
+    fn stacks_with_few_samples_and_deep_ones_are_counted_as_their_callers() {
         let mut tables = Tables::default();
         let mut frame = |name: &[u8]| {
             let name = tables.intern_string(name).unwrap();
@@ -127,8 +127,10 @@ mod tests {
             counts.add(Some(stack), count);
         }
         counts.add(None, 1);
-        let gathered: Vec<_> = counts.gathered(&tables, 5).iter().collect();
-        assert_eq!(gathered, [(Some(root), 4), (Some(wide), 5), (None, 1)]);
-        assert_eq!(counts.gathered(&tables, 1).iter().count(), 5);
+        let gathered = |least, depth| counts.gathered(&tables, least, depth).iter().collect::<Vec<_>>();
+        assert_eq!(gathered(5, 9), [(Some(root), 4), (Some(wide), 5), (None, 1)]);
+        assert_eq!(gathered(1, 3).len(), 5);
+        assert_eq!(gathered(1, 2), [(Some(narrow), 4), (Some(wide), 5), (None, 1)]);
+        assert_eq!(gathered(1, 1), [(Some(root), 9), (None, 1)]);
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use borehole_model::{
-    Context, FrameId, LabelValue, Lane, Lasting, Sample, Segment, Status, Tables, dial9, goes_on,
+    Context, FrameId, LabelValue, Lane, Lasting, Sample, Segment, StackId, Status, Tables, dial9, goes_on,
 };
 use hashbrown::HashMap;
 
@@ -16,7 +16,8 @@ use crate::SampleKind;
 pub(super) struct Lanes {
     lanes: HashMap<Lane, usize>,
     rows: Vec<LaneRow>,
-    frames: Vec<FrameId>,
+    /// The part of a stack that its lane's last one does not have, from the leaf on.
+    new: Vec<StackId>,
     lasting: Lasting,
 }
 
@@ -24,8 +25,9 @@ pub(super) struct Lanes {
 struct LaneRow {
     lane: Lane,
     track: TimelineTrack,
-    /// The calls in progress, the root first.
+    /// The calls in progress, the root first, and the stacks that end with them in the last sample.
     calls: Vec<FrameId>,
+    stacks: Vec<StackId>,
     last_ns: u64,
     /// The duration of the last sample; `None` if it lasts until the next one.
     lasts_ns: Option<u64>,
@@ -55,14 +57,17 @@ impl Lanes {
             return canvas.instant(track, &seen(at, sample, instant, time_ns));
         }
         let row = self.row(canvas, tracks, lane, time_ns)?;
-        self.frames.clear();
-        self.frames.extend(at.tables.frames_leaf_first(sample.stack));
-        self.frames.reverse();
         let row = &mut self.rows[row];
         if !row.reaches(time_ns) {
             row.end(canvas)?;
         }
-        row.calls_become(canvas, at.tables, &self.frames, time_ns)?;
+        self.new.clear();
+        let mut shared = sample.stack;
+        while let Some(stack) = shared.filter(|&stack| !row.has(stack, at.tables)) {
+            self.new.push(stack);
+            shared = at.tables.parent(stack);
+        }
+        row.calls_become(canvas, at.tables, shared, &self.new, time_ns)?;
         if let Some(status) = sample.status {
             row.states_become(canvas, tracks, status, time_ns)?;
         }
@@ -93,6 +98,7 @@ impl Lanes {
             lane,
             track,
             calls: Vec::new(),
+            stacks: Vec::new(),
             last_ns: time_ns,
             lasts_ns: None,
             gil,
@@ -117,6 +123,7 @@ impl LaneRow {
     /// Ends the calls in progress at the end of their last sample.
     fn end(&mut self, canvas: &mut impl Canvas) -> io::Result<()> {
         let end_ns = self.last_ns.saturating_add(self.lasts_ns.unwrap_or(0));
+        self.stacks.clear();
         while self.calls.pop().is_some() {
             canvas.end(&self.track, end_ns)?;
         }
@@ -124,20 +131,31 @@ impl LaneRow {
         self.cpu.becomes(canvas, None, end_ns)
     }
 
+    /// Whether a stack is the last sample's, or that of one of its callers.
+    fn has(&self, stack: StackId, tables: &Tables) -> bool {
+        self.stacks.get(tables.depth(stack) as usize - 1) == Some(&stack)
+    }
+
+    /// Draws the calls of a stack that consists of `shared`, which the last one has, and of `new` from the leaf on.
     fn calls_become(
         &mut self,
         canvas: &mut impl Canvas,
         tables: &Tables,
-        frames: &[FrameId],
+        shared: Option<StackId>,
+        new: &[StackId],
         time_ns: u64,
     ) -> io::Result<()> {
-        let pairs = self.calls.iter().zip(frames);
-        let same = pairs.take_while(|&(&one, &other)| is_same_call(tables, one, other)).count();
-        for _ in same..self.calls.len() {
+        let shared = shared.map_or(0, |stack| tables.depth(stack) as usize);
+        let frames = || new.iter().rev().map(|&stack| tables.leaf(stack));
+        let pairs = self.calls[shared..].iter().zip(frames());
+        let same = pairs.take_while(|&(&one, other)| is_same_call(tables, one, other)).count();
+        for _ in shared + same..self.calls.len() {
             canvas.end(&self.track, time_ns)?;
         }
-        self.calls.truncate(same);
-        for &frame in &frames[same..] {
+        self.calls.truncate(shared + same);
+        self.stacks.truncate(shared);
+        self.stacks.extend(new.iter().rev());
+        for frame in frames().skip(same) {
             begin_call(canvas, &self.track, tables, frame, time_ns)?;
             self.calls.push(frame);
         }
@@ -237,13 +255,29 @@ fn instant(tables: &Tables, sample: &Sample<'_>) -> Option<Instant> {
     INSTANTS.into_iter().find(|(kind, _)| tables.string(text) == kind.name().as_bytes())
 }
 
-fn seen<'a>(at: Context<'a>, sample: &Sample<'_>, (kind, name): Instant, time_ns: u64) -> Mark<'a> {
-    let text = |id| String::from_utf8_lossy(at.tables.string(id));
-    let frames = at.tables.frames_leaf_first(sample.stack);
-    let mut names: Vec<_> = frames.map(|id| text(at.tables.function(id))).collect();
+/// The longest text of an instant's stack, in bytes. Callers beyond are left out.
+const LONGEST_STACK: usize = 64 << 10;
+
+/// The functions of a stack from the root on, separated by semicolons.
+fn stack_text(tables: &Tables, stack: Option<StackId>) -> String {
+    let (mut names, mut bytes) = (Vec::new(), 0);
+    for frame in tables.frames_leaf_first(stack) {
+        let name = String::from_utf8_lossy(tables.string(tables.function(frame)));
+        bytes += name.len() + 1;
+        if bytes > LONGEST_STACK {
+            names.push("…".into());
+            break;
+        }
+        names.push(name);
+    }
     names.reverse();
+    names.join(";")
+}
+
+fn seen<'a>(at: Context<'a>, sample: &Sample<'_>, (kind, name): Instant, time_ns: u64) -> Mark<'a> {
     let source = Detail::Text(kind.name().into());
-    let mut details = vec![("source", source), ("stack", Detail::Text(names.join(";").into()))];
+    let stack = Detail::Text(stack_text(at.tables, sample.stack).into());
+    let mut details = vec![("source", source), ("stack", stack)];
     for label in sample.labels.map_or(&[][..], |labels| at.tables.labels(labels)) {
         if let (Ok(key), LabelValue::Number { value, .. }) =
             (std::str::from_utf8(at.tables.string(label.key)), label.value)

@@ -20,6 +20,9 @@ use crate::Losses;
 /// The first address of frames: above those of programs, and exact in the floating-point numbers of viewers.
 const FIRST_ADDRESS: u64 = 1 << 48;
 
+/// The number of addresses of stacks that are held, so that they need not be looked up again: eight bytes each.
+const HELD_ADDRESSES: usize = 2 << 20;
+
 /// Writes samples through the exporter's writer.
 pub(crate) struct SampleEvents {
     schemas: SampleSchemas,
@@ -41,8 +44,10 @@ struct SampleSchemas {
 struct SourceState {
     /// By frame: set if it has a symbol.
     named: Column<()>,
-    /// The addresses of each stack whose frames have symbols, leaf first.
+    /// The addresses of each stack whose frames have symbols, leaf first; `None` again once there was no more room.
     stacks: Vec<Option<Box<[[u8; 8]]>>>,
+    /// The number of addresses of all of them.
+    addresses: usize,
     clock: OneClock,
     /// The last facts written about the samples; `None` if there were none.
     said: Option<StatedFacts>,
@@ -306,6 +311,11 @@ impl SampleEvents {
             addresses.push(address(frame).to_le_bytes());
             next = tables.parent(stack);
         }
+        if self.source.addresses > HELD_ADDRESSES {
+            self.source.stacks.fill(None);
+            self.source.addresses = 0;
+        }
+        self.source.addresses += addresses.len();
         self.source.stacks[stack.index()] = Some(addresses.into());
         Ok(())
     }

@@ -1,0 +1,107 @@
+//! The memory that writing takes: it grows with the stacks, and not with the text that repeats their frames.
+
+use std::cell::Cell;
+use std::io::{self, Cursor, Write};
+
+use borehole_formats::registry::Destination;
+use borehole_formats::{WriteOptions, jsonl};
+use borehole_formats::detect::Format;
+use borehole_model::{Context, Frame, ProfileSink as _, Sample, Segment, StackId, Tables};
+use borehole_testkit::allocations::allocations;
+
+/// An output that only counts.
+struct Counted<'a>(&'a Cell<u64>);
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.set(self.0.get() + bytes.len() as u64);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Samples of the stacks of a recursion.
+struct Recursion {
+    tables: Tables,
+    /// By depth.
+    stacks: Vec<StackId>,
+}
+
+impl Recursion {
+    /// A recursion of two functions that call each other.
+    fn of(names: [&[u8]; 2], depth: usize) -> Self {
+        let mut tables = Tables::default();
+        let frames = names.map(|name| {
+            let function = tables.intern_string(name).unwrap();
+            tables.intern_frame(&Frame { line: Some(7), ..Frame::named(function) }).unwrap()
+        });
+        let mut stacks = Vec::new();
+        for place in 0..depth {
+            stacks.push(tables.intern_stack(stacks.last().copied(), frames[place % 2]).unwrap());
+        }
+        Self { tables, stacks }
+    }
+
+    /// Writes a sample of each of the last `count` stacks. Returns the bytes written, and the most bytes held for it.
+    fn written(&self, format: Format, options: &WriteOptions, count: usize) -> (u64, u64) {
+        let bytes = Cell::new(0);
+        let ((), found) = allocations(|| {
+            let spool = || Ok(Box::new(Cursor::new(Vec::new())) as _);
+            let to = Destination { output: Box::new(Counted(&bytes)), spool };
+            let mut exporter = (format.exporter().unwrap().start)(to, options);
+            let segment = Segment { has_times: true, period_ns: Some(1_000_000), ..Segment::default() };
+            let at = Context { tables: &self.tables, segment: &segment };
+            exporter.segment(at).unwrap();
+            for (time, &stack) in (0..).zip(&self.stacks[self.stacks.len() - count..]) {
+                let time_ns = Some(time * 1_000_000);
+                // Some samples have no thread, so that lines of either kind are sorted.
+                let thread = Some(5).filter(|_| time % 2 == 0);
+                let sample = Sample { stack: Some(stack), count: 1, time_ns, thread, ..Sample::default() };
+                let _ = exporter.sample(at, &sample).unwrap();
+            }
+            exporter.finish(&self.tables).unwrap();
+        });
+        (bytes.get(), found.peak_bytes)
+    }
+}
+
+/// Every way to write a format.
+fn writers() -> Vec<(&'static str, Format, WriteOptions)> {
+    let mut flat = WriteOptions::default();
+    flat.set(jsonl::ExportOptions { flat: true });
+    let formats = Format::ALL.iter().filter(|format| format.exporter().is_some());
+    let writers = formats.map(|&format| (format.facts().name, format, WriteOptions::default()));
+    writers.chain([("jsonl --flat", Format::Jsonl, flat)]).collect()
+}
+
+#[test]
+fn a_long_name_in_a_deep_stack_is_written_frame_by_frame() {
+    let name = vec![b'n'; 2_000];
+    let other = [&b"x;"[..], &name].concat();
+    let recursion = Recursion::of([&name, &other], 10_000);
+    for (name, format, options) in writers() {
+        let (_, peak) = recursion.written(format, &options, 2);
+        // Pictures show 2,000 calls of 2,000 bytes each, and are made of whole stacks.
+        let most = if format == Format::FlameGraph { 20 << 20 } else { 6 << 20 };
+        assert!(peak < most, "{name}: {peak} bytes held");
+    }
+}
+
+#[test]
+fn callers_that_stacks_share_are_held_once() {
+    let recursion = Recursion::of([b"f", b"g"], 2_500);
+    for (name, format, options) in writers() {
+        let (written, peak) = recursion.written(format, &options, recursion.stacks.len());
+        let most = match format {
+            // Pictures are made of whole stacks.
+            Format::FlameGraph => 24 << 20,
+            // It holds the stacks of the last samples, as far as there is room.
+            Format::Trc => 20 << 20,
+            _ => 3 << 20,
+        };
+        assert!(peak < most, "{name}: {peak} bytes held to write {written}");
+    }
+}
