@@ -126,6 +126,7 @@
 //! ```
 
 mod convert;
+mod destination;
 mod error;
 mod eventless;
 #[cfg(feature = "heap")]
@@ -143,6 +144,7 @@ mod source;
 mod spared;
 mod spool;
 mod target;
+mod unfinished;
 
 /// Sampling of running processes.
 #[cfg(feature = "capture")]
@@ -158,7 +160,7 @@ pub use borehole_model::{ProfileSink, Recovery, Warning};
 pub use convert::{Outcome, convert, finish_before, import_all};
 pub use error::Error;
 pub use input::{Input, InputOptions};
-pub use output::{Compression, Existing, Output};
+pub use output::{Compression, Existing, Output, append_live, create_live, open_live};
 #[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 pub use records::{RecordCounts, count_records, dump_records};
 pub use redact::{Redact, RedactKey};

@@ -1,6 +1,6 @@
 //! Output files that appear complete or not at all.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,8 @@ use borehole_wire::envelope::GzipWriter;
 use tempfile::TempPath;
 
 use crate::Error;
+use crate::destination::{Destination, DestinationKind, exists, stranger};
+use crate::unfinished::{self, Readers};
 
 /// The compression of an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,7 +56,7 @@ enum OutputStream {
 }
 
 enum OutputPlace {
-    File { file: BufWriter<File>, unfinished: TempPath, path: PathBuf, existing: Existing },
+    File(Box<BesideFile>),
     Direct(Box<dyn Write>),
 }
 
@@ -76,29 +78,16 @@ impl Existing {
     }
 }
 
-/// The users who may read a new file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Readers {
-    /// Those that the process's umask allows.
-    Others,
-    Owner,
-}
-
-impl Readers {
-    fn restrict(self, options: &mut OpenOptions) {
-        #[cfg(unix)]
-        if self == Self::Owner {
-            std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-        }
-        #[cfg(not(unix))]
-        let _ = (self, options);
-    }
-}
-
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// The maximum number of links to follow, which is that of the kernel, so that circular links end.
-const MAX_LINKS: usize = 40;
+/// An unfinished file beside its destination.
+struct BesideFile {
+    file: BufWriter<File>,
+    unfinished: TempPath,
+    path: PathBuf,
+    existing: Existing,
+    readers: Readers,
+}
 
 impl Output {
     /// Creates an output at `path`.
@@ -139,10 +128,11 @@ impl Output {
     /// long work to do first.
     ///
     /// # Errors
-    /// If the file exists and should be kept, or is a directory.
+    /// If the file exists and should be kept, or is a directory; or if the path leads over links that are circular, or that
+    /// others have put into a shared directory.
     pub fn check(path: impl AsRef<Path>, existing: Existing) -> Result<(), Error> {
         let path = path.as_ref();
-        let checked = DestinationKind::at(path, existing).map(drop);
+        let checked = Destination::at(path, existing).map(drop);
         checked.map_err(|source| Error::Write { name: path.display().to_string(), source })
     }
 
@@ -171,7 +161,7 @@ impl Output {
     #[must_use]
     pub fn unfinished(&self) -> Option<&Path> {
         match self.place()? {
-            OutputPlace::File { unfinished, .. } => Some(unfinished),
+            OutputPlace::File(beside) => Some(&beside.unfinished),
             OutputPlace::Direct(_) => None,
         }
     }
@@ -180,7 +170,7 @@ impl Output {
     #[must_use]
     pub fn destination(&self) -> Option<&Path> {
         match self.place()? {
-            OutputPlace::File { path, .. } => Some(path),
+            OutputPlace::File(beside) => Some(&beside.path),
             OutputPlace::Direct(_) => None,
         }
     }
@@ -189,7 +179,7 @@ impl Output {
     #[cfg(feature = "sqlite")]
     pub(crate) fn is_taken(&self) -> bool {
         match self.place() {
-            Some(OutputPlace::File { path, existing, .. }) => *existing == Existing::Keep && path.exists(),
+            Some(OutputPlace::File(beside)) => beside.existing == Existing::Keep && beside.path.exists(),
             Some(OutputPlace::Direct(_)) | None => false,
         }
     }
@@ -211,11 +201,11 @@ impl Output {
     /// when the output is complete or dropped, and remains if the program is killed before.
     #[cfg(feature = "tachyon")]
     pub(crate) fn create_beside(&mut self, suffix: &str) -> Result<Option<File>, Error> {
-        let Some(OutputPlace::File { path, existing, .. }) = self.place() else { return Ok(None) };
-        let mut beside = path.clone().into_os_string();
+        let Some(OutputPlace::File(of)) = self.place() else { return Ok(None) };
+        let mut beside = of.path.clone().into_os_string();
         beside.push(suffix);
         let beside = PathBuf::from(beside);
-        let created = leftover(path, &beside, *existing);
+        let created = leftover(&of.path, &beside, of.existing);
         let (file, leftover) =
             created.map_err(|source| Error::Write { name: beside.display().to_string(), source })?;
         self.leftovers.push(leftover);
@@ -252,157 +242,181 @@ impl Write for Output {
     }
 }
 
-/// The kind of file at the destination of an output.
-enum DestinationKind {
-    /// A device or named pipe, which is written directly.
-    Device,
-    /// Nothing, or a file that may be replaced.
-    FileOrNothing,
-}
-
-impl DestinationKind {
-    fn at(path: &Path, existing: Existing) -> io::Result<Self> {
-        match fs::metadata(path) {
-            Ok(found) if found.is_dir() => {
-                Err(io::Error::new(io::ErrorKind::IsADirectory, "expected a file, found a directory"))
-            }
-            Ok(found) if !found.is_file() => Ok(Self::Device),
-            Ok(_) if existing == Existing::Keep => Err(exists()),
-            _ => Ok(Self::FileOrNothing),
-        }
-    }
-}
-
 impl OutputPlace {
     fn create(path: &Path, existing: Existing, readers: Readers) -> io::Result<Self> {
-        match DestinationKind::at(path, existing)? {
+        let Destination { kind, path } = Destination::at(path, existing)?;
+        match kind {
             DestinationKind::Device => Ok(Self::Direct(Box::new(File::options().write(true).open(path)?))),
-            DestinationKind::FileOrNothing => Self::beside(path, existing, readers),
+            DestinationKind::FileOrNothing => {
+                let (file, unfinished) = unfinished::create(&path, readers_of(&path, readers))?;
+                let file = BufWriter::with_capacity(BUFFER_BYTES, file);
+                Ok(Self::File(Box::new(BesideFile { file, unfinished, path, existing, readers })))
+            }
         }
-    }
-
-    /// Creates a temporary file in the directory of `path`, with the permissions of the file that it replaces, or those
-    /// of an ordinary or private new file.
-    fn beside(path: &Path, existing: Existing, readers: Readers) -> io::Result<Self> {
-        // Links are kept; their target is written.
-        let (path, strangers) = linked(path);
-        let folder = folder_of(&path);
-        let (options, permissions) = new_file(&path, readers);
-        let created =
-            tempfile::Builder::new().prefix(".borehole-").make_in(folder, |beside| options.open(beside))?;
-        // Separate the two: combined, their errors name the temporary file and lack the error number.
-        let (file, unfinished) = created.into_parts();
-        strangers.refuse(&file)?;
-        permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
-        Ok(Self::File { file: BufWriter::with_capacity(BUFFER_BYTES, file), unfinished, path, existing })
     }
 
     fn complete(self) -> io::Result<()> {
         match self {
             Self::Direct(mut writer) => writer.flush(),
-            Self::File { file, unfinished, path, existing } => {
-                file.into_inner().map_err(io::IntoInnerError::into_error)?;
-                let persisted = match existing {
-                    Existing::Replace => unfinished.persist(path),
-                    Existing::Keep => unfinished.persist_noclobber(path),
-                };
-                persisted.map_err(|failure| match failure.error.kind() {
-                    io::ErrorKind::AlreadyExists => exists(),
-                    _ => failure.error,
-                })
+            Self::File(beside) => beside.complete(),
+        }
+    }
+}
+
+impl BesideFile {
+    fn complete(self) -> io::Result<()> {
+        let Self { file, unfinished, path, existing, readers } = self;
+        // Open, and so locked, until the file has its final name.
+        let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        if readers == Readers::Others {
+            keep_attributes(&file, &path)?;
+        }
+        rename(unfinished, &path, existing)
+    }
+}
+
+/// Gives an unfinished file its final name.
+fn rename(unfinished: TempPath, path: &Path, existing: Existing) -> io::Result<()> {
+    let persisted = match existing {
+        Existing::Replace => unfinished.persist(path),
+        Existing::Keep => unfinished.persist_noclobber(path),
+    };
+    persisted.map_err(|failure| match failure.error.kind() {
+        io::ErrorKind::AlreadyExists => exists(),
+        _ => failure.error,
+    })
+}
+
+/// The users who may read the file that will become `path` while it is written: only the owner if it replaces a file, because
+/// whoever opens it before it has the mode of that file could read what is written later.
+fn readers_of(path: &Path, readers: Readers) -> Readers {
+    if path.exists() { Readers::Owner } else { readers }
+}
+
+/// Gives `file` the owner, group and mode of the file at `path`, if there is one. What cannot be kept gives nobody more access. A
+/// file that someone else has put into a shared directory is not heeded.
+fn keep_attributes(file: &File, path: &Path) -> io::Result<()> {
+    let Some(replaced) = file_at(path) else { return Ok(()) };
+    if stranger(path, &replaced)?.is_some() {
+        return Ok(());
+    }
+    #[cfg(unix)]
+    let permissions = {
+        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+        let (user, group, mode) = (replaced.uid(), replaced.gid(), replaced.mode() & 0o777);
+        let has_group =
+            fchown(file, Some(user), Some(group)).or_else(|_| fchown(file, None, Some(group))).is_ok();
+        // Another group has no more access than everyone.
+        let mode = if has_group { mode } else { mode & (0o707 | (mode & 0o7) << 3) };
+        fs::Permissions::from_mode(mode)
+    };
+    #[cfg(not(unix))]
+    let permissions = replaced.permissions();
+    file.set_permissions(permissions)
+}
+
+/// The metadata of the file at `path`; `None` if there is nothing, or something else, such as a link.
+fn file_at(path: &Path) -> Option<fs::Metadata> {
+    fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)
+}
+
+/// Opens a file that is written in place, so that others can read what is there at any time. It is locked until it is closed. An
+/// existing file that is replaced is not written to, but replaced by the new one at once, with the same owner and mode. Devices
+/// and named pipes are written directly.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::Write as _;
+/// use borehole::{Existing, create_live};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a.rbt");
+/// create_live(&path, Existing::Keep)?.write_all(b"first")?;
+/// assert!(create_live(&path, Existing::Keep).is_err());
+/// create_live(&path, Existing::Replace)?.write_all(b"second")?;
+/// assert_eq!(std::fs::read(&path)?, b"second");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`Output::create`], or if another program writes the file.
+pub fn create_live(path: impl AsRef<Path>, existing: Existing) -> io::Result<File> {
+    let Destination { kind, path } = Destination::at(path.as_ref(), existing)?;
+    if kind == DestinationKind::Device {
+        return File::options().write(true).open(path);
+    }
+    live(&path, existing, Readers::Others)
+}
+
+/// Creates a live file at a path without links.
+fn live(path: &Path, existing: Existing, readers: Readers) -> io::Result<File> {
+    if existing == Existing::Keep {
+        let file = readers.options().open(path)?;
+        return unlocked(file);
+    }
+    // Held until the file is replaced.
+    let replaced = file_at(path).and_then(|_| File::open(path).ok()).map(unlocked).transpose()?;
+    let (file, unfinished) = unfinished::create(path, readers_of(path, readers))?;
+    if readers == Readers::Others {
+        keep_attributes(&file, path)?;
+    }
+    rename(unfinished, path, existing)?;
+    drop(replaced);
+    Ok(file)
+}
+
+/// Opens a file to append to, or creates it. It is locked until it is closed. Devices and named pipes are written directly.
+///
+/// # Errors
+/// Those of [`open_live`], except that the file may be missing.
+pub fn append_live(path: impl AsRef<Path>) -> io::Result<File> {
+    loop {
+        let opened = open_live(path.as_ref());
+        if opened.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            match create_live(path.as_ref(), Existing::Keep) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                created => return created,
             }
         }
+        return opened;
     }
 }
 
-/// The path that `path` links to, whether it exists or not, and the strangers whose links led there.
-fn linked(path: &Path) -> (PathBuf, Strangers) {
-    let (mut path, mut strangers) = (path.to_owned(), Strangers::default());
-    for _ in 0..MAX_LINKS {
-        let Ok(next) = fs::read_link(&path) else { break };
-        strangers.note(&path);
-        path = path.parent().unwrap_or(Path::new("")).join(next);
-    }
-    (path, strangers)
-}
-
-/// Users whose links were followed in directories that everyone can write to, such as `/tmp`.
+/// Opens an existing file to read it and to append to it. It is locked until it is closed. Devices and named pipes are written
+/// directly.
 ///
-/// Source: Linux, `Documentation/admin-guide/sysctl/fs.rst`, `protected_symlinks`: in such directories, only links of one's own
-/// and of the directory's owner are followed. The kernel enforces that when a path is opened, but here links are read and their
-/// targets replaced.
-#[derive(Default)]
-struct Strangers {
-    users: Vec<u32>,
-}
-
-#[cfg(unix)]
-impl Strangers {
-    /// The mode of a directory in which everyone may create files, but remove only their own.
-    const ANYBODYS: u32 = 0o1002;
-
-    fn note(&mut self, link: &Path) {
-        use std::os::unix::fs::MetadataExt as _;
-        let Ok(laid) = fs::symlink_metadata(link) else { return };
-        let Ok(folder) = fs::metadata(folder_of(link)) else { return };
-        if folder.mode() & Self::ANYBODYS == Self::ANYBODYS && folder.uid() != laid.uid() {
-            self.users.push(laid.uid());
-        }
+/// # Errors
+/// Those of [`Output::create`]; if there is no file, another program writes it, or someone else has put it into a shared
+/// directory.
+pub fn open_live(path: impl AsRef<Path>) -> io::Result<File> {
+    let Destination { kind, path } = Destination::at(path.as_ref(), Existing::Replace)?;
+    if kind == DestinationKind::Device {
+        return File::options().write(true).open(&path);
     }
-
-    /// Fails if one of the users is not the owner of the file `own`.
-    fn refuse(&self, own: &File) -> io::Result<()> {
-        let own = std::os::unix::fs::MetadataExt::uid(&own.metadata()?);
-        match self.users.iter().find(|&&user| user != own) {
-            Some(user) => Err(io::Error::new(
-                io::ErrorKind::PermissionDenied,
-                format!(
-                    "expected your own file or link, found a link of user {user} in a directory that everyone can write to"
-                ),
-            )),
-            None => Ok(()),
-        }
+    let file = unlocked(File::options().read(true).append(true).open(&path)?)?;
+    // The path may lead elsewhere since it was looked at.
+    if unfinished::is_at(&file, &path) && stranger(&path, &file.metadata()?)?.is_none() {
+        return Ok(file);
     }
+    let message =
+        "expected your own file, found that of another user in a directory that everyone can write to";
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 
-#[cfg(not(unix))]
-impl Strangers {
-    fn note(&mut self, _link: &Path) {}
-
-    fn refuse(&self, _own: &File) -> io::Result<()> {
-        Ok(())
+/// Locks a file that no other program may be writing.
+fn unlocked(file: File) -> io::Result<File> {
+    if unfinished::lock(&file)? {
+        return Ok(file);
     }
+    Err(io::Error::new(io::ErrorKind::ResourceBusy, "file is being written by another process"))
 }
 
-/// The directory of `path`.
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// The options for creating a file that will become `path`, and the permissions to set afterwards: those of the file that
-/// it replaces. Until then only the owner has access, because whoever opens the file earlier could read what is written
-/// later.
-fn new_file(path: &Path, readers: Readers) -> (OpenOptions, Option<Permissions>) {
-    let replaced = fs::metadata(path).ok().filter(|_| readers == Readers::Others);
-    let readers = if replaced.is_some() { Readers::Owner } else { readers };
-    let mut options = File::options();
-    options.read(true).write(true).create_new(true);
-    readers.restrict(&mut options);
-    (options, replaced.map(|replaced| replaced.permissions()))
-}
-
-/// Creates a file `beside` the output at `path`, with the permissions that the output will have. An existing file is never
-/// written to, because it may be a link by someone who guessed the name.
+/// Creates a file `beside` the output at `path`. It has the mode of a new file, or is private until the end if the output replaces
+/// a file.
 #[cfg(feature = "tachyon")]
 fn leftover(path: &Path, beside: &Path, existing: Existing) -> io::Result<(File, TempPath)> {
-    if existing == Existing::Replace {
-        fs::remove_file(beside).or_else(|error| match error.kind() {
-            io::ErrorKind::NotFound => Ok(()),
-            _ => Err(error),
-        })?;
-    }
-    let (options, permissions) = new_file(path, Readers::Others);
-    let file = options.open(beside).map_err(|error| match error.kind() {
+    let file = live(beside, existing, readers_of(path, Readers::Others)).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => io::Error::new(
             error.kind(),
             "file exists, because a program is writing it or was killed; recover it with borehole recover, or use \
@@ -410,26 +424,20 @@ fn leftover(path: &Path, beside: &Path, existing: Existing) -> io::Result<(File,
         ),
         _ => error,
     })?;
-    let leftover = TempPath::try_from_path(beside)?;
-    permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
-    Ok((file, leftover))
-}
-
-fn exists() -> io::Error {
-    io::Error::new(io::ErrorKind::AlreadyExists, "file exists; use --force to replace it")
+    Ok((file, TempPath::try_from_path(beside)?))
 }
 
 impl Write for OutputPlace {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::File { file, .. } => file.write(bytes),
+            Self::File(beside) => beside.file.write(bytes),
             Self::Direct(writer) => writer.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::File { file, .. } => file.flush(),
+            Self::File(beside) => beside.file.flush(),
             Self::Direct(writer) => writer.flush(),
         }
     }

@@ -34,7 +34,7 @@ pub(crate) struct DumpArgs {
 
     /// The file to write; `-`, or none, is standard output
     #[arg(short, long, value_name = "OUTPUT")]
-    pub(crate) output: Option<String>,
+    pub(crate) output: Option<PathBuf>,
 
     /// Replace the output if it exists
     #[arg(long, requires = "output")]

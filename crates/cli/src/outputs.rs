@@ -4,6 +4,7 @@ use std::env;
 use std::fs::Permissions;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use borehole::{Compression, Error, Existing, Format, Output, Recovery, Target};
@@ -19,7 +20,7 @@ use crate::stdout::STDOUT;
 pub(crate) struct OutputArgs {
     /// File to write; `-`, or none, is standard output
     #[arg(short, long, value_name = "OUTPUT")]
-    pub(crate) output: Option<String>,
+    pub(crate) output: Option<PathBuf>,
 
     /// Format to write, instead of the one of the output's name (`borehole formats` lists them)
     #[arg(short = 'f', long, visible_alias = "format", value_name = "FORMAT", value_parser = format_name)]
@@ -35,17 +36,19 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
-    fn path(&self) -> Option<&str> {
-        self.output.as_deref().filter(|path| *path != "-")
+    /// The file; `None` for standard output.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        file(self.output.as_deref())
     }
 
     /// The format that is asked for or named by the output's name; otherwise `otherwise`.
     pub(crate) fn target(&self, otherwise: Option<Format>) -> anyhow::Result<Target> {
         // Refuse unsupported compression before reading anything.
         is_gzip(self.path(), self.compress)?;
-        let by_name = self.path().and_then(Format::from_path).map(|(format, _)| format);
+        let by_name = self.path().and_then(format_of_name).map(|(format, _)| format);
         // Formats may share an extension.
-        let same = otherwise.filter(|format| self.path().is_some_and(|path| format.fits(path)));
+        let same =
+            otherwise.filter(|format| self.path().is_some_and(|path| format.fits(&path.to_string_lossy())));
         let format = self.to.or(same).or(by_name).or(otherwise);
         Ok(Target::new(format.ok_or_else(|| self.unknown())?))
     }
@@ -57,7 +60,8 @@ impl OutputArgs {
     /// The format for output made from `inputs`. If several formats share the output's extension, it stands for the format
     /// of the inputs, if that is one of them.
     pub(crate) fn target_for(&self, inputs: &Inputs) -> anyhow::Result<Target> {
-        let shared = self.path().filter(|_| self.to.is_none()).map(Format::sharing).unwrap_or_default();
+        let name = self.path().filter(|_| self.to.is_none()).map(Path::to_string_lossy);
+        let shared = name.map(|name| Format::sharing(&name)).unwrap_or_default();
         if shared.len() < 2 {
             return self.target(None);
         }
@@ -67,7 +71,7 @@ impl OutputArgs {
             (Some(&only), None) => self.target(Some(only)),
             _ => {
                 let names: Vec<_> = shared.iter().map(|format| format!("--to {}", format.name())).collect();
-                let (names, path) = (names.join(" or "), self.path().unwrap_or_default());
+                let (names, path) = (names.join(" or "), self.path().unwrap_or(Path::new("")).display());
                 bail!(
                     "ambiguous output format: expected {names}, found {path}, whose extension fits all of them"
                 )
@@ -77,8 +81,8 @@ impl OutputArgs {
 
     fn unknown(&self) -> anyhow::Error {
         let found = match self.path() {
-            Some(path) => path.to_owned(),
-            None => "standard output".to_owned(),
+            Some(path) => path.display().to_string(),
+            None => STDOUT.to_owned(),
         };
         anyhow!("missing output format: expected --to FORMAT or a known file extension, found {found}")
     }
@@ -132,9 +136,19 @@ pub(crate) fn compression(format: Format, is_gzip: bool) -> Compression {
     if is_gzip && format != Format::Pprof { Compression::Gzip } else { Compression::None }
 }
 
+/// The file that `-o` names; `-` is standard output.
+pub(crate) fn file(output: Option<&Path>) -> Option<&Path> {
+    output.filter(|path| *path != Path::new("-"))
+}
+
+/// The format and compression that a file's name stands for.
+pub(crate) fn format_of_name(path: &Path) -> Option<(Format, bool)> {
+    Format::from_path(&path.to_string_lossy())
+}
+
 /// Whether an output is compressed with gzip, because that is `asked` for or because of its name.
-pub(crate) fn is_gzip(path: Option<&str>, asked: bool) -> anyhow::Result<bool> {
-    let name = path.unwrap_or_default().to_ascii_lowercase();
+pub(crate) fn is_gzip(path: Option<&Path>, asked: bool) -> anyhow::Result<bool> {
+    let name = path.unwrap_or(Path::new("")).to_string_lossy().to_ascii_lowercase();
     if name.ends_with(".zst") {
         bail!("unsupported compression: expected gzip (.gz) or none, found {name}");
     }

@@ -21,7 +21,7 @@ use crate::{interrupt, messages, outputs};
 pub(crate) struct PageArgs {
     /// Write an interactive page (.html) instead of text
     #[arg(short, long, value_name = "OUTPUT", conflicts_with_all = ["json", "top", "limit", "all"], conflicts_with_all = TableArgs::ids())]
-    pub(crate) output: Option<String>,
+    pub(crate) output: Option<PathBuf>,
 
     /// Title of the page [default: the names of the inputs]
     #[arg(long, value_name = "TEXT", requires = "output")]
@@ -62,11 +62,12 @@ pub(crate) fn write(
     args: &PageArgs,
     inputs: &Inputs,
     (samples, shape, value): (&SampleArgs, &ShapeArgs, &ValueArgs),
-    path: &str,
+    path: &Path,
 ) -> anyhow::Result<Exit> {
-    if !path.to_ascii_lowercase().ends_with(".html") {
+    if !path.to_string_lossy().to_ascii_lowercase().ends_with(".html") {
         bail!(
-            "unsupported output: expected a name that ends in .html, found {path}; use convert for other formats"
+            "unsupported output: expected a name that ends in .html, found {}; use convert for other formats",
+            path.display()
         );
     }
     let existing = Existing::replacing(args.force);

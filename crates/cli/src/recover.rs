@@ -15,12 +15,13 @@ use crate::inputs::{ReadArgs, is_stdin};
 use crate::interrupt::{self, Interruptible};
 use crate::messages;
 use crate::outputs::OutputArgs;
+use crate::record::JOURNAL_SUFFIX;
 
 /// The arguments of `borehole recover`.
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("lenient", |arg| arg.hide(true)))]
 pub(crate) struct RecoverArgs {
-    /// The damaged file; `-` is standard input. If a tachyon file NAME does not exist, NAME.part is recovered
+    /// The damaged file; `-` is standard input. If NAME does not exist, the NAME.part that a killed recording left is recovered
     #[arg(value_name = "INPUT", default_value = "-")]
     pub(crate) input: PathBuf,
 
@@ -70,9 +71,9 @@ pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<Exit> {
     Ok(Exit::after(&recovery))
 }
 
-/// `path`, or the `.part` file that a killed program left if `path` does not exist.
+/// `path`, or the journal that a killed program left if `path` does not exist.
 fn left_of(path: &Path) -> PathBuf {
-    let part = beside(path, ".part");
+    let part = beside(path, JOURNAL_SUFFIX);
     if path.exists() || !part.is_file() { path.to_owned() } else { part }
 }
 

@@ -174,7 +174,8 @@ pub fn markup(text: &str) -> String {
     escaped
 }
 
-/// Quotes a name so that a shell takes it as one word and a command does not take it as an option.
+/// Quotes a name so that a shell takes it as one word and a command does not take it as an option. If bytes of the name that are
+/// not UTF-8 have been replaced by U+FFFD, it cannot be told, and the result is `FILE`; [`shell_bytes`] can quote the bytes.
 ///
 /// # Examples
 ///
@@ -182,15 +183,44 @@ pub fn markup(text: &str) -> String {
 /// use borehole_text::shell_word;
 ///
 /// assert_eq!(["a/b.rbt", "$(rm x)", "-o.rbt"].map(shell_word), ["a/b.rbt", "'$(rm x)'", "./-o.rbt"]);
+/// assert_eq!(["a\nb", "a\u{fffd}b"].map(shell_word), ["$'a\\012b'", "FILE"]);
 /// ```
 #[must_use]
 pub fn shell_word(name: &str) -> String {
-    let beginning = if name.starts_with('-') { "./" } else { "" };
-    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"./_-+=,:@".contains(&byte));
-    if is_plain && !name.is_empty() {
-        return format!("{beginning}{name}");
+    if name.contains(char::REPLACEMENT_CHARACTER) {
+        return "FILE".to_owned();
     }
-    format!("'{beginning}{}'", name.replace('\'', "'\\''"))
+    shell_bytes(name.as_bytes())
+}
+
+/// Quotes the bytes of a name as [`shell_word`] does. Bytes that a terminal cannot show are written as octal numbers, in the
+/// quotes of POSIX.1-2024 that bash, zsh and ksh have had for long.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_text::shell_bytes;
+///
+/// assert_eq!(shell_bytes(b"it's"), r"'it'\''s'");
+/// assert_eq!(shell_bytes(b"it's \xff.rbt"), r"$'it\'s \377.rbt'");
+/// ```
+#[must_use]
+pub fn shell_bytes(name: &[u8]) -> String {
+    let beginning = if name.starts_with(b"-") { "./" } else { "" };
+    let visible = str::from_utf8(name).ok().filter(|text| printable(name) == *text);
+    let Some(text) = visible else {
+        let octal = |byte: &u8| match byte {
+            b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
+            b' '..=b'~' => char::from(*byte).to_string(),
+            _ => format!("\\{byte:03o}"),
+        };
+        return format!("$'{beginning}{}'", name.iter().map(octal).collect::<String>());
+    };
+    let is_plain = name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"./_-+=,:@".contains(byte));
+    if is_plain && !name.is_empty() {
+        return format!("{beginning}{text}");
+    }
+    format!("'{beginning}{}'", text.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

@@ -17,7 +17,9 @@ mod warning;
 pub use amount::{bytes, counted, duration, grouped, nanoseconds_per, percent, percent_of, with_unit};
 pub use digits::{IntegerDigits, put_decimal};
 pub use error::{Error, ErrorKind, Position, ReadError, cause};
-pub use escape::{document, make_line, make_lines, markup, printable, push_document, shell_word};
+pub use escape::{
+    document, make_line, make_lines, markup, printable, push_document, shell_bytes, shell_word,
+};
 pub use fit::{KeptEnd, crop, pad, width};
 pub use json_ascii::put_ascii_json;
 pub use json_lines::LineWriter;

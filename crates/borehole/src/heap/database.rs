@@ -7,7 +7,7 @@ use borehole_heap::Graph;
 #[cfg(feature = "sqlite")]
 use borehole_sql::Replaced;
 use borehole_sql::{Access, AddedRun, Database, ErrorKind, Server, ServerSoftware};
-use borehole_text::shell_word;
+use borehole_text::{shell_bytes, shell_word};
 
 use super::{Error, HeapFile, HeapFormat};
 #[cfg(feature = "sqlite")]
@@ -70,7 +70,10 @@ impl Address {
     pub fn refused(&self, error: borehole_sql::Error) -> Error {
         let (name, kind) = (self.name(), error.kind());
         let error = Error::new(&name, error);
-        let name = shell_word(&name);
+        let name = match self {
+            Self::File(path) => shell_bytes(path.as_os_str().as_encoded_bytes()),
+            Self::Server(_) => shell_word(&name),
+        };
         match (kind, self) {
             (ErrorKind::Denied, Self::Server(server)) if !server.has_password() => {
                 error.with_hint(format!("set {PASSWORD_VARIABLE} to the password"))
@@ -80,7 +83,7 @@ impl Address {
             }
             (ErrorKind::Unsupported, Self::File(path)) => {
                 let is_graph = HeapFile::open(path).is_ok_and(|file| !file.is_database());
-                let export = format!("borehole heap export {} -o heaps.sqlite3", shell_word(&name));
+                let export = format!("borehole heap export {name} -o heaps.sqlite3");
                 let hint = format!("the file holds a heap; convert it with {export}");
                 if is_graph { error.with_hint(hint) } else { error }
             }

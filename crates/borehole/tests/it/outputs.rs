@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown, symlink};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use borehole::{Compression, Existing, Format, Input, InputOptions, Output, Source, Target, convert};
+use borehole::{
+    Compression, Existing, Format, Input, InputOptions, Output, Source, Target, append_live, convert,
+    create_live, open_live,
+};
 use borehole_testkit::{Scratch, corpus};
 
 #[test]
@@ -41,9 +44,10 @@ fn cyclic_links_are_an_error() {
     let [one, two] = ["one", "two"].map(|name| scratch.path(name));
     symlink(&one, &two).unwrap();
     symlink(&two, &one).unwrap();
-    // Each is settled now, whatever its outcome.
-    if let Ok(output) = Output::create(&one, Existing::Keep, Compression::None) {
-        assert!(output.complete().is_err());
+    for existing in [Existing::Keep, Existing::Replace] {
+        let error = Output::create(&one, existing, Compression::None).err().unwrap().to_string();
+        assert!(error.ends_with("too many levels of symbolic links: they may be circular"), "{error}");
+        assert!(create_live(&one, existing).is_err() && append_live(&one).is_err());
     }
     assert_eq!(fs::read_dir(scratch.folder()).unwrap().count(), 2);
 }
@@ -67,13 +71,47 @@ fn links_of_other_users_in_shared_folders_are_not_followed() {
         let refused = replace().unwrap_err().to_string();
         assert!(refused.contains("found a link of user 65534"), "{refused}");
         assert_eq!(fs::read(&target).unwrap(), b"precious");
-        lchown(&link, Some(std::os::unix::fs::MetadataExt::uid(&fs::metadata(&target).unwrap())), None)
-            .unwrap();
+        lchown(&link, Some(fs::metadata(&target).unwrap().uid()), None).unwrap();
     }
     replace().unwrap();
+    if is_theirs {
+        lchown(&link, Some(65534), None).unwrap();
+        for live in [create_live(&link, Existing::Replace), append_live(&link), open_live(&link)] {
+            assert_eq!(live.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        }
+        // A file of their own would show them what is appended; replacing it does not.
+        let theirs = scratch.write("theirs", b"theirs");
+        lchown(&theirs, Some(65534), None).unwrap();
+        assert_eq!(append_live(&theirs).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        let own = create_live(&theirs, Existing::Replace).unwrap().metadata().unwrap();
+        assert_eq!((own.uid(), own.mode() & 0o777), (fs::metadata(&target).unwrap().uid(), 0o600));
+        fs::remove_file(theirs).unwrap();
+    }
     set_mode(0o700);
     assert_eq!(fs::read(&target).unwrap(), b"new");
     assert_eq!(fs::read_dir(scratch.folder()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_replaced_file_keeps_its_owner_and_mode() {
+    for is_live in [false, true] {
+        let scratch = Scratch::new();
+        let path = scratch.write("a", b"old");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o664)).unwrap();
+        // Only root can give files away.
+        let _ = lchown(&path, Some(1234), Some(1235));
+        let old = fs::metadata(&path).unwrap();
+        if is_live {
+            create_live(&path, Existing::Replace).unwrap().write_all(b"new").unwrap();
+        } else {
+            let mut output = Output::create(&path, Existing::Replace, Compression::None).unwrap();
+            output.write_all(b"new").unwrap();
+            output.complete().unwrap();
+        }
+        let new = fs::metadata(&path).unwrap();
+        assert_eq!((new.uid(), new.gid(), new.mode()), (old.uid(), old.gid(), old.mode()));
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The options of `borehole diff`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{bail, ensure};
 use borehole::{Compression, Existing, Output};
@@ -58,7 +58,7 @@ pub(crate) struct DiffArgs {
 
     /// Also draw the difference: a flame graph (.svg) or an interactive page (.html)
     #[arg(short, long, value_name = "OUTPUT")]
-    pub(crate) output: Option<String>,
+    pub(crate) output: Option<PathBuf>,
 
     /// Replace the output if it exists
     #[arg(long, requires = "output")]
@@ -92,7 +92,7 @@ pub(crate) enum FunctionKey {
 
 /// A file that shows a comparison.
 pub(crate) struct Picture<'a> {
-    path: &'a str,
+    path: &'a Path,
     /// A page; otherwise a flame graph.
     is_page: bool,
     existing: Existing,
@@ -159,11 +159,12 @@ impl DiffArgs {
     /// When the name has another extension, or the file cannot be written.
     pub(crate) fn picture(&self) -> anyhow::Result<Option<Picture<'_>>> {
         let Some(path) = &self.output else { return Ok(None) };
-        let name = path.to_ascii_lowercase();
+        let name = path.to_string_lossy().to_ascii_lowercase();
         let is_page = name.ends_with(".html");
         ensure!(
             is_page || name.ends_with(".svg"),
-            "unsupported output: expected a name that ends in .svg or .html, found {path}"
+            "unsupported output: expected a name that ends in .svg or .html, found {}",
+            path.display()
         );
         let existing = Existing::replacing(self.force);
         Output::check(path, existing)?;

@@ -61,7 +61,7 @@ impl Host for ExplorerHost<'_> {
 
 /// Writes stacks to a new file. Returns a note about what its format cannot hold; empty if it holds everything.
 fn export(name: &str, stacks: &[WeightedStack], values: Option<&ValueType>) -> anyhow::Result<String> {
-    let is_gzip = is_gzip(Some(name), false)?;
+    let is_gzip = is_gzip(Some(Path::new(name)), false)?;
     let (format, _) = Format::from_path(name)
         .ok_or_else(|| anyhow::anyhow!("unknown format: expected a known file extension, found {name}"))?;
     ensure!(!Path::new(name).exists(), "{name}: file exists; choose another name");

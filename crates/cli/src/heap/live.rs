@@ -15,11 +15,12 @@ use borehole_text::bytes;
 use clap::Args;
 
 use super::analysis::{PhpHeapArgs, WalkArgs};
-use super::output::{GraphOutput, begin, file};
+use super::output::{GraphOutput, begin};
 use super::password::WaitArgs;
 use super::report::ReportOutput;
 use crate::exit::Exit;
 use crate::messages::say;
+use crate::outputs::file;
 use crate::refusal;
 use crate::stdout::{STDOUT, stdout_of_command};
 use crate::utc;

@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use super::password::{self, WaitArgs};
 use crate::interrupt;
 use crate::messages::say;
-use crate::outputs::complete;
+use crate::outputs::{complete, file};
 use crate::stdout::STDOUT;
 
 /// The output of a graph, and its format.
@@ -121,11 +121,6 @@ impl TextOutput {
         };
         complete(output, text)
     }
-}
-
-/// The file that `-o` names; `-` is standard output.
-pub(super) fn file(output: Option<&Path>) -> Option<&Path> {
-    output.filter(|path| *path != Path::new("-"))
 }
 
 /// Begins a file that only its owner can read, and that an interrupt removes.

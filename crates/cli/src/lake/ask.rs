@@ -311,7 +311,7 @@ fn is_profile(output: &OutputArgs) -> bool {
 }
 
 fn is_file(output: &OutputArgs) -> bool {
-    output.output.as_deref().is_some_and(|path| path != "-")
+    output.path().is_some()
 }
 
 /// The rows of an answer that are shown.

@@ -1,7 +1,7 @@
 //! The options of `borehole record`.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
@@ -17,7 +17,7 @@ use super::output::{Earlier, Encoding, Files, RecordingOutput, RecordingPlace, S
 use super::targets::Targets;
 use crate::convert::TimestampMode;
 use crate::inputs::format_name;
-use crate::outputs::is_gzip;
+use crate::outputs::{file, format_of_name, is_gzip};
 use crate::stdout::STDOUT;
 use crate::values::duration;
 
@@ -42,7 +42,7 @@ pub(crate) struct RecordArgs {
 
     /// File to write, or a folder with a slash at its end for one file per thread; `-`, or none, is standard output
     #[arg(short, long, value_name = "OUTPUT")]
-    output: Option<String>,
+    output: Option<PathBuf>,
 
     /// Format to write, instead of the one of the output's name [default: rbt]
     #[arg(short, long, visible_alias = "to", value_name = "FORMAT", value_parser = format_name)]
@@ -228,7 +228,7 @@ impl RecordArgs {
 
     /// These arguments with another output.
     pub(super) fn with_output(&self, path: &Path) -> Self {
-        Self { output: Some(path.display().to_string()), ..self.clone() }
+        Self { output: Some(path.to_owned()), ..self.clone() }
     }
 
     fn rbt_options(&self, compression: SegmentCompression) -> RbtOptions {
@@ -251,12 +251,13 @@ impl RecordArgs {
     }
 
     /// The format of the output `path`: rbt if its name has no extension, or only a number.
-    fn format_of(&self, path: Option<&str>) -> anyhow::Result<Format> {
-        let by_name = path.and_then(Format::from_path).map(|(format, _)| format);
+    fn format_of(&self, path: Option<&Path>) -> anyhow::Result<Format> {
+        let by_name = path.and_then(format_of_name).map(|(format, _)| format);
         if let Some(format) = self.format.or(by_name) {
             return Ok(format);
         }
-        let name = path.map(|path| path.strip_suffix(".gz").unwrap_or(path)).unwrap_or_default();
+        let name = path.map(Path::to_string_lossy).unwrap_or_default();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
         let ending = Path::new(name).extension().and_then(OsStr::to_str).unwrap_or_default();
         if ending.starts_with(|first: char| first.is_ascii_alphabetic()) {
             bail!(
@@ -267,20 +268,20 @@ impl RecordArgs {
     }
 
     pub(crate) fn destination(&self) -> anyhow::Result<RecordingOutput> {
-        let path = self.output.as_deref().filter(|path| *path != "-");
+        let path = file(self.output.as_deref());
         let compression =
             if is_gzip(path, self.compress)? { SegmentCompression::Gzip } else { SegmentCompression::None };
         let rbt = self.rbt_options(compression);
         let earlier = Earlier::replacing(self.force);
-        if let Some(folder) = path.filter(|path| path.ends_with('/')) {
+        if let Some(folder) = path.filter(|path| path.as_os_str().as_encoded_bytes().ends_with(b"/")) {
             if let Some(format) = self.format.filter(|&format| format != Format::Rbt) {
-                bail!("{folder}: expected the format rbt for a folder, found {}", format.name());
+                bail!("{}: expected the format rbt for a folder, found {}", folder.display(), format.name());
             }
             let threads = self.threads.unwrap_or(THREADS);
             return Ok(RecordingOutput::Workers(Workers { folder: folder.into(), threads, rbt, earlier }));
         }
         if self.threads.is_some() {
-            let found = path.unwrap_or(STDOUT);
+            let found = path.map_or(STDOUT.into(), Path::to_string_lossy);
             bail!(
                 "unsupported --threads: expected an output folder (with a slash at its end), found {found}"
             );

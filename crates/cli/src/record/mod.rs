@@ -1,6 +1,7 @@
 //! `borehole record`.
 
 mod args;
+mod journal;
 mod lake;
 mod lock;
 mod output;
@@ -9,6 +10,8 @@ mod quit;
 mod reli_json;
 pub(crate) mod targets;
 mod worker_files;
+
+pub(crate) use journal::SUFFIX as JOURNAL_SUFFIX;
 
 use std::thread;
 

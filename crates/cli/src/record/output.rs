@@ -1,6 +1,6 @@
 //! The outputs of a recording.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,13 @@ use borehole::capture::{
 use borehole::formats::phpspy::{ExportOptions, OpcodeOutput};
 use borehole::formats::rbt::SegmentCompression;
 use borehole::model::{Context, Sample};
-use borehole::{Existing, Export, Format, Output, ProfileSink, Target};
+use borehole::{Existing, Export, Format, Output, ProfileSink, Target, append_live, create_live};
 
 use nix::unistd::gettid;
 
 use super::header;
-use super::lock::{self, lock};
+use super::journal::Journal;
+use super::lock;
 use super::progress::{Watcher, is_in_vain};
 use super::quit;
 use super::reli_json::ReliJsonLines;
@@ -101,7 +102,7 @@ impl Earlier {
     }
 
     /// The treatment for an output that appears when it is complete.
-    const fn existing(self) -> Existing {
+    pub(super) const fn existing(self) -> Existing {
         Existing::replacing(!matches!(self, Self::Keep))
     }
 }
@@ -136,8 +137,19 @@ impl Single {
                     Files::One => vec![path.clone()],
                     Files::OneASegment => segments(path),
                 };
-                there.iter().try_for_each(|file| check(file, *earlier))
+                there.iter().try_for_each(|file| check(file, *earlier))?;
+                Ok(self.journal().map_or(Ok(()), |journal| journal.check())?)
             }
+        }
+    }
+
+    /// The journal of the recording; `None` if the output needs none, because it is written while recording.
+    fn journal(&self) -> Option<Journal> {
+        match &self.place {
+            _ if self.encoding == Encoding::Format(Format::Rbt) => None,
+            RecordingPlace::File { path, .. } if path.exists() && !path.is_file() => None,
+            RecordingPlace::File { path, earlier, .. } => Some(Journal::of(path, self.format(), *earlier)),
+            RecordingPlace::Stdout => None,
         }
     }
 
@@ -152,21 +164,36 @@ impl Single {
             return statistics.map_err(|error| named(error, || self.name_of(output.segment_number())));
         }
         let mut output = interrupt::begun(|| self.whole())?;
-        let statistics = match self.encoding {
-            Encoding::ReliJsonLines => session(&mut ReliJsonLines::new(&mut output)),
+        let journal = self.journal().filter(|_| output.destination().is_some());
+        let keep = || journal.iter().for_each(Journal::keep);
+        let statistics = self.exporting(&mut output, |sink| match &journal {
+            Some(journal) => session(&mut journal.before(sink)),
+            None => session(sink),
+        })?;
+        let statistics = statistics.map_err(|error| named(error, || self.name())).inspect_err(|_| keep())?;
+        // If nothing was sampled, no output is kept; the caller reports that.
+        if !is_in_vain(&statistics) || interrupt::requested() || quit::was_pressed() {
+            output.complete().inspect_err(|_| keep())?;
+        }
+        journal.into_iter().for_each(Journal::remove);
+        Ok(statistics)
+    }
+
+    /// Runs `run` with a sink that writes the format to `output`.
+    fn exporting<R>(
+        &self,
+        output: &mut Output,
+        run: impl FnOnce(&mut dyn LiveSink) -> R,
+    ) -> Result<R, borehole::Error> {
+        match self.encoding {
+            Encoding::ReliJsonLines => Ok(run(&mut ReliJsonLines::new(output))),
             Encoding::Format(format) => {
                 let mut target = Target::new(format);
                 let opcodes = if self.opcodes { OpcodeOutput::Write } else { OpcodeOutput::Omit };
                 target.options.set(ExportOptions { opcodes });
-                session(&mut Exported(target.exporter_to_file(&mut output)?))
+                Ok(run(&mut Exported(target.exporter(output)?)))
             }
-        };
-        let statistics = statistics.map_err(|error| named(error, || self.name()))?;
-        // If nothing was sampled, no output is kept; the caller reports that.
-        if !is_in_vain(&statistics) || interrupt::requested() || quit::was_pressed() {
-            output.complete()?;
         }
-        Ok(statistics)
     }
 
     /// The format, or a similar one for reli's template.
@@ -246,7 +273,7 @@ fn remove(path: &Path) -> io::Result<()> {
     })
 }
 
-/// An exporter as a live output. Its file is complete only at the end; some formats keep a spool beside it.
+/// An exporter as a live output.
 struct Exported<'w>(Box<dyn Export + 'w>);
 
 impl ProfileSink for Exported<'_> {
@@ -266,7 +293,10 @@ impl LiveSink for Exported<'_> {
 }
 
 /// An output with one file for all segments, which `open` creates for the first.
-fn opened_once(options: RbtOptions, open: impl Fn() -> io::Result<File> + Send + 'static) -> RbtOutput {
+pub(super) fn opened_once(
+    options: RbtOptions,
+    open: impl Fn() -> io::Result<File> + Send + 'static,
+) -> RbtOutput {
     let mut stream: Option<SharedStream> = None;
     let open = move |_segment: u64| match &stream {
         Some(stream) => Ok(stream.clone()),
@@ -277,25 +307,18 @@ fn opened_once(options: RbtOptions, open: impl Fn() -> io::Result<File> + Send +
 
 /// Opens a file that is written while recording, and locks it until it is closed.
 fn open(path: &Path, earlier: Earlier) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    // Existing devices and named pipes are written to, not replaced.
-    let is_device = || path.exists() && !path.is_file();
+    // Names the recording that writes the file.
+    lock::check(path)?;
     match earlier {
-        Earlier::Keep if !is_device() => options.write(true).create_new(true),
-        // Not truncated before it is locked.
-        Earlier::Keep | Earlier::Replace => options.write(true).create(true).truncate(false),
-        Earlier::Continue => options.read(true).append(true).create(true),
-    };
-    let mut file = options.open(path)?;
-    lock(&file)?;
-    if file.metadata()?.is_file() {
-        match earlier {
-            Earlier::Keep => {}
-            Earlier::Replace => file.set_len(0)?,
-            Earlier::Continue => worker_files::end_left_segment(&mut file)?,
+        Earlier::Keep | Earlier::Replace => create_live(path, earlier.existing()),
+        Earlier::Continue => {
+            let mut file = append_live(path)?;
+            if file.metadata()?.is_file() {
+                worker_files::end_left_segment(&mut file)?;
+            }
+            Ok(file)
         }
     }
-    Ok(file)
 }
 
 /// `trace.rbt` as `trace.7.rbt`.

@@ -7,7 +7,6 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -15,11 +14,14 @@ use borehole::capture::{SegmentStreams, SharedStream};
 use borehole::formats::ReadOptions;
 use borehole::formats::rbt::layout::EventType;
 use borehole::formats::rbt::{EventReader, SegmentCompression};
-use borehole::{Compression, Format, Input, InputOptions, Output, Source, Target, import_all};
+use borehole::{
+    Compression, Existing, Format, Input, InputOptions, Output, Source, Target, append_live, import_all,
+    open_live,
+};
 use borehole_text::counted;
-use tempfile::{NamedTempFile, TempPath};
+use tempfile::TempPath;
 
-use super::lock::lock;
+use super::lock;
 use super::output::Earlier;
 use crate::messages::say;
 
@@ -59,15 +61,14 @@ impl CompressedFile {
 
     /// The file of an earlier recording, if it is continued.
     fn earlier_file(&self) -> io::Result<Option<File>> {
-        match (self.earlier, File::options().read(true).append(true).open(&self.path)) {
+        // Names the recording that writes the file.
+        lock::check(&self.path)?;
+        match (self.earlier, open_live(&self.path)) {
             (_, Err(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             (_, Err(error)) => Err(error),
             (Earlier::Keep, Ok(_)) => Err(io::ErrorKind::AlreadyExists.into()),
-            (Earlier::Replace, Ok(file)) => {
-                lock(&file)?;
-                fs::remove_file(&self.path).map(|()| None)
-            }
-            (Earlier::Continue, Ok(file)) => lock(&file).map(|()| Some(file)),
+            (Earlier::Replace, Ok(_locked)) => fs::remove_file(&self.path).map(|()| None),
+            (Earlier::Continue, Ok(file)) => Ok(Some(file)),
         }
     }
 }
@@ -79,7 +80,9 @@ impl SegmentStreams for CompressedFile {
         }
         let at = self.whole.as_ref().map_or(Ok(0), |file| file.metadata().map(|found| found.len()))?;
         let path = unfinished(&self.path, at);
-        let file = create_locked(&path)?;
+        lock::check(&path)?;
+        let file = append_live(&path)?;
+        file.set_len(0)?;
         let stream = SharedStream::from(file.try_clone()?);
         self.current = Some(UnfinishedSegment { path, file, at });
         Ok(stream)
@@ -108,19 +111,6 @@ impl SegmentStreams for CompressedFile {
 fn unfinished(path: &Path, at: u64) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{UNFINISHED}{name}-{at}"))
-}
-
-/// Creates a locked, empty file.
-fn create_locked(path: &Path) -> io::Result<File> {
-    loop {
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
-        lock(&file)?;
-        // Its last owner may have renamed or removed it before this lock.
-        if fs::metadata(path).is_ok_and(|found| found.ino() == file.metadata().map_or(0, |own| own.ino())) {
-            file.set_len(0)?;
-            return Ok(file);
-        }
-    }
 }
 
 /// Renames a whole segment to be the file at `path`, which must not exist.
@@ -182,16 +172,14 @@ fn left_in(folder: &Path) -> Vec<LeftSegment> {
 impl LeftSegment {
     /// Adds the samples that can be read to the file, and returns their number; `None` if a running recording writes it.
     fn finish(&self) -> anyhow::Result<Option<u64>> {
-        let open = |path| File::options().read(true).write(true).open(path);
-        let segment = open(&self.path)?;
-        let mut whole = match open(&self.whole) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            whole => Some(whole.with_context(|| self.whole.display().to_string())?),
+        let (segment, mut whole) = match (open_live(&self.path), open_live(&self.whole)) {
+            (Err(error), _) | (_, Err(error)) if error.kind() == io::ErrorKind::ResourceBusy => {
+                return Ok(None);
+            }
+            (segment, Err(error)) if error.kind() == io::ErrorKind::NotFound => (segment?, None),
+            (segment, whole) => (segment?, Some(whole.with_context(|| self.whole.display().to_string())?)),
         };
-        if lock(&segment).is_err() || whole.as_ref().is_some_and(|whole| lock(whole).is_err()) {
-            return Ok(None);
-        }
-        let (mut saved, samples) = self.saved(segment)?;
+        let samples = self.save(&segment)?;
         let mut at = 0;
         if let Some(whole) = &whole {
             // The recording may have been killed while it appended the segment.
@@ -202,11 +190,8 @@ impl LeftSegment {
             }
         }
         match &mut whole {
-            Some(whole) if samples > 0 => append(saved.as_file_mut(), whole, at)?,
+            Some(whole) if samples > 0 => append(&mut open_live(&self.path)?, whole, at)?,
             None if samples > 0 => {
-                // If this is killed too, the segment is either beside the file or the file.
-                lock(saved.as_file())?;
-                saved.persist(&self.path)?;
                 become_file(self.path.clone(), &self.whole)?;
                 return Ok(Some(samples));
             }
@@ -216,18 +201,16 @@ impl LeftSegment {
         Ok(Some(samples))
     }
 
-    /// A whole segment with the samples that can be read, and their number.
-    fn saved(&self, segment: File) -> anyhow::Result<(NamedTempFile, u64)> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        let saved = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
-        saved.as_file().set_permissions(segment.metadata()?.permissions())?;
+    /// Replaces the segment by a whole one with the samples that can be read, and returns their number. If this program is
+    /// killed too, the segment is one of both.
+    fn save(&self, segment: &File) -> anyhow::Result<u64> {
         let name = self.path.display().to_string();
         let options = InputOptions { format: Some(Format::Rbt), read: ReadOptions::lenient() };
-        let input = Input::open(Source::file(&name, segment)?, &options)?;
-        let mut output = Output::direct(name, saved.reopen()?, Compression::Gzip);
+        let input = Input::open(Source::file(&name, segment.try_clone()?)?, &options)?;
+        let mut output = Output::create(&self.path, Existing::Replace, Compression::Gzip)?;
         let recovery = import_all([input], &mut *Target::new(Format::Rbt).exporter(&mut output)?)?;
         output.complete()?;
-        Ok((saved, recovery.samples))
+        Ok(recovery.samples)
     }
 }
 

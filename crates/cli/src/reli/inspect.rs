@@ -3,7 +3,7 @@
 //! Source: reli 0.12, its commands `inspector:trace`, `inspector:daemon`, `inspector:top` and `inspector:eg`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
@@ -16,6 +16,7 @@ use clap::{Args, ValueEnum};
 use crate::eg;
 use crate::exit::Exit;
 use crate::messages::say;
+use crate::outputs::file;
 use crate::record::targets::Targets;
 use crate::record::{
     self, Detected, Earlier, Encoding, Files, PhpArgs, RecordingOutput, RecordingPlace, RecordingPlan,
@@ -150,7 +151,7 @@ struct CommonArgs {
 
     /// The file to write instead of standard output; for rbt of a daemon, the folder
     #[arg(short, long)]
-    output: Option<String>,
+    output: Option<PathBuf>,
 
     /// Whether samples carry timestamps
     #[arg(long, default_value = "none")]
@@ -236,8 +237,9 @@ impl CommonArgs {
 
     /// The format, which the extension `.rbt` of the output selects too.
     fn format(&self) -> TraceFormat {
-        let is_rbt = |path: &String| path.ends_with(".rbt") || path.ends_with(".rbt.gz");
-        let by_name = self.output.as_ref().filter(|path| is_rbt(path)).map(|_| TraceFormat::Rbt);
+        let name = self.output.as_deref().map(Path::to_string_lossy).unwrap_or_default();
+        let is_rbt = name.ends_with(".rbt") || name.ends_with(".rbt.gz");
+        let by_name = is_rbt.then_some(TraceFormat::Rbt);
         self.output_format.or(self.template).or(by_name).unwrap_or(TraceFormat::Phpspy)
     }
 
@@ -250,8 +252,8 @@ impl CommonArgs {
             TraceFormat::JsonLines => (Encoding::ReliJsonLines, false),
             TraceFormat::Rbt | TraceFormat::RbtBundled => (Encoding::Format(Format::Rbt), false),
         };
-        let place = match self.output.as_deref() {
-            None | Some("-") => RecordingPlace::Stdout,
+        let place = match file(self.output.as_deref()) {
+            None => RecordingPlace::Stdout,
             Some(path) => {
                 RecordingPlace::File { path: path.into(), earlier: Earlier::Replace, files: Files::One }
             }
@@ -277,7 +279,7 @@ pub(super) fn daemon(args: DaemonArgs) -> anyhow::Result<Exit> {
         return record::record(RecordingPlan { targets, sampling, destination: args.common.single() });
     }
     let folder = match &args.common.output {
-        Some(folder) => PathBuf::from(folder),
+        Some(folder) => folder.clone(),
         None => session_folder()?,
     };
     ensure!(!folder.is_file(), "{}: expected a folder, found a file", folder.display());

@@ -1,7 +1,9 @@
 //! Sampling real PHP processes.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -259,6 +261,55 @@ fn killed_recordings_are_recovered_with_names() {
     assert!(samples_in(&fs::read(&saved).unwrap()) > 50);
     let report = String::from_utf8(run(&["report", "--no-line", text(&saved)]).done()).unwrap();
     assert!(report.contains("A::step") && !report.contains("frame#"), "{report}");
+}
+
+/// The command that a message tells to run after `with`.
+fn told(said: &str, with: &str) -> String {
+    let rest = said.split_once(with).unwrap_or_else(|| panic!("{said}")).1;
+    rest.lines().next().unwrap().split(", or use").next().unwrap().to_owned()
+}
+
+/// Runs a command as a user would who pastes it into a shell.
+fn pasted(command: &str) -> Ended {
+    let command = command.strip_prefix("borehole ").unwrap();
+    let mut shell = Command::new("bash");
+    let line = format!(r#""$0" {command}"#);
+    shell.args(["-c", &line, env!("CARGO_BIN_EXE_borehole")]).stdin(Stdio::null()).output().unwrap().into()
+}
+
+#[test]
+fn a_recording_that_cannot_be_written_is_in_its_journal() {
+    let Some(busy) = Busy::start("full-disk") else { return };
+    for name in [&b"it's \xff.jsonl"[..], b"a.pb.gz", b"a.svg"] {
+        let scratch = Scratch::new();
+        let path = scratch.folder().join(OsStr::from_bytes(name));
+        let mut shell = Command::new("sh");
+        // The journal of a second fits; the output does not.
+        let limited = r#"trap '' XFSZ; ulimit -f 2; exec "$0" "$@""#;
+        shell.args([
+            "-c",
+            limited,
+            env!("CARGO_BIN_EXE_borehole"),
+            "record",
+            "-p",
+            &busy.id(),
+            "-n",
+            "20",
+            "-o",
+        ]);
+        shell.arg(&path).args(["-f", if name.ends_with(b".svg") { "flamegraph" } else { "jsonl" }]);
+        let failed: Ended = shell.stdin(Stdio::null()).output().unwrap().into();
+        assert_eq!(failed.code, 2, "{}", failed.stderr);
+        assert!(failed.stderr.contains("file too large") && !path.exists(), "{}", failed.stderr);
+        assert_eq!(fs::read_dir(scratch.folder()).unwrap().count(), 1);
+        // It is not overwritten, and both messages say how to recover it.
+        let again = program(&["record", "-p", &busy.id(), "-n", "1", "-o"]).arg(&path).output().unwrap();
+        let again = Ended::from(again).failed();
+        assert!(again.contains("file exists, because a recording was killed"), "{again}");
+        let recovered = pasted(&told(&failed.stderr, "make the output of it with "));
+        assert_eq!(recovered.code, 0, "{}", recovered.stderr);
+        assert!(path.metadata().is_ok_and(|found| found.len() > 1024));
+    }
 }
 
 #[test]

@@ -16,8 +16,15 @@ use crate::capture::Busy;
 use crate::heap::Waiting;
 use crate::program::{corpus, listing, program, run, samples_in, text, wait_for};
 
-/// The number of kills of each command, spread over its running time.
-const KILLS: u32 = 100;
+/// The number of kills of each command, spread over its running time, unless the environment variable `BOREHOLE_KILLS` says
+/// another one.
+const KILLS: u32 = 40;
+
+/// The number of kills of each command, a multiple of [`AT_ONCE`].
+fn kills() -> u32 {
+    std::env::var("BOREHOLE_KILLS")
+        .map_or(KILLS, |kills| kills.parse::<u32>().unwrap().next_multiple_of(AT_ONCE))
+}
 
 /// The number of recordings that run at once.
 const AT_ONCE: u32 = 10;
@@ -70,32 +77,36 @@ impl Killer {
     }
 }
 
-/// Runs the command that begins with `arguments` and writes to the path after them, and kills it a hundred times.
+/// Runs the command that begins with `arguments` and writes to the path after them, and kills it repeatedly.
 #[track_caller]
 fn survives(name: &str, arguments: &[&str]) {
     let scratch = Scratch::new();
     let path = scratch.path(name);
     let whole = [arguments, &["--force", "-o", text(&path)]].concat();
-    let mut killer = Killer::new(KILLS, || {
+    let mut killer = Killer::new(kills(), || {
         let code = run(&whole).code;
         assert!([0, 3].contains(&code), "{whole:?}: {code}");
     });
     let (old, new) = (b"what was there before".to_vec(), fs::read(&path).unwrap());
-    for kill in 0..KILLS {
+    for kill in 0..kills() {
         fs::write(&path, &old).unwrap();
         killer.kill(start(&whole));
         let found = fs::read(&path).unwrap();
-        assert!(found == old || found == new, "{whole:?}: {} bytes after {kill} of {KILLS}", found.len());
-        clear(scratch.folder(), name);
+        assert!(found == old || found == new, "{whole:?}: {} bytes after {kill} kills", found.len());
+        left_of(scratch.folder(), name);
     }
     killer.check();
+    let code = run(&whole).code;
+    assert!([0, 3].contains(&code), "{whole:?}: {code}");
+    assert_eq!(listing(scratch.folder()), [name]);
 }
 
-/// Remains of a killed program have our name and begin with a dot.
-fn clear(folder: &Path, name: &str) {
+/// Checks that killed programs left nothing beside `name` but journals, and files that the next program removes.
+#[track_caller]
+fn left_of(folder: &Path, name: &str) {
     for left in listing(folder).iter().filter(|left| *left != name) {
-        assert!(left.starts_with(".borehole-"), "{left}");
-        fs::remove_file(folder.join(left)).unwrap();
+        let is_unfinished = left.starts_with(&format!(".{name}.borehole-")) && left.ends_with(".tmp");
+        assert!(is_unfinished || left.starts_with(&format!("{name}.part")), "{left}");
     }
 }
 
@@ -106,6 +117,10 @@ fn a_killed_conversion_leaves_the_old_file_or_the_new_one() {
     survives("out.speedscope.json", &["convert", &trace]);
     survives("out.svg", &["convert", &trace]);
     survives("out.rbt", &["convert", &trace]);
+    survives("out.jsonl", &["convert", &trace]);
+    survives("out.perfetto-trace", &["convert", &trace]);
+    survives("out.bin", &["convert", &trace, "--to", "tachyon"]);
+    survives("out.trc", &["convert", &trace]);
 }
 
 #[test]
@@ -126,6 +141,9 @@ fn a_killed_analysis_of_a_heap_leaves_the_old_file_or_the_new_one() {
     let heap = corpus("php/heap/8.1.2.rdump");
     survives("heap.json", &["heap", "export", &heap]);
     survives("heap.html", &["heap", "viz", &heap]);
+    survives("heap.rmem", &["heap", "export", &heap]);
+    survives("heap.hprof", &["heap", "export", &heap]);
+    survives("heap.sqlite3", &["heap", "export", &heap]);
 }
 
 #[test]
@@ -134,13 +152,13 @@ fn killed_recordings_can_be_recovered() {
     let scratch = Scratch::new();
     let paths: Vec<_> = (0..AT_ONCE).map(|place| scratch.path(&format!("{place}.rbt"))).collect();
     let saved = scratch.path("saved.rbt");
-    for round in 0..KILLS / AT_ONCE {
+    for round in 0..kills() / AT_ONCE {
         let begin = Instant::now();
         let record =
             |path: &PathBuf| start(&["record", "-p", &busy.id(), "-r", "200", "--force", "-o", text(path)]);
         let running: Vec<_> = paths.iter().map(record).collect();
         for ((place, path), mut child) in (0..).zip(&paths).zip(running) {
-            let moment = LONGEST_RECORDING * (place * KILLS / AT_ONCE + round) / KILLS;
+            let moment = LONGEST_RECORDING * (place * kills() / AT_ONCE + round) / kills();
             thread::sleep(moment.saturating_sub(begin.elapsed()));
             child.kill().unwrap();
             assert!(!child.wait().unwrap().success());
@@ -152,6 +170,64 @@ fn killed_recordings_can_be_recovered() {
             // On a busy machine, the first samples come late.
             assert!(moment < LONGEST_RECORDING * 4 / 5 || samples > 20, "{samples} after {moment:?}");
         }
+    }
+}
+
+/// The names of outputs whose formats are complete only at the end.
+const COMPLETE_AT_THE_END: [&str; AT_ONCE as usize] = [
+    "a.svg",
+    "a.jsonl",
+    "a.pb.gz",
+    "a.perfetto-trace",
+    "a.folded",
+    "a.speedscope.json",
+    "a.trc",
+    "a.otlp",
+    "a.gecko.json",
+    "a.phpspy",
+];
+
+#[test]
+fn killed_recordings_leave_a_journal_and_the_old_file() {
+    let Some(busy) = Busy::start("killed-at-the-end") else { return };
+    let scratches: Vec<_> = COMPLETE_AT_THE_END.iter().map(|name| (Scratch::new(), *name)).collect();
+    let record = |path: &Path, more: &[&str]| {
+        let options = ["record", "-p", &busy.id(), "-r", "200", "--force", "-o", text(path)];
+        [&options[..], more].concat().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    for round in 0..kills() / AT_ONCE {
+        let begin = Instant::now();
+        // Each format has its turn at each moment.
+        let turns = || scratches.iter().cycle().skip(round as usize % scratches.len()).take(scratches.len());
+        let running: Vec<_> = turns()
+            .map(|(scratch, name)| {
+                fs::write(scratch.path(name), "old").unwrap();
+                let command = record(&scratch.path(name), &[]);
+                start(&command.iter().map(String::as_str).collect::<Vec<_>>())
+            })
+            .collect();
+        for ((place, (scratch, name)), mut child) in (0..).zip(turns()).zip(running) {
+            let moment = LONGEST_RECORDING * (place * kills() / AT_ONCE + round) / kills();
+            thread::sleep(moment.saturating_sub(begin.elapsed()));
+            child.kill().unwrap();
+            assert!(!child.wait().unwrap().success());
+            assert_eq!(fs::read(scratch.path(name)).unwrap(), b"old");
+            left_of(scratch.folder(), name);
+            let journal = scratch.path(&format!("{name}.part"));
+            if moment >= LONGEST_RECORDING * 4 / 5 {
+                let saved = scratch.path(name);
+                run(&["recover", "--force", text(&journal), "-o", text(&saved)]).done();
+                let saved = run(&["recover", text(&journal), "--to", "rbt"]).done();
+                let samples = samples_in(&saved);
+                assert!(samples > 20, "{name}: {samples} after {moment:?}");
+            }
+        }
+    }
+    for (scratch, name) in scratches {
+        let path = scratch.path(name);
+        run(&record(&path, &["-n", "1"])).done();
+        assert_eq!(listing(scratch.folder()), [name]);
+        assert_ne!(fs::read(path).unwrap(), b"old");
     }
 }
 
@@ -201,8 +277,8 @@ fn a_killed_capture_releases_the_process_and_leaves_a_complete_file() {
     for (command, name) in [("dump", "worker.rdump"), ("capture", "worker.rmem")] {
         let path = scratch.path(name);
         let whole = ["heap", command, "-p", &waiting.id(), "--force", "-o", text(&path)];
-        let mut killer = Killer::new(KILLS, || drop(run(&whole).done()));
-        for _ in 0..KILLS {
+        let mut killer = Killer::new(kills(), || drop(run(&whole).done()));
+        for _ in 0..kills() {
             fs::write(&path, b"old").unwrap();
             killer.kill(start(&whole));
             if fs::read(&path).unwrap() != b"old" {
@@ -210,9 +286,11 @@ fn a_killed_capture_releases_the_process_and_leaves_a_complete_file() {
             }
             // The kernel releases processes that a killed program had stopped.
             wait_for(|| waiting.is_sleeping().then_some(()));
-            clear(scratch.folder(), name);
+            left_of(scratch.folder(), name);
         }
         killer.check();
+        run(&whole).done();
+        assert_eq!(listing(scratch.folder()), [name]);
         fs::remove_file(&path).unwrap();
     }
 }
@@ -235,7 +313,7 @@ fn a_killed_writer_leaves_whole_runs_in_mariadb() {
     leaves_whole_runs(&server.address(DATABASE));
 }
 
-/// Kills the command that adds a run to `database` a hundred times.
+/// Kills the command that adds a run to `database` repeatedly.
 #[track_caller]
 fn leaves_whole_runs(database: &str) {
     let heap = corpus("php/heap/8.1.2.rdump");
@@ -244,16 +322,16 @@ fn leaves_whole_runs(database: &str) {
     run(&["heap", "analyze", &heap, "-o", text(&graph)]).done();
     let whole = ["heap", "export", text(&graph), "-o", database];
     run(&whole).done();
-    let mut killer = Killer::new(KILLS, || drop(run(&whole).done()));
+    let mut killer = Killer::new(kills(), || drop(run(&whole).done()));
     let counts = counts(database);
     let [first, second] = &counts[..] else { panic!("{counts:?}") };
     assert!(first.iter().all(|&count| count > 100) && first == second, "{counts:?}");
     let (mut runs, mut begun) = (2, 2);
-    for kill in 0..KILLS {
+    for kill in 0..kills() {
         begun += 1;
         let is_killed = killer.kill(start(&whole));
         let found = self::counts(database);
-        assert!(found.iter().all(|run| run == first), "{found:?} after {kill} of {KILLS}");
+        assert!(found.iter().all(|run| run == first), "{found:?} after {kill} kills");
         // A server may still execute the last commands of killed writers.
         assert!((runs + usize::from(!is_killed)..=begun).contains(&found.len()), "{runs} {begun} {found:?}");
         runs = found.len();

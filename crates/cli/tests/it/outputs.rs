@@ -1,6 +1,8 @@
 //! Outputs are complete or absent, and never overwrite anything else.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -321,6 +323,42 @@ fn temporary_files_do_not_follow_links() {
     convert_to(text(&output), &["--to", "tachyon", "--force"]).done();
     assert_eq!(fs::read(&precious).unwrap(), b"precious");
     assert_eq!(listing(scratch.folder()), ["a.bin", "precious"]);
+}
+
+/// Bytes that are not UTF-8 are no reason to refuse a name, or to write another file.
+#[test]
+fn names_may_have_any_bytes() {
+    let scratch = Scratch::new();
+    let name = |ending: &str| [b"a \xff'", ending.as_bytes()].concat();
+    let path = |ending: &str| scratch.folder().join(OsStr::from_bytes(&name(ending)));
+    let (trace, heap) = (corpus("rbt/daemon_worker.rbt"), corpus("php/heap/8.1.2.rdump"));
+    let commands = [
+        (&["convert", &trace][..], ".svg"),
+        (&["convert", &trace], ".rbt.gz"),
+        (&["recover", &trace], ".rbt"),
+        (&["dump", &trace], ".jsonl"),
+        (&["report", &trace], ".html"),
+        (&["diff", &trace, &trace], ".diff.svg"),
+        (&["heap", "export", &heap], ".rmem"),
+        (&["heap", "export", &heap], ".sqlite3"),
+        (&["heap", "report", &heap], ".txt"),
+        (&["heap", "viz", &heap], ".heap.html"),
+        (&["record", "--", "php", "-r", "usleep(300000);"], ".recorded.rbt"),
+        (&["record", "--", "php", "-r", "usleep(300000);"], ".folded"),
+        (&["inspector:trace", "--", "php", "-r", "usleep(300000);"], ".phpspy"),
+    ];
+    for (command, ending) in commands {
+        let command = program(command);
+        // Commands come last.
+        let arguments: Vec<_> = command.get_args().map(OsStr::to_owned).collect();
+        let at = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
+        let mut whole = Command::new(command.get_program());
+        whole.args(&arguments[..at]).arg("-o").arg(path(ending)).args(&arguments[at..]);
+        let ended = Ended::from(whole.stdin(Stdio::null()).output().unwrap());
+        assert!([0, 3].contains(&ended.code), "{whole:?}: {}", ended.stderr);
+        assert!(path(ending).metadata().is_ok_and(|found| found.len() > 0), "{whole:?}");
+    }
+    assert_eq!(fs::read_dir(scratch.folder()).unwrap().count(), commands.len());
 }
 
 #[test]
