@@ -3,9 +3,11 @@
 use std::io::{Cursor, Write as _};
 use std::{fs, io};
 
-use borehole_memory::Refusal;
+use borehole_memory::{OverBudget, Refusal};
 use clap::Args;
 use nix::sys::resource::{Resource, getrlimit};
+
+use crate::messages::MORE_MEMORY;
 
 /// The option for the memory of any command.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -68,11 +70,9 @@ fn address_space() -> Option<u64> {
 fn end(refusal: Refusal) {
     let mut text = Cursor::new([0; 160]);
     let _ = match refusal {
-        Refusal::Budget { budget } => writeln!(
-            text,
-            "error: needs more than {} MiB of memory\nhint: allow more with --max-memory",
-            budget >> 20
-        ),
+        Refusal::Budget { budget } => {
+            writeln!(text, "error: {}\nhint: {MORE_MEMORY}", OverBudget { budget })
+        }
         Refusal::System { asked } => writeln!(text, "error: out of memory: the system refused {asked} bytes"),
     };
     #[expect(clippy::cast_possible_truncation, reason = "at most 160")]

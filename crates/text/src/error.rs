@@ -30,6 +30,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The input exceeds one of the limits of reading.
     Limit,
+    /// Reading the input takes more memory than allowed.
+    Memory,
     /// The input could not be read.
     Io,
 }
@@ -70,6 +72,13 @@ impl Error {
     #[must_use]
     pub fn truncated(format: &'static str, position: Position, message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Truncated, format, position, message)
+    }
+
+    /// Creates an error for an input that takes more memory than allowed; `message` says how much is allowed.
+    #[cold]
+    #[must_use]
+    pub fn memory(format: &'static str, position: Position, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Memory, format, position, message)
     }
 
     /// Creates an error for a failure of the operating system while reading the input.
@@ -137,10 +146,16 @@ impl Error {
         self.kind() == ErrorKind::Unsupported
     }
 
-    /// Whether the input exceeds a limit.
+    /// Whether the input exceeds a limit, that of memory included.
     #[must_use]
     pub fn is_limit(&self) -> bool {
-        self.kind() == ErrorKind::Limit
+        matches!(self.kind(), ErrorKind::Limit | ErrorKind::Memory)
+    }
+
+    /// Whether reading the input takes more memory than allowed.
+    #[must_use]
+    pub fn is_memory(&self) -> bool {
+        self.kind() == ErrorKind::Memory
     }
 
     /// Whether the input could not be read.
