@@ -11,7 +11,7 @@ mod held;
 mod plan;
 mod symbols;
 
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
@@ -30,13 +30,14 @@ use self::symbols::AddressStacks;
 use super::event::Event;
 use super::per_type::PerType;
 use super::value::Value;
-use crate::{ReadError, SampleKind};
+use crate::{Limits, ReadError, SampleKind};
 
 /// Holds samples until the end of the trace, where their symbols are.
 ///
 /// Memory: the distinct stacks and the facts about them. The samples themselves wait in the spool.
 pub(super) struct Sampler<S: Write> {
     wanted: SampleKind,
+    limits: Limits,
     plans: PerType<SamplePlan>,
     facts: TraceFacts,
     stacks: AddressStacks,
@@ -46,9 +47,11 @@ pub(super) struct Sampler<S: Write> {
 }
 
 impl<S: Read + Write + Seek> Sampler<S> {
-    pub(super) fn new(wanted: SampleKind, spool: S) -> Self {
+    /// Creates a sampler that takes samples of the kind `wanted` and holds as much as `limits` allow.
+    pub(super) fn new(wanted: SampleKind, limits: Limits, spool: S) -> Self {
         Self {
             wanted,
+            limits,
             plans: PerType::default(),
             facts: TraceFacts::new(wanted),
             stacks: AddressStacks::default(),
@@ -61,6 +64,11 @@ impl<S: Read + Write + Seek> Sampler<S> {
     /// Begins a batch: types have other numbers.
     pub(super) fn begin_batch(&mut self) {
         self.plans.clear();
+    }
+
+    /// Fails if everything held for the samples takes more memory than allowed. For now and then: it looks at each worker.
+    pub(super) fn check_memory(&self) -> io::Result<()> {
+        Ok(self.limits.check(self.stacks.held_bytes().saturating_add(self.facts.held_bytes()))?)
     }
 
     /// Takes an event. Returns whether it is used up: sinks that keep no events need not see it.
@@ -134,7 +142,7 @@ impl<S: Read + Write + Seek> Sampler<S> {
         }
         let stack = match plan.value(event, SampleField::Stack) {
             Some(Value::Stack(stack) | Value::PooledStack { stack: Some(stack), .. }) => {
-                Some(self.stacks.intern(stack.as_bytes())?)
+                Some(self.stacks.intern(stack.as_bytes(), &self.limits)?)
             }
             _ => None,
         };
