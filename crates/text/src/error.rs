@@ -89,6 +89,13 @@ impl Error {
         Self(Box::new(Inner { kind: ErrorKind::Io, format, position, message, source: Some(source) }))
     }
 
+    /// The error at another position.
+    #[must_use]
+    pub fn at(mut self, position: Position) -> Self {
+        self.0.position = position;
+        self
+    }
+
     /// The number of the operating system's error; `None` for other failures, such as damaged compressed data.
     #[must_use]
     pub fn raw_os_error(&self) -> Option<i32> {

@@ -11,6 +11,7 @@ mod folded;
 mod gecko;
 mod gecko_read;
 mod jsonl;
+mod memory;
 mod names;
 mod otlp;
 mod phpspy;
