@@ -148,6 +148,7 @@ mod source;
 mod spared;
 mod spool;
 mod target;
+mod unfinished;
 
 /// Sampling of running processes.
 #[cfg(feature = "capture")]
@@ -172,6 +173,7 @@ pub use redact::{Redact, RedactKey};
 pub use sorted::SortByTime;
 pub use source::Source;
 pub use target::Target;
+pub use unfinished::remove_unfinished;
 
 /// Events: the format, and with the feature `derive` structs as event types.
 #[cfg(feature = "trc")]

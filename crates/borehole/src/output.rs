@@ -8,6 +8,7 @@ use borehole_wire::envelope::GzipWriter;
 use tempfile::TempPath;
 
 use crate::Error;
+use crate::unfinished::UnfinishedEntry;
 
 /// The compression of an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub struct Output {
     name: String,
     stream: OutputStream,
     /// Temporary files to remove when the output is complete or dropped.
-    leftovers: Vec<TempPath>,
+    leftovers: Vec<(TempPath, Option<UnfinishedEntry>)>,
 }
 
 enum OutputStream {
@@ -54,7 +55,14 @@ enum OutputStream {
 }
 
 enum OutputPlace {
-    File { file: BufWriter<File>, unfinished: TempPath, path: PathBuf, existing: Existing },
+    File {
+        file: BufWriter<File>,
+        unfinished: TempPath,
+        path: PathBuf,
+        existing: Existing,
+        /// Kept until the temporary file is gone.
+        entry: Option<UnfinishedEntry>,
+    },
     Direct(Box<dyn Write>),
 }
 
@@ -288,19 +296,26 @@ impl OutputPlace {
         let (path, strangers) = linked(path);
         let folder = folder_of(&path);
         let (options, permissions) = new_file(&path, readers);
-        let created =
-            tempfile::Builder::new().prefix(".borehole-").make_in(folder, |beside| options.open(beside))?;
+        let mut entry = None;
+        let created = tempfile::Builder::new().prefix(".borehole-").make_in(folder, |beside| {
+            // Copied before the file is there.
+            let path = beside.to_owned();
+            let file = options.open(beside)?;
+            entry = UnfinishedEntry::new(path);
+            Ok(file)
+        })?;
         // Separate the two: combined, their errors name the temporary file and lack the error number.
         let (file, unfinished) = created.into_parts();
         strangers.refuse(&file)?;
         permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
-        Ok(Self::File { file: BufWriter::with_capacity(BUFFER_BYTES, file), unfinished, path, existing })
+        let file = BufWriter::with_capacity(BUFFER_BYTES, file);
+        Ok(Self::File { file, unfinished, path, existing, entry })
     }
 
     fn complete(self) -> io::Result<()> {
         match self {
             Self::Direct(mut writer) => writer.flush(),
-            Self::File { file, unfinished, path, existing } => {
+            Self::File { file, unfinished, path, existing, entry: _entry } => {
                 file.into_inner().map_err(io::IntoInnerError::into_error)?;
                 let persisted = match existing {
                     Existing::Replace => unfinished.persist(path),
@@ -394,7 +409,11 @@ fn new_file(path: &Path, readers: Readers) -> (OpenOptions, Option<Permissions>)
 /// Creates a file `beside` the output at `path`, with the permissions that the output will have. An existing file is never
 /// written to, because it may be a link by someone who guessed the name.
 #[cfg(feature = "tachyon")]
-fn leftover(path: &Path, beside: &Path, existing: Existing) -> io::Result<(File, TempPath)> {
+fn leftover(
+    path: &Path,
+    beside: &Path,
+    existing: Existing,
+) -> io::Result<(File, (TempPath, Option<UnfinishedEntry>))> {
     if existing == Existing::Replace {
         fs::remove_file(beside).or_else(|error| match error.kind() {
             io::ErrorKind::NotFound => Ok(()),
@@ -402,6 +421,7 @@ fn leftover(path: &Path, beside: &Path, existing: Existing) -> io::Result<(File,
         })?;
     }
     let (options, permissions) = new_file(path, Readers::Others);
+    let known = beside.to_owned();
     let file = options.open(beside).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => io::Error::new(
             error.kind(),
@@ -410,9 +430,10 @@ fn leftover(path: &Path, beside: &Path, existing: Existing) -> io::Result<(File,
         ),
         _ => error,
     })?;
+    let entry = UnfinishedEntry::new(known);
     let leftover = TempPath::try_from_path(beside)?;
     permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
-    Ok((file, leftover))
+    Ok((file, (leftover, entry)))
 }
 
 fn exists() -> io::Error {

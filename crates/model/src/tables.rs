@@ -97,6 +97,14 @@ impl Tables {
     /// budget, a stack takes as much ahead, so that a small file of huge stacks ends early.
     pub const MADE_OF_STACK_BYTES: usize = 64;
 
+    /// The memory of the stacks since there were `before`, and of what will be made of them, in bytes, about: for limits of
+    /// readers that make many frames of few bytes.
+    #[must_use]
+    pub const fn bytes_of_stacks_since(&self, before: usize) -> usize {
+        let new = self.stacks.len().saturating_sub(before);
+        new.saturating_mul(StackTable::ROW_BYTES + Self::MADE_OF_STACK_BYTES)
+    }
+
     /// Removes all stacks, whose ids become invalid. Frames stay.
     ///
     /// Call it only after everything that holds such ids has agreed: see

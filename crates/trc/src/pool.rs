@@ -14,6 +14,8 @@ pub(super) struct Pool<S> {
     store: S,
     /// The units of the store that no id refers to.
     garbage: usize,
+    /// The number of definitions so far, of all batches.
+    defined: u64,
     dense: Vec<Option<EntrySpan>>,
     sparse: HashMap<u32, EntrySpan>,
 }
@@ -92,7 +94,12 @@ impl Store for Vec<[u8; 8]> {
 struct EntrySpan {
     start: usize,
     end: usize,
+    number: DefinitionNumber,
 }
+
+/// The number of a definition, different for each one of a reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct DefinitionNumber(u64);
 
 /// The garbage from which on it is worth to be removed, in bytes.
 const MUCH_GARBAGE_BYTES: usize = 1 << 20;
@@ -105,8 +112,9 @@ impl<S: Store> Pool<S> {
         let start = self.store.end();
         self.store.append(entry);
         let before = self.span(id);
-        self.put(id, EntrySpan { start, end: self.store.end() });
-        if let Some(EntrySpan { start, end }) = before {
+        self.defined += 1;
+        self.put(id, EntrySpan { start, end: self.store.end(), number: DefinitionNumber(self.defined) });
+        if let Some(EntrySpan { start, end, .. }) = before {
             self.garbage += end - start;
             if self.garbage * S::UNIT_BYTES > MUCH_GARBAGE_BYTES && self.garbage > self.store.end() / 2 {
                 self.remove_garbage();
@@ -123,7 +131,7 @@ impl<S: Store> Pool<S> {
             if let Some(entry) = old.entry(span.start..span.end) {
                 new.append(entry);
             }
-            *span = EntrySpan { start, end: new.end() };
+            *span = EntrySpan { start, end: new.end(), ..*span };
         }
         self.garbage = 0;
     }
@@ -131,8 +139,13 @@ impl<S: Store> Pool<S> {
     // Not inlined: otherwise loops over values would prepare this look-up for each event without one.
     #[inline(never)]
     pub(super) fn get(&self, id: u32) -> Option<&S::Entry> {
-        let EntrySpan { start, end } = self.span(id)?;
+        let EntrySpan { start, end, .. } = self.span(id)?;
         self.store.entry(start..end)
+    }
+
+    /// The number of the definition that `id` means now.
+    pub(super) fn number(&self, id: u32) -> Option<DefinitionNumber> {
+        self.span(id).map(|span| span.number)
     }
 
     /// The memory that the entries have allocated.

@@ -109,7 +109,10 @@ impl AddressStacks {
         &self,
         symbols: &AddressSymbols,
         tables: &mut Tables,
+        limits: &Limits,
     ) -> Result<Vec<Option<StackId>>, TableFull> {
+        let before = tables.stack_count();
+        let held = self.held_bytes().saturating_add(symbols.held_bytes());
         let mut frames = AddressFrames { symbols, frames: Vec::new(), known: HashMap::new() };
         let (mut resolved, mut last, mut path) = (Vec::new(), &[][..], Vec::<Option<StackId>>::new());
         for stack in self.stacks.iter() {
@@ -124,6 +127,7 @@ impl AddressStacks {
                 let caller = path.last().copied().flatten();
                 let range = frames.of(address, tables)?;
                 path.push(frames.call(caller, range, tables)?);
+                limits.check(held.saturating_add(tables.bytes_of_stacks_since(before)))?;
             }
             resolved.push(path.last().copied().flatten());
             last = stack;
