@@ -1,5 +1,6 @@
 //! The data that a batch stores once: strings and stacks under numbers that the writer chooses.
 
+use std::num::NonZeroU64;
 use std::ops::Range;
 
 use borehole_memory::HeldBytes as _;
@@ -99,7 +100,7 @@ struct EntrySpan {
 
 /// The number of a definition, different for each one of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct DefinitionNumber(u64);
+pub(super) struct DefinitionNumber(NonZeroU64);
 
 /// The garbage from which on it is worth to be removed, in bytes.
 const MUCH_GARBAGE_BYTES: usize = 1 << 20;
@@ -113,7 +114,8 @@ impl<S: Store> Pool<S> {
         self.store.append(entry);
         let before = self.span(id);
         self.defined += 1;
-        self.put(id, EntrySpan { start, end: self.store.end(), number: DefinitionNumber(self.defined) });
+        let number = DefinitionNumber(NonZeroU64::MIN.saturating_add(self.defined));
+        self.put(id, EntrySpan { start, end: self.store.end(), number });
         if let Some(EntrySpan { start, end, .. }) = before {
             self.garbage += end - start;
             if self.garbage * S::UNIT_BYTES > MUCH_GARBAGE_BYTES && self.garbage > self.store.end() / 2 {
