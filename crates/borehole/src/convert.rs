@@ -85,14 +85,18 @@ pub fn import_all(
     Ok(recovery)
 }
 
-/// Finishes `sink` with everything read before `error`, if it is an error of the input. The sink receives the error as a
+/// Finishes `sink` with everything read before `error`, if it is an error of reading the input. The sink receives the error as a
 /// warning.
 ///
 /// For callers that read inputs one by one into an output that is read as it is written: see [`Facts::is_stream`](crate::Facts::is_stream). Further
 /// errors of the sink are ignored, because `error` matters more.
 pub fn finish_before(error: &Error, tables: &Tables, sink: &mut dyn ProfileSink) {
-    if let Error::Read { source, .. } = error {
-        let warning = Warning::new(source.message()).at(source.offset());
+    let warning = match error {
+        Error::Read { source, .. } => Some(Warning::new(source.message()).at(source.offset())),
+        Error::Memory { source, .. } => Some(Warning::new(source.to_string())),
+        _ => None,
+    };
+    if let Some(warning) = warning {
         let _ = sink.warning(&warning).and_then(|()| sink.finish(tables));
     }
 }

@@ -4,6 +4,7 @@ use std::{error, fmt, io};
 
 use borehole_formats::ReadError;
 use borehole_formats::detect::{Foreign, Format};
+use borehole_memory::OverBudget;
 use borehole_text::{cause, shell_word};
 
 /// The name of the standard input, as an input.
@@ -67,6 +68,13 @@ pub enum Error {
         /// The position and kind of the damage.
         source: borehole_formats::Error,
     },
+    /// Reading an input takes more memory than the program may hold: with what it has read, and what the sink made of it.
+    Memory {
+        /// The input, as the user named it.
+        name: String,
+        /// The budget.
+        source: OverBudget,
+    },
     /// An output could not be written.
     Write {
         /// The output, as the user named it; empty if the caller owns it.
@@ -84,7 +92,10 @@ impl Error {
     pub(crate) fn reading(name: &str, error: ReadError) -> Self {
         match error {
             ReadError::Input(source) => Self::Read { name: name.to_owned(), source },
-            ReadError::Sink(source) => Self::Write { name: String::new(), source },
+            ReadError::Sink(source) => match OverBudget::of(&source) {
+                Some(source) => Self::Memory { name: name.to_owned(), source },
+                None => Self::Write { name: String::new(), source },
+            },
         }
     }
 
@@ -103,6 +114,17 @@ impl Error {
     #[must_use]
     pub fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// Whether the cause is a budget of memory that is used up.
+    #[must_use]
+    pub fn is_memory(&self) -> bool {
+        match self {
+            Self::Memory { .. } => true,
+            Self::Read { source, .. } => source.is_memory(),
+            Self::Open { source, .. } | Self::Write { source, .. } => OverBudget::of(source).is_some(),
+            _ => false,
+        }
     }
 
     /// Whether the output exists already, and is to be kept.
@@ -194,6 +216,7 @@ impl fmt::Display for Error {
                 write!(f, "unsupported output: {} cannot be written", format.name())
             }
             Self::Read { name, source } => write!(f, "{name}: {source}"),
+            Self::Memory { name, source } => write!(f, "{name}: {source}"),
             Self::Write { name, source } if name.is_empty() => write!(f, "output: {}", cause(source)),
             Self::Write { name, source } => write!(f, "{name}: {}", cause(source)),
         }

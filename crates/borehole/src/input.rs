@@ -14,6 +14,7 @@ use borehole_wire::envelope::Method;
 #[cfg(feature = "zstd")]
 use borehole_wire::zstd::{FIRST_BLOCK_BYTES, FRAME_MAGIC};
 
+use crate::budgeted::Budgeted;
 use crate::mapped::{Mappable, Passed};
 use crate::spared::Spared;
 use crate::spool::boxed_spool;
@@ -153,8 +154,9 @@ impl Input {
     /// Streams everything into `sink` without finishing it, so that further inputs with the same tables may follow.
     ///
     /// # Errors
-    /// If the input is damaged and read strictly, or the sink fails.
+    /// If the input is damaged and read strictly, if it takes more memory than allowed, or if the sink fails.
     pub fn read_into(self, tables: &mut Tables, sink: &mut dyn ProfileSink) -> Result<Recovery, Error> {
+        let sink: &mut dyn ProfileSink = &mut Budgeted(sink);
         if let Some(Import::Document { import, .. }) = self.format.importer()
             && let Some(mapped) = self.mappable.as_ref().filter(|_| !self.is_empty).and_then(Mappable::map)
         {

@@ -6,6 +6,10 @@
 //!
 //! Every format is a Cargo feature. All are on by default.
 //!
+//! Inputs may be hostile. [`Limits::memory_bytes`] bounds what one reader holds. A program that also installs
+//! [`memory::CountingAllocator`] and calls [`memory::set_budget`] bounds everything that it holds: tables of names and stacks,
+//! sinks, spools. Without that allocator only the limits of readers apply.
+//!
 //! # Examples
 //!
 //! Convert a file of any format, and recover the rest of it if it is damaged:
@@ -125,6 +129,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod budgeted;
 mod convert;
 mod destination;
 mod error;
@@ -155,6 +160,8 @@ pub use borehole_formats::detect::Foreign;
 pub use borehole_formats::{
     Export, Facts, Format, Limits, Losses, OnDamage, ReadError, ReadOptions, SampleKind, WriteOptions,
 };
+/// The memory that the program holds, and a budget for it.
+pub use borehole_memory as memory;
 pub use borehole_model as model;
 pub use borehole_model::{ProfileSink, Recovery, Warning};
 pub use convert::{Outcome, convert, finish_before, import_all};
@@ -167,6 +174,7 @@ pub use redact::{Redact, RedactKey};
 pub use sorted::SortByTime;
 pub use source::Source;
 pub use target::Target;
+pub use unfinished::remove_unfinished;
 
 /// Events: the format, and with the feature `derive` structs as event types.
 #[cfg(feature = "trc")]

@@ -9,7 +9,7 @@ use tempfile::TempPath;
 
 use crate::Error;
 use crate::destination::{Destination, DestinationKind, exists, stranger};
-use crate::unfinished::{self, Readers};
+use crate::unfinished::{self, Readers, UnfinishedPath};
 
 /// The compression of an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,7 +83,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// An unfinished file beside its destination.
 struct BesideFile {
     file: BufWriter<File>,
-    unfinished: TempPath,
+    unfinished: UnfinishedPath,
     path: PathBuf,
     existing: Existing,
     readers: Readers,
@@ -276,7 +276,7 @@ impl BesideFile {
 }
 
 /// Gives an unfinished file its final name.
-fn rename(unfinished: TempPath, path: &Path, existing: Existing) -> io::Result<()> {
+fn rename(unfinished: UnfinishedPath, path: &Path, existing: Existing) -> io::Result<()> {
     let persisted = match existing {
         Existing::Replace => unfinished.persist(path),
         Existing::Keep => unfinished.persist_noclobber(path),

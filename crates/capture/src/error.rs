@@ -2,6 +2,8 @@
 
 use std::{fmt, io};
 
+use borehole_memory::OverBudget;
+
 /// The reason why a process cannot be sampled or a capture had to end.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -37,6 +39,15 @@ impl Error {
     pub(crate) fn may_be_early(&self) -> bool {
         let Self::Php(error) = self else { return false };
         matches!(error.kind(), borehole_php::ErrorKind::NotPhp | borehole_php::ErrorKind::Implausible)
+    }
+
+    /// Whether the cause is a budget of memory that is used up.
+    #[must_use]
+    pub fn is_memory(&self) -> bool {
+        match self {
+            Self::Output(error) => OverBudget::of(error).is_some(),
+            Self::Process(_) | Self::Php(_) => false,
+        }
     }
 
     /// Whether the cause is that there are more distinct names, frames or stacks than a profile can hold.

@@ -1,11 +1,15 @@
 //! The memory that the command may hold, and its end when there is no more.
 
 use std::io::{Cursor, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fs, io};
 
-use borehole_memory::Refusal;
+use borehole_memory::{OverBudget, Refusal};
 use clap::Args;
 use nix::sys::resource::{Resource, getrlimit};
+use signal_hook::low_level::exit;
+
+use crate::messages::MORE_MEMORY;
 
 /// The option for the memory of any command.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -63,20 +67,28 @@ fn address_space() -> Option<u64> {
     (soft != u64::MAX).then_some(soft)
 }
 
-/// Ends the command because an allocation failed. It must not allocate.
-#[expect(clippy::exit, reason = "std would abort, and leave the files behind that are not complete")]
+/// The exit code of a command that failed.
+const FAILED: i32 = 2;
+
+/// Whether the command is ending.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Ends the command because an allocation failed: says so, and removes the files that are not complete. What it needs itself it
+/// takes from the stack. Another failure meanwhile, here or in another thread, lets the first one end the command.
 fn end(refusal: Refusal) {
+    if ENDING.swap(true, Ordering::Relaxed) {
+        exit(FAILED);
+    }
     let mut text = Cursor::new([0; 160]);
     let _ = match refusal {
-        Refusal::Budget { budget } => writeln!(
-            text,
-            "error: needs more than {} MiB of memory\nhint: allow more with --max-memory",
-            budget >> 20
-        ),
+        Refusal::Budget { budget } => {
+            writeln!(text, "error: {}\nhint: {MORE_MEMORY}", OverBudget { budget })
+        }
         Refusal::System { asked } => writeln!(text, "error: out of memory: the system refused {asked} bytes"),
     };
     #[expect(clippy::cast_possible_truncation, reason = "at most 160")]
     let length = text.position() as usize;
     let _ = nix::unistd::write(io::stderr(), &text.get_ref()[..length]);
-    std::process::exit(2)
+    borehole::remove_unfinished();
+    exit(FAILED)
 }

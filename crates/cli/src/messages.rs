@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::sync::{Mutex, PoisonError};
 
+use borehole::memory::OverBudget;
 use borehole::{Error, Losses, Recovery, Warning, capture, heap};
 use borehole_text::{counted, printable};
 
@@ -26,7 +27,7 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
     }
     say(&format!("error: {error:#}"));
     let of_heap = || error.chain().filter_map(|cause| cause.downcast_ref::<heap::Error>());
-    let hint = known().find_map(Error::hint);
+    let hint = known().find_map(Error::hint).or_else(|| lacks_memory(error).then(|| MORE_MEMORY.to_owned()));
     let hint = hint.or_else(|| of_heap().find_map(|error| error.hint().map(str::to_owned)));
     let hint = hint.or_else(|| {
         let mut of_capture = error.chain().filter_map(|cause| cause.downcast_ref::<capture::Error>());
@@ -44,12 +45,32 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
     Exit::Failed
 }
 
+/// What could not be done when the system has no more threads.
+pub(crate) const NO_THREAD: &str = "cannot start a thread";
+
+/// What to try after an error about a budget that is used up.
+pub(crate) const MORE_MEMORY: &str = "allow more with --max-memory";
+
+/// Whether the budget of memory is the cause, wherever it is said.
+fn lacks_memory(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let known = cause.downcast_ref::<Error>().is_some_and(Error::is_memory);
+        let of_heap = || cause.downcast_ref::<heap::Error>().is_some_and(heap::Error::is_memory);
+        let of_capture = || cause.downcast_ref::<capture::Error>().is_some_and(capture::Error::is_memory);
+        known || of_heap() || of_capture() || is_over_budget(cause)
+    })
+}
+
+fn is_over_budget(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.is::<OverBudget>() || cause.downcast_ref::<io::Error>().and_then(OverBudget::of).is_some()
+}
+
 /// Whether an input could not be read. An interrupt can cause such an error, because it ends the reading of pipes; it cannot
 /// cause errors of writing, or others.
 fn is_of_input(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let known = cause.downcast_ref::<Error>();
-        known.is_some_and(|error| !matches!(error, Error::Write { .. }))
+        known.is_some_and(|error| !matches!(error, Error::Write { .. }) && !error.is_memory())
     })
 }
 

@@ -36,6 +36,24 @@ static REFUSED: OnceLock<fn(Refusal)> = OnceLock::new();
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CountingAllocator;
 
+/// What knows the size of its own allocations, for limits that hold without [`CountingAllocator`] as well.
+pub trait HeldBytes {
+    /// The bytes allocated, used or not. What the elements have allocated is not among them.
+    fn held_bytes(&self) -> usize;
+}
+
+impl<T> HeldBytes for Vec<T> {
+    fn held_bytes(&self) -> usize {
+        self.capacity().saturating_mul(size_of::<T>())
+    }
+}
+
+impl HeldBytes for String {
+    fn held_bytes(&self) -> usize {
+        self.capacity()
+    }
+}
+
 /// Why an allocation was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -85,14 +103,38 @@ pub fn on_refusal(end: fn(Refusal)) {
 ///
 /// # Errors
 /// When the program holds more.
+#[inline]
 pub fn check() -> Result<(), OverBudget> {
-    let budget = budget();
-    if held() <= budget { Ok(()) } else { Err(OverBudget { budget }) }
+    check_with(0)
 }
 
+/// Whether the program would keep to its budget with `more` bytes, which it is sure to need for what it holds.
+///
+/// # Errors
+/// When it would hold more.
+#[inline]
+pub fn check_with(more: usize) -> Result<(), OverBudget> {
+    let budget = budget();
+    if held().saturating_add(more) <= budget { Ok(()) } else { Err(OverBudget { budget }) }
+}
+
+impl OverBudget {
+    /// The cause of an I/O error that was made of it; `None` for other errors.
+    #[must_use]
+    pub fn of(error: &io::Error) -> Option<Self> {
+        error.get_ref()?.downcast_ref().copied()
+    }
+}
+
+/// "needs more than 4 GiB of memory"; it does not allocate.
 impl fmt::Display for OverBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "needs more than {} MiB of memory", self.budget >> 20)
+        let bytes = self.budget;
+        match bytes.trailing_zeros() {
+            30.. if bytes > 0 => write!(f, "needs more than {} GiB of memory", bytes >> 30),
+            _ if bytes >= 1 << 20 => write!(f, "needs more than {} MiB of memory", bytes >> 20),
+            _ => write!(f, "needs more than {bytes} bytes of memory"),
+        }
     }
 }
 

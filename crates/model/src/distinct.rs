@@ -4,6 +4,7 @@
 
 use std::hash::{BuildHasher as _, Hash};
 
+use borehole_memory::HeldBytes as _;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// Distinct slices, numbered in order of first appearance: strings as bytes, stacks as addresses.
@@ -75,6 +76,12 @@ impl<T> Distinct<T> {
     #[must_use]
     pub const fn count(&self) -> usize {
         self.ends.len()
+    }
+
+    /// The memory that the slices have allocated, in bytes.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.items.held_bytes() + self.ends.held_bytes() + self.index.allocation_size()
     }
 
     /// The total length of all slices.

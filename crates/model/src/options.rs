@@ -90,7 +90,12 @@ pub struct Limits {
     /// The longest line of a text format, in bytes.
     pub line_bytes: usize,
     /// The memory that a reader may hold, in bytes: the definitions of one segment or batch, or a document of a format that is
-    /// read whole (`pprof`, `otlp`, `speedscope`, `gecko`), with everything made of it.
+    /// read whole (`pprof`, `otlp`, `speedscope`, `gecko`), with what is made of it. Allocated memory counts, not the bytes of
+    /// the file. An input that takes more ends with an error whose [`is_memory`](borehole_text::Error::is_memory) is true, in
+    /// lenient reading too.
+    ///
+    /// Strings, frames and stacks in [`Tables`](crate::Tables), which several inputs share, and what sinks hold are not among
+    /// it: only a budget of the program bounds those, which needs `borehole_memory::CountingAllocator`.
     pub memory_bytes: usize,
 }
 

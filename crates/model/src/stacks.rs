@@ -37,6 +37,9 @@ pub(crate) struct StackTable {
 }
 
 impl StackTable {
+    /// The memory of a stack.
+    pub(crate) const ROW_BYTES: usize = size_of::<Node>();
+
     /// Interns a whole stack; `Some(None)` if it has no frames.
     pub(crate) fn intern_leaf_first(&mut self, frames: &[FrameId]) -> Option<Option<StackId>> {
         let mut path = std::mem::take(&mut self.last_path);

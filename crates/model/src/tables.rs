@@ -2,6 +2,7 @@
 
 use std::{fmt, io};
 
+use borehole_memory::OverBudget;
 use borehole_text::ReadError;
 
 use crate::distinct::Distinct;
@@ -44,34 +45,64 @@ impl Tables {
     /// The id of `string`, stored if it is new.
     ///
     /// # Errors
-    /// If the table is full.
+    /// If the table is full, or the program holds more memory than allowed.
     pub fn intern_string(&mut self, string: &[u8]) -> Result<StringId, TableFull> {
-        self.strings.intern(string).ok_or(TableFull { table: "strings" })
+        let rows = self.strings.len();
+        let id = self.strings.intern(string).ok_or(TableFull::of("strings"))?;
+        budget_after(rows, self.strings.len()).map(|()| id)
     }
 
     /// The id of `frame`, stored if it is new.
     ///
     /// # Errors
-    /// If the table is full.
+    /// If the table is full, or the program holds more memory than allowed.
     pub fn intern_frame(&mut self, frame: &Frame) -> Result<FrameId, TableFull> {
-        self.frames.intern(frame).ok_or(TableFull { table: "frames" })
+        let rows = self.frames.len();
+        let id = self.frames.intern(frame).ok_or(TableFull::of("frames"))?;
+        budget_after(rows, self.frames.len()).map(|()| id)
     }
 
     /// The id of the stack in which `parent` called `frame`, stored if it is new. Without a parent, `frame` is the
     /// root.
     ///
     /// # Errors
-    /// If the table is full.
+    /// If the table is full, or the program holds more memory than allowed.
     pub fn intern_stack(&mut self, parent: Option<StackId>, frame: FrameId) -> Result<StackId, TableFull> {
-        self.stacks.intern(parent, frame).ok_or(TableFull { table: "stacks" })
+        let rows = self.stacks.len();
+        let id = self.stacks.intern(parent, frame).ok_or(TableFull::of("stacks"))?;
+        self.budget_after_stacks(rows).map(|()| id)
     }
 
     /// The id of a whole stack, given leaf first, stored if it is new; `None` for no frames.
     ///
     /// # Errors
-    /// If the table is full.
+    /// If the table is full, or the program holds more memory than allowed.
     pub fn intern_stack_leaf_first(&mut self, frames: &[FrameId]) -> Result<Option<StackId>, TableFull> {
-        self.stacks.intern_leaf_first(frames).ok_or(TableFull { table: "stacks" })
+        let rows = self.stacks.len();
+        let id = self.stacks.intern_leaf_first(frames).ok_or(TableFull::of("stacks"))?;
+        self.budget_after_stacks(rows).map(|()| id)
+    }
+
+    /// Asks for the memory of the program, with that of what will be made of the stacks, if there were `before` stacks.
+    #[inline]
+    fn budget_after_stacks(&self, before: usize) -> Result<(), TableFull> {
+        let after = self.stacks.len();
+        if before == after {
+            return Ok(());
+        }
+        borehole_memory::check_with(after.saturating_mul(Self::MADE_OF_STACK_BYTES)).map_err(TableFull::from)
+    }
+
+    /// The bytes that sinks and views hold for each stack, about: their columns and rows beside the tables. Of a program's
+    /// budget, a stack takes as much ahead, so that a small file of huge stacks ends early.
+    pub const MADE_OF_STACK_BYTES: usize = 64;
+
+    /// The memory of the stacks since there were `before`, and of what will be made of them, in bytes, about: for limits of
+    /// readers that make many frames of few bytes.
+    #[must_use]
+    pub const fn bytes_of_stacks_since(&self, before: usize) -> usize {
+        let new = self.stacks.len().saturating_sub(before);
+        new.saturating_mul(StackTable::ROW_BYTES + Self::MADE_OF_STACK_BYTES)
     }
 
     /// Removes all stacks, whose ids become invalid. Frames stay.
@@ -85,9 +116,11 @@ impl Tables {
     /// The id of an ordered label set, stored if it is new. The common labels come before its own.
     ///
     /// # Errors
-    /// If the table is full.
+    /// If the table is full, or the program holds more memory than allowed.
     pub fn intern_labels(&mut self, labels: &[Label]) -> Result<LabelsId, TableFull> {
-        self.labels.intern(labels).ok_or(TableFull { table: "label sets" })
+        let rows = self.labels.len();
+        let id = self.labels.intern(labels).ok_or(TableFull::of("label sets"))?;
+        budget_after(rows, self.labels.len()).map(|()| id)
     }
 
     /// Adds `labels` to every set interned from now on, except those whose key the set already has. Returns the
@@ -99,9 +132,11 @@ impl Tables {
     /// The id of an event type, stored if it is new.
     ///
     /// # Errors
-    /// If the table is full.
+    /// If the table is full, or the program holds more memory than allowed.
     pub fn intern_shape(&mut self, shape: &Shape) -> Result<ShapeId, TableFull> {
-        self.shapes.intern(shape).ok_or(TableFull { table: "shapes of events" })
+        let rows = self.shapes.len();
+        let id = self.shapes.intern(shape).ok_or(TableFull::of("shapes of events"))?;
+        budget_after(rows, self.shapes.len()).map(|()| id)
     }
 
     /// The id of `string`; `None` if it is not stored.
@@ -282,15 +317,41 @@ impl StringTable {
     }
 }
 
-/// A table is full: it holds 2³² − 1 distinct rows.
+/// Asks for the memory of the program, if a table has grown from `before` rows to `after`.
+#[inline]
+fn budget_after(before: usize, after: usize) -> Result<(), TableFull> {
+    if before == after { Ok(()) } else { borehole_memory::check().map_err(TableFull::from) }
+}
+
+/// A table is full: it holds 2³² − 1 distinct rows, or the program more memory than allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TableFull {
-    table: &'static str,
+pub struct TableFull(FullReason);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FullReason {
+    /// No row is left in this table.
+    Rows(&'static str),
+    Memory(OverBudget),
+}
+
+impl TableFull {
+    const fn of(table: &'static str) -> Self {
+        Self(FullReason::Rows(table))
+    }
+}
+
+impl From<OverBudget> for TableFull {
+    fn from(over: OverBudget) -> Self {
+        Self(FullReason::Memory(over))
+    }
 }
 
 impl fmt::Display for TableFull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "too many distinct {}: expected at most {}", self.table, u32::MAX)
+        match self.0 {
+            FullReason::Rows(table) => write!(f, "too many distinct {table}: expected at most {}", u32::MAX),
+            FullReason::Memory(over) => over.fmt(f),
+        }
     }
 }
 
@@ -298,7 +359,10 @@ impl std::error::Error for TableFull {}
 
 impl From<TableFull> for io::Error {
     fn from(full: TableFull) -> Self {
-        Self::other(full)
+        match full.0 {
+            FullReason::Rows(_) => Self::other(full),
+            FullReason::Memory(over) => over.into(),
+        }
     }
 }
 

@@ -23,7 +23,8 @@ pub fn prefaulted(length: usize) -> Vec<u8> {
         let mut parts = bytes.chunks_mut(share);
         let first = parts.next();
         for part in parts {
-            scope.spawn(|| touch(part));
+            // Without a thread its part is faulted in when it is used.
+            let _ = thread::Builder::new().spawn_scoped(scope, || touch(part));
         }
         first.map(touch);
     });

@@ -110,12 +110,15 @@ impl TracerThread {
         let (outgoing, answers) = mpsc::channel();
         let hold = move || hold(process, &incoming, &outgoing);
         let thread = thread::Builder::new().name("borehole-stop".to_owned()).spawn(hold);
-        let thread = thread.map_err(|error| {
-            let what = format!("cannot start the thread that stops process {process}: {}", cause(&error));
-            Error::new(ErrorKind::Unsupported, what)
-        })?;
+        let thread = thread.map_err(|error| no_thread(process, &error))?;
         Ok(Self { orders, answers, thread })
     }
+}
+
+/// The system has no thread for stopping a process.
+fn no_thread(process: i32, error: &io::Error) -> Error {
+    let what = format!("cannot start the thread that stops process {process}: {}", cause(error));
+    Error::new(ErrorKind::Unsupported, what)
 }
 
 /// Executes orders until the channel closes or an order fails.
@@ -243,5 +246,6 @@ pub(crate) fn thread_pointer(process: i32, thread: i32) -> Result<u64, Error> {
             Error::new(ErrorKind::Unsupported, what)
         })
     };
-    thread::spawn(learn).join().unwrap_or_else(|_| Err(vanished(process, thread)))
+    let learning = std::thread::Builder::new().spawn(learn).map_err(|error| no_thread(process, &error))?;
+    learning.join().unwrap_or_else(|_| Err(vanished(process, thread)))
 }

@@ -1,7 +1,7 @@
 //! Passes rows from the graph to the database: one thread encodes them, another one sends them.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
+use std::{io, thread};
 
 use crate::backend::Fill;
 use crate::error::{Error, ErrorKind};
@@ -30,13 +30,19 @@ pub(crate) fn run(
 ) -> Result<(), Error> {
     thread::scope(|scope| {
         let (tables, begun) = sync_channel::<(&'static SchemaTable, Receiver<RowBatch>)>(1);
-        let sending = scope.spawn(move || begun.iter().try_for_each(|(table, rows)| send(table, rows)));
+        let sending = move || begun.iter().try_for_each(|(table, rows)| send(table, rows));
+        let sending = thread::Builder::new().spawn_scoped(scope, sending).map_err(|error| no_thread(&error))?;
         let mut encoder = Encoder { encode, tables, rows: None, batch: RowBatch::default() };
         let filled = fill(&mut encoder).and_then(|()| encoder.flush());
         drop(encoder);
         let sent = sending.join().expect("sending does not panic");
         sent.and(filled)
     })
+}
+
+#[cold]
+fn no_thread(error: &io::Error) -> Error {
+    Error::new(ErrorKind::Io, format!("cannot start the thread that sends rows: {error}"))
 }
 
 /// Encodes rows.

@@ -30,6 +30,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The input exceeds one of the limits of reading.
     Limit,
+    /// Reading the input takes more memory than allowed.
+    Memory,
     /// The input could not be read.
     Io,
 }
@@ -72,12 +74,26 @@ impl Error {
         Self::new(ErrorKind::Truncated, format, position, message)
     }
 
+    /// Creates an error for an input that takes more memory than allowed; `message` says how much is allowed.
+    #[cold]
+    #[must_use]
+    pub fn memory(format: &'static str, position: Position, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Memory, format, position, message)
+    }
+
     /// Creates an error for a failure of the operating system while reading the input.
     #[cold]
     #[must_use]
     pub fn io(format: &'static str, position: Position, source: io::Error) -> Self {
         let message = cause(&source);
         Self(Box::new(Inner { kind: ErrorKind::Io, format, position, message, source: Some(source) }))
+    }
+
+    /// The error at another position.
+    #[must_use]
+    pub fn at(mut self, position: Position) -> Self {
+        self.0.position = position;
+        self
     }
 
     /// The number of the operating system's error; `None` for other failures, such as damaged compressed data.
@@ -137,10 +153,16 @@ impl Error {
         self.kind() == ErrorKind::Unsupported
     }
 
-    /// Whether the input exceeds a limit.
+    /// Whether the input exceeds a limit, that of memory included.
     #[must_use]
     pub fn is_limit(&self) -> bool {
-        self.kind() == ErrorKind::Limit
+        matches!(self.kind(), ErrorKind::Limit | ErrorKind::Memory)
+    }
+
+    /// Whether reading the input takes more memory than allowed.
+    #[must_use]
+    pub fn is_memory(&self) -> bool {
+        self.kind() == ErrorKind::Memory
     }
 
     /// Whether the input could not be read.

@@ -1,5 +1,6 @@
 //! The state of a batch, from one header to the next: types, pools, the time.
 
+use borehole_memory::HeldBytes as _;
 use hashbrown::HashMap;
 
 use super::layout::FieldType;
@@ -105,9 +106,10 @@ impl Batch {
         self.type_bytes = self.type_bytes.saturating_add(bytes.saturating_mul(16));
     }
 
-    /// The approximate memory of the definitions, in bytes.
-    pub(super) fn len_bytes(&self) -> usize {
-        self.type_bytes.saturating_add(self.strings.len_bytes()).saturating_add(self.stacks.len_bytes())
+    /// The memory of the definitions, in bytes: what the pools have allocated, and about what the types have.
+    pub(super) fn held_bytes(&self) -> usize {
+        let types = self.type_bytes.saturating_add(self.rows.held_bytes()).saturating_add(self.types.held_bytes());
+        types.saturating_add(self.strings.held_bytes()).saturating_add(self.stacks.held_bytes())
     }
 }
 
@@ -143,6 +145,10 @@ impl TypeTable {
             self.low.resize(index + 1, NO_ROW);
         }
         self.low[index] = row;
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.low.held_bytes() + self.high.allocation_size()
     }
 
     fn clear(&mut self) {

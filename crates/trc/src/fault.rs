@@ -1,5 +1,7 @@
 //! The faults of frames, small enough to be returned for each of millions.
 
+use borehole_memory::OverBudget;
+
 use super::NAME;
 use super::layout::{MAGIC, MAX_ELEMENTS, MAX_NESTING, MAX_VARINT_BYTES, VERSION};
 use crate::{Error, ErrorKind, Position};
@@ -42,8 +44,8 @@ pub(super) enum FaultKind {
     Time { base_ns: u64, delta_ns: u64 },
     /// The frame exceeds the limit.
     FrameTooLarge { limit: usize, least: usize },
-    /// The definitions exceed the limit.
-    Definitions { limit: usize },
+    /// The definitions take more memory than allowed.
+    Memory(OverBudget),
 }
 
 impl From<borehole_wire::Error> for FrameFault {
@@ -84,9 +86,8 @@ impl FaultKind {
         match self {
             Self::Truncated { .. } => ErrorKind::Truncated,
             Self::Version(_) | Self::FieldType(_) => ErrorKind::Unsupported,
-            Self::Nesting | Self::Elements(_) | Self::FrameTooLarge { .. } | Self::Definitions { .. } => {
-                ErrorKind::Limit
-            }
+            Self::Nesting | Self::Elements(_) | Self::FrameTooLarge { .. } => ErrorKind::Limit,
+            Self::Memory(_) => ErrorKind::Memory,
             _ => ErrorKind::Malformed,
         }
     }
@@ -130,9 +131,7 @@ impl FaultKind {
             Self::FrameTooLarge { limit, least } => {
                 format!("frame too large: expected at most {limit} bytes, found at least {least}")
             }
-            Self::Definitions { limit } => {
-                format!("too many definitions in one batch: expected at most {limit} bytes, found more")
-            }
+            Self::Memory(over) => format!("{over} for the definitions of a batch"),
         }
     }
 }

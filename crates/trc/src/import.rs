@@ -47,12 +47,22 @@ pub fn import<S: Read + Write + Seek>(
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
     let mut reader = Reader::with_options(input, *options);
-    let sampler = (!sink.keeps_events()).then(|| Sampler::new(options.samples, spool));
+    let sampler = (!sink.keeps_events()).then(|| Sampler::new(options.samples, options.limits, spool));
     let (segment, shapes) = (Segment::default(), PerType::default());
     let is_watched = sink.watches_events();
     let report = ImportReport::default();
-    let mut importer =
-        Importer { tables, sink, sampler, is_watched, segment, shapes, batches: 0, outer: None, report };
+    let mut importer = Importer {
+        tables,
+        sink,
+        sampler,
+        is_watched,
+        segment,
+        shapes,
+        batches: 0,
+        unchecked: EVENTS_BETWEEN_CHECKS,
+        outer: None,
+        report,
+    };
     let mut outcome = importer.run(&mut reader);
     let mut recovery = reader.into_recovery();
     recovery.events = recovery.events.saturating_sub(importer.report.kept_back);
@@ -65,6 +75,10 @@ pub fn import<S: Read + Write + Seek>(
     recovery.merge(importer.complete(!is_failure(&outcome))?);
     outcome.map(|_| recovery)
 }
+
+/// The number of events between checks of the memory that the sampler holds. Each adds at most a few hundred bytes, apart from
+/// names and stacks, which are checked as they come.
+const EVENTS_BETWEEN_CHECKS: u32 = 1 << 12;
 
 /// The maximum number of event names in the warnings about invalid UTF-8.
 const MAX_NAMES: usize = 20;
@@ -84,6 +98,8 @@ struct Importer<'a, S: Write> {
     segment: Segment,
     shapes: PerType<KnownShape>,
     batches: u64,
+    /// The number of events until the sampler's memory is checked.
+    unchecked: u32,
     /// The earlier common labels, once the trace has begun inputs of its own.
     outer: Option<Vec<Label>>,
     report: ImportReport,
@@ -184,12 +200,16 @@ impl<S: Read + Write + Seek> Importer<'_, S> {
         event: &Event<'_>,
         memory: &mut Vec<ModelValue<'static>>,
     ) -> Result<ControlFlow<()>, ReadError> {
-        if let Some(sampler) = &mut self.sampler
-            && sampler.absorb(event, self.tables)?
-            && !self.is_watched
-        {
-            self.report.kept_back += 1;
-            return Ok(ControlFlow::Continue(()));
+        if let Some(sampler) = &mut self.sampler {
+            self.unchecked -= 1;
+            if self.unchecked == 0 {
+                self.unchecked = EVENTS_BETWEEN_CHECKS;
+                sampler.check_memory()?;
+            }
+            if sampler.absorb(event, self.tables)? && !self.is_watched {
+                self.report.kept_back += 1;
+                return Ok(ControlFlow::Continue(()));
+            }
         }
         let mut values = std::mem::take(memory);
         let flow = self.event(event, &mut values)?;

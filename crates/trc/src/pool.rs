@@ -1,16 +1,22 @@
 //! The data that a batch stores once: strings and stacks under numbers that the writer chooses.
 
+use std::num::NonZeroU64;
 use std::ops::Range;
 
+use borehole_memory::HeldBytes as _;
 use hashbrown::HashMap;
 
 /// Entries under ids that usually count from 0.
 ///
 /// Columns: the entries are stored end to end in `store`; `dense` holds the ends of those whose id is their row,
-/// `sparse` the others. A redefinition stores another entry; the old one stays as garbage until the batch ends.
+/// `sparse` the others. A redefinition stores another entry; the old one stays as garbage until half of the store is.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pool<S> {
     store: S,
+    /// The units of the store that no id refers to.
+    garbage: usize,
+    /// The number of definitions so far, of all batches.
+    defined: u64,
     dense: Vec<Option<EntrySpan>>,
     sparse: HashMap<u32, EntrySpan>,
 }
@@ -25,6 +31,7 @@ pub(super) type StackPool = Pool<Vec<[u8; 8]>>;
 pub(super) trait Store: Default {
     type Entry: ?Sized;
     const UNIT_BYTES: usize;
+    fn held_bytes(&self) -> usize;
     fn append(&mut self, entry: &Self::Entry);
     fn entry(&self, span: Range<usize>) -> Option<&Self::Entry>;
     fn end(&self) -> usize;
@@ -34,6 +41,10 @@ pub(super) trait Store: Default {
 impl Store for String {
     type Entry = str;
     const UNIT_BYTES: usize = 1;
+
+    fn held_bytes(&self) -> usize {
+        self.capacity()
+    }
 
     fn append(&mut self, entry: &str) {
         self.push_str(entry);
@@ -56,6 +67,10 @@ impl Store for String {
 impl Store for Vec<[u8; 8]> {
     type Entry = [[u8; 8]];
     const UNIT_BYTES: usize = 8;
+
+    fn held_bytes(&self) -> usize {
+        self.capacity() * Self::UNIT_BYTES
+    }
 
     fn append(&mut self, entry: &[[u8; 8]]) {
         self.extend_from_slice(entry);
@@ -80,7 +95,15 @@ impl Store for Vec<[u8; 8]> {
 struct EntrySpan {
     start: usize,
     end: usize,
+    number: DefinitionNumber,
 }
+
+/// The number of a definition, different for each one of a reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct DefinitionNumber(NonZeroU64);
+
+/// The garbage from which on it is worth to be removed, in bytes.
+const MUCH_GARBAGE_BYTES: usize = 1 << 20;
 
 /// An id that exceeds the number of ids before it by at most this is still stored in `dense`.
 const MAX_GAP: usize = 3;
@@ -89,24 +112,52 @@ impl<S: Store> Pool<S> {
     pub(super) fn define(&mut self, id: u32, entry: &S::Entry) {
         let start = self.store.end();
         self.store.append(entry);
-        self.put(id, EntrySpan { start, end: self.store.end() });
+        let before = self.span(id);
+        self.defined += 1;
+        let number = DefinitionNumber(NonZeroU64::MIN.saturating_add(self.defined));
+        self.put(id, EntrySpan { start, end: self.store.end(), number });
+        if let Some(EntrySpan { start, end, .. }) = before {
+            self.garbage += end - start;
+            if self.garbage * S::UNIT_BYTES > MUCH_GARBAGE_BYTES && self.garbage > self.store.end() / 2 {
+                self.remove_garbage();
+            }
+        }
+    }
+
+    /// Moves the entries that ids refer to into another store. The cost is shared by the definitions that made the garbage.
+    #[cold]
+    fn remove_garbage(&mut self) {
+        let (old, new) = (std::mem::take(&mut self.store), &mut self.store);
+        for span in self.dense.iter_mut().flatten().chain(self.sparse.values_mut()) {
+            let start = new.end();
+            if let Some(entry) = old.entry(span.start..span.end) {
+                new.append(entry);
+            }
+            *span = EntrySpan { start, end: new.end(), ..*span };
+        }
+        self.garbage = 0;
     }
 
     // Not inlined: otherwise loops over values would prepare this look-up for each event without one.
     #[inline(never)]
     pub(super) fn get(&self, id: u32) -> Option<&S::Entry> {
-        let EntrySpan { start, end } = self.span(id)?;
+        let EntrySpan { start, end, .. } = self.span(id)?;
         self.store.entry(start..end)
     }
 
-    /// The number of used bytes.
-    pub(super) fn len_bytes(&self) -> usize {
-        let rows = self.dense.len() + self.sparse.len();
-        self.store.end() * S::UNIT_BYTES + rows * size_of::<Option<EntrySpan>>()
+    /// The number of the definition that `id` means now.
+    pub(super) fn number(&self, id: u32) -> Option<DefinitionNumber> {
+        self.span(id).map(|span| span.number)
+    }
+
+    /// The memory that the entries have allocated.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.store.held_bytes() + self.dense.held_bytes() + self.sparse.allocation_size()
     }
 
     pub(super) fn clear(&mut self) {
         self.store.empty();
+        self.garbage = 0;
         self.dense.clear();
         self.sparse.clear();
     }
@@ -165,6 +216,19 @@ mod tests {
             ids.sort_unstable();
             prop_assert_eq!(ids, map.keys().copied().collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn what_is_defined_again_takes_no_more_memory() {
+        let mut pool = StackPool::default();
+        pool.define(9, &[[9; 8]]);
+        for round in 0..1000_u32 {
+            let entry = vec![u64::from(round).to_le_bytes(); 10_000];
+            pool.define(round % 2, &entry);
+            assert_eq!(pool.get(round % 2), Some(&entry[..]));
+        }
+        assert_eq!((pool.get(9), pool.get(1).map(<[_]>::len)), (Some(&[[9; 8]][..]), Some(10_000)));
+        assert!(pool.held_bytes() < 4 << 20, "{} bytes for 160 KB", pool.held_bytes());
     }
 
     #[test]

@@ -419,10 +419,8 @@ impl<R: Read> Reader<R> {
             }
             FrameKind::Reset { .. } => self.end_uncertain(),
             _ => {
-                let limit = self.options.limits.memory_bytes;
-                if self.batch.len_bytes() > limit {
-                    return Err(FrameFault { at: 0, what: FaultKind::Definitions { limit } });
-                }
+                let checked = self.options.limits.check(self.batch.held_bytes());
+                checked.map_err(|over| FrameFault { at: 0, what: FaultKind::Memory(over) })?;
             }
         }
         if let Some(oddity) = oddity {
@@ -440,6 +438,7 @@ impl<R: Read> Reader<R> {
             }
             FaultKind::Truncated { .. } if self.window.available().is_empty() => return self.end(),
             FaultKind::Truncated { .. } if !self.options.is_lenient() => return self.cut(),
+            FaultKind::Memory(_) => return Err(fault.error(self.window.offset())),
             _ => {}
         }
         if self.enter_member()? {

@@ -154,7 +154,7 @@ impl<R: Read> Reader<R> {
         let Ok((type_id, definition)) = frame::schema(&mut cursor) else { return false };
         let len = 1 + bytes.len() - cursor.rest().len();
         self.batch.count_type(len);
-        if self.batch.len_bytes() > self.options.limits.memory_bytes {
+        if self.options.limits.check(self.batch.held_bytes()).is_err() {
             return false;
         }
         self.batch.define(type_id, definition);

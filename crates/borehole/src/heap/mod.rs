@@ -8,7 +8,9 @@ mod database;
 mod open;
 mod save;
 
-use std::fmt;
+use std::{fmt, io};
+
+use borehole_memory::OverBudget;
 
 pub use crate::heap_format::HeapFormat;
 pub use borehole_capture::heap::{CapturedHeap, HeapOptions, HeapStatistics, MemoryLimitError, take};
@@ -78,6 +80,16 @@ impl Error {
     #[must_use]
     pub fn is_taken(&self) -> bool {
         self.cause.downcast_ref::<crate::Error>().is_some_and(crate::Error::is_taken)
+    }
+
+    /// Whether the cause is a budget of memory that is used up.
+    #[must_use]
+    pub fn is_memory(&self) -> bool {
+        let cause = &*self.cause;
+        let of_input = || cause.downcast_ref::<borehole_text::Error>().is_some_and(borehole_text::Error::is_memory);
+        let of_output = || cause.downcast_ref::<io::Error>().and_then(OverBudget::of).is_some();
+        let of_file = || cause.downcast_ref::<crate::Error>().is_some_and(crate::Error::is_memory);
+        cause.is::<OverBudget>() || of_input() || of_output() || of_file()
     }
 
     /// A suggestion of what to try next.

@@ -1,5 +1,7 @@
 //! Copies large amounts of memory in few calls.
 
+use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use borehole_process::{ForeignMemory, MemoryPiece, MemorySpan, page_start};
@@ -41,12 +43,19 @@ pub(super) fn all(
     let half = pieces.partition_point(|(offset, _)| *offset < start + plan.bytes / 2);
     let at = pieces.get(half).map_or(into.len(), |(offset, _)| *offset);
     let (low, high) = into.split_at_mut(at);
+    // Whoever comes first copies it: the system may have no thread for it.
+    let high = Mutex::new(Some(high));
+    let copy_high = || {
+        let high = high.lock().unwrap_or_else(PoisonError::into_inner).take();
+        high.map(|high| copy(memory, &pieces[half..], at, high))
+    };
     let (first, second) = thread::scope(|scope| {
-        let second = scope.spawn(|| copy(memory, &pieces[half..], at, high));
+        let second = thread::Builder::new().spawn_scoped(scope, copy_high);
         let first = copy(memory, &pieces[..half], 0, low);
-        (first, second.join())
+        let second = second.ok().and_then(|second| second.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        (first, second.or_else(copy_high))
     });
-    let (mut first, second) = (first?, second.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+    let (mut first, second) = (first?, second.transpose()?.unwrap_or_default());
     first.placed.extend(second.placed);
     first.unreadable_bytes += second.unreadable_bytes;
     Ok(first)

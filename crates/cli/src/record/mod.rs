@@ -15,7 +15,7 @@ pub(crate) use journal::SUFFIX as JOURNAL_SUFFIX;
 
 use std::thread;
 
-use anyhow::{anyhow, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use borehole::capture::{Coordinator, Ending, SampleStatistics, SamplingSession, SegmentMetadata};
 
 pub(crate) use args::{Detected, PhpArgs, RecordArgs, Sampling, parse_release};
@@ -23,7 +23,7 @@ pub(crate) use output::{Earlier, Encoding, Files, RecordingOutput, RecordingPlac
 
 use crate::exit::Exit;
 use crate::interrupt;
-use crate::messages;
+use crate::messages::{self, NO_THREAD};
 use crate::stdout::stdout_of_command;
 use progress::Watcher;
 
@@ -73,7 +73,8 @@ pub(crate) fn record(recording: RecordingPlan) -> anyhow::Result<Exit> {
         RecordingOutput::Single(single) => {
             let (shared, arrivals) = coordinator.seat();
             thread::scope(|scope| {
-                let watching = scope.spawn(|| coordinator.run(quit::asked_to_end, |news| watcher.hear(news)));
+                let watch = || coordinator.run(quit::asked_to_end, |news| watcher.hear(news));
+                let watching = thread::Builder::new().spawn_scoped(scope, watch).context(NO_THREAD)?;
                 let statistics = single
                     .run(|output| SamplingSession::new(options, header(), output, shared).run(&arrivals));
                 let panicked = |_| anyhow!("the thread that looks for processes panicked");

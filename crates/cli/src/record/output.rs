@@ -26,6 +26,7 @@ use super::quit;
 use super::reli_json::ReliJsonLines;
 use super::worker_files::{self, CompressedFile};
 use crate::interrupt;
+use crate::messages::NO_THREAD;
 use crate::outputs::{compression, refuse_terminal};
 use crate::stdout::STDOUT;
 
@@ -360,19 +361,18 @@ impl Workers {
         watcher: &mut Watcher,
     ) -> anyhow::Result<(SampleStatistics, Option<Ending>)> {
         thread::scope(|scope| {
-            let threads: Vec<_> = (0..self.threads)
-                .map(|worker| {
-                    let (shared, arrivals) = coordinator.seat();
-                    let workers = self.clone();
-                    scope.spawn(move || {
-                        let path = workers.path(worker);
-                        let mut output = workers.output(path.clone());
-                        let sampled =
-                            SamplingSession::new(options, header(), &mut output, shared).run(&arrivals);
-                        sampled.map_err(|error| named(error, || path.display().to_string()))
-                    })
-                })
-                .collect();
+            let start = |worker| {
+                let (shared, arrivals) = coordinator.seat();
+                let workers = self.clone();
+                let sample = move || {
+                    let path = workers.path(worker);
+                    let mut output = workers.output(path.clone());
+                    let sampled = SamplingSession::new(options, header(), &mut output, shared).run(&arrivals);
+                    sampled.map_err(|error| named(error, || path.display().to_string()))
+                };
+                thread::Builder::new().spawn_scoped(scope, sample).context(NO_THREAD)
+            };
+            let threads: Vec<_> = (0..self.threads).map(start).collect::<Result<_, _>>()?;
             let found = coordinator.run(quit::asked_to_end, |news| watcher.hear(news));
             let mut all = SampleStatistics::default();
             let mut first_error = None;

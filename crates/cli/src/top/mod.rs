@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context as _, anyhow, bail};
 use borehole::capture::{
     Coordinator, Idle, News, SampleOptions, SamplingSession, SessionControl, SessionProgress,
 };
@@ -21,7 +21,7 @@ use clap::Args;
 use crate::cell::is_drawn_over;
 use crate::exit::Exit;
 use crate::interrupt;
-use crate::messages::say;
+use crate::messages::{NO_THREAD, say};
 use crate::record::targets::Targets;
 use crate::record::{PhpArgs, header};
 use crate::refusal;
@@ -103,8 +103,9 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
     thread::scope(|scope| {
         let mut sink = BoardSink(Arc::clone(&board));
         let sharing = shared.clone();
-        let session =
-            scope.spawn(move || SamplingSession::new(options, header(), &mut sink, sharing).run(&arrivals));
+        let sampling =
+            move || SamplingSession::new(options, header(), &mut sink, sharing).run(&arrivals);
+        let session = thread::Builder::new().spawn_scoped(scope, sampling).context(NO_THREAD)?;
         let hear = |news| {
             if let News::Refused(process, error) = news
                 && !error.is_other_program()
@@ -113,7 +114,9 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
                 refusals.lock().unwrap_or_else(PoisonError::into_inner).push(refused);
             }
         };
-        let finding = scope.spawn(move || coordinator.run(interrupt::requested, hear));
+        let finding =
+            thread::Builder::new().spawn_scoped(scope, move || coordinator.run(interrupt::requested, hear));
+        let finding = finding.inspect_err(|_| shared.stop()).context(NO_THREAD)?;
         let shown = Screen { args, shared: &shared, board: &board }.show();
         shared.stop();
         session.join().map_err(|_| anyhow!("the sampling thread panicked"))??;

@@ -1,76 +1,135 @@
-//! JSON documents, read as a stream up to a limit.
+//! JSON documents, read as a stream within a limit of memory.
 
+use std::cell::Cell;
 use std::io::{self, BufRead, Read};
 
+use borehole_memory::OverBudget;
 use serde::de::DeserializeSeed;
 
-use super::whole::too_large;
-use crate::{Error, ErrorKind, Position};
+use crate::{Error, ErrorKind, Limits, Position};
 
-/// An input that fails at the limit.
-struct Limited<R> {
+/// The memory of what is made of a document while it is parsed: the parser says how much that is, and the input fails once that
+/// is too much.
+#[derive(Debug)]
+pub(crate) struct JsonMemory {
+    limits: Limits,
+    held: Cell<usize>,
+    over: Cell<Option<OverBudget>>,
+    /// The bytes that a value takes, if they are counted by the commas between values.
+    value_bytes: usize,
+}
+
+impl JsonMemory {
+    /// Of a parser that states what it holds.
+    pub(crate) const fn new(limits: Limits) -> Self {
+        Self { limits, held: Cell::new(0), over: Cell::new(None), value_bytes: 0 }
+    }
+
+    /// Of a parser that keeps nearly all values, each in about `value_bytes`, and so need not state anything.
+    pub(crate) const fn of_values(limits: Limits, value_bytes: usize) -> Self {
+        Self { value_bytes, ..Self::new(limits) }
+    }
+
+    /// Counts the values that end in `text`. Texts, which may hold commas, are short.
+    fn count(&self, text: &[u8]) {
+        if self.value_bytes > 0 {
+            self.add(text.iter().filter(|&&byte| byte == b',').count() * self.value_bytes);
+        }
+    }
+
+    /// States the bytes that are held now.
+    pub(crate) fn state(&self, held: usize) {
+        self.held.set(held);
+    }
+
+    /// Adds to the bytes that are held.
+    pub(crate) fn add(&self, bytes: usize) {
+        self.held.set(self.held.get().saturating_add(bytes));
+    }
+
+    fn check(&self) -> io::Result<()> {
+        let checked = self.limits.check(self.held.get());
+        checked.inspect_err(|&over| self.over.set(Some(over))).map_err(io::Error::from)
+    }
+}
+
+/// An input that fails when the document takes more memory than allowed.
+struct Limited<'m, R> {
     input: R,
-    left: usize,
-    is_met: bool,
+    memory: &'m JsonMemory,
+    /// The number of bytes until the next check.
+    unchecked: usize,
     /// The number of ended lines.
     lines: u64,
 }
 
-impl<R: BufRead> Read for Limited<R> {
+/// The number of bytes between checks: some thousand values.
+const CHECKED_BYTES: usize = 4 << 10;
+
+impl<'m, R: BufRead> Limited<'m, R> {
+    const fn new(input: R, memory: &'m JsonMemory) -> Self {
+        Self { input, memory, unchecked: 0, lines: 0 }
+    }
+}
+
+impl<R: BufRead> Read for Limited<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.unchecked == 0 {
+            self.memory.check()?;
+            self.unchecked = CHECKED_BYTES;
+        }
         let read = self.input.read(buffer)?;
         self.lines += buffer[..read].iter().filter(|&&byte| byte == b'\n').count() as u64;
-        match self.left.checked_sub(read) {
-            Some(left) => self.left = left,
-            None => {
-                self.is_met = true;
-                return Err(io::Error::other("document too large"));
-            }
-        }
+        self.memory.count(&buffer[..read]);
+        self.unchecked = self.unchecked.saturating_sub(read);
         Ok(read)
     }
 }
 
-/// Reads a document of at most `limit` bytes with nothing after it.
+/// Reads a document with nothing after it.
 ///
 /// # Errors
-/// If it is longer, cut off, or rejected by `seed`.
+/// If it takes more memory than allowed, is cut off, or is rejected by `seed`.
 pub(crate) fn parse<'de, S: DeserializeSeed<'de>>(
     format: &'static str,
     input: impl BufRead,
-    limit: usize,
+    memory: &JsonMemory,
     seed: S,
 ) -> Result<S::Value, Error> {
-    let mut limited = Limited { input, left: limit, is_met: false, lines: 0 };
+    let mut limited = Limited::new(input, memory);
     let mut deserializer = serde_json::Deserializer::from_reader(&mut limited);
     let read = seed.deserialize(&mut deserializer).and_then(|read| deserializer.end().map(|()| read));
-    let is_met = limited.is_met;
-    read.map_err(|error| json_error(format, error, 0, is_met.then_some(limit)))
+    read.map_err(|error| json_error(format, error, 0, memory.over.get()))
 }
 
-/// Reads one object of at most `limit` bytes, which others may follow. `lines` is the number of lines that have ended
-/// before; after an error, it is unspecified how much of the object has been read.
+/// Reads one object, which others may follow. `lines` is the number of lines that have ended before; after an error, it is
+/// unspecified how much of the object has been read.
 ///
 /// # Errors
-/// If it is longer, cut off, or rejected by `seed`.
+/// If it takes more memory than allowed, is cut off, or is rejected by `seed`.
 pub(crate) fn parse_next<'de, S: DeserializeSeed<'de>>(
     format: &'static str,
     input: impl BufRead,
-    limit: usize,
+    memory: &JsonMemory,
     lines: &mut u64,
     seed: S,
 ) -> Result<S::Value, Error> {
-    let mut limited = Limited { input, left: limit, is_met: false, lines: 0 };
+    let mut limited = Limited::new(input, memory);
     let read = seed.deserialize(&mut serde_json::Deserializer::from_reader(&mut limited));
-    let (before, is_met) = (*lines, limited.is_met);
+    let before = *lines;
     *lines += limited.lines;
-    read.map_err(|error| json_error(format, error, before, is_met.then_some(limit)))
+    read.map_err(|error| json_error(format, error, before, memory.over.get()))
 }
 
-fn json_error(format: &'static str, error: serde_json::Error, lines: u64, limit: Option<usize>) -> Error {
+fn json_error(
+    format: &'static str,
+    error: serde_json::Error,
+    lines: u64,
+    over: Option<OverBudget>,
+) -> Error {
     let position = Position::Line(lines + error.line() as u64);
-    if let Some(limit) = limit {
-        return too_large(format, position, limit);
+    if let Some(over) = over {
+        return Error::memory(format, position, over);
     }
     let kind = match error.classify() {
         serde_json::error::Category::Io => return Error::io(format, position, error.into()),

@@ -2,11 +2,12 @@
 //!
 //! Nothing is copied: a field is a number, or a cursor over its bytes.
 
+use borehole_memory::HeldBytes as _;
 use borehole_wire::{Cursor, ErrorKind as WireErrorKind};
 
 use crate::documents::protobuf::wire;
 use crate::documents::whole::DocumentDamage;
-use crate::{Error, Position};
+use crate::{Error, Limits, Position};
 
 /// The fields of one message, in order.
 #[derive(Clone, Copy, Debug)]
@@ -197,13 +198,50 @@ impl<'a> WireField<'a> {
     }
 
     /// Reads a repeated number: a packed block or a single one.
-    pub(crate) fn numbers(&self, take: impl FnMut(u64)) -> Result<(), Error> {
-        self.repeated(Self::number, Cursor::varint, take)
+    pub(crate) fn numbers(&self, mut take: impl FnMut(u64)) -> Result<(), Error> {
+        self.repeated(Self::number, Cursor::varint, |number| {
+            take(number);
+            Ok(())
+        })
     }
 
-    /// Reads a repeated number of eight bytes: a packed block or a single one.
-    pub(crate) fn fixed64s(&self, take: impl FnMut(u64)) -> Result<(), Error> {
-        self.repeated(Self::fixed64, Cursor::u64_le, take)
+    /// Appends a repeated number to `column`, as long as that and `more` bytes for each of its elements are within the limits.
+    pub(crate) fn numbers_to<T>(
+        &self,
+        column: &mut Vec<T>,
+        limits: &Limits,
+        more: usize,
+        convert: impl Fn(u64) -> T,
+    ) -> Result<(), Error> {
+        self.repeated(Self::number, Cursor::varint, |number| self.push(column, limits, more, convert(number)))
+    }
+
+    /// Appends a repeated number of eight bytes to `column`, as long as that is within the limits.
+    pub(crate) fn fixed64s_to(&self, column: &mut Vec<u64>, limits: &Limits) -> Result<(), Error> {
+        self.repeated(Self::fixed64, Cursor::u64_le, |number| self.push(column, limits, 0, number))
+    }
+
+    /// Appends a value to `column`, which may have to grow, as long as that and `more` bytes for each of its elements are
+    /// within the limits: a byte of a message can become many times as much.
+    #[inline]
+    pub(crate) fn push<T>(
+        &self,
+        column: &mut Vec<T>,
+        limits: &Limits,
+        more: usize,
+        value: T,
+    ) -> Result<(), Error> {
+        if column.len() == column.capacity() {
+            let grown = 2 * (column.held_bytes() + column.capacity().saturating_mul(more));
+            self.check_memory(limits, grown)?;
+        }
+        column.push(value);
+        Ok(())
+    }
+
+    /// Fails if `held` bytes, or what the program holds, are more than allowed.
+    pub(crate) fn check_memory(&self, limits: &Limits, held: usize) -> Result<(), Error> {
+        limits.check(held).map_err(|over| Error::memory(self.format, Position::Byte(self.offset), over))
     }
 
     #[inline]
@@ -211,15 +249,12 @@ impl<'a> WireField<'a> {
         &self,
         single: impl Fn(&Self) -> Result<u64, Error>,
         packed: impl Fn(&mut Cursor<'a>) -> Result<u64, borehole_wire::Error>,
-        mut take: impl FnMut(u64),
+        mut take: impl FnMut(u64) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let WireValue::Bytes(mut cursor) = self.value else {
-            take(single(self)?);
-            return Ok(());
-        };
+        let WireValue::Bytes(mut cursor) = self.value else { return take(single(self)?) };
         let block = MessageFields { cursor, nested: true, format: self.format };
         while !cursor.is_empty() {
-            take(packed(&mut cursor).map_err(|error| block.wire_error(error))?);
+            take(packed(&mut cursor).map_err(|error| block.wire_error(error))?)?;
         }
         Ok(())
     }

@@ -1,16 +1,17 @@
 //! Documents that are held in memory whole, because a sample may refer to any part of them.
 
-use std::io::{BufRead, Read as _};
+use std::io::{BufRead, Read};
 
+use borehole_memory::HeldBytes as _;
 use borehole_model::{ProfileSink, Recovery, Warning};
 
-use crate::ErrorKind;
-use crate::{Error, Position, ReadError, ReadOptions};
+use crate::{Error, Limits, Position, ReadError, ReadOptions};
 
 /// Decides whether damage ends the reading.
 #[derive(Debug, Default)]
 pub(crate) struct DocumentDamage {
     lenient: bool,
+    pub(crate) limits: Limits,
     /// The line of the document within a text, where byte offsets differ from those of the input.
     pub(crate) line: Option<u64>,
     pub(crate) recovery: Recovery,
@@ -18,7 +19,8 @@ pub(crate) struct DocumentDamage {
 
 impl DocumentDamage {
     pub(crate) fn new(options: &ReadOptions) -> Self {
-        Self { lenient: options.is_lenient(), line: None, recovery: Recovery::default() }
+        let limits = options.limits;
+        Self { lenient: options.is_lenient(), limits, line: None, recovery: Recovery::default() }
     }
 
     /// Notes an error that cost `lost_bytes`, if damage is skipped.
@@ -55,17 +57,19 @@ impl DocumentDamage {
     }
 }
 
-/// Reads the whole input, up to the limit.
+/// The number of bytes between checks of the memory of a document that is read whole.
+const CHECKED_BYTES: u64 = 1 << 20;
+
+/// Reads the whole input, as long as it is within the limits.
 ///
 /// # Errors
 /// If it cannot be read, is larger or is empty.
-pub(crate) fn read_whole(format: &'static str, input: impl BufRead, limit: usize) -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
-    let read = input.take((limit as u64).saturating_add(1)).read_to_end(&mut bytes);
-    read.map_err(|error| Error::io(format, Position::Byte(bytes.len() as u64), error))?;
-    if bytes.len() > limit {
-        return Err(too_large(format, Position::Byte(limit as u64), limit));
-    }
+pub(crate) fn read_whole(
+    format: &'static str,
+    input: impl BufRead,
+    limits: &Limits,
+) -> Result<Vec<u8>, Error> {
+    let bytes = read_up_to(format, input, u64::MAX, limits)?;
     if bytes.is_empty() {
         let message = "expected a profile, found an empty input";
         return Err(Error::truncated(format, Position::Byte(0), message));
@@ -73,8 +77,25 @@ pub(crate) fn read_whole(format: &'static str, input: impl BufRead, limit: usize
     Ok(bytes)
 }
 
-/// The error of a document of more than `limit` bytes.
-pub(crate) fn too_large(format: &'static str, position: Position, limit: usize) -> Error {
-    let message = format!("document too large: expected at most {limit} bytes");
-    Error::new(ErrorKind::Limit, format, position, message)
+/// Reads `most` bytes, or fewer at the end of the input, as long as they are within the limits.
+///
+/// # Errors
+/// If the input cannot be read, or the bytes take more memory than allowed.
+pub(crate) fn read_up_to(
+    format: &'static str,
+    mut input: impl Read,
+    most: u64,
+    limits: &Limits,
+) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    loop {
+        let wanted = CHECKED_BYTES.min(most - bytes.len() as u64);
+        let read = input.by_ref().take(wanted).read_to_end(&mut bytes);
+        let position = Position::Byte(bytes.len() as u64);
+        let read = read.map_err(|error| Error::io(format, position, error))?;
+        limits.check(bytes.held_bytes()).map_err(|over| Error::memory(format, position, over))?;
+        if (read as u64) < CHECKED_BYTES {
+            return Ok(bytes);
+        }
+    }
 }

@@ -10,8 +10,8 @@ use borehole_model::{
 use hashbrown::HashMap;
 
 use super::NAME;
-use super::read::{ProcessedProfile, SamplesTable, ThreadTables, nanoseconds};
-use crate::documents::json;
+use super::read::{INDEX_BYTES, ProcessedProfile, SamplesTable, ThreadTables, nanoseconds};
+use crate::documents::json::{self, JsonMemory};
 use crate::documents::whole::DocumentDamage;
 use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
 
@@ -41,7 +41,8 @@ pub fn import(
 
 fn read_document(input: impl BufRead, options: &ReadOptions) -> Result<ProcessedProfile, Error> {
     let seed = PhantomData::<ProcessedProfile>;
-    let document = json::parse(NAME, input, options.limits.memory_bytes, seed)?;
+    let memory = JsonMemory::of_values(options.limits, INDEX_BYTES);
+    let document = json::parse(NAME, input, &memory, seed)?;
     if document.meta.preprocessed_profile_version.is_none() {
         let message = "expected a processed profile, found one without preprocessedProfileVersion";
         return Err(Error::new(ErrorKind::Unsupported, NAME, Position::Whole, message));

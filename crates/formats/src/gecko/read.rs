@@ -10,6 +10,9 @@ use serde::Deserialize;
 /// An integer of a column, or none.
 type Index = Option<i64>;
 
+/// The bytes of most values.
+pub(super) const INDEX_BYTES: usize = size_of::<Index>();
+
 /// A document.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

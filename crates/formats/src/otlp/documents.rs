@@ -9,9 +9,9 @@ use std::io::{BufRead, Chain, Cursor, Read};
 use super::NAME;
 use super::json::Data;
 use super::read::malformed;
-use crate::documents::json;
-use crate::documents::whole::{DocumentDamage, read_whole, too_large};
-use crate::{Error, Position};
+use crate::documents::json::{self, JsonMemory};
+use crate::documents::whole::{DocumentDamage, read_up_to, read_whole};
+use crate::{Error, Limits, Position};
 use borehole_wire::envelope::Envelope;
 
 /// The arrangement of documents in an input.
@@ -46,7 +46,7 @@ pub(super) struct PackedDocument {
 pub(super) struct Documents<R> {
     input: Chain<Cursor<Vec<u8>>, R>,
     packing: Packing,
-    limit: usize,
+    limits: Limits,
     offset: u64,
     /// The number of ended lines.
     lines: u64,
@@ -54,11 +54,11 @@ pub(super) struct Documents<R> {
 }
 
 impl<R: BufRead> Documents<R> {
-    /// Creates a reader of documents of at most `limit` bytes.
+    /// Creates a reader of documents within the limits.
     ///
     /// # Errors
     /// If the input cannot be read.
-    pub(super) fn new(mut input: R, limit: usize) -> Result<Self, Error> {
+    pub(super) fn new(mut input: R, limits: Limits) -> Result<Self, Error> {
         let mut head = Vec::new();
         let read = input.by_ref().take(HEAD_BYTES).read_to_end(&mut head);
         read.map_err(|error| Error::io(NAME, Position::Byte(0), error))?;
@@ -67,7 +67,7 @@ impl<R: BufRead> Documents<R> {
             head.drain(..BYTE_ORDER_MARK.len());
         }
         let input = Cursor::new(head).chain(input);
-        Ok(Self { input, packing, limit, offset: 0, lines: 0, is_over: false })
+        Ok(Self { input, packing, limits, offset: 0, lines: 0, is_over: false })
     }
 
     /// The next document; `None` at the end.
@@ -84,7 +84,7 @@ impl<R: BufRead> Documents<R> {
         match self.packing {
             Packing::Whole => {
                 self.is_over = true;
-                let bytes = read_whole(NAME, &mut self.input, self.limit)?;
+                let bytes = read_whole(NAME, &mut self.input, &self.limits)?;
                 Ok(Some(PackedDocument { bytes, base: 0, line: None }))
             }
             Packing::Json => self.next_object(damage),
@@ -108,7 +108,8 @@ impl<R: BufRead> Documents<R> {
                 return Ok(None);
             }
             let line = self.lines + 1;
-            match json::parse_next(NAME, &mut self.input, self.limit, &mut self.lines, Data) {
+            let memory = JsonMemory::new(self.limits);
+            match json::parse_next(NAME, &mut self.input, &memory, &mut self.lines, Data(&memory)) {
                 Ok(bytes) => return Ok(Some(PackedDocument { bytes, base: 0, line: Some(line) })),
                 Err(error) => {
                     damage.meet(error, 0)?;
@@ -139,9 +140,6 @@ impl<R: BufRead> Documents<R> {
     /// A document after its length. An error comes with the number of bytes lost.
     fn next_chunk(&mut self) -> Result<Option<PackedDocument>, (Error, u64)> {
         let Some(length) = self.length()? else { return Ok(None) };
-        if length > self.limit as u64 {
-            return Err((too_large(NAME, Position::Byte(self.offset), self.limit), 0));
-        }
         let base = self.offset;
         let bytes = self.take(length)?;
         let missing = length - bytes.len() as u64;
@@ -180,25 +178,24 @@ impl<R: BufRead> Documents<R> {
 
     /// Takes `length` bytes, or fewer at the end.
     fn take(&mut self, length: u64) -> Result<Vec<u8>, (Error, u64)> {
-        let mut bytes = Vec::new();
-        let read = self.input.by_ref().take(length).read_to_end(&mut bytes);
+        let bytes = read_up_to(NAME, &mut self.input, length, &self.limits).map_err(|error| {
+            let at = self.offset + error.offset().unwrap_or_default();
+            (error.at(Position::Byte(at)), 0)
+        })?;
         self.offset += bytes.len() as u64;
-        let position = Position::Byte(self.offset);
-        read.map_err(|error| (Error::io(NAME, position, error), 0))?;
         Ok(bytes)
     }
 
     /// Decodes a document that may be compressed and may be JSON.
     fn unpacked(&self, bytes: Vec<u8>, base: u64) -> Result<PackedDocument, Error> {
-        let mut plain = Vec::new();
-        let read =
-            Envelope::new(&bytes[..]).take((self.limit as u64).saturating_add(1)).read_to_end(&mut plain);
-        read.map_err(|error| malformed(base, error.to_string()))?;
-        if plain.len() > self.limit {
-            return Err(too_large(NAME, Position::Byte(base), self.limit));
-        }
+        let read = read_up_to(NAME, Envelope::new(&bytes[..]), u64::MAX, &self.limits);
+        let mut plain = read.map_err(|error| match error.is_memory() {
+            true => error.at(Position::Byte(base)),
+            false => malformed(base, error.message()),
+        })?;
         if Packing::of(&plain) == Packing::Json {
-            let read = json::parse(NAME, &plain[..], self.limit, Data);
+            let memory = JsonMemory::new(self.limits);
+            let read = json::parse(NAME, &plain[..], &memory, Data(&memory));
             let in_place =
                 |error: Error| Error::new(error.kind(), NAME, Position::Byte(base), error.message());
             plain = read.map_err(in_place)?;

@@ -2,6 +2,7 @@
 
 use std::io::BufRead;
 
+use borehole_memory::HeldBytes as _;
 use borehole_model::{
     Context, ProfileSink, Recovery, Sample, Segment, StringId, Tables, ThreadNames, Warning,
 };
@@ -18,7 +19,7 @@ use crate::documents::whole::DocumentDamage;
 use crate::symbols::resolve::SymbolDocument as _;
 use crate::times::stated_duration;
 use crate::times::stated_period::{self, StatedPeriod};
-use crate::{Error, ReadError, ReadOptions};
+use crate::{Error, Position, ReadError, ReadOptions};
 
 /// Reads decompressed profiles of OpenTelemetry: `ProfilesData`, or the request that carries them to a collector, in
 /// binary form or as JSON, or several of them in one input.
@@ -38,7 +39,7 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let mut documents = Documents::new(input, options.limits.memory_bytes)?;
+    let mut documents = Documents::new(input, options.limits)?;
     let mut state = ImportState { damage: DocumentDamage::new(options), ..ImportState::default() };
     while let Some(piece) = documents.next_piece(&mut state.damage)? {
         state.damage.line = piece.line;
@@ -125,6 +126,12 @@ struct HeldObservations {
     values: Vec<i64>,
 }
 
+impl HeldObservations {
+    fn held_bytes(&self) -> usize {
+        self.samples.held_bytes() + self.observations.held_bytes() + self.values.held_bytes()
+    }
+}
+
 impl<'a> GroupImporter<'_, 'a> {
     fn group(&mut self, group: &Group<'_, 'a>) -> Result<(), ReadError> {
         let segment = match self.segment(group) {
@@ -167,6 +174,9 @@ impl<'a> GroupImporter<'_, 'a> {
         if records[0].times_unix_ns.is_empty() {
             return self.timeless(group, segment, records, &resolved);
         }
+        self.state.damage.limits.check(held.held_bytes()).map_err(|over| {
+            Error::memory(NAME, Position::Byte(records[0].offset), over)
+        })?;
         held.samples.push(resolved.sample);
         for (index, &time) in records[0].times_unix_ns.iter().enumerate() {
             let time_ns = self.time(group, time, records[0].offset)?;

@@ -8,6 +8,7 @@
 
 use std::fmt;
 
+use borehole_memory::HeldBytes as _;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::layout::{
@@ -15,6 +16,7 @@ use super::layout::{
     stack,
 };
 use super::read::OLDER;
+use crate::documents::json::JsonMemory;
 use crate::documents::protobuf::{put_bytes, put_fixed64, put_number, put_tag, wire};
 use crate::symbols::layout::{function, line, location, mapping, value_type};
 
@@ -136,14 +138,14 @@ static ANY: [JsonField; 8] = [
 static ARRAY: [JsonField; 1] = [field("values", any::VALUES, Message(&ANY))];
 
 /// Deserializes a document; returns its binary form.
-pub(super) struct Data;
+pub(super) struct Data<'m>(pub(super) &'m JsonMemory);
 
-impl<'de> DeserializeSeed<'de> for Data {
+impl<'de> DeserializeSeed<'de> for Data<'_> {
     type Value = Vec<u8>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<u8>, D::Error> {
         let mut bytes = Vec::new();
-        deserializer.deserialize_map(Members { fields: &DATA, out: &mut bytes })?;
+        deserializer.deserialize_map(Members { fields: &DATA, out: &mut bytes, memory: self.0 })?;
         Ok(bytes)
     }
 }
@@ -152,6 +154,7 @@ impl<'de> DeserializeSeed<'de> for Data {
 struct Members<'o> {
     fields: &'static [JsonField],
     out: &'o mut Vec<u8>,
+    memory: &'o JsonMemory,
 }
 
 impl<'de> Visitor<'de> for Members<'_> {
@@ -164,7 +167,10 @@ impl<'de> Visitor<'de> for Members<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
         while let Some(name) = members.next_key::<String>()? {
             match self.fields.iter().find(|field| is_called(field.name, &name)) {
-                Some(field) => members.next_value_seed(FieldValue { field, out: &mut *self.out })?,
+                Some(field) => {
+                    members.next_value_seed(FieldValue { field, out: &mut *self.out, memory: self.memory })?;
+                    self.memory.state(self.out.held_bytes());
+                }
                 None => drop(members.next_value::<IgnoredAny>()?),
             }
         }
@@ -186,6 +192,7 @@ fn is_called(field: &str, name: &str) -> bool {
 struct FieldValue<'o> {
     field: &'static JsonField,
     out: &'o mut Vec<u8>,
+    memory: &'o JsonMemory,
 }
 
 impl<'de> DeserializeSeed<'de> for FieldValue<'_> {
@@ -253,23 +260,25 @@ impl<'de> Visitor<'de> for FieldValue<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<(), A::Error> {
-        let Self { field, out } = self;
+        let Self { field, out, memory } = self;
         if matches!(field.kind, Older) {
             return Err(A::Error::custom(OLDER));
         }
-        while values.next_element_seed(FieldValue { field, out: &mut *out })?.is_some() {}
+        while values.next_element_seed(FieldValue { field, out: &mut *out, memory })?.is_some() {
+            memory.state(out.held_bytes());
+        }
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<(), A::Error> {
-        let Self { field, out } = self;
+        let Self { field, out, memory } = self;
         let Message(fields) = field.kind else {
-            return Err(A::Error::invalid_type(serde::de::Unexpected::Map, &Self { field, out }));
+            return Err(A::Error::invalid_type(serde::de::Unexpected::Map, &Self { field, out, memory }));
         };
         put_tag(out, field.number, wire::BYTES);
         let length_at = out.len();
         out.extend_from_slice(&[0; LENGTH_BYTES]);
-        Members { fields, out: &mut *out }.visit_map(members)?;
+        Members { fields, out: &mut *out, memory }.visit_map(members)?;
         let length = out.len() - length_at - LENGTH_BYTES;
         out[length_at..length_at + LENGTH_BYTES].copy_from_slice(&wide_varint(length as u64));
         Ok(())
@@ -366,9 +375,10 @@ fn base64(text: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Limits;
 
     fn bytes(json: &str) -> Result<Vec<u8>, String> {
-        let read = Data.deserialize(&mut serde_json::Deserializer::from_str(json));
+        let read = Data(&JsonMemory::new(Limits::default())).deserialize(&mut serde_json::Deserializer::from_str(json));
         read.map_err(|error| error.to_string())
     }
 

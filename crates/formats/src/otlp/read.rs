@@ -3,6 +3,8 @@
 //! Memory is proportional to the document: indexes and cursors are kept, nothing is copied, and no allocation is sized
 //! by a number in the file. The importer resolves references later.
 
+use borehole_memory::HeldBytes as _;
+
 use super::NAME;
 use super::layout::{
     KEYS, any, attribute, data, dictionary, key_value, link, location as own, profile, resource, sample,
@@ -12,8 +14,8 @@ use crate::documents::protobuf_fields::{MessageFields, WireField, read_document}
 use crate::documents::whole::DocumentDamage;
 use crate::symbols::layout::location;
 use crate::symbols::read::{SourceLine, SymbolFunction, SymbolLocation, SymbolMapping, TypeIndexes};
-use crate::symbols::resolve::{SymbolDocument, missing_entry};
-use crate::{Error, ErrorKind, Position};
+use crate::symbols::resolve::{MADE_OF_LOCATION_BYTES, SymbolDocument, missing_entry};
+use crate::{Error, ErrorKind, Limits, Position};
 
 /// An address with its lines and attributes, which are decoded on demand.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +73,7 @@ pub(super) struct OtlpProfile<'a> {
     pub(super) period: i64,
     pub(super) attributes: Vec<u64>,
     fields: MessageFields<'a>,
+    limits: Limits,
 }
 
 /// One sample, in reused buffers.
@@ -95,6 +98,7 @@ pub(super) struct InstrumentationScope<'a> {
 #[derive(Debug, Default)]
 pub(super) struct OtlpDocument<'a> {
     length: u64,
+    limits: Limits,
     strings: Vec<&'a [u8]>,
     mappings: Vec<SymbolMapping>,
     pub(super) locations: Vec<OtlpLocation<'a>>,
@@ -114,7 +118,8 @@ impl<'a> OtlpDocument<'a> {
     /// # Errors
     /// Damage that is not skipped.
     pub(super) fn read(base: u64, bytes: &'a [u8], damage: &mut DocumentDamage) -> Result<Self, Error> {
-        let mut document = Self { length: bytes.len() as u64, ..Self::default() };
+        let mut document =
+            Self { length: bytes.len() as u64, limits: damage.limits, ..Self::default() };
         read_document(NAME, base, bytes, damage, |field| document.take(field))?;
         Ok(document)
     }
@@ -133,7 +138,8 @@ impl<'a> OtlpDocument<'a> {
         fields.each(|field| match field.number {
             resource::RESOURCE => field.message()?.each(|field| {
                 if field.number == resource::ATTRIBUTES {
-                    self.resources[number].push(Attribute::read_key_value(field)?);
+                    let attribute = Attribute::read_key_value(field)?;
+                    field.push(&mut self.resources[number], &self.limits, 0, attribute)?;
                 }
                 Ok(())
             }),
@@ -149,8 +155,9 @@ impl<'a> OtlpDocument<'a> {
             match field.number {
                 scope::SCOPE => self.scopes[number] = InstrumentationScope::read(field.message()?)?,
                 scope::PROFILES => {
-                    let profile = OtlpProfile::read(field, resource, number);
+                    let profile = OtlpProfile::read(field, resource, number, &self.limits);
                     self.profiles.push(profile.map_err(|error| of_release(field, error))?);
+                    self.check_memory(field)?;
                 }
                 _ => {}
             }
@@ -169,13 +176,30 @@ impl<'a> OtlpDocument<'a> {
                 dictionary::ATTRIBUTE => self.attributes.push(Attribute::read(field)?),
                 dictionary::STACK => {
                     let stack = field.message()?;
-                    each_location(stack, |_| {})?;
+                    each_location(stack, |field| field.numbers(|_| {}))?;
                     self.stacks.push(stack);
                 }
                 _ => {}
             }
-            Ok(())
+            self.check_memory(field)
         })
+    }
+
+    fn check_memory(&self, field: &WireField<'a>) -> Result<(), Error> {
+        let bytes = usize::try_from(self.length).unwrap_or(usize::MAX);
+        field.check_memory(&self.limits, bytes.saturating_add(self.held_bytes()))
+    }
+
+    /// The memory that the messages have allocated, except for attributes of resources and profiles.
+    fn held_bytes(&self) -> usize {
+        let dictionary = self.strings.held_bytes()
+            + self.mappings.held_bytes()
+            + self.locations.held_bytes()
+            + self.functions.held_bytes()
+            + self.links.held_bytes()
+            + self.attributes.held_bytes()
+            + self.stacks.held_bytes();
+        dictionary + self.resources.held_bytes() + self.scopes.held_bytes() + self.profiles.held_bytes()
     }
 
     /// A string of the input; `offset` is the position of the index.
@@ -187,15 +211,17 @@ impl<'a> OtlpDocument<'a> {
         if index == 0 { Ok(b"") } else { at(&self.strings, index, "a string", offset).copied() }
     }
 
-    /// Passes the locations of a stack to `take`, leaf first.
+    /// Appends the locations of a stack to `locations`, leaf first.
     ///
     /// # Errors
-    /// If there is no such stack.
-    pub(super) fn stack(&self, index: u64, offset: u64, take: impl FnMut(u64)) -> Result<(), Error> {
+    /// If there is no such stack, or it is too large.
+    pub(super) fn stack(&self, index: u64, offset: u64, locations: &mut Vec<u64>) -> Result<(), Error> {
         if index == 0 && self.stacks.is_empty() {
             return Ok(());
         }
-        each_location(*at(&self.stacks, index, "a stack", offset)?, take)
+        each_location(*at(&self.stacks, index, "a stack", offset)?, |field| {
+            field.numbers_to(locations, &self.limits, MADE_OF_LOCATION_BYTES, |location| location)
+        })
     }
 }
 
@@ -204,6 +230,10 @@ impl SymbolDocument for OtlpDocument<'_> {
 
     fn length(&self) -> u64 {
         self.length
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
     }
 
     fn string(&self, index: u64, offset: u64) -> Result<&[u8], Error> {
@@ -228,9 +258,12 @@ pub(super) fn at<'t, T>(table: &'t [T], index: u64, what: &str, offset: u64) -> 
     entry.ok_or_else(|| missing_entry(NAME, what, table.len(), index, offset))
 }
 
-fn each_location(stack: MessageFields<'_>, mut take: impl FnMut(u64)) -> Result<(), Error> {
+fn each_location<'a>(
+    stack: MessageFields<'a>,
+    mut take: impl FnMut(&WireField<'a>) -> Result<(), Error>,
+) -> Result<(), Error> {
     stack.each(|field| match field.number {
-        stack::LOCATION_INDICES => field.numbers(&mut take),
+        stack::LOCATION_INDICES => take(field),
         _ => Ok(()),
     })
 }
@@ -345,7 +378,12 @@ fn take_scalar<'a>(field: &WireField<'a>, take: &mut impl FnMut(Any<'a>)) -> Res
 }
 
 impl<'a> OtlpProfile<'a> {
-    fn read(field: &WireField<'a>, resource: usize, scope: usize) -> Result<Self, Error> {
+    fn read(
+        field: &WireField<'a>,
+        resource: usize,
+        scope: usize,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
         let fields = field.message()?;
         let empty = Self {
             offset: field.offset,
@@ -358,6 +396,7 @@ impl<'a> OtlpProfile<'a> {
             period: 0,
             attributes: Vec::new(),
             fields,
+            limits: *limits,
         };
         fields.collect(empty, |row, field| match field.number {
             profile::SAMPLE_TYPE => TypeIndexes::read(field.message()?).map(|names| row.sample_type = names),
@@ -366,14 +405,14 @@ impl<'a> OtlpProfile<'a> {
             profile::DURATION_NANO => field.number_to(&mut row.duration_ns),
             profile::PERIOD_TYPE => TypeIndexes::read(field.message()?).map(|names| row.period_type = names),
             profile::PERIOD => field.signed_to(&mut row.period),
-            profile::ATTRIBUTE_INDICES => field.numbers(|index| row.attributes.push(index)),
+            profile::ATTRIBUTE_INDICES => field.numbers_to(&mut row.attributes, limits, 0, |index| index),
             _ => Ok(()),
         })
     }
 
     /// The samples, in the order of the file.
     pub(super) const fn samples(&self) -> OtlpSamples<'a> {
-        OtlpSamples { fields: self.fields }
+        OtlpSamples { fields: self.fields, limits: self.limits }
     }
 }
 
@@ -381,6 +420,7 @@ impl<'a> OtlpProfile<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OtlpSamples<'a> {
     fields: MessageFields<'a>,
+    limits: Limits,
 }
 
 impl OtlpSamples<'_> {
@@ -391,7 +431,7 @@ impl OtlpSamples<'_> {
     pub(super) fn next_sample(&mut self, into: &mut OtlpSample) -> Result<bool, Error> {
         while let Some(field) = self.fields.next_field()? {
             if field.number == profile::SAMPLES {
-                into.read(field.offset, field.message()?)?;
+                into.read(field.offset, field.message()?, &self.limits)?;
                 return Ok(true);
             }
         }
@@ -400,17 +440,19 @@ impl OtlpSamples<'_> {
 }
 
 impl OtlpSample {
-    fn read(&mut self, offset: u64, fields: MessageFields<'_>) -> Result<(), Error> {
+    fn read(&mut self, offset: u64, fields: MessageFields<'_>, limits: &Limits) -> Result<(), Error> {
         (self.offset, self.stack, self.link) = (offset, 0, 0);
         self.attributes.clear();
         self.values.clear();
         self.times_unix_ns.clear();
         fields.each(|field| match field.number {
             sample::STACK_INDEX => field.number_to(&mut self.stack),
-            sample::ATTRIBUTE_INDICES => field.numbers(|index| self.attributes.push(index)),
+            sample::ATTRIBUTE_INDICES => {
+                field.numbers_to(&mut self.attributes, limits, 0, |index| index)
+            }
             sample::LINK_INDEX => field.number_to(&mut self.link),
-            sample::VALUES => field.numbers(|value| self.values.push(value.cast_signed())),
-            sample::TIMESTAMPS => field.fixed64s(|time| self.times_unix_ns.push(time)),
+            sample::VALUES => field.numbers_to(&mut self.values, limits, 0, u64::cast_signed),
+            sample::TIMESTAMPS => field.fixed64s_to(&mut self.times_unix_ns, limits),
             _ => Ok(()),
         })
     }

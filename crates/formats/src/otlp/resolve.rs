@@ -42,7 +42,7 @@ impl<'d, 'a> StackResolver<'d, 'a> {
             return Ok(known);
         }
         self.indices.clear();
-        self.symbols.document.stack(index, offset, |location| self.indices.push(location))?;
+        self.symbols.document.stack(index, offset, &mut self.indices)?;
         self.ranges.clear();
         for place in 0..self.indices.len() {
             let location = self.indices[place];

@@ -32,7 +32,7 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let mut bytes = whole::read_whole(NAME, input, options.limits.memory_bytes)?;
+    let mut bytes = whole::read_whole(NAME, input, &options.limits)?;
     let mut damage = DocumentDamage::new(options);
     let begin = beginnings(&bytes);
     // The last one first: bytes that were split off are not moved again.

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use borehole_memory::HeldBytes as _;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
@@ -15,8 +16,8 @@ use crate::documents::protobuf_fields::{MessageFields, WireField, read_document}
 use crate::documents::whole::DocumentDamage;
 use crate::symbols::layout::location;
 use crate::symbols::read::{SourceLine, SymbolFunction, SymbolLocation, SymbolMapping, TypeIndexes};
-use crate::symbols::resolve::{SymbolDocument, missing_entry};
-use crate::{Error, Position};
+use crate::symbols::resolve::{MADE_OF_LOCATION_BYTES, SymbolDocument, missing_entry};
+use crate::{Error, Limits, Position};
 
 /// One label, with string indexes. `None` is an absent field, which may differ from `0`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,6 +50,7 @@ pub(super) struct PprofSample {
 pub(super) struct PprofDocument {
     /// The length in bytes.
     length: u64,
+    limits: Limits,
     /// All strings, end to end.
     strings: Vec<u8>,
     string_ends: Vec<usize>,
@@ -78,15 +80,30 @@ impl PprofDocument {
         bytes: Vec<u8>,
         damage: &mut DocumentDamage,
     ) -> Result<(Self, PprofSamples), Error> {
+        let limits = damage.limits;
         let (mut document, mut outline) =
-            (Self::default(), SampleOutline { base, ..SampleOutline::default() });
+            (Self { limits, ..Self::default() }, SampleOutline { base, ..SampleOutline::default() });
+        let bytes_held = bytes.held_bytes();
         let read = read_document(NAME, base, &bytes, damage, |field| {
             outline.add(field);
-            document.take(field)
+            document.take(field)?;
+            if field.number == profile::SAMPLE {
+                return Ok(());
+            }
+            field.check_memory(&limits, bytes_held + document.held_bytes())
         })?;
         document.length = read.len() as u64;
-        let samples = outline.samples(read.len(), bytes);
+        let samples = outline.samples(read.len(), bytes, limits);
         Ok((document, samples))
+    }
+
+    /// The memory that the messages have allocated.
+    fn held_bytes(&self) -> usize {
+        let strings = self.strings.held_bytes() + self.string_ends.held_bytes();
+        let maps = self.mappings.allocation_size()
+            + self.locations.allocation_size()
+            + self.functions.allocation_size();
+        strings + maps + self.lines.held_bytes() + self.sample_types.held_bytes() + self.comments.held_bytes()
     }
 
     fn take(&mut self, field: &WireField<'_>) -> Result<(), Error> {
@@ -111,7 +128,7 @@ impl PprofDocument {
             profile::DURATION_NANOS => field.signed_to(&mut self.duration_ns),
             profile::PERIOD_TYPE => TypeIndexes::read(field.message()?).map(|names| self.period_type = names),
             profile::PERIOD => field.signed_to(&mut self.period),
-            profile::COMMENT => field.numbers(|index| self.comments.push(index)),
+            profile::COMMENT => field.numbers_to(&mut self.comments, &self.limits, 0, |index| index),
             profile::DEFAULT_SAMPLE_TYPE => field.number_to(&mut self.default_sample_type),
             profile::DOC_URL => field.number_to(&mut self.doc_url),
             _ => Ok(()),
@@ -130,11 +147,13 @@ impl PprofDocument {
 
     fn take_location(&mut self, field: &WireField<'_>) -> Result<(), Error> {
         let first = self.lines.len();
+        let Self { lines, limits, .. } = self;
         let (id, symbol) = SymbolLocation::read(field, KEYS, |number, field| {
             if number == location::LINES {
                 let line = SourceLine::read(field.message()?)?;
                 // reli writes -1 for an unknown line.
-                self.lines.push(SourceLine { line: line.line.filter(|&line| line != -1), ..line });
+                let line = SourceLine { line: line.line.filter(|&line| line != -1), ..line };
+                field.push(lines, limits, 0, line)?;
             }
             Ok(())
         })?;
@@ -161,6 +180,10 @@ impl SymbolDocument for PprofDocument {
 
     fn length(&self) -> u64 {
         self.length
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
     }
 
     fn string(&self, index: u64, offset: u64) -> Result<&[u8], Error> {
@@ -240,14 +263,14 @@ impl SampleOutline {
     }
 
     /// The samples among the first `len` of `bytes`.
-    fn samples(self, len: usize, mut bytes: Vec<u8>) -> PprofSamples {
+    fn samples(self, len: usize, mut bytes: Vec<u8>, limits: Limits) -> PprofSamples {
         bytes.truncate(self.end.map_or(len, |end| end.min(len)));
         let cut = |at: usize| {
             let piece = SamplePiece { offset: self.base + at as u64, bytes: bytes.split_off(at) };
             bytes.shrink_to_fit();
             piece
         };
-        PprofSamples { pieces: self.pieces.into_iter().rev().map(cut).collect(), read: 0 }
+        PprofSamples { pieces: self.pieces.into_iter().rev().map(cut).collect(), read: 0, limits }
     }
 }
 
@@ -273,6 +296,7 @@ pub(super) struct PprofSamples {
     pieces: Vec<SamplePiece>,
     /// The number of bytes read of the first piece.
     read: usize,
+    limits: Limits,
 }
 
 impl PprofSamples {
@@ -287,7 +311,7 @@ impl PprofSamples {
     pub(super) fn next_sample(&mut self, into: &mut PprofSample) -> Result<bool, Error> {
         while let Some(piece) = self.pieces.last() {
             let mut fields = piece.fields(self.read);
-            let found = next_sample(&mut fields, into);
+            let found = next_sample(&mut fields, into, &self.limits);
             // The rest is in memory.
             self.read = piece.bytes.len() - fields.left();
             if !matches!(found, Ok(false)) {
@@ -304,7 +328,7 @@ impl PprofSamples {
         let mut sample = PprofSample::default();
         for piece in self.pieces.iter().rev() {
             let mut fields = piece.fields(0);
-            while next_sample(&mut fields, &mut sample).unwrap_or(true) {
+            while next_sample(&mut fields, &mut sample, &self.limits).unwrap_or(true) {
                 take(&sample);
             }
         }
@@ -312,13 +336,17 @@ impl PprofSamples {
 }
 
 /// Reads the next sample among `fields`; false if there is none.
-fn next_sample(fields: &mut MessageFields<'_>, into: &mut PprofSample) -> Result<bool, Error> {
+fn next_sample(
+    fields: &mut MessageFields<'_>,
+    into: &mut PprofSample,
+    limits: &Limits,
+) -> Result<bool, Error> {
     while let Some(field) = fields.next_field()? {
         // A sample that is not a message was reported when the document was read.
         if field.number == profile::SAMPLE
             && let Ok(message) = field.message()
         {
-            into.read(field.offset, message)?;
+            into.read(field.offset, message, limits)?;
             return Ok(true);
         }
     }
@@ -326,15 +354,15 @@ fn next_sample(fields: &mut MessageFields<'_>, into: &mut PprofSample) -> Result
 }
 
 impl PprofSample {
-    fn read(&mut self, offset: u64, fields: MessageFields<'_>) -> Result<(), Error> {
+    fn read(&mut self, offset: u64, fields: MessageFields<'_>, limits: &Limits) -> Result<(), Error> {
         self.offset = offset;
         self.locations.clear();
         self.values.clear();
         self.labels.clear();
         fields.each(|field| match field.number {
-            sample::LOCATION_ID => field.numbers(|id| self.locations.push(id)),
-            sample::VALUE => field.numbers(|value| self.values.push(value.cast_signed())),
-            sample::LABEL => PprofLabel::read(field.message()?).map(|label| self.labels.push(label)),
+            sample::LOCATION_ID => field.numbers_to(&mut self.locations, limits, MADE_OF_LOCATION_BYTES, |id| id),
+            sample::VALUE => field.numbers_to(&mut self.values, limits, 0, u64::cast_signed),
+            sample::LABEL => field.push(&mut self.labels, limits, 0, PprofLabel::read(field.message()?)?),
             _ => Ok(()),
         })
     }

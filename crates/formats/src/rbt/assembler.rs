@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+use borehole_memory::OverBudget;
+
 use super::annotations::{self, Annotations};
 use super::clock::stated_unix_ns;
 use super::definitions::Definitions;
@@ -12,7 +14,7 @@ use super::event::{DecodedEvent, RawEvent};
 use super::indices::{DefinitionKind, StackIndex, StringIndex, Undefined};
 use super::layout::{EventType, Header, NAME};
 use super::plausibility::SegmentState;
-use crate::{Error, ErrorKind, Position, Recovery, Warning};
+use crate::{Error, Limits, Position, Recovery, Warning};
 
 /// A record of a file.
 #[derive(Clone, Copy, Debug)]
@@ -106,15 +108,15 @@ pub(super) enum EventFault {
     Undefined(Undefined),
     NoSample,
     AfterRepeat,
-    TooManyDefinitions,
+    Memory(OverBudget),
 }
 
 /// Assembles the events of a file into records.
 #[derive(Default)]
 pub(super) struct Assembler {
     pub(super) definitions: Definitions,
-    /// The maximum memory of a segment's definitions, and of its metadata, which a caller may have to keep.
-    limit_bytes: usize,
+    limits: Limits,
+    /// The memory of the segment's metadata, which a caller may have to keep.
     metadata_bytes: usize,
     segment: SegmentStart,
     /// Whether this segment has lost data: ids may then refer to the lost part.
@@ -142,8 +144,8 @@ pub(super) struct Assembler {
 }
 
 impl Assembler {
-    pub(super) fn new(limit_bytes: usize) -> Self {
-        Self { limit_bytes, ..Self::default() }
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
     }
 
     /// The next record that waited for the last sample returned.
@@ -186,10 +188,16 @@ impl Assembler {
             DecodedEvent::Metadata { key, value } => return self.metadata((key.to_vec(), value.to_vec())),
             DecodedEvent::Checkpoint { counts } => self.verify(counts, raw.offset),
             DecodedEvent::SegmentEnd | DecodedEvent::Unknown { .. } => {}
-            _ if self.definitions.exceed(self.limit_bytes) => return Err(EventFault::TooManyDefinitions),
-            DecodedEvent::StringDef { id, string } => self.definitions.define_string(id, string),
-            DecodedEvent::FrameDef { id, frame } => self.definitions.define_frame(id, frame)?,
+            DecodedEvent::StringDef { id, string } => {
+                self.check_memory()?;
+                self.definitions.define_string(id, string);
+            }
+            DecodedEvent::FrameDef { id, frame } => {
+                self.check_memory()?;
+                self.definitions.define_frame(id, frame)?;
+            }
             DecodedEvent::StackDef { id, frames_leaf_first } => {
+                self.check_memory()?;
                 self.definitions.define_stack(id, frames_leaf_first);
             }
         }
@@ -365,14 +373,19 @@ impl Assembler {
         Ok(())
     }
 
+    /// Fails if the definitions and metadata of the segment take more memory than allowed.
+    fn check_memory(&self) -> Result<(), EventFault> {
+        let held = self.definitions.held_bytes().saturating_add(self.metadata_bytes);
+        self.limits.check(held).map_err(EventFault::Memory)
+    }
+
     fn metadata(&mut self, pair: MetadataPair) -> Result<Option<Completed>, EventFault> {
         let is_first = self.samples_read() == self.samples_before;
         self.has_new_clock |= is_first && stated_unix_ns(&pair.0, &pair.1).is_some();
-        let bytes = pair.0.len() + pair.1.len() + size_of::<MetadataPair>();
+        // A queue has up to twice the places that it needs.
+        let bytes = pair.0.capacity() + pair.1.capacity() + 2 * size_of::<WaitingRecord>();
         self.metadata_bytes = self.metadata_bytes.saturating_add(bytes);
-        if self.metadata_bytes > self.limit_bytes {
-            return Err(EventFault::TooManyDefinitions);
-        }
+        self.check_memory()?;
         if self.pending.is_some() {
             self.waiting_for_pending.push_back(WaitingRecord::Metadata(pair));
             return Ok(None);
@@ -418,9 +431,8 @@ impl EventFault {
             Self::Undefined(undefined) => format!("undefined {undefined}"),
             Self::NoSample => "no sample before it in this segment".to_owned(),
             Self::AfterRepeat => "expected before REPEAT_SAMPLE, found after it".to_owned(),
-            Self::TooManyDefinitions => {
-                let message = format!("too many definitions in one segment: limit reached at {event}");
-                return Error::new(ErrorKind::Limit, NAME, position, message);
+            Self::Memory(over) => {
+                return Error::memory(NAME, position, format!("{over} for the definitions of a segment"));
             }
         };
         Error::malformed(NAME, position, format!("invalid {event}: {reason}"))

@@ -9,6 +9,7 @@
 
 use std::ops::Range;
 
+use borehole_memory::HeldBytes as _;
 use hashbrown::HashMap;
 
 use super::event::{FrameFields, Varints};
@@ -127,11 +128,13 @@ impl Definitions {
         self.next_ids
     }
 
-    /// The approximate memory of the definitions.
-    const fn size_bytes(&self) -> usize {
-        let strings = self.bytes.len() + self.string_ends.len() * 24;
-        let frames = self.frame_rows.len() * (size_of::<DefinedFrame>() + 16);
-        strings + frames + self.sampled_rows.len() * 64 + self.paths.size_bytes()
+    /// The memory that the definitions have allocated. It costs some twenty additions.
+    pub(super) fn held_bytes(&self) -> usize {
+        let strings =
+            self.bytes.held_bytes() + self.string_ends.held_bytes() + self.strings.held_bytes();
+        let frames = self.frame_rows.held_bytes() + self.frames.held_bytes();
+        let stacks = self.stacks.held_bytes() + self.sampled.held_bytes() + self.stand_ins.held_bytes();
+        strings + frames + stacks + self.sampled_rows.held_bytes() + self.paths.held_bytes()
     }
 
     /// Removes all definitions for a new segment. Keeps the memory.
@@ -147,11 +150,6 @@ impl Definitions {
         self.sampled.clear();
         self.stand_ins.clear();
         self.next_ids = NextIds::default();
-    }
-
-    /// Whether the definitions use more memory than allowed.
-    pub(super) const fn exceed(&self, limit_bytes: usize) -> bool {
-        self.size_bytes() > limit_bytes
     }
 
     fn push_string(&mut self, string: &[u8]) -> StringIndex {
@@ -343,6 +341,10 @@ impl<T> IdMap<T> {
             self.dense.resize_with(index + 1, || None);
         }
         Some(&mut self.dense[index])
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.dense.held_bytes() + self.sparse.allocation_size()
     }
 
     fn clear(&mut self) {

@@ -5,6 +5,8 @@
 
 use std::num::NonZeroU32;
 
+use borehole_memory::HeldBytes as _;
+
 use super::event::Varints;
 use super::indices::{FrameIndex, Undefined};
 
@@ -70,9 +72,10 @@ impl Paths {
         self.last_path.clear();
     }
 
-    /// The approximate memory of the paths.
-    pub(super) const fn size_bytes(&self) -> usize {
-        self.steps.len() * size_of::<DefinedStep>() + self.calls.len() * size_of::<CallPath>()
+    /// The memory that the paths have allocated.
+    pub(super) fn held_bytes(&self) -> usize {
+        let buffers = self.last_list.held_bytes() + self.last_path.held_bytes() + self.ids.held_bytes();
+        self.steps.held_bytes() + self.calls.held_bytes() + self.new_calls.held_bytes() + buffers
     }
 
     /// The path of a list of frame ids; `None` if it is empty.

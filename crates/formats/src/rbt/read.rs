@@ -33,7 +33,7 @@ impl<R: Read> Reader<R> {
     /// Reads `input` with `options`.
     pub fn with_options(input: R, options: ReadOptions) -> Self {
         let events = EventReader::new(input, options);
-        let assembler = Assembler::new(options.limits.memory_bytes);
+        let assembler = Assembler::new(options.limits);
         let stream = RecordStream { events, assembler };
         Self { stream, recoverer: Recoverer::default(), in_flow: false }
     }
@@ -123,7 +123,7 @@ impl<R: Read> Reader<R> {
     /// Ends the reading with `error`, or, when lenient, finds the position to continue at.
     #[cold]
     fn failed(&mut self, error: Error) -> Result<Option<Completed>, Error> {
-        if self.stream.events.options.is_lenient() && !error.is_io() {
+        if self.stream.events.options.is_lenient() && !error.is_io() && !error.is_memory() {
             return self.recoverer.continue_after(&error, &mut self.stream);
         }
         self.recoverer.keep_warnings(&mut self.stream);

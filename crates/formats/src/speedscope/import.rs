@@ -12,7 +12,7 @@ use super::layout::{Unit, WeightMeaning, clamped, keys};
 use super::read::{
     DocumentSeed, JsonNumber, ParsedDocument, ParsedProfile, ProfileExtras, ProfileType, SharedFrame,
 };
-use crate::documents::json;
+use crate::documents::json::{self, JsonMemory};
 use crate::documents::whole::DocumentDamage;
 use crate::{Error, Position, ReadError, ReadOptions};
 
@@ -33,8 +33,9 @@ pub fn import(
     let mut damage = DocumentDamage::new(options);
     let mut document = ParsedDocument::default();
     document.oddities.is_lenient = options.is_lenient();
-    let seed = DocumentSeed(&mut document);
-    if let Err(error) = json::parse(NAME, input, options.limits.memory_bytes, seed) {
+    let memory = JsonMemory::new(options.limits);
+    let seed = DocumentSeed { document: &mut document, memory: &memory };
+    if let Err(error) = json::parse(NAME, input, &memory, seed) {
         damage.meet(error, 0)?;
     }
     for message in document.oddities.messages.drain(..) {

@@ -5,11 +5,13 @@
 
 use std::fmt;
 
+use borehole_memory::HeldBytes as _;
 use hashbrown::HashMap;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::layout::{Unit, WeightMeaning};
+use crate::documents::json::JsonMemory;
 
 /// A frame.
 #[derive(Clone, Debug, Deserialize)]
@@ -157,6 +159,10 @@ impl Nodes {
         &self.rows
     }
 
+    fn held_bytes(&self) -> usize {
+        self.rows.held_bytes() + self.index.allocation_size()
+    }
+
     fn child<E: Error>(&mut self, parent: u32, frame: u32) -> Result<u32, E> {
         if let Some(&node) = self.index.get(&(parent, frame)) {
             return Ok(node);
@@ -239,7 +245,10 @@ impl JsonNumber {
 }
 
 /// Deserializes a document into the part read so far.
-pub(super) struct DocumentSeed<'a>(pub(super) &'a mut ParsedDocument);
+pub(super) struct DocumentSeed<'a> {
+    pub(super) document: &'a mut ParsedDocument,
+    pub(super) memory: &'a JsonMemory,
+}
 
 impl<'de> DeserializeSeed<'de> for DocumentSeed<'_> {
     type Value = ();
@@ -257,23 +266,66 @@ impl<'de> Visitor<'de> for DocumentSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        #[derive(Deserialize)]
-        struct Shared {
-            frames: Vec<SharedFrame>,
-        }
-        let Self(document) = self;
+        let Self { document, memory } = self;
         let mut has_profiles = false;
         while let Some(key) = map.next_key::<String>()? {
             match &*key {
-                "shared" => document.frames = Some(map.next_value::<Shared>()?.frames),
+                "shared" => document.frames = Some(map.next_value_seed(SharedSeed(memory))?),
                 "profiles" => {
                     has_profiles = true;
-                    map.next_value_seed(Each(Profiles(document)))?;
+                    map.next_value_seed(Each(Profiles(&mut *document, memory)))?;
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
         if has_profiles { Ok(()) } else { Err(A::Error::missing_field("profiles")) }
+    }
+}
+
+/// Deserializes the frames of the object `shared`.
+struct SharedSeed<'a>(&'a JsonMemory);
+
+impl<'de> DeserializeSeed<'de> for SharedSeed<'_> {
+    type Value = Vec<SharedFrame>;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Vec<SharedFrame>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for SharedSeed<'_> {
+    type Value = Vec<SharedFrame>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("struct Shared")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<SharedFrame>, A::Error> {
+        let mut frames = None;
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "frames" {
+                let elements = FrameElements { memory: self.0, into: Vec::new() };
+                frames = Some(map.next_value_seed(Each(elements))?.into);
+            } else {
+                let IgnoredAny = map.next_value()?;
+            }
+        }
+        frames.ok_or_else(|| A::Error::missing_field("frames"))
+    }
+}
+
+struct FrameElements<'a> {
+    memory: &'a JsonMemory,
+    into: Vec<SharedFrame>,
+}
+
+impl ArrayElements for FrameElements<'_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, array: &mut A) -> Result<bool, A::Error> {
+        let Some(frame) = array.next_element::<SharedFrame>()? else { return Ok(false) };
+        let texts = frame.name.held_bytes() + frame.file.as_ref().map_or(0, String::held_bytes);
+        self.memory.add(texts + 2 * size_of::<SharedFrame>());
+        self.into.push(frame);
+        Ok(true)
     }
 }
 
@@ -307,15 +359,16 @@ impl<'de, T: ArrayElements> Visitor<'de> for Each<T> {
     }
 }
 
-struct Profiles<'a>(&'a mut ParsedDocument);
+struct Profiles<'a>(&'a mut ParsedDocument, &'a JsonMemory);
 
 impl ArrayElements for Profiles<'_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, array: &mut A) -> Result<bool, A::Error> {
-        Ok(array.next_element_seed(ProfileSeed(self.0))?.is_some())
+        self.1.add(size_of::<ParsedProfile>());
+        Ok(array.next_element_seed(ProfileSeed(self.0, self.1))?.is_some())
     }
 }
 
-struct ProfileSeed<'a>(&'a mut ParsedDocument);
+struct ProfileSeed<'a>(&'a mut ParsedDocument, &'a JsonMemory);
 
 impl<'de> DeserializeSeed<'de> for ProfileSeed<'_> {
     type Value = ();
@@ -339,7 +392,7 @@ impl<'de> Visitor<'de> for ProfileSeed<'_> {
         profiles.push(ParsedProfile { index: *profile_count, ..ParsedProfile::default() });
         *profile_count += 1;
         let profile = profiles.last_mut().expect("one was just pushed");
-        let mut tree = Tree { nodes, frame_count };
+        let mut tree = Tree { nodes, frame_count, memory: self.1 };
         while let Some(key) = map.next_key::<String>()? {
             match &*key {
                 "type" => profile.kind = map.next_value()?,
@@ -349,7 +402,7 @@ impl<'de> Visitor<'de> for ProfileSeed<'_> {
                 "endValue" => profile.end = Some(map.next_value()?),
                 "borehole" => profile.own = Some(map.next_value()?),
                 "weights" => {
-                    map.next_value_seed(Each(WeightElements(&mut profile.weights)))?;
+                    map.next_value_seed(Each(WeightElements(&mut profile.weights, self.1)))?;
                 }
                 "samples" => {
                     let samples = SampleElements { tree: &mut tree, into: &mut profile.samples };
@@ -395,18 +448,28 @@ impl Visitor<'_> for UnitSeed<'_> {
     }
 }
 
-struct WeightElements<'a>(&'a mut Vec<JsonNumber>);
+struct WeightElements<'a>(&'a mut Vec<JsonNumber>, &'a JsonMemory);
 
 impl ArrayElements for WeightElements<'_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, array: &mut A) -> Result<bool, A::Error> {
         let number: Option<JsonNumber> = array.next_element()?;
-        self.0.extend(number);
+        if let Some(number) = number {
+            push(self.0, number, self.1);
+        }
         Ok(number.is_some())
     }
 }
 
+/// Appends to a column, and counts its memory as it grows.
+fn push<T>(column: &mut Vec<T>, value: T, memory: &JsonMemory) {
+    let before = column.held_bytes();
+    column.push(value);
+    memory.add(column.held_bytes() - before);
+}
+
 /// The nodes, and the number of frames if it is known already.
 struct Tree<'a> {
+    memory: &'a JsonMemory,
     nodes: &'a mut Nodes,
     frame_count: Option<usize>,
 }
@@ -415,7 +478,12 @@ impl Tree<'_> {
     fn child<E: Error>(&mut self, parent: u32, frame: u32) -> Result<u32, E> {
         match self.frame_count {
             Some(count) if frame as usize >= count => Err(no_frame(frame, count)),
-            _ => self.nodes.child(parent, frame),
+            _ => {
+                let before = self.nodes.held_bytes();
+                let child = self.nodes.child(parent, frame)?;
+                self.memory.add(self.nodes.held_bytes() - before);
+                Ok(child)
+            }
         }
     }
 }
@@ -432,8 +500,9 @@ struct SampleElements<'a, 't> {
 impl ArrayElements for SampleElements<'_, '_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, array: &mut A) -> Result<bool, A::Error> {
         let stack = array.next_element_seed(Each(StackElements { tree: &mut *self.tree, node: 0 }))?;
-        self.into.extend(stack.as_ref().map(|stack| stack.node));
-        Ok(stack.is_some())
+        let Some(StackElements { node, .. }) = stack else { return Ok(false) };
+        push(self.into, node, self.tree.memory);
+        Ok(true)
     }
 }
 
@@ -473,7 +542,7 @@ impl<'a, 't> EventElements<'a, 't> {
         match event.kind {
             EventKind::O => {
                 let node = self.profile.open_node;
-                self.open.push((event.frame, node));
+                push(&mut self.open, (event.frame, node), self.tree.memory);
                 self.profile.open_node = self.tree.child(node, event.frame)?;
             }
             EventKind::C => self.close(event.frame)?,
@@ -492,8 +561,8 @@ impl<'a, 't> EventElements<'a, 't> {
             return self.oddities.meet(E::custom(message));
         }
         if passed.float() > 0.0 {
-            profile.samples.push(profile.open_node);
-            profile.weights.push(at);
+            push(&mut profile.samples, profile.open_node, self.tree.memory);
+            push(&mut profile.weights, at, self.tree.memory);
         }
         profile.first_event.get_or_insert(at);
         profile.last_event = Some(at);

@@ -3,7 +3,7 @@
 use borehole_model::{Frame, FrameId, NativeFrame, StackId, StringId, Tables, ValueType};
 
 use super::read::{SourceLine, SymbolFunction, SymbolLocation, SymbolMapping, TypeIndexes};
-use crate::{Error, ErrorKind, Position, ReadError};
+use crate::{Error, ErrorKind, Limits, Position, ReadError};
 
 /// A document with its definitions. `offset` is the position of the reference, for errors.
 pub(crate) trait SymbolDocument {
@@ -12,6 +12,9 @@ pub(crate) trait SymbolDocument {
 
     /// The length in bytes.
     fn length(&self) -> u64;
+
+    /// The limits of reading it.
+    fn limits(&self) -> Limits;
 
     /// The string at an index.
     ///
@@ -61,8 +64,17 @@ pub(crate) struct SymbolResolver<'d, D> {
     pub(crate) tables: &'d mut Tables,
     frames: Vec<FrameId>,
     stack: Vec<FrameId>,
+    /// The number of frames charged for the current stack.
+    stack_frames: usize,
     frames_left: u64,
+    limits: Limits,
+    /// The number of stacks in the tables before.
+    stacks_before: usize,
 }
+
+/// The bytes that become of a location in a stack, or of a frame, about: what the resolvers and the tables hold of it, and what
+/// is made of that.
+pub(crate) const MADE_OF_LOCATION_BYTES: usize = 64 + Tables::MADE_OF_STACK_BYTES;
 
 impl<'d, D: SymbolDocument> SymbolResolver<'d, D> {
     /// The number of frames that any document may have, beyond which frames are limited per byte.
@@ -75,7 +87,9 @@ impl<'d, D: SymbolDocument> SymbolResolver<'d, D> {
     pub(crate) fn new(document: &'d D, tables: &'d mut Tables) -> Self {
         let frames_left = Self::FRAMES_PER_BYTE.saturating_mul(document.length());
         let frames_left = frames_left.saturating_add(Self::FRAMES_FREE);
-        Self { document, tables, frames: Vec::new(), stack: Vec::new(), frames_left }
+        let (frames, stack, limits) = (Vec::new(), Vec::new(), document.limits());
+        let stacks_before = tables.stack_count();
+        Self { document, tables, frames, stack, stack_frames: 0, frames_left, limits, stacks_before }
     }
 
     /// Interns a string of the document.
@@ -172,26 +186,35 @@ impl<'d, D: SymbolDocument> SymbolResolver<'d, D> {
     /// Counts the frames of a location in a stack.
     ///
     /// # Errors
-    /// If the document has too many.
+    /// If the document or the stack has too many.
     pub(crate) fn charge(&mut self, frames: FrameRange, offset: u64) -> Result<(), Error> {
-        let left = self.frames_left.checked_sub((frames.end - frames.start) as u64);
+        let count = frames.end - frames.start;
+        let left = self.frames_left.checked_sub(count as u64);
         self.frames_left = left.ok_or_else(|| too_many_frames(D::FORMAT, offset))?;
-        Ok(())
+        self.stack_frames += count;
+        let made = self.stack_frames.saturating_mul(MADE_OF_LOCATION_BYTES);
+        self.limits.check(made).map_err(|over| Error::memory(D::FORMAT, Position::Byte(offset), over))
     }
 
     /// Interns the stack of these locations, leaf first; `None` without frames.
     ///
     /// # Errors
-    /// If the tables are full.
+    /// If the tables are full, or the stacks take more memory than allowed.
     pub(crate) fn stack(
         &mut self,
         locations: impl Iterator<Item = FrameRange>,
     ) -> Result<Option<StackId>, ReadError> {
         self.stack.clear();
+        self.stack_frames = 0;
         for range in locations {
             self.stack.extend_from_slice(&self.frames[range.start..range.end]);
         }
-        Ok(self.tables.intern_stack_leaf_first(&self.stack)?)
+        let stack = self.tables.intern_stack_leaf_first(&self.stack)?;
+        let made = self.tables.bytes_of_stacks_since(self.stacks_before);
+        let length = usize::try_from(self.document.length()).unwrap_or(usize::MAX);
+        let checked = self.limits.check(made.saturating_add(length));
+        checked.map_err(|over| Error::memory(D::FORMAT, Position::Whole, over))?;
+        Ok(stack)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::ops::ControlFlow;
 
+use borehole_memory::HeldBytes as _;
 use borehole_model::{
     Column, Context, Frame, FrameId, ProfileSink, Recovery, Sample, Segment, StackId, Status, StringId,
     TableFull, Tables,
@@ -16,7 +17,7 @@ use super::tables::FileTables;
 use super::threads::LOST_FRAME;
 use super::{NAME, metadata};
 use crate::registry::Document;
-use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
+use crate::{Error, Position, ReadError, ReadOptions};
 
 /// Streams `bytes`, a whole file, into `sink`: one sample for each of the file's, in the order of the file.
 ///
@@ -68,20 +69,22 @@ pub fn import_document(
 ///
 /// # Errors
 /// If the input is larger, or cannot be read; with lenient options the readable part is returned.
-pub fn read_document(input: impl Read, options: &ReadOptions) -> Result<Vec<u8>, Error> {
-    let limit = options.limits.memory_bytes;
+pub fn read_document(mut input: impl Read, options: &ReadOptions) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    let read = input.take((limit as u64).saturating_add(1)).read_to_end(&mut bytes);
-    let end = Position::Byte(bytes.len() as u64);
-    match read {
-        Err(error) if !options.is_lenient() => Err(Error::io(NAME, end, error)),
-        _ if bytes.len() > limit => {
-            let message = format!("file too large: expected at most {limit} bytes");
-            Err(Error::new(ErrorKind::Limit, NAME, Position::Byte(limit as u64), message))
+    loop {
+        let read = input.by_ref().take(CHECKED_BYTES).read_to_end(&mut bytes);
+        let end = Position::Byte(bytes.len() as u64);
+        options.limits.check(bytes.held_bytes()).map_err(|over| Error::memory(NAME, end, over))?;
+        match read {
+            Err(error) if !options.is_lenient() => return Err(Error::io(NAME, end, error)),
+            Ok(read) if read as u64 == CHECKED_BYTES => {}
+            _ => return Ok(bytes),
         }
-        _ => Ok(bytes),
     }
 }
+
+/// The number of bytes between checks of the memory of a file that is read whole.
+const CHECKED_BYTES: u64 = 1 << 20;
 
 /// The number of samples read between two checks of the position.
 const SAMPLES_BETWEEN_LOOKS: u64 = 1 << 11;

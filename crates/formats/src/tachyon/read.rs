@@ -125,6 +125,8 @@ impl<'a> Reader<'a> {
         } else {
             open(bytes, TablesEnd::ByCount, &mut recovery)?
         };
+        let checked = options.limits.check(parts.tables.held_bytes());
+        checked.map_err(|over| Error::memory(NAME, Position::Byte(parts.header.strings_offset), over))?;
         Ok(Self::of_parts(parts, options, recovery))
     }
 
@@ -418,8 +420,18 @@ impl<'a> Reader<'a> {
         }
         // The part beyond the limit is the innermost one; it is dropped so that memory stays bounded.
         let beyond = depth.saturating_sub(most).min(self.added.len());
-        self.threads.row_mut(thread).push(kept, &self.added[beyond..]);
-        Ok(())
+        let row = self.threads.row_mut(thread);
+        let before = row.stack.capacity();
+        row.push(kept, &self.added[beyond..]);
+        let grown = row.stack.capacity() - before;
+        if grown > 0 { self.hold_stack(grown, offset) } else { Ok(()) }
+    }
+
+    /// Counts the memory of a thread's stack, which has grown by some frames.
+    #[cold]
+    fn hold_stack(&mut self, grown: usize, offset: u64) -> Result<(), Error> {
+        self.threads.hold_frames(grown);
+        self.options.limits.check(self.threads.held_bytes()).map_err(|over| Error::memory(NAME, Position::Byte(offset), over))
     }
 
     /// The row of the record's thread, added if it is new.
@@ -434,11 +446,8 @@ impl<'a> Reader<'a> {
     #[cold]
     fn new_thread(&mut self, record: &RecordFields, offset: u64) -> Result<usize, Error> {
         let count = self.threads.len() + 1;
-        if count.saturating_mul(Threads::BYTES_EACH) > self.options.limits.memory_bytes {
-            let most = self.options.limits.memory_bytes / Threads::BYTES_EACH;
-            let message = format!("too many threads: expected at most {most}, found {count}");
-            return Err(Error::new(ErrorKind::Limit, NAME, Position::Byte(offset), message));
-        }
+        let checked = self.options.limits.check(self.threads.held_bytes().saturating_add(Threads::BYTES_EACH));
+        checked.map_err(|over| Error::memory(NAME, Position::Byte(offset), over))?;
         if let Some((_, expected)) = self.expected
             && count as u64 == u64::from(expected) + 1
         {

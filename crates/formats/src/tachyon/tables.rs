@@ -2,6 +2,7 @@
 
 use std::io;
 
+use borehole_memory::HeldBytes as _;
 use borehole_model::{Distinct, InternedRows};
 use borehole_wire::{Cursor, put_varint};
 
@@ -112,6 +113,11 @@ impl<'a> FileTables<'a> {
         self.frames.len()
     }
 
+    /// The memory that the tables have allocated.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.strings.held_bytes() + self.frames.held_bytes()
+    }
+
     fn is_named(&self, frame: &FileFrame) -> bool {
         (frame.file.max(frame.function) as usize) < self.strings.len()
     }
@@ -154,6 +160,10 @@ pub(super) fn read_frames(cursor: &mut Cursor<'_>, count: u32) -> DecodedRows<Fi
 fn read_rows<T>(count: u32, mut read: impl FnMut() -> Result<T, NumberFault>) -> DecodedRows<T> {
     let mut rows = Vec::new();
     for _ in 0..count {
+        // A row takes up to 32 times as much memory as in the file. Whoever opens the file asks again, and gets the error.
+        if rows.len() == rows.capacity() && borehole_memory::check().is_err() {
+            break;
+        }
         match read() {
             Ok(row) => rows.push(row),
             Err(fault) => return DecodedRows { rows, fault: Some(fault) },

@@ -48,12 +48,27 @@ pub(super) struct Threads {
     rows: Vec<ThreadState>,
     index: HashMap<(u64, u32), usize>,
     last: usize,
+    /// The frames that the stacks of all threads have room for.
+    stack_frames: usize,
     common_hole: Option<CommonHole>,
 }
 
 impl Threads {
-    /// The maximum memory of a thread, here and in consumers that track its stacks.
-    pub(super) const BYTES_EACH: usize = 4 << 10;
+    /// The memory of a thread without its stack, here and in consumers that track threads.
+    pub(super) const BYTES_EACH: usize = 1 << 10;
+    /// The memory of a frame of a thread's stack, here and in consumers that track its stacks.
+    const FRAME_BYTES: usize = 3 * size_of::<u32>();
+
+    /// Counts frames that the stack of a thread has got room for.
+    pub(super) const fn hold_frames(&mut self, grown: usize) {
+        self.stack_frames = self.stack_frames.saturating_add(grown);
+    }
+
+    /// The memory of all threads, here and in consumers that track their stacks, about.
+    pub(super) const fn held_bytes(&self) -> usize {
+        let frames = self.stack_frames.saturating_mul(Self::FRAME_BYTES);
+        self.rows.len().saturating_mul(Self::BYTES_EACH).saturating_add(frames)
+    }
 
     pub(super) const fn len(&self) -> usize {
         self.rows.len()

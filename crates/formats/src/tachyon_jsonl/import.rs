@@ -13,7 +13,7 @@ use super::NAME;
 use super::read::{FrameEntry, MetaLine, RunEnd, RunLine, StringEntry, SumEntry, SumsLine, parse_line};
 use crate::documents::whole::DocumentDamage;
 use crate::lines::json::{self, JsonLineFault, JsonLineParser, LinesEnd};
-use crate::{Error, ErrorKind, Position, ReadError, ReadOptions, Recovery, Warning};
+use crate::{Error, ErrorKind, Limits, Position, ReadError, ReadOptions, Recovery, Warning};
 
 /// The only version of the lines.
 ///
@@ -39,7 +39,7 @@ pub fn import(
         tables,
         sink,
         damage: DocumentDamage::new(options),
-        limit_bytes: options.limits.memory_bytes,
+        limits: options.limits,
         held_bytes: 0,
         line: 0,
         run: None,
@@ -61,12 +61,18 @@ struct RunState {
     has_ended: bool,
 }
 
+impl RunState {
+    fn held_bytes(&self) -> usize {
+        self.strings.allocation_size() + self.frames.allocation_size()
+    }
+}
+
 struct Importer<'a> {
     tables: &'a mut Tables,
     sink: &'a mut dyn ProfileSink,
     damage: DocumentDamage,
-    /// The maximum size of definitions, and their size so far.
-    limit_bytes: usize,
+    limits: Limits,
+    /// The memory of the texts and frames so far, about: that of the tables, which have each of them once.
     held_bytes: usize,
     /// The number of the current line.
     line: u64,
@@ -76,8 +82,9 @@ struct Importer<'a> {
 }
 
 impl Importer<'_> {
-    /// The size of a string or a frame without its text.
-    const ENTRY_BYTES: usize = 64;
+    /// The size of a string or a frame in the tables without its text: columns and hash tables may be twice as large as what
+    /// is in them.
+    const ENTRY_BYTES: usize = 200;
 
     /// Fails at the current line, or with lenient options warns.
     fn odd(&mut self, message: impl Into<String>) -> Result<(), Error> {
@@ -129,12 +136,11 @@ impl Importer<'_> {
 
     /// Checks that there is room for one more definition.
     fn hold(&mut self, bytes: usize) -> Result<(), Error> {
-        self.held_bytes = self.held_bytes.saturating_add(Self::ENTRY_BYTES).saturating_add(bytes);
-        if self.held_bytes > self.limit_bytes {
-            let message = format!("definitions too large: expected at most {} bytes", self.limit_bytes);
-            return Err(Error::new(ErrorKind::Limit, NAME, Position::Line(self.line), message));
-        }
-        Ok(())
+        let own = Self::ENTRY_BYTES.saturating_add(bytes.saturating_mul(2));
+        self.held_bytes = self.held_bytes.saturating_add(own);
+        let run = self.run.as_ref().map_or(0, RunState::held_bytes);
+        let checked = self.limits.check(self.held_bytes.saturating_add(run));
+        checked.map_err(|over| Error::memory(NAME, Position::Line(self.line), over))
     }
 
     fn strings(&mut self, entries: Vec<StringEntry>) -> Result<(), ReadError> {

@@ -12,6 +12,7 @@ mod folded;
 mod gecko;
 mod gecko_read;
 mod jsonl;
+mod memory;
 mod names;
 mod otlp;
 mod phpspy;

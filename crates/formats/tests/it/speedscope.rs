@@ -227,11 +227,12 @@ fn bad_documents_are_reported_with_kind_and_line() {
 #[test]
 fn a_document_above_the_limit_is_refused() {
     let bytes = write(&[segment(None, vec![sample(&["a"], 3)])]);
-    let limits = Limits { memory_bytes: bytes.len() - 1, ..Limits::default() };
-    let error = read_with(&bytes, &ReadOptions { limits, ..ReadOptions::lenient() }).unwrap_err();
-    assert!(error.is_limit(), "{error}");
-    let limits = Limits { memory_bytes: bytes.len(), ..Limits::default() };
+    let limits = Limits { memory_bytes: 100 << 10, ..Limits::default() };
     assert!(read_with(&bytes, &ReadOptions { limits, ..ReadOptions::default() }).is_ok());
+    let weights = vec!["1"; 10_000].join(",");
+    let bytes = format!("{{\"profiles\":[{{\"weights\":[{weights}]}}]}}");
+    let error = read_with(bytes.as_bytes(), &ReadOptions { limits, ..ReadOptions::lenient() }).unwrap_err();
+    assert_eq!(error.to_string(), "needs more than 102400 bytes of memory (speedscope, at line 1)");
 }
 
 #[test]

@@ -26,12 +26,18 @@ pub(super) fn run<J: Send, R: Send, E, W: FnMut(J) -> R>(
         let start = |_| {
             let (jobs, incoming) = sync_channel::<J>(DEPTH);
             let (outgoing, results) = sync_channel(DEPTH);
-            scope.spawn(move || {
-                incoming.into_iter().map(worker()).try_for_each(|result| outgoing.send(result))
-            });
-            PipelineThread { jobs, results }
+            let work =
+                move || incoming.into_iter().map(worker()).try_for_each(|result| outgoing.send(result));
+            thread::Builder::new().spawn_scoped(scope, work).ok()?;
+            Some(PipelineThread { jobs, results })
         };
-        let workers: Vec<PipelineThread<J, R>> = (0..count).map(start).collect();
+        // The system may have no more threads.
+        let workers: Vec<PipelineThread<J, R>> = (0..count).map_while(start).collect();
+        let count = workers.len();
+        if count == 0 {
+            let mut work = worker();
+            return std::iter::from_fn(next).try_for_each(|job| done(work(job)));
+        }
         let (mut given, mut taken) = (0, 0);
         loop {
             while given - taken < count * DEPTH {

@@ -1,5 +1,6 @@
 //! The activity of each thread or worker over time.
 
+use borehole_memory::HeldBytes as _;
 use borehole_model::RowIndex;
 
 /// Intervals with their activities, by thread or worker.
@@ -46,6 +47,11 @@ impl Activities {
         if let Some((start_ns, what)) = lane.open.take() {
             lane.spans.push(ActiveInterval { start_ns, end_ns: time_ns, what });
         }
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        let spans: usize = self.lanes.iter().map(|lane| lane.spans.held_bytes()).sum();
+        self.lanes.held_bytes() + spans
     }
 
     /// Closes the open intervals, and sorts everything: batches of a trace need not be in order.

@@ -1,5 +1,6 @@
 //! The facts about a trace's samples outside of them.
 
+use borehole_memory::HeldBytes as _;
 use borehole_model::{StringId, Tables, Thread};
 use hashbrown::HashMap;
 
@@ -85,6 +86,11 @@ impl TraceFacts {
     /// The range of the current samples.
     pub(super) fn origin(&self) -> u32 {
         u32::try_from(self.origins.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        let names = self.thread_names.allocation_size() + self.origins.held_bytes();
+        self.symbols.held_bytes() + self.workers.held_bytes() + self.polls.held_bytes() + names
     }
 
     /// Sorts everything, after the last event.

@@ -11,7 +11,7 @@ mod held;
 mod plan;
 mod symbols;
 
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
@@ -29,29 +29,39 @@ use self::plan::{EventTopic, SampleField, SamplePlan};
 use self::symbols::AddressStacks;
 use super::event::Event;
 use super::per_type::PerType;
-use super::value::Value;
-use crate::{ReadError, SampleKind};
+use super::pool::DefinitionNumber;
+use super::value::{Stack, Value};
+use crate::{Limits, ReadError, SampleKind};
+
+/// The maximum number of definitions whose stacks are known.
+const MOST_DEFINED: usize = 1 << 20;
 
 /// Holds samples until the end of the trace, where their symbols are.
 ///
 /// Memory: the distinct stacks and the facts about them. The samples themselves wait in the spool.
 pub(super) struct Sampler<S: Write> {
     wanted: SampleKind,
+    limits: Limits,
     plans: PerType<SamplePlan>,
     facts: TraceFacts,
     stacks: AddressStacks,
+    /// The stacks of the batch's definitions: many samples have one stack, which may be huge.
+    defined: HashMap<DefinitionNumber, u32>,
     held: HeldSamples<S>,
     left_out: HashMap<SampleKind, u64>,
     has_input: bool,
 }
 
 impl<S: Read + Write + Seek> Sampler<S> {
-    pub(super) fn new(wanted: SampleKind, spool: S) -> Self {
+    /// Creates a sampler that takes samples of the kind `wanted` and holds as much as `limits` allow.
+    pub(super) fn new(wanted: SampleKind, limits: Limits, spool: S) -> Self {
         Self {
             wanted,
+            limits,
             plans: PerType::default(),
             facts: TraceFacts::new(wanted),
             stacks: AddressStacks::default(),
+            defined: HashMap::new(),
             held: HeldSamples::new(spool),
             left_out: HashMap::new(),
             has_input: false,
@@ -61,6 +71,12 @@ impl<S: Read + Write + Seek> Sampler<S> {
     /// Begins a batch: types have other numbers.
     pub(super) fn begin_batch(&mut self) {
         self.plans.clear();
+        self.defined.clear();
+    }
+
+    /// Fails if everything held for the samples takes more memory than allowed. For now and then: it looks at each worker.
+    pub(super) fn check_memory(&self) -> io::Result<()> {
+        Ok(self.limits.check(self.stacks.held_bytes().saturating_add(self.facts.held_bytes()))?)
     }
 
     /// Takes an event. Returns whether it is used up: sinks that keep no events need not see it.
@@ -133,9 +149,8 @@ impl<S: Read + Write + Seek> Sampler<S> {
             return Ok(());
         }
         let stack = match plan.value(event, SampleField::Stack) {
-            Some(Value::Stack(stack) | Value::PooledStack { stack: Some(stack), .. }) => {
-                Some(self.stacks.intern(stack.as_bytes())?)
-            }
+            Some(Value::Stack(stack)) => Some(self.stacks.intern(stack.as_bytes(), &self.limits)?),
+            Some(Value::PooledStack { id, stack: Some(stack) }) => Some(self.pooled_stack(id, stack, event)?),
             _ => None,
         };
         let labels = if is_ours { own_labels(plan, event, tables)? } else { Some(source(kind, tables)?) };
@@ -149,6 +164,20 @@ impl<S: Read + Write + Seek> Sampler<S> {
             ..held
         };
         Ok(self.held.push(&held)?)
+    }
+
+    /// The number of a stack that the batch defines.
+    fn pooled_stack(&mut self, id: u32, stack: Stack<'_>, event: &Event<'_>) -> io::Result<u32> {
+        let number = event.batch.stacks.number(id);
+        if let Some(&known) = number.and_then(|number| self.defined.get(&number)) {
+            return Ok(known);
+        }
+        let row = self.stacks.intern(stack.as_bytes(), &self.limits)?;
+        if self.defined.len() >= MOST_DEFINED {
+            self.defined.clear();
+        }
+        self.defined.extend(number.map(|number| (number, row)));
+        Ok(row)
     }
 
     /// Delivers all samples so far, if there are any, and begins another input, whose addresses, threads and tasks have
@@ -166,6 +195,7 @@ impl<S: Read + Write + Seek> Sampler<S> {
         self.held.clear()?;
         self.facts = TraceFacts::new(self.wanted);
         self.stacks = AddressStacks::default();
+        self.defined.clear();
         self.has_input = !name.is_empty();
         Ok(ControlFlow::Continue(()))
     }
@@ -187,7 +217,7 @@ impl<S: Read + Write + Seek> Sampler<S> {
             wanted: self.wanted,
             has_input: self.has_input,
             facts: &self.facts,
-            stacks: self.stacks.resolve(&self.facts.symbols, tables)?,
+            stacks: self.stacks.resolve(&self.facts.symbols, tables, &self.limits)?,
             tables,
             sink,
             base_labels: self.held.take_labels(),

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 
 use borehole_model::{Context, Event, ProfileSink, Sample, StringId, Tables, Thread};
 use borehole_trc::{Definition, Field, FieldKind, FieldType, Reader, Schema, ValueDef, Writer, import};
-use borehole_trc::{ReadOptions, Recovery, SampleKind};
+use borehole_testkit::allocations::allocations;
+use borehole_trc::{Limits, ReadError, ReadOptions, Recovery, SampleKind};
 
 use super::stream::Stream;
 
@@ -59,6 +60,75 @@ fn functions_at_one_address_are_kept_up_to_a_limit() {
     assert_eq!(found.0, [(100 * 128, vec![])]);
     let said: Vec<_> = recovery.warnings.iter().map(|warning| warning.message.as_str()).collect();
     assert_eq!(said, ["too many functions at one address: expected at most 128; left out 872"]);
+}
+
+/// What a reader of these tests may hold, in bytes.
+const LIMIT_BYTES: usize = 16 << 20;
+
+/// Imports `trace` within [`LIMIT_BYTES`]. Returns the outcome, and the most bytes that it held.
+fn import_within(trace: &[u8]) -> (Result<Recovery, ReadError>, u64) {
+    let limits = Limits { memory_bytes: LIMIT_BYTES, ..Limits::default() };
+    let options = ReadOptions { limits, ..ReadOptions::default() };
+    let (outcome, held) = allocations(|| {
+        let spool = io::Cursor::new(Vec::new());
+        import(trace, &options, spool, &mut Tables::default(), &mut Depths::default())
+    });
+    (outcome, held.peak_bytes)
+}
+
+#[test]
+fn inlined_functions_of_a_deep_stack_are_counted_as_they_are_made() {
+    use FieldKind::{PooledStack, PooledString, U8, U32, Varint};
+    let symbol = schema(
+        "SymbolTableEntry",
+        false,
+        &[("addr", Varint), ("symbol_name", PooledString), ("inline_depth", Varint)],
+    );
+    let cpu = schema("CpuSampleEvent", true, &[("tid", U32), ("source", U8), ("callchain", PooledStack)]);
+    let mut writer = Writer::new(Vec::new());
+    for depth in 0..128 {
+        let values = [ValueDef::Unsigned(7), ValueDef::Text("f"), ValueDef::Unsigned(depth)];
+        writer.write_event(&symbol, None, &values).unwrap();
+    }
+    // 128 frames of each address: 12.8 million.
+    let values = [ValueDef::Unsigned(1), ValueDef::Unsigned(0), ValueDef::Stack(&[7; 100_000])];
+    writer.write_event(&cpu, 1, &values).unwrap();
+    let (outcome, peak_bytes) = import_within(&writer.finish().unwrap());
+    let error = outcome.unwrap_err();
+    assert_eq!(error.to_string(), "needs more than 16 MiB of memory");
+    assert!(peak_bytes < 2 * LIMIT_BYTES as u64, "{peak_bytes}");
+}
+
+#[test]
+fn stacks_that_share_nothing_count_with_the_frames_to_come() {
+    use FieldKind::{PooledStack, U8, U32};
+    let cpu = schema("CpuSampleEvent", true, &[("tid", U32), ("source", U8), ("callchain", PooledStack)]);
+    let mut writer = Writer::new(Vec::new());
+    for address in 0..100 {
+        let stack = [address; 10_000];
+        let values = [ValueDef::Unsigned(1), ValueDef::Unsigned(0), ValueDef::Stack(&stack)];
+        writer.write_event(&cpu, 1, &values).unwrap();
+    }
+    let (outcome, peak_bytes) = import_within(&writer.finish().unwrap());
+    assert_eq!(outcome.unwrap_err().to_string(), "needs more than 16 MiB of memory");
+    assert!(peak_bytes < 2 * LIMIT_BYTES as u64, "{peak_bytes}");
+}
+
+#[test]
+fn definitions_of_a_batch_count_with_their_maps() {
+    // One string each, under ids far from each other: 13 bytes in the trace, 32 and more in a map.
+    let mut trace = b"TRC\0\x01".to_vec();
+    for id in 0..300_000_u32 {
+        trace.extend([3, 1, 0, 0, 0]);
+        trace.extend((id * 4096).to_le_bytes());
+        trace.extend([0, 0, 0, 0]);
+    }
+    assert!(trace.len() < LIMIT_BYTES);
+    let (outcome, peak_bytes) = import_within(&trace);
+    let error = outcome.unwrap_err();
+    assert!(matches!(&error, ReadError::Input(error) if error.is_memory()), "{error}");
+    assert!(error.to_string().starts_with("needs more than 16 MiB of memory for the definitions of a batch"));
+    assert!(peak_bytes < 3 * LIMIT_BYTES as u64, "{peak_bytes}");
 }
 
 #[test]

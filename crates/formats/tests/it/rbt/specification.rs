@@ -1,6 +1,6 @@
 //! The rules of the specification, and reli's behaviour where it leaves something open.
 
-use borehole_formats::{Limits, ReadOptions};
+use borehole_formats::{Limits, OnDamage, ReadOptions};
 
 use super::build::{Trace, numbers};
 use super::{read, read_with, samples};
@@ -350,14 +350,19 @@ mod definitions {
         assert_eq!(samples(&trace.0), ["f :3"]);
     }
 
+    const TOO_MUCH: &str = "needs more than 4096 bytes of memory for the definitions of a segment";
+
     #[test]
     fn definitions_beyond_the_limit_are_refused() {
         let limits = Limits { memory_bytes: 4096, ..Limits::default() };
         let options = ReadOptions { limits, ..ReadOptions::default() };
         let trace = (0..50).fold(Trace::bare(), |trace, id| trace.string(id, &[b'x'; 100]));
-        let reading = read_with(&trace.0, options);
-        assert_eq!(reading.failure().0, "too many definitions in one segment: limit reached at STRING_DEF");
-        assert!(reading.error.unwrap().is_limit());
+        for on_damage in [OnDamage::Fail, OnDamage::ReadOn] {
+            let reading = read_with(&trace.0, ReadOptions { on_damage, ..options });
+            assert_eq!(reading.failure().0, TOO_MUCH);
+            let error = reading.error.unwrap();
+            assert!(error.is_memory() && error.is_limit());
+        }
     }
 
     #[test]
@@ -368,8 +373,8 @@ mod definitions {
         for begin in [Trace::compact(), Trace::compact().compact_sample(0)] {
             let trace = (0..50).fold(begin, |trace, _| trace.metadata(b"k", &[b'x'; 100]));
             let reading = read_with(&trace.0, options);
-            assert_eq!(reading.failure().0, "too many definitions in one segment: limit reached at METADATA");
-            assert!(reading.error.unwrap().is_limit());
+            assert_eq!(reading.failure().0, TOO_MUCH);
+            assert!(reading.error.unwrap().is_memory());
         }
     }
 }

@@ -8,14 +8,17 @@
 //! A file without a name (`O_TMPFILE`) would leave nothing at all, but it cannot replace another file without a name of its own,
 //! SQLite needs a name, and many file systems have none.
 
+mod entry;
+
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
 
-use tempfile::TempPath;
-
 use crate::destination::folder_of;
+use entry::UnfinishedEntry;
+pub(crate) use entry::UnfinishedPath;
+pub use entry::remove_unfinished;
 
 /// The part of the name between that of the file and the number of the process.
 const MARK: &str = ".borehole-";
@@ -31,15 +34,23 @@ const MAX_NAMES: usize = 100_000;
 
 /// Creates an empty, locked file for what will become `path`, in the same directory, and removes what killed programs left
 /// there. Every temporary file with a name is created here.
-pub(crate) fn create(path: &Path, readers: Readers) -> io::Result<(File, TempPath)> {
+pub(crate) fn create(path: &Path, readers: Readers) -> io::Result<(File, UnfinishedPath)> {
     let folder = folder_of(path);
     loop {
+        let mut entry = None;
         let created = tempfile::Builder::new()
             .prefix(&prefix(path))
             .suffix(ENDING)
-            .make_in(folder, |unfinished| readers.options().open(unfinished))?;
+            .make_in(folder, |unfinished| {
+                // Copied before the file is there, so that no file is left because the memory for its entry is lacking.
+                let path = unfinished.to_owned();
+                let file = readers.options().open(unfinished)?;
+                entry = UnfinishedEntry::new(path);
+                Ok(file)
+            })?;
         // Separate the two: combined, their errors name the temporary file and lack the error number.
-        let (file, unfinished) = created.into_parts();
+        let (file, path) = created.into_parts();
+        let unfinished = UnfinishedPath { path, entry };
         // Before the lock, another program may have taken the file for one that was left.
         if lock(&file)? && is_at(&file, &unfinished) {
             remove_left(folder, &file);

@@ -1,0 +1,105 @@
+//! Allocations that fail, at any point of a command: a limit of its address space from hardly enough to start up to enough. The
+//! command ends with an error or with its work done, and leaves neither temporary files nor a stopped process.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use borehole_testkit::Scratch;
+
+use crate::capture::Busy;
+use crate::program::{corpus, listing, text};
+
+/// The number of limits that each command runs under.
+const POINTS: u32 = 40;
+
+/// The address space in which the command starts but cannot do much, in KiB.
+const LEAST_KIB: f64 = 34_000.0;
+
+/// The outcome of a command under a limit.
+struct Limited {
+    code: Option<i32>,
+    said: String,
+}
+
+/// Runs the command with `kib` of address space.
+fn run_within(arguments: &[&str], kib: u64) -> Limited {
+    let script = format!("ulimit -v {kib} && ulimit -c 0 && exec \"$0\" \"$@\"");
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_borehole")]).args(arguments);
+    let output = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output().unwrap();
+    Limited { code: output.status.code(), said: String::from_utf8_lossy(&output.stderr).into_owned() }
+}
+
+/// The limits from the least to `most_kib`, evenly on a logarithmic scale.
+fn limits(most_kib: f64) -> impl Iterator<Item = u64> {
+    let step = (most_kib / LEAST_KIB).powf(1.0 / f64::from(POINTS - 1));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some gigabytes at most")]
+    (0..POINTS).map(move |point| (LEAST_KIB * step.powi(point.cast_signed())) as u64)
+}
+
+/// Runs the command that begins with `arguments` and writes `name` under each limit. `looks_on` is called after each.
+#[track_caller]
+fn ends_well(name: &str, arguments: &[&str], most_kib: f64, looks_on: impl Fn()) {
+    let (scratch, old) = (Scratch::new(), b"what was there before".to_vec());
+    let path = scratch.path(name);
+    let whole = [arguments, &["--force", "-o", text(&path)]].concat();
+    let (mut failed, mut done) = (0, 0);
+    for kib in limits(most_kib) {
+        fs::write(&path, &old).unwrap();
+        let Limited { code, said } = run_within(&whole, kib);
+        assert!(matches!(code, Some(0 | 2 | 3)), "{whole:?} within {kib} KiB: {code:?}, {said}");
+        assert_eq!(listing(scratch.folder()), [name], "{whole:?} within {kib} KiB: {said}");
+        let found = fs::read(&path).unwrap();
+        if code == Some(2) {
+            failed += 1;
+            assert!(said.contains("error: ") || said.is_empty(), "{whole:?} within {kib} KiB: {said}");
+            assert!(found == old || is_live(&path), "{whole:?} within {kib} KiB: {} bytes, {said}", found.len());
+        } else {
+            done += 1;
+            assert!(found != old, "{whole:?} within {kib} KiB");
+        }
+        looks_on();
+    }
+    assert!(failed > 0 && done > 0, "{whole:?}: {failed} failed, {done} succeeded");
+}
+
+/// Whether recordings write the file in place.
+fn is_live(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "rbt")
+}
+
+#[test]
+fn a_conversion_without_memory_leaves_the_old_file_or_the_new_one() {
+    let trace = corpus("rbt/realistic_54k_ts.rbt");
+    for (name, format) in [("o.pb", "pprof"), ("o.bin", "tachyon"), ("o.json", "speedscope"), ("o.svg", "flamegraph")] {
+        ends_well(name, &["convert", &trace, "--to", format], 60_000.0, || {});
+    }
+}
+
+#[test]
+fn a_report_or_recovery_without_memory_leaves_the_old_file_or_the_new_one() {
+    ends_well("o.html", &["report", &corpus("rbt/realistic_54k_ts.rbt")], 60_000.0, || {});
+    ends_well("o.rbt", &["recover", &corpus("rbt/realistic_54k_segmented_corrupt.rbt")], 60_000.0, || {});
+}
+
+#[test]
+fn an_analysis_of_a_heap_without_memory_leaves_the_old_file_or_the_new_one() {
+    let heap = corpus("php/heap/8.1.2.rdump");
+    ends_well("o.json", &["heap", "export", &heap], 2_000_000.0, || {});
+    ends_well("o.rmem", &["heap", "analyze", &heap], 2_000_000.0, || {});
+}
+
+#[test]
+fn a_recording_or_capture_without_memory_lets_the_process_run() {
+    let Some(busy) = Busy::start("without-memory") else { return };
+    let runs = || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", busy.id())).unwrap();
+        let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+        assert!(!matches!(state, Some('T' | 't')), "{stat}");
+    };
+    let process = busy.id();
+    ends_well("o.pb", &["record", "-p", &process, "-d", "100ms"], 2_000_000.0, runs);
+    ends_well("o.rbt", &["record", "-p", &process, "-d", "100ms"], 2_000_000.0, runs);
+    ends_well("o.rmem", &["heap", "capture", "-p", &process], 2_000_000.0, runs);
+}
