@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::exit::Exit;
 use crate::refusal;
 use crate::stdout::stdout_error;
+use crate::suspend;
 
 /// The arguments of `borehole doctor`.
 #[derive(Args, Clone, Debug)]
@@ -75,6 +76,7 @@ fn looks_like_php(command: &[u8]) -> bool {
 const MAX_PROCESSES: usize = 20;
 
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
+    suspend::defer();
     let findings = match args.pid {
         Some(process) => process_findings(process),
         None => system_findings(),

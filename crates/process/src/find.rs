@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::files;
+use crate::{files, guard};
 
 /// A process in the list of processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,10 +23,10 @@ pub struct ListedProcess {
 /// # Errors
 /// If `/proc` cannot be read.
 pub fn processes() -> Result<Vec<ListedProcess>, Error> {
-    let own = own();
+    let ours = [own(), guard::id()];
     let ids = files::numbers(Path::new("/proc")).map_err(|error| files::of_io(0, "", &error))?;
     // A process may end before its command line is read.
-    Ok(ids.into_iter().filter(|&id| Some(id) != own).filter_map(candidate).collect())
+    Ok(ids.into_iter().filter(|&id| !ours.contains(&Some(id))).filter_map(candidate).collect())
 }
 
 /// The number of this process; `None` without `/proc`.

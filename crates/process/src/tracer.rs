@@ -15,6 +15,7 @@ use borehole_text::cause;
 
 use crate::error::{Error, ErrorKind};
 use crate::files;
+use crate::hold::Hold;
 use crate::ptrace::{self, Stop};
 
 /// Stops a process for short moments.
@@ -22,6 +23,8 @@ use crate::ptrace::{self, Stop};
 pub struct Stopper {
     process: i32,
     holder: Option<TracerThread>,
+    /// From before the threads are stopped until after they are released.
+    hold: Option<Hold>,
 }
 
 /// A process whose threads are all stopped until this guard is dropped.
@@ -54,7 +57,7 @@ impl Stopper {
     /// Creates a stopper for the process of this number, without any effect on the process yet.
     #[must_use]
     pub fn new(process: i32) -> Self {
-        Self { process, holder: None }
+        Self { process, holder: None, hold: None }
     }
 
     /// Stops all threads of the process.
@@ -62,6 +65,7 @@ impl Stopper {
     /// # Errors
     /// If the process is gone, may not be stopped, is traced by another process, or does not stop in time. It then runs on.
     pub fn stop(&mut self) -> Result<Stopped<'_>, Error> {
+        self.hold.get_or_insert_with(Hold::begin);
         match self.order(TracerOrder::Stop) {
             Ok(()) => Ok(Stopped { stopper: self }),
             Err(error) => {
@@ -87,6 +91,7 @@ impl Stopper {
             drop((orders, answers));
             let _ = thread.join();
         }
+        self.hold = None;
     }
 }
 
@@ -98,8 +103,9 @@ impl Drop for Stopper {
 
 impl Drop for Stopped<'_> {
     fn drop(&mut self) {
-        if self.stopper.order(TracerOrder::Resume).is_err() {
-            self.stopper.end();
+        match self.stopper.order(TracerOrder::Resume) {
+            Ok(()) => self.stopper.hold = None,
+            Err(_) => self.stopper.end(),
         }
     }
 }
@@ -243,5 +249,6 @@ pub(crate) fn thread_pointer(process: i32, thread: i32) -> Result<u64, Error> {
             Error::new(ErrorKind::Unsupported, what)
         })
     };
+    let _hold = Hold::begin();
     thread::spawn(learn).join().unwrap_or_else(|_| Err(vanished(process, thread)))
 }

@@ -22,6 +22,7 @@ use crate::exit::Exit;
 use crate::messages::say;
 use crate::refusal;
 use crate::stdout::{STDOUT, stdout_of_command};
+use crate::suspend;
 use crate::utc;
 use crate::values::duration;
 
@@ -62,6 +63,7 @@ impl CopyArgs {
             memory_limit_error: self.php.failure.error(),
             created_at: utc::iso(utc::now_s()),
         };
+        suspend::defer();
         let taken = heap::take(process, &options).map_err(|error| refusal::of_process(process, error))?;
         say(&told(process, &taken));
         Ok(taken)

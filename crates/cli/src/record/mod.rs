@@ -22,6 +22,7 @@ use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages;
 use crate::stdout::stdout_of_command;
+use crate::suspend;
 use progress::Watcher;
 
 /// A recording to make, from any command line.
@@ -59,6 +60,7 @@ fn recording(args: &RecordArgs) -> anyhow::Result<RecordingPlan> {
 pub(crate) fn record(recording: RecordingPlan) -> anyhow::Result<Exit> {
     let RecordingPlan { targets, sampling: Sampling { options, php }, destination } = recording;
     interrupt::heed();
+    suspend::defer();
     destination.check()?;
     // A command reads the keys itself.
     let _keys = (!targets.is_command()).then(quit::heed);
