@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 
 use borehole::capture::{PhpOptions, PhpProcess, Subject as _};
 use borehole_php::ThreadModel;
-use borehole_process::{ForeignProcess as _, Obstacle, Process, Stopper, obstacles, processes, ptrace_scope};
+use borehole_process::{ForeignProcess as _, Obstacle, Process, obstacles, processes, ptrace_scope};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -139,7 +139,7 @@ fn process_findings(id: i32) -> Vec<Diagnosis> {
         Err(error) => return refusal(id, &error),
     };
     let mut findings = vec![Diagnosis::good(format!("process {id} can be read"))];
-    findings.push(match Stopper::new(id).stop() {
+    findings.push(match process.stopper().stop() {
         Ok(_stopped) => Diagnosis::good(format!("process {id} can be stopped for a sample")),
         Err(error) => Diagnosis::note(error.to_string(), "sampling works, but torn stacks are only retried"),
     });

@@ -31,8 +31,7 @@ pub(crate) fn has_ended(process: &OwnedFd) -> bool {
 pub(crate) fn signal(process: &OwnedFd, signal: c_int) -> io::Result<()> {
     let information = std::ptr::null::<libc::siginfo_t>();
     // SAFETY: without information, the kernel fills it in as `kill` does.
-    let result = unsafe {
-        libc::syscall(libc::SYS_pidfd_send_signal, process.as_raw_fd(), signal, information, 0)
-    };
+    let result =
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, process.as_raw_fd(), signal, information, 0) };
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
