@@ -14,6 +14,7 @@ use crate::files;
 use crate::handle::ProcessHandle;
 use crate::live::Process;
 use crate::maps::MemoryMapping;
+use crate::open::open_regular;
 use crate::scan::{self, PageRegion};
 
 /// A selection of pages of a mapping.
@@ -169,7 +170,7 @@ impl Resident {
     /// Adds the pages of shared memory, as known from its file: `None` if the file may not be opened.
     fn add_shared(&self, mapping: &MemoryMapping, into: &mut Vec<MemorySpan>) -> Option<()> {
         let name = format!("map_files/{:x}-{:x}", mapping.start, mapping.end);
-        let file = File::open(files::path(self.process.id(), &name)).ok()?;
+        let file = open_regular(&files::path(self.process.id(), &name)).ok()?;
         let end = mapping.file_offset.checked_add(mapping.end - mapping.start)?;
         let mut offset = mapping.file_offset;
         while offset < end {
@@ -220,8 +221,16 @@ pub fn resident_bytes(process: &Process) -> Result<u64, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::process::Stdio;
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
     use super::*;
     use crate::maps::Mappings;
+    use crate::memory::ForeignProcess as _;
 
     /// The pages of a mapping of this process, from the old or the new interface.
     fn found(is_old: bool, mapping: &MemoryMapping, pages: PageSelection) -> Vec<MemorySpan> {
@@ -244,6 +253,41 @@ mod tests {
                 return new;
             }
         }
+    }
+
+    /// Opening its file would wait until the system takes the lease away, which takes 45 seconds.
+    #[test]
+    fn shared_memory_on_which_its_process_holds_a_lease_is_found_without_a_wait() {
+        let file = tempfile::NamedTempFile::new_in("/dev/shm").expect("a file");
+        let program = "import fcntl, mmap, signal, sys\n\
+                       signal.signal(signal.SIGIO, signal.SIG_IGN)\n\
+                       file = open(sys.argv[1], 'r+')\n\
+                       file.truncate(1 << 20)\n\
+                       memory = mmap.mmap(file.fileno(), 1 << 20)\n\
+                       memory[4096 * 3] = 7\n\
+                       fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n\
+                       print('leased', flush=True)\n\
+                       sys.stdin.read()";
+        let path = file.into_temp_path();
+        let mut python = std::process::Command::new("python3");
+        python.args(["-c", program]).arg(&path).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut holder = python.spawn().expect("python3");
+        let mut said = BufReader::new(holder.stdout.take().expect("a pipe")).lines();
+        assert_eq!(said.next().expect("a line").expect("a line"), "leased");
+        let process = Process::open(holder.id().try_into().expect("a number")).expect("a child");
+        let of_file = |mapping: &&MemoryMapping| mapping.path == path.as_os_str().as_bytes();
+        let mapping = process.mappings().iter().find(of_file).expect("a mapping").clone();
+        let (done, is_done) = mpsc::channel();
+        thread::spawn(move || {
+            let mut spans = Vec::new();
+            let mut resident = Resident::open(&process).expect("a child");
+            resident.add(&mapping, PageSelection::Shared, &mut spans).expect("a child");
+            done.send((spans, mapping)).expect("a receiver");
+        });
+        let (spans, mapping) = is_done.recv_timeout(Duration::from_secs(30)).expect("no wait for the lease");
+        assert_eq!(spans, [MemorySpan { address: mapping.start + 4096 * 3, length: 4096 }]);
+        drop(holder.stdin.take());
+        holder.wait().expect("a child");
     }
 
     #[test]
