@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use borehole_process::{ancestors, descendants, processes, program};
+use borehole_process::{ancestors, descendants, listed, processes, program};
 
 use crate::error::Error;
 use crate::options::nanoseconds;
@@ -40,6 +40,16 @@ impl ProcessSelection {
                 others.filter(|process| is_wanted(&process.command)).map(|process| process.id).collect()
             }
         })
+    }
+
+    /// Whether a process that was a member before it was attached to is one now. Meanwhile its number may have become that of
+    /// another process.
+    fn still_has(&self, process: i32) -> bool {
+        match self {
+            Self::One(_) => true,
+            Self::Family(ancestor) => descendants(*ancestor).is_ok_and(|family| family.contains(&process)),
+            Self::Matching(is_wanted) => listed(process).is_some_and(|listed| is_wanted(&listed.command)),
+        }
     }
 }
 
@@ -140,6 +150,7 @@ impl Finder {
     fn try_attach(&mut self, process: i32, now_ns: impl Fn() -> u64, found: &mut SearchOutcome) {
         let program = program(process);
         let state = match (self.attach)(process) {
+            Ok(_) if !self.selection.still_has(process) => return,
             Ok(subject) => {
                 found.attached.push(subject);
                 AttachState::Attached

@@ -5,7 +5,7 @@ use borehole_php::{
     AttachOptions, Executor, Identity, Php, PhpRelease, SampleOutcome, SampledStack, ServedRequest,
     StackWalker, ThreadModel, WalkOptions,
 };
-use borehole_process::{ErrorKind, Process};
+use borehole_process::{ErrorKind, Process, Stopper};
 
 use crate::error::Error;
 use crate::ready::when_ready;
@@ -114,6 +114,10 @@ impl PhpProcess {
 impl Subject for PhpProcess {
     fn process(&self) -> i32 {
         self.process.id()
+    }
+
+    fn stopper(&self) -> Stopper {
+        self.process.stopper()
     }
 
     fn lanes(&self) -> usize {

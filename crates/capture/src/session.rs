@@ -68,7 +68,7 @@ struct SampledProcess {
 
 impl SampledProcess {
     fn new(subject: Box<dyn Subject>) -> Self {
-        let stopper = Stopper::new(subject.process());
+        let stopper = subject.stopper();
         Self { subject, stopper, cannot_stop: false, is_gone: false }
     }
 

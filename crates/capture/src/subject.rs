@@ -1,6 +1,7 @@
 //! The interface of a sampled process.
 
 use borehole_model::{LabelsId, StackId, Tables};
+use borehole_process::Stopper;
 
 use crate::error::Error;
 
@@ -10,6 +11,11 @@ use crate::error::Error;
 pub trait Subject: Send {
     /// The process number.
     fn process(&self) -> i32;
+
+    /// Stops the process.
+    fn stopper(&self) -> Stopper {
+        Stopper::new(self.process())
+    }
 
     /// The current number of lanes.
     fn lanes(&self) -> usize;

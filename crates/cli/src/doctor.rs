@@ -5,13 +5,14 @@ use std::io::{self, Write as _};
 
 use borehole::capture::{PhpOptions, PhpProcess, Subject as _};
 use borehole_php::ThreadModel;
-use borehole_process::{ForeignProcess as _, Obstacle, Process, Stopper, obstacles, processes, ptrace_scope};
+use borehole_process::{ForeignProcess as _, Obstacle, Process, obstacles, processes, ptrace_scope};
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::refusal;
 use crate::stdout::stdout_error;
+use crate::suspend;
 
 /// The arguments of `borehole doctor`.
 #[derive(Args, Clone, Debug)]
@@ -75,6 +76,7 @@ fn looks_like_php(command: &[u8]) -> bool {
 const MAX_PROCESSES: usize = 20;
 
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
+    suspend::defer();
     let findings = match args.pid {
         Some(process) => process_findings(process),
         None => system_findings(),
@@ -137,7 +139,7 @@ fn process_findings(id: i32) -> Vec<Diagnosis> {
         Err(error) => return refusal(id, &error),
     };
     let mut findings = vec![Diagnosis::good(format!("process {id} can be read"))];
-    findings.push(match Stopper::new(id).stop() {
+    findings.push(match process.stopper().stop() {
         Ok(_stopped) => Diagnosis::good(format!("process {id} can be stopped for a sample")),
         Err(error) => Diagnosis::note(error.to_string(), "sampling works, but torn stacks are only retried"),
     });

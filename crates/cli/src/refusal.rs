@@ -2,12 +2,15 @@
 
 use borehole::capture::{Error, PhpOptions, PhpProcess};
 
+use crate::suspend;
+
 /// The hint for a process that does not seem to run PHP.
 pub(crate) const WHAT_IS_PHP: &str =
     "PHP 7.0 to 8.6 is supported; --php-path names the program or library that is PHP";
 
 /// Attaches to PHP in a process, which may just have been started.
 pub(crate) fn attach(process: i32, options: &PhpOptions) -> anyhow::Result<PhpProcess> {
+    suspend::defer();
     PhpProcess::attach_when_ready(process, options).map_err(|error| of_process(process, error))
 }
 

@@ -5,7 +5,6 @@ use std::io::{self, Write as _};
 use anyhow::Context as _;
 use borehole::capture::{Look, PhpProcess, Subject as _};
 use borehole::model::{FrameId, StackId, Tables};
-use borehole_process::Stopper;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -51,7 +50,7 @@ pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
 }
 
 fn look(process: &mut PhpProcess, lane: usize, tables: &mut Tables) -> anyhow::Result<Look> {
-    let id = process.process();
+    let (id, mut stopper) = (process.process(), process.stopper());
     let mut look = || {
         let looked = process.look(lane, tables);
         looked.with_context(|| format!("process {id} can no longer be read"))
@@ -62,7 +61,6 @@ fn look(process: &mut PhpProcess, lane: usize, tables: &mut Tables) -> anyhow::R
             look => return Ok(look),
         }
     }
-    let mut stopper = Stopper::new(id);
     let _stopped = stopper.stop().context("the stack changed at every attempt to read it")?;
     look()
 }

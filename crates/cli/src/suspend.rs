@@ -1,23 +1,69 @@
-//! Ctrl-Z while the command uses the terminal: restore the terminal for the shell, then stop.
+//! Ctrl-Z and other requests of the terminal to suspend the command: it first restores the terminal for the shell, and lets
+//! every process that it has stopped run on.
 
-use std::fs;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use signal_hook::consts::{SIGSTOP, SIGTSTP};
-use signal_hook::low_level::raise;
+use signal_hook::consts::{SIGTSTP, SIGTTIN, SIGTTOU};
+use signal_hook::iterator::Signals;
+
+/// Whether the command uses the terminal, so that Ctrl-Z waits until it is [taken](take).
+static IS_HEEDED: AtomicBool = AtomicBool::new(false);
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// From here on, a request to stop waits until it is [taken](take).
+/// From here on, the command is not suspended while it has stopped another process, which would stay stopped.
+pub(crate) fn defer() {
+    borehole_process::guard_holds();
+    handle();
+}
+
+/// From here on, Ctrl-Z waits until it is [taken](take).
 pub(crate) fn heed() {
-    static HEEDED: Once = Once::new();
-    HEEDED.call_once(|| {
-        // If registering fails, the command stops at once.
-        let _ = signal_hook::flag::register(SIGTSTP, &ASKED);
+    IS_HEEDED.store(true, Ordering::Relaxed);
+    handle();
+}
+
+/// From here on, Ctrl-Z does not wait any more.
+pub(crate) fn heed_no_more() {
+    IS_HEEDED.store(false, Ordering::Relaxed);
+    if take() {
+        stop();
+    }
+}
+
+fn handle() {
+    static HANDLED: Once = Once::new();
+    HANDLED.call_once(|| {
+        let wanted = [SIGTSTP, SIGTTIN, SIGTTOU];
+        // What was ignored when the command was started stays ignored.
+        let wanted = wanted.into_iter().filter(|&signal| !borehole_process::ignores(signal));
+        // Without a handler, the kernel suspends the command at once.
+        let Ok(mut signals) = Signals::new(wanted) else { return };
+        let obey = move || {
+            loop {
+                let asked: Vec<_> = signals.wait().collect();
+                if asked.into_iter().filter(|&signal| !is_for_later(signal)).map(suspend).count() > 0 {
+                    // The terminal signals anew each time that a background program tries to use it. What came before the
+                    // command was suspended is done with.
+                    signals.pending().for_each(drop);
+                }
+            }
+        };
+        let _ = thread::Builder::new().name("borehole-suspend".to_owned()).spawn(obey);
     });
+}
+
+/// Whether a signal is left to whoever uses the terminal.
+fn is_for_later(signal: i32) -> bool {
+    let is_heeded = signal == SIGTSTP && IS_HEEDED.load(Ordering::Relaxed);
+    if is_heeded {
+        ASKED.store(true, Ordering::Relaxed);
+    }
+    is_heeded
 }
 
 /// Asks the whole job to stop, as the terminal does for Ctrl-Z outside raw mode.
@@ -25,50 +71,16 @@ pub(crate) fn ask() {
     let _ = kill(Pid::from_raw(0), Signal::SIGTSTP);
 }
 
-/// Takes the request to stop, if there is one. It is ignored without a shell that could continue the command, as the kernel
-/// does for commands that do not handle the signal.
+/// Takes the request to stop, if there is one.
 pub(crate) fn take() -> bool {
-    ASKED.swap(false, Ordering::Relaxed) && has_shell()
+    ASKED.swap(false, Ordering::Relaxed)
 }
 
-/// Stops the command. Returns when it is continued.
+/// Suspends the command. Returns when it is continued, or at once without a shell that could continue it.
 pub(crate) fn stop() {
-    let _ = raise(SIGSTOP);
+    suspend(SIGTSTP);
 }
 
-/// Whether the job has a shell: an ancestor in the same session but another process group.
-fn has_shell() -> bool {
-    let mut member = Relations::of("self");
-    while let Some(Relations { parent, group, session }) = member {
-        let above = Relations::of(&parent.to_string());
-        if above.as_ref().is_none_or(|above| above.session != session) {
-            return false;
-        }
-        if above.as_ref().is_some_and(|above| above.group != group) {
-            return true;
-        }
-        member = above;
-    }
-    false
-}
-
-/// The parent, group and session of a process.
-struct Relations {
-    parent: i32,
-    group: i32,
-    session: i32,
-}
-
-impl Relations {
-    /// The fields start after the last parenthesis, because the process name before may contain anything.
-    ///
-    /// Source: `proc_pid_stat(5)`.
-    fn of(process: &str) -> Option<Self> {
-        let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
-        let end = stat.iter().rposition(|&byte| byte == b')')?;
-        let mut fields =
-            std::str::from_utf8(&stat[end + 1..]).ok()?.split_whitespace().skip(1).map(str::parse::<i32>);
-        let mut next = || fields.next()?.ok();
-        Some(Self { parent: next()?, group: next()?, session: next()? })
-    }
+fn suspend(signal: i32) {
+    borehole_process::suspend(signal);
 }

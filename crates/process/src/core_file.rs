@@ -3,6 +3,7 @@
 //! Source: Linux, `fs/binfmt_elf.c`: what `elf_core_dump`, `fill_files_note` and `fill_prstatus` write.
 
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,7 @@ use crate::elf;
 use crate::error::{Error, ErrorKind};
 use crate::maps::{Mappings, MemoryMapping};
 use crate::memory::{ForeignMemory, ForeignProcess, MemoryPiece, fill_pieces};
+use crate::open::{open_below, open_regular};
 use crate::symbols::ElfSymbols;
 
 /// A core file, and the mapped files of its process.
@@ -64,7 +66,7 @@ impl CoreFile {
     /// If the file cannot be read, or is not a core file of a 64-bit process.
     pub fn open(path: &Path, root: &Path) -> Result<Self, Error> {
         let name = path.display();
-        let file = open(path)?;
+        let file = open_regular(path).map_err(|error| unreadable(&name.to_string(), &error))?;
         let invalid = |error| Error::new(ErrorKind::Malformed, format!("{name}: invalid core file: {error}"));
         let Parsed { segments, mappings, threads } = Parsed::of(&file, PATH_BYTES).map_err(invalid)?;
         Ok(Self { file, segments, mappings: Mappings::new(mappings), threads, root: root.to_owned() })
@@ -114,15 +116,14 @@ impl CoreFile {
         let Some(mapping) = self.mappings.at(address).filter(|mapping| mapping.shows_file()) else {
             return 0;
         };
-        let Ok(file) = elf::open_regular(&elf::below(&self.root, &mapping.path)) else { return 0 };
+        let Ok(file) = open_below(&self.root, &mapping.path) else { return 0 };
         let offset = mapping.file_offset.saturating_add(address - mapping.start);
         copy(&file, offset, mapping.end - address, into)
     }
 }
 
-fn open(path: &Path) -> Result<File, Error> {
-    elf::open_regular(path)
-        .map_err(|error| Error::new(ErrorKind::Unsupported, format!("{}: {}", path.display(), cause(&error))))
+fn unreadable(path: &str, error: &io::Error) -> Error {
+    Error::new(ErrorKind::Unsupported, format!("{path}: {}", cause(error)))
 }
 
 /// Copies at most `left` bytes; 0 where the file is truncated.
@@ -146,7 +147,9 @@ impl ForeignProcess for CoreFile {
     }
 
     fn symbols(&self, mapping: &MemoryMapping) -> Result<ElfSymbols, Error> {
-        elf::symbols(&open(&elf::below(&self.root, &mapping.path))?, mapping)
+        let opened = open_below(&self.root, &mapping.path);
+        let file = opened.map_err(|error| unreadable(&String::from_utf8_lossy(&mapping.path), &error))?;
+        elf::symbols(&file, mapping)
     }
 
     fn threads(&self) -> Result<Vec<i32>, Error> {

@@ -1,10 +1,9 @@
 //! Reads the symbols of the ELF files that a process has mapped.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use borehole_text::cause;
 use object::elf::{PT_LOAD, PT_TLS, ProgramHeader64, STT_TLS};
@@ -15,6 +14,7 @@ use object::{Endianness, ReadCache};
 use crate::error::{Error, ErrorKind};
 use crate::files;
 use crate::maps::{DELETED, MemoryMapping};
+use crate::open::{open_below, open_regular};
 use crate::symbols::{ElfSymbol, ElfSymbols, ThreadLocalBlock};
 
 /// Segments begin at pages, whatever their headers state. No supported machine has smaller pages, and larger sizes are
@@ -30,14 +30,16 @@ pub(crate) fn open_mapped(process: i32, mapping: &MemoryMapping) -> Result<File,
         let what = format!("no file is mapped at {:#x} in process {process}", mapping.start);
         return Err(Error::new(ErrorKind::Unsupported, what));
     }
-    let below_root = (!mapping.deleted).then(|| below(&files::path(process, "root"), &mapping.path));
+    let root = files::path(process, "root");
+    let below_root = || (!mapping.deleted).then(|| open_below(&root, &mapping.path));
     let link = files::path(process, &format!("map_files/{:x}-{:x}", mapping.start, mapping.end));
     let program = files::path(process, "exe");
-    let is_program = shows_program(&program, mapping);
-    let places = below_root.into_iter().chain([link]).chain(is_program.then_some(program));
+    let as_program = || shows_program(&program, mapping).then(|| open_regular(&program));
+    let ways: [&dyn Fn() -> Option<io::Result<File>>; 3] =
+        [&below_root, &|| Some(open_regular(&link)), &as_program];
     let mut first_error = None;
-    for place in places {
-        match open_regular(&place) {
+    for opened in ways.iter().filter_map(|open| open()) {
+        match opened {
             Ok(file) => return Ok(file),
             Err(error) => first_error = first_error.or(Some(error)),
         }
@@ -50,25 +52,10 @@ pub(crate) fn open_mapped(process: i32, mapping: &MemoryMapping) -> Result<File,
     Err(Error::new(kind, format!("cannot read {path} of process {process}{state}: {}", cause(&error))))
 }
 
-/// The absolute `path`, seen from `root`.
-pub(crate) fn below(root: &Path, path: &[u8]) -> PathBuf {
-    let relative = path.strip_prefix(b"/").unwrap_or(path);
-    root.join(std::ffi::OsStr::from_bytes(relative))
-}
-
 fn shows_program(program: &Path, mapping: &MemoryMapping) -> bool {
     let Ok(link) = std::fs::read_link(program) else { return false };
     let link = link.as_os_str().as_bytes();
     link.strip_suffix(DELETED).unwrap_or(link) == mapping.path
-}
-
-/// Opens a regular file, and nothing that could block.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    if file.metadata()?.is_file() {
-        return Ok(file);
-    }
-    Err(io::Error::other("expected a regular file"))
 }
 
 /// The dynamic symbols of `file`, at the addresses where `mapping` maps a part of it.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::files;
+use crate::{files, guard};
 
 /// A process in the list of processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,10 +23,10 @@ pub struct ListedProcess {
 /// # Errors
 /// If `/proc` cannot be read.
 pub fn processes() -> Result<Vec<ListedProcess>, Error> {
-    let own = own();
+    let ours = [own(), guard::id()];
     let ids = files::numbers(Path::new("/proc")).map_err(|error| files::of_io(0, "", &error))?;
     // A process may end before its command line is read.
-    Ok(ids.into_iter().filter(|&id| Some(id) != own).filter_map(candidate).collect())
+    Ok(ids.into_iter().filter(|&id| !ours.contains(&Some(id))).filter_map(listed).collect())
 }
 
 /// The number of this process; `None` without `/proc`.
@@ -47,7 +47,8 @@ pub fn ancestors() -> BTreeSet<i32> {
 }
 
 /// Reads one process; `None` for kernel threads and ended processes, which have no command line.
-fn candidate(id: i32) -> Option<ListedProcess> {
+#[must_use]
+pub fn listed(id: i32) -> Option<ListedProcess> {
     let mut command = files::read(id, "cmdline").ok()?;
     // The title that a process gives itself ends in many zero bytes.
     let length = command.iter().rposition(|&byte| byte != 0)? + 1;

@@ -4,24 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::errno::Errno;
 use nix::unistd::Pid;
 
 use crate::elf;
 use crate::error::{Error, ErrorKind};
-use crate::files::{self, Stat};
+use crate::files;
+use crate::handle::ProcessHandle;
 use crate::maps::{Mappings, MemoryMapping};
 use crate::memory::{ForeignMemory, ForeignProcess, MemoryPiece};
 use crate::symbols::ElfSymbols;
+use crate::tracer::Stopper;
 use crate::{access, tracer, transfer};
 
 /// A running process that may be read.
 #[derive(Debug)]
 pub struct Process {
-    id: i32,
-    started: u64,
+    handle: Arc<ProcessHandle>,
     mappings: Mappings,
     /// `/proc/PID/mem`, if it may be opened. It stays bound to the address space that it was opened on.
     memory: Option<File>,
@@ -42,31 +43,38 @@ impl Process {
     /// # Errors
     /// If the process does not exist or may not be read; then the error names the obstacle and the remedy.
     pub fn open(id: i32) -> Result<Self, Error> {
-        let Stat { state, started, .. } = files::stat(id, "stat")?;
-        if state == b'Z' {
-            return Err(files::gone(id));
-        }
-        let maps = files::read(id, "maps").map_err(|error| access::explain(id, error))?;
+        let handle = Arc::new(ProcessHandle::open(id)?);
+        let maps = handle.read("maps").map_err(|error| access::explain(id, error))?;
         let mappings = Mappings::parse(&maps)?;
         let probe_address = probe_address(id, &mappings)?;
         let memory = File::open(files::path(id, "mem")).ok();
         let refuses_call = AtomicBool::new(false);
         let thread_pointers = ThreadPointers::default();
-        let process = Self { id, started, mappings, memory, refuses_call, probe_address, thread_pointers };
-        process.probe().map_err(|error| access::explain(id, error))?;
-        Ok(process)
+        let process = Self { handle, mappings, memory, refuses_call, probe_address, thread_pointers };
+        let probed = process.handle.checked(process.probe());
+        probed.map_err(|error| access::explain(id, error)).map(|()| process)
     }
 
     /// The process number.
     #[must_use]
     pub fn id(&self) -> i32 {
-        self.id
+        self.handle.id()
+    }
+
+    /// Stops this process, and no later one of the same number.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        Stopper::of(Arc::clone(&self.handle))
+    }
+
+    pub(crate) fn handle(&self) -> &Arc<ProcessHandle> {
+        &self.handle
     }
 
     /// Whether the process has not ended. A later process with the same number does not count.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        files::stat(self.id, "stat").is_ok_and(|stat| stat.started == self.started && stat.state != b'Z')
+        self.handle.is_running()
     }
 
     /// Whether the process still runs the program that it ran when it was opened. A process may replace its program,
@@ -83,7 +91,7 @@ impl Process {
 
     fn shows_same_program(&self) -> bool {
         let shown = |mappings: &Mappings| mappings.iter().find(|mapping| mapping.shows_file()).cloned();
-        let now = files::read(self.id, "maps").and_then(|maps| Mappings::parse(&maps));
+        let now = self.handle.read("maps").and_then(|maps| Mappings::parse(&maps));
         now.is_ok_and(|now| shown(&now) == shown(&self.mappings))
     }
 
@@ -92,7 +100,7 @@ impl Process {
     /// # Errors
     /// If the process has ended.
     pub fn refresh(&mut self) -> Result<(), Error> {
-        self.mappings = Mappings::parse(&files::read(self.id, "maps")?)?;
+        self.mappings = Mappings::parse(&self.handle.read("maps")?)?;
         Ok(())
     }
 
@@ -104,11 +112,11 @@ impl Process {
         if (prefer_file || self.refuses_call.load(Ordering::Relaxed))
             && let Some(memory) = &self.memory
         {
-            return transfer::by_file(self.id, memory, pieces);
+            return transfer::by_file(self.id(), memory, pieces);
         }
-        match transfer::by_call(Pid::from_raw(self.id), pieces) {
-            Ok(filled) => Ok(filled),
-            Err(Errno::ESRCH) => Err(files::gone(self.id)),
+        match transfer::by_call(Pid::from_raw(self.id()), pieces) {
+            Ok(filled) => self.handle.checked(Ok(filled)),
+            Err(Errno::ESRCH) => Err(files::gone(self.id())),
             // A sandbox may refuse the call and allow the file.
             Err(Errno::ENOSYS | Errno::EPERM) if self.memory.is_some() => {
                 self.refuses_call.store(true, Ordering::Relaxed);
@@ -121,7 +129,7 @@ impl Process {
     #[cold]
     fn refused(&self, errno: Errno) -> Error {
         let kind = if errno == Errno::EPERM { ErrorKind::Denied } else { ErrorKind::Unsupported };
-        Error::new(kind, format!("cannot read the memory of process {}: {}", self.id, errno.desc()))
+        Error::new(kind, format!("cannot read the memory of process {}: {}", self.id(), errno.desc()))
     }
 }
 
@@ -138,18 +146,20 @@ impl ForeignProcess for Process {
     }
 
     fn symbols(&self, mapping: &MemoryMapping) -> Result<ElfSymbols, Error> {
-        elf::symbols(&elf::open_mapped(self.id, mapping)?, mapping)
+        let file = self.handle.checked(elf::open_mapped(self.id(), mapping))?;
+        elf::symbols(&file, mapping)
     }
 
     fn threads(&self) -> Result<Vec<i32>, Error> {
-        let threads = files::threads(self.id)?;
+        let threads = self.handle.threads()?;
         self.thread_pointers.retain(&threads);
         Ok(threads)
     }
 
     fn thread_pointer(&self, thread: i32) -> Result<u64, Error> {
-        let started = files::stat(self.id, &format!("task/{thread}/stat")).ok().map(|stat| stat.started);
-        self.thread_pointers.of(thread, started, || tracer::thread_pointer(self.id, thread))
+        let stat = files::stat(self.id(), &format!("task/{thread}/stat"));
+        let started = self.handle.checked(stat).ok().map(|stat| stat.started);
+        self.thread_pointers.of(thread, started, || tracer::thread_pointer(&self.handle, thread))
     }
 }
 

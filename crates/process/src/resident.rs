@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::unistd::{SysconfVar, Whence, lseek, sysconf};
@@ -10,7 +11,10 @@ use nix::unistd::{SysconfVar, Whence, lseek, sysconf};
 use crate::dump::MemorySpan;
 use crate::error::{Error, ErrorKind};
 use crate::files;
+use crate::handle::ProcessHandle;
+use crate::live::Process;
 use crate::maps::MemoryMapping;
+use crate::open::open_regular;
 use crate::scan::{self, PageRegion};
 
 /// A selection of pages of a mapping.
@@ -27,7 +31,7 @@ pub enum PageSelection {
 /// Finds the resident pages of a process.
 #[derive(Debug)]
 pub struct Resident {
-    process: i32,
+    process: Arc<ProcessHandle>,
     pagemap: File,
     page_bytes: u64,
     entries: Vec<u8>,
@@ -50,13 +54,16 @@ const BATCH: u64 = 1 << 15;
 const REGIONS: usize = 1 << 12;
 
 impl Resident {
-    /// Opens the page tables of the process of this number and of the program that it runs now.
+    /// Opens the page tables of a process and of the program that it runs now.
     ///
     /// # Errors
     /// If the process is gone or may not be read.
-    pub fn open(process: i32) -> Result<Self, Error> {
-        let pagemap = File::open(files::path(process, "pagemap"))
-            .map_err(|error| crate::access::explain(process, files::of_io(process, "pagemap", &error)))?;
+    pub fn open(process: &Process) -> Result<Self, Error> {
+        let id = process.id();
+        let pagemap = File::open(files::path(id, "pagemap"))
+            .map_err(|error| crate::access::explain(id, files::of_io(id, "pagemap", &error)));
+        let process = Arc::clone(process.handle());
+        let pagemap = process.checked(pagemap)?;
         let page_bytes = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();
         let page_bytes = page_bytes.and_then(|bytes| bytes.try_into().ok()).unwrap_or(4096);
         let regions = vec![PageRegion::default(); REGIONS];
@@ -79,7 +86,9 @@ impl Resident {
             pages => {
                 let (count, last) = (into.len(), into.last().copied());
                 match self.add_scanned(mapping, pages, into) {
-                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Err(files::gone(self.process)),
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
+                        Err(files::gone(self.process.id()))
+                    }
                     // An older kernel.
                     Err(_) => {
                         self.regions.clear();
@@ -149,19 +158,19 @@ impl Resident {
         let offset = start / self.page_bytes * ENTRY_BYTES;
         match self.pagemap.read_at(&mut self.entries, offset) {
             // The address space that the file was opened on no longer exists.
-            Ok(0) => Err(files::gone(self.process)),
+            Ok(0) => Err(files::gone(self.process.id())),
             Ok(read) => {
                 self.entries.truncate(read);
                 Ok(())
             }
-            Err(error) => Err(files::of_io(self.process, "pagemap", &error)),
+            Err(error) => Err(files::of_io(self.process.id(), "pagemap", &error)),
         }
     }
 
     /// Adds the pages of shared memory, as known from its file: `None` if the file may not be opened.
     fn add_shared(&self, mapping: &MemoryMapping, into: &mut Vec<MemorySpan>) -> Option<()> {
         let name = format!("map_files/{:x}-{:x}", mapping.start, mapping.end);
-        let file = File::open(files::path(self.process, &name)).ok()?;
+        let file = open_regular(&files::path(self.process.id(), &name)).ok()?;
         let end = mapping.file_offset.checked_add(mapping.end - mapping.start)?;
         let mut offset = mapping.file_offset;
         while offset < end {
@@ -193,29 +202,40 @@ fn append(into: &mut Vec<MemorySpan>, address: u64, bytes: u64) {
     }
 }
 
-/// The number of bytes of memory that the process of this number has, including shared memory.
+/// The number of bytes of memory that the process has, including shared memory.
 ///
 /// # Errors
 /// If the process is gone or may not be read.
-pub fn resident_bytes(process: i32) -> Result<u64, Error> {
-    let status = files::read(process, "status")?;
+pub fn resident_bytes(process: &Process) -> Result<u64, Error> {
+    let status = process.handle().read("status")?;
     let field = files::status_field(&status, "VmRSS").unwrap_or_default();
     let kibibytes = field.strip_suffix(" kB").and_then(|number| number.parse::<u64>().ok());
     let invalid = || {
-        Error::new(ErrorKind::Malformed, format!("/proc/{process}/status: expected VmRSS, found {field:?}"))
+        Error::new(
+            ErrorKind::Malformed,
+            format!("/proc/{}/status: expected VmRSS, found {field:?}", process.id()),
+        )
     };
     kibibytes.map(|kibibytes| kibibytes.saturating_mul(1024)).ok_or_else(invalid)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::process::Stdio;
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
     use super::*;
     use crate::maps::Mappings;
+    use crate::memory::ForeignProcess as _;
 
     /// The pages of a mapping of this process, from the old or the new interface.
     fn found(is_old: bool, mapping: &MemoryMapping, pages: PageSelection) -> Vec<MemorySpan> {
         let id = i32::try_from(std::process::id()).expect("a small number");
-        let mut resident = Resident::open(id).expect("our own");
+        let mut resident = Resident::open(&Process::open(id).expect("our own")).expect("our own");
         if is_old {
             resident.regions.clear();
         }
@@ -233,6 +253,41 @@ mod tests {
                 return new;
             }
         }
+    }
+
+    /// Opening its file would wait until the system takes the lease away, which takes 45 seconds.
+    #[test]
+    fn shared_memory_on_which_its_process_holds_a_lease_is_found_without_a_wait() {
+        let file = tempfile::NamedTempFile::new_in("/dev/shm").expect("a file");
+        let program = "import fcntl, mmap, signal, sys\n\
+                       signal.signal(signal.SIGIO, signal.SIG_IGN)\n\
+                       file = open(sys.argv[1], 'r+')\n\
+                       file.truncate(1 << 20)\n\
+                       memory = mmap.mmap(file.fileno(), 1 << 20)\n\
+                       memory[4096 * 3] = 7\n\
+                       fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n\
+                       print('leased', flush=True)\n\
+                       sys.stdin.read()";
+        let path = file.into_temp_path();
+        let mut python = std::process::Command::new("python3");
+        python.args(["-c", program]).arg(&path).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut holder = python.spawn().expect("python3");
+        let mut said = BufReader::new(holder.stdout.take().expect("a pipe")).lines();
+        assert_eq!(said.next().expect("a line").expect("a line"), "leased");
+        let process = Process::open(holder.id().try_into().expect("a number")).expect("a child");
+        let of_file = |mapping: &&MemoryMapping| mapping.path == path.as_os_str().as_bytes();
+        let mapping = process.mappings().iter().find(of_file).expect("a mapping").clone();
+        let (done, is_done) = mpsc::channel();
+        thread::spawn(move || {
+            let mut spans = Vec::new();
+            let mut resident = Resident::open(&process).expect("a child");
+            resident.add(&mapping, PageSelection::Shared, &mut spans).expect("a child");
+            done.send((spans, mapping)).expect("a receiver");
+        });
+        let (spans, mapping) = is_done.recv_timeout(Duration::from_secs(30)).expect("no wait for the lease");
+        assert_eq!(spans, [MemorySpan { address: mapping.start + 4096 * 3, length: 4096 }]);
+        drop(holder.stdin.take());
+        holder.wait().expect("a child");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -15,13 +16,19 @@ use borehole_text::cause;
 
 use crate::error::{Error, ErrorKind};
 use crate::files;
+use crate::handle::ProcessHandle;
+use crate::hold::Hold;
 use crate::ptrace::{self, Stop};
 
 /// Stops a process for short moments.
 #[derive(Debug)]
 pub struct Stopper {
     process: i32,
+    /// The process; `None` before it is stopped for the first time, if only its number was given.
+    handle: Option<Arc<ProcessHandle>>,
     holder: Option<TracerThread>,
+    /// From before the threads are stopped until after they are released.
+    hold: Option<Hold>,
 }
 
 /// A process whose threads are all stopped until this guard is dropped.
@@ -51,10 +58,17 @@ const PATIENCE: Duration = Duration::from_millis(200);
 const MAX_ROUNDS: usize = 64;
 
 impl Stopper {
-    /// Creates a stopper for the process of this number, without any effect on the process yet.
+    /// Creates a stopper for the process that will have this number when it is stopped for the first time, without any
+    /// effect on the process yet. [`Process::stopper`](crate::Process::stopper) never stops another process.
     #[must_use]
     pub fn new(process: i32) -> Self {
-        Self { process, holder: None }
+        Self { process, handle: None, holder: None, hold: None }
+    }
+
+    pub(crate) fn of(handle: Arc<ProcessHandle>) -> Self {
+        let mut stopper = Self::new(handle.id());
+        stopper.handle = Some(handle);
+        stopper
     }
 
     /// Stops all threads of the process.
@@ -62,6 +76,7 @@ impl Stopper {
     /// # Errors
     /// If the process is gone, may not be stopped, is traced by another process, or does not stop in time. It then runs on.
     pub fn stop(&mut self) -> Result<Stopped<'_>, Error> {
+        self.hold.get_or_insert_with(Hold::begin);
         match self.order(TracerOrder::Stop) {
             Ok(()) => Ok(Stopped { stopper: self }),
             Err(error) => {
@@ -73,7 +88,11 @@ impl Stopper {
 
     fn order(&mut self, order: TracerOrder) -> Result<(), Error> {
         if self.holder.is_none() {
-            self.holder = Some(TracerThread::start(self.process)?);
+            let handle = match self.handle.take() {
+                Some(handle) => handle,
+                None => Arc::new(ProcessHandle::open(self.process)?),
+            };
+            self.holder = Some(TracerThread::start(Arc::clone(self.handle.insert(handle)))?);
         }
         let ended = || Error::new(ErrorKind::Unsupported, "the tracing thread has ended");
         let holder = self.holder.as_ref().ok_or_else(ended)?;
@@ -87,6 +106,7 @@ impl Stopper {
             drop((orders, answers));
             let _ = thread.join();
         }
+        self.hold = None;
     }
 }
 
@@ -98,19 +118,21 @@ impl Drop for Stopper {
 
 impl Drop for Stopped<'_> {
     fn drop(&mut self) {
-        if self.stopper.order(TracerOrder::Resume).is_err() {
-            self.stopper.end();
+        match self.stopper.order(TracerOrder::Resume) {
+            Ok(()) => self.stopper.hold = None,
+            Err(_) => self.stopper.end(),
         }
     }
 }
 
 impl TracerThread {
-    fn start(process: i32) -> Result<Self, Error> {
+    fn start(process: Arc<ProcessHandle>) -> Result<Self, Error> {
+        let id = process.id();
         let (orders, incoming) = mpsc::channel();
         let (outgoing, answers) = mpsc::channel();
-        let hold = move || hold(process, &incoming, &outgoing);
+        let hold = move || hold(&process, &incoming, &outgoing);
         let thread = thread::Builder::new().name("borehole-stop".to_owned()).spawn(hold);
-        let thread = thread.map_err(|error| no_thread(process, &error))?;
+        let thread = thread.map_err(|error| no_thread(id, &error))?;
         Ok(Self { orders, answers, thread })
     }
 }
@@ -122,7 +144,7 @@ fn no_thread(process: i32, error: &io::Error) -> Error {
 }
 
 /// Executes orders until the channel closes or an order fails.
-fn hold(process: i32, orders: &Receiver<TracerOrder>, answers: &Sender<Result<(), Error>>) {
+fn hold(process: &ProcessHandle, orders: &Receiver<TracerOrder>, answers: &Sender<Result<(), Error>>) {
     let mut held = StoppedThreads::default();
     for order in orders {
         let done = match order {
@@ -141,23 +163,24 @@ fn hold(process: i32, orders: &Receiver<TracerOrder>, answers: &Sender<Result<()
 struct StoppedThreads(BTreeMap<i32, Stop>);
 
 impl StoppedThreads {
-    fn stop_all(&mut self, process: i32) -> Result<(), Error> {
+    fn stop_all(&mut self, process: &ProcessHandle) -> Result<(), Error> {
         let deadline = Instant::now() + PATIENCE;
         for _ in 0..MAX_ROUNDS {
-            let new: Vec<i32> = files::threads(process)?
+            let new: Vec<i32> = process
+                .threads()?
                 .into_iter()
-                .filter(|&thread| self.is_to_be_stopped(process, thread))
+                .filter(|&thread| self.is_to_be_stopped(process.id(), thread))
                 .collect();
             if new.is_empty() {
-                return if self.0.is_empty() { Err(files::gone(process)) } else { Ok(()) };
+                return if self.0.is_empty() { Err(files::gone(process.id())) } else { Ok(()) };
             }
             let seized: Result<Vec<i32>, Error> =
                 new.into_iter().filter_map(|thread| ask(process, thread).transpose()).collect();
             for thread in seized? {
-                self.await_stop(process, thread, deadline)?;
+                self.await_stop(process.id(), thread, deadline)?;
             }
         }
-        let what = format!("process {process} starts threads faster than they can be stopped");
+        let what = format!("process {} starts threads faster than they can be stopped", process.id());
         Err(Error::new(ErrorKind::Unsupported, what))
     }
 
@@ -200,13 +223,15 @@ impl StoppedThreads {
     }
 }
 
-/// Seizes a thread and asks it to stop; `None` if it has ended.
-fn ask(process: i32, thread: i32) -> Result<Option<i32>, Error> {
+/// Seizes a thread and asks it to stop; `None` if it has ended. While it is seized, its number is not reused.
+fn ask(process: &ProcessHandle, thread: i32) -> Result<Option<i32>, Error> {
     let asked = ptrace::seize(thread).and_then(|()| ptrace::interrupt(thread));
     match asked {
+        // Its number may have become that of another process before it was seized, which the end of this thread releases.
+        Ok(()) if !process.has_thread(thread) => Err(vanished(process.id(), thread)),
         Ok(()) => Ok(Some(thread)),
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
-        Err(error) => Err(refused(process, &error)),
+        Err(error) => process.checked(Err(refused(process.id(), &error))),
     }
 }
 
@@ -234,11 +259,12 @@ fn vanished(process: i32, thread: i32) -> Error {
 }
 
 /// The thread pointer of a thread. Stops only this thread, from a helper thread that ends right after.
-pub(crate) fn thread_pointer(process: i32, thread: i32) -> Result<u64, Error> {
+pub(crate) fn thread_pointer(process: &Arc<ProcessHandle>, thread: i32) -> Result<u64, Error> {
+    let (process, id) = (Arc::clone(process), process.id());
     let learn = move || {
         let mut held = StoppedThreads::default();
-        ask(process, thread)?.ok_or_else(|| vanished(process, thread))?;
-        held.await_stop(process, thread, Instant::now() + PATIENCE)?;
+        ask(&process, thread)?.ok_or_else(|| vanished(id, thread))?;
+        held.await_stop(id, thread, Instant::now() + PATIENCE)?;
         let pointer = ptrace::thread_pointer(thread);
         held.resume_all()?;
         pointer.map_err(|error| {
@@ -246,6 +272,7 @@ pub(crate) fn thread_pointer(process: i32, thread: i32) -> Result<u64, Error> {
             Error::new(ErrorKind::Unsupported, what)
         })
     };
-    let learning = std::thread::Builder::new().spawn(learn).map_err(|error| no_thread(process, &error))?;
-    learning.join().unwrap_or_else(|_| Err(vanished(process, thread)))
+    let _hold = Hold::begin();
+    let learning = thread::Builder::new().spawn(learn).map_err(|error| no_thread(id, &error))?;
+    learning.join().unwrap_or_else(|_| Err(vanished(id, thread)))
 }

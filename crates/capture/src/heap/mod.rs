@@ -117,12 +117,8 @@ pub fn take(process_id: i32, options: &HeapOptions) -> Result<CapturedHeap, Erro
         let image = record(&process, &attach).map_err(|error| in_process(&process, error))?;
         Ok((process, image))
     })?;
-    let mut taking = HeapCapture {
-        options,
-        process,
-        resident: Resident::open(process_id)?,
-        stopper: Stopper::new(process_id),
-    };
+    let mut taking =
+        HeapCapture { options, resident: Resident::open(&process)?, stopper: process.stopper(), process };
     taking.run(begun, &attach, &image).map_err(|error| in_process(&taking.process, error))
 }
 
@@ -270,7 +266,7 @@ impl HeapCapture<'_> {
             dump.set_fact("stop_us", stopped.as_micros().to_string());
         }
         // The process may have ended meanwhile, after everything needed was copied.
-        if let Ok(bytes) = resident_bytes(self.process.id()) {
+        if let Ok(bytes) = resident_bytes(&self.process) {
             dump.set_fact("rss_bytes", bytes.to_string());
         }
         state(dump, identity, statistics, self.options)

@@ -3,8 +3,8 @@
 use std::io::ErrorKind::StorageFull;
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use borehole_capture::{
@@ -108,6 +108,29 @@ fn a_process_that_replaces_its_program_is_tried_at_once() {
     }
     let refused = finder.look().unwrap().refused;
     assert_eq!((attempts.load(Ordering::Relaxed), refused.len()), (9, 0));
+    end(shell);
+}
+
+/// Its number may have become that of another process, which nobody asked for.
+#[test]
+fn a_process_that_no_longer_matches_once_it_is_attached_to_is_left_alone() {
+    let mut command = Command::new("sh");
+    let mut shell =
+        command.args(["-c", "read go; exec sleep 600.125"]).stdin(Stdio::piped()).spawn().unwrap();
+    let (go, comm) = (Mutex::new(shell.stdin.take()), format!("/proc/{}/comm", shell.id()));
+    let attach: Attach = Box::new(move |process| {
+        drop(go.lock().unwrap().take());
+        while std::fs::read_to_string(&comm).unwrap() != "sleep\n" {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(Fake::boxed(process, &[Stack; 100]))
+    });
+    let is_wanted = |command: &[u8]| command == b"sh -c read go; exec sleep 600.125";
+    let mut finder = Finder::new(ProcessSelection::Matching(Box::new(is_wanted)), attach);
+    while std::fs::read_to_string(format!("/proc/{}/comm", shell.id())).unwrap() != "sleep\n" {
+        assert!(finder.look().unwrap().attached.is_empty());
+    }
+    assert!(finder.look().unwrap().attached.is_empty());
     end(shell);
 }
 

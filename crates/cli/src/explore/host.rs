@@ -1,7 +1,6 @@
 //! Files and the clipboard for the explorer.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -11,6 +10,7 @@ use anyhow::ensure;
 use borehole::model::{Context, Frame, NativeFrame, Sample, Segment, Tables, ValueType};
 use borehole::{Existing, Format, Output, ProfileSink as _, Target};
 use borehole_analysis::FrameName;
+use borehole_process::open_regular;
 use borehole_tui::{Clipboard, Host, WeightedStack};
 
 use super::terminal::Terminal;
@@ -40,12 +40,8 @@ impl Clipboard for ExplorerHost<'_> {
 impl Host for ExplorerHost<'_> {
     fn source(&mut self, path: &[u8]) -> Option<Arc<[String]>> {
         let path = Path::new(OsStr::from_bytes(path));
-        // Checked before it is opened: opening a pipe would wait for a writer.
-        if !path.metadata().ok()?.is_file() {
-            return None;
-        }
         let mut bytes = Vec::new();
-        File::open(path).ok()?.take(LARGEST_SOURCE).read_to_end(&mut bytes).ok()?;
+        open_regular(path).ok()?.take(LARGEST_SOURCE).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
     }
 

@@ -106,6 +106,7 @@ impl RawTerminal {
 impl Drop for RawTerminal {
     fn drop(&mut self) {
         restore();
+        suspend::heed_no_more();
     }
 }
 

@@ -23,6 +23,7 @@ use crate::messages::say;
 use crate::outputs::file;
 use crate::refusal;
 use crate::stdout::{STDOUT, stdout_of_command};
+use crate::suspend;
 use crate::utc;
 use crate::values::duration;
 
@@ -63,6 +64,7 @@ impl CopyArgs {
             memory_limit_error: self.php.failure.error(),
             created_at: utc::iso(utc::now_s()),
         };
+        suspend::defer();
         let taken = heap::take(process, &options).map_err(|error| refusal::of_process(process, error))?;
         say(&told(process, &taken));
         Ok(taken)

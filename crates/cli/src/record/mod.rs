@@ -25,6 +25,7 @@ use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages::{self, NO_THREAD};
 use crate::stdout::stdout_of_command;
+use crate::suspend;
 use progress::Watcher;
 
 /// A recording to make, from any command line.
@@ -62,6 +63,7 @@ fn recording(args: &RecordArgs) -> anyhow::Result<RecordingPlan> {
 pub(crate) fn record(recording: RecordingPlan) -> anyhow::Result<Exit> {
     let RecordingPlan { targets, sampling: Sampling { options, php }, destination } = recording;
     interrupt::heed();
+    suspend::defer();
     destination.check()?;
     // A command reads the keys itself.
     let _keys = (!targets.is_command()).then(quit::heed);

@@ -41,6 +41,7 @@ impl Drop for HeededKeys {
     fn drop(&mut self) {
         HEEDED.store(false, Ordering::Relaxed);
         restore();
+        suspend::heed_no_more();
     }
 }
 

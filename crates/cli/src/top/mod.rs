@@ -26,6 +26,7 @@ use crate::record::targets::Targets;
 use crate::record::{PhpArgs, header};
 use crate::refusal;
 use crate::stdout::{stdout_error, stdout_of_command};
+use crate::suspend;
 use crate::values::duration;
 use board::{Board, BoardSink};
 use keys::{Keys, PressedKey};
@@ -89,6 +90,7 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
         _ => bail!("missing target: expected -p PID or -P REGEX"),
     };
     interrupt::heed();
+    suspend::defer();
     let options = SampleOptions {
         period: Some(period),
         duration: args.duration,

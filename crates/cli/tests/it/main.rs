@@ -47,6 +47,7 @@ mod reli;
 mod report;
 mod samplers;
 mod sums;
+mod suspensions;
 mod terminal;
 mod thread_names;
 mod timeline;

@@ -113,6 +113,22 @@ fn tables_are_appended_if_the_terminal_cannot_overwrite() {
     assert!(code == 0 && shown.contains("self%") && !shown.contains('\x1b'), "{shown:?}");
 }
 
+/// Under `stty tostop`, the terminal suspends background commands that write to it.
+#[test]
+fn a_background_command_waits_with_its_output_until_it_is_in_the_foreground() {
+    let Some(busy) = Busy::start("in-background") else { return };
+    let program = env!("CARGO_BIN_EXE_borehole");
+    let line = format!(
+        "set -m; stty tostop; '{program}' stack -p {} & \
+         until grep -q ') T' /proc/$!/stat; do sleep 0.02; done; echo it waits; fg; echo \"code $?\"",
+        busy.id()
+    );
+    let (code, shown) = on_terminal(&line, &[]);
+    let (before, after) = shown.split_once("it waits\n").unwrap_or_else(|| panic!("{code}: {shown:?}"));
+    assert!(!before.contains("busy.php"), "{shown:?}");
+    assert!(after.contains("busy.php") && after.contains("code 0"), "{shown:?}");
+}
+
 #[test]
 fn the_key_q_ends_recordings_of_running_processes() {
     let Some(busy) = Busy::start("ended-by-key") else { return };

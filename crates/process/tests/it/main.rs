@@ -11,5 +11,6 @@ mod dumps;
 mod find;
 mod live;
 mod page;
+mod reuse;
 mod stop;
 mod stored;
