@@ -56,6 +56,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser as _};
 
 use borehole_memory::CountingAllocator;
+use borehole_text::{printable_lines, without_passwords};
 use cli::{BoreholeCommand, Cli};
 use exit::Exit;
 use memory::MemoryArgs;
@@ -75,6 +76,7 @@ pub fn borehole() -> ExitCode {
         }),
         None => understood(Cli::try_parse_from(arguments)).map(|cli| {
             cli.memory.apply();
+            cli.width.apply();
             run(cli.command)
         }),
     })
@@ -86,17 +88,26 @@ pub fn borehole() -> ExitCode {
 pub fn borehole_lake() -> ExitCode {
     ended(understood(lake::LakeCli::try_parse()).map(|cli| {
         cli.memory.apply();
+        cli.width.apply();
         lake::run(&cli)
     }))
 }
 
 /// The parsed command line, or the outcome after printing help or the error of parsing.
 fn understood<T>(parsed: clap::error::Result<T>) -> Result<T, Exit> {
-    parsed.map_err(|told| match told.print().and_then(|()| io::stdout().flush()) {
+    parsed.map_err(|told| match tell(&told).and_then(|()| io::stdout().flush()) {
         _ if told.use_stderr() => Exit::Failed,
         Ok(()) => Exit::Done,
         Err(error) => messages::failure(&stdout::stdout_error(error).into()),
     })
+}
+
+/// Prints help or an error of parsing. An error quotes arguments, which may be names of files that a shell has found: it is
+/// printed without colours if one holds what a terminal would obey, or a password.
+fn tell(told: &clap::Error) -> io::Result<()> {
+    let text = told.render().to_string();
+    let shown = printable_lines(without_passwords(&text).as_bytes());
+    if text == shown { told.print() } else { io::stderr().write_all(shown.as_bytes()) }
 }
 
 fn ended(outcome: Result<anyhow::Result<Exit>, Exit>) -> ExitCode {
