@@ -4,7 +4,7 @@ use std::path::{Component, Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::{error, fmt, io, iter};
 
-use borehole_text::{cause, shell_word};
+use borehole_text::{cause, shell_word, without_passwords};
 use futures::TryStreamExt as _;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
@@ -55,9 +55,9 @@ impl LakePlace {
 
     fn remote(name: &str, url: &Url) -> Result<Self, Error> {
         let (store, base) = open_store(url)?;
-        let root = &url[..url::Position::BeforePath];
-        let root = Url::parse(root).map_err(|error| Error::storage(&name, &error))?;
-        Ok(Self { store, root, base, name: name.to_owned() })
+        let root = without_passwords(&url[..url::Position::BeforePath]);
+        let root = Url::parse(&root).map_err(|error| Error::storage(&root, &error))?;
+        Ok(Self { store, root, base, name: without_passwords(name).into_owned() })
     }
 
     /// A place in the store of a test.
@@ -203,7 +203,7 @@ pub(crate) fn open_store(url: &Url) -> Result<(Arc<dyn ObjectStore>, Path), Erro
             + if cfg!(feature = "s3") { ", s3://" } else { "" }
             + if cfg!(feature = "gcs") { ", gs://" } else { "" }
             + if cfg!(feature = "azure") { ", az://" } else { "" };
-        Error::storage(url, &error).with_hint(built)
+        Error::storage(&without_passwords(url.as_str()), &error).with_hint(built)
     })?;
     Ok((Arc::from(store), base))
 }
