@@ -122,3 +122,50 @@ impl ServerCertVerifier for Verifier {
         self.strict.supported_verify_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Made with `openssl req -x509 -days 3650 -subj /CN=localhost -addext subjectAltName=DNS:localhost`, for ten years from
+    /// November 2026.
+    const OF_OPENSSL: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBkzCCATmgAwIBAgIUc7er+TpcstRXvOqrl/Al4FFpQZswCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MB4XDTI2MTEyNjA4NDUyMFoXDTM2MTEyMzA4
+NDUyMFowFDESMBAGA1UEAwwJbG9jYWxob3N0MFkwEwYHKoZIzj0CAQYIKoZIzj0D
+AQcDQgAEXnW5UBaZcVsJCRKiL4VvcGe1S9xoarsch7PQ8juyslM++7dI1V9tZuik
+/aEu1QByozfjzpagApZQavVwr2dLh6NpMGcwHQYDVR0OBBYEFGjHe1G91Iqc5065
+ANZJo1rIVZ/TMB8GA1UdIwQYMBaAFGjHe1G91Iqc5065ANZJo1rIVZ/TMA8GA1Ud
+EwEB/wQFMAMBAf8wFAYDVR0RBA0wC4IJbG9jYWxob3N0MAoGCCqGSM49BAMCA0gA
+MEUCIEmdtrNGKEbXgrnt59VIxFzKlfh7aY9vLm89SWKKRULgAiEA1uXNol3LVh94
+QkE/A0EBwz1B5Ki6MxRKiNg1CAssA0Q=
+-----END CERTIFICATE-----
+";
+
+    fn verified(mode: EncryptionMode, name: &str, unix_s: u64) -> Result<ServerCertVerified, rustls::Error> {
+        let provider = Arc::new(ring::default_provider());
+        let certificate = CertificateDer::from_pem_slice(OF_OPENSSL.as_bytes()).unwrap();
+        let own = vec![certificate.clone()];
+        let trusted = Arc::new(trusted(&own).unwrap());
+        let strict = WebPkiServerVerifier::builder_with_provider(trusted, provider).build().unwrap();
+        let name = ServerName::try_from(name.to_owned()).unwrap();
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(unix_s));
+        Verifier { strict, mode, own }.verify_server_cert(&certificate, &[], &name, &[], now)
+    }
+
+    #[test]
+    fn a_certificate_that_is_its_own_authority_is_verified_otherwise() {
+        let (in_time, late) = (1_800_000_000, 2_200_000_000);
+        assert!(verified(EncryptionMode::VerifyFull, "localhost", in_time).is_ok());
+        assert!(verified(EncryptionMode::VerifyCa, "elsewhere", in_time).is_ok());
+        let error = verified(EncryptionMode::VerifyFull, "elsewhere", in_time).unwrap_err();
+        assert!(error.to_string().contains("not valid for name"), "{error}");
+        for mode in [EncryptionMode::VerifyFull, EncryptionMode::VerifyCa] {
+            let error = verified(mode, "localhost", late).unwrap_err();
+            assert!(error.to_string().contains("expired"), "{error}");
+        }
+    }
+}

@@ -127,15 +127,6 @@ fn postgresql_s_certificate_of_openssl_is_its_own_authority() {
     }
 }
 
-#[test]
-fn an_expired_certificate_is_no_authority() {
-    let expired = &["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-days", "-1"];
-    let Some(started) = DatabaseServer::start_self_signed(ServerKind::Postgresql, expired) else { return };
-    let parameters = format!("sslmode=verify-ca&sslrootcert={}", started.authority().display());
-    let complaint = refused(&started, "localhost", &parameters);
-    assert!(complaint.contains("expired"), "{complaint}");
-}
-
 /// Its driver verifies certificates itself.
 #[test]
 fn mariadb_s_certificate_is_accepted_or_the_error_says_how_to_make_one_that_is() {
