@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::inputs::{self, ReadArgs};
 use crate::interrupt::Interruptible;
 use crate::messages;
-use crate::stdout::stdout_error;
+use crate::stdout::{data, stdout_error};
 
 /// The arguments of `borehole check`.
 #[derive(Args, Clone, Debug)]
@@ -47,7 +47,7 @@ struct CheckResult {
 
 /// Checks every input. The exit code is that of the worst one.
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
-    let mut out = io::stdout().lock();
+    let mut out = data();
     let mut worst = Exit::Done;
     for path in inputs::names(&args.paths) {
         let exit = match check(path, &args.reading) {

@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal as _};
 use borehole::ProfileSink;
 use clap::{Parser, Subcommand};
 
+use crate::cell::WidthArgs;
 use crate::check::CheckArgs;
 use crate::convert::ConvertArgs;
 use crate::deferred::Deferred;
@@ -28,7 +29,7 @@ use crate::recover::RecoverArgs;
 use crate::report;
 use crate::report_command::ReportCommand;
 use crate::stack::StackArgs;
-use crate::stdout::STDOUT;
+use crate::stdout::{STDOUT, data};
 use crate::times;
 use crate::top::TopArgs;
 
@@ -41,6 +42,9 @@ pub(crate) struct Cli {
 
     #[command(flatten)]
     pub(crate) memory: MemoryArgs,
+
+    #[command(flatten)]
+    pub(crate) width: WidthArgs,
 }
 
 const EXIT_CODES: &str = "\
@@ -238,8 +242,8 @@ pub(crate) fn report(args: &ReportCommand) -> anyhow::Result<Exit> {
         return times::run(args);
     }
     let read = |sink: &mut dyn ProfileSink| args.inputs.read_into(&args.samples.alone(), sink, STDOUT);
-    let mut out = io::stdout().lock();
-    let report = args.report.clone().fitting(out.is_terminal());
+    let report = args.report.clone().fitting(io::stdout().is_terminal());
+    let mut out = data();
     let recovery = report::run(&report, read, &mut out, &mut io::stderr())?;
     messages::interrupted(recovery.samples);
     Ok(Exit::after(&recovery))

@@ -1,17 +1,17 @@
 //! `borehole doctor`: whether capturing works here, and if not, why and what helps.
 
 use std::fs;
-use std::io::{self, Write as _};
 
 use borehole::capture::{PhpOptions, PhpProcess, Subject as _};
 use borehole_php::ThreadModel;
 use borehole_process::{ForeignProcess as _, Obstacle, Process, obstacles, processes, ptrace_scope};
+use borehole_text::{WIDEST_LAST, crop_middle, printable};
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::refusal;
-use crate::stdout::stdout_error;
+use crate::stdout::put;
 use crate::suspend;
 
 /// The arguments of `borehole doctor`.
@@ -90,14 +90,15 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
     } else {
         findings.iter().map(line).collect()
     };
-    io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
+    put(&text, args.json)?;
     let is_bad = findings.iter().any(|finding| finding.verdict == DiagnosisGrade::Bad);
     Ok(if is_bad { Exit::Failed } else { Exit::Done })
 }
 
 fn line(finding: &Diagnosis) -> String {
-    let fix = finding.fix.as_ref().map_or_else(String::new, |fix| format!("      {fix}\n"));
-    format!("{:4}  {}\n{fix}", finding.verdict.word(), finding.what)
+    let shown = |text: &str| crop_middle(&printable(text.as_bytes()), WIDEST_LAST);
+    let fix = finding.fix.as_ref().map_or_else(String::new, |fix| format!("      {}\n", shown(fix)));
+    format!("{:4}  {}\n{fix}", finding.verdict.word(), shown(&finding.what))
 }
 
 fn system_findings() -> Vec<Diagnosis> {

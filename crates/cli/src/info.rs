@@ -12,11 +12,12 @@ use borehole_text::{TextColumn, TextTable, counted, duration, grouped};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use crate::cell::sized;
 use crate::exit::Exit;
 use crate::inputs::{self, ReadArgs};
 use crate::interrupt::Interruptible;
 use crate::messages;
-use crate::stdout::stdout_error;
+use crate::stdout::{data, stdout_error};
 
 /// The arguments of `borehole info`.
 #[derive(Args, Clone, Debug)]
@@ -47,7 +48,7 @@ struct FileInfo {
 
 /// Inspects every input. The exit code is that of the worst one.
 pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Exit> {
-    let mut out = io::stdout().lock();
+    let mut out = data();
     let mut worst = Exit::Done;
     for (index, path) in inputs::names(&args.paths).enumerate() {
         let exit = match inspect(path, &args.reading) {
@@ -90,8 +91,8 @@ fn inspect(path: &Path, reading: &ReadArgs) -> anyhow::Result<FileInfo> {
 
 fn text(info: &FileInfo) -> String {
     let FileInfo { name, format, size_bytes, inventory, records, .. } = info;
-    let mut facts =
-        FileFacts(TextTable::new([TextColumn::name("").at_least(KEY_COLUMNS), TextColumn::name("")]));
+    let columns = [TextColumn::name("").at_least(KEY_COLUMNS), TextColumn::name("")];
+    let mut facts = FileFacts(sized(TextTable::new(columns)));
     facts.row("file", name);
     facts.row("format", format_args!("{} ({})", format.name(), format.describe()));
     if let Some(bytes) = size_bytes {
@@ -305,7 +306,7 @@ fn segment_table(inventory: &Inventory) -> String {
     }
     let counts = if inventory.samples == 0 && inventory.events > 0 { "events" } else { "samples" };
     let numbers = ["segment", "offset", counts, "period"].map(TextColumn::number);
-    let mut table = TextTable::new(numbers.into_iter().chain([TextColumn::name("metadata")]));
+    let mut table = sized(TextTable::new(numbers.into_iter().chain([TextColumn::name("metadata")])));
     for segment in &inventory.first_segments {
         let SegmentFacts { index, offset, period_ns, samples, events, metadata, .. } = segment;
         let count = if counts == "events" { events } else { samples };

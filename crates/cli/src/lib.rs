@@ -50,12 +50,14 @@ mod values;
 #[cfg(test)]
 mod vocabulary;
 
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
 use borehole_memory::CountingAllocator;
+use borehole_text::{printable, without_passwords};
 use cli::{BoreholeCommand, Cli};
 use exit::Exit;
 use memory::MemoryArgs;
@@ -69,14 +71,16 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 pub fn borehole() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     ended(match reli::parse(&arguments) {
-        Some(command) => understood(command).map(|command| {
+        Some(command) => understood(command, || reli::parse(&shown(&arguments))?.err()).map(|command| {
             MemoryArgs::default().apply();
             reli::run(command)
         }),
-        None => understood(Cli::try_parse_from(arguments)).map(|cli| {
-            cli.memory.apply();
-            run(cli.command)
-        }),
+        None => understood(Cli::try_parse_from(&arguments), || Cli::try_parse_from(shown(&arguments)).err())
+            .map(|cli| {
+                cli.memory.apply();
+                cli.width.apply();
+                run(cli.command)
+            }),
     })
 }
 
@@ -84,19 +88,48 @@ pub fn borehole() -> ExitCode {
 #[cfg(feature = "lake")]
 #[must_use]
 pub fn borehole_lake() -> ExitCode {
-    ended(understood(lake::LakeCli::try_parse()).map(|cli| {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let again = || lake::LakeCli::try_parse_from(shown(&arguments)).err();
+    ended(understood(lake::LakeCli::try_parse_from(&arguments), again).map(|cli| {
         cli.memory.apply();
+        cli.width.apply();
         lake::run(&cli)
     }))
 }
 
-/// The parsed command line, or the outcome after printing help or the error of parsing.
-fn understood<T>(parsed: clap::error::Result<T>) -> Result<T, Exit> {
-    parsed.map_err(|told| match told.print().and_then(|()| io::stdout().flush()) {
-        _ if told.use_stderr() => Exit::Failed,
-        Ok(()) => Exit::Done,
-        Err(error) => messages::failure(&stdout::stdout_error(error).into()),
+/// The parsed command line, or the outcome after printing help or the error of parsing; `again` is the error for the arguments
+/// as they are shown, or `None` if those are accepted.
+fn understood<T>(
+    parsed: clap::error::Result<T>,
+    again: impl FnOnce() -> Option<clap::Error>,
+) -> Result<T, Exit> {
+    parsed.map_err(|told| {
+        if told.use_stderr() {
+            match again() {
+                // If nobody reads standard error, nothing can be said.
+                Some(shown) => drop(shown.print()),
+                None => messages::say(told.render().to_string().trim_end()),
+            }
+            return Exit::Failed;
+        }
+        match told.print().and_then(|()| io::stdout().flush()) {
+            Ok(()) => Exit::Done,
+            Err(error) => messages::failure(&stdout::stdout_error(error).into()),
+        }
     })
+}
+
+/// The arguments as errors quote them: they may be names of files that a shell has found, and hold passwords.
+fn shown(arguments: &[OsString]) -> Vec<OsString> {
+    let shown = |argument: &OsString| {
+        let text = argument.to_string_lossy();
+        if text.contains("://") {
+            printable(without_passwords(&text).as_bytes())
+        } else {
+            printable(argument.as_encoded_bytes())
+        }
+    };
+    arguments.iter().map(|argument| shown(argument).into()).collect()
 }
 
 fn ended(outcome: Result<anyhow::Result<Exit>, Exit>) -> ExitCode {

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::inputs::{Inputs, format_name};
 use crate::interrupt;
-use crate::stdout::STDOUT;
+use crate::stdout::{STDOUT, data};
 
 /// The options for an output.
 #[derive(Args, Clone, Debug, Default)]
@@ -97,7 +97,7 @@ impl OutputArgs {
             }
             None => {
                 refuse_terminal(target.format, compression == Compression::Gzip)?;
-                Ok(Output::direct(STDOUT, io::stdout().lock(), compression))
+                Ok(Output::direct(STDOUT, data(), compression))
             }
         }
     }

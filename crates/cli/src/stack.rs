@@ -1,17 +1,17 @@
 //! `borehole stack`: the current stacks of a process.
 
-use std::io::{self, Write as _};
-
 use anyhow::Context as _;
 use borehole::capture::{Look, PhpProcess, Subject as _};
 use borehole::model::{FrameId, StackId, Tables};
+use borehole_text::printable;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use crate::cell::sized_line;
 use crate::exit::Exit;
 use crate::record::PhpArgs;
 use crate::refusal;
-use crate::stdout::stdout_error;
+use crate::stdout::put;
 
 /// The arguments of `borehole stack`.
 #[derive(Args, Clone, Debug)]
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
     }
     let text =
         if args.json { as_json(&process, &stacks, &tables) } else { as_text(&process, &stacks, &tables) };
-    io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
+    put(&text, args.json)?;
     Ok(Exit::Done)
 }
 
@@ -69,7 +69,8 @@ fn look(process: &mut PhpProcess, lane: usize, tables: &mut Tables) -> anyhow::R
 type ThreadLooks = [(Option<u64>, Look)];
 
 fn as_text(process: &PhpProcess, stacks: &ThreadLooks, tables: &Tables) -> String {
-    let mut text = format!("process {}: {}\n", process.process(), process.identity());
+    let mut text =
+        format!("process {}: {}\n", process.process(), printable(process.identity().to_string().as_bytes()));
     for (thread, look) in stacks {
         if let Some(thread) = thread {
             text += &format!("thread {thread}\n");
@@ -79,7 +80,8 @@ fn as_text(process: &PhpProcess, stacks: &ThreadLooks, tables: &Tables) -> Strin
             Look::Torn => text += "  changing too fast to be read\n",
             Look::Stack { stack, omitted } => {
                 for (index, frame) in tables.frames_leaf_first(Some(stack)).enumerate() {
-                    text += &format!("  #{index} {}\n", frame_text(frame, tables));
+                    text += &sized_line(&format!("  #{index} {}", frame_text(frame, tables)));
+                    text.push('\n');
                 }
                 if omitted > 0 {
                     text += &format!("  ... {omitted} more\n");
@@ -92,15 +94,15 @@ fn as_text(process: &PhpProcess, stacks: &ThreadLooks, tables: &Tables) -> Strin
 
 fn frame_text(frame: FrameId, tables: &Tables) -> String {
     let frame = tables.frame(frame);
-    let mut text = lossy(tables.string(frame.function));
+    let mut text = printable(tables.string(frame.function));
     if let Some(file) = frame.file {
-        text += &format!(" {}", lossy(tables.string(file)));
+        text += &format!(" {}", printable(tables.string(file)));
         if let Some(line) = frame.line {
             text += &format!(":{line}");
         }
     }
     if let Some(opcode) = frame.opcode {
-        text += &format!(" {}", lossy(tables.string(opcode)));
+        text += &format!(" {}", printable(tables.string(opcode)));
     }
     text
 }

@@ -1,16 +1,15 @@
 //! Tables as aligned text and as comma-separated values.
 
 use anyhow::ensure;
-use borehole_text::{KeptEnd, TextColumn, TextTable, crop, printable};
+use borehole_text::{KeptEnd, TextColumn, TextTable, WIDEST_INNER, crop, printable};
 
+use crate::cell::{is_wide, sized};
 use crate::values::cut_by;
 
-/// The maximum width of a cell.
-const WIDEST: usize = 80;
-
-/// Escapes a value for a cell, and cuts it if it is too wide.
+/// Escapes a value for a cell, and cuts it if it is too wide and the user does not want it whole.
 pub(crate) fn cell(text: &str) -> String {
-    crop(&printable(text.as_bytes()), WIDEST, KeptEnd::Left)
+    let text = printable(text.as_bytes());
+    if is_wide() { text } else { crop(&text, WIDEST_INNER, KeptEnd::Left) }
 }
 
 /// The rows of an answer under the names of their columns.
@@ -18,7 +17,7 @@ pub(crate) fn aligned(columns: &[String], rows: &[Vec<String>]) -> String {
     let column = |(column, name): (usize, &String)| {
         TextColumn::detected(&cell(name), rows.iter().map(|row| &*row[column]))
     };
-    let mut table = TextTable::new(columns.iter().enumerate().map(column));
+    let mut table = sized(TextTable::new(columns.iter().enumerate().map(column)));
     rows.iter().for_each(|row| table.row(row));
     table.to_string()
 }

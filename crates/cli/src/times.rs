@@ -1,7 +1,5 @@
 //! `borehole report --timeline` and `--heatmap`: when samples were taken.
 
-use std::io::{self, Write as _};
-
 use borehole::model::{LaneId, ValueType};
 use borehole_analysis::{GroupValue, HeatMap, SampleSelection, Timeline, TimelineRow};
 use borehole_text::{KeptEnd, crop, grouped, pad, printable, with_unit};
@@ -12,7 +10,7 @@ use crate::exit::Exit;
 use crate::filter::check_value;
 use crate::report::{process_id, thread_id};
 use crate::report_command::ReportCommand;
-use crate::stdout::{STDOUT, stdout_error};
+use crate::stdout::{STDOUT, put};
 
 /// Marks from zero to the maximum.
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -46,7 +44,7 @@ pub(crate) fn run(args: &ReportCommand) -> anyhow::Result<Exit> {
     } else {
         text(args, timeline.as_ref(), &heat, (columns, &value_type))
     };
-    io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
+    put(&text, args.report.json)?;
     Ok(Exit::after(&recovery))
 }
 

@@ -24,6 +24,7 @@ mod place;
 mod profile;
 mod questions;
 mod scan;
+mod settings;
 mod tables;
 mod time;
 mod value;

@@ -4,7 +4,7 @@ use std::path::{Component, Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::{error, fmt, io, iter};
 
-use borehole_text::{cause, shell_word};
+use borehole_text::{cause, shell_word, without_passwords};
 use futures::TryStreamExt as _;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
@@ -14,6 +14,7 @@ use url::Url;
 
 use crate::Error;
 use crate::checksum::hex;
+use crate::settings::{Cloud, StoreSettings};
 
 /// Encoded names that exceed this length are cut. File systems limit a path component to 255 bytes, `service=` included.
 const LONGEST_NAME: usize = 200;
@@ -25,13 +26,17 @@ pub(crate) struct LakePlace {
     /// Scheme and host, by which an engine knows the store.
     root: Url,
     base: Path,
+    /// The name for messages, without a password.
     name: String,
+    /// The cloud whose metadata service is asked for credentials.
+    asked: Option<Cloud>,
 }
 
 impl LakePlace {
     /// Parses `name`: the path of a folder, or an address such as `s3://bucket/lake`.
     ///
-    /// Credentials and endpoints come from the environment variables that the clouds' own tools use.
+    /// Credentials and endpoints come from the environment variables that the clouds' own tools use. If there are no
+    /// credentials, the cloud's metadata service is asked for some, as those tools do.
     pub(crate) fn parse(name: &str) -> Result<Self, Error> {
         match Url::parse(name) {
             Ok(url) if name.contains("://") && url.scheme() != "file" => Self::remote(name, &url),
@@ -50,21 +55,21 @@ impl LakePlace {
         refuse_file(name, &path)?;
         let base = Path::from_absolute_path(&path).map_err(|error| Error::storage(&name, &error))?;
         let root = Url::parse("file:///").expect("an address");
-        Ok(Self { store: Arc::new(LocalFileSystem::new()), root, base, name: name.to_owned() })
+        Ok(Self { store: Arc::new(LocalFileSystem::new()), root, base, name: name.to_owned(), asked: None })
     }
 
     fn remote(name: &str, url: &Url) -> Result<Self, Error> {
-        let (store, base) = open_store(url)?;
-        let root = &url[..url::Position::BeforePath];
-        let root = Url::parse(root).map_err(|error| Error::storage(&name, &error))?;
-        Ok(Self { store, root, base, name: name.to_owned() })
+        let (store, base, asked) = opened(url)?;
+        let root = without_passwords(&url[..url::Position::BeforePath]);
+        let root = Url::parse(&root).map_err(|error| Error::storage(&root, &error))?;
+        Ok(Self { store, root, base, name: without_passwords(name).into_owned(), asked })
     }
 
     /// A place in the store of a test.
     #[cfg(test)]
     pub(crate) fn of_store(store: Arc<dyn ObjectStore>) -> Self {
         let root = Url::parse("test://store").expect("an address");
-        Self { store, root, base: Path::from("lake"), name: "test://store/lake".to_owned() }
+        Self { store, root, base: Path::from("lake"), name: "test://store/lake".to_owned(), asked: None }
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn ObjectStore> {
@@ -142,9 +147,16 @@ impl LakePlace {
         // For a folder, the operating system names the problem; the store only names its own call.
         let causes = iter::successors(Some(error), |error| error.source());
         let of_system = causes.filter_map(|error| error.downcast_ref::<io::Error>()).last();
-        match of_system.filter(|_| self.is_folder()) {
+        let failure = match of_system.filter(|_| self.is_folder()) {
             Some(error) => Error::storage(&place, &cause(error)),
             None => Error::storage(&place, &error),
+        };
+        match self.asked {
+            Some(cloud) => failure.with_hint(format!(
+                "no credentials are set, so the metadata service of this machine was asked for some; expected {}",
+                cloud.usual()
+            )),
+            None => failure,
         }
     }
 }
@@ -194,18 +206,26 @@ impl ListedObject {
 }
 
 /// The store at an address, and the path in the address.
+#[cfg(feature = "cluster")]
 pub(crate) fn open_store(url: &Url) -> Result<(Arc<dyn ObjectStore>, Path), Error> {
-    // Google's and Amazon's tools name their settings in capital letters; the library expects lower case.
-    let settings = std::env::vars().map(|(key, value)| (key.to_ascii_lowercase(), value));
-    let parsed = object_store::parse_url_opts(url, settings);
+    opened(url).map(|(store, path, _)| (store, path))
+}
+
+/// The store at an address, the path in the address, and the cloud whose metadata service is asked for credentials.
+fn opened(url: &Url) -> Result<(Arc<dyn ObjectStore>, Path, Option<Cloud>), Error> {
+    let cloud = Cloud::of(url.scheme(), url.host_str().unwrap_or_default());
+    let settings = cloud.map(|cloud| StoreSettings::of(cloud, std::env::vars_os())).transpose();
+    let StoreSettings { values, asked } =
+        settings.map_err(|why| Error::storage(&without_passwords(url.as_str()), &why))?.unwrap_or_default();
+    let parsed = object_store::parse_url_opts(url, values);
     let (store, base) = parsed.map_err(|error| {
         let built = "this build supports folders".to_owned()
             + if cfg!(feature = "s3") { ", s3://" } else { "" }
             + if cfg!(feature = "gcs") { ", gs://" } else { "" }
             + if cfg!(feature = "azure") { ", az://" } else { "" };
-        Error::storage(url, &error).with_hint(built)
+        Error::storage(&without_passwords(url.as_str()), &error).with_hint(built)
     })?;
-    Ok((Arc::from(store), base))
+    Ok((Arc::from(store), base, asked))
 }
 
 impl fmt::Display for LakePlace {

@@ -1,6 +1,7 @@
 //! The operations that each database implements differently.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use crate::dialect::SqlDialect;
 use crate::error::Error;
@@ -29,6 +30,9 @@ pub(crate) trait Backend: Send {
     fn select(&mut self, statement: &str, numbers: &[Option<i64>], take: &mut Take<'_>) -> Result<(), Error> {
         self.answer(statement, numbers, &mut Unnamed(take))
     }
+
+    /// Sets the time limit for the next row of an answer. A connection to a server has its own.
+    fn set_timeout(&mut self, _timeout: Duration) {}
 
     /// Adds a row to `runs`, and returns its number.
     fn insert_run(&mut self, created_at: &str) -> Result<i64, Error>;

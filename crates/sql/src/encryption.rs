@@ -83,6 +83,35 @@ impl Encryption {
     }
 }
 
+/// Whether an error says that a server shows the certificate of an authority as its own. The dates of the certificate have
+/// been checked before.
+///
+/// Source: rustls-webpki 0.103, `verify_cert.rs`, `check_issuer_independent_properties`; rustls does not pass the error on as a
+/// value.
+#[cfg(feature = "tls")]
+pub(crate) fn is_of_authority(error: &dyn std::error::Error) -> bool {
+    error.to_string().contains("CaUsedAsEndEntity")
+}
+
+/// A complaint about a server's certificate, and what helps; `None` for errors that say it themselves. `of_authority` helps if
+/// the server shows the certificate of an authority.
+#[cfg(feature = "tls")]
+pub(crate) fn advice(error: &(dyn std::error::Error + 'static), of_authority: &str) -> Option<String> {
+    let mut causes = std::iter::successors(Some(error), |cause| cause.source());
+    causes.find_map(|cause| {
+        if is_of_authority(cause) {
+            return Some(format!(
+                "the server shows the certificate of an authority, as `openssl req -x509` makes it; {of_authority}"
+            ));
+        }
+        cause.to_string().contains("not valid for any names").then(|| {
+            "the certificate of the server names no host; make it with `-addext subjectAltName=DNS:HOST`, or verify only \
+             who signed it with sslmode=verify-ca"
+                .to_owned()
+        })
+    })
+}
+
 /// The error for a connection that must be encrypted, in a build without encryption.
 #[cfg(not(feature = "tls"))]
 pub(crate) const MISSING: &str = "this program was built without encryption";

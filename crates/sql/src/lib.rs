@@ -20,6 +20,8 @@ pub mod dialect;
 )]
 mod encryption;
 mod error;
+#[cfg(feature = "sqlite")]
+mod foreign;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(any(feature = "postgresql", feature = "mysql"))]

@@ -278,6 +278,10 @@ const ER_DISK_FULL: [u16; 3] = [1021, 1114, 3];
 const ER_SHUTDOWN: [u16; 4] = [1053, 1927, 1080, 3169];
 const ER_PACKET_TOO_LARGE: u16 = 1153;
 
+/// The driver does not let us accept such a certificate.
+#[cfg(feature = "tls")]
+const REMADE: &str = "make it with `-addext basicConstraints=critical,CA:FALSE`, and name it in ssl-ca";
+
 /// Converts the error of a failed connection, and adds a remedy.
 #[cold]
 fn not_connected(server: &Server, error: mysql::Error) -> Error {
@@ -291,6 +295,10 @@ fn not_connected(server: &Server, error: mysql::Error) -> Error {
             server.denied(&said, error)
         }
         _ => {
+            #[cfg(feature = "tls")]
+            if let Some(advice) = encryption::advice(&error, REMADE) {
+                return server.unreached(advice);
+            }
             let message = format!("no connection to {}: {said}", server.name());
             Error::caused(ErrorKind::Connection, message, error)
         }

@@ -283,6 +283,10 @@ fn not_connected(server: &Server, error: tokio_postgres::Error) -> Error {
     if is_asked_for || is_refused {
         return server.denied(&said(&error), error);
     }
+    #[cfg(feature = "tls")]
+    if let Some(advice) = encryption::advice(&error, "name it in sslrootcert to trust it") {
+        return server.unreached(advice);
+    }
     let said = said(&error);
     if OF_STRANGERS.iter().any(|complaint| said.starts_with(complaint)) {
         return server.unreached("expected a PostgreSQL server, found a program that speaks otherwise");

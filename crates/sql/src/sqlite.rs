@@ -12,6 +12,7 @@ use crate::backend::{Backend, Fill, ResultField, ResultRows};
 use crate::cells::{DecodedCell, EncodedCells, encode_cells};
 use crate::dialect::SqlDialect;
 use crate::error::{Error, ErrorKind, LOCKED};
+use crate::foreign::{self, Onlooker};
 use crate::pipe::{self, RowBatch};
 use crate::rows;
 use crate::schema::SchemaTable;
@@ -21,6 +22,7 @@ use crate::server::Access;
 pub(crate) struct Sqlite {
     connection: Connection,
     access: Access,
+    onlooker: Onlooker,
 }
 
 /// Settings for a new file that nobody else can see yet. If the machine fails, there is no file.
@@ -28,9 +30,6 @@ pub(crate) struct Sqlite {
 /// Source: reli's document, "Bulk insert tuning"; a cache of 256 MiB and a second thread serve the sorting of indexes.
 const FOR_NEW: &str = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; \
                        PRAGMA cache_size = -262144; PRAGMA temp_store = FILE; PRAGMA threads = 2;";
-
-/// Settings for a file that others may read at the same time.
-const FOR_EXISTING: &str = "PRAGMA cache_size = -262144; PRAGMA threads = 2;";
 
 /// The maximum time to wait for another writer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
@@ -40,26 +39,36 @@ impl Sqlite {
     pub(crate) fn create(path: &Path) -> Result<Self, Error> {
         let connection = Connection::open(named(path)).map_err(refused)?;
         connection.execute_batch(FOR_NEW).map_err(refused)?;
-        Ok(Self { connection, access: Access::Write })
+        Self::new(connection, Access::Write)
     }
 
     /// Opens an existing database to change it.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        let connection = connect(checked(path)?, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(refused)?;
-        Ok(Self { connection, access: Access::Write })
+        let connection = connect(checked(path)?, Access::Write).map_err(refused)?;
+        Self::existing(connection, Access::Write)
     }
 
     /// Opens a database for reading only. The unfinished changes of a killed writer are rolled back first, which needs
     /// write permission.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
-        let connected = match connect(checked(path)?, OpenFlags::SQLITE_OPEN_READ_ONLY) {
+        let connected = match connect(checked(path)?, Access::Read) {
             Err(error) if is_unfinished(&error) => {
                 drop(Self::open(path)?);
-                connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+                connect(path, Access::Read)
             }
             connected => connected,
         };
-        Ok(Self { connection: connected.map_err(refused)?, access: Access::Read })
+        Self::existing(connected.map_err(refused)?, Access::Read)
+    }
+
+    fn existing(connection: Connection, access: Access) -> Result<Self, Error> {
+        foreign::check_tables(&connection)?;
+        Self::new(connection, access)
+    }
+
+    fn new(mut connection: Connection, access: Access) -> Result<Self, Error> {
+        let onlooker = Onlooker::new(&mut connection).map_err(refused)?;
+        Ok(Self { connection, access, onlooker })
     }
 }
 
@@ -81,10 +90,15 @@ fn checked(path: &Path) -> Result<&Path, Error> {
     }
 }
 
-fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+/// Opens a file that others may use at the same time, and may have made.
+fn connect(path: &Path, access: Access) -> rusqlite::Result<Connection> {
+    let flags = match access {
+        Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
+    };
     let connection = Connection::open_with_flags(named(path), flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(PATIENCE)?;
-    connection.execute_batch(FOR_EXISTING)?;
+    foreign::restrict(&connection, access)?;
     // The first read of the file.
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(connection)
@@ -120,12 +134,19 @@ impl Backend for Sqlite {
         let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         rows.columns(&columns)?;
         let mut found = statement.query(params_from_iter(numbers)).map_err(refused)?;
-        while let Some(row) = found.next().map_err(refused)? {
+        loop {
+            self.onlooker.waits();
+            let next = found.next();
+            self.onlooker.rests();
+            let Some(row) = next.map_err(|error| self.onlooker.late(error))? else { return Ok(()) };
             let fields = (0..columns.len()).map(|index| row.get_ref(index).map(field));
             let fields: Vec<_> = fields.collect::<Result<_, _>>().map_err(refused)?;
             rows.row(&fields)?;
         }
-        Ok(())
+    }
+
+    fn set_timeout(&mut self, timeout: Duration) {
+        self.onlooker.set_limit(timeout);
     }
 
     fn insert_run(&mut self, created_at: &str) -> Result<i64, Error> {
@@ -200,6 +221,8 @@ pub(crate) fn refused(error: rusqlite::Error) -> Error {
     let (kind, message) = match code {
         Some(ErrorCode::NotADatabase) => (ErrorKind::Unsupported, "expected an SQLite database".to_owned()),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (ErrorKind::Locked, LOCKED.to_owned()),
+        Some(ErrorCode::TooBig) => return foreign::too_large("text too large"),
+        Some(ErrorCode::OutOfMemory) => return foreign::too_large("not enough memory for SQLite"),
         Some(ErrorCode::DiskFull) => (ErrorKind::Io, "the disk is full".to_owned()),
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             (ErrorKind::Io, format!("cannot open or write the database: {error}"))

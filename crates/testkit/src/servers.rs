@@ -4,6 +4,7 @@
 //! needs a password, and a certificate for `localhost`.
 
 mod certificates;
+mod proxy;
 mod small_disk;
 
 use std::fs::{self, File};
@@ -19,6 +20,7 @@ use tempfile::TempDir;
 
 use crate::peers::{Peer, peer};
 
+pub use proxy::{Proxy, ProxyFailure};
 pub use small_disk::SmallDisk;
 
 /// The database that each server has.
@@ -65,11 +67,13 @@ impl ServerKind {
 struct ServerExtras {
     /// Whether it supports encryption.
     has_tls: bool,
+    /// The arguments of `openssl req -x509` for a certificate that it has signed itself; `None` for one of an authority.
+    self_signed: Option<&'static [&'static str]>,
     /// The size of the file system of its tables, if they have one of their own.
     disk: Option<&'static str>,
 }
 
-const USUAL: ServerExtras = ServerExtras { has_tls: true, disk: None };
+const USUAL: ServerExtras = ServerExtras { has_tls: true, self_signed: None, disk: None };
 
 /// A server that runs until this is dropped.
 #[derive(Debug)]
@@ -104,6 +108,17 @@ impl DatabaseServer {
     #[track_caller]
     pub fn start_without_tls(kind: ServerKind) -> Option<Self> {
         Self::start_anywhere(kind, ServerExtras { has_tls: false, ..USUAL })
+    }
+
+    /// Starts a server with a certificate that `openssl req -x509` makes with these `arguments`; `None`, with a line on stderr,
+    /// if it is skipped.
+    ///
+    /// # Panics
+    /// If it is not installed, or does not start.
+    #[must_use]
+    #[track_caller]
+    pub fn start_self_signed(kind: ServerKind, arguments: &'static [&'static str]) -> Option<Self> {
+        Self::start_anywhere(kind, ServerExtras { self_signed: Some(arguments), ..USUAL })
     }
 
     /// Starts a server whose tables have a file system of their own, with a `size` as `mount` takes it. `None`, with a line on
@@ -163,7 +178,8 @@ impl DatabaseServer {
         self.disk.as_ref().expect("the tables are on a file system of their own").resize(size);
     }
 
-    /// The certificate of the authority that signed the certificate of the server; only tests trust it.
+    /// The certificate of the authority that signed the certificate of the server, or that one itself if the server has signed
+    /// it; only tests trust it.
     #[must_use]
     pub fn authority(&self) -> PathBuf {
         self.folder.path().join(certificates::AUTHORITY)
@@ -261,7 +277,10 @@ impl DatabaseServer {
         };
         fs::write(self.folder.path().join("first.sql"), guarded).expect("the folder takes a file");
         if self.extras.has_tls {
-            certificates::write(self.folder.path());
+            match self.extras.self_signed {
+                Some(arguments) => certificates::write_self_signed(self.folder.path(), arguments),
+                None => certificates::write(self.folder.path()),
+            }
             give_away(&self.folder.path().join(certificates::KEY));
         }
     }

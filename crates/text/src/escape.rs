@@ -29,6 +29,21 @@ pub fn printable(bytes: &[u8]) -> String {
     text
 }
 
+/// Like [`printable`], for text of several lines: tabs and line breaks (`\n` and `\r\n`) stay.
+#[must_use]
+pub fn printable_lines(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let breaks =
+            [&b"\r\n"[..], b"\n"].into_iter().find(|&ending| line.ends_with(ending)).unwrap_or_default();
+        let mut cells = line[..line.len() - breaks.len()].split(|&byte| byte == b'\t');
+        text.extend(cells.next().map(printable));
+        text.extend(cells.flat_map(|cell| ["\t".to_owned(), printable(cell)]));
+        text.extend(breaks.iter().map(|&byte| char::from(byte)));
+    }
+    text
+}
+
 /// Whether a character is invisible though it may have an effect: control characters above ASCII, line breaks, direction marks,
 /// joiners, variation selectors, tags, fillers, and spaces other than the ASCII space.
 ///

@@ -47,6 +47,18 @@ pub fn crop(text: &str, columns: usize, anchor: KeptEnd) -> String {
     }
 }
 
+/// Cuts `text` to `columns` in its middle, with an ellipsis there. 0 columns do not cut.
+#[must_use]
+pub fn crop_middle(text: &str, columns: usize) -> String {
+    if columns == 0 || width(text) <= columns {
+        return text.to_owned();
+    }
+    let (head, tail) = ((columns - 1).div_ceil(2), (columns - 1) / 2);
+    let head = crop(text, head + 1, KeptEnd::Left);
+    let tail = crop(text, tail + 1, KeptEnd::Right);
+    head + tail.trim_start_matches(ELLIPSIS)
+}
+
 /// The characters that fit into `room` columns.
 fn fitting(characters: impl Iterator<Item = char>, mut room: usize) -> impl Iterator<Item = char> {
     characters.take_while(move |character| match room.checked_sub(character.width().unwrap_or(0)) {
@@ -70,6 +82,16 @@ mod tests {
             assert_eq!(crop("abcdef", columns, KeptEnd::Left), kept);
             assert_eq!(crop("abcdef", columns, KeptEnd::Right), kept);
         }
+    }
+
+    #[test]
+    fn a_crop_in_the_middle_keeps_both_ends() {
+        assert_eq!(crop_middle("abcdefghij", 5), "ab…ij");
+        assert_eq!(crop_middle("abcdefghij", 6), "abc…ij");
+        for (columns, kept) in [(0, "abcdef"), (1, "…"), (2, "a…"), (6, "abcdef")] {
+            assert_eq!(crop_middle("abcdef", columns), kept);
+        }
+        assert_eq!(crop_middle("日本語です", 6), "日…す");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //!
 //! Nothing here does I/O or knows a terminal: callers pass the width that a table is to fit.
 
+mod address;
 mod amount;
 mod digits;
 mod error;
@@ -14,14 +15,15 @@ pub mod lossless;
 mod table;
 mod warning;
 
+pub use address::without_passwords;
 pub use amount::{bytes, counted, duration, grouped, nanoseconds_per, percent, percent_of, with_unit};
 pub use digits::{IntegerDigits, put_decimal};
 pub use error::{Error, ErrorKind, Position, ReadError, cause};
 pub use escape::{
-    document, make_line, make_lines, markup, printable, push_document, shell_bytes, shell_word,
+    document, make_line, make_lines, markup, printable, printable_lines, push_document, shell_bytes, shell_word,
 };
-pub use fit::{KeptEnd, crop, pad, width};
+pub use fit::{KeptEnd, crop, crop_middle, pad, width};
 pub use json_ascii::put_ascii_json;
 pub use json_lines::LineWriter;
-pub use table::{TextColumn, TextTable};
+pub use table::{TextColumn, TextTable, WIDEST_INNER, WIDEST_LAST};
 pub use warning::Warning;

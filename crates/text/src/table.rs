@@ -9,6 +9,12 @@ use crate::fit::{KeptEnd, crop, width};
 /// Spaces between columns.
 const GAP: &str = "  ";
 
+/// The most columns that a cell takes if others follow it: one long name must not pad every row.
+pub const WIDEST_INNER: usize = 80;
+
+/// The most columns that the last cell of a row takes.
+pub const WIDEST_LAST: usize = 256;
+
 /// The side of a column that its cells are aligned to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CellSide {
@@ -36,7 +42,8 @@ impl TextColumn {
     /// A column of names.
     #[must_use]
     pub fn name(title: &str) -> Self {
-        Self { title: printable(title.as_bytes()), side: CellSide::Left, least_width: 0, kept_end: None }
+        let title = crop(&printable(title.as_bytes()), WIDEST_INNER, KeptEnd::Left);
+        Self { title, side: CellSide::Left, least_width: 0, kept_end: None }
     }
 
     /// A column of numbers if all of `cells` are: digits after an optional sign, with anything behind them such as a unit. Cells
@@ -85,6 +92,7 @@ pub struct TextTable {
     groups: Vec<(&'static str, usize)>,
     fit: Option<TableFit>,
     is_bordered: bool,
+    is_whole: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +106,14 @@ impl TextTable {
     #[must_use]
     pub fn new(columns: impl IntoIterator<Item = TextColumn>) -> Self {
         let columns = columns.into_iter().collect();
-        Self { columns, cells: Vec::new(), groups: Vec::new(), fit: None, is_bordered: false }
+        Self {
+            columns,
+            cells: Vec::new(),
+            groups: Vec::new(),
+            fit: None,
+            is_bordered: false,
+            is_whole: false,
+        }
     }
 
     /// A table of `rows`. The last column has names and is flexible; the others have names unless only numbers are
@@ -144,6 +159,13 @@ impl TextTable {
         Self { fit: (columns > 0).then_some(TableFit { columns, least }), ..self }
     }
 
+    /// Cuts nothing if `is_whole`, however wide a cell is. Without this, a cell takes at most [`WIDEST_INNER`] columns, and the
+    /// last of a row at most [`WIDEST_LAST`].
+    #[must_use]
+    pub fn whole(self, is_whole: bool) -> Self {
+        Self { is_whole, ..self }
+    }
+
     /// Puts titles above the titles of neighbouring columns, from the first column on, each with its number of columns.
     #[must_use]
     pub fn grouped(self, groups: impl Into<Vec<(&'static str, usize)>>) -> Self {
@@ -180,9 +202,13 @@ impl TextTable {
         lines
     }
 
-    /// The cells, those of the flexible column cut.
-    fn fitted(&self) -> Vec<Cow<'_, str>> {
-        let mut cells: Vec<_> = self.cells.iter().map(|cell| Cow::Borrowed(&**cell)).collect();
+    /// The cells, cut: none is wider than the widest that is allowed, and the flexible column fits.
+    fn fitted<'s>(&'s self) -> Vec<Cow<'s, str>> {
+        if self.is_whole {
+            return self.cells.iter().map(|cell| Cow::Borrowed(&**cell)).collect();
+        }
+        let limited = |(at, cell): (usize, &'s String)| self.limited(at % self.stride(), cell);
+        let mut cells: Vec<_> = self.cells.iter().enumerate().map(limited).collect();
         let flexible = self.columns.iter().enumerate().find_map(|(at, column)| Some((at, column.kept_end?)));
         let (Some(fit), Some((flexible, kept_end))) = (self.fit, flexible) else { return cells };
         let others = (0..self.columns.len()).filter(|&column| column != flexible);
@@ -198,6 +224,17 @@ impl TextTable {
             }
         }
         cells
+    }
+
+    /// A cell of a column, no wider than allowed.
+    fn limited<'c>(&self, column: usize, cell: &'c str) -> Cow<'c, str> {
+        let most = if column + 1 == self.columns.len() { WIDEST_LAST } else { WIDEST_INNER };
+        // A character takes at least a byte, and at most two columns.
+        if cell.len() <= most / 2 || width(cell) <= most {
+            return Cow::Borrowed(cell);
+        }
+        let kept_end = self.columns.get(column).and_then(|column| column.kept_end);
+        crop(cell, most, kept_end.unwrap_or(KeptEnd::Left)).into()
     }
 
     fn widest(&self, column: usize, cells: &[Cow<'_, str>]) -> usize {
@@ -307,6 +344,24 @@ mod tests {
         assert_eq!(table(5, 1), "count  pct  frame\n    1   2%  …\n    1   2%  …\n");
         let bordered = profile(columns(), &rows).fit(24, 1).bordered();
         assert!(bordered.lines().iter().all(|line| width(line) <= 24), "{bordered}");
+    }
+
+    #[test]
+    fn one_long_name_does_not_pad_every_row() {
+        let long = "x".repeat(100_000);
+        let columns = || [TextColumn::name("frame"), TextColumn::name("file")];
+        let table = |rows: &[[&str; 2]]| {
+            let mut table = TextTable::new(columns());
+            rows.iter().for_each(|row| table.row(row));
+            table
+        };
+        let shown = table(&[[&long, "a"], ["b", &long]]);
+        let widths: Vec<_> = shown.lines().iter().map(|line| width(line)).collect();
+        let gap = GAP.len();
+        let rows = [WIDEST_INNER + gap + 4, WIDEST_INNER + gap + 1, WIDEST_INNER + gap + WIDEST_LAST];
+        assert_eq!(widths, rows);
+        let whole = shown.whole(true).lines();
+        assert!(whole[1].starts_with(&long) && whole[2].ends_with(&long));
     }
 
     #[test]

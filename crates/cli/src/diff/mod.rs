@@ -5,8 +5,6 @@ mod json;
 mod text;
 mod threshold;
 
-use std::io::{self, Write as _};
-
 use borehole::ProfileSink as _;
 use borehole::Recovery;
 use borehole::model::Tables;
@@ -19,7 +17,7 @@ use crate::filter::{say_if_all_left_out, say_none_chosen};
 use crate::inputs::Inputs;
 use crate::interrupt;
 use crate::messages;
-use crate::stdout::{STDOUT, stdout_error};
+use crate::stdout::{STDOUT, put};
 
 pub(crate) use args::DiffArgs;
 
@@ -46,7 +44,7 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
     } else {
         text::text(&view, args, &sides, cell::terminal_width())
     };
-    io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
+    put(&text, args.json)?;
     let whole = if args.stacks.focus.is_some() { "everything in focus" } else { "the whole" };
     if let Some(crossed) = args.fail_over.and_then(|most| threshold::crossed(&view, most, whole)) {
         messages::say(&crossed);

@@ -8,6 +8,7 @@ use borehole_analysis::diff::{
 use borehole_text::{KeptEnd, TextColumn, TextTable, counted, crop, grouped, printable, with_unit};
 
 use super::args::DiffArgs;
+use crate::cell::sized;
 use crate::filter::other_value_types;
 use crate::inputs::Inputs;
 
@@ -89,7 +90,8 @@ fn side(name: &str, side: &DiffSide, inputs: &Inputs, columns: usize) -> String 
     let samples = grouped(side.summary.samples);
     let facts = match (&side.value_type, side.value) {
         (Some(value_type), Some(value)) => {
-            format!("{} {} in {samples} records", with_unit(value, &value_type.unit), value_type.kind)
+            let whole = format!("{} {}", with_unit(value, &value_type.unit), value_type.kind);
+            format!("{} in {samples} records", printable(whole.as_bytes()))
         }
         _ => format!("{samples} samples{}", time.unwrap_or_default()),
     };
@@ -167,7 +169,7 @@ fn table(groups: &[&'static str], name: &str, columns: usize) -> TextTable {
     let numbers = groups.iter().flat_map(|_| ["before", "after", "change "].map(TextColumn::number));
     let names = [TextColumn::name(name).flexible(KeptEnd::Right), TextColumn::name("")];
     let groups: Vec<_> = groups.iter().map(|&group| (group, 3)).collect();
-    TextTable::new(numbers.chain(names)).grouped(groups).fit(columns, LEAST_COLUMNS)
+    sized(TextTable::new(numbers.chain(names)).grouped(groups).fit(columns, LEAST_COLUMNS))
 }
 
 fn functions(view: &DiffView, args: &DiffArgs, scale: &ValueScale, columns: usize) -> Vec<String> {

@@ -1,6 +1,5 @@
 //! `borehole heap ask`: questions about a heap, for people and programs.
 
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -17,7 +16,7 @@ use super::file::HeapInputArgs;
 use super::{password, table};
 use crate::exit::Exit;
 use crate::messages::say;
-use crate::stdout::stdout_error;
+use crate::stdout::put;
 use crate::values::{RowLimit, address, cut};
 
 /// `borehole heap ask`.
@@ -143,7 +142,7 @@ impl AskArgs {
         let heap = Heap::new(&*opened.graph, follow);
         let rows = self.question.answer(&heap, self.answers.limit.count())?;
         let text = if self.answers.json { rows.json(file.name()) } else { table::text(&rows.answer) };
-        io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
+        put(&text, self.answers.json)?;
         if let Some(cut) = cut(rows.answer.rows.len() as u64, rows.of) {
             let is_way = matches!(self.question, Question::PathToRoot { .. });
             let which = if is_way { "; these are the first and the last" } else { "" };

@@ -28,6 +28,9 @@ pub(super) fn with<T>(
 ) -> anyhow::Result<T> {
     let address = password::asked(Address::new(path), access, waits)?;
     let mut database = address.open(access)?;
+    if let Some(timeout) = waits.timeout {
+        database.set_timeout(timeout);
+    }
     act(&mut database).map_err(|error| match error.downcast::<sql::Error>() {
         Ok(error) => address.refused(error).into(),
         // Errors of the output name it themselves.

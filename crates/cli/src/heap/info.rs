@@ -1,6 +1,5 @@
 //! `borehole heap info`: the format and the contents of a heap.
 
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use borehole::heap::{HeapFormat, HeapInfo, MemoryTotal, info};
@@ -10,8 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::file::HeapInputArgs;
 use super::password;
+use crate::cell::sized;
 use crate::exit::Exit;
-use crate::stdout::stdout_error;
+use crate::stdout::put;
 use crate::table::titled;
 use crate::values::RowLimit;
 
@@ -41,7 +41,7 @@ impl HeapInfoArgs {
         let info = info(&&*opened.graph);
         let text =
             if self.json { as_json(&info, file.format()) } else { as_text(&info, file.format(), self.limit) };
-        io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
+        put(&text, self.json)?;
         Ok(Exit::after(&opened.recovery))
     }
 }
@@ -62,7 +62,7 @@ fn counts(info: &HeapInfo) -> [(&'static str, u64); 9] {
 }
 
 fn as_text(info: &HeapInfo, format: HeapFormat, limit: RowLimit) -> String {
-    let mut facts = TextTable::facts();
+    let mut facts = sized(TextTable::facts());
     facts.row(["format", format.name()]);
     if !info.created.is_empty() {
         facts.row(["created", &info.created]);
@@ -73,7 +73,7 @@ fn as_text(info: &HeapInfo, format: HeapFormat, limit: RowLimit) -> String {
     let warning = info.contradiction.as_ref();
     let warning =
         warning.map_or_else(String::new, |text| format!("WARNING  {}\n\n", printable(text.as_bytes())));
-    let mut summary = TextTable::facts();
+    let mut summary = sized(TextTable::facts());
     info.summary.iter().for_each(|(key, value)| summary.row([key, value]));
     let mut text = format!("{warning}{facts}\n{summary}");
     text += &ranking("memory by region", &info.regions, limit);
@@ -118,6 +118,6 @@ fn ranking(title: &str, totals: &[MemoryTotal], limit: RowLimit) -> String {
         let name = if total.name.is_empty() { "(other)".to_owned() } else { printable(&total.name) };
         [bytes(total.memory_usage), grouped(total.count), name]
     });
-    let table = TextTable::of(["size", "count", "name"], &rows.collect::<Vec<_>>(), KeptEnd::Left);
+    let table = sized(TextTable::of(["size", "count", "name"], &rows.collect::<Vec<_>>(), KeptEnd::Left));
     titled(title, &table, shown, totals.len())
 }

@@ -13,7 +13,7 @@ use super::password::{self, WaitArgs};
 use crate::interrupt;
 use crate::messages::say;
 use crate::outputs::{complete, file};
-use crate::stdout::STDOUT;
+use crate::stdout::{STDOUT, data};
 
 /// The output of a graph, and its format.
 #[derive(Args, Clone, Debug, Default)]
@@ -117,7 +117,7 @@ impl TextOutput {
     pub(crate) fn write(&self, text: &str) -> anyhow::Result<()> {
         let output = match self.path() {
             Some(path) => begin(path, Existing::replacing(self.force))?,
-            None => Output::direct(STDOUT, io::stdout(), Compression::None),
+            None => Output::direct(STDOUT, data(), Compression::None),
         };
         complete(output, text)
     }
@@ -257,7 +257,7 @@ impl GraphOutput {
                 Ok(output.complete()?)
             }
             None => {
-                let mut output = Output::direct(STDOUT, io::stdout().lock(), Compression::None);
+                let mut output = Output::direct(STDOUT, data(), Compression::None);
                 heap::write(graph, format, self.pretty, STDOUT, &mut output)?;
                 Ok(output.complete()?)
             }

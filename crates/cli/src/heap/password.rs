@@ -18,9 +18,9 @@ use crate::values::duration;
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct WaitArgs {
     /// How long to wait for a database server that does not accept the connection, or does not answer, such as 2m
-    /// [default: 30s]
+    /// [default: 30s], or for a row of a file [default: 10m]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
-    timeout: Option<Duration>,
+    pub(super) timeout: Option<Duration>,
 }
 
 /// The address, with a password if its server requires one and a user can type it.

@@ -1,11 +1,11 @@
 //! Tables of answers.
 
-use std::io::{self, BufWriter, Stdout, Write};
+use std::io::{BufWriter, Write};
 
 use borehole::heap::sql::{AnswerSink, QueryAnswer, SqlValue};
 use serde_json::{Map, Value as Json};
 
-use crate::stdout::stdout_error;
+use crate::stdout::{StdoutData, data, stdout_error};
 use crate::table::{aligned, cell, csv_line, differ};
 
 /// How an answer is printed.
@@ -28,10 +28,10 @@ pub(super) struct Printer<W: Write> {
     cells: Vec<Vec<String>>,
 }
 
-impl Printer<BufWriter<Stdout>> {
+impl Printer<BufWriter<StdoutData>> {
     /// Prints on standard output.
     pub(super) fn new(form: Form) -> Self {
-        Self::to(form, BufWriter::new(io::stdout()))
+        Self::to(form, BufWriter::new(data()))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::filter::{other_value_types, pattern};
 use crate::interrupt;
 use crate::messages::{losses, out, say};
 use crate::outputs::OutputArgs;
-use crate::stdout::stdout_error;
+use crate::stdout::{data, put, stdout_error};
 use crate::table::{aligned, cell, csv_line, differ};
 use crate::values::{RowLimit, duration, pair};
 
@@ -403,13 +403,13 @@ fn table(rows: &mut ShownRows<'_>) -> anyhow::Result<()> {
     while let Some(batch) = rows.next(LakeAnswer::next_rows)? {
         lines.extend(batch.iter().map(|row| row.iter().map(|value| cell(&value.to_text())).collect()));
     }
-    io::stdout().write_all(aligned(&columns, &lines).as_bytes()).map_err(stdout_error)?;
+    put(&aligned(&columns, &lines), false)?;
     Ok(())
 }
 
 fn json(rows: &mut ShownRows<'_>) -> anyhow::Result<()> {
     differ(&rows.answer.columns())?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(data());
     while let Some(objects) = rows.next(LakeAnswer::next_objects)? {
         objects.iter().try_for_each(|object| writeln!(out, "{object}")).map_err(stdout_error)?;
     }
@@ -418,7 +418,7 @@ fn json(rows: &mut ShownRows<'_>) -> anyhow::Result<()> {
 }
 
 fn csv(rows: &mut ShownRows<'_>) -> anyhow::Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(data());
     write!(out, "{}", csv_line(rows.answer.columns())).map_err(stdout_error)?;
     while let Some(batch) = rows.next(LakeAnswer::next_rows)? {
         for row in batch {

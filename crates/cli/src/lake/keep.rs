@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::open;
+use crate::cell::sized;
 use crate::exit::Exit;
 use crate::messages::{out, show};
 
@@ -86,7 +87,7 @@ pub(crate) fn info(args: &LakeInfoArgs) -> anyhow::Result<Exit> {
     show(&format!("services: {}", info.services.join(", ")))?;
     let numbers = ["files", "rows", "bytes", "bytes/row"].map(TextColumn::number);
     let columns = [TextColumn::name("table")].into_iter().chain(numbers);
-    let mut tables = TextTable::new(columns.chain([TextColumn::name("time range")]));
+    let mut tables = sized(TextTable::new(columns.chain([TextColumn::name("time range")])));
     for table in info.tables.iter().filter(|table| table.files > 0) {
         #[expect(clippy::cast_precision_loss, reason = "an average with two digits")]
         let average = table.bytes as f64 / table.rows.max(1) as f64;

@@ -10,6 +10,7 @@ mod times;
 use borehole_query::Lake;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+use crate::cell::WidthArgs;
 use crate::deferred::Deferred;
 use crate::exit::Exit;
 use crate::memory::MemoryArgs;
@@ -24,6 +25,9 @@ pub(crate) struct LakeCli {
 
     #[command(flatten)]
     pub(crate) memory: MemoryArgs,
+
+    #[command(flatten)]
+    pub(crate) width: WidthArgs,
 }
 
 const NOTES: &str = "\

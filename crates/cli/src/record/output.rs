@@ -28,7 +28,7 @@ use super::worker_files::{self, CompressedFile};
 use crate::interrupt;
 use crate::messages::NO_THREAD;
 use crate::outputs::{compression, refuse_terminal};
-use crate::stdout::STDOUT;
+use crate::stdout::{STDOUT, data};
 
 /// The output of a recording.
 #[derive(Clone, Debug)]
@@ -227,7 +227,7 @@ impl Single {
     fn whole(&self) -> Result<Output, borehole::Error> {
         let compression = compression(self.format(), self.rbt.compression == SegmentCompression::Gzip);
         match &self.place {
-            RecordingPlace::Stdout => Ok(Output::direct(STDOUT, io::stdout().lock(), compression)),
+            RecordingPlace::Stdout => Ok(Output::direct(STDOUT, data(), compression)),
             RecordingPlace::File { path, earlier, .. } => {
                 Output::create(path, earlier.existing(), compression)
             }

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, BufReader, Write as _};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -14,7 +14,7 @@ use clap::Args;
 
 use crate::exit::Exit;
 use crate::messages::say;
-use crate::stdout::stdout_error;
+use crate::stdout::put;
 
 /// `inspector:memory:dump:inspect`.
 #[derive(Args, Clone, Debug)]
@@ -28,7 +28,7 @@ pub(super) fn inspect(args: &InspectArgs) -> anyhow::Result<Exit> {
     let name = || args.input.display().to_string();
     let file = File::open(&args.input).with_context(name)?;
     let (dump, recovery) = Dump::recover(BufReader::new(file)).with_context(name)?;
-    io::stdout().write_all(contents(&dump).as_bytes()).map_err(stdout_error)?;
+    put(&contents(&dump), false)?;
     Ok(told(&args.input, &recovery))
 }
 

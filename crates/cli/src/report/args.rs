@@ -48,7 +48,7 @@ pub(crate) struct TableArgs {
     pub(crate) path: PathMode,
 
     /// Cut lines at N columns; auto fits the terminal (or COLUMNS, or 80), 0 never cuts
-    /// [default: auto on a terminal, except where a column would become unreadable; otherwise 0]
+    /// [default: auto on a terminal, except where a column would become unreadable; otherwise names of more than 256]
     #[arg(long, value_name = "N|auto", value_parser = parse_crop)]
     pub(crate) crop: Option<Crop>,
 

@@ -8,10 +8,11 @@ use borehole_analysis::{
     ReportTable, ReportView, SampleGroup, Share, StateTable, ThreadStates,
 };
 use borehole_model::LaneId;
-use borehole_text::{KeptEnd, TextTable, crop, grouped, percent, printable, with_unit};
+use borehole_text::{KeptEnd, TextTable, WIDEST_LAST, crop, grouped, percent, printable, with_unit};
 
 use super::args::{ReportArgs, ReportDialect};
 use super::layout::{ReportSection, share_of};
+use crate::cell::is_wide;
 
 /// Placeholder for an absent value.
 const ABSENT: &str = "<none>";
@@ -61,7 +62,8 @@ pub(crate) fn render(
         // Beside other sections a line must end where the next begins, and a width that the user named is kept.
         let may_break =
             args.tables.crop == Some(Crop::Auto) && sections == 1 && args.dialect == ReportDialect::Native;
-        let drawing = SectionDrawing { rendering, columns, may_break, summary: &view.summary };
+        let is_whole = is_wide() || args.tables.crop == Some(Crop::Columns(0));
+        let drawing = SectionDrawing { rendering, columns, may_break, is_whole, summary: &view.summary };
         let about_tokio = drawing.tokio(tokio, section);
         // A trace without samples has no tables of frames.
         let is_drawn = about_tokio.is_empty() && (tokio.is_empty() || view.summary.samples > 0);
@@ -79,6 +81,8 @@ pub(super) struct SectionDrawing<'a> {
     columns: usize,
     /// Whether a line may be wider than the terminal, if a cell that was cut to fit it would be unreadable.
     may_break: bool,
+    /// Whether nothing is cut.
+    is_whole: bool,
     summary: &'a ProfileSummary,
 }
 
@@ -214,7 +218,7 @@ impl SectionDrawing<'_> {
         }
         let least = if self.may_break { LEAST_COLUMNS } else { 1 };
         let table = TextTable::of(headers, &rows, self.rendering.args.tables.crop_anchor);
-        let table = table.fit(self.columns, least);
+        let table = table.fit(self.columns, least).whole(self.is_whole);
         lines.extend(if self.is_native() { table.lines() } else { table.bordered().lines() });
         if rows.len() < distinct && self.is_native() {
             let [shown, distinct] = [rows.len(), distinct].map(|rows| grouped(rows as u64));
@@ -245,7 +249,10 @@ impl SectionDrawing<'_> {
 
     /// The frames and labels of a sample.
     fn stack(&self, run: &RecentRun) -> Vec<String> {
-        let room = if self.columns > 0 { self.columns.saturating_sub(TAIL_INDENT).max(1) } else { 0 };
+        let room = match self.line_columns() {
+            0 => 0,
+            columns => columns.saturating_sub(TAIL_INDENT).max(1),
+        };
         let (mut lines, mut bytes) = (Vec::new(), 0);
         for (depth, frame) in run.frames_leaf_first.iter().enumerate() {
             if bytes > LONGEST_STACK {
@@ -272,8 +279,17 @@ impl SectionDrawing<'_> {
         self.rendering.args.dialect == ReportDialect::Native
     }
 
+    /// The most columns of a line; 0 for no limit.
+    fn line_columns(&self) -> usize {
+        match (self.is_whole, self.columns) {
+            (true, _) => 0,
+            (false, 0) => WIDEST_LAST,
+            (false, columns) => columns,
+        }
+    }
+
     pub(super) fn cut(&self, line: &str) -> String {
-        crop(line, self.columns, KeptEnd::Left)
+        crop(line, self.line_columns(), KeptEnd::Left)
     }
 }
 

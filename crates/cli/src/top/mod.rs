@@ -25,7 +25,7 @@ use crate::messages::{NO_THREAD, say};
 use crate::record::targets::Targets;
 use crate::record::{PhpArgs, header};
 use crate::refusal;
-use crate::stdout::{stdout_error, stdout_of_command};
+use crate::stdout::{put, stdout_error, stdout_of_command};
 use crate::suspend;
 use crate::values::duration;
 use board::{Board, BoardSink};
@@ -166,7 +166,7 @@ impl Screen<'_> {
             } else {
                 view.as_text(&self.progress(), usize::MAX, 0) + "\n"
             };
-            io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
+            put(&text, self.args.json)?;
             if ended {
                 return Ok(());
             }
@@ -194,7 +194,7 @@ impl Screen<'_> {
         }
         view.take(&self.board.lock().unwrap_or_else(PoisonError::into_inner));
         let text = view.as_text(&self.progress(), usize::MAX, 0);
-        io::stdout().write_all(text.as_bytes()).map_err(stdout_error)?;
+        put(&text, false)?;
         let has_gone = |process: &i32| self.args.duration.is_none() || !is_there(*process);
         if let Some(process) = self.args.pid.filter(has_gone) {
             say(&format!("process {process} has ended"));

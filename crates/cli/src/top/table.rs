@@ -11,6 +11,7 @@ use serde_json::json;
 use super::board::Board;
 use super::keys::PressedKey;
 use super::sort_of;
+use crate::cell::sized;
 
 /// The sort order of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -167,7 +168,7 @@ impl View {
         let numbers = [("self%", 6), ("self", 8), ("total%", 6), ("total", 8), ("per second", 10)];
         let numbers = numbers.map(|(title, columns)| TextColumn::number(title).at_least(columns));
         let name = TextColumn::name("function").flexible(KeptEnd::Left);
-        let mut table = TextTable::new(numbers.into_iter().chain([name])).fit(columns, 1);
+        let mut table = sized(TextTable::new(numbers.into_iter().chain([name])).fit(columns, 1));
         let rows = self.sorted();
         for row in rows.iter().take(room) {
             let [self_share, total_share] =

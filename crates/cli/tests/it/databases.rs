@@ -11,7 +11,7 @@ use borehole_testkit::servers::{
 use serde_json::Value;
 
 use crate::heap::{Waiting, refused};
-use crate::program::{corpus, program, run};
+use crate::program::{corpus, program, run, wait_for};
 
 fn json(arguments: &[&str]) -> Vec<Value> {
     let said = String::from_utf8(run(arguments).done()).unwrap();
@@ -322,4 +322,72 @@ fn duplicate_column_names_are_refused_as_json() {
         "expected distinct column names for --json, found two called count; rename one with AS",
     );
     assert_eq!(text(&["heap", "query", file, query, "--csv"]), "count,count\r\n1,2\r\n");
+}
+
+#[test]
+fn a_text_of_any_length_costs_no_more_than_the_limit_of_memory() {
+    let scratch = Scratch::new();
+    let file = scratch.path("heaps.sqlite3");
+    let file = file.to_str().unwrap();
+    run(&["heap", "export", &of_reli("m1_objects"), "-o", file]).done();
+    let connection = rusqlite::Connection::open(file).unwrap();
+    let long =
+        "UPDATE context_node_locations SET string_value = printf('%.20000000c', 'x') WHERE node_id = 17";
+    assert!(connection.execute(long, []).unwrap() > 0);
+    for command in
+        [&["heap", "info", file][..], &["heap", "report", file], &["heap", "ask", file, "top-classes"]]
+    {
+        let said = "text too large: texts of at most 8 MiB are read within the limit of memory; --max-memory raises it";
+        refused(&[command, &["--max-memory", "64M"]].concat(), said);
+        run(command).done();
+    }
+    // Nor does it matter that a statement makes it.
+    let statement = "SELECT printf('%.900000000c', 'x')";
+    refused(&["heap", "query", file, statement, "--max-memory", "64M"], "text too large: ");
+}
+
+#[test]
+fn a_query_without_an_end_is_ended_by_an_interrupt() {
+    let scratch = Scratch::new();
+    let file = scratch.path("heaps.sqlite3");
+    let file = file.to_str().unwrap();
+    run(&["heap", "export", &of_reli("m1_objects"), "-o", file]).done();
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n";
+    let mut query = program(&["heap", "query", file, endless]).stderr(Stdio::null()).spawn().unwrap();
+    // It reads the file before it computes.
+    wait_for(|| {
+        std::fs::read_to_string(format!("/proc/{}/stat", query.id())).unwrap().contains(") R ").then_some(())
+    });
+    let id = nix::unistd::Pid::from_raw(query.id().try_into().unwrap());
+    nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGINT).unwrap();
+    assert!(!wait_for(|| query.try_wait().unwrap()).success());
+    refused(&["heap", "query", file, endless, "--timeout", "300ms"], "waited 0.3 s for a row of the answer");
+}
+
+/// A program that greets as PostgreSQL does, and answers with a message of two gigabytes.
+fn endless_server() -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut client = client;
+                let mut startup = [0; 1024];
+                let _ = client.read(&mut startup);
+                // Authentication is not needed; it is ready; a row of data.
+                let ready = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05ID\x7f\xff\xff\xff";
+                let mut sent = client.write_all(ready);
+                while sent.is_ok() {
+                    sent = client.write_all(&[b'x'; 1 << 16]);
+                }
+            });
+        }
+    });
+    place
+}
+
+#[test]
+fn an_answer_of_any_length_costs_no_more_than_the_limit_of_memory() {
+    let address = format!("postgresql://me@{}/heaps", endless_server());
+    refused(&["heap", "runs", &address, "--max-memory", "64M"], "needs more than 64 MiB of memory");
 }

@@ -32,6 +32,7 @@ mod lake_cluster;
 #[cfg(feature = "lake-s3")]
 mod lake_storage;
 mod leaks;
+mod nasty_names;
 mod out_of_memory;
 mod outputs;
 mod page;

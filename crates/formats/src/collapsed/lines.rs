@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use borehole_model::{Frame, FrameId, StackId, StringId, TableFull, Tables};
-use borehole_text::{make_lines, put_decimal};
+use borehole_text::{make_line, make_lines, put_decimal};
 use hashbrown::HashMap;
 
 use super::order::places;
@@ -291,13 +291,16 @@ impl LineNames {
     fn of(frames: &[Option<FrameId>], tables: &Tables) -> io::Result<Self> {
         let mut names = Self::default();
         let (mut text, mut first) = (Vec::new(), Vec::new());
+        let callers = callers(tables);
         for (frame, kept) in tables.frame_ids().zip(frames) {
             let string = if *kept == Some(frame) {
                 borehole_memory::check()?;
                 text.clear();
                 write_name(tables, &tables.frame(frame), &mut text);
-                // CPython writes tabs and line breaks too.
-                names.replaced += make_lines(&mut text, 0) + guard_ends(&mut text);
+                // CPython writes tabs and line breaks as they are.
+                let is_broken = callers[frame.index()] || passes_for_lines(&text);
+                names.replaced += if is_broken { make_line(&mut text, 0) } else { make_lines(&mut text, 0) };
+                names.replaced += guard_ends(&mut text);
                 text.push(SEPARATOR);
                 Some(names.texts.intern_string(String::from_utf8_lossy(&text).as_bytes())?)
             } else {
@@ -335,6 +338,37 @@ impl LineNames {
         let is_plain = |text: &[u8]| memchr::memchr(SEPARATOR, text) == Some(text.len() - 1);
         self.texts.string_ids().all(|id| is_plain(self.texts.string(id)))
     }
+}
+
+/// Whether each frame calls another one somewhere and its name has a line break: the rest of the line would begin in the middle
+/// of the stack.
+fn callers(tables: &Tables) -> Vec<bool> {
+    let mut callers = vec![false; tables.frame_ids().count()];
+    for caller in tables.stack_ids().filter_map(|stack| tables.parent(stack)) {
+        let frame = tables.leaf(caller);
+        callers[frame.index()] = true;
+    }
+    for (frame, is_caller) in tables.frame_ids().zip(&mut callers) {
+        *is_caller &= has_line_break(tables, &tables.frame(frame));
+    }
+    callers
+}
+
+fn has_line_break(tables: &Tables, frame: &Frame) -> bool {
+    [Some(frame.function), frame.file].into_iter().flatten().any(|id| tables.string(id).contains(&b'\n'))
+}
+
+/// Whether a name with line breaks could pass for several lines: with a count before a break, or with a thread or several frames
+/// behind one. Other names break their line as in CPython, and a reader that meets a line without a count notices it.
+fn passes_for_lines(name: &[u8]) -> bool {
+    let mut parts = name.split(|&byte| byte == b'\n');
+    let mut before = parts.next().unwrap_or_default();
+    parts.any(|behind| {
+        let last = before.rsplit(|&byte| byte == b' ' || byte == b'\t').next().unwrap_or_default();
+        let has_count = last.len() < before.len() && !last.is_empty() && last.iter().all(u8::is_ascii_digit);
+        before = behind;
+        has_count || behind.starts_with(b"tid:") || behind.contains(&SEPARATOR)
+    })
 }
 
 /// Writes the last component of the file's path, the function and the line; only the name for a frame that is not a function.
@@ -469,6 +503,19 @@ mod tests {
                 sorted
             );
         }
+    }
+
+    #[test]
+    fn a_name_forges_no_stack() {
+        let forged = ["a 1\ntid:1;evil", "a\ntid:1;b", "a\nb;c", "a\r\ntid:7;b"];
+        for name in forged {
+            let written = lines(&[(&["main", name], 3), (&[name, "leaf"], 2)]);
+            assert_eq!(written.lines().count(), 2, "{written}");
+            assert!(written.lines().all(|line| line.starts_with("tid:1;")), "{written}");
+        }
+        // As CPython writes it: the line is broken, and no stack is made of its rest.
+        assert_eq!(lines(&[(&["main", "a\nb"], 3)]), "tid:1;main;a\nb 3\n");
+        assert_eq!(lines(&[(&["a\nb", "leaf"], 3)]), "tid:1;a b;leaf 3\n");
     }
 
     /// Frames: file, function and column of each.

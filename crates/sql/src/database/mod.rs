@@ -13,6 +13,7 @@ mod shape;
 use std::collections::HashSet;
 #[cfg(feature = "sqlite")]
 use std::path::Path;
+use std::time::Duration;
 
 use crate::backend::Backend;
 use crate::dialect::SqlDialect;
@@ -67,6 +68,12 @@ impl Database {
     /// If the connection fails, the database does not exist, or the server is too old.
     pub fn connect(server: &Server, access: Access) -> Result<Self, Error> {
         Ok(Self { backend: connected(server, access)? })
+    }
+
+    /// Sets how long to wait for the next row of an answer of a file [default: ten minutes]; for a server, the limit of its
+    /// [`Server`] holds.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.backend.set_timeout(timeout);
     }
 
     /// The dialect of the database.

@@ -139,3 +139,65 @@ fn damaged_databases_are_distinguished_from_other_files() {
     let error = Database::read(&path).and_then(|mut database| database.graph(1)).err().unwrap();
     assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Damaged, "the database is damaged"));
 }
+
+/// Endless rows, if they were read.
+const ENDLESS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i";
+
+/// A database in whose place of `table` is what `made` makes; the table itself is `real`.
+fn with_other(scratch: &Scratch, table: &str, made: &str) -> std::path::PathBuf {
+    let path = database(scratch, &["m1_objects"]);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute_batch(&format!("ALTER TABLE {table} RENAME TO real; {made}")).unwrap();
+    path
+}
+
+#[test]
+fn a_table_is_a_table() {
+    for (table, made, kind) in [
+        ("runs", format!("CREATE VIEW runs(run_id, created_at) AS {ENDLESS}, 'x' FROM n"), "view"),
+        ("summary", format!("CREATE VIEW Summary(run_id, key, value) AS {ENDLESS}, 'x', 'y' FROM n"), "view"),
+        ("runs", "CREATE VIRTUAL TABLE runs USING fts5(run_id, created_at)".to_owned(), "virtual"),
+    ] {
+        let scratch = Scratch::new();
+        let path = with_other(&scratch, table, &made);
+        for opened in [Database::read(&path), Database::open(&path)] {
+            let error = opened.err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+            let said = error.to_string().to_lowercase();
+            assert_eq!(
+                said,
+                format!("expected a heap database with a table {table}, found a {kind} of that name")
+            );
+        }
+    }
+}
+
+#[test]
+fn adding_a_run_runs_nothing_that_the_file_holds() {
+    let scratch = Scratch::new();
+    let path = database(&scratch, &["m1_objects"]);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let trigger =
+        "CREATE TABLE seen (a); CREATE TRIGGER t AFTER INSERT ON runs BEGIN INSERT INTO seen VALUES (1); END";
+    connection.execute_batch(trigger).unwrap();
+    Database::open(&path).unwrap().add_run(&heap("m5_mixed"), "now").unwrap();
+    let seen: i64 = connection.query_row("SELECT COUNT(*) FROM seen", [], |row| row.get(0)).unwrap();
+    assert_eq!(seen, 0);
+}
+
+#[test]
+fn a_statement_without_an_end_is_interrupted() {
+    let scratch = Scratch::new();
+    let path = database(&scratch, &["m1_objects"]);
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute_batch(&format!("CREATE VIEW endless AS {ENDLESS} FROM n"))
+        .unwrap();
+    let mut database = Database::read(&path).unwrap();
+    database.set_timeout(std::time::Duration::from_millis(200));
+    let error = database.query("SELECT COUNT(*) FROM endless").unwrap_err();
+    let said = "waited 0.2 s for a row of the answer; --timeout sets how long to wait";
+    assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Statement, said));
+    // The connection still works.
+    assert_eq!(database.run_ids().unwrap(), [1]);
+}

@@ -6,6 +6,7 @@ mod faults;
 mod limits;
 mod lists;
 mod settings;
+mod sweep;
 mod writers;
 
 use borehole_heap::{Graph as _, HeapGraph};

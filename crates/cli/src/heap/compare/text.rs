@@ -5,6 +5,7 @@ use borehole::heap::findings::HeapFinding;
 use borehole_text::{KeptEnd, TextColumn, TextTable, bytes, counted, crop, grouped, printable};
 
 use super::{CompareArgs, growth_percent};
+use crate::cell::sized;
 use crate::heap::report::text::one;
 use crate::table::titled_by;
 
@@ -14,7 +15,7 @@ const LEAST_COLUMNS: usize = 16;
 pub(super) fn text(args: &CompareArgs, comparison: &HeapComparison) -> String {
     let columns =
         [TextColumn::name(""), TextColumn::number(""), TextColumn::number(""), TextColumn::name("")];
-    let mut heaps = TextTable::new(columns);
+    let mut heaps = sized(TextTable::new(columns));
     for (position, heap) in comparison.heaps.iter().enumerate() {
         let name = if position == 0 { "base" } else { "then" };
         heaps.row([name, &bytes(heap.bytes), &counted(heap.nodes, "node"), &heap.created]);
@@ -66,7 +67,7 @@ fn change_table(args: &CompareArgs, title: &str, rows: &[TotalChange]) -> String
 /// A table of columns with numbers, a name and a note.
 fn changes(args: &CompareArgs, mut columns: Vec<TextColumn>, name: &str) -> TextTable {
     columns.extend([TextColumn::name(name).flexible(KeptEnd::Right), TextColumn::name("")]);
-    TextTable::new(columns).fit(args.columns(), LEAST_COLUMNS)
+    sized(TextTable::new(columns).fit(args.columns(), LEAST_COLUMNS))
 }
 
 /// New, resolved and changed findings.

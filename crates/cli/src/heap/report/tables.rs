@@ -5,6 +5,7 @@ use borehole::heap::findings::{FindingPlace, HeapReport};
 use borehole_text::{KeptEnd, TextTable, bytes, crop, grouped, percent, percent_of, printable};
 
 use super::ReportOutput;
+use crate::cell::sized;
 use crate::table::titled_by;
 
 pub(super) fn text(report: &HeapReport, columns: usize, output: &ReportOutput) -> String {
@@ -58,7 +59,7 @@ fn table<const N: usize>(
     let mut rows: Vec<[String; N]> = rows.collect();
     let all = rows.len();
     rows.truncate(output.limit.count());
-    let table = TextTable::of(heads, &rows, KeptEnd::Right).fit(columns, 1);
+    let table = sized(TextTable::of(heads, &rows, KeptEnd::Right).fit(columns, 1));
     titled_by(title, &table, [rows.len(), all], output.options.limit)
 }
 

@@ -1,9 +1,12 @@
 //! A report as text: an overview, the findings, then the tables.
 
+use std::borrow::Cow;
+
 use borehole::heap::findings::{Fact, FindingKind, FindingSeverity, HeapFinding, HeapOverview, HeapReport};
-use borehole_text::{bytes, pad, printable, width};
+use borehole_text::{bytes, crop_middle, pad, printable, width};
 
 use super::{ReportOutput, tables};
+use crate::cell::is_wide;
 
 /// Findings that the overview and the tables show.
 const SHOWN_ELSEWHERE: [FindingKind; 5] = [
@@ -161,10 +164,16 @@ fn additional(findings: &[HeapFinding], columns: usize) -> String {
     text
 }
 
-/// `text` wrapped at `columns` after `label`; further lines are indented by the label's width.
+/// The most lines of a block: one long name must not fill screens.
+const BLOCK_LINES: usize = 12;
+
+/// `text` wrapped at `columns` after `label`; further lines are indented by the label's width. A text that takes too many
+/// lines is cut in its middle unless the user wants it whole.
 fn block(label: &str, text: &str, columns: usize) -> String {
     let indent = width(label);
-    let lines = wrapped(text, columns.saturating_sub(indent).max(1));
+    let room = columns.saturating_sub(indent).max(1);
+    let text = if is_wide() { text.into() } else { Cow::Owned(crop_middle(text, BLOCK_LINES * room)) };
+    let lines = wrapped(&text, room);
     let mut block = String::new();
     for (number, line) in lines.iter().enumerate() {
         let start = if number == 0 { label.to_owned() } else { pad("", indent) };

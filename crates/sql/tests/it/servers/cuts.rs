@@ -67,13 +67,17 @@ fn moments() -> u32 {
     std::env::var("BOREHOLE_CUTS").ok().and_then(|count| count.parse().ok()).unwrap_or(MOMENTS)
 }
 
-/// A tree whose nodes all have memory and a fact.
 pub(super) fn many_nodes() -> HeapGraph {
+    tree(NODES)
+}
+
+/// A tree whose nodes all have memory and a fact.
+pub(super) fn tree(nodes: u32) -> HeapGraph {
     let mut builder = GraphBuilder::new();
     let (link, key) = (builder.string(b"holds"), builder.string(b"#count"));
     let location_type = builder.location_type(b"ZendStringMemoryLocation");
     let content = builder.string(&[b'x'; 400]);
-    for number in 0..NODES {
+    for number in 0..nodes {
         let child = builder.node(NodeType::OBJECT);
         let parent = number.checked_sub(1).map(|above| borehole_heap::NodeId(above / 8));
         builder.edge(Edge { parent, child, link, is_tree: true, strength: Strength::Strong });
@@ -152,7 +156,7 @@ fn cut_all_others(started: &mut DatabaseServer) {
 }
 
 /// The last run has all its rows, and no row belongs to none.
-fn check_whole(started: &DatabaseServer, graph: &HeapGraph, runs: &[i64]) {
+pub(super) fn check_whole(started: &DatabaseServer, graph: &HeapGraph, runs: &[i64]) {
     let mut database: Database = connect(started);
     let counts = borehole_heap::Graph::counts(graph);
     let run = runs.last().unwrap();

@@ -76,3 +76,73 @@ fn required_encryption_is_enforced() {
         }
     }
 }
+
+/// For a name, and for none.
+const OF_OPENSSL: [&[&str]; 2] =
+    [&["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"], &["-subj", "/CN=localhost"]];
+
+const NO_AUTHORITY: &[&str] = &[
+    "-subj",
+    "/CN=localhost",
+    "-addext",
+    "subjectAltName=DNS:localhost",
+    "-addext",
+    "basicConstraints=critical,CA:FALSE",
+];
+
+const NAMELESS: &str =
+    "the certificate of the server names no host; make it with `-addext subjectAltName=DNS:HOST`";
+
+#[test]
+fn postgresql_s_certificate_of_openssl_is_its_own_authority() {
+    for (arguments, has_name) in OF_OPENSSL.into_iter().zip([true, false]) {
+        let Some(started) = DatabaseServer::start_self_signed(ServerKind::Postgresql, arguments) else {
+            return;
+        };
+        let authority = format!("sslrootcert={}", started.authority().display());
+        for mode in ["require", "verify-ca", "verify-full"] {
+            let parameters = format!("sslmode={mode}&{authority}");
+            if mode == "verify-full" && !has_name {
+                let complaint = refused(&started, "localhost", &parameters);
+                assert!(complaint.contains(NAMELESS), "{complaint}");
+                continue;
+            }
+            let mut database = connect(&started, "localhost", &parameters).expect(&parameters);
+            assert!(is_encrypted(&mut database), "{parameters}");
+        }
+        // Another name, another certificate, or none.
+        if has_name {
+            let complaint = refused(&started, "127.0.0.1", &format!("sslmode=verify-full&{authority}"));
+            assert!(complaint.contains("not valid for name"), "{complaint}");
+        }
+        let Some(other) = DatabaseServer::start_self_signed(ServerKind::Postgresql, arguments) else {
+            return;
+        };
+        let others = format!("sslmode=verify-ca&sslrootcert={}", other.authority().display());
+        for parameters in [&*others, "sslmode=verify-ca"] {
+            let complaint = refused(&started, "localhost", parameters);
+            let expected = "the certificate of an authority, as `openssl req -x509` makes it; name it in sslrootcert to trust it";
+            assert!(complaint.contains(expected), "{complaint}");
+        }
+    }
+}
+
+/// Its driver verifies certificates itself.
+#[test]
+fn mariadb_s_certificate_is_accepted_or_the_error_says_how_to_make_one_that_is() {
+    for (arguments, is_accepted) in [(OF_OPENSSL[0], false), (NO_AUTHORITY, true)] {
+        let Some(started) = DatabaseServer::start_self_signed(ServerKind::Mariadb, arguments) else { return };
+        for mode in ["verify-ca", "verify-identity"] {
+            let parameters = format!("ssl-mode={mode}&ssl-ca={}", started.authority().display());
+            if is_accepted {
+                let mut database = connect(&started, "localhost", &parameters).expect(&parameters);
+                assert!(is_encrypted(&mut database), "{parameters}");
+            } else {
+                let complaint = refused(&started, "localhost", &parameters);
+                let expected =
+                    "; make it with `-addext basicConstraints=critical,CA:FALSE`, and name it in ssl-ca";
+                assert!(complaint.ends_with(expected), "{complaint}");
+            }
+        }
+    }
+}
