@@ -99,6 +99,11 @@ impl<S: Store> Pool<S> {
         self.store.entry(start..end)
     }
 
+    /// The place of the current definition of an id. No other definition has it before the pool is cleared.
+    pub(super) fn place(&self, id: u32) -> Option<(usize, usize)> {
+        self.span(id).map(|EntrySpan { start, end }| (start, end))
+    }
+
     /// The number of used bytes.
     pub(super) fn len_bytes(&self) -> usize {
         let rows = self.dense.len() + self.sparse.len();
@@ -165,6 +170,18 @@ mod tests {
             ids.sort_unstable();
             prop_assert_eq!(ids, map.keys().copied().collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn a_definition_has_a_place_of_its_own() {
+        let mut stacks = StackPool::default();
+        stacks.define(3, &[]);
+        let empty = stacks.place(3);
+        stacks.define(3, &[[1; 8]]);
+        let first = stacks.place(3);
+        stacks.define(3, &[[2; 8]]);
+        assert!(empty.is_some() && empty != first && first != stacks.place(3));
+        assert_eq!(stacks.place(4), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod flat;
 mod folded;
 mod gecko;
 mod gecko_read;
+mod growth;
 mod jsonl;
 mod names;
 mod otlp;

@@ -10,6 +10,7 @@ mod facts;
 mod held;
 mod plan;
 mod symbols;
+mod texts;
 
 use std::io::{Read, Seek, Write};
 use std::ops::ControlFlow;
@@ -61,6 +62,8 @@ impl<S: Read + Write + Seek> Sampler<S> {
     /// Begins a batch: types have other numbers.
     pub(super) fn begin_batch(&mut self) {
         self.plans.clear();
+        self.stacks.begin_batch();
+        self.facts.texts.begin_batch();
     }
 
     /// Takes an event. Returns whether it is used up: sinks that keep no events need not see it.
@@ -106,10 +109,9 @@ impl<S: Read + Write + Seek> Sampler<S> {
             Value::Signed(process) => Some(process),
             _ => None,
         });
-        if let (Some(number), Some(name)) =
-            (thread, plan.value(event, SampleField::ThreadName).and_then(Value::as_str))
+        if let (Some(number), Some(name)) = (thread, plan.value(event, SampleField::ThreadName))
+            && let Some(name) = self.facts.texts.intern(event, name, tables)?
         {
-            let name = tables.intern_string(name.as_bytes())?;
             self.facts.thread_names.insert((self.facts.origin(), Thread { process, number }), name);
         }
         let worker = plan.number(event, SampleField::Worker).filter(|&worker| dial9::is_worker(worker));
@@ -133,9 +135,11 @@ impl<S: Read + Write + Seek> Sampler<S> {
             return Ok(());
         }
         let stack = match plan.value(event, SampleField::Stack) {
-            Some(Value::Stack(stack) | Value::PooledStack { stack: Some(stack), .. }) => {
-                Some(self.stacks.intern(stack.as_bytes())?)
-            }
+            Some(Value::Stack(stack)) => Some(self.stacks.intern(stack.as_bytes())?),
+            Some(Value::PooledStack { id, stack: Some(stack) }) => Some(match event.batch.stacks.place(id) {
+                Some(place) => self.stacks.intern_pooled(place, stack.as_bytes())?,
+                None => self.stacks.intern(stack.as_bytes())?,
+            }),
             _ => None,
         };
         let labels = if is_ours { own_labels(plan, event, tables)? } else { Some(source(kind, tables)?) };

@@ -67,7 +67,12 @@ impl AddressSymbols {
 
 /// The addresses of each distinct stack, leaf first, as in the trace.
 #[derive(Debug, Default)]
-pub(super) struct AddressStacks(Distinct<[u8; 8]>);
+pub(super) struct AddressStacks {
+    distinct: Distinct<[u8; 8]>,
+    /// The numbers of the stacks of the batch's pool that events referred to, by the places of their definitions. A long
+    /// stack is not looked at again for each event that refers to it.
+    pooled: HashMap<(usize, usize), u32>,
+}
 
 impl AddressStacks {
     /// The number of a stack.
@@ -75,7 +80,26 @@ impl AddressStacks {
     /// # Errors
     /// If there are 2^32 - 1 others.
     pub(super) fn intern(&mut self, stack: &[[u8; 8]]) -> io::Result<u32> {
-        self.0.intern(stack).ok_or_else(|| io::Error::other("too many stacks: expected fewer than 2^32"))
+        let number = self.distinct.intern(stack);
+        number.ok_or_else(|| io::Error::other("too many stacks: expected fewer than 2^32"))
+    }
+
+    /// The number of a stack that the pool of the batch defines at `place`.
+    ///
+    /// # Errors
+    /// Those of [`intern`](Self::intern).
+    pub(super) fn intern_pooled(&mut self, place: (usize, usize), stack: &[[u8; 8]]) -> io::Result<u32> {
+        if let Some(&number) = self.pooled.get(&place) {
+            return Ok(number);
+        }
+        let number = self.intern(stack)?;
+        self.pooled.insert(place, number);
+        Ok(number)
+    }
+
+    /// Forgets the places: the pool begins anew.
+    pub(super) fn begin_batch(&mut self) {
+        self.pooled.clear();
     }
 
     /// Resolves every stack with `symbols`, by number.
@@ -92,6 +116,6 @@ impl AddressStacks {
             }
             tables.intern_stack_leaf_first(&frames)
         };
-        self.0.iter().map(resolve).collect()
+        self.distinct.iter().map(resolve).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Compressed members: gzip members and Zstandard frames, one decoder per member.
+//! Compressed members: gzip members and Zstandard frames, with decoders that are kept.
 
 use std::{fmt, io};
 
@@ -7,7 +7,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 use super::gzip::MEMBER_MAGIC;
 use super::step::{InflateStep, MemberFault, MemberState};
 #[cfg(feature = "zstd")]
-use super::zstd::{FRAME_MAGIC, FrameDecoder, is_skippable};
+use super::zstd::{FRAME_MAGIC, FrameDecoder, is_possible_frame, is_skippable};
 
 /// The first bytes of members.
 pub(crate) const MAGICS: &[&[u8]] = &[
@@ -49,6 +49,15 @@ impl Method {
         Some(if index == 0 { Self::Gzip } else { Self::Zstd })
     }
 
+    /// Whether the bytes after the magic number may belong to a member, by the bits that have to be zero.
+    pub(crate) fn may_begin(self, bytes: &[u8]) -> bool {
+        match self {
+            #[cfg(feature = "zstd")]
+            Self::Zstd => is_possible_frame(bytes.get(FRAME_MAGIC.len()..).unwrap_or_default()),
+            _ => is_possible_gzip(bytes.get(MEMBER_MAGIC.len()..).unwrap_or_default()),
+        }
+    }
+
     /// Like [`of`](Self::of), but expects a member: the input may end within its magic number, and skippable frames are
     /// accepted.
     pub(crate) fn expected(bytes: &[u8]) -> Option<Self> {
@@ -73,30 +82,55 @@ impl fmt::Display for Method {
     }
 }
 
-/// Decompresses one member.
-pub(crate) enum Decoder {
-    Gzip(Box<Decompress>),
+/// Decompresses one member after the other.
+#[derive(Default)]
+pub(crate) struct Decoders {
+    /// Without its member, it could not be made to expect a gzip header again.
+    gzip: Option<Box<Decompress>>,
+    /// Kept for all frames: a context takes as long to create as a megabyte to decompress.
     #[cfg(feature = "zstd")]
-    Zstd(Box<FrameDecoder>),
+    zstd: Option<Box<FrameDecoder>>,
 }
 
-impl Decoder {
-    pub(crate) fn new(method: Method) -> io::Result<Self> {
+impl Decoders {
+    /// Begins a member.
+    ///
+    /// # Errors
+    /// If there is no memory for the decoder.
+    pub(crate) fn begin(&mut self, method: Method) -> io::Result<()> {
         match method {
             #[cfg(feature = "zstd")]
-            Method::Zstd => Ok(Self::Zstd(Box::new(FrameDecoder::new()?))),
-            _ => Ok(Self::Gzip(Box::new(Decompress::new_gzip(15)))),
+            Method::Zstd => match &mut self.zstd {
+                Some(frame) => frame.restart()?,
+                none => *none = Some(Box::new(FrameDecoder::new()?)),
+            },
+            _ => self.gzip = Some(Box::new(Decompress::new_gzip(15))),
         }
+        Ok(())
     }
 
     /// Decompresses `input` into `output` as far as possible. A step that consumes and produces nothing needs more
     /// input.
-    pub(crate) fn step(&mut self, input: &[u8], output: &mut [u8]) -> InflateStep {
-        match self {
-            Self::Gzip(inflate) => gzip_step(inflate, input, output),
+    pub(crate) fn step(&mut self, method: Method, input: &[u8], output: &mut [u8]) -> InflateStep {
+        let step = match method {
             #[cfg(feature = "zstd")]
-            Self::Zstd(frame) => frame.step(input, output),
-        }
+            Method::Zstd => self.zstd.as_mut().map(|frame| frame.step(input, output)),
+            _ => self.gzip.as_mut().map(|inflate| gzip_step(inflate, input, output)),
+        };
+        let failed = MemberState::Failed(MemberFault::Invalid);
+        step.unwrap_or(InflateStep { consumed: 0, produced: 0, state: failed })
+    }
+}
+
+/// Whether the header of a gzip member, without its magic number, and what follows it are possible, as far as they are
+/// present.
+///
+/// Source: RFC 1952, section 2.3.1; RFC 1951, section 3.2.3.
+fn is_possible_gzip(header: &[u8]) -> bool {
+    match header {
+        [flags, ..] if flags & 0xe0 != 0 => false,
+        [0, _, _, _, _, _, _, block, ..] => block >> 1 & 3 != 3,
+        _ => true,
     }
 }
 
