@@ -10,7 +10,6 @@ mod flat;
 mod folded;
 mod gecko;
 mod gecko_read;
-mod growth;
 mod jsonl;
 mod names;
 mod otlp;

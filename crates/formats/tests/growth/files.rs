@@ -61,13 +61,55 @@ pub(super) const FILES: &[MakeFile] = &[
         (0..n).for_each(|number| bytes.extend_from_slice(&schema(1, &format!("T{number}"), &[("f", 9)])));
         bytes
     }),
-    ("headers", "trc", |n| b"TRC\0\x01".repeat(n)),
-    ("headers", "rbt", |n| b"RELI\x01\0\0\0\0\0\0\0\0\0\0\0".repeat(n)),
     ("frames left open", "speedscope", |n| speedscope(n, |_| String::new())),
     ("frames opened and closed", "speedscope", |n| {
         speedscope(n, |frame| format!(",{{\"type\":\"C\",\"at\":{},\"frame\":{frame}}}", 100_000 - frame))
     }),
 ];
+
+/// Damage that a search looks at as often as it may, by the format, and one piece of it.
+pub(super) const DAMAGE: &[(&str, &str, &[u8])] = &[
+    ("headers", "trc", b"TRC\0\x01"),
+    ("headers and a wrong tag", "trc", b"TRC\0\x01\xff"),
+    ("headers with a wrong byte", "trc", b"TRC\0\x02\x05\0\0\0\0\0\0\0\0"),
+    ("frames of zstd that are no frames", "trc", ZSTD_MAGIC),
+    ("members of gzip that are no members", "trc", GZIP_MAGIC),
+    ("members of gzip that end early", "trc", GZIP_LONG),
+    ("frames of zstd with a stored block", "trc", ZSTD_STORED),
+    ("frames of zstd with a long block", "trc", ZSTD_LONG),
+    ("headers", "rbt", RBT_HEADER),
+    ("headers and a wrong type", "rbt", b"RELI\x01\0\0\0\0\0\0\0\0\0\0\0\xff"),
+    ("frames of zstd that are no frames", "rbt", ZSTD_MAGIC),
+    ("frames of zstd with a long block", "rbt", ZSTD_LONG),
+    ("frames of zstd with a stored block", "rbt", ZSTD_STORED),
+    ("members of gzip that are no members", "rbt", GZIP_MAGIC),
+    ("members of gzip that end early", "rbt", GZIP_LONG),
+    ("whole members of gzip", "rbt", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+    ("ends of segments", "rbt", &[5, 0]),
+    ("stacks of 2,000 frames", "rbt", &[2, 0xd0, 0x0f]),
+    ("strings of 2,000 bytes", "rbt", &[10, 0xd0, 0x0f]),
+    ("strings to the end", "rbt", &[10, 0xff, 0xff, 0x7f, 0]),
+    ("samples of unknown stacks", "rbt", &[8, 1, 3]),
+    ("strings of the next id", "rbt", &[10, 2, 0, b'a', 10, 2, 1, b'b', 0xff]),
+    ("types that are unknown", "rbt", &[0x70, 1, 0]),
+    ("heads of records", "tachyon", &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0x80, 0x08]),
+    ("zeros", "tachyon", &[0]),
+    ("records of unknown kinds", "tachyon", &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9]),
+    ("lines that are not JSON", "jsonl", b"x\n"),
+    ("lines that are cut", "jsonl", b"{\"type\":\"sample\"\n"),
+    ("lines that are not JSON", "tachyon-jsonl", b"x\n"),
+    ("lines that are no stacks", "folded", b"x\n"),
+];
+
+const RBT_HEADER: &[u8] = b"RELI\x01\0\0\0\0\0\0\0\0\0\0\0";
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b, 8];
+const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+/// With an extra field of 65,535 bytes.
+const GZIP_LONG: &[u8] = &[0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 3, 0xff, 0xff];
+/// A window of 8 MiB, and a compressed block of 2,000 bytes.
+const ZSTD_LONG: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd, 0, 0x68, 0x84, 0x3e, 0, 0x55];
+/// A window of 8 MiB, and an uncompressed block of 2,000 bytes.
+const ZSTD_STORED: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd, 0, 0x68, 0x80, 0x3e, 0, 0x55];
 
 fn nested(before: &str, after: &str, depth: usize, end: &str) -> Vec<u8> {
     [before, after, &"[".repeat(depth), &"]".repeat(depth), end].concat().into_bytes()

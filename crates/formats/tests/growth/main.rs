@@ -4,13 +4,15 @@
 //! file that was written, and reads files that no exporter writes ([`files`]). Each is done at sizes n, 2n and 4n, and what is
 //! counted (allocations, bytes allocated, the most bytes held, bytes written) may grow by no more than [`STEP`] a step.
 //!
-//! Loops that allocate nothing show in CPU time only. `BOREHOLE_GROWTH=20000 cargo test --test it growth:: -- --nocapture`
+//! Loops that allocate nothing show in CPU time only. `BOREHOLE_GROWTH=20000 cargo test -p borehole-formats --test growth -- --nocapture`
 //! prints what takes more than a moment at that size and twice that, with the ratio; nothing is asserted of times.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
 mod files;
 mod shapes;
 
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufReader, Cursor, Read, Write};
 
 use borehole_analysis::tokio::TokioSink;
 use borehole_analysis::{Calls, PageLimits, ProfileBuilder, ProfilePage, Query, ReportSink, SampleSelection};
@@ -90,20 +92,38 @@ fn spool() -> io::Result<Box<dyn Spool>> {
     Ok(Box::new(Cursor::new(Vec::new())))
 }
 
-/// Exports a profile.
-fn export(format: Format, make: MakeProfile, size: usize) -> Option<Vec<u8>> {
-    let exporting = format.exporter()?;
-    let mut written = Vec::new();
+/// Exports a profile; returns whether the format takes it.
+fn export(format: Format, make: MakeProfile, size: usize, output: &mut dyn Write) -> bool {
+    let exporting = format.exporter().expect("the format is written");
     let mut options = WriteOptions::default();
     options.period_us = Some(10_000);
-    let destination = Destination { output: Box::new(&mut written), spool: spool as MakeSpool };
+    let destination = Destination { output: Box::new(output), spool: spool as MakeSpool };
     let mut exporter = (exporting.start)(destination, &options);
     let mut tables = Tables::default();
-    // A format may refuse a profile.
     let made = make(size, &mut Feed::new(&mut tables, &mut exporter));
-    let done = made.and_then(|()| exporter.finish(&tables));
-    drop(exporter);
-    done.is_ok().then_some(written)
+    made.and_then(|()| exporter.finish(&tables)).is_ok()
+}
+
+/// The file of a profile; empty if the format is not written, or does not take the profile.
+fn file(format: Format, make: MakeProfile, size: usize) -> Vec<u8> {
+    let mut written = Vec::new();
+    let is_taken = format.exporter().is_some() && export(format, make, size, &mut written);
+    if is_taken { written } else { Vec::new() }
+}
+
+/// Counts the bytes that are written.
+#[derive(Default)]
+struct Written(usize);
+
+impl Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Imports a file of `format` leniently, which may fail, and finishes the sink.
@@ -178,7 +198,13 @@ fn exporters_grow_with_profiles() {
     let mut faults = Vec::new();
     for (shape, make) in SHAPES {
         for &format in Format::ALL.iter().filter(|format| format.exporter().is_some()) {
-            let run = |size| cost(|| export(format, *make, size).map_or(0, |written| written.len()));
+            let run = |size| {
+                cost(|| {
+                    let mut written = Written::default();
+                    export(format, *make, size, &mut written);
+                    written.0
+                })
+            };
             judge(&format!("{shape} into {}", format.name()), run, &mut faults);
         }
     }
@@ -191,7 +217,7 @@ fn importers_grow_with_files() {
     for (shape, make) in SHAPES {
         for &format in Format::ALL.iter().filter(|format| format.importer().is_some()) {
             let run = |size| {
-                let written = export(format, *make, size).unwrap_or_default();
+                let written = file(format, *make, size);
                 cost(|| {
                     import(format, &written, &mut Tables::default(), &mut Count::default());
                     0
@@ -229,7 +255,7 @@ fn importers_grow_with_damage() {
     for &format in Format::ALL.iter().filter(|format| format.importer().is_some()) {
         for every in [16, 64, 256] {
             let run = |size| {
-                let mut written = export(format, make, size).unwrap_or_default();
+                let mut written = file(format, make, size);
                 written.iter_mut().skip(32).step_by(every).for_each(|byte| *byte ^= 0x55);
                 cost(|| {
                     import(format, &written, &mut Tables::default(), &mut Count::default());
@@ -238,6 +264,28 @@ fn importers_grow_with_damage() {
             };
             judge(&format!("damage every {every} bytes of {}", format.name()), run, &mut faults);
         }
+    }
+    assert_none(&faults);
+}
+
+/// Damage behind the beginning of a file, repeated.
+#[test]
+fn searches_behind_damage_grow_with_files() {
+    let mut faults = Vec::new();
+    for (what, name, piece) in files::DAMAGE {
+        let Some(format) = Format::from_name(name).filter(|format| format.importer().is_some()) else { continue };
+        let start = file(format, SHAPES[2].1, 20);
+        let run = |size: usize| {
+            let mut bytes = start[..start.len() / 2].to_vec();
+            while bytes.len() < 64 * size {
+                bytes.extend_from_slice(piece);
+            }
+            cost(|| {
+                import(format, &bytes, &mut Tables::default(), &mut Count::default());
+                bytes.len()
+            })
+        };
+        judge(&format!("{what} in {name}"), run, &mut faults);
     }
     assert_none(&faults);
 }
