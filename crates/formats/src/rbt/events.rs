@@ -148,12 +148,15 @@ impl<R: Read> EventReader<R> {
         if self.window.available().get(at..).is_some_and(RawHeader::is_flawless_at) {
             return true;
         }
-        let Some(member) = self.window.member_at(at) else { return false };
+        let offset = self.window.offset() + at as u64;
+        let Some(member) = self.window.member_at(at).filter(|_| self.effort.is_left(offset)) else {
+            return false;
+        };
         // For a frame with a first block longer than what is looked at, its magic number has to suffice.
         let is_zstd = Method::of(member) == Some(Method::Zstd);
         let mut header = [0; HEADER_BYTES];
         let peeked = self.peek.peek(&member[..member.len().min(LOOK_AHEAD)], &mut header);
-        self.effort.spend(self.window.offset() + at as u64, peeked.looked_at);
+        self.effort.spend(offset, peeked.looked_at);
         match peeked.fault {
             None => RawHeader::is_flawless_at(&header),
             Some(fault) => is_zstd && fault == MemberFault::Truncated,

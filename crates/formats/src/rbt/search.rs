@@ -285,3 +285,47 @@ fn is_exact(raw: &RawEvent<'_>, has_timestamps: bool) -> bool {
         Ok(_) => payload.is_empty(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use borehole_wire::Effort;
+
+    use super::super::layout::Header;
+    use super::super::read::Reader;
+    use crate::ReadOptions;
+
+    const LEN: usize = 256 << 10;
+
+    /// The number of bytes examined in vain, per byte of a segment that consists of `piece`.
+    fn looked_at(piece: &[u8]) -> f64 {
+        let mut bytes = Header::default().encode().to_vec();
+        while bytes.len() < LEN {
+            bytes.extend_from_slice(piece);
+        }
+        let mut reader = Reader::with_options(bytes.as_slice(), ReadOptions::lenient());
+        while reader.next_record().unwrap().is_some() {}
+        #[expect(clippy::cast_precision_loss, reason = "a ratio")]
+        let ratio = reader.effort().spent().saturating_sub(Effort::START) as f64 / bytes.len() as f64;
+        ratio
+    }
+
+    #[test]
+    fn no_input_is_looked_at_more_often_than_so() {
+        let crafted: [(&str, &[u8]); 9] = [
+            ("frames of zstd that are no frames", &[0x28, 0xb5, 0x2f, 0xfd]),
+            ("frames of zstd with a long block", &[0x28, 0xb5, 0x2f, 0xfd, 0, 0x68, 0x84, 0x3e, 0, 0x55]),
+            ("members of gzip", &[0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 3, 0xff, 0xff]),
+            ("headers and a wrong type", b"RELI\x01\0\0\0\0\0\0\0\0\0\0\0\xff"),
+            ("ends of segments", &[5, 0]),
+            ("stacks of 2,000 frames", &[2, 0xd0, 0x0f]),
+            ("strings of 2,000 bytes", &[10, 0xd0, 0x0f]),
+            ("strings to the end", &[10, 0xff, 0xff, 0x7f, 0]),
+            ("strings of the next id", &[10, 2, 0, b'a', 10, 2, 1, b'b', 0xff]),
+        ];
+        for (name, piece) in crafted {
+            let ratio = looked_at(piece);
+            // One attempt beyond the limit may reach to the end.
+            assert!(ratio <= 2.0 * Effort::PER_BYTE as f64 + 2.0, "{name}: {ratio}");
+        }
+    }
+}

@@ -122,6 +122,25 @@ impl Decoders {
     }
 }
 
+/// The length of the header of the gzip member at the start of `bytes`; `None` if it is not whole.
+///
+/// Source: RFC 1952, section 2.3.
+pub(crate) fn gzip_header_bytes(bytes: &[u8]) -> Option<usize> {
+    const FIXED_BYTES: usize = 10;
+    let flags = *bytes.get(MEMBER_MAGIC.len())?;
+    let mut at = FIXED_BYTES;
+    if flags & 0x04 != 0 {
+        let [low, high] = *bytes.get(at..)?.first_chunk()?;
+        at += 2 + usize::from(u16::from_le_bytes([low, high]));
+    }
+    // A name, and a comment.
+    for _ in 0..(flags >> 3 & 1) + (flags >> 4 & 1) {
+        at += bytes.get(at..)?.iter().position(|&byte| byte == 0)? + 1;
+    }
+    at += if flags & 0x02 == 0 { 0 } else { 2 };
+    (at <= bytes.len()).then_some(at)
+}
+
 /// Whether the header of a gzip member, without its magic number, and what follows it are possible, as far as they are
 /// present.
 ///
@@ -134,7 +153,7 @@ fn is_possible_gzip(header: &[u8]) -> bool {
     }
 }
 
-fn gzip_step(inflate: &mut Decompress, input: &[u8], output: &mut [u8]) -> InflateStep {
+pub(crate) fn gzip_step(inflate: &mut Decompress, input: &[u8], output: &mut [u8]) -> InflateStep {
     let (before_in, before_out) = (inflate.total_in(), inflate.total_out());
     let status = inflate.decompress(input, output, FlushDecompress::None);
     let consumed = usize::try_from(inflate.total_in() - before_in).unwrap_or(0);

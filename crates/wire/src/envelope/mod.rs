@@ -129,6 +129,9 @@ const RAW_BYTES: usize = 64 << 10;
 /// with each read: more such members may follow closely, and each would give all bytes back.
 const LEAST_PLAIN_BYTES: usize = 256;
 
+/// The number of bytes that could be searched in the time that it takes to begin with a member and to find it damaged.
+const MEMBER_BYTES: u64 = 4 << 10;
+
 /// The number of bytes before a damage that can always be searched again for what a member has swallowed: more than the
 /// longest block of a frame.
 const KEPT_BYTES: usize = 132 << 10;
@@ -200,7 +203,7 @@ impl<R: Read> Envelope<R> {
     pub fn skip_damage(&mut self, plain_magic: &[u8]) -> io::Result<u64> {
         // A magic number may begin in the used bytes and end in the unused ones.
         self.buffer(plain_magic.len().max(MAGIC_BYTES))?;
-        self.effort.work(Effort::PER_DAMAGE);
+        self.effort.work(MEMBER_BYTES);
         if self.effort.is_left(self.raw_offset) && self.step_back(plain_magic) {
             self.mode = EnvelopeMode::Boundary { after_member: true };
             return Ok(0);
@@ -391,5 +394,74 @@ impl<R: Read> Read for Envelope<R> {
                 EnvelopeMode::End => return Ok(0),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of damaged members that are met in `piece`, repeated.
+    fn damages(piece: &[u8], length: usize) -> u64 {
+        let bytes: Vec<u8> = piece.iter().copied().cycle().take(length).collect();
+        let (mut envelope, mut damages, mut out) = (Envelope::new(&bytes[..]), 0, [0; 4096]);
+        loop {
+            match envelope.read(&mut out) {
+                Ok(0) => return damages,
+                Ok(_) => {}
+                Err(error) => {
+                    assert!(Damage::of(&error).is_some());
+                    damages += 1;
+                    envelope.skip_damage(b"RELI").unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn members_that_are_damaged_again_and_again_are_passed_over() {
+        const LENGTH: usize = 1 << 20;
+        let pieces: [&[u8]; 3] = [
+            &MEMBER_MAGIC,
+            // With an extra field of 65,535 bytes, which holds the next ones.
+            &[0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 3, 0xff, 0xff],
+            // A frame, where frames are read.
+            &[0x28, 0xb5, 0x2f, 0xfd, 0, 0x68, 0x80, 0x3e, 0, 0x1f, 0x8b, 8],
+        ];
+        let most = (Effort::START + 2 * Effort::PER_BYTE * LENGTH as u64) / MEMBER_BYTES + 2;
+        for piece in pieces {
+            let damages = damages(piece, LENGTH);
+            assert!((1..=most).contains(&damages), "{damages} of {most}");
+        }
+    }
+
+    #[test]
+    fn members_among_plain_bytes_are_read_without_moving_what_follows_again() {
+        let mut writer = GzipWriter::new(Vec::new());
+        io::Write::write_all(&mut writer, b"in").unwrap();
+        let member = writer.complete().unwrap();
+        let bytes = [b"plain", &member[..]].concat().repeat(2000);
+        let (mut envelope, mut window, mut all) = (Envelope::new(&bytes[..]), Vec::new(), Vec::new());
+        let mut out = [0; 64 << 10];
+        let mut moved = 0;
+        loop {
+            let count = envelope.read(&mut out).unwrap();
+            if count == 0 {
+                break;
+            }
+            if envelope.is_compressed() {
+                all.extend_from_slice(&out[..count]);
+                continue;
+            }
+            window.extend_from_slice(&out[..count]);
+            moved += count;
+            while let Some(at) = memmem::find(&window, &member) {
+                all.extend_from_slice(&window[..at]);
+                envelope.unread_member(&window[at..]);
+                window.clear();
+            }
+        }
+        assert_eq!(all, b"plainin".repeat(2000));
+        assert!(moved < 20 * bytes.len(), "{moved} of {}", bytes.len());
     }
 }

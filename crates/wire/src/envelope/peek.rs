@@ -1,14 +1,21 @@
 //! Looks into members without entering them.
 
+use flate2::Decompress;
+
 use super::Method;
-use super::member::Decoders;
+use super::member::{gzip_header_bytes, gzip_step};
 use super::step::{InflateStep, MemberFault, MemberState};
+#[cfg(feature = "zstd")]
+use super::zstd::FrameDecoder;
 
 /// Decompresses the beginnings of members that a search comes across. It keeps the contexts of its decoders, because
 /// creating one takes longer than decompressing many a member.
 #[derive(Default)]
 pub struct MemberPeek {
-    decoders: Decoders,
+    /// Of the contents of gzip members.
+    inflate: Option<Box<Decompress>>,
+    #[cfg(feature = "zstd")]
+    frame: Option<Box<FrameDecoder>>,
 }
 
 /// What a look into a member has found.
@@ -30,24 +37,56 @@ impl MemberPeek {
         let Some(method) = Method::of(bytes).filter(|method| method.may_begin(bytes)) else {
             return Peeked { fault: Some(MemberFault::Invalid), looked_at: 1 };
         };
-        if self.decoders.begin(method).is_err() {
-            return Peeked { fault: Some(MemberFault::Invalid), looked_at: Self::BEGIN_BYTES };
-        }
-        let (mut read, mut written) = (0, 0);
-        let fault = loop {
-            let step = self.decoders.step(method, &bytes[read..], &mut out[written..]);
-            let InflateStep { consumed, produced, state } = step;
-            read += consumed;
-            written += produced;
-            match state {
-                _ if written == out.len() => break None,
-                MemberState::Failed(fault) => break Some(fault),
-                MemberState::Ended => break Some(MemberFault::Invalid),
-                MemberState::Inside if consumed == 0 && produced == 0 => break Some(MemberFault::Truncated),
-                MemberState::Inside => {}
-            }
+        let (fault, read) = match method {
+            #[cfg(feature = "zstd")]
+            Method::Zstd => self.peek_frame(bytes, out),
+            _ => self.peek_gzip(bytes, out),
         };
         Peeked { fault, looked_at: Self::BEGIN_BYTES + read as u64 }
+    }
+
+    fn peek_gzip(&mut self, bytes: &[u8], out: &mut [u8]) -> (Option<MemberFault>, usize) {
+        let Some(header) = gzip_header_bytes(bytes) else {
+            return (Some(MemberFault::Truncated), bytes.len());
+        };
+        let inflate = self.inflate.get_or_insert_with(|| Box::new(Decompress::new(false)));
+        inflate.reset(false);
+        fill(out, &bytes[header..], |input, output| gzip_step(inflate, input, output))
+    }
+
+    #[cfg(feature = "zstd")]
+    fn peek_frame(&mut self, bytes: &[u8], out: &mut [u8]) -> (Option<MemberFault>, usize) {
+        let none = (Some(MemberFault::Invalid), 0);
+        if self.frame.is_none() {
+            self.frame = FrameDecoder::new().ok().map(Box::new);
+        }
+        let Some(frame) = &mut self.frame else { return none };
+        if frame.restart().is_err() {
+            return none;
+        }
+        fill(out, bytes, |input, output| frame.step(input, output))
+    }
+}
+
+/// Fills `out` by steps of decompression. Returns the fault that prevents it, and the number of bytes read.
+fn fill(
+    out: &mut [u8],
+    bytes: &[u8],
+    mut step: impl FnMut(&[u8], &mut [u8]) -> InflateStep,
+) -> (Option<MemberFault>, usize) {
+    let (mut read, mut written) = (0, 0);
+    loop {
+        let InflateStep { consumed, produced, state } = step(&bytes[read..], &mut out[written..]);
+        read += consumed;
+        written += produced;
+        let fault = match state {
+            _ if written == out.len() => None,
+            MemberState::Failed(fault) => Some(fault),
+            MemberState::Ended => Some(MemberFault::Invalid),
+            MemberState::Inside if consumed == 0 && produced == 0 => Some(MemberFault::Truncated),
+            MemberState::Inside => continue,
+        };
+        return (fault, read);
     }
 }
 
@@ -87,6 +126,19 @@ mod tests {
         assert_eq!(looked_at(&[0x1f, 0x8b, 8, 0x80, 0, 0, 0, 0, 0, 3, 0]), 1);
         assert_eq!(looked_at(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 7]), 1);
         assert!(looked_at(&gzip(b"RELI")) > 1);
+    }
+
+    #[test]
+    fn optional_parts_of_a_gzip_header_are_passed_over() {
+        let member = gzip(b"RELI");
+        let mut header = member[..10].to_vec();
+        header[3] = 0x1e;
+        header.extend_from_slice(&[3, 0, 1, 2, 3]);
+        header.extend_from_slice(b"name\0comment\0cc");
+        assert_eq!(peek(&[&header[..], &member[10..]].concat()), (None, *b"RELI"));
+        for length in 3..header.len() {
+            assert_eq!(peek(&header[..length]).0, Some(MemberFault::Truncated), "{length}");
+        }
     }
 
     #[cfg(feature = "zstd")]
