@@ -23,6 +23,7 @@
 use std::io::Read;
 
 use borehole_text::counted;
+use borehole_wire::Effort;
 use memchr::memmem;
 
 use super::NAME;
@@ -46,7 +47,10 @@ impl<R: Read> Reader<R> {
     pub(super) fn resynchronise(&mut self, fault: FrameFault) -> Result<(), Error> {
         let from = self.offset();
         self.search.effort.spend(from, fault.looked_at());
+        self.search.effort.work(Effort::PER_DAMAGE);
+        let may_repair = self.search.effort.is_left(from);
         if let FaultKind::Conflict { .. } = fault.what
+            && may_repair
             && self.adopt_schema()
         {
             self.warn(from, 0, || {
@@ -54,7 +58,7 @@ impl<R: Read> Reader<R> {
             });
             return Ok(());
         }
-        if self.mend_header()? {
+        if may_repair && self.mend_header()? {
             self.warn(from, 0, || "damaged header: read as if it were whole".into());
             return Ok(());
         }

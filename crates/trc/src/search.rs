@@ -1,14 +1,10 @@
 //! The state of a search for a position to continue at after damage, and its limit.
 //!
-//! A search tries frames that may begin at any byte, and each may be long, so without a limit a crafted input is
-//! examined as often as it has bytes. [`Effort`] counts the bytes examined in vain: those of a failed frame, of a
-//! candidate, and after a doubtful header or frame. The budget is [`Effort::START`] plus [`Effort::PER_BYTE`] for each
-//! byte that the search has reached, and as many again for each byte up to the furthest one examined. When it is spent,
-//! the search advances without examining until there is budget again.
-//!
-//! So the search is linear: the bytes spent exceed `START + 2 * PER_BYTE * (bytes of the input)` by at most one
-//! attempt, which ends at [`Limits::frame_bytes`](crate::Limits::frame_bytes), and every other cost per byte is
-//! constant. Damage does not come near the limit: most candidates fail at their type, in the first three bytes.
+//! [`Effort`] limits how many bytes are examined in vain: those of a failed frame, of a candidate, and after a doubtful
+//! header or frame. One attempt ends at [`Limits::frame_bytes`](crate::Limits::frame_bytes), and every other cost per
+//! byte is constant. Damage does not come near the limit: most candidates fail at their type, in the first three bytes.
+
+use borehole_wire::Effort;
 
 use super::value::Slot;
 
@@ -57,40 +53,6 @@ pub(super) struct Uncertain {
     pub(super) first: u64,
     /// Their number.
     pub(super) events: u64,
-}
-
-/// The number of bytes examined, and the furthest one.
-#[derive(Debug, Default)]
-pub(super) struct Effort {
-    spent: u64,
-    /// The offset of the furthest byte examined.
-    furthest: u64,
-}
-
-impl Effort {
-    /// The initial budget.
-    pub(super) const START: u64 = 1 << 20;
-
-    /// The budget of each byte of the input, granted twice.
-    pub(super) const PER_BYTE: u64 = 4;
-
-    /// Counts `looked_at` bytes from `offset` on.
-    pub(super) fn spend(&mut self, offset: u64, looked_at: u64) {
-        self.spent = self.spent.saturating_add(looked_at);
-        self.furthest = self.furthest.max(offset.saturating_add(looked_at));
-    }
-
-    /// Whether there is budget left at the position of the search.
-    pub(super) const fn is_left(&self, offset: u64) -> bool {
-        let reached = offset.saturating_add(self.furthest);
-        self.spent <= Self::START.saturating_add(Self::PER_BYTE.saturating_mul(reached))
-    }
-
-    /// The number of bytes examined.
-    #[cfg(test)]
-    pub(super) const fn spent(&self) -> u64 {
-        self.spent
-    }
 }
 
 #[cfg(test)]

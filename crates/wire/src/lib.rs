@@ -7,10 +7,12 @@
 //! * [`Envelope`](envelope::Envelope) reads plain bytes, gzip members and Zstandard frames as one stream, and [`Window`] slides
 //!   over it. [`GzipWriter`](envelope::GzipWriter) and [`ZstdWriter`](zstd::ZstdWriter) write.
 //! * [`Decoded`](encoding::Decoded) turns UTF-16 and byte-order marks into plain UTF-8.
+//! * [`Effort`] keeps a search behind damage linear in the length of its input.
 //!
 //! No memory is sized by a number in the input. This crate opens nothing and knows no format.
 
 mod cursor;
+mod effort;
 pub mod encoding;
 #[cfg(feature = "gzip")]
 pub mod envelope;
@@ -20,6 +22,7 @@ mod window;
 mod write_out;
 
 pub use cursor::{Cursor, Error, ErrorKind};
+pub use effort::Effort;
 #[cfg(feature = "zstd")]
 pub use envelope::zstd;
 pub use varint::{MAX_VARINT_BYTES, put_varint, put_varint_signed, varint_len};

@@ -6,6 +6,10 @@ use hashbrown::HashMap;
 /// alone. Further names share one row.
 const MOST: usize = 4096;
 
+/// The maximum length of a name in bytes; the rest of longer ones is left out. A trace states a long name once, and many
+/// events may refer to it.
+const MOST_BYTES: usize = 1024;
+
 /// The name for all further names.
 pub(super) const OTHERS: &str = "(others)";
 
@@ -35,6 +39,7 @@ impl NameTable {
 
     #[inline]
     pub(super) fn row(&mut self, name: &str) -> u32 {
+        let name = cut(name);
         let address = name.as_ptr().addr();
         let recent = (address ^ (address >> 4) ^ name.len()) % RECENT;
         let row = self.recent[recent];
@@ -64,6 +69,16 @@ impl NameTable {
     }
 }
 
+/// The beginning of a name, of at most [`MOST_BYTES`].
+#[inline]
+pub(super) fn cut(name: &str) -> &str {
+    if name.len() <= MOST_BYTES {
+        return name;
+    }
+    let ends = (0..=MOST_BYTES).rev().find(|&end| name.is_char_boundary(end));
+    &name[..ends.unwrap_or(0)]
+}
+
 /// The entry of a row in a column that grows on demand.
 pub(super) fn at<T: Default>(column: &mut Vec<T>, row: u32) -> &mut T {
     let row = row as usize;
@@ -88,6 +103,14 @@ mod tests {
             (Some(&(u32::try_from(MOST).unwrap())), OTHERS)
         );
         assert_eq!(names.row("b"), 1);
+    }
+
+    #[test]
+    fn there_is_an_end_to_a_name() {
+        let mut names = NameTable::default();
+        let row = names.row(&"é".repeat(MOST_BYTES));
+        assert_eq!(names.text(row), "é".repeat(MOST_BYTES / 2));
+        assert_eq!(names.row(&format!("{}x", "é".repeat(MOST_BYTES))), row);
     }
 
     #[test]

@@ -3,10 +3,16 @@
 use borehole_model::{Addresses, Distinct};
 use hashbrown::HashMap;
 
+use super::names::cut;
+
 /// The first kernel address, on x86-64 and on aarch64.
 const KERNEL: u64 = 0xffff_0000_0000_0000;
 /// The number of functions of a stack that are named.
 const NAMED: usize = 8;
+
+/// The number of addresses that distinguish stacks, from the leaf on. A trace states a long stack once, and many events may
+/// refer to it.
+const DISTINGUISHED: usize = 256;
 
 /// Memory: distinct stacks and symbols.
 #[derive(Debug, Default)]
@@ -17,12 +23,13 @@ pub(super) struct NamedStacks {
 }
 
 impl NamedStacks {
-    /// The row of a stack; `None` when there are 2^32 - 1 others.
+    /// The row of a stack, which it shares with those that differ only far from the leaf; `None` when there are 2^32 - 1 others.
     pub(super) fn row(&mut self, stack: Addresses<'_>) -> Option<u32> {
-        self.stacks.intern(stack.0)
+        self.stacks.intern(&stack.0[..stack.len().min(DISTINGUISHED)])
     }
 
     pub(super) fn symbol(&mut self, address: u64, name: &str, depth: u64) {
+        let name = cut(name);
         let known = self.symbols.entry(address);
         let known = known.or_insert_with(|| (depth, name.into()));
         if known.0 < depth {
@@ -74,5 +81,14 @@ mod tests {
         assert_eq!(stacks.leaf(row), "schedule");
         assert_eq!(stacks.callers(row), ["std::thread::sleep", "0x20"]);
         assert_eq!(stacks.leaf(1), "(empty stack)");
+    }
+
+    #[test]
+    fn stacks_are_distinguished_near_the_leaf() {
+        let mut stacks = NamedStacks::default();
+        let long: Vec<_> = (0..1000_u64).map(u64::to_le_bytes).collect();
+        let rows = [300, 600, 200].map(|length| stacks.row(Addresses(&long[..length])).unwrap());
+        assert_eq!(rows, [0, 0, 1]);
+        assert_eq!(stacks.stacks.get(0).len(), DISTINGUISHED);
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::BufRead;
 use std::ops::ControlFlow;
 
+use borehole_model::Recovery;
 use serde::Deserialize;
 
 use super::text::Lines;
@@ -84,12 +85,20 @@ pub(crate) fn import(
     parser: &mut impl JsonLineParser,
 ) -> Result<LinesEnd, ReadError> {
     let mut lines = Lines::new(input, format, &options.limits);
+    let mut skipped = 0;
     for number in 1.. {
         let Some(line) = lines.next_line()? else { break };
-        if line.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
         let length = line.len() as u64;
+        match line.trim_ascii_start().first() {
+            None => continue,
+            Some(b'{') => {}
+            // Nobody sees why so many lines are skipped, and asking a parser takes far longer than reading them.
+            Some(_) if skipped >= Recovery::MAX_WARNINGS => {
+                parser.skipped(Warning::new("invalid line").at(lines.offset()).losing(length))?;
+                continue;
+            }
+            Some(_) => {}
+        }
         let (kind, message, is_cut) = match parser.line(line, number) {
             Ok(ControlFlow::Continue(())) => continue,
             Ok(ControlFlow::Break(())) => return Ok(LinesEnd::Stopped),
@@ -102,6 +111,7 @@ pub(crate) fn import(
             false if options.is_lenient() => format!("{message} (line {number})"),
             false => return Err(Error::new(kind, format, Position::Line(number), message).into()),
         };
+        skipped += 1;
         parser.skipped(Warning::new(message).at(lines.offset()).losing(length))?;
         if is_cut {
             return Ok(LinesEnd::CutOff);

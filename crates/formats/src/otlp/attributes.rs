@@ -1,6 +1,7 @@
 //! The attributes of a sample: its process, its thread, its state, and labels.
 
 use borehole_model::{Label, LabelValue, Sample, Status, StringId};
+use hashbrown::HashSet;
 
 use super::layout::key;
 use super::read::{Any, Attribute, AttributeKey, OtlpSample, at};
@@ -13,7 +14,8 @@ use crate::documents::samples::ResolvedSample;
 pub(super) struct Properties {
     labels: Vec<Label>,
     /// Labels of the resource, for every sample without its own label of that key.
-    pub(super) of_resource: Vec<Label>,
+    of_resource: Vec<Label>,
+    keys_of_resource: HashSet<StringId>,
     /// The number of nested values, which labels cannot hold.
     pub(super) nested: u64,
 }
@@ -49,13 +51,17 @@ impl Properties {
             }
         }
         self.take_link(record, resolver)?;
-        let is_missing = |common: &&Label| self.labels.iter().all(|label| label.key != common.key);
-        let missing: Vec<_> = self.of_resource.iter().filter(is_missing).copied().collect();
-        self.labels.splice(..0, missing);
+        self.add_missing();
         if !self.labels.is_empty() {
             resolved.sample.labels = Some(resolver.symbols.tables.intern_labels(&self.labels)?);
         }
         Ok(resolved)
+    }
+
+    /// Begins a resource.
+    pub(super) fn begin_resource(&mut self) {
+        self.of_resource.clear();
+        self.keys_of_resource.clear();
     }
 
     /// Takes an attribute of the resource as one of its samples.
@@ -70,10 +76,22 @@ impl Properties {
     ) -> Result<(), ReadError> {
         self.labels.clear();
         self.take_labels(name, attribute, resolver)?;
-        let is_new = |label: &Label| self.of_resource.iter().all(|known| known.key != label.key);
-        let new: Vec<_> = self.labels.iter().filter(|label| is_new(label)).copied().collect();
-        self.of_resource.extend(new);
+        // All of them have the key of the attribute.
+        if self.labels.first().is_some_and(|label| self.keys_of_resource.insert(label.key)) {
+            self.of_resource.extend_from_slice(&self.labels);
+        }
         Ok(())
+    }
+
+    /// Puts the labels of the resource, whose keys the sample does not have, before those of the sample.
+    fn add_missing(&mut self) {
+        if self.of_resource.is_empty() {
+            return;
+        }
+        let own: HashSet<_> = self.labels.iter().map(|label| label.key).collect();
+        let is_missing = |common: &&Label| !own.contains(&common.key);
+        let missing: Vec<_> = self.of_resource.iter().filter(is_missing).copied().collect();
+        self.labels.splice(..0, missing);
     }
 
     fn take_labels(

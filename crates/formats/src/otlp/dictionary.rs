@@ -1,9 +1,11 @@
 //! The definitions of samples: strings, functions, mappings, locations, attributes and stacks, each stored once.
 
 use std::borrow::Cow;
+use std::hash::Hash;
 use std::io::{self, Write};
 
 use borehole_model::{Frame, FrameId, Label, LabelValue, StackId, Status, StringId, Tables};
+use hashbrown::HashMap;
 
 use super::layout::{KEYS, any, attribute, dictionary, key, location};
 use super::stacks::StackEntries;
@@ -142,15 +144,8 @@ impl<'t> Dictionary<'t> {
     /// The numbers of attributes for labels. A sample has an attribute of a name only once: labels with equal keys
     /// become a list.
     pub(super) fn labels(&mut self, labels: &[Label]) -> Vec<u64> {
-        let mut numbers = Vec::new();
-        for (place, label) in labels.iter().enumerate() {
-            if labels[..place].iter().all(|known| known.key != label.key) {
-                let same = labels.iter().filter(|other| other.key == label.key);
-                let values: Vec<_> = same.map(|label| label.value).collect();
-                numbers.push(self.label(label.key, &values));
-            }
-        }
-        numbers
+        let groups = grouped(labels.iter().map(|label| (label.key, label.value)));
+        groups.into_iter().map(|(key, values)| self.label(key, &values)).collect()
     }
 
     fn label(&mut self, key: StringId, values: &[LabelValue]) -> u64 {
@@ -180,16 +175,12 @@ impl<'t> Dictionary<'t> {
 
     /// The numbers of attributes for metadata, whose keys may repeat like those of labels.
     pub(super) fn texts(&mut self, pairs: &[(Cow<'_, str>, Cow<'_, str>)]) -> Vec<u64> {
-        let mut numbers = Vec::new();
-        for (place, (key, _)) in pairs.iter().enumerate() {
-            if pairs[..place].iter().all(|(known, _)| known != key) {
-                let same = pairs.iter().filter(|(other, _)| other == key);
-                let values: Vec<_> = same.map(|(_, value)| scalar(ScalarValue::Text(value))).collect();
-                let key = self.text(key);
-                numbers.push(self.attribute_of(key, &values, 0));
-            }
-        }
-        numbers
+        let groups = grouped(pairs.iter().map(|(key, value)| (key, scalar(ScalarValue::Text(value)))));
+        let number = |(key, values): (&Cow<'_, str>, Vec<Message>)| {
+            let key = self.text(key);
+            self.attribute_of(key, &values, 0)
+        };
+        groups.into_iter().map(number).collect()
     }
 
     /// Writes the dictionary as a field.
@@ -215,6 +206,19 @@ impl<'t> Dictionary<'t> {
     pub(super) fn into_losses(self) -> Losses {
         self.symbols.losses
     }
+}
+
+/// The values of each key, in the order of the first ones.
+fn grouped<K: Copy + Eq + Hash, V>(pairs: impl Iterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let (mut groups, mut index): (Vec<(K, Vec<V>)>, _) = (Vec::new(), HashMap::new());
+    for (key, value) in pairs {
+        let place = *index.entry(key).or_insert_with(|| {
+            groups.push((key, Vec::new()));
+            groups.len() - 1
+        });
+        groups[place].1.push(value);
+    }
+    groups
 }
 
 pub(super) fn scalar(value: ScalarValue<'_>) -> Message {

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::rc::Rc;
 
 use borehole_model::{Label, LabelValue, StringId, Tables, ThreadNames, ValueType};
 use borehole_wire::put_varint;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::dictionary::{Dictionary, ScalarValue, scalar};
 use super::layout::{SCOPE, data, key, key_value, profile, resource, sample, scope};
@@ -23,7 +24,7 @@ struct ProfileParts {
     column: usize,
     /// The parts before and after the samples.
     before: Message,
-    after: Message,
+    after: Rc<Message>,
     /// Whether values are omitted because all of them are 1.
     omits_values: bool,
     length: u64,
@@ -84,8 +85,11 @@ impl<'a, W: Write> DocumentWriter<'a, W> {
     ) -> io::Result<()> {
         let mut profiles = Vec::new();
         for &(batch, types) in batches {
+            let mut behind = None;
             for column in 0..types.len() {
-                profiles.push((batch, self.facts(batch, types, column, labels)));
+                let before = self.value_type(&types[column]);
+                let behind = behind.get_or_insert_with(|| Rc::new(self.facts_behind(batch, types, labels)));
+                profiles.push((batch, self.facts(batch, types, column, (before, behind.clone()))));
             }
         }
         let resource = resource_message(process, labels, self.dictionary.tables());
@@ -160,14 +164,14 @@ impl<'a, W: Write> DocumentWriter<'a, W> {
         batch: &ObservationBatch,
         types: &[ValueType],
         column: usize,
-        labels: &[Label],
+        (value_type, after): (Message, Rc<Message>),
     ) -> ProfileParts {
         let mut before = Message::default();
-        before.bytes(profile::SAMPLE_TYPE, self.value_type(&types[column]).as_bytes());
+        before.bytes(profile::SAMPLE_TYPE, value_type.as_bytes());
         let mut facts = ProfileParts {
             column,
             before,
-            after: self.facts_behind(batch, types, labels),
+            after,
             omits_values: types[column].is_samples() && batch.all_ones[column],
             length: 0,
         };
@@ -190,7 +194,8 @@ impl<'a, W: Write> DocumentWriter<'a, W> {
         let mut start_unix_ns = batch.start_unix_ns.filter(|_| !batch.key.is_relative);
         let (mut said, mut period) = (Vec::new(), None);
         // Labels of the resource are written there.
-        let of_profile = |(key, _): &&(StringId, StringId)| labels.iter().all(|label| label.key != *key);
+        let of_resource: HashSet<_> = labels.iter().map(|label| label.key).collect();
+        let of_profile = |(key, _): &&(StringId, StringId)| !of_resource.contains(key);
         for &(key, value) in batch.metadata.values().iter().filter(of_profile) {
             let (key, value): (Cow<'_, str>, Cow<'_, str>) =
                 [key, value].map(|id| String::from_utf8_lossy(tables.string(id))).into();
@@ -259,7 +264,7 @@ fn scope_attributes(
     if let Some(labels) = scope.labels {
         let tables = dictionary.tables();
         let labels = tables.labels(labels);
-        let said: Vec<_> = of_resource(tables, labels).collect();
+        let said = of_resource(tables, labels);
         let of_sample: Vec<_> = labels.iter().filter(|label| !said.contains(label)).copied().collect();
         numbers.extend(dictionary.labels(&of_sample));
     }
@@ -296,15 +301,15 @@ fn pair(name: &str, said: ScalarValue<'_>) -> Message {
 }
 
 /// The labels written at the resource: those with a unique key and without a unit.
-pub(super) fn of_resource<'l>(tables: &'l Tables, labels: &'l [Label]) -> impl Iterator<Item = &'l Label> {
-    let is_known = |label: &Label| {
+pub(super) fn of_resource<'l>(tables: &'l Tables, labels: &'l [Label]) -> Vec<&'l Label> {
+    let is_known = |label: &&Label| {
         let name = tables.string(label.key);
         key::OF_RESOURCE.iter().any(|known| known.as_bytes() == name)
     };
-    labels.iter().filter(move |label| {
-        let has_unit = matches!(label.value, LabelValue::Number { unit: Some(_), .. });
-        is_known(label) && !has_unit && labels.iter().filter(|other| other.key == label.key).count() == 1
-    })
+    let mut times: HashMap<StringId, usize> = HashMap::new();
+    labels.iter().filter(is_known).for_each(|label| *times.entry(label.key).or_default() += 1);
+    let has_unit = |label: &Label| matches!(label.value, LabelValue::Number { unit: Some(_), .. });
+    labels.iter().filter(|label| times.get(&label.key) == Some(&1) && !has_unit(label)).collect()
 }
 
 /// The fields of `ScopeProfiles` before its profiles.

@@ -57,6 +57,8 @@ pub struct Exporter<W> {
     scopes: Numbered<SampleScope>,
     thread_names: ThreadNames,
     plan: SegmentPlan,
+    /// The number of the current segment of all inputs, 1-based.
+    segment: u64,
     input: u64,
     values: Vec<i64>,
     losses: Losses,
@@ -101,6 +103,7 @@ impl<W: Write> Exporter<W> {
             scopes: Numbered::default(),
             thread_names: ThreadNames::default(),
             plan: SegmentPlan::default(),
+            segment: 0,
             input: 0,
             values: Vec::new(),
             losses: Losses::default(),
@@ -108,6 +111,7 @@ impl<W: Write> Exporter<W> {
     }
 
     fn plan(&mut self, at: Context<'_>) {
+        self.segment += 1;
         let segment = at.segment;
         let own = &segment.value_types;
         let is_counted = !segment.is_uncounted && !own.iter().any(ValueType::is_samples);
@@ -137,7 +141,7 @@ impl<W: Write> Exporter<W> {
     fn resource(&mut self, tables: &Tables, labels: LabelsId) -> usize {
         *self.resource_of_labels.entry(labels).or_insert_with(|| {
             let labels = tables.labels(labels);
-            self.resources.number(of_resource(tables, labels).copied().collect())
+            self.resources.number(of_resource(tables, labels).into_iter().copied().collect())
         })
     }
 
@@ -148,7 +152,9 @@ impl<W: Write> Exporter<W> {
             self.batches.push(ObservationBatch::new(key, self.types.values()[key.types].len()));
         }
         let row = &mut self.batches[batch];
-        for &pair in &self.plan.metadata {
+        // Samples of several processes take turns: metadata that the batch has is not looked at again.
+        let (taken, known) = std::mem::replace(&mut row.taken, (self.segment, self.plan.metadata.len()));
+        for &pair in &self.plan.metadata[if taken == self.segment { known } else { 0 }..] {
             row.metadata.number(pair);
         }
         self.plan.stated_ns.into_iter().for_each(|stated_ns| row.stated.take(self.input, stated_ns));

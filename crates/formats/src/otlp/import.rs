@@ -280,7 +280,7 @@ impl<'a> GroupImporter<'_, 'a> {
     /// Takes the facts of resource, scope and profile, as process, labels and metadata.
     fn facts(&mut self, group: &Group<'_, 'a>, segment: &mut Segment) -> Result<(), ReadError> {
         let (document, first) = (self.resolver.symbols.document, group.profiles[0]);
-        self.state.properties.of_resource.clear();
+        self.state.properties.begin_resource();
         for attribute in &document.resources[first.resource] {
             let name = name_of(attribute, &self.resolver)?;
             match values(attribute)?[..] {

@@ -54,6 +54,8 @@ pub(super) struct ObservationBatch {
     pub(super) rows: Vec<StackObservations>,
     index: HashMap<(Option<StackId>, usize, bool), usize>,
     pub(super) metadata: Numbered<(StringId, StringId)>,
+    /// The last segment whose metadata was taken, and how many pairs of it.
+    pub(super) taken: (u64, usize),
     /// The duration that the inputs state.
     pub(super) stated: StatedDuration,
     /// The times of the first and the last sample.
@@ -73,6 +75,7 @@ impl ObservationBatch {
             rows: Vec::new(),
             index: HashMap::new(),
             metadata: Numbered::default(),
+            taken: (0, 0),
             stated: StatedDuration::default(),
             span_ns: None,
             start_unix_ns: None,

@@ -192,7 +192,8 @@ impl NamedPeriods {
             let listed = comment.strip_prefix(PERIODS_COMMENT).unwrap_or_default();
             let listed = listed.split(',').filter_map(|period| period.parse().ok());
             for period in listed.take(SHOWN_PERIODS) {
-                if period > 0 && !periods.contains(&period) {
+                // Each sample is compared with each period.
+                if period > 0 && periods.len() <= SHOWN_PERIODS && !periods.contains(&period) {
                     periods.push(period);
                 }
             }

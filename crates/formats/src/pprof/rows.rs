@@ -23,9 +23,10 @@ pub(super) struct StackSums {
 #[derive(Clone, Debug, Default)]
 pub(super) struct StackRows {
     rows: Vec<StackSums>,
-    /// The sums, `width` per row.
+    /// The sums, `stride` per row, of which `width` are used.
     values: Vec<i64>,
     width: usize,
+    stride: usize,
     scopes: Numbered<SampleScope>,
     /// By stack: the last row used, plus one; 0 if there is none. The empty stack is at 0.
     latest: Vec<u32>,
@@ -50,23 +51,26 @@ impl StackRows {
 
     #[inline]
     pub(super) fn add_value(&mut self, row: usize, column: usize, value: i64) {
-        let sum = &mut self.values[row * self.width + column];
+        let sum = &mut self.values[row * self.stride + column];
         *sum = sum.saturating_add(value);
     }
 
     /// Makes room for `width` values in each row.
     pub(super) fn widen(&mut self, width: usize) {
-        if width <= self.width {
+        self.width = self.width.max(width);
+        if self.width <= self.stride {
             return;
         }
-        let mut values = vec![0; self.rows.len() * width];
-        if self.width > 0 {
-            for (old, new) in self.values.chunks(self.width).zip(values.chunks_mut(width)) {
+        // Segments may add one type each, and each time all sums are moved.
+        let stride = if self.rows.is_empty() { width } else { width.max(2 * self.stride) };
+        let mut values = vec![0; self.rows.len() * stride];
+        if self.stride > 0 {
+            for (old, new) in self.values.chunks(self.stride).zip(values.chunks_mut(stride)) {
                 new[..old.len()].copy_from_slice(old);
             }
         }
         self.values = values;
-        self.width = width;
+        self.stride = stride;
     }
 
     /// The number of sums that overflowed in either direction and were cut.
@@ -80,7 +84,7 @@ impl StackRows {
 
     /// The rows with their values, in the order of first appearance.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&StackSums, &[i64])> {
-        let values = |row: usize| &self.values[row * self.width..(row + 1) * self.width];
+        let values = |row: usize| &self.values[row * self.stride..][..self.width];
         self.rows.iter().enumerate().map(move |(index, row)| (row, values(index)))
     }
 
@@ -95,7 +99,7 @@ impl StackRows {
                 let row = u32::try_from(rows.len()).ok().filter(|&row| row < u32::MAX)?;
                 index.insert_unique(hash, row, |&row| hasher.hash_one(key_of(row)));
                 rows.push(StackSums { stack: key.0, scope: key.1 });
-                self.values.resize(self.rows.len() * self.width, 0);
+                self.values.resize(self.rows.len() * self.stride, 0);
                 row
             }
         };

@@ -1,14 +1,14 @@
 //! The events of a file in order, with the boundaries of segments.
 
-use std::io::{self, Read};
+use std::io::Read;
 
 use borehole_wire::Cursor;
 
 use super::event::{Framed, RawEvent, Unframed};
 use super::layout::{EventType, HEADER_BYTES, Header, MAGIC, NAME, RESERVED_EVENT, RawHeader, VERSION};
 use crate::{Error, ErrorKind, Position, ReadOptions, Warning};
-use borehole_wire::Window;
-use borehole_wire::envelope::{Envelope, FIRST_BYTES, MAGIC_BYTES, Method};
+use borehole_wire::envelope::{Envelope, FIRST_BYTES, MAGIC_BYTES, MemberFault, MemberPeek, Method};
+use borehole_wire::{Effort, Window};
 
 /// The number of bytes examined after a candidate for the start of a segment or event.
 pub(super) const LOOK_AHEAD: usize = 4096;
@@ -31,6 +31,9 @@ pub struct EventReader<R> {
     pub(super) options: ReadOptions,
     warnings: Vec<Warning>,
     failed: bool,
+    /// What the search behind damage has examined.
+    pub(super) effort: Effort,
+    peek: MemberPeek,
 }
 
 /// The kinds of records that may come next.
@@ -79,6 +82,8 @@ impl<R: Read> EventReader<R> {
             options,
             warnings: Vec::new(),
             failed: false,
+            effort: Effort::default(),
+            peek: MemberPeek::default(),
         }
     }
 
@@ -139,16 +144,35 @@ impl<R: Read> EventReader<R> {
     }
 
     /// Whether a segment starts `at` bytes into the window: raw, or in a member.
-    pub(super) fn is_segment(&self, at: usize) -> bool {
-        self.window.available().get(at..).is_some_and(RawHeader::is_flawless_at)
-            || self.window.member_at(at).is_some_and(holds_a_segment)
+    pub(super) fn is_segment(&mut self, at: usize) -> bool {
+        if self.window.available().get(at..).is_some_and(RawHeader::is_flawless_at) {
+            return true;
+        }
+        let offset = self.window.offset() + at as u64;
+        let Some(member) = self.window.member_at(at).filter(|_| self.effort.is_left(offset)) else {
+            return false;
+        };
+        // For a frame with a first block longer than what is looked at, its magic number has to suffice.
+        let is_zstd = Method::of(member) == Some(Method::Zstd);
+        let mut header = [0; HEADER_BYTES];
+        let peeked = self.peek.peek(&member[..member.len().min(LOOK_AHEAD)], &mut header);
+        self.effort.spend(offset, peeked.looked_at);
+        match peeked.fault {
+            None => RawHeader::is_flawless_at(&header),
+            Some(fault) => is_zstd && fault == MemberFault::Truncated,
+        }
     }
 
-    /// The starts of segments, raw or in a member, after the start of the window and before `end`.
-    pub(super) fn segments_before(&self, end: usize) -> impl Iterator<Item = usize> {
-        let bytes = self.window.available().get(1..end).unwrap_or_default();
-        let starts = memchr::memchr3_iter(RESERVED_EVENT, FIRST_BYTES[0], FIRST_BYTES[1], bytes);
-        starts.map(|at| at + 1).filter(|&at| self.is_segment(at))
+    /// The first start of a segment, raw or in a member, `from` bytes into the window or later, and before `end`.
+    pub(super) fn segment_between(&mut self, mut from: usize, end: usize) -> Option<usize> {
+        loop {
+            let bytes = self.window.available().get(from..end)?;
+            from += memchr::memchr3(RESERVED_EVENT, FIRST_BYTES[0], FIRST_BYTES[1], bytes)?;
+            if self.is_segment(from) {
+                return Some(from);
+            }
+            from += 1;
+        }
     }
 
     /// Takes the warnings since the last call.
@@ -301,10 +325,9 @@ impl<R: Read> EventReader<R> {
             return Ok(None);
         }
         self.ensure(LOOK_AHEAD)?;
+        let start = self.segment_between(1, HEADER_BYTES);
         let bytes = self.window.available();
-        let starts = |&at: &usize| self.is_segment(at);
-        let cut = |&at: &usize| bytes.starts_with(&MAGIC[..at.min(MAGIC.len())]);
-        Ok((1..HEADER_BYTES).find(starts).filter(cut))
+        Ok(start.filter(|&at| bytes.starts_with(&MAGIC[..at.min(MAGIC.len())])))
     }
 
     /// Skips bytes after a member that are not a segment: they do not belong to the trace, as in `gzip`.
@@ -345,6 +368,7 @@ impl<R: Read> EventReader<R> {
     fn cut_event(&mut self, missing: usize) -> Result<Option<NextRecord>, Error> {
         let bytes = self.window.available();
         let offset = self.window.offset();
+        self.effort.spend(offset, bytes.len() as u64);
         let name = EventType::name_of(bytes.first().copied().unwrap_or_default());
         if let Some(at) = RawHeader::find_after_start(bytes) {
             let segment = offset + at as u64;
@@ -374,16 +398,6 @@ impl<R: Read> EventReader<R> {
         let limit = self.options.limits.payload_bytes;
         let message = format!("payload too large: expected at most {limit} bytes, found {length}");
         Error::new(ErrorKind::Limit, NAME, Position::Byte(self.window.offset()), message)
-    }
-}
-
-/// Whether a member that begins with a segment's header is at the start of `bytes`. For a frame with a first block
-/// longer than that, its magic number has to suffice.
-fn holds_a_segment(bytes: &[u8]) -> bool {
-    let mut header = [0; HEADER_BYTES];
-    match Envelope::new(&bytes[..bytes.len().min(LOOK_AHEAD)]).read_exact(&mut header) {
-        Ok(()) => RawHeader::is_flawless_at(&header),
-        Err(error) => Method::of(bytes) == Some(Method::Zstd) && error.kind() == io::ErrorKind::UnexpectedEof,
     }
 }
 

@@ -50,10 +50,11 @@ impl<R: Read> RecordStream<R> {
         });
         self.assembler.pending_annotations = annotations;
         let (more, left) = more?;
-        if self.events.options.is_lenient()
-            && !(self.is_plain_at(left) && self.events.segments_before(self.passed_at(left)).next().is_none())
-        {
-            return None;
+        if self.events.options.is_lenient() {
+            let end = self.passed_at(left);
+            if !self.is_plain_at(left) || self.events.segment_between(1, end).is_some() {
+                return None;
+            }
         }
         self.events.pass_to(left);
         Some(self.assembler.complete(sample, more, true))

@@ -67,18 +67,20 @@ pub(super) struct Plausibility {
     purpose: SearchPurpose,
     /// The evidence in bits: roughly, how improbable such bytes are by chance.
     evidence: u32,
+    /// The number of bytes examined.
+    pub(super) looked_at: u64,
 }
 
 impl Plausibility {
     pub(super) const fn new(state: SegmentState, purpose: SearchPurpose) -> Self {
-        Self { state, purpose, evidence: 0 }
+        Self { state, purpose, evidence: 0, looked_at: 0 }
     }
 
     /// Enough to accept a chain that continues.
     const ENOUGH: u32 = 24;
 
     /// Whether `bytes` are plausible. `whole`: they reach to the end of the input.
-    pub(super) fn of(mut self, bytes: &[u8], whole: bool) -> bool {
+    pub(super) fn of(&mut self, bytes: &[u8], whole: bool) -> bool {
         let mut cursor = Cursor::new(bytes, 0);
         while self.evidence < Self::ENOUGH {
             let rest = cursor.rest();
@@ -95,6 +97,7 @@ impl Plausibility {
             let Ok(framed) = Framed::of(rest, rest.len()) else {
                 return self.evidence >= self.purpose.enough_to_be_cut();
             };
+            self.looked_at += framed.end as u64;
             if self.purpose.searches() && RawHeader::find_after_start(&rest[..framed.end]).is_some() {
                 return false;
             }

@@ -87,6 +87,11 @@ impl<R: Read> Reader<R> {
         recovery
     }
 
+    #[cfg(test)]
+    pub(super) const fn effort(&self) -> &borehole_wire::Effort {
+        &self.stream.events.effort
+    }
+
     fn complete_any(&mut self) -> Result<Option<Completed>, Error> {
         if let Some(completed) = self.stream.assembler.next_waiting()? {
             return Ok(Some(completed));

@@ -15,6 +15,8 @@
 
 use std::io::Read;
 
+use borehole_wire::Effort;
+
 use super::assembler::{Assembler, Completed, EventFault};
 use super::events::StreamPlace;
 use super::flow::RecordStream;
@@ -155,6 +157,7 @@ impl Recoverer {
     fn skip_damage(&mut self, error: &Error, stream: &mut RecordStream<impl Read>) -> Result<bool, Error> {
         let from = stream.events.offset();
         let skip = std::mem::take(&mut stream.events.taken);
+        stream.events.effort.work(Effort::PER_DAMAGE + skip as u64);
         let before = stream.events.place;
         let failed_type = stream.events.last_event().and_then(|raw| raw.event_type()).filter(|_| skip > 0);
         let is_whole = skip > 0 && !error.is_truncated();

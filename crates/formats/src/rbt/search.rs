@@ -46,11 +46,17 @@ impl<'a, R: Read> SegmentSearch<'a, R> {
         let framing = end - text_start.rest().len();
         self.events.ensure(end.saturating_add(LOOK_AHEAD))?;
         let inside = |at: usize| at >= framing && at + HEADER_BYTES <= end;
-        let cuts =
-            |&at: &usize| !text || !inside(at) || (self.begins_a_segment(at) && !self.continues_after(end));
-        let Some(at) = self.events.segments_before(end).find(cuts) else {
-            return Ok(None);
-        };
+        let mut at = 0;
+        loop {
+            let Some(next) = self.events.segment_between(at + 1, end) else { return Ok(None) };
+            at = next;
+            if !self.is_effort_left(at) {
+                return Ok(None);
+            }
+            if !text || !inside(at) || (self.begins_a_segment(at) && !self.continues_after(end)) {
+                break;
+            }
+        }
         let offset = self.events.offset();
         let (name, segment) = (EventType::name_of(type_byte), offset + at as u64);
         let message = format!("truncated {name}: another segment starts inside it, at byte {segment:#x}");
@@ -68,7 +74,13 @@ impl<'a, R: Read> SegmentSearch<'a, R> {
         let purpose =
             if raw.event_type().is_none() { SearchPurpose::AfterUnknown } else { SearchPurpose::Resume };
         let end = self.events.taken;
-        Ok(!self.is_plausible(end, purpose)?)
+        self.events.ensure(end.saturating_add(LOOK_AHEAD))?;
+        let mut judge = Plausibility::new(self.state, purpose);
+        let is_suspect = !self.verdict(&mut judge, end);
+        if is_suspect {
+            self.events.effort.spend(self.events.offset(), judge.looked_at);
+        }
+        Ok(is_suspect)
     }
 
     /// The event at the start of the window with the length of its fields, if that differs and is plausible.
@@ -86,7 +98,7 @@ impl<'a, R: Read> SegmentSearch<'a, R> {
     /// or the end.
     pub(super) fn is_plausible(&mut self, at: usize, purpose: SearchPurpose) -> Result<bool, Error> {
         self.events.ensure(at.saturating_add(LOOK_AHEAD))?;
-        Ok(self.judge(Plausibility::new(self.state, purpose), at))
+        Ok(self.judge(&mut Plausibility::new(self.state, purpose), at))
     }
 
     /// Whether a header with at most two wrong bytes is at the start of the window, followed by an event.
@@ -109,7 +121,9 @@ impl<'a, R: Read> SegmentSearch<'a, R> {
             let len = self.events.ensure(2 * LOOK_AHEAD)?.len();
             let last = if self.events.window.has_ended() { len } else { len.saturating_sub(LOOK_AHEAD) };
             while at < last {
-                if let Some(found) = self.record_at(at, purpose)? {
+                if self.is_effort_left(at)
+                    && let Some(found) = self.record_at(at, purpose)?
+                {
                     self.events.window.consume(at);
                     return Ok(found);
                 }
@@ -139,31 +153,35 @@ impl<'a, R: Read> SegmentSearch<'a, R> {
     }
 
     /// Whether the bytes that look like a segment `at` bytes into the window are one, by the events after their header.
-    fn begins_a_segment(&self, at: usize) -> bool {
+    fn begins_a_segment(&mut self, at: usize) -> bool {
         let bytes = self.bytes_from(at);
         let (Some(raw), Some(events)) = (RawHeader::at(bytes), bytes.get(HEADER_BYTES..)) else {
             return true;
         };
         let state = SegmentState { has_timestamps: raw.header().has_timestamps, ..SegmentState::default() };
-        let judge = Plausibility::new(state, SearchPurpose::Search);
-        !raw.is_flawless() || (is_first_event(events) && self.judge(judge, at + HEADER_BYTES))
+        let may_be = is_first_event(events);
+        !raw.is_flawless()
+            || (may_be
+                && self.judge(&mut Plausibility::new(state, SearchPurpose::Search), at + HEADER_BYTES))
     }
 
     /// Whether the segment continues after the last event taken, as far as the bytes reach.
-    fn continues_after(&self, end: usize) -> bool {
+    fn continues_after(&mut self, end: usize) -> bool {
         let mut judge = Plausibility::new(self.state, SearchPurpose::Resume);
         if let Some(raw) = self.events.last_event() {
             judge.weigh(&raw);
         }
-        self.judge(judge, end)
+        self.judge(&mut judge, end)
     }
 
     /// The end of an event's fields, if its length is not trusted.
     fn field_end(&mut self, framed: Framed) -> Result<Option<usize>, Error> {
         let most = framed.payload.saturating_add(EVENT_BYTES);
         let offset = self.events.offset();
-        let bytes = self.events.ensure(most)?;
+        self.events.ensure(most)?;
+        let bytes = self.events.window.available();
         let bytes = &bytes[..bytes.len().min(most)];
+        self.events.effort.spend(offset, bytes.len() as u64);
         let raw = RawEvent::new(bytes, offset, Framed { end: bytes.len(), ..framed });
         let mut payload = raw.payload;
         if DecodedEvent::decode_payload(&raw, &mut payload, self.state.has_timestamps).is_err() {
@@ -183,6 +201,9 @@ impl<'a, R: Read> SegmentSearch<'a, R> {
         let most = framed.end.min(framed.payload.saturating_add(EVENT_BYTES));
         let end = most.min(self.events.ensure(most)?.len());
         for at in framed.payload + 1..end {
+            if !self.is_effort_left(at) {
+                break;
+            }
             if self.events.is_segment(at)
                 || self.starts_like_a_record(at) && self.is_plausible(at, SearchPurpose::Search)?
             {
@@ -206,11 +227,11 @@ impl<'a, R: Read> SegmentSearch<'a, R> {
     }
 
     /// Whether a segment that lost its header begins `at` bytes into the window, with the first of its strings.
-    fn begins_without_header(&self, at: usize) -> bool {
+    fn begins_without_header(&mut self, at: usize) -> bool {
         let [string_def, _, 0, ..] = self.bytes_from(at) else { return false };
         let state = SegmentState { has_timestamps: self.state.has_timestamps, ..SegmentState::default() };
         *string_def == EventType::StringDef as u8
-            && self.judge(Plausibility::new(state, SearchPurpose::SearchCut), at)
+            && self.judge(&mut Plausibility::new(state, SearchPurpose::SearchCut), at)
     }
 
     fn starts_like_a_record(&self, at: usize) -> bool {
@@ -218,8 +239,20 @@ impl<'a, R: Read> SegmentSearch<'a, R> {
         byte.is_some_and(|byte| EventType::from_byte(byte).is_some() || byte == RESERVED_EVENT)
     }
 
+    /// Whether the bytes `at` bytes into the window may be examined.
+    fn is_effort_left(&self, at: usize) -> bool {
+        self.events.effort.is_left(self.events.offset() + at as u64)
+    }
+
+    /// The verdict of `judge` on the events `at` bytes into the window, which counts as effort.
+    fn judge(&mut self, judge: &mut Plausibility, at: usize) -> bool {
+        let verdict = self.verdict(judge, at);
+        self.events.effort.spend(self.events.offset() + at as u64, judge.looked_at);
+        verdict
+    }
+
     /// The verdict of `judge` on the events `at` bytes into the window.
-    fn judge(&self, judge: Plausibility, at: usize) -> bool {
+    fn verdict(&self, judge: &mut Plausibility, at: usize) -> bool {
         let bytes = self.bytes_from(at);
         match bytes.get(..LOOK_AHEAD) {
             Some(bytes) => judge.of(bytes, false),
@@ -250,5 +283,49 @@ fn is_exact(raw: &RawEvent<'_>, has_timestamps: bool) -> bool {
         Ok(DecodedEvent::StringDef { .. } | DecodedEvent::Unknown { .. } | DecodedEvent::SegmentEnd)
         | Err(_) => false,
         Ok(_) => payload.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use borehole_wire::Effort;
+
+    use super::super::layout::Header;
+    use super::super::read::Reader;
+    use crate::ReadOptions;
+
+    const LEN: usize = 256 << 10;
+
+    /// The number of bytes examined in vain, per byte of a segment that consists of `piece`.
+    fn looked_at(piece: &[u8]) -> f64 {
+        let mut bytes = Header::default().encode().to_vec();
+        while bytes.len() < LEN {
+            bytes.extend_from_slice(piece);
+        }
+        let mut reader = Reader::with_options(bytes.as_slice(), ReadOptions::lenient());
+        while reader.next_record().unwrap().is_some() {}
+        #[expect(clippy::cast_precision_loss, reason = "a ratio")]
+        let ratio = reader.effort().spent().saturating_sub(Effort::START) as f64 / bytes.len() as f64;
+        ratio
+    }
+
+    #[test]
+    fn no_input_is_looked_at_more_often_than_so() {
+        let crafted: [(&str, &[u8]); 9] = [
+            ("frames of zstd that are no frames", &[0x28, 0xb5, 0x2f, 0xfd]),
+            ("frames of zstd with a long block", &[0x28, 0xb5, 0x2f, 0xfd, 0, 0x68, 0x84, 0x3e, 0, 0x55]),
+            ("members of gzip", &[0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 3, 0xff, 0xff]),
+            ("headers and a wrong type", b"RELI\x01\0\0\0\0\0\0\0\0\0\0\0\xff"),
+            ("ends of segments", &[5, 0]),
+            ("stacks of 2,000 frames", &[2, 0xd0, 0x0f]),
+            ("strings of 2,000 bytes", &[10, 0xd0, 0x0f]),
+            ("strings to the end", &[10, 0xff, 0xff, 0x7f, 0]),
+            ("strings of the next id", &[10, 2, 0, b'a', 10, 2, 1, b'b', 0xff]),
+        ];
+        for (name, piece) in crafted {
+            let ratio = looked_at(piece);
+            // One attempt beyond the limit may reach to the end.
+            assert!(ratio <= 2.0 * Effort::PER_BYTE as f64 + 2.0, "{name}: {ratio}");
+        }
     }
 }

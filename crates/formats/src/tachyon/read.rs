@@ -1,6 +1,6 @@
 //! Samples, pulled in order.
 
-use borehole_wire::Cursor;
+use borehole_wire::{Cursor, Effort};
 
 use super::NAME;
 use super::journal::open_unfinished;
@@ -41,6 +41,8 @@ pub struct Reader<'a> {
     statistics: Option<Statistics>,
     /// The number of warnings before those about early times; `None` if no damage has been skipped.
     pub(super) early_times_at: Option<usize>,
+    /// What the search behind damage has examined.
+    pub(super) effort: Effort,
     /// The numbers of samples and threads in the header.
     pub(super) expected: Option<(u64, u32)>,
     counts: RecordKindCounts,
@@ -166,6 +168,7 @@ impl<'a> Reader<'a> {
             added: Vec::with_capacity(MAX_DEPTH),
             statistics,
             early_times_at: None,
+            effort: Effort::default(),
             expected,
             counts: RecordKindCounts::default(),
             run: ThreadRun::default(),

@@ -11,7 +11,7 @@
 //! difference are named; later names would be guesses.
 
 use borehole_text::counted;
-use borehole_wire::Cursor;
+use borehole_wire::{Cursor, Effort};
 use borehole_wire::zstd::FRAME_MAGIC;
 use hashbrown::HashMap;
 use memchr::memmem;
@@ -199,7 +199,15 @@ impl Sections {
     fn strings_by_tables(&self, bytes: &[u8], order: ByteOrder) -> Option<usize> {
         self.footer?;
         let mut boundaries = Boundaries::of(bytes, order, self.end);
-        boundaries.0.make_contiguous().iter().rev().copied().find(|&at| self.tables_fit(bytes, at))
+        let mut effort = Effort::default();
+        let end = self.end as u64;
+        let tables_fit = |&at: &usize| {
+            // Tables are read in vain up to their end, at worst.
+            let may_look = effort.is_left(end);
+            effort.work(end.saturating_sub(at as u64));
+            may_look && self.tables_fit(bytes, at)
+        };
+        boundaries.0.make_contiguous().iter().rev().copied().find(tables_fit)
     }
 
     /// The tables, as far as they are present; and whether there are any.
@@ -312,6 +320,7 @@ impl Reader<'_> {
     /// Skips bytes that are not a record, with a warning.
     pub(super) fn pass_over(&mut self, message: String, offset: u64) {
         let start = self.region.offset();
+        self.effort.work(Effort::PER_DAMAGE + ROW_BYTES * self.threads.len() as u64);
         let head = record_head(self.region.rest(), self.header.byte_order);
         let owner = head.map(|(thread, interpreter, _)| (thread, interpreter));
         let owner = owner.filter(|&(thread, interpreter)| self.threads.contains(thread, interpreter));
@@ -366,7 +375,7 @@ impl Reader<'_> {
             let rest = self.region.rest().len();
             let last = if self.region.has_ended() { rest } else { rest.saturating_sub(look_ahead / 2) };
             while at < last {
-                if self.reads_like_samples(at) {
+                if self.effort.is_left(self.region.offset() + at as u64) && self.reads_like_samples(at) {
                     self.region.consume(at);
                     return true;
                 }
@@ -402,6 +411,7 @@ impl Reader<'_> {
                     is_named && (found.thread, found.interpreter) == (thread, interpreter)
                 })
             });
+        self.effort.spend(self.region.offset() + at as u64, cursor.offset() + added.len() as u64);
         self.added = added;
         reads
     }
@@ -462,6 +472,9 @@ fn believable(
     }
     is_believable(record.delta_us, record.status).then_some(record)
 }
+
+/// The number of bytes that could be examined in the time that damage takes to be noted in the row of a thread.
+const ROW_BYTES: u64 = 4;
 
 /// The number of consecutive records that an unknown thread needs.
 const CHAIN: usize = 3;

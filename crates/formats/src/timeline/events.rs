@@ -3,16 +3,20 @@
 //! Source: the events of dial9 0.5.7 and 0.3.2. They are expected in order of time.
 
 use std::io;
+use std::rc::Rc;
 
 use borehole_model::dial9::{event, field, is_worker};
 use borehole_model::{Context, Event, Shape, ShapeId, Tables, Value};
 use hashbrown::HashMap;
 
-use super::tracks::{TimelineTrack, TrackSubject, Tracks};
+use super::tracks::{TrackSubject, Tracks};
 use super::{Arrow, Canvas, Detail, Mark};
 
 /// Events whose numbers are all measurements, although older recorders do not say so.
 const MEASUREMENTS: [&str; 3] = [event::RUNTIME_METRICS, event::QUEUE_SAMPLE, "ProcessResourceUsageEvent"];
+
+/// The most bytes of texts in the name of a counter: each number of an event has a track of such a name.
+const MOST_SUFFIX_BYTES: usize = 1024;
 
 /// The meaning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,14 +34,23 @@ enum Meaning {
     Other,
 }
 
+/// The meaning of all events of a shape.
+#[derive(Clone, Debug)]
+struct ShapeMeaning {
+    meaning: Meaning,
+    /// By field: whether the source marks it as a number that changes over time. Empty if it marks none.
+    measured: Rc<[bool]>,
+}
+
 /// The activities of workers, tasks and spans.
 #[derive(Debug, Default)]
 pub(super) struct Actors {
-    meanings: Vec<Option<Meaning>>,
-    /// The activities in progress, by the track that shows them.
-    polls: HashMap<u64, Vec<TimelineTrack>>,
-    states: HashMap<u64, TimelineTrack>,
-    spans: HashMap<u64, Vec<TimelineTrack>>,
+    /// By shape.
+    meanings: Vec<Option<ShapeMeaning>>,
+    /// The activities in progress, as the ids of the tracks that show them: of a worker's poll, also that of the task.
+    polls: HashMap<u64, (u64, Option<u64>)>,
+    states: HashMap<u64, u64>,
+    spans: HashMap<u64, Vec<u64>>,
     /// The arrow of the last wake of each task that has not been polled since.
     wakes: HashMap<u64, u64>,
     arrows: u64,
@@ -54,7 +67,7 @@ impl Actors {
         time_ns: u64,
     ) -> io::Result<()> {
         let fields = Fields::new(at.tables, event);
-        let meaning = self.meaning(event.shape, fields);
+        let ShapeMeaning { meaning, measured } = self.meaning(event.shape, fields);
         if meaning == Meaning::Hidden {
             return Ok(());
         }
@@ -68,14 +81,20 @@ impl Actors {
             (Meaning::Wake, _) => self.wake(&mut draw),
             (Meaning::SpanEnter, _) => self.span_enter(&mut draw),
             (Meaning::SpanExit, _) => self.span_exit(&mut draw),
-            (Meaning::Measurement, _) => draw.measurements(),
+            (Meaning::Measurement, _) => draw.measurements(&measured),
             _ => draw.other(),
         }
     }
 
-    fn meaning(&mut self, shape: ShapeId, fields: Fields<'_>) -> Meaning {
-        self.meanings.resize(self.meanings.len().max(shape.index() + 1), None);
-        *self.meanings[shape.index()].get_or_insert_with(|| meaning_of(fields))
+    fn meaning(&mut self, shape: ShapeId, fields: Fields<'_>) -> ShapeMeaning {
+        if self.meanings.len() <= shape.index() {
+            self.meanings.resize(shape.index() + 1, None);
+        }
+        let known = self.meanings[shape.index()].get_or_insert_with(|| {
+            let measured = fields.measured();
+            ShapeMeaning { meaning: meaning_of(fields, !measured.is_empty()), measured: measured.into() }
+        });
+        known.clone()
     }
 
     /// Draws a poll with its worker and with its task.
@@ -85,17 +104,16 @@ impl Actors {
         let name = draw.fields.text(field::SPAWNED_AT).unwrap_or("poll");
         let arrow = task.and_then(|task| self.wakes.remove(&task)).map(Arrow::To);
         let on_worker = draw.begin(&TrackSubject::Worker(worker), name, arrow)?;
-        let mut open = vec![on_worker];
-        if let Some(task) = task.filter(|&task| task > 0) {
-            open.push(draw.begin(&TrackSubject::Task(task), "poll", None)?);
-        }
-        self.polls.insert(worker, open);
+        let task = task.filter(|&task| task > 0);
+        let on_task = task.map(|task| draw.begin(&TrackSubject::Task(task), "poll", None)).transpose()?;
+        self.polls.insert(worker, (on_worker, on_task));
         draw.local_queue(worker)
     }
 
     fn poll_end(&mut self, draw: &mut Draw<'_, impl Canvas>, worker: u64) -> io::Result<()> {
-        let open = self.polls.remove(&worker).unwrap_or_default();
-        open.iter().try_for_each(|track| draw.canvas.end(track, draw.time_ns))
+        let Some((on_worker, on_task)) = self.polls.remove(&worker) else { return Ok(()) };
+        draw.end(on_worker)?;
+        on_task.map_or(Ok(()), |on_task| draw.end(on_task))
     }
 
     fn worker_moves(
@@ -105,7 +123,7 @@ impl Actors {
         meaning: Meaning,
     ) -> io::Result<()> {
         if let Some(track) = self.states.remove(&worker) {
-            draw.canvas.end(&track, draw.time_ns)?;
+            draw.end(track)?;
         }
         let name = if meaning == Meaning::Park { "parked" } else { "active" };
         let track = draw.begin(&TrackSubject::WorkerState(worker), name, None)?;
@@ -140,7 +158,7 @@ impl Actors {
         let Some(span) = draw.fields.number(field::SPAN) else { return draw.other() };
         let Some(open) = self.spans.get_mut(&span) else { return Ok(()) };
         if let Some(track) = open.pop() {
-            draw.canvas.end(&track, draw.time_ns)?;
+            draw.end(track)?;
         }
         if open.is_empty() {
             self.spans.remove(&span);
@@ -149,18 +167,19 @@ impl Actors {
     }
 
     /// Ends all activities at the last time seen, in a fixed order.
-    pub(super) fn end_all(&mut self, canvas: &mut impl Canvas) -> io::Result<()> {
-        let polls = self.polls.drain().flat_map(|(_, tracks)| tracks);
-        let spans = self.spans.drain().flat_map(|(_, tracks)| tracks);
+    pub(super) fn end_all(&mut self, canvas: &mut impl Canvas, tracks: &Tracks) -> io::Result<()> {
+        let polls = self.polls.drain().flat_map(|(_, (on_worker, on_task))| std::iter::once(on_worker).chain(on_task));
+        let spans = self.spans.drain().flat_map(|(_, open)| open);
         let states = self.states.drain().map(|(_, track)| track);
         let mut open: Vec<_> = polls.chain(spans).chain(states).collect();
-        open.sort_by_key(|track| track.id);
+        open.sort_unstable();
         self.wakes.clear();
-        open.iter().try_for_each(|track| canvas.end(track, self.last_ns))
+        let mut open = open.into_iter().filter_map(|id| tracks.with_id(id));
+        open.try_for_each(|track| canvas.end(track, self.last_ns))
     }
 }
 
-fn meaning_of(fields: Fields<'_>) -> Meaning {
+fn meaning_of(fields: Fields<'_>, has_measures: bool) -> Meaning {
     match fields.event_name() {
         event::POLL_START => Meaning::PollStart,
         event::POLL_END => Meaning::PollEnd,
@@ -171,7 +190,7 @@ fn meaning_of(fields: Fields<'_>) -> Meaning {
         name if name.starts_with(event::SPAN_ENTER_PREFIX) || name == "RuntimeEnter" => Meaning::SpanEnter,
         name if name.starts_with(event::SPAN_EXIT_PREFIX) || name == "RuntimeExit" => Meaning::SpanExit,
         name if MEASUREMENTS.contains(&name) => Meaning::Measurement,
-        _ if (0..fields.shape.fields.len()).any(|field| fields.is_measure(field)) => Meaning::Measurement,
+        _ if has_measures => Meaning::Measurement,
         _ => Meaning::Other,
     }
 }
@@ -185,11 +204,18 @@ struct Draw<'a, C> {
 }
 
 impl<C: Canvas> Draw<'_, C> {
-    fn begin(&mut self, key: &TrackSubject, name: &str, arrow: Option<Arrow>) -> io::Result<TimelineTrack> {
+    /// Begins an activity; returns the id of its track.
+    fn begin(&mut self, key: &TrackSubject, name: &str, arrow: Option<Arrow>) -> io::Result<u64> {
         let track = self.tracks.track(self.canvas, key)?;
         let details = self.fields.details();
         self.canvas.begin(track, &Mark { time_ns: self.time_ns, name, details, arrow })?;
-        Ok(track.clone())
+        Ok(track.id)
+    }
+
+    /// Ends the activity begun last on a track.
+    fn end(&mut self, track: u64) -> io::Result<()> {
+        let track = self.tracks.with_id(track);
+        track.map_or(Ok(()), |track| self.canvas.end(track, self.time_ns))
     }
 
     #[expect(clippy::cast_precision_loss, reason = "counters of timelines are floating-point numbers")]
@@ -199,21 +225,21 @@ impl<C: Canvas> Draw<'_, C> {
         self.canvas.counter(track, self.time_ns, length as f64)
     }
 
-    /// Draws each number on its own track, named by the texts of the event: a runtime's name, an address.
-    fn measurements(&mut self) -> io::Result<()> {
-        let fields = self.fields;
+    /// Draws each number on its own track, named by the texts of the event: a runtime's name, an address. If any fields are
+    /// `measured`, only those are.
+    fn measurements(&mut self, measured: &[bool]) -> io::Result<()> {
         let mut suffix = String::new();
-        for (name, _) in fields.iter() {
-            if let Some(text) = fields.text(name) {
+        for (_, value) in self.fields.iter() {
+            if let Value::Text(text) = value
+                && suffix.len() + text.len() < MOST_SUFFIX_BYTES
+            {
                 suffix.push(' ');
                 suffix.push_str(text);
             }
         }
-        let has_measures = (0..fields.shape.fields.len()).any(|field| fields.is_measure(field));
-        for (field, (name, value)) in fields.iter().enumerate() {
-            let Some(number) = measure(value).filter(|_| !has_measures || fields.is_measure(field)) else {
-                continue;
-            };
+        for (field, (name, value)) in self.fields.iter().enumerate() {
+            let is_shown = measured.is_empty() || measured.get(field) == Some(&true);
+            let Some(number) = measure(value).filter(|_| is_shown) else { continue };
             let track = self.tracks.track(self.canvas, &TrackSubject::Counter(format!("{name}{suffix}")))?;
             self.canvas.counter(track, self.time_ns, number)?;
         }
@@ -273,13 +299,19 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Whether the source marks a field as a number that changes over time.
-    fn is_measure(self, field: usize) -> bool {
-        self.shape.annotations.iter().any(|annotation| {
-            annotation.field as usize == field
-                && self.tables.string(annotation.key) == b"kind"
-                && matches!(self.tables.string(annotation.value), b"gauge" | b"counter" | b"updown-counter")
-        })
+    /// By field: whether the source marks it as a number that changes over time; empty if it marks none.
+    fn measured(self) -> Vec<bool> {
+        let mut measured = Vec::new();
+        for annotation in &self.shape.annotations {
+            let field = annotation.field as usize;
+            let is_measure = self.tables.string(annotation.key) == b"kind"
+                && matches!(self.tables.string(annotation.value), b"gauge" | b"counter" | b"updown-counter");
+            if is_measure && field < self.shape.fields.len() {
+                measured.resize(self.shape.fields.len(), false);
+                measured[field] = true;
+            }
+        }
+        measured
     }
 
     /// All fields as details, except those that hold many values.

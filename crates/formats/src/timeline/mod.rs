@@ -142,7 +142,7 @@ impl<C: Canvas> Drawing<C> {
 
     /// Ends all activities in progress.
     fn end_source(&mut self) -> io::Result<()> {
-        self.actors.end_all(&mut self.canvas)?;
+        self.actors.end_all(&mut self.canvas, &self.tracks)?;
         self.lanes.end_all(&mut self.canvas)
     }
 }

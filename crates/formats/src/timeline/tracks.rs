@@ -19,6 +19,7 @@ pub struct TimelineTrack {
     /// The process id, if it is known.
     pub pid: Option<i64>,
     pub kind: TrackKind,
+    /// The name; empty once it is announced, except for counters, each of whose values has it.
     pub name: String,
 }
 
@@ -136,6 +137,11 @@ impl Tracks {
         Ok(&self.rows[row])
     }
 
+    /// The track with an id.
+    pub(super) fn with_id(&self, id: u64) -> Option<&TimelineTrack> {
+        self.rows.get(usize::try_from(id.checked_sub(1)?).ok()?)
+    }
+
     /// Announces the track of `key` and its new ancestors, the outermost first.
     fn announce(&mut self, canvas: &mut impl Canvas, key: &TrackSubject) -> io::Result<usize> {
         let mut missing = vec![key.clone()];
@@ -146,8 +152,11 @@ impl Tracks {
             missing.push(parent);
         }
         for key in missing.into_iter().rev() {
-            let track = self.new_track(&key);
+            let mut track = self.new_track(&key);
             canvas.track(&track)?;
+            if track.kind != TrackKind::Counter {
+                track.name = String::new();
+            }
             self.by_key.insert(key, self.rows.len());
             self.rows.push(track);
         }

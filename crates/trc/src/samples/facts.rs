@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 use super::activities::Activities;
 use super::plan::{EventTopic, SampleField, SamplePlan};
 use super::symbols::{AddressSymbols, Symbol};
+use super::texts::PooledTexts;
 use crate::event::Event;
 use crate::keys;
 use crate::value::Value;
@@ -29,6 +30,7 @@ pub(super) struct TraceFacts {
     pub(super) start_unix_ns: Option<i64>,
     /// The names of the threads in samples, each with its range of samples: its process may be stated later.
     pub(super) thread_names: HashMap<(u32, Thread), StringId>,
+    pub(super) texts: PooledTexts,
 }
 
 /// The common facts of a range of samples.
@@ -50,6 +52,7 @@ impl TraceFacts {
             has_origin: false,
             start_unix_ns: None,
             thread_names: HashMap::new(),
+            texts: PooledTexts::default(),
         }
     }
 
@@ -124,19 +127,17 @@ impl TraceFacts {
     }
 
     fn symbol(&mut self, plan: SamplePlan, event: &Event<'_>, tables: &mut Tables) -> Result<(), ReadError> {
-        let text = |place| plan.value(event, place).and_then(Value::as_str);
         let (Some(address), Some(name)) =
-            (plan.number(event, SampleField::Address), text(SampleField::Symbol))
+            (plan.number(event, SampleField::Address), plan.value(event, SampleField::Symbol))
         else {
             return Ok(());
         };
+        let Some(name) = self.texts.intern(event, name, tables)? else { return Ok(()) };
+        let file = plan.value(event, SampleField::File).filter(|file| file.as_str() != Some(""));
         let symbol = Symbol {
-            name: tables.intern_string(name.as_bytes())?,
+            name,
             inline_depth: plan.number(event, SampleField::InlineDepth).unwrap_or_default(),
-            file: text(SampleField::File)
-                .filter(|file| !file.is_empty())
-                .map(|file| tables.intern_string(file.as_bytes()))
-                .transpose()?,
+            file: file.map_or(Ok(None), |file| self.texts.intern(event, file, tables))?,
             line: plan
                 .number(event, SampleField::Line)
                 .filter(|&line| line > 0)

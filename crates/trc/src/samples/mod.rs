@@ -10,6 +10,7 @@ mod facts;
 mod held;
 mod plan;
 mod symbols;
+mod texts;
 
 use std::io::{self, Read, Seek, Write};
 use std::ops::ControlFlow;
@@ -72,6 +73,7 @@ impl<S: Read + Write + Seek> Sampler<S> {
     pub(super) fn begin_batch(&mut self) {
         self.plans.clear();
         self.defined.clear();
+        self.facts.texts.begin_batch();
     }
 
     /// Fails if everything held for the samples takes more memory than allowed. For now and then: it looks at each worker.
@@ -122,10 +124,9 @@ impl<S: Read + Write + Seek> Sampler<S> {
             Value::Signed(process) => Some(process),
             _ => None,
         });
-        if let (Some(number), Some(name)) =
-            (thread, plan.value(event, SampleField::ThreadName).and_then(Value::as_str))
+        if let (Some(number), Some(name)) = (thread, plan.value(event, SampleField::ThreadName))
+            && let Some(name) = self.facts.texts.intern(event, name, tables)?
         {
-            let name = tables.intern_string(name.as_bytes())?;
             self.facts.thread_names.insert((self.facts.origin(), Thread { process, number }), name);
         }
         let worker = plan.number(event, SampleField::Worker).filter(|&worker| dial9::is_worker(worker));

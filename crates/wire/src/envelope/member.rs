@@ -1,4 +1,4 @@
-//! Compressed members: gzip members and Zstandard frames, one decoder per member.
+//! Compressed members: gzip members and Zstandard frames, with decoders that are kept.
 
 use std::{fmt, io};
 
@@ -7,7 +7,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 use super::gzip::MEMBER_MAGIC;
 use super::step::{InflateStep, MemberFault, MemberState};
 #[cfg(feature = "zstd")]
-use super::zstd::{FRAME_MAGIC, FrameDecoder, is_skippable};
+use super::zstd::{FRAME_MAGIC, FrameDecoder, is_possible_frame, is_skippable};
 
 /// The first bytes of members.
 pub(crate) const MAGICS: &[&[u8]] = &[
@@ -49,6 +49,15 @@ impl Method {
         Some(if index == 0 { Self::Gzip } else { Self::Zstd })
     }
 
+    /// Whether the bytes after the magic number may belong to a member, by the bits that have to be zero.
+    pub(crate) fn may_begin(self, bytes: &[u8]) -> bool {
+        match self {
+            #[cfg(feature = "zstd")]
+            Self::Zstd => is_possible_frame(bytes.get(FRAME_MAGIC.len()..).unwrap_or_default()),
+            _ => is_possible_gzip(bytes.get(MEMBER_MAGIC.len()..).unwrap_or_default()),
+        }
+    }
+
     /// Like [`of`](Self::of), but expects a member: the input may end within its magic number, and skippable frames are
     /// accepted.
     pub(crate) fn expected(bytes: &[u8]) -> Option<Self> {
@@ -73,34 +82,78 @@ impl fmt::Display for Method {
     }
 }
 
-/// Decompresses one member.
-pub(crate) enum Decoder {
-    Gzip(Box<Decompress>),
+/// Decompresses one member after the other.
+#[derive(Default)]
+pub(crate) struct Decoders {
+    /// Without its member, it could not be made to expect a gzip header again.
+    gzip: Option<Box<Decompress>>,
+    /// Kept for all frames: a context takes as long to create as a megabyte to decompress.
     #[cfg(feature = "zstd")]
-    Zstd(Box<FrameDecoder>),
+    zstd: Option<Box<FrameDecoder>>,
 }
 
-impl Decoder {
-    pub(crate) fn new(method: Method) -> io::Result<Self> {
+impl Decoders {
+    /// Begins a member.
+    ///
+    /// # Errors
+    /// If there is no memory for the decoder.
+    pub(crate) fn begin(&mut self, method: Method) -> io::Result<()> {
         match method {
             #[cfg(feature = "zstd")]
-            Method::Zstd => Ok(Self::Zstd(Box::new(FrameDecoder::new()?))),
-            _ => Ok(Self::Gzip(Box::new(Decompress::new_gzip(15)))),
+            Method::Zstd => match &mut self.zstd {
+                Some(frame) => frame.restart()?,
+                none => *none = Some(Box::new(FrameDecoder::new()?)),
+            },
+            _ => self.gzip = Some(Box::new(Decompress::new_gzip(15))),
         }
+        Ok(())
     }
 
     /// Decompresses `input` into `output` as far as possible. A step that consumes and produces nothing needs more
     /// input.
-    pub(crate) fn step(&mut self, input: &[u8], output: &mut [u8]) -> InflateStep {
-        match self {
-            Self::Gzip(inflate) => gzip_step(inflate, input, output),
+    pub(crate) fn step(&mut self, method: Method, input: &[u8], output: &mut [u8]) -> InflateStep {
+        let step = match method {
             #[cfg(feature = "zstd")]
-            Self::Zstd(frame) => frame.step(input, output),
-        }
+            Method::Zstd => self.zstd.as_mut().map(|frame| frame.step(input, output)),
+            _ => self.gzip.as_mut().map(|inflate| gzip_step(inflate, input, output)),
+        };
+        let failed = MemberState::Failed(MemberFault::Invalid);
+        step.unwrap_or(InflateStep { consumed: 0, produced: 0, state: failed })
     }
 }
 
-fn gzip_step(inflate: &mut Decompress, input: &[u8], output: &mut [u8]) -> InflateStep {
+/// The length of the header of the gzip member at the start of `bytes`; `None` if it is not whole.
+///
+/// Source: RFC 1952, section 2.3.
+pub(crate) fn gzip_header_bytes(bytes: &[u8]) -> Option<usize> {
+    const FIXED_BYTES: usize = 10;
+    let flags = *bytes.get(MEMBER_MAGIC.len())?;
+    let mut at = FIXED_BYTES;
+    if flags & 0x04 != 0 {
+        let [low, high] = *bytes.get(at..)?.first_chunk()?;
+        at += 2 + usize::from(u16::from_le_bytes([low, high]));
+    }
+    // A name, and a comment.
+    for _ in 0..(flags >> 3 & 1) + (flags >> 4 & 1) {
+        at += bytes.get(at..)?.iter().position(|&byte| byte == 0)? + 1;
+    }
+    at += if flags & 0x02 == 0 { 0 } else { 2 };
+    (at <= bytes.len()).then_some(at)
+}
+
+/// Whether the header of a gzip member, without its magic number, and what follows it are possible, as far as they are
+/// present.
+///
+/// Source: RFC 1952, section 2.3.1; RFC 1951, section 3.2.3.
+fn is_possible_gzip(header: &[u8]) -> bool {
+    match header {
+        [flags, ..] if flags & 0xe0 != 0 => false,
+        [0, _, _, _, _, _, _, block, ..] => block >> 1 & 3 != 3,
+        _ => true,
+    }
+}
+
+pub(crate) fn gzip_step(inflate: &mut Decompress, input: &[u8], output: &mut [u8]) -> InflateStep {
     let (before_in, before_out) = (inflate.total_in(), inflate.total_out());
     let status = inflate.decompress(input, output, FlushDecompress::None);
     let consumed = usize::try_from(inflate.total_in() - before_in).unwrap_or(0);

@@ -11,15 +11,19 @@ use std::{error, fmt};
 
 use memchr::memmem;
 
+use crate::Effort;
+
 mod gzip;
 mod member;
+mod peek;
 mod step;
 #[cfg(feature = "zstd")]
 pub mod zstd;
 
 pub use gzip::{GzipWriter, MEMBER_MAGIC};
-use member::{Decoder, MAGICS};
+use member::{Decoders, MAGICS};
 pub use member::{FIRST_BYTES, MAGIC_BYTES, Method};
+pub use peek::{MemberPeek, Peeked};
 pub use step::MemberFault;
 use step::{InflateStep, MemberState};
 
@@ -39,6 +43,13 @@ pub struct Envelope<R> {
     method: Method,
     /// The start of the last damaged member, and whether any bytes were decompressed from it.
     damaged_member: (u64, bool),
+    decoders: Decoders,
+    /// What was spent on damaged members.
+    effort: Effort,
+    /// The number of last bytes in front of `start` that were read as plain bytes.
+    plain_kept: usize,
+    /// The largest number of plain bytes that the next read returns.
+    plain_most: usize,
     skipped_zeros: u64,
 }
 
@@ -49,7 +60,6 @@ enum EnvelopeMode {
     },
     Plain,
     Member {
-        decoder: Decoder,
         offset: u64,
         has_output: bool,
     },
@@ -115,6 +125,13 @@ impl From<Damage> for io::Error {
 
 const RAW_BYTES: usize = 64 << 10;
 
+/// The number of plain bytes that a read returns directly behind a member that was entered from plain bytes. It doubles
+/// with each read: more such members may follow closely, and each would give all bytes back.
+const LEAST_PLAIN_BYTES: usize = 256;
+
+/// The number of bytes that could be searched in the time that it takes to begin with a member and to find it damaged.
+const MEMBER_BYTES: u64 = 4 << 10;
+
 /// The number of bytes before a damage that can always be searched again for what a member has swallowed: more than the
 /// longest block of a frame.
 const KEPT_BYTES: usize = 132 << 10;
@@ -133,6 +150,10 @@ impl<R: Read> Envelope<R> {
             from_member: false,
             method: Method::Gzip,
             damaged_member: (0, false),
+            decoders: Decoders::default(),
+            effort: Effort::default(),
+            plain_kept: 0,
+            plain_most: usize::MAX,
             skipped_zeros: 0,
         }
     }
@@ -155,14 +176,19 @@ impl<R: Read> Envelope<R> {
     /// Takes back plain bytes that the caller has read but not used, which start with a member, and continues by
     /// decompressing them.
     pub fn unread_member(&mut self, unread: &[u8]) {
-        let mut raw = Vec::with_capacity(unread.len() + RAW_BYTES);
-        raw.extend_from_slice(unread);
-        raw.extend_from_slice(&self.raw[self.start..self.end]);
         self.raw_offset = self.raw_offset.saturating_sub(unread.len() as u64);
-        self.start = 0;
-        self.end = raw.len();
-        raw.resize(raw.len().max(KEPT_BYTES + RAW_BYTES), 0);
-        self.raw = raw;
+        if unread.len() <= self.plain_kept {
+            self.start -= unread.len();
+        } else {
+            let mut raw = Vec::with_capacity((unread.len() + self.end - self.start).max(KEPT_BYTES) + RAW_BYTES);
+            raw.extend_from_slice(unread);
+            raw.extend_from_slice(&self.raw[self.start..self.end]);
+            self.start = 0;
+            self.end = raw.len();
+            raw.resize(raw.len().max(KEPT_BYTES + RAW_BYTES), 0);
+            self.raw = raw;
+        }
+        self.plain_most = LEAST_PLAIN_BYTES;
         self.mode = EnvelopeMode::Boundary { after_member: true };
     }
 
@@ -170,22 +196,24 @@ impl<R: Read> Envelope<R> {
     /// the number of compressed bytes skipped.
     ///
     /// A member whose own end is damaged swallows what follows, so the next one may begin shortly before the position
-    /// of the damage.
+    /// of the damage. Members that are damaged again and again are passed over after a while, see [`Effort`].
     ///
     /// # Errors
     /// If the input cannot be read.
     pub fn skip_damage(&mut self, plain_magic: &[u8]) -> io::Result<u64> {
         // A magic number may begin in the used bytes and end in the unused ones.
         self.buffer(plain_magic.len().max(MAGIC_BYTES))?;
-        if self.step_back(plain_magic) {
+        self.effort.work(MEMBER_BYTES);
+        if self.effort.is_left(self.raw_offset) && self.step_back(plain_magic) {
             self.mode = EnvelopeMode::Boundary { after_member: true };
             return Ok(0);
         }
         let mut passed = 0;
         loop {
             let raw = &self.raw[self.start..self.end];
-            let magics = MAGICS.iter().copied().chain([plain_magic]);
-            let found = magics.filter_map(|magic| memmem::find(raw, magic)).min();
+            let unseen = self.effort.left_from().saturating_sub(self.raw_offset);
+            let from = usize::try_from(unseen).unwrap_or(usize::MAX).min(raw.len());
+            let found = find_first(&raw[from..], [plain_magic]).map(|at| from + at);
             let longest = plain_magic.len().max(MAGIC_BYTES);
             let keep = if self.input_ended { 0 } else { raw.len().min(longest - 1) };
             let skip = found.unwrap_or(raw.len() - keep);
@@ -207,11 +235,10 @@ impl<R: Read> Envelope<R> {
         let back = usize::try_from(swallowed).unwrap_or(usize::MAX).min(self.start).min(KEPT_BYTES);
         let from = self.start - back;
         let plain = (!has_output).then_some(plain_magic);
-        let found = MAGICS.iter().copied().chain(plain).filter_map(|magic| {
-            let until = self.end.min(self.start + magic.len() - 1);
-            memmem::find(&self.raw[from..until], magic)
-        });
-        match found.min() {
+        // A magic number may begin in the swallowed bytes and end behind them.
+        let until = self.end.min(self.start + plain_magic.len().max(MAGIC_BYTES) - 1);
+        self.effort.spend(self.raw_offset - back as u64, back as u64);
+        match find_first(&self.raw[from..until], plain) {
             Some(at) if at < back => {
                 self.start = from + at;
                 self.raw_offset -= (back - at) as u64;
@@ -222,6 +249,7 @@ impl<R: Read> Envelope<R> {
     }
 
     fn consume(&mut self, count: usize) {
+        self.plain_kept = 0;
         self.start += count;
         self.raw_offset += count as u64;
     }
@@ -232,6 +260,7 @@ impl<R: Read> Envelope<R> {
             let unneeded = self.start.saturating_sub(KEPT_BYTES);
             self.raw.copy_within(unneeded..self.end, 0);
             self.start -= unneeded;
+            self.plain_kept = self.plain_kept.min(self.start);
             self.end -= unneeded;
             // With little free space, each byte would be moved again and again.
             let least = self.end + RAW_BYTES / 2;
@@ -265,8 +294,8 @@ impl<R: Read> Envelope<R> {
             raw => match Method::expected(raw) {
                 Some(method) => {
                     self.method = method;
-                    let decoder = Decoder::new(method)?;
-                    EnvelopeMode::Member { decoder, offset: self.raw_offset, has_output: false }
+                    self.decoders.begin(method)?;
+                    EnvelopeMode::Member { offset: self.raw_offset, has_output: false }
                 }
                 None => EnvelopeMode::Plain,
             },
@@ -282,13 +311,18 @@ impl<R: Read> Envelope<R> {
                 self.input.read(out).inspect(|&count| self.note_plain(count))
             };
         }
-        let count = out.len().min(self.end - self.start);
+        let count = out.len().min(self.end - self.start).min(self.plain_most);
+        self.plain_most = self.plain_most.saturating_mul(2);
         out[..count].copy_from_slice(&self.raw[self.start..self.start + count]);
+        let plain_kept = self.plain_kept + count;
         self.consume(count);
+        self.plain_kept = plain_kept;
         Ok(count)
     }
 
     fn note_plain(&mut self, count: usize) {
+        // They are not in the buffer.
+        self.plain_kept = 0;
         self.raw_offset += count as u64;
         self.input_ended = count == 0;
     }
@@ -298,8 +332,9 @@ impl<R: Read> Envelope<R> {
         if self.start == self.end && !self.input_ended {
             self.fill()?;
         }
-        let EnvelopeMode::Member { decoder, offset, has_output } = &mut self.mode else { return Ok(None) };
-        let InflateStep { consumed, produced, state } = decoder.step(&self.raw[self.start..self.end], out);
+        let EnvelopeMode::Member { offset, has_output } = &mut self.mode else { return Ok(None) };
+        let step = self.decoders.step(self.method, &self.raw[self.start..self.end], out);
+        let InflateStep { consumed, produced, state } = step;
         *has_output |= produced > 0;
         let member = (*offset, *has_output);
         self.consume(consumed);
@@ -323,6 +358,15 @@ impl<R: Read> Envelope<R> {
         let (method, offset) = (self.method, self.raw_offset);
         self.mode = EnvelopeMode::Damaged(Damage { member_offset: member.0, offset, method, fault });
     }
+}
+
+/// The first place in `bytes` where a member, or one of the other `magics`, may begin. Bytes behind a place found are not
+/// searched for an earlier one.
+fn find_first<'a>(bytes: &[u8], magics: impl IntoIterator<Item = &'a [u8]>) -> Option<usize> {
+    MAGICS.iter().copied().chain(magics).fold(None, |found, magic| {
+        let until = found.map_or(bytes.len(), |at| bytes.len().min(at + magic.len() - 1));
+        memmem::find(&bytes[..until], magic).or(found)
+    })
 }
 
 impl<R: Read> Read for Envelope<R> {
@@ -350,5 +394,74 @@ impl<R: Read> Read for Envelope<R> {
                 EnvelopeMode::End => return Ok(0),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of damaged members that are met in `piece`, repeated.
+    fn damages(piece: &[u8], length: usize) -> u64 {
+        let bytes: Vec<u8> = piece.iter().copied().cycle().take(length).collect();
+        let (mut envelope, mut damages, mut out) = (Envelope::new(&bytes[..]), 0, [0; 4096]);
+        loop {
+            match envelope.read(&mut out) {
+                Ok(0) => return damages,
+                Ok(_) => {}
+                Err(error) => {
+                    assert!(Damage::of(&error).is_some());
+                    damages += 1;
+                    envelope.skip_damage(b"RELI").unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn members_that_are_damaged_again_and_again_are_passed_over() {
+        const LENGTH: usize = 1 << 20;
+        let pieces: [&[u8]; 3] = [
+            &MEMBER_MAGIC,
+            // With an extra field of 65,535 bytes, which holds the next ones.
+            &[0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 3, 0xff, 0xff],
+            // A frame, where frames are read.
+            &[0x28, 0xb5, 0x2f, 0xfd, 0, 0x68, 0x80, 0x3e, 0, 0x1f, 0x8b, 8],
+        ];
+        let most = (Effort::START + 2 * Effort::PER_BYTE * LENGTH as u64) / MEMBER_BYTES + 2;
+        for piece in pieces {
+            let damages = damages(piece, LENGTH);
+            assert!((1..=most).contains(&damages), "{damages} of {most}");
+        }
+    }
+
+    #[test]
+    fn members_among_plain_bytes_are_read_without_moving_what_follows_again() {
+        let mut writer = GzipWriter::new(Vec::new());
+        io::Write::write_all(&mut writer, b"in").unwrap();
+        let member = writer.complete().unwrap();
+        let bytes = [b"plain", &member[..]].concat().repeat(2000);
+        let (mut envelope, mut window, mut all) = (Envelope::new(&bytes[..]), Vec::new(), Vec::new());
+        let mut out = [0; 64 << 10];
+        let mut moved = 0;
+        loop {
+            let count = envelope.read(&mut out).unwrap();
+            if count == 0 {
+                break;
+            }
+            if envelope.is_compressed() {
+                all.extend_from_slice(&out[..count]);
+                continue;
+            }
+            window.extend_from_slice(&out[..count]);
+            moved += count;
+            while let Some(at) = memmem::find(&window, &member) {
+                all.extend_from_slice(&window[..at]);
+                envelope.unread_member(&window[at..]);
+                window.clear();
+            }
+        }
+        assert_eq!(all, b"plainin".repeat(2000));
+        assert!(moved < 20 * bytes.len(), "{moved} of {}", bytes.len());
     }
 }

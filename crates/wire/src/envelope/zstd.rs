@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use zstd::stream::write::Encoder;
 use zstd::zstd_safe::zstd_sys::ZSTD_ErrorCode;
-use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
+use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
 use super::step::{InflateStep, MemberFault, MemberState};
 
@@ -31,6 +31,28 @@ pub fn is_skippable(bytes: &[u8]) -> bool {
     matches!(bytes, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
+/// Whether the header of a frame, without its magic number, and that of its first block are possible, as far as they are
+/// present: the reserved bit is zero, no dictionary is needed, the window is not too large, and the block is of a known
+/// kind and size.
+///
+/// Source: RFC 8878, sections 3.1.1.1 and 3.1.1.2.
+pub(crate) fn is_possible_frame(header: &[u8]) -> bool {
+    let Some((&descriptor, rest)) = header.split_first() else { return true };
+    let is_single = descriptor & 0x20 != 0;
+    let window = rest.first().filter(|_| !is_single);
+    let dictionary_bytes = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let size_bytes = [usize::from(is_single), 2, 4, 8][usize::from(descriptor >> 6)];
+    let dictionary = rest.iter().skip(usize::from(!is_single)).take(dictionary_bytes);
+    let block = rest.get(usize::from(!is_single) + dictionary_bytes + size_bytes..).unwrap_or_default();
+    descriptor & 0x08 == 0
+        && window.is_none_or(|window| u32::from(window >> 3) + 10 <= WINDOW_LOG_MAX)
+        && dictionary.into_iter().all(|&byte| byte == 0)
+        && block.first_chunk().is_none_or(|&[low, middle, high]| {
+            let size = u32::from_le_bytes([low, middle, high, 0]) >> 3;
+            low >> 1 & 3 != 3 && size <= 128 << 10
+        })
+}
+
 /// The number of bytes that determine the length of a frame's header.
 const FRAME_BEGINNING_BYTES: usize = 5;
 
@@ -55,6 +77,13 @@ impl FrameDecoder {
         let mut decoder = DCtx::try_create().ok_or_else(out_of_memory)?;
         decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX)).map_err(|_| out_of_memory())?;
         Ok(Self { decoder, wanted: FRAME_BEGINNING_BYTES, was_full: false })
+    }
+
+    /// Begins another frame, wherever the last one ended.
+    pub(crate) fn restart(&mut self) -> io::Result<()> {
+        self.decoder.reset(ResetDirective::SessionOnly).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        (self.wanted, self.was_full) = (FRAME_BEGINNING_BYTES, false);
+        Ok(())
     }
 
     pub(crate) fn step(&mut self, input: &[u8], output: &mut [u8]) -> InflateStep {
