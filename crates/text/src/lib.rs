@@ -20,7 +20,8 @@ pub use amount::{bytes, counted, duration, grouped, nanoseconds_per, percent, pe
 pub use digits::{IntegerDigits, put_decimal};
 pub use error::{Error, ErrorKind, Position, ReadError, cause};
 pub use escape::{
-    document, make_line, make_lines, markup, printable, printable_lines, push_document, shell_bytes, shell_word,
+    document, make_line, make_lines, markup, printable, printable_lines, push_document, shell_bytes,
+    shell_word,
 };
 pub use fit::{KeptEnd, crop, crop_middle, pad, width};
 pub use json_ascii::put_ascii_json;

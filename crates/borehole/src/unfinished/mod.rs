@@ -38,10 +38,8 @@ pub(crate) fn create(path: &Path, readers: Readers) -> io::Result<(File, Unfinis
     let folder = folder_of(path);
     loop {
         let mut entry = None;
-        let created = tempfile::Builder::new()
-            .prefix(&prefix(path))
-            .suffix(ENDING)
-            .make_in(folder, |unfinished| {
+        let created =
+            tempfile::Builder::new().prefix(&prefix(path)).suffix(ENDING).make_in(folder, |unfinished| {
                 // Copied before the file is there, so that no file is left because the memory for its entry is lacking.
                 let path = unfinished.to_owned();
                 let file = readers.options().open(unfinished)?;

@@ -8,7 +8,7 @@ use borehole_wire::put_varint;
 /// The limit of every reader here.
 const LIMIT_BYTES: usize = 4 << 20;
 
-/// What readers hold at most: a column that reaches the limit grows to twice its size before it is counted, and its old and its
+/// The most that readers hold: a column that reaches the limit grows to twice its size before it is counted, and its old and its
 /// new place are both there while it is copied; and buffers.
 const MOST_BYTES: u64 = 3 * (LIMIT_BYTES as u64) + (1 << 20);
 
@@ -53,7 +53,9 @@ fn definitions_of_rbt_count_with_their_maps() {
         put_varint(&mut bytes, payload.len() as u64);
         bytes.extend(payload);
     }
-    assert_bounded(&bytes, |bytes, options, tables, sink| rbt::import(bytes, options, tables, sink).map(drop));
+    assert_bounded(&bytes, |bytes, options, tables, sink| {
+        rbt::import(bytes, options, tables, sink).map(drop)
+    });
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::io;
 use std::ops::ControlFlow;
 
 use borehole_model::{Context, Event, ProfileSink, Sample, StringId, Tables, Thread};
-use borehole_trc::{Definition, Field, FieldKind, FieldType, Reader, Schema, ValueDef, Writer, import};
 use borehole_testkit::allocations::allocations;
+use borehole_trc::{Definition, Field, FieldKind, FieldType, Reader, Schema, ValueDef, Writer, import};
 use borehole_trc::{Limits, ReadError, ReadOptions, Recovery, SampleKind};
 
 use super::stream::Stream;
@@ -62,7 +62,7 @@ fn functions_at_one_address_are_kept_up_to_a_limit() {
     assert_eq!(said, ["too many functions at one address: expected at most 128; left out 872"]);
 }
 
-/// What a reader of these tests may hold, in bytes.
+/// The most that a reader of these tests may hold, in bytes.
 const LIMIT_BYTES: usize = 16 << 20;
 
 /// Imports `trace` within [`LIMIT_BYTES`]. Returns the outcome, and the most bytes that it held.
