@@ -46,7 +46,7 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
     Exit::Failed
 }
 
-/// What could not be done when the system has no more threads.
+/// The failure of a system that has no more threads.
 pub(crate) const NO_THREAD: &str = "cannot start a thread";
 
 /// The hint after an error about a budget that is used up.
