@@ -56,7 +56,12 @@ fn head(view: &DiffView, height: f64, too_deep: u64) -> String {
         count => format!("; {count} small call paths not drawn"),
     };
     if too_deep > 0 {
-        let _ = write!(pruned, "; {} calls below the first {} not drawn", grouped(too_deep), grouped(DEEPEST as u64));
+        let _ = write!(
+            pruned,
+            "; {} calls below the first {} not drawn",
+            grouped(too_deep),
+            grouped(DEEPEST as u64)
+        );
     }
     format!(
         r##"<?xml version="1.0" encoding="UTF-8"?>

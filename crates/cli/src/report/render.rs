@@ -250,7 +250,10 @@ impl SectionDrawing<'_> {
         for (depth, frame) in run.frames_leaf_first.iter().enumerate() {
             if bytes > LONGEST_STACK {
                 let left_out = grouped((run.frames_leaf_first.len() - depth) as u64);
-                lines.push(self.cut(&format!("  ({left_out} more do not fit into {} MiB of text)", LONGEST_STACK >> 20)));
+                lines.push(self.cut(&format!(
+                    "  ({left_out} more do not fit into {} MiB of text)",
+                    LONGEST_STACK >> 20
+                )));
                 break;
             }
             let frame = printable(&frame.text(self.rendering.paths));

@@ -67,7 +67,8 @@ impl Costs {
             calls: BTreeMap::new(),
             total: WideCost::default(),
         };
-        let own = |stack| WideCost { count: counts.count(stack).into(), time_ns: times_ns.count(stack).into() };
+        let own =
+            |stack| WideCost { count: counts.count(stack).into(), time_ns: times_ns.count(stack).into() };
         let mut known = vec![false; tables.stack_count()];
         for (stack, _) in counts.iter() {
             costs.total.add(own(stack));
@@ -81,7 +82,13 @@ impl Costs {
                 next = tables.parent(stack);
             }
         }
-        let mut walk = Walk { tables, costs: &mut costs, totals: totals(tables, own), path: Vec::new(), innermost: Vec::new() };
+        let mut walk = Walk {
+            tables,
+            costs: &mut costs,
+            totals: totals(tables, own),
+            path: Vec::new(),
+            innermost: Vec::new(),
+        };
         walk.all(own);
         costs.calls.retain(|_, cost| cost.count > 0);
         Ok(costs)
@@ -144,7 +151,9 @@ impl Walk<'_> {
         let mut next = self.tables.first_child(None);
         loop {
             match next {
-                Some(stack) if self.totals[stack.index()].count == 0 => next = self.tables.next_sibling(stack),
+                Some(stack) if self.totals[stack.index()].count == 0 => {
+                    next = self.tables.next_sibling(stack)
+                }
                 Some(stack) => {
                     self.enter(stack, own(Some(stack)));
                     next = self.tables.first_child(Some(stack));

@@ -49,13 +49,7 @@ pub struct Exporter<W: Write> {
 impl<W: Write> Exporter<W> {
     /// Creates an exporter that writes to `output` when it is finished.
     pub fn new(output: W, options: ExportOptions) -> Self {
-        Self {
-            output,
-            options,
-            counts: StackCounts::default(),
-            losses: SampleLosses::default(),
-            replaced: 0,
-        }
+        Self { output, options, counts: StackCounts::default(), losses: SampleLosses::default(), replaced: 0 }
     }
 }
 

@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::io::{self, Cursor, Write};
 
+use borehole_formats::detect::Format;
 use borehole_formats::registry::Destination;
 use borehole_formats::{WriteOptions, jsonl};
-use borehole_formats::detect::Format;
 use borehole_model::{Context, Frame, ProfileSink as _, Sample, Segment, StackId, Tables};
 use borehole_testkit::allocations::allocations;
 
