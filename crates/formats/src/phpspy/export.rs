@@ -228,7 +228,7 @@ enum FrameText {
     /// It has not been written yet.
     #[default]
     New,
-    /// A marker: its losses have been counted, and it is no longer held.
+    /// Its losses have been counted, but it is no longer held.
     Counted,
     Held(Range<usize>),
 }

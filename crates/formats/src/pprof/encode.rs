@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use borehole_model::{Label, LabelValue, Status, ThreadNames, ValueType};
+use borehole_model::{Label, LabelValue, Status, Tables, ThreadNames, ValueType};
 
 use super::layout::{key, label, profile, sample};
 use super::rows::StackRows;
@@ -138,22 +138,77 @@ impl ScopeLabels<'_, '_> {
     }
 }
 
-/// Writes the samples, one per row, with the labels of their scope.
+/// The most frames of all samples together, of which deep stacks keep only the innermost: `go tool pprof` takes 16 bytes for each,
+/// a gigabyte.
+const MOST_FRAMES: usize = 64 << 20;
+
+/// The least depth at which stacks are cut.
+const LEAST_DEPTH: usize = 1_000;
+
+/// The number of frames that stacks keep, and the number of rows with a deeper stack.
+pub(super) fn depth_limit(rows: &StackRows, tables: &Tables) -> (usize, u64) {
+    let stacks = || rows.iter().filter_map(|(row, _)| row.stack);
+    let depths = || stacks().map(|stack| tables.depth(stack) as usize);
+    let frames = |limit: usize| depths().fold(0, |sum: usize, depth| sum.saturating_add(depth.min(limit)));
+    if frames(usize::MAX) <= MOST_FRAMES {
+        return (usize::MAX, 0);
+    }
+    let mut limit = depths().max().unwrap_or(0);
+    while limit > LEAST_DEPTH && frames(limit) > MOST_FRAMES {
+        limit = (limit / 2).max(LEAST_DEPTH);
+    }
+    (limit, depths().filter(|&depth| depth > limit).count() as u64)
+}
+
+/// Writes the samples, one per row, with the labels of their scope and at most `depth` frames of their stack.
 pub(super) fn write_samples<W: Write>(
     output: &mut FieldStream<W>,
     rows: &StackRows,
     symbols: &DocumentSymbols<'_>,
     labels: &[Message],
+    depth: usize,
 ) -> io::Result<()> {
     let mut message = Message::default();
     for (row, values) in rows.iter() {
         message.clear();
         if row.stack.is_some() {
-            message.packed(sample::LOCATION_ID, symbols.locations(row.stack));
+            message.packed(sample::LOCATION_ID, symbols.locations(row.stack).take(depth));
         }
         message.packed(sample::VALUE, values.iter().map(|value| value.cast_unsigned()));
         message.fields(labels[row.scope].as_bytes());
         output.message(profile::SAMPLE, &message)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use borehole_model::Frame;
+
+    use super::*;
+
+    /// The limit for a stack of each of these depths, `scopes` times each.
+    fn limit(depths: &[usize], scopes: i64) -> (usize, u64) {
+        let mut tables = Tables::default();
+        let name = tables.intern_string(b"f").unwrap();
+        let frame = tables.intern_frame(&Frame::named(name)).unwrap();
+        let mut rows = StackRows::default();
+        for &depth in depths {
+            let mut stack = None;
+            for _ in 0..depth {
+                stack = Some(tables.intern_stack(stack, frame).unwrap());
+            }
+            for process in 0..scopes {
+                rows.row(stack, SampleScope { process: Some(process), ..SampleScope::default() }).unwrap();
+            }
+        }
+        depth_limit(&rows, &tables)
+    }
+
+    #[test]
+    fn only_deep_stacks_are_cut_and_only_if_there_are_too_many_frames() {
+        assert_eq!(limit(&[200_000, 3], 300), (usize::MAX, 0));
+        assert_eq!(limit(&[200_000, 3], 400), (100_000, 400));
+        assert_eq!(limit(&[20_000, 900], 70_000), (1_000, 70_000));
+    }
 }

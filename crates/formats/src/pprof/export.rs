@@ -8,7 +8,7 @@ use borehole_model::{
 };
 use hashbrown::HashMap;
 
-use super::encode::{ProfileHeader, number_type, scope_labels, write_samples};
+use super::encode::{ProfileHeader, depth_limit, number_type, scope_labels, write_samples};
 use super::layout::{PERIODS_COMMENT, SHOWN_PERIODS, metadata};
 use super::rows::StackRows;
 use super::symbols::DocumentSymbols;
@@ -352,7 +352,9 @@ impl<W: Write> ProfileSink for Exporter<W> {
         self.rows.iter().for_each(|(row, _)| symbols.add_stack(row.stack));
         header.write_types(&mut self.output)?;
         let lost = symbols.write(&mut self.output)?;
-        write_samples(&mut self.output, &self.rows, &symbols, &labels)?;
+        let (depth, cut) = depth_limit(&self.rows, tables);
+        self.losses.add("outer frames of very deep stacks", cut);
+        write_samples(&mut self.output, &self.rows, &symbols, &labels, depth)?;
         header.write_facts(&mut self.output)?;
         self.note_losses(&lost);
         self.output.finish()
