@@ -69,9 +69,10 @@ impl Mappable {
     #[allow(unsafe_code, reason = "mapping a file is unsafe, because others may change it")]
     pub(crate) fn map_for_lookup(&self) -> Option<Mapped> {
         let start = usize::try_from(self.start).ok()?;
-        // SAFETY: the mapping is private and only read. Readers accept any bytes and do not rely on bytes that they
+        // SAFETY: the mapping is shared and only read. Readers accept any bytes and do not rely on bytes that they
         // would read again, so a file that changes meanwhile causes a wrong profile or an error. A file that is
-        // truncated meanwhile ends the program, as for every program that maps files.
+        // truncated meanwhile ends the program (SIGBUS), as for every program that maps files; a private mapping would
+        // not change that. `Source::path`, `Source::file` and `HeapFile::open` say so.
         let map = unsafe { Mmap::map(&self.file) }.ok()?;
         if start > map.len() {
             return None;

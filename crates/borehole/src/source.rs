@@ -37,6 +37,9 @@ pub struct Source {
 impl Source {
     /// Opens the file, named pipe or device at `path`.
     ///
+    /// A `tachyon` file is mapped into memory. If someone truncates it while it is read, the kernel ends the program (SIGBUS).
+    /// [`Source::reader`] maps nothing: with an open file, it reads one that others may truncate.
+    ///
     /// # Errors
     /// If it cannot be opened, or is a directory.
     pub fn path(path: impl AsRef<Path>) -> Result<Self, Error> {
@@ -48,7 +51,7 @@ impl Source {
         }
     }
 
-    /// Takes an open file, from its current position.
+    /// Takes an open file, from its current position. It may be mapped, as that of [`Source::path`].
     ///
     /// # Errors
     /// If it is a directory.

@@ -67,6 +67,9 @@ const LENIENT: &str = "use --lenient to analyze what is left; lost memory is cou
 impl HeapFile {
     /// Opens the file at `path`, whatever its name, or the database of a server if `path` is its address.
     ///
+    /// An uncompressed `.rmem` file is mapped into memory. If someone truncates it while it is read, the kernel ends the program
+    /// (SIGBUS).
+    ///
     /// # Errors
     /// If it cannot be read, or holds no heap.
     pub fn open(path: &Path) -> Result<Self, Error> {
