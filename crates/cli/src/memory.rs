@@ -29,9 +29,22 @@ const LEAST: usize = 32 << 20;
 impl MemoryArgs {
     /// Keeps the command within its budget from here on.
     pub(crate) fn apply(self) {
+        FIRST_DESTRUCTOR.with(|_| {});
         borehole_memory::on_refusal(end);
         borehole_memory::set_budget(self.max_memory.unwrap_or_else(default_budget));
     }
+}
+
+/// A value of a thread with a destructor. The first of them is registered with the C library, which aborts the process if it
+/// has no memory left for that: so the command has one from the start, whatever it uses later.
+struct Destructed;
+
+impl Drop for Destructed {
+    fn drop(&mut self) {}
+}
+
+thread_local! {
+    static FIRST_DESTRUCTOR: Destructed = const { Destructed };
 }
 
 fn budget(text: &str) -> Result<usize, String> {

@@ -31,7 +31,8 @@ pub(crate) fn run(
     thread::scope(|scope| {
         let (tables, begun) = sync_channel::<(&'static SchemaTable, Receiver<RowBatch>)>(1);
         let sending = move || begun.iter().try_for_each(|(table, rows)| send(table, rows));
-        let sending = thread::Builder::new().spawn_scoped(scope, sending).map_err(|error| no_thread(&error))?;
+        let sending =
+            thread::Builder::new().spawn_scoped(scope, sending).map_err(|error| no_thread(&error))?;
         let mut encoder = Encoder { encode, tables, rows: None, batch: RowBatch::default() };
         let filled = fill(&mut encoder).and_then(|()| encoder.flush());
         drop(encoder);

@@ -108,7 +108,8 @@ impl Batch {
 
     /// The memory of the definitions, in bytes: what the pools have allocated, and about what the types have.
     pub(super) fn held_bytes(&self) -> usize {
-        let types = self.type_bytes.saturating_add(self.rows.held_bytes()).saturating_add(self.types.held_bytes());
+        let types =
+            self.type_bytes.saturating_add(self.rows.held_bytes()).saturating_add(self.types.held_bytes());
         types.saturating_add(self.strings.held_bytes()).saturating_add(self.stacks.held_bytes())
     }
 }

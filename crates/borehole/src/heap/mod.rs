@@ -86,7 +86,8 @@ impl Error {
     #[must_use]
     pub fn is_memory(&self) -> bool {
         let cause = &*self.cause;
-        let of_input = || cause.downcast_ref::<borehole_text::Error>().is_some_and(borehole_text::Error::is_memory);
+        let of_input =
+            || cause.downcast_ref::<borehole_text::Error>().is_some_and(borehole_text::Error::is_memory);
         let of_output = || cause.downcast_ref::<io::Error>().and_then(OverBudget::of).is_some();
         let of_file = || cause.downcast_ref::<crate::Error>().is_some_and(crate::Error::is_memory);
         cause.is::<OverBudget>() || of_input() || of_output() || of_file()

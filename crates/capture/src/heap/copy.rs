@@ -52,7 +52,8 @@ pub(super) fn all(
     let (first, second) = thread::scope(|scope| {
         let second = thread::Builder::new().spawn_scoped(scope, copy_high);
         let first = copy(memory, &pieces[..half], 0, low);
-        let second = second.ok().and_then(|second| second.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        let second =
+            second.ok().and_then(|second| second.join().unwrap_or_else(|panic| resume_unwind(panic)));
         (first, second.or_else(copy_high))
     });
     let (mut first, second) = (first?, second.transpose()?.unwrap_or_default());

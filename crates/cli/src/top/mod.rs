@@ -103,8 +103,7 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
     thread::scope(|scope| {
         let mut sink = BoardSink(Arc::clone(&board));
         let sharing = shared.clone();
-        let sampling =
-            move || SamplingSession::new(options, header(), &mut sink, sharing).run(&arrivals);
+        let sampling = move || SamplingSession::new(options, header(), &mut sink, sharing).run(&arrivals);
         let session = thread::Builder::new().spawn_scoped(scope, sampling).context(NO_THREAD)?;
         let hear = |news| {
             if let News::Refused(process, error) = news

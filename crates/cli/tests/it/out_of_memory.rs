@@ -56,7 +56,11 @@ fn ends_well(name: &str, arguments: &[&str], most_kib: f64, looks_on: impl Fn())
         if code == Some(2) {
             failed += 1;
             assert!(said.contains("error: ") || said.is_empty(), "{whole:?} within {kib} KiB: {said}");
-            assert!(found == old || is_live(&path), "{whole:?} within {kib} KiB: {} bytes, {said}", found.len());
+            assert!(
+                found == old || is_live(&path),
+                "{whole:?} within {kib} KiB: {} bytes, {said}",
+                found.len()
+            );
         } else {
             done += 1;
             assert!(found != old, "{whole:?} within {kib} KiB");
@@ -74,7 +78,9 @@ fn is_live(path: &Path) -> bool {
 #[test]
 fn a_conversion_without_memory_leaves_the_old_file_or_the_new_one() {
     let trace = corpus("rbt/realistic_54k_ts.rbt");
-    for (name, format) in [("o.pb", "pprof"), ("o.bin", "tachyon"), ("o.json", "speedscope"), ("o.svg", "flamegraph")] {
+    for (name, format) in
+        [("o.pb", "pprof"), ("o.bin", "tachyon"), ("o.json", "speedscope"), ("o.svg", "flamegraph")]
+    {
         ends_well(name, &["convert", &trace, "--to", format], 60_000.0, || {});
     }
 }

@@ -121,12 +121,7 @@ pub(crate) fn parse_next<'de, S: DeserializeSeed<'de>>(
     read.map_err(|error| json_error(format, error, before, memory.over.get()))
 }
 
-fn json_error(
-    format: &'static str,
-    error: serde_json::Error,
-    lines: u64,
-    over: Option<OverBudget>,
-) -> Error {
+fn json_error(format: &'static str, error: serde_json::Error, lines: u64, over: Option<OverBudget>) -> Error {
     let position = Position::Line(lines + error.line() as u64);
     if let Some(over) = over {
         return Error::memory(format, position, over);

@@ -174,9 +174,11 @@ impl<'a> GroupImporter<'_, 'a> {
         if records[0].times_unix_ns.is_empty() {
             return self.timeless(group, segment, records, &resolved);
         }
-        self.state.damage.limits.check(held.held_bytes()).map_err(|over| {
-            Error::memory(NAME, Position::Byte(records[0].offset), over)
-        })?;
+        self.state
+            .damage
+            .limits
+            .check(held.held_bytes())
+            .map_err(|over| Error::memory(NAME, Position::Byte(records[0].offset), over))?;
         held.samples.push(resolved.sample);
         for (index, &time) in records[0].times_unix_ns.iter().enumerate() {
             let time_ns = self.time(group, time, records[0].offset)?;

@@ -168,7 +168,11 @@ impl<'de> Visitor<'de> for Members<'_> {
         while let Some(name) = members.next_key::<String>()? {
             match self.fields.iter().find(|field| is_called(field.name, &name)) {
                 Some(field) => {
-                    members.next_value_seed(FieldValue { field, out: &mut *self.out, memory: self.memory })?;
+                    members.next_value_seed(FieldValue {
+                        field,
+                        out: &mut *self.out,
+                        memory: self.memory,
+                    })?;
                     self.memory.state(self.out.held_bytes());
                 }
                 None => drop(members.next_value::<IgnoredAny>()?),
@@ -378,7 +382,8 @@ mod tests {
     use crate::Limits;
 
     fn bytes(json: &str) -> Result<Vec<u8>, String> {
-        let read = Data(&JsonMemory::new(Limits::default())).deserialize(&mut serde_json::Deserializer::from_str(json));
+        let read = Data(&JsonMemory::new(Limits::default()))
+            .deserialize(&mut serde_json::Deserializer::from_str(json));
         read.map_err(|error| error.to_string())
     }
 

@@ -118,8 +118,7 @@ impl<'a> OtlpDocument<'a> {
     /// # Errors
     /// Damage that is not skipped.
     pub(super) fn read(base: u64, bytes: &'a [u8], damage: &mut DocumentDamage) -> Result<Self, Error> {
-        let mut document =
-            Self { length: bytes.len() as u64, limits: damage.limits, ..Self::default() };
+        let mut document = Self { length: bytes.len() as u64, limits: damage.limits, ..Self::default() };
         read_document(NAME, base, bytes, damage, |field| document.take(field))?;
         Ok(document)
     }
@@ -378,12 +377,7 @@ fn take_scalar<'a>(field: &WireField<'a>, take: &mut impl FnMut(Any<'a>)) -> Res
 }
 
 impl<'a> OtlpProfile<'a> {
-    fn read(
-        field: &WireField<'a>,
-        resource: usize,
-        scope: usize,
-        limits: &Limits,
-    ) -> Result<Self, Error> {
+    fn read(field: &WireField<'a>, resource: usize, scope: usize, limits: &Limits) -> Result<Self, Error> {
         let fields = field.message()?;
         let empty = Self {
             offset: field.offset,
@@ -447,9 +441,7 @@ impl OtlpSample {
         self.times_unix_ns.clear();
         fields.each(|field| match field.number {
             sample::STACK_INDEX => field.number_to(&mut self.stack),
-            sample::ATTRIBUTE_INDICES => {
-                field.numbers_to(&mut self.attributes, limits, 0, |index| index)
-            }
+            sample::ATTRIBUTE_INDICES => field.numbers_to(&mut self.attributes, limits, 0, |index| index),
             sample::LINK_INDEX => field.number_to(&mut self.link),
             sample::VALUES => field.numbers_to(&mut self.values, limits, 0, u64::cast_signed),
             sample::TIMESTAMPS => field.fixed64s_to(&mut self.times_unix_ns, limits),

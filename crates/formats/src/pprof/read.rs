@@ -360,7 +360,9 @@ impl PprofSample {
         self.values.clear();
         self.labels.clear();
         fields.each(|field| match field.number {
-            sample::LOCATION_ID => field.numbers_to(&mut self.locations, limits, MADE_OF_LOCATION_BYTES, |id| id),
+            sample::LOCATION_ID => {
+                field.numbers_to(&mut self.locations, limits, MADE_OF_LOCATION_BYTES, |id| id)
+            }
             sample::VALUE => field.numbers_to(&mut self.values, limits, 0, u64::cast_signed),
             sample::LABEL => field.push(&mut self.labels, limits, 0, PprofLabel::read(field.message()?)?),
             _ => Ok(()),

@@ -130,8 +130,7 @@ impl Definitions {
 
     /// The memory that the definitions have allocated. It costs some twenty additions.
     pub(super) fn held_bytes(&self) -> usize {
-        let strings =
-            self.bytes.held_bytes() + self.string_ends.held_bytes() + self.strings.held_bytes();
+        let strings = self.bytes.held_bytes() + self.string_ends.held_bytes() + self.strings.held_bytes();
         let frames = self.frame_rows.held_bytes() + self.frames.held_bytes();
         let stacks = self.stacks.held_bytes() + self.sampled.held_bytes() + self.stand_ins.held_bytes();
         strings + frames + stacks + self.sampled_rows.held_bytes() + self.paths.held_bytes()

@@ -431,7 +431,10 @@ impl<'a> Reader<'a> {
     #[cold]
     fn hold_stack(&mut self, grown: usize, offset: u64) -> Result<(), Error> {
         self.threads.hold_frames(grown);
-        self.options.limits.check(self.threads.held_bytes()).map_err(|over| Error::memory(NAME, Position::Byte(offset), over))
+        self.options
+            .limits
+            .check(self.threads.held_bytes())
+            .map_err(|over| Error::memory(NAME, Position::Byte(offset), over))
     }
 
     /// The row of the record's thread, added if it is new.
@@ -446,7 +449,8 @@ impl<'a> Reader<'a> {
     #[cold]
     fn new_thread(&mut self, record: &RecordFields, offset: u64) -> Result<usize, Error> {
         let count = self.threads.len() + 1;
-        let checked = self.options.limits.check(self.threads.held_bytes().saturating_add(Threads::BYTES_EACH));
+        let checked =
+            self.options.limits.check(self.threads.held_bytes().saturating_add(Threads::BYTES_EACH));
         checked.map_err(|over| Error::memory(NAME, Position::Byte(offset), over))?;
         if let Some((_, expected)) = self.expected
             && count as u64 == u64::from(expected) + 1

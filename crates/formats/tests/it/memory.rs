@@ -53,7 +53,9 @@ fn definitions_of_rbt_count_with_their_maps() {
         put_varint(&mut bytes, payload.len() as u64);
         bytes.extend(payload);
     }
-    assert_bounded(&bytes, |bytes, options, tables, sink| rbt::import(bytes, options, tables, sink).map(drop));
+    assert_bounded(&bytes, |bytes, options, tables, sink| {
+        rbt::import(bytes, options, tables, sink).map(drop)
+    });
 }
 
 #[test]

@@ -93,7 +93,8 @@ impl AddressStacks {
         let number = self.stacks.intern(stack);
         let number = number.ok_or_else(|| io::Error::other("too many stacks: expected fewer than 2^32"))?;
         if self.stacks.count() > before {
-            self.unshared += stack.len() - before.checked_sub(1).map_or(0, |last| shared(self.stacks.get(last), stack));
+            self.unshared +=
+                stack.len() - before.checked_sub(1).map_or(0, |last| shared(self.stacks.get(last), stack));
             let to_come = self.unshared.saturating_mul(Tables::MADE_OF_STACK_BYTES);
             limits.check(self.stacks.held_bytes().saturating_add(to_come))?;
         }
@@ -170,6 +171,8 @@ impl AddressFrames<'_> {
         tables: &mut Tables,
     ) -> Result<Option<StackId>, TableFull> {
         let outermost_first = self.frames[start..end].iter().rev();
-        outermost_first.copied().try_fold(caller, |caller, frame| tables.intern_stack(caller, frame).map(Some))
+        outermost_first
+            .copied()
+            .try_fold(caller, |caller, frame| tables.intern_stack(caller, frame).map(Some))
     }
 }

@@ -4,8 +4,8 @@ use std::io;
 use std::ops::ControlFlow;
 
 use borehole_model::{Context, Event, ProfileSink, Sample, StringId, Tables, Thread};
-use borehole_trc::{Definition, Field, FieldKind, FieldType, Reader, Schema, ValueDef, Writer, import};
 use borehole_testkit::allocations::allocations;
+use borehole_trc::{Definition, Field, FieldKind, FieldType, Reader, Schema, ValueDef, Writer, import};
 use borehole_trc::{Limits, ReadError, ReadOptions, Recovery, SampleKind};
 
 use super::stream::Stream;
