@@ -1,12 +1,14 @@
 //! The memory that the command may hold, and its end when there is no more.
 
 use std::io::{Cursor, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::{fs, io};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+use std::{fs, io, thread};
 
 use borehole_memory::{OverBudget, Refusal};
 use clap::Args;
 use nix::sys::resource::{Resource, getrlimit};
+use nix::unistd::gettid;
 use signal_hook::low_level::exit;
 
 use crate::messages::MORE_MEMORY;
@@ -27,9 +29,22 @@ const LEAST: usize = 32 << 20;
 impl MemoryArgs {
     /// Keeps the command within its budget from here on.
     pub(crate) fn apply(self) {
+        FIRST_DESTRUCTOR.with(|_| {});
         borehole_memory::on_refusal(end);
         borehole_memory::set_budget(self.max_memory.unwrap_or_else(default_budget));
     }
+}
+
+/// A value of a thread with a destructor. The first of them is registered with the C library, which aborts the process if it
+/// has no memory left for that: so the command has one from the start, whatever it uses later.
+struct Destructed;
+
+impl Drop for Destructed {
+    fn drop(&mut self) {}
+}
+
+thread_local! {
+    static FIRST_DESTRUCTOR: Destructed = const { Destructed };
 }
 
 fn budget(text: &str) -> Result<usize, String> {
@@ -70,14 +85,19 @@ fn address_space() -> Option<u64> {
 /// The exit code of a command that failed.
 const FAILED: i32 = 2;
 
-/// Whether the command is ending.
-static ENDING: AtomicBool = AtomicBool::new(false);
+/// The thread that ends the command, or 0.
+static ENDING: AtomicI32 = AtomicI32::new(0);
 
 /// Ends the command because an allocation failed: says so, and removes the files that are not complete. What it needs itself it
-/// takes from the stack. Another failure meanwhile, here or in another thread, lets the first one end the command.
+/// takes from the stack. If an allocation fails here nevertheless, that ends the command at once. Other threads wait for the end.
 fn end(refusal: Refusal) {
-    if ENDING.swap(true, Ordering::Relaxed) {
-        exit(FAILED);
+    let own = gettid().as_raw();
+    match ENDING.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => {}
+        Err(ending) if ending == own => exit(FAILED),
+        Err(_) => loop {
+            thread::sleep(Duration::from_secs(1));
+        },
     }
     let mut text = Cursor::new([0; 160]);
     let _ = match refusal {

@@ -2,13 +2,15 @@
 //! command ends with an error or with its work done, and leaves neither temporary files nor a stopped process.
 
 use std::fs;
+use std::io::BufRead as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use borehole_testkit::Scratch;
+use serde_json::Value;
 
 use crate::capture::Busy;
-use crate::program::{corpus, listing, text};
+use crate::program::{corpus, listing, piped, text};
 
 /// The number of limits that each command runs under.
 const POINTS: u32 = 40;
@@ -108,4 +110,22 @@ fn a_recording_or_capture_without_memory_lets_the_process_run() {
     ends_well("o.pb", &["record", "-p", &process, "-d", "100ms"], 2_000_000.0, runs);
     ends_well("o.rbt", &["record", "-p", &process, "-d", "100ms"], 2_000_000.0, runs);
     ends_well("o.rmem", &["heap", "capture", "-p", &process], 2_000_000.0, runs);
+}
+
+#[test]
+fn what_takes_more_than_the_budget_names_the_option_and_what_came_before_is_given_out() {
+    // Each sample has a stack of its own.
+    let folded: String = (0..400_000).map(|number| format!("main;f{number};g{number} 1\n")).collect();
+    for command in ["report", "info", "check", "dump"] {
+        let ended = piped(&[command, "--from", "folded", "--max-memory", "40M"], folded.as_bytes());
+        let said = &ended.stderr;
+        assert_eq!(ended.code, 2, "{command}: {said}");
+        assert!(said.contains("standard input: needs more than 40 MiB of memory"), "{command}: {said}");
+        assert!(said.contains("hint: allow more with --max-memory"), "{command}: {said}");
+        if command == "dump" {
+            let lines: Vec<_> = ended.stdout.lines().map(Result::unwrap).collect();
+            let objects = lines.iter().filter(|line| serde_json::from_str::<Value>(line).is_ok());
+            assert!(lines.len() > 10_000 && objects.count() == lines.len(), "{} lines", lines.len());
+        }
+    }
 }

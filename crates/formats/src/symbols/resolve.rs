@@ -83,6 +83,8 @@ impl<'d, D: SymbolDocument> SymbolResolver<'d, D> {
     /// profiles stay below one frame per byte; this bounds time and memory by the size of the document.
     const FRAMES_FREE: u64 = 1 << 20;
     const FRAMES_PER_BYTE: u64 = 16;
+    /// The number of frames of a stack from which on their memory is checked.
+    const FEW_FRAMES: usize = 1 << 12;
 
     pub(crate) fn new(document: &'d D, tables: &'d mut Tables) -> Self {
         let frames_left = Self::FRAMES_PER_BYTE.saturating_mul(document.length());
@@ -192,6 +194,9 @@ impl<'d, D: SymbolDocument> SymbolResolver<'d, D> {
         let left = self.frames_left.checked_sub(count as u64);
         self.frames_left = left.ok_or_else(|| too_many_frames(D::FORMAT, offset))?;
         self.stack_frames += count;
+        if self.stack_frames < Self::FEW_FRAMES {
+            return Ok(());
+        }
         let made = self.stack_frames.saturating_mul(MADE_OF_LOCATION_BYTES);
         self.limits.check(made).map_err(|over| Error::memory(D::FORMAT, Position::Byte(offset), over))
     }
@@ -209,7 +214,11 @@ impl<'d, D: SymbolDocument> SymbolResolver<'d, D> {
         for range in locations {
             self.stack.extend_from_slice(&self.frames[range.start..range.end]);
         }
+        let before = self.tables.stack_count();
         let stack = self.tables.intern_stack_leaf_first(&self.stack)?;
+        if self.tables.stack_count() == before {
+            return Ok(stack);
+        }
         let made = self.tables.bytes_of_stacks_since(self.stacks_before);
         let length = usize::try_from(self.document.length()).unwrap_or(usize::MAX);
         let checked = self.limits.check(made.saturating_add(length));
