@@ -1,10 +1,12 @@
-//! Claims on damaged traces of events: a search for what can be read takes time by their length, whatever they hold.
+//! Claims on damaged files of the native formats: a search for what can be read takes time by their length, whatever they
+//! hold.
 
 use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Result;
-use borehole_formats::ReadOptions;
+use borehole_formats::{ReadOptions, rbt, tachyon, tachyon_jsonl};
+use borehole_model::{Count, Tables};
 use borehole_trc::Reader;
 
 use super::measure::rate_on;
@@ -33,8 +35,58 @@ const CRAFTED: [(&str, DamagedPiece); 3] = [
 
 type DamagedPiece = fn(u32) -> Vec<u8>;
 
+/// What is repeated behind the beginning of a file of another format, whose name comes first.
+const REPEATED: [(&str, &str, &[u8]); 8] = [
+    ("rbt", "false frames of zstd", &[0x28, 0xb5, 0x2f, 0xfd]),
+    ("rbt", "frames of zstd that fail late", &[0x28, 0xb5, 0x2f, 0xfd, 0, 0x68, 0x84, 0x3e, 0, 0x55]),
+    ("rbt", "false members of gzip", &[0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 3, 0xff, 0xff]),
+    ("rbt", "stacks in stacks", &[2, 0xd0, 0x0f]),
+    ("rbt", "ends of segments", &[5, 0]),
+    ("tachyon", "records in records", &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0x80, 0x08]),
+    ("tachyon", "false heads of records", &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9]),
+    ("tachyon-jsonl", "lines of one byte", b"x\n"),
+];
+
 pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
-    CRAFTED.iter().map(|&(what, piece)| claim(bench, what, piece)).collect()
+    let crafted = CRAFTED.iter().map(|&(what, piece)| claim(bench, what, piece));
+    let repeated = REPEATED.iter().map(|&(format, what, piece)| repeated_claim(bench, format, what, piece));
+    crafted.chain(repeated).collect()
+}
+
+fn repeated_claim(bench: &Bench, format: &'static str, what: &str, piece: &[u8]) -> Result<Claim> {
+    let file = format!("damaged-4m-{}.{format}", what.replace(' ', "-"));
+    let path = bench.input(&file, |output| Ok(output.write_all(&repeated(format, piece))?))?;
+    let name = format!("{format}, 4 MB of crafted damage searched: {what}");
+    let rate = rate_on(&path, f64::from(BYTES), |bytes| {
+        std::hint::black_box(saved(format, bytes)?);
+        Ok(())
+    });
+    Ok(Claim::new(name, ClaimUnit::BytesPerSecond, Goal::Value(GOAL), rate))
+}
+
+/// The beginning of a file, and `piece` until it has [`BYTES`].
+fn repeated(format: &str, piece: &[u8]) -> Vec<u8> {
+    let mut bytes = match format {
+        "rbt" => rbt::Header::default().encode().to_vec(),
+        // One record of thread 0, so that it is known.
+        "tachyon" => [&[0; 64][..], &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0]].concat(),
+        _ => Vec::new(),
+    };
+    while bytes.len() < BYTES as usize {
+        bytes.extend_from_slice(piece);
+    }
+    bytes
+}
+
+/// How many samples are read in spite of damage.
+fn saved(format: &str, bytes: &[u8]) -> Result<u64> {
+    let (options, mut tables, mut count) = (ReadOptions::lenient(), Tables::default(), Count::default());
+    match format {
+        "rbt" => rbt::import(bytes, &options, &mut tables, &mut count)?,
+        "tachyon" => tachyon::import(bytes, &options, &mut tables, &mut count)?,
+        _ => tachyon_jsonl::import(bytes, &options, &mut tables, &mut count)?,
+    };
+    Ok(count.samples)
 }
 
 fn claim(bench: &Bench, what: &str, piece: DamagedPiece) -> Result<Claim> {
@@ -91,6 +143,11 @@ mod tests {
             reader.for_each_event(|_| {}).unwrap();
             assert!(reader.recovery().lost_bytes > 0, "{what}");
             search(&bytes).unwrap();
+        }
+        for (format, _, piece) in REPEATED {
+            let mut bytes = repeated(format, piece);
+            bytes.truncate(64 << 10);
+            saved(format, &bytes).unwrap();
         }
     }
 }

@@ -533,3 +533,55 @@ fn alike(ours: &CallShape, theirs: &CallShape, frames: usize) -> usize {
     let first = (0..).take(frames).find(differs);
     first.map_or(frames, |frame| frame as usize)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEN: usize = 256 << 10;
+
+    /// The header of a killed profiler, and a record of an empty stack of thread 0.
+    fn beginning() -> Vec<u8> {
+        [&[0; HEADER_BYTES][..], &[0; RECORD_HEAD_BYTES - 1], &[1, 0, 0, 0]].concat()
+    }
+
+    /// The number of bytes examined in vain, per byte of a file.
+    fn looked_at(bytes: &[u8]) -> f64 {
+        let mut reader = Reader::with_options(bytes, ReadOptions::lenient()).unwrap();
+        while reader.next_sample().unwrap().is_some() {}
+        assert!(reader.recovery().lost_bytes > 0);
+        #[expect(clippy::cast_precision_loss, reason = "a ratio")]
+        let ratio = reader.effort.spent().saturating_sub(Effort::START) as f64 / bytes.len() as f64;
+        ratio
+    }
+
+    #[test]
+    fn no_input_is_looked_at_more_often_than_so() {
+        let head = [0; RECORD_HEAD_BYTES - 1];
+        let pieces: [(&str, Vec<u8>); 3] = [
+            ("records in records", [&head[..], &[1, 0, 0, 0x80, 0x08]].concat()),
+            ("heads of unknown kinds", [&head[..], &[9]].concat()),
+            ("runs in runs", [&head[..], &[0, 0xff, 0x7f]].concat()),
+        ];
+        for (name, piece) in pieces {
+            let mut bytes = beginning();
+            while bytes.len() < LEN {
+                bytes.extend_from_slice(&piece);
+            }
+            let ratio = looked_at(&bytes);
+            assert!(ratio <= 2.0 * Effort::PER_BYTE as f64 + 2.0, "{name}: {ratio}");
+        }
+    }
+
+    #[test]
+    fn damage_is_not_noted_in_every_row_again_and_again() {
+        let mut bytes = beginning();
+        for thread in 0..LEN as u64 / 32 {
+            let record = [&thread.to_le_bytes()[..], &[0, 0, 0, 0, 1, 0, 0, 0], &[0xff; 3]].concat();
+            bytes.extend_from_slice(&record);
+        }
+        let ratio = looked_at(&bytes);
+        // One more damage is noted in every row.
+        assert!(ratio <= 2.0 * Effort::PER_BYTE as f64 + 4.0, "{ratio}");
+    }
+}
