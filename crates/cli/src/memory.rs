@@ -1,6 +1,7 @@
 //! The memory that the command may hold, and its end when there is no more.
 
 use std::io::{Cursor, Write as _};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 use std::{fs, io, thread};
@@ -26,13 +27,24 @@ const DEFAULTS: (u64, u64) = (512 << 20, 4 << 30);
 /// The least that can be asked for, in bytes: the command itself takes a part of it.
 const LEAST: usize = 32 << 20;
 
+/// The bytes that were asked for.
+static ASKED: OnceLock<usize> = OnceLock::new();
+
 impl MemoryArgs {
     /// Keeps the command within its budget from here on.
     pub(crate) fn apply(self) {
         FIRST_DESTRUCTOR.with(|_| {});
         borehole_memory::on_refusal(end);
+        if let Some(asked) = self.max_memory {
+            let _ = ASKED.set(asked);
+        }
         borehole_memory::set_budget(self.max_memory.unwrap_or_else(default_budget));
     }
+}
+
+/// The bytes that `--max-memory` allows; `None` if it was not given.
+pub(crate) fn asked() -> Option<usize> {
+    ASKED.get().copied()
 }
 
 /// A value of a thread with a destructor. The first of them is registered with the C library, which aborts the process if it

@@ -16,6 +16,8 @@ pub enum ErrorKind {
     Malformed,
     /// The system does not support the request.
     Unsupported,
+    /// More memory is needed than the program may hold.
+    Memory,
 }
 
 /// An error with the failed action and, if there is one, the address.

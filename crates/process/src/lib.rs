@@ -35,7 +35,10 @@ mod transfer;
 
 pub use access::{Obstacle, obstacles, ptrace_scope};
 pub use core_file::CoreFile;
-pub use dump::{Dump, DumpRecovery, MemorySpan};
+pub use dump::{
+    AdoptedChunks, Dump, DumpRecovery, MemorySpan, PIECE_BYTES, PackedChunks, PackedMemory, Packer,
+    PieceBytes, StoredPiece, Words,
+};
 pub use error::{Error, ErrorKind};
 pub use files::ignores;
 pub use find::{ListedProcess, ancestors, descendants, exists, listed, processes, program};

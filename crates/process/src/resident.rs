@@ -20,7 +20,8 @@ use crate::scan::{self, PageRegion};
 /// A selection of pages of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageSelection {
-    /// Private pages in memory or swapped out: everything that the process has written.
+    /// Private pages in memory or swapped out: everything that the process has written. An older kernel does not tell pages that
+    /// it has only read, which hold zeros.
     Own,
     /// All pages in the memory of the process, including those of files.
     Present,
@@ -288,6 +289,24 @@ mod tests {
         assert_eq!(spans, [MemorySpan { address: mapping.start + 4096 * 3, length: 4096 }]);
         drop(holder.stdin.take());
         holder.wait().expect("a child");
+    }
+
+    #[test]
+    fn memory_that_was_only_read_is_left_out() {
+        let held: Vec<u8> = vec![0; 40 << 20];
+        assert_eq!(held.iter().step_by(1024).map(|&byte| u64::from(byte)).sum::<u64>(), 0);
+        let start = (held.as_ptr().addr() as u64).next_multiple_of(4096);
+        let maps = std::fs::read("/proc/self/maps").expect("our own");
+        let mappings = Mappings::parse(&maps).expect("mappings");
+        let read = MemoryMapping {
+            start,
+            end: start + (39 << 20),
+            ..mappings.at(start).expect("a mapping").clone()
+        };
+        let bytes = |is_old| found(is_old, &read, PageSelection::Own).iter().map(|span| span.length).sum();
+        let [with, without]: [usize; 2] = [true, false].map(bytes);
+        assert!(with > without, "an older interface does not tell");
+        assert_eq!(without, 0);
     }
 
     #[test]

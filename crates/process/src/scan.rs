@@ -15,6 +15,8 @@ const PAGEMAP_SCAN: libc::Ioctl = 0xc060_6610;
 const OF_FILE: u64 = 1 << 2;
 const PRESENT: u64 = 1 << 3;
 const SWAPPED: u64 = 1 << 4;
+/// The kernel's page of zeros: memory that was read and never written.
+const ZERO: u64 = 1 << 5;
 
 #[repr(C)]
 #[derive(Default)]
@@ -41,15 +43,15 @@ pub(crate) struct PageRegion {
     _categories: u64,
 }
 
-/// Fills `regions` with the pages between two addresses that are in memory or swapped out. If `skips_files`, leaves out
-/// unmodified pages of files. Returns the number of regions, and the address at which to continue.
+/// Fills `regions` with the pages between two addresses that are in memory or swapped out, without the kernel's page of zeros.
+/// If `skips_files`, leaves out unmodified pages of files. Returns the number of regions, and the address at which to continue.
 pub(crate) fn pages(
     pagemap: &File,
     (start, end): (u64, u64),
     skips_files: bool,
     regions: &mut [PageRegion],
 ) -> io::Result<(usize, u64)> {
-    let inverted = if skips_files { OF_FILE } else { 0 };
+    let inverted = if skips_files { OF_FILE | ZERO } else { ZERO };
     let mut arguments = ScanArguments {
         size: size_of::<ScanArguments>() as u64,
         start,

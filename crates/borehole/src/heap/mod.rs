@@ -34,7 +34,10 @@ pub use save::write;
 ///
 /// # Errors
 /// If the process does not run PHP, or an unsupported version.
-pub fn analyze(dump: Dump, options: &AnalyzeOptions<'_>) -> Result<(HeapGraph, Analysis), Error> {
+pub fn analyze(mut dump: Dump, options: &AnalyzeOptions<'_>) -> Result<(HeapGraph, Analysis), Error> {
+    let held_bytes = usize::try_from(dump.held_bytes()).unwrap_or(usize::MAX);
+    let goal = options.memory_goal.unwrap_or(held_bytes / 2);
+    dump.keep(goal / 2, goal);
     let mut builder = GraphBuilder::new();
     let stated = MemoryLimitError::of(&dump);
     let failure = options.failure.or(stated.as_ref().map(MemoryLimitError::failure));

@@ -79,7 +79,7 @@ fn pieces(spans: &[MemorySpan], mut offset: usize) -> Vec<(usize, MemorySpan)> {
 }
 
 /// Copies pieces to `into`, which begins at the offset `base`.
-fn copy(
+pub(super) fn copy(
     memory: &impl ForeignMemory,
     pieces: &[(usize, MemorySpan)],
     base: usize,

@@ -6,8 +6,9 @@ use borehole_php::{AttachOptions, Php};
 use borehole_process::{CoreFile, Dump, ForeignProcess as _, prefaulted};
 
 use crate::error::Error;
-use crate::heap::copy::{self, CopiedSpans};
+use crate::heap::copy;
 use crate::heap::plan::CopyPlan;
+use crate::heap::windows::{Changed, PackedCopy};
 use crate::heap::{CapturedHeap, HeapOptions, HeapStatistics, record, state};
 
 /// Copies the memory in a core file.
@@ -18,11 +19,12 @@ pub fn of_core(core: &CoreFile, attach: &AttachOptions<'_>) -> Result<CapturedHe
     let begun = Instant::now();
     let mut dump = Dump::new(record(core, attach)?);
     let plan = CopyPlan::new(core.spans(false));
-    let mut buffer = prefaulted(plan.bytes);
     let preparing = begun.elapsed();
-    let CopiedSpans { placed, unreadable_bytes } = copy::all(core, &plan, &mut buffer)?;
+    let mut copy = PackedCopy::default();
+    let read = copy.read(core, &plan, Changed::Packed, Default::default())?;
+    let unreadable_bytes = copy.replace(read);
     let copied_bytes = plan.bytes as u64 - unreadable_bytes;
-    dump.insert_spans(buffer, placed);
+    copy.into_dump(&mut dump);
     insert_data(core, &mut dump)?;
     let copying = begun.elapsed() - preparing;
     let statistics = HeapStatistics {

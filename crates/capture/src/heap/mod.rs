@@ -10,6 +10,7 @@ mod crashed;
 mod limit;
 mod plan;
 mod segments;
+mod windows;
 
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,7 @@ pub use crashed::of_core;
 pub use limit::MemoryLimitError;
 use plan::CopyPlan;
 use segments::SharedSegment;
+use windows::{Changed, KeptWindows, PackedCopy, ReadWindows};
 
 /// The options of copying a heap.
 pub struct HeapOptions {
@@ -48,6 +50,9 @@ pub struct HeapOptions {
     pub created_at: String,
     /// The place where the program has exceeded its memory limit, if that is why its heap is copied.
     pub memory_limit_error: Option<MemoryLimitError>,
+    /// The memory, in bytes, that the copy and its analysis may take, if it was chosen: memory is then copied as it is, which takes
+    /// less time, up to half of it. `None`: only little memory is copied as it is.
+    pub memory_goal: Option<usize>,
 }
 
 impl Default for HeapOptions {
@@ -61,6 +66,7 @@ impl Default for HeapOptions {
             is_php: None,
             created_at: String::new(),
             memory_limit_error: None,
+            memory_goal: None,
         }
     }
 }
@@ -139,8 +145,22 @@ struct Copy {
     placed: Vec<(usize, MemorySpan)>,
 }
 
+/// What is ready before the process is stopped.
+enum Ready {
+    /// A buffer for all memory.
+    Buffer(Vec<u8>),
+    /// Packed memory, which nearly all will be the same, and buffers for what will have changed.
+    Packed(Box<PackedCopy>, [KeptWindows; 2]),
+}
+
+/// The memory of the stopped process.
+enum Moment {
+    Plain(Copy),
+    Packed(Box<PackedCopy>),
+}
+
 struct CopiedMemory {
-    memory: Copy,
+    memory: Moment,
     mappings: Mappings,
     statistics: HeapStatistics,
 }
@@ -162,14 +182,17 @@ impl HeapCapture<'_> {
         let files = self.copy_files()?;
         let mut attempts = 1;
         loop {
-            let buffer = self.make_ready()?;
+            let ready = self.make_ready()?;
             let preparing = begun.elapsed();
             let is_last = attempts == MAX_ATTEMPTS;
-            if let Some(moment) = self.copy_all(buffer, is_last)? {
+            if let Some(moment) = self.copy_all(ready, is_last)? {
                 let mut statistics = HeapStatistics { attempts, preparing, ..moment.statistics };
                 let mut dump = Dump::new(image.clone());
                 dump.set_mappings(moment.mappings);
-                dump.insert_spans(moment.memory.buffer, moment.memory.placed);
+                match moment.memory {
+                    Moment::Plain(memory) => dump.insert_spans(memory.buffer, memory.placed),
+                    Moment::Packed(copy) => copy.into_dump(&mut dump),
+                }
                 dump.insert_spans(files.buffer.clone(), files.placed.iter().copied());
                 self.copy_shared(&mut dump, &mut statistics)?;
                 match Php::attach(&dump, attach) {
@@ -183,11 +206,28 @@ impl HeapCapture<'_> {
         }
     }
 
-    /// Allocates memory for everything there is to copy now, and some more.
-    fn make_ready(&mut self) -> Result<Vec<u8>, Error> {
+    /// Makes ready for everything that there is to copy now, and some more: allocates memory for it, or packs it.
+    fn make_ready(&mut self) -> Result<Ready, Error> {
         self.process.refresh()?;
         let plan = CopyPlan::of_memory(self.process.mappings(), &mut self.resident, self.options)?;
-        Ok(prefaulted(plan.bytes + (plan.bytes / 16).max(SLACK_BYTES)))
+        if self.fits_plain(plan.bytes) {
+            return Ok(Ready::Buffer(prefaulted(plan.bytes + (plan.bytes / 16).max(SLACK_BYTES))));
+        }
+        let mut copy = PackedCopy::default();
+        let read = copy.read(&self.process, &plan, Changed::Packed, Default::default())?;
+        copy.replace(read);
+        if self.options.stop && copy.is_changing(&self.process, &plan)? {
+            let read = copy.read(&self.process, &plan, Changed::Packed, Default::default())?;
+            copy.replace(read);
+        }
+        let spare = (plan.bytes / 64).max(SLACK_BYTES) / 2;
+        Ok(Ready::Packed(Box::new(copy), [KeptWindows::ready(spare), KeptWindows::ready(spare)]))
+    }
+
+    /// Whether so many bytes are copied as they are.
+    fn fits_plain(&self, bytes: usize) -> bool {
+        // The graph takes about as much as the memory.
+        bytes <= self.options.memory_goal.map_or(PLAIN_BYTES, |goal| goal / 2)
     }
 
     /// Copies files while the process runs, because files do not change.
@@ -198,8 +238,8 @@ impl HeapCapture<'_> {
         Ok(Copy { buffer, placed })
     }
 
-    /// Stops the process, copies its memory, and lets it run on. `None` if `buffer` is too small and another attempt is left.
-    fn copy_all(&mut self, mut buffer: Vec<u8>, is_last: bool) -> Result<Option<CopiedMemory>, Error> {
+    /// Stops the process, copies its memory, and lets it run on. `None` if the buffer is too small and another attempt is left.
+    fn copy_all(&mut self, ready: Ready, is_last: bool) -> Result<Option<CopiedMemory>, Error> {
         let mut statistics = HeapStatistics::default();
         let begun = Instant::now();
         let stopped = if self.options.stop { Some(self.stopper.stop()?) } else { None };
@@ -207,13 +247,7 @@ impl HeapCapture<'_> {
         self.process.refresh()?;
         let plan = CopyPlan::of_memory(self.process.mappings(), &mut self.resident, self.options)?;
         statistics.planning = begun.elapsed() - statistics.stopping;
-        if page_start(&buffer) + plan.bytes > buffer.len() {
-            if !is_last {
-                return Ok(None);
-            }
-            buffer = prefaulted(plan.bytes);
-        }
-        let copied = copy::all(&self.process, &plan, &mut buffer)?;
+        let Some(read) = read(&self.process, &plan, ready, is_last)? else { return Ok(None) };
         statistics.copying = begun.elapsed() - statistics.planning - statistics.stopping;
         if !self.process.runs_same_program() {
             return Err(ended(self.process.id()));
@@ -221,13 +255,10 @@ impl HeapCapture<'_> {
         let was_stopped = stopped.is_some();
         drop(stopped);
         statistics.stopped = was_stopped.then(|| begun.elapsed());
-        statistics.unreadable_bytes = copied.unreadable_bytes;
-        statistics.copied_bytes = plan.bytes as u64 - copied.unreadable_bytes;
-        // The memory was for as much as the process might have grown.
-        buffer.truncate(page_start(&buffer) + plan.bytes);
-        buffer.shrink_to_fit();
+        let (memory, unreadable_bytes) = read.finish();
+        statistics.unreadable_bytes = unreadable_bytes;
+        statistics.copied_bytes = plan.bytes as u64 - unreadable_bytes;
         let mappings = self.process.mappings().clone();
-        let memory = Copy { buffer, placed: copied.placed };
         Ok(Some(CopiedMemory { memory, mappings, statistics }))
     }
 
@@ -273,6 +304,54 @@ impl HeapCapture<'_> {
     }
 }
 
+/// What was read while the process was stopped.
+enum ReadMemory {
+    Plain { buffer: Vec<u8>, copied: CopiedSpans, bytes: usize },
+    Packed(Box<PackedCopy>, ReadWindows),
+}
+
+/// Reads the memory of the plan. `None` if the buffer is too small and another attempt is left.
+fn read(
+    process: &Process,
+    plan: &CopyPlan,
+    ready: Ready,
+    is_last: bool,
+) -> Result<Option<ReadMemory>, Error> {
+    let mut buffer = match ready {
+        Ready::Buffer(buffer) => buffer,
+        Ready::Packed(copy, spare) => {
+            let read = copy.read(process, plan, Changed::Kept, spare)?;
+            return Ok(Some(ReadMemory::Packed(copy, read)));
+        }
+    };
+    if page_start(&buffer) + plan.bytes > buffer.len() {
+        if !is_last {
+            return Ok(None);
+        }
+        buffer = prefaulted(plan.bytes);
+    }
+    let copied = copy::all(process, plan, &mut buffer)?;
+    Ok(Some(ReadMemory::Plain { buffer, copied, bytes: plan.bytes }))
+}
+
+impl ReadMemory {
+    /// Does what could wait until the process ran on. Returns the number of bytes that could not be read too.
+    fn finish(self) -> (Moment, u64) {
+        match self {
+            Self::Packed(mut copy, read) => {
+                let unreadable_bytes = copy.replace(read);
+                (Moment::Packed(copy), unreadable_bytes)
+            }
+            Self::Plain { mut buffer, copied: CopiedSpans { placed, unreadable_bytes }, bytes } => {
+                // The memory was for as much as the process might have grown.
+                buffer.truncate(page_start(&buffer) + bytes);
+                buffer.shrink_to_fit();
+                (Moment::Plain(Copy { buffer, placed }), unreadable_bytes)
+            }
+        }
+    }
+}
+
 /// Adds the facts of every dump.
 fn state(
     mut dump: Dump,
@@ -291,6 +370,9 @@ fn state(
     }
     CapturedHeap { dump, identity: identity.clone(), statistics }
 }
+
+/// Up to so many bytes are copied as they are: packing would save little beside the memory of the command itself.
+const PLAIN_BYTES: usize = 48 << 20;
 
 /// The number of bytes allocated beyond the current size, because a running process grows.
 const SLACK_BYTES: usize = 8 << 20;

@@ -121,16 +121,17 @@ fn referred_to(memory: &impl ForeignMemory, dump: &Dump, segments: &[SharedSegme
     if start == end {
         return is_referred;
     }
-    for (_, bytes) in dump.ranges() {
-        let (words, _) = bytes.as_chunks();
-        for (&address, &kind) in words.iter().zip(words.iter().skip(1)) {
-            let address = u64::from_le_bytes(address);
-            if !(start..end).contains(&address) || !SHAREABLE_TYPES.contains(&kind[0]) {
+    for span in dump.spans() {
+        let mut before = 0;
+        for word in dump.words(span.address, span.length as u64) {
+            let address = std::mem::replace(&mut before, word);
+            let [kind, ..] = word.to_le_bytes();
+            if !(start..end).contains(&address) || !SHAREABLE_TYPES.contains(&kind) {
                 continue;
             }
             let at = ranges.iter().position(|range| range.contains(&address));
             if let Some(at) = at.filter(|&at| !is_referred[at]) {
-                is_referred[at] = type_of(memory, address) == Some(kind[0]);
+                is_referred[at] = type_of(memory, address) == Some(kind);
             }
         }
     }

@@ -222,7 +222,7 @@ fn the_copy_holds_exactly_the_requested_memory() {
     let more = dump(HeapOptions { include_binary: true, ..HeapOptions::default() });
     assert_eq!((has_heap(&more), has_code(&more), has_shared(&more)), (true, true, true));
     let libc = more.mappings().iter().find(|mapping| mapping.path.ends_with(b"libc.so.6")).unwrap();
-    assert_eq!(more.bytes(libc.start, 4), Some(&b"\x7fELF"[..]));
+    assert_eq!(more.bytes(libc.start, 4).as_deref(), Some(&b"\x7fELF"[..]));
     // Only touched pages of shared memory are copied; all of it is 128 MB.
     assert!(all.held_bytes() < 64 << 20, "{}", all.held_bytes());
 }

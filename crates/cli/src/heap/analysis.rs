@@ -91,8 +91,13 @@ impl WalkArgs {
         error: Option<&'o MemoryLimitError>,
     ) -> AnalyzeOptions<'o> {
         let failure = error.map(MemoryLimitError::failure);
-        let mut options =
-            AnalyzeOptions { thread: self.thread, failure, redact: self.redact, ..Default::default() };
+        let mut options = AnalyzeOptions {
+            thread: self.thread,
+            failure,
+            redact: self.redact,
+            memory_goal: crate::memory::asked(),
+            ..Default::default()
+        };
         options.attach.release = php.release;
         options.attach.is_php = php.is_php.as_deref().map(|is_php| is_php as _);
         options

@@ -63,6 +63,7 @@ impl CopyArgs {
             is_php: php.is_php,
             memory_limit_error: self.php.failure.error(),
             created_at: utc::iso(utc::now_s()),
+            memory_goal: crate::memory::asked(),
         };
         suspend::defer();
         let taken = heap::take(process, &options).map_err(|error| refusal::of_process(process, error))?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use borehole::heap::{Dump, DumpRecovery};
-use borehole_process::{ForeignProcess as _, MemoryMapping};
+use borehole_process::{ForeignProcess as _, MemoryMapping, MemorySpan};
 use clap::Args;
 
 use crate::exit::Exit;
@@ -49,10 +49,10 @@ fn contents(dump: &Dump) -> String {
     for mapping in dump.mappings().iter() {
         let _ = writeln!(text, "  {}", line(mapping));
     }
-    let _ = writeln!(text, "\nregions\n  {} bytes in {}", dump.held_bytes(), dump.ranges().count());
-    for (address, bytes) in dump.ranges() {
-        let end = address.saturating_add(bytes.len() as u64);
-        let _ = writeln!(text, "  {address:012x}-{end:012x} {}", bytes.len());
+    let _ = writeln!(text, "\nregions\n  {} bytes in {}", dump.held_bytes(), dump.spans().count());
+    for MemorySpan { address, length } in dump.spans() {
+        let end = address.saturating_add(length as u64);
+        let _ = writeln!(text, "  {address:012x}-{end:012x} {length}");
     }
     text
 }

@@ -3,8 +3,9 @@
 use borehole_text::{Error, ErrorKind, IntegerDigits, Position};
 use hashbrown::HashMap;
 
-use super::columns::{HeapGraph, LocationRow, flags};
+use super::columns::{HeapGraph, flags};
 use super::gathered::{GatheredAttributes, GatheredEdges, GatheredLocations};
+use super::locations::LocationRow;
 use super::rows::NodeRows;
 use super::strings::StringInterner;
 use super::{HeapFacts, NodeAttribute, Totals, Vocabulary, canonical};
@@ -160,14 +161,14 @@ impl GraphBuilder {
         // One after the other, so that each part is freed before the next is unpacked.
         let strings = self.strings.into_strings();
         let edges = self.edges.into_rows(nodes);
-        let attributes = self.attributes.into_columns(nodes);
-        let locations = self.locations.into_rows(nodes);
-        let groups = canonical::groups(locations.iter().map(|row| (row.address, row.node)));
+        let attributes = self.attributes.into_columns();
+        let locations = self.locations.into_columns();
+        let groups = canonical::groups(locations.places());
         Ok(HeapGraph {
             strings,
             vocabulary: self.vocabulary,
             edges,
-            location_rows: NodeRows::of(locations.iter().map(|row| row.node), nodes),
+            location_rows: NodeRows::of(locations.nodes.iter().copied(), nodes),
             locations,
             attribute_rows: attributes.node_rows(nodes),
             attributes,

@@ -2,74 +2,28 @@
 
 use std::ops::Range;
 
+use super::locations::LocationColumns;
 use super::rows::NodeRows;
 use super::strings::StringColumn;
 use super::{CanonicalGroups, Child, Graph, GraphCounts, HeapFacts, NodeAttribute, Totals, Vocabulary};
-use crate::names::{LocationType, NodeType, Region, Strength};
+use crate::names::{LocationType, NodeType, Strength};
 use crate::sink::{MemoryLocation, NodeId, StringId, ValueKind};
 
 /// A graph in memory.
 ///
-/// A node takes 6 bytes, a reference 9, a location 48, an attribute 13, and a string 5 beside its content.
+/// A node takes 6 bytes, a reference 9, a location 20, an attribute 13, and a string 5 beside its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeapGraph {
     pub(super) strings: StringColumn,
     pub(super) vocabulary: Vocabulary,
     pub(super) node_types: Vec<NodeType>,
     pub(super) edges: EdgeRows,
-    pub(super) locations: Vec<LocationRow>,
+    pub(super) locations: LocationColumns,
     pub(super) location_rows: NodeRows,
     pub(super) attributes: AttributeColumns,
     pub(super) attribute_rows: NodeRows,
     pub(super) groups: CanonicalGroups,
     pub(super) facts: HeapFacts,
-}
-
-/// A stored location: `u16::MAX` means no region. If count and type are both 0, both are absent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct LocationRow {
-    pub(super) address: u64,
-    pub(super) size: u64,
-    pub(super) node: u32,
-    pub(super) class: u32,
-    pub(super) string: u32,
-    pub(super) refcount: u32,
-    pub(super) type_info: u32,
-    pub(super) bin_overhead: u32,
-    pub(super) location_type: u16,
-    pub(super) region: u16,
-}
-
-impl LocationRow {
-    pub(super) fn new(node: NodeId, location: &MemoryLocation) -> Self {
-        Self {
-            address: location.address,
-            size: location.size,
-            node: node.0,
-            class: location.class.map_or(u32::MAX, |class| class.0),
-            string: location.string.map_or(u32::MAX, |string| string.0),
-            refcount: location.refcount.unwrap_or_default(),
-            type_info: location.type_info.unwrap_or_default(),
-            bin_overhead: location.bin_overhead,
-            location_type: location.location_type.number(),
-            region: location.region.map_or(u16::MAX, Region::number),
-        }
-    }
-
-    fn location(&self) -> MemoryLocation {
-        let is_counted = self.refcount != 0 || self.type_info != 0;
-        MemoryLocation {
-            location_type: LocationType::new(self.location_type),
-            address: self.address,
-            size: self.size,
-            bin_overhead: self.bin_overhead,
-            class: (self.class != u32::MAX).then_some(StringId(self.class)),
-            string: (self.string != u32::MAX).then_some(StringId(self.string)),
-            refcount: is_counted.then_some(self.refcount),
-            type_info: is_counted.then_some(self.type_info),
-            region: (self.region != u16::MAX).then(|| Region::new(self.region)),
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +109,7 @@ impl HeapGraph {
         let columns = size_of_val(self.node_types.as_slice())
             + size_of_val(self.edges.starts.as_slice())
             + self.edges.children.len() * 9
-            + size_of_val(self.locations.as_slice())
+            + self.locations.memory_bytes()
             + size_of_val(self.attributes.rows.as_slice())
             + self.attributes.kinds.len()
             + size_of_val(self.groups.as_slice());
@@ -198,15 +152,15 @@ impl Graph for HeapGraph {
     }
 
     fn locations(&self, node: NodeId) -> Range<usize> {
-        self.location_rows.range(node.0, |row| self.locations[row].node)
+        self.location_rows.range(node.0, |row| self.locations.nodes[row])
     }
 
     fn location(&self, row: usize) -> MemoryLocation {
-        self.locations.get(row).map_or(NO_LOCATION, LocationRow::location)
+        self.locations.get(row).unwrap_or(NO_LOCATION)
     }
 
     fn location_node(&self, row: usize) -> NodeId {
-        NodeId(self.locations.get(row).map_or(u32::MAX, |row| row.node))
+        NodeId(self.locations.nodes.get(row).copied().unwrap_or(u32::MAX))
     }
 
     fn attributes(&self, node: NodeId) -> Range<usize> {

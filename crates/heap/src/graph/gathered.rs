@@ -1,10 +1,12 @@
 //! Rows of a graph in the order in which a walk adds them, and how they are sorted by node.
 //!
-//! The rows are packed, each as what it differs from the one before, and are sorted by counting while they are unpacked: no
-//! part of the graph is in memory twice.
+//! The rows are packed, each as what it differs from the one before, and are sorted while they are unpacked: no part of the graph
+//! is in memory twice. References are sorted by counting. Nearly all locations and attributes come in the order of their nodes,
+//! so the few late ones are gathered apart, and merged.
 
 use super::NodeAttribute;
-use super::columns::{AttributeColumns, AttributeRow, EdgeRows, LocationRow};
+use super::columns::{AttributeColumns, AttributeRow, EdgeRows};
+use super::locations::{LocationColumns, LocationRow, LocationShape, LocationTable};
 use super::packed::{PackedRows, step, stepped};
 use crate::sink::{NodeId, StringId, ValueKind};
 
@@ -15,16 +17,30 @@ pub(super) struct GatheredEdges {
     last: [u64; 2],
 }
 
-/// Locations. A row: address, node, size, class and string plus 1, reference count, type, overhead, kind, and region plus 1.
+/// Locations.
 #[derive(Debug, Default)]
 pub(super) struct GatheredLocations {
+    in_order: LocationRows,
+    late: LocationRows,
+}
+
+/// A row: address, node, size, class and string plus 1, reference count, type, overhead, kind, and region plus 1.
+#[derive(Debug, Default)]
+struct LocationRows {
     rows: PackedRows<10>,
     last: [u64; 2],
 }
 
-/// Facts about nodes. A row: node, key, value, and the type of the value.
+/// Facts about nodes.
 #[derive(Debug, Default)]
 pub(super) struct GatheredAttributes {
+    in_order: AttributeRows,
+    late: AttributeRows,
+}
+
+/// A row: node, key, value, and the type of the value.
+#[derive(Debug, Default)]
+struct AttributeRows {
     rows: PackedRows<4>,
     last: u64,
 }
@@ -68,95 +84,116 @@ impl GatheredEdges {
 
 impl GatheredLocations {
     pub(super) const fn len(&self) -> usize {
-        self.rows.len()
+        self.in_order.rows.len() + self.late.rows.len()
     }
 
     #[inline]
     pub(super) fn push(&mut self, row: &LocationRow) {
-        let place = [row.address, row.node.into()];
-        let [address, node] = [0, 1].map(|at| step(self.last[at], place[at]));
-        let [class, string] = [row.class, row.string].map(|string| u64::from(string.wrapping_add(1)));
-        let [refcount, type_info, overhead] = [row.refcount, row.type_info, row.bin_overhead].map(u64::from);
-        let [kind, region] = [row.location_type, row.region.wrapping_add(1)].map(u64::from);
-        let numbers = [address, node, row.size, class, string, refcount, type_info, overhead, kind, region];
-        self.rows.push(numbers);
-        self.last = place;
+        let is_late = u64::from(row.node) < self.in_order.last[1];
+        if is_late { &mut self.late } else { &mut self.in_order }.push(row);
     }
 
     /// Sorts by node.
-    pub(super) fn into_rows(self, nodes: usize) -> Vec<LocationRow> {
-        let count = self.len();
-        let mut starts = starts(nodes, |see| {
-            let mut node = 0;
-            self.rows.each(|[_, step, ..]| {
-                node = stepped(node, step);
-                see(node);
-            });
+    pub(super) fn into_columns(self) -> LocationColumns {
+        let mut table = LocationTable::with_capacity(self.len());
+        let mut late = Vec::with_capacity(self.late.rows.len());
+        self.late.take_each(|row| late.push(row));
+        late.sort_by_key(|row| row.node);
+        let mut late = late.iter().peekable();
+        self.in_order.take_each(|row| {
+            while let Some(late) = late.next_if(|late| late.node < row.node) {
+                table.push(late);
+            }
+            table.push(&row);
         });
-        let mut rows = vec![LocationRow::default(); count];
+        late.for_each(|row| table.push(row));
+        table.into_columns()
+    }
+}
+
+impl LocationRows {
+    #[inline]
+    fn push(&mut self, row: &LocationRow) {
+        let LocationShape { size, class, refcount, type_info, bin_overhead, location_type, region } =
+            row.shape;
+        let place = [row.address, row.node.into()];
+        let [address, node] = [0, 1].map(|at| step(self.last[at], place[at]));
+        let [class, string] = [class, row.string].map(|string| u64::from(string.wrapping_add(1)));
+        let [refcount, type_info, overhead] = [refcount, type_info, bin_overhead].map(u64::from);
+        let [kind, region] = [location_type, region.wrapping_add(1)].map(u64::from);
+        self.rows.push([address, node, size, class, string, refcount, type_info, overhead, kind, region]);
+        self.last = place;
+    }
+
+    fn take_each(self, mut take: impl FnMut(LocationRow)) {
         let mut last = [0; 2];
         self.rows.take_each(|numbers| {
             let [address, node, size, class, string, refcount, type_info, overhead, kind, region] = numbers;
             last = [stepped(last[0], address), stepped(last[1], node)];
             let [class, string] = [class, string].map(|string| low(string).wrapping_sub(1));
-            rows[next_place(&mut starts, last[1])] = LocationRow {
-                address: last[0],
+            let shape = LocationShape {
                 size,
-                node: low(last[1]),
                 class,
-                string,
                 refcount: low(refcount),
                 type_info: low(type_info),
                 bin_overhead: low(overhead),
                 location_type: lowest(kind),
                 region: lowest(region).wrapping_sub(1),
             };
+            take(LocationRow { node: low(last[1]), address: last[0], string, shape });
         });
-        rows
     }
 }
 
 impl GatheredAttributes {
     pub(super) const fn len(&self) -> usize {
-        self.rows.len()
+        self.in_order.rows.len() + self.late.rows.len()
     }
 
-    pub(super) fn push(&mut self, node: NodeId, NodeAttribute { key, value, kind }: NodeAttribute) {
+    pub(super) fn push(&mut self, node: NodeId, attribute: NodeAttribute) {
         let node = u64::from(node.0);
+        let is_late = node < self.in_order.last;
+        if is_late { &mut self.late } else { &mut self.in_order }.push(node, attribute);
+    }
+
+    /// Sorts by node. Facts may come late, such as an array's count after its elements.
+    pub(super) fn into_columns(self) -> AttributeColumns {
+        let count = self.len();
+        let mut columns =
+            AttributeColumns { rows: Vec::with_capacity(count), kinds: Vec::with_capacity(count) };
+        let mut put = |(row, kind): (AttributeRow, ValueKind)| {
+            columns.rows.push(row);
+            columns.kinds.push(kind);
+        };
+        let mut late = Vec::with_capacity(self.late.rows.len());
+        self.late.take_each(|row, kind| late.push((row, kind)));
+        late.sort_by_key(|(row, _)| row.node);
+        let mut late = late.into_iter().peekable();
+        self.in_order.take_each(|row, kind| {
+            while let Some(late) = late.next_if(|(late, _)| late.node < row.node) {
+                put(late);
+            }
+            put((row, kind));
+        });
+        late.for_each(put);
+        columns
+    }
+}
+
+impl AttributeRows {
+    fn push(&mut self, node: u64, NodeAttribute { key, value, kind }: NodeAttribute) {
         self.rows.push([step(self.last, node), key.0.into(), value.0.into(), kind as u64]);
         self.last = node;
     }
 
-    /// Sorts by node. Facts may come late, such as an array's count after its elements.
-    pub(super) fn into_columns(self, nodes: usize) -> AttributeColumns {
-        let count = self.len();
-        let mut starts = starts(nodes, |see| {
-            let mut node = 0;
-            self.rows.each(|[step, ..]| {
-                node = stepped(node, step);
-                see(node);
-            });
-        });
-        let nothing = AttributeRow { node: 0, key: StringId(0), value: StringId(0) };
-        let (mut rows, mut kinds) = (vec![nothing; count], vec![ValueKind::Null; count]);
+    fn take_each(self, mut take: impl FnMut(AttributeRow, ValueKind)) {
         let mut node = 0;
         self.rows.take_each(|[step, key, value, kind]| {
             node = stepped(node, step);
-            let row = next_place(&mut starts, node);
-            rows[row] =
-                AttributeRow { node: low(node), key: StringId(low(key)), value: StringId(low(value)) };
-            kinds[row] = ValueKind::ALL.get(index(kind)).copied().unwrap_or(ValueKind::Null);
+            let row = AttributeRow { node: low(node), key: StringId(low(key)), value: StringId(low(value)) };
+            take(row, ValueKind::ALL.get(index(kind)).copied().unwrap_or(ValueKind::Null));
         });
-        AttributeColumns { rows, kinds }
     }
-}
-
-/// The first row of each node, for rows whose nodes `each` passes on in any order.
-fn starts(nodes: usize, each: impl FnOnce(&mut dyn FnMut(u64))) -> Vec<u32> {
-    let mut starts = vec![0_u32; nodes + 1];
-    each(&mut |node| starts[index(node) + 1] += 1);
-    add_up(&mut starts);
-    starts
 }
 
 fn add_up(counts: &mut [u32]) {

@@ -5,6 +5,7 @@ mod canonical;
 mod columns;
 mod copy;
 mod gathered;
+mod locations;
 mod of_node;
 mod packed;
 mod parents;

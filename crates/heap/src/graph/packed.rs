@@ -1,19 +1,38 @@
 //! Rows of numbers that need few bytes, for what a walk adds until the graph is built.
 //!
 //! While a heap is walked, its memory takes most of what there is, so the rows of the graph are packed: the nodes of a
-//! heap and their addresses mostly ascend in small steps, and most numbers are small.
+//! heap and their addresses mostly ascend in small steps, and most numbers are small. Many rows are alike too, so full pieces
+//! are compressed.
 
 /// Rows of `N` numbers, at most 16, in the order of their addition.
 ///
 /// A row begins with the number of bytes of each number, in four bits. The numbers follow without their upper zeros.
 #[derive(Debug, Default)]
 pub(super) struct PackedRows<const N: usize> {
-    pieces: Vec<RowPiece>,
+    /// Compressed pieces, one after the other in allocations of [`CHUNK_BYTES`].
+    chunks: Vec<Chunk>,
+    /// The last piece, which is not full; empty before the first row.
+    last: RowPiece,
     rows: usize,
 }
 
-/// The rows that are in one allocation.
-#[derive(Debug)]
+/// An allocation of compressed pieces.
+#[derive(Debug, Default)]
+struct Chunk {
+    bytes: Vec<u8>,
+    pieces: Vec<CompressedPiece>,
+}
+
+/// The length of a compressed piece, and of the piece itself.
+#[derive(Clone, Copy, Debug)]
+struct CompressedPiece {
+    bytes: usize,
+    end: usize,
+    rows: usize,
+}
+
+/// The rows that are compressed together.
+#[derive(Debug, Default)]
 struct RowPiece {
     bytes: Vec<u8>,
     end: usize,
@@ -24,10 +43,13 @@ struct RowPiece {
 /// freed: glibc keeps smaller allocations.
 ///
 /// Source: glibc, `malloc/malloc.c`, `DEFAULT_MMAP_THRESHOLD_MAX`: 32 MiB.
-const PIECE_BYTES: usize = 33 << 20;
+const CHUNK_BYTES: usize = 33 << 20;
 
-/// The size of the first piece, which is enough for a small graph: to get memory from the system takes longer than to fill it.
-const FIRST_PIECE_BYTES: usize = 1 << 16;
+/// The size of a piece before it is compressed: small enough for the processor's cache.
+const PIECE_BYTES: usize = 1 << 18;
+
+/// The compression level: the fastest, because the rows are packed already.
+const LEVEL: i32 = -1;
 
 /// Numbers are written and read as eight bytes, whatever their length.
 const WORD_BYTES: usize = 8;
@@ -43,10 +65,10 @@ impl<const N: usize> PackedRows<N> {
 
     #[inline]
     pub(super) fn push(&mut self, row: [u64; N]) {
-        let piece = match self.pieces.last_mut() {
-            Some(piece) if piece.bytes.len() - piece.end >= Self::MAX_ROW_BYTES => piece,
-            _ => self.new_piece(),
-        };
+        if self.last.bytes.len() - self.last.end < Self::MAX_ROW_BYTES {
+            self.new_piece();
+        }
+        let piece = &mut self.last;
         let mut lengths = 0_u64;
         let mut at = piece.end + Self::LENGTHS_BYTES;
         for (place, number) in (0_u32..).zip(row) {
@@ -62,30 +84,55 @@ impl<const N: usize> PackedRows<N> {
         self.rows += 1;
     }
 
+    /// Compresses the last piece, and makes room for the next one.
     #[cold]
-    fn new_piece(&mut self) -> &mut RowPiece {
-        let length = if self.pieces.is_empty() { FIRST_PIECE_BYTES } else { PIECE_BYTES };
-        self.pieces.push(RowPiece { bytes: vec![0; length], end: 0, rows: 0 });
-        self.pieces.last_mut().expect("it was just added")
+    fn new_piece(&mut self) {
+        if self.last.bytes.is_empty() {
+            self.last.bytes = vec![0; PIECE_BYTES];
+            return;
+        }
+        let RowPiece { bytes, end, rows } = &mut self.last;
+        let most = zstd::zstd_safe::compress_bound(*end);
+        if self.chunks.last().is_none_or(|chunk| chunk.bytes.capacity() - chunk.bytes.len() < most) {
+            self.chunks.push(Chunk { bytes: Vec::with_capacity(CHUNK_BYTES), pieces: Vec::new() });
+        }
+        let chunk = self.chunks.last_mut().expect("it was just added");
+        let compressed = zstd::bulk::compress(&bytes[..*end], LEVEL).expect("room for the worst case");
+        chunk.bytes.extend_from_slice(&compressed);
+        chunk.pieces.push(CompressedPiece { bytes: compressed.len(), end: *end, rows: *rows });
+        (*end, *rows) = (0, 0);
     }
 
     /// Passes each row to `take`.
     pub(super) fn each(&self, mut take: impl FnMut([u64; N])) {
-        self.pieces.iter().for_each(|piece| Self::each_of(piece, &mut take));
+        self.chunks.iter().for_each(|chunk| Self::each_of_chunk(chunk, &mut take));
+        Self::each_of(&self.last.bytes, self.last.rows, &mut take);
     }
 
     /// Passes each row to `take`, and frees memory on the way.
     pub(super) fn take_each(self, mut take: impl FnMut([u64; N])) {
-        self.pieces.into_iter().for_each(|piece| Self::each_of(&piece, &mut take));
+        self.chunks.into_iter().for_each(|chunk| Self::each_of_chunk(&chunk, &mut take));
+        Self::each_of(&self.last.bytes, self.last.rows, &mut take);
+    }
+
+    fn each_of_chunk(chunk: &Chunk, take: &mut impl FnMut([u64; N])) {
+        let mut left = chunk.bytes.as_slice();
+        for CompressedPiece { bytes, end, rows } in &chunk.pieces {
+            let (compressed, behind) = left.split_at(*bytes);
+            left = behind;
+            let mut piece = zstd::bulk::decompress(compressed, *end).expect("what was compressed here");
+            // Numbers are read as words.
+            piece.resize(end + WORD_BYTES, 0);
+            Self::each_of(&piece, *rows, take);
+        }
     }
 
     #[inline]
-    fn each_of(piece: &RowPiece, take: &mut impl FnMut([u64; N])) {
-        let word = |at: usize| {
-            u64::from_le_bytes(*piece.bytes[at..].first_chunk().expect("a word more than the rows"))
-        };
+    fn each_of(bytes: &[u8], rows: usize, take: &mut impl FnMut([u64; N])) {
+        let word =
+            |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("a word more than the rows"));
         let mut at = 0;
-        for _ in 0..piece.rows {
+        for _ in 0..rows {
             let mut lengths = word(at);
             at += Self::LENGTHS_BYTES;
             take(std::array::from_fn(|_| {
@@ -127,10 +174,10 @@ mod tests {
             _ => (1 << (row % 64)) - 1,
         };
         let rows: Vec<[u64; 5]> =
-            (0..20_000).map(|row| [0, 1, 2, 3, 4].map(|place| number(row, place))).collect();
+            (0..80_000).map(|row| [0, 1, 2, 3, 4].map(|place| number(row, place))).collect();
         let mut packed = PackedRows::default();
         rows.iter().for_each(|&row| packed.push(row));
-        assert!(packed.pieces.len() > 1);
+        assert!(packed.chunks[0].pieces.len() > 1);
         assert_eq!(packed.len(), rows.len());
         let mut found = Vec::new();
         packed.each(|row| found.push(row));

@@ -24,6 +24,9 @@ pub struct AnalyzeOptions<'o> {
     ///
     /// Interned strings, such as the names and literals of programs, stay.
     pub redact: bool,
+    /// The memory, in bytes, that the analysis may take, if it was chosen; `None`: half of what is analyzed. Unpacked memory is kept
+    /// within it.
+    pub memory_goal: Option<usize>,
 }
 
 /// The results of an analysis besides the graph.

@@ -18,7 +18,6 @@ use crate::executor::Executor;
 use crate::heap::allocator::{
     self, Allocator, BIN_BYTES, BIN_PAGES, BINS, CHUNK_BYTES, Huge, PAGE_BYTES, PAGES, PageRun, PageRuns,
 };
-use crate::remote::u64_at;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HeapBlock {
@@ -198,7 +197,7 @@ impl HeapBlocks {
             let place =
                 self.place(next).filter(|&(kind, address, _)| usize::from(kind) == bin && address == next);
             let place = place.map(|(.., place)| place).filter(|&place| self.live.contains(place));
-            let words = dump.bytes(next, 8).and_then(|bytes| u64_at(bytes, 0));
+            let words = dump.array(next).map(u64::from_le_bytes);
             let (Some(place), Some(following)) = (place, words) else {
                 self.doubt.get_or_insert_with(|| broken_list(bin, next));
                 return;

@@ -200,8 +200,7 @@ impl<'a> GarbageSearch<'a> {
         if self.positions.is_empty() {
             return Vec::new();
         }
-        let bytes = self.view.bytes(scan.start, scan.bytes);
-        let words = bytes.chunks_exact(8).filter_map(|word| u64_at(word, 0));
+        let words = self.view.words(scan.start, scan.bytes);
         let blocks = words.filter(|address| address % 8 == 0).filter_map(|address| self.blocks.find(address));
         let positions = blocks.filter_map(|block| self.positions.get(&block.index).copied());
         positions.filter(|&position| self.unreached[position].guess == Guess::Plain).collect()

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use borehole_process::{Dump, ElfSymbols, ForeignMemory as _, ForeignProcess as _, Mappings, MemoryMapping};
+use borehole_process::{Dump, ElfSymbols, ForeignProcess as _, Mappings, MemoryMapping, Words};
 
 use crate::remote::moved;
 
@@ -33,26 +33,18 @@ impl<'d> DumpView<'d> {
         files.filter_map(move |file| self.dump.symbols(file).ok())
     }
 
-    #[inline]
-    pub(crate) fn rest(self, address: u64) -> &'d [u8] {
+    /// The number of contiguous bytes from `address` on. More may follow.
+    pub(crate) fn room(self, address: u64) -> u64 {
         #[cfg(test)]
         read::note(address, 1);
-        self.dump.rest(address).unwrap_or_default()
+        self.dump.room(address) as u64
     }
 
     #[inline]
     pub(crate) fn array<const N: usize>(self, address: u64) -> Option<[u8; N]> {
         #[cfg(test)]
         read::note(address, N as u64);
-        self.rest(address).first_chunk().copied().or_else(|| self.split_array(address))
-    }
-
-    /// Like [`Self::array`], across adjacent ranges of the dump.
-    #[cold]
-    fn split_array<const N: usize>(self, address: u64) -> Option<[u8; N]> {
-        let mut bytes = [0; N];
-        self.dump.read(address, &mut bytes).ok()?;
-        Some(bytes)
+        self.dump.array(address)
     }
 
     #[inline]
@@ -77,38 +69,21 @@ impl<'d> DumpView<'d> {
 
     /// The number of the `length` bytes at `address` that are present.
     pub(crate) fn length(self, address: u64, length: u64) -> u64 {
-        let mut there = 0;
-        while there < length {
-            let part = address.checked_add(there).map_or(0, |next| self.rest(next).len() as u64);
-            if part == 0 {
-                return there;
-            }
-            there = length.min(there.saturating_add(part));
-        }
-        there
+        self.dump.present(address, usize::try_from(length).unwrap_or(usize::MAX)) as u64
     }
 
     /// The bytes at `address`, up to `length`, as far as they are present.
     pub(crate) fn bytes(self, address: u64, length: u64) -> Cow<'d, [u8]> {
         #[cfg(test)]
         read::note(address, length);
-        let rest = self.rest(address);
-        let wanted = usize::try_from(length).unwrap_or(usize::MAX);
-        match rest.get(..wanted) {
-            Some(all) => Cow::Borrowed(all),
-            None => self.split_bytes(rest, address, wanted),
-        }
+        self.dump.bytes_up_to(address, usize::try_from(length).unwrap_or(usize::MAX))
     }
 
-    #[cold]
-    fn split_bytes(self, first: &'d [u8], address: u64, wanted: usize) -> Cow<'d, [u8]> {
-        let mut bytes = Vec::new();
-        let mut part = first;
-        while !part.is_empty() && bytes.len() < wanted {
-            bytes.extend_from_slice(&part[..part.len().min(wanted - bytes.len())]);
-            part = self.rest(moved(address, bytes.len()));
-        }
-        Cow::Owned(bytes)
+    /// The words in the `length` bytes at `address`, as far as they are present.
+    pub(crate) fn words(self, address: u64, length: u64) -> Words<'d> {
+        #[cfg(test)]
+        read::note(address, length);
+        self.dump.words(address, length)
     }
 }
 

@@ -3,10 +3,13 @@
 mod content;
 mod directory;
 mod layout;
+mod packed;
 mod pipeline;
 mod read;
+mod words;
 mod write;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::OnceLock;
@@ -18,23 +21,41 @@ use crate::memory::{ForeignMemory, ForeignProcess, MemoryPiece, copy_front, fill
 use crate::symbols::ElfSymbols;
 
 use directory::Directory;
+pub use packed::{AdoptedChunks, PIECE_BYTES, PackedChunks, PackedMemory, Packer, PieceBytes, StoredPiece};
 pub use read::DumpRecovery;
+pub use words::Words;
 
 /// Copied memory of a process with its mappings, symbols and threads, and facts about the moment of the copy.
 ///
-/// An [`Image`] has single pages that were requested. A dump has long ranges and lends them out: [`bytes`](Self::bytes)
-/// copies nothing.
+/// An [`Image`] has single pages that were requested. A dump has long ranges, whose bytes are either as they were copied, or
+/// packed and unpacked piece by piece while they are read.
 #[derive(Clone, Default)]
 pub struct Dump {
     /// Memory recorded page by page: searched for all addresses outside the ranges.
     image: Image,
     facts: BTreeMap<String, Vec<u8>>,
     /// The buffers that contain the ranges.
-    buffers: Vec<Vec<u8>>,
+    buffers: Vec<DumpBuffer>,
     /// In order of their addresses, without overlaps.
     ranges: Vec<DumpRange>,
     /// Built by the first search after a change.
     directory: OnceLock<Directory>,
+}
+
+/// The bytes of ranges.
+#[derive(Clone)]
+enum DumpBuffer {
+    Plain(Vec<u8>),
+    Packed(Box<PackedMemory>),
+}
+
+impl DumpBuffer {
+    fn len(&self) -> usize {
+        match self {
+            Self::Plain(bytes) => bytes.len(),
+            Self::Packed(memory) => memory.unpacked_bytes(),
+        }
+    }
 }
 
 /// An address range of a process, without its bytes.
@@ -102,6 +123,19 @@ impl Dump {
     /// Adds the memory of many spans, each like [`Self::insert`]. Each span comes with the offset of its bytes in
     /// `bytes`. Nothing is copied.
     pub fn insert_spans(&mut self, bytes: Vec<u8>, spans: impl IntoIterator<Item = (usize, MemorySpan)>) {
+        self.insert_buffer(DumpBuffer::Plain(bytes), spans);
+    }
+
+    /// Like [`Self::insert_spans`], with packed bytes: the offsets are those of unpacked bytes.
+    pub fn insert_packed(
+        &mut self,
+        memory: PackedMemory,
+        spans: impl IntoIterator<Item = (usize, MemorySpan)>,
+    ) {
+        self.insert_buffer(DumpBuffer::Packed(Box::new(memory)), spans);
+    }
+
+    fn insert_buffer(&mut self, bytes: DumpBuffer, spans: impl IntoIterator<Item = (usize, MemorySpan)>) {
         let buffer = self.buffers.len();
         for (offset, MemorySpan { address, length }) in spans {
             // Cut the span at the end of the address space and of the buffer.
@@ -134,32 +168,121 @@ impl Dump {
         }
     }
 
-    /// The `length` bytes at `address`; `None` unless one range or one page contains them all.
-    #[must_use]
-    #[inline]
-    pub fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
-        self.rest(address)?.get(..length)
-    }
-
-    /// The contiguous bytes from `address` on. More may follow in the next range or page.
-    #[must_use]
-    #[inline]
-    pub fn rest(&self, address: u64) -> Option<&[u8]> {
-        let directory = self.directory.get_or_init(|| Directory::of(&self.ranges));
-        match directory.find(&self.ranges, address) {
-            Some(range) => self.content(range).get(usize::try_from(address - range.address).ok()?..),
-            None => self.rest_of_page(address),
+    /// Sets how many bytes of unpacked memory are kept while packed memory is read, and how many bytes the program may hold
+    /// while more are kept.
+    pub fn keep(&mut self, most_bytes: usize, goal: usize) {
+        for buffer in &mut self.buffers {
+            if let DumpBuffer::Packed(memory) = buffer {
+                memory.keep(most_bytes, goal);
+            }
         }
     }
 
-    #[cold]
-    fn rest_of_page(&self, address: u64) -> Option<&[u8]> {
-        self.image.rest(address)
+    /// The `length` bytes at `address`; `None` unless all are there. Bytes that are not packed, and contiguous, are lent.
+    #[must_use]
+    pub fn bytes(&self, address: u64, length: usize) -> Option<Cow<'_, [u8]>> {
+        let bytes = self.bytes_up_to(address, length);
+        (bytes.len() == length).then_some(bytes)
     }
 
+    /// Like [`Self::bytes`], but as many as are there.
+    #[must_use]
+    pub fn bytes_up_to(&self, address: u64, length: usize) -> Cow<'_, [u8]> {
+        if let Some(bytes) = self.lent(address).and_then(|rest| rest.get(..length)) {
+            return Cow::Borrowed(bytes);
+        }
+        let mut bytes = vec![0; self.present(address, length)];
+        let read = self.copy(address, &mut bytes);
+        bytes.truncate(read);
+        Cow::Owned(bytes)
+    }
+
+    /// The `N` bytes at `address`; `None` unless all are there.
+    #[must_use]
     #[inline]
-    fn content(&self, range: &DumpRange) -> &[u8] {
-        &self.buffers[range.buffer][range.offset..range.offset + range.length]
+    pub fn array<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        let found = self.find(address).and_then(|(range, at)| match &self.buffers[range.buffer] {
+            DumpBuffer::Plain(bytes) => {
+                bytes[range.offset + at..range.offset + range.length].first_chunk().copied()
+            }
+            DumpBuffer::Packed(memory) if at + N <= range.length => memory.array(range.offset + at),
+            DumpBuffer::Packed(_) => None,
+        });
+        found.or_else(|| self.split_array(address))
+    }
+
+    /// Like [`Self::array`], across ranges, pieces and pages.
+    #[cold]
+    fn split_array<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        (self.copy(address, &mut bytes) == N).then_some(bytes)
+    }
+
+    /// The number of contiguous bytes from `address` on, up to `most`.
+    #[must_use]
+    pub fn present(&self, address: u64, most: usize) -> usize {
+        let mut there = 0;
+        while there < most {
+            let Some(next) = address.checked_add(there as u64) else { break };
+            match self.room(next) {
+                0 => break,
+                room => there = most.min(there.saturating_add(room)),
+            }
+        }
+        there
+    }
+
+    /// The number of bytes from `address` on in its range or page. More may follow in the next one.
+    #[must_use]
+    pub fn room(&self, address: u64) -> usize {
+        match self.find(address) {
+            Some((range, at)) => range.length - at,
+            None => self.image.rest(address).map_or(0, <[u8]>::len),
+        }
+    }
+
+    /// The range that contains `address`, and the offset in it.
+    #[inline]
+    fn find(&self, address: u64) -> Option<(&DumpRange, usize)> {
+        let directory = self.directory.get_or_init(|| Directory::of(&self.ranges));
+        let range = directory.find(&self.ranges, address)?;
+        Some((range, usize::try_from(address - range.address).ok()?))
+    }
+
+    /// The rest of the range or page that contains `address`, if it is not packed.
+    fn lent(&self, address: u64) -> Option<&[u8]> {
+        match self.find(address) {
+            Some((range, at)) => match &self.buffers[range.buffer] {
+                DumpBuffer::Plain(bytes) => bytes.get(range.offset + at..range.offset + range.length),
+                DumpBuffer::Packed(_) => None,
+            },
+            None => self.image.rest(address),
+        }
+    }
+
+    /// Copies bytes from `address` on, as far as they are there. Returns their number.
+    fn copy(&self, address: u64, into: &mut [u8]) -> usize {
+        let filled =
+            fill_pieces(&mut [MemoryPiece { address, into }], |address, into| Ok(self.part(address, into)));
+        filled.unwrap_or_default()
+    }
+
+    /// Copies bytes from `address` on, as far as they are in one range, piece or page.
+    fn part(&self, address: u64, into: &mut [u8]) -> usize {
+        let Some((range, at)) = self.find(address) else {
+            return self.image.rest(address).map_or(0, |there| copy_front(there, into));
+        };
+        let length = into.len().min(range.length - at);
+        match &self.buffers[range.buffer] {
+            DumpBuffer::Plain(bytes) => copy_front(&bytes[range.offset + at..], &mut into[..length]),
+            DumpBuffer::Packed(memory) => memory.copy(range.offset + at, &mut into[..length]),
+        }
+    }
+
+    /// The words at `address`, at multiples of 8 bytes, in `length` bytes or up to the first that is missing.
+    #[must_use]
+    pub fn words(&self, address: u64, length: u64) -> Words<'_> {
+        Words::new(self, address, length)
     }
 
     /// Whether `address` is in shared memory of which the dump has nothing: it was left out when the process was copied.
@@ -172,9 +295,24 @@ impl Dump {
         })
     }
 
-    /// The ranges in order of their addresses, without recorded pages.
-    pub fn ranges(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        self.ranges.iter().map(|range| (range.address, self.content(range)))
+    /// The ranges in order of their addresses, without recorded pages. Ranges do not touch each other.
+    pub fn spans(&self) -> impl Iterator<Item = MemorySpan> {
+        let mut ranges = self.ranges.iter().peekable();
+        std::iter::from_fn(move || {
+            let first = ranges.next()?;
+            let mut length = first.length;
+            let mut end = first.end();
+            while let Some(next) = ranges.next_if(|next| next.address == end) {
+                length += next.length;
+                end = next.end();
+            }
+            Some(MemorySpan { address: first.address, length })
+        })
+    }
+
+    /// Like [`Self::spans`], with all their bytes, which may need as much memory as the process had.
+    pub fn ranges(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>)> {
+        self.spans().map(|MemorySpan { address, length }| (address, self.bytes_up_to(address, length)))
     }
 
     /// The number of bytes of memory it contains.
@@ -213,41 +351,27 @@ impl PartialEq for Dump {
     fn eq(&self, other: &Self) -> bool {
         self.image == other.image
             && self.facts == other.facts
-            && is_same_memory(self.ranges(), other.ranges())
+            && self.spans().eq(other.spans())
+            && self.spans().all(|span| self.is_same_memory(other, span))
     }
 }
 
 impl Eq for Dump {}
 
-fn is_same_memory<'d>(
-    mut ours: impl Iterator<Item = (u64, &'d [u8])>,
-    mut theirs: impl Iterator<Item = (u64, &'d [u8])>,
-) -> bool {
-    let mut next = (ours.next(), theirs.next());
-    loop {
-        match next {
-            (None, None) => return true,
-            (Some((here, our)), Some((there, their))) => {
-                let length = our.len().min(their.len());
-                if here != there || our[..length] != their[..length] {
-                    return false;
-                }
-                let behind = |address: u64, bytes: &'d [u8]| {
-                    (bytes.len() > length).then(|| (address + length as u64, &bytes[length..]))
-                };
-                next = (
-                    behind(here, our).or_else(|| ours.next()),
-                    behind(there, their).or_else(|| theirs.next()),
-                );
-            }
-            _ => return false,
+impl Dump {
+    fn is_same_memory(&self, other: &Self, span: MemorySpan) -> bool {
+        let ours = self.words(span.address, span.length as u64);
+        ours.eq(other.words(span.address, span.length as u64)) && {
+            let tail = span.length % 8;
+            let start = span.address + (span.length - tail) as u64;
+            self.bytes_up_to(start, tail) == other.bytes_up_to(start, tail)
         }
     }
 }
 
 impl ForeignMemory for Dump {
     fn read_pieces(&self, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, Error> {
-        fill_pieces(pieces, |address, into| Ok(self.rest(address).map_or(0, |there| copy_front(there, into))))
+        fill_pieces(pieces, |address, into| Ok(self.part(address, into)))
     }
 }
 
@@ -286,8 +410,8 @@ mod tests {
         );
         assert_eq!(read[..48], [[1; 16], [2; 16], [3; 16]].concat()[..]);
         assert_eq!(read[48..], [2; 24]);
-        assert_eq!(dump.bytes(0x100f, 1), Some(&[1][..]));
-        assert_eq!(dump.bytes(0x1010, 16), Some(&[2; 16][..]));
+        assert_eq!(dump.bytes(0x100f, 1).as_deref(), Some(&[1][..]));
+        assert_eq!(dump.bytes(0x1010, 16).as_deref(), Some(&[2; 16][..]));
         assert_eq!(dump.bytes(0x1048, 1), None);
         assert_eq!(dump.bytes(0xfff, 1), None);
         assert_eq!(dump.held_bytes(), 72);
@@ -299,8 +423,8 @@ mod tests {
         let span = |address, length| MemorySpan { address, length };
         let spans = [(0, span(0x2000, 10)), (10, span(0x200a, 20)), (30, span(0x9000, 70))];
         dump.insert_spans((0..100).collect(), spans);
-        assert_eq!(dump.bytes(0x2000, 30), Some(&(0..30).collect::<Vec<u8>>()[..]));
-        assert_eq!(dump.bytes(0x9000, 70), Some(&(30..100).collect::<Vec<u8>>()[..]));
+        assert_eq!(dump.bytes(0x2000, 30).as_deref(), Some(&(0..30).collect::<Vec<u8>>()[..]));
+        assert_eq!(dump.bytes(0x9000, 70).as_deref(), Some(&(30..100).collect::<Vec<u8>>()[..]));
         assert_eq!(dump.ranges().count(), 2);
     }
 
@@ -319,10 +443,11 @@ mod tests {
     fn memory_at_the_end_of_all_addresses_and_spans_without_bytes_are_cut() {
         let mut dump = Dump::default();
         dump.insert(u64::MAX - 4, vec![1; 16]);
-        assert_eq!(dump.rest(u64::MAX - 4), Some(&[1; 4][..]));
+        assert_eq!(dump.bytes_up_to(u64::MAX - 4, 8), [1; 4].as_slice());
         let span = |address| MemorySpan { address, length: 8 };
         dump.insert_spans(vec![1; 3], [(0, span(0x1000)), (8, span(0x2000))]);
-        assert_eq!((dump.rest(0x1000), dump.rest(0x2000)), (Some(&[1; 3][..]), None));
+        assert_eq!(dump.bytes_up_to(0x1000, 8), [1; 3].as_slice());
+        assert_eq!(dump.room(0x2000), 0);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use zstd::bulk::Decompressor;
 
 use super::content::RecordDecoder;
 use super::layout::{BLOCK_HEADER_BYTES, BlockHeader, BlockKind, FILE_HEADER_BYTES, MAGIC, VERSION};
-use super::{Dump, DumpRange, MemorySpan, pipeline};
+use super::packed::{PIECE_BYTES, PackedChunks, PackedMemory, Packer, StoredPiece};
+use super::{Dump, DumpBuffer, DumpRange, MemorySpan, pipeline};
 use crate::error::{Error, ErrorKind};
 use crate::image::{PAGE_BYTES, PageBytes};
 use crate::maps::{Mappings, MemoryMapping};
@@ -66,23 +67,60 @@ impl Dump {
         read_file_header(&mut input)?;
         let mut blocks = BlockReader { input, offset: FILE_HEADER_BYTES as u64, state: ReadState::Reading };
         let mut assembly = Assembly::default();
-        let take = |(header, offset, content): (_, _, Option<Vec<u8>>)| {
-            assembly.take(header, offset, content.as_deref());
-            Ok::<(), Error>(())
+        let take = |(header, offset, content): (_, _, Option<UnpackedBlock>)| {
+            borehole_memory::check().map_err(|over| Error::new(ErrorKind::Memory, over.to_string()))?;
+            assembly.take(header, offset, content);
+            Ok(())
         };
         pipeline::run(unpacker, || blocks.next(), take)?;
         assembly.end(blocks)
     }
 }
 
+/// The content of a block.
+enum UnpackedBlock {
+    Records(Vec<u8>),
+    /// Memory, packed again: in pieces that can be read one by one.
+    Memory(PackedBlock),
+    /// The block's records do not match its kind.
+    Invalid,
+}
+
+struct PackedBlock {
+    spans: Vec<MemorySpan>,
+    chunks: PackedChunks,
+    pieces: Vec<StoredPiece>,
+}
+
 /// Creates a function that unpacks blocks; the content is `None` if the block is damaged.
-fn unpacker() -> impl FnMut(StoredBlock) -> (BlockHeader, u64, Option<Vec<u8>>) {
+fn unpacker() -> impl FnMut(StoredBlock) -> (BlockHeader, u64, Option<UnpackedBlock>) {
     let mut unpacker = Decompressor::new().expect("no dictionary that could be wrong");
+    let mut packer = Packer::default();
     move |StoredBlock { header, offset, frame }| {
         let mut content = Vec::with_capacity(header.content);
         let unpacked = unpacker.decompress_to_buffer(&frame, &mut content).ok();
-        (header, offset, (unpacked == Some(header.content)).then_some(content))
+        let content = (unpacked == Some(header.content)).then(|| match BlockKind::of(header.kind) {
+            Some(BlockKind::Memory) => {
+                pack(&content, &mut packer).map_or(UnpackedBlock::Invalid, UnpackedBlock::Memory)
+            }
+            _ => UnpackedBlock::Records(content),
+        });
+        (header, offset, content)
     }
+}
+
+/// Packs the bytes of a block of memory.
+fn pack(content: &[u8], packer: &mut Packer) -> Option<PackedBlock> {
+    let mut records = RecordDecoder(content);
+    let spans = records.spans()?;
+    let (whole, rest) = records.0.as_chunks();
+    let mut pieces: Vec<_> = whole.iter().map(|piece| packer.pack(piece)).collect();
+    if !rest.is_empty() {
+        let mut last = [0; PIECE_BYTES];
+        last[..rest.len()].copy_from_slice(rest);
+        pieces.push(packer.pack(&last));
+    }
+    Some(PackedBlock { spans, chunks: packer.take(), pieces })
 }
 
 fn read_file_header(input: &mut impl Read) -> Result<(), Error> {
@@ -204,8 +242,8 @@ impl<R: Read> BlockReader<R> {
 struct Assembly {
     dump: Dump,
     mappings: Vec<MemoryMapping>,
-    /// All memory; the ranges of the dump are parts of it.
-    memory: Vec<u8>,
+    /// All memory; the ranges of the dump are parts of it. Each block begins a new piece.
+    memory: PackedMemory,
     pages_end: u64,
     recovery: DumpRecovery,
     /// The number of blocks, including those that could not be unpacked.
@@ -215,16 +253,17 @@ struct Assembly {
 }
 
 impl Assembly {
-    fn take(&mut self, header: BlockHeader, offset: u64, content: Option<&[u8]>) {
+    fn take(&mut self, header: BlockHeader, offset: u64, content: Option<UnpackedBlock>) {
         if let Some((end, _)) = self.end.take() {
             self.warn(end, 0, "invalid end block: more blocks follow it");
         }
         let before = self.blocks;
         self.blocks += 1;
+        const INVALID: &str = "invalid block: its records do not match its kind";
         let taken = match (content, BlockKind::of(header.kind)) {
             (None, _) => Err("damaged block: its checksum or length does not match its content"),
-            (Some(content), Some(BlockKind::End)) => {
-                let count = RecordDecoder(content).u64().filter(|_| content.len() == 8);
+            (Some(UnpackedBlock::Records(content)), Some(BlockKind::End)) => {
+                let count = RecordDecoder(&content).u64().filter(|_| content.len() == 8);
                 self.end = count.map(|count| (offset, count));
                 if count == Some(before) {
                     Ok(())
@@ -232,10 +271,12 @@ impl Assembly {
                     Err("invalid end block: its count does not match the blocks before it")
                 }
             }
-            (Some(content), Some(kind)) => {
-                self.content(kind, content).ok_or("invalid block: its records do not match its kind")
+            (Some(UnpackedBlock::Memory(block)), _) => self.memory(block).ok_or(INVALID),
+            (Some(UnpackedBlock::Records(content)), Some(kind)) => {
+                self.content(kind, &content).ok_or(INVALID)
             }
-            (Some(_), None) => Ok(()),
+            (Some(UnpackedBlock::Invalid), _) => Err(INVALID),
+            (Some(UnpackedBlock::Records(_)), None) => Ok(()),
         };
         match taken {
             Ok(()) => self.recovery.blocks += 1,
@@ -251,10 +292,13 @@ impl Assembly {
     fn content(&mut self, kind: BlockKind, content: &[u8]) -> Option<()> {
         let mut records = RecordDecoder(content);
         match kind {
-            BlockKind::Memory => return self.memory(records),
             BlockKind::Pages => return self.pages(records),
             BlockKind::Symbols => return self.symbols(records),
-            BlockKind::End | BlockKind::Facts | BlockKind::Mappings | BlockKind::Threads => {}
+            BlockKind::End
+            | BlockKind::Facts
+            | BlockKind::Mappings
+            | BlockKind::Threads
+            | BlockKind::Memory => {}
         }
         while !records.is_empty() {
             match kind {
@@ -276,12 +320,12 @@ impl Assembly {
         Some(())
     }
 
-    fn memory(&mut self, mut records: RecordDecoder<'_>) -> Option<()> {
-        let spans = records.spans()?;
+    fn memory(&mut self, PackedBlock { spans, chunks, pieces }: PackedBlock) -> Option<()> {
         let end = self.dump.ranges.last().map_or(0, DumpRange::end);
         ascend(&spans, end)?;
-        let mut offset = self.memory.len();
-        self.memory.extend_from_slice(records.0);
+        let mut offset = self.memory.unpacked_bytes();
+        let adopted = self.memory.adopt(chunks);
+        pieces.into_iter().for_each(|piece| self.memory.push(adopted, piece));
         for MemorySpan { address, length } in spans {
             let range = DumpRange { address, length, buffer: 0, offset };
             offset += length;
@@ -321,7 +365,7 @@ impl Assembly {
         }
         let Self { mut dump, mappings, memory, recovery, .. } = self;
         dump.image.mappings = Mappings::new(mappings);
-        dump.buffers = vec![memory];
+        dump.buffers = vec![DumpBuffer::Packed(Box::new(memory))];
         Ok((dump, recovery))
     }
 }

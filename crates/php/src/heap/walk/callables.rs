@@ -134,10 +134,8 @@ impl HeapReader<'_> {
         let regions = writable_regions(self.view);
         let own = regions.iter().find(|region| region.range.contains(&self.executor.globals))?;
         regions.iter().filter(|region| region.base == own.base).find_map(|region| {
-            let bytes = self.view.bytes(region.range.start, region.range.end - region.range.start);
-            let words =
-                bytes.chunks_exact(8).filter_map(|word| word.first_chunk().copied().map(u64::from_le_bytes));
-            words.into_iter().find(|&word| self.is_autoload_table(word))
+            let mut words = self.view.words(region.range.start, region.range.end - region.range.start);
+            words.find(|&word| self.is_autoload_table(word))
         })
     }
 

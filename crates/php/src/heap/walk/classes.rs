@@ -173,7 +173,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
     /// Visits the per-process data of the class at `address`, which opcache shares between processes.
     pub(super) fn class_mutable(&mut self, link: NodeLink, address: u64) {
         let data = self.heap.mapped(self.heap.view.pointer(address, self.heap.layout.class_mutable));
-        if data == 0 || self.heap.view.rest(data).is_empty() {
+        if data == 0 || self.heap.view.room(data) == 0 {
             return;
         }
         let size = self.heap.layout.class_mutable_size.min(self.heap.room_in_block(data));

@@ -145,7 +145,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
     fn cache(&mut self, node: NodeId, address: u64) {
         let cache = self.heap.mapped(self.heap.view.pointer(address, self.heap.layout.function_cache));
         let size = u64::from(self.heap.view.number(address, self.heap.layout.function_cache_size));
-        if cache == 0 || size == 0 || self.heap.view.rest(cache).is_empty() {
+        if cache == 0 || size == 0 || self.heap.view.room(cache) == 0 {
             return;
         }
         let extent = Extent::new(LocationType::RUNTIME_CACHE, size.min(self.heap.room_in_block(cache)));

@@ -39,7 +39,7 @@ impl HeapReader<'_> {
         if self.blocks.allocator().is_some() {
             return Some(self.blocks.at(address)?.bytes);
         }
-        Some(self.view.rest(address).len() as u64).filter(|&room| room > 0)
+        Some(self.view.room(address)).filter(|&room| room > 0)
     }
 
     /// Why memory at `address` is missing: it was left out of the copy, or is damaged.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use borehole_heap::{AttributeValue, HeapSink, LocationType, NodeId, NodeType, StringId};
+use borehole_process::MemorySpan;
 
 use crate::heap::allocator::{CHUNK_BYTES, HUGE_ENTRY_BYTES};
 use crate::heap::blocks::HeapBlock;
@@ -97,7 +98,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
 
     /// Adds values that only the variables of modules, the memory of the C library or the machine's stack refer to.
     pub(crate) fn modules(&mut self) {
-        let held: Vec<Range<u64>> = self.heap.view.dump.ranges().map(range_of).collect();
+        let held: Vec<Range<u64>> = self.heap.view.dump.spans().map(range_of).collect();
         let names = VariableNames::new(self.heap.view);
         let mut root = None;
         for region in writable_regions(self.heap.view) {
@@ -173,9 +174,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
 impl HeapReader<'_> {
     fn stored_objects(&self) -> Vec<(u32, u64)> {
         let Some((first, count)) = self.objects else { return Vec::new() };
-        let bytes = self.view.bytes(first, u64::from(count) * 8);
-        let words =
-            bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
+        let words = self.view.words(first, u64::from(count) * 8);
         // A free place has its lowest bit set.
         (0..).zip(words).filter(|&(handle, address)| handle > 0 && address != 0 && address % 2 == 0).collect()
     }
@@ -200,8 +199,8 @@ impl HeapReader<'_> {
     }
 }
 
-fn range_of((address, bytes): (u64, &[u8])) -> Range<u64> {
-    address..address.saturating_add(bytes.len() as u64)
+fn range_of(MemorySpan { address, length }: MemorySpan) -> Range<u64> {
+    address..address.saturating_add(length as u64)
 }
 
 struct VariableNames(BTreeMap<u64, (u64, String)>);

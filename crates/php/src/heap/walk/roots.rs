@@ -186,7 +186,7 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         each: EntryKind,
         is_located: bool,
     ) {
-        if address == 0 || self.heap.view.rest(address).is_empty() {
+        if address == 0 || self.heap.view.room(address) == 0 {
             return;
         }
         let node = self.graph.node(node_type, NodeLink::root(name));

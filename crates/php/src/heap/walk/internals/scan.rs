@@ -12,7 +12,6 @@ use hashbrown::HashSet;
 use crate::heap::blocks::HeapBlock;
 use crate::heap::guess::{self, Guess};
 use crate::heap::walk::{Extent, HeapWalker, NodeLink, ObjectView, PendingScan, VisitKind};
-use crate::remote::{u32_at, u64_at};
 
 enum ScanTarget {
     Known(VisitKind, u64),
@@ -61,9 +60,8 @@ impl<S: HeapSink> HeapWalker<'_, S> {
 
     /// Adds weak references for the words that are addresses of garbage.
     fn note_garbage(&mut self, scan: &PendingScan, garbage: &HashSet<u64>) {
-        let bytes = self.heap.view.bytes(scan.start, scan.bytes);
-        for (offset, word) in (0..).step_by(8).zip(bytes.chunks_exact(8)) {
-            let Some(address) = u64_at(word, 0).filter(|address| garbage.contains(address)) else { continue };
+        let words = (0..).step_by(8).zip(self.heap.view.words(scan.start, scan.bytes));
+        for (offset, address) in words.filter(|(_, address)| garbage.contains(address)) {
             let name = self.graph.name(&scanned_name(offset));
             self.graph.again(&self.heap.spot(address), NodeLink::weak(scan.node, name));
         }
@@ -92,11 +90,11 @@ impl<S: HeapSink> HeapWalker<'_, S> {
 
     /// Scans memory; `name` gives the name of what is found at an offset.
     pub(crate) fn scan(&mut self, scan: PendingScan, name: &dyn Fn(usize) -> String) {
-        let bytes = self.heap.view.bytes(scan.start, scan.bytes);
-        self.graph.limits.meet_bytes(bytes.len());
-        for (offset, word) in bytes.chunks_exact(8).enumerate() {
-            let before = offset.checked_sub(1).and_then(|before| bytes.get(before * 8..));
-            let Some(address) = u64_at(word, 0) else { continue };
+        let present = self.heap.view.length(scan.start, scan.bytes);
+        self.graph.limits.meet_bytes(usize::try_from(present).unwrap_or(usize::MAX));
+        let mut last = None;
+        for (offset, address) in self.heap.view.words(scan.start, scan.bytes).enumerate() {
+            let before = last.replace(address);
             // References of which no rule knows: between values that hold each other, and to resources that have more of them.
             if self.garbage.contains(&address) || self.explains(address, &scan) {
                 let link = NodeLink::structural(scan.node, self.graph.name(&name(offset * 8)));
@@ -123,15 +121,15 @@ impl<S: HeapSink> HeapWalker<'_, S> {
 
     /// Whether the memory refers to anything not reached yet.
     pub(crate) fn leads_somewhere(&self, scan: &PendingScan) -> bool {
-        let bytes = self.heap.view.bytes(scan.start, scan.bytes);
-        bytes.chunks_exact(8).enumerate().any(|(offset, word)| {
-            let before = offset.checked_sub(1).and_then(|before| bytes.get(before * 8..));
-            u64_at(word, 0).is_some_and(|address| self.target(address, before).is_some())
+        let mut last = None;
+        self.heap.view.words(scan.start, scan.bytes).any(|address| {
+            let before = last.replace(address);
+            self.target(address, before).is_some()
         })
     }
 
-    /// The unreached target of a word. `before` are the bytes from the preceding word on.
-    fn target(&self, address: u64, before: Option<&[u8]>) -> Option<ScanTarget> {
+    /// The unreached target of a word; `before` is the preceding word.
+    fn target(&self, address: u64, before: Option<u64>) -> Option<ScanTarget> {
         if !address.is_multiple_of(8) || address == 0 {
             return None;
         }
@@ -160,7 +158,8 @@ fn scanned_name(offset: usize) -> String {
 
 /// Whether a word is the address of the buckets of a hash table with the memory `block`: it begins with the number of hashes
 /// that the preceding mask says.
-fn is_table(buckets: u64, block: &HeapBlock, before: &[u8]) -> bool {
-    let hashes = u32_at(before, 4).unwrap_or_default().wrapping_neg();
+fn is_table(buckets: u64, block: &HeapBlock, before: u64) -> bool {
+    let mask = u32::try_from(before >> 32).unwrap_or_default();
+    let hashes = mask.wrapping_neg();
     hashes.is_power_of_two() && buckets.wrapping_sub(u64::from(hashes) * 4) == block.address
 }
