@@ -45,10 +45,10 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
     Exit::Failed
 }
 
-/// What could not be done when the system has no more threads.
+/// The failure when the system has no more threads.
 pub(crate) const NO_THREAD: &str = "cannot start a thread";
 
-/// What to try after an error about a budget that is used up.
+/// The hint after an error about a budget that is used up.
 pub(crate) const MORE_MEMORY: &str = "allow more with --max-memory";
 
 /// Whether the budget of memory is the cause, wherever it is said.

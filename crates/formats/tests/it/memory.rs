@@ -8,7 +8,7 @@ use borehole_wire::put_varint;
 /// The limit of every reader here.
 const LIMIT_BYTES: usize = 4 << 20;
 
-/// What readers hold at most: a column that reaches the limit grows to twice its size before it is counted, and its old and its
+/// The most that readers hold: a column that reaches the limit grows to twice its size before it is counted, and its old and its
 /// new place are both there while it is copied; and buffers.
 const MOST_BYTES: u64 = 3 * (LIMIT_BYTES as u64) + (1 << 20);
 
