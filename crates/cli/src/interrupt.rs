@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,9 @@ fn heed_from(heeded_requests: usize) {
     HEEDED.call_once(|| {
         // Without a handler Ctrl-C ends the command at once.
         let Ok(mut signals) = Signals::new(heeded(borehole_process::ignores(SIGHUP))) else { return };
+        let (started, start) = mpsc::sync_channel(1);
         let obey = move || {
+            let _ = started.send(());
             let mut requests = Requests::default();
             for _ in signals.forever() {
                 REQUESTED.store(true, Ordering::Relaxed);
@@ -64,7 +66,10 @@ fn heed_from(heeded_requests: usize) {
                 }
             }
         };
-        let _ = thread::Builder::new().name("borehole-signals".to_owned()).spawn(obey);
+        if thread::Builder::new().name("borehole-signals".to_owned()).spawn(obey).is_ok() {
+            // A thread that starts while this one uses up the memory would abort the process: the C library needs some of it.
+            let _ = start.recv();
+        }
     });
 }
 
