@@ -150,9 +150,12 @@ impl CoreFile {
         let is_first = |mapping: &&MemoryMapping| mapping.path == path && mapping.file_offset == 0;
         let (mut dumped, mut found) = ([0; FIRST_PAGE_BYTES], [0; FIRST_PAGE_BYTES]);
         let first = self.mappings.iter().filter(is_first);
-        let length = first.map(|mapping| self.copy_dumped(mapping.start, &mut dumped)).find(|&length| length > 0);
+        let length =
+            first.map(|mapping| self.copy_dumped(mapping.start, &mut dumped)).find(|&length| length > 0);
         let Some(length) = length else {
-            return Err(io::Error::other("the core file lacks its first page, which would show that it is the same file"));
+            return Err(io::Error::other(
+                "the core file lacks its first page, which would show that it is the same file",
+            ));
         };
         file.read_exact_at(&mut found[..length], 0)?;
         if dumped[..length] == found[..length] {

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use borehole_text::cause;
 use object::elf::{FileHeader64, PT_LOAD, PT_TLS, ProgramHeader64, SHT_DYNSYM, STT_TLS};
-use object::read::StringTable;
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _, Sym as _};
 use object::{Endianness, ReadCache};
 
@@ -78,7 +77,8 @@ pub(crate) fn symbols(
     read_symbols(file, mapping, budget).map_err(|error| match error {
         _ if budget.is_exhausted() => {
             let limit = borehole_text::bytes(SYMBOL_BYTES);
-            let what = format!("{path}: too many symbols: expected at most {limit} in all files of a process");
+            let what =
+                format!("{path}: too many symbols: expected at most {limit} in all files of a process");
             Error::new(ErrorKind::Unsupported, what)
         }
         SymbolsError::Elf(error) => {
@@ -122,12 +122,8 @@ fn read_symbols(
     // Read all names at once: the table would read each name separately.
     let names = sections.section(table.string_section());
     let names = names.and_then(|section| section.data(endian, data)).unwrap_or_default();
-    let names = StringTable::new(names, 0, names.len() as u64);
     for symbol in table.iter().filter(|symbol| !symbol.is_undefined(endian)) {
-        let Ok(name @ [_, ..]) = symbol.name(endian, names) else { continue };
-        if name.len() > LONGEST_NAME {
-            continue;
-        }
+        let Some(name) = name_at(names, symbol.st_name(endian)) else { continue };
         if !budget.take(name.len() as u64 + SYMBOL_OVERHEAD) {
             return Err(Error::new(ErrorKind::Unsupported, "too many symbols").into());
         }
@@ -137,6 +133,15 @@ fn read_symbols(
         symbols.add(name, ElfSymbol { address, size: symbol.st_size(endian), thread_local });
     }
     Ok(symbols)
+}
+
+/// The name at this offset; `None` if it is empty or too long. Does not look further than that for its end, because all names
+/// may share one.
+fn name_at(names: &[u8], offset: u32) -> Option<&[u8]> {
+    let name = names.get(usize::try_from(offset).ok()?..)?;
+    let name = &name[..name.len().min(LONGEST_NAME + 1)];
+    let length = name.iter().position(|&byte| byte == 0)?;
+    (length > 0).then(|| &name[..length])
 }
 
 /// The difference between an address in the process and the address in the file.

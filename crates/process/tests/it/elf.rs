@@ -64,7 +64,9 @@ fn names_that_share_their_bytes_take_no_more_memory_than_they_may() {
     assert!(name_bytes(&process, &path).unwrap() < 2_000_000);
     let error = (0..20).find_map(|_| name_bytes(&process, &path).err()).unwrap();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.to_string().ends_with("too many symbols: expected at most 128 MiB in all files of a process"));
+    assert!(
+        error.to_string().ends_with("too many symbols: expected at most 128 MiB in all files of a process")
+    );
 }
 
 #[test]
