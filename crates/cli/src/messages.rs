@@ -1,16 +1,17 @@
 //! Messages on standard error: errors, hints, warnings and notes.
 
+use std::borrow::Cow;
 use std::io::{self, Write as _};
 use std::sync::{Mutex, PoisonError};
 
 use borehole::memory::OverBudget;
 use borehole::{Error, Losses, Recovery, Warning, capture, heap};
-use borehole_text::{counted, printable};
+use borehole_text::{counted, crop_middle, printable, width, without_passwords};
 
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::refusal;
-use crate::stdout::stdout_error;
+use crate::stdout::{data, stdout_error};
 
 /// The maximum number of warnings that are printed; the rest is counted.
 const SHOWN: usize = 20;
@@ -45,7 +46,7 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
     Exit::Failed
 }
 
-/// The failure when the system has no more threads.
+/// The failure of a system that has no more threads.
 pub(crate) const NO_THREAD: &str = "cannot start a thread";
 
 /// The hint after an error about a budget that is used up.
@@ -131,7 +132,8 @@ pub(crate) fn losses(losses: &Losses, format: &str) {
 
 /// Prints a line to standard output.
 pub(crate) fn out(line: &str) -> Result<(), Error> {
-    writeln!(io::stdout(), "{line}").map_err(stdout_error)
+    let mut out = data();
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(stdout_error)
 }
 
 /// Prints an escaped line to standard output.
@@ -144,15 +146,31 @@ pub(crate) fn show(line: &str) -> Result<(), Error> {
 static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 /// Prints a line to standard error; errors are ignored. The text is escaped, because names of files and quotes from them
-/// could otherwise control the terminal or add lines.
+/// could otherwise control the terminal or add lines. Passwords in addresses are left out.
 pub(crate) fn say(line: &str) {
     match &mut *HELD.lock().unwrap_or_else(PoisonError::into_inner) {
         Some(held) if held.len() < SHOWN => held.push(line.to_owned()),
         Some(_) => {}
         None => {
-            let _ = writeln!(io::stderr(), "{}", printable(line.as_bytes()));
+            let line = printable(without_passwords(line).as_bytes());
+            let _ = writeln!(io::stderr(), "{}", on_a_screen(&line));
         }
     }
+}
+
+/// The most columns of a message: about a screen of 80 columns and 20 lines.
+const SCREEN: usize = 1600;
+
+/// The most columns of a word in a message that would not fit otherwise.
+const WORD: usize = 200;
+
+/// A message cut in its middle if it takes more than a screen. Its longest words, which are names, are cut first.
+fn on_a_screen(line: &str) -> Cow<'_, str> {
+    if width(line) <= SCREEN {
+        return line.into();
+    }
+    let words: Vec<_> = line.split(' ').map(|word| crop_middle(word, WORD)).collect();
+    crop_middle(&words.join(" "), SCREEN).into()
 }
 
 /// Holds messages back from here on, because something else uses the terminal. Drops those held back before.
@@ -174,6 +192,18 @@ pub(crate) fn release() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_takes_a_screen_at_most() {
+        let short = format!("error: {}: no such file", "x".repeat(SCREEN - 30));
+        assert_eq!(on_a_screen(&short), short);
+        let long = format!("error: {}: no such file", "x".repeat(1 << 20));
+        let shown = on_a_screen(&long);
+        assert!(shown.starts_with("error: xxx") && shown.ends_with("xx: no such file"), "{shown}");
+        assert_eq!(width(&shown), "error: ".len() + WORD + " no such file".len());
+        let many = on_a_screen(&format!("error: {}", "name ".repeat(1 << 18))).into_owned();
+        assert_eq!((width(&many), many.matches('…').count()), (SCREEN, 1));
+    }
 
     #[test]
     fn only_what_could_not_be_read_may_come_of_an_interrupt() {

@@ -1,13 +1,14 @@
 //! Ctrl-Z and other requests of the terminal to suspend the command: it first restores the terminal for the shell, and lets
 //! every process that it has stopped run on.
 
+use std::fs::File;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use signal_hook::consts::{SIGTSTP, SIGTTIN, SIGTTOU};
+use nix::unistd::{Pid, getpgrp, tcgetpgrp};
+use signal_hook::consts::{SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU};
 use signal_hook::iterator::Signals;
 
 /// Whether the command uses the terminal, so that Ctrl-Z waits until it is [taken](take).
@@ -46,11 +47,7 @@ fn handle() {
         let obey = move || {
             loop {
                 let asked: Vec<_> = signals.wait().collect();
-                if asked.into_iter().filter(|&signal| !is_for_later(signal)).map(suspend).count() > 0 {
-                    // The terminal signals anew each time that a background program tries to use it. What came before the
-                    // command was suspended is done with.
-                    signals.pending().for_each(drop);
-                }
+                asked.into_iter().filter(|&signal| !is_for_later(signal)).for_each(suspend);
             }
         };
         let _ = thread::Builder::new().name("borehole-suspend".to_owned()).spawn(obey);
@@ -82,5 +79,18 @@ pub(crate) fn stop() {
 }
 
 fn suspend(signal: i32) {
-    borehole_process::suspend(signal);
+    let is_in_foreground = if signal == SIGTSTP { None } else { is_in_foreground() };
+    match is_in_foreground {
+        // A thread that tries to use the terminal causes signals until the command is suspended. This one is from before that.
+        Some(true) => {}
+        // With the signal's own action, one more from that thread would suspend the command twice.
+        Some(false) => borehole_process::suspend(SIGSTOP),
+        None => borehole_process::suspend(signal),
+    }
+}
+
+/// Whether the command may use its terminal; `None` if it has none.
+fn is_in_foreground() -> Option<bool> {
+    let terminal = File::open("/dev/tty").ok()?;
+    Some(tcgetpgrp(terminal).ok()? == getpgrp())
 }

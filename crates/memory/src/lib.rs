@@ -36,7 +36,7 @@ static REFUSED: OnceLock<fn(Refusal)> = OnceLock::new();
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CountingAllocator;
 
-/// A collection that knows the size of its own allocation, for limits that hold without [`CountingAllocator`] as well.
+/// A collection that knows the size of its own allocations, for limits that hold without [`CountingAllocator`] as well.
 pub trait HeldBytes {
     /// The bytes allocated, used or not. What the elements have allocated is not among them.
     fn held_bytes(&self) -> usize;

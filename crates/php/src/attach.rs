@@ -1,5 +1,7 @@
 //! Finds PHP in a process, and checks that its structures are the known ones.
 
+use std::collections::BTreeSet;
+
 use borehole_process::{ElfSymbols, ForeignMemory, ForeignProcess, MemoryMapping};
 
 use crate::error::{Error, ErrorKind};
@@ -154,6 +156,8 @@ fn candidates<'t>(target: &'t impl ForeignProcess, options: &AttachOptions<'_>) 
         files.retain(|mapping| is_php(&mapping.path));
         return files;
     }
+    let mut seen = BTreeSet::new();
+    files.retain(|mapping| seen.insert((&mapping.path, mapping.deleted)));
     files.sort_by_key(|mapping| !is_likely(mapping));
     files
 }

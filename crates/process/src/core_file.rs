@@ -2,19 +2,24 @@
 //!
 //! Source: Linux, `fs/binfmt_elf.c`: what `elf_core_dump`, `fill_files_note` and `fill_prstatus` write.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use borehole_text::cause;
-use object::elf::{ET_CORE, NT_FILE, NT_PRPSINFO, NT_PRSTATUS, PF_R, PF_W, PF_X, PT_LOAD, ProgramHeader64};
-use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
+use object::elf::{
+    ET_CORE, FileHeader64, NT_FILE, NT_PRPSINFO, NT_PRSTATUS, PF_R, PF_W, PF_X, PT_LOAD, ProgramHeader64,
+};
+use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, ReadCache};
 
 use crate::dump::MemorySpan;
 use crate::elf;
 use crate::error::{Error, ErrorKind};
+use crate::limited::{ByteBudget, LimitedFile};
 use crate::maps::{Mappings, MemoryMapping};
 use crate::memory::{ForeignMemory, ForeignProcess, MemoryPiece, fill_pieces};
 use crate::open::{open_below, open_regular};
@@ -30,6 +35,9 @@ pub struct CoreFile {
     threads: Vec<CoreThread>,
     /// The folder to use as the root folder of the process.
     root: PathBuf,
+    symbol_budget: ByteBudget,
+    /// The mapped files by path; `None` if one cannot be opened or is not known to be the one that was mapped.
+    files: Mutex<BTreeMap<Vec<u8>, Option<Arc<File>>>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +67,9 @@ const PRSTATUS_ID: usize = 32;
 /// The offset of the base of the segment `fs` in `elf_prstatus` on x86-64: the registers begin at 112, and it is the 22nd.
 const PRSTATUS_FS_BASE: usize = 112 + 21 * 8;
 
+/// The number of bytes compared to recognise a file.
+const FIRST_PAGE_BYTES: usize = 4096;
+
 impl CoreFile {
     /// Opens a core file. Looks for the mapped files below `root`, which is `/` for a process of this system.
     ///
@@ -69,7 +80,15 @@ impl CoreFile {
         let file = open_regular(path).map_err(|error| unreadable(&name.to_string(), &error))?;
         let invalid = |error| Error::new(ErrorKind::Malformed, format!("{name}: invalid core file: {error}"));
         let Parsed { segments, mappings, threads } = Parsed::of(&file, PATH_BYTES).map_err(invalid)?;
-        Ok(Self { file, segments, mappings: Mappings::new(mappings), threads, root: root.to_owned() })
+        Ok(Self {
+            file,
+            segments,
+            mappings: Mappings::new(mappings),
+            threads,
+            root: root.to_owned(),
+            symbol_budget: ByteBudget::new(elf::SYMBOL_BYTES),
+            files: Mutex::default(),
+        })
     }
 
     /// The number of bytes that the headers promise and the file lacks, because a full disk or a limit truncated it.
@@ -111,12 +130,46 @@ impl CoreFile {
         copy(&self.file, segment.offset.saturating_add(skipped), left, into)
     }
 
+    fn mapped_file(&self, mapping: &MemoryMapping) -> Option<Arc<File>> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = files.get(&mapping.path) {
+            return known.clone();
+        }
+        let file = self.open_mapped(&mapping.path).ok().map(Arc::new);
+        files.insert(mapping.path.clone(), file.clone());
+        file
+    }
+
+    /// Opens a mapped file, if its first page is the one that the process had mapped. A core file may name any file of this machine,
+    /// and a program may have been upgraded since. The first page of a program has its headers and usually its build id, and the
+    /// kernel dumps it.
+    ///
+    /// Source: Linux, `core(5)`, bit 4 of `coredump_filter`.
+    fn open_mapped(&self, path: &[u8]) -> io::Result<File> {
+        let file = open_below(&self.root, path)?;
+        let is_first = |mapping: &&MemoryMapping| mapping.path == path && mapping.file_offset == 0;
+        let (mut dumped, mut found) = ([0; FIRST_PAGE_BYTES], [0; FIRST_PAGE_BYTES]);
+        let first = self.mappings.iter().filter(is_first);
+        let length =
+            first.map(|mapping| self.copy_dumped(mapping.start, &mut dumped)).find(|&length| length > 0);
+        let Some(length) = length else {
+            return Err(io::Error::other(
+                "the core file lacks its first page, which would show that it is the same file",
+            ));
+        };
+        file.read_exact_at(&mut found[..length], 0)?;
+        if dumped[..length] == found[..length] {
+            return Ok(file);
+        }
+        Err(io::Error::other("it is not the file that the process had mapped"))
+    }
+
     /// Copies memory that was not dumped because a mapped file contains it.
     fn copy_mapped(&self, address: u64, into: &mut [u8]) -> usize {
         let Some(mapping) = self.mappings.at(address).filter(|mapping| mapping.shows_file()) else {
             return 0;
         };
-        let Ok(file) = open_below(&self.root, &mapping.path) else { return 0 };
+        let Some(file) = self.mapped_file(mapping) else { return 0 };
         let offset = mapping.file_offset.saturating_add(address - mapping.start);
         copy(&file, offset, mapping.end - address, into)
     }
@@ -147,9 +200,9 @@ impl ForeignProcess for CoreFile {
     }
 
     fn symbols(&self, mapping: &MemoryMapping) -> Result<ElfSymbols, Error> {
-        let opened = open_below(&self.root, &mapping.path);
+        let opened = self.open_mapped(&mapping.path);
         let file = opened.map_err(|error| unreadable(&String::from_utf8_lossy(&mapping.path), &error))?;
-        elf::symbols(&file, mapping)
+        elf::symbols(&file, mapping, &self.symbol_budget)
     }
 
     fn threads(&self) -> Result<Vec<i32>, Error> {
@@ -162,6 +215,10 @@ impl ForeignProcess for CoreFile {
         found.map(|thread| thread.pointer).ok_or_else(missing)
     }
 }
+
+/// The maximum number of bytes of headers and notes. Linux writes at most 4 MiB about mapped files unless told otherwise, and
+/// some kilobytes for each thread.
+const HEADER_BYTES: u64 = 256 << 20;
 
 /// The maximum memory for the paths of mappings. Each mapping has its own copy of the path, so a file could demand far
 /// more memory than its size. The 65,530 mappings that Linux allows a process take a tenth of this, with paths of a
@@ -178,13 +235,16 @@ struct Parsed {
 impl Parsed {
     /// Parses a file; the paths of all mappings may take at most `path_bytes`.
     fn of(file: &File, path_bytes: usize) -> Result<Self, String> {
-        let data = ReadCache::new(file);
-        let elf: ElfFile64<'_, Endianness, _> = ElfFile64::parse(&data).map_err(|error| error.to_string())?;
-        let endian = elf.endian();
-        if elf.elf_header().e_type(endian) != ET_CORE {
+        let cache = ReadCache::new(file);
+        let budget = ByteBudget::new(HEADER_BYTES);
+        let data = LimitedFile { cache: &cache, budget: &budget };
+        let said = |error: object::Error| error.to_string();
+        let elf = FileHeader64::<Endianness>::parse(data).map_err(said)?;
+        let endian = elf.endian().map_err(said)?;
+        if elf.e_type(endian) != ET_CORE {
             return Err("expected an ELF file of type CORE, found another type".to_owned());
         }
-        let headers = elf.elf_program_headers();
+        let headers = elf.program_headers(endian, data).map_err(said)?;
         let loads = || headers.iter().filter(|header| header.p_type(endian) == PT_LOAD);
         let segment = |header: &ProgramHeader64<Endianness>| CoreSegment {
             address: header.p_vaddr(endian),
@@ -194,15 +254,17 @@ impl Parsed {
         let segments = loads().map(segment).collect();
         let mut parsed = Self { segments, mappings: Vec::new(), threads: Vec::new() };
         parsed.segments.sort_by_key(|segment| segment.address);
-        let mut files = Vec::new();
+        let mut files = None;
         let mut process = 0;
         for header in headers {
-            let Some(mut notes) = header.notes(endian, &data).map_err(|error| error.to_string())? else {
+            let Some(mut notes) = header.notes(endian, data).map_err(said)? else {
                 continue;
             };
-            while let Some(note) = notes.next().map_err(|error| error.to_string())? {
+            while let Some(note) = notes.next().map_err(said)? {
                 match note.n_type(endian) {
-                    NT_FILE => files = mapped_files(note.desc()).ok_or("invalid list of mapped files")?,
+                    NT_FILE if files.is_none() => {
+                        files = Some(mapped_files(note.desc()).ok_or("invalid list of mapped files")?);
+                    }
                     NT_PRSTATUS => parsed.threads.extend(thread(note.desc())),
                     NT_PRPSINFO => process = number(note.desc(), PRPSINFO_ID).unwrap_or(0),
                     _ => {}
@@ -211,7 +273,7 @@ impl Parsed {
         }
         // The crashed thread is first in the file; put the main thread first.
         parsed.threads.sort_by_key(|thread| thread.id != process);
-        parsed.mappings = mappings(loads(), endian, files, path_bytes)?;
+        parsed.mappings = mappings(loads(), endian, files.unwrap_or_default(), path_bytes)?;
         Ok(parsed)
     }
 }
@@ -286,7 +348,7 @@ fn number(note: &[u8], at: usize) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
+    use std::io::{Seek as _, Write as _};
 
     use super::*;
 
@@ -345,5 +407,21 @@ mod tests {
         assert_eq!(Parsed::of(&file, 55).unwrap().mappings.len(), 5);
         let error = Parsed::of(&file, 54).unwrap_err();
         assert_eq!(error, "too many mapped files: expected paths of at most 54 bytes in total");
+    }
+
+    #[test]
+    fn files_are_not_read_only_because_a_core_file_names_them() {
+        let secret = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(secret.path(), "a secret of this machine").unwrap();
+        let mut file = core(1, &[(1, secret.path().to_str().unwrap())]);
+        let written = tempfile::NamedTempFile::new().unwrap();
+        file.rewind().unwrap();
+        io::copy(&mut file, &mut written.as_file()).unwrap();
+        let core = CoreFile::open(written.path(), Path::new("/")).unwrap();
+        let mapping = core.mappings().at(0x1000).unwrap();
+        assert_eq!(mapping.path, secret.path().as_os_str().as_encoded_bytes());
+        assert_eq!(core.read_u64(0x1000).unwrap_err().kind(), ErrorKind::Unmapped);
+        let error = core.symbols(mapping).unwrap_err().to_string();
+        assert!(error.contains("the core file lacks its first page"), "{error}");
     }
 }

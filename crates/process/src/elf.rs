@@ -6,13 +6,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use borehole_text::cause;
-use object::elf::{PT_LOAD, PT_TLS, ProgramHeader64, STT_TLS};
-use object::read::StringTable;
-use object::read::elf::{ElfFile64, ProgramHeader as _, SectionHeader as _, Sym as _};
+use object::elf::{FileHeader64, PT_LOAD, PT_TLS, ProgramHeader64, SHT_DYNSYM, STT_TLS};
+use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _, Sym as _};
 use object::{Endianness, ReadCache};
 
 use crate::error::{Error, ErrorKind};
 use crate::files;
+use crate::limited::{ByteBudget, LimitedFile};
 use crate::maps::{DELETED, MemoryMapping};
 use crate::open::{open_below, open_regular};
 use crate::symbols::{ElfSymbol, ElfSymbols, ThreadLocalBlock};
@@ -58,27 +58,74 @@ fn shows_program(program: &Path, mapping: &MemoryMapping) -> bool {
     link.strip_suffix(DELETED).unwrap_or(link) == mapping.path
 }
 
-/// The dynamic symbols of `file`, at the addresses where `mapping` maps a part of it.
-pub(crate) fn symbols(file: &File, mapping: &MemoryMapping) -> Result<ElfSymbols, Error> {
-    let invalid = |error: object::Error| {
-        let path = String::from_utf8_lossy(&mapping.path);
-        Error::new(ErrorKind::Malformed, format!("{path}: expected a 64-bit ELF file: {error}"))
-    };
-    let data = ReadCache::new(file);
-    let elf: ElfFile64<'_, Endianness, _> = ElfFile64::parse(&data).map_err(invalid)?;
-    let endian = elf.endian();
-    let headers = elf.elf_program_headers();
+/// The budget for the symbols of all files of a process, in bytes. The libraries of a large program take a tenth of it.
+pub(crate) const SYMBOL_BYTES: u64 = 128 << 20;
+
+/// The maximum number of bytes of a name. Longer ones are left out: some programs in C++ have such names, and PHP has none.
+const LONGEST_NAME: usize = 1024;
+
+/// The memory that a symbol takes beside its name, in bytes, rounded up.
+const SYMBOL_OVERHEAD: u64 = 128;
+
+/// The dynamic symbols of `file`, at the addresses where `mapping` maps a part of it. Takes what is read and kept from `budget`.
+pub(crate) fn symbols(
+    file: &File,
+    mapping: &MemoryMapping,
+    budget: &ByteBudget,
+) -> Result<ElfSymbols, Error> {
+    let path = String::from_utf8_lossy(&mapping.path);
+    read_symbols(file, mapping, budget).map_err(|error| match error {
+        _ if budget.is_exhausted() => {
+            let limit = borehole_text::bytes(SYMBOL_BYTES);
+            let what =
+                format!("{path}: too many symbols: expected at most {limit} in all files of a process");
+            Error::new(ErrorKind::Unsupported, what)
+        }
+        SymbolsError::Elf(error) => {
+            Error::new(ErrorKind::Malformed, format!("{path}: expected a 64-bit ELF file: {error}"))
+        }
+        SymbolsError::Other(error) => error,
+    })
+}
+
+enum SymbolsError {
+    Elf(object::Error),
+    Other(Error),
+}
+
+impl From<object::Error> for SymbolsError {
+    fn from(error: object::Error) -> Self {
+        Self::Elf(error)
+    }
+}
+
+impl From<Error> for SymbolsError {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+fn read_symbols(
+    file: &File,
+    mapping: &MemoryMapping,
+    budget: &ByteBudget,
+) -> Result<ElfSymbols, SymbolsError> {
+    let cache = ReadCache::new(file);
+    let data = LimitedFile { cache: &cache, budget };
+    let elf = FileHeader64::<Endianness>::parse(data)?;
+    let endian = elf.endian()?;
+    let headers = elf.program_headers(endian, data)?;
     let bias = bias(headers, endian, mapping)?;
     let mut symbols = ElfSymbols::new(thread_local_block(headers, endian));
-    let table = elf.elf_dynamic_symbol_table();
+    let sections = elf.sections(endian, data)?;
+    let table = sections.symbols(endian, data, SHT_DYNSYM)?;
     // Read all names at once: the table would read each name separately.
-    let names = elf.elf_section_table().section(table.string_section());
-    let names = names.and_then(|section| section.data(endian, &data)).unwrap_or_default();
-    let names = StringTable::new(names, 0, names.len() as u64);
-    for symbol in table.iter() {
-        let Ok(name) = symbol.name(endian, names) else { continue };
-        if symbol.is_undefined(endian) || name.is_empty() {
-            continue;
+    let names = sections.section(table.string_section());
+    let names = names.and_then(|section| section.data(endian, data)).unwrap_or_default();
+    for symbol in table.iter().filter(|symbol| !symbol.is_undefined(endian)) {
+        let Some(name) = name_at(names, symbol.st_name(endian)) else { continue };
+        if !budget.take(name.len() as u64 + SYMBOL_OVERHEAD) {
+            return Err(Error::new(ErrorKind::Unsupported, "too many symbols").into());
         }
         let thread_local = symbol.st_type() == STT_TLS;
         let value = symbol.st_value(endian);
@@ -86,6 +133,15 @@ pub(crate) fn symbols(file: &File, mapping: &MemoryMapping) -> Result<ElfSymbols
         symbols.add(name, ElfSymbol { address, size: symbol.st_size(endian), thread_local });
     }
     Ok(symbols)
+}
+
+/// The name at this offset; `None` if it is empty or too long. Does not look further than that for its end, because all names
+/// may share one.
+fn name_at(names: &[u8], offset: u32) -> Option<&[u8]> {
+    let name = names.get(usize::try_from(offset).ok()?..)?;
+    let name = &name[..name.len().min(LONGEST_NAME + 1)];
+    let length = name.iter().position(|&byte| byte == 0)?;
+    (length > 0).then(|| &name[..length])
 }
 
 /// The difference between an address in the process and the address in the file.

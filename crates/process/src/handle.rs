@@ -54,7 +54,7 @@ impl ProcessHandle {
         if has_ended { Err(files::gone(self.id)) } else { Ok(()) }
     }
 
-    /// The value that was read by the number of the process, if it was this process.
+    /// Returns what was read by the number of the process, if that was this process.
     ///
     /// # Errors
     /// The error of reading, or that the process has ended meanwhile.

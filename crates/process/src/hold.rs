@@ -42,14 +42,14 @@ impl Drop for Hold {
         holds.count -= 1;
         if holds.count == 0 {
             if guard::end(holds.begun) {
-                signals::stop();
+                signals::obey(libc::SIGSTOP);
             }
             CHANGED.notify_all();
         }
     }
 }
 
-/// Does what `signal` (SIGTSTP, SIGTTIN or SIGTTOU) does to a program that does not handle it, as soon as this program holds
+/// Does what a signal that suspends programs does to a program that does not handle it, as soon as this program holds
 /// no process. Returns when the program is continued.
 pub fn suspend(signal: i32) {
     let mut holds = lock();

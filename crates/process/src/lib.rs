@@ -19,6 +19,7 @@ mod handle;
 mod hold;
 mod image;
 mod launch;
+mod limited;
 mod live;
 mod maps;
 mod memory;

@@ -13,6 +13,7 @@ use crate::elf;
 use crate::error::{Error, ErrorKind};
 use crate::files;
 use crate::handle::ProcessHandle;
+use crate::limited::ByteBudget;
 use crate::maps::{Mappings, MemoryMapping};
 use crate::memory::{ForeignMemory, ForeignProcess, MemoryPiece};
 use crate::symbols::ElfSymbols;
@@ -31,6 +32,7 @@ pub struct Process {
     /// An address that is readable until the program unmaps it.
     probe_address: u64,
     thread_pointers: ThreadPointers,
+    symbol_budget: ByteBudget,
 }
 
 /// Up to this size, reading one piece from the file is faster than the call: 1.1 µs against 1.5 µs. Above a few pages
@@ -50,7 +52,9 @@ impl Process {
         let memory = File::open(files::path(id, "mem")).ok();
         let refuses_call = AtomicBool::new(false);
         let thread_pointers = ThreadPointers::default();
-        let process = Self { handle, mappings, memory, refuses_call, probe_address, thread_pointers };
+        let symbol_budget = ByteBudget::new(elf::SYMBOL_BYTES);
+        let process =
+            Self { handle, mappings, memory, refuses_call, probe_address, thread_pointers, symbol_budget };
         let probed = process.handle.checked(process.probe());
         probed.map_err(|error| access::explain(id, error)).map(|()| process)
     }
@@ -147,7 +151,7 @@ impl ForeignProcess for Process {
 
     fn symbols(&self, mapping: &MemoryMapping) -> Result<ElfSymbols, Error> {
         let file = self.handle.checked(elf::open_mapped(self.id(), mapping))?;
-        elf::symbols(&file, mapping)
+        elf::symbols(&file, mapping, &self.symbol_budget)
     }
 
     fn threads(&self) -> Result<Vec<i32>, Error> {

@@ -10,17 +10,12 @@ pub(crate) fn obey(signal: c_int) {
     // SAFETY: all zero bytes are a valid action, which is the default one.
     let (default, mut before): (libc::sigaction, libc::sigaction) = unsafe { std::mem::zeroed() };
     // SAFETY: both actions live until the call is over, and the default one runs no code of this program.
-    if unsafe { libc::sigaction(signal, &raw const default, &raw mut before) } != 0 {
-        return;
-    }
+    let is_changed = unsafe { libc::sigaction(signal, &raw const default, &raw mut before) } == 0;
     // SAFETY: the call takes no addresses. The program is suspended in it.
     unsafe { libc::raise(signal) };
-    // SAFETY: this is the action that the kernel returned.
-    unsafe { libc::sigaction(signal, &raw const before, std::ptr::null_mut()) };
-}
-
-/// Suspends this program in a way that no setting prevents. Returns when it is continued.
-pub(crate) fn stop() {
-    // SAFETY: the call takes no addresses.
-    unsafe { libc::raise(libc::SIGSTOP) };
+    // SIGSTOP has no other action.
+    if is_changed {
+        // SAFETY: this is the action that the kernel returned.
+        unsafe { libc::sigaction(signal, &raw const before, std::ptr::null_mut()) };
+    }
 }

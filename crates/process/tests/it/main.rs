@@ -8,6 +8,7 @@
 
 mod child;
 mod dumps;
+mod elf;
 mod find;
 mod live;
 mod page;

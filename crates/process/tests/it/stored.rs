@@ -126,6 +126,15 @@ fn a_core_file_has_the_memory_of_the_process() {
     assert!(bytes.iter().any(|&byte| byte != 0));
     assert_eq!(core.read_u64(1).unwrap_err().kind(), ErrorKind::Unmapped);
     assert_eq!(core.thread_pointer(1).unwrap_err().kind(), ErrorKind::Gone);
+    // Another file of that name is not taken for it.
+    let root = tempfile::tempdir().unwrap();
+    let other = root.path().join(std::str::from_utf8(&code.path[1..]).unwrap());
+    std::fs::create_dir_all(other.parent().unwrap()).unwrap();
+    std::fs::copy("/bin/sh", other).unwrap();
+    let core = CoreFile::open(&file, root.path()).unwrap();
+    assert_eq!(core.read(code.start, &mut bytes).unwrap_err().kind(), ErrorKind::Unmapped);
+    let error = core.symbols(code).unwrap_err().to_string();
+    assert!(error.ends_with("it is not the file that the process had mapped"), "{error}");
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn functions_at_one_address_are_kept_up_to_a_limit() {
     assert_eq!(said, ["too many functions at one address: expected at most 128; left out 872"]);
 }
 
-/// The memory that a reader of these tests may hold, in bytes.
+/// The most that a reader of these tests may hold, in bytes.
 const LIMIT_BYTES: usize = 16 << 20;
 
 /// Imports `trace` within [`LIMIT_BYTES`]. Returns the outcome, and the most bytes that it held.
