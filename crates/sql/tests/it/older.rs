@@ -82,9 +82,14 @@ fn an_older_database_gets_the_columns_that_a_new_run_has() {
 #[test]
 fn an_unchangeable_older_database_is_reported_as_such() {
     let scratch = Scratch::new();
-    let of_a_view =
-        "ALTER TABLE context_nodes RENAME TO nodes; CREATE VIEW context_nodes AS SELECT * FROM nodes";
-    let mut database = Database::open(&aged(&scratch, of_a_view)).unwrap();
+    // As many columns as SQLite allows.
+    let columns: String = (3..2000).map(|number| format!(", x{number}")).collect();
+    let of_many_columns = format!(
+        "CREATE TABLE wide (run_id INTEGER, node_id INTEGER, type TEXT{columns}); \
+         INSERT INTO wide (run_id, node_id, type) SELECT run_id, node_id, type FROM context_nodes ORDER BY node_id; \
+         DROP TABLE context_nodes; ALTER TABLE wide RENAME TO context_nodes"
+    );
+    let mut database = Database::open(&aged(&scratch, &of_many_columns)).unwrap();
     assert!(lines(&database.graph(1).unwrap()) == lines(&heap("m1_objects")));
     let error = database.add_run(&heap("m3_closures"), "now").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
