@@ -11,6 +11,7 @@ mod flat;
 mod folded;
 mod gecko;
 mod gecko_read;
+mod growth;
 mod jsonl;
 mod memory;
 mod names;

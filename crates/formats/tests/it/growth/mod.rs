@@ -4,10 +4,8 @@
 //! file that was written, and reads files that no exporter writes ([`files`]). Each is done at sizes n, 2n and 4n, and what is
 //! counted (allocations, bytes allocated, the most bytes held, bytes written) may grow by no more than [`STEP`] a step.
 //!
-//! Loops that allocate nothing show in CPU time only. `BOREHOLE_GROWTH=20000 cargo test -p borehole-formats --test growth -- --nocapture`
+//! Loops that allocate nothing show in CPU time only. `BOREHOLE_GROWTH=20000 cargo test -p borehole-formats --test it growth -- --nocapture`
 //! prints what takes more than a moment at that size and twice that, with the ratio; nothing is asserted of times.
-
-#![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
 mod files;
 mod shapes;
@@ -21,7 +19,7 @@ use borehole_formats::{Format, ReadError, ReadOptions, WriteOptions};
 use borehole_model::{Count, ProfileSink, Tables};
 use borehole_testkit::allocations::{Allocations, allocations};
 
-use shapes::{Feed, MakeProfile, SHAPES};
+use self::shapes::{Feed, MakeProfile, SHAPES};
 
 /// The smallest size.
 const SIZE: usize = 500;
