@@ -55,10 +55,10 @@ impl Recursion {
             let segment = Segment { has_times: true, period_ns: Some(1_000_000), ..Segment::default() };
             let at = Context { tables: &self.tables, segment: &segment };
             exporter.segment(at).unwrap();
-            for (time, &stack) in (0..).zip(&self.stacks[self.stacks.len() - count..]) {
-                let time_ns = Some(time * 1_000_000);
+            for (index, &stack) in self.stacks[self.stacks.len() - count..].iter().enumerate() {
+                let time_ns = i64::try_from(index * 1_000_000).ok();
                 // Some samples have no thread, so that lines of either kind are sorted.
-                let thread = Some(5).filter(|_| time % 2 == 0);
+                let thread = Some(5).filter(|_| index < count / 2);
                 let sample = Sample { stack: Some(stack), count: 1, time_ns, thread, ..Sample::default() };
                 let _ = exporter.sample(at, &sample).unwrap();
             }
