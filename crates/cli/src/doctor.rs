@@ -5,7 +5,10 @@ use std::io::{self, Write as _};
 
 use borehole::capture::{PhpOptions, PhpProcess, Subject as _};
 use borehole_php::ThreadModel;
-use borehole_process::{ForeignProcess as _, Obstacle, Process, Stopper, obstacles, processes, ptrace_scope};
+use borehole_process::{
+    ForeignProcess as _, Obstacle, Process, Stopper, obstacles, processes, ptrace_scope, resident_bytes,
+};
+use borehole_text::bytes;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -147,7 +150,22 @@ fn process_findings(id: i32) -> Vec<Diagnosis> {
     }
     findings.extend(php_findings(id));
     findings.extend(opcache_findings(id, &process));
+    findings.extend(heap_finding(id));
     findings
+}
+
+/// The memory of the command itself, in bytes.
+const COMMAND_BYTES: u64 = 32 << 20;
+
+/// What it takes to copy the heap of the process; `None` if it has ended.
+fn heap_finding(id: i32) -> Option<Diagnosis> {
+    let resident = resident_bytes(id).ok()?;
+    let [has, dump, capture] = [resident, resident / 3 + COMMAND_BYTES, resident + COMMAND_BYTES].map(bytes);
+    let most = bytes(borehole_memory::budget() as u64);
+    let what = format!(
+        "process {id} has {has} of memory: heap dump needs about {dump}, heap capture up to {capture}; --max-memory is {most}"
+    );
+    Some(Diagnosis::good(what))
 }
 
 fn refusal(id: i32, error: &borehole_process::Error) -> Vec<Diagnosis> {

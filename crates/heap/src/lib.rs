@@ -26,7 +26,7 @@ pub mod views;
 pub use borehole_text::{Error, ErrorKind};
 pub use contradiction::{CONTRADICTION, contradiction};
 pub use graph::{
-    Child, Graph, GraphBuilder, GraphCounts, HeapGraph, MemoryTotal, NodeAttribute, Parents, Totals,
+    Child, Graph, GraphBuilder, GraphCounts, GraphStorage, HeapGraph, MemoryTotal, NodeAttribute, Parents, Totals,
     TreeParents, Vocabulary,
 };
 pub use info::{HeapInfo, References, info};
