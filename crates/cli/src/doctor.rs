@@ -4,8 +4,10 @@ use std::fs;
 
 use borehole::capture::{PhpOptions, PhpProcess, Subject as _};
 use borehole_php::ThreadModel;
-use borehole_process::{ForeignProcess as _, Obstacle, Process, obstacles, processes, ptrace_scope};
-use borehole_text::{WIDEST_LAST, crop_middle, printable};
+use borehole_process::{
+    ForeignProcess as _, Obstacle, Process, obstacles, processes, ptrace_scope, resident_bytes,
+};
+use borehole_text::{WIDEST_LAST, bytes, crop_middle, printable};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -150,7 +152,22 @@ fn process_findings(id: i32) -> Vec<Diagnosis> {
     }
     findings.extend(php_findings(id));
     findings.extend(opcache_findings(id, &process));
+    findings.extend(heap_finding(&process));
     findings
+}
+
+/// The memory of the command itself, in bytes.
+const COMMAND_BYTES: u64 = 32 << 20;
+
+/// The memory that copying the heap of the process takes; `None` if it has ended.
+fn heap_finding(process: &Process) -> Option<Diagnosis> {
+    let (id, resident) = (process.id(), resident_bytes(process).ok()?);
+    let [has, dump, capture] = [resident, resident / 3 + COMMAND_BYTES, resident + COMMAND_BYTES].map(bytes);
+    let most = bytes(borehole_memory::budget() as u64);
+    let what = format!(
+        "process {id} has {has} of memory: heap dump needs about {dump}, heap capture up to {capture}; --max-memory is {most}"
+    );
+    Some(Diagnosis::good(what))
 }
 
 fn refusal(id: i32, error: &borehole_process::Error) -> Vec<Diagnosis> {

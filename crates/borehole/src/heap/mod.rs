@@ -15,9 +15,9 @@ use borehole_memory::OverBudget;
 pub use crate::heap_format::HeapFormat;
 pub use borehole_capture::heap::{CapturedHeap, HeapOptions, HeapStatistics, MemoryLimitError, take};
 pub use borehole_heap::{
-    Graph, GraphBuilder, GraphCounts, HeapGraph, HeapInfo, HeapSink, MemoryLocation, MemoryTotal, NodeId,
-    NodeType, Parents, Strength, StringId, Totals, TreeParents, compare, contradiction, findings, info, path,
-    retention, views,
+    Graph, GraphBuilder, GraphCounts, GraphStorage, HeapGraph, HeapInfo, HeapSink, MemoryLocation,
+    MemoryTotal, NodeId, NodeType, Parents, Strength, StringId, Totals, TreeParents, compare, contradiction,
+    findings, info, path, retention, views,
 };
 pub use borehole_php::{Analysis, AnalyzeOptions, AttachOptions, FatalError};
 pub use borehole_process::{Dump, DumpRecovery};
@@ -30,14 +30,30 @@ pub use database::{Address, PASSWORD_VARIABLE, add_run};
 pub use open::{HeapFile, OpenOptions, Opened};
 pub use save::write;
 
+/// The memory that any analysis may take, in bytes: to do with less would save little beside the command itself.
+const LEAST_GOAL_BYTES: usize = 64 << 20;
+
 /// Builds the graph of the heap whose memory is in `dump`, which is freed as soon as it has been walked.
 ///
 /// # Errors
 /// If the process does not run PHP, or an unsupported version.
-pub fn analyze(mut dump: Dump, options: &AnalyzeOptions<'_>) -> Result<(HeapGraph, Analysis), Error> {
+pub fn analyze(dump: Dump, options: &AnalyzeOptions<'_>) -> Result<(HeapGraph, Analysis), Error> {
+    analyze_as(dump, options, GraphStorage::Plain)
+}
+
+/// Like [`analyze`], with a graph that is stored like this: a packed one takes less memory, and is read in order, as by [`write()`]
+/// to `.rmem`.
+///
+/// # Errors
+/// As [`analyze`].
+pub fn analyze_as(
+    mut dump: Dump,
+    options: &AnalyzeOptions<'_>,
+    storage: GraphStorage,
+) -> Result<(HeapGraph, Analysis), Error> {
     let held_bytes = usize::try_from(dump.held_bytes()).unwrap_or(usize::MAX);
-    let goal = options.memory_goal.unwrap_or(held_bytes / 2);
-    dump.keep(goal / 2, goal);
+    let goal = options.memory_goal.unwrap_or((held_bytes / 2).max(LEAST_GOAL_BYTES));
+    dump.keep(goal / 4 * 3, goal);
     let mut builder = GraphBuilder::new();
     let stated = MemoryLimitError::of(&dump);
     let failure = options.failure.or(stated.as_ref().map(MemoryLimitError::failure));
@@ -48,7 +64,7 @@ pub fn analyze(mut dump: Dump, options: &AnalyzeOptions<'_>) -> Result<(HeapGrap
         builder.set_created(created);
     }
     drop(dump);
-    let graph = builder.finish().map_err(|error| Error::new("", error))?;
+    let graph = builder.finish_as(storage).map_err(|error| Error::new("", error))?;
     Ok((graph, analysis))
 }
 

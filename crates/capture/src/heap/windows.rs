@@ -38,7 +38,7 @@ struct Window {
     hash: u64,
 }
 
-/// What to do with windows that have changed.
+/// The treatment of windows that have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Changed {
     Packed,
@@ -55,7 +55,7 @@ enum Content {
     Kept(usize),
 }
 
-/// What a thread has read.
+/// The windows that one thread has read.
 struct Part {
     windows: Vec<(Window, Content)>,
     chunks: PackedChunks,
@@ -254,7 +254,7 @@ impl<M: ForeignMemory> Reader<'_, M> {
 #[derive(Default)]
 struct Batch {
     windows: Vec<(u64, u8)>,
-    /// What to read, with the offset in the buffer.
+    /// The memory to read, with the offset in the buffer.
     spans: Vec<(usize, MemorySpan)>,
 }
 

@@ -13,7 +13,7 @@ use borehole_capture::heap::{HeapOptions, MemoryLimitError, of_core, take};
 use borehole_heap::{Graph as _, GraphBuilder};
 use borehole_model::Tables;
 use borehole_php::{AnalyzeOptions, AttachOptions, Php, SampleOutcome, StackWalker, WalkOptions, analyze};
-use borehole_process::{CoreFile, Dump, ForeignProcess, Process, Stopper};
+use borehole_process::{CoreFile, Dump, ForeignMemory as _, ForeignProcess, Process, Stopper};
 use borehole_testkit::peers;
 
 /// A PHP program that holds memory and waits for a line, three calls deep.
@@ -188,6 +188,50 @@ fn a_running_process_is_copied_at_one_moment() {
     // Changes during the read are not an error.
     let options = HeapOptions { stop: false, ..HeapOptions::default() };
     assert!((0..10).any(|_| take(program.id(), &options).is_ok()));
+}
+
+/// A program with so much memory that its copy is packed. It waits, or changes some of it all the time.
+fn large(changes: bool) -> String {
+    let then = if changes {
+        "while (true) { $all[mt_rand(0, count($all) - 1)] = [str_repeat('x', mt_rand(1, 900))]; }"
+    } else {
+        "fgets(STDIN);"
+    };
+    format!(
+        "$all = []; for ($i = 0; $i < 90000; $i++) {{ $all[] = [$i, \"text $i\", [md5(\"$i\"), str_repeat('y', 300)]]; }}
+         echo \"ready\\n\"; {then}"
+    )
+}
+
+#[test]
+fn a_packed_copy_is_what_the_process_has() {
+    let Some(program) = Program::start(&["-d", "memory_limit=-1"], &large(false)) else { return };
+    program.until(&['S']);
+    let taken = take(program.id(), &HeapOptions::default()).unwrap();
+    assert!(taken.statistics.copied_bytes > 50 << 20, "{:?}", taken.statistics);
+    let process = Process::open(program.id()).unwrap();
+    for (address, bytes) in taken.dump.ranges() {
+        let mut now = vec![0; bytes.len()];
+        process.read(address, &mut now).unwrap();
+        assert!(now == *bytes, "{address:#x}");
+    }
+    let goal = HeapOptions { memory_goal: Some(1 << 30), ..HeapOptions::default() };
+    assert_eq!(take(program.id(), &goal).unwrap().dump.held_bytes(), taken.dump.held_bytes());
+    let read = written_and_read(&taken.dump);
+    assert!(read.spans().eq(taken.dump.spans()));
+}
+
+#[test]
+fn a_large_process_that_changes_is_copied_at_one_moment() {
+    let Some(program) = Program::start(&["-d", "memory_limit=-1"], &large(true)) else { return };
+    for _ in 0..2 {
+        let mut taken = take(program.id(), &HeapOptions::default()).unwrap();
+        assert_eq!((taken.statistics.unreadable_bytes, taken.statistics.attempts), (0, 1));
+        taken.dump.keep(usize::MAX, usize::MAX);
+        let mut builder = GraphBuilder::new();
+        let analysis = analyze(&taken.dump, &AnalyzeOptions::default(), &mut builder).unwrap();
+        assert_eq!((analysis.doubt, analysis.missing, analysis.torn), (None, 0, 0));
+    }
 }
 
 /// Whether a part of `mapping` is in a range.

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
-use borehole::heap::{self, CapturedHeap, HeapGraph, HeapOptions};
+use borehole::heap::{self, CapturedHeap, GraphStorage, HeapGraph, HeapOptions};
 use borehole::{Compression, Error, Existing, Output};
 use borehole_process::Launched;
 use borehole_text::bytes;
@@ -169,26 +169,29 @@ const PATIENCE: Duration = Duration::from_secs(2);
 impl CaptureArgs {
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let target = self.output.checked_target(self.waits)?;
-        self.output.write(&self.graph(self.output.is_stdout())?, &target)?;
+        // The memory that was asked for makes it faster.
+        let is_packed = target.is_rmem() && crate::memory::asked().is_none();
+        let storage = if is_packed { GraphStorage::Packed } else { GraphStorage::Plain };
+        self.output.write(&self.graph(self.output.is_stdout(), storage)?, &target)?;
         Ok(Exit::Done)
     }
 
     /// Like `run`, but writes a report on the heap.
     pub(crate) fn report(&self, output: &ReportOutput) -> anyhow::Result<Exit> {
         output.place.check()?;
-        output.write(&self.graph(output.place.path().is_none())?, "heap")?;
+        output.write(&self.graph(output.place.path().is_none(), GraphStorage::Plain)?, "heap")?;
         Ok(Exit::Done)
     }
 
     /// Copies the heap and analyses it. `to_stdout`: whether the result goes to standard output.
-    fn graph(&self, to_stdout: bool) -> anyhow::Result<HeapGraph> {
+    fn graph(&self, to_stdout: bool, storage: GraphStorage) -> anyhow::Result<HeapGraph> {
         let taken = match self.pid {
             Some(process) => self.taking.take(process)?,
             None => self.take_of_command(stdout_of_command(to_stdout))?,
         };
         let php = self.taking.php.options();
         // The dump holds the error that ended the program.
-        let (graph, analysis) = heap::analyze(taken.dump, &self.walk.options(&php, None))?;
+        let (graph, analysis) = heap::analyze_as(taken.dump, &self.walk.options(&php, None), storage)?;
         self.walk.tell("heap", &analysis);
         Ok(graph)
     }

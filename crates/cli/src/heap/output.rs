@@ -47,6 +47,13 @@ pub(crate) struct GraphTarget {
     address: Option<Address>,
 }
 
+impl GraphTarget {
+    /// Whether it is a file of rows, which are written in order.
+    pub(crate) fn is_rmem(&self) -> bool {
+        self.address.is_none() && self.format == HeapFormat::Rmem
+    }
+}
+
 /// A format of graphs that can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GraphFormat {

@@ -1020,6 +1020,7 @@ fn a_doctor_finds_a_healthy_process_healthy() {
     assert_eq!(json["schema_version"], 1);
     let said = String::from_utf8(run(&["doctor", "-p", &busy.id()]).quietly()).unwrap();
     assert!(said.contains("can be read\n") && said.contains(" runs PHP "), "{said}");
+    assert!(said.contains(" of memory: heap dump needs about "), "{said}");
     assert!(!said.contains("bad "), "{said}");
 }
 

@@ -17,6 +17,7 @@ mod glossary;
 mod heap;
 mod heap_growth;
 mod heap_holders;
+mod heap_memory;
 mod heap_query;
 mod heap_walk;
 mod info;

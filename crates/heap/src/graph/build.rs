@@ -3,6 +3,7 @@
 use borehole_text::{Error, ErrorKind, IntegerDigits, Position};
 use hashbrown::HashMap;
 
+use super::column::GraphStorage;
 use super::columns::{HeapGraph, flags};
 use super::gathered::{GatheredAttributes, GatheredEdges, GatheredLocations};
 use super::locations::LocationRow;
@@ -146,7 +147,15 @@ impl GraphBuilder {
     ///
     /// # Errors
     /// If there are more nodes, edges or strings than fit in 32 bits, or more type names than fit in 16 bits.
-    pub fn finish(mut self) -> Result<HeapGraph, Error> {
+    pub fn finish(self) -> Result<HeapGraph, Error> {
+        self.finish_as(GraphStorage::Plain)
+    }
+
+    /// Builds the graph with columns that are stored like this.
+    ///
+    /// # Errors
+    /// As [`Self::finish`].
+    pub fn finish_as(mut self, storage: GraphStorage) -> Result<HeapGraph, Error> {
         let rows = [self.edges.len(), self.locations.len(), self.attributes.len()];
         if self.is_full || rows.iter().any(|&rows| u32::try_from(rows).is_err()) {
             return Err(Error::new(
@@ -160,15 +169,15 @@ impl GraphBuilder {
         self.node_types.shrink_to_fit();
         // One after the other, so that each part is freed before the next is unpacked.
         let strings = self.strings.into_strings();
-        let edges = self.edges.into_rows(nodes);
-        let attributes = self.attributes.into_columns();
-        let locations = self.locations.into_columns();
+        let edges = self.edges.into_rows(nodes, storage);
+        let attributes = self.attributes.into_columns(storage);
+        let locations = self.locations.into_columns(storage);
         let groups = canonical::groups(locations.places());
         Ok(HeapGraph {
             strings,
             vocabulary: self.vocabulary,
             edges,
-            location_rows: NodeRows::of(locations.nodes.iter().copied(), nodes),
+            location_rows: NodeRows::of(locations.nodes(), nodes),
             locations,
             attribute_rows: attributes.node_rows(nodes),
             attributes,

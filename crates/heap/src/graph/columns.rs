@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::column::Column;
 use super::locations::LocationColumns;
 use super::rows::NodeRows;
 use super::strings::StringColumn;
@@ -11,7 +12,8 @@ use crate::sink::{MemoryLocation, NodeId, StringId, ValueKind};
 
 /// A graph in memory.
 ///
-/// A node takes 6 bytes, a reference 9, a location 20, an attribute 13, and a string 5 beside its content.
+/// A node takes 6 bytes, a reference 9, a location 20, an attribute 13, and a string 5 beside its content; a packed
+/// graph ([`GraphStorage::Packed`](super::GraphStorage)) a fraction of that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeapGraph {
     pub(super) strings: StringColumn,
@@ -26,35 +28,38 @@ pub struct HeapGraph {
     pub(super) facts: HeapFacts,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct AttributeRow {
-    pub(super) node: u32,
-    pub(super) key: StringId,
-    pub(super) value: StringId,
-}
-
-/// Attributes with the types of their values, sorted by node.
+/// Attributes, sorted by node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct AttributeColumns {
-    pub(super) rows: Vec<AttributeRow>,
-    pub(super) kinds: Vec<ValueKind>,
+    pub(super) nodes: Column<u32>,
+    pub(super) keys: Column<u32>,
+    pub(super) values: Column<u32>,
+    /// The index in [`ValueKind::ALL`].
+    pub(super) kinds: Column<u8>,
 }
 
 impl AttributeColumns {
     /// The rows of each of `nodes` nodes.
     pub(super) fn node_rows(&self, nodes: usize) -> NodeRows {
-        NodeRows::of(self.rows.iter().map(|row| row.node), nodes)
+        NodeRows::of(self.nodes.iter(), nodes)
     }
 
     fn len(&self) -> usize {
-        self.rows.len()
+        self.nodes.len()
     }
 
-    fn get(&self, row: usize) -> NodeAttribute {
-        let (Some(found), Some(&kind)) = (self.rows.get(row), self.kinds.get(row)) else {
-            return NO_ATTRIBUTE;
-        };
-        NodeAttribute { key: found.key, value: found.value, kind }
+    fn get(&self, row: usize) -> Option<NodeAttribute> {
+        let kind = usize::from(self.kinds.get(row)?);
+        Some(NodeAttribute {
+            key: StringId(self.keys.get(row)?),
+            value: StringId(self.values.get(row)?),
+            kind: ValueKind::ALL.get(kind).copied().unwrap_or(ValueKind::Null),
+        })
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let numbers = [&self.nodes, &self.keys, &self.values].map(Column::memory_bytes);
+        numbers.iter().sum::<usize>() + self.kinds.memory_bytes()
     }
 }
 
@@ -62,10 +67,10 @@ impl AttributeColumns {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct EdgeRows {
     /// The start of each node's references, and at last the end.
-    pub(super) starts: Vec<u32>,
-    pub(super) children: Vec<u32>,
-    pub(super) links: Vec<u32>,
-    pub(super) flags: Vec<u8>,
+    pub(super) starts: Column<u32>,
+    pub(super) children: Column<u32>,
+    pub(super) links: Column<u32>,
+    pub(super) flags: Column<u8>,
 }
 
 const TREE: u8 = 1;
@@ -89,9 +94,14 @@ const fn strength(flags: u8) -> Strength {
 }
 
 impl EdgeRows {
+    fn memory_bytes(&self) -> usize {
+        let numbers = [&self.starts, &self.children, &self.links].map(Column::memory_bytes);
+        numbers.iter().sum::<usize>() + self.flags.memory_bytes()
+    }
+
     /// For `None`, the rows of the roots.
     fn range(&self, parent: Option<NodeId>) -> Range<usize> {
-        let start = |entry: usize| self.starts.get(entry).map(|&row| row as usize);
+        let start = |entry: usize| self.starts.get(entry).map(|row| row as usize);
         let Some(NodeId(parent)) = parent else { return 0..start(0).unwrap_or_default() };
         match (start(parent as usize), start(parent as usize + 1)) {
             (Some(first), Some(end)) => first..end,
@@ -107,11 +117,9 @@ impl HeapGraph {
         let strings = self.strings.total_bytes() + self.strings.len() * 9 / 2;
         let rows = (self.location_rows.starts().len() + self.attribute_rows.starts().len()) * 4;
         let columns = size_of_val(self.node_types.as_slice())
-            + size_of_val(self.edges.starts.as_slice())
-            + self.edges.children.len() * 9
+            + self.edges.memory_bytes()
             + self.locations.memory_bytes()
-            + size_of_val(self.attributes.rows.as_slice())
-            + self.attributes.kinds.len()
+            + self.attributes.memory_bytes()
             + size_of_val(self.groups.as_slice());
         strings + rows + columns
     }
@@ -142,17 +150,17 @@ impl Graph for HeapGraph {
     }
 
     fn child(&self, row: usize) -> Option<Child> {
-        let flags = *self.edges.flags.get(row)?;
+        let flags = self.edges.flags.get(row)?;
         Some(Child {
-            node: NodeId(*self.edges.children.get(row)?),
-            link: StringId(*self.edges.links.get(row)?),
+            node: NodeId(self.edges.children.get(row)?),
+            link: StringId(self.edges.links.get(row)?),
             is_tree: flags & TREE != 0,
             strength: strength(flags),
         })
     }
 
     fn locations(&self, node: NodeId) -> Range<usize> {
-        self.location_rows.range(node.0, |row| self.locations.nodes[row])
+        self.location_rows.range(node.0, |row| self.locations.node(row))
     }
 
     fn location(&self, row: usize) -> MemoryLocation {
@@ -160,19 +168,19 @@ impl Graph for HeapGraph {
     }
 
     fn location_node(&self, row: usize) -> NodeId {
-        NodeId(self.locations.nodes.get(row).copied().unwrap_or(u32::MAX))
+        NodeId(self.locations.node(row))
     }
 
     fn attributes(&self, node: NodeId) -> Range<usize> {
-        self.attribute_rows.range(node.0, |row| self.attributes.rows[row].node)
+        self.attribute_rows.range(node.0, |row| self.attributes.nodes.get(row).unwrap_or(u32::MAX))
     }
 
     fn attribute(&self, row: usize) -> NodeAttribute {
-        self.attributes.get(row)
+        self.attributes.get(row).unwrap_or(NO_ATTRIBUTE)
     }
 
     fn attribute_node(&self, row: usize) -> NodeId {
-        NodeId(self.attributes.rows.get(row).map_or(u32::MAX, |row| row.node))
+        NodeId(self.attributes.nodes.get(row).unwrap_or(u32::MAX))
     }
 
     fn string(&self, string: StringId) -> &[u8] {

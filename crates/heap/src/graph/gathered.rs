@@ -5,7 +5,8 @@
 //! so the few late ones are gathered apart, and merged.
 
 use super::NodeAttribute;
-use super::columns::{AttributeColumns, AttributeRow, EdgeRows};
+use super::column::{Column, ColumnBuilder, GraphStorage};
+use super::columns::{AttributeColumns, EdgeRows};
 use super::locations::{LocationColumns, LocationRow, LocationShape, LocationTable};
 use super::packed::{PackedRows, step, stepped};
 use crate::sink::{NodeId, StringId, ValueKind};
@@ -60,7 +61,7 @@ impl GatheredEdges {
     }
 
     /// Sorts by parent.
-    pub(super) fn into_rows(self, nodes: usize) -> EdgeRows {
+    pub(super) fn into_rows(self, nodes: usize, storage: GraphStorage) -> EdgeRows {
         let mut parent = 0;
         let mut starts = vec![0_u32; nodes + 2];
         self.rows.each(|[step, ..]| {
@@ -68,17 +69,56 @@ impl GatheredEdges {
             starts[index(parent) + 1] += 1;
         });
         add_up(&mut starts);
+        let (children, links, flags) = match storage {
+            GraphStorage::Plain => self.sorted(&mut starts),
+            GraphStorage::Packed => self.sorted_one_by_one(&mut starts, storage),
+        };
+        // Each entry is now the end of its node's references, which is the start of the next node's.
+        starts.pop();
+        EdgeRows { starts: Column::stored(starts, storage), children, links, flags }
+    }
+
+    fn sorted(self, starts: &mut [u32]) -> (Column<u32>, Column<u32>, Column<u8>) {
         let count = self.len();
         let (mut children, mut links, mut flags) = (vec![0; count], vec![0; count], vec![0; count]);
         let mut last = [0; 2];
         self.rows.take_each(|[parent, child, link, flag]| {
             last = [stepped(last[0], parent), stepped(last[1], child)];
-            let row = next_place(&mut starts, last[0]);
+            let row = next_place(starts, last[0]);
             (children[row], links[row], flags[row]) = (low(last[1]), low(link), low(flag).to_le_bytes()[0]);
         });
-        // Each entry is now the end of its node's references, which is the start of the next node's.
-        starts.pop();
-        EdgeRows { starts, children, links, flags }
+        (Column::Plain(children), Column::Plain(links), Column::Plain(flags))
+    }
+
+    /// Like [`Self::sorted`], with only one column at a time as it is.
+    fn sorted_one_by_one(
+        self,
+        starts: &mut [u32],
+        storage: GraphStorage,
+    ) -> (Column<u32>, Column<u32>, Column<u8>) {
+        let children = self.sorted_column(starts, |child, _, _| child);
+        let children = Column::stored(children, storage);
+        begin_again(starts);
+        let links = self.sorted_column(starts, |_, link, _| link);
+        let links = Column::stored(links, storage);
+        begin_again(starts);
+        let flags = self.sorted_column(starts, |_, _, flags| flags);
+        (children, links, Column::stored(flags, storage))
+    }
+
+    fn sorted_column<T: Copy + Default>(
+        &self,
+        starts: &mut [u32],
+        take: impl Fn(u32, u32, u8) -> T,
+    ) -> Vec<T> {
+        let mut column = vec![T::default(); self.len()];
+        let mut last = [0; 2];
+        self.rows.each(|[parent, child, link, flags]| {
+            last = [stepped(last[0], parent), stepped(last[1], child)];
+            let row = next_place(starts, last[0]);
+            column[row] = take(low(last[1]), low(link), low(flags).to_le_bytes()[0]);
+        });
+        column
     }
 }
 
@@ -94,8 +134,8 @@ impl GatheredLocations {
     }
 
     /// Sorts by node.
-    pub(super) fn into_columns(self) -> LocationColumns {
-        let mut table = LocationTable::with_capacity(self.len());
+    pub(super) fn into_columns(self, storage: GraphStorage) -> LocationColumns {
+        let mut table = LocationTable::new(storage, self.len());
         let mut late = Vec::with_capacity(self.late.rows.len());
         self.late.take_each(|row| late.push(row));
         late.sort_by_key(|row| row.node);
@@ -107,7 +147,7 @@ impl GatheredLocations {
             table.push(&row);
         });
         late.for_each(|row| table.push(row));
-        table.into_columns()
+        table.finish()
     }
 }
 
@@ -157,26 +197,28 @@ impl GatheredAttributes {
     }
 
     /// Sorts by node. Facts may come late, such as an array's count after its elements.
-    pub(super) fn into_columns(self) -> AttributeColumns {
-        let count = self.len();
-        let mut columns =
-            AttributeColumns { rows: Vec::with_capacity(count), kinds: Vec::with_capacity(count) };
-        let mut put = |(row, kind): (AttributeRow, ValueKind)| {
-            columns.rows.push(row);
-            columns.kinds.push(kind);
+    pub(super) fn into_columns(self, storage: GraphStorage) -> AttributeColumns {
+        let [mut nodes, mut keys, mut values] = [0; 3].map(|_| ColumnBuilder::new(storage, self.len()));
+        let mut kinds = ColumnBuilder::new(storage, self.len());
+        let mut put = |(node, attribute): (u32, NodeAttribute)| {
+            nodes.push(node);
+            keys.push(attribute.key.0);
+            values.push(attribute.value.0);
+            kinds.push(attribute.kind as u8);
         };
         let mut late = Vec::with_capacity(self.late.rows.len());
-        self.late.take_each(|row, kind| late.push((row, kind)));
-        late.sort_by_key(|(row, _)| row.node);
+        self.late.take_each(|row| late.push(row));
+        late.sort_by_key(|(node, _)| *node);
         let mut late = late.into_iter().peekable();
-        self.in_order.take_each(|row, kind| {
-            while let Some(late) = late.next_if(|(late, _)| late.node < row.node) {
+        self.in_order.take_each(|row| {
+            while let Some(late) = late.next_if(|(node, _)| *node < row.0) {
                 put(late);
             }
-            put((row, kind));
+            put(row);
         });
         late.for_each(put);
-        columns
+        let [nodes, keys, values] = [nodes, keys, values].map(ColumnBuilder::finish);
+        AttributeColumns { nodes, keys, values, kinds: kinds.finish() }
     }
 }
 
@@ -186,12 +228,12 @@ impl AttributeRows {
         self.last = node;
     }
 
-    fn take_each(self, mut take: impl FnMut(AttributeRow, ValueKind)) {
+    fn take_each(self, mut take: impl FnMut((u32, NodeAttribute))) {
         let mut node = 0;
         self.rows.take_each(|[step, key, value, kind]| {
             node = stepped(node, step);
-            let row = AttributeRow { node: low(node), key: StringId(low(key)), value: StringId(low(value)) };
-            take(row, ValueKind::ALL.get(index(kind)).copied().unwrap_or(ValueKind::Null));
+            let kind = ValueKind::ALL.get(index(kind)).copied().unwrap_or(ValueKind::Null);
+            take((low(node), NodeAttribute { key: StringId(low(key)), value: StringId(low(value)), kind }));
         });
     }
 }
@@ -200,6 +242,12 @@ fn add_up(counts: &mut [u32]) {
     for entry in 1..counts.len() {
         counts[entry] += counts[entry - 1];
     }
+}
+
+/// Turns the ends of all nodes' rows into their starts again.
+fn begin_again(ends: &mut [u32]) {
+    ends.copy_within(..ends.len() - 1, 1);
+    ends[0] = 0;
 }
 
 /// The row of the next thing of `node`; the entry of the node then names the row after it.

@@ -3,9 +3,12 @@
 //! Most locations differ from others only in their node, address and string: what else there is about them is stored once for all
 //! that are alike.
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
+use std::hash::BuildHasher as _;
 
+use hashbrown::hash_table::Entry;
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use super::column::{Column, ColumnBuilder, GraphStorage};
 use crate::names::{LocationType, Region};
 use crate::sink::{MemoryLocation, NodeId, StringId};
 
@@ -18,7 +21,7 @@ pub(super) struct LocationRow {
     pub(super) shape: LocationShape,
 }
 
-/// What many locations have in common.
+/// The properties that many locations have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct LocationShape {
     pub(super) size: u64,
@@ -33,20 +36,24 @@ pub(super) struct LocationShape {
 /// Locations, sorted by node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LocationColumns {
-    pub(super) nodes: Vec<u32>,
-    addresses: Vec<u64>,
-    strings: Vec<u32>,
+    nodes: Column<u32>,
+    addresses: Column<u64>,
+    strings: Column<u32>,
     /// The index in `shapes` of each location.
-    numbers: Vec<u32>,
+    numbers: Column<u32>,
     shapes: Vec<LocationShape>,
 }
 
 /// Builds [`LocationColumns`].
 pub(super) struct LocationTable {
-    columns: LocationColumns,
+    nodes: ColumnBuilder<u32>,
+    addresses: ColumnBuilder<u64>,
+    strings: ColumnBuilder<u32>,
+    numbers: ColumnBuilder<u32>,
+    shapes: Vec<LocationShape>,
     /// The shapes by hash: their indexes.
     index: HashTable<u32>,
-    hasher: hashbrown::DefaultHashBuilder,
+    hasher: DefaultHashBuilder,
 }
 
 impl LocationRow {
@@ -85,47 +92,56 @@ impl LocationRow {
 }
 
 impl LocationTable {
-    /// Creates a table with room for so many locations.
-    pub(super) fn with_capacity(count: usize) -> Self {
-        let columns = LocationColumns {
-            nodes: Vec::with_capacity(count),
-            addresses: Vec::with_capacity(count),
-            strings: Vec::with_capacity(count),
-            numbers: Vec::with_capacity(count),
+    /// Creates a table for so many locations.
+    pub(super) fn new(storage: GraphStorage, count: usize) -> Self {
+        Self {
+            nodes: ColumnBuilder::new(storage, count),
+            addresses: ColumnBuilder::new(storage, count),
+            strings: ColumnBuilder::new(storage, count),
+            numbers: ColumnBuilder::new(storage, count),
             shapes: Vec::new(),
-        };
-        Self { columns, index: HashTable::new(), hasher: hashbrown::DefaultHashBuilder::default() }
+            index: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+        }
     }
 
     /// Adds a location of the same node as the last, or of a later one.
     pub(super) fn push(&mut self, row: &LocationRow) {
-        let Self { columns, index, hasher } = self;
-        let shapes = &mut columns.shapes;
-        let hash = |shape: &LocationShape| std::hash::BuildHasher::hash_one(&*hasher, shape);
-        let same = |&number: &u32| shapes[number as usize] == row.shape;
-        let number = match index.entry(hash(&row.shape), same, |&number| hash(&shapes[number as usize])) {
+        let number = self.number(&row.shape);
+        self.nodes.push(row.node);
+        self.addresses.push(row.address);
+        self.strings.push(row.string);
+        self.numbers.push(number);
+    }
+
+    fn number(&mut self, shape: &LocationShape) -> u32 {
+        let Self { shapes, index, hasher, .. } = self;
+        let same = |&number: &u32| shapes[number as usize] == *shape;
+        match index.entry(hasher.hash_one(shape), same, |&number| hasher.hash_one(shapes[number as usize])) {
             Entry::Occupied(entry) => *entry.get(),
             Entry::Vacant(entry) => {
                 let number = u32::try_from(shapes.len()).expect("at most one for each location");
                 entry.insert(number);
-                shapes.push(row.shape);
+                shapes.push(*shape);
                 number
             }
-        };
-        columns.nodes.push(row.node);
-        columns.addresses.push(row.address);
-        columns.strings.push(row.string);
-        columns.numbers.push(number);
+        }
     }
 
-    pub(super) fn into_columns(mut self) -> LocationColumns {
-        self.columns.shapes.shrink_to_fit();
-        self.columns
+    pub(super) fn finish(mut self) -> LocationColumns {
+        self.shapes.shrink_to_fit();
+        LocationColumns {
+            nodes: self.nodes.finish(),
+            addresses: self.addresses.finish(),
+            strings: self.strings.finish(),
+            numbers: self.numbers.finish(),
+            shapes: self.shapes,
+        }
     }
 }
 
 impl LocationColumns {
-    pub(super) const fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 
@@ -135,23 +151,35 @@ impl LocationColumns {
     }
 
     fn row(&self, row: usize) -> Option<LocationRow> {
-        let number = *self.numbers.get(row)? as usize;
+        let number = self.numbers.get(row)? as usize;
         Some(LocationRow {
-            node: *self.nodes.get(row)?,
-            address: *self.addresses.get(row)?,
-            string: *self.strings.get(row)?,
+            node: self.nodes.get(row)?,
+            address: self.addresses.get(row)?,
+            string: self.strings.get(row)?,
             shape: *self.shapes.get(number)?,
         })
     }
 
+    /// The node of a row; the maximum of 32 bits if there is none.
+    #[inline]
+    pub(super) fn node(&self, row: usize) -> u32 {
+        self.nodes.get(row).unwrap_or(u32::MAX)
+    }
+
+    /// The nodes of all rows.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = u32> {
+        self.nodes.iter()
+    }
+
     /// The addresses of all locations, with their nodes.
     pub(super) fn places(&self) -> impl Iterator<Item = (u64, u32)> + Clone {
-        self.addresses.iter().copied().zip(self.nodes.iter().copied())
+        self.addresses.iter().zip(self.nodes.iter())
     }
 
     /// The number of bytes of memory that they take.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.len() * 20 + size_of_val(self.shapes.as_slice())
+        let numbers = [&self.nodes, &self.strings, &self.numbers].map(Column::memory_bytes);
+        numbers.iter().sum::<usize>() + self.addresses.memory_bytes() + size_of_val(self.shapes.as_slice())
     }
 }
 

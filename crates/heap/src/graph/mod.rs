@@ -2,6 +2,7 @@
 
 mod build;
 mod canonical;
+mod column;
 mod columns;
 mod copy;
 mod gathered;
@@ -21,6 +22,7 @@ use crate::sink::{MemoryLocation, NodeId, StringId, ValueKind};
 
 pub use build::GraphBuilder;
 pub(crate) use canonical::{CanonicalGroups, groups};
+pub use column::GraphStorage;
 pub use columns::HeapGraph;
 pub(crate) use columns::{NO_ATTRIBUTE, NO_LOCATION};
 pub(crate) use of_node::{

@@ -24,6 +24,9 @@ const LEVEL: i32 = -1;
 /// Source: glibc, `malloc/malloc.c`, `DEFAULT_MMAP_THRESHOLD_MAX`: 32 MiB.
 const CHUNK_BYTES: [usize; 2] = [1 << 20, 33 << 20];
 
+/// The number of unpacked pieces in an allocation, which is so large that the system gets it back.
+const SLAB: usize = CHUNK_BYTES[1] / PIECE_BYTES;
+
 /// The number of unpacked pieces that are always kept.
 const MIN_KEPT: usize = (8 << 20) / PIECE_BYTES;
 
@@ -77,7 +80,9 @@ impl Packer {
 
     /// Takes what was packed since the beginning, or since this was called before.
     pub fn take(&mut self) -> PackedChunks {
-        std::mem::take(&mut self.chunks)
+        let mut chunks = std::mem::take(&mut self.chunks);
+        chunks.0.last_mut().into_iter().for_each(Vec::shrink_to_fit);
+        chunks
     }
 }
 
@@ -123,11 +128,15 @@ struct KeptPieces {
     /// The index in `kept` plus 1 of each piece; 0: it is not kept.
     places: Vec<u32>,
     kept: Vec<KeptPiece>,
+    /// The bytes of the kept pieces, one after the other in slabs.
+    slabs: Vec<Vec<u8>>,
+    /// A piece while it is unpacked.
+    unpacked: Vec<u8>,
     /// The index of the next piece that may have to go.
     hand: usize,
     /// The maximum number of pieces.
     most: usize,
-    /// The number of bytes that the program may hold before no more pieces are kept.
+    /// The number of bytes that the program may hold before fewer pieces are kept.
     goal: usize,
 }
 
@@ -135,13 +144,20 @@ struct KeptPiece {
     piece: usize,
     /// Whether it was read since `hand` passed it.
     is_used: bool,
-    bytes: Vec<u8>,
 }
 
 impl Default for KeptPieces {
     fn default() -> Self {
-        let unpacker = Decompressor::new().expect("no dictionary that could be wrong");
-        Self { unpacker, places: Vec::new(), kept: Vec::new(), hand: 0, most: MIN_KEPT, goal: usize::MAX }
+        Self {
+            unpacker: Decompressor::new().expect("no dictionary that could be wrong"),
+            places: Vec::new(),
+            kept: Vec::new(),
+            slabs: Vec::new(),
+            unpacked: Vec::with_capacity(PIECE_BYTES),
+            hand: 0,
+            most: MIN_KEPT,
+            goal: usize::MAX,
+        }
     }
 }
 
@@ -173,7 +189,9 @@ impl PackedMemory {
     /// Adds what a packer has packed, whose pieces can then be given to [`Self::push`].
     pub fn adopt(&mut self, packed: PackedChunks) -> AdoptedChunks {
         let PackedChunks(mut chunks) = packed;
-        if let [small] = chunks.as_slice() {
+        if let [small] = chunks.as_slice()
+            && small.len() <= CHUNK_BYTES[0] / 2
+        {
             let StoredPiece { chunk, offset, .. } = self.chunks.add(small);
             return AdoptedChunks { chunk, offset };
         }
@@ -230,36 +248,36 @@ impl KeptPieces {
     fn get(&mut self, memory: &PackedMemory, piece: usize) -> &[u8] {
         let place = self.places.get(piece).copied().unwrap_or_default() as usize;
         let place = if place == 0 { self.unpack(memory, piece) } else { place - 1 };
-        let kept = &mut self.kept[place];
-        kept.is_used = true;
-        &kept.bytes
+        self.kept[place].is_used = true;
+        &self.slabs[place / SLAB][place % SLAB * PIECE_BYTES..][..PIECE_BYTES]
     }
 
     #[cold]
     fn unpack(&mut self, memory: &PackedMemory, piece: usize) -> usize {
         self.places.resize(memory.pieces.len(), 0);
+        let packed = memory.chunks.get(memory.pieces[piece]);
+        self.unpacked.clear();
+        self.unpacker.decompress_to_buffer(packed, &mut self.unpacked).expect("what was packed here");
         let place = self.make_room();
-        let kept = &mut self.kept[place];
-        kept.piece = piece;
-        kept.bytes.clear();
-        let unpacked =
-            self.unpacker.decompress_to_buffer(memory.chunks.get(memory.pieces[piece]), &mut kept.bytes);
-        unpacked.expect("what was packed here");
+        self.kept[place].piece = piece;
+        self.slabs[place / SLAB][place % SLAB * PIECE_BYTES..][..PIECE_BYTES].copy_from_slice(&self.unpacked);
         self.places[piece] = u32::try_from(place + 1).expect("pieces are counted in 32 bits");
         place
     }
 
     /// The index of a place for one more piece.
     fn make_room(&mut self) -> usize {
-        let is_over = borehole_memory::held() > self.goal;
-        if self.kept.len() < MIN_KEPT || (self.kept.len() < self.most && !is_over) {
-            let bytes = Vec::with_capacity(PIECE_BYTES);
-            self.kept.push(KeptPiece { piece: 0, is_used: true, bytes });
-            return self.kept.len() - 1;
-        }
+        let is_over = self.is_over_goal();
         // The rest of the program needs the memory.
-        if is_over && self.kept.len() > MIN_KEPT + 1 {
-            self.kept.pop().into_iter().for_each(|gone| self.places[gone.piece] = 0);
+        if is_over && self.slabs.len() > 1 {
+            self.slabs.pop();
+            for gone in self.kept.drain(self.slabs.len() * SLAB..) {
+                self.places[gone.piece] = 0;
+            }
+            self.hand = 0;
+        }
+        if self.kept.len() < MIN_KEPT || (self.kept.len() < self.most && !is_over) {
+            return self.add_place();
         }
         loop {
             self.hand = (self.hand + 1) % self.kept.len();
@@ -269,6 +287,23 @@ impl KeptPieces {
                 return self.hand;
             }
         }
+    }
+
+    fn add_place(&mut self) -> usize {
+        let place = self.kept.len();
+        if place.is_multiple_of(SLAB) {
+            self.slabs.push(Vec::with_capacity(SLAB * PIECE_BYTES));
+        }
+        let slab = &mut self.slabs[place / SLAB];
+        slab.resize(slab.len() + PIECE_BYTES, 0);
+        self.kept.push(KeptPiece { piece: 0, is_used: true });
+        place
+    }
+
+    /// Whether the program holds more than it should, without the unwritten part of the last slab.
+    fn is_over_goal(&self) -> bool {
+        let unwritten = self.slabs.last().map_or(0, |slab| slab.capacity() - slab.len());
+        borehole_memory::held().saturating_sub(unwritten) > self.goal
     }
 }
 

@@ -313,3 +313,32 @@ proptest! {
         prop_assert_eq!(Dump::read(&*file).is_ok(), file == whole);
     }
 }
+
+/// The most memory that this program has had, in bytes.
+fn peak_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
+}
+
+#[test]
+fn zeros_in_a_file_take_no_memory() {
+    const BYTES: u32 = 4_000_000;
+    let mut file = written(&Dump::default())[..16].to_vec();
+    let blocks = 160;
+    for number in 0..blocks {
+        let mut content = 1_u32.to_le_bytes().to_vec();
+        content.extend((0x7000_0000_0000 + number * u64::from(BYTES)).to_le_bytes());
+        content.extend(BYTES.to_le_bytes());
+        content.resize(content.len() + usize::try_from(BYTES).unwrap(), 0);
+        file.extend(block(6, &content));
+    }
+    file.extend(block(0, &blocks.to_le_bytes()));
+    let before = peak_bytes();
+    let dump = Dump::read(&*file).unwrap();
+    let all = blocks * u64::from(BYTES);
+    assert_eq!((dump.held_bytes(), dump.spans().count()), (all, 1));
+    assert_eq!(dump.array(0x7000_0000_0000 + all - 8), Some([0; 8]));
+    assert_eq!(dump.words(0x7000_0000_0000, all).filter(|&word| word == 0).count() as u64, all / 8);
+    assert!(peak_bytes() - before < all / 4, "{} bytes more for {all}", peak_bytes() - before);
+}
