@@ -41,7 +41,12 @@ pub(crate) const CRATES: &[Crate] = &[
         outside: &["flate2", "libc", "nix", "object", "zstd"],
         freedom: Freedom::System,
     },
-    Crate { name: "borehole-heap", level: 1, outside: &["hashbrown", "serde_json"], freedom: Freedom::Pure },
+    Crate {
+        name: "borehole-heap",
+        level: 1,
+        outside: &["hashbrown", "serde_json", "zstd"],
+        freedom: Freedom::Pure,
+    },
     Crate { name: "borehole-trc", level: 2, outside: &["hashbrown", "memchr"], freedom: Freedom::Pure },
     Crate {
         name: "borehole-analysis",
