@@ -20,7 +20,7 @@ impl ByteBudget {
     /// Takes `bytes` from the budget. Returns whether that many were left; if not, none are left from here on.
     pub(crate) fn take(&self, bytes: u64) -> bool {
         let taken =
-            self.left.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
+            self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
         if taken.is_err() {
             self.left.store(0, Ordering::Relaxed);
         }
