@@ -35,7 +35,7 @@ const CRAFTED: [(&str, DamagedPiece); 3] = [
 
 type DamagedPiece = fn(u32) -> Vec<u8>;
 
-/// What is repeated behind the beginning of a file of another format, whose name comes first.
+/// Pieces that are repeated behind the beginning of a file of another format, whose name comes first.
 const REPEATED: [(&str, &str, &[u8]); 8] = [
     ("rbt", "false frames of zstd", &[0x28, 0xb5, 0x2f, 0xfd]),
     ("rbt", "frames of zstd that fail late", &[0x28, 0xb5, 0x2f, 0xfd, 0, 0x68, 0x84, 0x3e, 0, 0x55]),

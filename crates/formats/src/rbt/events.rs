@@ -31,7 +31,7 @@ pub struct EventReader<R> {
     pub(super) options: ReadOptions,
     warnings: Vec<Warning>,
     failed: bool,
-    /// What the search behind damage has examined.
+    /// The bytes that the search behind damage has examined.
     pub(super) effort: Effort,
     peek: MemberPeek,
 }

@@ -161,8 +161,7 @@ impl<'a, R: Read> SegmentSearch<'a, R> {
         let state = SegmentState { has_timestamps: raw.header().has_timestamps, ..SegmentState::default() };
         let may_be = is_first_event(events);
         !raw.is_flawless()
-            || (may_be
-                && self.judge(&mut Plausibility::new(state, SearchPurpose::Search), at + HEADER_BYTES))
+            || (may_be && self.judge(&mut Plausibility::new(state, SearchPurpose::Search), at + HEADER_BYTES))
     }
 
     /// Whether the segment continues after the last event taken, as far as the bytes reach.

@@ -41,7 +41,7 @@ pub struct Reader<'a> {
     statistics: Option<Statistics>,
     /// The number of warnings before those about early times; `None` if no damage has been skipped.
     pub(super) early_times_at: Option<usize>,
-    /// What the search behind damage has examined.
+    /// The bytes that the search behind damage has examined.
     pub(super) effort: Effort,
     /// The numbers of samples and threads in the header.
     pub(super) expected: Option<(u64, u32)>,

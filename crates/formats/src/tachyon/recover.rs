@@ -11,8 +11,8 @@
 //! difference are named; later names would be guesses.
 
 use borehole_text::counted;
-use borehole_wire::{Cursor, Effort};
 use borehole_wire::zstd::FRAME_MAGIC;
+use borehole_wire::{Cursor, Effort};
 use hashbrown::HashMap;
 use memchr::memmem;
 

@@ -168,7 +168,10 @@ impl Actors {
 
     /// Ends all activities at the last time seen, in a fixed order.
     pub(super) fn end_all(&mut self, canvas: &mut impl Canvas, tracks: &Tracks) -> io::Result<()> {
-        let polls = self.polls.drain().flat_map(|(_, (on_worker, on_task))| std::iter::once(on_worker).chain(on_task));
+        let polls = self
+            .polls
+            .drain()
+            .flat_map(|(_, (on_worker, on_task))| std::iter::once(on_worker).chain(on_task));
         let spans = self.spans.drain().flat_map(|(_, open)| open);
         let states = self.states.drain().map(|(_, track)| track);
         let mut open: Vec<_> = polls.chain(spans).chain(states).collect();

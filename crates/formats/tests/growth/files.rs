@@ -2,7 +2,7 @@
 
 use borehole_wire::put_varint;
 
-/// What it is, the name of its format, and how it is made in a size.
+/// A kind of file: its large dimension, the name of its format, and a function that makes it in a size.
 pub(super) type MakeFile = (&'static str, &'static str, fn(usize) -> Vec<u8>);
 
 pub(super) const FILES: &[MakeFile] = &[

@@ -233,7 +233,9 @@ fn importers_grow_with_files() {
 fn importers_grow_with_files_that_no_exporter_writes() {
     let mut faults = Vec::new();
     for (what, format, make) in files::FILES {
-        let Some(format) = Format::from_name(format).filter(|format| format.importer().is_some()) else { continue };
+        let Some(format) = Format::from_name(format).filter(|format| format.importer().is_some()) else {
+            continue;
+        };
         for (view, show) in VIEWS {
             let run = |size| {
                 let bytes = make(size);
@@ -273,7 +275,9 @@ fn importers_grow_with_damage() {
 fn searches_behind_damage_grow_with_files() {
     let mut faults = Vec::new();
     for (what, name, piece) in files::DAMAGE {
-        let Some(format) = Format::from_name(name).filter(|format| format.importer().is_some()) else { continue };
+        let Some(format) = Format::from_name(name).filter(|format| format.importer().is_some()) else {
+            continue;
+        };
         let start = file(format, SHAPES[2].1, 20);
         let run = |size: usize| {
             let mut bytes = start[..start.len() / 2].to_vec();
@@ -294,7 +298,8 @@ fn searches_behind_damage_grow_with_files() {
 #[test]
 fn quadratic_growth_is_found() {
     let mut faults = Vec::new();
-    let run = |size: usize| cost(|| (0..size).map(|length| std::hint::black_box(vec![0_u8; length]).len()).sum());
+    let run =
+        |size: usize| cost(|| (0..size).map(|length| std::hint::black_box(vec![0_u8; length]).len()).sum());
     if asked_size().is_none() {
         judge("a sum of lengths", run, &mut faults);
         assert!(faults.iter().any(|fault| fault.contains("bytes allocated")), "{faults:?}");

@@ -56,7 +56,8 @@ pub(super) const SHAPES: &[(&str, MakeProfile)] = &[
         (0..n).try_for_each(|number| feed.labelled(&[("url".to_owned(), format!("/page/{number}"))], number))
     }),
     ("threads", |n, feed| {
-        (0..n).try_for_each(|number| feed.of_thread(1, number as u64 + 1, &format!("thread {number}"), number))
+        (0..n)
+            .try_for_each(|number| feed.of_thread(1, number as u64 + 1, &format!("thread {number}"), number))
     }),
     ("threads of one name", |n, feed| {
         (0..n).try_for_each(|number| feed.of_thread(1, number as u64 + 1, "worker", number))
@@ -145,7 +146,8 @@ pub(super) const SHAPES: &[(&str, MakeProfile)] = &[
     }),
     ("entries of a map", |n, feed| {
         let text = |text: String| Value::Text(Cow::Owned(text));
-        let entries = (0..n).map(|number| (text(format!("key {number}")), text("value".to_owned()))).collect();
+        let entries =
+            (0..n).map(|number| (text(format!("key {number}")), text("value".to_owned()))).collect();
         feed.event("Map", &[("map", Value::Map(entries))], 0)
     }),
     ("workers", |n, feed| {

@@ -44,7 +44,7 @@ pub struct Envelope<R> {
     /// The start of the last damaged member, and whether any bytes were decompressed from it.
     damaged_member: (u64, bool),
     decoders: Decoders,
-    /// What was spent on damaged members.
+    /// The effort spent on damaged members.
     effort: Effort,
     /// The number of last bytes in front of `start` that were read as plain bytes.
     plain_kept: usize,
@@ -180,7 +180,8 @@ impl<R: Read> Envelope<R> {
         if unread.len() <= self.plain_kept {
             self.start -= unread.len();
         } else {
-            let mut raw = Vec::with_capacity((unread.len() + self.end - self.start).max(KEPT_BYTES) + RAW_BYTES);
+            let mut raw =
+                Vec::with_capacity((unread.len() + self.end - self.start).max(KEPT_BYTES) + RAW_BYTES);
             raw.extend_from_slice(unread);
             raw.extend_from_slice(&self.raw[self.start..self.end]);
             self.start = 0;

@@ -18,7 +18,7 @@ pub struct MemberPeek {
     frame: Option<Box<FrameDecoder>>,
 }
 
-/// What a look into a member has found.
+/// The result of a look into a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peeked {
     /// Why the member does not yield as many bytes as were wanted; `None` if it does.
