@@ -187,6 +187,9 @@ impl PackedMemory {
     }
 
     /// Adds what a packer has packed, whose pieces can then be given to [`Self::push`].
+    ///
+    /// # Panics
+    /// If there are 2^32 chunks.
     pub fn adopt(&mut self, packed: PackedChunks) -> AdoptedChunks {
         let PackedChunks(mut chunks) = packed;
         if let [small] = chunks.as_slice()
