@@ -105,7 +105,9 @@ fn survives(name: &str, arguments: &[&str]) {
 #[track_caller]
 fn left_of(folder: &Path, name: &str) {
     for left in listing(folder).iter().filter(|left| *left != name) {
-        let is_unfinished = left.starts_with(&format!(".{name}.borehole-")) && left.ends_with(".tmp");
+        // A journal is replaced as the output is.
+        let is_unfinished =
+            left.starts_with(&format!(".{name}")) && left.contains(".borehole-") && left.ends_with(".tmp");
         assert!(is_unfinished || left.starts_with(&format!("{name}.part")), "{left}");
     }
 }
@@ -148,11 +150,11 @@ fn a_killed_analysis_of_a_heap_leaves_the_old_file_or_the_new_one() {
 
 #[test]
 fn killed_recordings_can_be_recovered() {
-    let Some(busy) = Busy::start("killed-often") else { return };
     let scratch = Scratch::new();
     let paths: Vec<_> = (0..AT_ONCE).map(|place| scratch.path(&format!("{place}.rbt"))).collect();
     let saved = scratch.path("saved.rbt");
     for round in 0..kills() / AT_ONCE {
+        let Some(busy) = Busy::start("killed-often") else { return };
         let begin = Instant::now();
         let record =
             |path: &PathBuf| start(&["record", "-p", &busy.id(), "-r", "200", "--force", "-o", text(path)]);
@@ -189,43 +191,49 @@ const COMPLETE_AT_THE_END: [&str; AT_ONCE as usize] = [
 
 #[test]
 fn killed_recordings_leave_a_journal_and_the_old_file() {
-    let Some(busy) = Busy::start("killed-at-the-end") else { return };
     let scratches: Vec<_> = COMPLETE_AT_THE_END.iter().map(|name| (Scratch::new(), *name)).collect();
-    let record = |path: &Path, more: &[&str]| {
+    let record = |busy: &Busy, path: &Path, more: &[&str]| {
         let options = ["record", "-p", &busy.id(), "-r", "200", "--force", "-o", text(path)];
         [&options[..], more].concat().iter().map(ToString::to_string).collect::<Vec<_>>()
     };
+    let journal = |scratch: &Scratch, name: &str| scratch.path(&format!("{name}.part"));
     for round in 0..kills() / AT_ONCE {
+        let Some(busy) = Busy::start("killed-at-the-end") else { return };
         let begin = Instant::now();
         // Each format has its turn at each moment.
         let turns = || scratches.iter().cycle().skip(round as usize % scratches.len()).take(scratches.len());
         let running: Vec<_> = turns()
             .map(|(scratch, name)| {
                 fs::write(scratch.path(name), "old").unwrap();
-                let command = record(&scratch.path(name), &[]);
+                let _ = fs::remove_file(journal(scratch, name));
+                let command = record(&busy, &scratch.path(name), &[]);
                 start(&command.iter().map(String::as_str).collect::<Vec<_>>())
             })
             .collect();
         for ((place, (scratch, name)), mut child) in (0..).zip(turns()).zip(running) {
             let moment = LONGEST_RECORDING * (place * kills() / AT_ONCE + round) / kills();
             thread::sleep(moment.saturating_sub(begin.elapsed()));
+            let journal = journal(scratch, name);
+            let recovered = || samples_in(&run(&["recover", text(&journal), "--to", "rbt"]).stdout);
+            let is_late = moment >= LONGEST_RECORDING * 4 / 5;
+            if is_late {
+                // It is flushed while it is written, and complete in what was flushed.
+                wait_for(|| (journal.exists() && recovered() > 20).then_some(()));
+            }
             child.kill().unwrap();
             assert!(!child.wait().unwrap().success());
             assert_eq!(fs::read(scratch.path(name)).unwrap(), b"old");
             left_of(scratch.folder(), name);
-            let journal = scratch.path(&format!("{name}.part"));
-            if moment >= LONGEST_RECORDING * 4 / 5 {
-                let saved = scratch.path(name);
-                run(&["recover", "--force", text(&journal), "-o", text(&saved)]).done();
-                let saved = run(&["recover", text(&journal), "--to", "rbt"]).done();
-                let samples = samples_in(&saved);
-                assert!(samples > 20, "{name}: {samples} after {moment:?}");
+            if is_late {
+                run(&["recover", "--force", text(&journal), "-o", text(&scratch.path(name))]).done();
+                assert_ne!(fs::read(scratch.path(name)).unwrap(), b"old");
             }
         }
     }
+    let Some(busy) = Busy::start("killed-at-the-end") else { return };
     for (scratch, name) in scratches {
         let path = scratch.path(name);
-        run(&record(&path, &["-n", "1"])).done();
+        run(&record(&busy, &path, &["-n", "1"])).done();
         assert_eq!(listing(scratch.folder()), [name]);
         assert_ne!(fs::read(path).unwrap(), b"old");
     }
