@@ -56,15 +56,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
-use borehole_memory::CountingAllocator;
 use borehole_text::{printable, without_passwords};
 use cli::{BoreholeCommand, Cli};
 use exit::Exit;
 use memory::MemoryArgs;
-
-/// Counts what the command holds, so that no input makes it large.
-#[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// Runs the program `borehole`.
 #[must_use]

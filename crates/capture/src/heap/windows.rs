@@ -81,7 +81,7 @@ const BATCH: usize = 32;
 const BUFFER_BYTES: usize = BATCH * PIECE_BYTES;
 
 /// One of so many windows shows whether the process is changing its memory.
-const SAMPLE: usize = 16;
+const SAMPLE: u64 = 16;
 
 impl PackedCopy {
     /// Reads the memory of the plan. `spare` are buffers for windows that are kept.
@@ -113,7 +113,7 @@ impl PackedCopy {
         plan: &CopyPlan,
     ) -> Result<bool, Error> {
         let spans = within_windows(&plan.spans).into_iter();
-        let sample = spans.filter(|span| (window_of(span) as usize / PIECE_BYTES).is_multiple_of(SAMPLE));
+        let sample = spans.filter(|span| (window_of(span) / PIECE_BYTES as u64).is_multiple_of(SAMPLE));
         let plan = CopyPlan::new(sample.collect());
         let read = self.read(memory, &plan, Changed::Kept, Default::default())?;
         let windows: usize = read.0.iter().map(|part| part.windows.len()).sum();

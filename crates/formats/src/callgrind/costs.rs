@@ -152,7 +152,7 @@ impl Walk<'_> {
         loop {
             match next {
                 Some(stack) if self.totals[stack.index()].count == 0 => {
-                    next = self.tables.next_sibling(stack)
+                    next = self.tables.next_sibling(stack);
                 }
                 Some(stack) => {
                     self.enter(stack, own(Some(stack)));

@@ -1,7 +1,7 @@
 //! Columns of numbers: as they are, or compressed where memory is scarce.
 
-use std::cell::RefCell;
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 use super::packed::{step, stepped};
 
@@ -56,7 +56,6 @@ pub(super) enum Column<T> {
 }
 
 /// Numbers in compressed blocks.
-#[derive(Clone)]
 pub(super) struct PackedColumn<T> {
     length: usize,
     /// The blocks, one after the other in allocations of some size.
@@ -64,7 +63,14 @@ pub(super) struct PackedColumn<T> {
     /// The chunk of each block, and the range in it.
     blocks: Vec<(u32, u32, u32)>,
     /// The number of the block that is unpacked, plus 1, with its content.
-    unpacked: RefCell<(usize, Vec<T>)>,
+    unpacked: Mutex<(usize, Vec<T>)>,
+}
+
+impl<T> Clone for PackedColumn<T> {
+    fn clone(&self) -> Self {
+        let (chunks, blocks) = (self.chunks.clone(), self.blocks.clone());
+        Self { length: self.length, chunks, blocks, unpacked: Mutex::new((0, Vec::new())) }
+    }
 }
 
 /// Fills a column.
@@ -136,7 +142,7 @@ impl<T: Number> PackedColumn<T> {
         if row >= self.length {
             return None;
         }
-        let mut unpacked = self.unpacked.borrow_mut();
+        let mut unpacked = self.unpacked.lock().unwrap_or_else(PoisonError::into_inner);
         let (number, numbers) = &mut *unpacked;
         if *number != row / BLOCK + 1 {
             *number = row / BLOCK + 1;
@@ -168,7 +174,7 @@ impl<T: Number> ColumnBuilder<T> {
         let (column, last) = match storage {
             GraphStorage::Plain => (Column::Plain(Vec::with_capacity(count)), Vec::new()),
             GraphStorage::Packed => {
-                let unpacked = RefCell::default();
+                let unpacked = Mutex::default();
                 let packed = PackedColumn { length: 0, chunks: Vec::new(), blocks: Vec::new(), unpacked };
                 (Column::Packed(packed), Vec::with_capacity(BLOCK))
             }
@@ -276,7 +282,7 @@ mod tests {
             |row: u64| row,
             |row: u64| u64::MAX - row * row,
             |row: u64| row.wrapping_mul(0x9e37_79b9_7f4a_7c15),
-            |row: u64| if row % 2 == 0 { 0 } else { u64::MAX },
+            |row: u64| if row.is_multiple_of(2) { 0 } else { u64::MAX },
         ] {
             comes_back::<u8>(wide);
             comes_back::<u16>(wide);

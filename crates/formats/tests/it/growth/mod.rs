@@ -60,6 +60,7 @@ fn asked_size() -> Option<usize> {
 }
 
 /// Judges the cost of `run` at three sizes; adds what grows too fast to `faults`. With a size asked for, prints the CPU time.
+#[expect(clippy::print_stdout, reason = "a measurement that is asked for")]
 fn judge(name: &str, run: impl Fn(usize) -> Cost, faults: &mut Vec<String>) {
     if let Some(size) = asked_size() {
         let [one, two] = [size, 2 * size].map(&run);

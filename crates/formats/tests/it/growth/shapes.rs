@@ -33,7 +33,7 @@ pub(super) const SHAPES: &[(&str, MakeProfile)] = &[
         (0..n).try_for_each(|number| feed.sample(&[&format!("caller {number}"), "leaf"], number, &[]))
     }),
     ("value types", |n, feed| {
-        feed.segment.value_types = (0..n).map(|number| value_type(number)).collect();
+        feed.segment.value_types = (0..n).map(value_type).collect();
         feed.begin()?;
         let values: Vec<_> = (0_i64..).take(n).collect();
         feed.sample(&["main"], 0, &values)
