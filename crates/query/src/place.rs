@@ -59,7 +59,7 @@ impl LakePlace {
     }
 
     fn remote(name: &str, url: &Url) -> Result<Self, Error> {
-        let (store, base, asked) = opened(url)?;
+        let OpenedStore { store, base, asked } = opened(url)?;
         let root = without_passwords(&url[..url::Position::BeforePath]);
         let root = Url::parse(&root).map_err(|error| Error::storage(&root, &error))?;
         Ok(Self { store, root, base, name: without_passwords(name).into_owned(), asked })
@@ -208,11 +208,19 @@ impl ListedObject {
 /// The store at an address, and the path in the address.
 #[cfg(feature = "cluster")]
 pub(crate) fn open_store(url: &Url) -> Result<(Arc<dyn ObjectStore>, Path), Error> {
-    opened(url).map(|(store, path, _)| (store, path))
+    opened(url).map(|OpenedStore { store, base, .. }| (store, base))
 }
 
-/// The store at an address, the path in the address, and the cloud whose metadata service is asked for credentials.
-fn opened(url: &Url) -> Result<(Arc<dyn ObjectStore>, Path, Option<Cloud>), Error> {
+/// The store at an address.
+struct OpenedStore {
+    store: Arc<dyn ObjectStore>,
+    /// The path in the address.
+    base: Path,
+    /// The cloud whose metadata service is asked for credentials.
+    asked: Option<Cloud>,
+}
+
+fn opened(url: &Url) -> Result<OpenedStore, Error> {
     let cloud = Cloud::of(url.scheme(), url.host_str().unwrap_or_default());
     let settings = cloud.map(|cloud| StoreSettings::of(cloud, std::env::vars_os())).transpose();
     let StoreSettings { values, asked } =
@@ -225,7 +233,7 @@ fn opened(url: &Url) -> Result<(Arc<dyn ObjectStore>, Path, Option<Cloud>), Erro
             + if cfg!(feature = "azure") { ", az://" } else { "" };
         Error::storage(&without_passwords(url.as_str()), &error).with_hint(built)
     })?;
-    Ok((Arc::from(store), base, asked))
+    Ok(OpenedStore { store: Arc::from(store), base, asked })
 }
 
 impl fmt::Display for LakePlace {
