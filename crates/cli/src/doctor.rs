@@ -157,7 +157,7 @@ fn process_findings(id: i32) -> Vec<Diagnosis> {
 /// The memory of the command itself, in bytes.
 const COMMAND_BYTES: u64 = 32 << 20;
 
-/// What it takes to copy the heap of the process; `None` if it has ended.
+/// The memory that a copy of the heap of the process takes; `None` if it has ended.
 fn heap_finding(id: i32) -> Option<Diagnosis> {
     let resident = resident_bytes(id).ok()?;
     let [has, dump, capture] = [resident, resident / 3 + COMMAND_BYTES, resident + COMMAND_BYTES].map(bytes);

@@ -26,8 +26,8 @@ pub mod views;
 pub use borehole_text::{Error, ErrorKind};
 pub use contradiction::{CONTRADICTION, contradiction};
 pub use graph::{
-    Child, Graph, GraphBuilder, GraphCounts, GraphStorage, HeapGraph, MemoryTotal, NodeAttribute, Parents, Totals,
-    TreeParents, Vocabulary,
+    Child, Graph, GraphBuilder, GraphCounts, GraphStorage, HeapGraph, MemoryTotal, NodeAttribute, Parents,
+    Totals, TreeParents, Vocabulary,
 };
 pub use info::{HeapInfo, References, info};
 pub use names::{LocationType, NodeType, Region, Strength};

@@ -30,8 +30,8 @@ mod transfer;
 pub use access::{Obstacle, obstacles, ptrace_scope};
 pub use core_file::CoreFile;
 pub use dump::{
-    AdoptedChunks, Dump, DumpRecovery, MemorySpan, PIECE_BYTES, PackedChunks, PackedMemory, Packer, PieceBytes,
-    StoredPiece, Words,
+    AdoptedChunks, Dump, DumpRecovery, MemorySpan, PIECE_BYTES, PackedChunks, PackedMemory, Packer,
+    PieceBytes, StoredPiece, Words,
 };
 pub use error::{Error, ErrorKind};
 pub use files::ignores;

@@ -243,7 +243,11 @@ mod tests {
         let start = (held.as_ptr().addr() as u64).next_multiple_of(4096);
         let maps = std::fs::read("/proc/self/maps").expect("our own");
         let mappings = Mappings::parse(&maps).expect("mappings");
-        let read = MemoryMapping { start, end: start + (39 << 20), ..mappings.at(start).expect("a mapping").clone() };
+        let read = MemoryMapping {
+            start,
+            end: start + (39 << 20),
+            ..mappings.at(start).expect("a mapping").clone()
+        };
         let bytes = |is_old| found(is_old, &read, PageSelection::Own).iter().map(|span| span.length).sum();
         let [with, without]: [usize; 2] = [true, false].map(bytes);
         assert!(with > without, "an older interface does not tell");

@@ -41,7 +41,12 @@ pub(crate) const CRATES: &[Crate] = &[
         outside: &["flate2", "libc", "nix", "object", "zstd"],
         freedom: Freedom::System,
     },
-    Crate { name: "borehole-heap", level: 1, outside: &["hashbrown", "serde_json"], freedom: Freedom::Pure },
+    Crate {
+        name: "borehole-heap",
+        level: 1,
+        outside: &["hashbrown", "serde_json", "zstd"],
+        freedom: Freedom::Pure,
+    },
     Crate { name: "borehole-trc", level: 2, outside: &["hashbrown", "memchr"], freedom: Freedom::Pure },
     Crate {
         name: "borehole-analysis",
@@ -77,7 +82,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate { name: "borehole-web", level: 3, outside: &[], freedom: Freedom::Pure },
     Crate { name: "borehole-query", level: 3, outside: QUERY_OUTSIDE, freedom: Freedom::System },
     Crate { name: "borehole-tokio", level: 4, outside: &["nix", "tokio"], freedom: Freedom::System },
-    Crate { name: "borehole-capture", level: 4, outside: &["nix"], freedom: Freedom::System },
+    Crate { name: "borehole-capture", level: 4, outside: &["hashbrown", "nix"], freedom: Freedom::System },
     Crate { name: "borehole", level: 5, outside: &["memmap2", "tempfile"], freedom: Freedom::System },
     Crate { name: "borehole-cli", level: 6, outside: CLI_OUTSIDE, freedom: Freedom::Program },
     Crate { name: "borehole-testkit", level: 7, outside: TESTKIT_OUTSIDE, freedom: Freedom::Tests },

@@ -13,9 +13,9 @@ use std::fmt;
 pub use crate::heap_format::HeapFormat;
 pub use borehole_capture::heap::{CapturedHeap, HeapOptions, HeapStatistics, MemoryLimitError, take};
 pub use borehole_heap::{
-    Graph, GraphBuilder, GraphCounts, GraphStorage, HeapGraph, HeapInfo, HeapSink, MemoryLocation, MemoryTotal, NodeId,
-    NodeType, Parents, Strength, StringId, Totals, TreeParents, compare, findings, info, path, retention,
-    views,
+    Graph, GraphBuilder, GraphCounts, GraphStorage, HeapGraph, HeapInfo, HeapSink, MemoryLocation,
+    MemoryTotal, NodeId, NodeType, Parents, Strength, StringId, Totals, TreeParents, compare, findings, info,
+    path, retention, views,
 };
 pub use borehole_php::{Analysis, AnalyzeOptions, AttachOptions, FatalError};
 pub use borehole_process::{Dump, DumpRecovery};

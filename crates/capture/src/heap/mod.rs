@@ -149,7 +149,7 @@ struct Copy {
     placed: Vec<(usize, MemorySpan)>,
 }
 
-/// What is ready before the process is stopped.
+/// The buffers and the packed memory that are ready before the process is stopped.
 enum Ready {
     /// A buffer for all memory.
     Buffer(Vec<u8>),
@@ -308,7 +308,7 @@ impl HeapCapture<'_> {
     }
 }
 
-/// What was read while the process was stopped.
+/// The memory that was read while the process was stopped.
 enum ReadMemory {
     Plain { buffer: Vec<u8>, copied: CopiedSpans, bytes: usize },
     Packed(Box<PackedCopy>, ReadWindows),

@@ -71,9 +71,8 @@ fn a_heap_is_copied_and_analysed_with_less_memory_than_it_has() {
     let process = large.0.id();
     let resident = kibibytes(process, "VmRSS:").unwrap();
     let (dump, graph) = (scratch.path("large.rdump"), scratch.path("large.rmem"));
-    let share = |kind, output| {
-        peak(&["heap", kind, "-p", &process.to_string(), "-o", text(output)]) * 100 / resident
-    };
+    let share =
+        |kind, output| peak(&["heap", kind, "-p", &process.to_string(), "-o", text(output)]) * 100 / resident;
     let dumped = share("dump", &dump);
     assert!(dumped <= 60, "{dumped} % of its memory");
     let captured = share("capture", &graph);

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::fmt;
 
+use super::compression::{compress, decompress};
 use super::packed::{step, stepped};
 
 /// How the columns of a graph are stored.
@@ -114,11 +115,13 @@ impl<T: Number> Column<T> {
     pub(super) fn memory_bytes(&self) -> usize {
         match self {
             Self::Plain(numbers) => size_of_val(numbers.as_slice()),
-            Self::Packed(packed) => packed.chunks.iter().map(Vec::len).sum::<usize>() + packed.blocks.len() * 12,
+            Self::Packed(packed) => {
+                packed.chunks.iter().map(Vec::len).sum::<usize>() + packed.blocks.len() * 12
+            }
         }
     }
 
-    /// The same numbers, stored in another way.
+    /// The column of these numbers.
     pub(super) fn stored(numbers: Vec<T>, storage: GraphStorage) -> Self {
         if storage == GraphStorage::Plain {
             return Self::Plain(numbers);
@@ -147,7 +150,7 @@ impl<T: Number> PackedColumn<T> {
         let (chunk, start, end) = self.blocks[block];
         let packed = &self.chunks[chunk as usize][start as usize..end as usize];
         let count = BLOCK.min(self.length - block * BLOCK);
-        let planes = zstd::bulk::decompress(packed, count * T::BYTES).expect("what was compressed here");
+        let planes = decompress(packed, count * T::BYTES);
         into.clear();
         let mut last = 0;
         for row in 0..count {
@@ -202,9 +205,13 @@ impl<T: Number> ColumnBuilder<T> {
             }
             before = number.wide();
         }
-        let bytes = zstd::bulk::compress(&self.planes, LEVEL).expect("room for the worst case");
+        let bytes = compress(&self.planes, LEVEL);
         if packed.chunks.last().is_none_or(|chunk| chunk.capacity() - chunk.len() < bytes.len()) {
-            packed.chunks.push(Vec::with_capacity(if packed.chunks.is_empty() { 1 << 20 } else { CHUNK_BYTES }));
+            packed.chunks.push(Vec::with_capacity(if packed.chunks.is_empty() {
+                1 << 20
+            } else {
+                CHUNK_BYTES
+            }));
         }
         let number = packed.chunks.len() - 1;
         let chunk = &mut packed.chunks[number];

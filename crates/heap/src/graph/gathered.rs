@@ -154,7 +154,8 @@ impl GatheredLocations {
 impl LocationRows {
     #[inline]
     fn push(&mut self, row: &LocationRow) {
-        let LocationShape { size, class, refcount, type_info, bin_overhead, location_type, region } = row.shape;
+        let LocationShape { size, class, refcount, type_info, bin_overhead, location_type, region } =
+            row.shape;
         let place = [row.address, row.node.into()];
         let [address, node] = [0, 1].map(|at| step(self.last[at], place[at]));
         let [class, string] = [class, row.string].map(|string| u64::from(string.wrapping_add(1)));

@@ -21,7 +21,7 @@ pub(super) struct LocationRow {
     pub(super) shape: LocationShape,
 }
 
-/// What many locations have in common.
+/// The part of locations that many have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct LocationShape {
     pub(super) size: u64,

@@ -202,7 +202,9 @@ impl Dump {
     #[inline]
     pub fn array<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
         let found = self.find(address).and_then(|(range, at)| match &self.buffers[range.buffer] {
-            DumpBuffer::Plain(bytes) => bytes[range.offset + at..range.offset + range.length].first_chunk().copied(),
+            DumpBuffer::Plain(bytes) => {
+                bytes[range.offset + at..range.offset + range.length].first_chunk().copied()
+            }
             DumpBuffer::Packed(memory) if at + N <= range.length => memory.array(range.offset + at),
             DumpBuffer::Packed(_) => None,
         });
@@ -260,7 +262,8 @@ impl Dump {
 
     /// Copies bytes from `address` on, as far as they are there. Returns their number.
     fn copy(&self, address: u64, into: &mut [u8]) -> usize {
-        let filled = fill_pieces(&mut [MemoryPiece { address, into }], |address, into| Ok(self.part(address, into)));
+        let filled =
+            fill_pieces(&mut [MemoryPiece { address, into }], |address, into| Ok(self.part(address, into)));
         filled.unwrap_or_default()
     }
 

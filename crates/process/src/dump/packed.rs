@@ -10,7 +10,7 @@ use zstd::bulk::{Compressor, Decompressor};
 
 /// The number of bytes of a piece. Larger ones pack better, but a walk that reads single values here and there unpacks more
 /// than it reads.
-pub const PIECE_BYTES: usize = 16 << 10;
+pub const PIECE_BYTES: usize = 8 << 10;
 
 /// A piece before it is packed.
 pub type PieceBytes = [u8; PIECE_BYTES];
@@ -202,7 +202,11 @@ impl PackedMemory {
 
     /// Adds a piece of a packer.
     pub fn push(&mut self, adopted: AdoptedChunks, piece: StoredPiece) {
-        let place = StoredPiece { chunk: piece.chunk + adopted.chunk, offset: piece.offset + adopted.offset, ..piece };
+        let place = StoredPiece {
+            chunk: piece.chunk + adopted.chunk,
+            offset: piece.offset + adopted.offset,
+            ..piece
+        };
         self.pieces.push(place);
     }
 
@@ -311,7 +315,12 @@ impl Clone for PackedMemory {
 
 impl fmt::Debug for PackedMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PackedMemory {{ pieces: {}, stored_bytes: {}, .. }}", self.pieces.len(), self.stored_bytes())
+        write!(
+            f,
+            "PackedMemory {{ pieces: {}, stored_bytes: {}, .. }}",
+            self.pieces.len(),
+            self.stored_bytes()
+        )
     }
 }
 

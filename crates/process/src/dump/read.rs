@@ -100,7 +100,9 @@ fn unpacker() -> impl FnMut(StoredBlock) -> (BlockHeader, u64, Option<UnpackedBl
         let mut content = Vec::with_capacity(header.content);
         let unpacked = unpacker.decompress_to_buffer(&frame, &mut content).ok();
         let content = (unpacked == Some(header.content)).then(|| match BlockKind::of(header.kind) {
-            Some(BlockKind::Memory) => pack(&content, &mut packer).map_or(UnpackedBlock::Invalid, UnpackedBlock::Memory),
+            Some(BlockKind::Memory) => {
+                pack(&content, &mut packer).map_or(UnpackedBlock::Invalid, UnpackedBlock::Memory)
+            }
             _ => UnpackedBlock::Records(content),
         });
         (header, offset, content)
@@ -270,7 +272,9 @@ impl Assembly {
                 }
             }
             (Some(UnpackedBlock::Memory(block)), _) => self.memory(block).ok_or(INVALID),
-            (Some(UnpackedBlock::Records(content)), Some(kind)) => self.content(kind, &content).ok_or(INVALID),
+            (Some(UnpackedBlock::Records(content)), Some(kind)) => {
+                self.content(kind, &content).ok_or(INVALID)
+            }
             (Some(UnpackedBlock::Invalid), _) => Err(INVALID),
             (Some(UnpackedBlock::Records(_)), None) => Ok(()),
         };
