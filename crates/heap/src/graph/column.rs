@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
+use super::compression::{compress, decompress};
 use super::packed::{step, stepped};
 
 /// How the columns of a graph are stored.
@@ -155,7 +156,7 @@ impl<T: Number> PackedColumn<T> {
         let (chunk, start, end) = self.blocks[block];
         let packed = &self.chunks[chunk as usize][start as usize..end as usize];
         let count = BLOCK.min(self.length - block * BLOCK);
-        let planes = zstd::bulk::decompress(packed, count * T::BYTES).expect("what was compressed here");
+        let planes = decompress(packed, count * T::BYTES);
         into.clear();
         let mut last = 0;
         for row in 0..count {
@@ -210,7 +211,7 @@ impl<T: Number> ColumnBuilder<T> {
             }
             before = number.wide();
         }
-        let bytes = zstd::bulk::compress(&self.planes, LEVEL).expect("room for the worst case");
+        let bytes = compress(&self.planes, LEVEL);
         if packed.chunks.last().is_none_or(|chunk| chunk.capacity() - chunk.len() < bytes.len()) {
             packed.chunks.push(Vec::with_capacity(if packed.chunks.is_empty() {
                 1 << 20

@@ -4,6 +4,7 @@ mod build;
 mod canonical;
 mod column;
 mod columns;
+mod compression;
 mod copy;
 mod gathered;
 mod locations;

@@ -4,6 +4,8 @@
 //! heap and their addresses mostly ascend in small steps, and most numbers are small. Many rows are alike too, so full pieces
 //! are compressed.
 
+use super::compression::{compress, decompress};
+
 /// Rows of `N` numbers, at most 16, in the order of their addition.
 ///
 /// A row begins with the number of bytes of each number, in four bits. The numbers follow without their upper zeros.
@@ -97,7 +99,7 @@ impl<const N: usize> PackedRows<N> {
             self.chunks.push(Chunk { bytes: Vec::with_capacity(CHUNK_BYTES), pieces: Vec::new() });
         }
         let chunk = self.chunks.last_mut().expect("it was just added");
-        let compressed = zstd::bulk::compress(&bytes[..*end], LEVEL).expect("room for the worst case");
+        let compressed = compress(&bytes[..*end], LEVEL);
         chunk.bytes.extend_from_slice(&compressed);
         chunk.pieces.push(CompressedPiece { bytes: compressed.len(), end: *end, rows: *rows });
         (*end, *rows) = (0, 0);
@@ -120,7 +122,7 @@ impl<const N: usize> PackedRows<N> {
         for CompressedPiece { bytes, end, rows } in &chunk.pieces {
             let (compressed, behind) = left.split_at(*bytes);
             left = behind;
-            let mut piece = zstd::bulk::decompress(compressed, *end).expect("what was compressed here");
+            let mut piece = decompress(compressed, *end);
             // Numbers are read as words.
             piece.resize(end + WORD_BYTES, 0);
             Self::each_of(&piece, *rows, take);

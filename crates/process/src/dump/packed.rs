@@ -10,7 +10,7 @@ use zstd::bulk::{Compressor, Decompressor};
 
 /// The number of bytes of a piece. Larger ones pack better, but a walk that reads single values here and there unpacks more
 /// than it reads.
-pub const PIECE_BYTES: usize = 16 << 10;
+pub const PIECE_BYTES: usize = 8 << 10;
 
 /// A piece before it is packed.
 pub type PieceBytes = [u8; PIECE_BYTES];
