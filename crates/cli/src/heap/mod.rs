@@ -76,23 +76,23 @@ pub(crate) enum HeapCommand {
 }
 
 const DUMP_EXAMPLES: &str = "\
+It needs a third of the memory that the process has, or less. With --max-memory of more than twice that memory, it copies it as
+it is, which is faster.
+
 Examples:
   borehole heap dump -p 4711 -o worker.rdump
-  borehole heap analyze worker.rdump -o worker.rmem
-
-It needs a third of the memory that the process has, or less. With --max-memory of more than twice that memory, it copies it as
-it is, which is faster.";
+  borehole heap analyze worker.rdump -o worker.rmem";
 
 const CAPTURE_EXAMPLES: &str = "\
+It needs less memory than the process has to write .rmem, and about as much for other formats and reports. With --max-memory of
+more than twice the memory of the process, it copies it as it is, which is faster.
+
 Examples:
   borehole heap capture -p 4711 -o worker.rmem
   borehole heap capture -p 4711 -o heaps.sqlite3      adds a run to a database
   borehole heap capture -p 4711 -o postgresql://me@db.example/heaps
   borehole heap capture -p 4711 -o 1.heapsnapshot     for Chrome's tools
-  borehole heap capture --delay 5s -o import.rmem -- php import.php
-
-It needs less memory than the process has to write .rmem, and about as much for other formats and reports. With --max-memory of
-more than twice the memory of the process, it copies it as it is, which is faster.";
+  borehole heap capture --delay 5s -o import.rmem -- php import.php";
 
 const ANALYZE_EXAMPLES: &str = "\
 Examples:

@@ -353,7 +353,14 @@ fn a_query_without_an_end_is_ended_by_an_interrupt() {
     let file = file.to_str().unwrap();
     run(&["heap", "export", &of_reli("m1_objects"), "-o", file]).done();
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n";
-    let mut query = program(&["heap", "query", file, endless]).stderr(Stdio::null()).spawn().unwrap();
+    let query = program(&["heap", "query", file, endless]);
+    // Tests may run in the background of a shell, which ignores the signal there.
+    let mut query = Command::new("env")
+        .args(["--default-signal=INT".as_ref(), query.get_program()])
+        .args(query.get_args())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     // It reads the file before it computes.
     wait_for(|| {
         std::fs::read_to_string(format!("/proc/{}/stat", query.id())).unwrap().contains(") R ").then_some(())

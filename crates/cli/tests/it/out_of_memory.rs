@@ -15,8 +15,11 @@ use crate::program::{corpus, listing, piped, text, wait_for};
 /// The number of limits that each command runs under.
 const POINTS: u32 = 40;
 
-/// The address space in which the command starts but cannot do much, in KiB.
-const LEAST_KIB: f64 = 34_000.0;
+/// The address space in which the command starts but cannot do much, in KiB: the loader of programs ends with 127 in less.
+fn least_kib() -> f64 {
+    let starts = |kib: &u32| run_within(&["--version"], u64::from(*kib)).code != Some(127);
+    f64::from((10_000..).step_by(500).find(starts).unwrap())
+}
 
 /// The outcome of a command under a limit.
 struct Limited {
@@ -35,9 +38,10 @@ fn run_within(arguments: &[&str], kib: u64) -> Limited {
 
 /// The limits from the least to `most_kib`, evenly on a logarithmic scale.
 fn limits(most_kib: f64) -> impl Iterator<Item = u64> {
-    let step = (most_kib / LEAST_KIB).powf(1.0 / f64::from(POINTS - 1));
+    let least_kib = least_kib();
+    let step = (most_kib / least_kib).powf(1.0 / f64::from(POINTS - 1));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some gigabytes at most")]
-    (0..POINTS).map(move |point| (LEAST_KIB * step.powi(point.cast_signed())) as u64)
+    (0..POINTS).map(move |point| (least_kib * step.powi(point.cast_signed())) as u64)
 }
 
 /// Runs the command that begins with `arguments` and writes `name` under each limit. `looks_on` is called after each.
