@@ -514,8 +514,8 @@ mod tests {
             assert!(written.lines().all(|line| line.starts_with("tid:1;")), "{written}");
         }
         // As CPython writes it: the line is broken, and no stack is made of its rest.
-        assert_eq!(lines(&[(&["main", "a\nb"], 3)]), "tid:1;main;a\nb 3\n");
-        assert_eq!(lines(&[(&["a\nb", "leaf"], 3)]), "tid:1;a b;leaf 3\n");
+        assert_eq!(lines(&[(&["main", "a\nb"], 3)]), "tid:1;:main:0;:a\nb:0 3\n");
+        assert_eq!(lines(&[(&["a\nb", "leaf"], 3)]), "tid:1;:a b:0;:leaf:0 3\n");
     }
 
     /// Frames: file, function and column of each.

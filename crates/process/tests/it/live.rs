@@ -132,6 +132,8 @@ fn a_process_that_has_ended_is_gone() {
     // A zombie process has no memory.
     until("it ends", || child.state() == 'Z');
     let gone = |result: Result<u64, borehole_process::Error>| result.unwrap_err().kind() == ErrorKind::Gone;
+    // Other threads of the zombie may still be ending, and have it until then.
+    until("its memory is gone", || process.read_u64(child.pattern_address).is_err());
     assert!(gone(process.read_u64(child.pattern_address)));
     let mut large = vec![0; 10_000];
     assert_eq!(process.read(child.pattern_address, &mut large).unwrap_err().kind(), ErrorKind::Gone);
