@@ -15,9 +15,9 @@ use crate::program::{corpus, listing, piped, text, wait_for};
 /// The number of limits that each command runs under.
 const POINTS: u32 = 40;
 
-/// The address space in which the command starts but cannot do much, in KiB: the loader of programs ends with 127 in less.
+/// The least address space in which the command says its version, in KiB. In less, the kernel or the loader of programs ends it.
 fn least_kib() -> f64 {
-    let starts = |kib: &u32| run_within(&["--version"], u64::from(*kib)).code != Some(127);
+    let starts = |kib: &u32| run_within(&["--version"], u64::from(*kib)).code == Some(0);
     f64::from((10_000..).step_by(500).find(starts).unwrap())
 }
 
