@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use borehole_wire::envelope::GzipWriter;
+#[cfg(feature = "tachyon")]
 use tempfile::TempPath;
 
 use crate::Error;
@@ -47,7 +48,7 @@ pub struct Output {
     name: String,
     stream: OutputStream,
     /// Temporary files to remove when the output is complete or dropped.
-    leftovers: Vec<TempPath>,
+    leftovers: Vec<UnfinishedPath>,
 }
 
 enum OutputStream {
@@ -415,7 +416,7 @@ fn unlocked(file: File) -> io::Result<File> {
 /// Creates a file `beside` the output at `path`. It has the mode of a new file, or is private until the end if the output replaces
 /// a file.
 #[cfg(feature = "tachyon")]
-fn leftover(path: &Path, beside: &Path, existing: Existing) -> io::Result<(File, TempPath)> {
+fn leftover(path: &Path, beside: &Path, existing: Existing) -> io::Result<(File, UnfinishedPath)> {
     let file = live(beside, existing, readers_of(path, Readers::Others)).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => io::Error::new(
             error.kind(),
@@ -424,7 +425,7 @@ fn leftover(path: &Path, beside: &Path, existing: Existing) -> io::Result<(File,
         ),
         _ => error,
     })?;
-    Ok((file, TempPath::try_from_path(beside)?))
+    Ok((file, UnfinishedPath::of(TempPath::try_from_path(beside)?)))
 }
 
 impl Write for OutputPlace {

@@ -44,6 +44,13 @@ pub(crate) struct UnfinishedPath {
 }
 
 impl UnfinishedPath {
+    /// Enters a file that this process has just created.
+    #[cfg(feature = "tachyon")]
+    pub(crate) fn of(path: TempPath) -> Self {
+        let entry = UnfinishedEntry::new(path.to_path_buf());
+        Self { path, entry }
+    }
+
     /// Gives the file its final name, in the place of any file that has it.
     pub(crate) fn persist(self, path: &Path) -> Result<(), PathPersistError> {
         let Self { path: unfinished, entry: _entry } = self;
