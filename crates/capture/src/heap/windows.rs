@@ -7,7 +7,7 @@
 //! The unit is a window: an aligned part of the address space, in which pages that are not copied count as zeros.
 
 use std::hash::BuildHasher as _;
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use borehole_process::{
     AdoptedChunks, Dump, ErrorKind, ForeignMemory, MemorySpan, PIECE_BYTES, PackedChunks, PackedMemory,
@@ -99,8 +99,10 @@ impl PackedCopy {
         let read = |spans, kept| Reader { known, hasher, memory, changed, kept }.read(spans);
         let [spare_low, spare_high] = spare;
         let (low, high) = thread::scope(|scope| {
-            let high = scope.spawn(|| read(high, spare_high));
-            (read(low, spare_low), high.join())
+            let helping = thread::Builder::new().spawn_scoped(scope, || read(high, spare_high));
+            let low = read(low, spare_low);
+            // The system may have no more threads.
+            (low, helping.map_or_else(|_| Ok(read(high, KeptWindows::default())), ScopedJoinHandle::join))
         });
         let high = high.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok(ReadWindows(vec![low?, high?]))

@@ -82,8 +82,9 @@ fn is_live(path: &Path) -> bool {
 #[test]
 fn a_conversion_without_memory_leaves_the_old_file_or_the_new_one() {
     let trace = corpus("rbt/realistic_54k_ts.rbt");
-    // Not tachyon: the C library aborts if the thread that compresses it has no memory for its first thread-local value.
-    for (name, format) in [("o.pb", "pprof"), ("o.json", "speedscope"), ("o.svg", "flamegraph")] {
+    for (name, format) in
+        [("o.pb", "pprof"), ("o.bin", "tachyon"), ("o.json", "speedscope"), ("o.svg", "flamegraph")]
+    {
         ends_well(name, &["convert", &trace, "--to", format], 60_000.0, || {});
     }
 }

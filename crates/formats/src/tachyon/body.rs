@@ -190,7 +190,9 @@ struct Helper {
 impl Helper {
     /// Passes `frame` to a new thread; returns it if there is none.
     fn start(frame: Box<ZstdFrame>) -> Result<Self, Box<ZstdFrame>> {
-        let (hand_over, handed_over) = mpsc::sync_channel::<Box<ZstdFrame>>(1);
+        // Without room, so that the thread runs once the frame is handed over: one that starts while this one uses up the memory
+        // would abort the process, because the C library needs some of it.
+        let (hand_over, handed_over) = mpsc::sync_channel::<Box<ZstdFrame>>(0);
         let (orders, received) = mpsc::sync_channel(PIECES);
         let (answer, answers) = mpsc::sync_channel(PIECES);
         let help = move || {

@@ -58,7 +58,8 @@ impl Link {
         let (socket, id) = (connection.as_raw_fd(), connection.connection_id());
         let watched = Arc::clone(&watch);
         let works = move || works(opts.clone(), id, limit);
-        let onlooker = thread::spawn(move || watched.look_on(socket, limit, &works));
+        let onlooker = thread::Builder::new().spawn(move || watched.look_on(socket, limit, &works));
+        let onlooker = onlooker.map_err(|error| NotLinked::Refused(error.into()))?;
         Ok(Self { connection, watch, limit, onlooker: Some(onlooker) })
     }
 
@@ -155,10 +156,9 @@ impl Watch {
 fn connect(opts: OptsBuilder, most: Option<Duration>) -> Result<Conn, NotLinked> {
     let Some(most) = most else { return Conn::new(opts).map_err(NotLinked::Refused) };
     let (connecting, connected) = channel();
-    thread::spawn(move || {
-        // Nobody may be waiting for it any more.
-        let _ = connecting.send(Conn::new(opts));
-    });
+    // Nobody may be waiting for it any more.
+    let connect = move || drop(connecting.send(Conn::new(opts)));
+    thread::Builder::new().spawn(connect).map_err(|error| NotLinked::Refused(error.into()))?;
     match connected.recv_timeout(most) {
         Ok(connected) => connected.map_err(NotLinked::Refused),
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(NotLinked::TooSlow),
