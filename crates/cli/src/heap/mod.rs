@@ -35,9 +35,16 @@ pub(crate) use viz::VizArgs;
 #[derive(Subcommand, Debug)]
 pub(crate) enum HeapCommand {
     /// Stop a PHP process briefly and copy its memory, to analyse it later or elsewhere
+    ///
+    /// The command takes about a third of the memory that the process has. With --max-memory of more than twice that memory, the copy
+    /// is not packed, which is faster.
     #[command(after_help = DUMP_EXAMPLES)]
     Dump(Deferred<HeapDumpArgs>),
     /// Copy the memory of a PHP process and write its heap as a graph
+    ///
+    /// To write .rmem, the command takes about half to three quarters of the memory that the process has, or more if most of it is
+    /// text. Other formats and reports take about as much as the process has. With --max-memory of more than twice that memory,
+    /// the copy is not packed, which is faster.
     #[command(after_help = CAPTURE_EXAMPLES)]
     Capture(Deferred<CaptureArgs>),
     /// Analyse a dump or a core file and write its heap as a graph
@@ -76,17 +83,11 @@ pub(crate) enum HeapCommand {
 }
 
 const DUMP_EXAMPLES: &str = "\
-It needs a third of the memory that the process has, or less. With --max-memory of more than twice that memory, it copies it as
-it is, which is faster.
-
 Examples:
   borehole heap dump -p 4711 -o worker.rdump
   borehole heap analyze worker.rdump -o worker.rmem";
 
 const CAPTURE_EXAMPLES: &str = "\
-It needs less memory than the process has to write .rmem, and about as much for other formats and reports. With --max-memory of
-more than twice the memory of the process, it copies it as it is, which is faster.
-
 Examples:
   borehole heap capture -p 4711 -o worker.rmem
   borehole heap capture -p 4711 -o heaps.sqlite3      adds a run to a database

@@ -91,7 +91,7 @@ fn help_begins_with_the_summary_of_the_command() {
     {
         let [list, help] = [&[group, &["--help"]].concat(), &[group, &[listed, "--help"]].concat()]
             .map(|arguments| String::from_utf8(run(arguments).quietly()).unwrap());
-        let mut words = help.split("Usage:").next().unwrap().split_whitespace();
+        let mut words = help.split("\n\n").next().unwrap().split_whitespace();
         let of_list = list.split_whitespace().collect::<Vec<_>>().join(" ");
         let about = words.by_ref().collect::<Vec<_>>().join(" ");
         assert!(of_list.contains(&format!("{listed} {about}")), "{about}");
