@@ -18,7 +18,7 @@ use crate::program::{corpus, listing, program, run, samples_in, text, wait_for};
 
 /// The number of kills of each command, spread over its running time, unless the environment variable `BOREHOLE_KILLS` says
 /// another one.
-const KILLS: u32 = 40;
+const KILLS: u32 = 100;
 
 /// The number of kills of each command, a multiple of [`AT_ONCE`].
 fn kills() -> u32 {
