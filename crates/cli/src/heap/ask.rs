@@ -137,7 +137,7 @@ impl AskArgs {
             return Err(unknown(words));
         }
         let file = password::open(&self.input, self.memory.waits)?;
-        let opened = self.memory.trusted_graph(&file)?;
+        let opened = self.memory.graph_with_warning(&file)?;
         let follow = Follow { weak: self.answers.weak, structural: !self.answers.no_structural };
         let heap = Heap::new(&*opened.graph, follow);
         let rows = self.question.answer(&heap, self.answers.limit.count())?;

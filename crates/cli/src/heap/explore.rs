@@ -60,7 +60,7 @@ impl HeapExploreArgs {
         interrupt::heed();
         let keymap = keymap(self.keymap.as_deref())?;
         let file = password::open(&self.input, self.memory.waits)?;
-        let opened = self.memory.trusted_graph(&file)?;
+        let opened = self.memory.graph_with_warning(&file)?;
         let follow = Follow { weak: self.weak, structural: !self.no_structural };
         let heap = Heap::new(&*opened.graph, follow);
         let settings = HeapSettings { title: title(file.name()), keymap, colours: colours() };

@@ -71,7 +71,7 @@ impl HeapInputArgs {
     }
 
     /// Like [`HeapInputArgs::graph`], for an answer that has no place of its own for a warning about sizes.
-    pub(crate) fn trusted_graph<'f>(&self, file: &'f HeapFile) -> anyhow::Result<Opened<'f>> {
+    pub(crate) fn graph_with_warning<'f>(&self, file: &'f HeapFile) -> anyhow::Result<Opened<'f>> {
         let opened = self.graph(file)?;
         if let Some(contradiction) = contradiction(&&*opened.graph) {
             let text = printable(contradiction.as_bytes());

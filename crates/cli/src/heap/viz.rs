@@ -42,7 +42,7 @@ impl VizArgs {
         }
         self.output.check()?;
         let file = password::open(&self.input, self.memory.waits)?;
-        let opened = self.memory.trusted_graph(&file)?;
+        let opened = self.memory.graph_with_warning(&file)?;
         let page = HeapPage::new(&Heap::new(&*opened.graph, Follow::default()), BlockLimits::default());
         let title = self.title.clone().unwrap_or_else(|| explore::title(file.name()));
         self.output.write(&borehole_web::heap_html(&page, &title))?;

@@ -138,12 +138,12 @@ impl CompareArgs {
         let mut opened: Vec<Opened<'_>> = Vec::with_capacity(files.len().max(2));
         if let [one] = files.as_slice() {
             for run in self.runs_of(one)? {
-                opened.push(self.memory_of(Some(run)).trusted_graph(one)?);
+                opened.push(self.memory_of(Some(run)).graph_with_warning(one)?);
             }
         } else {
             self.refuse_twice(&files)?;
             for (position, file) in files.iter().enumerate() {
-                opened.push(self.memory_of(self.run_at(position)).trusted_graph(file)?);
+                opened.push(self.memory_of(self.run_at(position)).graph_with_warning(file)?);
             }
         }
         let graphs: Vec<&dyn Graph> = opened.iter().map(|opened| &*opened.graph).collect();
