@@ -16,6 +16,7 @@ mod jsonl;
 mod memory;
 mod names;
 mod otlp;
+mod perf_script;
 mod phpspy;
 mod play;
 mod pprof;
