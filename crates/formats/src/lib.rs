@@ -27,6 +27,7 @@ registry::formats! {
     "otlp" otlp "otlp/facts.rs" { Otlp: FACTS, CODEC; }
     "pprof" pprof "pprof/facts.rs" { Pprof: FACTS, CODEC; }
     "speedscope" speedscope "speedscope/facts.rs" { Speedscope: FACTS, CODEC; }
+    "cpuprofile" cpuprofile "cpuprofile/facts.rs" { Cpuprofile: FACTS, CODEC; }
     "callgrind" callgrind "callgrind/facts.rs" { Callgrind: FACTS, CODEC; }
     "jsonl" jsonl "jsonl/facts.rs" { Jsonl: FACTS, CODEC; }
     "flamegraph" flamegraph "flamegraph/facts.rs" { FlameGraph: FACTS, CODEC; }

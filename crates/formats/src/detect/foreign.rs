@@ -124,14 +124,11 @@ static TABLE: &[Foreign] = &[
     ),
     // Its events may hold parts of a .cpuprofile.
     row("a Chrome trace", BROWSER_ADVICE, Sign::Looks(is_chrome_trace)),
-    // Source: V8, `src/profiler/cpu-profiler.cc` for current files; Chrome before 58 wrote a tree of `callUID`s.
+    // Chrome before 58 wrote a tree of `callUID`s.
     row(
-        "a V8 .cpuprofile",
+        "a V8 .cpuprofile of before 2017",
         BROWSER_ADVICE,
-        Sign::Looks(|bytes| {
-            is_json_with(bytes, &[b"\"nodes\"", b"\"callFrame\""])
-                || is_json_with(bytes, &[b"\"head\"", b"\"functionName\"", b"\"callUID\""])
-        }),
+        Sign::Looks(|bytes| is_json_with(bytes, &[b"\"head\"", b"\"functionName\"", b"\"callUID\""])),
     ),
     row(
         "a V8 .heapprofile",
@@ -284,8 +281,7 @@ mod tests {
             (b"<?xml version=\"1.0\"?>\n<trace-query-result>\n", "an Instruments export"),
             (b"\xfb\xa9\x03\xfa\x01~", "a pstats file"),
             (b"{(\x03\0\0\0s\x01\0\0\0~", "a pstats file"),
-            (b"{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"(root)\"}}]", "a V8 .cpuprofile"),
-            (b"{\"head\":{\"functionName\":\"(root)\",\"callUID\":3}}", "a V8 .cpuprofile"),
+            (b"{\"head\":{\"functionName\":\"(root)\",\"callUID\":3}}", "a V8 .cpuprofile of before 2017"),
             (b"{\"head\":{\"callFrame\":{},\"selfSize\":0}}", "a V8 .heapprofile"),
             (
                 b"{\"traceEvents\":[{\"args\":{\"cpuProfile\":{\"nodes\":[{\"callFrame\":{}}]}}}]",

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! php 4711/4712 [001] 12.000250:     250000 cpu-clock:pppH:
-//! 	    55d0c0a0 zif_usleep+0x2a (/usr/bin/php8.2)
-//! 	    55d0b1c4 execute_ex+0x58 (/usr/bin/php8.2)
+//!         55d0c0a0 zif_usleep+0x2a (/usr/bin/php8.2)
+//!         55d0b1c4 execute_ex+0x58 (/usr/bin/php8.2)
 //!
 //! ```
 //!

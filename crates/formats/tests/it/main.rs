@@ -5,6 +5,7 @@
 mod bounded;
 mod callgrind;
 mod collapsed;
+mod cpuprofile;
 mod detect;
 mod flamegraph;
 mod flat;
