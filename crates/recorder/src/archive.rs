@@ -11,7 +11,7 @@ use borehole_wire::envelope::GzipWriter;
 #[cfg(feature = "zstd")]
 use borehole_wire::zstd::ZstdWriter;
 
-use crate::options::{Builder, Compression, OnComplete, SUFFIXES};
+use crate::options::{Builder, Compression, OnComplete, OnFinish, SUFFIXES};
 use crate::segment::{ACTIVE, COMPLETE, with_suffix};
 
 /// The thread that processes completed files.
@@ -34,6 +34,9 @@ impl Archive {
                     call(&kept);
                 }
                 let _ = make_room(&options, started);
+            }
+            if let Some(OnFinish(call)) = &options.on_finish {
+                call();
             }
         };
         let thread = thread::Builder::new().name("borehole-archive".to_owned()).spawn(keep)?;

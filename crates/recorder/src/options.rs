@@ -49,6 +49,7 @@ pub struct Builder {
     pub(crate) ring_bytes: Option<u64>,
     pub(crate) dump_every: Duration,
     pub(crate) on_complete: Option<OnComplete>,
+    pub(crate) on_finish: Option<OnFinish>,
 }
 
 /// Called with each completed file, on a thread of its own, before the oldest files are removed.
@@ -58,6 +59,16 @@ pub(crate) struct OnComplete(pub(crate) Arc<dyn Fn(&Path) + Send + Sync>);
 impl fmt::Debug for OnComplete {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("OnComplete")
+    }
+}
+
+/// Called after the last completed file.
+#[derive(Clone)]
+pub(crate) struct OnFinish(pub(crate) Arc<dyn Fn() + Send + Sync>);
+
+impl fmt::Debug for OnFinish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnFinish")
     }
 }
 
@@ -85,6 +96,7 @@ impl Builder {
             ring_bytes: None,
             dump_every: Duration::from_secs(10),
             on_complete: None,
+            on_finish: None,
         }
     }
 
@@ -175,6 +187,13 @@ impl Builder {
     #[must_use]
     pub fn on_complete(mut self, call: impl Fn(&Path) + Send + Sync + 'static) -> Self {
         self.on_complete = Some(OnComplete(Arc::new(call)));
+        self
+    }
+
+    /// Calls a function after the last file, on the same thread. The end of the recording waits for it.
+    #[must_use]
+    pub fn on_finish(mut self, call: impl Fn() + Send + Sync + 'static) -> Self {
+        self.on_finish = Some(OnFinish(Arc::new(call)));
         self
     }
 }

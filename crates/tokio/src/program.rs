@@ -65,7 +65,7 @@ pub fn start(settings: Settings) -> io::Result<(Recorder, TokioRecorder)> {
     let (dump_signal, long_poll, resources) =
         (settings.dump_signal, settings.long_poll, settings.resources);
     let allocation_bytes = settings.allocation_bytes;
-    let recorder = uploading(settings)?.start()?;
+    let recorder = started(settings)?;
     #[cfg(all(unix, feature = "signal"))]
     {
         recorder.finish_on_signals()?;
@@ -92,14 +92,14 @@ pub fn start(settings: Settings) -> io::Result<(Recorder, TokioRecorder)> {
 }
 
 #[cfg(feature = "upload")]
-fn uploading(settings: Settings) -> io::Result<borehole_recorder::Builder> {
-    crate::upload::of_settings(settings)
+fn started(settings: Settings) -> io::Result<Recorder> {
+    crate::upload::start(settings)
 }
 
 #[cfg(not(feature = "upload"))]
-fn uploading(settings: Settings) -> io::Result<borehole_recorder::Builder> {
+fn started(settings: Settings) -> io::Result<Recorder> {
     refuse_without("upload", settings.upload.is_some() || settings.lake.is_some())?;
-    Ok(settings.builder)
+    settings.builder.start()
 }
 
 /// An error if a setting needs a feature that is not there.

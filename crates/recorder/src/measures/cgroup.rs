@@ -110,9 +110,11 @@ mod tests {
     fn a_group_is_read_where_it_is_mounted() {
         let mount = Scratch::new();
         fs::create_dir_all(mount.path("shop/web")).unwrap();
-        mount.write("shop/web/cpu.stat", b"usage_usec 12\nnr_periods 9\nnr_throttled 3\nthrottled_usec 450\n");
-        mount.write("shop/web/memory.max", b"max\n");
-        mount.write("shop/web/memory.current", b"4096\n");
+        let stat = "usage_usec 12\nnr_periods 9\nnr_throttled 3\nthrottled_usec 450\n";
+        let files = [("cpu.stat", stat), ("memory.max", "max\n"), ("memory.current", "4096\n")];
+        for (file, text) in files {
+            fs::write(mount.path("shop/web").join(file), text).unwrap();
+        }
         let folder = folder(mount.folder(), "12:cpu:/old\n0::/shop/web\n").unwrap();
         let expected = CgroupEvent {
             timestamp_ns: 7,
@@ -125,7 +127,7 @@ mod tests {
         };
         assert_eq!(CgroupSource { folder }.read(7), expected);
         assert_eq!(super::folder(mount.folder(), "0::/elsewhere\n"), None);
-        mount.write("cpu.stat", b"");
+        fs::write(mount.path("cpu.stat"), "").unwrap();
         assert_eq!(super::folder(mount.folder(), "0::/elsewhere\n").as_deref(), Some(mount.folder()));
     }
 }

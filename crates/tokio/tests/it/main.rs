@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
+#[cfg(feature = "allocations")]
+mod allocations;
 mod program;
 #[cfg(feature = "axum")]
 mod requests;
@@ -10,3 +12,5 @@ mod runtimes;
 mod spans;
 mod tasks;
 mod trace;
+#[cfg(feature = "upload")]
+mod uploads;
