@@ -13,6 +13,8 @@ use crate::collect::{Collector, Summary};
 use crate::options::{BUDGET_SEGMENTS, Builder};
 use crate::recording::Recording;
 use crate::source::Source;
+#[cfg(feature = "stacks")]
+use crate::source::SourceState;
 use crate::trc::{Schema, TraceEvent, ValueDef};
 
 /// A recording of this process. Dropping it completes it, like [`Recorder::finish`].
@@ -180,13 +182,42 @@ impl Handle {
         self.recording.symbols.want(addresses);
     }
 
-    /// Looks up the names of at most so many addresses in advance, so that the end of a file does not take long.
+    /// Looks up the names that were asked for as the program runs, on a thread of its own, so that the end of a file does not
+    /// take long.
+    ///
+    /// # Errors
+    /// If the system cannot create a thread.
     #[cfg(feature = "stacks")]
-    pub fn look_up_names(&self, most: usize) {
-        self.recording.symbols.look_up(most);
-        if self.recording.symbols.left_out() > 0 {
-            self.set_metadata("symbols.left_out", &self.recording.symbols.left_out().to_string());
+    pub fn look_up_names(&self) -> io::Result<()> {
+        self.recording.names.add(Box::new(NameSource), self)
+    }
+}
+
+/// Looks up names in advance.
+#[cfg(feature = "stacks")]
+struct NameSource;
+
+/// The most addresses whose names are looked up at once.
+#[cfg(feature = "stacks")]
+const LOOK_UP: usize = 500;
+
+#[cfg(feature = "stacks")]
+impl Source for NameSource {
+    fn name(&self) -> &'static str {
+        "names"
+    }
+
+    fn interval(&self) -> Duration {
+        Duration::from_millis(100)
+    }
+
+    fn sample(&mut self, handle: &Handle) -> SourceState {
+        let symbols = &handle.recording.symbols;
+        symbols.look_up(LOOK_UP);
+        if symbols.left_out() > 0 {
+            handle.set_metadata("symbols.left_out", &symbols.left_out().to_string());
         }
+        SourceState::Continues
     }
 }
 

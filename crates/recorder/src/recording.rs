@@ -29,9 +29,14 @@ pub(crate) struct Recording {
     pub(crate) metadata: Metadata,
     pub(crate) workers: WorkerNumbers,
     pub(crate) sources: Arc<SourceBoard>,
+    /// Looks up names, for which the other sources must not wait.
+    pub(crate) names: Arc<SourceBoard>,
     pub(crate) symbols: Symbols,
     pub(crate) debounce: Debounce,
 }
+
+/// The maximum time that the end of a recording waits for the last measurements of the sources.
+const SOURCE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The buffers that the collector reads.
 #[derive(Default)]
@@ -90,7 +95,8 @@ impl Recording {
             changed: Condvar::new(),
             metadata: Metadata::of_process(&options.metadata),
             workers: WorkerNumbers::default(),
-            sources: Arc::default(),
+            sources: SourceBoard::new("borehole-sources"),
+            names: SourceBoard::new("borehole-names"),
             symbols: Symbols::default(),
             debounce: Debounce::new(options.dump_every),
         }
@@ -198,9 +204,10 @@ impl Recording {
 
     /// Asks the collector to end, and waits for at most `patience`. Returns whether it has ended.
     pub(crate) fn stop(&self, patience: Duration) -> bool {
+        self.names.stop(Duration::ZERO);
+        self.sources.stop(SOURCE_PATIENCE);
         let mut orders = self.orders();
         orders.stop = true;
-        self.sources.stop();
         self.changed.notify_all();
         self.wait_until(orders, patience, |orders| orders.has_stopped).has_stopped
     }

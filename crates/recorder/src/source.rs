@@ -72,8 +72,8 @@ pub enum SourceState {
 }
 
 /// The sources of a recording, and the time at which each is next.
-#[derive(Default)]
 pub(crate) struct SourceBoard {
+    thread_name: &'static str,
     list: Mutex<SourceList>,
     changed: Condvar,
 }
@@ -83,6 +83,7 @@ struct SourceList {
     sources: Vec<ScheduledSource>,
     has_thread: bool,
     stop: bool,
+    has_ended: bool,
 }
 
 struct ScheduledSource {
@@ -97,6 +98,10 @@ const MIN_INTERVAL: Duration = Duration::from_millis(1);
 const IDLE: Duration = Duration::from_secs(3600);
 
 impl SourceBoard {
+    pub(crate) fn new(thread_name: &'static str) -> Arc<Self> {
+        Arc::new(Self { thread_name, list: Mutex::default(), changed: Condvar::new() })
+    }
+
     /// Adds a source, and starts the thread with the first one.
     pub(crate) fn add(self: &Arc<Self>, source: Box<dyn Source>, handle: &Handle) -> io::Result<()> {
         let mut list = self.lock();
@@ -105,7 +110,7 @@ impl SourceBoard {
         }
         if !list.has_thread {
             let (board, handle) = (Arc::clone(self), handle.clone());
-            let named = thread::Builder::new().name("borehole-sources".to_owned());
+            let named = thread::Builder::new().name(self.thread_name.to_owned());
             named.spawn(move || board.run(&handle))?;
             list.has_thread = true;
         }
@@ -115,10 +120,14 @@ impl SourceBoard {
         Ok(())
     }
 
-    /// Ends the thread, after the measurement that it is taking.
-    pub(crate) fn stop(&self) {
-        self.lock().stop = true;
+    /// Ends the thread after a last measurement of each source. Waits for that, for at most `patience`.
+    pub(crate) fn stop(&self, patience: Duration) {
+        let mut list = self.lock();
+        list.stop = true;
         self.changed.notify_all();
+        let is_busy = |list: &mut SourceList| list.has_thread && !list.has_ended;
+        // Nothing to do with the result: the recording ends in any case.
+        drop(self.changed.wait_timeout_while(list, patience, is_busy));
     }
 
     fn run(&self, handle: &Handle) {
@@ -141,7 +150,13 @@ impl SourceBoard {
             let left = next.map_or(IDLE, |next| next.saturating_duration_since(now));
             list = self.changed.wait_timeout(list, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        list.sources.clear();
+        let mut last = std::mem::take(&mut list.sources);
+        drop(list);
+        for scheduled in &mut last {
+            scheduled.sample(handle);
+        }
+        self.lock().has_ended = true;
+        self.changed.notify_all();
     }
 
     fn lock(&self) -> MutexGuard<'_, SourceList> {

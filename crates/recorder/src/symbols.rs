@@ -146,21 +146,22 @@ fn resolve(address: u64) -> Vec<Symbol> {
 }
 
 /// Appends the return addresses of the calling thread, the leaf first, at most `most`; none on systems other than Unix. If the function at `from` is among
-/// the callers, those that it called are left out, and it too.
+/// the callers, it is left out with those that it called; if that at `to` is, it is left out with those that called it.
 #[cfg(feature = "stacks")]
-pub fn capture_stack(addresses: &mut Vec<u64>, most: usize, from: *const ()) {
+pub fn capture_stack(addresses: &mut Vec<u64>, most: usize, from: *const (), to: *const ()) {
     let start = addresses.len();
     let end = start.saturating_add(most);
     #[cfg(unix)]
     borehole_memory::visit_stack(|address, function| {
-        addresses.push(address as u64);
         if function == from.addr() {
             addresses.truncate(start);
+        } else if function != to.addr() {
+            addresses.push(address as u64);
         }
-        addresses.len() < end
+        addresses.len() < end && function != to.addr()
     });
     #[cfg(not(unix))]
-    let _ = (end, from);
+    let _ = (end, from, to);
 }
 
 #[cfg(all(test, feature = "stacks"))]
@@ -176,7 +177,7 @@ mod tests {
 
     #[inline(never)]
     fn inner_function(addresses: &mut Vec<u64>) {
-        capture_stack(addresses, 64, inner_function as *const ());
+        capture_stack(addresses, 64, inner_function as *const (), std::ptr::null());
         std::hint::black_box(addresses);
     }
 

@@ -36,6 +36,15 @@ impl TokioRecorder {
         self
     }
 
+    /// Records the stacks of tasks of this crate's `spawn` that wait at least as long as `limit`. Every other poll that does
+    /// not end its task then takes some microseconds more.
+    #[cfg(all(tokio_unstable, feature = "taskdump"))]
+    #[must_use]
+    pub fn dump_tasks_idle_for(self, limit: Duration) -> Self {
+        self.state.set_dump_idle(limit);
+        self
+    }
+
     /// Builds a recorded runtime with this name. The hooks for recording replace those of `builder`.
     ///
     /// # Errors

@@ -20,6 +20,9 @@ pub(crate) struct RecorderState {
     pub(crate) handle: Handle,
     /// Polls that take longer trigger a dump; `u64::MAX`: none.
     long_poll_ns: AtomicU64,
+    /// The stacks of tasks that wait longer are recorded; `u64::MAX`: none.
+    #[cfg(all(tokio_unstable, feature = "taskdump"))]
+    dump_idle_ns: AtomicU64,
     names: Mutex<BTreeSet<String>>,
     /// The runtime that was installed last, for threads that no hook has told theirs.
     last: Mutex<Option<Arc<RuntimeLane>>>,
@@ -47,6 +50,8 @@ impl RecorderState {
         Arc::new(Self {
             handle,
             long_poll_ns: AtomicU64::new(u64::MAX),
+            #[cfg(all(tokio_unstable, feature = "taskdump"))]
+            dump_idle_ns: AtomicU64::new(u64::MAX),
             names: Mutex::default(),
             last: Mutex::default(),
             outside: Mutex::default(),
@@ -59,6 +64,16 @@ impl RecorderState {
 
     pub(crate) fn long_poll_ns(&self) -> u64 {
         self.long_poll_ns.load(Ordering::Relaxed)
+    }
+
+    #[cfg(all(tokio_unstable, feature = "taskdump"))]
+    pub(crate) fn set_dump_idle(&self, limit: Duration) {
+        self.dump_idle_ns.store(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    #[cfg(all(tokio_unstable, feature = "taskdump"))]
+    pub(crate) fn dump_idle_ns(&self) -> u64 {
+        self.dump_idle_ns.load(Ordering::Relaxed)
     }
 
     /// Adds a runtime. A name that another one has gets a number.

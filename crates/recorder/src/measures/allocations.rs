@@ -34,9 +34,6 @@ const MOST_FRAMES: usize = 64;
 /// The most samples that wait to be recorded: 2,000 samples are a GiB between two looks at the default rate of dial9.
 const MOST_SAMPLES: usize = 2_000;
 
-/// The most addresses whose names are looked up at once.
-const LOOK_UP: usize = 500;
-
 const EVERY: Duration = Duration::from_millis(20);
 
 /// A sample.
@@ -70,6 +67,7 @@ impl Handle {
         if !sample_allocations(mean_bytes, AllocationObserver { allocated, freed }) {
             return Err(io::Error::other("allocations are sampled already, maybe by another recording"));
         }
+        self.look_up_names()?;
         self.set_metadata("memory.sample_rate_bytes", &mean_bytes.to_string());
         self.add_source(Box::new(AllocationSource { samples: Vec::with_capacity(MOST_SAMPLES) }))
     }
@@ -148,7 +146,6 @@ impl Source for AllocationSource {
         if unfollowed_blocks() > 0 {
             handle.set_metadata("memory.unfollowed_blocks", &unfollowed_blocks().to_string());
         }
-        handle.look_up_names(LOOK_UP);
         SourceState::Continues
     }
 }

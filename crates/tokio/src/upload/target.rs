@@ -1,6 +1,7 @@
 //! Copies files to where they shall be.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{self, Path};
@@ -44,7 +45,7 @@ impl Target {
     ) -> io::Result<Self> {
         let url = if address.contains("://") { parsed(address)? } else { of_folder(address)? };
         let opened = object_store::parse_url_opts(&url, options);
-        let (store, prefix) = opened.map_err(|error| invalid(address, &error))?;
+        let (store, prefix) = opened.map_err(|error| invalid(address, error))?;
         Ok(Self::Storage { store: Arc::from(store), prefix })
     }
 
@@ -173,15 +174,15 @@ impl FileFacts {
 }
 
 fn parsed(address: &str) -> io::Result<Url> {
-    Url::parse(address).map_err(|error| invalid(address, &error))
+    Url::parse(address).map_err(|error| invalid(address, error))
 }
 
 fn of_folder(folder: &str) -> io::Result<Url> {
     std::fs::create_dir_all(folder)?;
     let folder = path::absolute(folder)?;
-    Url::from_directory_path(&folder).map_err(|()| invalid(&folder.display(), &"expected a folder"))
+    Url::from_directory_path(&folder).map_err(|()| invalid(folder.display(), "expected a folder"))
 }
 
-fn invalid(address: &impl std::fmt::Display, error: &impl std::fmt::Display) -> io::Error {
+fn invalid(address: impl Display, error: impl Display) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("{address}: cannot copy files there: {error}"))
 }

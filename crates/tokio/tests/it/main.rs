@@ -4,6 +4,9 @@
 
 #[cfg(feature = "allocations")]
 mod allocations;
+#[cfg(all(tokio_unstable, feature = "taskdump"))]
+mod dumps;
+mod guide;
 mod program;
 #[cfg(feature = "axum")]
 mod requests;

@@ -33,6 +33,9 @@ pub(crate) struct Seen {
     /// The workers that polled each task.
     pub(crate) pollers: BTreeMap<u64, BTreeSet<u64>>,
     pub(crate) poll_ends: u64,
+    pub(crate) longest_poll_ns: u64,
+    /// The start of the poll that each worker is in.
+    open: BTreeMap<u64, u64>,
     pub(crate) parks: BTreeSet<u64>,
     pub(crate) unparks: BTreeSet<u64>,
     /// The wakes: the waking task and the woken one.
@@ -68,10 +71,13 @@ impl Seen {
             TokioEvent::PollStart(poll) => {
                 assert!(poll.spawn_loc.contains(".rs:"), "{poll:?}");
                 *self.polls.entry(poll.task_id).or_default() += 1;
+                self.open.insert(poll.worker_id, poll.timestamp_ns);
                 self.pollers.entry(poll.task_id).or_default().insert(poll.worker_id);
             }
             TokioEvent::PollEnd(end) => {
-                assert!(end.timestamp_ns > 0);
+                if let Some(start_ns) = self.open.remove(&end.worker_id) {
+                    self.longest_poll_ns = self.longest_poll_ns.max(end.timestamp_ns - start_ns);
+                }
                 self.poll_ends += 1;
             }
             TokioEvent::Park(park) => {
