@@ -128,10 +128,16 @@ fn written(mix: Mix) -> Claim {
 
 /// The time that a thread takes to record an event, a span and a yield, the clock included.
 fn recorded() -> [Claim; 3] {
-    let claim = |name: &str, goal, work: Side| Claim::new(name.to_owned(), ClaimUnit::Seconds, Goal::Value(goal), work);
+    let claim = |name: &str, goal, work: Side| {
+        Claim::new(name.to_owned(), ClaimUnit::Seconds, Goal::Value(goal), work)
+    };
     [
         claim("trc events: recorded from a thread, with the clock", RECORDING_SECONDS, Box::new(record)),
-        claim("trc events: a span of tracing with two fields, recorded", SPAN_SECONDS, Box::new(record_spans)),
+        claim(
+            "trc events: a span of tracing with two fields, recorded",
+            SPAN_SECONDS,
+            Box::new(record_spans),
+        ),
         claim("trc events: a yield of a Tokio task, recorded", YIELD_SECONDS, Box::new(record_yields)),
     ]
 }

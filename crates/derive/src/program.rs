@@ -146,10 +146,14 @@ mod tests {
             }
         };
         assert_eq!(rewritten(quote! {}), expected.to_string());
-        let arguments = quote! { flavor = "multi_thread", worker_threads = 3, name = "web", crate = "::renamed" };
+        let arguments =
+            quote! { flavor = "multi_thread", worker_threads = 3, name = "web", crate = "::renamed" };
         let found = rewritten(arguments);
         assert!(found.contains("worker_threads (3)") && found.contains("\"web\""), "{found}");
-        assert!(found.contains(":: renamed :: __private :: main") && !found.contains("borehole_tokio"), "{found}");
+        assert!(
+            found.contains(":: renamed :: __private :: main") && !found.contains("borehole_tokio"),
+            "{found}"
+        );
         assert!(rewritten(quote! { flavor = "current_thread" }).contains("new_current_thread"));
     }
 

@@ -137,7 +137,11 @@ fn gap(mean_bytes: usize) -> u64 {
     state ^= state << 17;
     RANDOM.set(state.max(1));
     let random = ((state >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is positive, and saturates")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is positive, and saturates"
+    )]
     let gap = (-random.ln() * mean_bytes as f64) as u64;
     gap
 }
@@ -166,7 +170,8 @@ fn forget(block: *mut u8) -> Option<u64> {
         return None;
     }
     let (address, group) = (block.addr(), group(block.addr()));
-    let slot = (group..group + GROUP_SLOTS).find(|slot| ADDRESSES[*slot].load(Ordering::Relaxed) == address)?;
+    let slot =
+        (group..group + GROUP_SLOTS).find(|slot| ADDRESSES[*slot].load(Ordering::Relaxed) == address)?;
     let token = TOKENS[slot].load(Ordering::Relaxed);
     ADDRESSES[slot].store(0, Ordering::Relaxed);
     Some(token)

@@ -146,7 +146,10 @@ mod tests {
         assert_eq!(SegmentMetadataEvent::NAME, event::METADATA);
         assert_eq!(names(SegmentMetadataEvent::FIELDS), [field::ENTRIES]);
         assert_eq!(names(CpuSampleEvent::FIELDS)[..2], [field::WORKER, field::THREAD]);
-        assert_eq!(names(CpuSampleEvent::FIELDS)[2..5], [field::SAMPLE_SOURCE, field::THREAD_NAME, field::STACK]);
+        assert_eq!(
+            names(CpuSampleEvent::FIELDS)[2..5],
+            [field::SAMPLE_SOURCE, field::THREAD_NAME, field::STACK]
+        );
         assert_eq!((CpuSampleEvent::NAME, AllocEvent::NAME), (event::CPU_SAMPLE, event::ALLOC));
         assert_eq!(names(AllocEvent::FIELDS), [field::THREAD, field::SIZE, field::ADDRESS, field::STACK]);
         assert_eq!(SymbolTableEntry::NAME, event::SYMBOL);

@@ -58,14 +58,14 @@ mod source;
 mod symbols;
 mod triggers;
 
+#[cfg(feature = "allocations")]
+pub use borehole_memory::SampledAllocator;
 pub use clock::now_ns;
 pub use collect::Summary;
 pub use events::{
     AllocEvent, ClockSyncEvent, CpuSampleEvent, DumpTriggeredEvent, EventsLostEvent, FreeEvent,
     SegmentMetadataEvent, SymbolTableEntry,
 };
-#[cfg(feature = "allocations")]
-pub use borehole_memory::SampledAllocator;
 #[cfg(feature = "allocations")]
 pub use measures::MemoryProfileOverflowEvent;
 #[cfg(unix)]

@@ -12,8 +12,8 @@ use crate::numbers::WorkerNumbers;
 use crate::options::Builder;
 use crate::source::SourceBoard;
 use crate::symbols::Symbols;
-use crate::triggers::Debounce;
 use crate::trc::{Schema, TraceEvent, ValueDef};
+use crate::triggers::Debounce;
 
 /// One recording.
 pub(crate) struct Recording {
@@ -277,7 +277,8 @@ mod tests {
 
     #[test]
     fn a_flush_is_told_of_what_could_not_be_written_since_the_one_before() {
-        let (recording, minute) = (Recording::new(&Builder::new(Path::new("")).buffer_bytes(1_000)), Duration::from_secs(60));
+        let (recording, minute) =
+            (Recording::new(&Builder::new(Path::new("")).buffer_bytes(1_000)), Duration::from_secs(60));
         // The collector's thread may not flush.
         let round = |patience, is_complete| recording.done(&recording.wait(patience), is_complete);
         let flush = |is_complete| {

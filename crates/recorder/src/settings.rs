@@ -215,9 +215,13 @@ mod tests {
         assert!(!settings.is_enabled && settings.builder.name == "trace");
         assert_eq!(settings.builder.folder.to_str(), Some("/var/traces"));
         assert_eq!(settings.builder.metadata, [("service".to_owned(), "shop".to_owned())]);
-        assert_eq!((settings.builder.ring_bytes, settings.long_poll), (Some(16 << 20), Some(Duration::from_millis(20))));
+        assert_eq!(
+            (settings.builder.ring_bytes, settings.long_poll),
+            (Some(16 << 20), Some(Duration::from_millis(20)))
+        );
         for (end, _) in SETTINGS {
-            let accepted = ["1", "gzip", "on"].iter().any(|value| read(&[(&format!("{PREFIX}{end}"), value)]).is_ok());
+            let accepted =
+                ["1", "gzip", "on"].iter().any(|value| read(&[(&format!("{PREFIX}{end}"), value)]).is_ok());
             assert!(accepted, "{end}");
         }
     }
@@ -234,7 +238,9 @@ mod tests {
             "invalid BOREHOLE_TRACE: expected on or off, found \"yes please\""
         );
         let unknown = refusal("BOREHOLE_TRACE_FODLER", "x");
-        assert!(unknown.starts_with("unknown setting BOREHOLE_TRACE_FODLER: expected one of BOREHOLE_TRACE, "));
+        assert!(
+            unknown.starts_with("unknown setting BOREHOLE_TRACE_FODLER: expected one of BOREHOLE_TRACE, ")
+        );
         assert!(refusal("BOREHOLE_TRACE_BUDGET_MIB", "18446744073709551615").contains("a smaller number"));
     }
 }

@@ -66,7 +66,13 @@ impl Symbols {
     pub(crate) fn look_up(&self, most: usize) -> bool {
         let unknown: Vec<u64> = {
             let table = self.lock();
-            table.wanted.iter().filter(|address| !table.names.contains_key(address)).take(most).copied().collect()
+            table
+                .wanted
+                .iter()
+                .filter(|address| !table.names.contains_key(address))
+                .take(most)
+                .copied()
+                .collect()
         };
         // Without the lock: the debug information of a large program takes seconds to read.
         for &address in &unknown {

@@ -56,7 +56,12 @@ pub(crate) struct OpenPoll<'a> {
 }
 
 impl<'a> OpenPoll<'a> {
-    pub(crate) fn begin(lane: &'a RuntimeLane, worker_id: u64, task_id: u64, spawn_loc: &'static str) -> Self {
+    pub(crate) fn begin(
+        lane: &'a RuntimeLane,
+        worker_id: u64,
+        task_id: u64,
+        spawn_loc: &'static str,
+    ) -> Self {
         let start_ns = poll_starts(lane, worker_id, task_id, spawn_loc);
         Self { lane, worker_id, start_ns, spawn_loc }
     }

@@ -54,7 +54,9 @@ pub fn run_with<F: Future>(
 #[track_caller]
 pub fn main<F: Future>(name: &str, builder: &mut Builder, future: F) -> F::Output {
     let result = run(name, builder, future);
-    result.unwrap_or_else(|error| panic!("cannot record this program: {error}; BOREHOLE_TRACE=off turns recording off"))
+    result.unwrap_or_else(|error| {
+        panic!("cannot record this program: {error}; BOREHOLE_TRACE=off turns recording off")
+    })
 }
 
 /// Begins to record as the settings say. The recorder ends the recording when it is dropped.
@@ -62,8 +64,7 @@ pub fn main<F: Future>(name: &str, builder: &mut Builder, future: F) -> F::Outpu
 /// # Errors
 /// If the folder cannot be written, or the settings need a feature that this program is built without.
 pub fn start(settings: Settings) -> io::Result<(Recorder, TokioRecorder)> {
-    let (dump_signal, long_poll, resources) =
-        (settings.dump_signal, settings.long_poll, settings.resources);
+    let (dump_signal, long_poll, resources) = (settings.dump_signal, settings.long_poll, settings.resources);
     let allocation_bytes = settings.allocation_bytes;
     let recorder = started(settings)?;
     #[cfg(all(unix, feature = "signal"))]
@@ -108,6 +109,8 @@ fn refuse_without(feature: &str, is_needed: bool) -> io::Result<()> {
     if !is_needed {
         return Ok(());
     }
-    let message = format!("unsupported setting: this program is built without the feature `{feature}` of borehole-tokio");
+    let message = format!(
+        "unsupported setting: this program is built without the feature `{feature}` of borehole-tokio"
+    );
     Err(io::Error::new(io::ErrorKind::Unsupported, message))
 }

@@ -95,7 +95,8 @@ impl Hasher for TaskNumber {
 
     /// A Tokio whose ids are no numbers gets numbers that differ as well.
     fn write(&mut self, bytes: &[u8]) {
-        self.0 = bytes.iter().fold(self.0, |number, &byte| number.wrapping_mul(257).wrapping_add(byte.into()));
+        self.0 =
+            bytes.iter().fold(self.0, |number, &byte| number.wrapping_mul(257).wrapping_add(byte.into()));
     }
 
     fn finish(&self) -> u64 {

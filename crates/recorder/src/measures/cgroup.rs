@@ -8,7 +8,7 @@ use crate::recorder::Handle;
 use crate::source::{Source, SourceState};
 use crate::trc::TraceEvent;
 
-/// What the control group has used so far. Borehole's own.
+/// The resources that the control group has used so far. Borehole's own.
 ///
 /// Absent: the group does not measure it, or has no such limit.
 ///

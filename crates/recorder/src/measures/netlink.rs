@@ -99,7 +99,8 @@ fn read(mut bytes: &[u8], found: &mut Vec<Listener>) -> io::Result<bool> {
 
 fn listener(message: &[u8]) -> Option<Listener> {
     let message = message.first_chunk::<ANSWER_BYTES>()?;
-    let number = |at: usize| u32::from_ne_bytes([message[at], message[at + 1], message[at + 2], message[at + 3]]);
+    let number =
+        |at: usize| u32::from_ne_bytes([message[at], message[at + 1], message[at + 2], message[at + 3]]);
     let mut address = [0; 16];
     address.copy_from_slice(&message[8..24]);
     Some(Listener {

@@ -77,7 +77,8 @@ fn a_ring_has_the_newest_events() {
 fn without_a_ring_a_dump_completes_the_file() {
     let folder = Scratch::new();
     let (sender, completed) = mpsc::channel();
-    let builder = Recorder::builder(folder.folder()).on_complete(move |path| drop(sender.send(path.to_owned())));
+    let builder =
+        Recorder::builder(folder.folder()).on_complete(move |path| drop(sender.send(path.to_owned())));
     let recorder = builder.start().unwrap();
     let handle = recorder.handle();
     record(&handle, 0..10);
@@ -95,14 +96,14 @@ fn without_a_ring_a_dump_completes_the_file() {
 #[test]
 fn triggers_dump_once_and_the_rest_are_counted() {
     let folder = Scratch::new();
-    let builder = Recorder::builder(folder.folder()).ring_bytes(1 << 20).dump_every(Duration::from_secs(3600));
+    let builder =
+        Recorder::builder(folder.folder()).ring_bytes(1 << 20).dump_every(Duration::from_secs(3600));
     let recorder = builder.start().unwrap();
     let handle = recorder.handle();
     record(&handle, 0..10);
     let latency = TailLatency::new(handle.clone(), "checkout", Duration::from_millis(5));
-    let exceeded = (0..3_000).filter(|number| {
-        latency.observe(Duration::from_millis(if number % 20 == 0 { 9 } else { 1 }))
-    });
+    let exceeded = (0..3_000)
+        .filter(|number| latency.observe(Duration::from_millis(if number % 20 == 0 { 9 } else { 1 })));
     assert!(exceeded.count() > 1);
     assert!(!handle.trigger("again"));
     let summary = recorder.finish().unwrap();
@@ -157,7 +158,9 @@ fn metadata_that_change_are_in_the_file_of_a_process_that_is_killed() {
     assert!(handle.flush() && handle.flush());
     let file = &files(folder.folder())[0];
     assert!(file.extension().unwrap() == "active");
-    for (key, value) in [("service", "shop"), ("runtime.main", "0,1"), ("pid", &std::process::id().to_string())] {
+    for (key, value) in
+        [("service", "shop"), ("runtime.main", "0,1"), ("pid", &std::process::id().to_string())]
+    {
         assert_eq!(metadata(file, key).as_deref(), Some(value));
     }
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();

@@ -21,15 +21,9 @@ use super::queue::{UploadQueue, WaitingFile};
 /// A place for files.
 pub(crate) enum Target {
     /// A folder, or storage behind a URL.
-    Storage {
-        store: Arc<dyn ObjectStore>,
-        prefix: object_store::path::Path,
-    },
+    Storage { store: Arc<dyn ObjectStore>, prefix: object_store::path::Path },
     /// A lake, which a program of Borehole fills.
-    Lake {
-        program: OsString,
-        lake: OsString,
-    },
+    Lake { program: OsString, lake: OsString },
 }
 
 /// The largest piece of a file that is in memory. S3 wants at least 5 MiB for all but the last.
@@ -164,7 +158,11 @@ impl FileFacts {
     }
 
     fn set(&mut self, key: &[u8], value: &[u8]) {
-        let fact = [("service", &mut self.service), (metadata::HOST, &mut self.host), (metadata::BOOT, &mut self.boot)];
+        let fact = [
+            ("service", &mut self.service),
+            (metadata::HOST, &mut self.host),
+            (metadata::BOOT, &mut self.boot),
+        ];
         for (name, place) in fact {
             if name.as_bytes() == key {
                 *place = Some(String::from_utf8_lossy(value).into_owned());

@@ -63,8 +63,11 @@ fn samples_have_stacks_with_names_and_are_freed() {
     }
     assert!(stacks.len() > 150 && stacks.len() <= 200 && frees > 100, "{} {frees}", stacks.len());
     for stack in &stacks {
-        let is_there = |address: &u64| names.get(address).is_some_and(|name| name.contains("function_that_allocates"));
+        let is_there =
+            |address: &u64| names.get(address).is_some_and(|name| name.contains("function_that_allocates"));
         assert!(stack.iter().any(is_there), "{stack:x?}");
-        assert!(stack.iter().all(|address| names.get(address).is_none_or(|name| !name.contains("visit_stack"))));
+        assert!(
+            stack.iter().all(|address| names.get(address).is_none_or(|name| !name.contains("visit_stack")))
+        );
     }
 }

@@ -45,7 +45,9 @@ fn a_task_that_waits_long_tells_where() {
                     assert_eq!(dump.task_id.to_string(), long);
                     stacks.push(dump.callchain.addresses().collect::<Vec<_>>());
                 }
-                Some(DumpEvent::Symbol(symbol)) => drop(names.insert(symbol.addr, symbol.symbol_name.to_owned())),
+                Some(DumpEvent::Symbol(symbol)) => {
+                    drop(names.insert(symbol.addr, symbol.symbol_name.to_owned()))
+                }
                 None => {}
             }
         }

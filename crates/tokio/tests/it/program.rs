@@ -25,7 +25,10 @@ async fn recorded_main() -> io::Result<u32> {
 /// Another process of this test binary that runs one test with these variables.
 fn rerun(test: &str, variables: &[(&str, &str)]) -> std::process::Output {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", test, "--nocapture"]).env("BOREHOLE_TEST_RUN", "1").envs(variables.iter().copied());
+    command
+        .args(["--exact", test, "--nocapture"])
+        .env("BOREHOLE_TEST_RUN", "1")
+        .envs(variables.iter().copied());
     command.output().unwrap()
 }
 
@@ -51,7 +54,8 @@ fn a_main_with_the_attribute_records_as_its_environment_says() {
     assert!(output.status.success() && !path.exists(), "{output:?}");
 
     let output = rerun(test, &[("BOREHOLE_TRACE_RING", "1")]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    let said =
+        String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
     assert!(!output.status.success() && said.contains("unknown setting BOREHOLE_TRACE_RING:"), "{said}");
     assert!(said.contains("BOREHOLE_TRACE=off turns recording off"), "{said}");
 }
@@ -60,8 +64,11 @@ fn a_main_with_the_attribute_records_as_its_environment_says() {
 fn a_long_poll_writes_the_ring() {
     let folder = Scratch::new();
     let path = folder.folder().to_str().unwrap();
-    let variables =
-        [("BOREHOLE_TRACE_FOLDER", path), ("BOREHOLE_TRACE_RING_MIB", "8"), ("BOREHOLE_TRACE_LONG_POLL_MS", "40")];
+    let variables = [
+        ("BOREHOLE_TRACE_FOLDER", path),
+        ("BOREHOLE_TRACE_RING_MIB", "8"),
+        ("BOREHOLE_TRACE_LONG_POLL_MS", "40"),
+    ];
     let mut builder = Builder::new_multi_thread();
     let files = || fs::read_dir(folder.folder()).unwrap().count();
     borehole_tokio::run_with(settings(&variables), "main", builder.worker_threads(1), |_| async {
@@ -103,7 +110,8 @@ fn resources_are_measured() {
     let (mut cpu_ns, mut pending) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(folder.folder()).unwrap() {
         let mut reader = borehole_recorder::trc::Reader::new(fs::File::open(entry.unwrap().path()).unwrap());
-        let number = |value: Option<borehole_recorder::trc::Value<'_>>| value.and_then(|value| value.as_u64());
+        let number =
+            |value: Option<borehole_recorder::trc::Value<'_>>| value.and_then(|value| value.as_u64());
         reader
             .for_each_event(|event| {
                 cpu_ns.extend(number(event.value_of("user_cpu_ns")));

@@ -44,7 +44,12 @@ fn requests_have_the_pattern_of_their_route_and_their_time() {
         while let Some(event) = reader.next_event().unwrap() {
             if let Some(request) = typed.read::<HttpRequestEvent<'_>>(&event).unwrap() {
                 let took_ms = request.duration_ns / 1_000_000;
-                found.push((request.method.to_owned(), request.route.to_owned(), request.status, took_ms >= 20));
+                found.push((
+                    request.method.to_owned(),
+                    request.route.to_owned(),
+                    request.status,
+                    took_ms >= 20,
+                ));
             }
         }
     }

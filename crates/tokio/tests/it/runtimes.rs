@@ -54,7 +54,10 @@ fn runtimes_of_one_recording_have_their_own_names_and_workers() {
     let tasks = seen.tasks();
     assert_eq!(tasks.len(), 24);
     for (tasks, workers) in tasks.chunks(8).zip([&web, &jobs, &third]) {
-        assert!(tasks.iter().all(|task| seen.pollers[task].is_subset(workers)), "{tasks:?} {workers:?} {seen:?}");
+        assert!(
+            tasks.iter().all(|task| seen.pollers[task].is_subset(workers)),
+            "{tasks:?} {workers:?} {seen:?}"
+        );
     }
     assert!(seen.parks.is_subset(&all) && seen.parks.len() > 2, "{seen:?}");
     assert_eq!(seen.most_alive.len(), 3, "{:?}", seen.most_alive);

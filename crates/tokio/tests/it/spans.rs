@@ -43,7 +43,8 @@ fn kinds(events: &[(String, u64, Vec<(String, String)>)]) -> Vec<&str> {
 #[test]
 fn spans_are_entered_left_and_closed_with_their_fields() {
     let events = recorded(|| {
-        let span = info_span!("checkout", route = "/cart", items = 3_u64, status = field::Empty, debug = ?[1]);
+        let span =
+            info_span!("checkout", route = "/cart", items = 3_u64, status = field::Empty, debug = ?[1]);
         span.in_scope(|| drop(Span::current().record("status", -1).clone()));
         span.in_scope(|| {});
     });

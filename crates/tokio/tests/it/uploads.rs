@@ -46,7 +46,10 @@ fn a_folder_gets_every_file_by_service_host_and_boot() {
     assert_eq!(copies.len(), 2);
     let place = copies[0].strip_prefix(shared.folder()).unwrap().to_str().unwrap();
     let parts: Vec<_> = place.split('/').collect();
-    assert!(parts[0] == "service=shop" && parts[1].starts_with("host=") && parts[2].starts_with("boot="), "{place}");
+    assert!(
+        parts[0] == "service=shop" && parts[1].starts_with("host=") && parts[2].starts_with("boot="),
+        "{place}"
+    );
 }
 
 #[test]
@@ -134,6 +137,10 @@ mod s3 {
         let mut copies: Vec<_> = objects.values().cloned().collect();
         copies.sort();
         assert_eq!(copies, contents(&files(traces.folder())));
-        assert!(objects.keys().all(|path| path.starts_with("/bucket/traces/service%3Dshop/")), "{:?}", objects.keys());
+        assert!(
+            objects.keys().all(|path| path.starts_with("/bucket/traces/service%3Dshop/")),
+            "{:?}",
+            objects.keys()
+        );
     }
 }
