@@ -50,7 +50,7 @@ impl Object {
 
     /// Adds the keys of samples for a page without any.
     pub(crate) fn without_samples(&mut self) -> &mut Self {
-        self.raw("cells", r#"{"call":[],"situation":[],"slice":[],"samples":[]}"#);
+        self.raw("cells", r#"{"call":[],"situation":[],"slice":[],"values":[]}"#);
         self.raw("situations", "[]").raw("dimensions", "[]").raw("time", "null").raw("heat", "null")
     }
 

@@ -137,9 +137,12 @@ function Stacks({ shown }: { shown: Shown }) {
   const names = (functions: number[]) => functions.map((text) => program.texts[text]);
   const rows = program.stacks.filter((stack) => !shown.search || names(stack.functions).some(shown.search.text));
   return (
-    <Table<Stack> rows={rows} all={program.stacks.length} name="Stack, leaf first"
-      columns={[count<Stack>("On CPU", (stack) => stack.on_cpu), count<Stack>("Off CPU", (stack) => stack.off_cpu)]}
-      label={({ functions }) => <>{names(functions)[0] ?? "(no stack)"} <small>{inward(names(functions))}</small></>} />
+    <>
+      <p class="hint">Samples of all threads. As a flame graph: <code>borehole report --kind all … -o samples.html</code></p>
+      <Table<Stack> rows={rows} all={program.stacks.length} name="Stack, leaf first"
+        columns={[count<Stack>("On CPU", (stack) => stack.on_cpu), count<Stack>("Off CPU", (stack) => stack.off_cpu)]}
+        label={({ functions }) => <>{names(functions)[0] ?? "(no stack)"} <small>{inward(names(functions))}</small></>} />
+    </>
   );
 }
 
