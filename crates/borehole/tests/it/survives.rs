@@ -243,7 +243,7 @@ fn conversions_keep_what_both_formats_keep() {
                 _ => {}
             }
             let mut found = kept(&[*from, *to]);
-            if *to == Format::Cpuprofile {
+            if matches!(to, Format::Cpuprofile) {
                 // A sample with a time as its value is one entry; any other is an entry for each time it counts.
                 found.remove("counts");
             }
