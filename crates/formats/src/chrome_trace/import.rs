@@ -48,7 +48,8 @@ pub fn import(
 ) -> Result<Recovery, ReadError> {
     let mut damage = DocumentDamage::new(options);
     let memory = JsonMemory::new(options.limits);
-    let mut lanes = TraceLanes { tables, memory: &memory, rows: Vec::new(), index: HashMap::new(), other: 0, full: None };
+    let mut lanes =
+        TraceLanes { tables, memory: &memory, rows: Vec::new(), index: HashMap::new(), other: 0, full: None };
     let read = json::parse(NAME, input, &memory, TraceSeed(&mut lanes));
     let TraceLanes { rows, other, full, .. } = lanes;
     if let Some(full) = full {
@@ -63,7 +64,8 @@ pub fn import(
         Ok(()) => {}
     }
     if other > 0 {
-        let message = format!("{other} events are not read: only complete ones and pairs of begin and end are");
+        let message =
+            format!("{other} events are not read: only complete ones and pairs of begin and end are");
         damage.recovery.note(Warning::new(message));
     }
     for row in rows {
@@ -184,7 +186,8 @@ fn id_of(text: &TraceId, number: &dyn Fn() -> usize) -> Option<LaneId> {
 fn intern(tables: &mut Tables, name: &str, args: &Arguments) -> Result<FrameId, TableFull> {
     let (name, file, line) = match &args.file {
         Some(file) => (name, Some(&**file), args.line),
-        None => split_place(name).map_or((name, None, args.line), |(name, file, line)| (name, Some(file), Some(line))),
+        None => split_place(name)
+            .map_or((name, None, args.line), |(name, file, line)| (name, Some(file), Some(line))),
     };
     let function = tables.intern_string(name.as_bytes())?;
     let file = match file {
@@ -247,7 +250,8 @@ impl LaneCalls {
                 ..Sample::default()
             };
             recovery.samples = recovery.samples.saturating_add(1);
-            recovery.stopped = sink.sample(Context { tables, segment: &segment }, &sample)? == ControlFlow::Break(());
+            recovery.stopped =
+                sink.sample(Context { tables, segment: &segment }, &sample)? == ControlFlow::Break(());
             Ok::<_, ReadError>(())
         })?;
         self.warn(cut, damage);
@@ -275,7 +279,8 @@ impl LaneCalls {
     /// Reports calls that are not nested, or not whole.
     fn warn(&self, cut: u64, damage: &mut DocumentDamage) {
         let lane = || {
-            let id = |number: Option<u64>| number.map_or("?".to_owned(), |number| LaneId::of(number).to_string());
+            let id =
+                |number: Option<u64>| number.map_or("?".to_owned(), |number| LaneId::of(number).to_string());
             format!("thread {} of process {}", id(self.thread), id(self.process.map(i64::cast_unsigned)))
         };
         for (count, what) in [
@@ -295,4 +300,3 @@ impl LaneCalls {
 fn nanoseconds(microseconds: f64) -> i64 {
     (microseconds * 1000.0).round() as i64
 }
-

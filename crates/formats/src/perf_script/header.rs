@@ -149,7 +149,7 @@ fn take_event<'a>(text: &'a [u8], header: &mut SampleHeader<'a>) -> bool {
     let period = digits(first_word(text));
     let text = if period.is_some() { after_word(text) } else { text };
     let word = first_word(text);
-    let is_event = |event: &&[u8]| !event.is_empty() && time_ns(event).is_none();
+    let is_event = |event: &&[u8]| event.iter().any(|byte| !(byte.is_ascii_digit() || *byte == b'.'));
     let Some(event) = word.strip_suffix(b":").filter(is_event) else { return false };
     header.period = period;
     header.event = event;

@@ -42,7 +42,9 @@ fn compare(file: &str, name: impl Fn(&PlainFrame) -> String, tolerance_ns: i64) 
         let is_it = |weights: &BTreeMap<String, f64>| {
             let weights: BTreeMap<_, _> = weights.iter().filter(|(_, weight)| **weight > 0.0).collect();
             weights.keys().map(|key| key.as_str()).eq(own.keys().map(String::as_str))
-                && own.iter().all(|(name, time)| (*time as f64 - weights[name] * 1000.0).abs() <= tolerance_ns as f64)
+                && own
+                    .iter()
+                    .all(|(name, time)| (*time as f64 - weights[name] * 1000.0).abs() <= tolerance_ns as f64)
         };
         let shown = || profiles.iter().map(|profile| &profile.self_weights).collect::<Vec<_>>();
         assert!(profiles.iter().any(|profile| is_it(&profile.self_weights)), "{own:#?}\n{:#?}", shown());
@@ -73,7 +75,9 @@ fn frames_have_files_and_lines_and_threads_their_names() {
     let (collect, _) = read(&read_corpus("chrome/viztracer.json"));
     let leaf = |frame: &&PlainFrame| frame.function == "leaf" && frame.line == Some(5);
     for segment in &collect.segments {
-        assert!(segment.samples.iter().flat_map(|sample| &sample.frames_leaf_first).any(|frame| leaf(&frame)));
+        assert!(
+            segment.samples.iter().flat_map(|sample| &sample.frames_leaf_first).any(|frame| leaf(&frame))
+        );
     }
     let mut names: Vec<_> = collect.thread_names.iter().map(|(_, name)| name.as_str()).collect();
     names.sort_unstable();
@@ -94,7 +98,8 @@ fn our_own_timeline_reads_as_the_same_stacks() {
     drop(exporter);
     let samples = |bytes: &[u8]| read(bytes).0.samples().cloned().collect::<Vec<_>>();
     assert_eq!(samples(&output), samples(text));
-    let times: Vec<_> = samples(text).iter().map(|sample| (sample.frames_leaf_first.len(), sample.values[0])).collect();
+    let times: Vec<_> =
+        samples(text).iter().map(|sample| (sample.frames_leaf_first.len(), sample.values[0])).collect();
     assert_eq!(times, [(1, 1500), (2, 2000), (1, 5500)]);
 }
 
