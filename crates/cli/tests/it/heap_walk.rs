@@ -120,7 +120,8 @@ fn a_page_shows_what_holds_memory() {
         "{name}"
     );
     let Some(mut browser) = Browser::open(&path) else { return };
-    let rows = browser.ask("borehole.table.rows.map(row => [borehole.model.fnName(row[0]), row[1], row[2], row[3]])");
+    let rows = browser
+        .ask("borehole.table.rows.map(row => [borehole.model.fnName(row[0]), row[1], row[2], row[3]])");
     for (row, class) in rows.as_array().unwrap().iter().zip(&known) {
         assert_eq!(
             *row,
