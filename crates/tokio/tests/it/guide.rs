@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-
 use super::scratch::Scratch;
 use super::trace::Seen;
 
