@@ -8,9 +8,11 @@ mod allocations;
 mod dumps;
 mod guide;
 mod program;
+mod reference;
 #[cfg(feature = "axum")]
 mod requests;
 mod runtimes;
+mod scratch;
 #[cfg(feature = "tracing")]
 mod spans;
 mod tasks;
