@@ -61,14 +61,14 @@ fn recording(args: &RecordArgs) -> anyhow::Result<RecordingPlan> {
 
 /// Samples until the processes end, a limit is reached, or the user interrupts.
 pub(crate) fn record(recording: RecordingPlan) -> anyhow::Result<Exit> {
-    let RecordingPlan { targets, sampling: Sampling { options, php }, destination } = recording;
+    let RecordingPlan { targets, sampling: Sampling { options, subjects }, destination } = recording;
     interrupt::heed();
     suspend::defer();
     destination.check()?;
     // A command reads the keys itself.
     let _keys = (!targets.is_command()).then(quit::heed);
-    let mut watcher = Watcher::new(options.period, php.release);
-    let (finder, command) = targets.finder(php, stdout_of_command(destination.is_stdout()))?;
+    let mut watcher = Watcher::new(options.period, subjects.php.release);
+    let (finder, command) = targets.finder(subjects, stdout_of_command(destination.is_stdout()))?;
     let mut coordinator = Coordinator::new(finder, command);
     let sampled: anyhow::Result<_> = match destination {
         RecordingOutput::Workers(workers) => workers.run(coordinator, options, &mut watcher),

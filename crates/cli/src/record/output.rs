@@ -147,11 +147,16 @@ impl Single {
     /// The journal of the recording; `None` if the output needs none, because it is written while recording.
     fn journal(&self) -> Option<Journal> {
         match &self.place {
-            _ if self.encoding == Encoding::Format(Format::Rbt) => None,
+            _ if self.encoding == Encoding::Format(Format::Rbt) || self.has_own_journal() => None,
             RecordingPlace::File { path, .. } if path.exists() && !path.is_file() => None,
             RecordingPlace::File { path, earlier, .. } => Some(Journal::of(path, self.format(), *earlier)),
             RecordingPlace::Stdout => None,
         }
+    }
+
+    /// Whether the format's exporter writes a journal itself, which keeps more of its samples than `rbt` does.
+    fn has_own_journal(&self) -> bool {
+        self.encoding == Encoding::Format(Format::Tachyon)
     }
 
     /// Runs a session that writes to this.
@@ -192,7 +197,8 @@ impl Single {
                 let mut target = Target::new(format);
                 let opcodes = if self.opcodes { OpcodeOutput::Write } else { OpcodeOutput::Omit };
                 target.options.set(ExportOptions { opcodes });
-                Ok(run(&mut Exported(target.exporter(output)?)))
+                let exporter = if self.has_own_journal() { target.exporter_to_file(output) } else { target.exporter(output) };
+                Ok(run(&mut Exported(exporter?)))
             }
         }
     }

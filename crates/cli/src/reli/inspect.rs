@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use borehole::Format;
-use borehole::capture::{Grouping, RbtOptions, SampleOptions, StopMode};
+use borehole::capture::{Grouping, PhpOptions, RbtOptions, Runtimes, SampleOptions, StopMode, SubjectOptions};
 use borehole::formats::rbt::SegmentCompression;
 use borehole_analysis::Pattern;
 use clap::{Args, ValueEnum};
@@ -25,6 +25,11 @@ use crate::record::{
 use crate::top::{self, TopArgs};
 use crate::utc;
 use crate::values::{MemoryLimit, size};
+
+/// Reli samples PHP only.
+fn php_only(php: PhpOptions) -> SubjectOptions {
+    SubjectOptions { php, runtimes: Runtimes::Php, ..SubjectOptions::default() }
+}
 
 /// `inspector:trace`.
 #[derive(Args, Clone, Debug)]
@@ -226,7 +231,7 @@ impl CommonArgs {
             grouping,
             ..SampleOptions::default()
         };
-        Ok(Sampling { options, php: self.target.php()?.options(self.depth) })
+        Ok(Sampling { options, subjects: php_only(self.target.php()?.options(self.depth)) })
     }
 
     fn rbt(&self) -> RbtOptions {

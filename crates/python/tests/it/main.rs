@@ -1,0 +1,6 @@
+//! Real Python programs, and recordings of their memory.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
+
+mod programs;
+mod stacks;
