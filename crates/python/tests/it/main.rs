@@ -2,5 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
+mod images;
 mod programs;
 mod stacks;

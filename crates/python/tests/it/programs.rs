@@ -1,7 +1,8 @@
 //! Python programs that tests start and end.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use borehole_model::{FrameId, StackId, Tables};
@@ -12,13 +13,69 @@ pub(crate) fn corpus(path: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus")).join(path)
 }
 
-/// The peers that are interpreters of Python, by release.
-pub(crate) const PYTHONS: [&str; 6] =
-    ["python3.8", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13"];
+/// The peers that are interpreters of Python on this machine, by release.
+const PYTHONS: [&str; 7] =
+    ["python3.8", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14"];
 
-/// The interpreters that are there.
-pub(crate) fn pythons() -> impl Iterator<Item = (&'static str, Peer)> {
-    PYTHONS.into_iter().filter_map(|name| Some((name, peers::optional(name)?)))
+/// An interpreter, and the folder of the corpus as it sees it.
+pub(crate) struct Interpreter {
+    pub(crate) name: &'static str,
+    peer: Peer,
+    /// The copy of the programs in the root file system of the interpreter, and its path there; `None`: it has ours.
+    copied: Option<(PathBuf, PathBuf)>,
+}
+
+impl Interpreter {
+    /// The command that runs a program of the folder `python` of the corpus.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let folder = self.copied.as_ref().map_or_else(|| corpus("python"), |(_, inside)| inside.clone());
+        let mut command = self.peer.command();
+        command.arg(folder.join(program));
+        command
+    }
+
+    /// Its version.
+    pub(crate) fn version(&self) -> &str {
+        self.peer.version()
+    }
+
+    /// The newest release, in a root file system of its own, with a copy of the programs.
+    fn of_its_own_root(use_of: &str) -> Option<Self> {
+        let peer = peers::peer("python")?;
+        let command = peer.command();
+        let root = PathBuf::from(command.get_args().next().unwrap());
+        let inside = PathBuf::from(format!("/tmp/borehole-{use_of}-{}", std::process::id()));
+        let copied = root.join(inside.strip_prefix("/").unwrap());
+        copy(&corpus("python"), &copied);
+        Some(Self { name: "python3.15", peer, copied: Some((copied, inside)) })
+    }
+}
+
+impl Drop for Interpreter {
+    fn drop(&mut self) {
+        if let Some((copied, _)) = &self.copied {
+            drop(fs::remove_dir_all(copied));
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (from, to) = (from.join(entry.file_name()), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(&from, &to).unwrap();
+        }
+    }
+}
+
+/// The interpreters that are there. At least the newest one is, unless it is left out. `use_of` names who asks.
+pub(crate) fn pythons(use_of: &str) -> Vec<Interpreter> {
+    let of_machine = |name| Some(Interpreter { name, peer: peers::optional(name)?, copied: None });
+    let of_machine = PYTHONS.into_iter().filter_map(of_machine);
+    of_machine.chain(Interpreter::of_its_own_root(use_of)).collect()
 }
 
 /// A running program whose standard input and output belong to the test.

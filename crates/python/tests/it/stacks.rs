@@ -24,13 +24,14 @@ fn stack(outcome: &SampleOutcome, tables: &Tables) -> Option<Vec<String>> {
 
 #[test]
 fn each_construct_has_the_stack_that_the_program_prints() {
-    for (name, peer) in programs::pythons() {
-        let mut command = peer.command();
-        let mut program = Program::start(command.arg(programs::corpus("python/stacks/constructs.py")));
+    for interpreter in programs::pythons("constructs") {
+        let name = interpreter.name;
+        let mut program = Program::start(&mut interpreter.command("stacks/constructs.py"));
         let (mut tables, mut walker, mut count) = (Tables::default(), None, 0);
         while let Some((construct, expected)) = program.expected() {
             let process = Process::open(program.id()).unwrap();
             let python = Python::attach(&process).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(python.identity().to_string().contains(interpreter.version()), "{name}: {}", python.identity());
             let walker = walker.get_or_insert_with(|| StackWalker::new(&python, WalkOptions::default()));
             let list = python.threads(&process).unwrap();
             let mut found = Vec::new();
