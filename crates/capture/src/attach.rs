@@ -63,7 +63,9 @@ fn boxed(subject: impl Subject + 'static) -> Box<dyn Subject> {
 fn neither(no_php: &Error) -> Error {
     let text = no_php.to_string();
     let found = text.rsplit_once(", found ").map_or("another program", |(_, found)| found);
-    Error::OtherProgram(format!("no PHP or Python found: expected a program or library that is one, found {found}"))
+    Error::OtherProgram(format!(
+        "no PHP or Python found: expected a program or library that is one, found {found}"
+    ))
 }
 
 /// Like [`attach`], for a process that may have just been started: retries for half a second.

@@ -147,7 +147,8 @@ impl Oracle {
         let share = |counts: [u64; 2], side: usize| {
             u128::from(counts[side]) * 1_000_000_000 / u128::from(sums[side].max(1))
         };
-        let differences = self.counts.values().map(|counts| share(of(counts), 0).abs_diff(share(of(counts), 1)));
+        let differences =
+            self.counts.values().map(|counts| share(of(counts), 0).abs_diff(share(of(counts), 1)));
         u32::try_from(differences.sum::<u128>() / 2000).unwrap_or(u32::MAX)
     }
 }

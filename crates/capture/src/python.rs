@@ -78,6 +78,8 @@ struct PythonLane {
     state: Option<ThreadState>,
     status: Status,
     has_ended: bool,
+    /// Whether it ran on a CPU before it was stopped; `None` if it has ended or its state is not known.
+    was_on_cpu: Option<bool>,
 }
 
 /// A process that runs CPython.
@@ -149,7 +151,9 @@ impl PythonProcess {
             .filter(|lane| !lane.has_ended)
             .filter_map(|lane| Some((lane.thread.system_id?, lane)))
             .collect();
-        for &thread in &self.list.threads {
+        self.walker.retain(&self.list.threads);
+        // The newest thread is the first of the list.
+        for &thread in self.list.threads.iter().rev() {
             let same = thread.system_id.and_then(|id| known.remove(&id)).filter(|lane| lane.thread == thread);
             let lane = same.unwrap_or_else(|| PythonLane::new(self.process.id(), thread, &self.numbers));
             self.lanes.push(lane);
@@ -160,14 +164,15 @@ impl PythonProcess {
     fn sample(&mut self, lane: usize, stillness: Stillness, tables: &mut Tables) -> Result<Look, Error> {
         let Self { process, walker, options, lanes, .. } = self;
         let Some(lane) = lanes.get_mut(lane) else { return Ok(Look::Idle) };
-        let is_on_cpu = lane.state.as_ref().map(ThreadState::is_on_cpu);
-        if lane.has_ended || is_on_cpu == Some(None) {
-            lane.has_ended = true;
+        let is_on_cpu = match stillness {
+            Stillness::Still => lane.was_on_cpu,
+            Stillness::Running => lane.is_on_cpu(),
+        };
+        if lane.has_ended {
             return Ok(Look::Ended);
         }
-        let is_on_cpu = is_on_cpu.flatten();
-        // A thread that is stopped for the look may have been on a CPU.
-        let is_running = is_on_cpu.unwrap_or(true) || stillness == Stillness::Still;
+        // If the system does not say it, the thread may run.
+        let is_running = is_on_cpu.unwrap_or(true);
         if options.threads == SampledThreads::OnCpu && !is_running {
             return Ok(Look::Idle);
         }
@@ -190,8 +195,15 @@ impl PythonProcess {
 impl PythonLane {
     fn new(process: i32, thread: PythonThread, numbers: &ThreadNumbers) -> Self {
         let number = thread.system_id.and_then(|id| numbers.ours(id));
-        let state = number.map(|number| ThreadState::of(process, number));
-        Self { thread, number, state, status: Status::default(), has_ended: false }
+        let state = number.and_then(|number| ThreadState::of(process, number));
+        Self { thread, number, state, status: Status::default(), has_ended: false, was_on_cpu: None }
+    }
+
+    /// Whether it runs on a CPU; `None` if that is not known. Notes its end.
+    fn is_on_cpu(&mut self) -> Option<bool> {
+        let is_on_cpu = self.state.as_ref().map(ThreadState::is_on_cpu);
+        self.has_ended |= is_on_cpu == Some(None);
+        is_on_cpu.flatten()
     }
 
     fn status_of(&self, status: ThreadStatus, is_on_cpu: Option<bool>, process: i32) -> Status {
@@ -257,6 +269,12 @@ impl Subject for PythonProcess {
         self.sample(lane, Stillness::Running, tables)
     }
 
+    fn will_stop(&mut self, lane: usize) -> bool {
+        let Some(lane) = self.lanes.get_mut(lane) else { return false };
+        lane.was_on_cpu = lane.is_on_cpu();
+        lane.was_on_cpu == Some(true)
+    }
+
     fn look_stopped(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error> {
         self.sample(lane, Stillness::Still, tables)
     }
@@ -265,11 +283,17 @@ impl Subject for PythonProcess {
         self.lanes.get(lane).map(|lane| lane.status)
     }
 
+    fn is_comparable(&self, lane: usize) -> bool {
+        self.lanes.get(lane).is_some_and(|lane| lane.status.0 & ON_CPU != 0)
+    }
+
     fn new_thread_names(&mut self) -> Vec<(u64, Vec<u8>)> {
         let numbers: Vec<i32> = self.lanes.iter().filter_map(|lane| lane.number).collect();
+        self.names.retain(|&name, _| i32::try_from(name).is_ok_and(|name| numbers.contains(&name)));
         let mut new = Vec::new();
         for number in numbers {
-            let (Some(name), Ok(key)) = (thread_files::name(self.process.id(), number), u64::try_from(number))
+            let (Some(name), Ok(key)) =
+                (thread_files::name(self.process.id(), number), u64::try_from(number))
             else {
                 continue;
             };

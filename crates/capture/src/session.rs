@@ -10,10 +10,10 @@ use borehole_process::Stopper;
 use crate::control::{SessionControl, SessionProgress};
 use crate::error::Error;
 use crate::options::{Grouping, Idle, SampleOptions, StopMode, nanoseconds};
+use crate::oracle::Oracle;
 use crate::output::LiveSink;
 use crate::schedule::{self, Schedule, now_ns};
 use crate::segment::SegmentMetadata;
-use crate::oracle::Oracle;
 use crate::statistics::{COUNTS, SampleStatistics};
 use crate::subject::{Look, Subject};
 
@@ -349,6 +349,7 @@ impl<'a> SamplingSession<'a> {
         let has_oracle = target.subject.has_oracle() && options.stop != StopMode::Always;
         if has_oracle
             && oracle.is_due()
+            && target.subject.will_stop(lane)
             && let Some(look) = target.look_stopped(lane, tables, statistics)?
         {
             statistics.reference += 1;
@@ -356,7 +357,7 @@ impl<'a> SamplingSession<'a> {
             return Ok(look);
         }
         let look = Self::sample_running(options, target, lane, tables, statistics)?;
-        if has_oracle {
+        if has_oracle && target.subject.is_comparable(lane) {
             oracle.note_running(look.stack(), tables);
         }
         Ok(look)
@@ -370,6 +371,7 @@ impl<'a> SamplingSession<'a> {
         statistics: &mut SampleStatistics,
     ) -> Result<Look, Error> {
         if options.stop == StopMode::Always
+            && target.subject.will_stop(lane)
             && let Some(look) = target.look_stopped_again(lane, options.max_retries, tables, statistics)?
         {
             return Ok(look);
@@ -384,6 +386,7 @@ impl<'a> SamplingSession<'a> {
         }
         if look == Look::Torn
             && options.stop == StopMode::WhenTorn
+            && target.subject.will_stop(lane)
             && let Some(stopped) = target.look_stopped(lane, tables, statistics)?
         {
             look = stopped;

@@ -57,6 +57,12 @@ pub trait Subject: Send {
     /// If the process is gone or cannot be read any more, or the tables are full.
     fn look(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error>;
 
+    /// Notes what being stopped would hide, and returns whether stopping helps: a thread that sleeps does not change, and stopping
+    /// wakes it. Called right before a lane is stopped.
+    fn will_stop(&mut self, _lane: usize) -> bool {
+        true
+    }
+
     /// Like [`Subject::look`], while the lane is stopped.
     ///
     /// # Errors
@@ -68,6 +74,11 @@ pub trait Subject: Send {
     /// The state of the thread of a lane at the last look.
     fn status(&self, _lane: usize) -> Option<Status> {
         None
+    }
+
+    /// Whether the last look at a lane may be compared with those at stopped ones: [`Subject::will_stop`] was true of it.
+    fn is_comparable(&self, _lane: usize) -> bool {
+        true
     }
 
     /// The names of threads that were not told before.

@@ -50,17 +50,18 @@ fn innermost(status: &str) -> Option<u64> {
 
 /// The state of a thread in the scheduler.
 #[derive(Debug)]
-pub(crate) struct ThreadState(Option<File>);
+pub(crate) struct ThreadState(File);
 
 impl ThreadState {
-    pub(crate) fn of(process: i32, thread: i32) -> Self {
-        Self(File::open(format!("/proc/{process}/task/{thread}/stat")).ok())
+    /// `None` if the system does not say it, or has no more files to open.
+    pub(crate) fn of(process: i32, thread: i32) -> Option<Self> {
+        File::open(format!("/proc/{process}/task/{thread}/stat")).ok().map(Self)
     }
 
     /// Whether the thread runs or waits for a CPU only; `None` if the thread has ended.
     pub(crate) fn is_on_cpu(&self) -> Option<bool> {
         let mut text = [0; 64];
-        let length = self.0.as_ref()?.read_at(&mut text, 0).ok()?;
+        let length = self.0.read_at(&mut text, 0).ok()?;
         // The name is in parentheses, may itself contain some, and has at most 15 bytes.
         let text = &text[..length];
         let behind_name = text.iter().rposition(|&byte| byte == b')')?;
@@ -88,14 +89,14 @@ mod tests {
     fn this_thread_is_on_a_cpu_and_one_that_waits_is_not() {
         let process = i32::try_from(std::process::id()).unwrap();
         let own = nix::unistd::gettid().as_raw();
-        assert_eq!(ThreadState::of(process, own).is_on_cpu(), Some(true));
+        assert_eq!(ThreadState::of(process, own).unwrap().is_on_cpu(), Some(true));
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let (own_sender, own_receiver) = std::sync::mpsc::channel();
         let waiting = std::thread::spawn(move || {
             own_sender.send(nix::unistd::gettid().as_raw()).unwrap();
             receiver.recv().unwrap_err();
         });
-        let state = ThreadState::of(process, own_receiver.recv().unwrap());
+        let state = ThreadState::of(process, own_receiver.recv().unwrap()).unwrap();
         while state.is_on_cpu() != Some(false) {
             std::thread::yield_now();
         }

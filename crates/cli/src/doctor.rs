@@ -110,15 +110,20 @@ fn system_findings() -> Vec<Diagnosis> {
     let all = processes().unwrap_or_default();
     let found: Vec<_> = all.iter().filter(|process| looks_like_target(&process.command)).collect();
     if found.is_empty() {
-        findings
-            .push(Diagnosis::note("no process looks like PHP or Python", "start it first, or name a process with -p"));
+        findings.push(Diagnosis::note(
+            "no process looks like PHP or Python",
+            "start it first, or name a process with -p",
+        ));
     }
     for process in found.iter().take(MAX_PROCESSES) {
         findings.extend(process_findings(process.id));
     }
     if found.len() > MAX_PROCESSES {
         let more = found.len() - MAX_PROCESSES;
-        findings.push(Diagnosis::note(format!("{more} more processes look like PHP or Python"), "check one with -p"));
+        findings.push(Diagnosis::note(
+            format!("{more} more processes look like PHP or Python"),
+            "check one with -p",
+        ));
     }
     findings
 }

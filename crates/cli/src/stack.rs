@@ -49,8 +49,11 @@ pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
         stacks.push(ThreadLook { thread, name, status: process.status(lane), look });
     }
     let runtime = process.facts();
-    let text =
-        if args.json { as_json(args.pid, &runtime, &stacks, &tables) } else { as_text(args.pid, &runtime, &stacks, &tables) };
+    let text = if args.json {
+        as_json(args.pid, &runtime, &stacks, &tables)
+    } else {
+        as_text(args.pid, &runtime, &stacks, &tables)
+    };
     put(&text, args.json)?;
     Ok(Exit::Done)
 }
@@ -64,6 +67,7 @@ fn look(process: &mut dyn Subject, lane: usize, tables: &mut Tables) -> anyhow::
             look => return Ok(look),
         }
     }
+    let _ = process.will_stop(lane);
     let stopped = match process.thread_to_stop(lane) {
         Some(thread) => stopper.stop_thread(thread),
         None => stopper.stop(),

@@ -73,7 +73,8 @@ impl Python {
                 return Ok(());
             }
         }
-        let what = format!("expected stacks of {}, found other data in the states of its threads", self.identity);
+        let what =
+            format!("expected stacks of {}, found other data in the states of its threads", self.identity);
         Err(Error::new(ErrorKind::Implausible, what))
     }
 }

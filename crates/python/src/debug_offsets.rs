@@ -242,7 +242,17 @@ fn object(
     };
     // `PyCompactUnicodeObject` adds a length and a pointer.
     let compact = ascii + 16;
-    Ok(ObjectLayout { kind, length, type_name, bytes, text_length, text_state, text_kind_bit, ascii, compact })
+    Ok(ObjectLayout {
+        kind,
+        length,
+        type_name,
+        bytes,
+        text_length,
+        text_state,
+        text_kind_bit,
+        ascii,
+        compact,
+    })
 }
 
 /// The addresses of the cookie in memory that begins at `start`, a multiple of eight.

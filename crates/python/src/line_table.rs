@@ -12,8 +12,9 @@ pub(crate) fn locate(format: LineFormat, table: &[u8], first_line: i64, offset: 
     }
     match format {
         LineFormat::Increments => SourceLocation::of_line(by_increments(table, first_line, offset)),
-        LineFormat::Ranges => by_ranges(table, first_line, offset)
-            .map_or_else(SourceLocation::default, SourceLocation::of_line),
+        LineFormat::Ranges => {
+            by_ranges(table, first_line, offset).map_or_else(SourceLocation::default, SourceLocation::of_line)
+        }
         LineFormat::Locations => by_locations(table, first_line, offset),
     }
 }
@@ -84,7 +85,10 @@ impl LocationEntries<'_> {
             // No columns.
             13 => {
                 self.line += self.signed()?;
-                return Some(SourceLocation { end_line: Some(self.line), ..SourceLocation::of_line(self.line) });
+                return Some(SourceLocation {
+                    end_line: Some(self.line),
+                    ..SourceLocation::of_line(self.line)
+                });
             }
             _ => {}
         }
@@ -169,7 +173,19 @@ mod tests {
     fn locations_have_all_kinds() {
         // A short form, one with a line above, one without columns, a long one, and none.
         let table = [
-            0x80, 0x12, 0x80 | 11 << 3, 4, 9, 0x80 | 13 << 3, 0b11, 0x80 | 14 << 3 | 1, 0b100, 3, 5, 0x41, 1,
+            0x80,
+            0x12,
+            0x80 | 11 << 3,
+            4,
+            9,
+            0x80 | 13 << 3,
+            0b11,
+            0x80 | 14 << 3 | 1,
+            0b100,
+            3,
+            5,
+            0x41,
+            1,
             0x80 | 15 << 3,
         ];
         let location = |offset| {

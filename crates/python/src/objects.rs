@@ -64,7 +64,8 @@ pub(crate) fn text(
     let wanted = layout.compact + 8;
     let Some(head) = head.get_mut(..wanted) else { return Ok(None) };
     memory.read(address, head)?;
-    let (Some(length), Some(state)) = (u64_at(head, layout.text_length), u32_at(head, layout.text_state)) else {
+    let (Some(length), Some(state)) = (u64_at(head, layout.text_length), u32_at(head, layout.text_state))
+    else {
         return Ok(None);
     };
     let flags = state >> layout.text_kind_bit;

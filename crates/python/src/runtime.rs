@@ -57,7 +57,9 @@ pub(crate) fn find(target: &impl ForeignProcess) -> Result<Vec<Result<Runtime, E
     }
     match (found.is_empty(), refused) {
         (false, _) => Ok(found),
-        (true, Some((path, error))) => Err(Error::reading(&format!("cannot search {path} for Python"), error)),
+        (true, Some((path, error))) => {
+            Err(Error::reading(&format!("cannot search {path} for Python"), error))
+        }
         (true, None) => Err(not_python(target, program)),
     }
 }
@@ -69,7 +71,8 @@ fn not_python(target: &impl ForeignProcess, program: Option<&MemoryMapping>) -> 
         return Error::new(ErrorKind::UnsupportedVersion, what);
     }
     let program = program.map_or_else(|| "no program".to_owned(), |mapping| text(&mapping.path));
-    let what = format!("no Python found: expected a program or library with CPython's runtime, found {program}");
+    let what =
+        format!("no Python found: expected a program or library with CPython's runtime, found {program}");
     Error::new(ErrorKind::NotPython, what)
 }
 
@@ -94,7 +97,8 @@ fn is_likely(mapping: &MemoryMapping) -> bool {
 /// The first mapping of each file, likely ones first. Modules of Python, of which a program may have hundreds, are left out.
 fn candidates(target: &impl ForeignProcess) -> Vec<&MemoryMapping> {
     let files = target.mappings().iter().filter(|mapping| mapping.file_offset == 0 && mapping.shows_file());
-    let is_module = |mapping: &MemoryMapping| has(&mapping.path, b"/lib-dynload/") || has(&mapping.path, b"-packages/");
+    let is_module =
+        |mapping: &MemoryMapping| has(&mapping.path, b"/lib-dynload/") || has(&mapping.path, b"-packages/");
     let mut seen = BTreeSet::new();
     let mut files: Vec<_> = files
         .filter(|mapping| !is_module(mapping) && seen.insert((&mapping.path, mapping.deleted)))
@@ -122,7 +126,8 @@ fn of_file(
         None => stated_version(target, mapping)?,
     };
     let Some(version) = version else {
-        let what = format!("{}: expected the version of Python in its memory, found none", text(&mapping.path));
+        let what =
+            format!("{}: expected the version of Python in its memory, found none", text(&mapping.path));
         return Err(Error::new(ErrorKind::Implausible, what));
     };
     let layout = Layout::tabled(version).ok_or_else(|| unsupported(version))?;
@@ -132,7 +137,9 @@ fn of_file(
 
 fn unsupported(version: PythonVersion) -> Error {
     let what = if version.is_supported() {
-        format!("CPython {version} states no offsets of its structures: it is damaged or has just been started")
+        format!(
+            "CPython {version} states no offsets of its structures: it is damaged or has just been started"
+        )
     } else {
         format!("unsupported CPython {version}: expected 3.8 to 3.15")
     };
@@ -154,9 +161,10 @@ fn stated_version(
 ) -> Result<Option<PythonVersion>, Error> {
     let mut found = None;
     search(target, &data_of(target, mapping), |bytes, _| {
-        let starts = bytes.windows(3).enumerate().filter(|(_, part)| {
-            part[0] == 0 && matches!(part[1], b'2' | b'3') && part[2] == b'.'
-        });
+        let starts = bytes
+            .windows(3)
+            .enumerate()
+            .filter(|(_, part)| part[0] == 0 && matches!(part[1], b'2' | b'3') && part[2] == b'.');
         found = starts.filter_map(|(at, _)| PythonVersion::of_text(&bytes[at + 1..])).next();
         found.is_some()
     })?;

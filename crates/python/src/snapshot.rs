@@ -22,7 +22,7 @@ const NEAR: u64 = 1024;
 const GROWTH: u64 = 512;
 
 /// A range without frames in this many samples is left out.
-const OLDEST: u32 = 256;
+const OLDEST: u32 = 64;
 
 /// The most bytes that are copied: deeper stacks are given up.
 const MOST_BYTES: usize = 8 << 20;
@@ -127,7 +127,8 @@ impl Snapshot {
         self.before.truncate(self.behind.len());
         self.alone.clear();
         let state = MemoryPiece { address: self.state_address, into: &mut self.state };
-        let extras = extras.iter_mut().map(|extra| MemoryPiece { address: extra.address, into: &mut extra.bytes });
+        let extras =
+            extras.iter_mut().map(|extra| MemoryPiece { address: extra.address, into: &mut extra.bytes });
         let pieces = pieces_of(&self.ranges, &mut self.before).chain([state]).chain(extras);
         let pieces = pieces.chain(pieces_of(&self.ranges, &mut self.behind));
         let (filled, wanted) = read_all(memory, pieces)?;
@@ -220,7 +221,8 @@ impl Snapshot {
         let all = self.ranges.drain(..).chain(self.alone.drain(..)).filter(is_young);
         let mut kept: Vec<Range> = all
             .map(|range| {
-                let (start, end) = if range.used.0 < range.used.1 { range.used } else { (range.start, range.end) };
+                let (start, end) =
+                    if range.used.0 < range.used.1 { range.used } else { (range.start, range.end) };
                 // The end of the page is mapped too.
                 let page_end = end.next_multiple_of(PAGE);
                 Range::new(start, page_end.min(end.saturating_add(GROWTH)), range.last_used)

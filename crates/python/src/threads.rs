@@ -74,7 +74,8 @@ impl Python {
 
     fn interpreter(&self, memory: &impl ForeignMemory, address: u64) -> Result<Interpreter, Error> {
         let Layout { interpreter, gil, .. } = &self.layout;
-        let wrong = || Error::new(ErrorKind::Implausible, "expected the state of an interpreter, found other data");
+        let wrong =
+            || Error::new(ErrorKind::Implausible, "expected the state of an interpreter, found other data");
         let id = mapped(memory.read_u64(moved(address, interpreter.id)))?.ok_or_else(wrong)?;
         if id > u64::from(u32::MAX) {
             return Err(wrong());
@@ -97,7 +98,8 @@ impl Python {
         list: &mut ThreadList,
     ) -> Result<(), Error> {
         let layout = &self.layout.thread;
-        let mut state = list.head(memory, moved(interpreter.address, self.layout.interpreter.threads_head))?;
+        let mut state =
+            list.head(memory, moved(interpreter.address, self.layout.interpreter.threads_head))?;
         let mut bytes = vec![0; layout.size];
         while state != 0 && list.threads.len() < MOST_THREADS {
             let filled = memory.read_pieces(&mut [MemoryPiece { address: state, into: &mut bytes }])?;
@@ -149,7 +151,8 @@ impl Python {
     pub fn has_other_threads(&self, memory: &impl ForeignMemory, list: &ThreadList) -> Result<bool, Error> {
         for heads in list.heads.chunks(HEADS) {
             let mut found = [[0; 8]; HEADS];
-            let mut pieces: [MemoryPiece<'_>; HEADS] = std::array::from_fn(|_| MemoryPiece { address: 0, into: &mut [] });
+            let mut pieces: [MemoryPiece<'_>; HEADS] =
+                std::array::from_fn(|_| MemoryPiece { address: 0, into: &mut [] });
             for ((piece, into), &(address, _)) in pieces.iter_mut().zip(&mut found).zip(heads) {
                 *piece = MemoryPiece { address, into };
             }

@@ -2,7 +2,7 @@
 
 use borehole_model::{StackId, Tables};
 use borehole_process::ForeignMemory;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::attach::Python;
 use crate::bytes::{mapped, moved, u32_at, u64_at};
@@ -113,6 +113,12 @@ impl StackWalker {
         }
     }
 
+    /// Forgets what is remembered of threads that are not among these.
+    pub fn retain(&mut self, threads: &[PythonThread]) {
+        let states: HashSet<u64> = threads.iter().map(|thread| thread.state).collect();
+        self.lanes.retain(|state, _| states.contains(state));
+    }
+
     /// The current stack of `thread`, with its frames in `tables`. Pass the same tables for all samples of this walker.
     ///
     /// # Errors
@@ -207,7 +213,9 @@ impl StackWalker {
             let Some(code) = self.codes.find(memory, &self.layout, frame.code, tables)? else {
                 return Ok(false);
             };
-            let Some(offset) = offset(memory, &self.layout, &self.codes, code, frame)? else { return Ok(false) };
+            let Some(offset) = offset(memory, &self.layout, &self.codes, code, frame)? else {
+                return Ok(false);
+            };
             if !self.codes.has_instruction(code, offset) {
                 return Ok(false);
             }
@@ -237,7 +245,10 @@ impl StackWalker {
             lane.known.push(KnownFrame { code, offset, stack });
         }
         let omitted = (self.resolved.len() - kept) as u64;
-        Ok(lane.known.last().map_or(SampleOutcome::Idle, |leaf| SampleOutcome::Stack { id: leaf.stack, omitted }))
+        Ok(lane
+            .known
+            .last()
+            .map_or(SampleOutcome::Idle, |leaf| SampleOutcome::Stack { id: leaf.stack, omitted }))
     }
 
     fn status(&self, thread: &PythonThread, lane: &Lane) -> ThreadStatus {
@@ -245,7 +256,9 @@ impl StackWalker {
         let lock = lane.extras.first().filter(|extra| extra.address == thread.lock);
         let holds_gil = match (self.layout.gil, layout.gil_flags) {
             (_, Some([holds, _])) => u32_at(state, holds).map(|flag| flag != 0),
-            (GilPlace::Runtime(_), _) => lock.and_then(|lock| u64_at(&lock.bytes, 0)).map(|holder| holder == thread.state),
+            (GilPlace::Runtime(_), _) => {
+                lock.and_then(|lock| u64_at(&lock.bytes, 0)).map(|holder| holder == thread.state)
+            }
             (GilPlace::Interpreter { .. }, _) => lock.and_then(|lock| {
                 let (holder, locked) = (u64_at(&lock.bytes, 0)?, u32_at(&lock.bytes, 8)?);
                 Some(holder == thread.state && locked == 1)

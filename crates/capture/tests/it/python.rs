@@ -128,7 +128,8 @@ fn sample(process: i32, options: SampleOptions, threads: SampledThreads) -> (Sam
 
 /// The interpreters of this machine; at least one, unless all are left out.
 fn pythons() -> Vec<(&'static str, peers::Peer)> {
-    let names = ["python3.8", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14"];
+    let names =
+        ["python3.8", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14"];
     names.into_iter().filter_map(|name| Some((name, peers::optional(name)?))).collect()
 }
 
@@ -197,7 +198,12 @@ fn threads_have_numbers_names_and_states() {
         let (_, all) = sample(program.id(), options, SampledThreads::All);
         let main = u64::try_from(program.id()).unwrap();
         // The main thread computes, and the other waits for input.
-        assert_eq!((all.threads.len(), all.threads.contains_key(&main)), (2, true), "{name}: {:?}", all.threads);
+        assert_eq!(
+            (all.threads.len(), all.threads.contains_key(&main)),
+            (2, true),
+            "{name}: {:?}",
+            all.threads
+        );
         assert_eq!(all.names.len(), 2, "{name}: {:?}", all.names);
         assert!(all.names[&main].starts_with("python"), "{name}: {:?}", all.names);
         let count = |state| all.states.get(state).copied().unwrap_or_default();

@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use borehole::Format;
 use borehole::capture::{
-    Grouping, Idle, PhpOptions, PythonOptions, RbtOptions, RequestLabels, Runtimes, SampleOptions, SampledThreads, StopMode,
-    SubjectOptions,
+    Grouping, Idle, PhpOptions, PythonOptions, RbtOptions, RequestLabels, Runtimes, SampleOptions,
+    SampledThreads, StopMode, SubjectOptions,
 };
 use borehole::formats::rbt::SegmentCompression;
 use borehole_analysis::Pattern;
@@ -16,7 +16,9 @@ use borehole_php::PhpRelease;
 use clap::{Args, ValueEnum};
 
 use super::lake::LakeArgs;
-use super::output::{Earlier, Encoding, Files, RecordingOutput, RecordingPlace, Single, Workers};
+use super::output::{
+    Earlier, Encoding, Files, JournalKind, RecordingOutput, RecordingPlace, Single, Workers,
+};
 use super::targets::Targets;
 use crate::convert::TimestampMode;
 use crate::inputs::format_name;
@@ -356,7 +358,11 @@ impl RecordArgs {
                 RecordingPlace::File { path: path.into(), earlier, files }
             }
         };
-        Ok(RecordingOutput::Single(Single { encoding: Encoding::Format(format), place, rbt, opcodes: false }))
+        let is_python = || self.targets().is_ok_and(|targets| targets.is_python());
+        let has_own = format == Format::Tachyon && is_python();
+        let journal = if has_own { JournalKind::OfFormat } else { JournalKind::Rbt };
+        let encoding = Encoding::Format(format);
+        Ok(RecordingOutput::Single(Single { encoding, place, rbt, opcodes: false, journal }))
     }
 }
 

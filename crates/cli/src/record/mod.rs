@@ -19,7 +19,9 @@ use anyhow::{Context as _, anyhow, ensure};
 use borehole::capture::{Coordinator, Ending, SampleStatistics, SamplingSession, SegmentMetadata};
 
 pub(crate) use args::{Detected, PhpArgs, RecordArgs, Sampling, parse_release};
-pub(crate) use output::{Earlier, Encoding, Files, RecordingOutput, RecordingPlace, Single, Workers};
+pub(crate) use output::{
+    Earlier, Encoding, Files, JournalKind, RecordingOutput, RecordingPlace, Single, Workers,
+};
 
 use crate::exit::Exit;
 use crate::interrupt;
@@ -116,6 +118,7 @@ pub(crate) fn header() -> SegmentMetadata {
 
 fn conclude(statistics: &SampleStatistics, watcher: &Watcher) -> anyhow::Result<Exit> {
     messages::say(&progress::summary(statistics, watcher.period()));
+    progress::truth(statistics).iter().for_each(|truth| messages::say(truth));
     let is_in_vain = progress::is_in_vain(statistics);
     let nothing = || format!("nothing was sampled: {}", watcher.why_nothing(statistics));
     let exit = if interrupt::requested() { Exit::Interrupted } else { Exit::Done };

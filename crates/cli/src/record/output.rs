@@ -47,6 +47,17 @@ pub(crate) struct Single {
     pub(crate) rbt: RbtOptions,
     /// Whether opcodes are written (phpspy).
     pub(crate) opcodes: bool,
+    /// The journal of an output that is complete only at its end.
+    pub(crate) journal: JournalKind,
+}
+
+/// What a recording leaves if it is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JournalKind {
+    /// A file in the format rbt.
+    Rbt,
+    /// That of the format's own exporter, which keeps the states of threads and the columns of Python.
+    OfFormat,
 }
 
 /// The encoding of an output.
@@ -154,9 +165,8 @@ impl Single {
         }
     }
 
-    /// Whether the format's exporter writes a journal itself, which keeps more of its samples than `rbt` does.
     fn has_own_journal(&self) -> bool {
-        self.encoding == Encoding::Format(Format::Tachyon)
+        self.journal == JournalKind::OfFormat
     }
 
     /// Runs a session that writes to this.
@@ -197,7 +207,11 @@ impl Single {
                 let mut target = Target::new(format);
                 let opcodes = if self.opcodes { OpcodeOutput::Write } else { OpcodeOutput::Omit };
                 target.options.set(ExportOptions { opcodes });
-                let exporter = if self.has_own_journal() { target.exporter_to_file(output) } else { target.exporter(output) };
+                let exporter = if self.has_own_journal() {
+                    target.exporter_to_file(output)
+                } else {
+                    target.exporter(output)
+                };
                 Ok(run(&mut Exported(exporter?)))
             }
         }

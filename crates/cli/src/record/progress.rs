@@ -164,25 +164,24 @@ pub(crate) fn summary(statistics: &SampleStatistics, period: Option<Duration>) -
     };
     let (processes, each) = if statistics.attached == 1 { ("process", "") } else { ("processes", " each") };
     format!(
-        "Sampled {} {processes} for {:.1} s {rate}{each}: {}{}",
+        "Sampled {} {processes} for {:.1} s {rate}{each}: {}",
         grouped(statistics.attached),
         seconds(statistics),
-        quality(statistics),
-        truth(statistics)
+        quality(statistics)
     )
 }
 
-/// How far samples of running threads are from those of stopped ones; empty if that was not measured.
-fn truth(statistics: &SampleStatistics) -> String {
+/// How far samples of running threads are from those of stopped ones; `None` if that was not measured.
+pub(crate) fn truth(statistics: &SampleStatistics) -> Option<String> {
     let MeasuredTruth { distance_millionths, noise_millionths, .. } = statistics.truth;
-    let (Some(distance), Some(noise)) = (distance_millionths, noise_millionths) else { return String::new() };
+    let (distance, noise) = distance_millionths.zip(noise_millionths)?;
     let percent = |millionths: u32| format!("{:.1}%", f64::from(millionths) / 1e4);
-    format!(
-        "\nThe samples differ by {} from {} taken with the thread stopped; two halves of these differ by {}",
+    Some(format!(
+        "The samples differ by {} from {} taken with the thread stopped; two halves of these differ by {}",
         percent(distance),
         grouped(statistics.reference),
         percent(noise)
-    )
+    ))
 }
 
 #[cfg(test)]

@@ -35,7 +35,9 @@ impl Targets {
                 let starters = ancestors();
                 let all = processes().unwrap_or_default();
                 let mut others = all.iter().filter(|process| !starters.contains(&process.id));
-                others.find(|process| pattern.is_match(&process.command)).is_some_and(|process| is_python(process.id))
+                others
+                    .find(|process| pattern.is_match(&process.command))
+                    .is_some_and(|process| is_python(process.id))
             }
             Self::Command(command) => command.first().is_some_and(|program| {
                 let name = Path::new(program).file_name().unwrap_or_default().as_encoded_bytes();

@@ -712,7 +712,9 @@ fn a_pattern_does_not_match_the_programs_that_started_the_recording() {
     }
     let none = ended(&format!("timeout 30 {}; :", record("php.*none-of-many-wrapped"))).stderr;
     assert!(
-        none.ends_with("error: nothing was sampled: expected a process that runs PHP or Python, found none\n"),
+        none.ends_with(
+            "error: nothing was sampled: expected a process that runs PHP or Python, found none\n"
+        ),
         "{none}"
     );
 }

@@ -186,7 +186,9 @@ fn every_read_may_fail() {
                 let has_failed = failing.reads_left.get() == 0;
                 match &found {
                     Ok(frames) if *frames == expected => {}
-                    Err(error) if how == Failure::Gone => assert_eq!(error.kind(), ErrorKind::Process, "{error}"),
+                    Err(error) if how == Failure::Gone => {
+                        assert_eq!(error.kind(), ErrorKind::Process, "{error}")
+                    }
                     // Nothing is made up: there is no stack, or an error.
                     Ok(frames) if how != Failure::Noise => assert!(frames.is_empty(), "{reads}: {frames:?}"),
                     Ok(_) | Err(_) => assert!(has_failed, "{reads} of {}: {found:?}", path.display()),
@@ -215,7 +217,10 @@ fn damaged_memory_is_walked_to_an_end() {
                 // Pointers into recorded memory mislead more than wild ones.
                 let value = match noise.next() % 3 {
                     0 => noise.next(),
-                    1 => pages[usize::try_from(noise.next() % pages.len() as u64).unwrap()] + noise.next() % 512 * 8,
+                    1 => {
+                        pages[usize::try_from(noise.next() % pages.len() as u64).unwrap()]
+                            + noise.next() % 512 * 8
+                    }
                     _ => u64::MAX,
                 };
                 damaged.overwrite(address, &value.to_le_bytes());

@@ -17,20 +17,28 @@ pub(crate) fn corpus(path: &str) -> PathBuf {
 const PYTHONS: [&str; 7] =
     ["python3.8", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14"];
 
-/// An interpreter, and the folder of the corpus as it sees it.
+/// An interpreter, with a copy of the programs.
 pub(crate) struct Interpreter {
     pub(crate) name: &'static str,
     peer: Peer,
-    /// The copy of the programs in the root file system of the interpreter, and its path there; `None`: it has ours.
-    copied: Option<(PathBuf, PathBuf)>,
+    /// The folder of the copy, and its path as the interpreter sees it.
+    copied: PathBuf,
+    inside: PathBuf,
 }
 
 impl Interpreter {
+    /// The interpreter, whose root file system is at `root`. `use_of` names who asks.
+    fn new(name: &'static str, peer: Peer, root: &Path, use_of: &str) -> Self {
+        let inside = PathBuf::from(format!("/tmp/borehole-{use_of}-{name}-{}", std::process::id()));
+        let copied = root.join(inside.strip_prefix("/").unwrap());
+        copy(&corpus("python"), &copied);
+        Self { name, peer, copied, inside }
+    }
+
     /// The command that runs a program of the folder `python` of the corpus.
     pub(crate) fn command(&self, program: &str) -> Command {
-        let folder = self.copied.as_ref().map_or_else(|| corpus("python"), |(_, inside)| inside.clone());
         let mut command = self.peer.command();
-        command.arg(folder.join(program));
+        command.arg(self.inside.join(program));
         command
     }
 
@@ -38,24 +46,11 @@ impl Interpreter {
     pub(crate) fn version(&self) -> &str {
         self.peer.version()
     }
-
-    /// The newest release, in a root file system of its own, with a copy of the programs.
-    fn of_its_own_root(use_of: &str) -> Option<Self> {
-        let peer = peers::peer("python")?;
-        let command = peer.command();
-        let root = PathBuf::from(command.get_args().next().unwrap());
-        let inside = PathBuf::from(format!("/tmp/borehole-{use_of}-{}", std::process::id()));
-        let copied = root.join(inside.strip_prefix("/").unwrap());
-        copy(&corpus("python"), &copied);
-        Some(Self { name: "python3.15", peer, copied: Some((copied, inside)) })
-    }
 }
 
 impl Drop for Interpreter {
     fn drop(&mut self) {
-        if let Some((copied, _)) = &self.copied {
-            drop(fs::remove_dir_all(copied));
-        }
+        drop(fs::remove_dir_all(&self.copied));
     }
 }
 
@@ -73,9 +68,14 @@ fn copy(from: &Path, to: &Path) {
 
 /// The interpreters that are there. At least the newest one is, unless it is left out. `use_of` names who asks.
 pub(crate) fn pythons(use_of: &str) -> Vec<Interpreter> {
-    let of_machine = |name| Some(Interpreter { name, peer: peers::optional(name)?, copied: None });
-    let of_machine = PYTHONS.into_iter().filter_map(of_machine);
-    of_machine.chain(Interpreter::of_its_own_root(use_of)).collect()
+    let of_machine =
+        |name| Some(Interpreter::new(name, peers::optional(name)?, Path::new("/"), use_of));
+    // The newest release has a root file system of its own.
+    let newest = peers::peer("python").map(|peer| {
+        let root = PathBuf::from(peer.command().get_args().next().unwrap());
+        Interpreter::new("python3.15", peer, &root, use_of)
+    });
+    PYTHONS.into_iter().filter_map(of_machine).chain(newest).collect()
 }
 
 /// A running program whose standard input and output belong to the test.

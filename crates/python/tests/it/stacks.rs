@@ -31,14 +31,19 @@ fn each_construct_has_the_stack_that_the_program_prints() {
         while let Some((construct, expected)) = program.expected() {
             let process = Process::open(program.id()).unwrap();
             let python = Python::attach(&process).unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert!(python.identity().to_string().contains(interpreter.version()), "{name}: {}", python.identity());
+            assert!(
+                python.identity().to_string().contains(interpreter.version()),
+                "{name}: {}",
+                python.identity()
+            );
             let walker = walker.get_or_insert_with(|| StackWalker::new(&python, WalkOptions::default()));
             let list = python.threads(&process).unwrap();
             let mut found = Vec::new();
             // The program prints its stack right before it waits.
             for _ in 0..PATIENCE {
                 let mut sample = |thread| walker.sample(&process, thread, Stillness::Running, &mut tables);
-                let samples: Vec<_> = list.threads.iter().map(|thread| sample(thread).unwrap().outcome).collect();
+                let samples: Vec<_> =
+                    list.threads.iter().map(|thread| sample(thread).unwrap().outcome).collect();
                 found = samples.iter().filter_map(|outcome| stack(outcome, &tables)).collect();
                 if found.contains(&expected) {
                     break;
