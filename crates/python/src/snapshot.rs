@@ -90,13 +90,13 @@ pub(crate) struct Snapshot {
     before: Vec<u8>,
     /// The ranges.
     behind: Vec<u8>,
-    /// What was read by itself, in the copy before.
+    /// Pages read by themselves, in the copy before.
     alone: Vec<Range>,
     last_range: usize,
     now: u32,
 }
 
-/// What became of a copy.
+/// The result of copying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     Whole,

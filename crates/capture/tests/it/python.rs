@@ -1,7 +1,7 @@
 //! Real Python programs, sampled by sessions.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, BufReader, Read as _};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};

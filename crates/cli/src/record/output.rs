@@ -51,7 +51,7 @@ pub(crate) struct Single {
     pub(crate) journal: JournalKind,
 }
 
-/// What a recording leaves if it is killed.
+/// The file that a killed recording leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JournalKind {
     /// A file in the format rbt.
