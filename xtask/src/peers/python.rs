@@ -27,7 +27,8 @@ pub(crate) const MACHINES: &[(&str, &str)] = &[
 pub(crate) fn of_machine(version: &str) -> Option<Ready> {
     let name = format!("python{version}");
     let by_pyenv = pyenv_versions().into_iter().map(|home| home.join("bin").join(&name));
-    let program = by_pyenv.filter(|program| program.is_file()).next_back().or_else(|| command::find(&name))?;
+    let program =
+        by_pyenv.filter(|program| program.is_file()).next_back().or_else(|| command::find(&name))?;
     let question = "import platform; print(platform.python_version())";
     let answer = command::output(Command::new(&program).args(["-c", question])).ok()?;
     let found = answer.trim().to_owned();
@@ -38,7 +39,8 @@ pub(crate) fn of_machine(version: &str) -> Option<Ready> {
 fn pyenv_versions() -> Vec<PathBuf> {
     let root = env::var_os("PYENV_ROOT").map(PathBuf::from);
     let root = root.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".pyenv")));
-    let entries = root.and_then(|root| fs::read_dir(root.join("versions")).ok()).into_iter().flatten().flatten();
+    let entries =
+        root.and_then(|root| fs::read_dir(root.join("versions")).ok()).into_iter().flatten().flatten();
     let mut folders: Vec<_> = entries.map(|entry| entry.path()).collect();
     folders.sort();
     folders

@@ -68,8 +68,7 @@ fn copy(from: &Path, to: &Path) {
 
 /// The interpreters that are there. At least the newest one is, unless it is left out. `use_of` names who asks.
 pub(crate) fn pythons(use_of: &str) -> Vec<Interpreter> {
-    let of_machine =
-        |name| Some(Interpreter::new(name, peers::optional(name)?, Path::new("/"), use_of));
+    let of_machine = |name| Some(Interpreter::new(name, peers::optional(name)?, Path::new("/"), use_of));
     // The newest release has a root file system of its own.
     let newest = peers::peer("python").map(|peer| {
         let root = PathBuf::from(peer.command().get_args().next().unwrap());
