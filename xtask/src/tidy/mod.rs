@@ -56,6 +56,7 @@ const RULES: &[Rule] = &[
     purity::system,
     purity::output,
     purity::unsafe_code,
+    purity::unsafe_forbidden,
     sizes::files,
     sizes::functions,
     sizes::names,

@@ -19,7 +19,11 @@ fn good() -> ProjectTree {
     document(&mut tree, "ARCHITECTURE.md", "# Architecture\n");
     document(&mut tree, "Cargo.toml", GOOD_MANIFEST);
     document(&mut tree, "crates/wire/Cargo.toml", "[dependencies]\nmemchr.workspace = true\n");
-    source(&mut tree, "crates/formats/src/lib.rs", "pub mod rbt;\npub use rbt::Reader;\n");
+    source(
+        &mut tree,
+        "crates/formats/src/lib.rs",
+        "#![forbid(unsafe_code)]\npub mod rbt;\npub use rbt::Reader;\n",
+    );
     source(&mut tree, "crates/formats/src/folded/mod.rs", "");
     source(&mut tree, "crates/formats/src/rbt/import.rs", GOOD_IMPORT);
     source(&mut tree, "crates/formats/src/rbt/read.rs", GOOD_READ);
@@ -34,7 +38,11 @@ fn good() -> ProjectTree {
         "use memmap2::Mmap;\nfn f() { unsafe { Mmap::map() } }",
     );
     source(&mut tree, "crates/process/src/memory.rs", "fn f() { unsafe { g() } }");
-    source(&mut tree, "crates/cli/src/main.rs", "fn main() { println!(\"{}\", 1); std::process::exit(2) }");
+    source(
+        &mut tree,
+        "crates/cli/src/main.rs",
+        "#![forbid(unsafe_code)]\nfn main() { println!(\"{}\", 1); std::process::exit(2) }",
+    );
     tree
 }
 
@@ -235,7 +243,19 @@ fn only_programs_print_and_exit() {
         let text = format!("fn f() {{ {text}; }}");
         assert_source("belongs into the command", "crates/borehole/src/open.rs", &text);
     }
-    assert_source("println", "crates/testkit/src/lib.rs", "fn f() { eprintln!(\"left out\"); println!(); }");
+    assert_source("println", "crates/testkit/src/output.rs", "fn f() { eprintln!(\"left out\"); println!(); }");
+}
+
+#[test]
+fn other_crates_forbid_unsafe_code() {
+    let missing = "missing #![forbid(unsafe_code)]";
+    assert_source(missing, "crates/wire/src/lib.rs", "//! Bytes.\n#![deny(unsafe_code)]\n");
+    assert_source(missing, "crates/cli/src/bin/other.rs", "fn main() {}");
+    let mut tree = good();
+    for root in ["crates/process/src/lib.rs", "crates/borehole/src/lib.rs", "fuzz/src/main.rs"] {
+        source(&mut tree, root, "//! Needs it.\n");
+    }
+    assert_eq!(complaints(&tree), Vec::<String>::new());
 }
 
 #[test]

@@ -80,6 +80,18 @@ fn is_live(path: &Path) -> bool {
 }
 
 #[test]
+fn a_command_line_that_takes_more_than_there_is_ends_with_an_error() {
+    let names: Vec<_> = (0..15_000).map(|number| format!("trace-{number:040}.rbt")).collect();
+    let words: Vec<_> = ["report"].into_iter().chain(names.iter().map(String::as_str)).collect();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some megabytes")]
+    let least_kib = least_kib() as u64;
+    for kib in (least_kib..).step_by(500).take(8) {
+        let Limited { code, said } = run_within(&words, kib);
+        assert_eq!(code, Some(2), "within {kib} KiB: {said}");
+    }
+}
+
+#[test]
 fn a_conversion_without_memory_leaves_the_old_file_or_the_new_one() {
     let trace = corpus("rbt/realistic_54k_ts.rbt");
     for (name, format) in
