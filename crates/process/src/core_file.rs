@@ -95,7 +95,9 @@ impl CoreFile {
     #[must_use]
     pub fn missing_bytes(&self) -> u64 {
         let length = self.file_bytes();
-        self.segments.iter().map(|segment| segment.bytes - segment.bytes_within(length)).sum()
+        let missing = self.segments.iter().map(|segment| segment.bytes - segment.bytes_within(length));
+        // Only the headers state the sizes.
+        missing.fold(0, u64::saturating_add)
     }
 
     /// The memory in the core file, at most as much as the file has; includes memory that is only code if `with_code`.

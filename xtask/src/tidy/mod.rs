@@ -8,6 +8,7 @@ mod levels;
 mod load;
 mod manifests;
 mod names;
+mod promises;
 mod purity;
 mod rules;
 mod scan;
@@ -63,6 +64,7 @@ const RULES: &[Rule] = &[
     sizes::documents,
     names::reused,
     names::docs,
+    promises::check,
     texts::unfinished,
     texts::unwraps,
     texts::addresses,

@@ -247,6 +247,30 @@ fn only_programs_print_and_exit() {
 }
 
 #[test]
+fn promises_have_tests_that_exist() {
+    let security = "# Security\n\n## Promises\n\n- Any file is\n  safe.\n- Nothing is sent:\n  - nowhere.\n\n## Others\n\n- None.\n";
+    let row = |begins: &str, test: &str| format!("| {begins} | `{test}` |\n");
+    let head = "| promise | tests |\n|---|---|\n";
+    let [safe, sent] = [("Any file is safe", "wire::open::reads_all"), ("nowhere", "wire::it::net::is_silent")];
+    let spoil = |rows: &[(&str, &str)]| {
+        let table = rows.iter().fold(head.to_owned(), |table, (begins, test)| table + &row(begins, test));
+        move |tree: &mut ProjectTree| {
+            source(tree, "crates/wire/src/open.rs", "#[test] fn reads_all() {}");
+            source(tree, "crates/wire/tests/it/net/mod.rs", "#[test] fn is_silent() {}");
+            document(tree, "SECURITY.md", security);
+            document(tree, "docs/promises.md", &table);
+        }
+    };
+    let mut tree = good();
+    spoil(&[safe, sent])(&mut tree);
+    assert_eq!(complaints(&tree), Vec::<String>::new());
+    assert_complaint("has no row for: Nothing is sent", spoil(&[safe]));
+    assert_complaint("does not promise: Nobody", spoil(&[safe, sent, ("Nobody", "wire::open::reads_all")]));
+    assert_complaint("there is no test wire::open::reads_some", spoil(&[safe, sent, ("file", "wire::open::reads_some")]));
+    assert_complaint("there is no test net::is_silent", spoil(&[safe, ("nowhere", "net::is_silent")]));
+}
+
+#[test]
 fn other_crates_forbid_unsafe_code() {
     let missing = "missing #![forbid(unsafe_code)]";
     assert_source(missing, "crates/wire/src/lib.rs", "//! Bytes.\n#![deny(unsafe_code)]\n");

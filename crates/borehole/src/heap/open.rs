@@ -15,6 +15,7 @@ use borehole_wire::envelope::{Envelope, MEMBER_MAGIC};
 use super::{Analysis, AnalyzeOptions, Error, HeapFormat, analyze};
 use crate::heap_format::heap_format;
 use crate::mapped::{Mappable, Mapped};
+use crate::source::open_input;
 use crate::spool::spool;
 
 /// A file or a database that holds a heap.
@@ -80,7 +81,7 @@ impl HeapFile {
         }
         let name = path.display().to_string();
         let refused = |error: io::Error| Error::new(&name, cause(&error));
-        let mut file = File::open(path).map_err(refused)?;
+        let mut file = open_input(path).map_err(refused)?;
         let mut beginning = Vec::new();
         file.by_ref().take(DETECT_BYTES as u64).read_to_end(&mut beginning).map_err(refused)?;
         if MEMBERS.iter().any(|magic| beginning.starts_with(magic)) {

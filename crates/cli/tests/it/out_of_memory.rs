@@ -22,13 +22,13 @@ fn least_kib() -> f64 {
 }
 
 /// The outcome of a command under a limit.
-struct Limited {
-    code: Option<i32>,
-    said: String,
+pub(crate) struct Limited {
+    pub(crate) code: Option<i32>,
+    pub(crate) said: String,
 }
 
 /// Runs the command with `kib` of address space.
-fn run_within(arguments: &[&str], kib: u64) -> Limited {
+pub(crate) fn run_within(arguments: &[&str], kib: u64) -> Limited {
     let script = format!("ulimit -v {kib} && ulimit -c 0 && exec \"$0\" \"$@\"");
     let mut command = Command::new("sh");
     command.args(["-c", &script, env!("CARGO_BIN_EXE_borehole")]).args(arguments);
