@@ -4,6 +4,7 @@ use borehole_model::ShapeId;
 
 use super::TokioSink;
 use super::plan::EventSort;
+use super::workers::Poll;
 
 /// A poll that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,13 +30,16 @@ pub struct EndedSpan<'s> {
     pub start_ns: u64,
     /// The time from its first entry to its last exit.
     pub duration_ns: u64,
+    /// The row of its name and fields.
+    pub(super) label: u32,
 }
 
 impl TokioSink {
     /// The poll that ended with the latest event; returned only once.
     #[must_use]
     pub fn ended_poll(&mut self) -> Option<EndedPoll> {
-        self.runtime.ended_poll.take()
+        let Poll { start_ns, duration_ns, worker, task, place, .. } = self.runtime.ended_poll.take()?;
+        Some(EndedPoll { start_ns, duration_ns, worker, task, place })
     }
 
     /// The name of a place where tasks are spawned.

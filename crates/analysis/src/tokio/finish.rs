@@ -7,8 +7,8 @@ use super::checks::{Suspects, findings};
 use super::histogram::Durations;
 use super::tasks::Wait;
 use super::view::{
-    BlockingPlaceRow, BlockingView, Delay, DelayView, LimitedRows, LongPoll, PlaceRow, PollView, Seal,
-    Spread, TaskPlaceRow, TaskView, TokioView,
+    BlockingPlaceRow, BlockingView, Delay, DelayView, LimitRow, LimitedRows, LongPoll, PlaceRow, PollView,
+    Seal, Spread, TaskPlaceRow, TaskView, TokioView,
 };
 use super::workers::{Poll, Reach, WorkerRecords};
 
@@ -36,7 +36,13 @@ impl TokioSink {
     pub(super) fn complete(&mut self) -> TokioView {
         self.runtime.workers.complete();
         self.runtime.tasks.complete();
+        self.view()
+    }
+
+    /// Builds the view of completed records.
+    pub(super) fn view(&mut self) -> TokioView {
         let (start_ns, end_ns) = self.coverage.range_ns();
+        let limits = self.limits();
         let mut suspects = self.suspects();
         // While a worker is stuck, there may be measurements but no other events.
         let stuck = suspects.stuck.examples.sorted();
@@ -50,6 +56,7 @@ impl TokioSink {
             events: self.coverage.events,
             seal: self.coverage.seals.seal(),
             lost_events: self.coverage.lost_events,
+            limits,
             findings: Vec::new(),
             workers: self.runtime.workers.by_number().into_iter().map(|worker| worker.row.clone()).collect(),
             polls: self.polls(),
@@ -74,6 +81,21 @@ impl TokioSink {
         let is_whole = self.coverage.seals.seal() == Seal::Complete || self.runtime.workers.batch <= 2;
         let late_ns = self.runtime.workers.longest_batch_ns.saturating_mul(2).min(HANDED_OVER_NS);
         Reach { end_ns, sure_ns: if is_whole { end_ns } else { end_ns.saturating_sub(late_ns) } }
+    }
+
+    /// The polls still running at the end of completed records.
+    pub(super) fn open_polls(&self) -> Vec<Poll> {
+        self.runtime.workers.open_polls(self.reach()).collect()
+    }
+
+    /// The things of which only a part was followed.
+    fn limits(&self) -> Vec<LimitRow> {
+        let (followed, left_out) = self.spans.followed();
+        let spans = LimitRow { what: "events of spans", followed, left_out };
+        let left_out = self.spans.without_fields();
+        let fields =
+            LimitRow { what: "fields of spans", followed: followed.saturating_sub(left_out), left_out };
+        [spans, fields].into_iter().filter(|row| row.left_out > 0).collect()
     }
 
     fn suspects(&mut self) -> Suspects {

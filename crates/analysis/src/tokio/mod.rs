@@ -14,12 +14,15 @@ mod checks;
 mod coverage;
 mod each;
 mod field;
+mod field_texts;
 mod finish;
 mod halves;
 mod histogram;
 mod memory;
 mod names;
 mod others;
+mod page;
+mod page_sink;
 mod plan;
 mod reports;
 mod runtime;
@@ -27,6 +30,7 @@ mod samples;
 mod spans;
 mod stacks;
 mod tasks;
+mod time_grid;
 mod view;
 mod workers;
 mod worst;
@@ -47,9 +51,14 @@ pub use self::activity::{
     AliveCounts, Delay, DelayView, LongPoll, PlaceRow, PollView, TaskPlaceRow, TaskView, WakeView, WorkerRow,
 };
 pub use self::each::{EndedPoll, EndedSpan};
+pub use self::page::{
+    PageCounts, PageFlag, PageGrid, PageLane, PagePolls, PageSamples, PageSpans, PageStack, PageTask,
+    PageWakes, TokioPage,
+};
+pub use self::page_sink::TokioPageSink;
 pub use self::view::{
-    AllocationView, BlockingPlaceRow, BlockingRow, BlockingView, EventRow, FieldRow, LimitedRows, QueueView,
-    Seal, Severity, SiteRow, SpanRow, Spread, TokioFinding, TokioView,
+    AllocationView, BlockingPlaceRow, BlockingRow, BlockingView, EventRow, FieldRow, LimitRow, LimitedRows,
+    QueueView, Seal, Severity, SiteRow, SpanRow, Spread, TokioFinding, TokioView,
 };
 
 /// The maximum number of rows of an unbounded table, such as polls, if all are asked for.
@@ -102,12 +111,25 @@ impl TokioSink {
         self.views
     }
 
+    /// Tells spans of one name apart by the value of the field with this key.
+    #[must_use]
+    pub fn grouped_by(mut self, key: impl Into<String>) -> Self {
+        self.spans.group = Some(key.into());
+        self
+    }
+
+    /// Whether the current source has something to show.
+    const fn has_view(&self) -> bool {
+        self.coverage.is_worth_a_view || self.coverage.is_empty()
+    }
+
     /// Finishes the view of the current source, and begins one with another name.
     fn next_source(&mut self, name: Option<String>) {
         let mut views = std::mem::take(&mut self.views);
-        let has_view = self.coverage.is_worth_a_view || self.coverage.is_empty();
-        views.extend(has_view.then(|| self.complete()));
+        views.extend(self.has_view().then(|| self.complete()));
+        let group = self.spans.group.take();
         *self = Self { source: name, views, ..Self::new(Some(self.limit)) };
+        self.spans.group = group;
     }
 
     #[inline]
@@ -125,6 +147,9 @@ impl TokioSink {
         if matches!(plan.sort, EventSort::Other | EventSort::WholeSpan) {
             plan.other = self.others.layout(shape, tables);
         }
+        if matches!(plan.sort, EventSort::SpanEnter | EventSort::WholeSpan) {
+            plan.texts = self.spans.texts.layout(shape, tables, plan::is_span_field);
+        }
         if self.plans.len() <= id.index() {
             self.plans.resize(id.index() + 1, None);
         }
@@ -140,7 +165,10 @@ impl TokioSink {
         let name = plan.text(event, field::NAME).unwrap_or("(unnamed)");
         match plan.sort {
             EventSort::SpanClose => self.spans.close(id, time_ns),
-            EventSort::SpanEnter => self.spans.enter(id, name, time_ns),
+            EventSort::SpanEnter => {
+                let fields = self.spans.texts.set(plan.texts, event);
+                self.spans.enter(id, name, fields, time_ns);
+            }
             _ => {
                 let entered_ns = self.spans.exit(id, name, time_ns);
                 let task = plan.number(event, field::TASK).filter(|&task| task > 0);
@@ -154,11 +182,9 @@ impl TokioSink {
         let Some((start_ns, duration_ns)) = extent(plan, event) else { return };
         let name = plan::text(tables, tables.shape(event.shape).name);
         let said = plan.text(event, field::NAME).filter(|name| !name.is_empty());
-        self.spans.whole(
-            said.unwrap_or(name.strip_prefix("metrique:").unwrap_or(&name)),
-            start_ns,
-            duration_ns,
-        );
+        let name = said.unwrap_or(name.strip_prefix("metrique:").unwrap_or(&name));
+        let fields = self.spans.texts.set(plan.texts, event);
+        self.spans.whole(name, fields, start_ns, duration_ns);
     }
 
     fn metadata(&mut self, plan: ShapePlan, event: &Event<'_>, time_ns: u64) {

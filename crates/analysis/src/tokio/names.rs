@@ -19,8 +19,10 @@ const UNKNOWN: &str = "(unknown)";
 /// The row of the unknown name in [`NameTable::or_unknown`].
 pub(super) const UNKNOWN_ROW: u32 = 0;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct NameTable {
+    /// The number of names after which further ones share a row.
+    most: usize,
     rows: HashMap<String, u32>,
     texts: Vec<String>,
     /// The rows found last, by the names' memory addresses: equal names are mostly at the same address.
@@ -29,7 +31,18 @@ pub(super) struct NameTable {
 
 const RECENT: usize = 16;
 
+impl Default for NameTable {
+    fn default() -> Self {
+        Self::with_most(MOST)
+    }
+}
+
 impl NameTable {
+    /// Creates names of which the first `most` are told apart.
+    pub(super) fn with_most(most: usize) -> Self {
+        Self { most, rows: HashMap::new(), texts: Vec::new(), recent: [0; RECENT] }
+    }
+
     /// Creates names in which the first row stands for an unknown name.
     pub(super) fn or_unknown() -> Self {
         let mut names = Self::default();
@@ -54,7 +67,7 @@ impl NameTable {
         if let Some(&row) = self.rows.get(name) {
             return row;
         }
-        let name = if self.texts.len() < MOST { name } else { OTHERS };
+        let name = if self.texts.len() < self.most { name } else { OTHERS };
         if let Some(&row) = self.rows.get(name) {
             return row;
         }
@@ -67,16 +80,27 @@ impl NameTable {
     pub(super) fn text(&self, row: u32) -> &str {
         self.texts.get(row as usize).map_or("", String::as_str)
     }
+
+    /// All names by row.
+    pub(super) fn texts(&self) -> &[String] {
+        &self.texts
+    }
 }
 
 /// The beginning of a name, of at most [`MOST_BYTES`].
 #[inline]
 pub(super) fn cut(name: &str) -> &str {
-    if name.len() <= MOST_BYTES {
-        return name;
+    cut_at(name, MOST_BYTES)
+}
+
+/// The beginning of a text, of at most so many bytes.
+#[inline]
+pub(super) fn cut_at(text: &str, most_bytes: usize) -> &str {
+    if text.len() <= most_bytes {
+        return text;
     }
-    let ends = (0..=MOST_BYTES).rev().find(|&end| name.is_char_boundary(end));
-    &name[..ends.unwrap_or(0)]
+    let ends = (0..=most_bytes).rev().find(|&end| text.is_char_boundary(end));
+    &text[..ends.unwrap_or(0)]
 }
 
 /// The entry of a row in a column that grows on demand.

@@ -85,6 +85,8 @@ pub(super) struct ShapePlan {
     scales: [u8; field::PLACES],
     /// The row of a [`EventSort::Other`] event among those.
     pub(super) other: u32,
+    /// The layout of the text fields of spans.
+    pub(super) texts: u32,
 }
 
 impl ShapePlan {
@@ -95,6 +97,7 @@ impl ShapePlan {
             fields: [NONE; field::PLACES],
             scales: [0; field::PLACES],
             other: 0,
+            texts: 0,
         };
         let known = SORTS.iter().find(|(known, ..)| *known == name);
         let (sort, fields) = match known {
@@ -166,6 +169,12 @@ impl ShapePlan {
             _ => None,
         }
     }
+}
+
+/// Whether a field of spans has a meaning of its own. Source: dial9 0.5.7.
+pub(super) fn is_span_field(name: &str) -> bool {
+    let known = [field::SPAN.1, field::NAME.1, field::SPAN_TASK.1, "parent_span_id"];
+    known.contains(&name) || name.starts_with("dial9.")
 }
 
 fn position(shape: &Shape, tables: &Tables, name: &str) -> u16 {

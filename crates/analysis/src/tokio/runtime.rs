@@ -2,7 +2,6 @@
 
 use borehole_model::{Event, Value};
 
-use super::each::EndedPoll;
 use super::field;
 use super::names::{NameTable, UNKNOWN_ROW};
 use super::plan::{EventSort, ShapePlan};
@@ -20,7 +19,9 @@ pub(super) struct Runtime {
     /// The lengths of the global queues.
     pub(super) queue: Reports,
     /// The poll that ended with the latest event.
-    pub(super) ended_poll: Option<EndedPoll>,
+    pub(super) ended_poll: Option<Poll>,
+    /// The worker that woke up with the latest event, and when it had parked and woke up.
+    pub(super) ended_park: Option<(u64, u64, u64)>,
 }
 
 impl Runtime {
@@ -33,6 +34,7 @@ impl Runtime {
             tasks: Tasks::new(limit),
             queue: Reports::default(),
             ended_poll: None,
+            ended_park: None,
         }
     }
 
@@ -85,8 +87,7 @@ impl Runtime {
         let Some(worker) = plan.number(event, field::WORKER) else { return };
         if let Some(poll) = self.workers.poll_ends(worker, time_ns) {
             self.tasks.poll_ended(poll.task_row, poll.start_ns, poll.duration_ns);
-            let Poll { start_ns, duration_ns, worker, task, place, .. } = poll;
-            self.ended_poll = Some(EndedPoll { start_ns, duration_ns, worker, task, place });
+            self.ended_poll = Some(poll);
         }
     }
 
@@ -105,7 +106,10 @@ impl Runtime {
         };
         match plan.sort {
             EventSort::Park => self.workers.parks(moved),
-            _ => self.workers.unparks(moved),
+            _ => {
+                let parked_ns = self.workers.unparks(moved);
+                self.ended_park = parked_ns.map(|parked_ns| (worker, parked_ns, time_ns));
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 use hashbrown::HashMap;
 
 use super::each::EndedSpan;
+use super::field_texts::{FieldTexts, NO_FIELDS};
 use super::histogram::Durations;
 use super::names::{NameTable, at};
 use super::view::SpanRow;
@@ -14,6 +15,13 @@ use super::view::SpanRow;
 const USUAL: usize = 10;
 /// The multiple of the median above which a span is an outlier.
 const OUTLYING: u64 = 10;
+
+/// The maximum number of moments of spans, of 16 bytes each; spans with further ones are not followed.
+const MOST_MOMENTS: usize = 1 << 24;
+/// The maximum number of spans that are single events, of 24 bytes each.
+const MOST_WHOLE: usize = 1 << 24;
+/// The maximum number of distinct pairs of a name and fields; further spans of a name have no fields.
+const MOST_LABELS: usize = 1 << 16;
 
 /// The step of a span that an event records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,15 +36,25 @@ struct SpanMoment {
     time_ns: u64,
     /// The row of the span's id.
     id: u32,
-    /// A row of the names, which are few.
-    name: u16,
-    step: SpanStep,
+    /// The row of the span's label, and in the upper bits the step.
+    label_and_step: u32,
+}
+
+/// The number of bits of a label in a [`SpanMoment`].
+const LABEL_BITS: u32 = 30;
+
+/// The name and the fields of a span, as rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct SpanLabel {
+    name: u32,
+    fields: u32,
 }
 
 /// A span, up to the latest moment processed.
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenSpan {
-    name: u16,
+    label: u32,
+    name: u32,
     first_enter_ns: Option<u64>,
     last_exit_ns: Option<u64>,
     /// The time since which it is entered, once or more.
@@ -61,57 +79,103 @@ struct KnownSpan {
     last_enter_ns: u64,
 }
 
+/// Labels, each stored once.
+#[derive(Clone, Debug, Default)]
+struct LabelTable {
+    rows: HashMap<SpanLabel, u32>,
+    labels: Vec<SpanLabel>,
+    /// The label found last.
+    recent: u32,
+}
+
 /// Memory: 16 bytes an entry, exit or close, 40 an id, 24 bytes a span that is a single event.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SpanRecords {
     names: NameTable,
+    /// The text fields of spans.
+    pub(super) texts: FieldTexts,
+    labels: LabelTable,
     ids: HashMap<u64, KnownSpan>,
     moments: Vec<SpanMoment>,
-    /// Spans that are single events, by name.
+    /// Spans that are single events, by label.
     whole: Vec<Vec<Done>>,
+    whole_count: usize,
+    /// The number of events of spans that are not followed.
+    unfollowed: u64,
+    /// The key of the field by whose values spans of a name are told apart.
+    pub(super) group: Option<String>,
 }
 
 impl SpanRecords {
-    pub(super) fn enter(&mut self, id: u64, name: &str, time_ns: u64) {
-        self.step(id, Some(name), time_ns, SpanStep::Enter).last_enter_ns = time_ns;
+    /// Records an entry; `fields` is a set of [`SpanRecords::texts`].
+    pub(super) fn enter(&mut self, id: u64, name: &str, fields: u32, time_ns: u64) {
+        let label = self.label(name, fields);
+        if let Some(known) = self.step(id, label, time_ns, SpanStep::Enter) {
+            known.last_enter_ns = time_ns;
+        }
     }
 
     /// Records an exit. Returns the last known entry of the span.
     pub(super) fn exit(&mut self, id: u64, name: &str, time_ns: u64) -> u64 {
-        self.step(id, Some(name), time_ns, SpanStep::Exit).last_enter_ns
+        let label = self.label(name, NO_FIELDS);
+        self.step(id, label, time_ns, SpanStep::Exit).map_or(u64::MAX, |known| known.last_enter_ns)
     }
 
     /// Records a close, after which the id may belong to another span.
     pub(super) fn close(&mut self, id: u64, time_ns: u64) {
-        self.step(id, None, time_ns, SpanStep::Close);
+        self.step(id, 0, time_ns, SpanStep::Close);
     }
 
-    pub(super) fn whole(&mut self, name: &str, start_ns: u64, duration_ns: u64) {
+    pub(super) fn whole(&mut self, name: &str, fields: u32, start_ns: u64, duration_ns: u64) {
+        if self.whole_count == MOST_WHOLE {
+            self.unfollowed += 1;
+            return;
+        }
+        self.whole_count += 1;
+        let label = self.label(name, fields);
+        at(&mut self.whole, label).push(Done { duration_ns, start_ns, busy_ns: duration_ns });
+    }
+
+    fn label(&mut self, name: &str, fields: u32) -> u32 {
         let name = self.names.row(name);
-        at(&mut self.whole, name).push(Done { duration_ns, start_ns, busy_ns: duration_ns });
+        self.labels.row(SpanLabel { name, fields })
     }
 
-    fn step(&mut self, id: u64, name: Option<&str>, time_ns: u64, step: SpanStep) -> &mut KnownSpan {
-        let name = name.map_or(0, |name| u16::try_from(self.names.row(name)).unwrap_or(u16::MAX));
+    fn step(&mut self, id: u64, label: u32, time_ns: u64, step: SpanStep) -> Option<&mut KnownSpan> {
+        if self.moments.len() == MOST_MOMENTS {
+            self.unfollowed += 1;
+            return None;
+        }
         let row = u32::try_from(self.ids.len()).unwrap_or(u32::MAX);
         let known = self.ids.entry(id).or_insert(KnownSpan { row, last_enter_ns: 0 });
-        self.moments.push(SpanMoment { time_ns, id: known.row, name, step });
-        known
+        let label_and_step = label | (step as u32) << LABEL_BITS;
+        self.moments.push(SpanMoment { time_ns, id: known.row, label_and_step });
+        Some(known)
+    }
+
+    /// The number of events of spans that were followed, and of those that were not.
+    pub(super) const fn followed(&self) -> (u64, u64) {
+        ((self.moments.len() + self.whole_count) as u64, self.unfollowed)
+    }
+
+    /// The number of spans without their fields, because there were too many distinct ones.
+    pub(super) const fn without_fields(&self) -> u64 {
+        self.texts.left_out
     }
 
     /// Passes each span to `take`, those of one id in order of time.
-    fn walk(&self, mut take: impl FnMut(&OpenSpan)) {
-        let mut moments = self.moments.clone();
+    fn walk(&self, moments: &mut [SpanMoment], mut take: impl FnMut(&OpenSpan)) {
         // A span is closed after it was exited. Other moments of one time are in the order of their thread.
-        moments.sort_by_key(|moment| (moment.id, moment.time_ns, moment.step == SpanStep::Close));
+        moments.sort_by_key(|moment| (moment.id, moment.time_ns, moment.step() == SpanStep::Close));
         for moments in moments.chunk_by(|one, other| one.id == other.id) {
             let mut open: Option<OpenSpan> = None;
             for moment in moments {
-                if open.is_some_and(|span| moment.begins_another(&span)) {
+                let name = self.labels.get(moment.label()).name;
+                if open.is_some_and(|span| moment.begins_another(name, &span)) {
                     open.take().iter().for_each(&mut take);
                 }
-                if moment.step != SpanStep::Close {
-                    let new = OpenSpan { name: moment.name, ..OpenSpan::default() };
+                if moment.step() != SpanStep::Close {
+                    let new = OpenSpan { label: moment.label(), name, ..OpenSpan::default() };
                     open.get_or_insert(new).step(moment);
                 }
             }
@@ -121,58 +185,132 @@ impl SpanRecords {
 
     /// Passes on all spans that ended.
     pub(super) fn each(&self, mut take: impl FnMut(EndedSpan<'_>)) {
-        self.walk(|span| {
+        self.walk(&mut self.moments.clone(), |span| {
             if let Some(Done { duration_ns, start_ns, .. }) = span.done() {
-                take(EndedSpan { name: self.names.text(span.name.into()), start_ns, duration_ns });
+                take(EndedSpan {
+                    name: self.names.text(span.name),
+                    start_ns,
+                    duration_ns,
+                    label: span.label,
+                });
             }
         });
-        for (name, done) in (0..).zip(&self.whole) {
-            let name = self.names.text(name);
+        for (label, done) in (0..).zip(&self.whole) {
+            let name = self.names.text(self.labels.get(label).name);
             done.iter().for_each(|&Done { duration_ns, start_ns, .. }| {
-                take(EndedSpan { name, start_ns, duration_ns });
+                take(EndedSpan { name, start_ns, duration_ns, label });
             });
         }
     }
 
+    /// The name and the fields of a label.
+    pub(super) fn describe(&self, label: u32) -> (String, String) {
+        let SpanLabel { name, fields } = self.labels.get(label);
+        (self.names.text(name).to_owned(), self.texts.describe(fields))
+    }
+
+    /// For each label, the row of its name and group; and these.
+    fn groups(&self) -> (Vec<u32>, Vec<(u32, Option<String>)>) {
+        let (mut rows, mut groups) = (HashMap::new(), Vec::new());
+        let of_labels = self.labels.labels.iter().map(|&SpanLabel { name, fields }| {
+            let value =
+                self.group.as_deref().and_then(|key| self.texts.value(fields, key)).map(str::to_owned);
+            *rows.entry((name, value.clone())).or_insert_with(|| {
+                groups.push((name, value));
+                u32::try_from(groups.len() - 1).unwrap_or(0)
+            })
+        });
+        (of_labels.collect(), groups)
+    }
+
     /// The names and their spans, the name with the longest total first.
     pub(super) fn into_rows(mut self) -> Vec<SpanRow> {
-        let mut unmatched: Vec<u64> = Vec::new();
-        let mut done = std::mem::take(&mut self.whole);
-        self.walk(|span| {
+        let (of_labels, groups) = self.groups();
+        let mut unmatched: Vec<u64> = vec![0; groups.len()];
+        let mut done: Vec<Vec<Done>> = vec![Vec::new(); groups.len()];
+        for (label, spans) in std::mem::take(&mut self.whole).into_iter().enumerate() {
+            if !spans.is_empty() {
+                done[of_labels[label] as usize].extend(spans);
+            }
+        }
+        let mut moments = std::mem::take(&mut self.moments);
+        self.walk(&mut moments, |span| {
+            let group = of_labels[span.label as usize] as usize;
             if span.depth > 0 {
-                *at(&mut unmatched, span.name.into()) += 1;
+                unmatched[group] += 1;
             }
-            if let Some(ended) = span.done() {
-                at(&mut done, span.name.into()).push(ended);
-            }
+            done[group].extend(span.done());
         });
-        let rows = done.len().max(unmatched.len());
-        done.resize_with(rows, Vec::new);
-        unmatched.resize(rows, 0);
-        let rows = (0..).zip(done.iter_mut().zip(unmatched));
-        let rows = rows.map(|(name, (done, unmatched))| row(self.names.text(name), done, unmatched));
+        let rows = groups.into_iter().zip(done.iter_mut().zip(unmatched));
+        let rows = rows.map(|((name, group), (done, unmatched))| SpanRow {
+            group,
+            ..row(self.names.text(name), done, unmatched)
+        });
         let mut rows: Vec<_> = rows.filter(|row| row.durations.count + row.unmatched > 0).collect();
         rows.sort_by(|one, other| {
             let key = |row: &SpanRow| (row.durations.sum_ns, row.unmatched);
-            key(other).cmp(&key(one)).then_with(|| one.name.cmp(&other.name))
+            key(other).cmp(&key(one)).then_with(|| (&one.name, &one.group).cmp(&(&other.name, &other.group)))
         });
         rows
     }
 }
 
+impl LabelTable {
+    #[inline]
+    fn row(&mut self, label: SpanLabel) -> u32 {
+        if self.labels.get(self.recent as usize) != Some(&label) {
+            self.recent = self.find(label);
+        }
+        self.recent
+    }
+
+    fn find(&mut self, label: SpanLabel) -> u32 {
+        if let Some(&row) = self.rows.get(&label) {
+            return row;
+        }
+        // Names are few, so that there is always room for one without fields.
+        if self.labels.len() >= MOST_LABELS && label.fields != NO_FIELDS {
+            return self.find(SpanLabel { fields: NO_FIELDS, ..label });
+        }
+        let row = u32::try_from(self.labels.len()).unwrap_or(0);
+        self.labels.push(label);
+        self.rows.insert(label, row);
+        row
+    }
+
+    fn get(&self, row: u32) -> SpanLabel {
+        self.labels.get(row as usize).copied().unwrap_or_default()
+    }
+}
+
 impl SpanMoment {
+    const fn label(&self) -> u32 {
+        self.label_and_step & ((1 << LABEL_BITS) - 1)
+    }
+
+    const fn step(&self) -> SpanStep {
+        match self.label_and_step >> LABEL_BITS {
+            0 => SpanStep::Enter,
+            1 => SpanStep::Exit,
+            _ => SpanStep::Close,
+        }
+    }
+
     /// Whether the moment begins another span. If a close is missing, a new name shows it.
-    fn begins_another(&self, span: &OpenSpan) -> bool {
-        let is_renamed = self.step == SpanStep::Enter && span.depth == 0 && self.name != span.name;
-        self.step == SpanStep::Close || is_renamed
+    fn begins_another(&self, name: u32, span: &OpenSpan) -> bool {
+        let is_renamed = self.step() == SpanStep::Enter && span.depth == 0 && name != span.name;
+        self.step() == SpanStep::Close || is_renamed
     }
 }
 
 impl OpenSpan {
     fn step(&mut self, moment: &SpanMoment) {
         let time_ns = moment.time_ns;
-        if moment.step == SpanStep::Enter {
-            self.first_enter_ns.get_or_insert(time_ns);
+        if moment.step() == SpanStep::Enter {
+            if self.first_enter_ns.is_none() {
+                self.label = moment.label();
+                self.first_enter_ns = Some(time_ns);
+            }
             if self.depth == 0 {
                 self.since_ns = time_ns;
             }
@@ -207,7 +345,7 @@ fn row(name: &str, done: &mut [Done], unmatched: u64) -> SpanRow {
         done.iter().filter(|done| done.duration_ns > limit_ns).count() as u64
     };
     let (name, durations) = (name.to_owned(), (&durations).into());
-    SpanRow { name, durations, busy_ns, outliers, longest_start_ns, unmatched }
+    SpanRow { name, group: None, durations, busy_ns, outliers, longest_start_ns, unmatched }
 }
 
 #[cfg(test)]
@@ -217,12 +355,12 @@ mod tests {
     #[test]
     fn a_span_is_from_its_first_entering_to_its_last_leaving() {
         let mut spans = SpanRecords::default();
-        spans.enter(1, "request", 200);
+        spans.enter(1, "request", NO_FIELDS, 200);
         assert_eq!(spans.exit(1, "request", 250), 200);
         // From another batch: earlier, although it comes later.
-        spans.enter(1, "request", 100);
+        spans.enter(1, "request", NO_FIELDS, 100);
         spans.exit(1, "request", 150);
-        spans.enter(2, "request", 300);
+        spans.enter(2, "request", NO_FIELDS, 300);
         let rows = spans.into_rows();
         assert_eq!((rows[0].durations.count, rows[0].durations.max_ns), (1, 150));
         assert_eq!((rows[0].unmatched, rows[0].longest_start_ns), (1, 100));
@@ -233,12 +371,12 @@ mod tests {
         let mut spans = SpanRecords::default();
         // The thread with the close hands over last.
         for start_ns in [100, 1000] {
-            spans.enter(1, "request", start_ns);
+            spans.enter(1, "request", NO_FIELDS, start_ns);
             spans.exit(1, "request", start_ns + 10);
-            spans.enter(1, "request", start_ns + 30);
+            spans.enter(1, "request", NO_FIELDS, start_ns + 30);
             spans.exit(1, "request", start_ns + 50);
         }
-        spans.enter(1, "query", 2000);
+        spans.enter(1, "query", NO_FIELDS, 2000);
         spans.exit(1, "query", 2007);
         spans.close(1, 150);
         spans.close(1, 1060);
@@ -254,7 +392,7 @@ mod tests {
     fn an_id_with_another_name_is_another_span_also_where_closings_are_missing() {
         let mut spans = SpanRecords::default();
         for (name, start_ns) in [("request", 100), ("query", 500)] {
-            spans.enter(1, name, start_ns);
+            spans.enter(1, name, NO_FIELDS, start_ns);
             spans.exit(1, name, start_ns + 10);
         }
         let rows = spans.into_rows();
@@ -265,8 +403,8 @@ mod tests {
     fn ten_spans_say_what_is_usual_and_ten_times_that_is_not() {
         let outliers = |usual: u64, longest: u64| {
             let mut spans = SpanRecords::default();
-            (0..usual).for_each(|start_ns| spans.whole("query", start_ns, 100));
-            spans.whole("query", 500, longest);
+            (0..usual).for_each(|start_ns| spans.whole("query", NO_FIELDS, start_ns, 100));
+            spans.whole("query", NO_FIELDS, 500, longest);
             spans.into_rows()[0].outliers
         };
         assert_eq!([outliers(9, 1001), outliers(9, 1000), outliers(8, 5000)], [1, 0, 0]);

@@ -10,6 +10,9 @@ const KERNEL: u64 = 0xffff_0000_0000_0000;
 /// The number of functions of a stack that are named.
 const NAMED: usize = 8;
 
+/// The number of functions of a stack that a page shows.
+const SHOWN: usize = 64;
+
 /// The number of addresses that distinguish stacks, from the leaf on. A trace states a long stack once, and many events may
 /// refer to it.
 const DISTINGUISHED: usize = 256;
@@ -47,6 +50,11 @@ impl NamedStacks {
 
     pub(super) fn leaf(&self, row: u32) -> String {
         self.addresses(row).next().map_or_else(|| "(empty stack)".to_owned(), |address| self.name(address))
+    }
+
+    /// The functions nearest to the leaf, leaf first.
+    pub(super) fn functions(&self, row: u32) -> Vec<String> {
+        self.addresses(row).take(SHOWN).map(|address| self.name(address)).collect()
     }
 
     /// The functions outside the kernel, from the leaf outwards.

@@ -19,13 +19,13 @@ const UNWOKEN_NS: u64 = 10_000_000_000;
 const WAKE: u32 = 0;
 
 #[derive(Clone, Copy, Debug, Default)]
-struct TaskRecord {
-    id: u64,
+pub(super) struct TaskRecord {
+    pub(super) id: u64,
     /// The place, as a row of the names of places.
-    place: u32,
-    spawned_ns: Option<u64>,
-    ended_ns: Option<u64>,
-    is_polled: bool,
+    pub(super) place: u32,
+    pub(super) spawned_ns: Option<u64>,
+    pub(super) ended_ns: Option<u64>,
+    pub(super) is_polled: bool,
     /// Whether its wakes are not recorded.
     is_untraced: bool,
     is_woken: bool,
@@ -93,7 +93,7 @@ pub(super) struct Wait {
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     index: RowIndex,
-    tasks: Vec<TaskRecord>,
+    pub(super) tasks: Vec<TaskRecord>,
     pub(super) wakes: WakeView,
     /// Whether polls record their delay.
     pub(super) is_measured: bool,
@@ -108,6 +108,11 @@ pub(super) struct Tasks {
 impl Tasks {
     pub(super) fn new(rows: usize) -> Self {
         Self { worst: Worst::new(rows.max(1)), ..Self::default() }
+    }
+
+    /// The row of a task that is known.
+    pub(super) fn row_of(&self, id: u64) -> Option<u32> {
+        self.index.find(id).and_then(|row| u32::try_from(row).ok())
     }
 
     #[inline]
@@ -277,10 +282,7 @@ impl Tasks {
 
     /// The number of tasks alive, as the runtimes counted, or else from spawns and ends.
     fn alive_counts(&self) -> Option<AliveCounts> {
-        let series = match self.counted.summed() {
-            series if series.is_empty() => self.balance(),
-            series => series,
-        };
+        let series = self.alive_series();
         let (&(_, first), &(_, last)) = (series.first()?, series.last()?);
         let mut counts = AliveCounts { samples: series.len() as u64, first, last, ..AliveCounts::default() };
         for (time_ns, alive) in series {
@@ -289,6 +291,14 @@ impl Tasks {
             }
         }
         Some(counts)
+    }
+
+    /// The number of tasks alive, at the times when it was counted or changed.
+    pub(super) fn alive_series(&self) -> Vec<(u64, u64)> {
+        match self.counted.summed() {
+            series if series.is_empty() => self.balance(),
+            series => series,
+        }
     }
 
     /// The number of tasks alive after each spawn and end. Ends of tasks that were not spawned do not count.

@@ -4,12 +4,15 @@ use borehole_model::{Addresses, FieldKind, FieldShape, Segment, Shape};
 
 use super::*;
 
+mod page;
+
 const MS: u64 = 1_000_000;
 
 /// A trace built event by event.
 struct Trace {
     tables: Tables,
     sink: TokioSink,
+    page: TokioPageSink,
     segment: Segment,
 }
 
@@ -25,7 +28,7 @@ impl Trace {
     /// Creates a sealed trace.
     fn new() -> Self {
         let (tables, sink) = (Tables::default(), TokioSink::new(None));
-        let mut trace = Self { tables, sink, segment: Segment::default() };
+        let mut trace = Self { tables, sink, page: TokioPageSink::default(), segment: Segment::default() };
         trace.says("segment.complete", "true");
         trace
     }
@@ -42,15 +45,20 @@ impl Trace {
     }
 
     fn event(&mut self, name: &str, time_ns: u64, fields: &[(&str, Value<'_>)]) {
+        let kind = |value: &Value<'_>| match value {
+            Value::Text(_) => FieldKind::PooledText,
+            _ => FieldKind::Undeclared,
+        };
         let mut id = |text: &str| self.tables.intern_string(text.as_bytes()).unwrap();
-        let field = |name| FieldShape { name, kind: FieldKind::Undeclared, optional: true };
-        let fields_shape = fields.iter().map(|(name, _)| field(id(name))).collect();
+        let field = |name, value| FieldShape { name, kind: kind(value), optional: true };
+        let fields_shape = fields.iter().map(|(name, value)| field(id(name), value)).collect();
         let shape = Shape { name: id(name), fields: fields_shape, annotations: Vec::new() };
         let shape = self.tables.intern_shape(&shape).unwrap();
         let values: Vec<_> = fields.iter().map(|(_, value)| value.clone()).collect();
         let event = Event { shape, type_id: None, time_ns: Some(time_ns), values: &values };
         let at = Context { tables: &self.tables, segment: &self.segment };
         assert!(self.sink.event(at, &event).unwrap().is_continue());
+        assert!(self.page.event(at, &event).unwrap().is_continue());
     }
 
     fn next_batch(&mut self) {
@@ -81,6 +89,11 @@ impl Trace {
     fn view(mut self) -> TokioView {
         self.sink.finish(&self.tables).unwrap();
         self.sink.into_views().remove(0)
+    }
+
+    fn page(mut self) -> TokioPage {
+        self.page.finish(&self.tables).unwrap();
+        self.page.into_pages().remove(0)
     }
 
     /// The findings: severity, check and time.

@@ -30,6 +30,8 @@ pub struct TokioView {
     pub seal: Seal,
     /// The number of events that the recorder counted as lost, because they came faster than it could take them.
     pub lost_events: u64,
+    /// Things of which only a part was followed, because there were more than the limits allow; usually empty.
+    pub limits: Vec<LimitRow>,
     /// The findings, the most severe first.
     pub findings: Vec<TokioFinding>,
     /// Workers by number.
@@ -54,6 +56,17 @@ pub struct TokioView {
     pub allocations: Option<AllocationView>,
     /// Other events by name, the most frequent first.
     pub other_events: LimitedRows<EventRow>,
+}
+
+/// Things of which only a part was followed, to bound memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LimitRow {
+    /// The things, such as `tasks`.
+    pub what: &'static str,
+    /// The number of those that were followed.
+    pub followed: u64,
+    /// The number of those that were not, and are missing from tables and checks.
+    pub left_out: u64,
 }
 
 /// Whether a recorder completed its file: serialized, in lower case.
@@ -189,6 +202,9 @@ pub struct QueueView {
 pub struct SpanRow {
     /// The name.
     pub name: String,
+    /// The value of the field by which spans are grouped; `None` without grouping, and for spans without that field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// The durations from first entry to last exit.
     pub durations: Spread,
     /// The total time entered.

@@ -361,12 +361,14 @@ impl WorkerRecords {
         self.learn_thread(at.thread);
     }
 
+    /// Records the end of a park, and returns when it began.
     #[inline]
-    pub(super) fn unparks(&mut self, Move { worker, at, queue, wait_ns }: Move) {
+    pub(super) fn unparks(&mut self, Move { worker, at, queue, wait_ns }: Move) -> Option<u64> {
         let batch = self.batch;
-        let Some(worker) = self.worker(worker, at.time_ns) else { return };
+        let worker = self.worker(worker, at.time_ns)?;
         worker.row.longest_queue = worker.row.longest_queue.max(queue);
-        if let Some(parked) = worker.parked.end(batch, at.time_ns, at.thread) {
+        let parked = worker.parked.end(batch, at.time_ns, at.thread);
+        if let Some(parked) = &parked {
             worker.row.parked_ns = worker.row.parked_ns.saturating_add(at.time_ns - parked.time_ns);
         }
         if let Some(wait_ns) = wait_ns {
@@ -375,6 +377,7 @@ impl WorkerRecords {
         worker.runs.push(WorkerAppearance { start_ns: at.time_ns, thread: at.thread });
         worker.awake.begin(batch, at);
         self.learn_thread(at.thread);
+        Some(parked?.time_ns)
     }
 
     /// Sets the thread of the worker that moved last, back to the beginning of the batch.
@@ -411,6 +414,12 @@ impl WorkerRecords {
     pub(super) fn seen(&mut self, time_ns: u64) {
         self.seen_ns = self.seen_ns.max(time_ns);
         extend(&mut self.batch_ends_ns, time_ns);
+    }
+
+    /// The polls that run to the end.
+    pub(super) fn open_polls(&self, reach: Reach) -> impl Iterator<Item = Poll> {
+        let workers = self.workers.iter().filter(|worker| is_worker(worker.row.worker));
+        workers.filter_map(move |worker| worker.stuck(reach)).map(|stuck| stuck.poll)
     }
 
     /// Counts the polls that run to the end, as far as their worker certainly did nothing else.
