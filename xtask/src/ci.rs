@@ -221,8 +221,8 @@ fn deny(at: &Surroundings<'_>) -> Result<TaskOutcome> {
         peers::ready(DENY)?.with_context(|| format!("missing {DENY}: `cargo xtask peers` sets it up"))?;
     let deny = |manifest: &str, arguments: &[&str]| {
         let mut program = Command::new(&peer.command[0]);
-        program.args(&peer.command[1..]).args(["--locked", "--manifest-path", manifest]).args(arguments);
-        program.args(["--config", "deny.toml"]).current_dir(at.root);
+        program.args(&peer.command[1..]).args(["--locked", "--manifest-path", manifest]);
+        program.args(["--config", "deny.toml"]).args(arguments).current_dir(at.root);
         program
     };
     for manifest in JUDGED {

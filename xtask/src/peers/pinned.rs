@@ -57,9 +57,8 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/peers/pinned");
         let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         let chosen = entries.filter(|path| path.extension().is_some_and(|found| found == ending));
-        let found: Vec<_> = chosen
-            .map(|path| (path.display().to_string(), fs::read_to_string(path).unwrap()))
-            .collect();
+        let found: Vec<_> =
+            chosen.map(|path| (path.display().to_string(), fs::read_to_string(path).unwrap())).collect();
         assert!(!found.is_empty(), "no .{ending}");
         found
     }

@@ -20,11 +20,16 @@ pub(crate) fn check(tree: &ProjectTree) -> Vec<Violation> {
         .collect();
     for (line, begins, tests) in &rows {
         if !promises.iter().any(|promise| promise.contains(begins.as_str())) {
-            found.push(violation(PROMISES, Some(*line), format!("{SECURITY} does not promise: {begins:.60}")));
+            found.push(violation(
+                PROMISES,
+                Some(*line),
+                format!("{SECURITY} does not promise: {begins:.60}"),
+            ));
         }
         let tests: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
         let missing = tests.iter().filter(|test| !tree.sources.iter().any(|source| has_test(source, test)));
-        found.extend(missing.map(|test| violation(PROMISES, Some(*line), format!("there is no test {test}"))));
+        found
+            .extend(missing.map(|test| violation(PROMISES, Some(*line), format!("there is no test {test}"))));
         if tests.is_empty() {
             found.push(violation(PROMISES, Some(*line), "a promise without a test".to_owned()));
         }
@@ -62,6 +67,7 @@ fn has_test(source: &SourceFile, test: &str) -> bool {
     let package = parts.remove(0);
     let folder = if package == "xtask" { "xtask/".to_owned() } else { format!("crates/{package}/") };
     let file = parts.join("/");
-    let is_file = [format!("/{file}.rs"), format!("/{file}/mod.rs")].iter().any(|end| source.path.ends_with(end));
+    let is_file =
+        [format!("/{file}.rs"), format!("/{file}/mod.rs")].iter().any(|end| source.path.ends_with(end));
     is_file && source.path.starts_with(&folder) && source.text.contains(&format!("fn {name}("))
 }

@@ -243,7 +243,11 @@ fn only_programs_print_and_exit() {
         let text = format!("fn f() {{ {text}; }}");
         assert_source("belongs into the command", "crates/borehole/src/open.rs", &text);
     }
-    assert_source("println", "crates/testkit/src/output.rs", "fn f() { eprintln!(\"left out\"); println!(); }");
+    assert_source(
+        "println",
+        "crates/testkit/src/output.rs",
+        "fn f() { eprintln!(\"left out\"); println!(); }",
+    );
 }
 
 #[test]
@@ -251,7 +255,8 @@ fn promises_have_tests_that_exist() {
     let security = "# Security\n\n## Promises\n\n- Any file is\n  safe.\n- Nothing is sent:\n  - nowhere.\n\n## Others\n\n- None.\n";
     let row = |begins: &str, test: &str| format!("| {begins} | `{test}` |\n");
     let head = "| promise | tests |\n|---|---|\n";
-    let [safe, sent] = [("Any file is safe", "wire::open::reads_all"), ("nowhere", "wire::it::net::is_silent")];
+    let [safe, sent] =
+        [("Any file is safe", "wire::open::reads_all"), ("nowhere", "wire::it::net::is_silent")];
     let spoil = |rows: &[(&str, &str)]| {
         let table = rows.iter().fold(head.to_owned(), |table, (begins, test)| table + &row(begins, test));
         move |tree: &mut ProjectTree| {
@@ -266,7 +271,10 @@ fn promises_have_tests_that_exist() {
     assert_eq!(complaints(&tree), Vec::<String>::new());
     assert_complaint("has no row for: Nothing is sent", spoil(&[safe]));
     assert_complaint("does not promise: Nobody", spoil(&[safe, sent, ("Nobody", "wire::open::reads_all")]));
-    assert_complaint("there is no test wire::open::reads_some", spoil(&[safe, sent, ("file", "wire::open::reads_some")]));
+    assert_complaint(
+        "there is no test wire::open::reads_some",
+        spoil(&[safe, sent, ("file", "wire::open::reads_some")]),
+    );
     assert_complaint("there is no test net::is_silent", spoil(&[safe, ("nowhere", "net::is_silent")]));
 }
 

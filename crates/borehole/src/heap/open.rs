@@ -293,7 +293,8 @@ fn within(bytes: u64, limit: usize) -> io::Result<()> {
     if bytes <= limit as u64 {
         return Ok(());
     }
-    let message = format!("too large: expected at most {limit} bytes after decompression; decompress it first");
+    let message =
+        format!("too large: expected at most {limit} bytes after decompression; decompress it first");
     Err(io::Error::new(io::ErrorKind::FileTooLarge, message))
 }
 

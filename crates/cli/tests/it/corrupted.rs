@@ -1,7 +1,8 @@
 //! Processes and core files whose memory is not what PHP made of it, through the commands that read them: each ends by itself, with
 //! a result or an error, in an address space of 2 GB, and keeps no more memory than what it reads is worth.
 //!
-//! `BOREHOLE_CORRUPTED=2000` sets how many core files there are, and half as many processes; `BOREHOLE_CORRUPTED_SEED` other changes.
+//! `BOREHOLE_CORRUPTED=2000` sets how many core files there are, and half as many processes. `BOREHOLE_CORRUPTED_SEED` chooses other
+//! changes.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
@@ -97,18 +98,19 @@ impl Core {
         let note_at = header_bytes - notes.len();
         let mut core = Self { bytes: Vec::new(), header_bytes, writable: Vec::new(), pointers: Vec::new() };
         let half_words = [4_u16, 62].map(u16::to_le_bytes).concat();
-        core.bytes = [&b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0"[..], &half_words, &1_u32.to_le_bytes()].concat();
+        core.bytes =
+            [&b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0"[..], &half_words, &1_u32.to_le_bytes()].concat();
         core.bytes.extend([0, HEADER as u64, 0].map(u64::to_le_bytes).concat());
         let count = u16::try_from(mapped.len() + 1).unwrap();
         core.bytes.extend(0_u32.to_le_bytes());
-        core.bytes.extend([HEADER as u16, PROGRAM_HEADER as u16, count, 0, 0, 0].map(u16::to_le_bytes).concat());
+        core.bytes.extend([64_u16, 56, count, 0, 0, 0].map(u16::to_le_bytes).concat());
         core.bytes.extend(program_header(4, 0, [note_at as u64, 0, notes.len() as u64, 0]));
         let mut at = header_bytes.next_multiple_of(PAGE);
         for (mapping, memory) in mapped.iter().zip(&memory) {
             let flags = 4 | u32::from(mapping.writable) << 1 | u32::from(mapping.executable);
             let sizes = [at as u64, mapping.start, memory.len() as u64, mapping.end - mapping.start];
             core.bytes.extend(program_header(1, flags, sizes));
-            if mapping.writable {
+            if mapping.writable && !memory.is_empty() {
                 core.writable.push((at, mapping.start, memory.len()));
             }
             at += memory.len();
@@ -123,9 +125,12 @@ impl Core {
     fn find_pointers(&mut self) {
         for &(at, _, length) in &self.writable {
             let (words, _) = self.bytes[at..at + length].as_chunks::<8>();
-            let words = words.iter().enumerate().map(|(index, word)| (at + index * 8, u64::from_le_bytes(*word)));
+            let words =
+                words.iter().enumerate().map(|(index, word)| (at + index * 8, u64::from_le_bytes(*word)));
             let leads = |value: u64| {
-                self.writable.iter().any(|&(_, start, length)| (start..start + length as u64).contains(&value))
+                self.writable
+                    .iter()
+                    .any(|&(_, start, length)| (start..start + length as u64).contains(&value))
             };
             self.pointers.extend(words.filter(|&(_, value)| leads(value)));
         }
@@ -165,7 +170,8 @@ impl Core {
 
     /// The address of the word at an offset, if it is the process's own.
     fn address(&self, at: usize) -> Option<u64> {
-        let found = self.writable.iter().find(|&&(start, _, length)| (start..start + length - 7).contains(&at));
+        let found =
+            self.writable.iter().find(|&&(start, _, length)| (start..start + length - 7).contains(&at));
         found.map(|&(start, address, _)| address + (at - start) as u64)
     }
 }
@@ -253,7 +259,11 @@ fn ends_by_itself(arguments: &[&str], which: &str, kept: &Path) {
         fs::copy(kept, Path::new(env!("CARGO_TARGET_TMPDIR")).join("corrupted")).unwrap();
     }
     let folder = env!("CARGO_TARGET_TMPDIR");
-    assert!(is_well, "{arguments:?} of {which}: {:?}, {}; kept in {folder}/corrupted", ended.code, ended.said);
+    assert!(
+        is_well,
+        "{arguments:?} of {which}: {:?}, {}; kept in {folder}/corrupted",
+        ended.code, ended.said
+    );
 }
 
 #[test]

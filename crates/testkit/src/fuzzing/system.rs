@@ -43,8 +43,8 @@ fn mapping(start: u64) -> MemoryMapping {
     }
 }
 
-/// Reads the bytes as a core file: it holds no more memory than the file has, whatever its headers say, and the heap of whatever PHP
-/// may be in it is analyzed to an end. The files that it names are looked for in an empty folder.
+/// Reads the bytes as a core file: it holds no more memory than the file has, whatever its headers say, and whatever PHP may be in
+/// it is analyzed to an end. The files that it names are looked for in an empty folder.
 pub(super) fn core(bytes: &[u8]) {
     let scratch = Scratch::new();
     let path = scratch.write("core", bytes);
