@@ -11,7 +11,6 @@
 //! contents of the input.
 
 #![forbid(unsafe_code)]
-
 // Each format uses a part of what they share.
 #![cfg_attr(not(feature = "all"), allow(dead_code, unused_imports, unreachable_pub))]
 

@@ -284,7 +284,7 @@ fn append(bytes: &mut Vec<u8>, input: impl io::Read, limit: usize) -> io::Result
     within(bytes.len() as u64, limit)
 }
 
-/// What follows `begun` bytes, up to the first byte beyond `limit`.
+/// Input that follows `begun` bytes, up to the first byte beyond `limit`.
 fn readable<R: io::Read>(begun: usize, input: R, limit: usize) -> io::Take<R> {
     input.take((limit.saturating_sub(begun) as u64).saturating_add(1))
 }
