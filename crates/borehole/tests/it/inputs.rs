@@ -192,10 +192,11 @@ fn harmless_oddities_leave_an_input_clean_and_damage_does_not() {
     assert_eq!((cut.is_clean(), cut.notes.len(), cut.warnings.len()), (false, 0, 1));
 }
 
-/// A trace in each format that is read and written, with its name.
+/// A trace in each format that is read and written, with its name. It has no times, which timelines need.
 fn in_every_format() -> Vec<(Format, Vec<u8>)> {
     let trace = read_corpus("rbt/pid_samples.rbt");
-    let is_both = |format: &&Format| format.readable() && format.writable();
+    let is_both =
+        |format: &&Format| format.readable() && format.writable() && **format != Format::ChromeTrace;
     let write = |&format: &Format| {
         let mut written = Vec::new();
         convert([open(&trace).unwrap()], &Target::new(format), &mut written).unwrap();
@@ -254,7 +255,8 @@ fn garbage_after_a_member_is_ignored_with_a_warning() {
 #[test]
 fn plain_data_of_the_same_format_may_follow_a_member() {
     // Documents cannot follow each other.
-    let is_document = |format| matches!(format, Format::Speedscope | Format::Gecko | Format::Tachyon);
+    let is_document =
+        |format| matches!(format, Format::Speedscope | Format::Gecko | Format::Tachyon | Format::Cpuprofile);
     for (format, plain) in in_every_format().into_iter().filter(|(format, _)| !is_document(*format)) {
         let once = read_as(format, &plain).unwrap().0;
         let (found, recovery) = read_as(format, &[gzip(&plain), plain].concat()).unwrap();

@@ -4,7 +4,9 @@
 
 mod bounded;
 mod callgrind;
+mod chrome_trace;
 mod collapsed;
+mod cpuprofile;
 mod detect;
 mod flamegraph;
 mod flat;
@@ -16,6 +18,7 @@ mod jsonl;
 mod memory;
 mod names;
 mod otlp;
+mod perf_script;
 mod phpspy;
 mod play;
 mod pprof;
