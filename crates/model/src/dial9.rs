@@ -77,6 +77,7 @@ pub mod field {
 pub mod metadata {
     names! {
         COMPLETE = "segment.complete", "`true` in a completed file.";
+        POLL_COVERAGE = "tokio.poll_coverage", "The tasks whose polls are recorded: `all`, or those spawned by the recorder.";
     }
 }
 

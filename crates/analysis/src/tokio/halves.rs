@@ -47,6 +47,11 @@ impl<T: Began> Halves<T> {
         self.open.as_mut()
     }
 
+    /// The open beginnings of earlier batches.
+    pub(super) fn carried(&self) -> impl Iterator<Item = &T> {
+        self.carried.iter()
+    }
+
     /// The latest open beginning.
     pub(super) fn latest(&self) -> Option<&T> {
         self.carried.iter().chain(&self.open).max_by_key(|began| began.began().0)

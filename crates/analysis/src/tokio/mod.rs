@@ -16,6 +16,7 @@ mod each;
 mod field;
 mod field_texts;
 mod finish;
+mod handoffs;
 mod halves;
 mod histogram;
 mod memory;
@@ -57,8 +58,8 @@ pub use self::page::{
 };
 pub use self::page_sink::TokioPageSink;
 pub use self::view::{
-    AllocationView, BlockingPlaceRow, BlockingRow, BlockingView, EventRow, FieldRow, LimitRow, LimitedRows,
-    QueueView, Seal, Severity, SiteRow, SpanRow, Spread, TokioFinding, TokioView,
+    AllocationView, BlockingPlaceRow, BlockingRow, BlockingView, Contents, EventRow, FieldRow, LimitRow,
+    LimitedRows, PollCoverage, QueueView, Seal, Severity, SiteRow, SpanRow, Spread, TokioFinding, TokioView,
 };
 
 /// The maximum number of rows of an unbounded table, such as polls, if all are asked for.
@@ -194,6 +195,7 @@ impl TokioSink {
             let (Value::Text(key), Value::Text(value)) = (key, value) else { continue };
             match &**key {
                 dial9::metadata::COMPLETE => is_complete = value.parse().ok(),
+                dial9::metadata::POLL_COVERAGE => self.coverage.polls = PollCoverage::of(value),
                 "memory.sample_rate_bytes" => {
                     self.samples.memory.sampled_every(value.parse().unwrap_or_default());
                 }
@@ -219,6 +221,9 @@ impl TokioSink {
                 coverage.recorded += 1;
                 coverage.is_worth_a_view = true;
             }
+        }
+        if let Some(count) = plan.sort.counter(&mut coverage.contents) {
+            *count += 1;
         }
         if let (EventSort::Cpu | EventSort::Alloc | EventSort::Free, Some(time_ns)) =
             (plan.sort, event.time_ns)
