@@ -8,7 +8,7 @@ use super::histogram::Durations;
 use super::tasks::Wait;
 use super::view::{
     BlockingPlaceRow, BlockingView, Delay, DelayView, LimitRow, LimitedRows, LongPoll, PlaceRow, PollView,
-    Seal, Spread, TaskPlaceRow, TaskView, TokioView,
+    QuantileBounds, Seal, Spread, TaskPlaceRow, TaskView, TokioView,
 };
 use super::workers::{Poll, Reach, WorkerRecords};
 
@@ -27,6 +27,7 @@ impl From<&Durations> for Spread {
             p90_ns: durations.percentile(90),
             p99_ns: durations.percentile(99),
             max_ns: durations.max_ns,
+            bounds: QuantileBounds { p50_ns: durations.bounds(50), p99_ns: durations.bounds(99) },
         }
     }
 }

@@ -48,8 +48,9 @@ impl Handoffs {
         }
     }
 
-    /// The longest chain of each place.
-    pub(super) fn chains(mut self) -> Vec<WaitChain> {
+    /// The longest chain of each place; `place` is that of a task.
+    pub(super) fn chains(mut self, place: impl Fn(u32) -> Option<u32>) -> Vec<WaitChain> {
+        self.0.retain(|handoff| place(handoff.woken) == Some(handoff.place));
         self.0.sort_unstable_by_key(|handoff| (handoff.place, handoff.time_ns));
         let places = self.0.chunk_by(|one, other| one.place == other.place);
         let longest = places.filter_map(|handoffs| {
@@ -92,7 +93,7 @@ mod tests {
             let wake = Wait { place: 1, poll_ns: u64::from(number) * held_ns, delay_ns: in_poll_ns, ..Wait::default() };
             handoffs.add(wake, if is_chain { number } else { 99 }, number + 1);
         }
-        handoffs.chains().into_iter().map(|chain| chain.tasks).collect()
+        handoffs.chains(|_| Some(1)).into_iter().map(|chain| chain.tasks).collect()
     }
 
     #[test]

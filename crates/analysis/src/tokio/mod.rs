@@ -11,6 +11,7 @@
 mod activity;
 mod blocking;
 mod checks;
+mod compare;
 mod coverage;
 mod each;
 mod field;
@@ -51,6 +52,7 @@ use self::spans::SpanRecords;
 pub use self::activity::{
     AliveCounts, Delay, DelayView, LongPoll, PlaceRow, PollView, TaskPlaceRow, TaskView, WakeView, WorkerRow,
 };
+pub use self::compare::{Quantile, QuantileChange, TokioChange, TokioMeasure, compared};
 pub use self::each::{EndedPoll, EndedSpan};
 pub use self::page::{
     PageCounts, PageFlag, PageGrid, PageLane, PagePolls, PageSamples, PageSpans, PageStack, PageTask,

@@ -258,11 +258,11 @@ impl Tasks {
         }
     }
 
-    /// Records a wake by another task, if both are of one place.
+    /// Records a wake by another task, if both may be of one place: batches that say so may follow.
     fn handed_over(&mut self, waker: u64, row: usize, time_ns: u64) {
         let Some(waker) = self.index.find(waker) else { return };
         let (by, task) = (&self.tasks[waker], &self.tasks[row]);
-        if by.place == task.place && by.place != UNKNOWN_ROW {
+        if by.place != UNKNOWN_ROW && [by.place, UNKNOWN_ROW].contains(&task.place) {
             let in_poll_ns = time_ns.saturating_sub(by.polled_ns);
             let wake = Wait { place: by.place, poll_ns: time_ns, delay_ns: in_poll_ns, ..Wait::default() };
             self.handoffs.add(wake, number(waker), number(row));
@@ -271,7 +271,9 @@ impl Tasks {
 
     /// The longest chain of tasks of each place that waited for each other, and the number of its first task.
     pub(super) fn chains(&mut self) -> Vec<(WaitChain, u64)> {
-        let chains = std::mem::take(&mut self.handoffs).chains().into_iter();
+        let tasks = &self.tasks;
+        let place = |row: u32| tasks.get(row as usize).map(|task| task.place);
+        let chains = std::mem::take(&mut self.handoffs).chains(place).into_iter();
         chains.map(|chain| (chain, self.tasks.get(chain.task_row as usize).map_or(0, |task| task.id))).collect()
     }
 

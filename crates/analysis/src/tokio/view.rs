@@ -201,6 +201,16 @@ pub struct Spread {
     pub p99_ns: u64,
     /// The largest.
     pub max_ns: u64,
+    /// The values that bound the percentiles.
+    #[serde(skip)]
+    pub(super) bounds: QuantileBounds,
+}
+
+/// The values at the ranks around percentiles, which are as likely the true ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct QuantileBounds {
+    pub(super) p50_ns: (u64, u64),
+    pub(super) p99_ns: (u64, u64),
 }
 
 /// The off-CPU samples of a trace.
@@ -274,6 +284,17 @@ pub struct SpanRow {
     pub longest_start_ns: u64,
     /// The number of spans that were entered and never exited.
     pub unmatched: u64,
+}
+
+impl SpanRow {
+    /// The name, with the value of the field by which spans are grouped.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        match &self.group {
+            Some(group) => format!("{} [{group}]", self.name),
+            None => self.name.clone(),
+        }
+    }
 }
 
 /// The sampled allocations of a trace.

@@ -529,7 +529,7 @@ impl WorkerRecord {
 
     /// The polls that were open when the worker went on on another thread, with their threads and starts.
     fn left_polls(&self, reach: Reach) -> impl Iterator<Item = (Poll, u64, u64)> {
-        self.open_poll.carried().filter_map(move |open| {
+        self.open_poll.all().filter_map(move |open| {
             let thread = open.thread.filter(|_| open.start_ns < self.last_ns)?;
             let elsewhere = |run: &WorkerAppearance| {
                 run.start_ns > open.start_ns && run.thread.is_some_and(|other| other != thread)
