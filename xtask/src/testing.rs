@@ -40,7 +40,9 @@ pub(crate) fn workspace(root: &Path, without: &[String]) -> Result<()> {
 /// When a test fails.
 pub(crate) fn tokio_unstable(root: &Path) -> Result<()> {
     let mut cargo = command::cargo(root);
-    cargo.args(["test", "--package", "borehole-tokio"]).env("RUSTFLAGS", "--cfg tokio_unstable");
+    cargo
+        .args(["test", "--package", "borehole-tokio", "--features", "taskdump"])
+        .env("RUSTFLAGS", "--cfg tokio_unstable");
     // Other flags build everything anew: in a folder of its own both builds stay.
     cargo.env("CARGO_TARGET_DIR", command::target(root).join("tokio-unstable"));
     command::run(&mut cargo)

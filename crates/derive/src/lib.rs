@@ -100,6 +100,7 @@
 mod attributes;
 mod event;
 mod expand;
+mod program;
 
 use proc_macro::TokenStream;
 
@@ -145,4 +146,22 @@ pub fn derive_recorder_trace_event(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(RecorderReadEvent, attributes(traceevent))]
 pub fn derive_recorder_read_event(input: TokenStream) -> TokenStream {
     expand::read_event(input.into(), "::borehole_recorder::trc").into()
+}
+
+/// Makes an asynchronous `main` a program that records itself, as its environment says. Re-exported as
+/// `borehole_tokio::main`.
+///
+/// # Arguments
+///
+/// * `flavor = "…"`: `multi_thread` (default) or `current_thread`.
+/// * `worker_threads = …`: the number of workers; default: that of Tokio.
+/// * `name = "…"`: the name of the runtime; default: `main`.
+/// * `crate = …`: the path of the crate, if it is renamed: `crate = "::renamed"`.
+///
+/// # Panics
+/// The program panics at its start if a setting in its environment is wrong or it cannot record. `BOREHOLE_TRACE=off` turns
+/// recording off.
+#[proc_macro_attribute]
+pub fn tokio_main(arguments: TokenStream, function: TokenStream) -> TokenStream {
+    program::main(arguments.into(), function.into()).into()
 }

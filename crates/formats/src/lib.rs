@@ -18,6 +18,7 @@ registry::formats! {
     "tachyon" tachyon "tachyon/facts.rs" { Tachyon: FACTS, CODEC; }
     "trc" trc "trc/facts.rs" { Trc: FACTS, CODEC; }
     "phpspy" phpspy "phpspy/facts.rs" { Phpspy: FACTS, CODEC; }
+    "perf-script" perf_script "perf_script/facts.rs" { PerfScript: FACTS, CODEC; }
     "folded" folded "folded/facts.rs" { Folded: FACTS, CODEC; }
     "collapsed" collapsed "collapsed/facts.rs" { Collapsed: FACTS, CODEC; }
     "pstats" pstats "pstats/facts.rs" { Pstats: FACTS, CODEC; PstatsText: TEXT_FACTS, TEXT_CODEC; }
@@ -26,6 +27,7 @@ registry::formats! {
     "otlp" otlp "otlp/facts.rs" { Otlp: FACTS, CODEC; }
     "pprof" pprof "pprof/facts.rs" { Pprof: FACTS, CODEC; }
     "speedscope" speedscope "speedscope/facts.rs" { Speedscope: FACTS, CODEC; }
+    "cpuprofile" cpuprofile "cpuprofile/facts.rs" { Cpuprofile: FACTS, CODEC; }
     "callgrind" callgrind "callgrind/facts.rs" { Callgrind: FACTS, CODEC; }
     "jsonl" jsonl "jsonl/facts.rs" { Jsonl: FACTS, CODEC; }
     "flamegraph" flamegraph "flamegraph/facts.rs" { FlameGraph: FACTS, CODEC; }

@@ -4,13 +4,21 @@
 //! [`check`] while they work, and stop with an error when the program holds more than the budget. What grows without a check
 //! ends at [`on_refusal`]'s function, once it asks for a quarter more.
 //!
+//! [`SampledAllocator`] reports one allocation in so many bytes, for programs that record themselves.
+//!
 //! The counts are those of the whole process. In a program that does not install the allocator they stay 0, and no budget is
 //! ever exceeded.
+
+mod sampling;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{error, fmt, io};
+
+#[cfg(all(unix, feature = "stacks"))]
+pub use sampling::visit_stack;
+pub use sampling::{AllocationObserver, SampledAllocator, sample_allocations, unfollowed_blocks};
 
 /// Bytes that are allocated and not freed.
 static HELD: AtomicUsize = AtomicUsize::new(0);

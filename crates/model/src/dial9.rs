@@ -77,7 +77,12 @@ pub mod field {
 pub mod metadata {
     names! {
         COMPLETE = "segment.complete", "`true` in a completed file.";
-        POLL_COVERAGE = "tokio.poll_coverage", "The tasks whose polls are recorded: `all`, or those spawned by the recorder.";
+        HOST = "host", "The name of the machine.";
+        BOOT = "boot_id", "The identity of the machine since it was started.";
+        PROCESS = "pid", "The system's number of the process. Source: `borehole-recorder`.";
+        RUNTIME_PREFIX = "runtime.", "The beginning of the keys that list the workers of a runtime: `0,1`.";
+        POLL_COVERAGE = "tokio.poll_coverage", "`all`, or [`SPAWNS_ONLY`](super::SPAWNS_ONLY).";
+        DUMP_REASON = "dump.reason", "Why a file was written early. Source: `borehole-recorder`.";
     }
 }
 
@@ -90,6 +95,9 @@ pub mod label {
         INPUT = "input", "The name of the input, if several were kept apart.";
     }
 }
+
+/// The value of [`metadata::POLL_COVERAGE`] for traces with the polls of those tasks only that the recorder spawned.
+pub const SPAWNS_ONLY: &str = "dial9-spawns-only";
 
 /// The value of [`field::SAMPLE_SOURCE`] for off-CPU samples.
 pub const OFF_CPU: u64 = 1;

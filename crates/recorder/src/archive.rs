@@ -11,7 +11,7 @@ use borehole_wire::envelope::GzipWriter;
 #[cfg(feature = "zstd")]
 use borehole_wire::zstd::ZstdWriter;
 
-use crate::options::{Builder, Compression, SUFFIXES};
+use crate::options::{Builder, Compression, OnComplete, OnFinish, SUFFIXES};
 use crate::segment::{ACTIVE, COMPLETE, with_suffix};
 
 /// The thread that processes completed files.
@@ -29,8 +29,14 @@ impl Archive {
             // An error has no recipient here: a file that cannot be compressed stays uncompressed.
             let _ = make_room(&options, started);
             for path in arrivals {
-                let _ = compress(&path, options.compression);
+                let kept = compress(&path, options.compression).unwrap_or(path);
+                if let Some(OnComplete(call)) = &options.on_complete {
+                    call(&kept);
+                }
                 let _ = make_room(&options, started);
+            }
+            if let Some(OnFinish(call)) = &options.on_finish {
+                call();
             }
         };
         let thread = thread::Builder::new().name("borehole-archive".to_owned()).spawn(keep)?;
@@ -54,14 +60,15 @@ impl Archive {
 const PART: &str = ".part";
 
 /// Replaces `path` by a compressed file, if `compression` says so; the file appears complete or not at all.
-fn compress(path: &Path, compression: Compression) -> io::Result<()> {
-    let Some(suffix) = compression.suffix() else { return Ok(()) };
+/// Returns the path of the file that is there in the end.
+fn compress(path: &Path, compression: Compression) -> io::Result<PathBuf> {
+    let Some(suffix) = compression.suffix() else { return Ok(path.to_owned()) };
     let target = with_suffix(path, suffix);
     let part = with_suffix(&target, PART);
     let written = write_compressed(path, &part, compression).and_then(|()| fs::rename(&part, &target));
     match written {
-        Ok(()) => fs::remove_file(path),
-        Err(_) => fs::remove_file(&part),
+        Ok(()) => fs::remove_file(path).map(|()| target),
+        Err(_) => fs::remove_file(&part).map(|()| path.to_owned()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Sink};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::trc::{TraceEvent, WriteOptions, Writer};
+use crate::trc::{Schema, TraceEvent, ValueDef, WriteOptions, Writer};
 
 /// The buffer of a thread. The thread writes, the collector takes; they contend a few times a second.
 pub(crate) struct ThreadBuffer {
@@ -59,13 +59,23 @@ impl ThreadBuffer {
     /// Writes an event. Returns whether the collector must come early.
     #[inline]
     pub(crate) fn write<T: TraceEvent>(&self, event: &T) -> bool {
+        self.write_by(|writer| writer.write(event))
+    }
+
+    /// Writes an event of a schema. Returns whether the collector must come early.
+    pub(crate) fn write_values(&self, schema: &Schema, timestamp_ns: u64, values: &[ValueDef<'_>]) -> bool {
+        self.write_by(|writer| writer.write_event(schema, timestamp_ns, values))
+    }
+
+    #[inline]
+    fn write_by(&self, write: impl FnOnce(&mut Writer<Sink>) -> io::Result<()>) -> bool {
         let mut content = self.lock();
         let content = &mut *content;
         if content.is_closed {
             return false;
         }
         let ready_bytes = content.writer.pending_bytes();
-        if ready_bytes < content.limit_bytes && content.writer.write(event).is_ok() {
+        if ready_bytes < content.limit_bytes && write(&mut content.writer).is_ok() {
             content.events += 1;
         } else {
             content.lost_events += 1;

@@ -43,18 +43,42 @@ mod clock;
 mod collect;
 mod events;
 mod losses;
+mod measures;
+mod metadata;
+mod numbers;
 mod options;
 mod recorder;
 mod recording;
+mod ring;
 mod segment;
+mod settings;
 #[cfg(all(unix, feature = "signal"))]
 mod signals;
+mod source;
+mod symbols;
+mod triggers;
 
+#[cfg(feature = "allocations")]
+pub use borehole_memory::SampledAllocator;
 pub use clock::now_ns;
 pub use collect::Summary;
-pub use events::{ClockSyncEvent, EventsLostEvent, SegmentMetadataEvent};
+pub use events::{
+    AllocEvent, ClockSyncEvent, CpuSampleEvent, DumpTriggeredEvent, EventsLostEvent, FreeEvent,
+    SegmentMetadataEvent, SymbolTableEntry,
+};
+#[cfg(feature = "allocations")]
+pub use measures::MemoryProfileOverflowEvent;
+#[cfg(unix)]
+pub use measures::ProcessResourceUsageEvent;
+#[cfg(target_os = "linux")]
+pub use measures::{CgroupEvent, TcpAcceptQueueEvent};
 pub use options::{Builder, Compression};
 pub use recorder::{Handle, Recorder};
+pub use settings::{PREFIX, SETTINGS, Settings};
+pub use source::{Source, SourceState};
+#[cfg(feature = "stacks")]
+pub use symbols::capture_stack;
+pub use triggers::TailLatency;
 
 /// The format of the recording, and the derives for events.
 pub mod trc {

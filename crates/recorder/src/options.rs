@@ -1,6 +1,8 @@
 //! The options of a recording.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The compression of completed files.
@@ -44,6 +46,30 @@ pub struct Builder {
     pub(crate) buffer_bytes: usize,
     pub(crate) compression: Compression,
     pub(crate) metadata: Vec<(String, String)>,
+    pub(crate) ring_bytes: Option<u64>,
+    pub(crate) dump_every: Duration,
+    pub(crate) on_complete: Option<OnComplete>,
+    pub(crate) on_finish: Option<OnFinish>,
+}
+
+/// Called with each completed file, on a thread of its own, before the oldest files are removed.
+#[derive(Clone)]
+pub(crate) struct OnComplete(pub(crate) Arc<dyn Fn(&Path) + Send + Sync>);
+
+impl fmt::Debug for OnComplete {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnComplete")
+    }
+}
+
+/// Called after the last completed file.
+#[derive(Clone)]
+pub(crate) struct OnFinish(pub(crate) Arc<dyn Fn() + Send + Sync>);
+
+impl fmt::Debug for OnFinish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnFinish")
+    }
 }
 
 /// The maximum time between flushes, which limits the loss of a killed process.
@@ -67,7 +93,18 @@ impl Builder {
             buffer_bytes: 1 << 20,
             compression: Compression::default(),
             metadata: Vec::new(),
+            ring_bytes: None,
+            dump_every: Duration::from_secs(10),
+            on_complete: None,
+            on_finish: None,
         }
+    }
+
+    /// Sets the folder of the files.
+    #[must_use]
+    pub fn folder(mut self, folder: impl AsRef<Path>) -> Self {
+        folder.as_ref().clone_into(&mut self.folder);
+        self
     }
 
     /// Sets the start of the file names, before a dot. Default: `trace`.
@@ -125,6 +162,38 @@ impl Builder {
     #[must_use]
     pub fn metadata(mut self, key: &str, value: &str) -> Self {
         self.metadata.push((key.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Keeps the newest events in memory, up to this size, and writes a file of them only when something happens: a call
+    /// of [`Handle::dump`](crate::Handle::dump), a trigger, a panic, or a signal. Default: all events are written.
+    ///
+    /// With a ring, [`Recorder::finish`](crate::Recorder::finish) writes nothing.
+    #[must_use]
+    pub fn ring_bytes(mut self, bytes: u64) -> Self {
+        self.ring_bytes = Some(bytes);
+        self
+    }
+
+    /// Sets the minimum time between two dumps by [`Handle::trigger`](crate::Handle::trigger). Default: 10 s.
+    #[must_use]
+    pub fn dump_every(mut self, interval: Duration) -> Self {
+        self.dump_every = interval;
+        self
+    }
+
+    /// Calls a function with the path of each completed file, once it is compressed, on the thread that compresses. The
+    /// file may be moved. It is removed later if the folder exceeds its budget.
+    #[must_use]
+    pub fn on_complete(mut self, call: impl Fn(&Path) + Send + Sync + 'static) -> Self {
+        self.on_complete = Some(OnComplete(Arc::new(call)));
+        self
+    }
+
+    /// Calls a function after the last file, on the same thread. The end of the recording waits for it.
+    #[must_use]
+    pub fn on_finish(mut self, call: impl Fn() + Send + Sync + 'static) -> Self {
+        self.on_finish = Some(OnFinish(Arc::new(call)));
         self
     }
 }

@@ -7,19 +7,36 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use crate::buffer::ThreadBuffer;
-use crate::trc::TraceEvent;
+use crate::metadata::Metadata;
+use crate::numbers::WorkerNumbers;
+use crate::options::Builder;
+use crate::source::SourceBoard;
+use crate::symbols::Symbols;
+use crate::trc::{Schema, TraceEvent, ValueDef};
+use crate::triggers::Debounce;
 
 /// One recording.
 pub(crate) struct Recording {
     /// Unique among the recordings of the process.
     id: u64,
     buffer_bytes: usize,
+    is_ring: bool,
     buffers: Mutex<Buffers>,
     /// The number of events recorded without a buffer.
     lost_events: AtomicU64,
     orders: Mutex<Orders>,
     changed: Condvar,
+    pub(crate) metadata: Metadata,
+    pub(crate) workers: WorkerNumbers,
+    pub(crate) sources: Arc<SourceBoard>,
+    /// Looks up names, for which the other sources must not wait.
+    pub(crate) names: Arc<SourceBoard>,
+    pub(crate) symbols: Symbols,
+    pub(crate) debounce: Debounce,
 }
+
+/// The maximum time that the end of a recording waits for the last measurements of the sources.
+const SOURCE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The buffers that the collector reads.
 #[derive(Default)]
@@ -39,15 +56,18 @@ struct Orders {
     done: u64,
     /// The number of the last flush before which something could not be written, requested or not yet; 0 if there is none.
     incomplete: u64,
+    /// The reason to write the ring, or to complete the file early.
+    dump: Option<String>,
     stop: bool,
     has_stopped: bool,
     collector: Option<ThreadId>,
 }
 
 /// The next work of the collector.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Order {
     flush: u64,
+    pub(crate) dump: Option<String>,
     pub(crate) stop: bool,
 }
 
@@ -63,27 +83,44 @@ thread_local! {
 }
 
 impl Recording {
-    pub(crate) fn new(buffer_bytes: usize) -> Self {
+    pub(crate) fn new(options: &Builder) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            buffer_bytes,
+            buffer_bytes: options.buffer_bytes,
+            is_ring: options.ring_bytes.is_some(),
             buffers: Mutex::default(),
             lost_events: AtomicU64::new(0),
             orders: Mutex::default(),
             changed: Condvar::new(),
+            metadata: Metadata::of_process(&options.metadata),
+            workers: WorkerNumbers::default(),
+            sources: SourceBoard::new("borehole-sources"),
+            names: SourceBoard::new("borehole-names"),
+            symbols: Symbols::default(),
+            debounce: Debounce::new(options.dump_every),
         }
     }
 
     /// Records `event` in the buffer of this thread.
     #[inline]
     pub(crate) fn record<T: TraceEvent>(&self, event: &T) {
+        self.write(|buffer| buffer.write(event));
+    }
+
+    /// Records an event of a schema that the program makes as it runs.
+    pub(crate) fn record_values(&self, schema: &Schema, timestamp_ns: u64, values: &[ValueDef<'_>]) {
+        self.write(|buffer| buffer.write_values(schema, timestamp_ns, values));
+    }
+
+    #[inline]
+    fn write(&self, write: impl FnOnce(&ThreadBuffer) -> bool) {
         let written = BUFFERS.try_with(|entries| {
             // Events recorded while another one is being recorded, as by an allocator, are ignored.
             let mut entries = entries.try_borrow_mut().ok()?;
             let found = entries.iter().position(|entry| entry.recording == self.id);
             let place = found.unwrap_or_else(|| self.join(&mut entries));
-            Some(entries[place].buffer.write(event))
+            Some(write(&entries[place].buffer))
         });
         match written {
             Ok(Some(false)) => {}
@@ -139,9 +176,23 @@ impl Recording {
     /// Requests a flush, and waits for it for at most `patience`. Returns whether it was done, and everything since the
     /// previous flush could be written.
     pub(crate) fn flush(&self, patience: Duration) -> bool {
+        self.flush_for(None, patience)
+    }
+
+    /// Requests a dump for `reason`, without waiting for it. Of several reasons, the first counts.
+    pub(crate) fn request_dump(&self, reason: &str) {
+        self.orders().dump.get_or_insert_with(|| reason.to_owned());
+        self.changed.notify_all();
+    }
+
+    /// Flushes like [`Recording::flush`], and dumps if there is a reason to.
+    pub(crate) fn flush_for(&self, reason: Option<&str>, patience: Duration) -> bool {
         let mut orders = self.orders();
         if orders.collector == Some(thread::current().id()) {
             return false;
+        }
+        if let Some(reason) = reason {
+            orders.dump.get_or_insert_with(|| reason.to_owned());
         }
         orders.asked += 1;
         let asked = orders.asked;
@@ -153,10 +204,20 @@ impl Recording {
 
     /// Asks the collector to end, and waits for at most `patience`. Returns whether it has ended.
     pub(crate) fn stop(&self, patience: Duration) -> bool {
+        self.names.stop(Duration::ZERO);
+        self.sources.stop(SOURCE_PATIENCE);
         let mut orders = self.orders();
         orders.stop = true;
         self.changed.notify_all();
         self.wait_until(orders, patience, |orders| orders.has_stopped).has_stopped
+    }
+
+    /// Asks the collector to end, like [`Recording::stop`]. A ring is written first.
+    pub(crate) fn stop_on(&self, reason: &str, patience: Duration) -> bool {
+        if self.is_ring {
+            self.request_dump(reason);
+        }
+        self.stop(patience)
     }
 
     fn wait_until<'a>(
@@ -176,10 +237,10 @@ impl Recording {
         orders.collector = Some(thread::current().id());
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let is_asked = orders.wake || orders.asked > orders.done || orders.stop;
+            let is_asked = orders.wake || orders.asked > orders.done || orders.dump.is_some() || orders.stop;
             if is_asked || left.is_zero() {
                 orders.wake = false;
-                return Order { flush: orders.asked, stop: orders.stop };
+                return Order { flush: orders.asked, dump: orders.dump.take(), stop: orders.stop };
             }
             let waited = self.changed.wait_timeout(orders, left);
             orders = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -187,7 +248,7 @@ impl Recording {
     }
 
     /// Marks `order` as done, and notes whether everything could be written. For the collector.
-    pub(crate) fn done(&self, order: Order, is_complete: bool) {
+    pub(crate) fn done(&self, order: &Order, is_complete: bool) {
         let mut orders = self.orders();
         if !is_complete {
             // Flushes requested meanwhile may be incomplete too; if none is waiting, the next one is.
@@ -210,13 +271,16 @@ impl Recording {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
     fn a_flush_is_told_of_what_could_not_be_written_since_the_one_before() {
-        let (recording, minute) = (Recording::new(1_000), Duration::from_secs(60));
+        let (recording, minute) =
+            (Recording::new(&Builder::new(Path::new("")).buffer_bytes(1_000)), Duration::from_secs(60));
         // The collector's thread may not flush.
-        let round = |patience, is_complete| recording.done(recording.wait(patience), is_complete);
+        let round = |patience, is_complete| recording.done(&recording.wait(patience), is_complete);
         let flush = |is_complete| {
             thread::scope(|scope| {
                 scope.spawn(|| round(minute, is_complete));
@@ -234,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_comes_while_the_recording_is_completed_is_not_heard() {
-        let recording = Recording::new(1_000);
+        let recording = Recording::new(&Builder::new(Path::new("")).buffer_bytes(1_000));
         let [early, late] = [(); 2].map(|()| Arc::new(ThreadBuffer::new(1_000)));
         recording.add(Arc::clone(&early));
         let mut buffers = Vec::new();

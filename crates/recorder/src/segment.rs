@@ -28,7 +28,11 @@ pub(crate) struct SegmentFile {
 
 impl SegmentFile {
     /// Creates a file, with the first unused number from `number` on. Returns its number too.
-    pub(crate) fn create(options: &Builder, number: u64) -> io::Result<(Self, u64)> {
+    pub(crate) fn create(
+        options: &Builder,
+        number: u64,
+        metadata: &[(String, String)],
+    ) -> io::Result<(Self, u64)> {
         fs::create_dir_all(&options.folder)?;
         for number in number.. {
             let path = path(&options.folder, &options.name, number);
@@ -40,7 +44,7 @@ impl SegmentFile {
                 Err(error) => return Err(error),
                 Ok(file) => {
                     let mut segment = Self { file, path, len: 0, opened: Instant::now() };
-                    return match segment.describe(&options.metadata, Part::Head) {
+                    return match segment.describe(metadata, Part::Head) {
                         Ok(()) => Ok((segment, number)),
                         Err(error) => {
                             // Otherwise each attempt on a full disk would leave a file.
@@ -76,6 +80,11 @@ impl SegmentFile {
         self.describe(metadata, Part::Tail)
     }
 
+    /// States metadata that have changed.
+    pub(crate) fn update(&mut self, metadata: &[(String, String)]) -> io::Result<()> {
+        self.describe(metadata, Part::Middle)
+    }
+
     /// Renames the file to its final name. Returns its path.
     pub(crate) fn seal(self) -> io::Result<PathBuf> {
         fs::rename(with_suffix(&self.path, ACTIVE), &self.path)?;
@@ -88,6 +97,7 @@ impl SegmentFile {
         let clocks = || ClockSyncEvent { timestamp_ns: now_ns(), realtime_ns: unix_ns() };
         match part {
             Part::Head => writer.write(&clocks())?,
+            Part::Middle => {}
             Part::Tail => entries.push((dial9::metadata::COMPLETE.to_owned(), "true".to_owned())),
         }
         writer.write(&SegmentMetadataEvent { timestamp_ns: now_ns(), entries })?;
@@ -100,6 +110,7 @@ impl SegmentFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Head,
+    Middle,
     Tail,
 }
 

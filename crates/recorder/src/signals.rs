@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
+use signal_hook::low_level::{emulate_default_handler, signal_name};
 
 use crate::recording::Recording;
 
@@ -23,7 +23,7 @@ pub(crate) fn finish_on_signals(recording: Weak<Recording>, patience: Duration) 
     let obey = move || {
         for signal in signals.forever() {
             if let Some(recording) = recording.upgrade() {
-                recording.stop(patience);
+                recording.stop_on(&name(signal), patience);
             }
             // An error would mean that the signal is not one of the above.
             let _ = emulate_default_handler(signal);
@@ -31,6 +31,23 @@ pub(crate) fn finish_on_signals(recording: Weak<Recording>, patience: Duration) 
     };
     thread::Builder::new().name("borehole-signals".to_owned()).spawn(obey)?;
     Ok(())
+}
+
+/// Dumps on each signal of this number.
+pub(crate) fn dump_on_signal(recording: Weak<Recording>, signal: i32) -> io::Result<()> {
+    let mut signals = Signals::new([signal])?;
+    let obey = move || {
+        for signal in signals.forever() {
+            let Some(recording) = recording.upgrade() else { return };
+            recording.request_dump(&name(signal));
+        }
+    };
+    thread::Builder::new().name("borehole-signals".to_owned()).spawn(obey)?;
+    Ok(())
+}
+
+fn name(signal: i32) -> String {
+    signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
 }
 
 /// The signals that a process ignores, the first in the lowest bit, from the text of `/proc/PID/status`. None if the

@@ -1,36 +1,47 @@
 //! Records what a runtime does, from its hooks.
 
 use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 
 use borehole_recorder::Handle;
-use borehole_recorder::trc::dial9::UNKNOWN_WORKER;
-use tokio::runtime::{Builder, worker_index};
+use tokio::runtime::Builder;
 
-use crate::events::{PollEndEvent, PollStartEvent, TaskTerminateEvent, WorkerParkEvent, WorkerUnparkEvent};
+use crate::lane::{self, RecorderState, RuntimeLane};
 use crate::runtime::RecordedRuntime;
-use crate::thread::{cpu_time_ns, note_own_task, tid};
+use crate::workers;
 
-/// Records what a runtime does. Cheap to clone.
+/// Records what runtimes do. Cheap to clone.
 ///
 /// [`TokioRecorder::build`] is all that most programs need. A program with its own hooks calls the methods with the
 /// names of Tokio's hooks from them.
 #[derive(Clone)]
 pub struct TokioRecorder {
-    handle: Handle,
-    first_worker: u64,
+    state: Arc<RecorderState>,
 }
 
 impl TokioRecorder {
     /// Creates a recorder that records through `handle`.
+    ///
+    /// The runtimes of one recording get names and the numbers of their workers by themselves, and no two have the same.
     #[must_use]
     pub fn new(handle: Handle) -> Self {
-        Self { handle, first_worker: 0 }
+        Self { state: RecorderState::new(handle) }
     }
 
-    /// Numbers the workers from `number` on, so that several runtimes have different numbers.
+    /// Triggers a dump ([`Handle::trigger`]) when a recorded poll takes longer than `limit`.
     #[must_use]
-    pub fn first_worker(mut self, number: u64) -> Self {
-        self.first_worker = number;
+    pub fn trigger_on_long_poll(self, limit: Duration) -> Self {
+        self.state.set_long_poll(limit);
+        self
+    }
+
+    /// Records the stacks of tasks of this crate's `spawn` that wait at least as long as `limit`. Every other poll that does
+    /// not end its task then takes some microseconds more.
+    #[cfg(all(tokio_unstable, feature = "taskdump"))]
+    #[must_use]
+    pub fn dump_tasks_idle_for(self, limit: Duration) -> Self {
+        self.state.set_dump_idle(limit);
         self
     }
 
@@ -39,74 +50,57 @@ impl TokioRecorder {
     /// # Errors
     /// If Tokio cannot build the runtime, or the system cannot create a thread.
     pub fn build(&self, name: &str, builder: &mut Builder) -> io::Result<RecordedRuntime> {
-        self.install(builder);
-        RecordedRuntime::new(builder.build()?, name, &self.handle)
+        let lane = self.install_lane(name, builder);
+        RecordedRuntime::new(builder.build()?, lane)
     }
 
-    /// Installs the hooks in `builder`.
+    /// Installs the hooks in `builder`, for one runtime called `runtime`. Its queues are not recorded.
     pub fn install(&self, builder: &mut Builder) {
-        let recorder = self.clone();
-        builder.on_thread_park(move || recorder.on_thread_park());
-        let recorder = self.clone();
-        builder.on_thread_unpark(move || recorder.on_thread_unpark());
+        self.install_lane("runtime", builder);
+    }
+
+    fn install_lane(&self, name: &str, builder: &mut Builder) -> Arc<RuntimeLane> {
+        let lane = self.state.add(name);
+        let this = Arc::clone(&lane);
+        builder.on_thread_start(move || lane::enter(&this));
+        let this = Arc::clone(&lane);
+        builder.on_thread_park(move || {
+            lane::enter(&this);
+            workers::parks(&this);
+        });
+        let this = Arc::clone(&lane);
+        builder.on_thread_unpark(move || {
+            lane::enter(&this);
+            workers::unparks(&this);
+        });
         #[cfg(tokio_unstable)]
-        self.install_unstable(builder);
+        crate::unstable::install(&lane, builder);
+        lane
     }
 
     /// Records that a worker goes to sleep.
     pub fn on_thread_park(&self) {
-        note_own_task();
-        let (worker_id, cpu_time_ns, tid) = (self.worker_id(), cpu_time_ns(), tid());
-        self.handle.record_now(|timestamp_ns| WorkerParkEvent {
-            timestamp_ns,
-            worker_id,
-            local_queue: 0,
-            cpu_time_ns,
-            tid,
-        });
+        workers::parks(&self.state.lane());
     }
 
     /// Records that a worker wakes up.
     pub fn on_thread_unpark(&self) {
-        let (worker_id, cpu_time_ns, tid) = (self.worker_id(), cpu_time_ns(), tid());
-        self.handle.record_now(|timestamp_ns| WorkerUnparkEvent {
-            timestamp_ns,
-            worker_id,
-            local_queue: 0,
-            cpu_time_ns,
-            sched_wait_ns: None,
-            tid,
-        });
+        workers::unparks(&self.state.lane());
     }
 
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.handle
+    /// The handle of the recording.
+    #[must_use]
+    pub fn handle(&self) -> &Handle {
+        &self.state.handle
     }
 
-    pub(crate) fn poll_starts(&self, worker_id: u64, task_id: u64, spawn_loc: &str) {
-        self.handle.record_now(|timestamp_ns| PollStartEvent {
-            timestamp_ns,
-            worker_id,
-            local_queue: 0,
-            task_id,
-            spawn_loc,
-        });
+    pub(crate) fn lane(&self) -> Arc<RuntimeLane> {
+        self.state.lane()
     }
+}
 
-    pub(crate) fn poll_ends(&self, worker_id: u64) {
-        self.handle.record_now(|timestamp_ns| PollEndEvent { timestamp_ns, worker_id });
-    }
-
-    pub(crate) fn task_ends(&self, task_id: u64) {
-        self.handle.record_now(|timestamp_ns| TaskTerminateEvent { timestamp_ns, task_id });
-    }
-
-    /// The current worker; `None` outside of workers.
-    pub(crate) fn worker(&self) -> Option<u64> {
-        worker_index().map(|index| self.first_worker.wrapping_add(index as u64))
-    }
-
-    pub(crate) fn worker_id(&self) -> u64 {
-        self.worker().unwrap_or(UNKNOWN_WORKER.into())
-    }
+/// The handle of the recording of the runtime that this thread works for; `None` if it is not recorded.
+#[must_use]
+pub fn current_handle() -> Option<Handle> {
+    lane::current().map(|lane| lane.handle().clone())
 }

@@ -2,11 +2,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::{self, Write as _};
+use std::hash::{Hash as _, Hasher};
 use std::panic::Location;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::task::Id;
+
+use crate::polls::blocked_on;
 
 /// The texts of all locations named by any thread. They outlive the threads.
 static PLACES: Mutex<BTreeMap<usize, &'static str>> = Mutex::new(BTreeMap::new());
@@ -63,18 +65,17 @@ pub(crate) fn place(location: &'static Location<'static>) -> &'static str {
     OWN_PLACES.try_with(|places| *places.borrow_mut().entry(key).or_insert_with(make)).unwrap_or("")
 }
 
-/// The number of a task, which Tokio provides only as text.
+/// The number of a task, which Tokio shows in its text and gives to hashers.
 pub(crate) fn number(id: Id) -> u64 {
-    let mut digits = Digits(0);
-    // Writing to it cannot fail.
-    let _ = write!(digits, "{id}");
-    digits.0
+    let mut hasher = TaskNumber(0);
+    id.hash(&mut hasher);
+    hasher.0
 }
 
 /// The number of the current task; 0 if there is none.
 pub(crate) fn current_task() -> u64 {
     let task = tokio::task::try_id().map_or(0, number);
-    if task == OWN_TASK.get() { 0 } else { task }
+    if task == OWN_TASK.get() { blocked_on() } else { task }
 }
 
 /// Notes that no task runs here: for Tokio, a worker is itself a blocking task.
@@ -84,20 +85,37 @@ pub(crate) fn note_own_task() {
     }
 }
 
-/// The number that the digits written to it form. Other characters are ignored.
-struct Digits(u64);
+/// A hasher that keeps the number it is given. Reading the text takes five times as long.
+struct TaskNumber(u64);
 
-impl fmt::Write for Digits {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let digits = text.bytes().filter(u8::is_ascii_digit).map(|digit| u64::from(digit - b'0'));
-        self.0 = digits.fold(self.0, |number, digit| number.wrapping_mul(10).wrapping_add(digit));
-        Ok(())
+impl Hasher for TaskNumber {
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+
+    /// A Tokio whose ids are no numbers gets numbers that differ as well.
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 =
+            bytes.iter().fold(self.0, |number, &byte| number.wrapping_mul(257).wrapping_add(byte.into()));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_task_has_the_number_that_tokio_shows() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        for _ in 0..3 {
+            let task = runtime.spawn(async {});
+            assert_eq!(number(task.id()).to_string(), task.id().to_string());
+        }
+    }
 
     #[test]
     fn all_threads_share_the_text_of_a_place() {

@@ -1,16 +1,21 @@
 //! The hooks that Tokio marks as unstable: they see every task.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use tokio::runtime::{Builder, TaskMeta};
 
 use crate::events::TaskSpawnEvent;
 use crate::hooks::TokioRecorder;
+use crate::lane::RuntimeLane;
+use crate::polls;
 use crate::thread::{number, place};
 
 thread_local! {
     /// Whether this thread is spawning a task whose wakes are recorded.
     static IS_INSTRUMENTED: Cell<bool> = const { Cell::new(false) };
+    /// The start of the poll that this thread is in.
+    static POLL_START: Cell<u64> = const { Cell::new(0) };
 }
 
 /// While it lives, tasks that this thread spawns are marked as having their wakes recorded.
@@ -29,43 +34,65 @@ impl Drop for Instrumented {
     }
 }
 
-impl TokioRecorder {
-    pub(crate) fn install_unstable(&self, builder: &mut Builder) {
-        let recorder = self.clone();
-        builder.on_task_spawn(move |task| recorder.on_task_spawn(task));
-        let recorder = self.clone();
-        builder.on_before_task_poll(move |task| recorder.on_before_task_poll(task));
-        let recorder = self.clone();
-        builder.on_after_task_poll(move |task| recorder.on_after_task_poll(task));
-        let recorder = self.clone();
-        builder.on_task_terminate(move |task| recorder.on_task_terminate(task));
-    }
+/// Installs the hooks that see every task of a runtime.
+pub(crate) fn install(lane: &Arc<RuntimeLane>, builder: &mut Builder) {
+    let this = Arc::clone(lane);
+    builder.on_task_spawn(move |task| task_spawns(&this, task));
+    let this = Arc::clone(lane);
+    builder.on_before_task_poll(move |task| poll_starts(&this, task));
+    let this = Arc::clone(lane);
+    builder.on_after_task_poll(move |task| poll_ends(&this, task));
+    let this = Arc::clone(lane);
+    builder.on_task_terminate(move |task| polls::task_ends(&this, number(task.id())));
+}
 
+fn task_spawns(lane: &RuntimeLane, task: &TaskMeta<'_>) {
+    let (task_id, spawn_loc, worker_id) = (number(task.id()), place(task.spawned_at()), spawner(lane));
+    let instrumented = IS_INSTRUMENTED.get();
+    lane.handle().record_now(|timestamp_ns| TaskSpawnEvent {
+        timestamp_ns,
+        task_id,
+        spawn_loc,
+        instrumented,
+        worker_id,
+    });
+}
+
+/// The worker that spawns, if it is one of this runtime.
+fn spawner(lane: &RuntimeLane) -> Option<u64> {
+    match crate::lane::current() {
+        Some(current) => current.worker(),
+        None => lane.worker(),
+    }
+}
+
+fn poll_starts(lane: &RuntimeLane, task: &TaskMeta<'_>) {
+    let place = place(task.spawned_at());
+    POLL_START.set(polls::poll_starts(lane, lane.worker_id(), number(task.id()), place));
+}
+
+fn poll_ends(lane: &RuntimeLane, task: &TaskMeta<'_>) {
+    polls::poll_ends(lane, lane.worker_id(), POLL_START.get(), place(task.spawned_at()));
+}
+
+impl TokioRecorder {
     /// Records that a task is spawned.
     pub fn on_task_spawn(&self, task: &TaskMeta<'_>) {
-        let (task_id, spawn_loc, worker_id) = (number(task.id()), place(task.spawned_at()), self.worker());
-        let instrumented = IS_INSTRUMENTED.get();
-        self.handle().record_now(|timestamp_ns| TaskSpawnEvent {
-            timestamp_ns,
-            task_id,
-            spawn_loc,
-            instrumented,
-            worker_id,
-        });
+        task_spawns(&self.lane(), task);
     }
 
     /// Records that a task is about to be polled.
     pub fn on_before_task_poll(&self, task: &TaskMeta<'_>) {
-        self.poll_starts(self.worker_id(), number(task.id()), place(task.spawned_at()));
+        poll_starts(&self.lane(), task);
     }
 
     /// Records that a task was polled.
-    pub fn on_after_task_poll(&self, _task: &TaskMeta<'_>) {
-        self.poll_ends(self.worker_id());
+    pub fn on_after_task_poll(&self, task: &TaskMeta<'_>) {
+        poll_ends(&self.lane(), task);
     }
 
     /// Records that a task has ended.
     pub fn on_task_terminate(&self, task: &TaskMeta<'_>) {
-        self.task_ends(number(task.id()));
+        polls::task_ends(&self.lane(), number(task.id()));
     }
 }

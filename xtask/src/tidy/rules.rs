@@ -25,7 +25,7 @@ pub(crate) enum Freedom {
 
 /// Every crate of the workspace, those to come included.
 pub(crate) const CRATES: &[Crate] = &[
-    Crate { name: "borehole-memory", level: 0, outside: &[], freedom: Freedom::Pure },
+    Crate { name: "borehole-memory", level: 0, outside: &["backtrace"], freedom: Freedom::Pure },
     Crate { name: "borehole-wire", level: 0, outside: &["flate2", "memchr", "zstd"], freedom: Freedom::Pure },
     Crate { name: "borehole-text", level: 0, outside: &["unicode-width"], freedom: Freedom::Pure },
     Crate {
@@ -77,11 +77,16 @@ pub(crate) const CRATES: &[Crate] = &[
         outside: &["hashbrown", "inferno", "memchr", "regex", "serde", "serde_json", "zstd"],
         freedom: Freedom::Pure,
     },
-    Crate { name: "borehole-recorder", level: 3, outside: &["nix", "signal-hook"], freedom: Freedom::System },
+    Crate {
+        name: "borehole-recorder",
+        level: 3,
+        outside: &["backtrace", "nix", "signal-hook"],
+        freedom: Freedom::System,
+    },
     Crate { name: "borehole-tui", level: 3, outside: &["ratatui", "serde_json"], freedom: Freedom::Pure },
     Crate { name: "borehole-web", level: 3, outside: &[], freedom: Freedom::Pure },
     Crate { name: "borehole-query", level: 3, outside: QUERY_OUTSIDE, freedom: Freedom::System },
-    Crate { name: "borehole-tokio", level: 4, outside: &["nix", "tokio"], freedom: Freedom::System },
+    Crate { name: "borehole-tokio", level: 4, outside: TOKIO_OUTSIDE, freedom: Freedom::System },
     Crate { name: "borehole-capture", level: 4, outside: &["hashbrown", "nix"], freedom: Freedom::System },
     Crate { name: "borehole", level: 5, outside: &["memmap2", "tempfile"], freedom: Freedom::System },
     Crate { name: "borehole-cli", level: 6, outside: CLI_OUTSIDE, freedom: Freedom::Program },
@@ -93,6 +98,19 @@ pub(crate) const CRATES: &[Crate] = &[
 /// The crates that stand above all others, whatever they depend on: no product may depend on them.
 pub(crate) const ABOVE_ALL: &[&str] = &["borehole-testkit", "borehole-bench"];
 
+const TOKIO_OUTSIDE: &[&str] = &[
+    "axum",
+    "bytes",
+    "http",
+    "nix",
+    "object_store",
+    "tokio",
+    "tower-layer",
+    "tower-service",
+    "tracing",
+    "tracing-subscriber",
+    "url",
+];
 const QUERY_OUTSIDE: &[&str] = &[
     "async-trait",
     "ballista",
@@ -129,8 +147,19 @@ const CLI_OUTSIDE: &[&str] = &[
     "terminal_size",
 ];
 const TESTKIT_OUTSIDE: &[&str] = &["allocation-counter", "serde", "serde_json", "sha2", "tempfile"];
-const BENCH_OUTSIDE: &[&str] =
-    &["anyhow", "clap", "dial9-trace-format", "inferno", "nix", "serde", "serde_json", "tempfile"];
+const BENCH_OUTSIDE: &[&str] = &[
+    "anyhow",
+    "clap",
+    "dial9-trace-format",
+    "inferno",
+    "nix",
+    "serde",
+    "serde_json",
+    "tempfile",
+    "tokio",
+    "tracing",
+    "tracing-subscriber",
+];
 const XTASK_OUTSIDE: &[&str] = &["anyhow", "proc-macro2", "serde_json"];
 
 /// The crate whose folders are formats. Its other files serve all of them.

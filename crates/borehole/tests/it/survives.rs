@@ -237,10 +237,16 @@ fn conversions_keep_what_both_formats_keep() {
                 // JSON Lines keep the events that stand for samples as events.
                 (Format::Trc, Format::Jsonl) => continue,
                 // Without labels and states, samples of one stack are one row with the sum of their values.
-                (Format::Speedscope, Format::Pprof) => _ = both.remove("values"),
+                (Format::Speedscope | Format::PerfScript, Format::Pprof) => _ = both.remove("values"),
+                // A line of folded stacks holds the sum of their values, which are periods, and not their number.
+                (Format::PerfScript, Format::Folded) => _ = both.remove("counts"),
                 _ => {}
             }
-            let found = kept(&[*from, *to]);
+            let mut found = kept(&[*from, *to]);
+            if *to == Format::Cpuprofile {
+                // A sample with a time as its value is one entry; any other is an entry for each time it counts.
+                found.remove("counts");
+            }
             let (lost, won): (Vec<_>, Vec<_>) =
                 (both.difference(&found).collect(), found.difference(&both).collect());
             if !(lost.is_empty() && won.is_empty()) {

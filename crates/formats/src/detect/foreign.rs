@@ -58,13 +58,8 @@ static TABLE: &[Foreign] = &[
     // Source: tools/perf/Documentation/perf.data-file-format.txt of Linux; PERFFILE in the older form.
     row(
         "a perf.data file",
-        "convert it with perf script -i FILE | stackcollapse-perf.pl > FILE.folded",
+        "convert it with perf script -i FILE > FILE.perf",
         Sign::Magic(&[b"PERFILE2", b"2ELIFREP", b"PERFFILE"]),
-    ),
-    row(
-        "the output of perf script",
-        "convert it with stackcollapse-perf.pl FILE > FILE.folded",
-        Sign::Looks(is_perf_script),
     ),
     // Source: google/pprof, `profile/legacy_profile.go` and `legacy_java_profile.go`.
     row("a pprof profile in the older text format", LEGACY_ADVICE, Sign::Looks(is_legacy_pprof)),
@@ -129,14 +124,11 @@ static TABLE: &[Foreign] = &[
     ),
     // Its events may hold parts of a .cpuprofile.
     row("a Chrome trace", BROWSER_ADVICE, Sign::Looks(is_chrome_trace)),
-    // Source: V8, `src/profiler/cpu-profiler.cc` for current files; Chrome before 58 wrote a tree of `callUID`s.
+    // Chrome before 58 wrote a tree of `callUID`s.
     row(
-        "a V8 .cpuprofile",
+        "a V8 .cpuprofile of before 2017",
         BROWSER_ADVICE,
-        Sign::Looks(|bytes| {
-            is_json_with(bytes, &[b"\"nodes\"", b"\"callFrame\""])
-                || is_json_with(bytes, &[b"\"head\"", b"\"functionName\"", b"\"callUID\""])
-        }),
+        Sign::Looks(|bytes| is_json_with(bytes, &[b"\"head\"", b"\"functionName\"", b"\"callUID\""])),
     ),
     row(
         "a V8 .heapprofile",
@@ -245,35 +237,6 @@ fn is_chrome_trace(bytes: &[u8]) -> bool {
         || (is_list && has_member(bytes, b"\"ph\"") && has_member(bytes, b"\"pid\""))
 }
 
-/// Detects a header `COMMAND PID TIME: ... EVENT:` and below it, indented, addresses with symbols.
-fn is_perf_script(bytes: &[u8]) -> bool {
-    let mut is_below_header = false;
-    for line in lines(bytes).take(100) {
-        if is_below_header && is_address(line) {
-            return true;
-        }
-        is_below_header = is_perf_header(line);
-    }
-    false
-}
-
-/// Detects a name, a process or thread id, and a colon at the end.
-fn is_perf_header(line: &[u8]) -> bool {
-    let is_number =
-        |word: &[u8]| !word.is_empty() && word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'/');
-    let mut words = line.split(u8::is_ascii_whitespace);
-    let is_named = words.next().is_some_and(|name| !name.is_empty());
-    is_named && words.any(is_number) && line.trim_ascii_end().ends_with(b":")
-}
-
-/// Detects white space, a hexadecimal address, a symbol, and the module in parentheses.
-fn is_address(line: &[u8]) -> bool {
-    let text = line.trim_ascii();
-    let digits = text.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
-    let is_indented = line.first().is_some_and(u8::is_ascii_whitespace);
-    is_indented && digits >= 4 && text.get(digits) == Some(&b' ') && text.ends_with(b")")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,10 +251,8 @@ mod tests {
         tar[..5].copy_from_slice(b"a.rbt");
         tar[257..263].copy_from_slice(b"ustar\0");
         let elf = |kind: u8| [&b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0"[..], &[kind, 0, 62, 0]].concat();
-        let perf = b"python3 4711 1234.567890:     250000 cpu-clock:pppH: \n\t    55d0c0a0 f+0x12 (/usr/bin/python3)\n\n";
         let cases: &[(&[u8], &str)] = &[
             (b"PERFILE2\x68\0\0\0\0\0\0\0", "a perf.data file"),
-            (perf, "the output of perf script"),
             (b"heap profile:  2:  64 [ 5: 160] @ heapprofile\n", "a pprof profile in the older text format"),
             (b"goroutine profile: total 7\n7 @ 0x1\n", "a pprof profile in the older text format"),
             (b"--- contentionz 1 ---\n", "a pprof profile in the older text format"),
@@ -320,8 +281,7 @@ mod tests {
             (b"<?xml version=\"1.0\"?>\n<trace-query-result>\n", "an Instruments export"),
             (b"\xfb\xa9\x03\xfa\x01~", "a pstats file"),
             (b"{(\x03\0\0\0s\x01\0\0\0~", "a pstats file"),
-            (b"{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"(root)\"}}]", "a V8 .cpuprofile"),
-            (b"{\"head\":{\"functionName\":\"(root)\",\"callUID\":3}}", "a V8 .cpuprofile"),
+            (b"{\"head\":{\"functionName\":\"(root)\",\"callUID\":3}}", "a V8 .cpuprofile of before 2017"),
             (b"{\"head\":{\"callFrame\":{},\"selfSize\":0}}", "a V8 .heapprofile"),
             (
                 b"{\"traceEvents\":[{\"args\":{\"cpuProfile\":{\"nodes\":[{\"callFrame\":{}}]}}}]",

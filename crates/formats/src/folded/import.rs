@@ -1,11 +1,11 @@
 //! Imports folded stacks into the model.
 
-use std::io::{self, BufRead, Read as _};
+use std::io::{self, BufRead};
 use std::ops::ControlFlow;
 
 use borehole_model::{
     Frame, FrameId, Label, LabelValue, LabelsId, Mode, ProfileSink, Recovery, Sample, Segment, StackId,
-    TableFull, Tables, Thread, ThreadNames, ValueType,
+    TableFull, Tables, Thread, ValueType,
 };
 
 use super::NAME;
@@ -14,7 +14,7 @@ use super::read::{self, CountOddity, CountedStack};
 use crate::frames::location::FrameLocation;
 use crate::frames::memo::FrameMemo;
 use crate::lines::import::{LineFault, LineOutput, LineParser};
-use crate::lines::text::common_prefix;
+use crate::lines::text::{common_prefix, head_of};
 use crate::{Error, Position, ReadError, ReadOptions};
 
 /// Reads folded stacks: one sample, a run, for each line.
@@ -51,21 +51,12 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
-    let (head, rest) = head_of(input).map_err(|error| Error::io(NAME, Position::Whole, error))?;
+    let (head, rest) = head_of(input, HEAD_BYTES).map_err(|error| Error::io(NAME, Position::Whole, error))?;
     let convention = Convention::of(&head);
     let output = LineOutput::begin(segment_of(convention), options, tables, sink)?;
     let path = FoldedPath { convention, ..FoldedPath::default() };
-    let names = ThreadNames::default();
-    let mut importer =
-        Importer { tables, path, names, values: Vec::new(), oddity: None, reported: [false; 2] };
-    output.import(io::Cursor::new(head).chain(rest), &mut importer)
-}
-
-/// The beginning of the input, for detecting the convention, and the rest.
-fn head_of<R: BufRead>(mut input: R) -> io::Result<(Vec<u8>, R)> {
-    let mut head = Vec::new();
-    input.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head)?;
-    Ok((head, input))
+    let mut importer = Importer { tables, path, values: Vec::new(), oddity: None, reported: [false; 2] };
+    output.import(io::Read::chain(io::Cursor::new(head), rest), &mut importer)
 }
 
 fn segment_of(convention: Convention) -> Segment {
@@ -86,7 +77,6 @@ fn segment_of(convention: Convention) -> Segment {
 struct Importer<'a> {
     tables: &'a mut Tables,
     path: FoldedPath,
-    names: ThreadNames,
     /// The values of the last line.
     values: Vec<i64>,
     /// The oddity of the last line.
@@ -151,9 +141,7 @@ impl Importer<'_> {
         let (Some(number), Some(name)) = (origin.thread, origin.thread_name) else { return Ok(()) };
         let thread = Thread { process: origin.process, number };
         let name = self.tables.intern_string(name)?;
-        if self.names.name(thread, name) {
-            output.thread(self.tables, thread, name)?;
-        }
+        output.name_thread(self.tables, thread, name)?;
         Ok(())
     }
 

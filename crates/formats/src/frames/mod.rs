@@ -4,3 +4,4 @@ pub(crate) mod function_name;
 pub(crate) mod location;
 pub(crate) mod memo;
 pub(crate) mod profiler;
+pub(crate) mod texts;

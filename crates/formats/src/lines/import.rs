@@ -3,7 +3,9 @@
 use std::io::BufRead;
 use std::ops::ControlFlow;
 
-use borehole_model::{Context, ProfileSink, Recovery, Sample, Segment, StringId, Tables, Thread};
+use borehole_model::{
+    Context, ProfileSink, Recovery, Sample, Segment, StringId, Tables, Thread, ThreadNames, ValueType,
+};
 
 use super::text::Lines;
 use crate::{Error, Position, ReadError, ReadOptions, Warning};
@@ -42,11 +44,12 @@ pub(crate) trait LineParser {
     }
 }
 
-/// The sink of an importer, with the only segment of the input.
+/// The sink of an importer, with the current segment of the input.
 pub(crate) struct LineOutput<'a> {
     options: &'a ReadOptions,
     sink: &'a mut dyn ProfileSink,
     segment: Segment,
+    names: ThreadNames,
     recovery: Recovery,
 }
 
@@ -62,7 +65,23 @@ impl<'a> LineOutput<'a> {
         sink: &'a mut dyn ProfileSink,
     ) -> Result<Self, ReadError> {
         sink.segment(Context { tables, segment: &segment })?;
-        Ok(Self { options, sink, segment, recovery: Recovery { segments: 1, ..Recovery::default() } })
+        let recovery = Recovery { segments: 1, ..Recovery::default() };
+        Ok(Self { options, sink, segment, names: ThreadNames::default(), recovery })
+    }
+
+    /// Begins a further segment with other value types.
+    ///
+    /// # Errors
+    /// If the sink fails.
+    pub(crate) fn begin_segment(
+        &mut self,
+        tables: &Tables,
+        value_types: Vec<ValueType>,
+    ) -> Result<(), ReadError> {
+        self.segment.index = self.recovery.segments;
+        self.segment.value_types = value_types;
+        self.recovery.segments += 1;
+        Ok(self.sink.segment(Context { tables, segment: &self.segment })?)
     }
 
     /// Passes a sample to the sink.
@@ -79,17 +98,21 @@ impl<'a> LineOutput<'a> {
         Ok(self.sink.sample(Context { tables, segment: &self.segment }, sample)?)
     }
 
-    /// Passes the name of a thread to the sink.
+    /// Passes the name of a thread to the sink, unless it is the known one.
     ///
     /// # Errors
     /// If the sink fails.
-    pub(crate) fn thread(
+    #[inline]
+    pub(crate) fn name_thread(
         &mut self,
         tables: &Tables,
         thread: Thread,
         name: StringId,
     ) -> Result<(), ReadError> {
-        Ok(self.sink.thread(Context { tables, segment: &self.segment }, thread, name)?)
+        if self.names.name(thread, name) {
+            self.sink.thread(Context { tables, segment: &self.segment }, thread, name)?;
+        }
+        Ok(())
     }
 
     /// Imports all lines. An invalid last line without a line feed is a cut-off end: a warning.

@@ -4,4 +4,5 @@ pub(crate) mod folded;
 pub(crate) mod import;
 #[cfg(feature = "json")]
 pub(crate) mod json;
+pub(crate) mod runs;
 pub(crate) mod text;

@@ -3,7 +3,7 @@
 //! A line that is entirely in the input's own buffer is lent from there; only a line that straddles two fillings of the
 //! buffer is copied.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read as _};
 use std::mem;
 
 use crate::{Error, ErrorKind, Limits, Position};
@@ -126,6 +126,16 @@ impl<R: BufRead> Lines<R> {
 #[cold]
 fn io_error(format: &'static str, number: u64, error: io::Error) -> Error {
     Error::io(format, Position::Line(number), error)
+}
+
+/// The first `bytes` of an input, by which its form is told, and the rest.
+///
+/// # Errors
+/// If the input cannot be read.
+pub(crate) fn head_of<R: BufRead>(mut input: R, bytes: usize) -> io::Result<(Vec<u8>, R)> {
+    let mut head = Vec::new();
+    input.by_ref().take(bytes as u64).read_to_end(&mut head)?;
+    Ok((head, input))
 }
 
 /// A line for a message: its beginning, with invalid UTF-8 replaced.

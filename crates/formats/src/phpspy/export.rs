@@ -1,20 +1,18 @@
 //! Export of the model to traces.
 
 use std::io::{self, BufWriter, Write};
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 use borehole_model::{Context, Frame, FrameId, Label, LabelValue, ProfileSink, Sample, StackId, Tables};
 use borehole_text::make_line;
 use memchr::memmem;
 
 use super::read::is_opcode;
-use super::{NATIVE, VM};
+use super::{NAME, NATIVE, VM};
+use crate::frames::texts::{FrameTexts, Writing};
+use crate::lines::runs::{self, LONGEST_HELD};
 use crate::sums::losses::SampleLosses;
 use crate::{Export, Losses};
-
-/// The longest run of equal samples that is written: longer ones would fill the disk, because the text has no counts. It is
-/// far more than a profiler takes in a day.
-pub const LONGEST_RUN: u64 = 10_000_000;
 
 /// The options of traces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +58,7 @@ pub enum OpcodeOutput {
 /// ```
 pub struct Exporter<W: Write> {
     output: BufWriter<W>,
-    frames: FrameTexts,
+    frames: TraceFrames,
     /// The frames and labels of a trace. It lacks the frames if they are long.
     trace: Vec<u8>,
     /// The stack whose frames `trace` begins with, and their length.
@@ -76,7 +74,7 @@ impl<W: Write> Exporter<W> {
     pub fn new(output: W, options: ExportOptions) -> Self {
         Self {
             output: BufWriter::with_capacity(1 << 16, output),
-            frames: FrameTexts { options, ..FrameTexts::default() },
+            frames: TraceFrames { options, ..TraceFrames::default() },
             trace: Vec::new(),
             rendered: None,
             losses: SampleLosses::default(),
@@ -146,9 +144,7 @@ impl<W: Write> Exporter<W> {
 
 impl<W: Write> ProfileSink for Exporter<W> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
-        if sample.count > LONGEST_RUN {
-            return Err(too_long_a_run(sample.count));
-        }
+        runs::check(sample.count, NAME)?;
         self.losses.all_but_labels(at, sample);
         self.empty_stacks += if sample.stack.is_none() { sample.count } else { 0 };
         let is_long = self.render_frames(at.tables, sample.stack);
@@ -181,25 +177,13 @@ impl<W: Write> Export for Exporter<W> {
     fn losses(&self) -> Losses {
         let mut losses = self.losses.report();
         losses.add("empty stacks", self.empty_stacks);
-        losses.add("opcodes", self.frames.opcodes_omitted);
-        losses.add("columns", self.frames.columns);
+        losses.add("opcodes", self.frames.losses.opcodes_omitted);
+        losses.add("columns", self.frames.losses.columns);
         losses.add("units of numbers", self.number_units);
-        losses.add("special characters in names", self.replaced + self.frames.replaced);
+        losses.add("special characters in names", self.replaced + self.frames.losses.replaced);
         losses
     }
 }
-
-#[cold]
-fn too_long_a_run(count: u64) -> io::Error {
-    let message = format!(
-        "too many equal samples for phpspy text, which has no counts: expected at most {LONGEST_RUN}, found {count}; \
-         write rbt or folded instead"
-    );
-    io::Error::new(io::ErrorKind::InvalidInput, message)
-}
-
-/// The longest frames of a trace that are held, in bytes: equal traces in a row are then built once.
-const LONGEST_HELD: usize = 1 << 20;
 
 /// Fails if a trace is too long to be held.
 #[expect(clippy::ptr_arg, reason = "the signature that the writer of stacks asks for")]
@@ -207,34 +191,24 @@ fn fits(trace: &mut Vec<u8>) -> Result<(), ()> {
     if trace.len() <= LONGEST_HELD { Ok(()) } else { Err(()) }
 }
 
-/// The bytes of frames' texts that are held at once.
-const HELD_TEXTS: usize = 32 << 20;
-
-/// The text after the depth on a frame's line, line feed included, built once for each frame while there is room.
+/// The text after the depth on a frame's line, line feed included.
 #[derive(Default)]
-struct FrameTexts {
+struct TraceFrames {
     options: ExportOptions,
-    bytes: Vec<u8>,
-    texts: Vec<FrameText>,
+    texts: FrameTexts,
+    losses: FrameLosses,
+}
+
+/// The number of frames whose text lacks something.
+#[derive(Default)]
+struct FrameLosses {
     replaced: u64,
-    /// The number of frames whose opcode is not in the text.
     opcodes_omitted: u64,
-    /// The number of frames whose columns or last line are not in the text.
+    /// Columns, or last lines.
     columns: u64,
 }
 
-/// The text of a frame.
-#[derive(Clone, Default)]
-enum FrameText {
-    /// It has not been written yet.
-    #[default]
-    New,
-    /// Its losses have been counted, but it is no longer held.
-    Counted,
-    Held(Range<usize>),
-}
-
-impl FrameTexts {
+impl TraceFrames {
     /// Appends the frames of a stack from the leaf on. Calls `each` after each frame, which may take what is there.
     fn put_stack<E>(
         &mut self,
@@ -260,47 +234,41 @@ impl FrameTexts {
     }
 
     fn text(&mut self, tables: &Tables, id: FrameId) -> &[u8] {
-        if self.texts.len() <= id.index() {
-            self.texts.resize(tables.frame_count(), FrameText::New);
-        }
-        let range = match &self.texts[id.index()] {
-            FrameText::Held(range) => range.clone(),
-            FrameText::New => self.write(tables, id, 1),
-            FrameText::Counted => self.write(tables, id, 0),
-        };
-        &self.bytes[range]
+        let Self { options, texts, losses } = self;
+        texts.text(id, |to, writing| write_frame(tables, &tables.frame(id), *options, losses, to, writing))
     }
 
-    /// Writes the text of a frame, and counts what it lacks `times` times.
-    fn write(&mut self, tables: &Tables, id: FrameId, times: u64) -> Range<usize> {
-        if self.bytes.len() > HELD_TEXTS {
-            self.bytes.clear();
-            let held = self.texts.iter_mut().filter(|text| matches!(text, FrameText::Held(_)));
-            held.for_each(|text| *text = FrameText::Counted);
-        }
-        let frame = tables.frame(id);
-        let start = self.bytes.len();
-        write_location(tables, &frame, &mut self.bytes);
-        self.replaced += times * make_line(&mut self.bytes, start);
-        let opcode = self.opcode(tables, &frame);
-        self.opcodes_omitted += times * u64::from(frame.opcode.is_some() && opcode.is_none());
-        let has_columns = frame.column.or(frame.end_column).is_some() || frame.end_line.is_some();
-        self.columns += times * u64::from(has_columns);
-        if let Some(opcode) = opcode {
-            self.bytes.push(b':');
-            self.bytes.extend_from_slice(opcode);
-        }
-        self.bytes.push(b'\n');
-        let range = start..self.bytes.len();
-        self.texts[id.index()] = FrameText::Held(range.clone());
-        range
-    }
-
-    /// The opcode of a frame, if it is to be written and readers would recognise it.
     fn opcode<'t>(&self, tables: &'t Tables, frame: &Frame) -> Option<&'t [u8]> {
-        let opcode = frame.opcode.filter(|_| self.options.opcodes == OpcodeOutput::Write)?;
-        Some(tables.string(opcode)).filter(|opcode| is_opcode(opcode))
+        opcode(self.options, tables, frame)
     }
+}
+
+/// The opcode of a frame, if it is to be written and readers would recognise it.
+fn opcode<'t>(options: ExportOptions, tables: &'t Tables, frame: &Frame) -> Option<&'t [u8]> {
+    let opcode = frame.opcode.filter(|_| options.opcodes == OpcodeOutput::Write)?;
+    Some(tables.string(opcode)).filter(|opcode| is_opcode(opcode))
+}
+
+fn write_frame(
+    tables: &Tables,
+    frame: &Frame,
+    options: ExportOptions,
+    losses: &mut FrameLosses,
+    to: &mut Vec<u8>,
+    writing: Writing,
+) {
+    let start = to.len();
+    write_location(tables, frame, to);
+    losses.replaced += writing.counted(make_line(to, start));
+    let opcode = opcode(options, tables, frame);
+    losses.opcodes_omitted += writing.counted(u64::from(frame.opcode.is_some() && opcode.is_none()));
+    let has_columns = frame.column.or(frame.end_column).is_some() || frame.end_line.is_some();
+    losses.columns += writing.counted(u64::from(has_columns));
+    if let Some(opcode) = opcode {
+        to.push(b':');
+        to.extend_from_slice(opcode);
+    }
+    to.push(b'\n');
 }
 
 /// Writes `FUNCTION FILE:LINE`. The line of a native frame is always 0.

@@ -19,9 +19,11 @@ mod facts;
 mod import;
 mod read;
 
-pub use export::{ExportOptions, Exporter, LONGEST_RUN, OpcodeOutput};
+pub use export::{ExportOptions, Exporter, OpcodeOutput};
 pub(crate) use facts::FACTS;
 pub use import::import;
+
+pub use crate::lines::runs::LONGEST_RUN;
 
 use crate::registry::{Codec, EventSupport, Exporting, Import};
 

@@ -5,6 +5,7 @@
 mod bounded;
 mod callgrind;
 mod collapsed;
+mod cpuprofile;
 mod detect;
 mod flamegraph;
 mod flat;
@@ -16,6 +17,7 @@ mod jsonl;
 mod memory;
 mod names;
 mod otlp;
+mod perf_script;
 mod phpspy;
 mod play;
 mod pprof;

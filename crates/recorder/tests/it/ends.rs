@@ -16,12 +16,12 @@ use super::{Found, Step, files};
 const FOLDER: &str = "BOREHOLE_TEST_RECORD_INTO";
 
 /// The folder, set in the program that records.
-fn into() -> Option<PathBuf> {
+pub(crate) fn into() -> Option<PathBuf> {
     env::var_os(FOLDER).map(PathBuf::from)
 }
 
 /// The program that records into `folder`: this one, with one test.
-fn start(test: &str, folder: &Path) -> (Child, BufReader<ChildStdout>) {
+pub(crate) fn start(test: &str, folder: &Path) -> (Child, BufReader<ChildStdout>) {
     // Background processes of shells ignore Ctrl-C.
     let mut program = Command::new("env");
     program.arg("--default-signal=INT").arg(env::current_exe().unwrap());
@@ -43,7 +43,7 @@ fn started(mut program: Command, test: &str, folder: &Path) -> (Child, BufReader
 }
 
 /// Waits until the program reports `least` flushed events. Returns their number.
-fn wait_for(output: &mut BufReader<ChildStdout>, least: u64) -> u64 {
+pub(crate) fn wait_for(output: &mut BufReader<ChildStdout>, least: u64) -> u64 {
     for line in output.lines() {
         let line = line.unwrap();
         let flushed = line.rsplit_once("flushed ").and_then(|(_, count)| count.parse().ok());

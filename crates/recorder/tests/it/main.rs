@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
+mod dumps;
 mod ends;
 mod recording;
 

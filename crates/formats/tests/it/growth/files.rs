@@ -20,6 +20,15 @@ pub(super) const FILES: &[MakeFile] = &[
     ("frames of a line", "folded", |n| format!("{} 1\n", "f;".repeat(n)).into_bytes()),
     ("spaces of a line", "folded", |n| format!("a{} 1\n", " ".repeat(n)).into_bytes()),
     ("lines that are no frames", "phpspy", |n| "nothing\n".repeat(n).into_bytes()),
+    ("samples of one frame", "perf-script", |n| {
+        "a 7 1.0: 1 cycles: \n\t 1 f (/a)\n\n".repeat(n).into_bytes()
+    }),
+    ("samples of one event each", "perf-script", |n| {
+        (0..n).flat_map(|event| format!("a 7 1.0: 1 event{event}: \n\t 1 f (/a)\n\n").into_bytes()).collect()
+    }),
+    ("a long chain", "perf-script", |n| {
+        [&b"a 7 1.0: 1 cycles: \n"[..], &b"\t 1 f (/a)\n".repeat(n), b"\n"].concat()
+    }),
     ("traces of one frame", "phpspy", |n| "0 f /a.php:1\n\n".repeat(n).into_bytes()),
     ("lines of a location", "pprof", |n| pprof_inlined(n, 1)),
     ("samples of a long location", "pprof", |n| pprof_inlined(n, n)),
