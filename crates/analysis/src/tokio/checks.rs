@@ -114,7 +114,8 @@ fn whole_file(view: &TokioView, suspects: &Suspects, found: &mut Vec<TokioFindin
         found.push(finding(Severity::Warning, "no-polls", evidence));
     }
     if view.poll_coverage == PollCoverage::Spawned {
-        let evidence = "only tasks spawned through the recorder are seen: the busy shares leave out all others";
+        let evidence =
+            "only tasks spawned through the recorder are seen: the busy shares leave out all others";
         found.push(finding(Severity::Info, "poll-coverage", evidence.to_owned()));
     }
     if view.seal == Seal::Absent {

@@ -90,7 +90,12 @@ mod tests {
         let mut handoffs = Handoffs::default();
         // From several threads, so not in order.
         for number in (0..30).rev() {
-            let wake = Wait { place: 1, poll_ns: u64::from(number) * held_ns, delay_ns: in_poll_ns, ..Wait::default() };
+            let wake = Wait {
+                place: 1,
+                poll_ns: u64::from(number) * held_ns,
+                delay_ns: in_poll_ns,
+                ..Wait::default()
+            };
             handoffs.add(wake, if is_chain { number } else { 99 }, number + 1);
         }
         handoffs.chains(|_| Some(1)).into_iter().map(|chain| chain.tasks).collect()

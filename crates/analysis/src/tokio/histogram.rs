@@ -100,7 +100,8 @@ impl Durations {
         }
         let (rank, variance) = (rank(percent, self.count), u128::from(percent * (100 - percent)));
         let variance = u128::from(self.count) * variance / 10_000;
-        let distance = u64::try_from(variance.isqrt()).unwrap_or(u64::MAX).saturating_add(1).saturating_mul(3);
+        let distance =
+            u64::try_from(variance.isqrt()).unwrap_or(u64::MAX).saturating_add(1).saturating_mul(3);
         // Beyond the last value is no bound.
         let above = rank.saturating_add(distance);
         let above = if above > self.count { u64::MAX } else { self.at(above) };

@@ -230,7 +230,13 @@ impl Tasks {
 
     /// Records a wake. `awake_ns` is the time since which the worker, if it is one, has not parked.
     #[inline]
-    pub(super) fn woken(&mut self, (waker, id): (u64, u64), worker: Option<u64>, awake_ns: u64, time_ns: u64) {
+    pub(super) fn woken(
+        &mut self,
+        (waker, id): (u64, u64),
+        worker: Option<u64>,
+        awake_ns: u64,
+        time_ns: u64,
+    ) {
         self.wakes.count += 1;
         self.wakes.from_outside += u64::from(waker == 0);
         self.wakes.by_itself += u64::from(waker == id && id != 0);
@@ -274,12 +280,15 @@ impl Tasks {
         let tasks = &self.tasks;
         let place = |row: u32| tasks.get(row as usize).map(|task| task.place);
         let chains = std::mem::take(&mut self.handoffs).chains(place).into_iter();
-        chains.map(|chain| (chain, self.tasks.get(chain.task_row as usize).map_or(0, |task| task.id))).collect()
+        chains
+            .map(|chain| (chain, self.tasks.get(chain.task_row as usize).map_or(0, |task| task.id)))
+            .collect()
     }
 
     /// Tasks, and wakes and polls, of which only a part was followed.
     pub(super) fn limits(&self) -> [LimitRow; 2] {
-        let tasks = LimitRow { what: "tasks", followed: self.tasks.len() as u64, left_out: self.unfollowed.0 };
+        let tasks =
+            LimitRow { what: "tasks", followed: self.tasks.len() as u64, left_out: self.unfollowed.0 };
         let (followed, left_out) = (MOST_MOMENTS as u64, self.unfollowed_moments);
         [tasks, LimitRow { what: "wakes and polls for delays", followed, left_out }]
     }

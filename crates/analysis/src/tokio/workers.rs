@@ -443,7 +443,9 @@ impl WorkerRecords {
     pub(super) fn left_polls(&self, reach: Reach) -> Vec<Poll> {
         let workers = self.workers.iter().filter(|worker| is_worker(worker.row.worker));
         let left = workers.flat_map(|worker| worker.left_polls(reach));
-        left.filter(|(_, thread, start_ns)| !self.appears(*thread, *start_ns)).map(|(poll, ..)| poll).collect()
+        left.filter(|(_, thread, start_ns)| !self.appears(*thread, *start_ns))
+            .map(|(poll, ..)| poll)
+            .collect()
     }
 
     /// Whether any worker appeared on a thread after this time.
@@ -538,7 +540,11 @@ impl WorkerRecord {
             let duration_ns = reach.sure_ns.checked_sub(open.start_ns)?;
             let StartedPoll { start_ns, task, task_row, place, .. } = *open;
             let worker = self.row.worker;
-            Some((Poll { duration_ns, start_ns, worker, task, place, task_row, is_open: true }, thread, start_ns))
+            Some((
+                Poll { duration_ns, start_ns, worker, task, place, task_row, is_open: true },
+                thread,
+                start_ns,
+            ))
         })
     }
 

@@ -19,10 +19,14 @@ pub(crate) enum FailOver {
 impl FailOver {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let Some((figure, part)) = text.split_once('=') else { return parse_part(text).map(Self::Function) };
-        let unknown = || format!("unknown figure: expected p50, p99 or max, then -poll, -delay or -span, found {figure}");
+        let unknown = || {
+            format!("unknown figure: expected p50, p99 or max, then -poll, -delay or -span, found {figure}")
+        };
         let (quantile, measure) = figure.split_once('-').ok_or_else(unknown)?;
-        let quantile = Quantile::ALL.into_iter().find(|known| known.name() == quantile).ok_or_else(unknown)?;
-        let measure = TokioMeasure::ALL.into_iter().find(|known| known.name() == measure).ok_or_else(unknown)?;
+        let quantile =
+            Quantile::ALL.into_iter().find(|known| known.name() == quantile).ok_or_else(unknown)?;
+        let measure =
+            TokioMeasure::ALL.into_iter().find(|known| known.name() == measure).ok_or_else(unknown)?;
         Ok(Self::Figure(quantile, measure, parse_part(part)?))
     }
 }
@@ -35,9 +39,9 @@ pub(crate) fn crossed_figure(
 ) -> Option<String> {
     let asked = changes.iter().filter(|row| row.measure == measure);
     let asked = asked.filter(|row| row.name.is_none() || measure == TokioMeasure::Span);
-    let grown = asked.map(|row| (row, row.of(quantile))).filter(|(_, change)| {
-        change.growth() > most && (change.is_significant || quantile == Quantile::Max)
-    });
+    let grown = asked
+        .map(|row| (row, row.of(quantile)))
+        .filter(|(_, change)| change.growth() > most && (change.is_significant || quantile == Quantile::Max));
     let (row, change) = grown.max_by(|(_, one), (_, other)| one.growth().total_cmp(&other.growth()))?;
     let name = row.name.as_deref().map(|name| format!(" of {}", printable(name.as_bytes())));
     Some(format!(

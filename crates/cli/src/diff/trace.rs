@@ -22,7 +22,8 @@ pub(super) fn lines(changes: &[TokioChange], shown: usize, columns: usize) -> Ve
         table.row(figures.chain([row.measure.name().to_owned(), name]));
     }
     let marked = changes.iter().flat_map(|row| &row.changes).filter(|change| change.is_significant).count();
-    let [shown, all, marked] = [shown.min(changes.len()), changes.len(), marked].map(|rows| grouped(rows as u64));
+    let [shown, all, marked] =
+        [shown.min(changes.len()), changes.len(), marked].map(|rows| grouped(rows as u64));
     let mut lines = vec!["# Tokio: figures after, and their change; * beyond noise".to_owned()];
     lines.extend(table.lines());
     lines.push(format!("  ({shown} of {all} rows shown, {marked} figures significant)"));

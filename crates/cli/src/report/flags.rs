@@ -11,28 +11,55 @@ const WORST: usize = 3;
 /// Columns before the text of a flag: its number and its severity.
 const INDENT: usize = 14;
 
-/// What to do about the flags of each check.
+/// Advice on the flags of each check.
 const ADVICE: [(&str, &str); 20] = [
     ("stuck-poll", "Look for a lock between threads, a blocking call or a loop without an end in this task."),
     ("starved-task", "The worker that holds the task is busy: look for a stuck or a long poll."),
-    ("unpolled-task", "All workers are busy or the runtime is shutting down: look at `--sections workers,queue`."),
-    ("unwoken-task", "A future must keep the waker of its last poll, and wake it. Ignore it for tasks that wait for rare things."),
+    (
+        "unpolled-task",
+        "All workers are busy or the runtime is shutting down: look at `--sections workers,queue`.",
+    ),
+    (
+        "unwoken-task",
+        "A future must keep the waker of its last poll, and wake it. Ignore it for tasks that wait for rare things.",
+    ),
     ("busy-task", "Wait for an event (a notification, a channel, a timer) instead of yielding in a loop."),
     ("blocking-in-place", "Give the call a timeout, or move it to a thread of its own."),
-    ("lock-over-await", "Release the lock before the await, or let one task own the data and send it messages."),
-    ("long-poll", "Move the work to `spawn_blocking`, or yield in between: `--sections polls,blocking` show where."),
+    (
+        "lock-over-await",
+        "Release the lock before the await, or let one task own the data and send it messages.",
+    ),
+    (
+        "long-poll",
+        "Move the work to `spawn_blocking`, or yield in between: `--sections polls,blocking` show where.",
+    ),
     ("sched-delay", "Tasks wait behind long polls, or for a CPU: look at `--sections delays,workers`."),
-    ("blocking-calls", "Use an asynchronous call, or `spawn_blocking`: `--sections blocking` shows the stacks."),
+    (
+        "blocking-calls",
+        "Use an asynchronous call, or `spawn_blocking`: `--sections blocking` shows the stacks.",
+    ),
     ("queue-depth", "Work arrives faster than it is done: limit it where it comes from."),
     ("task-leak", "Tasks are spawned and do not end: `--sections tasks` shows where."),
     ("worker-imbalance", "One worker gets most of the tasks; often it is the only one that is woken."),
-    ("cpu-contention", "Other processes or a quota take the CPU: look at the load and at the limits of the cgroup."),
-    ("kernel-sched-wait", "Other processes or a quota take the CPU: look at the load and at the limits of the cgroup."),
+    (
+        "cpu-contention",
+        "Other processes or a quota take the CPU: look at the load and at the limits of the cgroup.",
+    ),
+    (
+        "kernel-sched-wait",
+        "Other processes or a quota take the CPU: look at the load and at the limits of the cgroup.",
+    ),
     ("many-spans-per-poll", "Work without an await between them: yield, or use fewer spans."),
-    ("span-duration-outlier", "Compare the longest one with the others: `--sections spans`, or `--by FIELD`."),
+    (
+        "span-duration-outlier",
+        "Compare the longest one with the others: `--sections spans`, or `--by FIELD`.",
+    ),
     ("unmatched-spans", "The spans were open when the recording ended, or their ends were lost."),
     ("poll-coverage", "Build with `RUSTFLAGS=\"--cfg tokio_unstable\"` to record all tasks."),
-    ("unsealed-file", "Stop the program with a signal that it handles, so that the recorder finishes the file."),
+    (
+        "unsealed-file",
+        "Stop the program with a signal that it handles, so that the recorder finishes the file.",
+    ),
 ];
 
 impl SectionDrawing<'_> {
@@ -108,7 +135,8 @@ fn worst(findings: &[TokioFinding]) -> Vec<usize> {
     let mut rows: Vec<usize> = Vec::new();
     for (row, finding) in findings.iter().enumerate() {
         let is_worth = finding.severity > Severity::Info;
-        if rows.len() < WORST && is_worth && rows.iter().all(|&known| findings[known].check != finding.check) {
+        if rows.len() < WORST && is_worth && rows.iter().all(|&known| findings[known].check != finding.check)
+        {
             rows.push(row);
         }
     }

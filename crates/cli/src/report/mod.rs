@@ -13,8 +13,8 @@ mod tokio;
 
 use std::io::Write;
 
-use borehole_analysis::{By, ReportSink};
 use borehole_analysis::tokio::TokioSink;
+use borehole_analysis::{By, ReportSink};
 use borehole_model::{ProfileSink, Tee};
 
 use crate::cell;

@@ -84,7 +84,9 @@ impl SectionDrawing<'_> {
             "queue",
         ];
         let seen = match view.poll_coverage {
-            PollCoverage::Spawned => "workers (busy with tasks spawned through the recorder; others are not seen)",
+            PollCoverage::Spawned => {
+                "workers (busy with tasks spawned through the recorder; others are not seen)"
+            }
             _ => "workers",
         };
         self.table(seen, headers, rows, distinct)

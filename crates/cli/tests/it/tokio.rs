@@ -304,7 +304,10 @@ fn a_trace_is_compared_with_another_one_and_a_figure_that_grew_fails() {
     let document: Value = serde_json::from_slice(&compared.done()).unwrap();
     let polls = &document["tokio"]["rows"][0];
     let p99 = &polls["changes"][1];
-    assert_eq!((&polls["measure"], &polls["name"], &p99["quantile"]), (&json!("poll"), &Value::Null, &json!("p99")));
+    assert_eq!(
+        (&polls["measure"], &polls["name"], &p99["quantile"]),
+        (&json!("poll"), &Value::Null, &json!("p99"))
+    );
     for (name, key) in [(OLD, "before_ns"), (BLOCKED, "after_ns")] {
         assert_eq!(p99[key], report(name)["polls"]["durations"]["p99_ns"], "{name}");
     }
@@ -318,9 +321,8 @@ fn a_trace_is_compared_with_another_one_and_a_figure_that_grew_fails() {
 #[test]
 fn a_pattern_of_names_is_an_input() {
     let pattern = corpus("trc/in/real_057_blocked*.gz");
-    let [one, many] = [corpus(&format!("trc/in/{BLOCKED}")), pattern].map(|input| {
-        String::from_utf8(run(&["report", "--sections", "workers", &input]).done()).unwrap()
-    });
+    let [one, many] = [corpus(&format!("trc/in/{BLOCKED}")), pattern]
+        .map(|input| String::from_utf8(run(&["report", "--sections", "workers", &input]).done()).unwrap());
     assert_eq!(one, many);
 }
 

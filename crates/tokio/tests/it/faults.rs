@@ -39,7 +39,8 @@ fn recorded<P: Future<Output = ()>>(
     thread::sleep(time);
     recorder.finish().unwrap();
     std::mem::forget(runtime);
-    let mut paths: Vec<_> = fs::read_dir(folder.folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<_> =
+        fs::read_dir(folder.folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     let (mut tables, mut sink) = (Tables::default(), TokioSink::new(None));
     for path in paths {
@@ -84,7 +85,8 @@ fn two_tasks_that_wait_for_each_other_s_mutex_are_stuck() {
     assert_eq!(stuck.len(), 2, "{:?}", view.findings);
     assert!(stuck.iter().all(|flag| flag.severity == Severity::Critical && flag.task.is_some()));
     assert_ne!(stuck[0].worker, stuck[1].worker);
-    let busy = view.workers.iter().filter(|row| row.busy_ns > 300_000_000 && row.longest_poll_ns > 300_000_000);
+    let busy =
+        view.workers.iter().filter(|row| row.busy_ns > 300_000_000 && row.longest_poll_ns > 300_000_000);
     assert_eq!(busy.count(), 2, "{:?}", view.workers);
 }
 
