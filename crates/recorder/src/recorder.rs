@@ -227,7 +227,9 @@ fn flush_on_panic(recording: Weak<Recording>, is_ring: bool) {
     panic::set_hook(Box::new(move |info| {
         before(info);
         if let Some(recording) = recording.upgrade() {
-            recording.flush_for(is_ring.then_some("panic"), PANIC_PATIENCE);
+            // A server may survive any number of panics.
+            let is_dumped = is_ring && recording.debounce.is_due();
+            recording.flush_for(is_dumped.then_some("panic"), PANIC_PATIENCE);
         }
     }));
 }

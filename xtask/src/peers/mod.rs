@@ -309,6 +309,15 @@ pub fn run(without: &[String], wanted: &[String]) -> Result<()> {
             Err(error) => missing.push(format!("missing peer {name}: {error:#}")),
         }
     }
+    for &(name, version) in python::MACHINES {
+        match python::of_machine(version) {
+            Some(found) => {
+                announce(name, &found);
+                ready.insert(name, found.to_json());
+            }
+            None => eprintln!("WITHOUT {name}: neither pyenv nor the path has it"),
+        }
+    }
     fs::write(folder.join("peers.json"), serde_json::to_vec_pretty(&ready)?)?;
     ensure!(missing.is_empty(), "{}", missing.join("\n"));
     Ok(())

@@ -55,6 +55,7 @@ pub(crate) const CRATES: &[Crate] = &[
         freedom: Freedom::Pure,
     },
     Crate { name: "borehole-php", level: 2, outside: &["hashbrown"], freedom: Freedom::Pure },
+    Crate { name: "borehole-python", level: 2, outside: &["hashbrown"], freedom: Freedom::Pure },
     Crate {
         name: "borehole-sql",
         level: 2,

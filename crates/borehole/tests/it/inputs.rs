@@ -192,10 +192,11 @@ fn harmless_oddities_leave_an_input_clean_and_damage_does_not() {
     assert_eq!((cut.is_clean(), cut.notes.len(), cut.warnings.len()), (false, 0, 1));
 }
 
-/// A trace in each format that is read and written, with its name.
+/// A trace in each format that is read and written, with its name. It has no times, which timelines need.
 fn in_every_format() -> Vec<(Format, Vec<u8>)> {
     let trace = read_corpus("rbt/pid_samples.rbt");
-    let is_both = |format: &&Format| format.readable() && format.writable();
+    let is_both =
+        |format: &&Format| format.readable() && format.writable() && **format != Format::ChromeTrace;
     let write = |&format: &Format| {
         let mut written = Vec::new();
         convert([open(&trace).unwrap()], &Target::new(format), &mut written).unwrap();

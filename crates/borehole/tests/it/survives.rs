@@ -226,7 +226,9 @@ fn binary_formats_are_marked_as_such() {
 
 #[test]
 fn conversions_keep_what_both_formats_keep() {
-    let readable: Vec<_> = Format::ALL.iter().copied().filter(|format| format.readable()).collect();
+    // A timeline can be written of profiles with times only, and few formats keep them.
+    let is_read = |format: &Format| format.readable() && *format != Format::ChromeTrace;
+    let readable: Vec<_> = Format::ALL.iter().copied().filter(is_read).collect();
     assert!(readable.len() >= 10, "{readable:?}");
     let rows: Vec<_> = readable.iter().map(|&format| row(format)).collect();
     let mut others = Vec::new();

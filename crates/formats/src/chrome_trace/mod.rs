@@ -1,22 +1,26 @@
 //! Chrome's trace events as JSON: timelines for all viewers of that format.
 //!
-//! Written, not read. Source: "Trace Event Format", the Chromium project.
+//! Source: "Trace Event Format", the Chromium project. `docs/formats/chrome-trace.md` has the details.
 
+mod calls;
 mod facts;
+mod import;
+mod read;
 mod write;
 
 pub(crate) use facts::FACTS;
+pub use import::import;
 
 use self::write::TraceEvents;
-use crate::registry::{Codec, EventSupport, Exporting};
+use crate::registry::{Codec, EventSupport, Exporting, Import};
 use crate::timeline::Drawing;
 
 /// The short name of the format.
 pub const NAME: &str = "chrome-trace";
 
-/// Writes the format.
+/// Reads and writes the format.
 pub(crate) const CODEC: Codec = Codec {
-    import: None,
+    import: Some(Import::Plain(|input, options, tables, sink| import(input, options, tables, sink))),
     export: Some(Exporting {
         events: EventSupport::ByTime,
         start: |to, _| Box::new(Exporter::new(to.output)),

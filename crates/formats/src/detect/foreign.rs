@@ -122,8 +122,6 @@ static TABLE: &[Foreign] = &[
         "load it in Python; a file of line_profiler has only sums per line",
         Sign::Looks(|bytes| matches!(bytes, [0x80, 2..=5, 0x95 | b'}' | b']' | b'c' | b'(', ..])),
     ),
-    // Its events may hold parts of a .cpuprofile.
-    row("a Chrome trace", BROWSER_ADVICE, Sign::Looks(is_chrome_trace)),
     // Chrome before 58 wrote a tree of `callUID`s.
     row(
         "a V8 .cpuprofile of before 2017",
@@ -230,13 +228,6 @@ fn has_member(bytes: &[u8], member: &[u8]) -> bool {
     member_starts_with(bytes, member, b"")
 }
 
-/// Detects an object with `traceEvents`, or a list of objects with phases.
-fn is_chrome_trace(bytes: &[u8]) -> bool {
-    let is_list = trim_start(bytes).strip_prefix(b"[").is_some_and(|rest| trim_start(rest).starts_with(b"{"));
-    is_json_with(bytes, &[b"\"traceEvents\""])
-        || (is_list && has_member(bytes, b"\"ph\"") && has_member(bytes, b"\"pid\""))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,12 +274,6 @@ mod tests {
             (b"{(\x03\0\0\0s\x01\0\0\0~", "a pstats file"),
             (b"{\"head\":{\"functionName\":\"(root)\",\"callUID\":3}}", "a V8 .cpuprofile of before 2017"),
             (b"{\"head\":{\"callFrame\":{},\"selfSize\":0}}", "a V8 .heapprofile"),
-            (
-                b"{\"traceEvents\":[{\"args\":{\"cpuProfile\":{\"nodes\":[{\"callFrame\":{}}]}}}]",
-                "a Chrome trace",
-            ),
-            (b"{\"traceEvents\":[", "a Chrome trace"),
-            (b"[\n{\"name\":\"f\",\"ph\":\"B\",\"pid\":1}", "a Chrome trace"),
         ];
         for (head, expected) in cases {
             assert_eq!(name(head), Some(*expected), "{}", head.escape_ascii());

@@ -42,6 +42,10 @@ impl SampleHeader<'_> {
 /// Parses a header; `None` for another line.
 pub(super) fn header(line: &[u8]) -> Option<SampleHeader<'_>> {
     let line = line.trim_ascii();
+    // Records that are not samples, which are shown on demand.
+    if memchr::memmem::find(line, b"PERF_RECORD_").is_some() {
+        return None;
+    }
     // A CPU or a time follows the thread for certain; without them, the first number is taken.
     thread_in(line, |rest| bracketed(first_word(rest)).or(time_word(first_word(rest)).map(|_| 0)).is_some())
         .or_else(|| thread_in(line, |_| true))
@@ -145,13 +149,12 @@ fn take_event<'a>(text: &'a [u8], header: &mut SampleHeader<'a>) -> bool {
     let period = digits(first_word(text));
     let text = if period.is_some() { after_word(text) } else { text };
     let word = first_word(text);
-    let is_event = |event: &&[u8]| !event.is_empty() && time_ns(event).is_none();
+    let is_event = |event: &&[u8]| event.iter().any(|byte| !(byte.is_ascii_digit() || *byte == b'.'));
     let Some(event) = word.strip_suffix(b":").filter(is_event) else { return false };
     header.period = period;
     header.event = event;
     header.rest = text[word.len()..].trim_ascii();
-    // Records that are not samples, which are shown on demand.
-    !event.starts_with(b"PERF_RECORD_") && !header.rest.starts_with(b"PERF_RECORD_")
+    true
 }
 
 /// Splitting of bytes, as of strings.

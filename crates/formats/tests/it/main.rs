@@ -4,6 +4,7 @@
 
 mod bounded;
 mod callgrind;
+mod chrome_trace;
 mod collapsed;
 mod cpuprofile;
 mod detect;

@@ -45,6 +45,7 @@ struct AllocationSample {
     kind: SampleOf,
 }
 
+#[expect(clippy::large_enum_variant, reason = "a sample may not allocate")]
 enum SampleOf {
     Allocation { frames: [u64; MOST_FRAMES], count: usize },
     Free { allocated_ns: u64 },

@@ -41,6 +41,8 @@ const NLMSG_DONE: u16 = 3;
 const HEADER_BYTES: usize = 16;
 /// `struct inet_diag_req_v2`.
 const REQUEST_BYTES: usize = 56;
+/// Both together.
+const MESSAGE_BYTES: u32 = 72;
 /// `struct inet_diag_msg`.
 const ANSWER_BYTES: usize = 72;
 
@@ -70,8 +72,7 @@ fn ask(socket: &OwnedFd, family: u8, found: &mut Vec<Listener>) -> io::Result<()
 
 fn request(family: u8) -> [u8; HEADER_BYTES + REQUEST_BYTES] {
     let mut bytes = [0; HEADER_BYTES + REQUEST_BYTES];
-    let len = (HEADER_BYTES + REQUEST_BYTES) as u32;
-    bytes[..4].copy_from_slice(&len.to_ne_bytes());
+    bytes[..4].copy_from_slice(&MESSAGE_BYTES.to_ne_bytes());
     bytes[4..6].copy_from_slice(&BY_FAMILY.to_ne_bytes());
     bytes[6..8].copy_from_slice(&DUMP_FLAGS.to_ne_bytes());
     bytes[HEADER_BYTES] = family;

@@ -184,3 +184,30 @@ fn of_folder(folder: &str) -> io::Result<Url> {
 fn invalid(address: impl Display, error: impl Display) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("{address}: cannot copy files there: {error}"))
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use borehole_testkit::Scratch;
+
+    use super::*;
+
+    #[test]
+    fn a_lake_gets_files_from_its_program_and_a_failure_is_tried_again() {
+        let folder = Scratch::new();
+        let program = folder.write("program", b"#!/bin/sh\necho \"$@\" >> \"$3.log\"\nexit $(cat \"$3\")\n");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        for (name, status, is_copied, calls) in [("good", "0", true, 1), ("bad", "1", false, 3)] {
+            let lake = folder.write(name, status.as_bytes());
+            let target = Target::Lake { program: program.clone().into(), lake: lake.clone().into() };
+            let file = WaitingFile { path: folder.path("trace.bin"), bytes: 1 };
+            let runtime = Builder::new_current_thread().build().unwrap();
+            assert_eq!(target.try_copy(&runtime, &file, &UploadQueue::new(1, 1)), is_copied);
+            let log = fs::read_to_string(folder.path(&format!("{name}.log"))).unwrap();
+            let line = format!("add -- {} {}\n", lake.display(), file.path.display());
+            assert_eq!(log, line.repeat(calls));
+        }
+    }
+}

@@ -6,7 +6,8 @@ use std::hint::black_box;
 
 use borehole_recorder::trc::{ReadEvent, Reader, TypedEvents};
 use borehole_recorder::{AllocEvent, FreeEvent, Recorder, SampledAllocator, SymbolTableEntry};
-use borehole_testkit::Scratch;
+
+use super::scratch::Scratch;
 
 #[global_allocator]
 static ALLOCATOR: SampledAllocator = SampledAllocator::new();

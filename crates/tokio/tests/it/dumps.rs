@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use borehole_recorder::trc::{ReadEvent, Reader, TypedEvents};
 use borehole_recorder::{Recorder, SymbolTableEntry};
-use borehole_testkit::Scratch;
 use borehole_tokio::{TaskDumpEvent, TokioRecorder};
 use tokio::runtime::Builder;
+
+use super::scratch::Scratch;
 
 #[derive(ReadEvent, Debug)]
 enum DumpEvent<'a> {

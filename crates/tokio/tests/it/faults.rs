@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 use borehole_analysis::tokio::{Severity, TokioFinding, TokioSink, TokioView};
 use borehole_model::{ProfileSink as _, Tables};
 use borehole_recorder::Recorder;
-use borehole_testkit::Scratch;
 use borehole_tokio::TokioRecorder;
 use borehole_trc::{ReadOptions, import};
 use tokio::runtime::Builder;
 use tokio::time::sleep;
+
+use super::scratch::Scratch;
 
 const MS: Duration = Duration::from_millis(1);
 /// Longer than any test waits.

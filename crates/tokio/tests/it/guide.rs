@@ -4,8 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use borehole_testkit::Scratch;
-
+use super::scratch::Scratch;
 use super::trace::Seen;
 
 /// The root of the project.

@@ -9,9 +9,11 @@ mod dumps;
 mod faults;
 mod guide;
 mod program;
+mod reference;
 #[cfg(feature = "axum")]
 mod requests;
 mod runtimes;
+mod scratch;
 #[cfg(feature = "tracing")]
 mod spans;
 mod tasks;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use std::{env, io};
 
 use borehole_recorder::{Recorder, Settings};
-use borehole_testkit::Scratch;
 use borehole_tokio::TokioRecorder;
 use tokio::runtime::Builder;
 
+use super::scratch::Scratch;
 use super::trace::Seen;
 
 fn settings(variables: &[(&str, &str)]) -> Settings {
@@ -110,8 +110,9 @@ fn resources_are_measured() {
     let (mut cpu_ns, mut pending) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(folder.folder()).unwrap() {
         let mut reader = borehole_recorder::trc::Reader::new(fs::File::open(entry.unwrap().path()).unwrap());
-        let number =
-            |value: Option<borehole_recorder::trc::Value<'_>>| value.and_then(|value| value.as_u64());
+        let number = |value: Option<borehole_recorder::trc::Value<'_>>| {
+            value.and_then(borehole_recorder::trc::Value::as_u64)
+        };
         reader
             .for_each_event(|event| {
                 cpu_ns.extend(number(event.value_of("user_cpu_ns")));

@@ -10,9 +10,10 @@ use axum::http::{Request, StatusCode};
 use axum::routing::get;
 use borehole_recorder::Recorder;
 use borehole_recorder::trc::{Reader, TypedEvents};
-use borehole_testkit::Scratch;
 use borehole_tokio::{HttpRequestEvent, RequestLayer};
 use tower_service::Service as _;
+
+use super::scratch::Scratch;
 
 async fn slow() -> StatusCode {
     tokio::time::sleep(Duration::from_millis(20)).await;

@@ -5,10 +5,10 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use borehole_recorder::Recorder;
-use borehole_testkit::Scratch;
-use borehole_tokio::TokioRecorder;
+use borehole_tokio::{RecordedRuntime, TokioRecorder};
 use tokio::runtime::Builder;
 
+use super::scratch::Scratch;
 use super::trace::Seen;
 
 fn start(folder: &Scratch) -> (Recorder, TokioRecorder) {
@@ -27,7 +27,7 @@ fn runtimes_of_one_recording_have_their_own_names_and_workers() {
     let first = tokio.build("web", multi.worker_threads(3).enable_time()).unwrap();
     let second = other.build("jobs", Builder::new_multi_thread().worker_threads(2).enable_time()).unwrap();
     let third = tokio.build("web", Builder::new_current_thread().enable_time()).unwrap();
-    assert_eq!([&first, &second, &third].map(|runtime| runtime.name()), ["web", "jobs", "web-2"]);
+    assert_eq!([&first, &second, &third].map(RecordedRuntime::name), ["web", "jobs", "web-2"]);
     for runtime in [&first, &second, &third] {
         runtime.block_on(async {
             let naps = (0..8).map(|_| {

@@ -3,14 +3,18 @@
 use std::fs::{self, File};
 
 use borehole_recorder::Recorder;
-use borehole_recorder::trc::Reader;
-use borehole_testkit::Scratch;
+use borehole_recorder::trc::{Reader, Value};
 use borehole_tokio::SpanLayer;
 use tracing::{Instrument as _, Span, field, info_span};
 use tracing_subscriber::layer::SubscriberExt as _;
 
-/// The events of the spans that `program` has, in their order on its thread: the kind, the number of the span and its fields.
-fn recorded(program: impl FnOnce()) -> Vec<(String, u64, Vec<(String, String)>)> {
+use super::scratch::Scratch;
+
+/// The kind, the number of the span, and its fields.
+type SpanEvent = (String, u64, Vec<(String, String)>);
+
+/// The events of the spans that `program` has, in their order on its thread.
+fn recorded(program: impl FnOnce()) -> Vec<SpanEvent> {
     let folder = Scratch::new();
     let recorder = Recorder::builder(folder.folder()).start().unwrap();
     let subscriber = tracing_subscriber::registry().with(SpanLayer::new(recorder.handle()));
@@ -21,9 +25,9 @@ fn recorded(program: impl FnOnce()) -> Vec<(String, u64, Vec<(String, String)>)>
         let mut reader = Reader::new(File::open(entry.unwrap().path()).unwrap());
         reader
             .for_each_event(|event| {
-                if let Some(span) = event.value_of("span_id").and_then(|span| span.as_u64()) {
+                if let Some(span) = event.value_of("span_id").and_then(Value::as_u64) {
                     let kind = event.name().split("::").next().unwrap().to_owned();
-                    let text = |value: borehole_recorder::trc::Value<'_>| value.as_str().map(str::to_owned);
+                    let text = |value: Value<'_>| value.as_str().map(str::to_owned);
                     let names = ["name", "route", "items", "status", "debug"];
                     let fields = names.iter().filter_map(|name| {
                         event.value_of(name).and_then(text).map(|value| ((*name).to_owned(), value))
@@ -36,7 +40,7 @@ fn recorded(program: impl FnOnce()) -> Vec<(String, u64, Vec<(String, String)>)>
     events
 }
 
-fn kinds(events: &[(String, u64, Vec<(String, String)>)]) -> Vec<&str> {
+fn kinds(events: &[SpanEvent]) -> Vec<&str> {
     events.iter().map(|event| event.0.split(':').next().unwrap()).collect()
 }
 

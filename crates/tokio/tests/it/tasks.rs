@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use borehole_recorder::Recorder;
-use borehole_testkit::Scratch;
 use borehole_tokio::{JoinSet, RecordedRuntime, TokioRecorder};
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
 
+use super::scratch::Scratch;
 use super::trace::Seen;
 
 /// Runs a program in a runtime with this number of workers, 0 for the flavor without. Returns its recording.

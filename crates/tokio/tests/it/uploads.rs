@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use borehole_recorder::Recorder;
-use borehole_testkit::Scratch;
 use borehole_tokio::{TokioRecorder, Upload};
 use tokio::runtime::Builder;
+
+use super::scratch::Scratch;
 
 /// Records two files, the second one at the end.
 fn record(upload: Upload, folder: &Path) {

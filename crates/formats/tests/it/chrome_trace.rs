@@ -1,0 +1,152 @@
+//! Trace events of other programs, compared with speedscope's importer, and our own output.
+
+use std::collections::BTreeMap;
+
+use borehole_formats::{Error, ReadOptions, chrome_trace};
+use borehole_model::{ProfileSink as _, Recovery, Tables};
+use borehole_testkit::peers::speedscope_import;
+use borehole_testkit::{Scratch, read_corpus};
+
+use crate::play::{Collect, PlainFrame, collected};
+
+fn read_with(bytes: &[u8], options: &ReadOptions) -> Result<(Collect, Recovery), Error> {
+    collected(|tables, sink| chrome_trace::import(bytes, options, tables, sink))
+}
+
+fn read(bytes: &[u8]) -> (Collect, Recovery) {
+    let (collect, recovery) = read_with(bytes, &ReadOptions::default()).unwrap();
+    assert!(recovery.is_clean(), "{:?}", recovery.warnings);
+    (collect, recovery)
+}
+
+/// The self times of a lane by frame, in nanoseconds.
+fn self_times(collect: &Collect, lane: usize, name: impl Fn(&PlainFrame) -> String) -> BTreeMap<String, i64> {
+    let mut own = BTreeMap::new();
+    for sample in &collect.segments[lane].samples {
+        *own.entry(name(&sample.frames_leaf_first[0])).or_insert(0) += sample.values[0];
+    }
+    own.retain(|_, time| *time > 0);
+    own
+}
+
+/// Compares the self times of each thread with those of speedscope, within `tolerance_ns` for each function.
+fn compare(file: &str, name: impl Fn(&PlainFrame) -> String, tolerance_ns: i64) {
+    let bytes = read_corpus(&format!("chrome/{file}"));
+    let (collect, _) = read(&bytes);
+    let scratch = Scratch::new();
+    let Some(import) = speedscope_import(&scratch.write(file, &bytes)) else { return };
+    let profiles = import.unwrap().profiles;
+    assert_eq!(profiles.len(), collect.segments.len());
+    for lane in 0..collect.segments.len() {
+        let own = self_times(&collect, lane, &name);
+        let is_it = |weights: &BTreeMap<String, f64>| {
+            let weights: BTreeMap<_, _> = weights.iter().filter(|(_, weight)| **weight > 0.0).collect();
+            weights.keys().map(|key| key.as_str()).eq(own.keys().map(String::as_str))
+                && own
+                    .iter()
+                    .all(|(name, time)| (*time as f64 - weights[name] * 1000.0).abs() <= tolerance_ns as f64)
+        };
+        let shown = || profiles.iter().map(|profile| &profile.self_weights).collect::<Vec<_>>();
+        assert!(profiles.iter().any(|profile| is_it(&profile.self_weights)), "{own:#?}\n{:#?}", shown());
+    }
+}
+
+#[test]
+fn self_times_of_viztracer_are_those_of_speedscope() {
+    let name = |frame: &PlainFrame| match (&frame.file, frame.line) {
+        (Some(file), Some(line)) => format!("{} ({file}:{line})", frame.function),
+        _ => frame.function.clone(),
+    };
+    // Its times are doubles of microseconds since the machine started.
+    compare("viztracer.json", name, 5);
+}
+
+#[test]
+fn self_times_of_py_spy_are_those_of_speedscope() {
+    let name = |frame: &PlainFrame| {
+        let (file, line) = (frame.file.as_deref().unwrap_or_default(), frame.line.unwrap_or(0));
+        format!("{} {{\"filename\":\"{file}\",\"line\":{line}}}", frame.function)
+    };
+    compare("py-spy.json", name, 0);
+}
+
+#[test]
+fn frames_have_files_and_lines_and_threads_their_names() {
+    let (collect, _) = read(&read_corpus("chrome/viztracer.json"));
+    let leaf = |frame: &&PlainFrame| frame.function == "leaf" && frame.line == Some(5);
+    for segment in &collect.segments {
+        assert!(
+            segment.samples.iter().flat_map(|sample| &sample.frames_leaf_first).any(|frame| leaf(&frame))
+        );
+    }
+    let mut names: Vec<_> = collect.thread_names.iter().map(|(_, name)| name.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["MainThread", "calls worker"]);
+    assert_eq!(collect.segments[0].metadata, [("process_name".to_owned(), "MainProcess".to_owned())]);
+}
+
+#[test]
+fn our_own_timeline_reads_as_the_same_stacks() {
+    let text = b"[{\"ph\":\"B\",\"name\":\"a\",\"pid\":7,\"tid\":8,\"ts\":1,\"args\":{\"file\":\"/a.php\",\"line\":3}},
+        {\"ph\":\"X\",\"name\":\"b\",\"pid\":7,\"tid\":8,\"ts\":2.5,\"dur\":2},
+        {\"ph\":\"E\",\"pid\":7,\"tid\":8,\"ts\":10}]";
+    let mut output = Vec::new();
+    let mut exporter = chrome_trace::Exporter::new(&mut output);
+    let mut tables = Tables::default();
+    chrome_trace::import(&text[..], &ReadOptions::default(), &mut tables, &mut exporter).unwrap();
+    exporter.finish(&tables).unwrap();
+    drop(exporter);
+    let samples = |bytes: &[u8]| read(bytes).0.samples().cloned().collect::<Vec<_>>();
+    assert_eq!(samples(&output), samples(text));
+    let times: Vec<_> =
+        samples(text).iter().map(|sample| (sample.frames_leaf_first.len(), sample.values[0])).collect();
+    assert_eq!(times, [(1, 1500), (2, 2000), (1, 5500)]);
+}
+
+#[test]
+fn a_list_that_is_cut_off_is_read_up_to_the_cut() {
+    let bytes = read_corpus("chrome/py-spy.json");
+    let (whole, _) = read(&bytes);
+    let (cut, recovery) = read_with(&bytes[..bytes.len() - 2], &ReadOptions::default()).unwrap();
+    assert!(!recovery.is_clean());
+    assert_eq!(cut.segments.len(), whole.segments.len());
+    let error = read_with(&bytes[..5], &ReadOptions::default()).err().unwrap();
+    assert_eq!(error.kind(), borehole_formats::ErrorKind::Truncated);
+}
+
+#[test]
+fn what_is_not_a_call_is_counted() {
+    let text = b"{\"traceEvents\":[{\"ph\":\"C\",\"name\":\"memory\",\"pid\":1,\"ts\":1,\"args\":{\"bytes\":5}},
+        {\"ph\":\"X\",\"name\":\"f\",\"pid\":\"gpu\",\"tid\":\"stream 7\",\"ts\":1,\"dur\":3,\"args\":[1]},
+        {\"ph\":\"E\",\"pid\":1,\"tid\":2,\"ts\":4},{\"ph\":\"B\",\"name\":\"g\",\"pid\":1,\"tid\":2,\"ts\":5}]}";
+    let (collect, recovery) = read(text);
+    let notes: Vec<_> = recovery.notes.iter().map(|note| &*note.message).collect();
+    assert_eq!(
+        notes,
+        [
+            "1 events are not read: only complete ones and pairs of begin and end are",
+            "1 calls without an end last until the last event (thread 2 of process 1)",
+            "1 ends without a call are ignored (thread 2 of process 1)",
+        ]
+    );
+    assert_eq!(collect.samples().map(|sample| sample.values[0]).collect::<Vec<_>>(), [3000, 0]);
+}
+
+#[test]
+fn every_prefix_and_every_changed_byte_is_survived() {
+    for file in ["py-spy.json", "viztracer.json"] {
+        let bytes = read_corpus(&format!("chrome/{file}"));
+        let bytes = &bytes[..bytes.len().min(3000)];
+        for cut in 0..bytes.len() {
+            let _ = read_with(&bytes[..cut], &ReadOptions::lenient());
+        }
+        let mut changed = bytes.to_vec();
+        for at in 0..bytes.len() {
+            for byte in [b'0', b'"', b'9', b',', 0xff] {
+                let before = std::mem::replace(&mut changed[at], byte);
+                let _ = read_with(&changed, &ReadOptions::lenient());
+                changed[at] = before;
+            }
+        }
+    }
+}
