@@ -47,7 +47,7 @@ pub(crate) struct DiffArgs {
     /// Exit with 1 if a function (or everything in focus) grew beyond noise by more than this share of the whole (or of
     /// everything in focus); for traces of Tokio programs, if a figure did: p50-, p99- or max- of poll, delay or span, as in
     /// p99-poll=20%
-    #[arg(long, value_name = "[FIGURE=]PERCENT", value_parser = FailOver::parse)]
+    #[arg(long, value_name = "[FIGURE=]PERCENT", value_parser = FailOver::parse, allow_hyphen_values = true)]
     pub(crate) fail_over: Vec<FailOver>,
 
     /// Confidence of marked differences, in percent
