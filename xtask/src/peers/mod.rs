@@ -353,6 +353,16 @@ pub fn php() -> Result<Ready> {
     php::machine(&folder()?)
 }
 
+/// The path of npm, which is installed if it is not there. Not a peer: the pages are built with it.
+///
+/// # Errors
+/// When it cannot be installed.
+pub fn npm() -> Result<PathBuf> {
+    debian::ensure_installed("node", "nodejs")?;
+    debian::ensure_installed("npm", "npm")?;
+    command::find("npm").context("npm is not on the path")
+}
+
 /// SQLite's own program, installed if it is missing.
 ///
 /// # Errors

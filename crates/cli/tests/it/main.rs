@@ -55,4 +55,5 @@ mod terminal;
 mod thread_names;
 mod timeline;
 mod tokio;
+mod tokio_page;
 mod values;
