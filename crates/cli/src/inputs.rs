@@ -9,7 +9,7 @@ use anyhow::bail;
 use borehole::model::Tables;
 use borehole::{
     Error, Format, Input, InputOptions, OnDamage, ProfileSink, ReadOptions, Recovery, SampleKind, Source,
-    finish_before,
+    finish_before, open_input,
 };
 use clap::Args;
 
@@ -87,7 +87,7 @@ fn source(path: &Path) -> Result<Source, Error> {
     let (name, opened) = if is_stdin(path) {
         ("standard input".to_owned(), io::stdin().as_fd().try_clone_to_owned().map(File::from))
     } else {
-        (path.display().to_string(), File::open(path))
+        (path.display().to_string(), open_input(path))
     };
     let opened = opened.and_then(|file| Ok((file.try_clone()?, file)));
     let (pipe, file) = opened.map_err(|source| Error::Open { name: name.clone(), source })?;
