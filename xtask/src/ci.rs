@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{command, formatting, peers, testing, tidy};
+use crate::{command, formatting, peers, testing, tidy, web};
 
 /// A task with a name.
 struct Task {
@@ -53,6 +53,13 @@ const TASKS: &[Task] = &[
         time: "5 s",
         is_optional: false,
         run: |at| passed(tidy::run(at.root)),
+    },
+    Task {
+        name: "web",
+        about: "the scripts of the pages: types, tests, and that what is committed is what they make",
+        time: "30 s",
+        is_optional: false,
+        run: |at| passed(web::check(at.root)),
     },
     Task {
         name: "clippy",

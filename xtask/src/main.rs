@@ -13,6 +13,7 @@ mod picture;
 mod progress;
 mod testing;
 mod tidy;
+mod web;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -126,6 +127,15 @@ const CHORES: &[Chore] = &[
   --seed N        The number that decides which inputs are made [default: 1]
   --careful       Write each input to a file before it is run, for failures that end the process",
         run: fuzz::run,
+    },
+    Chore {
+        name: "web",
+        about: "Make the scripts and styles of the pages from web/, after their tests",
+        arguments: "",
+        run: |root, arguments| {
+            Given::read(arguments, &[], &[])?.without_words()?;
+            web::make(root)
+        },
     },
     Chore {
         name: "picture",

@@ -12,6 +12,10 @@ pub enum Error {
     Process(borehole_process::Error),
     /// The process runs no supported PHP.
     Php(borehole_php::Error),
+    /// The process runs no supported Python.
+    Python(borehole_python::Error),
+    /// The process runs nothing that can be sampled. The text says what it runs.
+    OtherProgram(String),
     /// The output cannot be written.
     Output(io::Error),
 }
@@ -23,22 +27,29 @@ impl Error {
         let process = match self {
             Self::Process(error) => Some(error),
             Self::Php(error) => error.process(),
-            Self::Output(_) => None,
+            Self::Python(error) => error.process(),
+            Self::OtherProgram(_) | Self::Output(_) => None,
         };
         process.is_some_and(|error| error.kind() == borehole_process::ErrorKind::Gone)
     }
 
-    /// Whether the process runs no PHP.
+    /// Whether the process runs neither PHP nor Python.
     #[must_use]
     pub fn is_other_program(&self) -> bool {
-        matches!(self, Self::Php(error) if error.kind() == borehole_php::ErrorKind::NotPhp)
+        match self {
+            Self::Php(error) => error.kind() == borehole_php::ErrorKind::NotPhp,
+            Self::Python(error) => error.kind() == borehole_python::ErrorKind::NotPython,
+            Self::OtherProgram(_) => true,
+            Self::Process(_) | Self::Output(_) => false,
+        }
     }
 
     /// Whether the cause may be that the program has just been started: at first the process is another program, and
     /// its state is inconsistent.
     pub(crate) fn may_be_early(&self) -> bool {
-        let Self::Php(error) = self else { return false };
-        matches!(error.kind(), borehole_php::ErrorKind::NotPhp | borehole_php::ErrorKind::Implausible)
+        self.is_other_program()
+            || matches!(self, Self::Php(error) if error.kind() == borehole_php::ErrorKind::Implausible)
+            || matches!(self, Self::Python(error) if error.kind() == borehole_python::ErrorKind::Implausible)
     }
 
     /// Whether the cause is a budget of memory that is used up.
@@ -46,7 +57,7 @@ impl Error {
     pub fn is_memory(&self) -> bool {
         match self {
             Self::Output(error) => OverBudget::of(error).is_some(),
-            Self::Process(_) | Self::Php(_) => false,
+            Self::Process(_) | Self::Php(_) | Self::Python(_) | Self::OtherProgram(_) => false,
         }
     }
 
@@ -54,6 +65,7 @@ impl Error {
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Php(error) if error.kind() == borehole_php::ErrorKind::TableFull)
+            || matches!(self, Self::Python(error) if error.kind() == borehole_python::ErrorKind::TableFull)
     }
 }
 
@@ -62,6 +74,8 @@ impl fmt::Display for Error {
         match self {
             Self::Process(error) => error.fmt(f),
             Self::Php(error) => error.fmt(f),
+            Self::Python(error) => error.fmt(f),
+            Self::OtherProgram(text) => f.write_str(text),
             Self::Output(error) => error.fmt(f),
         }
     }
@@ -79,6 +93,12 @@ impl From<borehole_process::Error> for Error {
 impl From<borehole_php::Error> for Error {
     fn from(error: borehole_php::Error) -> Self {
         Self::Php(error)
+    }
+}
+
+impl From<borehole_python::Error> for Error {
+    fn from(error: borehole_python::Error) -> Self {
+        Self::Python(error)
     }
 }
 

@@ -55,6 +55,8 @@ pub struct SampleOptions {
     pub rotate: Option<Duration>,
     /// The arrangement of the samples of several processes.
     pub grouping: Grouping,
+    /// One in this many samples is taken with its thread stopped, of subjects that have an oracle; `None`: none.
+    pub oracle: Option<u32>,
 }
 
 impl Default for SampleOptions {
@@ -68,6 +70,7 @@ impl Default for SampleOptions {
             samples: None,
             rotate: None,
             grouping: Grouping::default(),
+            oracle: Some(100),
         }
     }
 }

@@ -4,16 +4,17 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
-use borehole_model::{Context, Frame, Sample, Segment, StackId, Tables};
+use borehole_model::{Context, Frame, Sample, Segment, StackId, Tables, Thread};
 use borehole_process::Stopper;
 
 use crate::control::{SessionControl, SessionProgress};
 use crate::error::Error;
 use crate::options::{Grouping, Idle, SampleOptions, StopMode, nanoseconds};
+use crate::oracle::Oracle;
 use crate::output::LiveSink;
 use crate::schedule::{self, Schedule, now_ns};
 use crate::segment::SegmentMetadata;
-use crate::statistics::SampleStatistics;
+use crate::statistics::{COUNTS, SampleStatistics};
 use crate::subject::{Look, Subject};
 
 /// The interval of flushing the file and of updating what is known about processes.
@@ -45,6 +46,7 @@ pub struct SamplingSession<'a> {
     targets: Vec<SampledProcess>,
     idle: Option<StackId>,
     statistics: SampleStatistics,
+    oracle: Oracle,
     start_ns: u64,
     /// The time at which the periodic work is due.
     care_ns: u64,
@@ -54,7 +56,7 @@ struct OpenSegment {
     segment: Segment,
     start_ns: u64,
     /// The counts at its beginning, as [`SampleStatistics::facts`].
-    counted_before: [(&'static str, u64); 10],
+    counted_before: [(&'static str, u64); COUNTS],
 }
 
 struct SampledProcess {
@@ -80,10 +82,19 @@ impl SampledProcess {
         statistics: &mut SampleStatistics,
     ) -> Result<Option<Look>, Error> {
         if !self.cannot_stop {
-            match self.stopper.stop() {
+            let thread = self.subject.thread_to_stop(lane);
+            let stopped = match thread {
+                Some(thread) => self.stopper.stop_thread(thread),
+                None => self.stopper.stop(),
+            };
+            match stopped {
                 Ok(_stopped) => {
                     statistics.stopped += 1;
-                    return self.subject.look(lane, tables).map(Some);
+                    return self.subject.look_stopped(lane, tables).map(Some);
+                }
+                // The thread has ended; the process may run on.
+                Err(error) if error.kind() == borehole_process::ErrorKind::Gone && thread.is_some() => {
+                    return Ok(Some(Look::Ended));
                 }
                 Err(error) if error.kind() == borehole_process::ErrorKind::Gone => return Err(error.into()),
                 Err(_) => self.cannot_stop = true,
@@ -133,6 +144,7 @@ impl<'a> SamplingSession<'a> {
             targets: Vec::new(),
             idle: None,
             statistics: SampleStatistics::default(),
+            oracle: Oracle::one_in(options.oracle),
             start_ns,
             care_ns: start_ns + CARE_NS,
         }
@@ -289,6 +301,7 @@ impl<'a> SamplingSession<'a> {
 
     fn forget(&mut self) {
         self.tables = Tables::default();
+        self.oracle.forget();
         self.idle = None;
         for target in &mut self.targets {
             target.subject.forget();
@@ -297,9 +310,11 @@ impl<'a> SamplingSession<'a> {
 
     /// Writes the counts of the segment's samples into the segment, and ends it.
     fn end_segment(&mut self) -> Result<(), Error> {
+        self.statistics.truth = self.oracle.measured();
         let Some(OpenSegment { segment, counted_before, .. }) = &self.current else { return Ok(()) };
-        for ((key, now), (_, before)) in self.statistics.facts().into_iter().zip(counted_before) {
-            let value = (now - before).to_string();
+        let counts = self.statistics.facts().into_iter().zip(counted_before);
+        let counts = counts.map(|((key, now), (_, before))| (key, (now - before).to_string()));
+        for (key, value) in counts.chain(self.statistics.truth.facts()) {
             let key = self.tables.intern_string(key.as_bytes()).map_err(io::Error::from)?;
             let value = self.tables.intern_string(value.as_bytes()).map_err(io::Error::from)?;
             self.output.metadata(Context { tables: &self.tables, segment }, key, value)?;
@@ -309,6 +324,9 @@ impl<'a> SamplingSession<'a> {
 
     fn sample_each(&mut self) -> Result<(), Error> {
         for row in 0..self.targets.len() {
+            if let Err(error) = self.targets[row].subject.prepare() {
+                self.targets[row].is_gone |= error.is_gone();
+            }
             for lane in 0..self.targets[row].subject.lanes() {
                 self.statistics.asked += 1;
                 match self.sample(row, lane) {
@@ -326,15 +344,40 @@ impl<'a> SamplingSession<'a> {
 
     /// Looks until the stack does not change during the look; if it always changes, stops the process as the options allow.
     fn sample(&mut self, row: usize, lane: usize) -> Result<Look, Error> {
-        let Self { options, targets, tables, statistics, .. } = self;
+        let Self { options, targets, tables, statistics, oracle, .. } = self;
         let target = &mut targets[row];
+        let has_oracle = target.subject.has_oracle() && options.stop != StopMode::Always;
+        if has_oracle
+            && oracle.is_due()
+            && target.subject.will_stop(lane)
+            && let Some(look) = target.look_stopped(lane, tables, statistics)?
+        {
+            statistics.reference += 1;
+            oracle.note_reference(look.stack(), tables);
+            return Ok(look);
+        }
+        let look = Self::sample_running(options, target, lane, tables, statistics)?;
+        if has_oracle && target.subject.is_comparable(lane) {
+            oracle.note_running(look.stack(), tables);
+        }
+        Ok(look)
+    }
+
+    fn sample_running(
+        options: &SampleOptions,
+        target: &mut SampledProcess,
+        lane: usize,
+        tables: &mut Tables,
+        statistics: &mut SampleStatistics,
+    ) -> Result<Look, Error> {
         if options.stop == StopMode::Always
+            && target.subject.will_stop(lane)
             && let Some(look) = target.look_stopped_again(lane, options.max_retries, tables, statistics)?
         {
             return Ok(look);
         }
         let mut look = target.subject.look(lane, tables)?;
-        for _ in 0..options.max_retries {
+        for _ in 0..options.max_retries.min(target.subject.max_retries()) {
             if look != Look::Torn {
                 return Ok(look);
             }
@@ -343,6 +386,7 @@ impl<'a> SamplingSession<'a> {
         }
         if look == Look::Torn
             && options.stop == StopMode::WhenTorn
+            && target.subject.will_stop(lane)
             && let Some(stopped) = target.look_stopped(lane, tables, statistics)?
         {
             look = stopped;
@@ -354,6 +398,10 @@ impl<'a> SamplingSession<'a> {
         let stack = match look {
             Look::Torn => {
                 self.statistics.torn += 1;
+                return Ok(());
+            }
+            Look::Ended => {
+                self.statistics.gone += 1;
                 return Ok(());
             }
             Look::Idle => {
@@ -380,6 +428,8 @@ impl<'a> SamplingSession<'a> {
             time_ns: Some(time_ns),
             process: segment.process.is_none().then(|| i64::from(subject.process())),
             thread: subject.thread(lane),
+            interpreter: subject.interpreter(lane),
+            status: subject.status(lane),
             labels,
             ..Sample::default()
         };
@@ -411,6 +461,7 @@ impl<'a> SamplingSession<'a> {
 
     fn take_care(&mut self) -> Result<(), Error> {
         self.care_ns = now_ns() + CARE_NS;
+        self.name_threads()?;
         for target in &mut self.targets {
             target.is_gone |= target.subject.refresh().is_err_and(|error| error.is_gone());
             target.cannot_stop = false;
@@ -428,12 +479,28 @@ impl<'a> SamplingSession<'a> {
         Ok(())
     }
 
+    /// Tells the output the names of threads that have been found since the last time.
+    fn name_threads(&mut self) -> Result<(), Error> {
+        let Self { targets, output, tables, current: Some(OpenSegment { segment, .. }), .. } = self else {
+            return Ok(());
+        };
+        for target in targets {
+            let process = Some(i64::from(target.subject.process()));
+            for (number, name) in target.subject.new_thread_names() {
+                let name = tables.intern_string(&name).map_err(io::Error::from)?;
+                output.thread(Context { tables, segment }, Thread { process, number }, name)?;
+            }
+        }
+        Ok(())
+    }
+
     fn publish(&self) {
         let processes = self.targets.iter().map(|target| target.subject.process()).collect();
         self.shared.publish(SessionProgress { statistics: self.statistics, processes });
     }
 
     fn complete(&mut self) -> Result<(), Error> {
+        self.name_threads()?;
         self.end_segment()?;
         self.output.finish(&self.tables)?;
         Ok(())

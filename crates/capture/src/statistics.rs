@@ -2,12 +2,17 @@
 
 use std::ops::AddAssign;
 
+use crate::oracle::MeasuredTruth;
+
+/// The number of counts in a file.
+pub(crate) const COUNTS: usize = 12;
+
 /// Declares the counts, with the keys under which a file states them.
 macro_rules! counts {
     ($($(#[$doc:meta])* $count:ident = $key:literal,)+) => {
         /// The number of samples by outcome.
         ///
-        /// `asked` is the sum of `taken`, `idle`, `torn`, `failed` and `missed`.
+        /// `asked` is the sum of `taken`, `idle`, `torn`, `gone`, `failed` and `missed`.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct SampleStatistics {
             $($(#[$doc])* pub $count: u64,)+
@@ -15,13 +20,15 @@ macro_rules! counts {
             pub attached: u64,
             /// The duration in nanoseconds.
             pub elapsed_ns: u64,
+            /// How far samples of running threads are from those of stopped ones.
+            pub truth: MeasuredTruth,
         }
 
         impl SampleStatistics {
             /// The counts as keys and values, for the metadata of a file. Processes and times are left out, because the
             /// file states them elsewhere.
             #[must_use]
-            pub fn facts(&self) -> [(&'static str, u64); 10] {
+            pub fn facts(&self) -> [(&'static str, u64); COUNTS] {
                 [$(($key, self.$count),)+]
             }
         }
@@ -33,6 +40,7 @@ macro_rules! counts {
                 $(self.$count += other.$count;)+
                 self.attached += other.attached;
                 self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
+                self.truth = self.truth.max(other.truth);
             }
         }
     };
@@ -47,6 +55,8 @@ counts! {
     idle = "samples.idle",
     /// Samples that were given up because the stack changed at every look.
     torn = "samples.torn",
+    /// Samples of threads that ended before they were read.
+    gone = "samples.gone",
     /// Samples that could not be read.
     failed = "samples.failed",
     /// Samples whose deadline passed while others were taken, or while this program did not run.
@@ -59,6 +69,8 @@ counts! {
     unstopped = "samples.unstopped",
     /// Stacks without some frames on the root's side, because they exceeded the maximum depth.
     truncated = "samples.truncated",
+    /// Samples taken with their thread stopped, to compare the others with them.
+    reference = "samples.reference",
 }
 
 impl SampleStatistics {

@@ -1,6 +1,6 @@
 //! The interface of a sampled process.
 
-use borehole_model::{LabelsId, StackId, Tables};
+use borehole_model::{LabelsId, StackId, Status, Tables};
 use borehole_process::Stopper;
 
 use crate::error::Error;
@@ -17,17 +17,74 @@ pub trait Subject: Send {
         Stopper::new(self.process())
     }
 
+    /// Prepares for a look at each lane, such as by noticing new threads. Called once before them at each point in time.
+    ///
+    /// # Errors
+    /// If the process is gone or cannot be read any more.
+    fn prepare(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// The current number of lanes.
     fn lanes(&self) -> usize;
 
     /// The thread of a lane; `None` unless the interpreter has one executor per thread.
     fn thread(&self, lane: usize) -> Option<u64>;
 
+    /// The interpreter of a lane, within the process.
+    fn interpreter(&self, _lane: usize) -> Option<u64> {
+        None
+    }
+
+    /// The only thread to stop for a look at a lane; `None`: the process is stopped.
+    fn thread_to_stop(&self, _lane: usize) -> Option<i32> {
+        None
+    }
+
+    /// How often a look may be repeated before the lane is stopped for it. Repeating favours stacks that last long.
+    fn max_retries(&self) -> u32 {
+        u32::MAX
+    }
+
+    /// Whether some looks are taken with the lane stopped, to compare the others with them.
+    fn has_oracle(&self) -> bool {
+        false
+    }
+
     /// Looks at a lane once. All ids belong to `tables`, which must be the same in every call until [`Subject::forget`].
     ///
     /// # Errors
     /// If the process is gone or cannot be read any more, or the tables are full.
     fn look(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error>;
+
+    /// Notes what being stopped would hide, and returns whether stopping helps: a thread that sleeps does not change, and stopping
+    /// wakes it. Called right before a lane is stopped.
+    fn will_stop(&mut self, _lane: usize) -> bool {
+        true
+    }
+
+    /// Like [`Subject::look`], while the lane is stopped.
+    ///
+    /// # Errors
+    /// As [`Subject::look`].
+    fn look_stopped(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error> {
+        self.look(lane, tables)
+    }
+
+    /// The state of the thread of a lane at the last look.
+    fn status(&self, _lane: usize) -> Option<Status> {
+        None
+    }
+
+    /// Whether the last look at a lane may be compared with those at stopped ones: [`Subject::will_stop`] was true of it.
+    fn is_comparable(&self, _lane: usize) -> bool {
+        true
+    }
+
+    /// The names of threads that were not told before.
+    fn new_thread_names(&mut self) -> Vec<(u64, Vec<u8>)> {
+        Vec::new()
+    }
 
     /// The current labels of a lane, such as those of its request. Called after a look that found a stack.
     ///
@@ -64,4 +121,15 @@ pub enum Look {
     Idle,
     /// The stack changed while it was read. Looking again at once is cheap.
     Torn,
+    /// The thread has ended.
+    Ended,
+}
+
+impl Look {
+    pub(crate) fn stack(self) -> Option<StackId> {
+        match self {
+            Self::Stack { stack, .. } => Some(stack),
+            Self::Idle | Self::Torn | Self::Ended => None,
+        }
+    }
 }

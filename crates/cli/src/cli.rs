@@ -33,7 +33,7 @@ use crate::stdout::{STDOUT, data};
 use crate::times;
 use crate::top::TopArgs;
 
-/// Sample running PHP; convert, recover and explore profiles of many formats
+/// Sample running PHP and Python; convert, recover and explore profiles of many formats
 #[derive(Parser, Debug)]
 #[command(name = "borehole", version, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -65,13 +65,13 @@ and for heaps (inspector:memory*, inspector:coredump, rmem:explore, rmem:viz).";
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub(crate) enum BoreholeCommand {
-    /// Sample running PHP processes into a file; if that is not permitted, run `borehole doctor`
+    /// Sample running PHP or Python processes into a file; if that is not permitted, run `borehole doctor`
     #[command(after_help = RECORD_EXAMPLES)]
     Record(Deferred<RecordArgs>),
-    /// Print the current stacks of a PHP process
+    /// Print the current stacks of a PHP or Python process
     #[command(after_help = STACK_EXAMPLES)]
     Stack(Deferred<StackArgs>),
-    /// Show live where running PHP processes spend their time
+    /// Show live where running PHP and Python processes spend their time
     #[command(after_help = TOP_EXAMPLES)]
     Top(Deferred<TopArgs>),
     /// Print the address of the executor globals of each PHP thread
@@ -153,7 +153,7 @@ Examples:
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
-  borehole doctor           the system and all processes that look like PHP
+  borehole doctor           the system and all processes that look like PHP or Python
   borehole doctor -p 4711";
 
 const FORMATS_EXAMPLES: &str = "\

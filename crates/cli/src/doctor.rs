@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use borehole::capture::{PhpOptions, PhpProcess, Subject as _};
+use borehole::capture::{PhpOptions, PhpProcess, PythonOptions, PythonProcess, Subject as _, is_python};
 use borehole_php::ThreadModel;
 use borehole_process::{
     ForeignProcess as _, Obstacle, Process, obstacles, processes, ptrace_scope, resident_bytes,
 };
-use borehole_text::{WIDEST_LAST, bytes, crop_middle, printable};
+use borehole_text::{WIDEST_LAST, bytes, counted, crop_middle, printable};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use crate::suspend;
 /// The arguments of `borehole doctor`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DoctorArgs {
-    /// Process to check [default: the system and all processes that look like PHP]
+    /// Process to check [default: the system and all processes that look like PHP or Python]
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
 
@@ -67,11 +67,13 @@ impl Diagnosis {
     }
 }
 
-/// Whether the program of a command line has a name like PHP's.
-fn looks_like_php(command: &[u8]) -> bool {
+/// Whether the program of a command line has a name like PHP's or Python's.
+fn looks_like_target(command: &[u8]) -> bool {
     let program = command.split(|&byte| byte == b' ').next().unwrap_or_default();
     let name = program.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    name.windows(3).any(|part| part == b"php") || [b"apache2".as_slice(), b"httpd"].contains(&name)
+    name.windows(3).any(|part| part == b"php")
+        || name.starts_with(b"python")
+        || [b"apache2".as_slice(), b"httpd"].contains(&name)
 }
 
 /// How many processes are checked if none is named.
@@ -106,17 +108,22 @@ fn line(finding: &Diagnosis) -> String {
 fn system_findings() -> Vec<Diagnosis> {
     let mut findings = vec![scope_finding()];
     let all = processes().unwrap_or_default();
-    let found: Vec<_> = all.iter().filter(|process| looks_like_php(&process.command)).collect();
+    let found: Vec<_> = all.iter().filter(|process| looks_like_target(&process.command)).collect();
     if found.is_empty() {
-        findings
-            .push(Diagnosis::note("no process looks like PHP", "start it first, or name a process with -p"));
+        findings.push(Diagnosis::note(
+            "no process looks like PHP or Python",
+            "start it first, or name a process with -p",
+        ));
     }
     for process in found.iter().take(MAX_PROCESSES) {
         findings.extend(process_findings(process.id));
     }
     if found.len() > MAX_PROCESSES {
         let more = found.len() - MAX_PROCESSES;
-        findings.push(Diagnosis::note(format!("{more} more processes look like PHP"), "check one with -p"));
+        findings.push(Diagnosis::note(
+            format!("{more} more processes look like PHP or Python"),
+            "check one with -p",
+        ));
     }
     findings
 }
@@ -149,6 +156,10 @@ fn process_findings(id: i32) -> Vec<Diagnosis> {
     if is_in_other_namespace(id) {
         let what = format!("process {id} is in a container; its files are read through /proc/{id}/root");
         findings.push(Diagnosis::good(what));
+    }
+    if is_python(id) {
+        findings.push(python_finding(id));
+        return findings;
     }
     findings.extend(php_findings(id));
     findings.extend(opcache_findings(id, &process));
@@ -188,6 +199,16 @@ fn refusal(id: i32, error: &borehole_process::Error) -> Vec<Diagnosis> {
 fn is_in_other_namespace(id: i32) -> bool {
     let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
     namespace(&id.to_string()) != namespace("self")
+}
+
+fn python_finding(id: i32) -> Diagnosis {
+    match PythonProcess::attach_when_ready(id, &PythonOptions::default()) {
+        Ok(python) => {
+            let (identity, threads) = (python.identity(), counted(python.lanes() as u64, "thread"));
+            Diagnosis::good(format!("process {id} runs {identity} with {threads}"))
+        }
+        Err(error) => Diagnosis::bad(refusal::text(id, &error), refusal::WHAT_IS_SAMPLED),
+    }
 }
 
 fn php_findings(id: i32) -> Vec<Diagnosis> {

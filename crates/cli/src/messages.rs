@@ -32,8 +32,9 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
     let hint = hint.or_else(|| of_heap().find_map(|error| error.hint().map(str::to_owned)));
     let hint = hint.or_else(|| {
         let mut of_capture = error.chain().filter_map(|cause| cause.downcast_ref::<capture::Error>());
-        let is_no_php = of_capture.any(capture::Error::is_other_program);
-        is_no_php.then(|| refusal::WHAT_IS_PHP.to_owned())
+        let refused = of_capture.find(|error| error.is_other_program())?;
+        let is_php = matches!(refused, capture::Error::Php(_));
+        Some(if is_php { refusal::WHAT_IS_PHP } else { refusal::WHAT_IS_SAMPLED }.to_owned())
     });
     #[cfg(feature = "lake")]
     let hint = hint.or_else(|| {

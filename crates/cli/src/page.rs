@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
+use borehole::model::{ProfileSink, Tables, Tee};
 use borehole::{Compression, Error, Existing, Output, Recovery};
-use borehole_analysis::{PageLimits, ProfilePage};
+use borehole_analysis::tokio::{TokioPage, TokioPageSink};
+use borehole_analysis::{HeatMapSink, PageLimits, ProfileBuilder, ProfilePage};
 use clap::Args;
 
 use crate::exit::Exit;
@@ -109,14 +111,34 @@ fn html(
     (filter, shape, value): (&FilterArgs, &ShapeArgs, &ValueArgs),
     title: Option<&str>,
 ) -> anyhow::Result<(String, Recovery)> {
-    let sink = value.profile();
+    let names = title.map_or_else(|| name_of(inputs), str::to_owned);
+    let read =
+        |tables: &mut Tables, sink: &mut dyn ProfileSink| inputs.read_onto(tables, filter, sink, "the page");
+    // Who chooses among the samples wants to see those.
+    if inputs.reading.kind.is_some() || value.value.is_some() || shape.is_asked() {
+        let (sink, tables, recovery) = shape.reading(value.profile(), read)?;
+        return Ok((profile_html(sink, tables, &names)?, recovery));
+    }
     let (sink, tables, recovery) =
-        shape.reading(sink, |tables, sink| inputs.read_onto(tables, filter, sink, "the page"))?;
+        shape.reading(Tee::new(value.profile(), TokioPageSink::default()), read)?;
+    let (profile, tokio) = sink.into_parts();
+    let programs: Vec<TokioPage> = tokio.into_pages();
+    let html = match &programs[..] {
+        [] => profile_html(profile, tables, &names)?,
+        programs => borehole_web::tokio_html(programs, &names),
+    };
+    Ok((html, recovery))
+}
+
+fn profile_html(
+    sink: Tee<ProfileBuilder, HeatMapSink>,
+    tables: Tables,
+    names: &str,
+) -> anyhow::Result<String> {
     let (builder, heat) = sink.into_parts();
     check_value(builder.weigher())?;
     let page = ProfilePage::new(&builder.into_profile(tables), PageLimits::default())?;
-    let names = title.map_or_else(|| name_of(inputs), str::to_owned);
-    Ok((borehole_web::report_html(&page, &heat.into_view(), &names), recovery))
+    Ok(borehole_web::report_html(&page, &heat.into_view(), names))
 }
 
 /// The title of a page of `inputs`.

@@ -1,8 +1,10 @@
 //! `borehole stack`: the current stacks of a process.
 
+use std::collections::BTreeMap;
+
 use anyhow::Context as _;
-use borehole::capture::{Look, PhpProcess, Subject as _};
-use borehole::model::{FrameId, StackId, Tables};
+use borehole::capture::{Look, Subject};
+use borehole::model::{FrameId, StackId, Status, Tables};
 use borehole_text::printable;
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -36,47 +38,70 @@ pub(crate) struct StackArgs {
 const LOOKS: usize = 10;
 
 pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
-    let mut process = refusal::attach(args.pid, &args.php.options(args.depth))?;
+    let mut process = refusal::attach_any(args.pid, &args.php.subjects(args.depth))?;
+    let names: BTreeMap<u64, Vec<u8>> = process.new_thread_names().into_iter().collect();
     let mut tables = Tables::default();
     let mut stacks = Vec::new();
     for lane in 0..process.lanes() {
-        let look = look(&mut process, lane, &mut tables)?;
-        stacks.push((process.thread(lane), look));
+        let look = look(&mut *process, lane, &mut tables)?;
+        let thread = process.thread(lane);
+        let name = thread.and_then(|thread| names.get(&thread).cloned());
+        stacks.push(ThreadLook { thread, name, status: process.status(lane), look });
     }
-    let text =
-        if args.json { as_json(&process, &stacks, &tables) } else { as_text(&process, &stacks, &tables) };
+    let runtime = process.facts();
+    let text = if args.json {
+        as_json(args.pid, &runtime, &stacks, &tables)
+    } else {
+        as_text(args.pid, &runtime, &stacks, &tables)
+    };
     put(&text, args.json)?;
     Ok(Exit::Done)
 }
 
-fn look(process: &mut PhpProcess, lane: usize, tables: &mut Tables) -> anyhow::Result<Look> {
+fn look(process: &mut dyn Subject, lane: usize, tables: &mut Tables) -> anyhow::Result<Look> {
     let (id, mut stopper) = (process.process(), process.stopper());
-    let mut look = || {
-        let looked = process.look(lane, tables);
-        looked.with_context(|| format!("process {id} can no longer be read"))
-    };
+    let gone = || format!("process {id} can no longer be read");
     for _ in 0..LOOKS {
-        match look()? {
+        match process.look(lane, tables).with_context(gone)? {
             Look::Torn => {}
             look => return Ok(look),
         }
     }
-    let _stopped = stopper.stop().context("the stack changed at every attempt to read it")?;
-    look()
+    let _ = process.will_stop(lane);
+    let stopped = match process.thread_to_stop(lane) {
+        Some(thread) => stopper.stop_thread(thread),
+        None => stopper.stop(),
+    };
+    let _stopped = stopped.context("the stack changed at every attempt to read it")?;
+    process.look_stopped(lane, tables).with_context(gone)
 }
 
-/// The result for each thread, with its id if there are several threads.
-type ThreadLooks = [(Option<u64>, Look)];
+/// The result for a thread.
+struct ThreadLook {
+    /// Its number; `None` if the process is looked at as a whole.
+    thread: Option<u64>,
+    name: Option<Vec<u8>>,
+    status: Option<Status>,
+    look: Look,
+}
 
-fn as_text(process: &PhpProcess, stacks: &ThreadLooks, tables: &Tables) -> String {
-    let mut text =
-        format!("process {}: {}\n", process.process(), printable(process.identity().to_string().as_bytes()));
-    for (thread, look) in stacks {
+/// The runtime among the facts of a process: the key and the value.
+pub(crate) fn runtime(facts: &[(String, String)]) -> Option<(&str, &str)> {
+    let is_runtime = |(key, _): &&(String, String)| matches!(key.as_str(), "php" | "python");
+    facts.iter().find(is_runtime).map(|(key, value)| (key.as_str(), value.as_str()))
+}
+
+fn as_text(process: i32, facts: &[(String, String)], stacks: &[ThreadLook], tables: &Tables) -> String {
+    let (language, identity) = runtime(facts).unwrap_or_default();
+    let mut text = format!("process {process}: {}\n", printable(identity.as_bytes()));
+    let name_of = if language == "python" { "Python" } else { "PHP" };
+    for ThreadLook { thread, name, status, look } in stacks {
         if let Some(thread) = thread {
-            text += &format!("thread {thread}\n");
+            text += &format!("thread {thread}{}\n", described(name.as_deref(), *status));
         }
         match *look {
-            Look::Idle => text += "  idle: no PHP code is executing\n",
+            Look::Idle => text += &format!("  idle: no {name_of} code is executing\n"),
+            Look::Ended => text += "  has ended\n",
             Look::Torn => text += "  changing too fast to be read\n",
             Look::Stack { stack, omitted } => {
                 for (index, frame) in tables.frames_leaf_first(Some(stack)).enumerate() {
@@ -90,6 +115,23 @@ fn as_text(process: &PhpProcess, stacks: &ThreadLooks, tables: &Tables) -> Strin
         }
     }
     text
+}
+
+/// The name of a thread and its state, as far as they are known.
+fn described(name: Option<&[u8]>, status: Option<Status>) -> String {
+    let name = name.map_or_else(String::new, |name| format!(" \"{}\"", printable(name)));
+    let words: Vec<&str> = status.map_or_else(Vec::new, |status| {
+        let known = status.names().filter_map(|flag| match flag {
+            "has_gil" => Some("holds the GIL"),
+            "on_cpu" => Some("on CPU"),
+            "gil_requested" => Some("waits for the GIL"),
+            "has_exception" => Some("handles an exception"),
+            "main_thread" => Some("main thread"),
+            _ => None,
+        });
+        known.collect()
+    });
+    if words.is_empty() { name } else { format!("{name}: {}", words.join(", ")) }
 }
 
 fn frame_text(frame: FrameId, tables: &Tables) -> String {
@@ -107,25 +149,32 @@ fn frame_text(frame: FrameId, tables: &Tables) -> String {
     text
 }
 
-fn as_json(process: &PhpProcess, stacks: &ThreadLooks, tables: &Tables) -> String {
-    let stacks: Vec<Value> =
-        stacks.iter().map(|(thread, look)| stack_object(*thread, *look, tables)).collect();
+fn as_json(process: i32, facts: &[(String, String)], stacks: &[ThreadLook], tables: &Tables) -> String {
+    let stacks: Vec<Value> = stacks.iter().map(|look| stack_object(look, tables)).collect();
+    let (language, identity) = runtime(facts).unwrap_or_default();
     let object = json!({
         "schema_version": 1,
-        "pid": process.process(),
-        "php": process.identity().to_string(),
+        "pid": process,
+        language: identity,
         "stacks": stacks,
     });
     format!("{object}\n")
 }
 
-fn stack_object(thread: Option<u64>, look: Look, tables: &Tables) -> Value {
+fn stack_object(found: &ThreadLook, tables: &Tables) -> Value {
     let mut object = Map::new();
-    if let Some(thread) = thread {
+    if let Some(thread) = found.thread {
         object.insert("tid".to_owned(), thread.into());
     }
-    let state = match look {
+    if let Some(name) = &found.name {
+        object.insert("name".to_owned(), lossy(name).into());
+    }
+    if let Some(status) = found.status {
+        object.insert("status".to_owned(), status.names().collect());
+    }
+    let state = match found.look {
         Look::Idle => "idle",
+        Look::Ended => "ended",
         Look::Torn => "torn",
         Look::Stack { stack, omitted } => {
             object.insert("frames".to_owned(), frames(stack, tables));

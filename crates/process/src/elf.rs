@@ -6,9 +6,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use borehole_text::cause;
-use object::elf::{FileHeader64, PT_LOAD, PT_TLS, ProgramHeader64, SHT_DYNSYM, STT_TLS};
-use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _, Sym as _};
-use object::{Endianness, ReadCache};
+use object::elf::{FileHeader64, PT_LOAD, PT_TLS, ProgramHeader64, SHF_ALLOC, SHT_DYNSYM, STT_TLS};
+use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _, SectionTable, Sym as _};
+use object::{Endianness, ReadCache, ReadRef};
 
 use crate::error::{Error, ErrorKind};
 use crate::files;
@@ -132,7 +132,25 @@ fn read_symbols(
         let address = if thread_local { value } else { value.wrapping_add(bias) };
         symbols.add(name, ElfSymbol { address, size: symbol.st_size(endian), thread_local });
     }
+    add_sections(&mut symbols, &sections, endian, bias);
     Ok(symbols)
+}
+
+/// Adds the sections that are in memory, such as `.PyRuntime`: a file without symbols still has them.
+fn add_sections<'d, R: ReadRef<'d>>(
+    symbols: &mut ElfSymbols,
+    sections: &SectionTable<'d, FileHeader64<Endianness>, R>,
+    endian: Endianness,
+    bias: u64,
+) {
+    for section in sections.iter() {
+        let is_in_memory = section.sh_flags(endian).0 & SHF_ALLOC.0 != 0;
+        let name = sections.section_name(endian, section).unwrap_or_default();
+        if is_in_memory && name.starts_with(b".") && name.len() <= LONGEST_NAME {
+            let address = section.sh_addr(endian).wrapping_add(bias);
+            symbols.add(name, ElfSymbol { address, size: section.sh_size(endian), thread_local: false });
+        }
+    }
 }
 
 /// The name at this offset; `None` if it is empty or too long. Does not look further than that for its end, because all names

@@ -89,7 +89,8 @@ pub trait ForeignProcess: ForeignMemory {
     /// The mappings at the moment when this target was opened.
     fn mappings(&self) -> &Mappings;
 
-    /// The dynamic symbols of the ELF file that `mapping` shows a part of, at their addresses in this target.
+    /// The dynamic symbols of the ELF file that `mapping` shows a part of, at their addresses in this target, and its sections
+    /// that are in memory, whose names begin with a dot.
     ///
     /// # Errors
     /// If the file cannot be found or read, or is not an ELF file.

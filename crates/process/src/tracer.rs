@@ -31,7 +31,7 @@ pub struct Stopper {
     hold: Option<Hold>,
 }
 
-/// A process whose threads are all stopped until this guard is dropped.
+/// A process whose threads, or one of them, are stopped until this guard is dropped.
 #[derive(Debug)]
 pub struct Stopped<'a> {
     stopper: &'a mut Stopper,
@@ -47,6 +47,7 @@ struct TracerThread {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TracerOrder {
     Stop,
+    StopThread(i32),
     Resume,
 }
 
@@ -76,8 +77,20 @@ impl Stopper {
     /// # Errors
     /// If the process is gone, may not be stopped, is traced by another process, or does not stop in time. It then runs on.
     pub fn stop(&mut self) -> Result<Stopped<'_>, Error> {
+        self.stop_by(TracerOrder::Stop)
+    }
+
+    /// Stops one thread of the process. The others run on.
+    ///
+    /// # Errors
+    /// As [`stop`](Self::stop), or if the thread has ended.
+    pub fn stop_thread(&mut self, thread: i32) -> Result<Stopped<'_>, Error> {
+        self.stop_by(TracerOrder::StopThread(thread))
+    }
+
+    fn stop_by(&mut self, order: TracerOrder) -> Result<Stopped<'_>, Error> {
         self.hold.get_or_insert_with(Hold::begin);
-        match self.order(TracerOrder::Stop) {
+        match self.order(order) {
             Ok(()) => Ok(Stopped { stopper: self }),
             Err(error) => {
                 self.end();
@@ -149,6 +162,7 @@ fn hold(process: &ProcessHandle, orders: &Receiver<TracerOrder>, answers: &Sende
     for order in orders {
         let done = match order {
             TracerOrder::Stop => held.stop_all(process),
+            TracerOrder::StopThread(thread) => held.stop_one(process, thread),
             TracerOrder::Resume => held.resume_all(),
         };
         let is_done = done.is_ok();
@@ -182,6 +196,11 @@ impl StoppedThreads {
         }
         let what = format!("process {} starts threads faster than they can be stopped", process.id());
         Err(Error::new(ErrorKind::Unsupported, what))
+    }
+
+    fn stop_one(&mut self, process: &ProcessHandle, thread: i32) -> Result<(), Error> {
+        let asked = ask(process, thread)?.ok_or_else(|| vanished(process.id(), thread))?;
+        self.await_stop(process.id(), asked, Instant::now() + PATIENCE)
     }
 
     /// Whether a thread still has to be stopped. An ended thread cannot stop, and an ended main thread stays in the

@@ -1,6 +1,11 @@
 //! The data of a page as JSON inside a script tag.
 
 use std::fmt::{Display, Write as _};
+use std::io;
+
+use borehole_text::document;
+use serde::Serialize;
+use serde_json::ser::{CharEscape, Formatter, Serializer};
 
 /// A JSON object under construction. It contains nothing that could end a script tag.
 pub(crate) struct Object(String);
@@ -45,7 +50,7 @@ impl Object {
 
     /// Adds the keys of samples for a page without any.
     pub(crate) fn without_samples(&mut self) -> &mut Self {
-        self.raw("cells", r#"{"call":[],"situation":[],"slice":[],"samples":[]}"#);
+        self.raw("cells", r#"{"call":[],"situation":[],"slice":[],"values":[]}"#);
         self.raw("situations", "[]").raw("dimensions", "[]").raw("time", "null").raw("heat", "null")
     }
 
@@ -66,8 +71,12 @@ pub(crate) fn list<T: Display>(values: impl IntoIterator<Item = T>) -> String {
 }
 
 fn text(value: &str) -> String {
-    let mut text = String::with_capacity(value.len() + 2);
-    text.push('"');
+    format!("\"{}\"", escaped(value))
+}
+
+/// The inside of a JSON text.
+fn escaped(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
     for c in value.chars() {
         match c {
             '"' | '\\' => text.extend(['\\', c]),
@@ -78,8 +87,45 @@ fn text(value: &str) -> String {
             c => text.push(c),
         }
     }
-    text.push('"');
     text
+}
+
+/// A view as JSON for a script tag: nothing in it could end the tag, and its texts are those of a [`document`].
+pub(crate) fn in_script(view: &impl Serialize) -> String {
+    let mut json = Vec::new();
+    let written = view.serialize(&mut Serializer::with_formatter(&mut json, ScriptFormatter));
+    debug_assert!(written.is_ok(), "views have only keys that are texts");
+    String::from_utf8(json).unwrap_or_default()
+}
+
+/// Writes texts as a script tag needs them.
+struct ScriptFormatter;
+
+impl Formatter for ScriptFormatter {
+    fn write_string_fragment<W: io::Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        writer.write_all(escaped(&document(fragment.as_bytes())).as_bytes())
+    }
+
+    fn write_char_escape<W: io::Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        character: CharEscape,
+    ) -> io::Result<()> {
+        let character = match character {
+            CharEscape::Quote => '"',
+            CharEscape::ReverseSolidus => '\\',
+            CharEscape::Solidus => '/',
+            CharEscape::Tab | CharEscape::LineFeed | CharEscape::CarriageReturn => ' ',
+            CharEscape::Backspace | CharEscape::FormFeed | CharEscape::AsciiControl(_) => {
+                char::REPLACEMENT_CHARACTER
+            }
+        };
+        writer.write_all(escaped(character.encode_utf8(&mut [0; 4])).as_bytes())
+    }
 }
 
 #[cfg(test)]
@@ -92,5 +138,18 @@ mod tests {
         let mut object = Object::new();
         object.number("a", 1).texts("b", ["x", "y"]).numbers("c", [1, 2]).text("d", "z");
         assert_eq!(object.end(), r#"{"a":1,"b":["x","y"],"c":[1,2],"d":"z"}"#);
+    }
+
+    #[test]
+    fn texts_of_views_end_no_script_and_hide_nothing() {
+        let view = [("</script><!--\"\\", "a\n\u{1b}[2J\u{202e}\u{2028}&")];
+        let json = in_script(&view);
+        assert_eq!(
+            json,
+            r#"[["\u003c/script\u003e\u003c!--\"\\","a \ufffd"#.replace("\\ufffd", "\u{fffd}")
+                + r#"[2J\\u{202e}\\u{2028}\u0026"]]"#
+        );
+        let read: Vec<(String, String)> = serde_json::from_str(&json).unwrap();
+        assert_eq!(read[0].0, view[0].0);
     }
 }

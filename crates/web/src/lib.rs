@@ -1,8 +1,8 @@
-//! Profiles and heaps as pages and pictures: one self-contained file each, which needs no network.
+//! Profiles, heaps and traces of Tokio programs as pages and pictures: one self-contained file each, which needs no network.
 //!
 //! This crate reads views, which are plain data, never tables or formats. Names in a profile may be anything, even markup or
 //! scripts. Pictures escape them; pages hold them as data in a script tag that is never run, and show them as text. A content
-//! security policy in each page allows only this crate's style and script.
+//! security policy in each page allows only this crate's style and script, which are made from the sources in `web/`.
 
 mod diff;
 mod heap;
@@ -11,8 +11,10 @@ mod names;
 mod page;
 mod report;
 mod svg;
+mod tokio;
 
 pub use diff::diff_html;
 pub use heap::heap_html;
 pub use report::report_html;
 pub use svg::diff_svg;
+pub use tokio::tokio_html;

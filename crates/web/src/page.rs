@@ -2,24 +2,63 @@
 
 use borehole_text::{grouped, markup};
 
-/// The style of all pages.
-pub(crate) const STYLE: &str = include_str!("assets/page.css");
+/// The style and the script of a kind of page. `cargo xtask web` makes them from the sources in `web/`.
+pub(crate) struct PageCode {
+    style: &'static str,
+    script: &'static str,
+    /// The checksums for the content security policy, which allows nothing else.
+    style_checksum: &'static str,
+    script_checksum: &'static str,
+}
 
-/// The script of all pages.
-pub(crate) const SCRIPT: &str = concat!(
-    "\"use strict\";\n",
-    include_str!("assets/model.js"),
-    include_str!("assets/show.js"),
-    include_str!("assets/flame.js"),
-    include_str!("assets/table.js"),
-    include_str!("assets/times.js"),
-    include_str!("assets/main.js"),
-);
+impl PageCode {
+    /// For profiles, diffs and heaps.
+    pub(crate) const PROFILE: Self = Self {
+        style: include_str!("assets/profile.css"),
+        script: include_str!("assets/profile.js"),
+        style_checksum: include_str!("assets/profile.css.checksum"),
+        script_checksum: include_str!("assets/profile.js.checksum"),
+    };
 
-/// The hashes of the style and of the script for the content security policy, which allows nothing else. A test prints the
-/// new hashes when they change.
-const STYLE_HASH: &str = "sha256-QSzxwRdAP5bCw73jiAiNbZtVNoWioWLrrEsV41kD7/Y=";
-const SCRIPT_HASH: &str = "sha256-yne/J47ofK8hOUcXCAqy5lbWISFodQSdJbEZxa3hRGQ=";
+    /// For traces of Tokio programs.
+    pub(crate) const TOKIO: Self = Self {
+        style: include_str!("assets/tokio.css"),
+        script: include_str!("assets/tokio.js"),
+        style_checksum: include_str!("assets/tokio.css.checksum"),
+        script_checksum: include_str!("assets/tokio.js.checksum"),
+    };
+
+    /// The head of a page: a policy, the title as markup, and the style. Where the browser knows trusted types, the policy also
+    /// keeps the script from making markup of texts.
+    pub(crate) fn head(&self, title: &str) -> String {
+        let Self { style, style_checksum, script_checksum, .. } = self;
+        format!(
+            r#"<!doctype html>
+<html lang="en" class="no-script">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src '{script_checksum}'; style-src '{style_checksum}'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+"#
+        )
+    }
+
+    /// The end of a page: the data, which is JSON that nothing in it can end, and the script.
+    pub(crate) fn tail(&self, data: &str) -> String {
+        format!(
+            "<script type=\"application/json\" id=\"data\">{data}</script>\n<script>{}</script>\n</body>\n</html>\n",
+            self.script
+        )
+    }
+}
+
+/// The last line of every page.
+pub(crate) const FOOTER: &str =
+    "<footer>Made by Borehole. This file contains all of its data and makes no network requests.</footer>\n";
 
 /// The labels of a page's boxes.
 pub(crate) struct PageWords {
@@ -96,18 +135,9 @@ impl PageParts {
             .map(|(what, much)| format!("<div><dt>{}</dt><dd>{}</dd></div>", markup(what), markup(much)))
             .collect();
         let notes: String = self.notes.iter().map(|note| format!("<li>{}</li>", markup(note))).collect();
-        let mut html = format!(
-            r#"<!doctype html>
-<html lang="en" class="no-script">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src '{SCRIPT_HASH}'; style-src '{STYLE_HASH}'; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>{title}</title>
-<style>{STYLE}</style>
-</head>
-<body>
+        let mut html = PageCode::PROFILE.head(&title);
+        html.push_str(&format!(
+            r#"<body>
 <header>
 <div><h1>{title}</h1><p>{about}</p></div>
 <button id="theme" type="button" class="needs-script" aria-pressed="false">Dark</button>
@@ -118,15 +148,12 @@ impl PageParts {
 <noscript><p class="hint">Without scripts, this page shows only the table.</p></noscript>
 "#,
             about = markup(&self.about),
-        );
+        ));
         html.push_str(&self.times);
         html.push_str(&self.work());
-        html.push_str("</main>\n<footer>Made by Borehole. This file contains all of its data and makes no network requests.</footer>\n");
-        html.push_str("<script type=\"application/json\" id=\"data\">");
-        html.push_str(&self.data);
-        html.push_str("</script>\n<script>");
-        html.push_str(SCRIPT);
-        html.push_str("</script>\n</body>\n</html>\n");
+        html.push_str("</main>\n");
+        html.push_str(FOOTER);
+        html.push_str(&PageCode::PROFILE.tail(&self.data));
         html
     }
 
@@ -223,21 +250,27 @@ mod tests {
     }
 
     #[test]
-    fn the_browser_is_told_what_the_style_and_the_program_are() {
-        let hash = |text: &str| format!("sha256-{}", base64(&Sha256::digest(text.as_bytes())));
-        assert_eq!(STYLE_HASH, hash(STYLE), "the style has changed");
-        assert_eq!(SCRIPT_HASH, hash(SCRIPT), "the program has changed");
-        assert!(!SCRIPT.contains("</script") && !STYLE.contains("</style"));
+    fn the_browser_is_told_what_the_style_and_the_script_are() {
+        let checksum = |text: &str| format!("sha256-{}", base64(&Sha256::digest(text.as_bytes())));
+        for code in [PageCode::PROFILE, PageCode::TOKIO] {
+            assert_eq!(code.style_checksum, checksum(code.style), "`cargo xtask web` makes both");
+            assert_eq!(code.script_checksum, checksum(code.script), "`cargo xtask web` makes both");
+            assert!(!code.script.contains("</script") && !code.script.contains("<!--"));
+            assert!(!code.style.contains("</style"));
+        }
     }
 
     #[test]
-    fn the_program_has_no_way_to_make_markup_of_names() {
-        for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"]
-        {
-            assert!(!SCRIPT.contains(way), "{way}");
-        }
-        for way in ["http:", "https:", "fetch(", "XMLHttpRequest", "WebSocket", "import("] {
-            assert!(!SCRIPT.contains(way) && !STYLE.contains(way), "{way}");
+    fn the_script_has_no_way_to_reach_the_network() {
+        for PageCode { script, style, .. } in [PageCode::PROFILE, PageCode::TOKIO] {
+            for way in
+                ["fetch(", "XMLHttpRequest", "WebSocket", "EventSource", "sendBeacon", "import(", "url("]
+            {
+                assert!(!script.contains(way) && !style.contains(way), "{way}");
+            }
+            for way in ["insertAdjacentHTML", "document.write", "eval(", "new Function"] {
+                assert!(!script.contains(way), "{way}");
+            }
         }
     }
 }

@@ -309,6 +309,15 @@ pub fn run(without: &[String], wanted: &[String]) -> Result<()> {
             Err(error) => missing.push(format!("missing peer {name}: {error:#}")),
         }
     }
+    for &(name, version) in python::MACHINES {
+        match python::of_machine(version) {
+            Some(found) => {
+                announce(name, &found);
+                ready.insert(name, found.to_json());
+            }
+            None => eprintln!("WITHOUT {name}: neither pyenv nor the path has it"),
+        }
+    }
     fs::write(folder.join("peers.json"), serde_json::to_vec_pretty(&ready)?)?;
     ensure!(missing.is_empty(), "{}", missing.join("\n"));
     Ok(())
@@ -342,6 +351,16 @@ fn check_wanted(wanted: &[String]) -> Result<()> {
 /// When it cannot be installed.
 pub fn php() -> Result<Ready> {
     php::machine(&folder()?)
+}
+
+/// The path of npm, which is installed if it is not there. Not a peer: the pages are built with it.
+///
+/// # Errors
+/// When it cannot be installed.
+pub fn npm() -> Result<PathBuf> {
+    debian::ensure_installed("node", "nodejs")?;
+    debian::ensure_installed("npm", "npm")?;
+    command::find("npm").context("npm is not on the path")
 }
 
 /// SQLite's own program, installed if it is missing.

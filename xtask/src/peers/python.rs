@@ -1,16 +1,50 @@
-//! Python 3.15 with its profiler, as Debian has it, in a folder of its own.
+//! Python 3.15 with its profiler, as Debian has it, in a folder of its own; and the older releases that the machine has.
 //!
 //! Debian's released suites have older ones only, and a Python that is put together otherwise would not be what
 //! users run. So a small system is unpacked beside the host's, and entered with `chroot`: that takes root.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
 
 use super::{Ready, debian, once};
 use crate::command;
+
+/// The older releases that live sampling is tested with, where the machine has them.
+pub(crate) const MACHINES: &[(&str, &str)] = &[
+    ("python3.8", "3.8"),
+    ("python3.9", "3.9"),
+    ("python3.10", "3.10"),
+    ("python3.11", "3.11"),
+    ("python3.12", "3.12"),
+    ("python3.13", "3.13"),
+    ("python3.14", "3.14"),
+];
+
+/// The interpreter of a release that pyenv has installed, or that is on the path; `None` if the machine has none.
+pub(crate) fn of_machine(version: &str) -> Option<Ready> {
+    let name = format!("python{version}");
+    let by_pyenv = pyenv_versions().into_iter().map(|home| home.join("bin").join(&name));
+    let program =
+        by_pyenv.filter(|program| program.is_file()).next_back().or_else(|| command::find(&name))?;
+    let question = "import platform; print(platform.python_version())";
+    let answer = command::output(Command::new(&program).args(["-c", question])).ok()?;
+    let found = answer.trim().to_owned();
+    found.starts_with(version).then(|| Ready { command: vec![program.display().to_string()], version: found })
+}
+
+/// The folders of pyenv's releases, in order of their names.
+fn pyenv_versions() -> Vec<PathBuf> {
+    let root = env::var_os("PYENV_ROOT").map(PathBuf::from);
+    let root = root.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".pyenv")));
+    let entries =
+        root.and_then(|root| fs::read_dir(root.join("versions")).ok()).into_iter().flatten().flatten();
+    let mut folders: Vec<_> = entries.map(|entry| entry.path()).collect();
+    folders.sort();
+    folders
+}
 
 /// The suite that has it.
 const SUITE: &str = "sid";

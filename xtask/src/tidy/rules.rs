@@ -55,6 +55,7 @@ pub(crate) const CRATES: &[Crate] = &[
         freedom: Freedom::Pure,
     },
     Crate { name: "borehole-php", level: 2, outside: &["hashbrown"], freedom: Freedom::Pure },
+    Crate { name: "borehole-python", level: 2, outside: &["hashbrown"], freedom: Freedom::Pure },
     Crate {
         name: "borehole-sql",
         level: 2,
@@ -84,7 +85,7 @@ pub(crate) const CRATES: &[Crate] = &[
         freedom: Freedom::System,
     },
     Crate { name: "borehole-tui", level: 3, outside: &["ratatui", "serde_json"], freedom: Freedom::Pure },
-    Crate { name: "borehole-web", level: 3, outside: &[], freedom: Freedom::Pure },
+    Crate { name: "borehole-web", level: 3, outside: &["serde", "serde_json"], freedom: Freedom::Pure },
     Crate { name: "borehole-query", level: 3, outside: QUERY_OUTSIDE, freedom: Freedom::System },
     Crate { name: "borehole-tokio", level: 4, outside: TOKIO_OUTSIDE, freedom: Freedom::System },
     Crate { name: "borehole-capture", level: 4, outside: &["hashbrown", "nix"], freedom: Freedom::System },

@@ -24,15 +24,15 @@ const MOST_POLLS: usize = 10_000;
 /// The number of wakes kept to be searched for those of the polls that are there.
 const MOST_WAKES: usize = 1 << 23;
 /// The number of wakes by the polls that are there.
-const MOST_SHOWN_WAKES: usize = 20_000;
+const MOST_SHOWN_WAKES: usize = 10_000;
 /// The number of spans.
 const MOST_SPANS: usize = 10_000;
 /// The number of tasks.
-const MOST_TASKS: usize = 5000;
+const MOST_TASKS: usize = 2000;
 /// The number of samples kept to be counted by stack.
 const MOST_SAMPLES: usize = 1 << 20;
 /// The number of samples that are there one by one.
-const MOST_SHOWN_SAMPLES: usize = 20_000;
+const MOST_SHOWN_SAMPLES: usize = 10_000;
 /// The number of stacks.
 const MOST_STACKS: usize = 500;
 

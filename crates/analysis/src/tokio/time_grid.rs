@@ -7,8 +7,8 @@ use super::workers::Poll;
 
 /// The maximum number of columns: more than a screen shows.
 const MOST_COLUMNS: u64 = 2048;
-/// The maximum number of columns of all lanes. With more than 16 workers, each has fewer columns.
-const MOST_CELLS: u64 = 1 << 15;
+/// The maximum number of columns of all lanes. With more than 8 workers, each has fewer columns.
+const MOST_CELLS: u64 = 1 << 14;
 /// The maximum number of lanes; further workers are left out.
 pub(super) const MOST_LANES: usize = 1024;
 /// The length of a column before there is need for longer ones, as a power of two: 1 µs.

@@ -149,7 +149,7 @@ pub(crate) fn run(options: SampleOptions, subjects: Vec<Box<dyn Subject>>) -> (S
     let statistics = SamplingSession::new(options, header, &mut log, SessionControl::default())
         .run(&arrived(subjects))
         .unwrap();
-    let SampleStatistics { asked, taken, idle, torn, failed, missed, .. } = statistics;
-    assert_eq!(asked, taken + idle + torn + failed + missed, "{statistics:?}");
+    let SampleStatistics { asked, taken, idle, torn, gone, failed, missed, .. } = statistics;
+    assert_eq!(asked, taken + idle + torn + gone + failed + missed, "{statistics:?}");
     (statistics, log)
 }

@@ -6,5 +6,6 @@ mod fake;
 mod finding;
 mod heap;
 mod output;
+mod python;
 mod session;
 mod stopping;

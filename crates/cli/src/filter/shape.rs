@@ -95,7 +95,7 @@ impl ShapeArgs {
         read: impl FnOnce(&mut Tables, &mut dyn ProfileSink) -> anyhow::Result<R>,
     ) -> anyhow::Result<(S, Tables, R)> {
         let mut tables = Tables::default();
-        if self.matching.is_none() && !self.stacks.is_asked() {
+        if !self.is_asked() {
             let read = read(&mut tables, &mut sink)?;
             sink.finish(&tables)?;
             return Ok((sink, tables, read));
@@ -106,6 +106,11 @@ impl ShapeArgs {
         say_if_all_left_out(&shaped);
         let (sink, tables) = shaped.into_parts();
         Ok((sink, tables, read))
+    }
+
+    /// Whether any option is given.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.matching.is_some() || self.stacks.is_asked()
     }
 
     /// The options as a query.

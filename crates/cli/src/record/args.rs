@@ -6,14 +6,19 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use borehole::Format;
-use borehole::capture::{Grouping, Idle, PhpOptions, RbtOptions, RequestLabels, SampleOptions, StopMode};
+use borehole::capture::{
+    Grouping, Idle, PhpOptions, PythonOptions, RbtOptions, RequestLabels, Runtimes, SampleOptions,
+    SampledThreads, StopMode, SubjectOptions,
+};
 use borehole::formats::rbt::SegmentCompression;
 use borehole_analysis::Pattern;
 use borehole_php::PhpRelease;
 use clap::{Args, ValueEnum};
 
 use super::lake::LakeArgs;
-use super::output::{Earlier, Encoding, Files, RecordingOutput, RecordingPlace, Single, Workers};
+use super::output::{
+    Earlier, Encoding, Files, JournalKind, RecordingOutput, RecordingPlace, Single, Workers,
+};
 use super::targets::Targets;
 use crate::convert::TimestampMode;
 use crate::inputs::format_name;
@@ -31,7 +36,7 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
 
-    /// Sample all processes that run PHP and whose command line matches, including those that start later
+    /// Sample all processes that run PHP or Python and whose command line matches, including those that start later
     #[arg(short = 'P', long, value_name = "REGEX", conflicts_with = "pid")]
     pattern: Option<String>,
 
@@ -44,7 +49,7 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, value_name = "OUTPUT")]
     output: Option<PathBuf>,
 
-    /// Format to write, instead of the one of the output's name [default: rbt]
+    /// Format to write, instead of the one of the output's name [default: rbt; of Python: tachyon]
     #[arg(short, long, visible_alias = "to", value_name = "FORMAT", value_parser = format_name)]
     format: Option<Format>,
 
@@ -84,6 +89,15 @@ pub(crate) struct RecordArgs {
     /// standard output, segments follow each other
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     rotate: Option<Duration>,
+
+    /// Python: the threads to sample
+    #[arg(long, value_name = "MODE", value_enum, default_value = "wall")]
+    mode: ModeArg,
+
+    /// Python: share of the samples for which their thread is stopped. The report says how far the others are from these;
+    /// 0 stops none
+    #[arg(long, value_name = "SHARE", default_value = "0.01", value_parser = parse_share)]
+    oracle: OracleShare,
 
     /// Treatment of idle processes, such as workers that wait for a request
     #[arg(long, value_name = "MODE", value_enum, default_value = "skip")]
@@ -130,6 +144,15 @@ pub(crate) struct PhpArgs {
 }
 
 impl PhpArgs {
+    /// The options for attaching to PHP or Python.
+    pub(crate) fn subjects(&self, depth: Option<u32>) -> SubjectOptions {
+        let python = PythonOptions { depth, ..PythonOptions::default() };
+        // These options name a PHP.
+        let is_php = self.php_path.is_some() || self.php_regex.is_some() || self.php_version.is_some();
+        let runtimes = if is_php { Runtimes::Php } else { Runtimes::Any };
+        SubjectOptions { php: self.options(depth), python, runtimes }
+    }
+
     /// The options in the form of the capture.
     pub(crate) fn options(&self, depth: Option<u32>) -> PhpOptions {
         let (path, regex) = (self.php_path.clone(), self.php_regex.clone());
@@ -151,7 +174,35 @@ pub(crate) struct Detected(pub(crate) Option<PhpRelease>);
 /// The options for sampling, from any command line.
 pub(crate) struct Sampling {
     pub(crate) options: SampleOptions,
-    pub(crate) php: PhpOptions,
+    pub(crate) subjects: SubjectOptions,
+}
+
+/// The share of samples for which their thread is stopped, as one in this many; `None`: none.
+#[derive(Clone, Copy, Debug)]
+struct OracleShare(Option<u32>);
+
+/// The threads of Python that are sampled.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ModeArg {
+    /// All threads, whether they run or wait
+    Wall,
+    /// Threads that run on a CPU, or wait for one only
+    Cpu,
+    /// Threads that hold the GIL
+    Gil,
+    /// Threads that raise or handle an exception
+    Exception,
+}
+
+impl ModeArg {
+    const fn threads(self) -> SampledThreads {
+        match self {
+            Self::Wall => SampledThreads::All,
+            Self::Cpu => SampledThreads::OnCpu,
+            Self::Gil => SampledThreads::HoldingGil,
+            Self::Exception => SampledThreads::InException,
+        }
+    }
 }
 
 /// The time between samples; `None` for `max`.
@@ -216,6 +267,7 @@ impl RecordArgs {
             samples: self.samples,
             rotate: self.rotate,
             grouping: Grouping::Segments,
+            oracle: self.oracle.0,
         };
         let has = |label| self.label.contains(&label);
         let labels = RequestLabels {
@@ -223,7 +275,10 @@ impl RecordArgs {
             uri: has(LabelArg::Uri),
             script: has(LabelArg::Script),
         };
-        Sampling { options, php: PhpOptions { labels, ..self.php.options(self.depth) } }
+        let mut subjects = self.php.subjects(self.depth);
+        subjects.php.labels = labels;
+        subjects.python.threads = self.mode.threads();
+        Sampling { options, subjects }
     }
 
     /// These arguments with another output.
@@ -264,7 +319,13 @@ impl RecordArgs {
                 "missing output format: expected --format FORMAT, or a known file extension or none, found {name}"
             );
         }
-        Ok(Format::Rbt)
+        Ok(if self.is_of_python() { Format::Tachyon } else { Format::Rbt })
+    }
+
+    /// Whether the format for Python is written if none is named. Options of rbt name it.
+    fn is_of_python(&self) -> bool {
+        let is_rbt = self.of_rbt().is_some() || self.compress;
+        !is_rbt && self.targets().is_ok_and(|targets| targets.is_python())
     }
 
     pub(crate) fn destination(&self) -> anyhow::Result<RecordingOutput> {
@@ -297,8 +358,25 @@ impl RecordArgs {
                 RecordingPlace::File { path: path.into(), earlier, files }
             }
         };
-        Ok(RecordingOutput::Single(Single { encoding: Encoding::Format(format), place, rbt, opcodes: false }))
+        let is_python = || self.targets().is_ok_and(|targets| targets.is_python());
+        let has_own = format == Format::Tachyon && is_python();
+        let journal = if has_own { JournalKind::OfFormat } else { JournalKind::Rbt };
+        let encoding = Encoding::Format(format);
+        Ok(RecordingOutput::Single(Single { encoding, place, rbt, opcodes: false, journal }))
     }
+}
+
+fn parse_share(text: &str) -> anyhow::Result<OracleShare> {
+    let share: f64 = text.parse().map_err(|_| anyhow!("expected a share from 0 to 1, found {text}"))?;
+    if share == 0.0 {
+        return Ok(OracleShare(None));
+    }
+    // One in this many.
+    let many = Some(1.0 / share).filter(|many| (1.0..=1e9).contains(many));
+    let many = many.ok_or_else(|| anyhow!("expected 0, or a share from 0.000000001 to 1, found {text}"))?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 1,000,000,000")]
+    let many = many.round() as u32;
+    Ok(OracleShare(Some(many)))
 }
 
 fn parse_rate(text: &str) -> anyhow::Result<Rate> {
@@ -346,6 +424,15 @@ mod tests {
         assert_eq!(parse_rate("max").unwrap().0, None);
         for text in ["0", "-1", "inf", "nan", "fast", "1e7"] {
             assert!(parse_rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn shares_are_one_in_a_number() {
+        let parse = |text| parse_share(text).map(|OracleShare(many)| many).ok();
+        assert_eq!(["0", "0.01", "1", "0.3"].map(parse), [None, Some(100), Some(1), Some(3)].map(Some));
+        for text in ["2", "-0.1", "nan", "x", "1e-12"] {
+            assert_eq!(parse(text), None, "{text}");
         }
     }
 

@@ -19,7 +19,9 @@ use anyhow::{Context as _, anyhow, ensure};
 use borehole::capture::{Coordinator, Ending, SampleStatistics, SamplingSession, SegmentMetadata};
 
 pub(crate) use args::{Detected, PhpArgs, RecordArgs, Sampling, parse_release};
-pub(crate) use output::{Earlier, Encoding, Files, RecordingOutput, RecordingPlace, Single, Workers};
+pub(crate) use output::{
+    Earlier, Encoding, Files, JournalKind, RecordingOutput, RecordingPlace, Single, Workers,
+};
 
 use crate::exit::Exit;
 use crate::interrupt;
@@ -61,14 +63,14 @@ fn recording(args: &RecordArgs) -> anyhow::Result<RecordingPlan> {
 
 /// Samples until the processes end, a limit is reached, or the user interrupts.
 pub(crate) fn record(recording: RecordingPlan) -> anyhow::Result<Exit> {
-    let RecordingPlan { targets, sampling: Sampling { options, php }, destination } = recording;
+    let RecordingPlan { targets, sampling: Sampling { options, subjects }, destination } = recording;
     interrupt::heed();
     suspend::defer();
     destination.check()?;
     // A command reads the keys itself.
     let _keys = (!targets.is_command()).then(quit::heed);
-    let mut watcher = Watcher::new(options.period, php.release);
-    let (finder, command) = targets.finder(php, stdout_of_command(destination.is_stdout()))?;
+    let mut watcher = Watcher::new(options.period, subjects.php.release);
+    let (finder, command) = targets.finder(subjects, stdout_of_command(destination.is_stdout()))?;
     let mut coordinator = Coordinator::new(finder, command);
     let sampled: anyhow::Result<_> = match destination {
         RecordingOutput::Workers(workers) => workers.run(coordinator, options, &mut watcher),
@@ -116,6 +118,7 @@ pub(crate) fn header() -> SegmentMetadata {
 
 fn conclude(statistics: &SampleStatistics, watcher: &Watcher) -> anyhow::Result<Exit> {
     messages::say(&progress::summary(statistics, watcher.period()));
+    progress::truth(statistics).iter().for_each(|truth| messages::say(truth));
     let is_in_vain = progress::is_in_vain(statistics);
     let nothing = || format!("nothing was sampled: {}", watcher.why_nothing(statistics));
     let exit = if interrupt::requested() { Exit::Interrupted } else { Exit::Done };

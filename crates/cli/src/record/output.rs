@@ -47,6 +47,17 @@ pub(crate) struct Single {
     pub(crate) rbt: RbtOptions,
     /// Whether opcodes are written (phpspy).
     pub(crate) opcodes: bool,
+    /// The journal of an output that is complete only at its end.
+    pub(crate) journal: JournalKind,
+}
+
+/// The file that a killed recording leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JournalKind {
+    /// A file in the format rbt.
+    Rbt,
+    /// That of the format's own exporter, which keeps the states of threads and the columns of Python.
+    OfFormat,
 }
 
 /// The encoding of an output.
@@ -147,11 +158,15 @@ impl Single {
     /// The journal of the recording; `None` if the output needs none, because it is written while recording.
     fn journal(&self) -> Option<Journal> {
         match &self.place {
-            _ if self.encoding == Encoding::Format(Format::Rbt) => None,
+            _ if self.encoding == Encoding::Format(Format::Rbt) || self.has_own_journal() => None,
             RecordingPlace::File { path, .. } if path.exists() && !path.is_file() => None,
             RecordingPlace::File { path, earlier, .. } => Some(Journal::of(path, self.format(), *earlier)),
             RecordingPlace::Stdout => None,
         }
+    }
+
+    fn has_own_journal(&self) -> bool {
+        self.journal == JournalKind::OfFormat
     }
 
     /// Runs a session that writes to this.
@@ -192,7 +207,12 @@ impl Single {
                 let mut target = Target::new(format);
                 let opcodes = if self.opcodes { OpcodeOutput::Write } else { OpcodeOutput::Omit };
                 target.options.set(ExportOptions { opcodes });
-                Ok(run(&mut Exported(target.exporter(output)?)))
+                let exporter = if self.has_own_journal() {
+                    target.exporter_to_file(output)
+                } else {
+                    target.exporter(output)
+                };
+                Ok(run(&mut Exported(exporter?)))
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use borehole::capture::{News, SampleStatistics, SessionProgress};
+use borehole::capture::{MeasuredTruth, News, SampleStatistics, SessionProgress};
 use borehole_php::PhpRelease;
 use borehole_text::{counted, grouped};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -30,7 +30,7 @@ impl Watcher {
             let line = ProgressBar::no_length()
                 .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
             line.set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
-            line.set_message("looking for processes that run PHP");
+            line.set_message("looking for processes that run PHP or Python");
             line
         });
         Self { period, release, line, last_refusal: None }
@@ -44,7 +44,7 @@ impl Watcher {
     pub(crate) fn why_nothing(&self, statistics: &SampleStatistics) -> String {
         match (statistics.attached, &self.last_refusal, self.release) {
             (0, Some(refusal), _) => refusal.clone(),
-            (0, None, _) => "expected a process that runs PHP, found none".to_owned(),
+            (0, None, _) => "expected a process that runs PHP or Python, found none".to_owned(),
             (.., Some(release)) => {
                 format!("no valid stack of PHP {release} found; try another --php-version")
             }
@@ -74,8 +74,8 @@ impl Watcher {
                 }
             }
             News::Attached { process, facts } if self.line.is_some() => {
-                let php = facts.iter().find(|(key, _)| key == "php").map_or("", |(_, value)| value);
-                self.say(&format!("process {process}: {php}"));
+                let runtime = crate::stack::runtime(&facts).map_or("", |(_, value)| value);
+                self.say(&format!("process {process}: {runtime}"));
             }
             News::Departed(process) if self.line.is_some() => {
                 self.say(&format!("process {process} has ended"));
@@ -124,9 +124,10 @@ fn quality(statistics: &SampleStatistics) -> String {
         ("missed", statistics.missed),
         ("torn", statistics.torn),
         ("failed", statistics.failed),
+        ("of ended threads", statistics.gone),
     ] {
         // Losses are printed even if there are none, because that is good news.
-        if count > 0 || name != "idle" {
+        if count > 0 || !matches!(name, "idle" | "of ended threads") {
             text += &format!(", {} {name}{}", grouped(count), share(count, statistics.asked));
         }
     }
@@ -168,6 +169,19 @@ pub(crate) fn summary(statistics: &SampleStatistics, period: Option<Duration>) -
         seconds(statistics),
         quality(statistics)
     )
+}
+
+/// How far samples of running threads are from those of stopped ones; `None` if that was not measured.
+pub(crate) fn truth(statistics: &SampleStatistics) -> Option<String> {
+    let MeasuredTruth { distance_millionths, noise_millionths, .. } = statistics.truth;
+    let (distance, noise) = distance_millionths.zip(noise_millionths)?;
+    let percent = |millionths: u32| format!("{:.1}%", f64::from(millionths) / 1e4);
+    Some(format!(
+        "The samples differ by {} from {} taken with the thread stopped; two halves of these differ by {}",
+        percent(distance),
+        grouped(statistics.reference),
+        percent(noise)
+    ))
 }
 
 #[cfg(test)]

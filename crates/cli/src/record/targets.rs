@@ -1,12 +1,13 @@
 //! The processes to sample.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::bail;
-use borehole::capture::{Attach, Finder, PhpOptions, PhpProcess, ProcessSelection, Subject};
+use borehole::capture::{Attach, Finder, ProcessSelection, SubjectOptions, attach as attach_to, is_python};
 use borehole_analysis::Pattern;
-use borehole_process::Launched;
+use borehole_process::{Launched, ancestors, processes};
 
 use crate::refusal;
 
@@ -26,12 +27,35 @@ impl Targets {
         matches!(self, Self::Command(_))
     }
 
+    /// Whether the process, the first of the processes, or the program of the command is Python.
+    pub(crate) fn is_python(&self) -> bool {
+        match self {
+            Self::Process(process) => is_python(*process),
+            Self::Matching(pattern) => {
+                let starters = ancestors();
+                let all = processes().unwrap_or_default();
+                let mut others = all.iter().filter(|process| !starters.contains(&process.id));
+                others
+                    .find(|process| pattern.is_match(&process.command))
+                    .is_some_and(|process| is_python(process.id))
+            }
+            Self::Command(command) => command.first().is_some_and(|program| {
+                let name = Path::new(program).file_name().unwrap_or_default().as_encoded_bytes();
+                name.starts_with(b"python")
+            }),
+        }
+    }
+
     /// The finder of the processes, and the command if one is started, with `output` as its standard output.
-    pub(crate) fn finder(self, php: PhpOptions, output: Stdio) -> anyhow::Result<(Finder, Option<Launched>)> {
+    pub(crate) fn finder(
+        self,
+        subjects: SubjectOptions,
+        output: Stdio,
+    ) -> anyhow::Result<(Finder, Option<Launched>)> {
         let (selection, command) = match self {
             Self::Process(process) => {
                 // Fail early if the process cannot be sampled.
-                drop(refusal::attach(process, &php)?);
+                drop(refusal::attach_any(process, &subjects)?);
                 (ProcessSelection::One(process), None)
             }
             Self::Matching(pattern) => {
@@ -43,10 +67,10 @@ impl Targets {
                 (ProcessSelection::Family(launched.id()), Some(launched))
             }
         };
-        Ok((Finder::new(selection, attach(php)), command))
+        Ok((Finder::new(selection, attach(subjects)), command))
     }
 }
 
-fn attach(php: PhpOptions) -> Attach {
-    Box::new(move |process| Ok(Box::new(PhpProcess::attach(process, &php)?) as Box<dyn Subject>))
+fn attach(subjects: SubjectOptions) -> Attach {
+    Box::new(move |process| attach_to(process, &subjects))
 }

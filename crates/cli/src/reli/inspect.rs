@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use borehole::Format;
-use borehole::capture::{Grouping, RbtOptions, SampleOptions, StopMode};
+use borehole::capture::{
+    Grouping, PhpOptions, RbtOptions, Runtimes, SampleOptions, StopMode, SubjectOptions,
+};
 use borehole::formats::rbt::SegmentCompression;
 use borehole_analysis::Pattern;
 use clap::{Args, ValueEnum};
@@ -19,12 +21,17 @@ use crate::messages::say;
 use crate::outputs::file;
 use crate::record::targets::Targets;
 use crate::record::{
-    self, Detected, Earlier, Encoding, Files, PhpArgs, RecordingOutput, RecordingPlace, RecordingPlan,
-    Sampling, Single, Workers, parse_release,
+    self, Detected, Earlier, Encoding, Files, JournalKind, PhpArgs, RecordingOutput, RecordingPlace,
+    RecordingPlan, Sampling, Single, Workers, parse_release,
 };
 use crate::top::{self, TopArgs};
 use crate::utc;
 use crate::values::{MemoryLimit, size};
+
+/// Reli samples PHP only.
+fn php_only(php: PhpOptions) -> SubjectOptions {
+    SubjectOptions { php, runtimes: Runtimes::Php, ..SubjectOptions::default() }
+}
 
 /// `inspector:trace`.
 #[derive(Args, Clone, Debug)]
@@ -226,7 +233,7 @@ impl CommonArgs {
             grouping,
             ..SampleOptions::default()
         };
-        Ok(Sampling { options, php: self.target.php()?.options(self.depth) })
+        Ok(Sampling { options, subjects: php_only(self.target.php()?.options(self.depth)) })
     }
 
     fn rbt(&self) -> RbtOptions {
@@ -258,7 +265,13 @@ impl CommonArgs {
                 RecordingPlace::File { path: path.into(), earlier: Earlier::Replace, files: Files::One }
             }
         };
-        RecordingOutput::Single(Single { encoding, place, rbt: self.rbt(), opcodes })
+        RecordingOutput::Single(Single {
+            encoding,
+            place,
+            rbt: self.rbt(),
+            opcodes,
+            journal: JournalKind::Rbt,
+        })
     }
 }
 

@@ -97,7 +97,7 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
         idle: Idle::Skip,
         ..SampleOptions::default()
     };
-    let (finder, command) = targets.finder(args.php.options(args.depth), stdout_of_command(true))?;
+    let (finder, command) = targets.finder(args.php.subjects(args.depth), stdout_of_command(true))?;
     let mut coordinator = Coordinator::new(finder, command);
     let (shared, arrivals) = coordinator.seat();
     let board = Arc::new(Mutex::new(Board::default()));
@@ -128,7 +128,7 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
         say(&format!("warning: not sampled: {refused}"));
     }
     if shared.progress().statistics.attached == 0 && !interrupt::requested() {
-        bail!("nothing was sampled: expected a process that runs PHP, found none");
+        bail!("nothing was sampled: expected a process that runs PHP or Python, found none");
     }
     Ok(Exit::Done)
 }

@@ -27,6 +27,11 @@ const FLAGS: [&str; 2] = ["--remote-debugging-pipe", "--window-size=1400,1300"];
 impl Browser {
     /// Opens the page in the file at `path`; `None` if the browser is skipped.
     pub(crate) fn open(path: &Path) -> Option<Self> {
+        Self::open_at(path, "")
+    }
+
+    /// Like [`Browser::open`], with the fragment of a link.
+    pub(crate) fn open_at(path: &Path, fragment: &str) -> Option<Self> {
         let chromium = peer("chromium")?;
         let folder = Scratch::new();
         let [to, from] = ["to", "from"].map(|name| named_pipe(folder.path(name)));
@@ -41,7 +46,7 @@ impl Browser {
         let to = OpenOptions::new().write(true).open(to).unwrap();
         let from = BufReader::new(File::open(from).unwrap());
         let mut browser = Self { child, to, from, session: None, last: 0, _folder: folder };
-        let url = format!("file://{}", path.display());
+        let url = format!("file://{}{fragment}", path.display());
         let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }))["targetId"].clone();
         let attached = browser.call("Target.attachToTarget", json!({ "targetId": target, "flatten": true }));
         browser.session = Some(attached["sessionId"].as_str().unwrap().to_owned());
@@ -68,23 +73,58 @@ impl Browser {
         found.as_str().unwrap().to_owned()
     }
 
-    /// Presses the mouse in the middle of an element, moves by fractions of its width, and releases.
+    /// Where an element is: left, top, width and height. It is scrolled into view.
     #[track_caller]
-    pub(crate) fn drag(&mut self, element: &str, from: f64, to: f64) {
+    fn place_of(&mut self, element: &str) -> [f64; 4] {
         let found = self.ask(&format!(
             "(found => {{ found.scrollIntoView({{ block: 'center' }}); const box = found.getBoundingClientRect(); \
              return [box.left, box.top, box.width, box.height] }})({element})"
         ));
-        let [left, top, width, height] = [0, 1, 2, 3].map(|at| found[at].as_f64().unwrap());
+        [0, 1, 2, 3].map(|at| found[at].as_f64().unwrap())
+    }
+
+    /// Presses the mouse in the middle of an element, moves by fractions of its width, and releases.
+    #[track_caller]
+    pub(crate) fn drag(&mut self, element: &str, from: f64, to: f64) {
+        self.drag_in(element, (from, to), 0.5);
+    }
+
+    /// Clicks at fractions of an element's width and height.
+    #[track_caller]
+    pub(crate) fn click_at(&mut self, element: &str, x: f64, y: f64) {
+        self.drag_in(element, (x, x), y);
+    }
+
+    #[track_caller]
+    fn drag_in(&mut self, element: &str, (from, to): (f64, f64), part: f64) {
+        let [left, top, width, height] = self.place_of(element);
         let places =
             [("mouseMoved", from), ("mousePressed", from), ("mouseMoved", to), ("mouseReleased", to)];
-        for (kind, part) in places {
+        for (kind, at) in places {
             let parameters = json!({
-                "type": kind, "x": left + width * part, "y": top + height / 2.0, "button": "left",
+                "type": kind, "x": left + width * at, "y": top + height * part, "button": "left",
                 "buttons": i32::from(kind != "mouseReleased"), "clickCount": 1,
             });
             self.call("Input.dispatchMouseEvent", parameters);
         }
+    }
+
+    /// Turns the wheel at a fraction of an element's width; a negative number turns it away from the user.
+    #[track_caller]
+    pub(crate) fn wheel(&mut self, element: &str, at: f64, delta: f64) {
+        let [left, top, width, height] = self.place_of(element);
+        self.call(
+            "Input.dispatchMouseEvent",
+            json!({
+                "type": "mouseWheel", "x": left + width * at, "y": top + height / 2.0, "deltaX": 0, "deltaY": delta,
+            }),
+        );
+    }
+
+    /// Gives the page another size, in pixels.
+    pub(crate) fn resize(&mut self, width: u32, height: u32) {
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.call("Emulation.setDeviceMetricsOverride", size);
     }
 
     #[track_caller]

@@ -579,7 +579,7 @@ fn failures_to_sample_are_reported() {
     let gone = run(&["record", "-p", "2147483647", "-o", "-", "--format", "folded"]).failed();
     assert!(gone.contains("process 2147483647 does not exist"), "{gone}");
     let nobody = run(&["top", "-P", "^no such command$", "-d", "1s"]);
-    let expected = "error: nothing was sampled: expected a process that runs PHP, found none\n";
+    let expected = "error: nothing was sampled: expected a process that runs PHP or Python, found none\n";
     assert_eq!((nobody.code, &*nobody.stderr), (2, expected));
     let mut sleep = Command::new("sleep").arg("60").spawn().unwrap();
     let id = sleep.id().to_string();
@@ -593,9 +593,15 @@ fn failures_to_sample_are_reported() {
         [&["stack"], &["eg"], &["record"], &["top"], &["inspector:eg"], &["heap", "capture", "-o", output]];
     for command in commands {
         let refused = run(&[command, &["-p", &id]].concat()).failed();
-        assert!(refused.starts_with(&format!("error: process {id}: no PHP found: ")), "{refused}");
-        assert!(refused.contains("\nhint: PHP 7.0 to 8.6 is supported; --php-path"), "{refused}");
-        assert_eq!(refused.matches("no PHP found").count(), 1, "{refused}");
+        let is_any = matches!(command[0], "stack" | "record" | "top");
+        let (found, hint) = if is_any {
+            ("no PHP or Python found", "PHP 7.0 to 8.6 and CPython 3.8 to 3.15 are supported")
+        } else {
+            ("no PHP found", "PHP 7.0 to 8.6 is supported")
+        };
+        assert!(refused.starts_with(&format!("error: process {id}: {found}: ")), "{refused}");
+        assert!(refused.contains(&format!("\nhint: {hint}; --php-path")), "{refused}");
+        assert_eq!(refused.matches(found).count(), 1, "{refused}");
     }
     let doctor = run(&["doctor", "-p", &id]);
     assert_eq!(doctor.code, 2);
@@ -706,7 +712,9 @@ fn a_pattern_does_not_match_the_programs_that_started_the_recording() {
     }
     let none = ended(&format!("timeout 30 {}; :", record("php.*none-of-many-wrapped"))).stderr;
     assert!(
-        none.ends_with("error: nothing was sampled: expected a process that runs PHP, found none\n"),
+        none.ends_with(
+            "error: nothing was sampled: expected a process that runs PHP or Python, found none\n"
+        ),
         "{none}"
     );
 }

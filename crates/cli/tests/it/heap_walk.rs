@@ -120,7 +120,8 @@ fn a_page_shows_what_holds_memory() {
         "{name}"
     );
     let Some(mut browser) = Browser::open(&path) else { return };
-    let rows = browser.ask("table.rows.map(row => [fnName(row[0]), row[1], row[2], row[3]])");
+    let rows = browser
+        .ask("borehole.table.rows.map(row => [borehole.model.fnName(row[0]), row[1], row[2], row[3]])");
     for (row, class) in rows.as_array().unwrap().iter().zip(&known) {
         assert_eq!(
             *row,
@@ -129,17 +130,17 @@ fn a_page_shows_what_holds_memory() {
     }
     assert_eq!(rows.as_array().unwrap().len(), known.len());
     // The blocks below each block are no larger than it, and add up to the whole.
-    assert_eq!(browser.ask("flame.root.first === data.all"), json!(true));
+    assert_eq!(browser.ask("borehole.flame.root.first === borehole.model.data.all"), json!(true));
     let boxes = browser.ask("document.querySelectorAll('.box').length").as_u64().unwrap();
     assert!(boxes > 5, "{boxes}");
     browser.click("document.querySelectorAll('.box')[0]");
-    assert_eq!(browser.ask("flame.zoomed !== null"), json!(true));
+    assert_eq!(browser.ask("borehole.flame.zoomed !== null"), json!(true));
     browser.key("Escape");
     browser.click(&format!(
         "[...document.querySelectorAll('#top-rows button')].find(row => row.textContent === {})",
         json!(name)
     ));
-    assert_eq!(browser.ask("flame.mode"), json!("sandwich"));
+    assert_eq!(browser.ask("borehole.flame.mode"), json!("sandwich"));
     assert!(browser.text("#status").contains("holders above, contents below"));
     browser.click("document.querySelector('#theme')");
     assert_eq!(browser.ask("document.documentElement.dataset.theme"), json!("dark"));

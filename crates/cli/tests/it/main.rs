@@ -33,6 +33,7 @@ mod lake_cluster;
 #[cfg(feature = "lake-s3")]
 mod lake_storage;
 mod leaks;
+mod live_python;
 mod nasty_names;
 mod out_of_memory;
 mod outputs;
@@ -54,4 +55,5 @@ mod terminal;
 mod thread_names;
 mod timeline;
 mod tokio;
+mod tokio_page;
 mod values;

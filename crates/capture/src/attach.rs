@@ -1,0 +1,83 @@
+//! Attaches to a process by what it runs.
+
+use borehole_process::Process;
+
+use crate::error::Error;
+use crate::php::{PhpOptions, PhpProcess};
+use crate::python::{PythonOptions, PythonProcess, looks_like_python};
+use crate::ready::when_ready;
+use crate::subject::Subject;
+
+/// The options for attaching to a process, whatever it runs.
+#[derive(Default)]
+pub struct SubjectOptions {
+    /// For processes that run PHP.
+    pub php: PhpOptions,
+    /// For processes that run Python.
+    pub python: PythonOptions,
+    /// Which of them to look for.
+    pub runtimes: Runtimes,
+}
+
+/// The runtimes that are looked for in a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Runtimes {
+    /// Both.
+    #[default]
+    Any,
+    /// PHP only.
+    Php,
+}
+
+/// Attaches to the process of this number.
+///
+/// # Errors
+/// If the process does not exist, may not be read, or runs nothing that is supported. The error says which.
+pub fn attach(id: i32, options: &SubjectOptions) -> Result<Box<dyn Subject>, Error> {
+    if options.runtimes == Runtimes::Php {
+        return Ok(Box::new(PhpProcess::attach(id, &options.php)?));
+    }
+    let is_likely_python = looks_like_python(&Process::open(id)?);
+    if is_likely_python {
+        return match PythonProcess::attach(id, &options.python) {
+            Err(error) if error.is_other_program() => {
+                PhpProcess::attach(id, &options.php).map(boxed).map_err(|_| error)
+            }
+            attached => attached.map(boxed),
+        };
+    }
+    match PhpProcess::attach(id, &options.php) {
+        Err(error) if error.is_other_program() => match PythonProcess::attach(id, &options.python) {
+            Err(python) if python.is_other_program() => Err(neither(&error)),
+            attached => attached.map(boxed),
+        },
+        attached => attached.map(boxed),
+    }
+}
+
+fn boxed(subject: impl Subject + 'static) -> Box<dyn Subject> {
+    Box::new(subject)
+}
+
+/// The error that a process runs neither, from the error that it does not run PHP.
+fn neither(no_php: &Error) -> Error {
+    let text = no_php.to_string();
+    let found = text.rsplit_once(", found ").map_or("another program", |(_, found)| found);
+    Error::OtherProgram(format!(
+        "no PHP or Python found: expected a program or library that is one, found {found}"
+    ))
+}
+
+/// Like [`attach`], for a process that may have just been started: retries for half a second.
+///
+/// # Errors
+/// As [`attach`].
+pub fn attach_when_ready(id: i32, options: &SubjectOptions) -> Result<Box<dyn Subject>, Error> {
+    when_ready(|| attach(id, options))
+}
+
+/// Whether the program or a library of the process is called like Python. `false` if the process cannot be read.
+#[must_use]
+pub fn is_python(id: i32) -> bool {
+    Process::open(id).is_ok_and(|process| looks_like_python(&process))
+}

@@ -1,0 +1,333 @@
+//! A process that runs CPython, as a subject to sample.
+
+use std::collections::HashMap;
+
+use borehole_model::{Status, Tables};
+use borehole_process::{ErrorKind, ForeignProcess as _, Process, Stopper};
+use borehole_python::{
+    Python, PythonIdentity, PythonSample, PythonThread, SampleOutcome, StackWalker, Stillness, ThreadList,
+    ThreadStatus, WalkOptions,
+};
+
+use crate::error::Error;
+use crate::ready::when_ready;
+use crate::subject::{Look, Subject};
+use crate::thread_files::{self, ThreadNumbers, ThreadState};
+
+/// The options for attaching to CPython and walking its stacks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PythonOptions {
+    /// The maximum number of frames of a stack, counted from the leaf; `None`: all.
+    pub depth: Option<u32>,
+    /// Which threads are sampled.
+    pub threads: SampledThreads,
+}
+
+/// The threads that are sampled at a point in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SampledThreads {
+    /// All threads, whether they run or wait.
+    #[default]
+    All,
+    /// Threads that run on a CPU, or wait for one only.
+    OnCpu,
+    /// The threads that hold the global lock of their interpreter.
+    HoldingGil,
+    /// Threads that raise or handle an exception.
+    InException,
+}
+
+impl SampledThreads {
+    /// The name of the mode in CPython's profiler.
+    const fn mode(self) -> &'static str {
+        match self {
+            Self::All => "wall",
+            Self::OnCpu => "cpu",
+            Self::HoldingGil => "gil",
+            Self::InException => "exception",
+        }
+    }
+
+    fn includes(self, status: ThreadStatus, is_on_cpu: bool) -> bool {
+        match self {
+            Self::All => true,
+            Self::OnCpu => is_on_cpu,
+            Self::HoldingGil => status.holds_gil == Some(true),
+            Self::InException => status.has_exception == Some(true),
+        }
+    }
+}
+
+/// The bits of [`Status`], in the order of its names.
+const HAS_GIL: u8 = 1;
+const ON_CPU: u8 = 2;
+const UNKNOWN: u8 = 4;
+const GIL_REQUESTED: u8 = 8;
+const HAS_EXCEPTION: u8 = 16;
+const MAIN_THREAD: u8 = 32;
+
+/// How often the list of threads is made again for new threads, in points in time: a program that starts a thousand threads
+/// a second would otherwise be listed all the time.
+const RELIST_PAUSE: u32 = 8;
+
+/// A thread that is sampled.
+struct PythonLane {
+    thread: PythonThread,
+    /// Its number on this machine; `None` if that is not known.
+    number: Option<i32>,
+    state: Option<ThreadState>,
+    status: Status,
+    has_ended: bool,
+    /// Whether it ran on a CPU before it was stopped; `None` if it has ended or its state is not known.
+    was_on_cpu: Option<bool>,
+}
+
+/// A process that runs CPython.
+pub struct PythonProcess {
+    process: Process,
+    python: Python,
+    walker: StackWalker,
+    options: PythonOptions,
+    numbers: ThreadNumbers,
+    list: ThreadList,
+    lanes: Vec<PythonLane>,
+    /// The points in time until the list may be made again.
+    pause: u32,
+    names: HashMap<u64, Vec<u8>>,
+}
+
+/// Whether the program or a library of the process is called like Python.
+pub(crate) fn looks_like_python(process: &Process) -> bool {
+    process.mappings().iter().any(|mapping| {
+        let name = mapping.path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        name.starts_with(b"python") || name.starts_with(b"libpython")
+    })
+}
+
+impl PythonProcess {
+    /// Attaches to the process of this number.
+    ///
+    /// # Errors
+    /// If the process does not exist, may not be read, or does not run a supported CPython. The error says which.
+    pub fn attach(id: i32, options: &PythonOptions) -> Result<Self, Error> {
+        let process = Process::open(id)?;
+        let python = Python::attach(&process)?;
+        let walker = StackWalker::new(&python, WalkOptions { depth: options.depth });
+        let mut attached = Self {
+            numbers: ThreadNumbers::of(id),
+            process,
+            python,
+            walker,
+            options: *options,
+            list: ThreadList::default(),
+            lanes: Vec::new(),
+            pause: 0,
+            names: HashMap::new(),
+        };
+        attached.list_threads()?;
+        Ok(attached)
+    }
+
+    /// Like [`attach`](Self::attach), for a process that may have just been started: retries for half a second.
+    ///
+    /// # Errors
+    /// As [`attach`](Self::attach).
+    pub fn attach_when_ready(id: i32, options: &PythonOptions) -> Result<Self, Error> {
+        when_ready(|| Self::attach(id, options))
+    }
+
+    /// The identity of the CPython in the process.
+    #[must_use]
+    pub fn identity(&self) -> PythonIdentity {
+        self.python.identity()
+    }
+
+    fn list_threads(&mut self) -> Result<(), Error> {
+        self.list = self.python.threads(&self.process)?;
+        self.numbers.refresh(self.process.id());
+        let mut known: HashMap<u64, PythonLane> = self
+            .lanes
+            .drain(..)
+            .filter(|lane| !lane.has_ended)
+            .filter_map(|lane| Some((lane.thread.system_id?, lane)))
+            .collect();
+        self.walker.retain(&self.list.threads);
+        // The newest thread is the first of the list.
+        for &thread in self.list.threads.iter().rev() {
+            let same = thread.system_id.and_then(|id| known.remove(&id)).filter(|lane| lane.thread == thread);
+            let lane = same.unwrap_or_else(|| PythonLane::new(self.process.id(), thread, &self.numbers));
+            self.lanes.push(lane);
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, lane: usize, stillness: Stillness, tables: &mut Tables) -> Result<Look, Error> {
+        let Self { process, walker, options, lanes, .. } = self;
+        let Some(lane) = lanes.get_mut(lane) else { return Ok(Look::Idle) };
+        let is_on_cpu = match stillness {
+            Stillness::Still => lane.was_on_cpu,
+            Stillness::Running => lane.is_on_cpu(),
+        };
+        if lane.has_ended {
+            return Ok(Look::Ended);
+        }
+        // If the system does not say it, the thread may run.
+        let is_running = is_on_cpu.unwrap_or(true);
+        if options.threads == SampledThreads::OnCpu && !is_running {
+            return Ok(Look::Idle);
+        }
+        let PythonSample { outcome, status } = walker.sample(process, &lane.thread, stillness, tables)?;
+        lane.status = lane.status_of(status, is_on_cpu, process.id());
+        Ok(match outcome {
+            SampleOutcome::Stack { .. } if !options.threads.includes(status, is_running) => Look::Idle,
+            SampleOutcome::Stack { id: stack, omitted } => Look::Stack { stack, omitted },
+            SampleOutcome::Idle => Look::Idle,
+            SampleOutcome::Torn => Look::Torn,
+            SampleOutcome::Ended => {
+                lane.has_ended = true;
+                self.pause = 0;
+                Look::Ended
+            }
+        })
+    }
+}
+
+impl PythonLane {
+    fn new(process: i32, thread: PythonThread, numbers: &ThreadNumbers) -> Self {
+        let number = thread.system_id.and_then(|id| numbers.ours(id));
+        let state = number.and_then(|number| ThreadState::of(process, number));
+        Self { thread, number, state, status: Status::default(), has_ended: false, was_on_cpu: None }
+    }
+
+    /// Whether it runs on a CPU; `None` if that is not known. Notes its end.
+    fn is_on_cpu(&mut self) -> Option<bool> {
+        let is_on_cpu = self.state.as_ref().map(ThreadState::is_on_cpu);
+        self.has_ended |= is_on_cpu == Some(None);
+        is_on_cpu.flatten()
+    }
+
+    fn status_of(&self, status: ThreadStatus, is_on_cpu: Option<bool>, process: i32) -> Status {
+        let bit = |is_set: Option<bool>, bit| if is_set == Some(true) { bit } else { 0 };
+        Status(
+            bit(status.holds_gil, HAS_GIL)
+                | bit(is_on_cpu, ON_CPU)
+                | bit(Some(is_on_cpu.is_none()), UNKNOWN)
+                | bit(status.requests_gil, GIL_REQUESTED)
+                | bit(status.has_exception, HAS_EXCEPTION)
+                | bit(Some(self.number == Some(process)), MAIN_THREAD),
+        )
+    }
+}
+
+impl Subject for PythonProcess {
+    fn process(&self) -> i32 {
+        self.process.id()
+    }
+
+    fn stopper(&self) -> Stopper {
+        self.process.stopper()
+    }
+
+    fn prepare(&mut self) -> Result<(), Error> {
+        self.pause = self.pause.saturating_sub(1);
+        if self.pause == 0 && self.python.has_other_threads(&self.process, &self.list)? {
+            self.pause = RELIST_PAUSE;
+            // The list may have changed while it was read: it is read again next time.
+            match self.list_threads() {
+                Err(error) if !error.is_gone() => {}
+                listed => return listed,
+            }
+        }
+        Ok(())
+    }
+
+    fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    fn thread(&self, lane: usize) -> Option<u64> {
+        self.lanes.get(lane)?.number?.try_into().ok()
+    }
+
+    fn interpreter(&self, lane: usize) -> Option<u64> {
+        self.lanes.get(lane).map(|lane| lane.thread.interpreter)
+    }
+
+    fn thread_to_stop(&self, lane: usize) -> Option<i32> {
+        self.lanes.get(lane)?.number
+    }
+
+    fn max_retries(&self) -> u32 {
+        1
+    }
+
+    fn has_oracle(&self) -> bool {
+        true
+    }
+
+    fn look(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error> {
+        self.sample(lane, Stillness::Running, tables)
+    }
+
+    fn will_stop(&mut self, lane: usize) -> bool {
+        let Some(lane) = self.lanes.get_mut(lane) else { return false };
+        lane.was_on_cpu = lane.is_on_cpu();
+        lane.was_on_cpu == Some(true)
+    }
+
+    fn look_stopped(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error> {
+        self.sample(lane, Stillness::Still, tables)
+    }
+
+    fn status(&self, lane: usize) -> Option<Status> {
+        self.lanes.get(lane).map(|lane| lane.status)
+    }
+
+    fn is_comparable(&self, lane: usize) -> bool {
+        self.lanes.get(lane).is_some_and(|lane| lane.status.0 & ON_CPU != 0)
+    }
+
+    fn new_thread_names(&mut self) -> Vec<(u64, Vec<u8>)> {
+        let numbers: Vec<i32> = self.lanes.iter().filter_map(|lane| lane.number).collect();
+        self.names.retain(|&name, _| i32::try_from(name).is_ok_and(|name| numbers.contains(&name)));
+        let mut new = Vec::new();
+        for number in numbers {
+            let (Some(name), Ok(key)) =
+                (thread_files::name(self.process.id(), number), u64::try_from(number))
+            else {
+                continue;
+            };
+            if self.names.get(&key) != Some(&name) {
+                self.names.insert(key, name.clone());
+                new.push((key, name));
+            }
+        }
+        new
+    }
+
+    fn forget(&mut self) {
+        self.walker = StackWalker::new(&self.python, WalkOptions { depth: self.options.depth });
+    }
+
+    fn refresh(&mut self) -> Result<(), Error> {
+        if !self.process.runs_same_program() {
+            let what = format!("process {} has ended or replaced its program", self.process.id());
+            return Err(borehole_process::Error::new(ErrorKind::Gone, what).into());
+        }
+        match self.list_threads() {
+            Err(error) if !error.is_gone() => Ok(()),
+            listed => listed,
+        }
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        let identity = self.python.identity();
+        let facts = [
+            ("python", identity.to_string()),
+            ("python_version", identity.version.to_string()),
+            ("mode", self.options.threads.mode().to_owned()),
+            ("features", "all_threads".to_owned()),
+        ];
+        facts.map(|(key, value)| (key.to_owned(), value)).into()
+    }
+}

@@ -1,0 +1,107 @@
+//! The files of threads in `/proc`, as far as sampling needs them.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
+
+/// The thread numbers of a process in a PID namespace of its own, as this process sees them.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadNumbers {
+    /// Whether the process is in another namespace than this one.
+    is_elsewhere: bool,
+    /// By the number that the process sees.
+    ours: HashMap<u64, i32>,
+}
+
+impl ThreadNumbers {
+    pub(crate) fn of(process: i32) -> Self {
+        let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+        let is_elsewhere = innermost(&status).is_some_and(|number| i32::try_from(number) != Ok(process));
+        Self { is_elsewhere, ours: HashMap::new() }
+    }
+
+    /// Reads the numbers again.
+    pub(crate) fn refresh(&mut self, process: i32) {
+        if !self.is_elsewhere {
+            return;
+        }
+        let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+        let number = |entry: fs::DirEntry| {
+            let thread: i32 = entry.file_name().to_str()?.parse().ok()?;
+            let status = fs::read_to_string(entry.path().join("status")).ok()?;
+            Some((innermost(&status)?, thread))
+        };
+        self.ours = entries.filter_map(number).collect();
+    }
+
+    /// The number by which this process knows a thread.
+    pub(crate) fn ours(&self, theirs: u64) -> Option<i32> {
+        if self.is_elsewhere { self.ours.get(&theirs).copied() } else { i32::try_from(theirs).ok() }
+    }
+}
+
+/// The number of a thread in its own namespace.
+///
+/// Source: Linux, `Documentation/filesystems/proc.rst`, `NSpid`: the numbers from this namespace to the innermost one.
+fn innermost(status: &str) -> Option<u64> {
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    numbers.split_ascii_whitespace().last()?.parse().ok()
+}
+
+/// The state of a thread in the scheduler.
+#[derive(Debug)]
+pub(crate) struct ThreadState(File);
+
+impl ThreadState {
+    /// `None` if the system does not say it, or has no more files to open.
+    pub(crate) fn of(process: i32, thread: i32) -> Option<Self> {
+        File::open(format!("/proc/{process}/task/{thread}/stat")).ok().map(Self)
+    }
+
+    /// Whether the thread runs or waits for a CPU only; `None` if the thread has ended.
+    pub(crate) fn is_on_cpu(&self) -> Option<bool> {
+        let mut text = [0; 64];
+        let length = self.0.read_at(&mut text, 0).ok()?;
+        // The name is in parentheses, may itself contain some, and has at most 15 bytes.
+        let text = &text[..length];
+        let behind_name = text.iter().rposition(|&byte| byte == b')')?;
+        text.get(behind_name + 2).map(|&state| state == b'R')
+    }
+}
+
+/// The name that the kernel has for a thread.
+pub(crate) fn name(process: i32, thread: i32) -> Option<Vec<u8>> {
+    let name = fs::read(format!("/proc/{process}/task/{thread}/comm")).ok()?;
+    Some(name.trim_ascii_end().to_vec()).filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_number_is_that_of_the_innermost_namespace() {
+        assert_eq!(innermost("Name:\tx\nNSpid:\t4711\t12\nNSpgid:\t1\t1\n"), Some(12));
+        assert_eq!(innermost("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn this_thread_is_on_a_cpu_and_one_that_waits_is_not() {
+        let process = i32::try_from(std::process::id()).unwrap();
+        let own = nix::unistd::gettid().as_raw();
+        assert_eq!(ThreadState::of(process, own).unwrap().is_on_cpu(), Some(true));
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let (own_sender, own_receiver) = std::sync::mpsc::channel();
+        let waiting = std::thread::spawn(move || {
+            own_sender.send(nix::unistd::gettid().as_raw()).unwrap();
+            receiver.recv().unwrap_err();
+        });
+        let state = ThreadState::of(process, own_receiver.recv().unwrap()).unwrap();
+        while state.is_on_cpu() != Some(false) {
+            std::thread::yield_now();
+        }
+        drop(sender);
+        waiting.join().unwrap();
+        assert_eq!(state.is_on_cpu(), None);
+    }
+}

@@ -1,0 +1,126 @@
+//! Live Python: recorded, looked at, killed and replayed.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+
+use borehole_testkit::Scratch;
+use borehole_testkit::peers::{self, Peer};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::program::{corpus, program, run, samples_in, text, wait_for};
+
+/// A Python of this machine.
+fn interpreter() -> Option<Peer> {
+    let names = ["python3.13", "python3.12", "python3.11", "python3.10", "python3.9", "python3.8"];
+    names.into_iter().find_map(peers::optional)
+}
+
+/// A program that computes until its input ends.
+struct Busy(Child);
+
+impl Busy {
+    fn start(python: &Peer) -> Self {
+        let mut command = python.command();
+        command.arg(corpus("python/truth/shares.py")).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        Self(child)
+    }
+
+    fn id(&self) -> String {
+        self.0.id().to_string()
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+#[test]
+fn python_is_recorded_as_tachyon_with_states_and_its_distance_from_the_truth() {
+    let Some(python) = interpreter() else { return };
+    let busy = Busy::start(&python);
+    let scratch = Scratch::new();
+    let path = scratch.path("trace");
+    let arguments =
+        ["record", "-p", &busy.id(), "--rate", "500", "-n", "1500", "--oracle", "0.1", "-o", text(&path)];
+    let said = run(&arguments);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    assert!(said.stderr.contains("\nThe samples differ by "), "{}", said.stderr);
+    let info: Value = serde_json::from_slice(&run(&["info", "--json", text(&path)]).done()).unwrap();
+    assert!(info.to_string().contains("\"tachyon\""), "{info}");
+    let dump = String::from_utf8(run(&["dump", text(&path)]).done()).unwrap();
+    for part in ["in_generator", "main_thread", "on_cpu", "\"column\"", python.version()] {
+        assert!(dump.contains(part), "{part}");
+    }
+    assert_eq!(fs::read_dir(scratch.folder()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_killed_recording_of_python_keeps_its_states() {
+    let Some(python) = interpreter() else { return };
+    let busy = Busy::start(&python);
+    let scratch = Scratch::new();
+    let path = scratch.path("a.bin");
+    let arguments = ["record", "-p", &busy.id(), "--rate", "1000", "-o", text(&path)];
+    let mut recording = program(&arguments).stdin(Stdio::null()).spawn().unwrap();
+    let part = scratch.path("a.bin.part");
+    wait_for(|| fs::metadata(&part).is_ok_and(|part| part.len() > 2000).then_some(()));
+    kill(Pid::from_raw(recording.id().try_into().unwrap()), Signal::SIGKILL).unwrap();
+    recording.wait().unwrap();
+    let saved = scratch.path("saved.bin");
+    run(&["recover", text(&path), "-o", text(&saved)]).done();
+    assert!(samples_in(&fs::read(&saved).unwrap()) > 50);
+    let dump = String::from_utf8(run(&["dump", text(&saved)]).done()).unwrap();
+    assert!(dump.contains("main_thread") && dump.contains("in_generator"));
+}
+
+#[test]
+fn a_command_in_python_is_recorded_and_passes_its_exit_code_on() {
+    let Some(python) = interpreter() else { return };
+    let python = python.command().get_program().to_str().unwrap().to_owned();
+    let scratch = Scratch::new();
+    let path = scratch.path("trace.folded");
+    let script = "import sys, time\ndef busy():\n  end = time.process_time() + 1\n  while time.process_time() < end: pass\nbusy()\nsys.exit(7)";
+    let said = run(&["record", "--rate", "500", "-o", text(&path), "--", &python, "-c", script]);
+    assert_eq!(said.code, 7, "{}", said.stderr);
+    let folded = fs::read_to_string(&path).unwrap();
+    assert!(folded.contains("busy"), "{folded}");
+}
+
+#[test]
+fn stack_shows_each_thread_with_its_state() {
+    let Some(python) = interpreter() else { return };
+    let busy = Busy::start(&python);
+    let shown = String::from_utf8(run(&["stack", "-p", &busy.id()]).done()).unwrap();
+    assert!(shown.contains(&format!("CPython {}", python.version())), "{shown}");
+    assert!(shown.contains("main thread") && shown.contains("main /") && shown.contains("wait /"), "{shown}");
+    let shown: Value = serde_json::from_slice(&run(&["stack", "--json", "-p", &busy.id()]).done()).unwrap();
+    assert_eq!(shown["stacks"].as_array().unwrap().len(), 2, "{shown}");
+    let doctor = String::from_utf8(run(&["doctor", "-p", &busy.id()]).done()).unwrap();
+    assert!(doctor.contains(" runs CPython ") && doctor.contains(" with 2 threads"), "{doctor}");
+}
+
+#[test]
+fn python_3_15_replays_a_recording_of_an_older_python() {
+    let (Some(newest), Some(python)) = (borehole_testkit::python::Python::set_up(), interpreter()) else {
+        return;
+    };
+    let busy = Busy::start(&python);
+    let path = newest.path("recorded.bin");
+    let arguments = ["record", "-p", &busy.id(), "--rate", "500", "-n", "500", "-o", text(&path)];
+    drop(run(&arguments).done());
+    drop(newest.replayed(&[(&["--collapsed", "-o", "{}/recorded.collapsed"], "recorded.bin")]));
+    let theirs = fs::read_to_string(newest.path("recorded.collapsed")).unwrap();
+    let ours = String::from_utf8(run(&["convert", text(&path), "--to", "collapsed"]).done()).unwrap();
+    assert_eq!(theirs, ours);
+    assert!(theirs.contains("in_generator"), "{theirs}");
+}

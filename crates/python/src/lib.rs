@@ -1,0 +1,34 @@
+//! Reads the stacks of a CPython process from outside.
+//!
+//! * [`Python::attach`] finds CPython in a process, reads its release, and checks that the structures in memory are those of
+//!   that release. If they are not, the error says why.
+//! * [`Python::threads`] lists the threads of all interpreters.
+//! * [`StackWalker::sample`] returns the current stack of a thread. It usually needs one read call.
+//!
+//! Everything reads through [`borehole_process::ForeignProcess`] and [`borehole_process::ForeignMemory`], so the same code
+//! walks live processes, core files and recorded images. No data read is trusted: no number read determines the size of an
+//! allocation, and every chain followed has a limit.
+
+mod attach;
+mod bytes;
+mod chain;
+mod codes;
+mod debug_offsets;
+mod error;
+mod layout;
+mod line_table;
+mod location;
+mod objects;
+mod release;
+mod runtime;
+mod snapshot;
+mod status;
+mod threads;
+mod walker;
+
+pub use attach::Python;
+pub use error::{Error, ErrorKind};
+pub use release::{PythonBuild, PythonIdentity, PythonVersion};
+pub use status::ThreadStatus;
+pub use threads::{PythonThread, ThreadList};
+pub use walker::{PythonSample, SampleOutcome, StackWalker, Stillness, WalkOptions};

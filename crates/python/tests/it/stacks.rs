@@ -1,0 +1,59 @@
+//! Stacks of real programs, against those that the programs print themselves.
+
+use std::thread;
+use std::time::Duration;
+
+use borehole_model::Tables;
+use borehole_process::Process;
+use borehole_python::{Python, SampleOutcome, StackWalker, Stillness, WalkOptions};
+
+use crate::programs::{self, Program};
+
+/// The constructs that the program stops in, and a few more in new releases.
+const CONSTRUCTS: usize = 32;
+
+/// How many times a program that has printed its stack is looked at until it waits.
+const PATIENCE: usize = 5000;
+
+fn stack(outcome: &SampleOutcome, tables: &Tables) -> Option<Vec<String>> {
+    match outcome {
+        SampleOutcome::Stack { id, .. } => Some(programs::frames(tables, *id)),
+        SampleOutcome::Idle | SampleOutcome::Torn | SampleOutcome::Ended => None,
+    }
+}
+
+#[test]
+fn each_construct_has_the_stack_that_the_program_prints() {
+    for interpreter in programs::pythons("constructs") {
+        let name = interpreter.name;
+        let mut program = Program::start(&mut interpreter.command("stacks/constructs.py"));
+        let (mut tables, mut walker, mut count) = (Tables::default(), None, 0);
+        while let Some((construct, expected)) = program.expected() {
+            let process = Process::open(program.id()).unwrap();
+            let python = Python::attach(&process).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(
+                python.identity().to_string().contains(interpreter.version()),
+                "{name}: {}",
+                python.identity()
+            );
+            let walker = walker.get_or_insert_with(|| StackWalker::new(&python, WalkOptions::default()));
+            let list = python.threads(&process).unwrap();
+            let mut found = Vec::new();
+            // The program prints its stack right before it waits.
+            for _ in 0..PATIENCE {
+                let mut sample = |thread| walker.sample(&process, thread, Stillness::Running, &mut tables);
+                let samples: Vec<_> =
+                    list.threads.iter().map(|thread| sample(thread).unwrap().outcome).collect();
+                found = samples.iter().filter_map(|outcome| stack(outcome, &tables)).collect();
+                if found.contains(&expected) {
+                    break;
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+            assert!(found.contains(&expected), "{name}, {construct}: {found:#?}\nexpected {expected:#?}");
+            count += 1;
+            program.go_on();
+        }
+        assert!(count >= CONSTRUCTS, "{name}: {count}");
+    }
+}

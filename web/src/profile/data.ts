@@ -1,0 +1,60 @@
+// What a page of a profile, a diff or a heap holds: see `report.rs`, `diff.rs` and `heap.rs` of `borehole-web`.
+
+export interface Dimension {
+  kind: "thread" | "interpreter" | "label";
+  name: string;
+  values: string[];
+}
+
+export interface Timespan {
+  start_ns: number;
+  slice_ns: number;
+  slices: number;
+}
+
+export interface Heat {
+  start_ns: number;
+  column_ns: number;
+  rows: number;
+  samples: number[];
+}
+
+// Rows of the top table: the function, then numbers.
+export type TopRow = number[];
+
+interface Common {
+  all: number;
+  distinct: number;
+  names: string[];
+  files: number[];
+  file_names: string[];
+  calls: { caller: number[]; fn: number[] };
+  cells: { call: number[]; situation: number[]; slice: number[]; values: number[] };
+  situations: number[][];
+  dimensions: Dimension[];
+  top: TopRow[];
+  time: Timespan | null;
+  heat: Heat | null;
+}
+
+export interface ReportData extends Common {
+  kind: "report";
+  value_kind: string;
+  value_unit: string;
+}
+
+export interface DiffData extends Common {
+  kind: "diff";
+  factor: number;
+  unit: string;
+  self: [number[], number[]];
+  marked: number[];
+}
+
+export interface HeapData extends Common {
+  kind: "heap";
+  self: number[];
+  counts: number[];
+}
+
+export type PageData = ReportData | DiffData | HeapData;
