@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: every speed and size that is claimed, measured side by side with its reference.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to its user")]
 
 mod allocations;

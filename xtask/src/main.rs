@@ -1,5 +1,6 @@
 //! The chores of the project: `cargo xtask NAME`.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to its user")]
 
 mod arguments;

@@ -23,7 +23,7 @@ pub(crate) fn run(root: &Path, without: &[String]) -> Result<()> {
 pub(crate) fn workspace(root: &Path, without: &[String]) -> Result<()> {
     let mut cargo = command::cargo(root);
     // One run tells everything: it takes long enough.
-    cargo.args(["test", "--workspace", "--all-features", "--no-fail-fast"]);
+    cargo.args(["test", "--locked", "--workspace", "--all-features", "--no-fail-fast"]);
     with_peers(&mut cargo, without)?;
     // The same random profiles every time, so that a failure is a change's own. Other seeds are for the fuzzer
     // and for whoever sets the variable.

@@ -9,6 +9,8 @@
 //!   caller's, and totals come from one walk over the tree of calls.
 //! * Nothing here prints, reads or writes, and views contain neither tables nor ids.
 
+#![forbid(unsafe_code)]
+
 mod answer;
 mod call_paths;
 mod call_tree;

@@ -13,7 +13,7 @@ const MAX_LINKS: usize = 40;
 /// The kind of file at the destination of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DestinationKind {
-    /// A device or named pipe, which is written directly.
+    /// A character device or named pipe, which is written directly.
     Device,
     /// Nothing, or a file that may be replaced.
     FileOrNothing,
@@ -31,7 +31,7 @@ impl Destination {
     /// Finds out what is at `path`.
     ///
     /// # Errors
-    /// If that is a directory, a file that should be kept, or something that others have put into a shared directory;
+    /// If that is a directory, a block device, a file that should be kept, or something that others have put into a shared directory;
     /// or if the links in `path` are circular, or may not be followed.
     pub(crate) fn at(path: &Path, existing: Existing) -> io::Result<Self> {
         let resolved = resolve(path)?;
@@ -43,6 +43,7 @@ impl Destination {
                 ));
             }
             Ok(found) if !found.is_file() => {
+                refuse_block_device(&found)?;
                 refuse_strangers(&resolved, &found, "named pipe")?;
                 (DestinationKind::Device, path.to_owned())
             }
@@ -51,6 +52,24 @@ impl Destination {
         };
         Ok(Self { kind, path })
     }
+}
+
+/// Fails if `found` is a block device. Written to, it would lose its file system; read, it could be anything.
+///
+/// # Errors
+/// If it is one.
+#[cfg(unix)]
+pub(crate) fn refuse_block_device(found: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::FileTypeExt as _;
+    if !found.file_type().is_block_device() {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "expected a file, found a block device"))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn refuse_block_device(_found: &Metadata) -> io::Result<()> {
+    Ok(())
 }
 
 /// The error that there is a file to be kept.

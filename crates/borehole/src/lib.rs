@@ -172,7 +172,7 @@ pub use output::{Compression, Existing, Output, append_live, create_live, open_l
 pub use records::{RecordCounts, count_records, dump_records};
 pub use redact::{Redact, RedactKey};
 pub use sorted::SortByTime;
-pub use source::Source;
+pub use source::{Source, open_input};
 pub use target::Target;
 pub use unfinished::remove_unfinished;
 

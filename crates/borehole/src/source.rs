@@ -1,10 +1,11 @@
 //! Sources of bytes: a path, standard input, or any reader.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
 use crate::Error;
+use crate::destination::refuse_block_device;
 use crate::error::STDIN;
 use crate::mapped::Mappable;
 
@@ -35,17 +36,17 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens the file, named pipe or device at `path`.
+    /// Opens the file, named pipe or character device at `path`.
     ///
     /// A `tachyon` file is mapped into memory. If someone truncates it while it is read, the kernel ends the program (SIGBUS).
     /// [`Source::reader`] maps nothing: with an open file, it reads one that others may truncate.
     ///
     /// # Errors
-    /// If it cannot be opened, or is a directory.
+    /// If it cannot be opened, or is a directory or a block device.
     pub fn path(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        match File::open(path) {
+        match open_input(path) {
             Ok(file) => Self::file(name, file),
             Err(source) => Err(Error::Open { name, source }),
         }
@@ -54,7 +55,7 @@ impl Source {
     /// Takes an open file, from its current position. It may be mapped, as that of [`Source::path`].
     ///
     /// # Errors
-    /// If it is a directory.
+    /// If it is a directory or a block device.
     pub fn file(name: impl Into<String>, file: File) -> Result<Self, Error> {
         let name = name.into();
         match size_bytes(&file) {
@@ -128,11 +129,21 @@ impl Source {
     }
 }
 
+/// Opens a file to read it, as [`Source::path`] does.
+///
+/// # Errors
+/// If it cannot be opened, or is a block device: that is not even opened, because some act when they are.
+pub fn open_input(path: &Path) -> io::Result<File> {
+    fs::metadata(path).and_then(|found| refuse_block_device(&found))?;
+    File::open(path)
+}
+
 /// The size of the file; `None` if it is unknown before reading.
 fn size_bytes(file: &File) -> io::Result<Option<u64>> {
     let metadata = file.metadata()?;
     if metadata.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "expected a file, found a directory"));
     }
+    refuse_block_device(&metadata)?;
     Ok(metadata.is_file().then_some(metadata.len()))
 }

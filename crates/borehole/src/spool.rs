@@ -19,6 +19,16 @@ pub(crate) fn spool() -> TempSpool {
     TempSpool(tempfile::spooled_tempfile(IN_MEMORY_BYTES))
 }
 
+#[cfg(feature = "heap")]
+impl TempSpool {
+    /// The content as a file, at its beginning.
+    pub(crate) fn into_file(self) -> io::Result<std::fs::File> {
+        let mut file = self.0.into_file().map_err(in_its_folder)?;
+        file.rewind()?;
+        Ok(file)
+    }
+}
+
 /// Creates an empty spool for an importer or exporter.
 #[allow(clippy::unnecessary_wraps, reason = "other makers of spools fail")]
 pub(crate) fn boxed_spool() -> io::Result<Box<dyn Spool>> {

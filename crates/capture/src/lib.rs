@@ -7,6 +7,8 @@
 //! * A [`Coordinator`] finds processes by number, family or command line, attaches to them and assigns them to sessions.
 //! * [`RbtOutput`] writes live `rbt` files: flushed data can be read whatever happens to this program.
 
+#![forbid(unsafe_code)]
+
 mod attach;
 mod control;
 mod coordinator;

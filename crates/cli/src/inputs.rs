@@ -9,7 +9,7 @@ use anyhow::bail;
 use borehole::model::Tables;
 use borehole::{
     Error, Format, Input, InputOptions, OnDamage, ProfileSink, ReadOptions, Recovery, SampleKind, Source,
-    finish_before,
+    finish_before, open_input,
 };
 use clap::Args;
 
@@ -22,7 +22,7 @@ use crate::{messages, progress};
 /// The options for one or several inputs.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Inputs {
-    /// Files or folders to read; `-`, or none, is standard input. Several are merged; segments of event traces are read in
+    /// Files, folders or patterns such as 'traces/*.bin' to read; `-`, or none, is standard input. Several are merged; segments of event traces are read in
     /// order of time, and those of different hosts or processes are kept apart
     #[arg(value_name = "INPUT")]
     pub(crate) paths: Vec<PathBuf>,
@@ -87,7 +87,7 @@ fn source(path: &Path) -> Result<Source, Error> {
     let (name, opened) = if is_stdin(path) {
         ("standard input".to_owned(), io::stdin().as_fd().try_clone_to_owned().map(File::from))
     } else {
-        (path.display().to_string(), File::open(path))
+        (path.display().to_string(), open_input(path))
     };
     let opened = opened.and_then(|file| Ok((file.try_clone()?, file)));
     let (pipe, file) = opened.map_err(|source| Error::Open { name: name.clone(), source })?;
@@ -206,6 +206,7 @@ impl Inputs {
         for path in self.names() {
             match fs::metadata(path) {
                 Ok(found) if found.is_dir() => files.extend(self.files_in(path)?),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => files.extend(matching(path)),
                 _ => files.push(path.to_owned()),
             }
         }
@@ -253,6 +254,13 @@ impl Inputs {
     pub(crate) fn names(&self) -> impl Iterator<Item = &Path> {
         names(&self.paths)
     }
+}
+
+/// The files that a pattern matches, in the order of their names; the path itself if it matches none.
+fn matching(path: &Path) -> Vec<PathBuf> {
+    let found = path.to_str().and_then(|pattern| glob::glob(pattern).ok());
+    let files: Vec<_> = found.into_iter().flatten().flatten().filter(|path| path.is_file()).collect();
+    if files.is_empty() { vec![path.to_owned()] } else { files }
 }
 
 /// The inputs in order; the first of each program comes with the program's name, if there are several programs.

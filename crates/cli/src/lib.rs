@@ -3,6 +3,7 @@
 //! `cli` defines the command line, one module per command implements it, and `reli` translates reli's command lines. Data goes to
 //! standard output, everything else to standard error.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command prints")]
 
 mod cell;
@@ -64,6 +65,7 @@ use memory::MemoryArgs;
 /// Runs the program `borehole`.
 #[must_use]
 pub fn borehole() -> ExitCode {
+    memory::watch();
     let arguments: Vec<_> = std::env::args_os().collect();
     ended(match reli::parse(&arguments) {
         Some(command) => understood(command, || reli::parse(&shown(&arguments))?.err()).map(|command| {
@@ -83,6 +85,7 @@ pub fn borehole() -> ExitCode {
 #[cfg(feature = "lake")]
 #[must_use]
 pub fn borehole_lake() -> ExitCode {
+    memory::watch();
     let arguments: Vec<_> = std::env::args_os().collect();
     let again = || lake::LakeCli::try_parse_from(shown(&arguments)).err();
     ended(understood(lake::LakeCli::try_parse_from(&arguments), again).map(|cli| {

@@ -1,5 +1,7 @@
 //! The `borehole` command.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 use borehole_memory::CountingAllocator;

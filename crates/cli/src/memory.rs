@@ -33,13 +33,17 @@ static ASKED: OnceLock<usize> = OnceLock::new();
 impl MemoryArgs {
     /// Keeps the command within its budget from here on.
     pub(crate) fn apply(self) {
-        FIRST_DESTRUCTOR.with(|_| {});
-        borehole_memory::on_refusal(end);
         if let Some(asked) = self.max_memory {
             let _ = ASKED.set(asked);
         }
         borehole_memory::set_budget(self.max_memory.unwrap_or_else(default_budget));
     }
+}
+
+/// From here on, an allocation that fails ends the command as [`end`] does. Parsing the command line allocates already.
+pub(crate) fn watch() {
+    FIRST_DESTRUCTOR.with(|_| {});
+    borehole_memory::on_refusal(end);
 }
 
 /// The bytes that `--max-memory` allows; `None` if it was not given.

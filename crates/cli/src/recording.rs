@@ -8,7 +8,8 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use borehole::model::{Context, Event, Sample, Tables, Value, dial9};
+use borehole::model::dial9::{self, metadata};
+use borehole::model::{Context, Event, Sample, Tables, Value};
 use borehole::{Format, Input, ProfileSink};
 
 /// The number of events to read. Recorders describe a file at its beginning.
@@ -16,7 +17,7 @@ const LOOKED_AT: u32 = 64;
 /// Metadata that distinguishes processes.
 ///
 /// Source: the entries of [`METADATA`](dial9::event::METADATA) of dial9 0.5.7.
-const KEYS: [&str; 3] = ["host", "boot_id", "service"];
+const KEYS: [&str; 4] = [metadata::HOST, metadata::BOOT, metadata::PROCESS, "service"];
 
 /// The facts at the beginning of an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -132,7 +133,7 @@ mod tests {
 
     fn head(host: &str, first_ns: u64) -> InputHead {
         let host = Some(host.to_owned()).filter(|host| !host.is_empty());
-        InputHead { first_ns: Some(first_ns), from: [host, None, None], seen: 1 }
+        InputHead { first_ns: Some(first_ns), from: [host, None, None, None], seen: 1 }
     }
 
     fn order(heads: &[InputHead]) -> Vec<(Option<String>, Vec<String>)> {

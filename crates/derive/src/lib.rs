@@ -97,6 +97,8 @@
 //! }
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod attributes;
 mod event;
 mod expand;

@@ -10,6 +10,7 @@
 //! Any byte string is a permissible input: no reader panics, and memory is bounded by [`Limits`] and by the distinct
 //! contents of the input.
 
+#![forbid(unsafe_code)]
 // Each format uses a part of what they share.
 #![cfg_attr(not(feature = "all"), allow(dead_code, unused_imports, unreachable_pub))]
 

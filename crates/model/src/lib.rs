@@ -15,6 +15,8 @@
 //! Memory grows with the number of distinct rows, never with the number of samples. This crate does no I/O and knows no
 //! file format.
 
+#![forbid(unsafe_code)]
+
 mod adapters;
 mod columns;
 pub mod dial9;

@@ -95,7 +95,9 @@ impl CoreFile {
     #[must_use]
     pub fn missing_bytes(&self) -> u64 {
         let length = self.file_bytes();
-        self.segments.iter().map(|segment| segment.bytes - segment.bytes_within(length)).sum()
+        let missing = self.segments.iter().map(|segment| segment.bytes - segment.bytes_within(length));
+        // Only the headers state the sizes.
+        missing.fold(0, u64::saturating_add)
     }
 
     /// The memory in the core file, at most as much as the file has; includes memory that is only code if `with_code`.
@@ -225,6 +227,11 @@ const HEADER_BYTES: u64 = 256 << 20;
 /// hundred bytes.
 const PATH_BYTES: usize = 64 << 20;
 
+/// The end of the addresses that programs can have: no segment beyond it is read, and no sum of an address and a length overflows.
+///
+/// Source: Linux, `Documentation/arch/x86/x86_64/mm.rst` and `Documentation/arch/arm64/memory.rst`.
+const USER_END: u64 = 1 << 57;
+
 #[derive(Debug)]
 struct Parsed {
     segments: Vec<CoreSegment>,
@@ -248,7 +255,7 @@ impl Parsed {
         let loads = || headers.iter().filter(|header| header.p_type(endian) == PT_LOAD);
         let segment = |header: &ProgramHeader64<Endianness>| CoreSegment {
             address: header.p_vaddr(endian),
-            bytes: header.p_filesz(endian),
+            bytes: header.p_filesz(endian).min(USER_END.saturating_sub(header.p_vaddr(endian))),
             offset: header.p_offset(endian),
         };
         let segments = loads().map(segment).collect();
@@ -399,6 +406,23 @@ mod tests {
             parsed.mappings.iter().map(|mapping| (&*mapping.path, mapping.file_offset)).collect();
         let expected = [("/lib/a.so", 0), ("/lib/a.so", 0x1000), ("/lib/b.so", 0), ("", 0)];
         assert_eq!(found, expected.map(|(path, offset)| (path.as_bytes(), offset)));
+    }
+
+    #[test]
+    fn segments_end_where_the_memory_of_programs_does() {
+        let mut file = core(2, &[]);
+        // The address and the size in the file of the first segment.
+        let mut write = |at: u64, word: u64| {
+            file.seek(io::SeekFrom::Start(at)).unwrap();
+            file.write_all(&word.to_le_bytes()).unwrap();
+        };
+        write(64 + 16, USER_END - 0x1000);
+        write(64 + 32, u64::MAX);
+        write(64 + 56 + 16, u64::MAX - 0xfff);
+        write(64 + 56 + 32, 0x1000);
+        let found = Parsed::of(&file, PATH_BYTES).unwrap().segments;
+        let found: Vec<_> = found.iter().map(|segment| (segment.address, segment.bytes)).collect();
+        assert_eq!(found, [(USER_END - 0x1000, 0x1000), (u64::MAX - 0xfff, 0)]);
     }
 
     #[test]

@@ -67,6 +67,16 @@ const LONGEST_NAME: usize = 1024;
 /// The memory that a symbol takes beside its name, in bytes, rounded up.
 const SYMBOL_OVERHEAD: u64 = 128;
 
+impl ElfSymbols {
+    /// Reads the dynamic symbols of `file`, at the addresses where `mapping` maps a part of it.
+    ///
+    /// # Errors
+    /// If it is not a 64-bit ELF file, does not contain what is mapped, or takes more memory than the symbols of a process may.
+    pub fn of_file(file: &File, mapping: &MemoryMapping) -> Result<Self, Error> {
+        symbols(file, mapping, &ByteBudget::new(SYMBOL_BYTES))
+    }
+}
+
 /// The dynamic symbols of `file`, at the addresses where `mapping` maps a part of it. Takes what is read and kept from `budget`.
 pub(crate) fn symbols(
     file: &File,

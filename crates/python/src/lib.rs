@@ -9,6 +9,8 @@
 //! walks live processes, core files and recorded images. No data read is trusted: no number read determines the size of an
 //! allocation, and every chain followed has a limit.
 
+#![forbid(unsafe_code)]
+
 mod attach;
 mod bytes;
 mod chain;

@@ -5,6 +5,8 @@
 //!
 //! Only Parquet files, and numbered commits that name them, are stored, so other engines can read the files as well.
 
+#![forbid(unsafe_code)]
+
 mod add;
 mod addend;
 mod ask;

@@ -37,6 +37,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod archive;
 mod buffer;
 mod clock;

@@ -77,11 +77,14 @@ pub(crate) fn named(path: &Path) -> PathBuf {
     if path.is_absolute() { path.to_owned() } else { Path::new(".").join(path) }
 }
 
-/// Rejects a missing file, and a folder, for which SQLite would report a disk error.
+/// Rejects a missing file, a folder, for which SQLite would report a disk error, and a device, which it would write to.
 fn checked(path: &Path) -> Result<&Path, Error> {
     match path.metadata() {
         Ok(found) if found.is_dir() => {
             Err(Error::new(ErrorKind::Unsupported, "expected an SQLite database, found a directory"))
+        }
+        Ok(found) if !found.is_file() => {
+            Err(Error::new(ErrorKind::Unsupported, "expected an SQLite database, found a device or pipe"))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(Error::caused(ErrorKind::Io, "no such file or directory", error))

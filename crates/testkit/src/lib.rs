@@ -9,6 +9,8 @@
 //!
 //! Everything here panics if something is missing, because a test that cannot run must fail.
 
+#![forbid(unsafe_code)]
+
 #[cfg(feature = "allocations")]
 pub mod allocations;
 mod corpus;

@@ -3,6 +3,8 @@
 //!
 //! Nothing here does I/O or knows a terminal: callers pass the width that a table is to fit.
 
+#![forbid(unsafe_code)]
+
 mod address;
 mod amount;
 mod digits;

@@ -9,6 +9,8 @@
 //!   back, borrowed. The feature `derive` derives it.
 //! * [`import`] and [`Exporter`] connect the format with the model.
 
+#![forbid(unsafe_code)]
+
 mod batch;
 mod buffer;
 mod building;

@@ -5,6 +5,8 @@
 //! changes to a terminal. All access to files and the clipboard goes through a [`Host`], so everything runs in a test as on a
 //! terminal.
 
+#![forbid(unsafe_code)]
+
 mod actions;
 mod amount;
 mod app;

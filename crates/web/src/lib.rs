@@ -4,6 +4,8 @@
 //! scripts. Pictures escape them; pages hold them as data in a script tag that is never run, and show them as text. A content
 //! security policy in each page allows only this crate's style and script, which are made from the sources in `web/`.
 
+#![forbid(unsafe_code)]
+
 mod diff;
 mod heap;
 mod json;

@@ -11,6 +11,8 @@
 //!
 //! No memory is sized by a number in the input. This crate opens nothing and knows no format.
 
+#![forbid(unsafe_code)]
+
 mod cursor;
 mod effort;
 pub mod encoding;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::{Ready, node};
+use super::{Ready, node, pinned};
 
 const VERSION: &str = "3.35.0";
 
@@ -15,6 +15,6 @@ const SCRIPT: node::Script = ("azure.cjs", include_str!("azure.cjs"));
 /// # Errors
 /// When npm cannot.
 pub(crate) fn prepare(folder: &Path) -> Result<Ready> {
-    let install = |into: &Path| node::install(into, &[format!("azurite@{VERSION}")]);
+    let install = |into: &Path| pinned::npm(into, include_str!("pinned/azure.json"));
     node::prepare(folder, ["azurite", VERSION], SCRIPT, install, |_| Ok(()))
 }

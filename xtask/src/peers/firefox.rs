@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::{Ready, node};
+use super::{Ready, node, pinned};
 
 const VERSION: &str = "0.10.0";
 
@@ -16,6 +16,6 @@ const SCRIPT: node::Script = ("firefox.cjs", include_str!("firefox.cjs"));
 /// # Errors
 /// When npm cannot.
 pub(crate) fn prepare(folder: &Path) -> Result<Ready> {
-    let install = |into: &Path| node::install(into, &[format!("@firefox-devtools/profiler-cli@{VERSION}")]);
+    let install = |into: &Path| pinned::npm(into, include_str!("pinned/firefox.json"));
     node::prepare(folder, ["firefox-profiler", VERSION], SCRIPT, install, |_| Ok(()))
 }

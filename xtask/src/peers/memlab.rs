@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::{Ready, node};
+use super::{Ready, node, pinned};
 
 const VERSION: &str = "2.0.5";
 
@@ -15,6 +15,6 @@ const SCRIPT: node::Script = ("memlab.cjs", include_str!("memlab.cjs"));
 /// # Errors
 /// When npm cannot.
 pub(crate) fn prepare(folder: &Path) -> Result<Ready> {
-    let install = |into: &Path| node::install(into, &[format!("@memlab/core@{VERSION}")]);
+    let install = |into: &Path| pinned::npm(into, include_str!("pinned/memlab.json"));
     node::prepare(folder, ["memlab", VERSION], SCRIPT, install, |_| Ok(()))
 }

@@ -14,6 +14,7 @@ mod otlp;
 mod perfetto;
 mod php;
 mod php_hosts;
+mod pinned;
 mod pprof;
 mod python;
 mod s3;

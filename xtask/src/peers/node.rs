@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result};
 
@@ -34,14 +33,4 @@ pub(super) fn prepare(
     let node = command::find("node").context("node is not on the path")?;
     let command = vec![node.display().to_string(), script.display().to_string()];
     Ok(Ready { command, version: version.to_owned() })
-}
-
-/// Installs packages of npm. Their own scripts do not run: some download programs that nobody here asks for.
-///
-/// # Errors
-/// When npm cannot.
-pub(super) fn install(into: &Path, packages: &[String]) -> Result<()> {
-    debian::ensure_installed("npm", "npm")?;
-    let npm = ["install", "--silent", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"];
-    command::run(Command::new("npm").args(npm).arg(into).args(packages))
 }

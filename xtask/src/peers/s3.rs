@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Ready, debian, once};
+use super::{Ready, debian, once, pinned};
 use crate::command;
 
 /// Of moto on PyPI. Since 5.0.21 it refuses to make an object twice when it is asked to (`If-None-Match`).
@@ -28,7 +28,5 @@ pub(crate) fn prepare(folder: &Path) -> Result<Ready> {
 }
 
 fn install(into: &Path) -> Result<()> {
-    debian::ensure_installed("pip3", "python3-pip")?;
-    let pip = ["-m", "pip", "install", "--quiet", "--target"];
-    command::run(Command::new("python3").args(pip).arg(into).arg(format!("moto[s3,server]=={VERSION}")))
+    pinned::pip(into, include_str!("pinned/s3.txt"))
 }

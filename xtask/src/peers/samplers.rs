@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Ready, debian, once};
+use super::{Ready, once, pinned};
 use crate::command;
 
 const PY_SPY: &str = "0.4.3";
@@ -16,7 +16,9 @@ const PYINSTRUMENT: &str = "5.1.3";
 /// # Errors
 /// When Python cannot, or it does not run.
 pub(crate) fn py_spy(folder: &Path) -> Result<Ready> {
-    let home = once(folder, &format!("py-spy-{PY_SPY}"), |into| install(into, &format!("py-spy=={PY_SPY}")))?;
+    let home = once(folder, &format!("py-spy-{PY_SPY}"), |into| {
+        pinned::pip(into, include_str!("pinned/py_spy.txt"))
+    })?;
     ready(vec![home.join("bin/py-spy").display().to_string()], PY_SPY)
 }
 
@@ -25,19 +27,13 @@ pub(crate) fn py_spy(folder: &Path) -> Result<Ready> {
 /// # Errors
 /// As [`py_spy`].
 pub(crate) fn pyinstrument(folder: &Path) -> Result<Ready> {
-    let package = format!("pyinstrument=={PYINSTRUMENT}");
-    let home = once(folder, &format!("pyinstrument-{PYINSTRUMENT}"), |into| install(into, &package))?;
+    let home = once(folder, &format!("pyinstrument-{PYINSTRUMENT}"), |into| {
+        pinned::pip(into, include_str!("pinned/pyinstrument.txt"))
+    })?;
     let python = command::find("python3").context("python3 is not on the path")?;
     let path = format!("PYTHONPATH={}", home.display());
     let run = ["env", &path, &python.display().to_string(), "-m", "pyinstrument"];
     ready(run.map(str::to_owned).to_vec(), PYINSTRUMENT)
-}
-
-fn install(into: &Path, package: &str) -> Result<()> {
-    debian::ensure_installed("python3", "python3")?;
-    debian::ensure_installed("pip3", "python3-pip")?;
-    let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--target"];
-    command::run(Command::new("python3").args(pip).arg(into).arg(package))
 }
 
 fn ready(run: Vec<String>, version: &str) -> Result<Ready> {

@@ -6,12 +6,12 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use super::{Ready, node};
+use super::{Ready, node, pinned};
 
 const VERSION: &str = "1.25.0";
 
-/// Checks JSON documents against JSON schemas.
-const AJV_VERSION: &str = "8.20.0";
+/// Speedscope, and ajv, which checks JSON documents against JSON schemas.
+const LOCK: &str = include_str!("pinned/speedscope.json");
 
 const SCRIPT: node::Script = ("speedscope.cjs", include_str!("speedscope.cjs"));
 
@@ -20,8 +20,7 @@ const SCRIPT: node::Script = ("speedscope.cjs", include_str!("speedscope.cjs"));
 /// # Errors
 /// When npm cannot, or the importer does not answer.
 pub(crate) fn prepare(folder: &Path) -> Result<Ready> {
-    let packages = [format!("speedscope@{VERSION}"), format!("ajv@{AJV_VERSION}")];
-    node::prepare(folder, ["speedscope", VERSION], SCRIPT, |into| node::install(into, &packages), try_out)
+    node::prepare(folder, ["speedscope", VERSION], SCRIPT, |into| pinned::npm(into, LOCK), try_out)
 }
 
 /// Shows that the importer reads what it should and rejects what it should not.

@@ -8,6 +8,7 @@ mod levels;
 mod load;
 mod manifests;
 mod names;
+mod promises;
 mod purity;
 mod rules;
 mod scan;
@@ -56,12 +57,14 @@ const RULES: &[Rule] = &[
     purity::system,
     purity::output,
     purity::unsafe_code,
+    purity::unsafe_forbidden,
     sizes::files,
     sizes::functions,
     sizes::names,
     sizes::documents,
     names::reused,
     names::docs,
+    promises::check,
     texts::unfinished,
     texts::unwraps,
     texts::addresses,

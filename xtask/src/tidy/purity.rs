@@ -106,6 +106,23 @@ pub(crate) fn unsafe_code(tree: &ProjectTree) -> Vec<Violation> {
         .collect()
 }
 
+/// The attribute without which a crate may become unsafe by a single line elsewhere.
+const FORBIDS_UNSAFE: &str = "#![forbid(unsafe_code)]";
+
+/// Every other crate forbids `unsafe`, so that not even an exception of a lint allows it.
+pub(crate) fn unsafe_forbidden(tree: &ProjectTree) -> Vec<Violation> {
+    let needs_it = |package: &str| rules::UNSAFE_CRATES.contains(&package) || package == rules::MMAP_HOME;
+    let roots = tree.sources.iter().filter(|source| is_crate_root(source) && !needs_it(&source.package()));
+    let lacking = roots.filter(|source| !source.text.lines().any(|line| line == FORBIDS_UNSAFE));
+    lacking.map(|source| violation(source, "unsafe", 1, format!("missing {FORBIDS_UNSAFE}"))).collect()
+}
+
+/// Whether `source` is the root of a library or a program of the workspace.
+fn is_crate_root(source: &SourceFile) -> bool {
+    let below = source.below_src().filter(|_| source.package() != "fuzz");
+    below.is_some_and(|below| matches!(below, "lib.rs" | "main.rs") || below.starts_with("bin/"))
+}
+
 /// The complaints of `wrong` about the mentions of `source` outside tests.
 fn product(
     source: &SourceFile,

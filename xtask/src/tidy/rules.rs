@@ -138,6 +138,7 @@ const CLI_OUTSIDE: &[&str] = &[
     "clap_complete",
     "clap_mangen",
     "env_logger",
+    "glob",
     "indicatif",
     "nix",
     "serde",

@@ -19,7 +19,11 @@ fn good() -> ProjectTree {
     document(&mut tree, "ARCHITECTURE.md", "# Architecture\n");
     document(&mut tree, "Cargo.toml", GOOD_MANIFEST);
     document(&mut tree, "crates/wire/Cargo.toml", "[dependencies]\nmemchr.workspace = true\n");
-    source(&mut tree, "crates/formats/src/lib.rs", "pub mod rbt;\npub use rbt::Reader;\n");
+    source(
+        &mut tree,
+        "crates/formats/src/lib.rs",
+        "#![forbid(unsafe_code)]\npub mod rbt;\npub use rbt::Reader;\n",
+    );
     source(&mut tree, "crates/formats/src/folded/mod.rs", "");
     source(&mut tree, "crates/formats/src/rbt/import.rs", GOOD_IMPORT);
     source(&mut tree, "crates/formats/src/rbt/read.rs", GOOD_READ);
@@ -34,7 +38,11 @@ fn good() -> ProjectTree {
         "use memmap2::Mmap;\nfn f() { unsafe { Mmap::map() } }",
     );
     source(&mut tree, "crates/process/src/memory.rs", "fn f() { unsafe { g() } }");
-    source(&mut tree, "crates/cli/src/main.rs", "fn main() { println!(\"{}\", 1); std::process::exit(2) }");
+    source(
+        &mut tree,
+        "crates/cli/src/main.rs",
+        "#![forbid(unsafe_code)]\nfn main() { println!(\"{}\", 1); std::process::exit(2) }",
+    );
     tree
 }
 
@@ -235,7 +243,51 @@ fn only_programs_print_and_exit() {
         let text = format!("fn f() {{ {text}; }}");
         assert_source("belongs into the command", "crates/borehole/src/open.rs", &text);
     }
-    assert_source("println", "crates/testkit/src/lib.rs", "fn f() { eprintln!(\"left out\"); println!(); }");
+    assert_source(
+        "println",
+        "crates/testkit/src/output.rs",
+        "fn f() { eprintln!(\"left out\"); println!(); }",
+    );
+}
+
+#[test]
+fn promises_have_tests_that_exist() {
+    let security = "# Security\n\n## Promises\n\n- Any file is\n  safe.\n- Nothing is sent:\n  - nowhere.\n\n## Others\n\n- None.\n";
+    let row = |begins: &str, test: &str| format!("| {begins} | `{test}` |\n");
+    let head = "| promise | tests |\n|---|---|\n";
+    let [safe, sent] =
+        [("Any file is safe", "wire::open::reads_all"), ("nowhere", "wire::it::net::is_silent")];
+    let spoil = |rows: &[(&str, &str)]| {
+        let table = rows.iter().fold(head.to_owned(), |table, (begins, test)| table + &row(begins, test));
+        move |tree: &mut ProjectTree| {
+            source(tree, "crates/wire/src/open.rs", "#[test] fn reads_all() {}");
+            source(tree, "crates/wire/tests/it/net/mod.rs", "#[test] fn is_silent() {}");
+            document(tree, "SECURITY.md", security);
+            document(tree, "docs/promises.md", &table);
+        }
+    };
+    let mut tree = good();
+    spoil(&[safe, sent])(&mut tree);
+    assert_eq!(complaints(&tree), Vec::<String>::new());
+    assert_complaint("has no row for: Nothing is sent", spoil(&[safe]));
+    assert_complaint("does not promise: Nobody", spoil(&[safe, sent, ("Nobody", "wire::open::reads_all")]));
+    assert_complaint(
+        "there is no test wire::open::reads_some",
+        spoil(&[safe, sent, ("file", "wire::open::reads_some")]),
+    );
+    assert_complaint("there is no test net::is_silent", spoil(&[safe, ("nowhere", "net::is_silent")]));
+}
+
+#[test]
+fn other_crates_forbid_unsafe_code() {
+    let missing = "missing #![forbid(unsafe_code)]";
+    assert_source(missing, "crates/wire/src/lib.rs", "//! Bytes.\n#![deny(unsafe_code)]\n");
+    assert_source(missing, "crates/cli/src/bin/other.rs", "fn main() {}");
+    let mut tree = good();
+    for root in ["crates/process/src/lib.rs", "crates/borehole/src/lib.rs", "fuzz/src/main.rs"] {
+        source(&mut tree, root, "//! Needs it.\n");
+    }
+    assert_eq!(complaints(&tree), Vec::<String>::new());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use super::names::at;
 use super::stacks::NamedStacks;
-use super::view::{BlockingRow, BlockingView, LimitedRows};
+use super::view::{BlockingRow, BlockingView, LimitRow, LimitedRows};
 use super::workers::Blockable;
 
 /// An off-CPU sample.
@@ -16,10 +16,14 @@ struct OffCpuSample {
     stack: Option<u32>,
 }
 
+/// The maximum number of samples; further ones are counted.
+const MOST_SAMPLES: usize = 1 << 22;
+
 /// Memory: 48 bytes a sample.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Blocking {
     samples: Vec<OffCpuSample>,
+    left_out: u64,
 }
 
 /// The owner of the polls to search.
@@ -39,7 +43,15 @@ struct BlockedStack {
 
 impl Blocking {
     pub(super) fn add(&mut self, time_ns: u64, thread: Option<u64>, worker: Option<u64>, stack: Option<u32>) {
+        if self.samples.len() == MOST_SAMPLES {
+            self.left_out += 1;
+            return;
+        }
         self.samples.push(OffCpuSample { time_ns, thread, worker, stack });
+    }
+
+    pub(super) fn limit(&self) -> LimitRow {
+        LimitRow { what: "off-CPU samples", followed: self.samples.len() as u64, left_out: self.left_out }
     }
 
     /// The blocking calls, and for each place the number of samples in polls of tasks spawned there.

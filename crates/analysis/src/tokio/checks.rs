@@ -5,8 +5,9 @@
 
 use borehole_text::duration;
 
-use super::tasks::{AllWaiting, WaitingTasks};
-use super::view::{Seal, Severity, SpanRow, TokioFinding, TokioView};
+use super::handoffs::WaitChain;
+use super::tasks::{AllWaiting, BusyTasks, WaitingTasks};
+use super::view::{LimitRow, PollCoverage, Seal, Severity, SpanRow, TokioFinding, TokioView};
 use super::workers::{CRITICAL_POLL_NS, Contention, EXAMPLES, Poll, SpannedPoll, StuckPoll, Waits};
 use super::worst::Tier;
 
@@ -20,6 +21,8 @@ const CRITICAL_QUEUE: u64 = 1000;
 const IMBALANCE: u64 = 3;
 /// The number of active periods, or of task counts, up to which they say nothing.
 const FEW: u64 = 10;
+/// The time in place above which a blocking call is long.
+const BLOCKED_NS: u64 = 1_000_000_000;
 /// The kernel wait above which there is a warning.
 const WARNING_WAIT_NS: u64 = 10_000_000;
 
@@ -32,6 +35,12 @@ pub(super) struct Suspects {
     pub(super) long: Tier<Poll>,
     /// Polls over 10 ms that are still running at the end.
     pub(super) stuck: Tier<StuckPoll>,
+    /// Polls that block in place at the end.
+    pub(super) left: Vec<Poll>,
+    /// The last known length of the global queues.
+    pub(super) queued: u64,
+    /// Chains of tasks that waited for each other, and their first tasks.
+    pub(super) chains: Vec<(WaitChain, u64)>,
     /// Tasks that wait at the end.
     pub(super) waiting: AllWaiting,
     /// Whether nothing was recorded at all.
@@ -59,6 +68,10 @@ pub(super) fn findings(
     lost_events(view, suspects, &mut found);
     long_polls(suspects, &place, &mut found);
     stuck_polls(suspects, &place, &mut found);
+    blocking_in_place(suspects, &place, &mut found);
+    busy_tasks(suspects, &place, &mut found);
+    lock_chains(suspects, &place, &mut found);
+    limits(view, &mut found);
     waiting_tasks(view, suspects, &place, &mut found);
     task_leak(view, &mut found);
     delays(view, &mut found);
@@ -94,9 +107,16 @@ fn whole_file(view: &TokioView, suspects: &Suspects, found: &mut Vec<TokioFindin
                         ended before delivering it";
         found.push(finding(Severity::Warning, "empty-trace", evidence.to_owned()));
     } else if view.polls.durations.count == 0 {
+        let only = view.contents.only().map(|only| format!(", only {only}")).unwrap_or_default();
+        let evidence = format!(
+            "the trace has no complete poll{only}: most checks had no data, so other problems may go unnoticed"
+        );
+        found.push(finding(Severity::Warning, "no-polls", evidence));
+    }
+    if view.poll_coverage == PollCoverage::Spawned {
         let evidence =
-            "the trace has no complete poll: most checks had no data, so other problems may go unnoticed";
-        found.push(finding(Severity::Warning, "no-polls", evidence.to_owned()));
+            "only tasks spawned through the recorder are seen: the busy shares leave out all others";
+        found.push(finding(Severity::Info, "poll-coverage", evidence.to_owned()));
     }
     if view.seal == Seal::Absent {
         // Source: `dial9-core` 0.5.7 calls on idle threads every 30 s; `Builder::flush_every` of `borehole-recorder`.
@@ -144,7 +164,7 @@ fn stuck_polls(suspects: &Suspects, place: &impl Fn(u32) -> String, found: &mut 
             if is_at_least { "at least " } else { "" },
             duration(poll.duration_ns),
             place(poll.place),
-            if queue == 0 { String::new() } else { format!("; {queue} tasks wait in the worker's queue") }
+            behind(suspects, queue)
         );
         found.push(of_poll(&poll, finding(severity, "stuck-poll", evidence)));
     }
@@ -155,6 +175,75 @@ fn stuck_polls(suspects: &Suspects, place: &impl Fn(u32) -> String, found: &mut 
     }
 }
 
+/// The tasks that wait behind a stuck poll.
+fn behind(suspects: &Suspects, queue: u64) -> String {
+    let all = [
+        (queue, "tasks wait in the worker's queue"),
+        (suspects.queued, "tasks wait in the global queue"),
+        (suspects.waiting.starved.count, "tasks were woken and wait to be polled"),
+    ];
+    all.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("; {count} {what}")).collect()
+}
+
+/// Checks for calls that block in place and do not return. Not in the scan.
+fn blocking_in_place(suspects: &Suspects, place: &impl Fn(u32) -> String, found: &mut Vec<TokioFinding>) {
+    let long = suspects.left.iter().filter(|poll| poll.duration_ns > BLOCKED_NS);
+    let mut long: Vec<_> = long.collect();
+    long.sort_by_key(|poll| u64::MAX - poll.duration_ns);
+    for poll in long.iter().take(EXAMPLES) {
+        let evidence = format!(
+            "a poll has blocked in place for {}, and another thread took over its worker; task spawned at {}",
+            duration(poll.duration_ns),
+            place(poll.place)
+        );
+        found.push(of_poll(poll, finding(Severity::Warning, "blocking-in-place", evidence)));
+    }
+    if long.len() > EXAMPLES {
+        let evidence = format!("{} polls block in place at the end of the trace", long.len());
+        found.push(finding(Severity::Warning, "blocking-in-place", evidence));
+    }
+}
+
+/// Checks for busy loops. Not in the scan.
+fn busy_tasks(suspects: &Suspects, place: &impl Fn(u32) -> String, found: &mut Vec<TokioFinding>) {
+    let BusyTasks { count, wakes, start_ns, duration_ns, task, place: row } = suspects.waiting.busy;
+    if count == 0 {
+        return;
+    }
+    let per_second = u128::from(wakes) * 1_000_000_000 / u128::from(duration_ns.max(1));
+    let evidence = format!(
+        "a task woke itself {per_second} times a second for {}: a busy loop; task spawned at {}{}",
+        duration(duration_ns),
+        place(row),
+        if count > 1 { format!(" ({count} such tasks)") } else { String::new() }
+    );
+    let (time_ns, task) = (Some(start_ns), Some(task));
+    found.push(TokioFinding { time_ns, task, ..finding(Severity::Warning, "busy-task", evidence) });
+}
+
+/// Checks for locks and permits that are held over an await. Not in the scan.
+fn lock_chains(suspects: &Suspects, place: &impl Fn(u32) -> String, found: &mut Vec<TokioFinding>) {
+    for &(WaitChain { tasks, start_ns, duration_ns, place: row, .. }, task) in &suspects.chains {
+        let evidence = format!(
+            "{tasks} tasks spawned at {} ran one after another for {}, each woken by the one before: a lock or \
+             permit is held over an await, {} on average",
+            place(row),
+            duration(duration_ns),
+            duration(duration_ns / tasks.saturating_sub(1).max(1))
+        );
+        let (time_ns, task) = (Some(start_ns), Some(task));
+        found.push(TokioFinding { time_ns, task, ..finding(Severity::Warning, "lock-over-await", evidence) });
+    }
+}
+
+/// Reports what was not followed.
+fn limits(view: &TokioView, found: &mut Vec<TokioFinding>) {
+    for &LimitRow { what, followed, left_out } in &view.limits {
+        let evidence = format!("{what}: {followed} were followed, {left_out} more were not, to bound memory");
+        found.push(finding(Severity::Info, "limits", evidence));
+    }
+}
+
 /// Checks for tasks that wait at the end. Not in the scan.
 fn waiting_tasks(
     view: &TokioView,
@@ -162,7 +251,7 @@ fn waiting_tasks(
     place: &impl Fn(u32) -> String,
     found: &mut Vec<TokioFinding>,
 ) {
-    let AllWaiting { starved, unpolled, unwoken } = suspects.waiting;
+    let AllWaiting { starved, unpolled, unwoken, .. } = suspects.waiting;
     // The lost events may include the poll.
     let starves = if view.lost_events > 0 { Severity::Warning } else { Severity::Critical };
     for (severity, check, what, why, waiting) in [

@@ -1,6 +1,6 @@
 //! The time that a trace covers, and what is missing from it.
 
-use super::view::Seal;
+use super::view::{Contents, PollCoverage, Seal};
 
 /// The first and the last of some times.
 pub(super) type EventTimes = Option<(u64, u64)>;
@@ -11,6 +11,8 @@ pub(super) struct Coverage {
     pub(super) events: u64,
     /// The number of events that do not only describe the file.
     pub(super) recorded: u64,
+    /// The number of events of each kind.
+    pub(super) contents: Contents,
     /// Whether any event shows more than samples do.
     pub(super) is_worth_a_view: bool,
     runtime_ns: EventTimes,
@@ -21,6 +23,7 @@ pub(super) struct Coverage {
     /// The offset from times of the trace to nanoseconds since 1970.
     pub(super) unix_offset_ns: Option<i128>,
     pub(super) seals: Seals,
+    pub(super) polls: PollCoverage,
     pub(super) lost_events: u64,
     /// The time of the first noticed loss.
     pub(super) lost_ns: Option<u64>,
@@ -32,6 +35,7 @@ impl Coverage {
     pub(super) fn runtime_event(&mut self, is_measurement: bool, time_ns: u64) {
         self.is_worth_a_view = true;
         self.recorded += 1;
+        self.contents.runtime += 1;
         extend(if is_measurement { &mut self.measured_ns } else { &mut self.runtime_ns }, time_ns);
     }
 

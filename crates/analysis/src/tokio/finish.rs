@@ -8,7 +8,7 @@ use super::histogram::Durations;
 use super::tasks::Wait;
 use super::view::{
     BlockingPlaceRow, BlockingView, Delay, DelayView, LimitRow, LimitedRows, LongPoll, PlaceRow, PollView,
-    Seal, Spread, TaskPlaceRow, TaskView, TokioView,
+    QuantileBounds, Seal, Spread, TaskPlaceRow, TaskView, TokioView,
 };
 use super::workers::{Poll, Reach, WorkerRecords};
 
@@ -27,6 +27,7 @@ impl From<&Durations> for Spread {
             p90_ns: durations.percentile(90),
             p99_ns: durations.percentile(99),
             max_ns: durations.max_ns,
+            bounds: QuantileBounds { p50_ns: durations.bounds(50), p99_ns: durations.bounds(99) },
         }
     }
 }
@@ -55,6 +56,8 @@ impl TokioSink {
             unix_offset_ns: self.coverage.unix_offset_ns,
             events: self.coverage.events,
             seal: self.coverage.seals.seal(),
+            poll_coverage: self.coverage.polls,
+            contents: self.coverage.contents,
             lost_events: self.coverage.lost_events,
             limits,
             findings: Vec::new(),
@@ -95,18 +98,24 @@ impl TokioSink {
         let left_out = self.spans.without_fields();
         let fields =
             LimitRow { what: "fields of spans", followed: followed.saturating_sub(left_out), left_out };
-        [spans, fields].into_iter().filter(|row| row.left_out > 0).collect()
+        let all = self.runtime.tasks.limits().into_iter().chain(self.runtime.workers.limits());
+        all.chain(self.samples.limits()).chain([spans, fields]).filter(|row| row.left_out > 0).collect()
     }
 
     fn suspects(&mut self) -> Suspects {
         let reach = self.reach();
         let stuck = self.runtime.workers.count_open(reach);
+        let left = self.runtime.workers.left_polls(reach);
+        let chains = self.runtime.tasks.chains();
         let WorkerRecords { critical, long, spanned, .. } = &self.runtime.workers;
         let workers = self.runtime.workers.by_number();
         Suspects {
             critical: critical.clone(),
             long: long.clone(),
             stuck,
+            left,
+            queued: self.runtime.queue.summed().last().map_or(0, |&(_, depth)| depth),
+            chains,
             waiting: self.runtime.tasks.waiting(reach.sure_ns),
             is_empty: self.coverage.recorded == 0,
             spanned: spanned.clone(),

@@ -47,9 +47,14 @@ impl<T: Began> Halves<T> {
         self.open.as_mut()
     }
 
+    /// All open beginnings.
+    pub(super) fn all(&self) -> impl Iterator<Item = &T> {
+        self.carried.iter().chain(&self.open)
+    }
+
     /// The latest open beginning.
     pub(super) fn latest(&self) -> Option<&T> {
-        self.carried.iter().chain(&self.open).max_by_key(|began| began.began().0)
+        self.all().max_by_key(|began| began.began().0)
     }
 
     #[inline]

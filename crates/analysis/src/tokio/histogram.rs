@@ -90,7 +90,26 @@ impl Durations {
         if self.count == 0 {
             return 0;
         }
-        duration_of(self.buckets.key_at(rank(percent, self.count))).clamp(self.min_ns, self.max_ns)
+        self.at(rank(percent, self.count))
+    }
+
+    /// The values that bound a percentile: at the ranks three standard deviations of the count below it away.
+    pub(super) fn bounds(&self, percent: u64) -> (u64, u64) {
+        if self.count == 0 {
+            return (0, 0);
+        }
+        let (rank, variance) = (rank(percent, self.count), u128::from(percent * (100 - percent)));
+        let variance = u128::from(self.count) * variance / 10_000;
+        let distance =
+            u64::try_from(variance.isqrt()).unwrap_or(u64::MAX).saturating_add(1).saturating_mul(3);
+        // Beyond the last value is no bound.
+        let above = rank.saturating_add(distance);
+        let above = if above > self.count { u64::MAX } else { self.at(above) };
+        (self.at(rank.saturating_sub(distance).max(1)), above)
+    }
+
+    fn at(&self, rank: u64) -> u64 {
+        duration_of(self.buckets.key_at(rank)).clamp(self.min_ns, self.max_ns)
     }
 }
 

@@ -3,10 +3,13 @@
 use hashbrown::{HashMap, HashSet};
 
 use super::stacks::NamedStacks;
-use super::view::{AllocationView, LimitedRows, SiteRow};
+use super::view::{AllocationView, LimitRow, LimitedRows, SiteRow};
 
 /// The default mean number of bytes between samples. Source: dial9 0.5.7.
 const DEFAULT_RATE_BYTES: u64 = 524_288;
+
+/// The maximum number of outstanding allocations, of 40 bytes each; further ones are counted only.
+const MOST_LIVE: usize = 1 << 22;
 
 #[derive(Clone, Copy, Debug)]
 struct Live {
@@ -24,6 +27,7 @@ pub(super) struct AllocationSamples {
     rate_bytes: Option<u64>,
     live: HashMap<(u64, u64), Live>,
     early: HashSet<(u64, u64)>,
+    left_out: u64,
 }
 
 impl AllocationSamples {
@@ -32,17 +36,25 @@ impl AllocationSamples {
         self.bytes = self.bytes.saturating_add(size);
         if self.early.remove(&(address, time_ns)) {
             self.freed += 1;
-        } else {
+        } else if self.live.len() < MOST_LIVE {
             self.live.insert((address, time_ns), Live { size, stack });
+        } else {
+            self.left_out += 1;
         }
     }
 
     pub(super) fn freed(&mut self, address: u64, allocated_ns: u64) {
         if self.live.remove(&(address, allocated_ns)).is_some() {
             self.freed += 1;
-        } else {
+        } else if self.early.len() < MOST_LIVE {
             self.early.insert((address, allocated_ns));
+        } else {
+            self.left_out += 1;
         }
+    }
+
+    pub(super) const fn limit(&self) -> LimitRow {
+        LimitRow { what: "sampled allocations", followed: self.count, left_out: self.left_out }
     }
 
     pub(super) fn dropped(&mut self, events: u64) {

@@ -11,12 +11,14 @@
 mod activity;
 mod blocking;
 mod checks;
+mod compare;
 mod coverage;
 mod each;
 mod field;
 mod field_texts;
 mod finish;
 mod halves;
+mod handoffs;
 mod histogram;
 mod memory;
 mod names;
@@ -50,6 +52,7 @@ use self::spans::SpanRecords;
 pub use self::activity::{
     AliveCounts, Delay, DelayView, LongPoll, PlaceRow, PollView, TaskPlaceRow, TaskView, WakeView, WorkerRow,
 };
+pub use self::compare::{Quantile, QuantileChange, TokioChange, TokioMeasure, compared};
 pub use self::each::{EndedPoll, EndedSpan};
 pub use self::page::{
     PageCounts, PageFlag, PageGrid, PageLane, PagePolls, PageSamples, PageSpans, PageStack, PageTask,
@@ -57,8 +60,8 @@ pub use self::page::{
 };
 pub use self::page_sink::TokioPageSink;
 pub use self::view::{
-    AllocationView, BlockingPlaceRow, BlockingRow, BlockingView, EventRow, FieldRow, LimitRow, LimitedRows,
-    QueueView, Seal, Severity, SiteRow, SpanRow, Spread, TokioFinding, TokioView,
+    AllocationView, BlockingPlaceRow, BlockingRow, BlockingView, Contents, EventRow, FieldRow, LimitRow,
+    LimitedRows, PollCoverage, QueueView, Seal, Severity, SiteRow, SpanRow, Spread, TokioFinding, TokioView,
 };
 
 /// The maximum number of rows of an unbounded table, such as polls, if all are asked for.
@@ -194,6 +197,7 @@ impl TokioSink {
             let (Value::Text(key), Value::Text(value)) = (key, value) else { continue };
             match &**key {
                 dial9::metadata::COMPLETE => is_complete = value.parse().ok(),
+                dial9::metadata::POLL_COVERAGE => self.coverage.polls = PollCoverage::of(value),
                 "memory.sample_rate_bytes" => {
                     self.samples.memory.sampled_every(value.parse().unwrap_or_default());
                 }
@@ -219,6 +223,9 @@ impl TokioSink {
                 coverage.recorded += 1;
                 coverage.is_worth_a_view = true;
             }
+        }
+        if let Some(count) = plan.sort.counter(&mut coverage.contents) {
+            *count += 1;
         }
         if let (EventSort::Cpu | EventSort::Alloc | EventSort::Free, Some(time_ns)) =
             (plan.sort, event.time_ns)

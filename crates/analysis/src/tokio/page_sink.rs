@@ -158,7 +158,9 @@ impl PageRecords {
                 }
             }
             EventSort::PollEnd => {
-                report.runtime.ended_poll.take().into_iter().for_each(|poll| self.poll(poll))
+                if let Some(poll) = report.runtime.ended_poll.take() {
+                    self.poll(poll, report.runtime.tasks.tasks.len());
+                }
             }
             EventSort::Unpark => self.unpark(report, plan, event, time_ns),
             EventSort::Wake => self.wake(report, plan, event, time_ns),
@@ -167,12 +169,16 @@ impl PageRecords {
         }
     }
 
-    fn poll(&mut self, poll: Poll) {
+    /// Records a poll; rows of tasks that are not followed are none of the first `followed`.
+    fn poll(&mut self, poll: Poll, followed: usize) {
         if !dial9::is_worker(poll.worker) {
             return;
         }
         self.grid.poll(poll);
         self.longest.add(poll);
+        if poll.task_row >= followed {
+            return;
+        }
         if self.tasks.len() <= poll.task_row {
             self.tasks.resize(poll.task_row + 1, TaskPolls::default());
         }

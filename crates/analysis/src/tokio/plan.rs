@@ -4,6 +4,7 @@ use borehole_model::dial9::event;
 use borehole_model::{Event, FieldKind, Shape, StringId, Tables, Value};
 
 use super::field::{self, FieldSlot};
+use super::view::Contents;
 
 const NONE: u16 = u16::MAX;
 
@@ -33,6 +34,19 @@ pub(super) enum EventSort {
     /// An event that is a whole span: start, duration and name in its fields.
     WholeSpan,
     Other,
+}
+
+impl EventSort {
+    /// The counter of events of this kind that are not of the runtime itself.
+    pub(super) const fn counter(self, contents: &mut Contents) -> Option<&mut u64> {
+        match self {
+            Self::Cpu | Self::TaskDump => Some(&mut contents.cpu_samples),
+            Self::Alloc | Self::Free => Some(&mut contents.allocations),
+            Self::SpanEnter | Self::SpanExit | Self::SpanClose | Self::WholeSpan => Some(&mut contents.spans),
+            Self::Other => Some(&mut contents.custom),
+            _ => None,
+        }
+    }
 }
 
 /// Events by name, with the fields in use. Source: dial9 0.3.2 and 0.5.7; for `EventsLostEvent`, `borehole-recorder`.

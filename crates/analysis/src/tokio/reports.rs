@@ -19,13 +19,18 @@ struct RuntimeReport {
     is_derived: bool,
 }
 
+/// The maximum number of reports; of one runtime, they take half a day. Later ones are left out.
+const MOST_REPORTS: usize = 1 << 22;
+
 /// A figure of each runtime. Memory: 24 bytes a report.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reports(Vec<RuntimeReport>);
 
 impl Reports {
     pub(super) fn add(&mut self, time_ns: u64, runtime: u32, value: u64) {
-        self.0.push(RuntimeReport { time_ns, value, runtime, is_derived: false });
+        if self.0.len() < MOST_REPORTS {
+            self.0.push(RuntimeReport { time_ns, value, runtime, is_derived: false });
+        }
     }
 
     /// The sum over all runtimes at the time of each report. Each runtime counts with its latest report: from the beginning, if

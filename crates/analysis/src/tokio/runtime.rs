@@ -1,5 +1,6 @@
 //! The events of the runtime itself, which are the most frequent: polls, parks, wakes, tasks and measurements.
 
+use borehole_model::dial9::is_worker;
 use borehole_model::{Event, Value};
 
 use super::field;
@@ -48,7 +49,10 @@ impl Runtime {
             EventSort::Wake => {
                 let tasks = [field::WAKER_TASK, field::TASK].map(|task| plan.number(event, task));
                 if let [Some(waker), Some(woken)] = tasks {
-                    self.tasks.woken(waker, woken, plan.number(event, field::WORKER), time_ns);
+                    let worker = plan.number(event, field::WORKER);
+                    let outside = worker.filter(|&worker| waker == 0 && is_worker(worker));
+                    let awake_ns = outside.map_or(u64::MAX, |worker| self.workers.awake_since(worker));
+                    self.tasks.woken((waker, woken), worker, awake_ns, time_ns);
                 }
             }
             EventSort::Spawn => {

@@ -8,6 +8,7 @@ use super::field;
 use super::memory::AllocationSamples;
 use super::plan::{EventSort, ShapePlan};
 use super::stacks::NamedStacks;
+use super::view::LimitRow;
 
 /// Samples, and the stacks that they share.
 #[derive(Debug, Default)]
@@ -24,6 +25,11 @@ impl SampleRecords {
             let worker = plan.number(event, field::WORKER).filter(|&worker| is_worker(worker));
             self.blocking.add(time_ns, plan.number(event, field::THREAD), worker, stack);
         }
+    }
+
+    /// Samples and allocations of which only a part was followed.
+    pub(super) fn limits(&self) -> [LimitRow; 2] {
+        [self.blocking.limit(), self.memory.limit()]
     }
 
     fn stack(&mut self, plan: ShapePlan, event: &Event<'_>) -> Option<u32> {

@@ -3,10 +3,12 @@
 use borehole_model::RowIndex;
 use borehole_model::dial9::is_worker;
 
+use super::coverage::{EventTimes, extend};
+use super::handoffs::{Handoffs, WaitChain};
 use super::histogram::Durations;
 use super::names::{UNKNOWN_ROW, at};
 use super::reports::Reports;
-use super::view::{AliveCounts, TaskView, WakeView};
+use super::view::{AliveCounts, LimitRow, TaskView, WakeView};
 use super::worst::Worst;
 
 /// The delay above which a delay is high.
@@ -15,6 +17,15 @@ const HIGH_DELAY_NS: u64 = 5_000_000;
 const STARVED_NS: u64 = 1_000_000_000;
 /// The time without a wake above which a task may have lost its waker.
 const UNWOKEN_NS: u64 = 10_000_000_000;
+/// The wakes of a task by itself, and the time that they go on, from which on it may be a busy loop.
+const BUSY_WAKES: u32 = 1000;
+const BUSY_NS: u64 = 100_000_000;
+/// The rate of them per second above which it is one.
+const BUSY_PER_SECOND: u64 = 10_000;
+/// The maximum number of tasks that are followed, of 96 bytes each.
+const MOST_TASKS: usize = 1 << 22;
+/// The maximum number of wakes and polls, of 16 bytes each, from which delays are derived.
+const MOST_MOMENTS: usize = 1 << 24;
 /// Marks a wake, in place of a poll's duration.
 const WAKE: u32 = 0;
 
@@ -36,6 +47,22 @@ pub(super) struct TaskRecord {
     woken_ns: u64,
     /// The last wake by itself, in a poll.
     yielded_ns: u64,
+    /// The wakes by itself, in a poll or right after it: their number, and the times of the first and the last.
+    self_wakes: u32,
+    self_woken_ns: EventTimes,
+}
+
+/// Tasks that woke themselves again and again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct BusyTasks {
+    pub(super) count: u64,
+    /// The wakes of the task with the most.
+    pub(super) wakes: u64,
+    pub(super) start_ns: u64,
+    pub(super) duration_ns: u64,
+    pub(super) task: u64,
+    /// The place, as a row of the names of places.
+    pub(super) place: u32,
 }
 
 /// Tasks that wait at the end of the trace.
@@ -59,6 +86,8 @@ pub(super) struct AllWaiting {
     pub(super) unpolled: WaitingTasks,
     /// Polled, and never woken.
     pub(super) unwoken: WaitingTasks,
+    /// Woken by themselves again and again.
+    pub(super) busy: BusyTasks,
 }
 
 /// A wake or a poll, for tasks whose delays the runtime does not measure.
@@ -103,6 +132,12 @@ pub(super) struct Tasks {
     pub(super) worst: Worst<Wait>,
     /// Tasks alive as the runtimes counted them.
     pub(super) counted: Reports,
+    /// Wakes of a task by another one of its place.
+    handoffs: Handoffs,
+    /// Tasks that are not followed: spawned, and ended.
+    unfollowed: (u64, u64),
+    /// Wakes and polls that delays are not derived from.
+    unfollowed_moments: u64,
 }
 
 impl Tasks {
@@ -115,44 +150,51 @@ impl Tasks {
         self.index.find(id).and_then(|row| u32::try_from(row).ok())
     }
 
+    /// The row of a task; `None` if there are too many others.
     #[inline]
-    fn row(&mut self, id: u64) -> usize {
-        match self.index.get(id) {
-            Some(row) => row,
-            None => self.add(id),
-        }
+    fn row(&mut self, id: u64) -> Option<usize> {
+        self.index.get(id).or_else(|| self.add(id))
     }
 
     #[cold]
-    fn add(&mut self, id: u64) -> usize {
+    fn add(&mut self, id: u64) -> Option<usize> {
         let row = self.tasks.len();
+        if row == MOST_TASKS {
+            return None;
+        }
         self.index.insert(id, row);
         self.tasks.push(TaskRecord { id, place: UNKNOWN_ROW, ..TaskRecord::default() });
-        row
-    }
-
-    #[inline]
-    fn task(&mut self, id: u64) -> &mut TaskRecord {
-        let row = self.row(id);
-        &mut self.tasks[row]
+        Some(row)
     }
 
     pub(super) fn spawned(&mut self, id: u64, time_ns: u64, place: Option<u32>, is_traced: bool) {
-        let task = self.task(id);
+        let Some(row) = self.row(id) else {
+            self.unfollowed.0 += 1;
+            return;
+        };
+        let task = &mut self.tasks[row];
         task.is_untraced = !is_traced;
         task.spawned_ns = Some(time_ns);
         task.place = place.unwrap_or(task.place);
     }
 
     pub(super) fn ended(&mut self, id: u64, time_ns: u64) {
-        self.task(id).ended_ns = Some(time_ns);
+        match self.row(id) {
+            Some(row) => self.tasks[row].ended_ns = Some(time_ns),
+            None => self.unfollowed.1 += 1,
+        }
     }
 
     /// Records the start of a poll; a measured delay is taken as it is. Returns the row of the task, and where it was spawned: if
     /// the poll does not say, other events may have.
     #[inline]
     pub(super) fn polled(&mut self, wait: Wait, is_measured: bool) -> (usize, u32) {
-        let row = self.row(wait.task);
+        let Some(row) = self.row(wait.task) else {
+            if is_measured {
+                self.waited(wait);
+            }
+            return (MOST_TASKS, wait.place);
+        };
         let task = &mut self.tasks[row];
         task.is_polled = true;
         task.polled_ns = task.polled_ns.max(wait.poll_ns);
@@ -169,16 +211,32 @@ impl Tasks {
 
     #[inline]
     pub(super) fn poll_ended(&mut self, row: usize, start_ns: u64, duration_ns: u64) {
-        let task = &mut self.tasks[row];
+        let Some(task) = self.tasks.get_mut(row) else { return };
         task.idle_ns = task.idle_ns.max(Some(start_ns.saturating_add(duration_ns)));
         if !self.is_measured {
             let what = u32::try_from(duration_ns).unwrap_or(u32::MAX - 1).saturating_add(1);
-            self.moments.push(TaskMoment { task: number(row), time_ns: start_ns, what });
+            self.moment(TaskMoment { task: number(row), time_ns: start_ns, what });
         }
     }
 
     #[inline]
-    pub(super) fn woken(&mut self, waker: u64, id: u64, worker: Option<u64>, time_ns: u64) {
+    fn moment(&mut self, moment: TaskMoment) {
+        if self.moments.len() < MOST_MOMENTS {
+            self.moments.push(moment);
+        } else {
+            self.unfollowed_moments += 1;
+        }
+    }
+
+    /// Records a wake. `awake_ns` is the time since which the worker, if it is one, has not parked.
+    #[inline]
+    pub(super) fn woken(
+        &mut self,
+        (waker, id): (u64, u64),
+        worker: Option<u64>,
+        awake_ns: u64,
+        time_ns: u64,
+    ) {
         self.wakes.count += 1;
         self.wakes.from_outside += u64::from(waker == 0);
         self.wakes.by_itself += u64::from(waker == id && id != 0);
@@ -186,16 +244,53 @@ impl Tasks {
         if id == 0 {
             return;
         }
-        let row = self.row(id);
+        let Some(row) = self.row(id) else { return };
         let task = &mut self.tasks[row];
+        // Tokio wakes a task that yields when its poll has ended, on the same worker.
+        let yields = waker == 0 && task.idle_ns.is_some_and(|idle_ns| idle_ns >= awake_ns);
+        if waker == id || yields {
+            task.self_wakes = task.self_wakes.saturating_add(1);
+            extend(&mut task.self_woken_ns, time_ns);
+        }
         task.is_woken = true;
         task.woken_ns = task.woken_ns.max(time_ns);
         if waker == id {
             task.yielded_ns = task.yielded_ns.max(time_ns);
+        } else if waker != 0 {
+            self.handed_over(waker, row, time_ns);
         }
         if !self.is_measured {
-            self.moments.push(TaskMoment { task: number(row), time_ns, what: WAKE });
+            self.moment(TaskMoment { task: number(row), time_ns, what: WAKE });
         }
+    }
+
+    /// Records a wake by another task, if both may be of one place: batches that say so may follow.
+    fn handed_over(&mut self, waker: u64, row: usize, time_ns: u64) {
+        let Some(waker) = self.index.find(waker) else { return };
+        let (by, task) = (&self.tasks[waker], &self.tasks[row]);
+        if by.place != UNKNOWN_ROW && [by.place, UNKNOWN_ROW].contains(&task.place) {
+            let in_poll_ns = time_ns.saturating_sub(by.polled_ns);
+            let wake = Wait { place: by.place, poll_ns: time_ns, delay_ns: in_poll_ns, ..Wait::default() };
+            self.handoffs.add(wake, number(waker), number(row));
+        }
+    }
+
+    /// The longest chain of tasks of each place that waited for each other, and the number of its first task.
+    pub(super) fn chains(&mut self) -> Vec<(WaitChain, u64)> {
+        let tasks = &self.tasks;
+        let place = |row: u32| tasks.get(row as usize).map(|task| task.place);
+        let chains = std::mem::take(&mut self.handoffs).chains(place).into_iter();
+        chains
+            .map(|chain| (chain, self.tasks.get(chain.task_row as usize).map_or(0, |task| task.id)))
+            .collect()
+    }
+
+    /// Tasks, and wakes and polls, of which only a part was followed.
+    pub(super) fn limits(&self) -> [LimitRow; 2] {
+        let tasks =
+            LimitRow { what: "tasks", followed: self.tasks.len() as u64, left_out: self.unfollowed.0 };
+        let (followed, left_out) = (MOST_MOMENTS as u64, self.unfollowed_moments);
+        [tasks, LimitRow { what: "wakes and polls for delays", followed, left_out }]
     }
 
     #[inline]
@@ -259,6 +354,8 @@ impl Tasks {
                 (None, None) => {}
             }
         }
+        view.spawned += self.unfollowed.0;
+        view.ended += self.unfollowed.1.min(self.unfollowed.0);
         view.alive = view.spawned - view.ended;
         view.counted = self.alive_counts();
         (view, lifetimes, places)
@@ -267,6 +364,7 @@ impl Tasks {
     /// The tasks waiting at this time, after which the trace may be incomplete.
     pub(super) fn waiting(&self, until_ns: u64) -> AllWaiting {
         let mut found = AllWaiting::default();
+        self.tasks.iter().for_each(|task| found.busy.add_if(task));
         for task in self.tasks.iter().filter(|task| task.ended_ns.is_none()) {
             let since = |since_ns: u64, least_ns| until_ns.checked_sub(since_ns).filter(|&ns| ns > least_ns);
             if let Some(since_ns) = task.starves_since() {
@@ -351,6 +449,23 @@ impl WaitingTasks {
     }
 }
 
+impl BusyTasks {
+    fn add_if(&mut self, task: &TaskRecord) {
+        let (wakes, Some((first_ns, last_ns))) = (task.self_wakes, task.self_woken_ns) else { return };
+        let duration_ns = last_ns - first_ns;
+        let per_second = u128::from(wakes) * 1_000_000_000 / u128::from(duration_ns.max(1));
+        if wakes < BUSY_WAKES || duration_ns < BUSY_NS || per_second < BUSY_PER_SECOND.into() {
+            return;
+        }
+        self.count += 1;
+        if u64::from(wakes) > self.wakes {
+            let &TaskRecord { id, place, .. } = task;
+            let (count, wakes) = (self.count, wakes.into());
+            *self = Self { count, wakes, start_ns: first_ns, duration_ns, task: id, place };
+        }
+    }
+}
+
 /// The row as a [`TaskMoment`] stores it.
 fn number(row: usize) -> u32 {
     u32::try_from(row).unwrap_or(u32::MAX)
@@ -382,10 +497,10 @@ mod tests {
         let mut tasks = Tasks::new(10);
         poll(&mut tasks, 7, 1000, 100);
         poll(&mut tasks, 7, 2000, 100);
-        tasks.woken(1, 7, Some(0), 700);
-        tasks.woken(1, 7, Some(0), 900);
+        tasks.woken((1, 7), Some(0), 0, 700);
+        tasks.woken((1, 7), Some(0), 0, 900);
         // While it runs: it waits from the end of the poll on.
-        tasks.woken(7, 7, Some(0), 1050);
+        tasks.woken((7, 7), Some(0), 0, 1050);
         // Nobody woke it for this one.
         poll(&mut tasks, 7, 3000, 100);
         tasks.complete();
@@ -401,10 +516,10 @@ mod tests {
         (1..=6).for_each(|task| tasks.spawned(task, 0, Some(0), task != 5));
         // Starved; polled again; by itself, within its poll; never woken; likewise, but its wakes are not recorded.
         (1..=5).for_each(|task| poll(&mut tasks, task, task * 100, 10));
-        tasks.woken(9, 1, Some(0), 2 * S);
-        tasks.woken(9, 2, Some(0), 2 * S);
+        tasks.woken((9, 1), Some(0), u64::MAX, 2 * S);
+        tasks.woken((9, 2), Some(0), u64::MAX, 2 * S);
         poll(&mut tasks, 2, 3 * S, 10);
-        tasks.woken(3, 3, Some(0), 305);
+        tasks.woken((3, 3), Some(0), 0, 305);
         let found = tasks.waiting(11 * S);
         let seen = |waiting: WaitingTasks| (waiting.count, waiting.task, waiting.longest_ns);
         assert_eq!(seen(found.starved), (2, 3, 11 * S - 310));

@@ -488,6 +488,78 @@ fn tasks_that_wait_for_nothing_any_more_are_told() {
 }
 
 #[test]
+fn a_task_that_wakes_itself_all_the_time_is_a_busy_loop_and_one_that_is_woken_is_not() {
+    let busy = |waker: u64, apart_ns: u64, parks: bool| {
+        let mut trace = Trace::new();
+        for round in 0..6000 {
+            let start_ns = 1000 + round * apart_ns;
+            trace.poll(0, start_ns, 5, 1000);
+            if parks {
+                trace.moves("WorkerParkEvent", start_ns + 1100, 0, 7);
+                trace.moves("WorkerUnparkEvent", start_ns + 1200, 0, 7);
+            }
+            let wake = [("waker_task_id", n(waker)), ("woken_task_id", n(5)), ("target_worker", n(0))];
+            trace.event("WakeEventEvent", start_ns + 1300, &wake);
+        }
+        trace.poll(0, MS * 2000, 5, 1000);
+        let found = trace.found();
+        found.iter().filter(|(_, check, _)| *check == "busy-task").count()
+    };
+    // By itself; yielding; by another task; after the worker slept; and 5,000 times a second.
+    let found = [busy(5, 20_000, false), busy(0, 20_000, false), busy(6, 20_000, false)];
+    assert_eq!(found, [1, 1, 0]);
+    assert_eq!([busy(0, 20_000, true), busy(5, 200_000, false)], [0, 0]);
+}
+
+#[test]
+fn a_poll_whose_worker_goes_on_elsewhere_blocks_in_place() {
+    let blocked = |returns: bool| {
+        let mut trace = Trace::new();
+        trace.moves("WorkerUnparkEvent", 500, 0, 7);
+        trace.poll_start(0, 1000, 5, &[]);
+        if returns {
+            trace.event("PollEndEvent", 900 * MS, &[("worker_id", n(0))]);
+        }
+        trace.next_batch();
+        trace.moves("WorkerUnparkEvent", 2000, 0, 8);
+        (1..60).for_each(|poll| trace.poll(0, poll * 50 * MS, 6, MS));
+        trace.moves("WorkerParkEvent", 2990 * MS, 0, 8);
+        trace.found()
+    };
+    assert_eq!(blocked(false), [("warning", "blocking-in-place", Some(1000))]);
+    assert!(blocked(true).iter().all(|(_, check, _)| *check == "long-poll"));
+}
+
+#[test]
+fn tasks_that_wait_for_each_other_in_turn_hold_a_lock_over_an_await() {
+    let mut trace = Trace::new();
+    for task in 5..30 {
+        trace.poll(0, task * 10 * MS, task, 1000);
+        trace.poll_start(0, task * 10 * MS + 9 * MS, task, &[]);
+        let wake = [("waker_task_id", n(task)), ("woken_task_id", n(task + 1)), ("target_worker", n(0))];
+        trace.poll(1, task * 10 * MS + 9 * MS, task + 1, 1000);
+        trace.event("WakeEventEvent", task * 10 * MS + 9 * MS + 500, &wake);
+        trace.event("PollEndEvent", task * 10 * MS + 9 * MS + 1000, &[("worker_id", n(0))]);
+    }
+    let found = trace.found();
+    assert!(found.contains(&("warning", "lock-over-await", Some(59 * MS + 500))), "{found:?}");
+}
+
+#[test]
+fn a_trace_says_which_tasks_it_saw_and_the_only_thing_in_it() {
+    let mut trace = Trace::with_a_poll();
+    trace.says("tokio.poll_coverage", "dial9-spawns-only");
+    let view = trace.view();
+    assert_eq!(view.poll_coverage, PollCoverage::Spawned);
+    assert_eq!((view.findings[0].severity, view.findings[0].check), (Severity::Info, "poll-coverage"));
+    let mut trace = Trace::new();
+    trace.event("AllocEvent", 5, &[("addr", n(16)), ("size", n(100))]);
+    let view = trace.view();
+    assert_eq!(view.contents.only(), Some("allocations"));
+    assert!(view.findings[0].evidence.contains("only allocations"), "{:?}", view.findings);
+}
+
+#[test]
 fn a_trace_that_only_describes_itself_is_said_to_be_empty() {
     let mut trace = Trace::new();
     trace.event("ClockSyncEvent", 5, &[("realtime_ns", n(7))]);

@@ -28,6 +28,10 @@ pub struct TokioView {
     pub events: u64,
     /// Whether the recorder marked the file as complete.
     pub seal: Seal,
+    /// The tasks whose polls were recorded.
+    pub poll_coverage: PollCoverage,
+    /// The kinds of events in the trace.
+    pub contents: Contents,
     /// The number of events that the recorder counted as lost, because they came faster than it could take them.
     pub lost_events: u64,
     /// Things of which only a part was followed, because there were more than the limits allow; usually empty.
@@ -80,6 +84,61 @@ pub enum Seal {
     Complete,
     /// The file was sealed before all threads had handed over what they recorded.
     Incomplete,
+}
+
+/// The tasks whose polls a recorder sees: serialized, in lower case.
+///
+/// Source: `tokio.poll_coverage` of dial9 0.5.7, which is `all`, or `dial9-spawns-only` without `tokio_unstable`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PollCoverage {
+    /// The trace does not say.
+    #[default]
+    Unknown,
+    /// All tasks.
+    All,
+    /// Tasks that were spawned through the recorder. Others may keep workers busy unseen.
+    Spawned,
+}
+
+impl PollCoverage {
+    /// The coverage that metadata states. All values but `all` are of a part: dial9 0.5.7 calls it `dial9-spawns-only`.
+    pub(super) fn of(value: &str) -> Self {
+        if value == "all" { Self::All } else { Self::Spawned }
+    }
+}
+
+/// The kinds of events in a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Contents {
+    /// The number of events of the runtime: polls, parks, wakes, tasks and its measurements.
+    pub runtime: u64,
+    /// The number of samples of stacks, on and off the CPU.
+    pub cpu_samples: u64,
+    /// The number of events of allocations.
+    pub allocations: u64,
+    /// The number of events of spans.
+    pub spans: u64,
+    /// The number of other events.
+    pub custom: u64,
+}
+
+impl Contents {
+    /// The name of the only kind; `None` if there are several, or no events.
+    #[must_use]
+    pub fn only(&self) -> Option<&'static str> {
+        let Self { runtime, cpu_samples, allocations, spans, custom } = *self;
+        let all = [
+            (runtime, "events of the runtime"),
+            (cpu_samples, "CPU samples"),
+            (allocations, "allocations"),
+            (spans, "spans"),
+            (custom, "custom events"),
+        ];
+        let mut kinds = all.into_iter().filter(|(count, _)| *count > 0);
+        let (_, only) = kinds.next()?;
+        kinds.next().is_none().then_some(only)
+    }
 }
 
 /// The severity of a finding, in ascending order: serialized, its [name](Severity::name).
@@ -142,6 +201,16 @@ pub struct Spread {
     pub p99_ns: u64,
     /// The largest.
     pub max_ns: u64,
+    /// The values that bound the percentiles.
+    #[serde(skip)]
+    pub(super) bounds: QuantileBounds,
+}
+
+/// The values at the ranks around percentiles, which are as likely the true ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct QuantileBounds {
+    pub(super) p50_ns: (u64, u64),
+    pub(super) p99_ns: (u64, u64),
 }
 
 /// The off-CPU samples of a trace.
@@ -215,6 +284,17 @@ pub struct SpanRow {
     pub longest_start_ns: u64,
     /// The number of spans that were entered and never exited.
     pub unmatched: u64,
+}
+
+impl SpanRow {
+    /// The name, with the value of the field by which spans are grouped.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        match &self.group {
+            Some(group) => format!("{} [{group}]", self.name),
+            None => self.name.clone(),
+        }
+    }
 }
 
 /// The sampled allocations of a trace.

@@ -7,13 +7,17 @@ use super::coverage::{EventTimes, extend};
 use super::halves::{Began, Halves};
 use super::histogram::Durations;
 use super::names::at;
-use super::view::WorkerRow;
+use super::view::{LimitRow, WorkerRow};
 use super::worst::{Tier, Worst};
 
 /// The maximum number of workers, more than any machine has; further ones are left out.
 const MOST_WORKERS: usize = 4096;
 /// The shortest poll checked for blocking: leaving a CPU and coming back takes as long.
 const BLOCKABLE_NS: u64 = 10_000;
+/// The maximum number of polls checked for blocking, of 48 bytes each.
+const MOST_BLOCKABLE: usize = 1 << 22;
+/// The maximum number of appearances of a worker, and of its active periods, of up to 32 bytes each.
+const MOST_RUNS: usize = 1 << 18;
 /// The shortest active period for a ratio of times.
 const RATED_NS: u64 = 1_000_000;
 /// The number of workers searched for the poll that contains a span.
@@ -207,6 +211,10 @@ pub(super) struct WorkerRecords {
     pub(super) spanned: Tier<SpannedPoll>,
     /// The polls that may have blocked.
     pub(super) blockable: Vec<Blockable>,
+    /// The number of further ones.
+    unsearched: u64,
+    /// The number of events of workers that are not followed.
+    unfollowed: u64,
 }
 
 /// A move of a worker, as its event records it.
@@ -259,7 +267,7 @@ impl WorkerRecords {
             worker.batch = self.batch;
             worker.thread = None;
             worker.unplaced_from = self.blockable.len();
-            worker.runs.push(WorkerAppearance { start_ns: time_ns, thread: None });
+            worker.appears(WorkerAppearance { start_ns: time_ns, thread: None });
         }
         Some(worker)
     }
@@ -272,6 +280,7 @@ impl WorkerRecords {
     #[cold]
     fn add(&mut self, number: u64) -> Option<usize> {
         if self.workers.len() == MOST_WORKERS {
+            self.unfollowed += 1;
             return None;
         }
         self.workers.push(WorkerRecord {
@@ -309,7 +318,9 @@ impl WorkerRecords {
         self.durations.add(duration_ns);
         at(&mut self.places, place).add(duration_ns);
         self.longest.add(poll);
-        if duration_ns >= BLOCKABLE_NS {
+        if duration_ns >= BLOCKABLE_NS && self.blockable.len() == MOST_BLOCKABLE {
+            self.unsearched += 1;
+        } else if duration_ns >= BLOCKABLE_NS {
             self.blockable.push(Blockable { start_ns, duration_ns, thread, worker: number, place });
         }
         if duration_ns > LONG_POLL_NS || open.spans > MANY_SPANS {
@@ -374,7 +385,7 @@ impl WorkerRecords {
         if let Some(wait_ns) = wait_ns {
             worker.waited(wait_ns, at.time_ns);
         }
-        worker.runs.push(WorkerAppearance { start_ns: at.time_ns, thread: at.thread });
+        worker.appears(WorkerAppearance { start_ns: at.time_ns, thread: at.thread });
         worker.awake.begin(batch, at);
         self.learn_thread(at.thread);
         Some(parked?.time_ns)
@@ -416,6 +427,33 @@ impl WorkerRecords {
         extend(&mut self.batch_ends_ns, time_ns);
     }
 
+    /// The time since which the worker has not parked in this batch; the maximum if it parks or is unknown.
+    #[inline]
+    pub(super) fn awake_since(&mut self, number: u64) -> u64 {
+        let (batch, row) = (self.batch, self.rows.get(number));
+        let Some(worker) = row.map(|row| &mut self.workers[row]) else { return u64::MAX };
+        match (worker.awake.open(batch), worker.parked.open(batch)) {
+            (Some(awake), _) => awake.time_ns,
+            (None, Some(_)) => u64::MAX,
+            (None, None) => 0,
+        }
+    }
+
+    /// Polls that another thread has continued without: it took over the worker, as with a call that blocks in place.
+    pub(super) fn left_polls(&self, reach: Reach) -> Vec<Poll> {
+        let workers = self.workers.iter().filter(|worker| is_worker(worker.row.worker));
+        let left = workers.flat_map(|worker| worker.left_polls(reach));
+        left.filter(|(_, thread, start_ns)| !self.appears(*thread, *start_ns))
+            .map(|(poll, ..)| poll)
+            .collect()
+    }
+
+    /// Whether any worker appeared on a thread after this time.
+    fn appears(&self, thread: u64, after_ns: u64) -> bool {
+        let appearances = self.workers.iter().flat_map(|worker| &worker.runs);
+        appearances.filter(|run| run.start_ns > after_ns).any(|run| run.thread == Some(thread))
+    }
+
     /// The polls that run to the end.
     pub(super) fn open_polls(&self, reach: Reach) -> impl Iterator<Item = Poll> {
         let workers = self.workers.iter().filter(|worker| is_worker(worker.row.worker));
@@ -442,6 +480,14 @@ impl WorkerRecords {
         found
     }
 
+    /// Polls and workers of which only a part was followed.
+    pub(super) fn limits(&self) -> [LimitRow; 2] {
+        let (followed, left_out) = (self.blockable.len() as u64, self.unsearched);
+        let polls = LimitRow { what: "polls searched for blocking calls", followed, left_out };
+        let (followed, left_out) = (self.workers.len() as u64, self.unfollowed);
+        [polls, LimitRow { what: "workers (events of more)", followed, left_out }]
+    }
+
     /// Removes what was counted while the worker was on another thread.
     pub(super) fn complete(&mut self) {
         self.next_batch();
@@ -450,6 +496,13 @@ impl WorkerRecords {
 }
 
 impl WorkerRecord {
+    #[inline]
+    fn appears(&mut self, run: WorkerAppearance) {
+        if self.runs.len() < MOST_RUNS {
+            self.runs.push(run);
+        }
+    }
+
     /// Ends an active period.
     #[inline]
     fn rest(&mut self, awake: &Moved, moved: &Moved) {
@@ -459,7 +512,7 @@ impl WorkerRecord {
         let cpu_ns = moved.cpu_ns.zip(awake.cpu_ns).and_then(|(after, before)| after.checked_sub(before));
         let Some(cpu_ns) = cpu_ns else { return };
         self.row.cpu_ns = Some(self.row.cpu_ns.unwrap_or(0).saturating_add(cpu_ns));
-        if wall_ns > RATED_NS {
+        if wall_ns > RATED_NS && self.rated.len() < MOST_RUNS {
             let Moved { time_ns: start_ns, thread, .. } = *awake;
             self.rated.push(Stretch { start_ns, end_ns: moved.time_ns, thread, cpu_ns });
         }
@@ -474,6 +527,25 @@ impl WorkerRecord {
         let poll =
             Poll { duration_ns, start_ns, worker: self.row.worker, task, place, task_row, is_open: true };
         Some(StuckPoll { poll, queue, is_at_least: until_ns < reach.end_ns })
+    }
+
+    /// The polls that were open when the worker went on on another thread, with their threads and starts.
+    fn left_polls(&self, reach: Reach) -> impl Iterator<Item = (Poll, u64, u64)> {
+        self.open_poll.all().filter_map(move |open| {
+            let thread = open.thread.filter(|_| open.start_ns < self.last_ns)?;
+            let elsewhere = |run: &WorkerAppearance| {
+                run.start_ns > open.start_ns && run.thread.is_some_and(|other| other != thread)
+            };
+            self.runs.iter().any(elsewhere).then_some(())?;
+            let duration_ns = reach.sure_ns.checked_sub(open.start_ns)?;
+            let StartedPoll { start_ns, task, task_row, place, .. } = *open;
+            let worker = self.row.worker;
+            Some((
+                Poll { duration_ns, start_ns, worker, task, place, task_row, is_open: true },
+                thread,
+                start_ns,
+            ))
+        })
     }
 
     fn waited(&mut self, wait_ns: u64, time_ns: u64) {

@@ -15,6 +15,8 @@ use borehole_wire::envelope::{Envelope, MEMBER_MAGIC};
 use super::{Analysis, AnalyzeOptions, Error, HeapFormat, analyze};
 use crate::heap_format::heap_format;
 use crate::mapped::{Mappable, Mapped};
+use crate::source::open_input;
+use crate::spool::spool;
 
 /// A file or a database that holds a heap.
 pub struct HeapFile {
@@ -58,8 +60,8 @@ pub struct Opened<'f> {
 /// The first bytes of compressed files: gzip, Zstandard.
 const MEMBERS: [&[u8]; 2] = [&MEMBER_MAGIC, &[0x28, 0xb5, 0x2f, 0xfd]];
 
-/// The largest graph unpacked into memory, in bytes, because a hundred thousand bytes of Zstandard can expand to that much. It is
-/// the limit for other documents too.
+/// The largest graph unpacked, in bytes, because a hundred thousand bytes of Zstandard can expand to that much. It is the limit
+/// for other documents too.
 const UNPACKED_BYTES: usize = 4 << 30;
 
 const LENIENT: &str = "use --lenient to analyze what is left; lost memory is counted as missing";
@@ -79,7 +81,7 @@ impl HeapFile {
         }
         let name = path.display().to_string();
         let refused = |error: io::Error| Error::new(&name, cause(&error));
-        let mut file = File::open(path).map_err(refused)?;
+        let mut file = open_input(path).map_err(refused)?;
         let mut beginning = Vec::new();
         file.by_ref().take(DETECT_BYTES as u64).read_to_end(&mut beginning).map_err(refused)?;
         if MEMBERS.iter().any(|magic| beginning.starts_with(magic)) {
@@ -118,8 +120,12 @@ impl HeapFile {
             let message = format!("unsupported input: a compressed {}; decompress it first", format.name());
             return Err(Error::new(&name, message));
         }
-        append(&mut bytes, envelope, UNPACKED_BYTES).map_err(refused)?;
-        Ok(Self { name, format, content: HeapContent::Bytes(bytes) })
+        let content = match format {
+            HeapFormat::Rmem => spooled(&bytes, envelope, UNPACKED_BYTES),
+            _ => append(&mut bytes, envelope, UNPACKED_BYTES).map(|()| HeapContent::Bytes(bytes)),
+        };
+        let content = content.map_err(refused)?;
+        Ok(Self { name, format, content })
     }
 
     /// Refers to the database of a server without connecting to it.
@@ -260,16 +266,36 @@ fn recovery(found: DumpRecovery) -> Recovery {
     Recovery { lost_bytes, warnings, more_warnings, ..Recovery::default() }
 }
 
+/// The bytes of a graph that begins with `beginning`, in a temporary file rather than in memory: readers look at parts of it.
+fn spooled(beginning: &[u8], input: impl io::Read, limit: usize) -> io::Result<HeapContent> {
+    let mut spool = spool();
+    let bytes = io::copy(&mut beginning.chain(readable(beginning.len(), input, limit)), &mut spool)?;
+    within(bytes, limit)?;
+    let file = spool.into_file()?;
+    Ok(match Mappable::here(&file).and_then(|file| file.map_for_lookup()) {
+        Some(mapped) => HeapContent::Mapped(mapped),
+        None => HeapContent::Bytes(rest(file)?),
+    })
+}
+
 /// Appends the readable rest of `input`, up to `limit` bytes in all.
 fn append(bytes: &mut Vec<u8>, input: impl io::Read, limit: usize) -> io::Result<()> {
-    let room = limit.saturating_sub(bytes.len()) as u64;
-    input.take(room.saturating_add(1)).read_to_end(bytes)?;
-    if bytes.len() > limit {
-        let message =
-            format!("too large: expected at most {limit} bytes after decompression; decompress it first");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    readable(bytes.len(), input, limit).read_to_end(bytes)?;
+    within(bytes.len() as u64, limit)
+}
+
+/// Input that follows `begun` bytes, up to the first byte beyond `limit`.
+fn readable<R: io::Read>(begun: usize, input: R, limit: usize) -> io::Take<R> {
+    input.take((limit.saturating_sub(begun) as u64).saturating_add(1))
+}
+
+fn within(bytes: u64, limit: usize) -> io::Result<()> {
+    if bytes <= limit as u64 {
+        return Ok(());
     }
-    Ok(())
+    let message =
+        format!("too large: expected at most {limit} bytes after decompression; decompress it first");
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, message))
 }
 
 fn rest(mut file: impl io::Read) -> io::Result<Vec<u8>> {
@@ -300,6 +326,8 @@ fn unknown(name: &str, beginning: &[u8]) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     #[test]
@@ -328,5 +356,23 @@ mod tests {
         assert_eq!(unpacked(100).unwrap(), 100);
         let refused = unpacked(99).unwrap_err().to_string();
         assert!(refused.starts_with("too large: expected at most 99 bytes"), "{refused}");
+        let spooled = |limit| spooled(b"RMEM", io::repeat(b' ').take(96), limit);
+        assert!(matches!(spooled(100).unwrap(), HeapContent::Mapped(mapped) if mapped.bytes().len() == 100));
+        let refused = spooled(99).err().unwrap().to_string();
+        assert!(refused.starts_with("too large: expected at most 99 bytes"), "{refused}");
+    }
+
+    #[test]
+    fn a_compressed_graph_is_read_where_it_was_unpacked() {
+        let scratch = borehole_testkit::Scratch::new();
+        let node = br##"{"context":{"a":{"#node_id":0,"#type":"A","#locations":[]}}}"##;
+        let (graph, mut plain) = (json::read(node).unwrap(), Vec::new());
+        rmem::write(&graph, &mut plain).unwrap();
+        let mut packed = borehole_wire::envelope::GzipWriter::new(Vec::new());
+        packed.write_all(&plain).unwrap();
+        let path = scratch.write("heap.rmem.gz", &packed.complete().unwrap());
+        let file = HeapFile::open(&path).unwrap();
+        assert!(matches!(&file.content, HeapContent::Mapped(mapped) if mapped.bytes() == plain));
+        assert_eq!(file.graph(&OpenOptions::default()).unwrap().graph.counts(), graph.counts());
     }
 }

@@ -1,5 +1,7 @@
 //! The `borehole-lake` command, which `borehole lake` runs.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 use borehole_memory::CountingAllocator;

@@ -8,6 +8,7 @@ use borehole_analysis::Query;
 use borehole_analysis::diff::{DiffQuery, DiffView, Identity, Per};
 use clap::{Args, ValueEnum};
 
+use super::threshold::FailOver;
 use crate::filter::{FilterArgs, StackShapeArgs, ValueArgs, pattern};
 use crate::inputs::{Inputs, ReadArgs, refuse_stdin_twice};
 use crate::values::{RowLimit, percent};
@@ -44,9 +45,10 @@ pub(crate) struct DiffArgs {
     pub(crate) key: Option<FunctionKey>,
 
     /// Exit with 1 if a function (or everything in focus) grew beyond noise by more than this share of the whole (or of
-    /// everything in focus)
-    #[arg(long, value_name = "PERCENT", value_parser = parse_part)]
-    pub(crate) fail_over: Option<f64>,
+    /// everything in focus); for traces of Tokio programs, if a figure did: p50-, p99- or max- of poll, delay or span, as in
+    /// p99-poll=20%
+    #[arg(long, value_name = "[FIGURE=]PERCENT", value_parser = FailOver::parse, allow_hyphen_values = true)]
+    pub(crate) fail_over: Vec<FailOver>,
 
     /// Confidence of marked differences, in percent
     #[arg(long, value_name = "PERCENT", value_parser = parse_confidence, default_value = "95")]
@@ -184,7 +186,7 @@ fn parse_per(text: &str) -> Result<Per, String> {
 }
 
 /// A percentage as a fraction of 1.
-fn parse_part(text: &str) -> Result<f64, String> {
+pub(super) fn parse_part(text: &str) -> Result<f64, String> {
     percent(text).map(|percent| percent / 100.0)
 }
 

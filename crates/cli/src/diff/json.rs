@@ -1,6 +1,7 @@
 //! A diff as one JSON object, on one line: the views as they serialize, with what was asked for.
 
 use borehole_analysis::diff::{DiffSide, DiffView, Per};
+use borehole_analysis::tokio::TokioChange;
 use serde_json::{Value, json};
 
 use super::args::DiffArgs;
@@ -9,9 +10,9 @@ use crate::inputs::Inputs;
 /// Raised when a key changes its meaning or goes away.
 const SCHEMA_VERSION: u32 = 1;
 
-pub(crate) fn text(view: &DiffView, args: &DiffArgs, sides: &[Inputs; 2]) -> String {
+pub(crate) fn text(view: &DiffView, tokio: &[TokioChange], args: &DiffArgs, sides: &[Inputs; 2]) -> String {
     let shown = args.limit.count();
-    let object = json!({
+    let mut object = json!({
         "schema_version": SCHEMA_VERSION,
         "before": side(&view.before, &sides[0]),
         "after": side(&view.after, &sides[1]),
@@ -34,6 +35,9 @@ pub(crate) fn text(view: &DiffView, args: &DiffArgs, sides: &[Inputs; 2]) -> Str
             "rows": first(&view.paths, shown),
         },
     });
+    if !tokio.is_empty() {
+        object["tokio"] = json!({ "distinct": tokio.len(), "rows": first(tokio, shown) });
+    }
     format!("{object}\n")
 }
 

@@ -4,12 +4,14 @@ mod args;
 mod json;
 mod text;
 mod threshold;
+mod trace;
 
 use borehole::ProfileSink as _;
 use borehole::Recovery;
-use borehole::model::Tables;
+use borehole::model::{Tables, Tee};
 use borehole_analysis::ReshapeSink;
 use borehole_analysis::diff::{DiffSink, DiffView};
+use borehole_analysis::tokio::{TokioChange, TokioSink, TokioView, compared};
 
 use crate::cell;
 use crate::exit::Exit;
@@ -20,13 +22,14 @@ use crate::messages;
 use crate::stdout::{STDOUT, put};
 
 pub(crate) use args::DiffArgs;
+use threshold::FailOver;
 
 pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
     interrupt::heed();
     let sides = args.sides()?;
     let query = args.query(&sides)?;
     let picture = args.picture()?;
-    let (view, recovery) = read(args, &sides, DiffSink::new(query))?;
+    let (view, tokio, recovery) = read(args, &sides, DiffSink::new(query))?;
     if interrupt::requested() {
         messages::say("interrupted: nothing was compared or written");
         return Ok(Exit::Interrupted);
@@ -40,13 +43,17 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
         picture.write(&view, &sides)?;
     }
     let text = if args.json {
-        json::text(&view, args, &sides)
+        json::text(&view, &tokio, args, &sides)
     } else {
-        text::text(&view, args, &sides, cell::terminal_width())
+        text::text(&view, &tokio, args, &sides, cell::terminal_width())
     };
     put(&text, args.json)?;
     let whole = if args.stacks.focus.is_some() { "everything in focus" } else { "the whole" };
-    if let Some(crossed) = args.fail_over.and_then(|most| threshold::crossed(&view, most, whole)) {
+    let functions = args.fail_over.iter().find_map(|limit| match *limit {
+        FailOver::Function(most) => threshold::crossed(&view, most, whole),
+        FailOver::Figure(..) => None,
+    });
+    if let Some(crossed) = functions.or_else(|| trace::crossed(&tokio, &args.fail_over)) {
         messages::say(&crossed);
         return Ok(Exit::Crossed);
     }
@@ -54,23 +61,49 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
 }
 
 /// Reads both sides over the same tables.
-fn read(args: &DiffArgs, sides: &[Inputs; 2], mut sink: DiffSink) -> anyhow::Result<(DiffView, Recovery)> {
+fn read(
+    args: &DiffArgs,
+    sides: &[Inputs; 2],
+    mut sink: DiffSink,
+) -> anyhow::Result<(DiffView, Vec<TokioChange>, Recovery)> {
     let mut tables = Tables::default();
-    let mut recovery = Recovery::default();
+    let (mut recovery, mut views) = (Recovery::default(), Vec::new());
     let Some(shape) = args.shape()? else {
         for side in sides {
-            recovery.merge(side.read_onto(&mut tables, &args.filter, &mut sink, STDOUT)?);
+            let mut both = Tee::new(&mut sink, TokioSink::new(None));
+            recovery.merge(side.read_onto(&mut tables, &args.filter, &mut both, STDOUT)?);
+            views.push(finished(both.into_parts().1, &tables)?);
             sink.begin_after();
         }
         sink.finish(&tables)?;
-        return Ok((sink.into_view(), recovery));
+        return Ok((sink.into_view(), changes(&views), recovery));
     };
     let mut shaped = ReshapeSink::new(sink, shape);
     for side in sides {
-        recovery.merge(side.read_onto(&mut tables, &args.filter, &mut shaped, STDOUT)?);
+        let mut both = Tee::new(&mut shaped, TokioSink::new(None));
+        recovery.merge(side.read_onto(&mut tables, &args.filter, &mut both, STDOUT)?);
+        views.push(finished(both.into_parts().1, &tables)?);
         shaped.sink_mut().begin_after();
     }
     shaped.finish(&tables)?;
     say_if_all_left_out(&shaped);
-    Ok((shaped.into_parts().0.into_view(), recovery))
+    Ok((shaped.into_parts().0.into_view(), changes(&views), recovery))
+}
+
+/// The view of the Tokio program on one side; the first one if there are several.
+fn finished(mut tokio: TokioSink, tables: &Tables) -> anyhow::Result<Option<TokioView>> {
+    tokio.finish(tables)?;
+    let views = tokio.into_views();
+    if views.len() > 1 {
+        messages::say("note: a side has several programs; only the first of each side is compared");
+    }
+    Ok(views.into_iter().next())
+}
+
+/// The changes between the programs of both sides; none if a side has no program.
+fn changes(views: &[Option<TokioView>]) -> Vec<TokioChange> {
+    match views {
+        [Some(before), Some(after)] => compared(before, after),
+        _ => Vec::new(),
+    }
 }

@@ -5,9 +5,11 @@ use std::collections::{BTreeSet, HashSet};
 use borehole_analysis::diff::{
     Amount, DiffFrame, DiffMeasure, DiffSide, DiffView, NoiseBasis, Per, Presence, ValueChange,
 };
+use borehole_analysis::tokio::TokioChange;
 use borehole_text::{KeptEnd, TextColumn, TextTable, counted, crop, grouped, printable, with_unit};
 
 use super::args::DiffArgs;
+use super::trace;
 use crate::cell::sized;
 use crate::filter::other_value_types;
 use crate::inputs::Inputs;
@@ -16,7 +18,13 @@ use crate::inputs::Inputs;
 const LEAST_COLUMNS: usize = 12;
 
 /// The whole diff.
-pub(crate) fn text(view: &DiffView, args: &DiffArgs, sides: &[Inputs; 2], columns: usize) -> String {
+pub(crate) fn text(
+    view: &DiffView,
+    tokio: &[TokioChange],
+    args: &DiffArgs,
+    sides: &[Inputs; 2],
+    columns: usize,
+) -> String {
     let scale = ValueScale::of(view);
     let mut lines = vec![
         side("before", &view.before, &sides[0], columns),
@@ -30,6 +38,13 @@ pub(crate) fn text(view: &DiffView, args: &DiffArgs, sides: &[Inputs; 2], column
         lines.push(format!("whole:  {}", numbers(&whole, &scale).join("  ").trim_end()));
     }
     lines.push(String::new());
+    if !tokio.is_empty() {
+        lines.extend(trace::lines(tokio, args.limit.count(), columns));
+        lines.push(String::new());
+        if view.functions.is_empty() {
+            return lines.join("\n");
+        }
+    }
     lines.extend(functions(view, args, &scale, columns));
     lines.push(String::new());
     lines.extend(paths(view, args, &scale, columns));

@@ -62,8 +62,12 @@ pub(crate) struct TableArgs {
     #[arg(long, value_name = "SPEC", value_parser = ReportLayout::parse, default_value = ReportLayout::DEFAULT)]
     pub(crate) sections: ReportLayout,
 
+    /// Print all about the red flag of a Tokio program with this number, and what to do
+    #[arg(long, value_name = "N")]
+    pub(crate) flag: Option<usize>,
+
     /// Break samples down by pid, thread, interpreter, file, class, or the values of a label, or else of the metadata with
-    /// that key (`label:pid` for a label with one of these names)
+    /// that key; spans by the values of a field (`label:pid` for a label with one of these names)
     #[arg(long, value_name = "LABEL|pid|thread|interpreter|file|class", value_parser = parse_by)]
     pub(crate) by: Option<By>,
 }
@@ -71,6 +75,9 @@ pub(crate) struct TableArgs {
 impl TableArgs {
     /// The layout; the section of `--by` comes first unless it has a place there.
     pub(super) fn layout(&self) -> ReportLayout {
+        if self.flag.is_some() {
+            return ReportLayout::one(ReportSection::Flags);
+        }
         let layout = self.sections.clone();
         if self.by.is_some() { layout.with(ReportSection::By) } else { layout }
     }

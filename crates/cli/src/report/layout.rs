@@ -100,6 +100,11 @@ impl ReportLayout {
         Ok(Self { rows })
     }
 
+    /// A single section.
+    pub(crate) fn one(section: ReportSection) -> Self {
+        Self { rows: vec![vec![section]] }
+    }
+
     /// All sections, row by row.
     pub(crate) fn sections(&self) -> impl Iterator<Item = ReportSection> {
         self.rows.iter().flatten().copied()

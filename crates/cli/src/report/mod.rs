@@ -4,6 +4,7 @@
 //! out, Tokio programs) are marked where they are made.
 
 mod args;
+mod flags;
 mod json;
 mod layout;
 mod render;
@@ -12,8 +13,8 @@ mod tokio;
 
 use std::io::Write;
 
-use borehole_analysis::ReportSink;
 use borehole_analysis::tokio::TokioSink;
+use borehole_analysis::{By, ReportSink};
 use borehole_model::{ProfileSink, Tee};
 
 use crate::cell;
@@ -36,7 +37,10 @@ pub(crate) fn run<T>(
     err: &mut dyn Write,
 ) -> anyhow::Result<T> {
     let query = args.query()?;
-    let tokio = TokioSink::new(query.limit);
+    let mut tokio = TokioSink::new(query.limit);
+    if let Some(By::Label(key)) = &query.by {
+        tokio = tokio.grouped_by(String::from_utf8_lossy(key));
+    }
     let mut sink = Tee::new(ReportSink::new(query).weighing(args.weigher()), tokio);
     let outcome = profile(&mut sink)?;
     let (report, tokio) = sink.into_parts();

@@ -23,6 +23,9 @@ const TAIL_INDENT: usize = 7;
 /// The longest text of a sample's frames, in bytes.
 const LONGEST_STACK: usize = 16 << 20;
 
+/// The columns of the lines of flags where there is no terminal.
+const FLAG_COLUMNS: usize = 80;
+
 /// The fewest columns that a cell is cut to: names of an event's fields begin alike.
 const LEAST_COLUMNS: usize = 16;
 
@@ -292,7 +295,26 @@ impl SectionDrawing<'_> {
     }
 
     pub(super) fn cut(&self, line: &str) -> String {
-        crop(line, self.line_columns(), KeptEnd::Left)
+        self.cut_at(line, self.line_columns())
+    }
+
+    /// Cuts a line at so many columns; 0 for no limit.
+    pub(super) fn cut_at(&self, line: &str, columns: usize) -> String {
+        crop(line, columns, KeptEnd::Left)
+    }
+
+    /// The columns of the lines of flags: those of the terminal, or 80 if there is none; the most if nothing is cut.
+    pub(super) const fn flag_columns(&self) -> usize {
+        match (self.is_whole, self.columns) {
+            (true, _) => usize::MAX,
+            (false, 0) => FLAG_COLUMNS,
+            (false, columns) => columns,
+        }
+    }
+
+    /// The number of the only flag that is asked for.
+    pub(super) const fn flag(&self) -> Option<usize> {
+        self.rendering.args.tables.flag
     }
 }
 

@@ -1,6 +1,6 @@
 //! The report on a Tokio program, as text.
 
-use borehole_analysis::tokio::{LimitedRows, Seal, Severity, Spread, TokioFinding, TokioView};
+use borehole_analysis::tokio::{LimitedRows, PollCoverage, Spread, TokioView};
 use borehole_text::{duration, grouped, percent, percent_of, printable};
 
 use super::layout::ReportSection;
@@ -33,7 +33,10 @@ impl SectionDrawing<'_> {
 
     fn tokio_program(&self, view: &TokioView, section: ReportSection) -> Vec<String> {
         match section {
-            ReportSection::Flags => self.flags(view),
+            ReportSection::Flags => match self.flag() {
+                Some(number) => self.one_flag(view, number),
+                None => self.flags(view),
+            },
             ReportSection::Workers => self.workers(view),
             ReportSection::Polls => self.polls(view),
             ReportSection::Tasks => self.tasks(view),
@@ -45,24 +48,6 @@ impl SectionDrawing<'_> {
             ReportSection::Events => self.events(view),
             _ => Vec::new(),
         }
-    }
-
-    fn flags(&self, view: &TokioView) -> Vec<String> {
-        let count = |wanted| view.findings.iter().filter(|finding| finding.severity == wanted).count();
-        let [critical, warnings, infos] = [Severity::Critical, Severity::Warning, Severity::Info].map(count);
-        let title = format!("red flags: {critical} critical, {warnings} warning, {infos} info");
-        let mut lines = if view.findings.is_empty() {
-            let polls = grouped(view.polls.durations.count);
-            let workers = view.workers.len();
-            let nothing = format!("  none in {polls} polls of {workers} workers");
-            vec![self.cut(&format!("# {title}")), self.cut(&nothing)]
-        } else {
-            let rows: Vec<_> = view.findings.iter().map(|finding| flag(view, finding)).collect();
-            let distinct = rows.len();
-            self.table(&title, ["severity", "check", "at", "worker", "task", "evidence"], rows, distinct)
-        };
-        lines.push(self.cut(&about(view)));
-        lines
     }
 
     fn workers(&self, view: &TokioView) -> Vec<String> {
@@ -98,7 +83,13 @@ impl SectionDrawing<'_> {
             "cpu wait",
             "queue",
         ];
-        self.table("workers", headers, rows, distinct)
+        let seen = match view.poll_coverage {
+            PollCoverage::Spawned => {
+                "workers (busy with tasks spawned through the recorder; others are not seen)"
+            }
+            _ => "workers",
+        };
+        self.table(seen, headers, rows, distinct)
     }
 
     fn polls(&self, view: &TokioView) -> Vec<String> {
@@ -236,7 +227,7 @@ impl SectionDrawing<'_> {
             return Vec::new();
         }
         let rows = rows.iter().map(|row| {
-            let [count, total, p50, p90, p99, max, name] = spread(&row.durations, &row.name);
+            let [count, total, p50, p90, p99, max, name] = spread(&row.durations, &row.full_name());
             [count, total, duration(row.busy_ns), p50, p90, p99, max, name]
         });
         let headers = ["count", "total", "entered", "p50", "p90", "p99", "max", "span"];
@@ -310,33 +301,6 @@ fn inline(spread: &Spread) -> String {
     format!("{} counted, mean {mean}, p50 {p50}, p90 {p90}, p99 {p99}, max {max}", grouped(spread.count))
 }
 
-fn flag(view: &TokioView, finding: &TokioFinding) -> [String; 6] {
-    let number = |number: Option<u64>| number.map_or_else(|| NOTHING.to_owned(), |number| number.to_string());
-    [
-        finding.severity.name().to_owned(),
-        finding.check.to_owned(),
-        offset(view, finding.time_ns),
-        number(finding.worker),
-        number(finding.task),
-        printable(finding.evidence.as_bytes()),
-    ]
-}
-
-/// A line about the start of the times of a report, and about whether the trace is complete.
-fn about(view: &TokioView) -> String {
-    let seal = match view.seal {
-        Seal::Absent => ", never sealed",
-        Seal::Complete => "",
-        Seal::Incomplete => ", incomplete",
-    };
-    let span = duration(view.end_ns - view.start_ns);
-    format!(
-        "  {} events over {span}{seal}; times count from the start of the trace ({} ns on its clock)",
-        grouped(view.events),
-        view.start_ns
-    )
-}
-
 fn functions(leaf: &str, callers: &[String]) -> String {
     let is_first = callers.first().is_some_and(|caller| caller == leaf);
     let leaf = Some(leaf).filter(|leaf| !leaf.is_empty() && !is_first);
@@ -347,7 +311,7 @@ fn functions(leaf: &str, callers: &[String]) -> String {
 /// A moment as time since the start of the trace.
 // A double has enough digits for microseconds.
 #[expect(clippy::cast_precision_loss)]
-fn offset(view: &TokioView, time_ns: Option<u64>) -> String {
+pub(super) fn offset(view: &TokioView, time_ns: Option<u64>) -> String {
     time_ns.map_or_else(
         || NOTHING.to_owned(),
         |time_ns| {

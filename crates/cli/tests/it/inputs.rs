@@ -3,7 +3,9 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
+use std::path::PathBuf;
+use std::process::Command;
 use std::thread;
 
 use borehole_testkit::{Scratch, read_corpus};
@@ -265,4 +267,45 @@ fn file_names_need_not_be_utf8() {
     }
     let saved = scratch.path("saved.rbt");
     assert_eq!(run(&[word("recover"), path, word("-o"), saved.as_os_str()]).code, 0);
+}
+
+/// A block device: one of this machine, or one that is made for the test.
+fn block_device(scratch: &Scratch) -> Option<PathBuf> {
+    let is_block = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device());
+    let devices = fs::read_dir("/dev").unwrap().map(|entry| entry.unwrap().path());
+    devices.into_iter().find(is_block).or_else(|| {
+        // The first loop device, which nothing opens here.
+        let path = scratch.path("loop");
+        let made = Command::new("mknod").arg(&path).args(["b", "7", "0"]).output().unwrap();
+        made.status.success().then_some(path)
+    })
+}
+
+#[test]
+fn block_devices_are_neither_read_nor_written() {
+    let scratch = Scratch::new();
+    let Some(device) = block_device(&scratch) else {
+        eprintln!("left out: this machine has no block device, and this user may not make one");
+        return;
+    };
+    let device = text(&device);
+    let expected = format!("error: {device}: expected a file, found a block device\n");
+    let (trace, graph) = (corpus("rbt/tiny_one.rbt"), corpus("php/reli-json/m1_objects.json.gz"));
+    for command in [
+        &["info", device][..],
+        &["convert", "--to", "folded", device],
+        &["heap", "info", device],
+        &["convert", &trace, "--to", "folded", "--force", "-o", device],
+        &["convert", &trace, "--to", "rbt", "-o", device],
+        &["heap", "export", &graph, "--to", "json", "--force", "-o", device],
+        &["heap", "report", &graph, "-o", device],
+    ] {
+        assert_eq!(run(command).failed(), expected, "{command:?}");
+    }
+    let database = scratch.path("heap.sqlite3");
+    symlink(device, &database).unwrap();
+    let said = run(&["heap", "export", &graph, "-o", text(&database)]).failed();
+    assert!(said.contains("found a block device") || said.contains("found a device"), "{said}");
+    let recorded = ["record", "--force", "-o", device, "--format", "rbt", "--", "true"];
+    assert!(run(&recorded).failed().contains("found a block device"));
 }

@@ -7,6 +7,7 @@ mod capture;
 mod check;
 mod choosing;
 mod conversions;
+mod corrupted;
 mod databases;
 mod diff;
 mod dump;

@@ -17,18 +17,19 @@ const POINTS: u32 = 40;
 
 /// The least address space in which the command says its version, in KiB. In less, the kernel or the loader of programs ends it.
 fn least_kib() -> f64 {
-    let starts = |kib: &u32| run_within(&["--version"], u64::from(*kib)).code == Some(0);
+    // The loader of programs needs more or less, by the addresses that it is given.
+    let starts = |kib: &u32| (0..8).all(|_| run_within(&["--version"], u64::from(*kib)).code == Some(0));
     f64::from((10_000..).step_by(500).find(starts).unwrap())
 }
 
 /// The outcome of a command under a limit.
-struct Limited {
-    code: Option<i32>,
-    said: String,
+pub(crate) struct Limited {
+    pub(crate) code: Option<i32>,
+    pub(crate) said: String,
 }
 
 /// Runs the command with `kib` of address space.
-fn run_within(arguments: &[&str], kib: u64) -> Limited {
+pub(crate) fn run_within(arguments: &[&str], kib: u64) -> Limited {
     let script = format!("ulimit -v {kib} && ulimit -c 0 && exec \"$0\" \"$@\"");
     let mut command = Command::new("sh");
     command.args(["-c", &script, env!("CARGO_BIN_EXE_borehole")]).args(arguments);
@@ -77,6 +78,18 @@ fn ends_well(name: &str, arguments: &[&str], most_kib: f64, looks_on: impl Fn())
 /// Whether recordings write the file in place.
 fn is_live(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "rbt")
+}
+
+#[test]
+fn a_command_line_that_takes_more_than_there_is_ends_with_an_error() {
+    let names: Vec<_> = (0..15_000).map(|number| format!("trace-{number:040}.rbt")).collect();
+    let words: Vec<_> = ["report"].into_iter().chain(names.iter().map(String::as_str)).collect();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some megabytes")]
+    let least_kib = least_kib() as u64;
+    for kib in (least_kib + 1000..).step_by(500).take(8) {
+        let Limited { code, said } = run_within(&words, kib);
+        assert_eq!(code, Some(2), "within {kib} KiB: {said}");
+    }
 }
 
 #[test]

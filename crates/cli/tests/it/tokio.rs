@@ -279,6 +279,54 @@ fn sections_and_rows_are_chosen_and_other_formats_have_none() {
 }
 
 /// The whole report for any inputs.
+#[test]
+fn flags_take_a_line_each_and_the_worst_ones_are_first_and_whole() {
+    let file = corpus(&format!("trc/in/{BLOCKED}"));
+    let text = |options: &[&str]| {
+        String::from_utf8(run(&[&["report", &file, "--sections", "flags"], options].concat()).done()).unwrap()
+    };
+    let flags = text(&[]);
+    assert!(flags.lines().all(|line| line.chars().count() <= 80), "{flags}");
+    let places: Vec<_> = ["long-poll at", "sched-delay at", "blocking-calls at", "  2 warning", "--flag N"]
+        .iter()
+        .map(|wanted| flags.find(wanted).unwrap_or_else(|| panic!("{wanted} in {flags}")))
+        .collect();
+    assert!(places.is_sorted(), "{flags}");
+    let one = text(&["--flag", "8"]);
+    assert!(one.contains("flag 8 of 8: span-duration-outlier") && one.contains("--sections spans"), "{one}");
+    assert!(text(&["--flag", "9"]).contains("no flag 9: there are 8"));
+}
+
+#[test]
+fn a_trace_is_compared_with_another_one_and_a_figure_that_grew_fails() {
+    let [before, after] = [OLD, BLOCKED].map(|name| corpus(&format!("trc/in/{name}")));
+    let compared = run(&["diff", &before, &after, "--json"]);
+    let document: Value = serde_json::from_slice(&compared.done()).unwrap();
+    let polls = &document["tokio"]["rows"][0];
+    let p99 = &polls["changes"][1];
+    assert_eq!(
+        (&polls["measure"], &polls["name"], &p99["quantile"]),
+        (&json!("poll"), &Value::Null, &json!("p99"))
+    );
+    for (name, key) in [(OLD, "before_ns"), (BLOCKED, "after_ns")] {
+        assert_eq!(p99[key], report(name)["polls"]["durations"]["p99_ns"], "{name}");
+    }
+    assert_eq!(p99["significant"], true, "{p99}");
+    let grew = run(&["diff", &before, &after, "--fail-over", "p99-poll=20%"]);
+    assert!(grew.code == 1 && grew.stderr.contains("p99-poll grew by"), "{}", grew.stderr);
+    let same = run(&["diff", &after, &after, "--fail-over", "p99-poll=0%", "--fail-over", "max-poll=0%"]);
+    assert_eq!(same.code, 0, "{}", same.stderr);
+}
+
+#[test]
+fn a_pattern_of_names_is_an_input() {
+    let file = corpus(&format!("trc/in/{BLOCKED}"));
+    let pattern = file.replace("blocked.bin", "block*.bin");
+    let [one, many] = [file, pattern]
+        .map(|input| String::from_utf8(run(&["report", "--sections", "workers", &input]).done()).unwrap());
+    assert_eq!(one, many);
+}
+
 fn document(arguments: &[&str]) -> Value {
     serde_json::from_slice(&run(&[&["report", "--json", "--all"], arguments].concat()).done()).unwrap()
 }

@@ -187,7 +187,7 @@ fn every_read_may_fail() {
                 match &found {
                     Ok(frames) if *frames == expected => {}
                     Err(error) if how == Failure::Gone => {
-                        assert_eq!(error.kind(), ErrorKind::Process, "{error}")
+                        assert_eq!(error.kind(), ErrorKind::Process, "{error}");
                     }
                     // Nothing is made up: there is no stack, or an error.
                     Ok(frames) if how != Failure::Noise => assert!(frames.is_empty(), "{reads}: {frames:?}"),

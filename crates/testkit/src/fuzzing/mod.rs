@@ -8,6 +8,7 @@ mod heap;
 mod mutate;
 mod php;
 mod session;
+mod system;
 mod targets;
 
 use std::fs;

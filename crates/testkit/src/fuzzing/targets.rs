@@ -11,7 +11,7 @@ use borehole_model::{Context, Count, ProfileSink, Sample, Tables};
 use borehole_wire::envelope::Envelope;
 use borehole_wire::{Cursor, put_varint};
 
-use super::{Target, heap, php};
+use super::{Target, heap, php, system};
 
 /// The targets that are no format's importer, or look at more of a format than its importer does.
 const OWN: &[Target] = &[
@@ -30,6 +30,10 @@ const OWN: &[Target] = &[
     Target { name: "heap_json", run: Run::Bytes(heap::json), corpus: &[] },
     Target { name: "rdump", run: Run::Bytes(heap::rdump), corpus: &[("php/heap", ".rdump")] },
     Target { name: "php_stack", run: Run::Bytes(php::stack), corpus: &[] },
+    Target { name: "elf", run: Run::Bytes(system::elf), corpus: &[] },
+    Target { name: "core", run: Run::Bytes(system::core), corpus: &[] },
+    Target { name: "maps", run: Run::Bytes(system::maps), corpus: &[] },
+    Target { name: "sqlite", run: Run::Bytes(system::sqlite), corpus: &[] },
 ];
 
 /// All targets: those above, and the importer of each format that takes plain bytes.

@@ -17,8 +17,7 @@ enum DumpEvent<'a> {
     Symbol(SymbolTableEntry<'a>),
 }
 
-#[inline(never)]
-async fn function_that_waits(millis: u64) {
+async fn wait(millis: u64) {
     tokio::time::sleep(Duration::from_millis(millis)).await;
 }
 
@@ -29,7 +28,7 @@ fn a_task_that_waits_long_tells_where() {
     let tokio = TokioRecorder::new(recorder.handle()).dump_tasks_idle_for(Duration::from_millis(50));
     let runtime = tokio.build("test", Builder::new_multi_thread().worker_threads(1).enable_time()).unwrap();
     let long = runtime.block_on(async {
-        let task = tokio.spawn(async { function_that_waits(150).await });
+        let task = tokio.spawn(async { wait(150).await });
         let id = task.id().to_string();
         task.await.unwrap();
         id
@@ -55,5 +54,6 @@ fn a_task_that_waits_long_tells_where() {
     }
     assert_eq!(stacks.len(), 1, "{stacks:x?}");
     let stack: Vec<_> = stacks[0].iter().filter_map(|address| names.get(address)).collect();
-    assert!(stack.iter().any(|name| name.contains("function_that_waits")), "{stack:?}");
+    // The names of functions that the compiler has inlined need debug information.
+    assert!(stack.first().is_some_and(|name| name.contains("Sleep")), "{stack:?}");
 }

@@ -6,6 +6,7 @@
 mod allocations;
 #[cfg(all(tokio_unstable, feature = "taskdump"))]
 mod dumps;
+mod faults;
 mod guide;
 mod program;
 mod reference;

@@ -108,9 +108,11 @@ fn all_ways_to_spawn_are_recorded_where_their_user_calls_them() {
             runtime.block_on(runtime.spawn(async { tokio::task::yield_now().await })).unwrap();
         });
         let tasks = seen.tasks();
-        assert_eq!(tasks.len(), 8, "{workers}: {seen:?}");
+        // The hooks of Tokio do not see the three tasks of the `LocalSet`.
+        let expected = if cfg!(tokio_unstable) { 5 } else { 8 };
+        assert_eq!(tasks.len(), expected, "{workers}: {seen:?}");
         let lines: std::collections::BTreeSet<_> = tasks.iter().map(|task| &seen.spawned[task]).collect();
-        assert_eq!(lines.len(), 8, "{lines:?}");
+        assert_eq!(lines.len(), expected, "{lines:?}");
         assert!(lines.iter().all(|place| place.contains("tests/it/tasks.rs:")), "{lines:?}");
         assert!(tasks.iter().all(|task| seen.polls[task] == 2), "{workers}: {seen:?}");
         assert!(tasks.iter().all(|task| seen.terminated.contains(task)), "{workers}: {seen:?}");

@@ -21,8 +21,11 @@ const BYTES_OF_OPEN: u64 = 16;
 /// The length up to which lists may always grow: a single class adds a dozen tasks.
 const LEAST_OPEN: usize = 1 << 10;
 
-/// The number of bytes of text, or of scanned memory, that count as one meeting.
+/// The number of bytes of scanned memory, or of text that is read, that count as one meeting.
 const BYTES_OF_MEETING: u64 = 64;
+
+/// The number of bytes of text that is kept, which count as one meeting: all text together takes at most four times the memory.
+const BYTES_OF_TEXT: u64 = 16;
 
 /// The remaining budget of a walk; it is given up when any part reaches 0.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +54,13 @@ impl WalkBudget {
         self.is_exceeded |= self.meetings_left == 0;
     }
 
-    /// Counts a text, or scanned memory.
+    /// Counts a text that is kept.
+    #[inline]
+    pub(super) fn meet_text(&mut self, bytes: usize) {
+        self.meet(bytes as u64 / BYTES_OF_TEXT);
+    }
+
+    /// Counts a text that is read, or scanned memory.
     #[inline]
     pub(super) fn meet_bytes(&mut self, bytes: usize) {
         self.meet(bytes as u64 / BYTES_OF_MEETING);

@@ -107,13 +107,16 @@ impl<S: HeapSink> HeapWalker<'_, S> {
     /// The content of the string at `address` in the sink; empty if there is none.
     pub(crate) fn text_at(&mut self, address: u64) -> StringId {
         let text = self.heap.text(&self.heap.spot(address));
-        self.graph.limits.meet_bytes(text.as_ref().map_or(0, |text| text.content.len()));
         self.content(text.as_ref())
     }
 
-    /// The content of a string, redacted if needed.
+    /// The content of a string, redacted if needed; empty once the walk is given up, because damaged strings may share their bytes.
     fn content(&mut self, text: Option<&StringContent<'_>>) -> StringId {
         let content: &[u8] = text.map_or(&[], |text| &text.content);
+        self.graph.limits.meet_text(content.len());
+        if self.is_given_up() {
+            return self.graph.sink.string(b"");
+        }
         match (&self.redaction, text) {
             (Some(key), Some(text)) if text.counted.1 & self.heap.layout.header_interned == 0 => {
                 let redacted = format!("[{} bytes, {:016x}]", content.len(), key.hash_one(content));
@@ -166,7 +169,6 @@ impl<S: HeapSink> HeapWalker<'_, S> {
         let StringContent { content, counted, damage } = text;
         // Without the final byte 0, which PHP programs do not see.
         let size = fixed::STRING_BYTES as u64 + content.len() as u64;
-        self.graph.limits.meet_bytes(content.len());
         let extent = Extent::new(LocationType::STRING, size);
         self.graph.locate(node, spot, Extent { string: Some(string), counted: Some(*counted), ..extent });
         if let Some(damage) = *damage {
