@@ -26,9 +26,8 @@ pub(crate) const MACHINES: &[(&str, &str)] = &[
 /// The interpreter of a release that pyenv has installed, or that is on the path; `None` if the machine has none.
 pub(crate) fn of_machine(version: &str) -> Option<Ready> {
     let name = format!("python{version}");
-    let by_pyenv = pyenv_versions().into_iter().map(|home| home.join("bin").join(&name));
-    let program =
-        by_pyenv.filter(|program| program.is_file()).next_back().or_else(|| command::find(&name))?;
+    let mut by_pyenv = pyenv_versions().into_iter().map(|home| home.join("bin").join(&name));
+    let program = by_pyenv.rfind(|program| program.is_file()).or_else(|| command::find(&name))?;
     let question = "import platform; print(platform.python_version())";
     let answer = command::output(Command::new(&program).args(["-c", question])).ok()?;
     let found = answer.trim().to_owned();
