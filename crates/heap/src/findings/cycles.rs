@@ -142,7 +142,8 @@ impl Cycles {
         let classes = garbage_classes(survey);
         let line =
             |(class, sum): &(String, ByteSum)| format!("{class}: {}, {}", count(sum.count), size(sum.bytes));
-        let text = format!("only {} cycles hold {}, which awaits collection", count(cycles), size(bytes));
+        let hold = if cycles == 1 { "cycle holds" } else { "cycles hold" };
+        let text = format!("only {} {hold} {}, which awaits collection", count(cycles), size(bytes));
         let finding = HeapFinding::new(FindingKind::GarbageCycles, severity, text)
             .fact("retained_bytes", bytes)
             .fact("cycles", cycles)
