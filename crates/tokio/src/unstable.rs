@@ -9,7 +9,7 @@ use crate::events::TaskSpawnEvent;
 use crate::hooks::TokioRecorder;
 use crate::lane::RuntimeLane;
 use crate::polls;
-use crate::thread::{number, place};
+use crate::thread::{note_own_task, number, place};
 
 thread_local! {
     /// Whether this thread is spawning a task whose wakes are recorded.
@@ -67,6 +67,8 @@ fn spawner(lane: &RuntimeLane) -> Option<u64> {
 }
 
 fn poll_starts(lane: &RuntimeLane, task: &TaskMeta<'_>) {
+    // Tokio calls this before it enters the task. A worker that has never parked is not known yet.
+    note_own_task();
     let place = place(task.spawned_at());
     POLL_START.set(polls::poll_starts(lane, lane.worker_id(), number(task.id()), place));
 }

@@ -124,6 +124,8 @@ fn a_future_that_loses_its_waker_is_never_woken() {
 fn a_task_that_yields_or_wakes_itself_until_something_happens_is_a_busy_loop() {
     for wakes_itself in [false, true] {
         let view = recorded(1, Duration::ZERO, |tokio| async move {
+            // A worker that has never parked cannot be told from a task that wakes others.
+            sleep(50 * MS).await;
             let until = Instant::now() + 400 * MS;
             let spinning = tokio.spawn(async move {
                 while Instant::now() < until {
