@@ -153,7 +153,7 @@ Examples:
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
-  borehole doctor           the system and all processes that look like PHP or Python
+  borehole doctor           the system and all PHP and Python processes
   borehole doctor -p 4711";
 
 const FORMATS_EXAMPLES: &str = "\

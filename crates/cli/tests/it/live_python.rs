@@ -77,7 +77,8 @@ fn a_killed_recording_of_python_keeps_its_states() {
     kill(Pid::from_raw(recording.id().try_into().unwrap()), Signal::SIGKILL).unwrap();
     recording.wait().unwrap();
     let saved = scratch.path("saved.bin");
-    run(&["recover", text(&path), "-o", text(&saved)]).done();
+    let recovered = run(&["recover", text(&path), "-o", text(&saved)]);
+    assert_eq!(recovered.code, 3, "{}", recovered.stderr);
     assert!(samples_in(&fs::read(&saved).unwrap()) > 50);
     let dump = String::from_utf8(run(&["dump", text(&saved)]).done()).unwrap();
     assert!(dump.contains("main_thread") && dump.contains("in_generator"));
