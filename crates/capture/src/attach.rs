@@ -1,10 +1,10 @@
 //! Attaches to a process by what it runs.
 
-use borehole_process::Process;
+use borehole_process::{ForeignProcess as _, Process};
 
 use crate::error::Error;
 use crate::php::{PhpOptions, PhpProcess};
-use crate::python::{PythonOptions, PythonProcess, looks_like_python};
+use crate::python::{PythonOptions, PythonProcess};
 use crate::ready::when_ready;
 use crate::subject::Subject;
 
@@ -37,8 +37,7 @@ pub fn attach(id: i32, options: &SubjectOptions) -> Result<Box<dyn Subject>, Err
     if options.runtimes == Runtimes::Php {
         return Ok(Box::new(PhpProcess::attach(id, &options.php)?));
     }
-    let is_likely_python = looks_like_python(&Process::open(id)?);
-    if is_likely_python {
+    if looks_like_python(&Process::open(id)?) {
         return match PythonProcess::attach(id, &options.python) {
             Err(error) if error.is_other_program() => {
                 PhpProcess::attach(id, &options.php).map(boxed).map_err(|_| error)
@@ -53,6 +52,18 @@ pub fn attach(id: i32, options: &SubjectOptions) -> Result<Box<dyn Subject>, Err
         },
         attached => attached.map(boxed),
     }
+}
+
+/// Whether the program or a library of the process is called like Python, and none like a library of PHP: who loads PHP into a
+/// Python wants to see what PHP does.
+fn looks_like_python(process: &Process) -> bool {
+    let has = |starts: &[&[u8]]| {
+        process.mappings().iter().any(|mapping| {
+            let name = mapping.path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+            starts.iter().any(|start| name.starts_with(start))
+        })
+    };
+    has(&[b"python", b"libpython"]) && !has(&[b"libphp"])
 }
 
 fn boxed(subject: impl Subject + 'static) -> Box<dyn Subject> {

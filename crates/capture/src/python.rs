@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use borehole_model::{Status, Tables};
-use borehole_process::{ErrorKind, ForeignProcess as _, Process, Stopper};
+use borehole_process::{ErrorKind, Process, Stopper};
 use borehole_python::{
     Python, PythonIdentity, PythonSample, PythonThread, SampleOutcome, StackWalker, Stillness, ThreadList,
     ThreadStatus, WalkOptions,
@@ -94,14 +94,6 @@ pub struct PythonProcess {
     /// The points in time until the list may be made again.
     pause: u32,
     names: HashMap<u64, Vec<u8>>,
-}
-
-/// Whether the program or a library of the process is called like Python.
-pub(crate) fn looks_like_python(process: &Process) -> bool {
-    process.mappings().iter().any(|mapping| {
-        let name = mapping.path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-        name.starts_with(b"python") || name.starts_with(b"libpython")
-    })
 }
 
 impl PythonProcess {
