@@ -361,10 +361,9 @@ fn a_query_without_an_end_is_ended_by_an_interrupt() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // It reads the file before it computes.
-    wait_for(|| {
-        std::fs::read_to_string(format!("/proc/{}/stat", query.id())).unwrap().contains(") R ").then_some(())
-    });
+    // It reads the file before it computes. Before that, `env` runs, which may still ignore the signal.
+    let stat = format!("/proc/{}/stat", query.id());
+    wait_for(|| std::fs::read_to_string(&stat).unwrap().contains("(borehole) R ").then_some(()));
     let id = nix::unistd::Pid::from_raw(query.id().try_into().unwrap());
     nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGINT).unwrap();
     assert!(!wait_for(|| query.try_wait().unwrap()).success());
