@@ -1,7 +1,7 @@
-//! Processes and core files whose memory is not what PHP made of it, through the commands that read them: each ends by itself, with
+//! Processes and core files whose memory is not what PHP or Python made of it, through the commands that read them: each ends by itself, with
 //! a result or an error, in an address space of 2 GB, and keeps no more memory than what it reads is worth.
 //!
-//! `BOREHOLE_CORRUPTED=2000` sets how many core files there are, and half as many processes. `BOREHOLE_CORRUPTED_SEED` chooses other
+//! `BOREHOLE_CORRUPTED=2000` sets how many core files there are, and half as many processes of each. `BOREHOLE_CORRUPTED_SEED` chooses other
 //! changes.
 
 use std::fs::{self, File};
@@ -43,13 +43,37 @@ $anonymous = new class { public $p = [1]; };
 deep(20, function () { echo "ready\n"; fgets(STDIN); });
 "#;
 
+/// A program with frames of each kind, which does the same.
+const RICH_PYTHON: &str = r#"
+import sys, threading
+class Shop:
+    def items(self, count):
+        for number in range(count):
+            yield from self.item(number)
+    def item(self, number):
+        yield deep(20) if number == 3 else number
+def deep(depth):
+    if depth:
+        return deep(depth - 1)
+    try:
+        raise ValueError(depth)
+    except ValueError:
+        print("ready", flush=True)
+        sys.stdin.readline()
+held = [{"key %d" % number: [number, str(number), 1.5 * number]} for number in range(3000)]
+for number in range(3):
+    threading.Thread(target=threading.Event().wait, name="waits %d" % number, daemon=True).start()
+sorted(Shop().items(9), key=lambda item: item or 0)
+"#;
+
 /// The program, which ends with the test.
 struct Rich(Child);
 
 impl Rich {
-    fn start() -> Option<Self> {
-        let mut command = peers::peer("php")?.command();
-        command.args(["-r", RICH]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    /// Starts `program` in the interpreter called `peer`, with the option for programs in arguments.
+    fn start(peer: &str, option: &str, program: &str) -> Option<Self> {
+        let mut command = peers::peer(peer)?.command();
+        command.args([option, program]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -269,7 +293,7 @@ fn ends_by_itself(arguments: &[&str], which: &str, kept: &Path) {
 
 #[test]
 fn corrupted_core_files_are_read_to_an_end() {
-    let Some(rich) = Rich::start() else { return };
+    let Some(rich) = Rich::start("php", "-r", RICH) else { return };
     let core = Core::of(&Process::open(rich.0.id().cast_signed()).unwrap(), rich.0.id());
     let scratch = Scratch::new();
     let path = scratch.write("core", &core.bytes);
@@ -295,12 +319,36 @@ fn corrupted_core_files_are_read_to_an_end() {
 
 #[test]
 fn corrupted_processes_are_read_to_an_end_and_run_on() {
-    let Some(rich) = Rich::start() else { return };
+    let Some(rich) = Rich::start("php", "-r", RICH) else { return };
     let id = rich.0.id().to_string();
-    let core = Core::of(&Process::open(rich.0.id().cast_signed()).unwrap(), rich.0.id());
-    let memory = File::options().write(true).open(format!("/proc/{id}/mem")).unwrap();
     let scratch = Scratch::new();
     let dump = scratch.path("heap.rdump");
+    corrupt(&rich, |which| {
+        ends_by_itself(&["stack", "-p", &id], which, &dump);
+        ends_by_itself(&["heap", "dump", "-p", &id, "--force", "-o", text(&dump)], which, &dump);
+        if dump.exists() {
+            ends_by_itself(&["heap", "info", text(&dump)], which, &dump);
+        }
+    });
+}
+
+#[test]
+fn corrupted_processes_of_python_are_sampled_to_an_end_and_run_on() {
+    let Some(rich) = Rich::start("python", "-c", RICH_PYTHON) else { return };
+    let id = rich.0.id().to_string();
+    let scratch = Scratch::new();
+    let trace = scratch.path("trace.bin");
+    let record = ["record", "-p", &id, "--rate", "1000", "-d", "100ms", "--force", "-o", text(&trace)];
+    corrupt(&rich, |which| {
+        ends_by_itself(&["stack", "-p", &id], which, &trace);
+        ends_by_itself(&record, which, &trace);
+    });
+}
+
+/// Changes the memory of the program, has it read, and changes it back, again and again.
+fn corrupt(rich: &Rich, mut read: impl FnMut(&str)) {
+    let core = Core::of(&Process::open(rich.0.id().cast_signed()).unwrap(), rich.0.id());
+    let memory = File::options().write(true).open(format!("/proc/{}/mem", rich.0.id())).unwrap();
     let (count, seed) = asked();
     for number in 0..count / 2 {
         let mut random = Random::new(seed + number);
@@ -310,12 +358,7 @@ fn corrupted_processes_are_read_to_an_end_and_run_on() {
         for (address, _, bytes) in &placed {
             memory.write_all_at(bytes, *address).unwrap();
         }
-        let which = format!("process {number} of seed {seed}");
-        ends_by_itself(&["stack", "-p", &id], &which, &dump);
-        ends_by_itself(&["heap", "dump", "-p", &id, "--force", "-o", text(&dump)], &which, &dump);
-        if dump.exists() {
-            ends_by_itself(&["heap", "info", text(&dump)], &which, &dump);
-        }
+        read(&format!("process {number} of seed {seed}"));
         rich.until_it_waits();
         for (address, at, _) in &placed {
             memory.write_all_at(&core.bytes[*at..*at + 8], *address).unwrap();
