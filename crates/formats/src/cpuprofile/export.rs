@@ -156,7 +156,13 @@ impl<W: Write> Exporter<W> {
         self.lost.moved = self.lost.moved.saturating_add(u64::from(!is_there));
         let node = node_of(sample.stack);
         match (lasts_ns, sample.time_ns) {
-            (None, Some(time_ns)) => track.open = Some((node, time_ns)),
+            (None, Some(time_ns)) => {
+                // The last one of a run lasts until the next sample.
+                for _ in 1..times {
+                    track.push(node, 0, spool)?;
+                }
+                track.open = Some((node, time_ns));
+            }
             _ => {
                 for _ in 0..times {
                     track.push(node, lasts_ns.unwrap_or(1000), spool)?;
@@ -235,8 +241,10 @@ fn duration(segment: &Segment, measure: Measure, sample: &Sample<'_>, weight: i6
     let weight = u64::try_from(weight).unwrap_or(0);
     match measure {
         Measure::Time => (segment.period_ns, sample.count),
-        Measure::Count if sample.time_ns.is_some() => (None, 1),
-        Measure::Count => (Some(1000), sample.count),
+        Measure::Count if segment.period_ns.is_none() && sample.time_ns.is_none() => {
+            (Some(1000), sample.count)
+        }
+        Measure::Count => (segment.period_ns, sample.count),
         Measure::Value(_) if segment.value_type(measure).nanoseconds_per_unit().is_some() => {
             (Some(weight), 1)
         }
