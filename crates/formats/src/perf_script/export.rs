@@ -247,7 +247,7 @@ fn put_frame(tables: &Tables, frame: &Frame, losses: &mut FrameLosses, to: &mut 
     to.push(b')');
     let mut replaced = make_line(to, start);
     to.push(b'\n');
-    if let Some(file) = frame.file {
+    if let Some(file) = frame.file.filter(|&file| !tables.string(file).is_empty()) {
         replaced += put_source_line(tables, file, frame.line, to);
     }
     losses.replaced += writing.counted(replaced);
