@@ -1,8 +1,7 @@
 //! Follows the frames of a thread from the current one to the outermost.
 
-use borehole_process::ForeignMemory;
+use borehole_process::{ForeignMemory, u64_at};
 
-use crate::bytes::u64_at;
 use crate::error::Error;
 use crate::layout::{FrameLayout, InstructionPosition, Layout};
 use crate::snapshot::{FramePlace, Snapshot};

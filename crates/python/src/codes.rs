@@ -1,10 +1,9 @@
 //! The code objects of a process, with their names and lines.
 
 use borehole_model::{Frame, FrameId, StringId, Tables};
-use borehole_process::{ForeignMemory, MemoryPiece};
+use borehole_process::{ForeignMemory, MemoryPiece, mapped, moved, u32_at, u64_at};
 use hashbrown::HashMap;
 
-use crate::bytes::{mapped, moved, u32_at, u64_at};
 use crate::error::Error;
 use crate::layout::{CodeLayout, InstructionsPlace, Layout, LineFormat};
 use crate::line_table;

@@ -3,9 +3,8 @@
 //! Source: CPython 3.13 to 3.15, `Include/internal/pycore_debug_offsets.h` (3.13: `pycore_runtime.h`), `_Py_DebugOffsets`: a
 //! cookie, the version, whether the build is free-threaded, and then structures of offsets, all numbers of eight bytes.
 
-use borehole_process::ForeignMemory;
+use borehole_process::{ForeignMemory, moved, u64_at};
 
-use crate::bytes::{moved, u64_at};
 use crate::error::{Error, ErrorKind};
 use crate::layout::{
     CodeLayout, CurrentFrame, FrameLayout, GilPlace, HandledException, InstructionPosition,

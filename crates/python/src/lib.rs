@@ -12,7 +12,6 @@
 #![forbid(unsafe_code)]
 
 mod attach;
-mod bytes;
 mod chain;
 mod codes;
 mod debug_offsets;

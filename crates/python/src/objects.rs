@@ -2,9 +2,8 @@
 //!
 //! Nothing read here is trusted: lengths are capped, and nothing is allocated before its bytes are there.
 
-use borehole_process::{Error, ForeignMemory, MemoryPiece};
+use borehole_process::{Error, ForeignMemory, MemoryPiece, moved, u32_at, u64_at};
 
-use crate::bytes::{moved, u32_at, u64_at};
 use crate::layout::ObjectLayout;
 
 /// The maximum length of a name or path that is kept, in characters.

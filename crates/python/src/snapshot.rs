@@ -8,9 +8,8 @@
 //! remembers the ranges of memory in which frames were found. A frame elsewhere is read by itself, and belongs to the ranges
 //! from then on.
 
-use borehole_process::{Error, ForeignMemory, MemoryPiece};
+use borehole_process::{Error, ForeignMemory, MemoryPiece, u64_at};
 
-use crate::bytes::u64_at;
 
 /// The size of the pages that are read when a frame lies outside the known ranges. Memory is mapped in pages of at least this.
 const PAGE: u64 = 4096;

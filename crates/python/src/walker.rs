@@ -1,11 +1,10 @@
 //! Samples the stacks of one process.
 
 use borehole_model::{StackId, Tables};
-use borehole_process::ForeignMemory;
+use borehole_process::{ForeignMemory, mapped, moved, u32_at, u64_at};
 use hashbrown::{HashMap, HashSet};
 
 use crate::attach::Python;
-use crate::bytes::{mapped, moved, u32_at, u64_at};
 use crate::chain::{End, FrameChain, RawFrame, RawPosition};
 use crate::codes::{CodeId, Codes};
 use crate::error::Error;
