@@ -128,6 +128,11 @@ impl Codes {
         self.of(id).is_shim
     }
 
+    /// Like [`Self::is_shim`], for the code object at an address.
+    pub(crate) fn is_shim_at(&self, address: u64) -> bool {
+        self.by_address.get(&address).is_some_and(|&id| self.is_shim(id))
+    }
+
     fn of(&self, id: CodeId) -> &KnownCode {
         &self.known[id.0 as usize]
     }

@@ -104,7 +104,9 @@ fn every_read_may_fail() {
                         assert_eq!(error.kind(), ErrorKind::Process, "{error}");
                     }
                     // Nothing is made up: there is no stack, or an error.
-                    Ok(frames) if how != ReadFailure::Noise => assert!(frames.is_empty(), "{reads}: {frames:?}"),
+                    Ok(frames) if how != ReadFailure::Noise => {
+                        assert!(frames.is_empty(), "{reads}: {frames:?}")
+                    }
                     Ok(_) | Err(_) => assert!(has_failed, "{reads} of {}: {found:?}", path.display()),
                 }
                 if !has_failed {
