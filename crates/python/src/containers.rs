@@ -262,7 +262,7 @@ fn place_of_attributes(
             values => Some(Attributes::Values(values)),
         },
         AttributesPlace::Tagged if is_managed => match before(24)?.unwrap_or_default() {
-            tagged if tagged & 1 == 1 => Some(Attributes::Values(tagged + 1)),
+            tagged if tagged & 1 == 1 => Some(Attributes::Values(tagged.wrapping_add(1))),
             dict => some_dict(dict),
         },
         AttributesPlace::Inline(distance) if is_managed => match before(distance)?.unwrap_or_default() {

@@ -1,11 +1,15 @@
 //! Tasks of asyncio, against those that the program prints itself.
 
+use std::cell::RefCell;
 use std::thread;
 use std::time::Duration;
 
 use borehole_model::Tables;
-use borehole_process::Process;
-use borehole_python::{Python, SampleOutcome, SampledTasks, StackWalker, Stillness, WalkOptions};
+use borehole_process::{Error, ForeignMemory, MemoryPiece, Process};
+use borehole_python::{
+    Python, SampleOutcome, SampledTasks, StackWalker, Stillness, TaskNames, ThreadNames, WalkOptions,
+};
+use borehole_testkit::images::Noise;
 
 use crate::programs::{self, Interpreter, Program};
 
@@ -15,8 +19,7 @@ const PATIENCE: usize = 5000;
 /// The constructs of the program, and one more in releases with groups of tasks.
 const CONSTRUCTS: usize = 5;
 
-const ALL: WalkOptions =
-    WalkOptions { depth: None, tasks: SampledTasks::All, task_names: borehole_python::TaskNames::Given };
+const ALL: WalkOptions = WalkOptions { depth: None, tasks: SampledTasks::All, task_names: TaskNames::Given };
 
 /// The stacks of all running tasks, and those of all waiting ones, in order.
 fn stacks(
@@ -110,5 +113,59 @@ fn a_joined_stack_is_cut_at_its_root() {
                 interpreter.name
             );
         }
+    }
+}
+
+/// A process whose memory has other numbers in it now and then.
+struct Noisy<'p> {
+    process: &'p Process,
+    noise: RefCell<Noise>,
+}
+
+impl ForeignMemory for Noisy<'_> {
+    fn read_pieces(&self, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, Error> {
+        let filled = self.process.read_pieces(pieces)?;
+        let mut noise = self.noise.borrow_mut();
+        for piece in pieces.iter_mut().filter(|piece| piece.into.len() >= 8) {
+            if noise.number() % 32 == 0 {
+                let words = piece.into.len() as u64 / 8;
+                let at = 8 * usize::try_from(noise.number() % words).unwrap();
+                // Large counts, addresses of the program, and anything.
+                let value = match noise.number() % 3 {
+                    0 => noise.number(),
+                    1 => piece.address + noise.number() % 4096 * 8,
+                    _ => noise.number() % (1 << 40),
+                };
+                piece.into[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            }
+        }
+        Ok(filled)
+    }
+}
+
+#[test]
+fn damaged_tasks_and_variables_are_read_to_an_end() {
+    for interpreter in programs::pythons("damaged-tasks") {
+        let (program, _) = first_joined(&interpreter);
+        let process = Process::open(program.id()).unwrap();
+        let python = Python::attach(&process).unwrap();
+        let threads = python.threads(&process).unwrap().threads;
+        for seed in 1..100 {
+            let memory = Noisy { process: &process, noise: RefCell::new(Noise::new(seed)) };
+            let (mut walker, mut tables) = (StackWalker::new(&python, ALL), Tables::default());
+            walker.find_tasks(&process).unwrap();
+            for _ in 0..4 {
+                walker.scan_tasks(&memory, &threads, &mut tables).unwrap();
+                for thread in &threads {
+                    walker.sample(&memory, thread, Stillness::Still, &mut tables).unwrap();
+                    walker.suspended(&memory, thread, &mut tables).unwrap();
+                    walker.locals(&memory).unwrap();
+                }
+            }
+            let list = python.threads(&process).unwrap();
+            ThreadNames::default().read(&python, &memory, &list).unwrap();
+        }
+        // What was damaged was the copy: the program still waits.
+        assert!(process.is_running(), "{}", interpreter.name);
     }
 }
