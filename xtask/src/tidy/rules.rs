@@ -75,7 +75,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "borehole-formats",
         level: 3,
-        outside: &["hashbrown", "inferno", "memchr", "regex", "serde", "serde_json", "zstd"],
+        outside: &["flate2", "hashbrown", "inferno", "memchr", "regex", "serde", "serde_json", "zstd"],
         freedom: Freedom::Pure,
     },
     Crate {
@@ -102,6 +102,7 @@ pub(crate) const ABOVE_ALL: &[&str] = &["borehole-testkit", "borehole-bench"];
 const TOKIO_OUTSIDE: &[&str] = &[
     "axum",
     "bytes",
+    "hashbrown",
     "http",
     "nix",
     "object_store",
