@@ -76,7 +76,7 @@ pub(crate) fn list(
     numbers(memory, items, length)
 }
 
-/// What the table of a set holds: its members, and a placeholder for removed ones.
+/// The entries of the table of a set: its members, and a placeholder for removed ones.
 pub(crate) fn set(
     memory: &impl ForeignMemory,
     layout: &ObjectLayout,

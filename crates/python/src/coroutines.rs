@@ -16,7 +16,7 @@ const MOST_AWAITED: usize = 1 << 10;
 /// The number of types that are remembered.
 const MOST_TYPES: usize = 1 << 12;
 
-/// What an awaited object is.
+/// The kind of an awaited object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AwaitedKind {
     /// A coroutine, a generator or an asynchronous generator.
@@ -38,7 +38,7 @@ pub(crate) enum AwaitedKind {
 pub(crate) struct AwaitedTypes(HashMap<u64, AwaitedKind>);
 
 impl AwaitedTypes {
-    /// What the object at `address` is.
+    /// The kind of the object at `address`.
     pub(crate) fn of(
         &mut self,
         memory: &impl ForeignMemory,

@@ -7,7 +7,7 @@ use borehole_process::{Error, ForeignMemory, MemoryPiece};
 /// The most bytes that are remembered of one object and what belongs to it.
 const MOST_BYTES: usize = 1 << 20;
 
-/// What was read.
+/// The places and bytes that were read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NotedReads {
     /// Addresses and lengths.

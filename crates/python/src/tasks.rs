@@ -62,7 +62,7 @@ pub(crate) struct KnownTask {
     pub(crate) marker: FrameId,
     /// The task that awaits it, as far as it says so itself; 0 for none.
     awaiter: u64,
-    /// What it waits for, where tasks say that instead.
+    /// The futures and tasks that it waits for, where tasks say that instead.
     waits_for: Vec<u64>,
     event_loop: u64,
     /// The weak reference by which it was found; 0 for none.
@@ -490,7 +490,7 @@ impl TaskIndex {
         Ok(0)
     }
 
-    /// What a task waits for: the future or task itself, or the ones that this gathers.
+    /// The futures and tasks that a task waits for: one, or those that it gathers.
     fn waits_for(
         &mut self,
         memory: &impl ForeignMemory,

@@ -173,7 +173,7 @@ pub(crate) fn held(value: u64) -> HeldValue {
     }
 }
 
-/// What a word of a frame stands for.
+/// The value that a word of a frame stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeldValue {
     /// The object at an address; 0 for none.
