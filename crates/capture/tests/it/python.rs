@@ -256,11 +256,9 @@ fn a_hundred_tasks_are_sampled_each_and_none_is_left_out() {
             tally.functions
         );
         assert!(count("<task root>") >= statistics.tasks, "{name}: {:?}", tally.functions);
-        assert!(
-            count("compute") > 0 && count("<task busy>") >= count("compute"),
-            "{name}: {:?}",
-            tally.functions
-        );
+        // A sample in which the task stops running while it is read keeps the stack of its thread.
+        let unjoined = count("busy").saturating_sub(count("<task busy>"));
+        assert!(count("compute") > 0 && unjoined * 20 <= count("busy"), "{name}: {:?}", tally.functions);
     }
 }
 
@@ -273,9 +271,9 @@ fn running_tasks_are_below_those_that_await_them() {
         let count = |function: &str| tally.functions.get(function).copied().unwrap_or_default();
         let [busy, root, loops] = ["<task busy>", "<task root>", "BaseEventLoop._run_once"].map(count);
         assert_eq!((statistics.tasks, count("<task waiter>")), (0, 0), "{name}");
-        assert!(busy > 250 && root >= busy, "{name}: {:?}", tally.functions);
-        // What is in a task is not in the loop too. The other thread has the other half of the samples.
-        assert!(busy + loops <= statistics.taken / 2 + 10, "{name}: {:?}", tally.functions);
+        assert!(busy > 250 && busy.saturating_sub(root) * 20 <= busy, "{name}: {:?}", tally.functions);
+        // A joined stack has no frames of the loop. The other thread has the other half of the samples.
+        assert!(busy + loops <= statistics.taken / 2 + 25, "{name}: {:?}", tally.functions);
     }
 }
 
