@@ -50,7 +50,7 @@ pub use launch::{Ending, Launched};
 pub use live::Process;
 pub use maps::{Mappings, MemoryMapping};
 pub use memory::{ForeignMemory, ForeignProcess, MemoryPiece};
-pub use open::open_regular;
+pub use open::{open_below, open_regular};
 pub use prefault::{page_start, prefaulted};
 pub use resident::{PageSelection, Resident, resident_bytes};
 pub use symbols::{ElfSymbol, ElfSymbols, ThreadLocalBlock};

@@ -57,6 +57,20 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate { name: "borehole-php", level: 2, outside: &["hashbrown"], freedom: Freedom::Pure },
     Crate { name: "borehole-python", level: 2, outside: &["hashbrown"], freedom: Freedom::Pure },
     Crate {
+        name: "borehole-symbols",
+        level: 2,
+        outside: &[
+            "addr2line",
+            "cpp_demangle",
+            "flate2",
+            "memchr",
+            "object",
+            "rustc-demangle",
+            "zstd",
+        ],
+        freedom: Freedom::System,
+    },
+    Crate {
         name: "borehole-sql",
         level: 2,
         outside: &[
