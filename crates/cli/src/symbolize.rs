@@ -140,8 +140,11 @@ impl LocalSymbols {
     /// Says what was filled and what was not.
     fn tell(&self, filled: &FilledAddresses) {
         messages::say(&summary(filled));
-        let mut lines: Vec<(u64, String)> = self.unknown.iter().map(|((path, why), &count)| (count, missing(path, count, why))).collect();
-        lines.extend(self.symbolizer.reports().filter_map(|report| Some((report.unresolved, unresolved(&report)?))));
+        let mut lines: Vec<(u64, String)> =
+            self.unknown.iter().map(|((path, why), &count)| (count, missing(path, count, why))).collect();
+        lines.extend(
+            self.symbolizer.reports().filter_map(|report| Some((report.unresolved, unresolved(&report)?))),
+        );
         lines.sort_by(|one, other| other.cmp(one));
         lines.iter().take(SHOWN).for_each(|(_, line)| messages::say(line));
         if let Some(more) = lines.len().checked_sub(SHOWN).filter(|&more| more > 0) {
@@ -214,7 +217,9 @@ fn unresolved(report: &ModuleReport<'_>) -> Option<String> {
     match (report.fault, report.complaint) {
         (Some((reason, text)), _) => Some(missing(&path, report.unresolved, &format!("{reason} ({text})"))),
         (None, Some(complaint)) => Some(format!("note: {path}: some lines are missing: {complaint}")),
-        (None, None) if report.unresolved > 0 => Some(missing(&path, report.unresolved, "no symbol covers it")),
+        (None, None) if report.unresolved > 0 => {
+            Some(missing(&path, report.unresolved, "no symbol covers it"))
+        }
         _ => None,
     }
 }

@@ -78,7 +78,9 @@ impl AddressNames {
         let mut names = Self::default();
         for line in text.split(|&byte| byte == b'\n') {
             let mut fields = line.split(|byte| byte.is_ascii_whitespace());
-            let (Some(start), Some(kind), Some(name)) = (fields.next().and_then(hex), fields.next(), fields.next()) else {
+            let (Some(start), Some(kind), Some(name)) =
+                (fields.next().and_then(hex), fields.next(), fields.next())
+            else {
                 continue;
             };
             let ends_code = matches!(name, b"_etext" | b"_einittext" | b"_end");

@@ -71,7 +71,12 @@ impl CodeSymbols {
         Ok(())
     }
 
-    fn add_table(&mut self, image: &ElfImage, table: &SectionPlace, allowance: &mut Allowance) -> Result<(), Fault> {
+    fn add_table(
+        &mut self,
+        image: &ElfImage,
+        table: &SectionPlace,
+        allowance: &mut Allowance,
+    ) -> Result<(), Fault> {
         let Some(names) = image.sections.get(table.link) else { return Ok(()) };
         // A file may have any number of tables; real ones have two, and a debug file two more.
         let Ok(names_index) = u8::try_from(self.names.len()) else { return Ok(()) };
@@ -144,13 +149,16 @@ impl CodeSymbols {
         let before = (0..behind).rev().take(Self::MAX_BACK).take_while(|&at| self.ends[at] > address);
         let mut before = before.map(|at| &self.symbols[at]);
         let covering = before.find(|symbol| address < symbol.end());
-        let symbol = covering.or_else(|| self.symbols[..behind].last().filter(|last| self.extends_to(last, address)))?;
+        let symbol = covering
+            .or_else(|| self.symbols[..behind].last().filter(|last| self.extends_to(last, address)))?;
         Some(FoundSymbol { name: self.name(symbol)?, offset: address - symbol.address })
     }
 
     /// Whether a symbol without a size may cover `address`: nothing between them is known to be something else.
     fn extends_to(&self, symbol: &CodeSymbol, address: u64) -> bool {
-        let shares = |&(start, end): &(u64, u64)| (start..end).contains(&symbol.address) && (start..end).contains(&address);
+        let shares = |&(start, end): &(u64, u64)| {
+            (start..end).contains(&symbol.address) && (start..end).contains(&address)
+        };
         symbol.size == 0 && self.code.iter().any(shares)
     }
 }
@@ -166,7 +174,8 @@ mod tests {
 
     /// Symbols as name, address and size, in code up to address 1000.
     fn symbols(rows: &[(&str, u64, u64)]) -> CodeSymbols {
-        let mut symbols = CodeSymbols { code: vec![(0, 1000)], names: vec![Vec::new()], ..CodeSymbols::default() };
+        let mut symbols =
+            CodeSymbols { code: vec![(0, 1000)], names: vec![Vec::new()], ..CodeSymbols::default() };
         for &(name, address, size) in rows {
             let start = u32::try_from(symbols.names[0].len()).unwrap();
             symbols.names[0].extend_from_slice(name.as_bytes());
@@ -184,7 +193,8 @@ mod tests {
 
     #[test]
     fn the_innermost_function_with_a_size_is_found_and_gaps_are_not_guessed() {
-        let symbols = symbols(&[("outer", 100, 100), ("label", 110, 0), ("inner", 120, 10), ("next", 300, 5)]);
+        let symbols =
+            symbols(&[("outer", 100, 100), ("label", 110, 0), ("inner", 120, 10), ("next", 300, 5)]);
         for (address, expected) in [
             (99, None),
             (100, Some(("outer", 0))),
@@ -210,7 +220,8 @@ mod tests {
 
     #[test]
     fn of_several_names_that_for_people_is_taken() {
-        let symbols = symbols(&[("__write", 10, 4), ("write", 10, 4), ("alias", 10, 0), ("longer_name", 10, 4)]);
+        let symbols =
+            symbols(&[("__write", 10, 4), ("write", 10, 4), ("alias", 10, 0), ("longer_name", 10, 4)]);
         assert_eq!(found(&symbols, 11), Some(("write", 1)));
     }
 }

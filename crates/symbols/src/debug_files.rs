@@ -70,7 +70,9 @@ impl ModuleFiles<'_> {
     /// The debug file with this build ID.
     pub(crate) fn debug_of_build(&self, id: &BuildId) -> Option<DebugFile> {
         let place = build_id_place(id)?;
-        self.first(self.settings.debug_folders.iter().map(|folder| folder.join(&place)), |image| image.build_id.as_ref() == Some(id))
+        self.first(self.settings.debug_folders.iter().map(|folder| folder.join(&place)), |image| {
+            image.build_id.as_ref() == Some(id)
+        })
     }
 
     /// The debug file of a module: by its build ID, else by the link in it.
@@ -112,11 +114,17 @@ impl ModuleFiles<'_> {
     }
 
     /// The first file that can be read and is the wanted one, in the file system of the process, then in ours.
-    fn first(&self, paths: impl Iterator<Item = PathBuf>, is_wanted: impl Fn(&ElfImage) -> bool) -> Option<DebugFile> {
-        paths.flat_map(|path| [(self.module.root.as_deref(), path.clone()), (None, path)]).find_map(|(root, path)| {
-            let image = ElfImage::read(ImageSource::file(open(root, &path).ok()?).ok()?).ok()?;
-            is_wanted(&image).then_some(DebugFile { image, path })
-        })
+    fn first(
+        &self,
+        paths: impl Iterator<Item = PathBuf>,
+        is_wanted: impl Fn(&ElfImage) -> bool,
+    ) -> Option<DebugFile> {
+        paths.flat_map(|path| [(self.module.root.as_deref(), path.clone()), (None, path)]).find_map(
+            |(root, path)| {
+                let image = ElfImage::read(ImageSource::file(open(root, &path).ok()?).ok()?).ok()?;
+                is_wanted(&image).then_some(DebugFile { image, path })
+            },
+        )
     }
 
     /// The checksum of a whole file; `None` if it is too large to be used.
@@ -125,7 +133,8 @@ impl ModuleFiles<'_> {
         let mut allowance = Allowance::new(self.settings.loaded_bytes);
         let mut offset = 0;
         while offset < source.length() {
-            let bytes = source.read(offset, CHUNK_BYTES.min(source.length() - offset), &mut allowance).ok()?;
+            let bytes =
+                source.read(offset, CHUNK_BYTES.min(source.length() - offset), &mut allowance).ok()?;
             checksum.update(&bytes);
             offset += bytes.len() as u64;
         }

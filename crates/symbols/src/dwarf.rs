@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use addr2line::Context;
-use addr2line::gimli::{
-    AbbreviationsCacheStrategy, Dwarf, Error, RunTimeEndian, SectionId, UnitRef,
-};
+use addr2line::gimli::{AbbreviationsCacheStrategy, Dwarf, Error, RunTimeEndian, SectionId, UnitRef};
 use object::Endianness;
 
 use crate::elf_image::{Allowance, ElfImage};
@@ -57,7 +55,9 @@ impl DebugInfo {
         dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
         let survey = UnitSurvey::of(&dwarf);
         if survey.deepest > MAX_NESTING {
-            return Err(Fault::damaged(format!("debug information is nested deeper than {MAX_NESTING} levels")));
+            return Err(Fault::damaged(format!(
+                "debug information is nested deeper than {MAX_NESTING} levels"
+            )));
         }
         let context = Context::from_dwarf(dwarf).map_err(|error| Self::fault(&budget, &error))?;
         Ok(Self { context, budget, is_split: survey.is_split })
@@ -74,7 +74,12 @@ impl DebugInfo {
     ///
     /// # Errors
     /// If the debug information of the address is damaged.
-    pub(crate) fn find(&self, address: u64, names: &mut Names, frames: &mut Vec<SymbolFrame>) -> Result<bool, Fault> {
+    pub(crate) fn find(
+        &self,
+        address: u64,
+        names: &mut Names,
+        frames: &mut Vec<SymbolFrame>,
+    ) -> Result<bool, Fault> {
         // addr2line adds 1 to the address.
         if address == u64::MAX {
             return Ok(false);
@@ -120,7 +125,11 @@ fn debug_bytes(image: &ElfImage, allowance: &Allowance) -> Result<u64, Fault> {
     rest.take(bytes.min(image.source.length())).map(|()| bytes.min(image.source.length()))
 }
 
-fn load(image: &ElfImage, budget: &Arc<WorkBudget>, allowance: &mut Allowance) -> Result<Dwarf<SectionReader>, Fault> {
+fn load(
+    image: &ElfImage,
+    budget: &Arc<WorkBudget>,
+    allowance: &mut Allowance,
+) -> Result<Dwarf<SectionReader>, Fault> {
     let endian = match image.endian {
         Endianness::Little => RunTimeEndian::Little,
         Endianness::Big => RunTimeEndian::Big,

@@ -151,13 +151,22 @@ impl ElfImage {
     /// Reads the program headers. Returns where notes are in the file: offset, size and alignment.
     fn read_segments(&mut self, header: &FileHeader64<Endianness>) -> Result<Vec<(u64, u64, u64)>, Fault> {
         let endian = self.endian;
-        let table = self.table(header.e_phoff(endian), header.e_phnum(endian), size_of::<ProgramHeader64<Endianness>>())?;
+        let table = self.table(
+            header.e_phoff(endian),
+            header.e_phnum(endian),
+            size_of::<ProgramHeader64<Endianness>>(),
+        )?;
         let mut notes = Vec::new();
         for segment in many::<ProgramHeader64<Endianness>>(&table)? {
             let (file_offset, file_size) = segment.file_range(endian);
             if segment.p_type(endian) == PT_LOAD {
                 let is_code = segment.p_flags(endian).0 & PF_X.0 != 0;
-                self.segments.push(Segment { file_offset, file_size, address: segment.p_vaddr(endian), is_code });
+                self.segments.push(Segment {
+                    file_offset,
+                    file_size,
+                    address: segment.p_vaddr(endian),
+                    is_code,
+                });
             } else if segment.p_type(endian) == PT_NOTE {
                 notes.push((file_offset, file_size, segment.p_align(endian)));
             }
@@ -167,7 +176,11 @@ impl ElfImage {
 
     fn read_sections(&mut self, header: &FileHeader64<Endianness>) -> Result<(), Fault> {
         let endian = self.endian;
-        let table = self.table(header.e_shoff(endian), header.e_shnum(endian), size_of::<SectionHeader64<Endianness>>())?;
+        let table = self.table(
+            header.e_shoff(endian),
+            header.e_shnum(endian),
+            size_of::<SectionHeader64<Endianness>>(),
+        )?;
         let headers = many::<SectionHeader64<Endianness>>(&table)?;
         let names = match headers.get(usize::from(header.e_shstrndx(endian))) {
             Some(names) => {
@@ -176,15 +189,18 @@ impl ElfImage {
             }
             None => Vec::new(),
         };
-        self.sections = headers.iter().map(|section| SectionPlace {
-            name: name_at(&names, section.sh_name(endian), SECTION_NAME).unwrap_or_default().to_vec(),
-            kind: section.sh_type(endian).0,
-            flags: section.sh_flags(endian).0,
-            address: section.sh_addr(endian),
-            size: section.sh_size(endian),
-            link: usize::try_from(section.sh_link(endian)).unwrap_or(usize::MAX),
-            file_offset: section.sh_offset(endian),
-        }).collect();
+        self.sections = headers
+            .iter()
+            .map(|section| SectionPlace {
+                name: name_at(&names, section.sh_name(endian), SECTION_NAME).unwrap_or_default().to_vec(),
+                kind: section.sh_type(endian).0,
+                flags: section.sh_flags(endian).0,
+                address: section.sh_addr(endian),
+                size: section.sh_size(endian),
+                link: usize::try_from(section.sh_link(endian)).unwrap_or(usize::MAX),
+                file_offset: section.sh_offset(endian),
+            })
+            .collect();
         Ok(())
     }
 
@@ -199,7 +215,8 @@ impl ElfImage {
     /// Notes are in segments of programs, and in sections of debug files.
     fn find_build_id(&self, segments: &[(u64, u64, u64)]) -> Option<BuildId> {
         let is_note = |section: &&SectionPlace| section.kind == SHT_NOTE.0;
-        let sections = self.sections.iter().filter(is_note).map(|section| (section.file_offset, section.size, 4));
+        let sections =
+            self.sections.iter().filter(is_note).map(|section| (section.file_offset, section.size, 4));
         let mut allowance = Allowance::new(HEADER_BYTES);
         segments.iter().copied().chain(sections).find_map(|(offset, size, alignment)| {
             let notes = self.source.read(offset, size, &mut allowance).ok()?;
@@ -209,18 +226,26 @@ impl ElfImage {
 
     /// The section called `name`, if it has content in this file.
     pub(crate) fn section(&self, name: &[u8]) -> Option<&SectionPlace> {
-        self.sections.iter().find(|section| section.name == name && section.kind != SHT_NOBITS.0 && section.size > 0)
+        self.sections
+            .iter()
+            .find(|section| section.name == name && section.kind != SHT_NOBITS.0 && section.size > 0)
     }
 
     /// The content of a section, decompressed.
-    pub(crate) fn content(&self, section: &SectionPlace, allowance: &mut Allowance) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn content(
+        &self,
+        section: &SectionPlace,
+        allowance: &mut Allowance,
+    ) -> Result<Vec<u8>, Fault> {
         if section.kind == SHT_NOBITS.0 {
             return Ok(Vec::new());
         }
         let bytes = self.source.read(section.file_offset, section.size, allowance)?;
-        let damaged = || Fault::damaged(format!("invalid section {}", String::from_utf8_lossy(&section.name)));
+        let damaged =
+            || Fault::damaged(format!("invalid section {}", String::from_utf8_lossy(&section.name)));
         if section.flags & u64::from(SHF_COMPRESSED.0) != 0 {
-            let (header, packed) = bytes.split_at_checked(size_of::<CompressionHeader64<Endianness>>()).ok_or_else(damaged)?;
+            let (header, packed) =
+                bytes.split_at_checked(size_of::<CompressionHeader64<Endianness>>()).ok_or_else(damaged)?;
             let header = one::<CompressionHeader64<Endianness>>(header)?;
             let size = header.ch_size.get(self.endian);
             return match header.ch_type.get(self.endian) {

@@ -49,7 +49,11 @@ impl LoadedModule {
         Self::of_files(&files, image, debug_file)
     }
 
-    fn of_files(files: &ModuleFiles<'_>, image: Option<ElfImage>, debug_file: Option<DebugFile>) -> Result<Self, Fault> {
+    fn of_files(
+        files: &ModuleFiles<'_>,
+        image: Option<ElfImage>,
+        debug_file: Option<DebugFile>,
+    ) -> Result<Self, Fault> {
         let mut allowance = Allowance::new(files.settings.loaded_bytes);
         let mut symbols = CodeSymbols::default();
         for image in image.iter().chain(debug_file.as_ref().map(|file| &file.image)) {
@@ -67,7 +71,11 @@ impl LoadedModule {
             return Err(Fault::new(Unresolved::NoSymbols, text));
         }
         // The file is read; its descriptor is not needed any more.
-        let image = image.map(|image| ElfImage { source: ImageSource::Memory(Arc::default()), sections: Vec::new(), ..image });
+        let image = image.map(|image| ElfImage {
+            source: ImageSource::Memory(Arc::default()),
+            sections: Vec::new(),
+            ..image
+        });
         let debug_path = debug_file.map(|file| file.path);
         Ok(Self { image, symbols, debug, debug_path, bytes: allowance.taken(), complaint })
     }
@@ -76,14 +84,21 @@ impl LoadedModule {
     pub(crate) fn stated(&self, address: CodeAddress) -> Result<u64, Unresolved> {
         match (address, &self.image) {
             (CodeAddress::Stated(address), _) => Ok(address),
-            (CodeAddress::FileOffset(offset), Some(image)) => image.stated_address(offset).ok_or(Unresolved::Uncovered),
+            (CodeAddress::FileOffset(offset), Some(image)) => {
+                image.stated_address(offset).ok_or(Unresolved::Uncovered)
+            }
             // Debug files state other offsets.
             (CodeAddress::FileOffset(_), None) => Err(Unresolved::NoFile),
         }
     }
 
     /// Puts the functions at `address` into `frames`.
-    pub(crate) fn resolve(&mut self, address: u64, names: &mut Names, frames: &mut Vec<SymbolFrame>) -> Result<(), Unresolved> {
+    pub(crate) fn resolve(
+        &mut self,
+        address: u64,
+        names: &mut Names,
+        frames: &mut Vec<SymbolFrame>,
+    ) -> Result<(), Unresolved> {
         if let Some(debug) = &self.debug
             && let Err(fault) = debug.find(address, names, frames)
         {
@@ -93,7 +108,9 @@ impl LoadedModule {
             let mut frame = frames.pop().unwrap_or_default();
             frame.offset = Some(symbol.offset);
             let text = names.function(symbol.name);
-            let is_better = |known: &Arc<str>| text.system_name.is_some() && frame.system_name.is_none() && text.function.contains(&**known);
+            let is_better = |known: &Arc<str>| {
+                text.system_name.is_some() && frame.system_name.is_none() && text.function.contains(&**known)
+            };
             if frame.function.as_ref().is_none_or(is_better) {
                 (frame.function, frame.system_name) = (Some(text.function), text.system_name);
             }

@@ -136,7 +136,10 @@ mod tests {
         for (raw, expected) in [
             ("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"),
             ("_RNvCskwGfYPst2Cb_3foo16example_function", "foo::example_function"),
-            ("_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back(int const&)"),
+            (
+                "_ZNSt6vectorIiSaIiEE9push_backERKi",
+                "std::vector<int, std::allocator<int> >::push_back(int const&)",
+            ),
             ("_ZN3app4workEi.part.0", "app::work(int) [clone .part.0]"),
         ] {
             let text = Names::default().function(raw.as_bytes());

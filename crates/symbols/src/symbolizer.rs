@@ -129,7 +129,12 @@ impl Symbolizer {
         found
     }
 
-    fn find(&mut self, id: ModuleId, address: CodeAddress, frames: &mut Vec<SymbolFrame>) -> Result<(), Unresolved> {
+    fn find(
+        &mut self,
+        id: ModuleId,
+        address: CodeAddress,
+        frames: &mut Vec<SymbolFrame>,
+    ) -> Result<(), Unresolved> {
         let (loaded, names) = self.loaded(id)?;
         let stated = loaded.stated(address)?;
         loaded.resolve(stated, names, frames)

@@ -6,7 +6,7 @@ use borehole_wire::put_varint;
 
 use super::NAME;
 use super::documents::{Documents, Packing};
-use super::layout::{KEYS, attribute, any, data, dictionary, key, mapping};
+use super::layout::{KEYS, any, attribute, data, dictionary, key, mapping};
 use crate::documents::protobuf::put_bytes;
 use crate::documents::protobuf_fields::{MessageFields, WireField};
 use crate::documents::whole::DocumentDamage;
@@ -96,7 +96,9 @@ fn fill_document(
             return Ok(());
         }
         let mut tables = Vec::new();
-        each_raw_field(document, field.message()?, |field, raw| filling.write(field, raw, |_| {}, &mut tables))?;
+        each_raw_field(document, field.message()?, |field, raw| {
+            filling.write(field, raw, |_| {}, &mut tables)
+        })?;
         dictionaries -= 1;
         if dictionaries == 0 {
             tables.extend_from_slice(filling.added());

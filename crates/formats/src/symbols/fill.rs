@@ -208,7 +208,9 @@ impl<'a> SymbolFilling<'a> {
     fn take_function(&mut self, field: &WireField<'a>) -> Result<(), Error> {
         let mut id = self.functions.map_or(0, |last| last.saturating_add(1));
         if self.fields.keys == SymbolKeys::Ids {
-            field.message()?.each(|field| if field.number == 1 { field.number_to(&mut id) } else { Ok(()) })?;
+            field
+                .message()?
+                .each(|field| if field.number == 1 { field.number_to(&mut id) } else { Ok(()) })?;
         }
         self.functions = self.functions.max(Some(id));
         Ok(())
@@ -250,7 +252,9 @@ impl<'a> SymbolFilling<'a> {
         let before = wanted.len();
         wanted.retain_mut(|row| match self.mappings.get(&row.mapping) {
             // Number 0 stands for no mapping.
-            Some(mapping) if row.mapping != 0 && (mapping.start..mapping.limit).contains(&row.file_offset) => {
+            Some(mapping)
+                if row.mapping != 0 && (mapping.start..mapping.limit).contains(&row.file_offset) =>
+            {
                 let position = (row.file_offset - mapping.start).checked_add(mapping.file_offset);
                 row.file_offset = position.unwrap_or(u64::MAX);
                 true
@@ -363,7 +367,9 @@ impl<'a> SymbolFilling<'a> {
             let mut key = self.written.0;
             self.written.0 += 1;
             if self.fields.keys == SymbolKeys::Ids {
-                field.message()?.each(|field| if field.number == 1 { field.number_to(&mut key) } else { Ok(()) })?;
+                field
+                    .message()?
+                    .each(|field| if field.number == 1 { field.number_to(&mut key) } else { Ok(()) })?;
             }
             if self.filled_mappings.binary_search(&key).is_ok() {
                 more(row.fields(field.bytes("a message")?));

@@ -80,7 +80,10 @@ fn a_debug_file_without_the_program_is_enough_for_stated_addresses() {
     let (program, debug) = stripped(&[]);
     let (start, id) = (address_in(&debug), build_id(&program.path));
     let digits = id.to_string();
-    moved(&debug, &folder.path().join(".build-id").join(&digits[..2]).join(format!("{}.debug", &digits[2..])));
+    moved(
+        &debug,
+        &folder.path().join(".build-id").join(&digits[..2]).join(format!("{}.debug", &digits[2..])),
+    );
     let module = Module { build_id: Some(id), ..Module::new("/nowhere/program") };
     let mut asked = Asked::of(module, settings(folder.path()));
     assert_eq!(rows(&asked.at(start).unwrap())[0].0, "work");

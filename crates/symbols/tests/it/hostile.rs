@@ -21,7 +21,8 @@ fn of_bytes(bytes: &[u8]) -> Asked {
 /// Looks at some addresses, whatever comes of it.
 fn look(bytes: &[u8], addresses: &[u64]) -> usize {
     let mut asked = of_bytes(bytes);
-    let found = addresses.iter().chain(&[0, 1, u64::MAX - 1, u64::MAX]).filter_map(|&address| asked.at(address).ok());
+    let found =
+        addresses.iter().chain(&[0, 1, u64::MAX - 1, u64::MAX]).filter_map(|&address| asked.at(address).ok());
     found.map(|frames| frames.len()).sum()
 }
 
@@ -116,7 +117,8 @@ fn lists_that_many_functions_share_take_no_more_than_a_multiple_of_the_file() {
 #[test]
 fn files_larger_than_allowed_are_named_and_those_used_least_recently_make_room() {
     let programs = [C, SMALL].map(|source| {
-        let options: &[&str] = if source == C { &["-O2", "-g"] } else { &["-O1", "-g", "-nostdlib", "-static"] };
+        let options: &[&str] =
+            if source == C { &["-O2", "-g"] } else { &["-O1", "-g", "-nostdlib", "-static"] };
         compiled("gcc", source, options)
     });
     let start = programs[1].functions()["outer"].0;

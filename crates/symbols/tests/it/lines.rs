@@ -7,7 +7,13 @@ use crate::program::{Asked, C, CPP, Program, RUST, compiled, rows};
 /// Every address of some functions.
 fn addresses(program: &Program, functions: &[&str]) -> Vec<u64> {
     let known = program.functions();
-    functions.iter().flat_map(|name| { let (start, end) = known[*name]; start..end }).collect()
+    functions
+        .iter()
+        .flat_map(|name| {
+            let (start, end) = known[*name];
+            start..end
+        })
+        .collect()
 }
 
 #[test]
@@ -49,12 +55,21 @@ fn inlined_frames_are_marked_and_the_last_has_an_offset() {
 fn names_of_cpp_are_readable() {
     let program = compiled("g++", CPP, &["-O2", "-g"]);
     let mut asked = Asked::of(program.module(), SymbolSettings::default());
-    let mut names: Vec<_> = program.functions().values().filter_map(|&(start, _)| {
-        let frames = asked.at(start).ok()?;
-        Some(frames.last()?.function.as_deref()?.to_owned())
-    }).collect();
+    let mut names: Vec<_> = program
+        .functions()
+        .values()
+        .filter_map(|&(start, _)| {
+            let frames = asked.at(start).ok()?;
+            Some(frames.last()?.function.as_deref()?.to_owned())
+        })
+        .collect();
     names.sort();
-    for expected in ["app::Stack<int>::add(int const&)", "app::(anonymous namespace)::hidden(int)", "app::sum(app::Stack<int> const&)", "main"] {
+    for expected in [
+        "app::Stack<int>::add(int const&)",
+        "app::(anonymous namespace)::hidden(int)",
+        "app::sum(app::Stack<int> const&)",
+        "main",
+    ] {
         assert!(names.iter().any(|name| name == expected), "{expected} in {names:#?}");
     }
 }
@@ -68,12 +83,20 @@ fn functions_of_rust_are_those_of_addr2line() {
     let addresses: Vec<u64> = own.iter().flat_map(|&(_, &(start, end))| start..end).collect();
     let (ours, theirs) = (program.resolved(&addresses), program.reference(&addresses));
     let names = |rows: &[crate::program::Row]| rows.iter().map(|row| row.0.clone()).collect::<Vec<_>>();
-    let differing: Vec<_> = addresses.iter().zip(ours.iter().zip(&theirs)).filter(|(_, (ours, theirs))| names(ours) != names(theirs)).collect();
+    let differing: Vec<_> = addresses
+        .iter()
+        .zip(ours.iter().zip(&theirs))
+        .filter(|(_, (ours, theirs))| names(ours) != names(theirs))
+        .collect();
     assert!(differing.is_empty(), "{differing:#?}");
     let mut asked = Asked::of(program.module(), SymbolSettings::default());
     let work = own.iter().find(|(name, _)| name.contains("work")).unwrap().1.0;
     let frames = asked.at(work).unwrap();
-    assert!(frames.last().unwrap().function.as_deref().unwrap().ends_with("app::Row>::work") || frames.last().unwrap().function.as_deref() == Some("program::app::Row::work"), "{frames:?}");
+    assert!(
+        frames.last().unwrap().function.as_deref().unwrap().ends_with("app::Row>::work")
+            || frames.last().unwrap().function.as_deref() == Some("program::app::Row::work"),
+        "{frames:?}"
+    );
 }
 
 #[test]

@@ -15,7 +15,12 @@ fn hex(digits: &str) -> u64 {
 /// The program prints the address of `work` and its own mappings.
 #[test]
 fn positions_in_mapped_files_are_those_of_running_programs() {
-    for options in [&["-O2", "-g"][..], &["-O2", "-g", "-no-pie"], &["-O2", "-g", "-static"], &["-O2", "-g", "-Wl,-z,noseparate-code"]] {
+    for options in [
+        &["-O2", "-g"][..],
+        &["-O2", "-g", "-no-pie"],
+        &["-O2", "-g", "-static"],
+        &["-O2", "-g", "-Wl,-z,noseparate-code"],
+    ] {
         let program = compiled("gcc", C, options);
         let output = Command::new(&program.path).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();

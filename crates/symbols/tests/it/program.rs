@@ -117,7 +117,13 @@ pub(crate) fn compiled(compiler: &str, source: &str, options: &[&str]) -> Progra
     let source_path = folder.path().join(file);
     std::fs::write(&source_path, source).unwrap();
     let path = folder.path().join("program");
-    tool(compiler, [source_path.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)).chain([OsStr::new("-o"), path.as_os_str()]));
+    tool(
+        compiler,
+        [source_path.as_os_str()]
+            .into_iter()
+            .chain(options.iter().map(OsStr::new))
+            .chain([OsStr::new("-o"), path.as_os_str()]),
+    );
     Program { folder, path }
 }
 
@@ -125,7 +131,8 @@ pub(crate) fn compiled(compiler: &str, source: &str, options: &[&str]) -> Progra
 #[track_caller]
 pub(crate) fn tool<'a>(name: &str, arguments: impl IntoIterator<Item = &'a OsStr>) -> String {
     let output = Command::new(name).args(arguments).stdin(Stdio::null()).output();
-    let output = output.unwrap_or_else(|error| panic!("{name}: {error}; the tests need gcc, g++ and binutils"));
+    let output =
+        output.unwrap_or_else(|error| panic!("{name}: {error}; the tests need gcc, g++ and binutils"));
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -136,10 +143,13 @@ pub(crate) type Row = (String, String, u32);
 impl Program {
     /// The functions that nm lists: start and end by name.
     pub(crate) fn functions(&self) -> BTreeMap<String, (u64, u64)> {
-        let listed = tool("nm", ["-S", "--defined-only"].map(OsStr::new).into_iter().chain([self.path.as_os_str()]));
+        let listed =
+            tool("nm", ["-S", "--defined-only"].map(OsStr::new).into_iter().chain([self.path.as_os_str()]));
         let number = |digits: &str| u64::from_str_radix(digits, 16).unwrap();
         let function = |line: &str| match *line.split(' ').collect::<Vec<_>>() {
-            [start, size, "t" | "T" | "W", name] => Some((name.to_owned(), (number(start), number(start) + number(size)))),
+            [start, size, "t" | "T" | "W", name] => {
+                Some((name.to_owned(), (number(start), number(start) + number(size))))
+            }
             _ => None,
         };
         listed.lines().filter_map(function).collect()
