@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use borehole_symbols::build_id_of;
-use borehole_wire::put_varint;
+use borehole_testkit::raw_profiles::{MappedFile, raw_pprof};
 
 use super::measure::Work;
 use super::{Bench, Claim, ClaimUnit, Goal};
@@ -76,23 +76,15 @@ fn source_text() -> String {
     text + "void _start(void) { for (;;) ; }\n"
 }
 
-/// A profile in pprof's format with a sample of each address, each a byte behind the one before.
+/// A profile with a sample of each address, each a byte behind the one before.
 fn raw_profile(program: &Path, output: &mut impl Write) -> Result<()> {
-    let (address, offset, size) = code(program)?;
+    let (start, file_offset, size) = code(program)?;
     ensure!(size >= ADDRESSES, "expected {ADDRESSES} bytes of code, found {size}");
     let build_id = build_id_of(&fs::File::open(program)?).context("missing build ID")?.to_string();
-    let mut bytes = Vec::new();
-    put(1, &message(&[(1, 1), (2, 2)]), &mut bytes);
-    put(3, &message(&[(1, 1), (2, address), (3, address + size), (4, offset), (5, 3), (6, 4)]), &mut bytes);
-    for number in 1..=ADDRESSES {
-        put(2, &message(&[(1, number), (2, 1)]), &mut bytes);
-        put(4, &message(&[(1, number), (2, 1), (3, address + number - 1)]), &mut bytes);
-    }
     let path = program.to_string_lossy();
-    for string in ["", "samples", "count", &*path, &*build_id] {
-        put(6, string.as_bytes(), &mut bytes);
-    }
-    output.write_all(&bytes)?;
+    let file = MappedFile { path: &path, build_id: &build_id, start, end: start + size, file_offset };
+    let addresses: Vec<u64> = (start..start + ADDRESSES).collect();
+    output.write_all(&raw_pprof(&file, &addresses))?;
     Ok(())
 }
 
@@ -107,19 +99,4 @@ fn code(program: &Path) -> Result<(u64, u64, u64)> {
         u64::from_str_radix(digits, 16).with_context(|| format!("expected a number, found {digits}"))
     };
     Ok((number(1)?, number(2)?, number(3)?))
-}
-
-fn message(fields: &[(u64, u64)]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for &(field, number) in fields {
-        put_varint(&mut bytes, field << 3);
-        put_varint(&mut bytes, number);
-    }
-    bytes
-}
-
-fn put(field: u64, content: &[u8], out: &mut Vec<u8>) {
-    put_varint(out, field << 3 | 2);
-    put_varint(out, content.len() as u64);
-    out.extend_from_slice(content);
 }

@@ -1,6 +1,6 @@
 //! The functions that symbol tables name, sorted by address.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 
 use object::Endianness;
 use object::elf::{
@@ -115,7 +115,7 @@ impl CodeSymbols {
     fn sort(&mut self) {
         let mut symbols = std::mem::take(&mut self.symbols);
         symbols.retain(|symbol| self.name(symbol).is_some_and(is_name));
-        symbols.sort_by(|one, other| self.rank(one).cmp(&self.rank(other)));
+        symbols.sort_by(|one, other| self.order(one, other));
         symbols.dedup_by_key(|symbol| symbol.address);
         symbols.shrink_to_fit();
         let highest = |end: &mut u64, symbol: &CodeSymbol| {
@@ -128,11 +128,13 @@ impl CodeSymbols {
 
     /// The order of symbols: by address, and the best one of several first. Functions come before labels, those with a size
     /// before others, visible ones before hidden ones, and names for people before those with underscores in front.
-    fn rank(&self, symbol: &CodeSymbol) -> impl Ord + use<'_> {
-        let name = self.name(symbol).unwrap_or_default();
-        let underscores = name.iter().take_while(|&&byte| byte == b'_').count();
-        let is_sized = symbol.size > 0;
-        (symbol.address, symbol.is_label, Reverse(is_sized), symbol.locality, underscores, name.len(), name)
+    fn order(&self, one: &CodeSymbol, other: &CodeSymbol) -> Ordering {
+        let key = |symbol: &CodeSymbol| (symbol.address, symbol.is_label, symbol.size == 0, symbol.locality);
+        let name = |symbol: &CodeSymbol| {
+            let name = self.name(symbol).unwrap_or_default();
+            (name.iter().take_while(|&&byte| byte == b'_').count(), name.len(), name)
+        };
+        key(one).cmp(&key(other)).then_with(|| name(one).cmp(&name(other)))
     }
 
     fn name(&self, symbol: &CodeSymbol) -> Option<&[u8]> {

@@ -13,11 +13,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use borehole_testkit::raw_profiles::{MappedFile, raw_pprof};
 use borehole_testkit::{Scratch, peers, read_corpus};
 use nix::pty::{Winsize, openpty};
 
 use crate::program::{program, run, text, wait_for};
-use crate::symbolize::{Mapped, raw_pprof};
 
 /// A title, the clipboard, a colour, a bell, DEL, a C1 control character, a direction mark, a tab, a line break, and a byte that
 /// is not UTF-8.
@@ -169,8 +169,9 @@ impl NastyWorld {
         let events = read_corpus("trc/tokio/span_recycled.bin");
         let events = replaced(&events, b"src/main.rs", b"\x1b]0;P\x07\xe2\x80\xae\nF");
         fs::write(self.place("trc"), events).unwrap();
-        let raw = raw_pprof(&format!("/{}", nasty_text()), "00", Mapped(0x1000, 0x9000, 0), &[0x2000]);
-        fs::write(self.place("pprof"), raw).unwrap();
+        let path = format!("/{}", nasty_text());
+        let file = MappedFile { path: &path, build_id: "00", start: 0x1000, end: 0x9000, file_offset: 0 };
+        fs::write(self.place("pprof"), raw_pprof(&file, &[0x2000])).unwrap();
         for name in ["rmem", "rmem-of-later", "db"] {
             self.make(&["heap", "capture", "-p", &id, "-o"].map(OsString::from), name);
         }

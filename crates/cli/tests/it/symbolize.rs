@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use borehole_testkit::peers::peer;
+use borehole_testkit::raw_profiles::{MappedFile, raw_otlp, raw_pprof};
 use borehole_testkit::{Scratch, read_corpus};
 use serde_json::Value;
 
@@ -27,58 +28,13 @@ __attribute__((noinline)) unsigned work(unsigned count)
 int main(int argc, char **argv) { return work(argc); }
 ";
 
-/// Where a program is in memory: start, end, and the position in its file of its start.
-#[derive(Clone, Copy)]
-pub(crate) struct Mapped(pub(crate) u64, pub(crate) u64, pub(crate) u64);
-
-fn varint(mut number: u64, out: &mut Vec<u8>) {
-    while number >= 0x80 {
-        out.push((number & 0x7f) as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// A message of numbers, by field.
-fn message(fields: &[(u64, u64)]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for &(field, number) in fields {
-        varint(field << 3, &mut bytes);
-        varint(number, &mut bytes);
-    }
-    bytes
-}
-
-fn put(field: u64, content: &[u8], out: &mut Vec<u8>) {
-    varint(field << 3 | 2, out);
-    varint(content.len() as u64, out);
-    out.extend_from_slice(content);
-}
-
-/// A pprof document with a sample of each address, in a mapping of the file at `path`. A field that no reader knows is in each
-/// location.
-pub(crate) fn raw_pprof(path: &str, build_id: &str, mapped: Mapped, addresses: &[u64]) -> Vec<u8> {
-    let mut out = Vec::new();
-    put(1, &message(&[(1, 1), (2, 2)]), &mut out);
-    for (id, _) in (1..).zip(addresses) {
-        put(2, &message(&[(1, id), (2, id)]), &mut out);
-    }
-    put(3, &message(&[(1, 1), (2, mapped.0), (3, mapped.1), (4, mapped.2), (5, 3), (6, 4)]), &mut out);
-    for (id, &address) in (1..).zip(addresses) {
-        put(4, &message(&[(1, id), (2, 1), (3, address), (99, id)]), &mut out);
-    }
-    for string in ["", "samples", "count", path, build_id] {
-        put(6, string.as_bytes(), &mut out);
-    }
-    out
-}
-
 struct Built {
     scratch: Scratch,
     build_id: String,
     /// The addresses of `work` in memory.
     addresses: Vec<u64>,
-    mapped: Mapped,
+    /// Its code in memory: start, end, and position in the file.
+    code: [u64; 3],
 }
 
 /// Where the program would be in memory.
@@ -102,7 +58,7 @@ impl Built {
         let work: Vec<_> =
             symbols.lines().find(|line| line.ends_with(" T work")).unwrap().split(' ').collect();
         let addresses = (hex(work[0])..hex(work[0]) + hex(work[1])).map(|address| BASE + address).collect();
-        Self { scratch, build_id: id, addresses, mapped: Mapped(BASE + start, BASE + start + size, offset) }
+        Self { scratch, build_id: id, addresses, code: [BASE + start, BASE + start + size, offset] }
     }
 
     fn program(&self) -> String {
@@ -110,8 +66,13 @@ impl Built {
     }
 
     fn raw(&self, path: &str, build_id: &str) -> String {
-        let document = raw_pprof(path, build_id, self.mapped, &self.addresses);
+        let document = raw_pprof(&self.mapped(path, build_id), &self.addresses);
         text(&self.scratch.write("raw.pb", &document)).to_owned()
+    }
+
+    fn mapped<'a>(&self, path: &'a str, build_id: &'a str) -> MappedFile<'a> {
+        let [start, end, file_offset] = self.code;
+        MappedFile { path, build_id, start, end, file_offset }
     }
 }
 
@@ -223,46 +184,13 @@ fn files_are_believed_by_their_build_id() {
     assert!(stacks(&out).keys().flatten().all(|(_, line)| line.is_none()));
 }
 
-/// A document of OTLP with a stack of each address. Its strings are numbered as in the one of pprof.
-fn raw_otlp(path: &str, build_id: &str, mapped: Mapped, addresses: &[u64]) -> Vec<u8> {
-    let mut tables = Vec::new();
-    put(1, &[], &mut tables);
-    let mapping = message(&[(1, mapped.0), (2, mapped.1), (3, mapped.2), (4, 3), (5, 1)]);
-    put(1, &mapping, &mut tables);
-    put(2, &[], &mut tables);
-    put(7, &[], &mut tables);
-    for (index, &address) in (1..).zip(addresses) {
-        put(2, &message(&[(1, 1), (2, address)]), &mut tables);
-        put(7, &message(&[(1, index)]), &mut tables);
-    }
-    for string in ["", "samples", "count", path, build_id, "process.executable.build_id.gnu"] {
-        put(5, string.as_bytes(), &mut tables);
-    }
-    put(6, &[], &mut tables);
-    let mut attribute = message(&[(1, 5)]);
-    let mut value = Vec::new();
-    put(1, build_id.as_bytes(), &mut value);
-    put(2, &value, &mut attribute);
-    put(6, &attribute, &mut tables);
-    let mut profile = Vec::new();
-    put(1, &message(&[(1, 1), (2, 2)]), &mut profile);
-    for (index, _) in (1..).zip(addresses) {
-        put(2, &message(&[(1, index), (4, 1)]), &mut profile);
-    }
-    let [mut scope, mut resource, mut out] = [Vec::new(), Vec::new(), Vec::new()];
-    put(2, &profile, &mut scope);
-    put(2, &scope, &mut resource);
-    put(1, &resource, &mut out);
-    put(2, &tables, &mut out);
-    out
-}
-
 #[test]
 fn profiles_of_opentelemetry_get_the_same_functions() {
     let built = Built::new();
     let pprof = built.scratch.path("out.pb.gz");
     run(&["symbolize", &built.raw(&built.program(), &built.build_id), "-o", text(&pprof)]).done();
-    let document = raw_otlp(&built.program(), &built.build_id, built.mapped, &built.addresses);
+    let program = built.program();
+    let document = raw_otlp(&built.mapped(&program, &built.build_id), &built.addresses);
     let out = built.scratch.path("out.otlp");
     for (name, document) in [
         ("raw.otlp", document.clone()),

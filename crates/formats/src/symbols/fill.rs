@@ -227,7 +227,6 @@ impl<'a> SymbolFilling<'a> {
     ) -> Result<(), Error> {
         self.lines = vec![0..0; self.locations];
         self.added.known_strings = self.strings.iter().copied().zip(0..).collect();
-        self.begin_tables();
         let mut wanted = self.positions();
         // Code that is near is found in the same parts of a file.
         wanted.sort_unstable();
@@ -286,6 +285,7 @@ impl<'a> SymbolFilling<'a> {
     }
 
     fn add_lines(&mut self, address: WantedAddress, lines: &[FilledLine]) -> Result<(), Error> {
+        self.begin_tables();
         let start = self.encoded.len();
         let mut row = Message::default();
         for filled in lines {
