@@ -148,6 +148,11 @@ impl ElfImage {
         Ok(image)
     }
 
+    /// The image without its content: it keeps no file open, and still knows its addresses.
+    pub(crate) fn closed(self) -> Self {
+        Self { source: ImageSource::Memory(Arc::default()), sections: Vec::new(), ..self }
+    }
+
     /// Reads the program headers. Returns where notes are in the file: offset, size and alignment.
     fn read_segments(&mut self, header: &FileHeader64<Endianness>) -> Result<Vec<(u64, u64, u64)>, Fault> {
         let endian = self.endian;
@@ -182,7 +187,7 @@ impl ElfImage {
             size_of::<SectionHeader64<Endianness>>(),
         )?;
         let headers = many::<SectionHeader64<Endianness>>(&table)?;
-        let names = match headers.get(usize::from(header.e_shstrndx(endian))) {
+        let names = match headers.get(usize::from(header.e_shstrndx.get(endian).0)) {
             Some(names) => {
                 let mut allowance = Allowance::new(HEADER_BYTES);
                 self.source.read(names.sh_offset(endian), names.sh_size(endian), &mut allowance)?

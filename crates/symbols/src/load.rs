@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::code_symbols::CodeSymbols;
 use crate::debug_files::{DebugFile, ModuleFiles};
 use crate::dwarf::DebugInfo;
-use crate::elf_image::{Allowance, ElfImage, ImageSource};
+use crate::elf_image::{Allowance, ElfImage};
 use crate::fault::{Fault, Unresolved};
 use crate::module::{CodeAddress, Module, SymbolDetail, SymbolFrame, SymbolSettings};
 use crate::names::Names;
@@ -70,12 +70,7 @@ impl LoadedModule {
             let text = complaint.unwrap_or_else(|| "no symbol table, and no debug file was found".to_owned());
             return Err(Fault::new(Unresolved::NoSymbols, text));
         }
-        // The file is read; its descriptor is not needed any more.
-        let image = image.map(|image| ElfImage {
-            source: ImageSource::Memory(Arc::default()),
-            sections: Vec::new(),
-            ..image
-        });
+        let image = image.map(ElfImage::closed);
         let debug_path = debug_file.map(|file| file.path);
         Ok(Self { image, symbols, debug, debug_path, bytes: allowance.taken(), complaint })
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use cpp_demangle::{DemangleOptions, DemangleWrite, ParseOptions, Symbol};
+use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 
 /// The maximum length of a name in bytes. Longer ones are cut; templates of C++ reach thousands of bytes.
 pub(crate) const LONGEST_NAME: usize = 16 << 10;
@@ -105,12 +105,6 @@ impl fmt::Write for LimitedText {
         }
         self.0.push_str(text);
         Ok(())
-    }
-}
-
-impl DemangleWrite for LimitedText {
-    fn write_string(&mut self, text: &str) -> fmt::Result {
-        self.write_str(text)
     }
 }
 
