@@ -159,7 +159,8 @@ pub use borehole_capture as capture;
 pub use borehole_formats as formats;
 pub use borehole_formats::detect::Foreign;
 pub use borehole_formats::{
-    AddressSymbols, Export, Facts, FilledAddresses, FilledLine, Format, Limits, Losses, OnDamage, ReadError, ReadOptions, SampleKind, StatedMapping, WriteOptions,
+    AddressSymbols, Export, Facts, FilledAddresses, FilledLine, Format, Limits, Losses, OnDamage, ReadError,
+    ReadOptions, SampleKind, StatedMapping, WriteOptions,
 };
 /// The memory that the program holds, and a budget for it.
 pub use borehole_memory as memory;

@@ -59,15 +59,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "borehole-symbols",
         level: 2,
-        outside: &[
-            "addr2line",
-            "cpp_demangle",
-            "flate2",
-            "memchr",
-            "object",
-            "rustc-demangle",
-            "zstd",
-        ],
+        outside: &["addr2line", "cpp_demangle", "flate2", "memchr", "object", "rustc-demangle", "zstd"],
         freedom: Freedom::System,
     },
     Crate {
