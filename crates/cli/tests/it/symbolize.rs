@@ -43,7 +43,7 @@ const BASE: u64 = 0x5555_5555_4000;
 impl Built {
     fn new() -> Self {
         let scratch = Scratch::new();
-        let source = scratch.write("program.c", SOURCE);
+        let source = scratch.write("program.c", SOURCE.as_bytes());
         let program = scratch.path("program");
         let options = ["-O2", "-g", "-o", text(&program), text(&source)];
         assert!(Command::new("gcc").args(options).status().unwrap().success());
