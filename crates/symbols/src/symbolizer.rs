@@ -13,7 +13,7 @@ use crate::names::Names;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ModuleId(usize);
 
-/// What became of the addresses of a module.
+/// The outcome for the addresses of a module.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ModuleReport<'a> {

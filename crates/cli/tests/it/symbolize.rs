@@ -53,7 +53,8 @@ impl Built {
         let segment =
             segment.into_iter().find(|row| row.first() == Some(&"LOAD") && row.contains(&"E")).unwrap();
         let [offset, start, size] = [1, 2, 4].map(|at| hex(segment[at]));
-        let id = listed.lines().find_map(|line| line.trim().strip_prefix("Build ID: ")).unwrap().to_owned();
+        let id =
+            listed.lines().find_map(|line| Some(line.split_once("Build ID: ")?.1)).unwrap().trim().to_owned();
         let symbols = stdout("nm", &["-S", text(&program)]);
         let work: Vec<_> =
             symbols.lines().find(|line| line.ends_with(" T work")).unwrap().split(' ').collect();

@@ -43,7 +43,7 @@ pub struct FilledLine {
     pub column: u32,
 }
 
-/// What became of the locations of a document.
+/// The outcome for the locations of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FilledAddresses {
@@ -386,7 +386,7 @@ impl<'a> SymbolFilling<'a> {
         &self.added.bytes
     }
 
-    /// What became of the locations.
+    /// The outcome for all locations.
     pub(crate) const fn outcome(&self) -> FilledAddresses {
         self.filled
     }

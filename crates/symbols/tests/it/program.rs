@@ -155,7 +155,7 @@ impl Program {
         listed.lines().filter_map(function).collect()
     }
 
-    /// What addr2line finds at each address.
+    /// The functions that addr2line finds at each address.
     pub(crate) fn reference(&self, addresses: &[u64]) -> Vec<Vec<Row>> {
         let mut command = Command::new("addr2line");
         command.args(["-a", "-f", "-i", "-e"]).arg(&self.path).stdin(Stdio::piped()).stdout(Stdio::piped());
