@@ -52,4 +52,5 @@ pub use borehole_model::{Export, Limits, Losses, OnDamage, ReadOptions, Recovery
 pub use borehole_text::{Error, ErrorKind, Position, ReadError};
 pub use frames::function_name::FunctionName;
 pub use registry::{Facts, WriteOptions};
+pub use symbols::fill::{AddressSymbols, FilledAddresses, FilledLine, StatedMapping};
 pub use weighed::Weighed;

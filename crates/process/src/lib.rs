@@ -53,7 +53,7 @@ pub use live::Process;
 pub use maps::{Mappings, MemoryMapping};
 pub use memory::{ForeignMemory, ForeignProcess, MemoryPiece};
 pub use numbers::{mapped, moved, read_some, u32_at, u64_at};
-pub use open::open_regular;
+pub use open::{open_below, open_regular};
 pub use prefault::{page_start, prefaulted};
 pub use registers::Registers;
 pub use resident::{PageSelection, Resident, resident_bytes};

@@ -3,6 +3,7 @@
 //! * [`corpus`] finds files that other programs wrote; [`manifest`] lists what those programs read from them.
 //! * [`assert_golden`] compares an output with a golden file; [`Scratch`] is a temporary folder.
 //! * [`peers`] runs the reference programs; [`python`] runs Python, which needs a root file system of its own.
+//! * [`raw_profiles`] makes profiles that hold addresses only.
 //! * [`engine_modes`] lists the modes of PHP's engine; [`servers`] starts database servers; [`LakeCluster`] starts a cluster for queries on lakes.
 //! * `fuzzing` (feature of that name) lists the functions that take arbitrary bytes, and makes bytes for them.
 //! * `images` (feature of that name) makes recorded memory fail, and damages it.
@@ -26,6 +27,7 @@ pub mod manifest;
 pub mod page_tables;
 pub mod peers;
 pub mod python;
+pub mod raw_profiles;
 mod scratch;
 pub mod servers;
 

@@ -63,6 +63,12 @@ pub(crate) const CRATES: &[Crate] = &[
         freedom: Freedom::Pure,
     },
     Crate {
+        name: "borehole-symbols",
+        level: 2,
+        outside: &["addr2line", "cpp_demangle", "flate2", "memchr", "object", "rustc-demangle", "zstd"],
+        freedom: Freedom::System,
+    },
+    Crate {
         name: "borehole-sql",
         level: 2,
         outside: &[

@@ -8,6 +8,7 @@ mod chrome_trace;
 mod collapsed;
 mod cpuprofile;
 mod detect;
+mod fill;
 mod flamegraph;
 mod flat;
 mod folded;

@@ -31,6 +31,8 @@ const OWN: &[Target] = &[
     Target { name: "rdump", run: Run::Bytes(heap::rdump), corpus: &[("php/heap", ".rdump")] },
     Target { name: "php_stack", run: Run::Bytes(php::stack), corpus: &[] },
     Target { name: "elf", run: Run::Bytes(system::elf), corpus: &[] },
+    Target { name: "symbols", run: Run::Bytes(system::symbols), corpus: &[] },
+    Target { name: "address_names", run: Run::Bytes(system::address_names), corpus: &[] },
     Target { name: "core", run: Run::Bytes(system::core), corpus: &[] },
     Target { name: "maps", run: Run::Bytes(system::maps), corpus: &[] },
     Target { name: "sqlite", run: Run::Bytes(system::sqlite), corpus: &[] },
