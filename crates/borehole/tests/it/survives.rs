@@ -178,7 +178,7 @@ const EXAMPLES: [(Format, &str); 4] = [
     (Format::Gperftools, "pprof-text/alloc.cpu"),
 ];
 
-/// What lines have of each property.
+/// The text in lines that have a property.
 const KEYS: [(&str, &str); 17] = [
     ("functions", "\"function\":"),
     ("files", "\"file\":"),

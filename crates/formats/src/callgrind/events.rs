@@ -22,7 +22,7 @@ struct CostColumn {
     is_count: bool,
 }
 
-/// What the head of a file says.
+/// The headers of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FileHead {
     /// The names of the events.

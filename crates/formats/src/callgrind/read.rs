@@ -22,7 +22,7 @@ pub(super) enum FileLine<'a> {
     Costs(&'a [u8]),
 }
 
-/// What a name is of.
+/// The thing that a name is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameKey {
     Object,

@@ -18,7 +18,9 @@ pub(super) struct CpuProfileWords<'a> {
 #[derive(Debug)]
 pub(super) enum CpuRecord {
     /// Observations of the stack that was read.
-    Sample { count: u64 },
+    Sample {
+        count: u64,
+    },
     End,
 }
 
@@ -60,7 +62,7 @@ impl<'a> CpuProfileWords<'a> {
         Ok(if is_end { CpuRecord::End } else { CpuRecord::Sample { count } })
     }
 
-    /// What follows the records.
+    /// The bytes behind the records.
     pub(super) const fn rest(&self) -> &'a [u8] {
         self.cursor.rest()
     }

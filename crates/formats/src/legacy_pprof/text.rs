@@ -9,7 +9,7 @@ pub(super) enum TextKind {
     Heap { rate: Option<u64> },
     /// Waiting for locks.
     Contention,
-    /// What its name says, such as goroutines.
+    /// Things that its name states, such as goroutines.
     Count(Vec<u8>),
 }
 
@@ -43,9 +43,15 @@ impl TextKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SampleNumbers {
     /// Objects and bytes in use, and all that were allocated.
-    Heap { in_use: [i64; 2], all: [i64; 2] },
+    Heap {
+        in_use: [i64; 2],
+        all: [i64; 2],
+    },
     /// How long in cycles, and how often.
-    Contention { cycles: i64, count: i64 },
+    Contention {
+        cycles: i64,
+        count: i64,
+    },
     Count(i64),
 }
 
@@ -58,9 +64,7 @@ pub(super) fn sample<'a>(line: &'a [u8], kind: &TextKind) -> Option<(SampleNumbe
         .map(signed);
     let mut next = || numbers.next().flatten();
     let found = match kind {
-        TextKind::Heap { .. } => {
-            SampleNumbers::Heap { in_use: [next()?, next()?], all: [next()?, next()?] }
-        }
+        TextKind::Heap { .. } => SampleNumbers::Heap { in_use: [next()?, next()?], all: [next()?, next()?] },
         TextKind::Contention => SampleNumbers::Contention { cycles: next()?, count: next()? },
         TextKind::Count(_) => SampleNumbers::Count(next()?),
     };
@@ -144,8 +148,14 @@ mod tests {
         assert_eq!(heap, TextKind::Heap { rate: Some(524_288) });
         let numbers = SampleNumbers::Heap { in_use: [1, 32], all: [2, 64] };
         assert_eq!(sample(b"  1: 32 [ 2:  64] @ 0x1 0x2", &heap), Some((numbers, &b" 0x1 0x2"[..])));
-        assert_eq!(TextKind::of(b"heap profile: 0: 0 [0: 0] @ heap/8192"), Some(TextKind::Heap { rate: Some(4096) }));
-        assert_eq!(TextKind::of(b"heap profile: 0: 0 [0: 0] @ heapprofile"), Some(TextKind::Heap { rate: None }));
+        assert_eq!(
+            TextKind::of(b"heap profile: 0: 0 [0: 0] @ heap/8192"),
+            Some(TextKind::Heap { rate: Some(4096) })
+        );
+        assert_eq!(
+            TextKind::of(b"heap profile: 0: 0 [0: 0] @ heapprofile"),
+            Some(TextKind::Heap { rate: None })
+        );
         let contention = SampleNumbers::Contention { cycles: 12, count: 3 };
         assert_eq!(sample(b"12 3 @ 0x1", &TextKind::Contention), Some((contention, &b" 0x1"[..])));
         for wrong in [&b"1 @"[..], b"1 2 3 @", b"a b @ 0x1", b"1 2"] {
@@ -158,7 +168,10 @@ mod tests {
     #[test]
     fn frames_are_told_from_other_comments() {
         let frame = named_frame(b"#\t0x4b41f0\tmain.keep+0x50\t\t./a:b.go:14\r").unwrap();
-        assert_eq!((frame.function, frame.file, frame.line), (Some(&b"main.keep"[..]), Some(&b"./a:b.go"[..]), Some(14)));
+        assert_eq!(
+            (frame.function, frame.file, frame.line),
+            (Some(&b"main.keep"[..]), Some(&b"./a:b.go"[..]), Some(14))
+        );
         let frame = named_frame(b"#\t0x0").unwrap();
         assert_eq!((frame.address, frame.function), (&b"0x0"[..], None));
         assert_eq!(named_frame(b"# Alloc = 12"), None);

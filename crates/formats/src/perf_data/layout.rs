@@ -35,7 +35,7 @@ pub(super) mod record {
     pub(crate) const AUXTRACE: u32 = 71;
     pub(crate) const FEATURE: u32 = 80;
     pub(crate) const COMPRESSED: u32 = 81;
-    /// The same for compressed records with padding, of Linux 6.16 and later.
+    /// Compressed records with padding, of Linux 6.16 and later.
     pub(crate) const COMPRESSED_PADDED: u32 = 83;
 }
 

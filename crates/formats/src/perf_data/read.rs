@@ -16,7 +16,7 @@ pub(super) struct PerfRecord<'a> {
     pub(super) misc: u16,
     /// Its position in the file.
     pub(super) offset: usize,
-    /// What follows its head.
+    /// The bytes behind its head.
     pub(super) payload: &'a [u8],
     order: NumberOrder,
 }

@@ -33,7 +33,7 @@ pub(super) struct AddressSpace {
 #[derive(Clone, Copy, Debug)]
 struct MappedRange {
     end: u64,
-    /// What makes an address one in the file.
+    /// Added to an address, it makes one in the file.
     to_file: u64,
     file: StringId,
 }

@@ -55,7 +55,7 @@ impl<'a> CallSums<'a> {
     }
 }
 
-/// What is left of a sum after its parts by caller. Parts that are more than the sum, beyond `tolerance`, become 0: a function
+/// The rest of a sum beside its parts by caller. Parts that are more than the sum, beyond `tolerance`, become 0: a function
 /// that is called again by what it called is counted in several of them.
 pub(crate) fn rest(sum: i64, parts: &mut [i64], tolerance: i64) -> i64 {
     let parts_sum = parts.iter().fold(0_i64, |sum, &part| sum.saturating_add(part));

@@ -21,7 +21,7 @@ fn read(bytes: &[u8]) -> Collect {
     collect
 }
 
-/// What perf script says of each sample, too, and its values by their names.
+/// The part of each sample that perf script prints, too, and its values by their names.
 fn said(profile: &Collect) -> Vec<(PlainSample, Vec<(String, i64)>)> {
     let rows = profile.segments.iter().flat_map(|segment| {
         segment.samples.iter().map(|sample| {

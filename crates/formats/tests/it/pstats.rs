@@ -30,7 +30,7 @@ fn function(key: &Value) -> Function {
     (text(0).replace('~', ""), key[1].as_i64().unwrap(), text(2))
 }
 
-/// What `pstats` has in the order of our values: calls, primitive calls, nanoseconds with and without what is called.
+/// The sums of `pstats` in the order of our values: calls, primitive calls, nanoseconds with and without what is called.
 fn sums(row: &Value, order: [usize; 4]) -> [i64; 4] {
     let nanoseconds = |at: usize| (row[at].as_f64().unwrap() * 1e9).round();
     let count = |at: usize| row[at].as_i64().unwrap();
