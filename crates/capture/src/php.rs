@@ -7,6 +7,7 @@ use borehole_php::{
 };
 use borehole_process::{ErrorKind, Process, Stopper};
 
+use crate::environment::EnvironmentLabels;
 use crate::error::Error;
 use crate::ready::when_ready;
 use crate::subject::{Look, Subject};
@@ -27,6 +28,8 @@ pub struct PhpOptions {
     pub is_php: Option<IsPhpFile>,
     /// The labels of samples.
     pub labels: RequestLabels,
+    /// The variables of the environment that become labels of samples.
+    pub environment: Vec<String>,
 }
 
 /// The facts about the current request that become labels of a sample.
@@ -72,6 +75,7 @@ pub struct PhpProcess {
     walker: StackWalker,
     walk: WalkOptions,
     labels: RequestLabels,
+    environment: EnvironmentLabels,
     executors: Vec<Executor>,
 }
 
@@ -87,7 +91,8 @@ impl PhpProcess {
         let executors = php.executors(&process)?;
         let walk = WalkOptions { depth: options.depth, opcodes: options.opcodes };
         let walker = StackWalker::new(&php, walk);
-        Ok(Self { process, php, walker, walk, labels: options.labels, executors })
+        let environment = EnvironmentLabels::of(id, &options.environment);
+        Ok(Self { process, php, walker, walk, labels: options.labels, environment, executors })
     }
 
     /// Like [`attach`](Self::attach), for a process that may have just been started: retries for half a second.
@@ -139,20 +144,24 @@ impl Subject for PhpProcess {
 
     fn labels(&mut self, lane: usize, tables: &mut Tables) -> Result<Option<LabelsId>, Error> {
         let Some(executor) = self.executors.get(lane).filter(|_| self.labels.is_any()) else {
-            return Ok(None);
+            return Ok(self.environment.alone(tables).map_err(borehole_php::Error::from)?);
         };
-        let Some(request) = self.php.request(&self.process, executor)? else { return Ok(None) };
+        let Some(request) = self.php.request(&self.process, executor)? else {
+            return Ok(self.environment.alone(tables).map_err(borehole_php::Error::from)?);
+        };
+        let environment = self.environment.labels(tables).map_err(borehole_php::Error::from)?;
         let intern = |(key, value): (&str, Vec<u8>)| {
             let key = tables.intern_string(key.as_bytes())?;
             Ok(Label { key, value: LabelValue::Text(tables.intern_string(&value)?) })
         };
         let labels: Result<Vec<Label>, TableFull> = self.labels.of(request).into_iter().map(intern).collect();
-        let labels = labels.and_then(|labels| tables.intern_labels(&labels));
+        let labels = labels.and_then(|labels| tables.intern_labels(&[labels, environment].concat()));
         Ok(Some(labels.map_err(borehole_php::Error::from)?))
     }
 
     fn forget(&mut self) {
         self.walker = StackWalker::new(&self.php, self.walk);
+        self.environment.forget();
     }
 
     fn refresh(&mut self) -> Result<(), Error> {

@@ -2,25 +2,38 @@
 
 use std::collections::HashMap;
 
-use borehole_model::{Status, Tables};
+use borehole_model::{LabelsId, StackId, Status, Tables};
 use borehole_process::{ErrorKind, Process, Stopper};
 use borehole_python::{
-    Python, PythonIdentity, PythonSample, PythonThread, SampleOutcome, StackWalker, Stillness, ThreadList,
-    ThreadStatus, WalkOptions,
+    LocalVariable, Python, PythonIdentity, PythonSample, PythonThread, SampleOutcome, SampledTasks,
+    StackWalker, Stillness, TaskNames, ThreadList, ThreadNames, ThreadStatus, WalkOptions,
 };
 
+use crate::environment::EnvironmentLabels;
 use crate::error::Error;
 use crate::ready::when_ready;
 use crate::subject::{Look, Subject};
 use crate::thread_files::{self, ThreadNumbers, ThreadState};
 
 /// The options for attaching to CPython and walking its stacks.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct PythonOptions {
     /// The maximum number of frames of a stack, counted from the leaf; `None`: all.
     pub depth: Option<u32>,
     /// Which threads are sampled.
     pub threads: SampledThreads,
+    /// The tasks of asyncio that are shown.
+    pub tasks: SampledTasks,
+    /// Which names of tasks are shown.
+    pub task_names: TaskNames,
+    /// The variables of the environment that become labels of samples.
+    pub environment: Vec<String>,
+}
+
+impl PythonOptions {
+    const fn walk(&self) -> WalkOptions {
+        WalkOptions { depth: self.depth, tasks: self.tasks, task_names: self.task_names }
+    }
 }
 
 /// The threads that are sampled at a point in time.
@@ -94,6 +107,13 @@ pub struct PythonProcess {
     /// The points in time until the list may be made again.
     pause: u32,
     names: HashMap<u64, Vec<u8>>,
+    thread_names: ThreadNames,
+    environment: EnvironmentLabels,
+    /// Whether the tasks of this point in time are still to be read.
+    is_scan_due: bool,
+    /// Whether it is not known yet where the tasks are.
+    misses_tasks: bool,
+    cut_tasks: u64,
 }
 
 impl PythonProcess {
@@ -104,19 +124,25 @@ impl PythonProcess {
     pub fn attach(id: i32, options: &PythonOptions) -> Result<Self, Error> {
         let process = Process::open(id)?;
         let python = Python::attach(&process)?;
-        let walker = StackWalker::new(&python, WalkOptions { depth: options.depth });
+        let walker = StackWalker::new(&python, options.walk());
         let mut attached = Self {
+            environment: EnvironmentLabels::of(id, &options.environment),
             numbers: ThreadNumbers::of(id),
             process,
             python,
             walker,
-            options: *options,
+            options: options.clone(),
             list: ThreadList::default(),
             lanes: Vec::new(),
             pause: 0,
             names: HashMap::new(),
+            thread_names: ThreadNames::default(),
+            is_scan_due: true,
+            misses_tasks: false,
+            cut_tasks: 0,
         };
         attached.list_threads()?;
+        attached.find_tasks()?;
         Ok(attached)
     }
 
@@ -153,7 +179,22 @@ impl PythonProcess {
         Ok(())
     }
 
+    fn find_tasks(&mut self) -> Result<(), Error> {
+        self.misses_tasks = self.walker.find_tasks(&self.process)?;
+        Ok(())
+    }
+
+    /// Reads the tasks, once for each point in time.
+    fn scan_tasks(&mut self, tables: &mut Tables) -> Result<(), Error> {
+        if std::mem::take(&mut self.is_scan_due) {
+            let is_cut = self.walker.scan_tasks(&self.process, &self.list.threads, tables)?;
+            self.cut_tasks += u64::from(is_cut);
+        }
+        Ok(())
+    }
+
     fn sample(&mut self, lane: usize, stillness: Stillness, tables: &mut Tables) -> Result<Look, Error> {
+        self.scan_tasks(tables)?;
         let Self { process, walker, options, lanes, .. } = self;
         let Some(lane) = lanes.get_mut(lane) else { return Ok(Look::Idle) };
         let is_on_cpu = match stillness {
@@ -221,6 +262,7 @@ impl Subject for PythonProcess {
     }
 
     fn prepare(&mut self) -> Result<(), Error> {
+        self.is_scan_due = true;
         self.pause = self.pause.saturating_sub(1);
         if self.pause == 0 && self.python.has_other_threads(&self.process, &self.list)? {
             self.pause = RELIST_PAUSE;
@@ -271,6 +313,25 @@ impl Subject for PythonProcess {
         self.sample(lane, Stillness::Still, tables)
     }
 
+    fn waiting_tasks(&mut self, lane: usize, tables: &mut Tables) -> Result<Vec<StackId>, Error> {
+        // A task that waits is on no CPU and holds no lock.
+        let is_wanted = self.options.threads == SampledThreads::All;
+        let Some(lane) = self.lanes.get(lane).filter(|_| is_wanted) else { return Ok(Vec::new()) };
+        Ok(self.walker.suspended(&self.process, &lane.thread, tables)?)
+    }
+
+    fn take_cut_tasks(&mut self) -> u64 {
+        std::mem::take(&mut self.cut_tasks)
+    }
+
+    fn locals(&mut self, _lane: usize) -> Result<Vec<Vec<LocalVariable>>, Error> {
+        Ok(self.walker.locals(&self.process)?)
+    }
+
+    fn labels(&mut self, _lane: usize, tables: &mut Tables) -> Result<Option<LabelsId>, Error> {
+        Ok(self.environment.alone(tables).map_err(borehole_python::Error::from)?)
+    }
+
     fn status(&self, lane: usize) -> Option<Status> {
         self.lanes.get(lane).map(|lane| lane.status)
     }
@@ -280,31 +341,40 @@ impl Subject for PythonProcess {
     }
 
     fn new_thread_names(&mut self) -> Vec<(u64, Vec<u8>)> {
-        let numbers: Vec<i32> = self.lanes.iter().filter_map(|lane| lane.number).collect();
-        self.names.retain(|&name, _| i32::try_from(name).is_ok_and(|name| numbers.contains(&name)));
-        let mut new = Vec::new();
-        for number in numbers {
-            let (Some(name), Ok(key)) =
-                (thread_files::name(self.process.id(), number), u64::try_from(number))
-            else {
-                continue;
-            };
-            if self.names.get(&key) != Some(&name) {
-                self.names.insert(key, name.clone());
-                new.push((key, name));
-            }
-        }
+        // Names that cannot be read now are those of the kernel.
+        let named = self.thread_names.read(&self.python, &self.process, &self.list).unwrap_or_default();
+        let named: HashMap<Option<u64>, Vec<u8>> =
+            named.into_iter().map(|(thread, name)| (thread.system_id, name)).collect();
+        let all = self.lanes.iter().filter_map(|lane| {
+            let number = lane.number?;
+            let name = named.get(&lane.thread.system_id).cloned();
+            let name = name.or_else(|| thread_files::name(self.process.id(), number))?;
+            Some((u64::try_from(number).ok()?, name))
+        });
+        let all: HashMap<u64, Vec<u8>> = all.collect();
+        let is_new = |(number, name): &(&u64, &Vec<u8>)| self.names.get(*number) != Some(*name);
+        let mut new: Vec<_> =
+            all.iter().filter(is_new).map(|(&number, name)| (number, name.clone())).collect();
+        new.sort_unstable();
+        self.names = all;
         new
     }
 
     fn forget(&mut self) {
-        self.walker = StackWalker::new(&self.python, WalkOptions { depth: self.options.depth });
+        self.walker = StackWalker::new(&self.python, self.options.walk());
+        self.environment.forget();
+        // It is found again twice a second, if not now.
+        self.misses_tasks = self.walker.find_tasks(&self.process).unwrap_or(true);
     }
 
     fn refresh(&mut self) -> Result<(), Error> {
         if !self.process.runs_same_program() {
             let what = format!("process {} has ended or replaced its program", self.process.id());
             return Err(borehole_process::Error::new(ErrorKind::Gone, what).into());
+        }
+        if self.misses_tasks {
+            self.process.refresh()?;
+            self.find_tasks()?;
         }
         match self.list_threads() {
             Err(error) if !error.is_gone() => Ok(()),

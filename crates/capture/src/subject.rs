@@ -2,6 +2,7 @@
 
 use borehole_model::{LabelsId, StackId, Status, Tables};
 use borehole_process::Stopper;
+use borehole_python::LocalVariable;
 
 use crate::error::Error;
 
@@ -69,6 +70,28 @@ pub trait Subject: Send {
     /// As [`Subject::look`].
     fn look_stopped(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error> {
         self.look(lane, tables)
+    }
+
+    /// The stacks of the tasks of a lane that wait. Called behind a look at the lane.
+    ///
+    /// # Errors
+    /// As [`Subject::look`].
+    fn waiting_tasks(&mut self, _lane: usize, _tables: &mut Tables) -> Result<Vec<StackId>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// The points in time since the last call at which tasks were left out, because too many had changed.
+    fn take_cut_tasks(&mut self) -> u64 {
+        0
+    }
+
+    /// The local variables of the frames that the last look at a lane found, the leaf first. Called while the lane is still
+    /// stopped. Empty if they are not known.
+    ///
+    /// # Errors
+    /// As [`Subject::look`].
+    fn locals(&mut self, _lane: usize) -> Result<Vec<Vec<LocalVariable>>, Error> {
+        Ok(Vec::new())
     }
 
     /// The state of the thread of a lane at the last look.

@@ -5,6 +5,7 @@
 //! * [`peers`] runs the reference programs; [`python`] runs Python, which needs a root file system of its own.
 //! * [`engine_modes`] lists the modes of PHP's engine; [`servers`] starts database servers; [`LakeCluster`] starts a cluster for queries on lakes.
 //! * `fuzzing` (feature of that name) lists the functions that take arbitrary bytes, and makes bytes for them.
+//! * `images` (feature of that name) makes recorded memory fail, and damages it.
 //! * `allocations` (feature of that name) counts the allocations of a piece of code.
 //!
 //! Everything here panics if something is missing, because a test that cannot run must fail.
@@ -18,6 +19,8 @@ pub mod engine_modes;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod golden;
+#[cfg(feature = "images")]
+pub mod images;
 mod lake_cluster;
 pub mod manifest;
 pub mod page_tables;
