@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use super::NAME;
 use super::header::{PerfEvent, PerfHead, fault};
-use super::layout::{context, misc, record, sample};
+use super::layout::{context, record, record_flags, sample};
 use super::read::{FileMapping, PerfRecord, PerfSample, RecordFault, records};
 use super::rounds::Rounds;
 use super::spaces::{AddressSpaces, FileAddress};
@@ -291,7 +291,7 @@ impl<'a> Importer<'a> {
         let (process, thread) = (fields.u32()?, fields.u32()?);
         let name = self.tables.intern_string(fields.text())?;
         self.names.insert(thread, name);
-        if found.misc & misc::COMM_EXEC != 0 {
+        if found.misc & record_flags::COMM_EXEC != 0 {
             self.spaces.forget(process);
         }
         Ok(())
@@ -499,9 +499,9 @@ enum CodeMode {
 impl CodeMode {
     /// That of a record.
     const fn of(misc: u16) -> Self {
-        match misc & misc::CPU_MODE {
-            misc::KERNEL => Self::Kernel,
-            misc::USER => Self::User,
+        match misc & record_flags::CPU_MODE {
+            record_flags::KERNEL => Self::Kernel,
+            record_flags::USER => Self::User,
             _ => Self::Guest,
         }
     }

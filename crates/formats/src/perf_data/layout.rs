@@ -68,7 +68,7 @@ pub(super) mod counters {
 pub(super) const SAMPLE_ID_ALL: u32 = 18;
 
 /// Bits of the field `misc` of records.
-pub(super) mod misc {
+pub(super) mod record_flags {
     pub(crate) const CPU_MODE: u16 = 7;
     pub(crate) const KERNEL: u16 = 1;
     pub(crate) const USER: u16 = 2;
