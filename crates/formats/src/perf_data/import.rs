@@ -288,12 +288,10 @@ impl<'a> Importer<'a> {
 
     fn name(&mut self, found: &PerfRecord<'_>) -> Result<(), RecordError> {
         let mut fields = found.fields();
-        let (process, thread) = (fields.u32()?, fields.u32()?);
+        let (_process, thread) = (fields.u32()?, fields.u32()?);
         let name = self.tables.intern_string(fields.text())?;
+        // A new program takes the place of the old one's mappings as its own arrive: the first samples are still in the old code.
         self.names.insert(thread, name);
-        if found.misc & record_flags::COMM_EXEC != 0 {
-            self.spaces.forget(process);
-        }
         Ok(())
     }
 

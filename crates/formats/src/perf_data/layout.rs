@@ -72,8 +72,6 @@ pub(super) mod record_flags {
     pub(crate) const CPU_MODE: u16 = 7;
     pub(crate) const KERNEL: u16 = 1;
     pub(crate) const USER: u16 = 2;
-    /// Of a name of a thread: the program was replaced.
-    pub(crate) const COMM_EXEC: u16 = 1 << 13;
 }
 
 /// Entries of a call chain that say where the addresses behind them are.

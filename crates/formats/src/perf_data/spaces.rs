@@ -80,7 +80,7 @@ impl AddressSpaces {
         }
     }
 
-    /// Forgets the mappings of a process that has ended, or of its last program.
+    /// Forgets the mappings of a process that has ended.
     pub(super) fn forget(&mut self, process: u32) {
         if let Some(space) = self.spaces.remove(&process)
             && Rc::strong_count(&space.ranges) == 1
