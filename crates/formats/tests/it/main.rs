@@ -4,6 +4,7 @@
 
 mod bounded;
 mod callgrind;
+mod callgrind_read;
 mod chrome_trace;
 mod collapsed;
 mod cpuprofile;
@@ -15,14 +16,18 @@ mod folded;
 mod gecko;
 mod gecko_read;
 mod growth;
+mod heapprofile;
 mod jsonl;
+mod legacy_pprof;
 mod memory;
 mod names;
 mod otlp;
+mod perf_data;
 mod perf_script;
 mod phpspy;
 mod play;
 mod pprof;
+mod pstats;
 mod rbt;
 mod replay;
 mod speedscope;
