@@ -134,6 +134,7 @@ mod convert;
 mod destination;
 mod error;
 mod eventless;
+#[cfg(any(feature = "pprof", feature = "otlp"))]
 mod filled;
 #[cfg(feature = "heap")]
 pub mod heap;

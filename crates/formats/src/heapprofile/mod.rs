@@ -1,7 +1,7 @@
 //! V8's sampling heap profiles (`.heapprofile`), which `node --heap-prof` and Chrome's DevTools write.
 //!
 //! A JSON object with a tree of functions, each called from the one around it, and the bytes that it allocated and that are still
-//! in use. The tree is nested as deep as the calls were, so [`read`] walks it without recursion.
+//! in use. The tree is nested as deep as the calls were, so `read` walks it without recursion.
 //! `docs/formats/heapprofile.md` has the details.
 
 mod facts;

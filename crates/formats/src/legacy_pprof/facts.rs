@@ -28,7 +28,7 @@ pub(crate) const CPU_FACTS: Facts = Facts {
     is_stream: false,
     may_be_empty: false,
     read_as: None,
-    detect: Detect::Content(|prefix| super::facts::word_bytes(prefix).is_some()),
+    detect: Detect::Content(|prefix| word_bytes(prefix).is_some()),
 };
 
 /// Detects the first line. `--- threadz` and `--- heapz` are other texts.
