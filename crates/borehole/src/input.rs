@@ -145,6 +145,7 @@ impl Input {
         self.is_empty
     }
 
+    #[cfg(any(feature = "pprof", feature = "otlp"))]
     pub(crate) const fn limits(&self) -> Limits {
         self.read.limits
     }
