@@ -6,7 +6,7 @@ use borehole_formats::detect::{DETECT_BYTES, Foreign, Format, detect, foreign};
 use borehole_formats::registry::{Document, Import, ImportPlain};
 #[cfg(feature = "tachyon")]
 use borehole_formats::tachyon;
-use borehole_formats::{Limits, Position, ReadError, ReadOptions};
+use borehole_formats::{Position, ReadError, ReadOptions};
 use borehole_model::{ProfileSink, Recovery, Tables, Warning};
 use borehole_wire::encoding::Decoded;
 use borehole_wire::envelope::Envelope;
@@ -146,7 +146,7 @@ impl Input {
     }
 
     #[cfg(any(feature = "pprof", feature = "otlp"))]
-    pub(crate) const fn limits(&self) -> Limits {
+    pub(crate) const fn limits(&self) -> borehole_formats::Limits {
         self.read.limits
     }
 
