@@ -3,14 +3,18 @@
 use std::collections::HashMap;
 
 use borehole_model::{Status, Tables};
-use borehole_process::{ErrorKind, Process, Stopper};
+use borehole_native::CallPlace;
+use borehole_process::{ErrorKind, Process, Registers, Stopper};
 use borehole_python::{
     Python, PythonIdentity, PythonSample, PythonThread, SampleOutcome, StackWalker, Stillness, ThreadList,
     ThreadStatus, WalkOptions,
 };
 
 use crate::error::Error;
+use crate::native::{NativeFrames, NativeSampler, NativeSettings, ScriptCall};
+use crate::native_counts::NativeCounts;
 use crate::ready::when_ready;
+use crate::resting::RestWatch;
 use crate::subject::{Look, Subject};
 use crate::thread_files::{self, ThreadNumbers, ThreadState};
 
@@ -21,6 +25,8 @@ pub struct PythonOptions {
     pub depth: Option<u32>,
     /// Which threads are sampled.
     pub threads: SampledThreads,
+    /// Whether stacks contain native frames.
+    pub native: NativeFrames,
 }
 
 /// The threads that are sampled at a point in time.
@@ -39,7 +45,7 @@ pub enum SampledThreads {
 
 impl SampledThreads {
     /// The name of the mode in CPython's profiler.
-    const fn mode(self) -> &'static str {
+    pub(crate) const fn mode(self) -> &'static str {
         match self {
             Self::All => "wall",
             Self::OnCpu => "cpu",
@@ -70,6 +76,11 @@ const MAIN_THREAD: u8 = 32;
 /// a second would otherwise be listed all the time.
 const RELIST_PAUSE: u32 = 8;
 
+/// The state of a thread of which nothing is known but these.
+pub(crate) const fn plain_status(is_on_cpu: bool, is_main: bool) -> Status {
+    Status((if is_on_cpu { ON_CPU } else { 0 }) | (if is_main { MAIN_THREAD } else { 0 }))
+}
+
 /// A thread that is sampled.
 struct PythonLane {
     thread: PythonThread,
@@ -80,6 +91,8 @@ struct PythonLane {
     has_ended: bool,
     /// Whether it ran on a CPU before it was stopped; `None` if it has ended or its state is not known.
     was_on_cpu: Option<bool>,
+    /// Only if native frames are wanted.
+    rest: Option<RestWatch>,
 }
 
 /// A process that runs CPython.
@@ -94,6 +107,10 @@ pub struct PythonProcess {
     /// The points in time until the list may be made again.
     pause: u32,
     names: HashMap<u64, Vec<u8>>,
+    native: Option<NativeSampler>,
+    calls: Vec<ScriptCall>,
+    /// For comparing stacks.
+    buffer: Vec<u8>,
 }
 
 impl PythonProcess {
@@ -104,7 +121,14 @@ impl PythonProcess {
     pub fn attach(id: i32, options: &PythonOptions) -> Result<Self, Error> {
         let process = Process::open(id)?;
         let python = Python::attach(&process)?;
-        let walker = StackWalker::new(&python, WalkOptions { depth: options.depth });
+        let settings = NativeSettings {
+            frames: options.native,
+            depth: options.depth,
+            engine: python.engine(),
+            hosts_made_code: false,
+        };
+        let native = NativeSampler::new(settings);
+        let walker = StackWalker::new(&python, walk_options(options));
         let mut attached = Self {
             numbers: ThreadNumbers::of(id),
             process,
@@ -115,6 +139,9 @@ impl PythonProcess {
             lanes: Vec::new(),
             pause: 0,
             names: HashMap::new(),
+            native,
+            calls: Vec::new(),
+            buffer: Vec::new(),
         };
         attached.list_threads()?;
         Ok(attached)
@@ -147,7 +174,12 @@ impl PythonProcess {
         // The newest thread is the first of the list.
         for &thread in self.list.threads.iter().rev() {
             let same = thread.system_id.and_then(|id| known.remove(&id)).filter(|lane| lane.thread == thread);
-            let lane = same.unwrap_or_else(|| PythonLane::new(self.process.id(), thread, &self.numbers));
+            let lane = same.unwrap_or_else(|| {
+                let mut lane = PythonLane::new(self.process.id(), thread, &self.numbers);
+                let number = lane.number.filter(|_| self.native.is_some());
+                lane.rest = number.map(|number| RestWatch::of(self.process.id(), number));
+                lane
+            });
             self.lanes.push(lane);
         }
         Ok(())
@@ -184,11 +216,17 @@ impl PythonProcess {
     }
 }
 
+/// Joined stacks are cut when they are complete.
+fn walk_options(options: &PythonOptions) -> WalkOptions {
+    WalkOptions { depth: options.depth.filter(|_| !options.native.is_any()) }
+}
+
 impl PythonLane {
     fn new(process: i32, thread: PythonThread, numbers: &ThreadNumbers) -> Self {
         let number = thread.system_id.and_then(|id| numbers.ours(id));
         let state = number.and_then(|number| ThreadState::of(process, number));
-        Self { thread, number, state, status: Status::default(), has_ended: false, was_on_cpu: None }
+        let status = Status::default();
+        Self { thread, number, state, status, has_ended: false, was_on_cpu: None, rest: None }
     }
 
     /// Whether it runs on a CPU; `None` if that is not known. Notes its end.
@@ -258,17 +296,59 @@ impl Subject for PythonProcess {
     }
 
     fn look(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error> {
+        let rest = self.lanes.get(lane).and_then(|lane| lane.rest.as_ref());
+        if let Some(look) = rest.and_then(RestWatch::look) {
+            return Ok(look);
+        }
         self.sample(lane, Stillness::Running, tables)
     }
 
     fn will_stop(&mut self, lane: usize) -> bool {
         let Some(lane) = self.lanes.get_mut(lane) else { return false };
         lane.was_on_cpu = lane.is_on_cpu();
-        lane.was_on_cpu == Some(true)
+        let is_left_out = self.options.threads == SampledThreads::OnCpu && lane.was_on_cpu == Some(false);
+        match &mut lane.rest {
+            Some(rest) => !rest.rests(&self.process, &mut self.buffer) && !is_left_out,
+            None => lane.was_on_cpu == Some(true),
+        }
     }
 
-    fn look_stopped(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error> {
-        self.sample(lane, Stillness::Still, tables)
+    fn look_stopped(
+        &mut self,
+        lane: usize,
+        registers: Option<Registers>,
+        tables: &mut Tables,
+    ) -> Result<Look, Error> {
+        let look = self.sample(lane, Stillness::Still, tables)?;
+        if let Some(native) = &mut self.native {
+            native.unwind(&self.process, registers)?;
+            if let Some(rest) = self.lanes.get_mut(lane).and_then(|lane| lane.rest.as_mut()) {
+                rest.note_stop(registers, native.print());
+            }
+        }
+        Ok(look)
+    }
+
+    fn look_released(&mut self, lane: usize, look: Look, tables: &mut Tables) -> Result<Look, Error> {
+        let Some(native) = &mut self.native else { return Ok(look) };
+        self.calls.clear();
+        self.calls.extend(self.walker.calls().iter().map(|call| ScriptCall {
+            below: call.below,
+            place: call.place.map_or(CallPlace::NextEntry, CallPlace::OnStack),
+        }));
+        let look = native.complete(&mut self.process, look, &self.calls, tables)?;
+        if let Some(rest) = self.lanes.get_mut(lane).and_then(|lane| lane.rest.as_mut()) {
+            rest.note_look(look);
+        }
+        Ok(look)
+    }
+
+    fn needs_stop(&self) -> bool {
+        self.native.is_some()
+    }
+
+    fn take_native_counts(&mut self) -> NativeCounts {
+        self.native.as_mut().map(NativeSampler::take_counts).unwrap_or_default()
     }
 
     fn status(&self, lane: usize) -> Option<Status> {
@@ -280,25 +360,16 @@ impl Subject for PythonProcess {
     }
 
     fn new_thread_names(&mut self) -> Vec<(u64, Vec<u8>)> {
-        let numbers: Vec<i32> = self.lanes.iter().filter_map(|lane| lane.number).collect();
-        self.names.retain(|&name, _| i32::try_from(name).is_ok_and(|name| numbers.contains(&name)));
-        let mut new = Vec::new();
-        for number in numbers {
-            let (Some(name), Ok(key)) =
-                (thread_files::name(self.process.id(), number), u64::try_from(number))
-            else {
-                continue;
-            };
-            if self.names.get(&key) != Some(&name) {
-                self.names.insert(key, name.clone());
-                new.push((key, name));
-            }
-        }
-        new
+        let numbers = self.lanes.iter().filter_map(|lane| lane.number);
+        thread_files::new_names(self.process.id(), numbers, &mut self.names)
     }
 
     fn forget(&mut self) {
-        self.walker = StackWalker::new(&self.python, WalkOptions { depth: self.options.depth });
+        self.walker = StackWalker::new(&self.python, walk_options(&self.options));
+        if let Some(native) = &mut self.native {
+            native.forget();
+        }
+        self.lanes.iter_mut().filter_map(|lane| lane.rest.as_mut()).for_each(RestWatch::forget);
     }
 
     fn refresh(&mut self) -> Result<(), Error> {

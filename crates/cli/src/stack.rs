@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cell::sized_line;
 use crate::exit::Exit;
-use crate::record::PhpArgs;
+use crate::record::{NativeArgs, PhpArgs};
 use crate::refusal;
 use crate::stdout::put;
 
@@ -32,13 +32,18 @@ pub(crate) struct StackArgs {
 
     #[command(flatten)]
     php: PhpArgs,
+
+    #[command(flatten)]
+    native: NativeArgs,
 }
 
 /// Attempts to read a stack of a running process before the process is stopped.
 const LOOKS: usize = 10;
 
 pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
-    let mut process = refusal::attach_any(args.pid, &args.php.subjects(args.depth))?;
+    let mut subjects = args.php.subjects(args.depth);
+    args.native.apply(args.depth, &mut subjects);
+    let mut process = refusal::attach_any(args.pid, &subjects)?;
     let names: BTreeMap<u64, Vec<u8>> = process.new_thread_names().into_iter().collect();
     let mut tables = Tables::default();
     let mut stacks = Vec::new();
@@ -61,7 +66,8 @@ pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
 fn look(process: &mut dyn Subject, lane: usize, tables: &mut Tables) -> anyhow::Result<Look> {
     let (id, mut stopper) = (process.process(), process.stopper());
     let gone = || format!("process {id} can no longer be read");
-    for _ in 0..LOOKS {
+    let looks = if process.needs_stop() { 0 } else { LOOKS };
+    for _ in 0..looks {
         match process.look(lane, tables).with_context(gone)? {
             Look::Torn => {}
             look => return Ok(look),
@@ -72,8 +78,13 @@ fn look(process: &mut dyn Subject, lane: usize, tables: &mut Tables) -> anyhow::
         Some(thread) => stopper.stop_thread(thread),
         None => stopper.stop(),
     };
-    let _stopped = stopped.context("the stack changed at every attempt to read it")?;
-    process.look_stopped(lane, tables).with_context(gone)
+    let stopped = match (stopped, process.needs_stop()) {
+        (Err(error), true) => return Err(error.into()),
+        (stopped, _) => stopped.context("the stack changed at every attempt to read it")?,
+    };
+    let look = process.look_stopped(lane, stopped.registers(), tables).with_context(gone)?;
+    drop(stopped);
+    process.look_released(lane, look, tables).with_context(gone)
 }
 
 /// The result for a thread.
@@ -87,14 +98,18 @@ struct ThreadLook {
 
 /// The runtime among the facts of a process: the key and the value.
 pub(crate) fn runtime(facts: &[(String, String)]) -> Option<(&str, &str)> {
-    let is_runtime = |(key, _): &&(String, String)| matches!(key.as_str(), "php" | "python");
+    let is_runtime = |(key, _): &&(String, String)| matches!(key.as_str(), "php" | "python" | "program");
     facts.iter().find(is_runtime).map(|(key, value)| (key.as_str(), value.as_str()))
 }
 
 fn as_text(process: i32, facts: &[(String, String)], stacks: &[ThreadLook], tables: &Tables) -> String {
     let (language, identity) = runtime(facts).unwrap_or_default();
     let mut text = format!("process {process}: {}\n", printable(identity.as_bytes()));
-    let name_of = if language == "python" { "Python" } else { "PHP" };
+    let name_of = match language {
+        "python" => "Python",
+        "program" => "native",
+        _ => "PHP",
+    };
     for ThreadLook { thread, name, status, look } in stacks {
         if let Some(thread) = thread {
             text += &format!("thread {thread}{}\n", described(name.as_deref(), *status));
@@ -145,6 +160,9 @@ fn frame_text(frame: FrameId, tables: &Tables) -> String {
     }
     if let Some(opcode) = frame.opcode {
         text += &format!(" {}", printable(tables.string(opcode)));
+    }
+    if let Some(native) = frame.native {
+        text += &format!(" {}", printable(tables.string(native.module)));
     }
     text
 }
@@ -201,6 +219,10 @@ fn frames(stack: StackId, tables: &Tables) -> Value {
         }
         if let Some(opcode) = frame.opcode {
             put("opcode", lossy(tables.string(opcode)).into());
+        }
+        if let Some(native) = frame.native {
+            let module = lossy(tables.string(native.module));
+            put("native", json!({ "module": module, "offset": native.offset }));
         }
         Value::Object(object)
     };

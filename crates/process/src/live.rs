@@ -75,6 +75,14 @@ impl Process {
         &self.handle
     }
 
+    /// Opens the file that `mapping` shows, even if the process sees another file system.
+    ///
+    /// # Errors
+    /// If no file is mapped there, or it cannot be opened.
+    pub fn open_mapped(&self, mapping: &MemoryMapping) -> Result<File, Error> {
+        self.handle.checked(elf::open_mapped(self.id(), mapping))
+    }
+
     /// Whether the process has not ended. A later process with the same number does not count.
     #[must_use]
     pub fn is_running(&self) -> bool {
@@ -150,7 +158,7 @@ impl ForeignProcess for Process {
     }
 
     fn symbols(&self, mapping: &MemoryMapping) -> Result<ElfSymbols, Error> {
-        let file = self.handle.checked(elf::open_mapped(self.id(), mapping))?;
+        let file = self.open_mapped(mapping)?;
         elf::symbols(&file, mapping, &self.symbol_budget)
     }
 

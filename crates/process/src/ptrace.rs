@@ -9,6 +9,8 @@ use std::io;
 
 use libc::{c_int, c_void, pid_t};
 
+use crate::registers::Registers;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// It was asked to stop, or a signal stopped its process.
@@ -78,20 +80,39 @@ pub(crate) fn heed_ends_of_children() {
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
-/// The base of the segment `fs` of a stopped thread.
+/// The registers of a stopped thread.
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn thread_pointer(thread: pid_t) -> io::Result<u64> {
+fn all_registers(thread: pid_t) -> io::Result<libc::user_regs_struct> {
     // SAFETY: all bytes zero are valid registers.
     let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
     let into = (&raw mut registers).cast::<c_void>();
     // SAFETY: the request writes one `user_regs_struct` to its last argument, which is one.
     check(unsafe { libc::ptrace(libc::PTRACE_GETREGS, thread, NOTHING, into) })?;
-    Ok(registers.fs_base)
+    Ok(registers)
+}
+
+/// The base of the segment `fs` of a stopped thread.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn thread_pointer(thread: pid_t) -> io::Result<u64> {
+    all_registers(thread).map(|registers| registers.fs_base)
+}
+
+/// The registers of a stopped thread that unwinding begins with.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn registers(thread: pid_t) -> io::Result<Registers> {
+    let registers = all_registers(thread)?;
+    Ok(Registers { ip: registers.rip, sp: registers.rsp, bp: registers.rbp })
 }
 
 /// The thread pointer of a stopped thread.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn thread_pointer(_thread: pid_t) -> io::Result<u64> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// The registers of a stopped thread that unwinding begins with.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn registers(_thread: pid_t) -> io::Result<Registers> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

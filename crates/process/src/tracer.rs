@@ -19,6 +19,7 @@ use crate::files;
 use crate::handle::ProcessHandle;
 use crate::hold::Hold;
 use crate::ptrace::{self, Stop};
+use crate::registers::Registers;
 
 /// Stops a process for short moments.
 #[derive(Debug)]
@@ -35,12 +36,13 @@ pub struct Stopper {
 #[derive(Debug)]
 pub struct Stopped<'a> {
     stopper: &'a mut Stopper,
+    registers: Option<Registers>,
 }
 
 #[derive(Debug)]
 struct TracerThread {
     orders: Sender<TracerOrder>,
-    answers: Receiver<Result<(), Error>>,
+    answers: Receiver<Result<Option<Registers>, Error>>,
     thread: JoinHandle<()>,
 }
 
@@ -91,7 +93,7 @@ impl Stopper {
     fn stop_by(&mut self, order: TracerOrder) -> Result<Stopped<'_>, Error> {
         self.hold.get_or_insert_with(Hold::begin);
         match self.order(order) {
-            Ok(()) => Ok(Stopped { stopper: self }),
+            Ok(registers) => Ok(Stopped { stopper: self, registers }),
             Err(error) => {
                 self.end();
                 Err(error)
@@ -99,7 +101,7 @@ impl Stopper {
         }
     }
 
-    fn order(&mut self, order: TracerOrder) -> Result<(), Error> {
+    fn order(&mut self, order: TracerOrder) -> Result<Option<Registers>, Error> {
         if self.holder.is_none() {
             let handle = match self.handle.take() {
                 Some(handle) => handle,
@@ -129,10 +131,18 @@ impl Drop for Stopper {
     }
 }
 
+impl Stopped<'_> {
+    /// The registers of the thread; `None` if all threads are stopped, or the machine is not supported.
+    #[must_use]
+    pub fn registers(&self) -> Option<Registers> {
+        self.registers
+    }
+}
+
 impl Drop for Stopped<'_> {
     fn drop(&mut self) {
         match self.stopper.order(TracerOrder::Resume) {
-            Ok(()) => self.stopper.hold = None,
+            Ok(_) => self.stopper.hold = None,
             Err(_) => self.stopper.end(),
         }
     }
@@ -157,13 +167,19 @@ fn no_thread(process: i32, error: &io::Error) -> Error {
 }
 
 /// Executes orders until the channel closes or an order fails.
-fn hold(process: &ProcessHandle, orders: &Receiver<TracerOrder>, answers: &Sender<Result<(), Error>>) {
+fn hold(
+    process: &ProcessHandle,
+    orders: &Receiver<TracerOrder>,
+    answers: &Sender<Result<Option<Registers>, Error>>,
+) {
     let mut held = StoppedThreads::default();
     for order in orders {
         let done = match order {
-            TracerOrder::Stop => held.stop_all(process),
-            TracerOrder::StopThread(thread) => held.stop_one(process, thread),
-            TracerOrder::Resume => held.resume_all(),
+            TracerOrder::Stop => held.stop_all(process).map(|()| None),
+            TracerOrder::StopThread(thread) => {
+                held.stop_one(process, thread).map(|()| ptrace::registers(thread).ok())
+            }
+            TracerOrder::Resume => held.resume_all().map(|()| None),
         };
         let is_done = done.is_ok();
         if answers.send(done).is_err() || !is_done {

@@ -8,7 +8,7 @@ use borehole_process::ForeignMemory;
 use crate::bytes::{moved, u64_at};
 use crate::error::{Error, ErrorKind};
 use crate::layout::{
-    CodeLayout, CurrentFrame, FrameLayout, GilPlace, HandledException, InstructionPosition,
+    CallMark, CodeLayout, CurrentFrame, FrameLayout, GilPlace, HandledException, InstructionPosition,
     InstructionsPlace, InterpreterLayout, Layout, LineFormat, ObjectLayout, ThreadLayout,
 };
 use crate::release::{PythonBuild, PythonIdentity, PythonVersion};
@@ -197,6 +197,7 @@ fn frame(
         position: InstructionPosition::Address(instruction),
         owner: Some(owner),
         code_copy,
+        call: CallMark::OwnFrame,
     })
 }
 

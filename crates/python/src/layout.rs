@@ -83,6 +83,18 @@ pub(crate) struct FrameLayout {
     pub(crate) owner: Option<usize>,
     /// The index of the thread's own copy of the code, in free-threaded builds.
     pub(crate) code_copy: Option<usize>,
+    pub(crate) call: CallMark,
+}
+
+/// How a chain of frames shows for which of them C called the interpreter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallMark {
+    /// It was called for each frame.
+    EachFrame,
+    /// The last frame of each call has this flag.
+    Flag(usize),
+    /// A frame of the interpreter's own, among its variables, ends each call.
+    OwnFrame,
 }
 
 /// How a frame states its current instruction.
@@ -219,6 +231,7 @@ const OLD_FRAME: FrameLayout = FrameLayout {
     position: InstructionPosition::Index { at: 104, unit: 1 },
     owner: None,
     code_copy: None,
+    call: CallMark::EachFrame,
 };
 
 const OF_3_8: Layout = Layout {
@@ -265,6 +278,7 @@ const OF_3_11: Layout = Layout {
         position: InstructionPosition::Address(56),
         owner: Some(69),
         code_copy: None,
+        call: CallMark::Flag(68),
     },
     code: CodeLayout {
         size: 184,
@@ -299,6 +313,7 @@ const OF_3_12: Layout = Layout {
         position: InstructionPosition::Address(56),
         owner: Some(70),
         code_copy: None,
+        call: CallMark::OwnFrame,
     },
     code: CodeLayout {
         size: 192,

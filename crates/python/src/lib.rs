@@ -33,4 +33,4 @@ pub use error::{Error, ErrorKind};
 pub use release::{PythonBuild, PythonIdentity, PythonVersion};
 pub use status::ThreadStatus;
 pub use threads::{PythonThread, ThreadList};
-pub use walker::{PythonSample, SampleOutcome, StackWalker, Stillness, WalkOptions};
+pub use walker::{PythonCall, PythonSample, SampleOutcome, StackWalker, Stillness, WalkOptions};

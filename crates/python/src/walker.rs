@@ -6,7 +6,7 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::attach::Python;
 use crate::bytes::{mapped, moved, u32_at, u64_at};
-use crate::chain::{End, FrameChain, RawFrame, RawPosition};
+use crate::chain::{CallEnd, End, FrameChain, RawFrame, RawPosition};
 use crate::codes::{CodeId, Codes};
 use crate::error::Error;
 use crate::layout::{CurrentFrame, GilPlace, Layout};
@@ -46,6 +46,16 @@ pub struct PythonSample {
     pub outcome: SampleOutcome,
     /// The state of the thread.
     pub status: ThreadStatus,
+}
+
+/// A call of the interpreter by C, which runs one or more frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PythonCall {
+    /// The stack below the frames that it runs.
+    pub below: Option<StackId>,
+    /// The address of one of its variables on the C stack, from 3.12 on. `None`: each frame of the interpreter's function is one
+    /// call.
+    pub place: Option<u64>,
 }
 
 /// The result of a sample.
@@ -95,6 +105,9 @@ pub struct StackWalker {
     lanes: HashMap<u64, Lane>,
     chain: FrameChain,
     resolved: Vec<(CodeId, i64)>,
+    /// The ends of the calls of the interpreter among the resolved frames.
+    call_ends: Vec<CallEnd>,
+    calls: Vec<PythonCall>,
 }
 
 impl StackWalker {
@@ -110,7 +123,15 @@ impl StackWalker {
             lanes: HashMap::new(),
             chain: FrameChain::default(),
             resolved: Vec::new(),
+            call_ends: Vec::new(),
+            calls: Vec::new(),
         }
+    }
+
+    /// The calls of the interpreter in the stack sampled last, the leaf's first. Empty if not all of its frames were kept.
+    #[must_use]
+    pub fn calls(&self) -> &[PythonCall] {
+        &self.calls
     }
 
     /// Forgets what is remembered of threads that are not among these.
@@ -209,7 +230,12 @@ impl StackWalker {
     /// Finds the code of each frame of the chain; `false` if one has none.
     fn resolve(&mut self, memory: &impl ForeignMemory, tables: &mut Tables) -> Result<bool, Error> {
         self.resolved.clear();
-        for frame in &self.chain.frames {
+        self.call_ends.clear();
+        let mut ends = self.chain.calls.iter().peekable();
+        for (index, frame) in self.chain.frames.iter().enumerate() {
+            while let Some(end) = ends.next_if(|end| end.frames <= index) {
+                self.call_ends.push(CallEnd { frames: self.resolved.len(), ..*end });
+            }
             let Some(code) = self.codes.find(memory, &self.layout, frame.code, tables)? else {
                 return Ok(false);
             };
@@ -224,7 +250,17 @@ impl StackWalker {
                 self.resolved.push((code, offset));
             }
         }
+        self.call_ends.extend(ends.map(|end| CallEnd { frames: self.resolved.len(), ..*end }));
         self.codes.check(memory, &self.layout)
+    }
+
+    /// Tells which part of the stack `known` each call of the interpreter runs.
+    fn note_calls(&mut self, known: &[KnownFrame]) {
+        for end in &self.call_ends {
+            let below = self.resolved.len() - end.frames;
+            let below = below.checked_sub(1).and_then(|last| known.get(last)).map(|known| known.stack);
+            self.calls.push(PythonCall { below, place: end.place });
+        }
     }
 
     /// The stack of the resolved frames. The part that it shares with the stack before is not looked up again.
@@ -245,6 +281,10 @@ impl StackWalker {
             lane.known.push(KnownFrame { code, offset, stack });
         }
         let omitted = (self.resolved.len() - kept) as u64;
+        self.calls.clear();
+        if omitted == 0 {
+            self.note_calls(&lane.known);
+        }
         Ok(lane
             .known
             .last()

@@ -139,6 +139,18 @@ const PEERS: &[KnownPeer] = &[
         prepare: php_hosts::embedding,
     },
     KnownPeer {
+        name: "gdb",
+        judges: "the native stacks that we see in stopped threads",
+        install: "the Debian package gdb",
+        prepare: |_| debian::program("gdb", "gdb"),
+    },
+    KnownPeer {
+        name: "gcc",
+        judges: "nothing itself: it compiles programs with known stacks",
+        install: "the Debian packages gcc and libc6-dev",
+        prepare: |_| debian::program("gcc", "gcc"),
+    },
+    KnownPeer {
         name: "perl",
         judges: "nothing itself: callgrind_annotate is written in it",
         install: "the Debian package perl",

@@ -57,6 +57,12 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate { name: "borehole-php", level: 2, outside: &["hashbrown"], freedom: Freedom::Pure },
     Crate { name: "borehole-python", level: 2, outside: &["hashbrown"], freedom: Freedom::Pure },
     Crate {
+        name: "borehole-native",
+        level: 2,
+        outside: &["framehop", "hashbrown", "object"],
+        freedom: Freedom::Pure,
+    },
+    Crate {
         name: "borehole-sql",
         level: 2,
         outside: &[

@@ -184,6 +184,28 @@ pub(crate) fn truth(statistics: &SampleStatistics) -> Option<String> {
     ))
 }
 
+/// How native stacks ended, and how many calls of interpreters were joined to them; `None` if there were none.
+pub(crate) fn native(statistics: &SampleStatistics) -> Option<String> {
+    let NativeCounts { stacks, whole, cut, bare, corrupted, joined, unjoined, .. } = statistics.native;
+    if stacks == 0 {
+        return None;
+    }
+    let mut text = format!("Native stacks: {} of {} reach the root", grouped(whole), grouped(stacks));
+    let losses = [
+        (bare, "end at code without unwind information"),
+        (corrupted, "at memory that is no stack"),
+        (cut, "are too long"),
+    ];
+    for (count, what) in losses.into_iter().filter(|(count, _)| *count > 0) {
+        text += &format!(", {} {what}", grouped(count));
+    }
+    if joined + unjoined > 0 {
+        let calls = grouped(joined + unjoined);
+        text += &format!("; {} of {calls} interpreter calls joined", grouped(joined));
+    }
+    Some(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,5 @@
+//! Unwinding real programs.
+
+mod backtraces;
+mod images;
+mod programs;
