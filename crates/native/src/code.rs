@@ -96,7 +96,7 @@ impl Code {
         if let Some(&known) = self.loaded.get(&mapping.start) {
             return Ok(known);
         }
-        let cover = match module::load(process, mappings, mapping, &self.pool)? {
+        let cover = match module::load(process, mapping, &self.pool)? {
             Loaded::Module(module) => {
                 self.unwinder.add_module(module);
                 Cover::Module

@@ -5,7 +5,7 @@ use std::hash::{Hash as _, Hasher as _};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use borehole_process::{Error, ForeignMemory, MemoryMapping, Mappings, MemoryPiece};
+use borehole_process::{Error, ForeignMemory, ForeignProcess, Mappings, MemoryMapping, MemoryPiece};
 use framehop::{ExplicitModuleSectionInfo, Module};
 use hashbrown::HashMap;
 use object::elf::{FileHeader64, PT_GNU_EH_FRAME, PT_LOAD};
@@ -66,19 +66,41 @@ pub(crate) enum Loaded {
 
 /// Loads what `mapping` shows.
 pub(crate) fn load(
-    memory: &impl ForeignMemory,
-    mappings: &Mappings,
+    process: &impl ForeignProcess,
     mapping: &MemoryMapping,
     pool: &SectionPool,
 ) -> Result<Loaded, Error> {
-    let Some(first) = first_mapping(mappings, mapping) else { return Ok(Loaded::Made) };
-    let header = read_up_to(memory, first.start, HEADER_BYTES)?;
+    let Some(first) = first_mapping(process.mappings(), mapping) else { return Ok(Loaded::Made) };
+    let header = read_up_to(process, first.start, HEADER_BYTES)?;
     if !header.starts_with(&elf::ELFMAG) {
         return Ok(Loaded::Made);
     }
-    let place = unwind_place(&header, first.start);
-    let module = place.map(|place| load_sections(memory, mapping, &place, pool)).transpose()?;
-    Ok(module.flatten().map_or(Loaded::Bare, Loaded::Module))
+    let module = match unwind_place(&header, first.start) {
+        Some(place) => load_sections(process, mapping, &place, pool)?,
+        None => load_plain(process, mapping, pool)?,
+    };
+    Ok(module.map_or(Loaded::Bare, Loaded::Module))
+}
+
+/// The module of a file without an index, such as a program that was linked statically. Only the sections of the file say where its
+/// unwind information is.
+fn load_plain(
+    process: &impl ForeignProcess,
+    mapping: &MemoryMapping,
+    pool: &SectionPool,
+) -> Result<Option<Module<SectionBytes>>, Error> {
+    let section = process.symbols(mapping).ok().and_then(|symbols| symbols.find(".eh_frame"));
+    let Some(section) = section.filter(|section| section.size > 0) else { return Ok(None) };
+    let frames = section.address..section.address.saturating_add(section.size);
+    let Some(bytes) = read_section(process, 0, &frames)? else { return Ok(None) };
+    // Its addresses are relative to itself, so that those of the process serve as those of the file.
+    let sections = ExplicitModuleSectionInfo {
+        base_svma: mapping.start,
+        eh_frame_svma: Some(frames),
+        eh_frame: Some(pool.intern(bytes)),
+        ..ExplicitModuleSectionInfo::default()
+    };
+    Ok(Some(Module::new(String::new(), mapping.start..mapping.end, mapping.start, sections)))
 }
 
 fn load_sections(
