@@ -33,7 +33,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long)]
     pub(crate) sort_by_time: bool,
 
-    /// Replace names of functions, files, labels and threads, equal names by equal ones; drop events and metadata (docs/share.md)
+    /// Replace names of functions, files, labels and threads, equal names by equal ones; drop metadata (docs/share.md)
     #[arg(long, alias = "scrub")]
     pub(crate) redact: bool,
 

@@ -232,6 +232,11 @@ impl App {
         self.controls.is_done
     }
 
+    /// Goes on after the user has ended it.
+    pub const fn resume(&mut self) {
+        self.controls.is_done = false;
+    }
+
     /// Shows another state of the same profile, such as a file that has grown, and its changes since an earlier profile. The
     /// focus, open nodes and cursors stay.
     pub fn replace(&mut self, profile: Profile, heat: HeatMap, diff: Option<DiffView>) {

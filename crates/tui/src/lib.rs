@@ -1,7 +1,7 @@
-//! The terminal explorers of profiles and of heaps.
+//! The terminal explorers of profiles, of heaps and of Tokio traces.
 //!
-//! [`App`] is the state of the profile explorer, [`HeapApp`] that of the heap explorer. Both take [`TerminalInput`] and draw
-//! into cells. [`InputDecoder`] splits terminal input into inputs, [`Keymap`] maps them to actions, and [`TerminalScreen`] sends
+//! [`App`] is the state of the profile explorer, [`HeapApp`] that of the heap explorer, [`TokioApp`] that of the explorer of Tokio
+//! traces. All take [`TerminalInput`] and draw into cells. [`InputDecoder`] splits terminal input into inputs, [`Keymap`] maps them to actions, and [`TerminalScreen`] sends
 //! changes to a terminal. All access to files and the clipboard goes through a [`Host`], so everything runs in a test as on a
 //! terminal.
 
@@ -29,6 +29,7 @@ mod since;
 mod source;
 mod theme;
 mod time;
+mod tokio;
 mod whereabouts;
 
 pub use app::{App, Settings};
@@ -38,3 +39,4 @@ pub use input::{Button, InputDecoder, TerminalInput};
 pub use keymap::{Action, Binding, Bindings, ExplorerAction, Keymap, KeymapError};
 pub use screen::{BEGIN_UPDATE, END_UPDATE, ENTER, Explorer, LEAVE, ScreenCells, TerminalScreen};
 pub use theme::Colours;
+pub use tokio::{TokioAction, TokioApp, TokioKeymap, TokioSettings};

@@ -80,17 +80,7 @@ impl FieldTexts {
         };
         self.found.clear();
         for &(position, key) in layout {
-            let value = match event.values.get(position) {
-                Some(Value::Text(text)) => cut_at(text, MOST_VALUE_BYTES),
-                Some(&Value::Bool(is_true)) => {
-                    if is_true {
-                        "true"
-                    } else {
-                        "false"
-                    }
-                }
-                _ => continue,
-            };
+            let Some(value) = event.values.get(position).and_then(text_of) else { continue };
             let value = self.values[usize::from(key)].row(value);
             self.found.push((key, u16::try_from(value).unwrap_or(u16::MAX)));
         }
@@ -127,6 +117,17 @@ impl FieldTexts {
     /// The value of a key in a set.
     pub(super) fn value(&self, set: u32, key: &str) -> Option<&str> {
         self.fields(set).find(|(known, _)| *known == key).map(|(_, value)| value)
+    }
+}
+
+/// The beginning of a text, and a truth as text.
+#[inline]
+pub(super) fn text_of<'v>(value: &'v Value<'_>) -> Option<&'v str> {
+    match value {
+        Value::Text(text) => Some(cut_at(text, MOST_VALUE_BYTES)),
+        Value::Bool(true) => Some("true"),
+        Value::Bool(false) => Some("false"),
+        _ => None,
     }
 }
 

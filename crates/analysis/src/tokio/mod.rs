@@ -61,7 +61,8 @@ pub use self::page::{
 pub use self::page_sink::TokioPageSink;
 pub use self::view::{
     AllocationView, BlockingPlaceRow, BlockingRow, BlockingView, Contents, EventRow, FieldRow, LimitRow,
-    LimitedRows, PollCoverage, QueueView, Seal, Severity, SiteRow, SpanRow, Spread, TokioFinding, TokioView,
+    LimitedRows, PollCoverage, QueueView, Seal, Severity, SiteRow, SpanRow, Spread, TextRow, TextValueRow,
+    TokioFinding, TokioView,
 };
 
 /// The maximum number of rows of an unbounded table, such as polls, if all are asked for.
@@ -114,11 +115,16 @@ impl TokioSink {
         self.views
     }
 
-    /// Tells spans of one name apart by the value of the field with this key.
+    /// Tells spans, and other events, of one name apart by the value of the field with this key.
     #[must_use]
     pub fn grouped_by(mut self, key: impl Into<String>) -> Self {
-        self.spans.group = Some(key.into());
+        self.group_by(Some(key.into()));
         self
+    }
+
+    fn group_by(&mut self, key: Option<String>) {
+        self.others.group.clone_from(&key);
+        self.spans.group = key;
     }
 
     /// Whether the current source has something to show.
@@ -132,7 +138,7 @@ impl TokioSink {
         views.extend(self.has_view().then(|| self.complete()));
         let group = self.spans.group.take();
         *self = Self { source: name, views, ..Self::new(Some(self.limit)) };
-        self.spans.group = group;
+        self.group_by(group);
     }
 
     #[inline]
@@ -181,7 +187,7 @@ impl TokioSink {
     }
 
     fn whole_span(&mut self, plan: ShapePlan, event: &Event<'_>, tables: &Tables) {
-        self.others.add(plan.other, event);
+        self.others.add(plan.other, event, tables);
         let Some((start_ns, duration_ns)) = extent(plan, event) else { return };
         let name = plan::text(tables, tables.shape(event.shape).name);
         let said = plan.text(event, field::NAME).filter(|name| !name.is_empty());
@@ -246,7 +252,7 @@ impl TokioSink {
             EventSort::Lost => coverage.lost(plan.number(event, field::LOST).unwrap_or(0), time_ns),
             EventSort::Symbol => samples.symbol(plan, event),
             EventSort::TaskDump => {}
-            _ => self.others.add(plan.other, event),
+            _ => self.others.add(plan.other, event, tables),
         }
     }
 }

@@ -33,6 +33,13 @@ impl Trace {
         trace
     }
 
+    /// Creates a sealed trace whose spans and events are grouped by a text.
+    fn grouped_by(key: &str) -> Self {
+        let mut trace = Self::new();
+        trace.sink = trace.sink.grouped_by(key);
+        trace
+    }
+
     /// Creates a trace with an ordinary poll.
     fn with_a_poll() -> Self {
         let mut trace = Self::new();
@@ -419,6 +426,36 @@ fn events_that_nobody_knows_have_their_numbers_told() {
     assert_eq!(fields[0].0, "size");
     assert!((fields[0].1, fields[0].3) == (0.0, 10.0) && (fields[0].2 - 5.0).abs() < 0.1, "{fields:?}");
     assert_eq!((fields[1], fields.len()), (("load", -1.5, -1.5, -1.5), 2));
+    let value = TextValueRow { value: "me".to_owned(), count: 11 };
+    assert_eq!(row.texts, [TextRow { name: "who".to_owned(), count: 11, distinct: 1, values: vec![value] }]);
+}
+
+#[test]
+fn events_that_nobody_knows_are_grouped_by_a_text() {
+    let mut trace = Trace::grouped_by("route");
+    for at in 0..30u64 {
+        let route = if at % 3 == 0 { "/slow" } else { "/fast" };
+        let took = if at % 3 == 0 { 900 } else { 10 };
+        trace.event("Request", at * MS, &[("route", t(route)), ("took", n(took)), ("who", t("me"))]);
+    }
+    trace.event("Request", 30 * MS, &[("took", n(5))]);
+    let view = trace.view();
+    let rows: Vec<_> = view.other_events.rows.iter().map(|row| (row.full_name(), row.count, row.fields[0].max)).collect();
+    let expected = [("Request [/fast]", 20, 10.0), ("Request [/slow]", 10, 900.0), ("Request", 1, 5.0)];
+    assert_eq!(rows, expected.map(|(name, count, max)| (name.to_owned(), count, max)));
+    let texts: Vec<_> = view.other_events.rows[0].texts.iter().map(|text| &*text.name).collect();
+    assert_eq!(texts, ["who"]);
+}
+
+#[test]
+fn there_is_an_end_to_the_groups_of_events() {
+    let mut trace = Trace::grouped_by("route");
+    for at in 0..2000u64 {
+        trace.event("Request", at, &[("route", t(&format!("/{at}"))), ("took", n(at))]);
+    }
+    let rows = trace.view().other_events;
+    assert_eq!(rows.rows.iter().map(|row| row.count).sum::<u64>(), 2000);
+    assert_eq!((rows.distinct, &*rows.rows[0].name, rows.rows[0].count), (512, "(others)", 2000 - 511));
 }
 
 #[test]

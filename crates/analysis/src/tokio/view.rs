@@ -290,11 +290,12 @@ impl SpanRow {
     /// The name, with the value of the field by which spans are grouped.
     #[must_use]
     pub fn full_name(&self) -> String {
-        match &self.group {
-            Some(group) => format!("{} [{group}]", self.name),
-            None => self.name.clone(),
-        }
+        with_group(&self.name, self.group.as_deref())
     }
+}
+
+fn with_group(name: &str, group: Option<&str>) -> String {
+    group.map_or_else(|| name.to_owned(), |group| format!("{name} [{group}]"))
 }
 
 /// The sampled allocations of a trace.
@@ -336,12 +337,47 @@ pub struct SiteRow {
 pub struct EventRow {
     /// The name.
     pub name: String,
+    /// The value of the text by which events are grouped; `None` without grouping, and for events without that text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// The number of events.
     pub count: u64,
     /// The rate per second from the first to the last; `None` if there is no time between them.
     pub per_second: Option<f64>,
     /// The numeric fields.
     pub fields: Vec<FieldRow>,
+    /// The texts.
+    pub texts: Vec<TextRow>,
+}
+
+impl EventRow {
+    /// The name, with the value of the text by which events are grouped.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        with_group(&self.name, self.group.as_deref())
+    }
+}
+
+/// A text of events of one name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TextRow {
+    /// Its name.
+    pub name: String,
+    /// The number of events that have it.
+    pub count: u64,
+    /// The number of different values; beyond 64, further ones count as one, `(others)`.
+    pub distinct: usize,
+    /// The most frequent values.
+    pub values: Vec<TextValueRow>,
+}
+
+/// A value of a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TextValueRow {
+    /// The value.
+    pub value: String,
+    /// The number of events that have it.
+    pub count: u64,
 }
 
 /// A field of events of one name. Percentiles are accurate to 1 in 64.

@@ -1,5 +1,6 @@
 //! Anonymized profiles, for readers who may see where time goes but not the names.
 
+mod events;
 mod name;
 
 use std::hash::{BuildHasher as _, RandomState};
@@ -11,6 +12,7 @@ use borehole_model::{
     StackColumn, StackId, StringId, TableFull, Tables, Thread, ValueType, Warning,
 };
 
+use events::RedactedShapes;
 use name::Namer;
 
 /// The key that generates new names: the same key turns the same name into the same new name.
@@ -46,8 +48,10 @@ impl fmt::Debug for RedactKey {
 ///
 /// Equal names stay equal, and names keep their form: each word of a function or path becomes another word, so classes,
 /// namespaces and folders stay distinct. Names that every program has (`<main>`, `{closure}`, `.php`) stay. Counts, times,
-/// lines, process and thread ids, and instructions stay. Metadata is left out, and so are events; those with stacks pass as
-/// samples. Warnings keep their positions and losses, without their text.
+/// lines, process and thread ids, and instructions stay. Events keep their times, numbers and addresses, and the names that dial9
+/// and `borehole-recorder` give; their texts and the program's own names of events and fields become other words, and bytes are
+/// left out. Metadata is left out, except that of dial9, whose keys stay. Warnings keep their positions and losses, without their
+/// text.
 ///
 /// # Examples
 ///
@@ -72,6 +76,7 @@ pub struct Redact<S> {
     /// The renamed samples and tables for the sink.
     redacted: RedactedTables,
     stacks: StackColumn<StackId>,
+    shapes: RedactedShapes,
 }
 
 /// Common value types of profilers, with their units. Programs that know the names treat such values specially, and they
@@ -131,6 +136,7 @@ impl<S: ProfileSink> Redact<S> {
                 labels: Column::default(),
             },
             stacks: StackColumn::default(),
+            shapes: RedactedShapes::default(),
         }
     }
 
@@ -195,12 +201,19 @@ impl<S: ProfileSink> ProfileSink for Redact<S> {
         self.sink.sample(at, &Sample { stack, labels, ..*sample })
     }
 
-    fn event(&mut self, _at: Context<'_>, _event: &Event<'_>) -> io::Result<ControlFlow<()>> {
-        Ok(ControlFlow::Continue(()))
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        let shape = self.shapes.shape(event.shape, at.tables, &mut self.redacted)?;
+        let values = self.redacted.values(event, at.tables);
+        let at = Context { tables: &self.redacted.tables, segment: &self.segment };
+        self.sink.event(at, &Event { shape, values: &values, ..*event })
     }
 
     fn keeps_events(&mut self) -> bool {
-        false
+        self.sink.keeps_events()
+    }
+
+    fn watches_events(&mut self) -> bool {
+        self.sink.watches_events()
     }
 
     fn source(&mut self, name: &str) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! `borehole explore`: a profile in the terminal.
+//! `borehole explore`: a profile, or a trace of a Tokio program, in the terminal.
 
 mod diagnose;
 mod follow;
@@ -9,11 +9,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use borehole::model::Tables;
+use borehole::model::{Tables, Tee};
 use borehole::{Error, ProfileSink as _, Recovery};
 use borehole_analysis::diff::{DiffQuery, DiffSink, DiffView};
+use borehole_analysis::tokio::{TokioPage, TokioPageSink};
 use borehole_analysis::{HeatMap, Profile, ReshapeSink};
-use borehole_tui::{App, Bindings, Colours, ExplorerAction, Keymap, Settings};
+use borehole_tui::{App, Bindings, Colours, Explorer, ExplorerAction, Settings, TerminalInput, TokioApp, TokioSettings};
 use clap::Args;
 
 use crate::exit::Exit;
@@ -66,11 +67,15 @@ pub(crate) struct ExploreArgs {
 }
 
 impl ExploreArgs {
-    fn settings(&self) -> anyhow::Result<Settings> {
-        let keymap: Keymap = keymap(self.keymap.as_deref())?;
+    fn title(&self) -> String {
+        self.paths.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>().join(" + ")
+    }
+
+    /// The settings of the explorer of profiles. The keys that the user has set are those of the explorer that opens.
+    fn settings(&self, opens: bool) -> anyhow::Result<Settings> {
         Ok(Settings {
-            title: self.paths.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>().join(" + "),
-            keymap,
+            title: self.title(),
+            keymap: keymap(self.keymap.as_deref().filter(|_| opens))?,
             colours: colours(),
             query: self.shape.query()?,
             libraries: filter::libraries()?,
@@ -79,15 +84,33 @@ impl ExploreArgs {
         })
     }
 
-    fn read(&self) -> anyhow::Result<(Profile, HeatMap, Recovery)> {
+    fn tokio_settings(&self, has_samples: bool) -> anyhow::Result<TokioSettings> {
+        let keymap = keymap(self.keymap.as_deref())?;
+        Ok(TokioSettings { title: self.title(), keymap, colours: colours(), has_samples })
+    }
+
+    fn read(&self) -> anyhow::Result<Explored> {
         let mut tables = Tables::default();
-        let mut sink = self.value.profile();
+        let mut sink = Tee::new(self.value.profile(), TokioPageSink::default());
         let inputs = self.inputs(self.paths.clone());
         let recovery = inputs.read_onto(&mut tables, &self.samples.alone(), &mut sink, "")?;
         sink.finish(&tables)?;
-        let (builder, heat) = sink.into_parts();
-        check_value(builder.weigher())?;
-        Ok((builder.into_profile(tables), heat.into_view(), recovery))
+        let (profile, tokio) = sink.into_parts();
+        let (builder, heat) = profile.into_parts();
+        let mut programs = tokio.into_pages();
+        // Who chooses among the samples wants to see those.
+        if self.wants_samples() {
+            programs.clear();
+        }
+        if programs.is_empty() {
+            check_value(builder.weigher())?;
+        }
+        Ok(Explored { profile: builder.into_profile(tables), heat: heat.into_view(), programs, recovery })
+    }
+
+    fn wants_samples(&self) -> bool {
+        let is_chosen = self.reading.kind.is_some() || self.value.value.is_some();
+        is_chosen || self.shape.is_asked() || self.baseline.is_some()
     }
 
     /// Refuses a pipe if there is a baseline, because the inputs are read a second time for the comparison.
@@ -126,15 +149,15 @@ impl ExploreArgs {
         Ok(Some(sink.into_parts().0.into_view()))
     }
 
-    /// Reads the inputs again and shows them.
-    fn show_again(&self, app: &mut App) -> anyhow::Result<()> {
-        let (profile, heat, recovery) = self.read()?;
-        app.replace(profile, heat, self.diff()?);
-        if !recovery.is_clean() {
-            app.say("the file is damaged or still being written; borehole check says where");
-        }
-        Ok(())
-    }
+}
+
+/// What is explored.
+struct Explored {
+    profile: Profile,
+    heat: HeatMap,
+    /// The programs of a trace that has events of Tokio.
+    programs: Vec<TokioPage>,
+    recovery: Recovery,
 }
 
 /// The keys from the file at `path`, or the default keys.
@@ -176,26 +199,100 @@ pub(crate) fn run(args: &ExploreArgs) -> anyhow::Result<Exit> {
     args.check()?;
     // Created first, so that a change while the files are read is noticed.
     let mut followed = FollowedFiles::new(args);
-    let settings = args.settings()?;
-    let (profile, heat, recovery) = args.read()?;
+    let Explored { profile, heat, programs, recovery } = args.read()?;
     if interrupt::requested() {
         return Ok(Exit::Interrupted);
     }
-    let mut app = App::new(profile, heat, settings);
+    let has_samples = profile.summary().samples > 0;
+    let mut samples = App::new(profile, heat, args.settings(programs.is_empty())?);
     let mut terminal = Terminal::enter(Mouse::unless(args.no_mouse)).context("cannot use the terminal")?;
-    while !app.is_done() && !interrupt::requested() {
-        terminal.draw(&mut app)?;
-        let inputs = terminal.wait()?;
-        for input in &inputs {
-            app.handle(input, &mut ExplorerHost::new(&mut terminal));
-        }
-        if args.follow && followed.has_changed() {
-            messages::hold();
-            if let Err(error) = args.show_again(&mut app) {
-                app.say(format!("cannot reload: {error:#}"));
-            }
+    if programs.is_empty() {
+        show(&mut samples, &mut terminal, args, &mut followed)?;
+    } else {
+        let mut trace = TokioApp::new(programs, args.tokio_settings(has_samples)?);
+        show(&mut trace, &mut terminal, args, &mut followed)?;
+        while trace.wants_samples() {
+            samples.resume();
+            show(&mut samples, &mut terminal, args, &mut followed)?;
+            show(&mut trace, &mut terminal, args, &mut followed)?;
         }
     }
     drop(terminal);
     Ok(Exit::after(&recovery))
+}
+
+/// Shows an explorer until the user leaves it.
+fn show(
+    app: &mut impl FileExplorer,
+    terminal: &mut Terminal,
+    args: &ExploreArgs,
+    followed: &mut FollowedFiles,
+) -> anyhow::Result<()> {
+    let mut has_changed = true;
+    while !app.is_over() && !interrupt::requested() {
+        terminal.draw(app, has_changed)?;
+        let inputs = terminal.wait()?;
+        has_changed = !inputs.is_empty();
+        for input in &inputs {
+            app.take(input, &mut ExplorerHost::new(terminal));
+        }
+        if args.follow && followed.has_changed() {
+            has_changed = true;
+            messages::hold();
+            match args.read().and_then(|explored| app.replace(explored, args)) {
+                Err(error) => app.tell(format!("cannot reload: {error:#}")),
+                Ok(recovery) if !recovery.is_clean() => app
+                    .tell("the file is damaged or still being written; borehole check says where".to_owned()),
+                Ok(_) => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An explorer of files, which may grow.
+trait FileExplorer: Explorer {
+    fn is_over(&self) -> bool;
+    fn take(&mut self, input: &TerminalInput, host: &mut ExplorerHost<'_>);
+    /// Shows another state of the files.
+    fn replace(&mut self, explored: Explored, args: &ExploreArgs) -> anyhow::Result<Recovery>;
+    fn tell(&mut self, message: String);
+}
+
+impl FileExplorer for App {
+    fn is_over(&self) -> bool {
+        self.is_done()
+    }
+
+    fn take(&mut self, input: &TerminalInput, host: &mut ExplorerHost<'_>) {
+        self.handle(input, host);
+    }
+
+    fn replace(&mut self, explored: Explored, args: &ExploreArgs) -> anyhow::Result<Recovery> {
+        self.replace(explored.profile, explored.heat, args.diff()?);
+        Ok(explored.recovery)
+    }
+
+    fn tell(&mut self, message: String) {
+        self.say(message);
+    }
+}
+
+impl FileExplorer for TokioApp {
+    fn is_over(&self) -> bool {
+        self.is_done() || self.asks_for_samples()
+    }
+
+    fn take(&mut self, input: &TerminalInput, host: &mut ExplorerHost<'_>) {
+        self.handle(input, host);
+    }
+
+    fn replace(&mut self, explored: Explored, _: &ExploreArgs) -> anyhow::Result<Recovery> {
+        self.replace(explored.programs);
+        Ok(explored.recovery)
+    }
+
+    fn tell(&mut self, message: String) {
+        self.say(message);
+    }
 }

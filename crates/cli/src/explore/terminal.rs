@@ -158,6 +158,8 @@ const NO_MOUSE: &[u8] = b"\x1b[?1006l\x1b[?1000l";
 pub(crate) struct Terminal {
     raw: RawTerminal,
     screen: TerminalScreen<BufWriter<Stdout>>,
+    /// The size of what was drawn last; `None` if the screen's contents are unknown.
+    drawn: Option<(u16, u16)>,
     decoder: InputDecoder,
 }
 
@@ -178,13 +180,20 @@ impl Terminal {
         Ok(Self {
             raw,
             screen: TerminalScreen::new(BufWriter::new(io::stdout())),
+            drawn: None,
             decoder: InputDecoder::default(),
         })
     }
 
-    pub(crate) fn draw(&mut self, explorer: &mut impl Explorer) -> io::Result<()> {
+    /// Draws the explorer if it `has_changed`, or the terminal has.
+    pub(crate) fn draw(&mut self, explorer: &mut impl Explorer, has_changed: bool) -> io::Result<()> {
         let size = terminal_size::terminal_size_of(io::stdout());
-        self.screen.draw(explorer, size.map_or((80, 24), |(width, height)| (width.0, height.0)))
+        let size = size.map_or((80, 24), |(width, height)| (width.0, height.0));
+        if has_changed || self.drawn != Some(size) {
+            self.screen.draw(explorer, size)?;
+            self.drawn = Some(size);
+        }
+        Ok(())
     }
 
     /// The user's inputs; empty if there are none for a while.
@@ -203,6 +212,7 @@ impl Terminal {
         let read = self.raw.read(patience)?;
         if self.raw.was_away() {
             self.screen.forget();
+            self.drawn = None;
         }
         match read {
             Some(bytes) if bytes.is_empty() => Err(io::Error::other("the terminal is gone")),

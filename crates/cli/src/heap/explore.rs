@@ -70,12 +70,14 @@ impl HeapExploreArgs {
         self.begin(&mut app);
         let mut terminal =
             Terminal::enter(Mouse::unless(self.no_mouse)).context("cannot use the terminal")?;
+        let mut has_changed = true;
         while !app.is_done() && !interrupt::requested() {
-            terminal.draw(&mut app)?;
+            terminal.draw(&mut app, has_changed)?;
             let inputs = if app.is_working() { terminal.look()? } else { terminal.wait()? };
             for input in &inputs {
                 app.handle(input, &mut ExplorerHost::new(&mut terminal));
             }
+            has_changed = !inputs.is_empty() || app.is_working();
             app.work();
         }
         drop(terminal);

@@ -1,6 +1,6 @@
 //! The report on a Tokio program, as text.
 
-use borehole_analysis::tokio::{LimitedRows, PollCoverage, Spread, TokioView};
+use borehole_analysis::tokio::{EventRow, LimitedRows, PollCoverage, Spread, TextValueRow, TokioView};
 use borehole_text::{duration, grouped, percent, percent_of, printable};
 
 use super::layout::ReportSection;
@@ -262,9 +262,9 @@ impl SectionDrawing<'_> {
             return Vec::new();
         }
         let names =
-            rows.iter().map(|row| [grouped(row.count), rate(row.per_second), printable(row.name.as_bytes())]);
+            rows.iter().map(|row| [grouped(row.count), rate(row.per_second), printable(row.full_name().as_bytes())]);
         let mut lines = self.table("other events", ["count", "per s", "event"], names.collect(), *distinct);
-        let fields = rows.iter().flat_map(|row| row.fields.iter().map(|field| (&row.name, field)));
+        let fields = rows.iter().flat_map(|row| row.fields.iter().map(|field| (row.full_name(), field)));
         let fields: Vec<_> = fields
             .map(|(event, field)| {
                 let unit = field.unit.as_deref().map(|unit| format!(" [{unit}]")).unwrap_or_default();
@@ -282,8 +282,24 @@ impl SectionDrawing<'_> {
             lines.push(String::new());
             lines.extend(self.table("fields of these events", headers, fields, distinct));
         }
+        let texts: Vec<_> = rows.iter().flat_map(texts).collect();
+        if !texts.is_empty() {
+            let distinct = texts.len();
+            lines.push(String::new());
+            lines.extend(self.table("texts of these events", ["count", "share", "value", "text"], texts, distinct));
+        }
         lines
     }
+}
+
+/// The most frequent values of the texts of events.
+fn texts(row: &EventRow) -> impl Iterator<Item = [String; 4]> {
+    row.texts.iter().flat_map(|text| {
+        let name = printable(format!("{}.{}", row.full_name(), text.name).as_bytes());
+        text.values.iter().map(move |TextValueRow { value, count }| {
+            [grouped(*count), part(*count, text.count), printable(value.as_bytes()), name.clone()]
+        })
+    })
 }
 
 /// The columns of a distribution, the last one naming what it describes.

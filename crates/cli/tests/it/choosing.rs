@@ -298,6 +298,44 @@ fn redacting_leaves_no_text_of_the_input_in_warnings_and_types_of_values() {
     }
 }
 
+/// What the events of a trace say that is not a word of the program: their times, and the numbers of known ones.
+fn facts(dumped: &str) -> Vec<String> {
+    let events = dumped.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let events = events.filter(|line| line["type"] == "event");
+    let numbers = |event: &serde_json::Value| {
+        let fields = event["fields"].as_array().unwrap().iter();
+        fields.map(|field| field[1].clone()).filter(|value| value.is_number()).collect::<Vec<_>>()
+    };
+    events.map(|event| format!("{} {:?}", event["time_ns"], numbers(&event))).collect()
+}
+
+#[test]
+fn a_redacted_trace_has_its_events_and_none_of_its_words() {
+    let scratch = Scratch::new();
+    let original = corpus("trc/in/real_057_blocked.bin.gz");
+    let redacted = text(&scratch.path("redacted.trc")).to_owned();
+    run(&["convert", &original, "--redact", "-o", &redacted]).done();
+    let [before, after] = [&original, &redacted].map(|file| run(&["dump", file]).done()).map(|dumped| String::from_utf8(dumped).unwrap());
+    assert_eq!(facts(&after), facts(&before));
+    for word in ["d9_record_new", "item", "src/main", "RequestCompleted", "status_code", "\"vm\""] {
+        assert!(before.contains(word), "{word}");
+        assert!(!after.contains(word), "{word}");
+    }
+    for known in ["PollStartEvent", "spawn_loc", "SpanEnter:n", ".rs:93:9", "tokio.poll_coverage"] {
+        // New words begin with n.
+        let expected = before.replace("SpanEnter:d", "SpanEnter:n").matches(known).count();
+        assert_eq!(after.matches(known).count(), expected, "{known}");
+    }
+    let [before, after] = [&original, &redacted].map(|file| run(&["report", file, "--json"]).done());
+    let flags = |report: &[u8]| {
+        let report: serde_json::Value = serde_json::from_slice(report).unwrap();
+        let flags = report["tokio"]["findings"].as_array().unwrap().iter();
+        flags.map(|flag| flag["check"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(flags(&after), flags(&before));
+    assert!(!flags(&after).is_empty());
+}
+
 #[test]
 fn selecting_times_without_timestamps_is_an_error() {
     let scratch = Scratch::new();

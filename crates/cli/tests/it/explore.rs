@@ -189,6 +189,26 @@ fn screens_are_as_they_were_at_several_sizes() {
 }
 
 #[test]
+fn a_tokio_trace_opens_with_its_lanes_and_flags_and_leads_to_its_samples() {
+    let trace = corpus("trc/in/real_057_blocked.bin.gz");
+    let mut terminal = Terminal::start(&["explore", &trace], (80, 24), &[]);
+    let shown = terminal.shows("long-poll: a poll took 15.6 ms");
+    assert!(shown.contains("worker 0") && shown.contains("worker 1") && shown.contains("flags ·"), "{shown}");
+    terminal.press("p\r");
+    terminal.shows("worker 1: poll of 15.6 ms at +0.079040 s, task 10 of src/main.rs:93:9");
+    terminal.press("v");
+    terminal.shows("by self");
+    terminal.press("q");
+    terminal.shows("▸ 125 ms from ");
+    terminal.press("q");
+    assert_eq!(terminal.ended(), 0);
+    let mut terminal = Terminal::start(&["explore", "--kind", "off-cpu", &trace], (80, 24), &[]);
+    terminal.shows("by self");
+    terminal.press("q");
+    assert_eq!(terminal.ended(), 0);
+}
+
+#[test]
 fn reli_s_command_line_opens_the_same_explorer() {
     let scratch = Scratch::new();
     let keymap = scratch.path("keys.json");

@@ -13,6 +13,8 @@ pub(super) mod packet {
     pub(crate) const TRACK_EVENT: u32 = 11;
     pub(crate) const INTERNED_DATA: u32 = 12;
     pub(crate) const SEQUENCE_FLAGS: u32 = 13;
+    /// Further packets, compressed by zlib.
+    pub(crate) const COMPRESSED_PACKETS: u32 = 50;
     pub(crate) const TRACK_DESCRIPTOR: u32 = 60;
 }
 

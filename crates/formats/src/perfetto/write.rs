@@ -2,13 +2,15 @@
 
 use std::io::{self, Write};
 
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 use hashbrown::HashMap;
 
 use super::layout::{PACKET, clock, detail, event, interned, packet, sequence_flags, track};
 use crate::documents::protobuf::{Message, put_bytes};
 use crate::timeline::{Arrow, Canvas, Detail, Mark, TimelineTrack, TrackKind};
 
-/// The bytes of packets buffered before a write.
+/// The bytes of packets that are compressed together.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// The sequence of all packets; its number may be any but 0.
@@ -77,7 +79,17 @@ impl<W: Write> Packets<W> {
         if self.buffer.len() >= BUFFER_BYTES { self.spill() } else { Ok(()) }
     }
 
+    /// Writes the buffered packets as one compressed packet.
     fn spill(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(&self.buffer)?;
+        let compressed = encoder.finish()?;
+        let packet = self.packet.clear().bytes(packet::COMPRESSED_PACKETS, &compressed);
+        self.buffer.clear();
+        put_bytes(&mut self.buffer, PACKET, packet.as_bytes());
         self.output.write_all(&self.buffer)?;
         self.buffer.clear();
         Ok(())

@@ -6,3 +6,4 @@ mod behaviour;
 mod heap;
 mod screens;
 mod session;
+mod tokio;

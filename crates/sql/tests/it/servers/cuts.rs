@@ -118,6 +118,7 @@ fn cut_at(
         }
     });
     check_end(ended.as_ref(), delay);
+    wait_for_all_others(started);
     let runs = connect(started).run_ids().unwrap();
     // A server may end between its commit and its reply.
     let most = before + 1;
@@ -152,6 +153,23 @@ fn cut_all_others(started: &mut DatabaseServer) {
         let SqlValue::Integer(id) = other[0] else { panic!("{other:?}") };
         // It may have ended meanwhile.
         let _ = database.query(&format!("KILL {id}"));
+    }
+}
+
+/// Waits until the server has ended the connections of all others: a commit that it was told takes effect before that, and
+/// perhaps after the writer gave up.
+pub(super) fn wait_for_all_others(started: &DatabaseServer) {
+    let mut database = connect(started);
+    let others = if database.dialect() == SqlDialect::Postgresql {
+        "SELECT COUNT(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database() \
+         AND backend_type = 'client backend'"
+    } else {
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND db = DATABASE()"
+    };
+    let begin = Instant::now();
+    while rows(&mut database, others) != [[SqlValue::Integer(0)]] {
+        assert!(begin.elapsed() < PATIENCE, "connections are left");
+        thread::sleep(Duration::from_millis(1));
     }
 }
 

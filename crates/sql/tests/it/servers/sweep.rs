@@ -7,7 +7,7 @@ use borehole_sql::{Access, Database, Error, ErrorKind, Server};
 use borehole_testkit::servers::{DATABASE, DatabaseServer, Proxy, ProxyFailure, ServerKind};
 
 use super::connect;
-use super::cuts::{check_whole, tree};
+use super::cuts::{check_whole, tree, wait_for_all_others};
 
 /// The number of nodes of the heap that is loaded: few, so that handshakes and commits are met as often as rows.
 const NODES: u32 = 40;
@@ -68,6 +68,7 @@ fn at_any_byte(kind: ServerKind, failure: ProxyFailure, moments: u64) {
             let before = connect(&started).run_ids().unwrap().len();
             let ended = exchange(&address(kind, proxy.port(), mode), &graph, limit);
             drop(proxy);
+            wait_for_all_others(&started);
             let place = format!("{kind:?} {mode}, after {most} of {whole} bytes");
             check_end(ended.as_ref().err(), failure, &place);
             let runs = connect(&started).run_ids().unwrap();
