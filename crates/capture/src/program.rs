@@ -138,8 +138,8 @@ impl Subject for ProgramProcess {
         0
     }
 
-    /// What is known of a thread without stopping it: that it is not to be sampled, or sleeps where it was stopped. Nothing can be
-    /// seen of one that runs.
+    /// Knows without a stop only that a thread is not to be sampled, or sleeps where it was stopped. Nothing can be seen of one that
+    /// runs.
     fn look(&mut self, lane: usize, _tables: &mut Tables) -> Result<Look, Error> {
         let Some(lane) = self.lanes.get(lane) else { return Ok(Look::Idle) };
         let is_left_out = self.options.threads == SampledThreads::OnCpu && !lane.was_on_cpu;

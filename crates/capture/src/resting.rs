@@ -9,7 +9,7 @@ use borehole_process::{Process, Registers};
 
 use crate::subject::Look;
 
-/// What is known of a thread from its last stop.
+/// A thread as its last stop has shown it.
 #[derive(Debug)]
 pub(crate) struct RestWatch {
     /// `None` if the system has no such files: nothing is known then.
@@ -52,7 +52,7 @@ impl RestWatch {
         rests
     }
 
-    /// What a look found when the thread was stopped last; `None` if it has moved on since.
+    /// The result of the look when the thread was stopped last; `None` if it has moved on since.
     pub(crate) fn look(&self) -> Option<Look> {
         self.resting.as_ref().map(|resting| resting.look)
     }

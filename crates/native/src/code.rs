@@ -1,4 +1,4 @@
-//! What is known of the addresses of code, found once for each.
+//! Facts about the addresses of code, found once for each.
 
 use borehole_process::{Error, ForeignProcess, MemoryPiece};
 use framehop::Unwinder as _;
@@ -10,7 +10,7 @@ use crate::module::{self, Loaded, SectionBytes, SectionPool};
 /// The number of addresses that are remembered.
 const MOST_ADDRESSES: usize = 1 << 18;
 
-/// What is at an address.
+/// The kind of memory at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cover {
     /// Code with unwind information.
@@ -34,7 +34,7 @@ pub(crate) enum Call {
     None,
 }
 
-/// What is known of an address.
+/// The facts about an address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CodeFacts {
     pub(crate) cover: Cover,
@@ -48,7 +48,7 @@ pub(crate) struct Code {
     pub(crate) unwinder: UnwinderX86_64<SectionBytes>,
     pool: SectionPool,
     facts: HashMap<u64, CodeFacts>,
-    /// What executable mappings show, by their first address.
+    /// The content of executable mappings, by their first address.
     loaded: HashMap<u64, Cover>,
     /// Whether an address without a mapping was met since this was last asked.
     pub(crate) met_unknown: bool,
@@ -88,7 +88,7 @@ impl Code {
         Ok(facts)
     }
 
-    /// What is at the address before `address`: a call may be the last instruction of its function.
+    /// The kind of memory before `address`: a call may be the last instruction of its function.
     fn cover(&mut self, process: &impl ForeignProcess, address: u64) -> Result<Cover, Error> {
         let mappings = process.mappings();
         let mapping = mappings.at(address.wrapping_sub(1)).filter(|mapping| mapping.executable);

@@ -54,7 +54,7 @@ struct UnwindPlace {
     segment_end: u64,
 }
 
-/// What an executable mapping shows.
+/// The content of an executable mapping.
 pub(crate) enum Loaded {
     /// A part of a file with unwind information.
     Module(Module<SectionBytes>),

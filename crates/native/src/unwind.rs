@@ -17,7 +17,7 @@ const MOST_FRAMES: usize = 1 << 14;
 /// expressions need a hundred bytes, and their local variables.
 const MOST_SCANNED_WORDS: u64 = 96;
 
-/// The same for code of an interpreter's compiler, which runs in the frame of the interpreter.
+/// Like [`MOST_SCANNED_WORDS`], for code of an interpreter's compiler, which runs in the frame of the interpreter.
 const MOST_HOSTED_WORDS: u64 = 32;
 
 /// Where the registers of interrupted code are, from the stack pointer at the end of the handler on.

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use borehole::capture::{MeasuredTruth, News, SampleStatistics, SessionProgress};
+use borehole::capture::{MeasuredTruth, NativeCounts, News, SampleStatistics, SessionProgress};
 use borehole_php::PhpRelease;
 use borehole_text::{counted, grouped};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
