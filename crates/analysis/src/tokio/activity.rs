@@ -42,12 +42,12 @@ pub struct PollView {
     pub longest: LimitedRows<LongPoll>,
 }
 
-/// The polls of the tasks spawned at one place.
+/// The polls, or the delays, of the tasks spawned at one place.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PlaceRow {
     /// The place: file, line and column.
     pub spawned_at: String,
-    /// The durations of the polls.
+    /// The durations.
     pub durations: Spread,
 }
 
@@ -127,6 +127,8 @@ pub struct DelayView {
     pub high: u64,
     /// Whether the runtime measured them; otherwise they run from a task's first wake to its next poll.
     pub is_measured: bool,
+    /// The delays by where their task was spawned, the place with the longest total first.
+    pub places: LimitedRows<PlaceRow>,
     /// The longest delays, the longest first.
     pub worst: LimitedRows<Delay>,
 }

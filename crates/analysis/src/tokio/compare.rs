@@ -6,7 +6,8 @@
 
 use serde::Serialize;
 
-use super::view::{Spread, TokioView};
+use super::activity::PlaceRow;
+use super::view::{LimitedRows, Spread, TokioView};
 
 /// The things that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -112,7 +113,7 @@ impl QuantileChange {
 pub struct TokioChange {
     /// The measure.
     pub measure: TokioMeasure,
-    /// The place of the polls or the name of the spans; `None` for all polls or delays.
+    /// The place of the polls or delays, or the name of the spans; `None` for all polls or delays.
     pub name: Option<String>,
     /// The numbers of values before and after.
     pub counts: (u64, u64),
@@ -162,15 +163,17 @@ pub fn compared(before: &TokioView, after: &TokioView) -> Vec<TokioChange> {
     let all = all.into_iter().filter(|(_, before, after)| before.count > 0 && after.count > 0);
     let mut changes: Vec<_> =
         all.map(|(measure, before, after)| TokioChange::new(measure, None, (before, after))).collect();
-    let places = |view: &TokioView| -> Vec<_> {
-        let rows = view.polls.places.rows.iter();
-        rows.map(|row| (TokioMeasure::Poll, row.spawned_at.clone(), row.durations)).collect()
+    let of_places = |measure, places: &LimitedRows<PlaceRow>| -> Vec<_> {
+        places.rows.iter().map(|row| (measure, row.spawned_at.clone(), row.durations)).collect()
     };
+    let polls = |view: &TokioView| of_places(TokioMeasure::Poll, &view.polls.places);
+    let delays = |view: &TokioView| of_places(TokioMeasure::Delay, &view.delays.places);
     let spans = |view: &TokioView| -> Vec<_> {
         let rows = view.spans.rows.iter();
         rows.map(|row| (TokioMeasure::Span, row.full_name(), row.durations)).collect()
     };
-    let mut named = paired(&places(before), &places(after));
+    let mut named = paired(&polls(before), &polls(after));
+    named.extend(paired(&delays(before), &delays(after)));
     named.extend(paired(&spans(before), &spans(after)));
     named.sort_by_key(|change| u64::MAX - change.total_growth());
     changes.extend(named);
@@ -216,5 +219,33 @@ mod tests {
         assert!(few.changes.iter().all(|change| !change.is_significant), "{few:?}");
         let grown = large.of(Quantile::P99).growth();
         assert!((0.45..0.55).contains(&grown), "{grown}");
+    }
+
+    #[test]
+    fn delays_are_compared_by_place() {
+        let view = |scale| {
+            let row = |place: &str, scale| PlaceRow {
+                spawned_at: place.to_owned(),
+                durations: spread(2000, scale),
+            };
+            let rows = vec![row("quiet.rs:1:1", 1000), row("queued.rs:1:1", scale)];
+            let mut view = TokioView::default();
+            view.delays.durations = spread(2000, 1000);
+            view.delays.places = LimitedRows { distinct: rows.len(), rows };
+            view
+        };
+        let changes = compared(&view(1000), &view(4000));
+        let found: Vec<_> = changes
+            .iter()
+            .map(|change| {
+                (change.measure.name(), change.name.as_deref(), change.of(Quantile::P99).is_significant)
+            })
+            .collect();
+        let expected = [
+            ("delay", None, false),
+            ("delay", Some("queued.rs:1:1"), true),
+            ("delay", Some("quiet.rs:1:1"), false),
+        ];
+        assert_eq!(found, expected);
     }
 }

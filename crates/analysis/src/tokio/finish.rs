@@ -132,15 +132,8 @@ impl TokioSink {
             let spawned_at = self.spawned_at(place).to_owned();
             LongPoll { duration_ns, start_ns, worker, task, spawned_at, is_open }
         });
-        let places = (0..).zip(&self.runtime.workers.places).filter(|(_, durations)| durations.count > 0);
-        let mut places: Vec<_> = places
-            .map(|(place, durations)| PlaceRow {
-                spawned_at: self.spawned_at(place).to_owned(),
-                durations: durations.into(),
-            })
-            .collect();
-        places.sort_by_key(|row| u64::MAX - row.durations.sum_ns);
-        let durations = Spread::from(&self.runtime.workers.durations);
+        let places = self.place_rows(&self.runtime.workers.places);
+        let durations = Spread::from(&Durations::of_all(&self.runtime.workers.places));
         let distinct = usize::try_from(durations.count).unwrap_or(usize::MAX);
         PollView {
             unended: self.runtime.workers.started.saturating_sub(durations.count),
@@ -167,7 +160,8 @@ impl TokioSink {
     }
 
     fn delays(&mut self) -> DelayView {
-        let durations = Spread::from(&self.runtime.tasks.delays);
+        let durations = Spread::from(&Durations::of_all(&self.runtime.tasks.delays));
+        let places = self.place_rows(&self.runtime.tasks.delays);
         let rows = std::mem::take(&mut self.runtime.tasks.worst).into_sorted();
         let rows = rows.map(|Wait { delay_ns, poll_ns, task, worker, place }| Delay {
             delay_ns,
@@ -182,8 +176,21 @@ impl TokioSink {
             durations,
             high: self.runtime.tasks.high,
             is_measured: self.runtime.tasks.is_measured,
+            places: LimitedRows::new(places, self.limit, identity),
             worst,
         }
+    }
+
+    /// The distributions by where tasks were spawned, the one with the longest total first.
+    fn place_rows(&self, by_place: &[Durations]) -> Vec<PlaceRow> {
+        let places = (0..).zip(by_place).filter(|(_, durations)| durations.count > 0);
+        let row = |(place, durations): (u32, &Durations)| PlaceRow {
+            spawned_at: self.spawned_at(place).to_owned(),
+            durations: durations.into(),
+        };
+        let mut rows: Vec<_> = places.map(row).collect();
+        rows.sort_by_key(|row| u64::MAX - row.durations.sum_ns);
+        rows
     }
 
     fn blocking(&mut self) -> BlockingView {

@@ -39,6 +39,14 @@ impl Buckets {
         }
     }
 
+    fn merge(&mut self, other: &Self) {
+        for (octave, parts) in &other.octaves {
+            let row = self.row(*octave);
+            let sums = self.octaves[row].1.iter_mut();
+            sums.zip(parts.iter()).for_each(|(sum, count)| *sum += count);
+        }
+    }
+
     /// The key at a rank, 1-based.
     fn key_at(&self, rank: u64) -> i32 {
         let mut left = rank;
@@ -77,6 +85,19 @@ impl Durations {
         self.count += 1;
         self.sum_ns = self.sum_ns.saturating_add(duration_ns);
         self.buckets.add(duration_key(duration_ns));
+    }
+
+    /// The distribution of all values of several.
+    pub(super) fn of_all<'d>(all: impl IntoIterator<Item = &'d Self>) -> Self {
+        let mut sum = Self::default();
+        for part in all.into_iter().filter(|part| part.count > 0) {
+            sum.min_ns = if sum.count == 0 { part.min_ns } else { sum.min_ns.min(part.min_ns) };
+            sum.max_ns = sum.max_ns.max(part.max_ns);
+            sum.count += part.count;
+            sum.sum_ns = sum.sum_ns.saturating_add(part.sum_ns);
+            sum.buckets.merge(&part.buckets);
+        }
+        sum
     }
 
     pub(super) const fn mean_ns(&self) -> u64 {
@@ -206,6 +227,24 @@ mod tests {
             let middle = value_of(value_key(value));
             assert!((middle - value).abs() <= value.abs() / 64.0, "{value} {middle}");
         }
+    }
+
+    #[test]
+    fn several_distributions_are_as_one_of_all_their_values() {
+        let values = |range: std::ops::Range<u64>| range.map(|value| value * value % 100_000 + 3);
+        let of = |range| {
+            let mut durations = Durations::default();
+            values(range).for_each(|value| durations.add(value));
+            durations
+        };
+        let (whole, parts) = (of(0..900), [of(0..1), of(5..5), of(1..300), of(300..900)]);
+        let sum = Durations::of_all(&parts);
+        let facts = |all: &Durations| {
+            let quantiles = [0, 10, 50, 90, 99, 100].map(|percent| all.percentile(percent));
+            (all.count, all.sum_ns, all.min_ns, all.max_ns, quantiles)
+        };
+        assert_eq!(facts(&sum), facts(&whole));
+        assert_eq!(Durations::of_all(&[]).count, 0);
     }
 
     #[test]

@@ -91,7 +91,8 @@ impl Others {
         let position = shape.fields.iter().position(is_group);
         let layout = self.new_layout(shape, tables, None);
         if let Some(position) = position {
-            let grouping = Grouping { position, texts: NameTable::with_most(MOST_NAMES), layouts: Vec::new() };
+            let grouping =
+                Grouping { position, texts: NameTable::with_most(MOST_NAMES), layouts: Vec::new() };
             self.layouts[layout as usize].group = Some(grouping);
         }
         layout
@@ -158,9 +159,7 @@ impl Others {
     pub(super) fn rows(&self) -> Vec<EventRow> {
         let mut rows: Vec<_> = self.events.iter().filter(|other| other.count > 0).map(Other::row).collect();
         let name = |row: &EventRow| (row.name.clone(), row.group.clone());
-        rows.sort_by(|one, other| {
-            other.count.cmp(&one.count).then_with(|| name(one).cmp(&name(other)))
-        });
+        rows.sort_by(|one, other| other.count.cmp(&one.count).then_with(|| name(one).cmp(&name(other))));
         rows
     }
 }
@@ -213,8 +212,16 @@ impl Other {
         let per_second = span.and_then(|(first, last)| rate(self.count.saturating_sub(1), last - first));
         let fields = self.fields.iter().filter(|field| field.values.count > 0);
         let fields = fields.map(|field| field.row(span)).collect();
-        let texts = self.texts.iter().filter(|text| !text.counts.is_empty()).map(TextStatistics::row).collect();
-        EventRow { name: self.name.clone(), group: self.group.clone(), count: self.count, per_second, fields, texts }
+        let texts =
+            self.texts.iter().filter(|text| !text.counts.is_empty()).map(TextStatistics::row).collect();
+        EventRow {
+            name: self.name.clone(),
+            group: self.group.clone(),
+            count: self.count,
+            per_second,
+            fields,
+            texts,
+        }
     }
 }
 

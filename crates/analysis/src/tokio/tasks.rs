@@ -127,7 +127,8 @@ pub(super) struct Tasks {
     /// Whether polls record their delay.
     pub(super) is_measured: bool,
     moments: Vec<TaskMoment>,
-    pub(super) delays: Durations,
+    /// The delays by place.
+    pub(super) delays: Vec<Durations>,
     pub(super) high: u64,
     pub(super) worst: Worst<Wait>,
     /// Tasks alive as the runtimes counted them.
@@ -295,7 +296,7 @@ impl Tasks {
 
     #[inline]
     fn waited(&mut self, wait: Wait) {
-        self.delays.add(wait.delay_ns);
+        at(&mut self.delays, wait.place).add(wait.delay_ns);
         self.high += u64::from(wait.delay_ns > HIGH_DELAY_NS);
         self.worst.add(wait);
     }

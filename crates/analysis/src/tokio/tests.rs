@@ -440,7 +440,8 @@ fn events_that_nobody_knows_are_grouped_by_a_text() {
     }
     trace.event("Request", 30 * MS, &[("took", n(5))]);
     let view = trace.view();
-    let rows: Vec<_> = view.other_events.rows.iter().map(|row| (row.full_name(), row.count, row.fields[0].max)).collect();
+    let rows: Vec<_> =
+        view.other_events.rows.iter().map(|row| (row.full_name(), row.count, row.fields[0].max)).collect();
     let expected = [("Request [/fast]", 20, 10.0), ("Request [/slow]", 10, 900.0), ("Request", 1, 5.0)];
     assert_eq!(rows, expected.map(|(name, count, max)| (name.to_owned(), count, max)));
     let texts: Vec<_> = view.other_events.rows[0].texts.iter().map(|text| &*text.name).collect();

@@ -200,7 +200,6 @@ pub(super) struct WorkerRecords {
     pub(super) longest_batch_ns: u64,
     rows: RowIndex,
     last: usize,
-    pub(super) durations: Durations,
     /// The durations by place.
     pub(super) places: Vec<Durations>,
     pub(super) started: u64,
@@ -315,7 +314,6 @@ impl WorkerRecords {
         worker.row.longest_poll_ns = worker.row.longest_poll_ns.max(duration_ns);
         let thread = worker.thread.or(open.thread);
         let poll = Poll { duration_ns, start_ns, worker: number, task, place, task_row, is_open: false };
-        self.durations.add(duration_ns);
         at(&mut self.places, place).add(duration_ns);
         self.longest.add(poll);
         if duration_ns >= BLOCKABLE_NS && self.blockable.len() == MOST_BLOCKABLE {

@@ -141,9 +141,9 @@ impl RedactedTables {
             Value::Text(text) => Value::Text(Cow::Owned(self.new_words(text))),
             Value::Bytes(_) => Value::Bytes(&[]),
             Value::List(values) => Value::List(values.iter().map(|value| self.value(value)).collect()),
-            Value::Map(entries) => Value::Map(
-                entries.iter().map(|(key, value)| (self.value(key), self.value(value))).collect(),
-            ),
+            Value::Map(entries) => {
+                Value::Map(entries.iter().map(|(key, value)| (self.value(key), self.value(value))).collect())
+            }
             other => other.clone(),
         }
     }

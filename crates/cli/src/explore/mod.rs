@@ -14,7 +14,9 @@ use borehole::{Error, ProfileSink as _, Recovery};
 use borehole_analysis::diff::{DiffQuery, DiffSink, DiffView};
 use borehole_analysis::tokio::{TokioPage, TokioPageSink};
 use borehole_analysis::{HeatMap, Profile, ReshapeSink};
-use borehole_tui::{App, Bindings, Colours, Explorer, ExplorerAction, Settings, TerminalInput, TokioApp, TokioSettings};
+use borehole_tui::{
+    App, Bindings, Colours, Explorer, ExplorerAction, Settings, TerminalInput, TokioApp, TokioSettings,
+};
 use clap::Args;
 
 use crate::exit::Exit;
@@ -148,10 +150,9 @@ impl ExploreArgs {
         sink.finish(&tables)?;
         Ok(Some(sink.into_parts().0.into_view()))
     }
-
 }
 
-/// What is explored.
+/// The files as they were read.
 struct Explored {
     profile: Profile,
     heat: HeatMap,

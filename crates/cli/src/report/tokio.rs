@@ -176,8 +176,14 @@ impl SectionDrawing<'_> {
         let rows: Vec<_> = rows.collect();
         let headers = ["delay", "at", "worker", "task", "spawned at"];
         let mut lines = self.table(&title, headers, rows, delays.worst.distinct);
-        let spread = inline(&delays.durations);
-        lines.push(self.cut(&format!("  {spread}; {} over 5 ms", grouped(delays.high))));
+        let all = inline(&delays.durations);
+        lines.push(self.cut(&format!("  {all}; {} over 5 ms", grouped(delays.high))));
+        let rows: Vec<_> =
+            delays.places.rows.iter().map(|row| spread(&row.durations, &row.spawned_at)).collect();
+        if !rows.is_empty() {
+            lines.push(String::new());
+            lines.extend(self.table("delays by place", SPREAD, rows, delays.places.distinct));
+        }
         let line = format!(
             "  wakes: {}; {} from outside any task, {} of a task by itself, {} from threads that are not workers",
             grouped(wakes.count),
@@ -261,8 +267,9 @@ impl SectionDrawing<'_> {
         if rows.is_empty() {
             return Vec::new();
         }
-        let names =
-            rows.iter().map(|row| [grouped(row.count), rate(row.per_second), printable(row.full_name().as_bytes())]);
+        let names = rows
+            .iter()
+            .map(|row| [grouped(row.count), rate(row.per_second), printable(row.full_name().as_bytes())]);
         let mut lines = self.table("other events", ["count", "per s", "event"], names.collect(), *distinct);
         let fields = rows.iter().flat_map(|row| row.fields.iter().map(|field| (row.full_name(), field)));
         let fields: Vec<_> = fields
@@ -286,7 +293,12 @@ impl SectionDrawing<'_> {
         if !texts.is_empty() {
             let distinct = texts.len();
             lines.push(String::new());
-            lines.extend(self.table("texts of these events", ["count", "share", "value", "text"], texts, distinct));
+            lines.extend(self.table(
+                "texts of these events",
+                ["count", "share", "value", "text"],
+                texts,
+                distinct,
+            ));
         }
         lines
     }

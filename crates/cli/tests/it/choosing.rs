@@ -298,7 +298,7 @@ fn redacting_leaves_no_text_of_the_input_in_warnings_and_types_of_values() {
     }
 }
 
-/// What the events of a trace say that is not a word of the program: their times, and the numbers of known ones.
+/// The times and numbers of the events of a trace, which are no words of the program.
 fn facts(dumped: &str) -> Vec<String> {
     let events = dumped.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let events = events.filter(|line| line["type"] == "event");
@@ -315,7 +315,9 @@ fn a_redacted_trace_has_its_events_and_none_of_its_words() {
     let original = corpus("trc/in/real_057_blocked.bin.gz");
     let redacted = text(&scratch.path("redacted.trc")).to_owned();
     run(&["convert", &original, "--redact", "-o", &redacted]).done();
-    let [before, after] = [&original, &redacted].map(|file| run(&["dump", file]).done()).map(|dumped| String::from_utf8(dumped).unwrap());
+    let [before, after] = [&original, &redacted]
+        .map(|file| run(&["dump", file]).done())
+        .map(|dumped| String::from_utf8(dumped).unwrap());
     assert_eq!(facts(&after), facts(&before));
     for word in ["d9_record_new", "item", "src/main", "RequestCompleted", "status_code", "\"vm\""] {
         assert!(before.contains(word), "{word}");

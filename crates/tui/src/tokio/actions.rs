@@ -98,7 +98,8 @@ impl TokioApp {
         let all = TimeRange::of(self.page());
         self.cursor_ns = time_ns.clamp(all.start_ns, all.end_ns - 1);
         let length_ns = self.range.length_ns();
-        let (before_ns, after_ns) = (self.range.start_ns - self.cursor_ns, self.cursor_ns - self.range.end_ns);
+        let (before_ns, after_ns) =
+            (self.range.start_ns - self.cursor_ns, self.cursor_ns - self.range.end_ns);
         let by_ns = if before_ns > 0 { -before_ns } else { (after_ns + 1).max(0) };
         let start_ns = (self.range.start_ns + by_ns).clamp(0, all.end_ns - length_ns);
         self.range = TimeRange { start_ns, end_ns: start_ns + length_ns };
@@ -210,7 +211,8 @@ impl TokioApp {
                 Button::WheelDown => self.zoom(self.range.length_ns().saturating_mul(2)),
                 Button::Press => {
                     let line = usize::from(row - self.areas.lanes.y);
-                    self.lanes.cursor = self.lanes.at_line(line, self.lane_count()).unwrap_or(self.lanes.cursor);
+                    self.lanes.cursor =
+                        self.lanes.at_line(line, self.lane_count()).unwrap_or(self.lanes.cursor);
                 }
             }
         } else if self.areas.list.contains(at) {

@@ -112,7 +112,8 @@ impl TokioApp {
         let count = self.lane_count();
         for (line, lane) in (0..).zip(self.lanes.window(count, usize::from(area.height))) {
             let is_chosen = lane == self.lanes.cursor;
-            let role = if is_chosen { TextRole::of_cursor(self.pane == TokioPane::Lanes) } else { TextRole::Dim };
+            let role =
+                if is_chosen { TextRole::of_cursor(self.pane == TokioPane::Lanes) } else { TextRole::Dim };
             canvas.line(labels, line, &self.lane_label(lane), canvas.colours.style(role));
             self.draw_lane(canvas, cells, (line, lane));
         }
@@ -134,7 +135,8 @@ impl TokioApp {
         let page = self.page();
         let cells = usize::from(area.width);
         let series = self.series();
-        let values = lane.checked_sub(page.lanes.len()).and_then(|row| series.get(row)).map(|series| series.1);
+        let values =
+            lane.checked_sub(page.lanes.len()).and_then(|row| series.get(row)).map(|series| series.1);
         let most = values.and_then(|values| values.iter().max()).copied().unwrap_or(0);
         let cursor = self.range.cell_of(self.cursor_ns, cells);
         for cell in 0..cells {
@@ -188,7 +190,7 @@ impl TokioApp {
         }
     }
 
-    /// What is under the cursor, in one line.
+    /// The facts about the moment under the cursor, in one line.
     pub(super) fn cursor_facts(&self) -> String {
         let page = self.page();
         let Some(worker) = page.lanes.get(self.lanes.cursor) else { return self.series_facts() };

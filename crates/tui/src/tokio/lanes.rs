@@ -1,4 +1,4 @@
-//! What the workers did in each cell of the screen.
+//! The work of each worker in each cell of the screen.
 
 use borehole_analysis::tokio::{PageGrid, PageLane, TokioPage};
 
@@ -53,7 +53,7 @@ impl TimeRange {
     }
 }
 
-/// What a worker did during a cell.
+/// The work of a worker during a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LaneCell {
     /// The share of the time in polls, from 0 to 1.
@@ -85,9 +85,9 @@ impl LaneCell {
         let (busy, parked) = (sum(&lane.busy_ns) / all_ns, sum(&lane.parked_ns) / all_ns);
         let poll = polls.longest(page, row, range).or_else(|| longest(page, lane, columns));
         let is_fine = range.length_ns() < i64::try_from(page.grid.column_ns).unwrap_or(i64::MAX);
-        let one_by_one = poll.filter(|_| is_fine).map(|poll| {
-            range.overlap_ns(extent(page, poll)) as f64 / range.length_ns().max(1) as f64
-        });
+        let one_by_one = poll
+            .filter(|_| is_fine)
+            .map(|poll| range.overlap_ns(extent(page, poll)) as f64 / range.length_ns().max(1) as f64);
         Self { busy: one_by_one.unwrap_or(busy).min(1.0), is_parked: parked > 0.01, poll }
     }
 }

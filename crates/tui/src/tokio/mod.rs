@@ -179,7 +179,8 @@ impl TokioApp {
     fn filter_rows(&mut self) {
         let wanted = self.filter.to_lowercase();
         let rows = 0..self.row_count();
-        let is_wanted = |&row: &usize| wanted.is_empty() || self.row_text(row).to_lowercase().contains(&wanted);
+        let is_wanted =
+            |&row: &usize| wanted.is_empty() || self.row_text(row).to_lowercase().contains(&wanted);
         self.rows = rows.filter(is_wanted).collect();
     }
 }

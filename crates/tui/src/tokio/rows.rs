@@ -6,7 +6,7 @@ use borehole_text::{duration, grouped, printable};
 use super::lanes::extent;
 use super::{TokioApp, TokioList};
 
-/// What a row leads to.
+/// The moment that a row leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) time_ns: i64,
@@ -124,7 +124,8 @@ fn place_text(page: &TokioPage, place: u32) -> String {
 
 fn poll_text(page: &TokioPage, poll: usize) -> String {
     let polls = &page.polls;
-    let (Some(&start_ns), Some(&duration_ns)) = (polls.start_ns.get(poll), polls.duration_ns.get(poll)) else {
+    let (Some(&start_ns), Some(&duration_ns)) = (polls.start_ns.get(poll), polls.duration_ns.get(poll))
+    else {
         return String::new();
     };
     let mark = if polls.open.contains(&poll) { "+" } else { "" };
@@ -144,7 +145,8 @@ fn task_text(page: &TokioPage, row: usize) -> String {
 
 fn span_text(page: &TokioPage, span: usize) -> String {
     let spans = &page.spans;
-    let (Some(&start_ns), Some(&duration_ns)) = (spans.start_ns.get(span), spans.duration_ns.get(span)) else {
+    let (Some(&start_ns), Some(&duration_ns)) = (spans.start_ns.get(span), spans.duration_ns.get(span))
+    else {
         return String::new();
     };
     let text = |index: usize| page.texts.get(index).map_or("", String::as_str);
@@ -153,7 +155,7 @@ fn span_text(page: &TokioPage, span: usize) -> String {
     format!("{:>10} {:>14}  {name}", duration(duration_ns), moment_text(start_ns))
 }
 
-/// What is known of a poll, in one line.
+/// The facts about a poll, in one line.
 pub(super) fn poll_facts(page: &TokioPage, poll: usize) -> String {
     let polls = &page.polls;
     let start_ns = polls.start_ns[poll];

@@ -74,12 +74,24 @@ fn second() -> TokioPage {
         tasks: vec![task(9, 1, None), task(7, 0, Some(800 * MS))],
         flags: vec![
             flag(Severity::Critical, "stuck-worker", "a poll does not end", Some(900 * MS), Some(1)),
-            flag(Severity::Warning, "long-poll", "a poll took 120 ms; evil\u{1b}[2J", Some(500 * MS), Some(0)),
+            flag(
+                Severity::Warning,
+                "long-poll",
+                "a poll took 120 ms; evil\u{1b}[2J",
+                Some(500 * MS),
+                Some(0),
+            ),
             flag(Severity::Info, "poll-coverage", "some polls are not recorded", None, None),
         ],
         places: vec!["src/handlers.rs:93:9".to_owned(), "src/jobs.rs:7:1".to_owned()],
         texts: vec!["request".to_owned(), "route=/carts/{id} status=200".to_owned()],
-        counts: PageCounts { polls: (4711, 2), spans: (2, 2), tasks: (2, 2), workers: (2, 2), ..PageCounts::default() },
+        counts: PageCounts {
+            polls: (4711, 2),
+            spans: (2, 2),
+            tasks: (2, 2),
+            workers: (2, 2),
+            ..PageCounts::default()
+        },
         ..TokioPage::default()
     }
 }
@@ -155,7 +167,10 @@ fn each_view_is_as_it_was_drawn() {
     for (name, keys) in VIEWS {
         let text = Session::new().press(keys).text();
         assert!(text.lines().all(|line| width(line) <= 80), "{name}");
-        assert_golden(&project_file(&format!("crates/tui/tests/golden/tokio-{name}-80x24.txt")), text.as_bytes());
+        assert_golden(
+            &project_file(&format!("crates/tui/tests/golden/tokio-{name}-80x24.txt")),
+            text.as_bytes(),
+        );
     }
 }
 
@@ -165,7 +180,10 @@ fn a_row_leads_to_its_moment_and_back() {
     let whole = session.text();
     let at_flag = session.press("f\r").text();
     assert!(at_flag.contains("▸ 50.0 ms from +0.875000 s to +0.925000 s"), "{at_flag}");
-    assert_eq!(session.status(), "worker 1: poll of 100 ms, not ended at +0.900000 s, task 9 of src/jobs.rs:7:1");
+    assert_eq!(
+        session.status(),
+        "worker 1: poll of 100 ms, not ended at +0.900000 s, task 9 of src/jobs.rs:7:1"
+    );
     // The way back keeps the cursor.
     assert_eq!(session.press("u").text().lines().nth(1), whole.lines().nth(1));
     assert_eq!(session.press("u").status(), "nothing to go back to");
@@ -200,7 +218,11 @@ fn rows_are_filtered_and_copied() {
     assert!(text.contains("flags · 1 of 3") && text.contains("/long"), "{text}");
     session.press("y");
     assert_eq!(session.copied.0.len(), 1);
-    assert!(session.copied.0[0].contains("long-poll: a poll took 120 ms; evil\\x1b[2J"), "{:?}", session.copied.0);
+    assert!(
+        session.copied.0[0].contains("long-poll: a poll took 120 ms; evil\\x1b[2J"),
+        "{:?}",
+        session.copied.0
+    );
     assert!(session.press("\u{1b}").text().contains("flags · 3"));
 }
 
@@ -240,7 +262,10 @@ fn no_trace_and_no_size_break_it() {
     for size in [(80, 24), (20, 6), (21, 7), (300, 100), (10, 3)] {
         for pages in [vec![], vec![TokioPage::default()], vec![second()]] {
             let mut session = Session::of(pages, size);
-            for keys in ["j", "k", "l", "h", "+", "-", "0", "\t", "\r", "n", "N", "f", "p", "t", "s", "]", "y", "G", "g", "u"] {
+            for keys in [
+                "j", "k", "l", "h", "+", "-", "0", "\t", "\r", "n", "N", "f", "p", "t", "s", "]", "y", "G",
+                "g", "u",
+            ] {
                 session.press(keys);
             }
             assert!(session.lines().iter().all(|line| width(line) <= usize::from(size.0)));
