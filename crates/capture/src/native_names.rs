@@ -28,7 +28,8 @@ struct ModuleSymbols(Vec<(u64, u64, Vec<u8>)>);
 impl ModuleSymbols {
     fn of(process: &Process, mapping: &MemoryMapping) -> Self {
         let Ok(symbols) = process.symbols(mapping) else { return Self::default() };
-        let functions = symbols.iter().filter(|(name, symbol)| !symbol.thread_local && !name.starts_with(b"."));
+        let functions =
+            symbols.iter().filter(|(name, symbol)| !symbol.thread_local && !name.starts_with(b"."));
         let mut functions: Vec<_> =
             functions.map(|(name, symbol)| (symbol.address, symbol.size, name.to_vec())).collect();
         functions.sort_unstable();
@@ -79,7 +80,8 @@ impl NativeNames {
 
     fn frame_at(&mut self, process: &Process, address: u64, tables: &mut Tables) -> Result<FrameId, Error> {
         let mapping = process.mappings().at(address);
-        let Some(mapping) = mapping.filter(|mapping| mapping.shows_file() || mapping.path == b"[vdso]") else {
+        let Some(mapping) = mapping.filter(|mapping| mapping.shows_file() || mapping.path == b"[vdso]")
+        else {
             return intern(MADE, MADE, None, tables);
         };
         if !self.modules.contains_key(&mapping.path) {

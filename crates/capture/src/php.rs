@@ -1,11 +1,11 @@
 //! A process that runs PHP, as a subject to sample.
 
 use borehole_model::{Label, LabelValue, LabelsId, TableFull, Tables};
+use borehole_native::CallPlace;
 use borehole_php::{
     AttachOptions, Executor, Identity, Php, PhpRelease, SampleOutcome, SampledStack, ServedRequest,
     StackWalker, ThreadModel, WalkOptions,
 };
-use borehole_native::CallPlace;
 use borehole_process::{ErrorKind, Process, Registers, Stopper};
 
 use crate::error::Error;

@@ -8,8 +8,8 @@ use borehole_process::{ErrorKind, ForeignProcess as _, Process, Registers, Stopp
 use crate::error::Error;
 use crate::native::{NativeFrames, NativeSampler, NativeSettings};
 use crate::native_counts::NativeCounts;
-use crate::resting::RestWatch;
 use crate::python::{SampledThreads, plain_status};
+use crate::resting::RestWatch;
 use crate::subject::{Look, Subject};
 use crate::thread_files::{self, ThreadState};
 
@@ -93,9 +93,11 @@ impl ProgramProcess {
         let mut known: HashMap<i32, ProgramLane> =
             self.lanes.drain(..).map(|lane| (lane.thread, lane)).collect();
         let id = self.process.id();
-        self.lanes.extend(threads.into_iter().map(|thread| {
-            known.remove(&thread).unwrap_or_else(|| ProgramLane::new(id, thread))
-        }));
+        self.lanes.extend(
+            threads
+                .into_iter()
+                .map(|thread| known.remove(&thread).unwrap_or_else(|| ProgramLane::new(id, thread))),
+        );
         Ok(())
     }
 }

@@ -113,7 +113,10 @@ mod tests {
     fn the_place_of_a_thread_is_known_while_it_sleeps() {
         let text = "0 0x0 0x7ffc1 0x1 0x0 0x0 0x0 0x7ffc3c5a1b78 0x7f3a8b0f5d2d\n";
         assert_eq!(parse_place(text), Some((0x7ffc_3c5a_1b78, 0x7f3a_8b0f_5d2d)));
-        assert_eq!(parse_place("-1 0x7ffc3c5a1b78 0x7f3a8b0f5d2d\n"), Some((0x7ffc_3c5a_1b78, 0x7f3a_8b0f_5d2d)));
+        assert_eq!(
+            parse_place("-1 0x7ffc3c5a1b78 0x7f3a8b0f5d2d\n"),
+            Some((0x7ffc_3c5a_1b78, 0x7f3a_8b0f_5d2d))
+        );
         assert_eq!(parse_place("running\n"), None);
         assert_eq!(parse_place(""), None);
     }

@@ -75,8 +75,11 @@ impl Code {
         let start = address.wrapping_sub(BEFORE as u64);
         process.read_pieces(&mut [MemoryPiece { address: start, into: &mut bytes }])?;
         let (before, behind) = bytes.split_at(BEFORE);
-        let facts =
-            CodeFacts { cover, call: call_before(before, address), is_signal_return: behind == SIGNAL_RETURN };
+        let facts = CodeFacts {
+            cover,
+            call: call_before(before, address),
+            is_signal_return: behind == SIGNAL_RETURN,
+        };
         if cover == Cover::Nothing {
             self.met_unknown = true;
         } else {
@@ -171,7 +174,8 @@ mod tests {
             before.extend(call);
             assert_eq!(call_before(&before, 0x1000), Call::Indirect, "{call:x?}");
         }
-        for other in [[0x90; BEFORE], [0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xe0], [0, 0, 0, 0, 0xff, 0x15, 0]] {
+        for other in [[0x90; BEFORE], [0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xe0], [0, 0, 0, 0, 0xff, 0x15, 0]]
+        {
             assert_eq!(call_before(&other, 0x1000), Call::None, "{other:x?}");
         }
     }

@@ -81,7 +81,11 @@ pub fn join(
     joined.extend((next_call..calls.len()).map(Joined::Call));
     let missing = (calls.len() - next_call) as u64;
     let calls = next_call as u64;
-    if missing == 0 || pairs.is_rest_of_root { Joining::Whole { calls } } else { Joining::Cut { calls, missing } }
+    if missing == 0 || pairs.is_rest_of_root {
+        Joining::Whole { calls }
+    } else {
+        Joining::Cut { calls, missing }
+    }
 }
 
 /// Which native frames are calls.
@@ -115,10 +119,10 @@ fn by_order(stack: &NativeStack, calls: &[CallPlace], entry: Option<EntryFunctio
 fn entries(frames: &[NativeAddress], entry: EntryFunction) -> Vec<usize> {
     let is_within = |frame: &NativeAddress| (entry.start..entry.end).contains(&frame.address);
     // Compilers move rare code of a function elsewhere, where no symbol may name it. The call still does.
-    let is_called = |index: usize| frames.get(index + 1).is_some_and(|caller| caller.calls == Some(entry.start));
-    let is_entry = |&(index, frame): &(usize, &NativeAddress)| {
-        frame.is_hosted || is_within(frame) || is_called(index)
-    };
+    let is_called =
+        |index: usize| frames.get(index + 1).is_some_and(|caller| caller.calls == Some(entry.start));
+    let is_entry =
+        |&(index, frame): &(usize, &NativeAddress)| frame.is_hosted || is_within(frame) || is_called(index);
     frames.iter().enumerate().filter(is_entry).map(|(index, _)| index).collect()
 }
 
@@ -144,8 +148,11 @@ fn by_place(stack: &NativeStack, calls: &[CallPlace]) -> Option<Pairs> {
     }
     let is_whole = stack.end == StackEnd::Root;
     // The outermost frame may lie in the state of the thread, and not on its stack.
-    (missing <= 1 || !is_whole)
-        .then_some(Pairs { entries, is_leaf_apart: false, is_rest_of_root: is_whole && missing == 1 })
+    (missing <= 1 || !is_whole).then_some(Pairs {
+        entries,
+        is_leaf_apart: false,
+        is_rest_of_root: is_whole && missing == 1,
+    })
 }
 
 /// Whether a place is on the part of the stack whose frames are known.
@@ -213,7 +220,8 @@ mod tests {
 
     #[test]
     fn more_than_the_leaf_without_its_other_half_is_a_contradiction() {
-        for (addresses, calls) in [(&[0x1500, 8, 7][..], 3), (&[0x1500, 0x1600, 0x1700, 7], 1), (&[9, 8], 2)] {
+        for (addresses, calls) in [(&[0x1500, 8, 7][..], 3), (&[0x1500, 0x1600, 0x1700, 7], 1), (&[9, 8], 2)]
+        {
             let found = joined(&stack(addresses, StackEnd::Root), &vec![CallPlace::NextEntry; calls]);
             assert_eq!(found, (String::new(), Joining::Contradiction), "{addresses:x?}");
         }
@@ -245,7 +253,10 @@ mod tests {
         let found = joined(&stack(&[9, 8], StackEnd::Root), &[]);
         assert_eq!(found, ("n0 n1".to_owned(), Joining::Whole { calls: 0 }));
         let mut levels = Vec::new();
-        assert_eq!(join(&stack(&[9, 8], StackEnd::Root), &[], None, &mut levels), Joining::Whole { calls: 0 });
+        assert_eq!(
+            join(&stack(&[9, 8], StackEnd::Root), &[], None, &mut levels),
+            Joining::Whole { calls: 0 }
+        );
         assert_eq!(levels.len(), 2);
     }
 }

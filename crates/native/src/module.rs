@@ -130,7 +130,9 @@ fn load_sections(
 /// The mapping with the ELF header of the file that `mapping` shows a part of: the nearest below it.
 fn first_mapping<'m>(mappings: &'m Mappings, mapping: &MemoryMapping) -> Option<&'m MemoryMapping> {
     let below = mappings.iter().take_while(|other| other.start <= mapping.start);
-    below.filter(|other| other.file_offset == 0 && other.path == mapping.path && !other.path.is_empty()).last()
+    below
+        .filter(|other| other.file_offset == 0 && other.path == mapping.path && !other.path.is_empty())
+        .last()
 }
 
 fn unwind_place(header: &[u8], start: u64) -> Option<UnwindPlace> {
@@ -211,7 +213,9 @@ mod tests {
     fn an_index_with_another_encoding_is_none() {
         assert_eq!(frames_start(&[1, 0x1b, 3, 0x3b, 8, 0, 0, 0], 0x1000), Some(0x100c));
         assert_eq!(frames_start(&[1, 0x1b, 3, 0x3b, 0xfc, 0xff, 0xff, 0xff], 0x1000), Some(0x1000));
-        for index in [&[][..], &[1, 0x1b, 3, 0x3b], &[2, 0x1b, 3, 0x3b, 8, 0, 0, 0], &[1, 0x10, 3, 0x3b, 8, 0, 0, 0]] {
+        for index in
+            [&[][..], &[1, 0x1b, 3, 0x3b], &[2, 0x1b, 3, 0x3b, 8, 0, 0, 0], &[1, 0x10, 3, 0x3b, 8, 0, 0, 0]]
+        {
             assert_eq!(frames_start(index, 0x1000), None, "{index:?}");
         }
         assert_eq!(frames_start(&[1, 0x1b, 3, 0x3b, 0, 0, 0, 0x80], 0), None, "before the first address");

@@ -84,7 +84,8 @@ impl StackCopy {
     fn extend(&mut self, memory: &impl ForeignMemory, more: usize) -> bool {
         let done = self.bytes.len();
         self.bytes.resize(done + more, 0);
-        let piece = MemoryPiece { address: self.start.wrapping_add(done as u64), into: &mut self.bytes[done..] };
+        let piece =
+            MemoryPiece { address: self.start.wrapping_add(done as u64), into: &mut self.bytes[done..] };
         let filled = memory.read_pieces(&mut [piece]).unwrap_or_else(|error| {
             self.note(error);
             0

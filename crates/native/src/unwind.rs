@@ -141,7 +141,8 @@ impl Unwinder {
         stack.searched = 0;
         self.copy.take(process, registers.sp);
         let address = FrameAddress::from_instruction_pointer(registers.ip);
-        let start = Step { address, registers: UnwindRegsX86_64::new(registers.ip, registers.sp, registers.bp) };
+        let start =
+            Step { address, registers: UnwindRegsX86_64::new(registers.ip, registers.sp, registers.bp) };
         stack.end = self.follow(process, start, stack)?;
         if let Some(error) = self.copy.failure.take() {
             return Err(error);
@@ -282,7 +283,10 @@ impl Unwinder {
             registers.set_sp(step.registers.sp().wrapping_add(8 * word));
             let Stepped::To(next) = self.step(process, Step { address, registers }, facts)? else { continue };
             let caller = self.code.at(process, exact(next.address))?;
-            if caller.cover == Cover::Module && caller.call != Call::None && self.reaches_root(process, next)? {
+            if caller.cover == Cover::Module
+                && caller.call != Call::None
+                && self.reaches_root(process, next)?
+            {
                 return Ok(Some(next));
             }
         }

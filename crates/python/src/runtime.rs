@@ -200,7 +200,9 @@ fn by_cookie(target: &impl ForeignProcess) -> Result<Vec<Result<Runtime, Error>>
         !places.is_empty()
     })?;
     let runtime = |address: u64| match debug_offsets::read(target, address) {
-        Ok(Some((identity, layout))) => Some(Ok(Runtime { address, identity, layout, none: 0, engine: None })),
+        Ok(Some((identity, layout))) => {
+            Some(Ok(Runtime { address, identity, layout, none: 0, engine: None }))
+        }
         Ok(None) => None,
         Err(error) => Some(Err(error)),
     };

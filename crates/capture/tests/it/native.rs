@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use borehole_capture::{
-    LiveSink, NativeCounts, NativeFrames, PhpOptions, ProgramOptions, PythonOptions, SampleOptions, SamplingSession,
-    SegmentMetadata, SessionControl, Subject, SubjectOptions, attach,
+    LiveSink, NativeCounts, NativeFrames, PhpOptions, ProgramOptions, PythonOptions, SampleOptions,
+    SamplingSession, SegmentMetadata, SessionControl, Subject, SubjectOptions, attach,
 };
 use borehole_model::{Context, ProfileSink, Sample, Tables};
 use borehole_testkit::peers;
@@ -68,7 +68,9 @@ impl ProfileSink for Stacks {
         let name = |frame| {
             let frame = at.tables.frame(frame);
             let function = text(frame.function);
-            frame.native.map_or_else(|| function.clone(), |native| format!("{}:{function}", text(native.module)))
+            frame
+                .native
+                .map_or_else(|| function.clone(), |native| format!("{}:{function}", text(native.module)))
         };
         self.0.push(at.tables.frames_leaf_first(sample.stack).map(name).collect());
         Ok(ControlFlow::Continue(()))
@@ -170,7 +172,10 @@ fn c_is_between_the_functions_of_python_that_call_it_and_that_it_calls() {
 fn all_but_few_calls_of_a_busy_program_are_joined() {
     let Some(php) = peers::peer("php") else { return };
     let mut child = php.command().arg(corpus("php/trace/pairs.php")).arg("60").spawn().unwrap();
-    let subject = borehole_capture::attach_when_ready(child.id().try_into().unwrap(), &options(NativeFrames::WithScript));
+    let subject = borehole_capture::attach_when_ready(
+        child.id().try_into().unwrap(),
+        &options(NativeFrames::WithScript),
+    );
     let (counts, stacks) = sampled(subject.unwrap(), 3000);
     child.kill().unwrap();
     child.wait().unwrap();
@@ -185,7 +190,8 @@ fn a_program_of_c_has_the_stacks_of_all_its_threads() {
     let scratch = Scratch::new();
     let path = scratch.path("nested");
     let source = corpus("native/nested.c");
-    let built = gcc.command().args(["-O2", "-pthread", "-rdynamic", "-o"]).args([&path, &source]).status().unwrap();
+    let built =
+        gcc.command().args(["-O2", "-pthread", "-rdynamic", "-o"]).args([&path, &source]).status().unwrap();
     assert!(built.success());
     let program = Program::start(&mut Command::new(&path));
     let (counts, stacks) = sampled(program.attach(NativeFrames::WithScript), 2);

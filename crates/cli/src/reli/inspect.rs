@@ -21,8 +21,8 @@ use crate::messages::say;
 use crate::outputs::file;
 use crate::record::targets::Targets;
 use crate::record::{
-    self, Detected, Earlier, Encoding, Files, JournalKind, NativeArgs, PhpArgs, RecordingOutput, RecordingPlace,
-    RecordingPlan, Sampling, Single, Workers, parse_release,
+    self, Detected, Earlier, Encoding, Files, JournalKind, NativeArgs, PhpArgs, RecordingOutput,
+    RecordingPlace, RecordingPlan, Sampling, Single, Workers, parse_release,
 };
 use crate::top::{self, TopArgs};
 use crate::utc;

@@ -15,9 +15,12 @@ fn assert_equal(program: &Program) -> Option<usize> {
     assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
     for (thread, stack) in &found {
         let expected = &expected[thread];
-        let is_same = |(found, expected): &(&u64, &u64)| expected.checked_sub(**found).is_some_and(|before| before <= 1);
+        let is_same = |(found, expected): &(&u64, &u64)| {
+            expected.checked_sub(**found).is_some_and(|before| before <= 1)
+        };
         let addresses: Vec<u64> = stack.frames.iter().map(|frame| frame.address).collect();
-        let is_equal = addresses.len() == expected.len() && addresses.iter().zip(expected).all(|pair| is_same(&pair));
+        let is_equal =
+            addresses.len() == expected.len() && addresses.iter().zip(expected).all(|pair| is_same(&pair));
         let same = addresses.iter().zip(expected).take_while(is_same).count();
         let show = |addresses: &[u64]| format!("{:x?}", &addresses[same.min(addresses.len())..]);
         let (found, wanted) = (show(&addresses), show(expected));
