@@ -17,6 +17,9 @@ pub(crate) struct SpanFields {
 /// Most spans have at most so many fields. Their places need no memory of their own.
 const INLINE: usize = 6;
 
+/// The memory that is taken for the texts of a span at first.
+const USUAL_BYTES: usize = 48;
+
 /// The longest text of all values of a span. What is beyond is cut off, so that a span that records forever stays small.
 const MOST_BYTES: usize = 16 << 10;
 
@@ -31,6 +34,9 @@ impl SpanFields {
     }
 
     fn set(&mut self, field: &Field, write: impl FnOnce(&mut LimitedText<'_>) -> fmt::Result) {
+        if self.text.is_empty() {
+            self.text.reserve(USUAL_BYTES);
+        }
         let start = self.text.len();
         // Writing to such text cannot fail, but a `Debug` of the program's own may: what it wrote counts.
         let _ = write(&mut LimitedText(&mut self.text));

@@ -1,12 +1,12 @@
 //! Records the spans of `tracing`.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::Mutex;
 
 use borehole_recorder::trc::dial9::{event, field};
 use borehole_recorder::trc::{FieldKind, FieldType, Schema, TraceEvent, ValueDef};
 use borehole_recorder::{Handle, now_ns};
+use hashbrown::HashMap;
 use tracing::callsite::Identifier;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Metadata, Subscriber};
@@ -81,6 +81,9 @@ thread_local! {
 /// The maximum number of fields of a span. Source: `tracing-core` 0.1.36, `field::ValueSet`.
 const MOST_FIELDS: usize = 32;
 
+/// The number of fields up to which the values of a span need no memory of their own while they are recorded.
+const FEW_FIELDS: usize = 6;
+
 impl SpanLayer {
     /// Creates a layer that records through `handle`.
     #[must_use]
@@ -90,15 +93,22 @@ impl SpanLayer {
 
     fn enter(&self, id: &Id, span: &OpenSpan) {
         let count = span.schemas.fields.min(MOST_FIELDS);
-        let mut values = [ValueDef::Absent; 4 + MOST_FIELDS];
+        let mut few = [ValueDef::Absent; 4 + FEW_FIELDS];
+        let mut many = Vec::new();
+        let values = if count <= FEW_FIELDS {
+            &mut few[..4 + count]
+        } else {
+            many.resize(4 + count, ValueDef::Absent);
+            &mut many[..]
+        };
         values[0] = optional(Some(current_task()).filter(|task| *task > 0));
         values[1] = ValueDef::Unsigned(id.into_u64());
         values[2] = optional(span.parent);
         values[3] = ValueDef::Text(span.schemas.name);
-        for (index, value) in values[4..4 + count].iter_mut().enumerate() {
+        for (index, value) in values[4..].iter_mut().enumerate() {
             *value = span.fields.value(index).map_or(ValueDef::Absent, ValueDef::Text);
         }
-        self.handle.record_values(&span.schemas.enter, now_ns(), &values[..4 + count]);
+        self.handle.record_values(&span.schemas.enter, now_ns(), values);
     }
 
     fn exit(&self, id: &Id, span: &OpenSpan) {

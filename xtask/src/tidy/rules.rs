@@ -108,6 +108,7 @@ pub(crate) const ABOVE_ALL: &[&str] = &["borehole-testkit", "borehole-bench"];
 const TOKIO_OUTSIDE: &[&str] = &[
     "axum",
     "bytes",
+    "hashbrown",
     "http",
     "nix",
     "object_store",

@@ -304,7 +304,7 @@ fn facts(dumped: &str) -> Vec<String> {
     let events = events.filter(|line| line["type"] == "event");
     let numbers = |event: &serde_json::Value| {
         let fields = event["fields"].as_array().unwrap().iter();
-        fields.map(|field| field[1].clone()).filter(|value| value.is_number()).collect::<Vec<_>>()
+        fields.map(|field| field[1].clone()).filter(serde_json::Value::is_number).collect::<Vec<_>>()
     };
     events.map(|event| format!("{} {:?}", event["time_ns"], numbers(&event))).collect()
 }

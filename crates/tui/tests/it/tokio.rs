@@ -14,25 +14,29 @@ const MS: i64 = 1_000_000;
 /// The number of columns of the grid, of 10 ms each.
 const COLUMNS: usize = 100;
 
-/// A second of two workers: the first one does short polls, and a long one from 500 ms on; the other one is parked, and hangs in a
-/// poll from 900 ms on.
-fn second() -> TokioPage {
+/// The first worker does short polls, and a long one from 500 ms on; the other one is parked, and hangs in a poll from 900 ms on.
+fn lanes() -> Vec<PageLane> {
     let column_ns = 10 * MS.unsigned_abs();
     let busy = |share: &dyn Fn(usize) -> u64| (0..COLUMNS).map(|at| column_ns * share(at) / 10).collect();
+    let longest = |column, poll| (0..COLUMNS).map(|at| if at == column { poll } else { -1 }).collect();
     let first = PageLane {
         worker: 0,
         busy_ns: busy(&|at| if (50..62).contains(&at) { 10 } else { at as u64 % 5 }),
-        longest: (0..COLUMNS).map(|at| if at == 50 { 0 } else { -1 }).collect(),
+        longest: longest(50, 0),
         ..PageLane::default()
     };
     let other = PageLane {
         worker: 1,
         busy_ns: busy(&|at| if at >= 90 { 10 } else { 0 }),
         parked_ns: (0..COLUMNS).map(|at| if at < 90 { column_ns } else { 0 }).collect(),
-        longest: (0..COLUMNS).map(|at| if at == 90 { 1 } else { -1 }).collect(),
+        longest: longest(90, 1),
         ..PageLane::default()
     };
-    let polls = PagePolls {
+    vec![first, other]
+}
+
+fn polls() -> PagePolls {
+    PagePolls {
         lane: vec![0, 1],
         start_ns: vec![500 * MS, 900 * MS],
         duration_ns: vec![120_000_000, 100_000_000],
@@ -41,15 +45,16 @@ fn second() -> TokioPage {
         woken_ns: vec![497 * MS, -1],
         waker: vec![3, 0],
         open: vec![1],
-    };
-    let flag = |severity, check, evidence: &str, time_ns, worker| PageFlag {
-        severity,
-        check,
-        evidence: evidence.to_owned(),
-        time_ns,
-        worker,
-        task: None,
-    };
+    }
+}
+
+fn flag(severity: Severity, check: &'static str, evidence: &str, at: Option<(i64, u64)>) -> PageFlag {
+    let (time_ns, worker) = at.unzip();
+    PageFlag { severity, check, evidence: evidence.to_owned(), time_ns, worker, task: None }
+}
+
+/// A second of two workers.
+fn second() -> TokioPage {
     let task = |task, place, ended_ns| PageTask {
         task,
         place,
@@ -59,11 +64,18 @@ fn second() -> TokioPage {
         busy_ns: 130_000_000,
         longest_ns: 120_000_000,
     };
+    let counts = PageCounts {
+        polls: (4711, 2),
+        spans: (2, 2),
+        tasks: (2, 2),
+        workers: (2, 2),
+        ..PageCounts::default()
+    };
     TokioPage {
         end_ns: 1000 * MS,
-        grid: PageGrid { first_ns: 0, column_ns, columns: COLUMNS },
-        lanes: vec![first, other],
-        polls,
+        grid: PageGrid { first_ns: 0, column_ns: 10 * MS.unsigned_abs(), columns: COLUMNS },
+        lanes: lanes(),
+        polls: polls(),
         queue: (0..COLUMNS).map(|at| if at == 55 { 8 } else { 1 }).collect(),
         spans: PageSpans {
             name: vec![0, 0],
@@ -73,25 +85,13 @@ fn second() -> TokioPage {
         },
         tasks: vec![task(9, 1, None), task(7, 0, Some(800 * MS))],
         flags: vec![
-            flag(Severity::Critical, "stuck-worker", "a poll does not end", Some(900 * MS), Some(1)),
-            flag(
-                Severity::Warning,
-                "long-poll",
-                "a poll took 120 ms; evil\u{1b}[2J",
-                Some(500 * MS),
-                Some(0),
-            ),
-            flag(Severity::Info, "poll-coverage", "some polls are not recorded", None, None),
+            flag(Severity::Critical, "stuck-worker", "a poll does not end", Some((900 * MS, 1))),
+            flag(Severity::Warning, "long-poll", "a poll took 120 ms; evil\u{1b}[2J", Some((500 * MS, 0))),
+            flag(Severity::Info, "poll-coverage", "some polls are not recorded", None),
         ],
-        places: vec!["src/handlers.rs:93:9".to_owned(), "src/jobs.rs:7:1".to_owned()],
-        texts: vec!["request".to_owned(), "route=/carts/{id} status=200".to_owned()],
-        counts: PageCounts {
-            polls: (4711, 2),
-            spans: (2, 2),
-            tasks: (2, 2),
-            workers: (2, 2),
-            ..PageCounts::default()
-        },
+        places: ["src/handlers.rs:93:9", "src/jobs.rs:7:1"].map(str::to_owned).to_vec(),
+        texts: ["request", "route=/carts/{id} status=200"].map(str::to_owned).to_vec(),
+        counts,
         ..TokioPage::default()
     }
 }
@@ -168,7 +168,7 @@ fn each_view_is_as_it_was_drawn() {
         let text = Session::new().press(keys).text();
         assert!(text.lines().all(|line| width(line) <= 80), "{name}");
         assert_golden(
-            &project_file(&format!("crates/tui/tests/golden/tokio-{name}-80x24.txt")),
+            project_file(&format!("crates/tui/tests/golden/tokio-{name}-80x24.txt")),
             text.as_bytes(),
         );
     }
