@@ -26,6 +26,7 @@ mod references;
 mod report;
 mod share;
 mod starting;
+mod symbols;
 mod tachyon;
 mod text;
 mod traces;

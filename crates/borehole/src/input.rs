@@ -6,7 +6,7 @@ use borehole_formats::detect::{DETECT_BYTES, Foreign, Format, detect, foreign};
 use borehole_formats::registry::{Document, Import, ImportPlain};
 #[cfg(feature = "tachyon")]
 use borehole_formats::tachyon;
-use borehole_formats::{Position, ReadError, ReadOptions};
+use borehole_formats::{Limits, Position, ReadError, ReadOptions};
 use borehole_model::{ProfileSink, Recovery, Tables, Warning};
 use borehole_wire::encoding::Decoded;
 use borehole_wire::envelope::Envelope;
@@ -143,6 +143,10 @@ impl Input {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.is_empty
+    }
+
+    pub(crate) const fn limits(&self) -> Limits {
+        self.read.limits
     }
 
     /// The bytes of the file, without decompression.

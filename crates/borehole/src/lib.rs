@@ -134,6 +134,7 @@ mod convert;
 mod destination;
 mod error;
 mod eventless;
+mod filled;
 #[cfg(feature = "heap")]
 pub mod heap;
 #[cfg(feature = "heap")]
@@ -158,7 +159,8 @@ pub use borehole_capture as capture;
 pub use borehole_formats as formats;
 pub use borehole_formats::detect::Foreign;
 pub use borehole_formats::{
-    Export, Facts, Format, Limits, Losses, OnDamage, ReadError, ReadOptions, SampleKind, WriteOptions,
+    AddressSymbols, Export, Facts, FilledAddresses, FilledLine, Format, Limits, Losses, OnDamage, ReadError,
+    ReadOptions, SampleKind, StatedMapping, WriteOptions,
 };
 /// The memory that the program holds, and a budget for it.
 pub use borehole_memory as memory;

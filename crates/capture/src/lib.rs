@@ -12,6 +12,7 @@
 mod attach;
 mod control;
 mod coordinator;
+mod environment;
 mod error;
 mod finder;
 pub mod heap;
@@ -35,6 +36,7 @@ mod thread_files;
 
 pub use attach::{Runtimes, SubjectOptions, attach, attach_when_ready, is_python};
 pub use borehole_process::Ending;
+pub use borehole_python::{LocalVariable, SampledTasks, TaskNames};
 pub use control::{SessionControl, SessionProgress};
 pub use coordinator::{Coordinator, News};
 pub use error::Error;

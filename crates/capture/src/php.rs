@@ -8,6 +8,7 @@ use borehole_php::{
 };
 use borehole_process::{ErrorKind, Process, Registers, Stopper};
 
+use crate::environment::EnvironmentLabels;
 use crate::error::Error;
 use crate::native::{NativeFrames, NativeSampler, NativeSettings, ScriptCall};
 use crate::native_counts::NativeCounts;
@@ -33,6 +34,8 @@ pub struct PhpOptions {
     pub labels: RequestLabels,
     /// Whether stacks contain native frames.
     pub native: NativeFrames,
+    /// The variables of the environment that become labels of samples.
+    pub environment: Vec<String>,
 }
 
 /// The facts about the current request that become labels of a sample.
@@ -78,6 +81,7 @@ pub struct PhpProcess {
     walker: StackWalker,
     walk: WalkOptions,
     labels: RequestLabels,
+    environment: EnvironmentLabels,
     executors: Vec<Executor>,
     native: Option<NativeSampler>,
     calls: Vec<ScriptCall>,
@@ -102,10 +106,11 @@ impl PhpProcess {
         let depth = options.depth.filter(|_| native.is_none());
         let walk = WalkOptions { depth, opcodes: options.opcodes, calls: native.is_some() };
         let walker = StackWalker::new(&php, walk);
+        let environment = EnvironmentLabels::of(id, &options.environment);
         let labels = options.labels;
         let (calls, rests, buffer) = (Vec::new(), Vec::new(), Vec::new());
         let mut attached =
-            Self { process, php, walker, walk, labels, executors, native, calls, rests, buffer };
+            Self { process, php, walker, walk, labels, environment, executors, native, calls, rests, buffer };
         attached.watch_rests();
         Ok(attached)
     }
@@ -235,15 +240,18 @@ impl Subject for PhpProcess {
 
     fn labels(&mut self, lane: usize, tables: &mut Tables) -> Result<Option<LabelsId>, Error> {
         let Some(executor) = self.executors.get(lane).filter(|_| self.labels.is_any()) else {
-            return Ok(None);
+            return Ok(self.environment.alone(tables).map_err(borehole_php::Error::from)?);
         };
-        let Some(request) = self.php.request(&self.process, executor)? else { return Ok(None) };
+        let Some(request) = self.php.request(&self.process, executor)? else {
+            return Ok(self.environment.alone(tables).map_err(borehole_php::Error::from)?);
+        };
+        let environment = self.environment.labels(tables).map_err(borehole_php::Error::from)?;
         let intern = |(key, value): (&str, Vec<u8>)| {
             let key = tables.intern_string(key.as_bytes())?;
             Ok(Label { key, value: LabelValue::Text(tables.intern_string(&value)?) })
         };
         let labels: Result<Vec<Label>, TableFull> = self.labels.of(request).into_iter().map(intern).collect();
-        let labels = labels.and_then(|labels| tables.intern_labels(&labels));
+        let labels = labels.and_then(|labels| tables.intern_labels(&[labels, environment].concat()));
         Ok(Some(labels.map_err(borehole_php::Error::from)?))
     }
 
@@ -253,6 +261,7 @@ impl Subject for PhpProcess {
             native.forget();
         }
         self.rests.iter_mut().for_each(RestWatch::forget);
+        self.environment.forget();
     }
 
     fn refresh(&mut self) -> Result<(), Error> {

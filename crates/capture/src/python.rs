@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use borehole_model::{Status, Tables};
+use borehole_model::{LabelsId, StackId, Status, Tables};
 use borehole_native::CallPlace;
 use borehole_process::{ErrorKind, Process, Registers, Stopper};
 use borehole_python::{
-    Python, PythonIdentity, PythonSample, PythonThread, SampleOutcome, StackWalker, Stillness, ThreadList,
-    ThreadStatus, WalkOptions,
+    LocalVariable, Python, PythonIdentity, PythonSample, PythonThread, SampleOutcome, SampledTasks,
+    StackWalker, Stillness, TaskNames, ThreadList, ThreadNames, ThreadStatus, WalkOptions,
 };
 
+use crate::environment::EnvironmentLabels;
 use crate::error::Error;
 use crate::native::{NativeFrames, NativeSampler, NativeSettings, ScriptCall};
 use crate::native_counts::NativeCounts;
@@ -19,14 +20,38 @@ use crate::subject::{Look, Subject};
 use crate::thread_files::{self, ThreadNumbers, ThreadState};
 
 /// The options for attaching to CPython and walking its stacks.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct PythonOptions {
     /// The maximum number of frames of a stack, counted from the leaf; `None`: all.
     pub depth: Option<u32>,
     /// Which threads are sampled.
     pub threads: SampledThreads,
-    /// Whether stacks contain native frames.
+    /// Whether stacks contain native frames. Refused together with tasks.
     pub native: NativeFrames,
+    /// The tasks of asyncio that are shown.
+    pub tasks: SampledTasks,
+    /// Which names of tasks are shown.
+    pub task_names: TaskNames,
+    /// The variables of the environment that become labels of samples.
+    pub environment: Vec<String>,
+}
+
+impl PythonOptions {
+    fn walk(&self) -> WalkOptions {
+        // Joined stacks are cut when they are complete.
+        let depth = self.depth.filter(|_| !self.native.is_any());
+        WalkOptions { depth, tasks: self.tasks, task_names: self.task_names }
+    }
+
+    /// Refuses native frames in the stacks of tasks: the calls of the interpreter are those of the thread's own stack.
+    fn check(&self) -> Result<(), Error> {
+        if self.native.is_any() && self.tasks != SampledTasks::None {
+            let text = "unsupported options: native frames are not joined to the stacks of asyncio's tasks: \
+                 expected --native or --async, found both";
+            return Err(Error::NoNativeFrames(text.to_owned()));
+        }
+        Ok(())
+    }
 }
 
 /// The threads that are sampled at a point in time.
@@ -111,6 +136,13 @@ pub struct PythonProcess {
     calls: Vec<ScriptCall>,
     /// For comparing stacks.
     buffer: Vec<u8>,
+    thread_names: ThreadNames,
+    environment: EnvironmentLabels,
+    /// Whether the tasks of this point in time are still to be read.
+    is_scan_due: bool,
+    /// Whether it is not known yet where the tasks are.
+    misses_tasks: bool,
+    cut_tasks: u64,
 }
 
 impl PythonProcess {
@@ -121,6 +153,7 @@ impl PythonProcess {
     pub fn attach(id: i32, options: &PythonOptions) -> Result<Self, Error> {
         let process = Process::open(id)?;
         let python = Python::attach(&process)?;
+        options.check()?;
         let settings = NativeSettings {
             frames: options.native,
             depth: options.depth,
@@ -128,13 +161,14 @@ impl PythonProcess {
             hosts_made_code: false,
         };
         let native = NativeSampler::new(settings);
-        let walker = StackWalker::new(&python, walk_options(options));
+        let walker = StackWalker::new(&python, options.walk());
         let mut attached = Self {
+            environment: EnvironmentLabels::of(id, &options.environment),
             numbers: ThreadNumbers::of(id),
             process,
             python,
             walker,
-            options: *options,
+            options: options.clone(),
             list: ThreadList::default(),
             lanes: Vec::new(),
             pause: 0,
@@ -142,8 +176,13 @@ impl PythonProcess {
             native,
             calls: Vec::new(),
             buffer: Vec::new(),
+            thread_names: ThreadNames::default(),
+            is_scan_due: true,
+            misses_tasks: false,
+            cut_tasks: 0,
         };
         attached.list_threads()?;
+        attached.find_tasks()?;
         Ok(attached)
     }
 
@@ -185,7 +224,22 @@ impl PythonProcess {
         Ok(())
     }
 
+    fn find_tasks(&mut self) -> Result<(), Error> {
+        self.misses_tasks = self.walker.find_tasks(&self.process)?;
+        Ok(())
+    }
+
+    /// Reads the tasks, once for each point in time.
+    fn scan_tasks(&mut self, tables: &mut Tables) -> Result<(), Error> {
+        if std::mem::take(&mut self.is_scan_due) {
+            let is_cut = self.walker.scan_tasks(&self.process, &self.list.threads, tables)?;
+            self.cut_tasks += u64::from(is_cut);
+        }
+        Ok(())
+    }
+
     fn sample(&mut self, lane: usize, stillness: Stillness, tables: &mut Tables) -> Result<Look, Error> {
+        self.scan_tasks(tables)?;
         let Self { process, walker, options, lanes, .. } = self;
         let Some(lane) = lanes.get_mut(lane) else { return Ok(Look::Idle) };
         let is_on_cpu = match stillness {
@@ -214,11 +268,6 @@ impl PythonProcess {
             }
         })
     }
-}
-
-/// Joined stacks are cut when they are complete.
-fn walk_options(options: &PythonOptions) -> WalkOptions {
-    WalkOptions { depth: options.depth.filter(|_| !options.native.is_any()) }
 }
 
 impl PythonLane {
@@ -259,6 +308,7 @@ impl Subject for PythonProcess {
     }
 
     fn prepare(&mut self) -> Result<(), Error> {
+        self.is_scan_due = true;
         self.pause = self.pause.saturating_sub(1);
         if self.pause == 0 && self.python.has_other_threads(&self.process, &self.list)? {
             self.pause = RELIST_PAUSE;
@@ -351,6 +401,25 @@ impl Subject for PythonProcess {
         self.native.as_mut().map(NativeSampler::take_counts).unwrap_or_default()
     }
 
+    fn waiting_tasks(&mut self, lane: usize, tables: &mut Tables) -> Result<Vec<StackId>, Error> {
+        // A task that waits is on no CPU and holds no lock.
+        let is_wanted = self.options.threads == SampledThreads::All;
+        let Some(lane) = self.lanes.get(lane).filter(|_| is_wanted) else { return Ok(Vec::new()) };
+        Ok(self.walker.suspended(&self.process, &lane.thread, tables)?)
+    }
+
+    fn take_cut_tasks(&mut self) -> u64 {
+        std::mem::take(&mut self.cut_tasks)
+    }
+
+    fn locals(&mut self, _lane: usize) -> Result<Vec<Vec<LocalVariable>>, Error> {
+        Ok(self.walker.locals(&self.process)?)
+    }
+
+    fn labels(&mut self, _lane: usize, tables: &mut Tables) -> Result<Option<LabelsId>, Error> {
+        Ok(self.environment.alone(tables).map_err(borehole_python::Error::from)?)
+    }
+
     fn status(&self, lane: usize) -> Option<Status> {
         self.lanes.get(lane).map(|lane| lane.status)
     }
@@ -360,22 +429,44 @@ impl Subject for PythonProcess {
     }
 
     fn new_thread_names(&mut self) -> Vec<(u64, Vec<u8>)> {
-        let numbers = self.lanes.iter().filter_map(|lane| lane.number);
-        thread_files::new_names(self.process.id(), numbers, &mut self.names)
+        // Names that cannot be read now are those of the kernel.
+        let named = self.thread_names.read(&self.python, &self.process, &self.list).unwrap_or_default();
+        let named: HashMap<Option<u64>, Vec<u8>> =
+            named.into_iter().map(|(thread, name)| (thread.system_id, name)).collect();
+        let all = self.lanes.iter().filter_map(|lane| {
+            let number = lane.number?;
+            let name = named.get(&lane.thread.system_id).cloned();
+            let name = name.or_else(|| thread_files::name(self.process.id(), number))?;
+            Some((u64::try_from(number).ok()?, name))
+        });
+        let all: HashMap<u64, Vec<u8>> = all.collect();
+        let is_new = |(number, name): &(&u64, &Vec<u8>)| self.names.get(*number) != Some(*name);
+        let mut new: Vec<_> =
+            all.iter().filter(is_new).map(|(&number, name)| (number, name.clone())).collect();
+        new.sort_unstable();
+        self.names = all;
+        new
     }
 
     fn forget(&mut self) {
-        self.walker = StackWalker::new(&self.python, walk_options(&self.options));
+        self.walker = StackWalker::new(&self.python, self.options.walk());
         if let Some(native) = &mut self.native {
             native.forget();
         }
         self.lanes.iter_mut().filter_map(|lane| lane.rest.as_mut()).for_each(RestWatch::forget);
+        self.environment.forget();
+        // It is found again twice a second, if not now.
+        self.misses_tasks = self.walker.find_tasks(&self.process).unwrap_or(true);
     }
 
     fn refresh(&mut self) -> Result<(), Error> {
         if !self.process.runs_same_program() {
             let what = format!("process {} has ended or replaced its program", self.process.id());
             return Err(borehole_process::Error::new(ErrorKind::Gone, what).into());
+        }
+        if self.misses_tasks {
+            self.process.refresh()?;
+            self.find_tasks()?;
         }
         match self.list_threads() {
             Err(error) if !error.is_gone() => Ok(()),

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
-use borehole_model::{Context, Frame, Sample, Segment, StackId, Tables, Thread};
+use borehole_model::{Context, Frame, Sample, Segment, StackId, Status, Tables, Thread};
 use borehole_process::Stopper;
 
 use crate::control::{SessionControl, SessionProgress};
@@ -346,7 +346,10 @@ impl<'a> SamplingSession<'a> {
             for lane in 0..self.targets[row].subject.lanes() {
                 self.statistics.asked += 1;
                 match self.sample(row, lane) {
-                    Ok(look) => self.write(row, lane, look)?,
+                    Ok(look) => {
+                        self.write(row, lane, look)?;
+                        self.write_tasks(row, lane)?;
+                    }
                     Err(error) if error.is_full() => return Err(error),
                     Err(error) => {
                         self.statistics.failed += 1;
@@ -434,6 +437,32 @@ impl<'a> SamplingSession<'a> {
                 stack
             }
         };
+        let status = self.targets[row].subject.status(lane);
+        self.write_stack(row, lane, stack, status)
+    }
+
+    /// Writes the tasks of a lane that wait.
+    fn write_tasks(&mut self, row: usize, lane: usize) -> Result<(), Error> {
+        let subject = &mut self.targets[row].subject;
+        self.statistics.cut_tasks += subject.take_cut_tasks();
+        let stacks = match subject.waiting_tasks(lane, &mut self.tables) {
+            Err(error) if !error.is_full() => return Ok(()),
+            stacks => stacks?,
+        };
+        for stack in stacks {
+            self.statistics.tasks += 1;
+            self.write_stack(row, lane, stack, Some(Status::default()))?;
+        }
+        Ok(())
+    }
+
+    fn write_stack(
+        &mut self,
+        row: usize,
+        lane: usize,
+        stack: StackId,
+        status: Option<Status>,
+    ) -> Result<(), Error> {
         let Some(OpenSegment { segment, .. }) = &self.current else { return Ok(()) };
         let subject = &mut self.targets[row].subject;
         // Labels that cannot be read now are unknown.
@@ -446,7 +475,7 @@ impl<'a> SamplingSession<'a> {
             process: segment.process.is_none().then(|| i64::from(subject.process())),
             thread: subject.thread(lane),
             interpreter: subject.interpreter(lane),
-            status: subject.status(lane),
+            status,
             labels,
             ..Sample::default()
         };

@@ -6,7 +6,7 @@ use crate::native_counts::NativeCounts;
 use crate::oracle::MeasuredTruth;
 
 /// The number of counts in a file.
-pub(crate) const COUNTS: usize = 12;
+pub(crate) const COUNTS: usize = 14;
 
 /// Declares the counts, with the keys under which a file states them.
 macro_rules! counts {
@@ -75,6 +75,10 @@ counts! {
     truncated = "samples.truncated",
     /// Samples taken with their thread stopped, to compare the others with them.
     reference = "samples.reference",
+    /// Samples of tasks that wait, beside those that were requested.
+    tasks = "samples.tasks",
+    /// Points in time at which tasks that wait were left out, because too many had changed.
+    cut_tasks = "samples.cut_tasks",
 }
 
 impl SampleStatistics {

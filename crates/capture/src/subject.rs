@@ -2,6 +2,7 @@
 
 use borehole_model::{LabelsId, StackId, Status, Tables};
 use borehole_process::{Registers, Stopper};
+use borehole_python::LocalVariable;
 
 use crate::error::Error;
 use crate::native_counts::NativeCounts;
@@ -93,6 +94,28 @@ pub trait Subject: Send {
     /// The counts of native stacks since they were last taken.
     fn take_native_counts(&mut self) -> NativeCounts {
         NativeCounts::default()
+    }
+
+    /// The stacks of the tasks of a lane that wait. Called behind a look at the lane.
+    ///
+    /// # Errors
+    /// As [`Subject::look`].
+    fn waiting_tasks(&mut self, _lane: usize, _tables: &mut Tables) -> Result<Vec<StackId>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// The points in time since the last call at which tasks were left out, because too many had changed.
+    fn take_cut_tasks(&mut self) -> u64 {
+        0
+    }
+
+    /// The local variables of the interpreter's frames that the last look at a lane found, the leaf first. Called while the lane is
+    /// still stopped. Empty if they are not known.
+    ///
+    /// # Errors
+    /// As [`Subject::look`].
+    fn locals(&mut self, _lane: usize) -> Result<Vec<Vec<LocalVariable>>, Error> {
+        Ok(Vec::new())
     }
 
     /// The state of the thread of a lane at the last look.

@@ -30,6 +30,7 @@ use crate::report;
 use crate::report_command::ReportCommand;
 use crate::stack::StackArgs;
 use crate::stdout::{STDOUT, data};
+use crate::symbolize::SymbolizeArgs;
 use crate::times;
 use crate::top::TopArgs;
 
@@ -86,6 +87,9 @@ pub(crate) enum BoreholeCommand {
     /// Recover the readable parts of a damaged file
     #[command(after_help = RECOVER_EXAMPLES)]
     Recover(Deferred<RecoverArgs>),
+    /// Give functions, files and lines to addresses, from the programs and libraries on this machine
+    #[command(after_help = SYMBOLIZE_EXAMPLES)]
+    Symbolize(Deferred<SymbolizeArgs>),
     /// Show the format and contents of files
     #[command(after_help = INFO_EXAMPLES)]
     Info(Deferred<InfoArgs>),
@@ -181,6 +185,12 @@ const RECOVER_EXAMPLES: &str = "\
 Examples:
   borehole recover crashed.rbt -o saved.rbt
   borehole recover crashed.rbt --to phpspy | less";
+
+const SYMBOLIZE_EXAMPLES: &str = "\
+Examples:
+  borehole symbolize raw.pb.gz -o profile.pb.gz
+  borehole symbolize raw.pb.gz --binaries build/ -o profile.pb.gz
+  borehole symbolize raw.pb.gz | borehole report";
 
 const INFO_EXAMPLES: &str = "\
 Examples:

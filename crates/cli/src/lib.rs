@@ -43,6 +43,7 @@ mod report_command;
 mod stack;
 mod stdout;
 mod suspend;
+mod symbolize;
 mod table;
 mod times;
 mod top;
@@ -147,6 +148,7 @@ fn run(command: BoreholeCommand) -> anyhow::Result<Exit> {
         BoreholeCommand::Doctor(args) => doctor::run(&args),
         BoreholeCommand::Convert(args) => convert::run(&args),
         BoreholeCommand::Recover(args) => recover::run(&args),
+        BoreholeCommand::Symbolize(args) => symbolize::run(&args),
         BoreholeCommand::Info(args) => info::run(&args),
         BoreholeCommand::Check(args) => check::run(&args),
         BoreholeCommand::Dump(args) => dump::run(&args),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
-use borehole::capture::{Look, Subject};
+use borehole::capture::{LocalVariable, Look, SampledTasks, Subject, SubjectOptions, TaskNames};
 use borehole::model::{FrameId, StackId, Status, Tables};
 use borehole_text::printable;
 use clap::Args;
@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cell::sized_line;
 use crate::exit::Exit;
+use crate::messages::say;
 use crate::record::{NativeArgs, PhpArgs};
 use crate::refusal;
 use crate::stdout::put;
@@ -30,6 +31,14 @@ pub(crate) struct StackArgs {
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
 
+    /// Python: print local variables too. Their thread is stopped while they are read, and none of its code runs
+    #[arg(long)]
+    locals: bool,
+
+    /// Python: join the stacks of asyncio's tasks to those of the tasks that await them, and print those that wait
+    #[arg(long = "async")]
+    tasks: bool,
+
     #[command(flatten)]
     php: PhpArgs,
 
@@ -37,21 +46,37 @@ pub(crate) struct StackArgs {
     native: NativeArgs,
 }
 
+impl StackArgs {
+    fn subjects(&self) -> SubjectOptions {
+        let mut subjects = self.php.subjects(self.depth);
+        if self.tasks {
+            (subjects.python.tasks, subjects.python.task_names) = (SampledTasks::All, TaskNames::All);
+        }
+        self.native.apply(self.depth, &mut subjects);
+        subjects
+    }
+}
+
+/// Looks at a process until all its tasks are known: enough for a hundred thousand.
+const LOOKS_AT_TASKS: usize = 200;
+
 /// Attempts to read a stack of a running process before the process is stopped.
 const LOOKS: usize = 10;
 
 pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
-    let mut subjects = args.php.subjects(args.depth);
-    args.native.apply(args.depth, &mut subjects);
-    let mut process = refusal::attach_any(args.pid, &subjects)?;
+    let mut process = refusal::attach_any(args.pid, &args.subjects())?;
     let names: BTreeMap<u64, Vec<u8>> = process.new_thread_names().into_iter().collect();
     let mut tables = Tables::default();
     let mut stacks = Vec::new();
+    if args.tasks && !knows_all_tasks(&mut *process, &mut tables)? {
+        say("warning: some tasks are left out: too many change all the time");
+    }
     for lane in 0..process.lanes() {
-        let look = look(&mut *process, lane, &mut tables)?;
+        let (look, locals) = look(&mut *process, lane, args.locals, &mut tables)?;
         let thread = process.thread(lane);
         let name = thread.and_then(|thread| names.get(&thread).cloned());
-        stacks.push(ThreadLook { thread, name, status: process.status(lane), look });
+        let tasks = process.waiting_tasks(lane, &mut tables)?;
+        stacks.push(ThreadLook { thread, name, status: process.status(lane), look, locals, tasks });
     }
     let runtime = process.facts();
     let text = if args.json {
@@ -63,14 +88,37 @@ pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn look(process: &mut dyn Subject, lane: usize, tables: &mut Tables) -> anyhow::Result<Look> {
+/// Looks at the process until all its tasks are known: each look reads a limited number of new ones.
+fn knows_all_tasks(process: &mut dyn Subject, tables: &mut Tables) -> anyhow::Result<bool> {
+    let gone = || "the process can no longer be read";
+    for _ in 0..LOOKS_AT_TASKS {
+        process.prepare().with_context(gone)?;
+        process.look(0, tables).with_context(gone)?;
+        if process.take_cut_tasks() == 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The local variables of each frame that is not native, the leaf first.
+type Locals = Vec<Vec<LocalVariable>>;
+
+fn look(
+    process: &mut dyn Subject,
+    lane: usize,
+    has_locals: bool,
+    tables: &mut Tables,
+) -> anyhow::Result<(Look, Locals)> {
     let (id, mut stopper) = (process.process(), process.stopper());
     let gone = || format!("process {id} can no longer be read");
-    let looks = if process.needs_stop() { 0 } else { LOOKS };
-    for _ in 0..looks {
+    // A thread that waits does not change.
+    let must_stop = process.needs_stop() || has_locals && process.will_stop(lane);
+    for _ in 0..if must_stop { 0 } else { LOOKS } {
         match process.look(lane, tables).with_context(gone)? {
             Look::Torn => {}
-            look => return Ok(look),
+            look if has_locals => return Ok((look, process.locals(lane).with_context(gone)?)),
+            look => return Ok((look, Locals::new())),
         }
     }
     let _ = process.will_stop(lane);
@@ -83,8 +131,9 @@ fn look(process: &mut dyn Subject, lane: usize, tables: &mut Tables) -> anyhow::
         (stopped, _) => stopped.context("the stack changed at every attempt to read it")?,
     };
     let look = process.look_stopped(lane, stopped.registers(), tables).with_context(gone)?;
+    let locals = if has_locals { process.locals(lane).with_context(gone)? } else { Locals::new() };
     drop(stopped);
-    process.look_released(lane, look, tables).with_context(gone)
+    Ok((process.look_released(lane, look, tables).with_context(gone)?, locals))
 }
 
 /// The result for a thread.
@@ -94,6 +143,9 @@ struct ThreadLook {
     name: Option<Vec<u8>>,
     status: Option<Status>,
     look: Look,
+    locals: Locals,
+    /// The stacks of the tasks that wait.
+    tasks: Vec<StackId>,
 }
 
 /// The runtime among the facts of a process: the key and the value.
@@ -110,7 +162,7 @@ fn as_text(process: i32, facts: &[(String, String)], stacks: &[ThreadLook], tabl
         "program" => "native",
         _ => "PHP",
     };
-    for ThreadLook { thread, name, status, look } in stacks {
+    for ThreadLook { thread, name, status, look, locals, tasks } in stacks {
         if let Some(thread) = thread {
             text += &format!("thread {thread}{}\n", described(name.as_deref(), *status));
         }
@@ -119,14 +171,32 @@ fn as_text(process: i32, facts: &[(String, String)], stacks: &[ThreadLook], tabl
             Look::Ended => text += "  has ended\n",
             Look::Torn => text += "  changing too fast to be read\n",
             Look::Stack { stack, omitted } => {
-                for (index, frame) in tables.frames_leaf_first(Some(stack)).enumerate() {
-                    text += &sized_line(&format!("  #{index} {}", frame_text(frame, tables)));
-                    text.push('\n');
-                }
+                text += &frame_lines(stack, locals, tables);
                 if omitted > 0 {
                     text += &format!("  ... {omitted} more\n");
                 }
             }
+        }
+        for &task in tasks {
+            text += &format!("  waiting:\n{}", frame_lines(task, &Locals::new(), tables));
+        }
+    }
+    text
+}
+
+/// The frames of a stack, each with its local variables below it.
+fn frame_lines(stack: StackId, locals: &Locals, tables: &Tables) -> String {
+    let mut text = String::new();
+    let mut locals = locals.iter();
+    for (index, frame) in tables.frames_leaf_first(Some(stack)).enumerate() {
+        text += &sized_line(&format!("  #{index} {}", frame_text(frame, tables)));
+        text.push('\n');
+        let is_native = tables.frame(frame).native.is_some();
+        let of_frame = if is_native { None } else { locals.next() };
+        for LocalVariable { name, value } in of_frame.into_iter().flatten() {
+            let line = format!("       {} = {}", printable(name), printable(value.as_bytes()));
+            text += &sized_line(&line);
+            text.push('\n');
         }
     }
     text
@@ -195,17 +265,22 @@ fn stack_object(found: &ThreadLook, tables: &Tables) -> Value {
         Look::Ended => "ended",
         Look::Torn => "torn",
         Look::Stack { stack, omitted } => {
-            object.insert("frames".to_owned(), frames(stack, tables));
+            object.insert("frames".to_owned(), frames(stack, &found.locals, tables));
             object.insert("omitted".to_owned(), omitted.into());
             "running"
         }
     };
     object.insert("state".to_owned(), state.into());
+    if !found.tasks.is_empty() {
+        let tasks = found.tasks.iter().map(|&task| frames(task, &Locals::new(), tables)).collect();
+        object.insert("waiting".to_owned(), tasks);
+    }
     Value::Object(object)
 }
 
 /// The frames, as `borehole dump` writes them.
-fn frames(stack: StackId, tables: &Tables) -> Value {
+fn frames(stack: StackId, locals: &Locals, tables: &Tables) -> Value {
+    let mut locals = locals.iter();
     let frame = |id: FrameId| {
         let frame = tables.frame(id);
         let mut object = Map::new();
@@ -223,6 +298,9 @@ fn frames(stack: StackId, tables: &Tables) -> Value {
         if let Some(native) = frame.native {
             let module = lossy(tables.string(native.module));
             put("native", json!({ "module": module, "offset": native.offset }));
+        } else if let Some(variables) = locals.next() {
+            let variable = |variable: &LocalVariable| (lossy(&variable.name), variable.value.clone().into());
+            put("locals", Value::Object(variables.iter().map(variable).collect()));
         }
         Value::Object(object)
     };

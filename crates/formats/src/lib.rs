@@ -19,6 +19,7 @@ registry::formats! {
     "tachyon" tachyon "tachyon/facts.rs" { Tachyon: FACTS, CODEC; }
     "trc" trc "trc/facts.rs" { Trc: FACTS, CODEC; }
     "phpspy" phpspy "phpspy/facts.rs" { Phpspy: FACTS, CODEC; }
+    "perf-data" perf_data "perf_data/facts.rs" { PerfData: FACTS, CODEC; }
     "perf-script" perf_script "perf_script/facts.rs" { PerfScript: FACTS, CODEC; }
     "folded" folded "folded/facts.rs" { Folded: FACTS, CODEC; }
     "collapsed" collapsed "collapsed/facts.rs" { Collapsed: FACTS, CODEC; }
@@ -27,8 +28,10 @@ registry::formats! {
     "gecko" gecko "gecko/facts.rs" { Gecko: FACTS, CODEC; }
     "otlp" otlp "otlp/facts.rs" { Otlp: FACTS, CODEC; }
     "pprof" pprof "pprof/facts.rs" { Pprof: FACTS, CODEC; }
+    "legacy-pprof" legacy_pprof "legacy_pprof/facts.rs" { PprofText: FACTS, CODEC; Gperftools: CPU_FACTS, CPU_CODEC; }
     "speedscope" speedscope "speedscope/facts.rs" { Speedscope: FACTS, CODEC; }
     "cpuprofile" cpuprofile "cpuprofile/facts.rs" { Cpuprofile: FACTS, CODEC; }
+    "heapprofile" heapprofile "heapprofile/facts.rs" { Heapprofile: FACTS, CODEC; }
     "callgrind" callgrind "callgrind/facts.rs" { Callgrind: FACTS, CODEC; }
     "jsonl" jsonl "jsonl/facts.rs" { Jsonl: FACTS, CODEC; }
     "flamegraph" flamegraph "flamegraph/facts.rs" { FlameGraph: FACTS, CODEC; }
@@ -45,6 +48,8 @@ mod sums;
 mod symbols;
 mod timeline;
 mod times;
+#[cfg(feature = "json")]
+mod v8;
 mod weighed;
 
 // The types in this crate's signatures that other crates own.
@@ -52,4 +57,5 @@ pub use borehole_model::{Export, Limits, Losses, OnDamage, ReadOptions, Recovery
 pub use borehole_text::{Error, ErrorKind, Position, ReadError};
 pub use frames::function_name::FunctionName;
 pub use registry::{Facts, WriteOptions};
+pub use symbols::fill::{AddressSymbols, FilledAddresses, FilledLine, StatedMapping};
 pub use weighed::Weighed;

@@ -2,7 +2,8 @@
 //!
 //! Nothing read here is trusted: lengths are capped, and nothing is allocated before its bytes are there.
 
-use borehole_process::{Error, ErrorKind, ForeignMemory, MemoryPiece};
+use borehole_process::{Error, ForeignMemory};
+pub(crate) use borehole_process::{mapped, moved, read_some, u32_at, u64_at};
 
 use crate::layout::fixed;
 
@@ -11,38 +12,6 @@ pub(crate) const LONGEST_NAME: usize = 4096;
 
 /// The end of a name that was longer than [`LONGEST_NAME`].
 const CUT: &[u8] = "…".as_bytes();
-
-#[inline]
-pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
-    let bytes = bytes.get(offset..)?.first_chunk()?;
-    Some(u64::from_le_bytes(*bytes))
-}
-
-#[inline]
-pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
-    let bytes = bytes.get(offset..)?.first_chunk()?;
-    Some(u32::from_le_bytes(*bytes))
-}
-
-/// `address` plus `offset`, wrapping like the pointers that it stands for.
-#[inline]
-pub(crate) const fn moved(address: u64, offset: usize) -> u64 {
-    address.wrapping_add(offset as u64)
-}
-
-/// Reads into `into` from `address` until memory ends, and returns the number of bytes read.
-pub(crate) fn read_some(memory: &impl ForeignMemory, address: u64, into: &mut [u8]) -> Result<usize, Error> {
-    memory.read_pieces(&mut [MemoryPiece { address, into }])
-}
-
-/// Turns an error of unmapped memory into `None`: the data is gone, or never existed.
-pub(crate) fn mapped<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.kind() == ErrorKind::Unmapped => Ok(None),
-        Err(error) => Err(error),
-    }
-}
 
 /// The bytes of the `zend_string` at `address`, cut at [`LONGEST_NAME`].
 pub(crate) fn string(memory: &impl ForeignMemory, address: u64) -> Result<Vec<u8>, Error> {

@@ -25,7 +25,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`open_regular`], or if the path contains `..`, which no path of a mapped file does.
-pub(crate) fn open_below(root: &Path, path: &[u8]) -> io::Result<File> {
+pub fn open_below(root: &Path, path: &[u8]) -> io::Result<File> {
     let path = Path::new(std::ffi::OsStr::from_bytes(path));
     if path.components().any(|part| part == Component::ParentDir) {
         return Err(io::Error::other("expected a path without `..`"));

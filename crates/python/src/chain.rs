@@ -1,8 +1,7 @@
 //! Follows the frames of a thread from the current one to the outermost.
 
-use borehole_process::ForeignMemory;
+use borehole_process::{ForeignMemory, u32_at, u64_at};
 
-use crate::bytes::u64_at;
 use crate::error::Error;
 use crate::layout::{CallMark, FrameLayout, InstructionPosition, Layout};
 use crate::snapshot::{FramePlace, Snapshot};
@@ -13,6 +12,7 @@ pub(crate) const MOST_FRAMES: usize = 1 << 16;
 /// A frame as it is in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RawFrame {
+    pub(crate) address: u64,
     pub(crate) code: u64,
     pub(crate) position: RawPosition,
     /// The index of the thread's own copy of the code.
@@ -84,7 +84,7 @@ impl FrameChain {
             let Some(copied) = snapshot.find(memory, address, layout.frame.size)? else {
                 return Ok(End::Broken);
             };
-            let Some((frame, previous)) = standing(snapshot, copied, &layout.frame, is_leaf) else {
+            let Some((frame, previous)) = standing(snapshot, (address, copied), &layout.frame, is_leaf) else {
                 return Ok(End::Broken);
             };
             let place = frame.is_none().then_some(address);
@@ -106,7 +106,7 @@ impl FrameChain {
 /// on. `None` instead of the frame for an entry from C.
 fn standing(
     snapshot: &Snapshot,
-    place: FramePlace,
+    (address, place): (u64, FramePlace),
     layout: &FrameLayout,
     is_leaf: bool,
 ) -> Option<(Option<RawFrame>, u64)> {
@@ -141,7 +141,7 @@ fn standing(
         Some(offset) => low_half(equal(offset)?),
         None => 0,
     };
-    Some((Some(RawFrame { code, position: behind, code_copy }), previous))
+    Some((Some(RawFrame { address, code, position: behind, code_copy }), previous))
 }
 
 /// Whether a frame of the program is the last of a call of the interpreter.
@@ -159,6 +159,16 @@ fn ends_call(snapshot: &Snapshot, place: FramePlace, layout: &FrameLayout) -> bo
 const fn low_half(number: u64) -> u32 {
     let [a, b, c, d, ..] = number.to_le_bytes();
     u32::from_le_bytes([a, b, c, d])
+}
+
+/// The frame at `address` whose bytes were copied once, of a coroutine that waits.
+pub(crate) fn waiting(layout: &FrameLayout, address: u64, bytes: &[u8]) -> Option<RawFrame> {
+    let at = match layout.position {
+        InstructionPosition::Index { at, .. } | InstructionPosition::Address(at) => at,
+    };
+    let code_copy = layout.code_copy.and_then(|offset| u32_at(bytes, offset)).unwrap_or_default();
+    let position = position(layout, u64_at(bytes, at)?);
+    Some(RawFrame { address, code: u64_at(bytes, layout.code)? & !7, position, code_copy })
 }
 
 fn position(layout: &FrameLayout, number: u64) -> RawPosition {

@@ -1,10 +1,9 @@
 //! The code objects of a process, with their names and lines.
 
 use borehole_model::{Frame, FrameId, StringId, Tables};
-use borehole_process::{ForeignMemory, MemoryPiece};
+use borehole_process::{ForeignMemory, MemoryPiece, mapped, moved, u32_at, u64_at};
 use hashbrown::HashMap;
 
-use crate::bytes::{mapped, moved, u32_at, u64_at};
 use crate::error::Error;
 use crate::layout::{CodeLayout, InstructionsPlace, Layout, LineFormat};
 use crate::line_table;
@@ -127,6 +126,11 @@ impl Codes {
     /// Source: CPython 3.13, `Python/specialize.c`, `_Py_InitCleanup`.
     pub(crate) fn is_shim(&self, id: CodeId) -> bool {
         self.of(id).is_shim
+    }
+
+    /// Like [`Self::is_shim`], for the code object at an address.
+    pub(crate) fn is_shim_at(&self, address: u64) -> bool {
+        self.by_address.get(&address).is_some_and(|&id| self.is_shim(id))
     }
 
     fn of(&self, id: CodeId) -> &KnownCode {

@@ -3,13 +3,15 @@
 //! Source: CPython 3.13 to 3.15, `Include/internal/pycore_debug_offsets.h` (3.13: `pycore_runtime.h`), `_Py_DebugOffsets`: a
 //! cookie, the version, whether the build is free-threaded, and then structures of offsets, all numbers of eight bytes.
 
-use borehole_process::ForeignMemory;
+use borehole_process::{ForeignMemory, moved, u64_at};
 
-use crate::bytes::{moved, u64_at};
 use crate::error::{Error, ErrorKind};
 use crate::layout::{
     CallMark, CodeLayout, CurrentFrame, FrameLayout, GilPlace, HandledException, InstructionPosition,
-    InstructionsPlace, InterpreterLayout, Layout, LineFormat, ObjectLayout, ThreadLayout,
+    InstructionsPlace, InterpreterLayout, Layout, LineFormat, StackTop, ThreadLayout, VariableNames,
+};
+use crate::object_layout::{
+    AttributesPlace, CoroutineFrame, CoroutineStates, DictFormat, IntegerFormat, ObjectLayout, TypeLayout,
 };
 use crate::release::{PythonBuild, PythonIdentity, PythonVersion};
 
@@ -137,7 +139,7 @@ fn layout(mut reader: OffsetReader<'_>, groups: &Groups, identity: PythonIdentit
         }
         _ => GilPlace::Thread,
     };
-    let interpreter = InterpreterLayout { next, id, threads_head };
+    let interpreter = InterpreterLayout { next, id, threads_head, modules: interpreter[5 + shift] };
     Ok(Layout { interpreters_head, interpreter, thread, frame, code, object, gil })
 }
 
@@ -185,11 +187,17 @@ fn frame(
     identity: PythonIdentity,
 ) -> Result<FrameLayout, Error> {
     let start = reader.at;
-    let [_, previous, code, instruction, _, owner] = reader.group(groups.frame)?;
+    let [_, previous, code, instruction, locals, owner] = reader.group(groups.frame)?;
+    let stack_pointer = u64_at(reader.bytes, start + 8 * 6).and_then(|at| usize::try_from(at).ok());
     let copy = u64_at(reader.bytes, start + 8 * 7).and_then(|at| usize::try_from(at).ok());
     let has_copies = identity.build == PythonBuild::FreeThreaded && groups.frame > OF_3_13.frame;
     let code_copy = copy.filter(|_| has_copies);
     let end = [previous, code, instruction, owner, code_copy.unwrap_or_default()].into_iter().max();
+    let stack_top = match stack_pointer.filter(|_| groups.frame > OF_3_13.frame) {
+        Some(at) => StackTop::Address(at),
+        // Source: CPython 3.13, `pycore_frame.h`: `stacktop` stands before the owner and two bytes of its own.
+        None => StackTop::Count(owner.saturating_sub(6)),
+    };
     Ok(FrameLayout {
         size: end.unwrap_or_default() + 8,
         previous,
@@ -198,6 +206,8 @@ fn frame(
         owner: Some(owner),
         code_copy,
         call: CallMark::OwnFrame,
+        locals,
+        stack_top,
     })
 }
 
@@ -207,7 +217,7 @@ fn code(
     identity: PythonIdentity,
 ) -> Result<CodeLayout, Error> {
     let start = reader.at;
-    let [size, file_name, name, qualified_name, lines, first_line, _, _, _, instructions] =
+    let [size, file_name, name, qualified_name, lines, first_line, _, names, kinds, instructions] =
         reader.group(groups.code)?;
     let copies = u64_at(reader.bytes, start + 8 * 10).and_then(|at| usize::try_from(at).ok());
     let has_copies = identity.build == PythonBuild::FreeThreaded && groups.code > OF_3_13.code;
@@ -221,6 +231,7 @@ fn code(
         line_format: LineFormat::Locations,
         instructions: InstructionsPlace::Within(instructions),
         copies: copies.filter(|_| has_copies),
+        variables: VariableNames::Joined { names, kinds },
     })
 }
 
@@ -229,30 +240,43 @@ fn object(
     groups: &Groups,
     identity: PythonIdentity,
 ) -> Result<ObjectLayout, Error> {
-    let [_, kind] = reader.group(2)?;
-    let [_, type_name] = reader.group(groups.types)?;
-    reader.skip(groups.heap_types + groups.tuple_and_list + groups.set);
+    let [header, kind] = reader.group(2)?;
+    let [type_size, type_name, _, flags] = reader.group(groups.types)?;
+    reader.skip(groups.heap_types);
+    let [_, tuple_items, _] = reader.group(3)?;
+    reader.skip(groups.tuple_and_list - 3 + groups.set);
     // `dict_object`, `float_object`, `long_object`.
     reader.skip(3 + 2 + 3);
     let [_, length, bytes] = reader.group(3)?;
     let [_, text_state, text_length, ascii] = reader.group(4)?;
-    let text_kind_bit = match identity.build {
-        PythonBuild::Gil => 2,
-        // `interned` is a byte of its own there.
-        PythonBuild::FreeThreaded => 8,
+    let (text_kind_bit, garbage_words) = match identity.build {
+        PythonBuild::Gil => (2, 2),
+        // `interned` is a byte of its own there, and objects have no words of the garbage collector before them.
+        PythonBuild::FreeThreaded => (8, 0),
     };
-    // `PyCompactUnicodeObject` adds a length and a pointer.
-    let compact = ascii + 16;
     Ok(ObjectLayout {
         kind,
+        header,
         length,
-        type_name,
+        // Source: CPython 3.13 to 3.15, `PyHeapTypeObject`: the distance of `ht_cached_keys` from the end of its type.
+        types: TypeLayout { name: type_name, flags, cached_keys: type_size + 464 },
         bytes,
         text_length,
         text_state,
         text_kind_bit,
         ascii,
-        compact,
+        // `PyCompactUnicodeObject` adds a length and a pointer.
+        compact: ascii + 16,
+        integers: IntegerFormat::Tagged,
+        tuple_items,
+        dicts: DictFormat::LogarithmicWithHeader,
+        attributes: AttributesPlace::Inline(8 + 8 * garbage_words),
+        // Source: CPython 3.13 to 3.15, `PyGenObject.gi_iframe`.
+        coroutine_frame: CoroutineFrame::Within(header + 56),
+        coroutine_states: match groups.heap_types {
+            0 => CoroutineStates::Signed,
+            _ => CoroutineStates::Numbered,
+        },
     })
 }
 

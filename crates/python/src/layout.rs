@@ -3,6 +3,7 @@
 //! Source of the tables: the headers of CPython 3.8.18, 3.9.18, 3.10.13, 3.11.7 and 3.12.1 with `Py_BUILD_CORE` defined, on
 //! x86-64, by `offsetof`. From 3.13 on, the process itself states them: see [`debug_offsets`](crate::debug_offsets).
 
+use crate::object_layout::ObjectLayout;
 use crate::release::PythonVersion;
 
 /// The places of everything that the walker reads.
@@ -24,6 +25,8 @@ pub(crate) struct InterpreterLayout {
     pub(crate) next: usize,
     pub(crate) id: usize,
     pub(crate) threads_head: usize,
+    /// The dict of modules.
+    pub(crate) modules: usize,
 }
 
 /// `PyThreadState`.
@@ -84,6 +87,9 @@ pub(crate) struct FrameLayout {
     /// The index of the thread's own copy of the code, in free-threaded builds.
     pub(crate) code_copy: Option<usize>,
     pub(crate) call: CallMark,
+    /// Local variables, behind which is the stack of values.
+    pub(crate) locals: usize,
+    pub(crate) stack_top: StackTop,
 }
 
 /// How a chain of frames shows for which of them C called the interpreter.
@@ -95,6 +101,31 @@ pub(crate) enum CallMark {
     Flag(usize),
     /// A frame of the interpreter's own, among its variables, ends each call.
     OwnFrame,
+}
+
+/// How a frame that does not run states the end of its stack of values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum StackTop {
+    /// The address of the end.
+    Address(usize),
+    /// A number of four bytes: the count of local variables and values.
+    Count(usize),
+    /// A number of four bytes: the count of values from an address on.
+    Depth {
+        /// `PyFrameObject.f_valuestack`.
+        start: usize,
+        /// `PyFrameObject.f_stackdepth`.
+        count: usize,
+    },
+}
+
+/// Where a code object has the names of its local variables.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum VariableNames {
+    /// In tuples: `co_varnames`, `co_cellvars` and `co_freevars`. Up to 3.10.
+    Apart([usize; 3]),
+    /// In a tuple and an object of bytes that says what each is: `co_localsplusnames`, `co_localspluskinds`.
+    Joined { names: usize, kinds: usize },
 }
 
 /// How a frame states its current instruction.
@@ -126,6 +157,7 @@ pub(crate) struct CodeLayout {
     pub(crate) instructions: InstructionsPlace,
     /// The copies of the code that threads have, in free-threaded builds from 3.14 on.
     pub(crate) copies: Option<usize>,
+    pub(crate) variables: VariableNames,
 }
 
 /// Where the instructions of a code object are.
@@ -148,25 +180,6 @@ pub(crate) enum LineFormat {
     Locations,
 }
 
-/// Objects of all types, and those with texts.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ObjectLayout {
-    pub(crate) kind: usize,
-    /// `PyVarObject.ob_size`.
-    pub(crate) length: usize,
-    pub(crate) type_name: usize,
-    /// `PyBytesObject.ob_sval`.
-    pub(crate) bytes: usize,
-    pub(crate) text_length: usize,
-    pub(crate) text_state: usize,
-    /// The first bit of the width of characters in the state of a text.
-    pub(crate) text_kind_bit: u32,
-    /// The size of `PyASCIIObject`, behind which the characters are.
-    pub(crate) ascii: usize,
-    /// The size of `PyCompactUnicodeObject`.
-    pub(crate) compact: usize,
-}
-
 /// Where the holder of the global lock is stated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum GilPlace {
@@ -181,21 +194,6 @@ pub(crate) enum GilPlace {
     },
     /// The thread's state says it, or there is no lock.
     Thread,
-}
-
-/// The text of objects in all releases with a global lock; `wide` is the size of `wstr`, which 3.12 removed.
-const fn objects(wide: usize) -> ObjectLayout {
-    ObjectLayout {
-        kind: 8,
-        length: 16,
-        type_name: 24,
-        bytes: 32,
-        text_length: 16,
-        text_state: 32,
-        text_kind_bit: 2,
-        ascii: 40 + wide,
-        compact: 56 + 2 * wide,
-    }
 }
 
 const OLD_THREAD: ThreadLayout = ThreadLayout {
@@ -222,6 +220,7 @@ const OLD_CODE: CodeLayout = CodeLayout {
     line_format: LineFormat::Increments,
     instructions: InstructionsPlace::Apart(48),
     copies: None,
+    variables: VariableNames::Apart([72, 88, 80]),
 };
 
 const OLD_FRAME: FrameLayout = FrameLayout {
@@ -232,33 +231,40 @@ const OLD_FRAME: FrameLayout = FrameLayout {
     owner: None,
     code_copy: None,
     call: CallMark::EachFrame,
+    locals: 360,
+    stack_top: StackTop::Address(72),
 };
 
 const OF_3_8: Layout = Layout {
     interpreters_head: 32,
-    interpreter: InterpreterLayout { next: 0, id: 16, threads_head: 8 },
+    interpreter: InterpreterLayout { next: 0, id: 16, threads_head: 8, modules: 56 },
     thread: OLD_THREAD,
     frame: OLD_FRAME,
     code: OLD_CODE,
-    object: objects(8),
+    object: ObjectLayout::OF_3_8,
     gil: GilPlace::Runtime(1368),
 };
 
 const OF_3_9: Layout = Layout {
-    interpreter: InterpreterLayout { next: 0, id: 24, threads_head: 8 },
+    interpreter: InterpreterLayout { next: 0, id: 24, threads_head: 8, modules: 856 },
     gil: GilPlace::Runtime(568),
     ..OF_3_8
 };
 
 const OF_3_10: Layout = Layout {
-    frame: FrameLayout { position: InstructionPosition::Index { at: 96, unit: 2 }, ..OLD_FRAME },
+    frame: FrameLayout {
+        position: InstructionPosition::Index { at: 96, unit: 2 },
+        locals: 352,
+        stack_top: StackTop::Depth { start: 64, count: 80 },
+        ..OLD_FRAME
+    },
     code: CodeLayout { line_format: LineFormat::Ranges, ..OLD_CODE },
     ..OF_3_9
 };
 
 const OF_3_11: Layout = Layout {
     interpreters_head: 40,
-    interpreter: InterpreterLayout { next: 0, id: 48, threads_head: 16 },
+    interpreter: InterpreterLayout { next: 0, id: 48, threads_head: 16, modules: 888 },
     thread: ThreadLayout {
         size: 336,
         next: 8,
@@ -279,6 +285,8 @@ const OF_3_11: Layout = Layout {
         owner: Some(69),
         code_copy: None,
         call: CallMark::Flag(68),
+        locals: 72,
+        stack_top: StackTop::Count(64),
     },
     code: CodeLayout {
         size: 184,
@@ -290,14 +298,15 @@ const OF_3_11: Layout = Layout {
         line_format: LineFormat::Locations,
         instructions: InstructionsPlace::Within(184),
         copies: None,
+        variables: VariableNames::Joined { names: 96, kinds: 104 },
     },
-    object: objects(8),
+    object: ObjectLayout::OF_3_11,
     gil: GilPlace::Runtime(576),
 };
 
 const OF_3_12: Layout = Layout {
     interpreters_head: 40,
-    interpreter: InterpreterLayout { next: 0, id: 8, threads_head: 72 },
+    interpreter: InterpreterLayout { next: 0, id: 8, threads_head: 72, modules: 944 },
     thread: ThreadLayout {
         size: 272,
         current: CurrentFrame::OnCStack { cframe: 56, current_frame: 0 },
@@ -314,6 +323,8 @@ const OF_3_12: Layout = Layout {
         owner: Some(70),
         code_copy: None,
         call: CallMark::OwnFrame,
+        locals: 72,
+        stack_top: StackTop::Count(64),
     },
     code: CodeLayout {
         size: 192,
@@ -321,7 +332,7 @@ const OF_3_12: Layout = Layout {
         instructions: InstructionsPlace::Within(192),
         ..OF_3_11.code
     },
-    object: objects(0),
+    object: ObjectLayout::OF_3_12,
     gil: GilPlace::Interpreter { pointer: 384, holder: 8 },
 };
 

@@ -12,25 +12,39 @@
 #![forbid(unsafe_code)]
 
 mod attach;
-mod bytes;
 mod chain;
 mod codes;
+mod containers;
+mod coroutines;
 mod debug_offsets;
 mod error;
+mod joined;
 mod layout;
 mod line_table;
+mod locals;
 mod location;
+mod modules;
+mod noted;
+mod object_layout;
 mod objects;
 mod release;
 mod runtime;
 mod snapshot;
 mod status;
+mod task_layout;
+mod tasks;
 mod threads;
+mod values;
 mod walker;
 
 pub use attach::Python;
 pub use error::{Error, ErrorKind};
+pub use locals::LocalVariable;
+pub use modules::ThreadNames;
 pub use release::{PythonBuild, PythonIdentity, PythonVersion};
 pub use status::ThreadStatus;
+pub use tasks::TaskNames;
 pub use threads::{PythonThread, ThreadList};
-pub use walker::{PythonCall, PythonSample, SampleOutcome, StackWalker, Stillness, WalkOptions};
+pub use walker::{
+    PythonCall, PythonSample, SampleOutcome, SampledTasks, StackWalker, Stillness, WalkOptions,
+};

@@ -2,10 +2,9 @@
 //!
 //! Nothing read here is trusted: lengths are capped, and nothing is allocated before its bytes are there.
 
-use borehole_process::{Error, ForeignMemory, MemoryPiece};
+use borehole_process::{Error, ForeignMemory, MemoryPiece, mapped, moved, u32_at, u64_at};
 
-use crate::bytes::{moved, u32_at, u64_at};
-use crate::layout::ObjectLayout;
+use crate::object_layout::{IntegerFormat, ObjectLayout};
 
 /// The maximum length of a name or path that is kept, in characters.
 pub(crate) const LONGEST_NAME: usize = 4096;
@@ -13,14 +12,14 @@ pub(crate) const LONGEST_NAME: usize = 4096;
 /// The end of a name that was longer than [`LONGEST_NAME`].
 const CUT: &[u8] = "…".as_bytes();
 
-/// The name of the type at `kind`, up to 16 bytes of it.
+/// The name of the type at `kind`, up to 64 bytes of it.
 pub(crate) fn name_of_type(
     memory: &impl ForeignMemory,
     layout: &ObjectLayout,
     kind: u64,
 ) -> Result<Vec<u8>, Error> {
-    let name = memory.read_u64(moved(kind, layout.type_name))?;
-    let mut bytes = [0; 16];
+    let name = memory.read_u64(moved(kind, layout.types.name))?;
+    let mut bytes = [0; 64];
     let filled = memory.read_pieces(&mut [MemoryPiece { address: name, into: &mut bytes }])?;
     let length = bytes[..filled].iter().position(|&byte| byte == 0).unwrap_or(filled);
     Ok(bytes[..length].to_vec())
@@ -90,6 +89,45 @@ pub(crate) fn text(
     }
     Ok(Some(text))
 }
+
+/// Like [`text`], with `None` for memory that is not there too.
+pub(crate) fn read_text(
+    memory: &impl ForeignMemory,
+    layout: &ObjectLayout,
+    address: u64,
+) -> Result<Option<Vec<u8>>, Error> {
+    Ok(mapped(text(memory, layout, address))?.flatten())
+}
+
+/// The integer at `address`, of at most [`MOST_DIGITS`] digits; `None` for larger ones. The caller knows that it is one.
+///
+/// Source: CPython, `Include/cpython/longintrepr.h`: digits of 30 bits, the lowest first.
+pub(crate) fn integer(
+    memory: &impl ForeignMemory,
+    layout: &ObjectLayout,
+    address: u64,
+) -> Result<Option<i128>, Error> {
+    let mut head = [0; 8 + 4 * MOST_DIGITS];
+    let filled =
+        memory.read_pieces(&mut [MemoryPiece { address: moved(address, layout.length), into: &mut head }])?;
+    let Some(size) = u64_at(&head[..filled], 0) else { return Ok(None) };
+    let (count, is_negative) = match layout.integers {
+        IntegerFormat::SignedLength => (size.cast_signed().unsigned_abs(), size.cast_signed() < 0),
+        IntegerFormat::Tagged => (if size & 3 == 1 { 0 } else { size >> 3 }, size & 3 == 2),
+    };
+    let Some(count) = usize::try_from(count).ok().filter(|&count| count <= MOST_DIGITS) else {
+        return Ok(None);
+    };
+    let mut value = 0_i128;
+    for digit in (0..count).rev() {
+        let Some(digit) = u32_at(&head[..filled], 8 + 4 * digit) else { return Ok(None) };
+        value = value << 30 | i128::from(digit & 0x3fff_ffff);
+    }
+    Ok(Some(if is_negative { -value } else { value }))
+}
+
+/// The digits of integers up to 2¹²⁰.
+pub(crate) const MOST_DIGITS: usize = 4;
 
 /// Characters of `width` bytes each, in UTF-8.
 fn encoded(units: &[u8], width: usize) -> Vec<u8> {

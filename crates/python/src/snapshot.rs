@@ -8,9 +8,7 @@
 //! remembers the ranges of memory in which frames were found. A frame elsewhere is read by itself, and belongs to the ranges
 //! from then on.
 
-use borehole_process::{Error, ForeignMemory, MemoryPiece};
-
-use crate::bytes::u64_at;
+use borehole_process::{Error, ForeignMemory, MemoryPiece, u64_at};
 
 /// The size of the pages that are read when a frame lies outside the known ranges. Memory is mapped in pages of at least this.
 const PAGE: u64 = 4096;
@@ -282,7 +280,7 @@ fn pieces_of<'p>(ranges: &'p [Range], bytes: &'p mut [u8]) -> impl Iterator<Item
 const PIECES: usize = 64;
 
 /// Reads pieces in as few calls as possible, without an allocation. Returns the bytes read and wanted.
-fn read_all<'p>(
+pub(crate) fn read_all<'p>(
     memory: &impl ForeignMemory,
     mut pieces: impl Iterator<Item = MemoryPiece<'p>>,
 ) -> Result<(usize, usize), Error> {

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use borehole_process::{ForeignMemory, ForeignProcess, MemoryPiece};
+use borehole_process::{ForeignMemory, ForeignProcess, MemoryPiece, mapped, moved, u64_at};
 
 use crate::attach::Python;
-use crate::bytes::{mapped, moved, u64_at};
 use crate::error::{Error, ErrorKind};
 use crate::layout::{GilPlace, Layout};
 

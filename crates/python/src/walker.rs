@@ -1,17 +1,18 @@
 //! Samples the stacks of one process.
 
-use borehole_model::{StackId, Tables};
-use borehole_process::ForeignMemory;
+use borehole_model::{FrameId, StackId, Tables};
+use borehole_process::{ForeignMemory, mapped, moved, u32_at, u64_at};
 use hashbrown::{HashMap, HashSet};
 
 use crate::attach::Python;
-use crate::bytes::{mapped, moved, u32_at, u64_at};
 use crate::chain::{CallEnd, End, FrameChain, RawFrame, RawPosition};
 use crate::codes::{CodeId, Codes};
 use crate::error::Error;
 use crate::layout::{CurrentFrame, GilPlace, Layout};
+use crate::locals::{self, LocalVariable};
 use crate::snapshot::{Extra, Snapshot, Taken};
 use crate::status::ThreadStatus;
+use crate::tasks::{TaskIndex, TaskNames};
 use crate::threads::PythonThread;
 
 /// The number of times a sample is restarted because it needed memory that had not been copied. The next round copies it.
@@ -28,6 +29,22 @@ const MOST_LANES: usize = 1 << 14;
 pub struct WalkOptions {
     /// The maximum number of frames kept of a stack, counted from the leaf; `None`: all.
     pub depth: Option<u32>,
+    /// The tasks of asyncio that are shown.
+    pub tasks: SampledTasks,
+    /// Which names of tasks are shown.
+    pub task_names: TaskNames,
+}
+
+/// The tasks of asyncio that are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SampledTasks {
+    /// None: stacks are those of threads.
+    #[default]
+    None,
+    /// The stack of a running task is joined to those of the tasks that await it.
+    Running,
+    /// The tasks that wait too; see [`StackWalker::suspended`].
+    All,
 }
 
 /// Whether the thread runs while it is sampled.
@@ -91,20 +108,23 @@ struct Lane {
     extras: Vec<Extra>,
     /// The stack sampled last, the root first.
     known: Vec<KnownFrame>,
+    /// The stack below it.
+    base: Option<StackId>,
     generation: u64,
 }
 
 /// Samples the stacks of one process. Remembers the process's code and the location of its stacks.
 #[derive(Debug)]
 pub struct StackWalker {
-    layout: Layout,
-    none: u64,
+    pub(crate) python: Python,
+    pub(crate) options: WalkOptions,
     depth: usize,
-    codes: Codes,
+    pub(crate) codes: Codes,
     /// By the address of the thread's state.
     lanes: HashMap<u64, Lane>,
-    chain: FrameChain,
+    pub(crate) chain: FrameChain,
     resolved: Vec<(CodeId, i64)>,
+    pub(crate) tasks: Option<TaskIndex>,
     /// The ends of the calls of the interpreter among the resolved frames.
     call_ends: Vec<CallEnd>,
     calls: Vec<PythonCall>,
@@ -116,13 +136,14 @@ impl StackWalker {
     pub fn new(python: &Python, options: WalkOptions) -> Self {
         let depth = options.depth.map_or(usize::MAX, |depth| usize::try_from(depth).unwrap_or(usize::MAX));
         Self {
-            layout: python.layout,
-            none: python.none,
+            python: python.clone(),
+            options,
             depth,
             codes: Codes::default(),
             lanes: HashMap::new(),
             chain: FrameChain::default(),
             resolved: Vec::new(),
+            tasks: None,
             call_ends: Vec::new(),
             calls: Vec::new(),
         }
@@ -157,7 +178,7 @@ impl StackWalker {
         }
         self.codes.begin();
         let lane = self.lanes.remove(&thread.state);
-        let mut lane = lane.unwrap_or_else(|| Lane::new(&self.layout, thread));
+        let mut lane = lane.unwrap_or_else(|| Lane::new(&self.python.layout, thread));
         let outcome = self.sample_lane(memory, thread, stillness, &mut lane, tables);
         lane.snapshot.learn();
         let status = self.status(thread, &lane);
@@ -187,21 +208,25 @@ impl StackWalker {
                 }
                 Taken::NoState => return Ok(SampleOutcome::Ended),
             }
-            if !is_state_of(&self.layout, lane.snapshot.state(), thread) {
+            if !is_state_of(&self.python.layout, lane.snapshot.state(), thread) {
                 return Ok(SampleOutcome::Ended);
             }
             let Some(current) = self.current_frame(lane) else { continue };
             if current == 0 {
                 return Ok(SampleOutcome::Idle);
             }
-            let end = self.chain.follow(memory, &self.layout, &mut lane.snapshot, current)?;
+            let end = self.chain.follow(memory, &self.python.layout, &mut lane.snapshot, current)?;
             if stillness == Stillness::Running && !lane.snapshot.is_whole() {
                 continue;
             }
-            if end == End::Broken || !self.resolve(memory, tables)? {
+            if end == End::Broken {
                 return Ok(SampleOutcome::Torn);
             }
-            return self.intern(lane, tables);
+            let base = self.join(memory, thread, tables)?;
+            if !self.resolve(memory, tables)? {
+                return Ok(SampleOutcome::Torn);
+            }
+            return self.intern(lane, base, tables);
         }
         Ok(SampleOutcome::Torn)
     }
@@ -209,7 +234,7 @@ impl StackWalker {
     /// The address of the current frame; `None` if it is to be read at a place that is not among the extras yet.
     fn current_frame(&self, lane: &mut Lane) -> Option<u64> {
         let state = lane.snapshot.state();
-        match self.layout.thread.current {
+        match self.python.layout.thread.current {
             CurrentFrame::Direct(offset) => u64_at(state, offset),
             CurrentFrame::OnCStack { cframe, current_frame } => {
                 let place = u64_at(state, cframe)?;
@@ -236,65 +261,75 @@ impl StackWalker {
             while let Some(end) = ends.next_if(|end| end.frames <= index) {
                 self.call_ends.push(CallEnd { frames: self.resolved.len(), ..*end });
             }
-            let Some(code) = self.codes.find(memory, &self.layout, frame.code, tables)? else {
+            let Some((code, offset)) = resolve(memory, &self.python.layout, &mut self.codes, frame, tables)?
+            else {
                 return Ok(false);
             };
-            let Some(offset) = offset(memory, &self.layout, &self.codes, code, frame)? else {
-                return Ok(false);
-            };
-            if !self.codes.has_instruction(code, offset) {
-                return Ok(false);
-            }
-            self.codes.note_use(code);
             if !self.codes.is_shim(code) {
                 self.resolved.push((code, offset));
             }
         }
         self.call_ends.extend(ends.map(|end| CallEnd { frames: self.resolved.len(), ..*end }));
-        self.codes.check(memory, &self.layout)
+        self.codes.check(memory, &self.python.layout)
     }
 
-    /// Tells which part of the stack `known` each call of the interpreter runs.
-    fn note_calls(&mut self, known: &[KnownFrame]) {
+    /// Tells which part of the stack of `lane` each call of the interpreter runs.
+    fn note_calls(&mut self, lane: &Lane) {
         for end in &self.call_ends {
             let below = self.resolved.len() - end.frames;
-            let below = below.checked_sub(1).and_then(|last| known.get(last)).map(|known| known.stack);
-            self.calls.push(PythonCall { below, place: end.place });
+            let below = below.checked_sub(1).and_then(|last| lane.known.get(last)).map(|known| known.stack);
+            self.calls.push(PythonCall { below: below.or(lane.base), place: end.place });
         }
     }
 
-    /// The stack of the resolved frames. The part that it shares with the stack before is not looked up again.
-    fn intern(&mut self, lane: &mut Lane, tables: &mut Tables) -> Result<SampleOutcome, Error> {
-        if lane.generation != self.codes.generation {
-            lane.known.clear();
-            lane.generation = self.codes.generation;
-        }
+    /// The stack of the resolved frames on `base`. The part that it shares with the stack before is not looked up again.
+    fn intern(
+        &mut self,
+        lane: &mut Lane,
+        base: Option<StackId>,
+        tables: &mut Tables,
+    ) -> Result<SampleOutcome, Error> {
         let kept = self.resolved.len().min(self.depth);
+        let below = base.map_or(0, |base| tables.depth(base) as usize);
+        let omitted = (self.resolved.len() + below).saturating_sub(self.depth);
+        let base = if below + kept > self.depth { cut(base, self.depth - kept, tables)? } else { base };
+        if (lane.base, lane.generation) != (base, self.codes.generation) {
+            lane.known.clear();
+            (lane.base, lane.generation) = (base, self.codes.generation);
+        }
         let frames = self.resolved[..kept].iter().rev();
         let is_same = |(known, frame): &(&KnownFrame, &(CodeId, i64))| (known.code, known.offset) == **frame;
         let shared = lane.known.iter().zip(frames.clone()).take_while(is_same).count();
         lane.known.truncate(shared);
         for &(code, offset) in frames.skip(shared) {
-            let frame = self.codes.frame(code, offset, self.layout.code.line_format, tables)?;
-            let parent = lane.known.last().map(|known| known.stack);
+            let frame = self.codes.frame(code, offset, self.python.layout.code.line_format, tables)?;
+            let parent = lane.known.last().map(|known| known.stack).or(base);
             let stack = tables.intern_stack(parent, frame)?;
             lane.known.push(KnownFrame { code, offset, stack });
         }
-        let omitted = (self.resolved.len() - kept) as u64;
         self.calls.clear();
         if omitted == 0 {
-            self.note_calls(&lane.known);
+            self.note_calls(lane);
         }
-        Ok(lane
-            .known
-            .last()
-            .map_or(SampleOutcome::Idle, |leaf| SampleOutcome::Stack { id: leaf.stack, omitted }))
+        let leaf = lane.known.last().map(|known| known.stack).or(base);
+        let omitted = omitted as u64;
+        Ok(leaf.map_or(SampleOutcome::Idle, |id| SampleOutcome::Stack { id, omitted }))
+    }
+
+    /// The local variables of the frames of the stack sampled last, which must still be as it was: its thread is stopped.
+    ///
+    /// # Errors
+    /// If the process is gone.
+    pub fn locals(&self, memory: &impl ForeignMemory) -> Result<Vec<Vec<LocalVariable>>, Error> {
+        let shown = self.chain.frames.iter().filter(|frame| !self.codes.is_shim_at(frame.code));
+        let of_frame = |frame| locals::of_frame(memory, &self.python.layout, frame).map_err(Error::from);
+        shown.take(self.depth).map(of_frame).collect()
     }
 
     fn status(&self, thread: &PythonThread, lane: &Lane) -> ThreadStatus {
-        let (layout, state) = (&self.layout.thread, lane.snapshot.state());
+        let (layout, state) = (&self.python.layout.thread, lane.snapshot.state());
         let lock = lane.extras.first().filter(|extra| extra.address == thread.lock);
-        let holds_gil = match (self.layout.gil, layout.gil_flags) {
+        let holds_gil = match (self.python.layout.gil, layout.gil_flags) {
             (_, Some([holds, _])) => u32_at(state, holds).map(|flag| flag != 0),
             (GilPlace::Runtime(_), _) => {
                 lock.and_then(|lock| u64_at(&lock.bytes, 0)).map(|holder| holder == thread.state)
@@ -312,8 +347,8 @@ impl StackWalker {
 
     /// Whether an exception is being raised, or one is handled outside of generators.
     fn has_exception(&self, state: &[u8]) -> Option<bool> {
-        let layout = &self.layout.thread;
-        let is_any = |exception: u64| exception != 0 && exception != self.none;
+        let layout = &self.python.layout.thread;
+        let is_any = |exception: u64| exception != 0 && exception != self.python.none;
         let raised = is_any(u64_at(state, layout.exception?)?);
         let handled = layout.handled.and_then(|handled| u64_at(state, handled.own + handled.value));
         Some(raised || handled.is_some_and(is_any))
@@ -328,6 +363,7 @@ impl Lane {
             snapshot: Snapshot::new(thread.state, layout.thread.size),
             extras: vec![Extra::at(lock)],
             known: Vec::new(),
+            base: None,
             generation: 0,
         }
     }
@@ -337,6 +373,29 @@ impl Lane {
 fn is_state_of(layout: &Layout, state: &[u8], thread: &PythonThread) -> bool {
     u64_at(state, layout.thread.interpreter) == Some(thread.interpreter_state)
         && u64_at(state, layout.thread.thread_id) == Some(thread.library_id)
+}
+
+/// The stack of the `depth` frames of `stack` that are nearest to its leaf.
+fn cut(stack: Option<StackId>, depth: usize, tables: &mut Tables) -> Result<Option<StackId>, Error> {
+    let frames: Vec<FrameId> = tables.frames_leaf_first(stack).take(depth).collect();
+    Ok(tables.intern_stack_leaf_first(&frames)?)
+}
+
+/// The code of a frame, and the offset of its instruction in bytes; `None` if it is no frame.
+pub(crate) fn resolve(
+    memory: &impl ForeignMemory,
+    layout: &Layout,
+    codes: &mut Codes,
+    frame: &RawFrame,
+    tables: &mut Tables,
+) -> Result<Option<(CodeId, i64)>, Error> {
+    let Some(code) = codes.find(memory, layout, frame.code, tables)? else { return Ok(None) };
+    let Some(offset) = offset(memory, layout, codes, code, frame)? else { return Ok(None) };
+    if !codes.has_instruction(code, offset) {
+        return Ok(None);
+    }
+    codes.note_use(code);
+    Ok(Some((code, offset)))
 }
 
 /// The offset of the current instruction in bytes; `None` if the address is odd.

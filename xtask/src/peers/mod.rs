@@ -323,12 +323,12 @@ pub fn run(without: &[String], wanted: &[String]) -> Result<()> {
         }
     }
     for &(name, version) in python::MACHINES {
-        match python::of_machine(version) {
+        match python::of_machine(version).or_else(|| python::of_suite(&folder, version)) {
             Some(found) => {
                 announce(name, &found);
                 ready.insert(name, found.to_json());
             }
-            None => eprintln!("WITHOUT {name}: neither pyenv nor the path has it"),
+            None => eprintln!("WITHOUT {name}: neither pyenv nor the path nor Debian has it"),
         }
     }
     fs::write(folder.join("peers.json"), serde_json::to_vec_pretty(&ready)?)?;

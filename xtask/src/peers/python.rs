@@ -1,7 +1,8 @@
 //! Python 3.15 with its profiler, as Debian has it, in a folder of its own; and the older releases that the machine has.
 //!
 //! Debian's released suites have older ones only, and a Python that is put together otherwise would not be what
-//! users run. So a small system is unpacked beside the host's, and entered with `chroot`: that takes root.
+//! users run. So a small system is unpacked beside the host's, and entered with `chroot`: that takes root. Releases that the
+//! machine lacks come from the same system, as far as Debian still has them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,6 +33,28 @@ pub(crate) fn of_machine(version: &str) -> Option<Ready> {
     let answer = command::output(Command::new(&program).args(["-c", question])).ok()?;
     let found = answer.trim().to_owned();
     found.starts_with(version).then(|| Ready { command: vec![program.display().to_string()], version: found })
+}
+
+/// The interpreter of a release that Debian's suite has beside the newest one, in the system of that one; `None` if there is no
+/// such system or package.
+pub(crate) fn of_suite(folder: &Path, version: &str) -> Option<Ready> {
+    let home = folder.join(format!("python-{VERSION}-{SUITE}"));
+    let (chroot, name) = (command::find("chroot")?, format!("python{version}"));
+    if !home.join("usr/bin").join(&name).is_file() {
+        // The suite drops releases in time.
+        let known = Command::new(&chroot).arg(&home).args(["apt-cache", "pkgnames", &name]).output().ok()?;
+        if !String::from_utf8_lossy(&known.stdout).lines().any(|package| package == name) {
+            return None;
+        }
+        let install = ["apt-get", "--quiet", "install", "--yes", "--no-install-recommends", &name];
+        let mut installing = Command::new(&chroot);
+        installing.arg(&home).args(install).env("DEBIAN_FRONTEND", "noninteractive");
+        command::run(&mut installing).ok()?;
+    }
+    let python = vec![chroot.display().to_string(), home.display().to_string(), name];
+    let question = "import platform; print(platform.python_version())";
+    let answer = command::output(Command::new(&python[0]).args(&python[1..]).args(["-c", question])).ok()?;
+    Some(Ready { command: python, version: answer.trim().to_owned() })
 }
 
 /// The folders of pyenv's releases, in order of their names.

@@ -16,6 +16,29 @@ pub(crate) fn check(tree: &ProjectTree) -> Vec<Violation> {
         .collect()
 }
 
+/// The crate of the formats and the facade have every format in their lists of all.
+pub(crate) fn formats(tree: &ProjectTree) -> Vec<Violation> {
+    let list = |path: &str, feature: &str| {
+        let manifest = tree.documents.iter().find(|document| document.path == path)?;
+        let start = format!("{feature} = [");
+        let (line, text) = section_lines(&manifest.text, |name| name == "features")
+            .find(|(_, text)| text.starts_with(&start))?;
+        let names = text[start.len()..].split('"').skip(1).step_by(2).map(str::to_owned);
+        Some((manifest, line, names.collect::<Vec<_>>()))
+    };
+    let own = list("crates/formats/Cargo.toml", "all");
+    let Some((own, (manifest, line, facade))) = own.zip(list("crates/borehole/Cargo.toml", "formats")) else {
+        return Vec::new();
+    };
+    let only = |names: &[String], others: &[String]| {
+        names.iter().filter(|name| !others.contains(name)).cloned().collect::<Vec<_>>()
+    };
+    let (missing, unknown) = (only(&own.2, &facade), only(&facade, &own.2));
+    let missing = missing.iter().map(|name| format!("{name} is in `all` of borehole-formats, and not here"));
+    let unknown = unknown.iter().map(|name| format!("{name} is not in `all` of borehole-formats"));
+    missing.chain(unknown).map(|message| violation(manifest, line, message)).collect()
+}
+
 fn root(manifest: &TextFile) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut reason = false;

@@ -52,6 +52,7 @@ const RULES: &[Rule] = &[
     levels::check,
     unused::check,
     manifests::check,
+    manifests::formats,
     purity::formats,
     purity::wire_files,
     purity::system,

@@ -63,6 +63,12 @@ pub(crate) const CRATES: &[Crate] = &[
         freedom: Freedom::Pure,
     },
     Crate {
+        name: "borehole-symbols",
+        level: 2,
+        outside: &["addr2line", "cpp_demangle", "flate2", "memchr", "object", "rustc-demangle", "zstd"],
+        freedom: Freedom::System,
+    },
+    Crate {
         name: "borehole-sql",
         level: 2,
         outside: &[
@@ -181,7 +187,7 @@ pub(crate) const FORMAT_LISTS: &[&str] = &["lib", "detect", "registry"];
 
 /// The folders of [`FORMATS_CRATE`] that are no formats and serve several.
 pub(crate) const FORMAT_SERVANTS: &[&str] =
-    &["documents", "frames", "lines", "sums", "symbols", "timeline", "times"];
+    &["documents", "frames", "lines", "sums", "symbols", "timeline", "times", "v8"];
 
 /// The files of a format that know bytes only.
 pub(crate) const WIRE_FILES: &[&str] = &["layout", "read", "write"];

@@ -255,8 +255,12 @@ fn garbage_after_a_member_is_ignored_with_a_warning() {
 #[test]
 fn plain_data_of_the_same_format_may_follow_a_member() {
     // Documents cannot follow each other.
-    let is_document =
-        |format| matches!(format, Format::Speedscope | Format::Gecko | Format::Tachyon | Format::Cpuprofile);
+    let is_document = |format| {
+        matches!(
+            format,
+            Format::Speedscope | Format::Gecko | Format::Tachyon | Format::Cpuprofile | Format::Pstats
+        )
+    };
     for (format, plain) in in_every_format().into_iter().filter(|(format, _)| !is_document(*format)) {
         let once = read_as(format, &plain).unwrap().0;
         let (found, recovery) = read_as(format, &[gzip(&plain), plain].concat()).unwrap();
@@ -328,7 +332,7 @@ fn text_may_have_a_byte_order_mark_and_be_utf16() {
 fn files_of_other_programs_are_recognised_unless_a_format_is_given() {
     for (head, said) in [
         (&b"memray\0\x0c\0\0\0"[..], "x.bin: unsupported input: expected a profile, found a memray capture"),
-        (b"PERFILE2\x68\0\0\0", "x.bin: unsupported input: expected a profile, found a perf.data file"),
+        (b"Nettrace\x14\0\0\0", "x.bin: unsupported input: expected a profile, found a .NET trace"),
     ] {
         let source = |bytes: &[u8]| Source::reader("x.bin", io::Cursor::new(bytes.to_vec()));
         let error = Input::open(source(head), &InputOptions::default()).err().unwrap();

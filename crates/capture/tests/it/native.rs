@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use borehole_capture::{
     LiveSink, NativeCounts, NativeFrames, PhpOptions, ProgramOptions, PythonOptions, SampleOptions,
-    SamplingSession, SegmentMetadata, SessionControl, Subject, SubjectOptions, attach,
+    SampledTasks, SamplingSession, SegmentMetadata, SessionControl, Subject, SubjectOptions, attach,
 };
 use borehole_model::{Context, ProfileSink, Sample, Tables};
 use borehole_testkit::peers;
@@ -164,6 +164,19 @@ fn c_is_between_the_functions_of_python_that_call_it_and_that_it_calls() {
         }
         let (_, plain) = sampled(program.attach(NativeFrames::None), 1);
         assert_eq!(script(&stacks[0]), plain[0].iter().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn native_frames_in_stacks_of_tasks_are_refused() {
+    let Some(python) = peers::peer("python") else { return };
+    let source = std::fs::read_to_string(corpus("native/nested.py")).unwrap();
+    let program = Program::start(python.command().args(["-c", &source]));
+    for tasks in [SampledTasks::Running, SampledTasks::All] {
+        let mut options = options(NativeFrames::WithScript);
+        options.python.tasks = tasks;
+        let refused = attach(program.0.id().try_into().unwrap(), &options).err().unwrap();
+        assert!(refused.to_string().contains("expected --native or --async, found both"), "{refused}");
     }
 }
 

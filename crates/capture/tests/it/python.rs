@@ -1,18 +1,19 @@
 //! Real Python programs, sampled by sessions.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{self, BufReader, Read as _};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use borehole_capture::{
-    LiveSink, PythonOptions, PythonProcess, SampleOptions, SampleStatistics, SampledThreads, SamplingSession,
-    SegmentMetadata, SessionControl, SubjectOptions, attach,
+    LiveSink, PythonOptions, PythonProcess, SampleOptions, SampleStatistics, SampledTasks, SampledThreads,
+    SamplingSession, SegmentMetadata, SessionControl, SubjectOptions, attach,
 };
 use borehole_model::{Context, ProfileSink, Sample};
-use borehole_testkit::peers;
+use borehole_testkit::{Scratch, peers};
 
 use crate::fake::arrived;
 
@@ -25,8 +26,14 @@ struct Program {
 impl Program {
     /// Starts the program of the corpus, and waits for its first line.
     fn start(command: &mut Command, program: &str) -> Self {
-        let corpus = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/python"));
-        let command = command.arg(corpus.join(program)).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let file = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/python")).join(program);
+        // New releases have a root file system of their own. The text takes the place of the file.
+        let is_elsewhere = Path::new(command.get_program()).ends_with("chroot");
+        let command = match is_elsewhere {
+            true => command.arg("-c").arg(fs::read_to_string(file).unwrap()),
+            false => command.arg(file),
+        };
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         assert_eq!(next_line(&mut output), "ready");
@@ -80,7 +87,10 @@ impl ProfileSink for Tally {
         for name in names {
             *self.functions.entry(String::from_utf8_lossy(name).into_owned()).or_default() += 1;
         }
-        *self.threads.entry(sample.thread.unwrap()).or_default() += 1;
+        // Threads that have just begun or ended have no number.
+        if let Some(thread) = sample.thread {
+            *self.threads.entry(thread).or_default() += 1;
+        }
         for state in sample.status.unwrap().names() {
             *self.states.entry(state).or_default() += 1;
         }
@@ -205,13 +215,65 @@ fn threads_have_numbers_names_and_states() {
             all.threads
         );
         assert_eq!(all.names.len(), 2, "{name}: {:?}", all.names);
-        assert!(all.names[&main].starts_with("python"), "{name}: {:?}", all.names);
+        // The names are those of the program, which the kernel does not know.
+        assert_eq!(all.names[&main], "MainThread", "{name}");
+        assert!(all.names.values().any(|name| name.starts_with("Thread-1")), "{name}: {:?}", all.names);
         let count = |state| all.states.get(state).copied().unwrap_or_default();
         let halves = [count("main_thread"), count("on_cpu"), count("has_gil")];
         assert!(halves.iter().all(|count| (150..=250).contains(count)), "{name}: {:?}", all.states);
         let (_, holders) = sample(program.id(), options, SampledThreads::HoldingGil);
         assert_eq!(Vec::from_iter(holders.threads.keys().copied()), [main], "{name}");
         assert_eq!(holders.states["has_gil"], 400, "{name}");
+    }
+}
+
+/// Samples the tasks of a program, until there are `samples`.
+fn sample_tasks(process: i32, tasks: SampledTasks, samples: u64) -> (SampleStatistics, Tally) {
+    let python = PythonOptions { tasks, ..PythonOptions::default() };
+    let subject = attach(process, &SubjectOptions { python, ..SubjectOptions::default() }).unwrap();
+    let mut tally = Tally::default();
+    let options = SampleOptions { samples: Some(samples), ..FAST };
+    let session =
+        SamplingSession::new(options, SegmentMetadata::default(), &mut tally, SessionControl::default());
+    let statistics = session.run(&arrived(vec![subject])).unwrap();
+    (statistics, tally)
+}
+
+#[test]
+fn a_hundred_tasks_are_sampled_each_and_none_is_left_out() {
+    for (name, peer) in pythons() {
+        let program = Program::start(&mut peer.command(), "tasks/hundred.py");
+        let (statistics, tally) = sample_tasks(program.id(), SampledTasks::All, 20_000);
+        drop(program);
+        // Each point in time has two threads and a hundred tasks that wait.
+        assert!(statistics.tasks >= 49 * statistics.taken, "{name}: {statistics:?}");
+        assert_eq!(statistics.cut_tasks, 0, "{name}: {statistics:?}");
+        let count = |function: &str| tally.functions.get(function).copied().unwrap_or_default();
+        // The task that computes waits now and then.
+        assert!(
+            count("<task waiter>") >= statistics.tasks - statistics.tasks / 50,
+            "{name}: {:?}",
+            tally.functions
+        );
+        assert!(count("<task root>") >= statistics.tasks, "{name}: {:?}", tally.functions);
+        // A sample in which the task stops running while it is read keeps the stack of its thread.
+        let unjoined = count("busy").saturating_sub(count("<task busy>"));
+        assert!(count("compute") > 0 && unjoined * 20 <= count("busy"), "{name}: {:?}", tally.functions);
+    }
+}
+
+#[test]
+fn running_tasks_are_below_those_that_await_them() {
+    for (name, peer) in pythons() {
+        let program = Program::start(&mut peer.command(), "tasks/hundred.py");
+        let (statistics, tally) = sample_tasks(program.id(), SampledTasks::Running, 1000);
+        drop(program);
+        let count = |function: &str| tally.functions.get(function).copied().unwrap_or_default();
+        let [busy, root, loops] = ["<task busy>", "<task root>", "BaseEventLoop._run_once"].map(count);
+        assert_eq!((statistics.tasks, count("<task waiter>")), (0, 0), "{name}");
+        assert!(busy > 250 && busy.saturating_sub(root) * 20 <= busy, "{name}: {:?}", tally.functions);
+        // A joined stack has no frames of the loop. The other thread has the other half of the samples.
+        assert!(busy + loops <= statistics.taken / 2 + 25, "{name}: {:?}", tally.functions);
     }
 }
 
@@ -225,4 +287,40 @@ fn a_program_that_is_not_python_is_refused_by_name() {
     drop(sleep.wait());
     assert!(refused.is_other_program() && either.is_other_program(), "{refused} {either}");
     assert!(either.to_string().starts_with("no PHP or Python found: "), "{either}");
+}
+
+#[test]
+fn pypy_is_refused_by_its_name() {
+    let scratch = Scratch::new();
+    let program = scratch.path("pypy3.10");
+    fs::copy("/bin/sleep", &program).unwrap();
+    let mut running = Command::new(&program).arg("60").spawn().unwrap();
+    let id = i32::try_from(running.id()).unwrap();
+    let refused = PythonProcess::attach_when_ready(id, &PythonOptions::default()).err().unwrap();
+    drop(running.kill());
+    drop(running.wait());
+    assert_eq!(refused.to_string(), "unsupported Python: expected CPython 3.8 to 3.15, found PyPy");
+}
+
+#[test]
+fn threads_that_come_and_go_are_lost_or_sampled_but_nothing_fails() {
+    let script = "import sys, threading\ndef busy():\n  sum(range(2000))\ndef churn():\n  while True:\n    \
+                  threads = [threading.Thread(target=busy) for _ in range(8)]\n    \
+                  [thread.start() for thread in threads]\n    [thread.join() for thread in threads]\n\
+                  threading.Thread(target=churn, daemon=True).start()\nprint('ready', flush=True)\nsys.stdin.read()";
+    for (name, peer) in pythons() {
+        let mut command = peer.command();
+        let mut child =
+            command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        assert_eq!(next_line(&mut output), "ready");
+        let program = Program { child, output };
+        let (statistics, tally) = sample(program.id(), FAST, SampledThreads::All);
+        let SampleStatistics { taken, torn, failed, asked, idle, gone, missed, .. } = statistics;
+        assert_eq!(asked, taken + idle + torn + gone + failed + missed, "{name}: {statistics:?}");
+        assert!(taken >= 3000 && failed * 100 <= taken && torn * 20 <= taken, "{name}: {statistics:?}");
+        assert!(tally.functions.contains_key("churn"), "{name}: {:?}", tally.functions);
+        // It ends by itself when its input does.
+        program.end();
+    }
 }

@@ -8,7 +8,7 @@ use anyhow::{anyhow, bail};
 use borehole::Format;
 use borehole::capture::{
     Grouping, Idle, NativeFrames, PhpOptions, ProgramOptions, PythonOptions, RbtOptions, RequestLabels,
-    Runtimes, SampleOptions, SampledThreads, StopMode, SubjectOptions,
+    Runtimes, SampleOptions, SampledTasks, SampledThreads, StopMode, SubjectOptions,
 };
 use borehole::formats::rbt::SegmentCompression;
 use borehole_analysis::Pattern;
@@ -39,6 +39,10 @@ pub(crate) struct RecordArgs {
     /// Sample all processes that run PHP or Python and whose command line matches, including those that start later
     #[arg(short = 'P', long, value_name = "REGEX", conflicts_with = "pid")]
     pattern: Option<String>,
+
+    /// Sample the processes that the process starts too
+    #[arg(long, requires = "pid")]
+    children: bool,
 
     /// Start this command and sample it and its children until it ends, and end with its exit code; if the recording ends
     /// first, so do the command and its children (SIGTERM, then SIGKILL)
@@ -94,6 +98,11 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "MODE", value_enum, default_value = "wall")]
     mode: ModeArg,
 
+    /// Python: show the tasks of asyncio. Stacks of running tasks are joined to those of the tasks that await them
+    #[arg(long = "async", value_name = "TASKS", value_enum, num_args = 0..=1, require_equals = true,
+          default_missing_value = "running")]
+    tasks: Option<TasksArg>,
+
     /// Python: share of the samples for which their thread is stopped. The report says how far the others are from these;
     /// 0 stops none
     #[arg(long, value_name = "SHARE", default_value = "0.01", value_parser = parse_share)]
@@ -106,6 +115,10 @@ pub(crate) struct RecordArgs {
     /// Label samples with facts about the current request: request (method and start), uri, script
     #[arg(long, value_name = "FACT", value_enum, value_delimiter = ',')]
     label: Vec<LabelArg>,
+
+    /// Label samples with this variable of the environment with which their process was started
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    label_env: Vec<String>,
 
     /// When to stop a process for a sample [default: when-torn; always if given without a value]
     #[arg(long, value_name = "WHEN", value_enum, num_args = 0..=1, require_equals = true, default_value = "when-torn",
@@ -240,6 +253,24 @@ impl ModeArg {
     }
 }
 
+/// The tasks of asyncio that are shown.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TasksArg {
+    /// Those that run
+    Running,
+    /// Those that wait too: a sample for each of them
+    All,
+}
+
+impl TasksArg {
+    const fn sampled(self) -> SampledTasks {
+        match self {
+            Self::Running => SampledTasks::Running,
+            Self::All => SampledTasks::All,
+        }
+    }
+}
+
 /// The time between samples; `None` for `max`.
 #[derive(Clone, Copy, Debug)]
 struct Rate(Option<Duration>);
@@ -278,6 +309,7 @@ enum StopArg {
 impl RecordArgs {
     pub(crate) fn targets(&self) -> anyhow::Result<Targets> {
         match (self.pid, &self.pattern, self.command.as_slice()) {
+            (Some(process), None, []) if self.children => Ok(Targets::Family(process)),
             (Some(process), None, []) => Ok(Targets::Process(process)),
             (None, Some(pattern), []) => Ok(Targets::Matching(Pattern::new(pattern)?)),
             (None, None, [_, ..]) => Ok(Targets::Command(self.command.clone())),
@@ -312,8 +344,11 @@ impl RecordArgs {
         };
         let mut subjects = self.php.subjects(self.depth);
         subjects.php.labels = labels;
+        subjects.php.environment.clone_from(&self.label_env);
+        subjects.python.environment.clone_from(&self.label_env);
         subjects.python.threads = self.mode.threads();
         self.native.apply(self.depth, &mut subjects);
+        subjects.python.tasks = self.tasks.map_or(SampledTasks::None, TasksArg::sampled);
         Sampling { options, subjects }
     }
 

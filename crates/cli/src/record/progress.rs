@@ -136,6 +136,8 @@ fn quality(statistics: &SampleStatistics) -> String {
         ("stopped", statistics.stopped),
         ("could not be stopped", statistics.unstopped),
         ("truncated", statistics.truncated),
+        ("of waiting tasks", statistics.tasks),
+        ("times not all waiting tasks", statistics.cut_tasks),
     ] {
         if count > 0 {
             text += &format!(", {} {name}", grouped(count));

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Stdio;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use borehole::capture::{Attach, Finder, ProcessSelection, SubjectOptions, attach as attach_to, is_python};
 use borehole_analysis::Pattern;
-use borehole_process::{Launched, ancestors, processes};
+use borehole_process::{Launched, ancestors, exists, processes};
 
 use crate::refusal;
 
@@ -16,6 +16,8 @@ use crate::refusal;
 pub(crate) enum Targets {
     /// One process.
     Process(i32),
+    /// A process and those that it starts.
+    Family(i32),
     /// All processes whose command line matches.
     Matching(Pattern),
     /// A command to start, and its children.
@@ -30,7 +32,7 @@ impl Targets {
     /// Whether the process, the first of the processes, or the program of the command is Python.
     pub(crate) fn is_python(&self) -> bool {
         match self {
-            Self::Process(process) => is_python(*process),
+            Self::Process(process) | Self::Family(process) => is_python(*process),
             Self::Matching(pattern) => {
                 let starters = ancestors();
                 let all = processes().unwrap_or_default();
@@ -57,6 +59,11 @@ impl Targets {
                 // Fail early if the process cannot be sampled.
                 drop(refusal::attach_any(process, &subjects)?);
                 (ProcessSelection::One(process), None)
+            }
+            // The process itself may only start others, as a shell does.
+            Self::Family(process) => {
+                ensure!(exists(process), "process {process} does not exist");
+                (ProcessSelection::Family(process), None)
             }
             Self::Matching(pattern) => {
                 (ProcessSelection::Matching(Box::new(move |line| pattern.is_match(line))), None)

@@ -125,3 +125,65 @@ fn python_3_15_replays_a_recording_of_an_older_python() {
     assert_eq!(theirs, ours);
     assert!(theirs.contains("in_generator"), "{theirs}");
 }
+
+#[test]
+fn samples_are_labelled_with_the_environment_and_children_are_sampled() {
+    let Some(python) = interpreter() else { return };
+    let script =
+        "import subprocess, sys; sys.exit(subprocess.run([sys.executable] + sys.argv[1:]).returncode)";
+    let mut command = python.command();
+    command.args(["-c", script]).arg(corpus("python/truth/shares.py")).env("TEAM", "checkout");
+    let mut parent = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(parent.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let scratch = Scratch::new();
+    let path = scratch.path("trace.rbt");
+    let id = parent.id().to_string();
+    let options = ["--children", "--label-env", "TEAM,MISSING", "--rate", "500", "-n", "500"];
+    let arguments = [&["record", "-p", &id], &options[..], &["-o", text(&path)]].concat();
+    let said = run(&arguments);
+    drop(parent.stdin.take());
+    parent.wait().unwrap();
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    let dump = String::from_utf8(run(&["dump", text(&path)]).done()).unwrap();
+    for part in ["in_generator", "\"TEAM\"", "checkout"] {
+        assert!(dump.contains(part), "{part}");
+    }
+    assert!(!dump.contains("MISSING"));
+}
+
+#[test]
+fn stack_prints_local_variables_and_tasks() {
+    let Some(python) = interpreter() else { return };
+    let mut command = python.command();
+    command.arg(corpus("python/locals/variables.py")).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut program = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(program.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let id = program.id().to_string();
+    let shown = String::from_utf8(run(&["stack", "--locals", "-p", &id]).done()).unwrap();
+    let json: Value =
+        serde_json::from_slice(&run(&["stack", "--locals", "--json", "-p", &id]).done()).unwrap();
+    let native = ["stack", "--locals", "--native", "--json", "-p", &id];
+    let joined: Value = serde_json::from_slice(&run(&native).done()).unwrap();
+    drop(program.stdin.take());
+    program.wait().unwrap();
+    assert!(shown.contains("\n       keyword = 7\n"), "{shown}");
+    assert_eq!(json["stacks"][0]["frames"][1]["locals"]["number"], "1.5", "{json}");
+    // Native frames shift no variables to other frames.
+    let frames = |of: &Value| of["stacks"][0]["frames"].as_array().unwrap().clone();
+    let (natives, script): (Vec<_>, Vec<_>) =
+        frames(&joined).into_iter().partition(|frame| frame.get("native").is_some());
+    assert!(!natives.is_empty() && natives.iter().all(|frame| frame.get("locals").is_none()), "{joined}");
+    assert_eq!(script, frames(&json));
+
+    let mut command = python.command();
+    command.arg(corpus("python/tasks/hundred.py")).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut program = command.spawn().unwrap();
+    BufReader::new(program.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let id = program.id().to_string();
+    let shown = String::from_utf8(run(&["stack", "--async", "-p", &id]).done()).unwrap();
+    drop(program.kill());
+    program.wait().unwrap();
+    assert_eq!(shown.matches("<task waiter>").count(), 100, "{shown}");
+}

@@ -52,6 +52,7 @@ mod report;
 mod samplers;
 mod sums;
 mod suspensions;
+mod symbolize;
 mod terminal;
 mod thread_names;
 mod timeline;

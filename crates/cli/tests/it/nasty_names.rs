@@ -13,6 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use borehole_testkit::raw_profiles::{MappedFile, raw_pprof};
 use borehole_testkit::{Scratch, peers, read_corpus};
 use nix::pty::{Winsize, openpty};
 
@@ -114,6 +115,7 @@ const COMMANDS: &[(&str, Reader, &[&str])] = &[
     ("report", Program, &["{rbt}", "--json"]),
     ("stack", Person, &["-p", "{pid}"]),
     ("stack", Program, &["-p", "{pid}", "--json"]),
+    ("symbolize", Person, &["{pprof}", "-o", "{new}.pb.gz"]),
     ("top", Person, &["-p", "{pid}", "-d", "1s"]),
     ("top", Person, &["-p", "{pid}", "-d", "1s", "--plain"]),
 ];
@@ -167,6 +169,9 @@ impl NastyWorld {
         let events = read_corpus("trc/tokio/span_recycled.bin");
         let events = replaced(&events, b"src/main.rs", b"\x1b]0;P\x07\xe2\x80\xae\nF");
         fs::write(self.place("trc"), events).unwrap();
+        let path = format!("/{}", nasty_text());
+        let file = MappedFile { path: &path, build_id: "00", start: 0x1000, end: 0x9000, file_offset: 0 };
+        fs::write(self.place("pprof"), raw_pprof(&file, &[0x2000])).unwrap();
         for name in ["rmem", "rmem-of-later", "db"] {
             self.make(&["heap", "capture", "-p", &id, "-o"].map(OsString::from), name);
         }

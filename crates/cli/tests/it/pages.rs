@@ -8,7 +8,7 @@ use borehole_testkit::{Scratch, project_file};
 
 use crate::program::{listing, program, run, text};
 
-pub(crate) const COMMANDS: [&str; 42] = [
+pub(crate) const COMMANDS: [&str; 43] = [
     "record",
     "stack",
     "top",
@@ -16,6 +16,7 @@ pub(crate) const COMMANDS: [&str; 42] = [
     "check",
     "convert",
     "recover",
+    "symbolize",
     "info",
     "dump",
     "report",

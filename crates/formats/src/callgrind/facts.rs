@@ -8,7 +8,7 @@ pub(crate) const FACTS: Facts = Facts {
     name: "callgrind",
     aliases: &["cachegrind"],
     extensions: &["callgrind", "callgrind.out"],
-    description: "Callgrind text: for KCachegrind, QCachegrind and callgrind_annotate",
+    description: "costs of Callgrind, Cachegrind and Xdebug, for KCachegrind",
     page: "formats/callgrind.md",
     is_binary: false,
     is_stream: false,

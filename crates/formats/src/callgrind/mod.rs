@@ -1,4 +1,6 @@
-//! Callgrind profiles, for `callgrind_annotate` and KCachegrind. Written, not read.
+//! Callgrind profiles, for `callgrind_annotate` and KCachegrind.
+//!
+//! [`import`] reads those of Callgrind, Cachegrind, Xdebug and others: costs of lines and of calls, which are not stacks.
 //!
 //! The format is made for programs that count calls, which a sampling profiler does not. The exporter writes:
 //!
@@ -12,22 +14,29 @@
 //! Functions are identified by name and file. Unknown lines are 0.
 
 mod costs;
+mod events;
 mod export;
 mod facts;
+mod import;
+mod read;
 mod write;
 
 pub use export::Exporter;
 pub(crate) use facts::FACTS;
+pub use import::import;
 
 use crate::Weighed;
-use crate::registry::{Codec, EventSupport, Exporting};
+use crate::registry::{Codec, EventSupport, Exporting, Import};
 
 /// The short name of the format.
 pub const NAME: &str = "callgrind";
 
+/// The event that counts the samples of a profile.
+const SAMPLES: &str = "Samples";
+
 /// Reads and writes the format.
 pub(crate) const CODEC: Codec = Codec {
-    import: None,
+    import: Some(Import::Plain(|input, options, tables, sink| import(input, options, tables, sink))),
     export: Some(Exporting {
         events: EventSupport::Lost,
         start: |to, options| Box::new(Weighed::new(Exporter::new(to.output), options.value.as_deref())),

@@ -13,6 +13,7 @@ use hashbrown::HashMap;
 use super::NAME;
 use super::calls::{self, Call, Stretch};
 use super::read::{Arguments, EventTaker, TraceEvent, TraceId, TraceSeed};
+use super::sampled::{ProfiledThread, SampledProfiles, is_sampled};
 use crate::documents::json::{self, JsonMemory};
 use crate::documents::whole::DocumentDamage;
 use crate::{ErrorKind, ReadError, ReadOptions};
@@ -23,7 +24,8 @@ use crate::{ErrorKind, ReadError, ReadOptions};
 /// Calls are complete events (`X`) and pairs of begin and end (`B`, `E`); a call that never ends lasts until the last event of its
 /// thread. The name of an event is its function; file and line come from its arguments, where py-spy has them, or from the name, where
 /// viztracer does. A list that is cut
-/// off is read up to the cut, with a warning. Counters, instants, asynchronous and other events are not read; a note counts them.
+/// off is read up to the cut, with a warning. If the trace has profiles sampled by V8 (DevTools' performance panel), each is a segment
+/// whose samples last until the next one, and calls are not read, because they are of the same time. Counters, instants, asynchronous and other events are not read; a note counts them.
 ///
 /// # Errors
 /// If the input is not such a document or exceeds the limit, or the sink fails. Positions are lines.
@@ -48,10 +50,17 @@ pub fn import(
 ) -> Result<Recovery, ReadError> {
     let mut damage = DocumentDamage::new(options);
     let memory = JsonMemory::new(options.limits);
-    let mut lanes =
-        TraceLanes { tables, memory: &memory, rows: Vec::new(), index: HashMap::new(), other: 0, full: None };
+    let mut lanes = TraceLanes {
+        tables,
+        memory: &memory,
+        rows: Vec::new(),
+        index: HashMap::new(),
+        sampled: SampledProfiles::default(),
+        other: 0,
+        full: None,
+    };
     let read = json::parse(NAME, input, &memory, TraceSeed(&mut lanes));
-    let TraceLanes { rows, other, full, .. } = lanes;
+    let TraceLanes { rows, sampled, mut other, full, .. } = lanes;
     if let Some(full) = full {
         return Err(full.into());
     }
@@ -63,12 +72,25 @@ pub fn import(
         Err(error) => damage.meet(error, 0)?,
         Ok(()) => {}
     }
+    let has_samples = !sampled.profiles.is_empty();
+    if has_samples {
+        let calls: usize = rows.iter().map(|row| row.calls.len()).sum();
+        if calls > 0 {
+            let message = format!("{calls} calls are not read: the samples of the same time are");
+            damage.recovery.note(Warning::new(message));
+        }
+        sampled.deliver(|row| rows[row].thread(), &mut damage, tables, sink)?;
+    }
+    if has_samples {
+        // What a browser traces beside samples is of many kinds.
+        other = 0;
+    }
     if other > 0 {
         let message =
             format!("{other} events are not read: only complete ones and pairs of begin and end are");
         damage.recovery.note(Warning::new(message));
     }
-    for row in rows {
+    for row in rows.into_iter().filter(|_| !has_samples) {
         row.deliver(tables, sink, &mut damage)?;
         if damage.recovery.stopped {
             break;
@@ -83,6 +105,7 @@ struct TraceLanes<'a> {
     memory: &'a JsonMemory,
     rows: Vec<LaneCalls>,
     index: HashMap<(TraceId, TraceId), usize>,
+    sampled: SampledProfiles,
     /// The number of events that are not read.
     other: u64,
     /// The table that ended the reading.
@@ -118,11 +141,19 @@ impl TraceLanes<'_> {
     fn take(&mut self, event: TraceEvent) -> Result<(), TableFull> {
         let is_call = matches!(&*event.ph, "X" | "B" | "E");
         let is_name = event.ph == "M" && matches!(&*event.name, "thread_name" | "process_name");
+        if is_sampled(&event.name)
+            && let Some(data) = event.args.data
+        {
+            let row = self.row(event.pid.clone(), event.tid);
+            let held = self.sampled.take((event.pid, event.id), &event.name, row, data);
+            self.memory.add(held);
+            return Ok(());
+        }
         if !is_call && !is_name {
             self.other += u64::from(event.ph != "M");
             return Ok(());
         }
-        let TraceEvent { ph, name, pid, tid, ts, dur, args } = event;
+        let TraceEvent { ph, name, pid, tid, ts, dur, args, .. } = event;
         let row = self.row(pid, tid);
         if is_name {
             let text = args.name.map(|text| self.tables.intern_string(text.as_bytes())).transpose()?;
@@ -205,6 +236,10 @@ fn split_place(name: &str) -> Option<(&str, &str, i64)> {
 }
 
 impl LaneCalls {
+    fn thread(&self) -> ProfiledThread {
+        ProfiledThread { process: self.process, thread: self.thread, name: self.name }
+    }
+
     fn end(&mut self, end_ns: i64) {
         self.latest_ns = self.latest_ns.max(end_ns);
         match self.open.pop() {

@@ -6,6 +6,7 @@ mod calls;
 mod facts;
 mod import;
 mod read;
+mod sampled;
 mod write;
 
 pub(crate) use facts::FACTS;

@@ -7,6 +7,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de};
 
+use crate::v8::profile::CpuProfile;
+
 /// An event. Times are in microseconds.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -18,6 +20,8 @@ pub(super) struct TraceEvent {
     pub(super) tid: TraceId,
     pub(super) ts: Option<f64>,
     pub(super) dur: Option<f64>,
+    /// Of a sampled profile.
+    pub(super) id: TraceId,
     pub(super) args: Arguments,
 }
 
@@ -67,6 +71,18 @@ pub(super) struct Arguments {
     /// The source file, called `filename` by py-spy.
     pub(super) file: Option<String>,
     pub(super) line: Option<i64>,
+    /// A part of a sampled profile.
+    pub(super) data: Option<ProfileData>,
+}
+
+/// A part of a sampled profile.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ProfileData {
+    pub(super) start_time: Option<f64>,
+    pub(super) end_time: Option<f64>,
+    pub(super) time_deltas: Option<Vec<f64>>,
+    pub(super) cpu_profile: Option<CpuProfile>,
 }
 
 impl<'de> Deserialize<'de> for Arguments {
@@ -91,6 +107,7 @@ impl<'de> Visitor<'de> for ArgumentsVisitor {
                 "name" => arguments.name = map.next_value::<Lenient<String>>()?.0,
                 "file" | "filename" => arguments.file = map.next_value::<Lenient<String>>()?.0,
                 "line" => arguments.line = map.next_value::<Lenient<i64>>()?.0,
+                "data" => arguments.data = map.next_value::<Lenient<ProfileData>>()?.0,
                 _ => _ = map.next_value::<IgnoredAny>()?,
             }
         }

@@ -8,13 +8,13 @@ use borehole_model::{
 };
 
 use super::NAME;
-use super::import::{ANONYMOUS, ROOT};
 use crate::documents::chains::{EntryChain, Pull, SampleSpool};
 use crate::documents::json_stream::JsonStream;
 use crate::documents::numbered::Numbered;
 use crate::lines::runs;
 use crate::registry::MakeSpool;
 use crate::sums::losses::SampleLosses;
+use crate::v8::frames::{ANONYMOUS, ROOT};
 use crate::{Export, Losses};
 
 /// The id of the root, which is the empty stack.

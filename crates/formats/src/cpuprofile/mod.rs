@@ -6,7 +6,6 @@
 mod export;
 mod facts;
 mod import;
-mod read;
 
 pub use export::Exporter;
 pub(crate) use facts::FACTS;

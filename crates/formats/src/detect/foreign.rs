@@ -5,7 +5,7 @@ use super::prefix::{contains, lines, member_starts_with, trim_start};
 /// A file type that is not read.
 #[derive(Debug)]
 pub struct Foreign {
-    /// Its name with an article: `a perf.data file`.
+    /// Its name with an article: `a memray capture`.
     pub name: &'static str,
     /// The advice for users.
     pub advice: &'static str,
@@ -34,10 +34,6 @@ const fn row(name: &'static str, advice: &'static str, sign: Sign) -> Foreign {
     Foreign { name, advice, sign }
 }
 
-/// The advice for files of Python profilers that time functions.
-const SUMS_ADVICE: &str =
-    "record stacks with py-spy or profiling.sampling; this file has only sums per function";
-
 /// The advice for the older formats of pprof.
 const LEGACY_ADVICE: &str = "convert it with go tool pprof -proto -output FILE.pb.gz PROGRAM FILE";
 
@@ -55,15 +51,18 @@ const DOCUMENT_ADVICE: &str = "pass the profile that it was made from";
 
 /// One row per file type. The first match wins.
 static TABLE: &[Foreign] = &[
-    // Source: tools/perf/Documentation/perf.data-file-format.txt of Linux; PERFFILE in the older form.
+    // Source: Linux, `tools/perf/util/header.c`.
     row(
-        "a perf.data file",
+        "a perf.data file of before 2009",
         "convert it with perf script -i FILE > FILE.perf",
-        Sign::Magic(&[b"PERFILE2", b"2ELIFREP", b"PERFFILE"]),
+        Sign::Magic(&[b"PERFFILE"]),
     ),
     // Source: google/pprof, `profile/legacy_profile.go` and `legacy_java_profile.go`.
-    row("a pprof profile in the older text format", LEGACY_ADVICE, Sign::Looks(is_legacy_pprof)),
-    row("a gperftools CPU profile", LEGACY_ADVICE, Sign::Looks(is_gperftools_cpu)),
+    row(
+        "a pprof profile of threads or of Java in the older text format",
+        LEGACY_ADVICE,
+        Sign::Looks(is_legacy_pprof),
+    ),
     // Source: the chunk header of OpenJDK's flight recorder, `jfrChunk`.
     row(
         "a JFR recording",
@@ -116,7 +115,6 @@ static TABLE: &[Foreign] = &[
             trim_start(bytes).starts_with(b"<?xml") && contains(bytes, b"<trace-query-result")
         }),
     ),
-    row("a pstats file", SUMS_ADVICE, Sign::Looks(is_marshal)),
     row(
         "a Python pickle",
         "load it in Python; a file of line_profiler has only sums per line",
@@ -128,11 +126,6 @@ static TABLE: &[Foreign] = &[
         BROWSER_ADVICE,
         Sign::Looks(|bytes| is_json_with(bytes, &[b"\"head\"", b"\"functionName\"", b"\"callUID\""])),
     ),
-    row(
-        "a V8 .heapprofile",
-        BROWSER_ADVICE,
-        Sign::Looks(|bytes| is_json_with(bytes, &[b"\"head\"", b"\"callFrame\"", b"\"selfSize\""])),
-    ),
 ];
 
 /// The type of an input that begins with `prefix`, if it is a known file of another program that is not read.
@@ -142,7 +135,7 @@ static TABLE: &[Foreign] = &[
 /// ```
 /// use borehole_formats::detect::foreign;
 ///
-/// assert_eq!(foreign(b"PERFILE2\x68\0\0\0").map(|foreign| foreign.name), Some("a perf.data file"));
+/// assert_eq!(foreign(b"memray\0\x0c").map(|foreign| foreign.name), Some("a memray capture"));
 /// assert!(foreign(b"main;run;query 12\n").is_none());
 /// ```
 #[must_use]
@@ -150,39 +143,10 @@ pub fn foreign(prefix: &[u8]) -> Option<&'static Foreign> {
     TABLE.iter().find(|foreign| foreign.sign.is_of(prefix))
 }
 
-/// Detects the first line of a tcmalloc profile, of Go's text, or of Java's.
+/// Detects the first line of the text formats that are not read.
 fn is_legacy_pprof(bytes: &[u8]) -> bool {
     let first = lines(bytes).next().unwrap_or_default();
-    let heads = [
-        &b"heap profile:"[..],
-        b"--- contentionz ",
-        b"--- contention:",
-        b"--- mutex:",
-        b"--- threadz ",
-        b"--- heapz ",
-    ];
-    heads.iter().any(|head| first.starts_with(head)) || is_count_profile(first)
-}
-
-/// Detects `goroutine profile: total 12`.
-fn is_count_profile(line: &[u8]) -> bool {
-    const HEAD: &[u8] = b" profile: total ";
-    let Some(at) = memchr::memchr(b' ', line).filter(|&at| at > 0) else { return false };
-    let total = line[at..].strip_prefix(HEAD).map(<[u8]>::trim_ascii_end);
-    total.is_some_and(|total| !total.is_empty() && total.iter().all(u8::is_ascii_digit))
-}
-
-/// Detects machine words: 0, the 3 header words that follow, version 0, then the period.
-///
-/// Source: gperftools, `docs/cpuprofile-fileformat.html`.
-fn is_gperftools_cpu(bytes: &[u8]) -> bool {
-    let begins = |words: [&[u8]; 3]| {
-        let mut rest = bytes;
-        words.into_iter().all(|word| rest.strip_prefix(word).map(|behind| rest = behind).is_some())
-            && rest.iter().take(4).any(|&byte| byte != 0)
-    };
-    let (zero, three) = ([0; 8], [3, 0, 0, 0, 0, 0, 0, 0]);
-    begins([&zero, &three, &zero]) || begins([&zero[..4], &three[..4], &zero[..4]])
+    [&b"--- contentionz "[..], b"--- threadz ", b"--- heapz "].iter().any(|head| first.starts_with(head))
 }
 
 /// Detects an ELF file of the type `ET_CORE`, in either byte order.
@@ -204,18 +168,6 @@ fn is_html(bytes: &[u8]) -> bool {
     let start = trim_start(bytes);
     let begins = |tag: &[u8]| start.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag));
     begins(b"<!doctype html") || begins(b"<html")
-}
-
-/// Detects a dictionary whose first key is a tuple of three, as Python's `marshal` writes the sums of a profile.
-///
-/// Source: CPython 3.11, `Lib/cProfile.py`, `create_stats`; `Python/marshal.c`, `TYPE_DICT`, `TYPE_TUPLE`, `TYPE_SMALL_TUPLE`,
-/// `FLAG_REF`.
-fn is_marshal(bytes: &[u8]) -> bool {
-    match bytes {
-        [b'{' | 0xfb, b')' | 0xa9, 3, ..] => true,
-        [b'{' | 0xfb, b'(' | 0xa8, rest @ ..] => rest.starts_with(&[3, 0, 0, 0]),
-        _ => false,
-    }
 }
 
 /// Detects an object with all these members, at any depth.
@@ -243,15 +195,8 @@ mod tests {
         tar[257..263].copy_from_slice(b"ustar\0");
         let elf = |kind: u8| [&b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0"[..], &[kind, 0, 62, 0]].concat();
         let cases: &[(&[u8], &str)] = &[
-            (b"PERFILE2\x68\0\0\0\0\0\0\0", "a perf.data file"),
-            (b"heap profile:  2:  64 [ 5: 160] @ heapprofile\n", "a pprof profile in the older text format"),
-            (b"goroutine profile: total 7\n7 @ 0x1\n", "a pprof profile in the older text format"),
-            (b"--- contentionz 1 ---\n", "a pprof profile in the older text format"),
-            (
-                b"\0\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0",
-                "a gperftools CPU profile",
-            ),
-            (b"\0\0\0\0\x03\0\0\0\0\0\0\0\x10\x27\0\0", "a gperftools CPU profile"),
+            (b"PERFFILE\x68\0\0\0\0\0\0\0", "a perf.data file of before 2009"),
+            (b"--- contentionz 1 ---\n", "a pprof profile of threads or of Java in the older text format"),
             (b"FLR\0\0\x02\0\x01", "a JFR recording"),
             (b"JAVA PROFILE 1.0.2\0\0\0\0\x08", "an HPROF heap dump"),
             (b"memray\0\x0c\0\0\0", "a memray capture"),
@@ -270,10 +215,7 @@ mod tests {
             (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG picture"),
             (b"\n<!DOCTYPE html>\n<html><svg></svg>", "an HTML page"),
             (b"<?xml version=\"1.0\"?>\n<trace-query-result>\n", "an Instruments export"),
-            (b"\xfb\xa9\x03\xfa\x01~", "a pstats file"),
-            (b"{(\x03\0\0\0s\x01\0\0\0~", "a pstats file"),
             (b"{\"head\":{\"functionName\":\"(root)\",\"callUID\":3}}", "a V8 .cpuprofile of before 2017"),
-            (b"{\"head\":{\"callFrame\":{},\"selfSize\":0}}", "a V8 .heapprofile"),
         ];
         for (head, expected) in cases {
             assert_eq!(name(head), Some(*expected), "{}", head.escape_ascii());
@@ -296,6 +238,7 @@ mod tests {
             b"a profile: total\n",
             b"{\"stringArray\":[\"nodes\",\"callFrame\",\"traceEvents\"]}",
             b"\0\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0",
+            b"heap profile:  2:  64 [ 5: 160] @ heapprofile\n",
             b"a:\n\tb (c)\n",
         ] {
             assert_eq!(name(text), None, "{}", text.escape_ascii());

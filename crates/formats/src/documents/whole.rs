@@ -57,6 +57,16 @@ impl DocumentDamage {
     }
 }
 
+/// The error of bytes that end before a value does.
+#[cold]
+pub(crate) fn cut_off(format: &'static str, error: borehole_wire::Error) -> Error {
+    let message = match error.kind() {
+        borehole_wire::ErrorKind::Truncated { missing } => format!("truncated: {missing} bytes missing"),
+        _ => "invalid number".to_owned(),
+    };
+    Error::truncated(format, Position::Byte(error.offset()), message)
+}
+
 /// The number of bytes between checks of the memory of a document that is read whole.
 const CHECKED_BYTES: u64 = 1 << 20;
 

@@ -16,7 +16,7 @@ use borehole_wire::envelope::Envelope;
 
 /// The arrangement of documents in an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Packing {
+pub(super) enum Packing {
     /// A single document.
     Whole,
     /// JSON documents.
@@ -68,6 +68,11 @@ impl<R: BufRead> Documents<R> {
         }
         let input = Cursor::new(head).chain(input);
         Ok(Self { input, packing, limits, offset: 0, lines: 0, is_over: false })
+    }
+
+    /// The arrangement of the documents.
+    pub(super) const fn packing(&self) -> Packing {
+        self.packing
     }
 
     /// The next document; `None` at the end.

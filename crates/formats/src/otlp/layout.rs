@@ -67,6 +67,11 @@ pub(super) mod stack {
     pub(crate) const LOCATION_INDICES: u32 = 1;
 }
 
+/// Fields of `Mapping` beside those of all [symbols](crate::symbols::layout).
+pub(super) mod mapping {
+    pub(crate) const ATTRIBUTE_INDICES: u32 = 5;
+}
+
 /// Fields of `Location` beside those of all [symbols](crate::symbols::layout).
 pub(super) mod location {
     pub(crate) const ATTRIBUTE_INDICES: u32 = 4;
@@ -113,6 +118,8 @@ pub(super) mod key {
     /// `native` for native frames.
     pub(crate) const FRAME_TYPE: &str = "profile.frame.type";
     pub(crate) const NATIVE: &str = "native";
+    /// The build ID of a mapping, in hexadecimal.
+    pub(crate) const BUILD_ID: &str = "process.executable.build_id.gnu";
     pub(crate) const SCOPE_NAME: &str = "otel.scope.name";
     pub(crate) const SCOPE_VERSION: &str = "otel.scope.version";
     /// The label keys of links.

@@ -15,6 +15,7 @@ mod documents;
 mod encode;
 mod export;
 mod facts;
+mod fill;
 mod groups;
 mod import;
 mod json;
@@ -26,6 +27,7 @@ mod stacks;
 
 pub use export::Exporter;
 pub(crate) use facts::FACTS;
+pub use fill::fill_symbols;
 pub use import::import;
 
 use crate::registry::{Codec, EventSupport, Exporting, Import};

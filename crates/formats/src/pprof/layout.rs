@@ -45,7 +45,11 @@ pub(super) mod label {
 
 /// Fields of `Mapping` beside those of all [symbols](crate::symbols::layout).
 pub(super) mod mapping {
+    pub(crate) const BUILD_ID: u32 = 6;
     pub(crate) const HAS_FUNCTIONS: u32 = 7;
+    pub(crate) const HAS_FILENAMES: u32 = 8;
+    pub(crate) const HAS_LINE_NUMBERS: u32 = 9;
+    pub(crate) const HAS_INLINE_FRAMES: u32 = 10;
 }
 
 /// The label keys of a sample's properties, for which the format has no fields.

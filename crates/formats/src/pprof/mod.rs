@@ -11,6 +11,7 @@ mod concatenated;
 mod encode;
 mod export;
 mod facts;
+mod fill;
 mod import;
 mod layout;
 mod prune;
@@ -22,6 +23,7 @@ mod write;
 
 pub use export::Exporter;
 pub(crate) use facts::FACTS;
+pub use fill::fill_symbols;
 pub use import::import;
 pub use write::FileCompression;
 

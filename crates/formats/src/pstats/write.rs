@@ -4,12 +4,8 @@
 
 use std::io::{self, Write};
 
+use super::SAMPLED;
 use super::stats::{FunctionLine, Stats};
-
-/// The key that marks counts of samples, not of calls.
-///
-/// Source: CPython 3.15.2, `pstats.SampledStats`.
-const SAMPLED: &str = "__sampled__";
 
 /// Writes all statistics.
 pub(super) fn write(stats: &Stats, output: &mut impl Write) -> io::Result<()> {

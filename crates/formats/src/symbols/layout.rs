@@ -43,6 +43,7 @@ pub(crate) mod value_type {
 pub(crate) mod mapping {
     pub(crate) const MEMORY_START: u32 = 1;
     pub(crate) const MEMORY_LIMIT: u32 = 2;
+    pub(crate) const FILE_OFFSET: u32 = 3;
     pub(crate) const FILENAME: u32 = 4;
 }
 

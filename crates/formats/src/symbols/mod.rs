@@ -4,6 +4,7 @@
 //! strings. One location has several lines where functions are inlined. The messages differ only in how they are
 //! numbered, see [`SymbolKeys`](layout::SymbolKeys).
 
+pub(crate) mod fill;
 pub(crate) mod layout;
 pub(crate) mod read;
 pub(crate) mod resolve;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use borehole_formats::{Error, ReadOptions, chrome_trace};
+use borehole_formats::{Error, ReadOptions, chrome_trace, cpuprofile};
 use borehole_model::{ProfileSink as _, Recovery, Tables};
 use borehole_testkit::peers::speedscope_import;
 use borehole_testkit::{Scratch, read_corpus};
 
-use crate::play::{Collect, PlainFrame, collected};
+use crate::play::{Collect, PlainFrame, PlainSample, collected};
 
 fn read_with(bytes: &[u8], options: &ReadOptions) -> Result<(Collect, Recovery), Error> {
     collected(|tables, sink| chrome_trace::import(bytes, options, tables, sink))
@@ -149,4 +149,64 @@ fn every_prefix_and_every_changed_byte_is_survived() {
             }
         }
     }
+}
+
+#[test]
+fn a_profile_in_chunks_is_the_profile_that_v8_returns() {
+    let (ours, recovery) = collected(|tables, sink| {
+        let bytes = read_corpus("chrome/devtools.json");
+        chrome_trace::import(&bytes[..], &ReadOptions::default(), tables, sink)
+    })
+    .unwrap();
+    let (theirs, _) = collected(|tables, sink| {
+        let bytes = read_corpus("chrome/devtools.cpuprofile");
+        cpuprofile::import(&bytes[..], &ReadOptions::default(), tables, sink)
+    })
+    .unwrap();
+    // A profile has addresses of files, and a trace paths.
+    let without_lane = |sample: &PlainSample| {
+        let mut sample = PlainSample { thread: None, process: None, ..sample.clone() };
+        for file in sample.frames_leaf_first.iter_mut().filter_map(|frame| frame.file.as_mut()) {
+            *file = file.trim_start_matches("file://").to_owned();
+        }
+        sample
+    };
+    let samples = |profile: &Collect| profile.samples().map(without_lane).collect::<Vec<_>>();
+    assert!(theirs.samples().count() > 100);
+    assert!(samples(&ours) == samples(&theirs));
+    assert!(recovery.notes[0].message.ends_with("calls are not read: the samples of the same time are"));
+    assert!(ours.samples().all(|sample| sample.thread.is_some()));
+}
+
+#[test]
+fn profiles_of_several_processes_are_kept_apart() {
+    let chunk = |pid: u64, id: &str, name: &str, data: &str| {
+        format!(
+            r#"{{"args":{{"data":{data}}},"ph":"P","name":"{name}","pid":{pid},"tid":{pid}1,"id":"{id}"}}"#
+        )
+    };
+    let nodes = |name: &str| {
+        format!(
+            r#"{{"cpuProfile":{{"nodes":[{{"id":1,"callFrame":{{"functionName":"(root)"}}}},
+            {{"id":2,"parent":1,"callFrame":{{"functionName":"{name}"}}}}],"samples":[2]}},"timeDeltas":[5]}}"#
+        )
+    };
+    let events = [
+        chunk(7, "0x1", "Profile", r#"{"startTime":100}"#),
+        chunk(8, "0x1", "Profile", r#"{"startTime":200}"#),
+        chunk(8, "0x1", "ProfileChunk", &nodes("b")),
+        chunk(7, "0x1", "ProfileChunk", &nodes("a")),
+        chunk(7, "0x1", "ProfileChunk", r#"{"cpuProfile":{"samples":[2]},"timeDeltas":[10],"endTime":140}"#),
+        r#"{"args":{"data":[3]},"ph":"I","name":"other","pid":7,"tid":71}"#.to_owned(),
+    ];
+    let text = format!("[{}]", events.join(","));
+    let (collect, _) = collected(|tables, sink| {
+        chrome_trace::import(text.as_bytes(), &ReadOptions::default(), tables, sink)
+    })
+    .unwrap();
+    let found: Vec<_> = collect
+        .samples()
+        .map(|sample| (&*sample.frames_leaf_first[0].function, sample.time_ns.unwrap(), sample.values[0]))
+        .collect();
+    assert_eq!(found, [("a", 105_000, 10_000), ("a", 115_000, 25_000), ("b", 205_000, 0)]);
 }

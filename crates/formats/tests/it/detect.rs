@@ -151,14 +151,16 @@ fn a_stack_longer_than_the_detected_prefix_is_folded() {
 #[test]
 fn each_format_goes_by_one_name() {
     use borehole_formats::{
-        callgrind, chrome_trace, collapsed, cpuprofile, flamegraph, folded, gecko, jsonl, otlp, perf_script,
-        perfetto, phpspy, pprof, pstats, rbt, speedscope, tachyon, tachyon_jsonl, trc,
+        callgrind, chrome_trace, collapsed, cpuprofile, flamegraph, folded, gecko, heapprofile, jsonl,
+        legacy_pprof, otlp, perf_data, perf_script, perfetto, phpspy, pprof, pstats, rbt, speedscope,
+        tachyon, tachyon_jsonl, trc,
     };
     let names = [
         (Format::Rbt, rbt::NAME),
         (Format::Tachyon, tachyon::NAME),
         (Format::Trc, trc::NAME),
         (Format::Phpspy, phpspy::NAME),
+        (Format::PerfData, perf_data::NAME),
         (Format::PerfScript, perf_script::NAME),
         (Format::Folded, folded::NAME),
         (Format::Collapsed, collapsed::NAME),
@@ -168,8 +170,11 @@ fn each_format_goes_by_one_name() {
         (Format::Gecko, gecko::NAME),
         (Format::Otlp, otlp::NAME),
         (Format::Pprof, pprof::NAME),
+        (Format::PprofText, legacy_pprof::NAME),
+        (Format::Gperftools, legacy_pprof::CPU_NAME),
         (Format::Speedscope, speedscope::NAME),
         (Format::Cpuprofile, cpuprofile::NAME),
+        (Format::Heapprofile, heapprofile::NAME),
         (Format::Callgrind, callgrind::NAME),
         (Format::Jsonl, jsonl::NAME),
         (Format::FlameGraph, flamegraph::NAME),

@@ -6,7 +6,7 @@ use borehole_testkit::Scratch;
 
 use crate::programs;
 
-/// What was read to unwind the main thread of `nested.c`, its registers, and its stack.
+/// The memory that unwinding the main thread of `nested.c` reads, its registers, and its stack.
 fn recorded() -> Option<(Image, Registers, NativeStack)> {
     let program = programs::nested(&Scratch::new(), &["-O2"])?;
     let process = Process::open(program.id()).unwrap();

@@ -1,9 +1,7 @@
 //! Recorded memory of each release: walked without PHP, and damaged in every way.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use borehole_model::Tables;
@@ -12,6 +10,8 @@ use borehole_process::{
     ElfSymbols, Error as ProcessError, ErrorKind as ProcessErrorKind, ForeignMemory, ForeignProcess, Image,
     ImageRecorder, Mappings, MemoryMapping, MemoryPiece, Process,
 };
+use borehole_testkit::corpus_files;
+use borehole_testkit::images::{FailingProcess, ReadFailure, damaged_copies, lines_of_image, read_image};
 use borehole_testkit::peers;
 
 use crate::programs::{self, Other, Program};
@@ -31,23 +31,9 @@ const SYMBOLS: &[&str] = &[
     "zend_pass_function",
 ];
 
-/// The recordings and their versions.
+/// The recordings.
 fn images() -> Vec<PathBuf> {
-    let folder = fs::read_dir(programs::corpus("php/images")).unwrap();
-    let files = folder.map(|entry| entry.unwrap().path());
-    let mut images: Vec<_> =
-        files.filter(|path| path.extension().is_some_and(|end| end == "image")).collect();
-    images.sort();
-    images
-}
-
-fn read(path: &Path) -> Image {
-    Image::read(BufReader::new(File::open(path).unwrap())).unwrap()
-}
-
-fn expected(path: &Path) -> Vec<String> {
-    let text = fs::read_to_string(path.with_extension("txt")).unwrap();
-    text.lines().map(ToOwned::to_owned).collect()
+    corpus_files("php/images", ".image")
 }
 
 /// Attaches and walks once.
@@ -68,66 +54,13 @@ fn walk(target: &impl ForeignProcess) -> Result<(SampleOutcome, Vec<String>), Er
 fn recordings_of_each_release_are_walked_as_the_processes_were() {
     let mut releases = BTreeSet::new();
     for path in images() {
-        let image = read(&path);
+        let image = read_image(&path);
         let identity = Php::attach(&image, &AttachOptions::default()).unwrap().identity().clone();
         assert!(path.to_string_lossy().contains(&identity.version), "{identity}: {}", path.display());
-        assert_eq!(walk(&image).unwrap().1, expected(&path), "{identity}");
+        assert_eq!(walk(&image).unwrap().1, lines_of_image(&path), "{identity}");
         releases.insert(identity.release.to_string());
     }
     assert_eq!(Vec::from_iter(releases), ["7.0", "7.2", "7.4", "8.1", "8.2", "8.3", "8.4", "8.5", "8.6"]);
-}
-
-/// A target that fails after a number of reads.
-struct Failing<'i> {
-    image: &'i Image,
-    reads_left: Cell<u64>,
-    how: FatalError,
-}
-
-#[derive(Clone, Copy)]
-enum FatalError {
-    /// The memory is unmapped.
-    Unmapped,
-    /// The process has ended.
-    Gone,
-    /// All memory is noise from then on.
-    Noise,
-}
-
-impl ForeignMemory for Failing<'_> {
-    fn read_pieces(&self, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, ProcessError> {
-        if self.reads_left.get() > 0 {
-            self.reads_left.set(self.reads_left.get() - 1);
-            return self.image.read_pieces(pieces);
-        }
-        match self.how {
-            FatalError::Unmapped => Ok(pieces.first().map_or(0, |piece| piece.into.len() / 2)),
-            FatalError::Gone => Err(ProcessError::new(ProcessErrorKind::Gone, "no such process")),
-            FatalError::Noise => {
-                let mut noise = Noise::new(pieces.first().map_or(1, |piece| piece.address | 1));
-                let bytes = pieces.iter_mut().flat_map(|piece| piece.into.iter_mut());
-                Ok(bytes.map(|byte| *byte = noise.next().to_le_bytes()[3]).count())
-            }
-        }
-    }
-}
-
-impl ForeignProcess for Failing<'_> {
-    fn mappings(&self) -> &Mappings {
-        self.image.mappings()
-    }
-
-    fn symbols(&self, mapping: &MemoryMapping) -> Result<ElfSymbols, ProcessError> {
-        self.image.symbols(mapping)
-    }
-
-    fn threads(&self) -> Result<Vec<i32>, ProcessError> {
-        self.image.threads()
-    }
-
-    fn thread_pointer(&self, thread: i32) -> Result<u64, ProcessError> {
-        self.image.thread_pointer(thread)
-    }
 }
 
 /// A target with another tracer.
@@ -160,7 +93,7 @@ impl ForeignProcess for Traced<'_> {
 #[test]
 fn unreadable_threads_are_an_error_if_needed() {
     let attach = |name: &str| {
-        let image = read(&programs::corpus(&format!("php/images/{name}.image")));
+        let image = read_image(&programs::corpus(&format!("php/images/{name}.image")));
         Php::attach(&Traced(&image), &AttachOptions::default()).map(drop)
     };
     let refused = attach("8.4.24-zts").unwrap_err().to_string();
@@ -168,40 +101,26 @@ fn unreadable_threads_are_an_error_if_needed() {
     attach("8.4.24").unwrap();
 }
 
-/// Random numbers, equal in each run.
-struct Noise(u64);
-
-impl Noise {
-    fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-}
-
 #[test]
 fn every_read_may_fail() {
     for path in images() {
-        let (image, expected) = (read(&path), expected(&path));
-        for how in [FatalError::Unmapped, FatalError::Gone, FatalError::Noise] {
+        let (image, expected) = (read_image(&path), lines_of_image(&path));
+        for how in ReadFailure::ALL {
             let mut reads = 0;
             loop {
-                let failing = Failing { image: &image, reads_left: Cell::new(reads), how };
+                let failing = FailingProcess::after(reads, &image, how);
                 let found = walk(&failing);
                 match (&found, how) {
                     (Ok((SampleOutcome::Stack(_), frames)), _) if *frames == expected => {}
-                    (Err(error), FatalError::Gone) => assert_eq!(error.kind(), ErrorKind::Process, "{error}"),
-                    (Err(error), FatalError::Unmapped) => assert_ne!(error.to_string(), ""),
-                    (Ok((SampleOutcome::Torn | SampleOutcome::Idle, _)), FatalError::Unmapped)
-                    | (_, FatalError::Noise) => {}
+                    (Err(error), ReadFailure::Gone) => {
+                        assert_eq!(error.kind(), ErrorKind::Process, "{error}")
+                    }
+                    (Err(error), ReadFailure::Unmapped) => assert_ne!(error.to_string(), ""),
+                    (Ok((SampleOutcome::Torn | SampleOutcome::Idle, _)), ReadFailure::Unmapped)
+                    | (_, ReadFailure::Noise) => {}
                     (found, _) => panic!("read {reads} of {}: {found:?}", path.display()),
                 }
-                if failing.reads_left.get() > 0 {
+                if !failing.has_failed() {
                     break;
                 }
                 reads += 1;
@@ -213,42 +132,17 @@ fn every_read_may_fail() {
 
 #[test]
 fn damaged_memory_is_walked_to_an_end() {
-    for (number, path) in images().iter().enumerate() {
-        let image = read(path);
-        let pages: Vec<u64> = pages(&image);
-        let mut noise = Noise::new(number as u64 + 1);
-        for _ in 0..200 {
-            let mut damaged = image.clone();
-            for _ in 0..=noise.next() % 8 {
-                let page = pages[usize::try_from(noise.next() % pages.len() as u64).unwrap()];
-                let address = page + noise.next() % 512 * 8;
-                // Pointers into recorded memory mislead more than wild ones.
-                let value = match noise.next() % 3 {
-                    0 => noise.next(),
-                    1 => {
-                        pages[usize::try_from(noise.next() % pages.len() as u64).unwrap()]
-                            + noise.next() % 512 * 8
-                    }
-                    _ => u64::MAX,
-                };
-                damaged.overwrite(address, &value.to_le_bytes());
-            }
+    for (path, seed) in images().iter().zip(1..) {
+        for damaged in damaged_copies(&read_image(path), seed, 200) {
             drop(walk(&damaged));
         }
     }
 }
 
-/// The addresses of the recorded pages.
-fn pages(image: &Image) -> Vec<u64> {
-    let readable = |address: &u64| image.read_u64(*address).is_ok();
-    let all = image.mappings().iter().flat_map(|mapping| (mapping.start..mapping.end).step_by(4096));
-    all.filter(readable).collect()
-}
-
 /// A recording of 8.2, its executor, and the frames of its stack, leaf first.
 fn of_8_2() -> (Image, Php, Executor, Vec<u64>) {
     let path = images().into_iter().find(|path| path.to_string_lossy().contains("8.2.")).unwrap();
-    let image = read(&path);
+    let image = read_image(&path);
     let php = Php::attach(&image, &AttachOptions::default()).unwrap();
     let executor = php.executors(&image).unwrap()[0];
     let mut frames = vec![image.read_u64(executor.globals + 488).unwrap()];
@@ -494,7 +388,7 @@ fn of_unknown_release(image: &Image) -> (Image, u64) {
 fn a_wrong_release_is_refused() {
     let mut refused = 0;
     for path in images() {
-        let image = read(&path);
+        let image = read_image(&path);
         let own = Php::attach(&image, &AttachOptions::default()).unwrap().identity().release;
         let (unknown, _) = of_unknown_release(&image);
         for release in borehole_php::PhpRelease::all() {

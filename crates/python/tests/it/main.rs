@@ -5,3 +5,5 @@
 mod images;
 mod programs;
 mod stacks;
+mod tasks;
+mod variables;

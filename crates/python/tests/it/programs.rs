@@ -27,8 +27,13 @@ pub(crate) struct Interpreter {
 }
 
 impl Interpreter {
-    /// The interpreter, whose root file system is at `root`. `use_of` names who asks.
-    fn new(name: &'static str, peer: Peer, root: &Path, use_of: &str) -> Self {
+    /// The interpreter. `use_of` names who asks.
+    fn new(name: &'static str, peer: Peer, use_of: &str) -> Self {
+        // New releases have a root file system of their own.
+        let command = peer.command();
+        let is_elsewhere = Path::new(command.get_program()).ends_with("chroot");
+        let root = command.get_args().next().filter(|_| is_elsewhere).unwrap_or("/".as_ref());
+        let root = Path::new(root);
         let inside = PathBuf::from(format!("/tmp/borehole-{use_of}-{name}-{}", std::process::id()));
         let copied = root.join(inside.strip_prefix("/").unwrap());
         copy(&corpus("python"), &copied);
@@ -68,12 +73,8 @@ fn copy(from: &Path, to: &Path) {
 
 /// The interpreters that are there. At least the newest one is, unless it is left out. `use_of` names who asks.
 pub(crate) fn pythons(use_of: &str) -> Vec<Interpreter> {
-    let of_machine = |name| Some(Interpreter::new(name, peers::optional(name)?, Path::new("/"), use_of));
-    // The newest release has a root file system of its own.
-    let newest = peers::peer("python").map(|peer| {
-        let root = PathBuf::from(peer.command().get_args().next().unwrap());
-        Interpreter::new("python3.15", peer, &root, use_of)
-    });
+    let of_machine = |name| Some(Interpreter::new(name, peers::optional(name)?, use_of));
+    let newest = peers::peer("python").map(|peer| Interpreter::new("python3.15", peer, use_of));
     PYTHONS.into_iter().filter_map(of_machine).chain(newest).collect()
 }
 

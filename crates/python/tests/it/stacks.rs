@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use borehole_model::Tables;
 use borehole_process::Process;
-use borehole_python::{Python, SampleOutcome, StackWalker, Stillness, WalkOptions};
+use borehole_python::{Python, PythonThread, SampleOutcome, StackWalker, Stillness, WalkOptions};
 
 use crate::programs::{self, Program};
 
@@ -22,11 +22,17 @@ fn stack(outcome: &SampleOutcome, tables: &Tables) -> Option<Vec<String>> {
     }
 }
 
-#[test]
-fn each_construct_has_the_stack_that_the_program_prints() {
-    for interpreter in programs::pythons("constructs") {
+/// Compares the stacks that a program prints with those of the threads that are `wanted`. Returns the number of stacks of each
+/// interpreter.
+fn compare(
+    program: &str,
+    use_of: &str,
+    wanted: impl Fn(&PythonThread) -> bool,
+) -> Vec<(&'static str, usize)> {
+    let mut counts = Vec::new();
+    for interpreter in programs::pythons(use_of) {
         let name = interpreter.name;
-        let mut program = Program::start(&mut interpreter.command("stacks/constructs.py"));
+        let mut program = Program::start(&mut interpreter.command(program));
         let (mut tables, mut walker, mut count) = (Tables::default(), None, 0);
         while let Some((construct, expected)) = program.expected() {
             let process = Process::open(program.id()).unwrap();
@@ -37,13 +43,16 @@ fn each_construct_has_the_stack_that_the_program_prints() {
                 python.identity()
             );
             let walker = walker.get_or_insert_with(|| StackWalker::new(&python, WalkOptions::default()));
-            let list = python.threads(&process).unwrap();
+            let threads = python.threads(&process).unwrap().threads;
             let mut found = Vec::new();
             // The program prints its stack right before it waits.
             for _ in 0..PATIENCE {
                 let mut sample = |thread| walker.sample(&process, thread, Stillness::Running, &mut tables);
-                let samples: Vec<_> =
-                    list.threads.iter().map(|thread| sample(thread).unwrap().outcome).collect();
+                let samples: Vec<_> = threads
+                    .iter()
+                    .filter(|thread| wanted(thread))
+                    .map(|thread| sample(thread).unwrap().outcome)
+                    .collect();
                 found = samples.iter().filter_map(|outcome| stack(outcome, &tables)).collect();
                 if found.contains(&expected) {
                     break;
@@ -54,6 +63,19 @@ fn each_construct_has_the_stack_that_the_program_prints() {
             count += 1;
             program.go_on();
         }
-        assert!(count >= CONSTRUCTS, "{name}: {count}");
+        counts.push((name, count));
     }
+    counts
+}
+
+#[test]
+fn each_construct_has_the_stack_that_the_program_prints() {
+    let counts = compare("stacks/constructs.py", "constructs", |_| true);
+    assert!(counts.iter().all(|&(_, count)| count >= CONSTRUCTS), "{counts:?}");
+}
+
+#[test]
+fn each_interpreter_of_a_process_has_stacks_of_its_own() {
+    let counts = compare("stacks/interpreters.py", "interpreters", |thread| thread.interpreter > 0);
+    assert!(counts.iter().all(|&(_, count)| count == 2), "{counts:?}");
 }

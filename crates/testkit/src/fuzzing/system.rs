@@ -9,6 +9,7 @@ use borehole_heap::{Graph as _, GraphBuilder, info};
 use borehole_php::{AnalyzeOptions, AttachOptions, analyze};
 use borehole_process::{CoreFile, ElfSymbols, ForeignMemory as _, ForeignProcess, Mappings, MemoryMapping};
 use borehole_sql::Database;
+use borehole_symbols::{AddressNames, CodeAddress, Module, SymbolSettings, Symbolizer};
 
 use crate::Scratch;
 
@@ -95,6 +96,31 @@ fn read_runs(path: &Path) {
         if let Ok(graph) = database.graph(run.id) {
             assert!(graph.counts().nodes <= 1 << 20, "a file this small has no more");
             let _ = info(&graph);
+        }
+    }
+}
+
+/// Reads the bytes as an ELF file with symbols and debug information: each address has functions or a reason why not.
+pub(super) fn symbols(bytes: &[u8]) {
+    let module = Module { memory: Some(bytes.into()), ..Module::new("/lib/loaded.so") };
+    let mut symbolizer = Symbolizer::new(SymbolSettings::default());
+    let id = symbolizer.module(module);
+    let mut frames = Vec::new();
+    for place in [0, 0x40, 0x1000, 0x1009, 0x2000, 0x40_1000, 0x40_1009, u64::MAX] {
+        for address in [CodeAddress::Stated(place), CodeAddress::FileOffset(place)] {
+            let found = symbolizer.resolve(id, address, &mut frames);
+            assert_eq!(found.is_ok(), !frames.is_empty());
+            assert!(frames.iter().rev().skip(1).all(|frame| frame.is_inlined));
+        }
+    }
+    assert!(symbolizer.reports().count() == 1);
+}
+
+/// Reads the bytes as names of addresses: what is found begins at or before the address.
+pub(super) fn address_names(bytes: &[u8]) {
+    for names in [AddressNames::parse_perf_map(bytes), AddressNames::parse_kallsyms(bytes)] {
+        for address in [0, 0x1000, 0x7f00_0000_1000, u64::MAX] {
+            assert!(names.find(address).is_none_or(|(name, offset)| !name.is_empty() && offset <= address));
         }
     }
 }

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 
 use borehole_formats::detect::{DETECT_BYTES, detect};
 use borehole_formats::rbt::{self, Reader, Record};
-use borehole_formats::registry::{Import, ImportPlain};
+use borehole_formats::registry::{Document, Import, ImportDocument, ImportPlain};
 use borehole_formats::{Format, Limits, ReadError, ReadOptions, tachyon, trc};
-use borehole_model::{Context, Count, ProfileSink, Sample, Tables};
+use borehole_model::{Context, Count, ProfileSink, Recovery, Sample, Tables};
 use borehole_wire::envelope::Envelope;
 use borehole_wire::{Cursor, put_varint};
 
@@ -31,17 +31,24 @@ const OWN: &[Target] = &[
     Target { name: "rdump", run: Run::Bytes(heap::rdump), corpus: &[("php/heap", ".rdump")] },
     Target { name: "php_stack", run: Run::Bytes(php::stack), corpus: &[] },
     Target { name: "elf", run: Run::Bytes(system::elf), corpus: &[] },
+    Target { name: "symbols", run: Run::Bytes(system::symbols), corpus: &[] },
+    Target { name: "address_names", run: Run::Bytes(system::address_names), corpus: &[] },
     Target { name: "core", run: Run::Bytes(system::core), corpus: &[] },
     Target { name: "maps", run: Run::Bytes(system::maps), corpus: &[] },
     Target { name: "sqlite", run: Run::Bytes(system::sqlite), corpus: &[] },
 ];
 
-/// All targets: those above, and the importer of each format that takes plain bytes.
+/// All targets: those above, and the importer of each other format that takes plain bytes.
 #[must_use]
 pub fn targets() -> Vec<Target> {
-    let importer = |&format: &Format| match format.importer()? {
-        Import::Plain(import) => Some(Target { name: format.name(), run: Run::Import(import), corpus: &[] }),
-        Import::Enveloped(_) | Import::Document { .. } => None,
+    let importer = |&format: &Format| {
+        let run = match format.importer()? {
+            Import::Plain(import) => Run::Import(import),
+            Import::Document { import, .. } => Run::Document(import),
+            Import::Enveloped(_) => return None,
+        };
+        let is_own = OWN.iter().any(|target| target.name == format.name());
+        (!is_own).then_some(Target { name: format.name(), run, corpus: &[] })
     };
     OWN.iter().copied().chain(Format::ALL.iter().filter_map(importer)).collect()
 }
@@ -51,13 +58,20 @@ pub fn targets() -> Vec<Target> {
 pub(super) enum Run {
     Bytes(fn(&[u8])),
     Import(ImportPlain),
+    Document(ImportDocument),
 }
 
 impl Run {
     pub(super) fn on(self, bytes: &[u8]) {
         match self {
             Self::Bytes(run) => run(bytes),
-            Self::Import(run) => import(bytes, run),
+            Self::Import(run) => import(bytes, |plain, options, tables, sink| {
+                let input: &mut dyn io::Read = &mut { plain };
+                run(&mut BufReader::new(input), options, tables, sink)
+            }),
+            Self::Document(run) => import(bytes, |plain, options, tables, sink| {
+                run(Document { bytes: plain, sibling: None, on_passed: None }, options, tables, sink)
+            }),
         }
     }
 }
@@ -226,15 +240,18 @@ fn look_at(record: &Record<'_>) -> u64 {
 }
 
 /// Imports strictly and over damage: what is counted is what comes out, and whole inputs read the same.
-fn import(bytes: &[u8], import: ImportPlain) {
+fn import(
+    bytes: &[u8],
+    import: impl Fn(&[u8], &ReadOptions, &mut Tables, &mut dyn ProfileSink) -> Result<Recovery, ReadError>,
+) {
     let limits = Limits { memory_bytes: 16 << 20, ..Limits::default() };
     let mut plain = Vec::new();
     // A damaged member still yields how it begins.
     let _ = Envelope::new(bytes).take(LARGEST).read_to_end(&mut plain);
     let run = |options: ReadOptions| {
-        let (mut total, mut input) = (Total::default(), plain.as_slice());
+        let mut total = Total::default();
         let options = ReadOptions { limits, ..options };
-        let recovery = import(&mut BufReader::new(&mut input), &options, &mut Tables::default(), &mut total);
+        let recovery = import(&plain, &options, &mut Tables::default(), &mut total);
         match recovery {
             Ok(recovery) => {
                 assert_eq!(recovery.samples, total.0);

@@ -1,54 +1,46 @@
-//! A document, read from JSON. Memory is proportional to it.
+//! A CPU profile, read from JSON. Memory is proportional to it.
 //!
 //! Source: V8, `src/profiler/profile-generator.cc` and `src/inspector/v8-profiler-agent-impl.cc`; the Chrome DevTools Protocol,
 //! domain Profiler, types `Profile` and `ProfileNode`.
 
 use serde::Deserialize;
 
-/// The bytes of most values: the numbers of samples, and members of nodes.
-pub(super) const VALUE_BYTES: usize = 16;
+use super::frames::CallFrame;
 
-/// A document. Times are in microseconds, from an origin that is not stated.
+/// The bytes of most values: the numbers of samples, and members of nodes.
+pub(crate) const VALUE_BYTES: usize = 16;
+
+/// A profile. Times are in microseconds, from an origin that is not stated.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct CpuProfile {
-    pub(super) nodes: Option<Vec<CallNode>>,
-    pub(super) start_time: Option<f64>,
-    pub(super) end_time: Option<f64>,
+pub(crate) struct CpuProfile {
+    pub(crate) nodes: Option<Vec<CallNode>>,
+    pub(crate) start_time: Option<f64>,
+    pub(crate) end_time: Option<f64>,
     /// The node of each sample.
-    pub(super) samples: Option<Vec<u64>>,
+    pub(crate) samples: Option<Vec<u64>>,
     /// The time of each sample since the one before; of the first, since the start.
-    pub(super) time_deltas: Option<Vec<f64>>,
+    pub(crate) time_deltas: Option<Vec<f64>>,
     /// The times of the samples, in older files.
-    pub(super) timestamps: Option<Vec<f64>>,
+    pub(crate) timestamps: Option<Vec<f64>>,
 }
 
 /// A function, as it was called from the nodes above.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct CallNode {
-    pub(super) id: u64,
-    pub(super) call_frame: CallFrame,
+pub(crate) struct CallNode {
+    pub(crate) id: u64,
+    pub(crate) call_frame: CallFrame,
     /// The samples with the function as leaf.
-    pub(super) hit_count: u64,
-    pub(super) children: Vec<u64>,
+    pub(crate) hit_count: u64,
+    pub(crate) children: Vec<u64>,
     /// In place of `children`, in parts of traces.
-    pub(super) parent: Option<u64>,
-}
-
-/// Where a function is. Lines and columns are 0-based, and -1 if they are unknown.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct CallFrame {
-    pub(super) function_name: String,
-    pub(super) url: String,
-    pub(super) line_number: Option<i64>,
-    pub(super) column_number: Option<i64>,
+    pub(crate) parent: Option<u64>,
 }
 
 impl CpuProfile {
     /// The times of the samples in nanoseconds; `None` if there are none.
-    pub(super) fn times_ns(&self) -> Option<Vec<i64>> {
+    pub(crate) fn times_ns(&self) -> Option<Vec<i64>> {
         if let Some(times) = &self.timestamps {
             return Some(times.iter().map(|&time| nanoseconds(time)).collect());
         }
@@ -63,6 +55,6 @@ impl CpuProfile {
 
 /// Converts microseconds. What is too large becomes the largest.
 #[expect(clippy::cast_possible_truncation, reason = "what is too large becomes the largest")]
-pub(super) fn nanoseconds(microseconds: f64) -> i64 {
+pub(crate) fn nanoseconds(microseconds: f64) -> i64 {
     (microseconds * 1000.0).round() as i64
 }

@@ -1,0 +1,219 @@
+//! `symbolize`: addresses of a compiled program get functions, and nothing else changes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::Command;
+
+use borehole_testkit::peers::peer;
+use borehole_testkit::raw_profiles::{MappedFile, raw_otlp, raw_pprof};
+use borehole_testkit::{Scratch, read_corpus};
+use serde_json::Value;
+
+use crate::program::{corpus, run, text};
+
+const SOURCE: &str = "
+static inline __attribute__((always_inline)) unsigned mix(unsigned value)
+{
+    return (value << 13) ^ (value >> 17);
+}
+__attribute__((noinline)) unsigned work(unsigned count)
+{
+    unsigned sum = 0;
+    for (unsigned i = 0; i < count; i++)
+        sum += mix(i ^ sum);
+    return sum;
+}
+int main(int argc, char **argv) { return work(argc); }
+";
+
+struct Built {
+    scratch: Scratch,
+    build_id: String,
+    /// The addresses of `work` in memory.
+    addresses: Vec<u64>,
+    /// Its code in memory: start, end, and position in the file.
+    code: [u64; 3],
+}
+
+/// Where the program would be in memory.
+const BASE: u64 = 0x5555_5555_4000;
+
+impl Built {
+    fn new() -> Self {
+        let scratch = Scratch::new();
+        let source = scratch.write("program.c", SOURCE.as_bytes());
+        let program = scratch.path("program");
+        let options = ["-O2", "-g", "-o", text(&program), text(&source)];
+        assert!(Command::new("gcc").args(options).status().unwrap().success());
+        let listed = stdout("readelf", &["-lnW", text(&program)]);
+        let hex = |digits: &str| u64::from_str_radix(digits.trim_start_matches("0x"), 16).unwrap();
+        let segment = listed.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
+        let segment =
+            segment.into_iter().find(|row| row.first() == Some(&"LOAD") && row.contains(&"E")).unwrap();
+        let [offset, start, size] = [1, 2, 4].map(|at| hex(segment[at]));
+        let id =
+            listed.lines().find_map(|line| Some(line.split_once("Build ID: ")?.1)).unwrap().trim().to_owned();
+        let symbols = stdout("nm", &["-S", text(&program)]);
+        let work: Vec<_> =
+            symbols.lines().find(|line| line.ends_with(" T work")).unwrap().split(' ').collect();
+        let addresses = (hex(work[0])..hex(work[0]) + hex(work[1])).map(|address| BASE + address).collect();
+        Self { scratch, build_id: id, addresses, code: [BASE + start, BASE + start + size, offset] }
+    }
+
+    fn program(&self) -> String {
+        text(&self.scratch.path("program")).to_owned()
+    }
+
+    fn raw(&self, path: &str, build_id: &str) -> String {
+        let document = raw_pprof(&self.mapped(path, build_id), &self.addresses);
+        text(&self.scratch.write("raw.pb", &document)).to_owned()
+    }
+
+    fn mapped<'a>(&self, path: &'a str, build_id: &'a str) -> MappedFile<'a> {
+        let [start, end, file_offset] = self.code;
+        MappedFile { path, build_id, start, end, file_offset }
+    }
+}
+
+fn stdout(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output();
+    let output = output.unwrap_or_else(|error| panic!("{program}: {error}; the tests need gcc and binutils"));
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The samples by their stack of functions and lines, leaf first.
+fn stacks(profile: &Path) -> BTreeMap<Vec<(String, Option<i64>)>, u64> {
+    let dumped = String::from_utf8(run(&["dump", text(profile)]).done()).unwrap();
+    let (mut frames_of, mut stacks) = (BTreeMap::new(), BTreeMap::new());
+    for line in dumped.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        if line["type"] == "stack" {
+            let frame =
+                |frame: &Value| (frame["function"].as_str().unwrap().to_owned(), frame["line"].as_i64());
+            let frames: Vec<_> = line["frames"].as_array().unwrap().iter().map(frame).collect();
+            frames_of.insert(line["id"].as_u64().unwrap(), frames);
+        } else if line["type"] == "sample" {
+            let frames = frames_of[&line["stack"].as_u64().unwrap()].clone();
+            *stacks.entry(frames).or_default() += line["count"].as_u64().unwrap_or(1);
+        }
+    }
+    stacks
+}
+
+#[test]
+fn addresses_get_the_functions_and_lines_that_pprof_finds_itself() {
+    let Some(pprof) = peer("pprof") else { return };
+    let built = Built::new();
+    let raw = built.raw(&built.program(), &built.build_id);
+    let filled = built.scratch.path("filled.pb.gz");
+    let ended = run(&["symbolize", &raw, "-o", text(&filled)]);
+    let count = built.addresses.len();
+    assert_eq!(ended.stderr, format!("Found the functions of {count} of {count} addresses (100.0%)\n"));
+    let table = |file: &str, symbolize: &str| {
+        let table = pprof.stdout(&["-top", "-lines", "-nodecount=1000", "-nodefraction=0", symbolize, file]);
+        let rows = table.lines().skip_while(|line| !line.contains("flat%")).skip(1);
+        let mut rows: Vec<_> =
+            rows.map(|row| row.split_ascii_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        rows.sort();
+        rows
+    };
+    let ours = table(text(&filled), "-symbolize=none");
+    assert!(
+        ours.iter().any(|row| row.contains("mix ")) && ours.iter().any(|row| row.contains("work ")),
+        "{ours:#?}"
+    );
+    assert_eq!(ours, table(&raw, "-symbolize=local"));
+}
+
+#[test]
+fn everything_else_of_a_document_stays_as_it_is() {
+    let built = Built::new();
+    let raw = fs::read(built.raw(&built.program(), &built.build_id)).unwrap();
+    let filled = run(&["symbolize", text(&built.scratch.path("raw.pb"))]).stdout;
+    let mut document = Vec::new();
+    flate2(&filled).read_to_end(&mut document).unwrap();
+    // Samples are first, and strings last.
+    let samples = raw.windows(2).position(|pair| pair[0] == 3 << 3 | 2).unwrap();
+    assert_eq!(raw[..samples], document[..samples]);
+    // The unknown field of a location is kept.
+    assert!(document.windows(3).any(|bytes| bytes == [0x98, 0x06, 1]));
+    for file in ["pprof/go-cpu.pb.gz", "pprof/go-heap.pb.gz", "pprof/concatenated.pb.gz"] {
+        let ended = run(&["symbolize", &corpus(file)]);
+        assert!(ended.stderr.starts_with("No address lacks a function"), "{}", ended.stderr);
+        let [mut before, mut after] = [Vec::new(), Vec::new()];
+        flate2(&read_corpus(file)).read_to_end(&mut before).unwrap();
+        flate2(&ended.done()).read_to_end(&mut after).unwrap();
+        assert!(before == after, "{file}");
+    }
+}
+
+/// The decompressed bytes, by a decoder of the field.
+fn flate2(bytes: &[u8]) -> impl std::io::Read + use<> {
+    let (folder, name) = (Scratch::new(), "bytes.gz");
+    let path = folder.write(name, bytes);
+    let output = Command::new("gzip").arg("-dc").arg(path).output().unwrap();
+    std::io::Cursor::new(output.stdout)
+}
+
+#[test]
+fn files_are_believed_by_their_build_id() {
+    let built = Built::new();
+    let (program, out) = (built.program(), built.scratch.path("out.pb.gz"));
+    let symbolized = |raw: &str, more: &[&str]| {
+        let ended = run(&[&["symbolize", raw, "--force", "-o", text(&out)], more].concat());
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let names: Vec<_> = stacks(&out).into_keys().map(|stack| stack.last().unwrap().0.clone()).collect();
+        (ended.stderr, names.iter().all(|name| name == "work"))
+    };
+    let raw = built.raw(&program, &"0".repeat(40));
+    let (said, is_found) = symbolized(&raw, &[]);
+    assert!(!is_found && said.contains("the file is of another build"), "{said}");
+    let raw = built.raw(&program, "");
+    let (said, is_found) = symbolized(&raw, &[]);
+    assert!(!is_found && said.contains("--trust-paths"), "{said}");
+    let (said, is_found) = symbolized(&raw, &["--trust-paths"]);
+    assert!(is_found, "{said}");
+    let raw = built.raw("/srv/bin/program", &built.build_id);
+    let (said, is_found) = symbolized(&raw, &[]);
+    assert!(!is_found && said.contains("the file is missing"), "{said}");
+    let (said, is_found) = symbolized(&raw, &["--binaries", text(built.scratch.folder())]);
+    assert!(is_found, "{said}");
+    let root = built.scratch.path("root");
+    fs::create_dir_all(root.join("srv/bin")).unwrap();
+    fs::copy(&program, root.join("srv/bin/program")).unwrap();
+    let (said, is_found) = symbolized(&raw, &["--root", text(&root), "--functions-only"]);
+    assert!(is_found, "{said}");
+    assert!(stacks(&out).keys().flatten().all(|(_, line)| line.is_none()));
+}
+
+#[test]
+fn profiles_of_opentelemetry_get_the_same_functions() {
+    let built = Built::new();
+    let pprof = built.scratch.path("out.pb.gz");
+    run(&["symbolize", &built.raw(&built.program(), &built.build_id), "-o", text(&pprof)]).done();
+    let program = built.program();
+    let document = raw_otlp(&built.mapped(&program, &built.build_id), &built.addresses);
+    let out = built.scratch.path("out.otlp");
+    for (name, document) in [
+        ("raw.otlp", document.clone()),
+        ("lengths.otlp", [&u32::try_from(document.len()).unwrap().to_be_bytes()[..], &document].concat()),
+    ] {
+        let raw = built.scratch.write(name, &document);
+        let ended = run(&["symbolize", text(&raw), "--force", "-o", text(&out)]);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        assert_eq!(stacks(&out), stacks(&pprof), "{name}");
+    }
+}
+
+#[test]
+fn other_formats_are_refused_and_nothing_is_written() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out");
+    for file in [corpus("rbt/daemon_worker.rbt"), corpus("otlp/collector-lines.jsonl.gz")] {
+        let error = run(&["symbolize", &file, "-o", text(&out)]).failed();
+        assert!(error.contains("unsupported: expected a"), "{error}");
+        assert!(!out.exists());
+    }
+}
