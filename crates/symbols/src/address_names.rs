@@ -77,7 +77,7 @@ impl AddressNames {
     pub fn parse_kallsyms(text: &[u8]) -> Self {
         let mut names = Self::default();
         for line in text.split(|&byte| byte == b'\n') {
-            let mut fields = line.split(|byte| byte.is_ascii_whitespace());
+            let mut fields = line.split(u8::is_ascii_whitespace);
             let (Some(start), Some(kind), Some(name)) =
                 (fields.next().and_then(hex), fields.next(), fields.next())
             else {

@@ -59,7 +59,7 @@ impl CodeSymbols {
 
     /// Reads the symbol tables of `image` and adds them.
     pub(crate) fn add(&mut self, image: &ElfImage, allowance: &mut Allowance) -> Result<(), Fault> {
-        let is_code = |section: &&SectionPlace| section.flags & u64::from(SHF_EXECINSTR.0) != 0;
+        let is_code = |section: &&SectionPlace| section.flags & SHF_EXECINSTR.0 != 0;
         let range = |section: &SectionPlace| (section.address, section.address.saturating_add(section.size));
         self.code.extend(image.sections.iter().filter(is_code).map(range));
         for kind in [SHT_SYMTAB.0, SHT_DYNSYM.0] {
@@ -189,7 +189,7 @@ mod tests {
         symbols
     }
 
-    fn found<'a>(symbols: &'a CodeSymbols, address: u64) -> Option<(&'a str, u64)> {
+    fn found(symbols: &CodeSymbols, address: u64) -> Option<(&str, u64)> {
         symbols.find(address).map(|found| (std::str::from_utf8(found.name).unwrap(), found.offset))
     }
 

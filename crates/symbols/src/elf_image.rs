@@ -248,7 +248,7 @@ impl ElfImage {
         let bytes = self.source.read(section.file_offset, section.size, allowance)?;
         let damaged =
             || Fault::damaged(format!("invalid section {}", String::from_utf8_lossy(&section.name)));
-        if section.flags & u64::from(SHF_COMPRESSED.0) != 0 {
+        if section.flags & SHF_COMPRESSED.0 != 0 {
             let (header, packed) =
                 bytes.split_at_checked(size_of::<CompressionHeader64<Endianness>>()).ok_or_else(damaged)?;
             let header = one::<CompressionHeader64<Endianness>>(header)?;

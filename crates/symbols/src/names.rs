@@ -170,7 +170,7 @@ mod tests {
     fn names_are_forgotten_before_they_take_too_much() {
         let mut names = Names::default();
         for number in 0..2 * REMEMBERED_BYTES / (2 * LONGEST_NAME) {
-            names.file(&format!("{number:0width$}", width = LONGEST_NAME));
+            names.file(&format!("{number:0LONGEST_NAME$}"));
             assert!(names.bytes <= REMEMBERED_BYTES);
         }
         assert!(names.files.len() < 2 * REMEMBERED_BYTES / (2 * LONGEST_NAME));

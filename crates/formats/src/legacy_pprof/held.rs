@@ -41,7 +41,12 @@ pub(super) struct HeldSamples {
 
 impl HeldSamples {
     /// Checks the memory held, once in a while.
-    pub(super) fn check(&self, format: &'static str, at: Position, damage: &DocumentDamage) -> Result<(), Error> {
+    pub(super) fn check(
+        &self,
+        format: &'static str,
+        at: Position,
+        damage: &DocumentDamage,
+    ) -> Result<(), Error> {
         if !(self.samples.len() + self.files.len()).is_multiple_of(CHECKED_SAMPLES) {
             return Ok(());
         }
@@ -96,7 +101,12 @@ impl HeldSamples {
 struct AddressFrames(HashMap<u64, FrameId>);
 
 impl AddressFrames {
-    fn frame(&mut self, address: u64, files: &[MappedFile], tables: &mut Tables) -> Result<FrameId, TableFull> {
+    fn frame(
+        &mut self,
+        address: u64,
+        files: &[MappedFile],
+        tables: &mut Tables,
+    ) -> Result<FrameId, TableFull> {
         if let Some(&known) = self.0.get(&address) {
             return Ok(known);
         }

@@ -52,9 +52,9 @@ pub fn import(
         damage.meet(Error::malformed(NAME, Position::Line(1), message), 0)?;
         return damage.finish(sink);
     };
-    let mut reader = TextReader { kind, tables, held: HeldSamples::default(), open: None, clock: Clock::default() };
-    loop {
-        let Some(line) = lines.next_line()? else { break };
+    let mut reader =
+        TextReader { kind, tables, held: HeldSamples::default(), open: None, clock: Clock::default() };
+    while let Some(line) = lines.next_line()? {
         let taken = reader.line(line);
         let (number, is_whole) = (lines.number(), lines.is_terminated());
         match taken {
@@ -72,13 +72,15 @@ pub fn import(
     }
     reader.end()?;
     let TextReader { kind, held, .. } = reader;
-    let segment = Segment { format: NAME, value_types: value_types(&kind), is_uncounted: true, ..Segment::default() };
+    let segment =
+        Segment { format: NAME, value_types: value_types(&kind), is_uncounted: true, ..Segment::default() };
     held.deliver(&segment, &mut damage, tables, sink)?;
     damage.finish(sink)
 }
 
 fn value_types(kind: &TextKind) -> Vec<ValueType> {
-    let types = |types: &[(&str, &str)]| types.iter().map(|&(kind, unit)| ValueType::new(kind, unit)).collect();
+    let types =
+        |types: &[(&str, &str)]| types.iter().map(|&(kind, unit)| ValueType::new(kind, unit)).collect();
     match kind {
         TextKind::Heap { .. } => types(&[
             ("alloc_objects", "count"),
@@ -136,7 +138,9 @@ impl TextReader<'_> {
                 return Ok(true);
             }
             if let Some(json) = text::labels(line) {
-                let Ok(labels) = serde_json::from_slice::<BTreeMap<String, String>>(json) else { return Ok(false) };
+                let Ok(labels) = serde_json::from_slice::<BTreeMap<String, String>>(json) else {
+                    return Ok(false);
+                };
                 let mut interned = Vec::new();
                 for (key, value) in labels {
                     let value = LabelValue::Text(self.tables.intern_string(value.as_bytes())?);
@@ -159,7 +163,8 @@ impl TextReader<'_> {
         }
         let file = MappedFile::parse(line);
         // Memory without a file is listed, too.
-        let is_map = file.is_some() || line.split(|&byte| byte == b' ').next().is_some_and(|range| range.contains(&b'-'));
+        let is_map = file.is_some()
+            || line.split(|&byte| byte == b' ').next().is_some_and(|range| range.contains(&b'-'));
         self.held.files.extend(file);
         Ok(is_map)
     }
@@ -252,7 +257,11 @@ pub fn import_cpu(
             Ok(CpuRecord::Sample { count }) => {
                 let end = held.addresses.len();
                 held.addresses[start..end].iter_mut().skip(1).for_each(|at| *at = at.saturating_sub(1));
-                held.samples.push(HeldSample { count, stack: HeldStack::Addresses(start, end), labels: None });
+                held.samples.push(HeldSample {
+                    count,
+                    stack: HeldStack::Addresses(start, end),
+                    labels: None,
+                });
                 held.check(CPU_NAME, Position::Byte(words.offset()), &damage)?;
             }
             Err(error) => {

@@ -4,7 +4,7 @@
 //! ```text
 //! heap profile: 55: 5327680 [85: 7048000] @ heap/8192
 //! 50: 5324800 [50: 5324800] @ 0x4b41f1 0x4b4398
-//! #	0x4b41f0	main.keep+0x50	./prof.go:14
+//! #   0x4b41f0    main.keep+0x50  ./prof.go:14
 //! ```
 //!
 //! A sample is its numbers and addresses, from the leaf to the root. What is at an address is said below it, or by the list of mapped

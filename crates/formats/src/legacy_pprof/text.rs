@@ -90,7 +90,7 @@ pub(super) struct NamedFrame<'a> {
     pub(super) line: Option<i64>,
 }
 
-/// Parses `#	ADDRESS	FUNCTION+0xOFFSET	FILE:LINE`; `None` for another comment.
+/// Parses `# ADDRESS FUNCTION+0xOFFSET FILE:LINE`, with tabs between; `None` for another comment.
 pub(super) fn named_frame(line: &[u8]) -> Option<NamedFrame<'_>> {
     let mut cells = line.strip_prefix(b"#\t")?.split(|&byte| byte == b'\t').filter(|cell| !cell.is_empty());
     let address = cells.next()?.trim_ascii_end();

@@ -8,7 +8,7 @@ use super::NAME;
 use super::fields::{FieldReader, NumberOrder};
 use super::layout::{
     FILE_HEADER_BYTES, HARDWARE_EVENTS, IDS_SECTION_BYTES, LEAST_ATTRIBUTE_BYTES, SAMPLE_ID_ALL,
-    SOFTWARE_EVENTS, STREAM_HEADER_BYTES, event, feature, record, sample,
+    SOFTWARE_EVENTS, STREAM_DATA_START, STREAM_HEADER_BYTES, event, feature, record, sample,
 };
 use super::read::{PerfRecord, records};
 use crate::documents::whole::cut_off;
@@ -232,7 +232,7 @@ impl PerfHead {
 
     /// Of a stream, in which events and descriptions are records before all others.
     fn of_stream(file: &[u8], order: NumberOrder) -> Result<Self, Error> {
-        let mut head = Self::new(order, STREAM_HEADER_BYTES as usize..file.len());
+        let mut head = Self::new(order, STREAM_DATA_START..file.len());
         for found in records(file, head.data.clone(), order) {
             let Ok(found) = found else { break };
             match found.kind {

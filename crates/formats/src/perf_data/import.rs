@@ -531,7 +531,8 @@ impl FrameCache {
         };
         let version = space.map_or(0, |space| space.version);
         self.latest.resize(Self::LATEST, None);
-        let slot = (address ^ version.wrapping_mul(0x9e37_79b9) ^ address >> 11) as usize % Self::LATEST;
+        let [low, high, ..] = (address ^ version.wrapping_mul(0x9e37_79b9) ^ address >> 11).to_le_bytes();
+        let slot = usize::from(u16::from_le_bytes([low, high])) % Self::LATEST;
         if let Some((known_version, known, frame)) = self.latest[slot]
             && (known_version, known) == (version, address)
         {

@@ -7,7 +7,10 @@
 pub(super) const FILE_HEADER_BYTES: u64 = 104;
 
 /// The size of the header of a stream.
-pub(super) const STREAM_HEADER_BYTES: u64 = 16;
+pub(super) const STREAM_HEADER_BYTES: u64 = STREAM_DATA_START as u64;
+
+/// The offset of the records of a stream.
+pub(super) const STREAM_DATA_START: usize = 16;
 
 /// The bytes of a `perf_event_attr` up to and with its flags, as in its first version.
 pub(super) const LEAST_ATTRIBUTE_BYTES: usize = 48;

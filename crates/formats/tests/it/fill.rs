@@ -80,10 +80,13 @@ fn addresses_in_mappings_get_functions_and_others_stay() {
     assert_eq!(stacks[1].0, expected);
 }
 
+/// Fills a document.
+type Fill = fn(&[u8], &mut Known) -> Filled;
+
 /// A second pass finds nothing to do.
 #[test]
 fn filled_documents_stay_as_they_are() {
-    let ways: [(Vec<u8>, fn(&[u8], &mut Known) -> Filled); 2] =
+    let ways: [(Vec<u8>, Fill); 2] =
         [(raw_pprof(&FILE, &[0x5010]), filled_pprof), (raw_otlp(&FILE, &[0x5010]), filled_otlp)];
     for (raw, fill) in ways {
         let (once, _) = fill(&raw, &mut Known::default()).unwrap();
@@ -95,7 +98,7 @@ fn filled_documents_stay_as_they_are() {
 
 #[test]
 fn every_beginning_and_every_changed_byte_is_filled_or_refused() {
-    let ways: [(Vec<u8>, fn(&[u8], &mut Known) -> Filled); 2] =
+    let ways: [(Vec<u8>, Fill); 2] =
         [(raw_pprof(&FILE, &ADDRESSES), filled_pprof), (raw_otlp(&FILE, &ADDRESSES), filled_otlp)];
     for (raw, fill) in ways {
         for end in 0..raw.len() {

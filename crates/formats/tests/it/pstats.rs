@@ -32,9 +32,10 @@ fn function(key: &Value) -> Function {
 
 /// The sums of `pstats` in the order of our values: calls, primitive calls, nanoseconds with and without what is called.
 fn sums(row: &Value, order: [usize; 4]) -> [i64; 4] {
-    let nanoseconds = |at: usize| (row[at].as_f64().unwrap() * 1e9).round();
+    #[expect(clippy::cast_possible_truncation, reason = "whole nanoseconds of less than a day")]
+    let nanoseconds = |at: usize| (row[at].as_f64().unwrap() * 1e9).round() as i64;
     let count = |at: usize| row[at].as_i64().unwrap();
-    [count(order[0]), count(order[1]), nanoseconds(order[2]) as i64, nanoseconds(order[3]) as i64]
+    [count(order[0]), count(order[1]), nanoseconds(order[2]), nanoseconds(order[3])]
 }
 
 fn leaf_of(frames: &[crate::play::PlainFrame], at: usize) -> Option<Function> {
@@ -97,7 +98,7 @@ fn calls_by_caller_are_those_of_pstats() {
 #[test]
 fn samples_of_a_sampling_profiler_are_counts() {
     let bytes = b"{)\x01z\x0b__sampled__T)\x03z\x05/a.pyi\x07\0\0\0z\x01f)\x05i\x02\0\0\0i\x09\0\0\0\
-        g\0\0\0\0\0\0\xe0?g\0\0\0\0\0\0\xf0?{)\x03z\x05/a.pyi\x03\0\0\0z\x01gi\x09\0\0\0000";
+        g\0\0\0\0\0\0\xe0?g\0\0\0\0\0\0\xf0?{)\x03z\x05/a.pyi\x03\0\0\0z\x01gi\x09\0\0\x00000";
     assert_eq!(detect::detect(bytes), Some(Format::Pstats));
     let (collect, recovery) = read_with(bytes, &ReadOptions::default()).unwrap();
     let samples: Vec<_> = collect.samples().map(|sample| (sample.count, &sample.values[..])).collect();
@@ -114,7 +115,7 @@ fn other_objects_are_refused() {
             b"{)\x03z\x01ai\x01\0\0\0z\x01fN0",
             "expected calls, times and callers of a function, found another object",
         ),
-        (b"{)\x01Ni\x01\0\0\00", "expected calls, times and callers of a function, found another object"),
+        (b"{)\x01Ni\x01\0\0\x000", "expected calls, times and callers of a function, found another object"),
         (b"{c", "expected an object of statistics, found the type 0x63"),
         (b"{)\x03", "truncated: 1 bytes missing"),
     ] {

@@ -113,7 +113,7 @@ fn every_read_may_fail() {
                 match (&found, how) {
                     (Ok((SampleOutcome::Stack(_), frames)), _) if *frames == expected => {}
                     (Err(error), ReadFailure::Gone) => {
-                        assert_eq!(error.kind(), ErrorKind::Process, "{error}")
+                        assert_eq!(error.kind(), ErrorKind::Process, "{error}");
                     }
                     (Err(error), ReadFailure::Unmapped) => assert_ne!(error.to_string(), ""),
                     (Ok((SampleOutcome::Torn | SampleOutcome::Idle, _)), ReadFailure::Unmapped)

@@ -105,7 +105,7 @@ fn every_read_may_fail() {
                     }
                     // Nothing is made up: there is no stack, or an error.
                     Ok(frames) if how != ReadFailure::Noise => {
-                        assert!(frames.is_empty(), "{reads}: {frames:?}")
+                        assert!(frames.is_empty(), "{reads}: {frames:?}");
                     }
                     Ok(_) | Err(_) => assert!(has_failed, "{reads} of {}: {found:?}", path.display()),
                 }

@@ -127,7 +127,7 @@ impl ForeignMemory for Noisy<'_> {
         let filled = self.process.read_pieces(pieces)?;
         let mut noise = self.noise.borrow_mut();
         for piece in pieces.iter_mut().filter(|piece| piece.into.len() >= 8) {
-            if noise.number() % 32 == 0 {
+            if noise.number().is_multiple_of(32) {
                 let words = piece.into.len() as u64 / 8;
                 let at = 8 * usize::try_from(noise.number() % words).unwrap();
                 // Large counts, addresses of the program, and anything.
