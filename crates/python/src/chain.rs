@@ -84,7 +84,8 @@ impl FrameChain {
             let Some(copied) = snapshot.find(memory, address, layout.frame.size)? else {
                 return Ok(End::Broken);
             };
-            let Some((frame, previous)) = standing(snapshot, (address, copied), &layout.frame, is_leaf) else {
+            let Some((frame, previous)) = standing(snapshot, (address, copied), &layout.frame, is_leaf)
+            else {
                 return Ok(End::Broken);
             };
             let place = frame.is_none().then_some(address);
