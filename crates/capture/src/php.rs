@@ -85,7 +85,7 @@ pub struct PhpProcess {
     executors: Vec<Executor>,
     native: Option<NativeSampler>,
     calls: Vec<ScriptCall>,
-    /// What is known of the thread of each executor; empty unless native frames are wanted.
+    /// The states of the threads of the executors; empty unless native frames are wanted.
     rests: Vec<RestWatch>,
     /// For comparing stacks.
     buffer: Vec<u8>,

@@ -60,7 +60,7 @@ impl StackArgs {
 /// Looks at a process until all its tasks are known: enough for a hundred thousand.
 const LOOKS_AT_TASKS: usize = 200;
 
-/// Attempts to read a stack of a running process before the process is stopped.
+/// Attempts to read a stack of a running process before the process is stopped, and of a stopped one.
 const LOOKS: usize = 10;
 
 pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
@@ -110,7 +110,7 @@ fn look(
     has_locals: bool,
     tables: &mut Tables,
 ) -> anyhow::Result<(Look, Locals)> {
-    let (id, mut stopper) = (process.process(), process.stopper());
+    let id = process.process();
     let gone = || format!("process {id} can no longer be read");
     // A thread that waits does not change.
     let must_stop = process.needs_stop() || has_locals && process.will_stop(lane);
@@ -122,6 +122,24 @@ fn look(
         }
     }
     let _ = process.will_stop(lane);
+    // PHP may be stopped in the middle of a call.
+    for _ in 1..LOOKS {
+        match look_stopped(process, lane, has_locals, tables)? {
+            (Look::Torn, _) => {}
+            found => return Ok(found),
+        }
+    }
+    look_stopped(process, lane, has_locals, tables)
+}
+
+fn look_stopped(
+    process: &mut dyn Subject,
+    lane: usize,
+    has_locals: bool,
+    tables: &mut Tables,
+) -> anyhow::Result<(Look, Locals)> {
+    let (id, mut stopper) = (process.process(), process.stopper());
+    let gone = || format!("process {id} can no longer be read");
     let stopped = match process.thread_to_stop(lane) {
         Some(thread) => stopper.stop_thread(thread),
         None => stopper.stop(),

@@ -46,7 +46,7 @@ pub(crate) struct ChainLimits {
     pub(crate) follows_all: bool,
 }
 
-/// What a frame does.
+/// The work of a frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FrameKind {
     /// It runs, or waits for a call of its own.
