@@ -4,6 +4,7 @@ use borehole_process::{ForeignProcess as _, Process};
 
 use crate::error::Error;
 use crate::php::{PhpOptions, PhpProcess};
+use crate::program::{ProgramOptions, ProgramProcess};
 use crate::python::{PythonOptions, PythonProcess};
 use crate::ready::when_ready;
 use crate::subject::Subject;
@@ -17,6 +18,8 @@ pub struct SubjectOptions {
     pub python: PythonOptions,
     /// Which of them to look for.
     pub runtimes: Runtimes,
+    /// For processes that run neither. `None`: they are refused.
+    pub program: Option<ProgramOptions>,
 }
 
 /// The runtimes that are looked for in a process.
@@ -34,6 +37,21 @@ pub enum Runtimes {
 /// # Errors
 /// If the process does not exist, may not be read, or runs nothing that is supported. The error says which.
 pub fn attach(id: i32, options: &SubjectOptions) -> Result<Box<dyn Subject>, Error> {
+    match (attach_interpreter(id, options), &options.program) {
+        (Err(error), Some(program)) if error.is_other_program() && !is_being_started(id) => {
+            ProgramProcess::attach(id, program).map(boxed)
+        }
+        (attached, _) => attached,
+    }
+}
+
+/// Whether a process is still a copy of this one, which is about to run another program.
+fn is_being_started(id: i32) -> bool {
+    let program = |process: &str| std::fs::read_link(format!("/proc/{process}/exe")).ok();
+    program(&id.to_string()).is_some_and(|other| Some(other) == program("self"))
+}
+
+fn attach_interpreter(id: i32, options: &SubjectOptions) -> Result<Box<dyn Subject>, Error> {
     if options.runtimes == Runtimes::Php {
         return Ok(Box::new(PhpProcess::attach(id, &options.php)?));
     }

@@ -3,6 +3,7 @@
 use std::{fmt, io};
 
 use borehole_memory::OverBudget;
+use borehole_model::TableFull;
 
 /// The reason why a process cannot be sampled or a capture had to end.
 #[derive(Debug)]
@@ -16,8 +17,12 @@ pub enum Error {
     Python(borehole_python::Error),
     /// The process runs nothing that can be sampled. The text says what it runs.
     OtherProgram(String),
+    /// Native frames of the process cannot be joined. The text says why.
+    NoNativeFrames(String),
     /// The output cannot be written.
     Output(io::Error),
+    /// There are more distinct names, frames or stacks than a profile can hold.
+    Full(TableFull),
 }
 
 impl Error {
@@ -28,7 +33,7 @@ impl Error {
             Self::Process(error) => Some(error),
             Self::Php(error) => error.process(),
             Self::Python(error) => error.process(),
-            Self::OtherProgram(_) | Self::Output(_) => None,
+            Self::OtherProgram(_) | Self::NoNativeFrames(_) | Self::Output(_) | Self::Full(_) => None,
         };
         process.is_some_and(|error| error.kind() == borehole_process::ErrorKind::Gone)
     }
@@ -40,7 +45,7 @@ impl Error {
             Self::Php(error) => error.kind() == borehole_php::ErrorKind::NotPhp,
             Self::Python(error) => error.kind() == borehole_python::ErrorKind::NotPython,
             Self::OtherProgram(_) => true,
-            Self::Process(_) | Self::Output(_) => false,
+            Self::Process(_) | Self::NoNativeFrames(_) | Self::Output(_) | Self::Full(_) => false,
         }
     }
 
@@ -57,14 +62,15 @@ impl Error {
     pub fn is_memory(&self) -> bool {
         match self {
             Self::Output(error) => OverBudget::of(error).is_some(),
-            Self::Process(_) | Self::Php(_) | Self::Python(_) | Self::OtherProgram(_) => false,
+            _ => false,
         }
     }
 
     /// Whether the cause is that there are more distinct names, frames or stacks than a profile can hold.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        matches!(self, Self::Php(error) if error.kind() == borehole_php::ErrorKind::TableFull)
+        matches!(self, Self::Full(_))
+            || matches!(self, Self::Php(error) if error.kind() == borehole_php::ErrorKind::TableFull)
             || matches!(self, Self::Python(error) if error.kind() == borehole_python::ErrorKind::TableFull)
     }
 }
@@ -75,8 +81,9 @@ impl fmt::Display for Error {
             Self::Process(error) => error.fmt(f),
             Self::Php(error) => error.fmt(f),
             Self::Python(error) => error.fmt(f),
-            Self::OtherProgram(text) => f.write_str(text),
+            Self::OtherProgram(text) | Self::NoNativeFrames(text) => f.write_str(text),
             Self::Output(error) => error.fmt(f),
+            Self::Full(full) => full.fmt(f),
         }
     }
 }
@@ -99,6 +106,12 @@ impl From<borehole_php::Error> for Error {
 impl From<borehole_python::Error> for Error {
     fn from(error: borehole_python::Error) -> Self {
         Self::Python(error)
+    }
+}
+
+impl From<TableFull> for Error {
+    fn from(full: TableFull) -> Self {
+        Self::Full(full)
     }
 }
 

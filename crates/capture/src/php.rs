@@ -1,15 +1,19 @@
 //! A process that runs PHP, as a subject to sample.
 
 use borehole_model::{Label, LabelValue, LabelsId, TableFull, Tables};
+use borehole_native::CallPlace;
 use borehole_php::{
     AttachOptions, Executor, Identity, Php, PhpRelease, SampleOutcome, SampledStack, ServedRequest,
     StackWalker, ThreadModel, WalkOptions,
 };
-use borehole_process::{ErrorKind, Process, Stopper};
+use borehole_process::{ErrorKind, Process, Registers, Stopper};
 
 use crate::environment::EnvironmentLabels;
 use crate::error::Error;
+use crate::native::{NativeFrames, NativeSampler, NativeSettings, ScriptCall};
+use crate::native_counts::NativeCounts;
 use crate::ready::when_ready;
+use crate::resting::RestWatch;
 use crate::subject::{Look, Subject};
 
 /// Decides by the path of a mapped file whether it is PHP.
@@ -28,6 +32,8 @@ pub struct PhpOptions {
     pub is_php: Option<IsPhpFile>,
     /// The labels of samples.
     pub labels: RequestLabels,
+    /// Whether stacks contain native frames.
+    pub native: NativeFrames,
     /// The variables of the environment that become labels of samples.
     pub environment: Vec<String>,
 }
@@ -77,6 +83,12 @@ pub struct PhpProcess {
     labels: RequestLabels,
     environment: EnvironmentLabels,
     executors: Vec<Executor>,
+    native: Option<NativeSampler>,
+    calls: Vec<ScriptCall>,
+    /// The states of the threads of the executors; empty unless native frames are wanted.
+    rests: Vec<RestWatch>,
+    /// For comparing stacks.
+    buffer: Vec<u8>,
 }
 
 impl PhpProcess {
@@ -89,10 +101,27 @@ impl PhpProcess {
         let is_php = options.is_php.as_ref().map(|is_php| is_php.as_ref() as &dyn Fn(&[u8]) -> bool);
         let php = Php::attach(&process, &AttachOptions { release: options.release, is_php })?;
         let executors = php.executors(&process)?;
-        let walk = WalkOptions { depth: options.depth, opcodes: options.opcodes };
+        let native = native_of(&php, options)?;
+        // Joined stacks are cut when they are complete.
+        let depth = options.depth.filter(|_| native.is_none());
+        let walk = WalkOptions { depth, opcodes: options.opcodes, calls: native.is_some() };
         let walker = StackWalker::new(&php, walk);
         let environment = EnvironmentLabels::of(id, &options.environment);
-        Ok(Self { process, php, walker, walk, labels: options.labels, environment, executors })
+        let labels = options.labels;
+        let (calls, rests, buffer) = (Vec::new(), Vec::new(), Vec::new());
+        let mut attached =
+            Self { process, php, walker, walk, labels, environment, executors, native, calls, rests, buffer };
+        attached.watch_rests();
+        Ok(attached)
+    }
+
+    /// Begins to watch the threads of the executors.
+    fn watch_rests(&mut self) {
+        if self.native.is_some() {
+            let (process, executors) = (self.process.id(), self.executors.iter());
+            let thread = |executor: &Executor| executor.thread.unwrap_or(process);
+            self.rests = executors.map(|executor| RestWatch::of(process, thread(executor))).collect();
+        }
     }
 
     /// Like [`attach`](Self::attach), for a process that may have just been started: retries for half a second.
@@ -116,6 +145,23 @@ impl PhpProcess {
     }
 }
 
+/// The sampler of native frames, if they are wanted.
+fn native_of(php: &Php, options: &PhpOptions) -> Result<Option<NativeSampler>, Error> {
+    if options.native.is_any() && php.engine().is_none() {
+        return Err(Error::NoNativeFrames(format!(
+            "unsupported native frames: expected PHP 7.4 or newer with the symbol execute_ex, found {}",
+            php.identity()
+        )));
+    }
+    let settings = NativeSettings {
+        frames: options.native,
+        depth: options.depth,
+        engine: php.engine(),
+        hosts_made_code: true,
+    };
+    Ok(NativeSampler::new(settings))
+}
+
 impl Subject for PhpProcess {
     fn process(&self) -> i32 {
         self.process.id()
@@ -133,7 +179,57 @@ impl Subject for PhpProcess {
         self.executors.get(lane)?.thread?.try_into().ok()
     }
 
+    fn thread_to_stop(&self, lane: usize) -> Option<i32> {
+        self.native.as_ref()?;
+        let executor = self.executors.get(lane)?;
+        Some(executor.thread.unwrap_or_else(|| self.process.id()))
+    }
+
+    fn needs_stop(&self) -> bool {
+        self.native.is_some()
+    }
+
+    fn look_stopped(
+        &mut self,
+        lane: usize,
+        registers: Option<Registers>,
+        tables: &mut Tables,
+    ) -> Result<Look, Error> {
+        let look = self.look(lane, tables)?;
+        if let Some(native) = &mut self.native {
+            native.unwind(&self.process, registers)?;
+            if let Some(rest) = self.rests.get_mut(lane) {
+                rest.note_stop(registers, native.print());
+            }
+        }
+        Ok(look)
+    }
+
+    fn will_stop(&mut self, lane: usize) -> bool {
+        let rest = self.rests.get_mut(lane);
+        !rest.is_some_and(|rest| rest.rests(&self.process, &mut self.buffer))
+    }
+
+    fn look_released(&mut self, lane: usize, look: Look, tables: &mut Tables) -> Result<Look, Error> {
+        let Some(native) = &mut self.native else { return Ok(look) };
+        let call = |below| ScriptCall { below, place: CallPlace::NextEntry };
+        self.calls.clear();
+        self.calls.extend(self.walker.calls().map(call));
+        let look = native.complete(&mut self.process, look, &self.calls, tables)?;
+        if let Some(rest) = self.rests.get_mut(lane) {
+            rest.note_look(look);
+        }
+        Ok(look)
+    }
+
+    fn take_native_counts(&mut self) -> NativeCounts {
+        self.native.as_mut().map(NativeSampler::take_counts).unwrap_or_default()
+    }
+
     fn look(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error> {
+        if let Some(look) = self.rests.get(lane).and_then(RestWatch::look) {
+            return Ok(look);
+        }
         let Some(executor) = self.executors.get(lane) else { return Ok(Look::Idle) };
         Ok(match self.walker.sample(&self.process, executor, tables)? {
             SampleOutcome::Stack(SampledStack { id: stack, omitted, .. }) => Look::Stack { stack, omitted },
@@ -161,6 +257,10 @@ impl Subject for PhpProcess {
 
     fn forget(&mut self) {
         self.walker = StackWalker::new(&self.php, self.walk);
+        if let Some(native) = &mut self.native {
+            native.forget();
+        }
+        self.rests.iter_mut().for_each(RestWatch::forget);
         self.environment.forget();
     }
 
@@ -171,6 +271,7 @@ impl Subject for PhpProcess {
         }
         if self.php.identity().threads == ThreadModel::Many {
             self.executors = self.php.executors(&self.process)?;
+            self.watch_rests();
         }
         Ok(())
     }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use borehole_model::{LabelsId, StackId, Status, Tables};
-use borehole_process::{ErrorKind, Process, Stopper};
+use borehole_native::CallPlace;
+use borehole_process::{ErrorKind, Process, Registers, Stopper};
 use borehole_python::{
     LocalVariable, Python, PythonIdentity, PythonSample, PythonThread, SampleOutcome, SampledTasks,
     StackWalker, Stillness, TaskNames, ThreadList, ThreadNames, ThreadStatus, WalkOptions,
@@ -11,7 +12,10 @@ use borehole_python::{
 
 use crate::environment::EnvironmentLabels;
 use crate::error::Error;
+use crate::native::{NativeFrames, NativeSampler, NativeSettings, ScriptCall};
+use crate::native_counts::NativeCounts;
 use crate::ready::when_ready;
+use crate::resting::RestWatch;
 use crate::subject::{Look, Subject};
 use crate::thread_files::{self, ThreadNumbers, ThreadState};
 
@@ -22,6 +26,8 @@ pub struct PythonOptions {
     pub depth: Option<u32>,
     /// Which threads are sampled.
     pub threads: SampledThreads,
+    /// Whether stacks contain native frames. Refused together with tasks.
+    pub native: NativeFrames,
     /// The tasks of asyncio that are shown.
     pub tasks: SampledTasks,
     /// Which names of tasks are shown.
@@ -31,8 +37,20 @@ pub struct PythonOptions {
 }
 
 impl PythonOptions {
-    const fn walk(&self) -> WalkOptions {
-        WalkOptions { depth: self.depth, tasks: self.tasks, task_names: self.task_names }
+    fn walk(&self) -> WalkOptions {
+        // Joined stacks are cut when they are complete.
+        let depth = self.depth.filter(|_| !self.native.is_any());
+        WalkOptions { depth, tasks: self.tasks, task_names: self.task_names }
+    }
+
+    /// Refuses native frames in the stacks of tasks: the calls of the interpreter are those of the thread's own stack.
+    fn check(&self) -> Result<(), Error> {
+        if self.native.is_any() && self.tasks != SampledTasks::None {
+            let text = "unsupported options: native frames are not joined to the stacks of asyncio's tasks: \
+                 expected --native or --async, found both";
+            return Err(Error::NoNativeFrames(text.to_owned()));
+        }
+        Ok(())
     }
 }
 
@@ -52,7 +70,7 @@ pub enum SampledThreads {
 
 impl SampledThreads {
     /// The name of the mode in CPython's profiler.
-    const fn mode(self) -> &'static str {
+    pub(crate) const fn mode(self) -> &'static str {
         match self {
             Self::All => "wall",
             Self::OnCpu => "cpu",
@@ -83,6 +101,11 @@ const MAIN_THREAD: u8 = 32;
 /// a second would otherwise be listed all the time.
 const RELIST_PAUSE: u32 = 8;
 
+/// The state of a thread of which nothing is known but these.
+pub(crate) const fn plain_status(is_on_cpu: bool, is_main: bool) -> Status {
+    Status((if is_on_cpu { ON_CPU } else { 0 }) | (if is_main { MAIN_THREAD } else { 0 }))
+}
+
 /// A thread that is sampled.
 struct PythonLane {
     thread: PythonThread,
@@ -93,6 +116,8 @@ struct PythonLane {
     has_ended: bool,
     /// Whether it ran on a CPU before it was stopped; `None` if it has ended or its state is not known.
     was_on_cpu: Option<bool>,
+    /// Only if native frames are wanted.
+    rest: Option<RestWatch>,
 }
 
 /// A process that runs CPython.
@@ -107,6 +132,10 @@ pub struct PythonProcess {
     /// The points in time until the list may be made again.
     pause: u32,
     names: HashMap<u64, Vec<u8>>,
+    native: Option<NativeSampler>,
+    calls: Vec<ScriptCall>,
+    /// For comparing stacks.
+    buffer: Vec<u8>,
     thread_names: ThreadNames,
     environment: EnvironmentLabels,
     /// Whether the tasks of this point in time are still to be read.
@@ -124,6 +153,14 @@ impl PythonProcess {
     pub fn attach(id: i32, options: &PythonOptions) -> Result<Self, Error> {
         let process = Process::open(id)?;
         let python = Python::attach(&process)?;
+        options.check()?;
+        let settings = NativeSettings {
+            frames: options.native,
+            depth: options.depth,
+            engine: python.engine(),
+            hosts_made_code: false,
+        };
+        let native = NativeSampler::new(settings);
         let walker = StackWalker::new(&python, options.walk());
         let mut attached = Self {
             environment: EnvironmentLabels::of(id, &options.environment),
@@ -136,6 +173,9 @@ impl PythonProcess {
             lanes: Vec::new(),
             pause: 0,
             names: HashMap::new(),
+            native,
+            calls: Vec::new(),
+            buffer: Vec::new(),
             thread_names: ThreadNames::default(),
             is_scan_due: true,
             misses_tasks: false,
@@ -173,7 +213,12 @@ impl PythonProcess {
         // The newest thread is the first of the list.
         for &thread in self.list.threads.iter().rev() {
             let same = thread.system_id.and_then(|id| known.remove(&id)).filter(|lane| lane.thread == thread);
-            let lane = same.unwrap_or_else(|| PythonLane::new(self.process.id(), thread, &self.numbers));
+            let lane = same.unwrap_or_else(|| {
+                let mut lane = PythonLane::new(self.process.id(), thread, &self.numbers);
+                let number = lane.number.filter(|_| self.native.is_some());
+                lane.rest = number.map(|number| RestWatch::of(self.process.id(), number));
+                lane
+            });
             self.lanes.push(lane);
         }
         Ok(())
@@ -229,7 +274,8 @@ impl PythonLane {
     fn new(process: i32, thread: PythonThread, numbers: &ThreadNumbers) -> Self {
         let number = thread.system_id.and_then(|id| numbers.ours(id));
         let state = number.and_then(|number| ThreadState::of(process, number));
-        Self { thread, number, state, status: Status::default(), has_ended: false, was_on_cpu: None }
+        let status = Status::default();
+        Self { thread, number, state, status, has_ended: false, was_on_cpu: None, rest: None }
     }
 
     /// Whether it runs on a CPU; `None` if that is not known. Notes its end.
@@ -300,17 +346,59 @@ impl Subject for PythonProcess {
     }
 
     fn look(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error> {
+        let rest = self.lanes.get(lane).and_then(|lane| lane.rest.as_ref());
+        if let Some(look) = rest.and_then(RestWatch::look) {
+            return Ok(look);
+        }
         self.sample(lane, Stillness::Running, tables)
     }
 
     fn will_stop(&mut self, lane: usize) -> bool {
         let Some(lane) = self.lanes.get_mut(lane) else { return false };
         lane.was_on_cpu = lane.is_on_cpu();
-        lane.was_on_cpu == Some(true)
+        let is_left_out = self.options.threads == SampledThreads::OnCpu && lane.was_on_cpu == Some(false);
+        match &mut lane.rest {
+            Some(rest) => !rest.rests(&self.process, &mut self.buffer) && !is_left_out,
+            None => lane.was_on_cpu == Some(true),
+        }
     }
 
-    fn look_stopped(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error> {
-        self.sample(lane, Stillness::Still, tables)
+    fn look_stopped(
+        &mut self,
+        lane: usize,
+        registers: Option<Registers>,
+        tables: &mut Tables,
+    ) -> Result<Look, Error> {
+        let look = self.sample(lane, Stillness::Still, tables)?;
+        if let Some(native) = &mut self.native {
+            native.unwind(&self.process, registers)?;
+            if let Some(rest) = self.lanes.get_mut(lane).and_then(|lane| lane.rest.as_mut()) {
+                rest.note_stop(registers, native.print());
+            }
+        }
+        Ok(look)
+    }
+
+    fn look_released(&mut self, lane: usize, look: Look, tables: &mut Tables) -> Result<Look, Error> {
+        let Some(native) = &mut self.native else { return Ok(look) };
+        self.calls.clear();
+        self.calls.extend(self.walker.calls().iter().map(|call| ScriptCall {
+            below: call.below,
+            place: call.place.map_or(CallPlace::NextEntry, CallPlace::OnStack),
+        }));
+        let look = native.complete(&mut self.process, look, &self.calls, tables)?;
+        if let Some(rest) = self.lanes.get_mut(lane).and_then(|lane| lane.rest.as_mut()) {
+            rest.note_look(look);
+        }
+        Ok(look)
+    }
+
+    fn needs_stop(&self) -> bool {
+        self.native.is_some()
+    }
+
+    fn take_native_counts(&mut self) -> NativeCounts {
+        self.native.as_mut().map(NativeSampler::take_counts).unwrap_or_default()
     }
 
     fn waiting_tasks(&mut self, lane: usize, tables: &mut Tables) -> Result<Vec<StackId>, Error> {
@@ -362,6 +450,10 @@ impl Subject for PythonProcess {
 
     fn forget(&mut self) {
         self.walker = StackWalker::new(&self.python, self.options.walk());
+        if let Some(native) = &mut self.native {
+            native.forget();
+        }
+        self.lanes.iter_mut().filter_map(|lane| lane.rest.as_mut()).for_each(RestWatch::forget);
         self.environment.forget();
         // It is found again twice a second, if not now.
         self.misses_tasks = self.walker.find_tasks(&self.process).unwrap_or(true);

@@ -9,6 +9,7 @@ use borehole_process::Stopper;
 
 use crate::control::{SessionControl, SessionProgress};
 use crate::error::Error;
+use crate::native_counts::NativeCounts;
 use crate::options::{Grouping, Idle, SampleOptions, StopMode, nanoseconds};
 use crate::oracle::Oracle;
 use crate::output::LiveSink;
@@ -57,6 +58,7 @@ struct OpenSegment {
     start_ns: u64,
     /// The counts at its beginning, as [`SampleStatistics::facts`].
     counted_before: [(&'static str, u64); COUNTS],
+    native_before: NativeCounts,
 }
 
 struct SampledProcess {
@@ -88,9 +90,13 @@ impl SampledProcess {
                 None => self.stopper.stop(),
             };
             match stopped {
-                Ok(_stopped) => {
+                Ok(stopped) => {
                     statistics.stopped += 1;
-                    return self.subject.look_stopped(lane, tables).map(Some);
+                    let look = self.subject.look_stopped(lane, stopped.registers(), tables)?;
+                    drop(stopped);
+                    let look = self.subject.look_released(lane, look, tables)?;
+                    statistics.native += self.subject.take_native_counts();
+                    return Ok(Some(look));
                 }
                 // The thread has ended; the process may run on.
                 Err(error) if error.kind() == borehole_process::ErrorKind::Gone && thread.is_some() => {
@@ -285,7 +291,12 @@ impl<'a> SamplingSession<'a> {
             &subjects,
             &mut self.tables,
         )?;
-        let current = OpenSegment { segment, start_ns: now_ns(), counted_before: self.statistics.facts() };
+        let current = OpenSegment {
+            segment,
+            start_ns: now_ns(),
+            counted_before: self.statistics.facts(),
+            native_before: self.statistics.native,
+        };
         let OpenSegment { segment, .. } = self.current.insert(current);
         self.output.segment(Context { tables: &self.tables, segment })?;
         Ok(())
@@ -311,10 +322,15 @@ impl<'a> SamplingSession<'a> {
     /// Writes the counts of the segment's samples into the segment, and ends it.
     fn end_segment(&mut self) -> Result<(), Error> {
         self.statistics.truth = self.oracle.measured();
-        let Some(OpenSegment { segment, counted_before, .. }) = &self.current else { return Ok(()) };
+        let Some(OpenSegment { segment, counted_before, native_before, .. }) = &self.current else {
+            return Ok(());
+        };
         let counts = self.statistics.facts().into_iter().zip(counted_before);
         let counts = counts.map(|((key, now), (_, before))| (key, (now - before).to_string()));
-        for (key, value) in counts.chain(self.statistics.truth.facts()) {
+        let native = self.statistics.native - *native_before;
+        let native = native.facts().into_iter().filter(|_| native.stacks > 0);
+        let native = native.map(|(key, count)| (key, count.to_string()));
+        for (key, value) in counts.chain(native).chain(self.statistics.truth.facts()) {
             let key = self.tables.intern_string(key.as_bytes()).map_err(io::Error::from)?;
             let value = self.tables.intern_string(value.as_bytes()).map_err(io::Error::from)?;
             self.output.metadata(Context { tables: &self.tables, segment }, key, value)?;
@@ -349,7 +365,8 @@ impl<'a> SamplingSession<'a> {
     fn sample(&mut self, row: usize, lane: usize) -> Result<Look, Error> {
         let Self { options, targets, tables, statistics, oracle, .. } = self;
         let target = &mut targets[row];
-        let has_oracle = target.subject.has_oracle() && options.stop != StopMode::Always;
+        let has_oracle =
+            target.subject.has_oracle() && options.stop != StopMode::Always && !target.subject.needs_stop();
         if has_oracle
             && oracle.is_due()
             && target.subject.will_stop(lane)
@@ -373,7 +390,7 @@ impl<'a> SamplingSession<'a> {
         tables: &mut Tables,
         statistics: &mut SampleStatistics,
     ) -> Result<Look, Error> {
-        if options.stop == StopMode::Always
+        if (options.stop == StopMode::Always || target.subject.needs_stop())
             && target.subject.will_stop(lane)
             && let Some(look) = target.look_stopped_again(lane, options.max_retries, tables, statistics)?
         {

@@ -2,6 +2,7 @@
 
 use std::ops::AddAssign;
 
+use crate::native_counts::NativeCounts;
 use crate::oracle::MeasuredTruth;
 
 /// The number of counts in a file.
@@ -20,6 +21,8 @@ macro_rules! counts {
             pub attached: u64,
             /// The duration in nanoseconds.
             pub elapsed_ns: u64,
+            /// How native stacks ended.
+            pub native: NativeCounts,
             /// How far samples of running threads are from those of stopped ones.
             pub truth: MeasuredTruth,
         }
@@ -40,6 +43,7 @@ macro_rules! counts {
                 $(self.$count += other.$count;)+
                 self.attached += other.attached;
                 self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
+                self.native += other.native;
                 self.truth = self.truth.max(other.truth);
             }
         }

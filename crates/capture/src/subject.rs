@@ -1,10 +1,11 @@
 //! The interface of a sampled process.
 
 use borehole_model::{LabelsId, StackId, Status, Tables};
-use borehole_process::Stopper;
+use borehole_process::{Registers, Stopper};
 use borehole_python::LocalVariable;
 
 use crate::error::Error;
+use crate::native_counts::NativeCounts;
 
 /// A process to sample.
 ///
@@ -47,6 +48,11 @@ pub trait Subject: Send {
         u32::MAX
     }
 
+    /// Whether a look finds all that is wanted only while the lane is stopped.
+    fn needs_stop(&self) -> bool {
+        false
+    }
+
     /// Whether some looks are taken with the lane stopped, to compare the others with them.
     fn has_oracle(&self) -> bool {
         false
@@ -64,12 +70,30 @@ pub trait Subject: Send {
         true
     }
 
-    /// Like [`Subject::look`], while the lane is stopped.
+    /// Like [`Subject::look`], while the lane is stopped, with the registers of its thread if only that was stopped.
     ///
     /// # Errors
     /// As [`Subject::look`].
-    fn look_stopped(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error> {
+    fn look_stopped(
+        &mut self,
+        lane: usize,
+        _registers: Option<Registers>,
+        tables: &mut Tables,
+    ) -> Result<Look, Error> {
         self.look(lane, tables)
+    }
+
+    /// Completes a look at a stopped lane after it was released, with what takes time and needs no stop.
+    ///
+    /// # Errors
+    /// As [`Subject::look`].
+    fn look_released(&mut self, _lane: usize, look: Look, _tables: &mut Tables) -> Result<Look, Error> {
+        Ok(look)
+    }
+
+    /// The counts of native stacks since they were last taken.
+    fn take_native_counts(&mut self) -> NativeCounts {
+        NativeCounts::default()
     }
 
     /// The stacks of the tasks of a lane that wait. Called behind a look at the lane.
@@ -85,8 +109,8 @@ pub trait Subject: Send {
         0
     }
 
-    /// The local variables of the frames that the last look at a lane found, the leaf first. Called while the lane is still
-    /// stopped. Empty if they are not known.
+    /// The local variables of the interpreter's frames that the last look at a lane found, the leaf first. Called while the lane is
+    /// still stopped. Empty if they are not known.
     ///
     /// # Errors
     /// As [`Subject::look`].

@@ -101,6 +101,23 @@ pub(crate) fn name(process: i32, thread: i32) -> Option<Vec<u8>> {
     Some(name.trim_ascii_end().to_vec()).filter(|name| !name.is_empty())
 }
 
+/// The names of threads that differ from those in `known`, which learns them.
+pub(crate) fn new_names(
+    process: i32,
+    threads: impl Iterator<Item = i32>,
+    known: &mut HashMap<u64, Vec<u8>>,
+) -> Vec<(u64, Vec<u8>)> {
+    let (mut before, mut new) = (std::mem::take(known), Vec::new());
+    for thread in threads {
+        let (Some(name), Ok(key)) = (name(process, thread), u64::try_from(thread)) else { continue };
+        if before.remove(&key).as_ref() != Some(&name) {
+            new.push((key, name.clone()));
+        }
+        known.insert(key, name);
+    }
+    new
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

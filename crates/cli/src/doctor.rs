@@ -151,7 +151,10 @@ fn process_findings(id: i32) -> Vec<Diagnosis> {
     let mut findings = vec![Diagnosis::good(format!("process {id} can be read"))];
     findings.push(match process.stopper().stop() {
         Ok(_stopped) => Diagnosis::good(format!("process {id} can be stopped for a sample")),
-        Err(error) => Diagnosis::note(error.to_string(), "sampling works, but torn stacks are only retried"),
+        Err(error) => Diagnosis::note(
+            error.to_string(),
+            "sampling works, but torn stacks are only retried, and there are no native frames",
+        ),
     });
     if is_in_other_namespace(id) {
         let what = format!("process {id} is in a container; its files are read through /proc/{id}/root");

@@ -10,7 +10,7 @@ pub(crate) const WHAT_IS_PHP: &str =
 
 /// The hint for a process that seems to run neither PHP nor Python.
 pub(crate) const WHAT_IS_SAMPLED: &str = "PHP 7.0 to 8.6 and CPython 3.8 to 3.15 are supported; \
-     --php-path names the program or library that is PHP";
+     --php-path names the program or library that is PHP, and record --native samples any program";
 
 /// Attaches to PHP in a process, which may just have been started.
 pub(crate) fn attach(process: i32, options: &PhpOptions) -> anyhow::Result<PhpProcess> {
@@ -41,7 +41,7 @@ fn names_process(error: &Error) -> bool {
     match error {
         Error::Php(php) => php.process().is_some(),
         Error::Python(python) => python.process().is_some(),
-        Error::OtherProgram(_) => false,
+        Error::OtherProgram(_) | Error::NoNativeFrames(_) => false,
         _ => true,
     }
 }

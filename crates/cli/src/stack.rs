@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::cell::sized_line;
 use crate::exit::Exit;
 use crate::messages::say;
-use crate::record::PhpArgs;
+use crate::record::{NativeArgs, PhpArgs};
 use crate::refusal;
 use crate::stdout::put;
 
@@ -41,6 +41,9 @@ pub(crate) struct StackArgs {
 
     #[command(flatten)]
     php: PhpArgs,
+
+    #[command(flatten)]
+    native: NativeArgs,
 }
 
 impl StackArgs {
@@ -49,6 +52,7 @@ impl StackArgs {
         if self.tasks {
             (subjects.python.tasks, subjects.python.task_names) = (SampledTasks::All, TaskNames::All);
         }
+        self.native.apply(self.depth, &mut subjects);
         subjects
     }
 }
@@ -56,7 +60,7 @@ impl StackArgs {
 /// Looks at a process until all its tasks are known: enough for a hundred thousand.
 const LOOKS_AT_TASKS: usize = 200;
 
-/// Attempts to read a stack of a running process before the process is stopped.
+/// Attempts to read a stack of a running process before the process is stopped, and of a stopped one.
 const LOOKS: usize = 10;
 
 pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
@@ -97,7 +101,7 @@ fn knows_all_tasks(process: &mut dyn Subject, tables: &mut Tables) -> anyhow::Re
     Ok(false)
 }
 
-/// The local variables of each frame, the leaf first.
+/// The local variables of each frame that is not native, the leaf first.
 type Locals = Vec<Vec<LocalVariable>>;
 
 fn look(
@@ -106,11 +110,11 @@ fn look(
     has_locals: bool,
     tables: &mut Tables,
 ) -> anyhow::Result<(Look, Locals)> {
-    let (id, mut stopper) = (process.process(), process.stopper());
+    let id = process.process();
     let gone = || format!("process {id} can no longer be read");
     // A thread that waits does not change.
-    let is_still = has_locals && !process.will_stop(lane);
-    for _ in 0..if has_locals && !is_still { 0 } else { LOOKS } {
+    let must_stop = process.needs_stop() || has_locals && process.will_stop(lane);
+    for _ in 0..if must_stop { 0 } else { LOOKS } {
         match process.look(lane, tables).with_context(gone)? {
             Look::Torn => {}
             look if has_locals => return Ok((look, process.locals(lane).with_context(gone)?)),
@@ -118,14 +122,36 @@ fn look(
         }
     }
     let _ = process.will_stop(lane);
+    // PHP may be stopped in the middle of a call.
+    for _ in 1..LOOKS {
+        match look_stopped(process, lane, has_locals, tables)? {
+            (Look::Torn, _) => {}
+            found => return Ok(found),
+        }
+    }
+    look_stopped(process, lane, has_locals, tables)
+}
+
+fn look_stopped(
+    process: &mut dyn Subject,
+    lane: usize,
+    has_locals: bool,
+    tables: &mut Tables,
+) -> anyhow::Result<(Look, Locals)> {
+    let (id, mut stopper) = (process.process(), process.stopper());
+    let gone = || format!("process {id} can no longer be read");
     let stopped = match process.thread_to_stop(lane) {
         Some(thread) => stopper.stop_thread(thread),
         None => stopper.stop(),
     };
-    let _stopped = stopped.context("the stack changed at every attempt to read it")?;
-    let look = process.look_stopped(lane, tables).with_context(gone)?;
+    let stopped = match (stopped, process.needs_stop()) {
+        (Err(error), true) => return Err(error.into()),
+        (stopped, _) => stopped.context("the stack changed at every attempt to read it")?,
+    };
+    let look = process.look_stopped(lane, stopped.registers(), tables).with_context(gone)?;
     let locals = if has_locals { process.locals(lane).with_context(gone)? } else { Locals::new() };
-    Ok((look, locals))
+    drop(stopped);
+    Ok((process.look_released(lane, look, tables).with_context(gone)?, locals))
 }
 
 /// The result for a thread.
@@ -142,14 +168,18 @@ struct ThreadLook {
 
 /// The runtime among the facts of a process: the key and the value.
 pub(crate) fn runtime(facts: &[(String, String)]) -> Option<(&str, &str)> {
-    let is_runtime = |(key, _): &&(String, String)| matches!(key.as_str(), "php" | "python");
+    let is_runtime = |(key, _): &&(String, String)| matches!(key.as_str(), "php" | "python" | "program");
     facts.iter().find(is_runtime).map(|(key, value)| (key.as_str(), value.as_str()))
 }
 
 fn as_text(process: i32, facts: &[(String, String)], stacks: &[ThreadLook], tables: &Tables) -> String {
     let (language, identity) = runtime(facts).unwrap_or_default();
     let mut text = format!("process {process}: {}\n", printable(identity.as_bytes()));
-    let name_of = if language == "python" { "Python" } else { "PHP" };
+    let name_of = match language {
+        "python" => "Python",
+        "program" => "native",
+        _ => "PHP",
+    };
     for ThreadLook { thread, name, status, look, locals, tasks } in stacks {
         if let Some(thread) = thread {
             text += &format!("thread {thread}{}\n", described(name.as_deref(), *status));
@@ -175,10 +205,13 @@ fn as_text(process: i32, facts: &[(String, String)], stacks: &[ThreadLook], tabl
 /// The frames of a stack, each with its local variables below it.
 fn frame_lines(stack: StackId, locals: &Locals, tables: &Tables) -> String {
     let mut text = String::new();
+    let mut locals = locals.iter();
     for (index, frame) in tables.frames_leaf_first(Some(stack)).enumerate() {
         text += &sized_line(&format!("  #{index} {}", frame_text(frame, tables)));
         text.push('\n');
-        for LocalVariable { name, value } in locals.get(index).into_iter().flatten() {
+        let is_native = tables.frame(frame).native.is_some();
+        let of_frame = if is_native { None } else { locals.next() };
+        for LocalVariable { name, value } in of_frame.into_iter().flatten() {
             let line = format!("       {} = {}", printable(name), printable(value.as_bytes()));
             text += &sized_line(&line);
             text.push('\n');
@@ -215,6 +248,9 @@ fn frame_text(frame: FrameId, tables: &Tables) -> String {
     }
     if let Some(opcode) = frame.opcode {
         text += &format!(" {}", printable(tables.string(opcode)));
+    }
+    if let Some(native) = frame.native {
+        text += &format!(" {}", printable(tables.string(native.module)));
     }
     text
 }
@@ -262,7 +298,8 @@ fn stack_object(found: &ThreadLook, tables: &Tables) -> Value {
 
 /// The frames, as `borehole dump` writes them.
 fn frames(stack: StackId, locals: &Locals, tables: &Tables) -> Value {
-    let frame = |(index, id): (usize, FrameId)| {
+    let mut locals = locals.iter();
+    let frame = |id: FrameId| {
         let frame = tables.frame(id);
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
@@ -276,13 +313,16 @@ fn frames(stack: StackId, locals: &Locals, tables: &Tables) -> Value {
         if let Some(opcode) = frame.opcode {
             put("opcode", lossy(tables.string(opcode)).into());
         }
-        if let Some(variables) = locals.get(index) {
+        if let Some(native) = frame.native {
+            let module = lossy(tables.string(native.module));
+            put("native", json!({ "module": module, "offset": native.offset }));
+        } else if let Some(variables) = locals.next() {
             let variable = |variable: &LocalVariable| (lossy(&variable.name), variable.value.clone().into());
             put("locals", Value::Object(variables.iter().map(variable).collect()));
         }
         Value::Object(object)
     };
-    tables.frames_leaf_first(Some(stack)).enumerate().map(frame).collect()
+    tables.frames_leaf_first(Some(stack)).map(frame).collect()
 }
 
 fn lossy(bytes: &[u8]) -> String {

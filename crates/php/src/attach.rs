@@ -37,6 +37,8 @@ pub struct Php {
     pub(crate) pass_function: u64,
     /// The address of the pointer to the functions called without a frame; 0 if there is none.
     pub(crate) frameless_functions: u64,
+    /// The code of `execute_ex`; `None` if it has no symbol, or frames of this release do not say whether it was called for them.
+    pub(crate) engine: Option<(u64, u64)>,
     /// The variables that `zend_mm_get_heap` loads; empty if it has no symbol.
     pub(crate) heap_pointers: Vec<HeapPointer>,
 }
@@ -55,7 +57,9 @@ impl Php {
             proof::executor_size(symbol.size, &layout, found.release)?;
         }
         let address = |name: &str| symbols.find(name).map_or(0, |symbol| symbol.address);
+        let engine = symbols.find("execute_ex").filter(|_| layout.frame_top != 0);
         let php = Self {
+            engine: engine.map(|symbol| (symbol.address, symbol.address.saturating_add(symbol.size))),
             heap_pointers: heap_pointers(target, &symbols, found.threads),
             identity: Identity { sapi: sapi(target, &symbols), ..found },
             layout,
@@ -95,6 +99,13 @@ impl Php {
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// The first address of the function that runs the code of scripts, `execute_ex`, and that behind it. `None` before PHP 7.4,
+    /// whose frames do not say whether it was called for them.
+    #[must_use]
+    pub fn engine(&self) -> Option<(u64, u64)> {
+        self.engine
     }
 
     /// Whether `address` is in opcache's memory, whose contents do not change.

@@ -42,6 +42,17 @@ pub(crate) struct ChainLimits {
     pub(crate) depth: usize,
     /// The address of `zend_pass_function`, which the stand-in frames of some releases have; 0 if unknown.
     pub(crate) pass_function: u64,
+    /// Whether frames are followed to the root even if they are known.
+    pub(crate) follows_all: bool,
+}
+
+/// The work of a frame.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FrameKind {
+    /// It runs, or waits for a call of its own.
+    Running,
+    /// It is a generator that has delegated to another one. The engine entered that one only.
+    Delegating,
 }
 
 struct ChainWalk<'w, M> {
@@ -99,7 +110,7 @@ impl<M: ForeignMemory> ChainWalk<'_, M> {
             let is_done = if self.is_stand_in(spot, address) {
                 self.delegating(spot)?
             } else {
-                self.push(spot, address)
+                self.push(spot, address, FrameKind::Running)
             };
             if !is_done || !self.snapshot.is_steady(spot, self.layout.frame_previous) {
                 return Ok(End::Broken);
@@ -119,9 +130,10 @@ impl<M: ForeignMemory> ChainWalk<'_, M> {
     /// whose current instruction is not a call, nor if frames at the root are omitted, because the omitted ones may then
     /// differ.
     fn joins(&mut self, address: u64) -> bool {
-        let Some(callee) = self.chain.frames.last().filter(|_| self.limits.depth >= LONGEST) else {
+        if self.limits.follows_all || self.limits.depth < LONGEST {
             return false;
-        };
+        }
+        let Some(callee) = self.chain.frames.last() else { return false };
         let joined = self.prefix.join(self.snapshot, callee, address, self.layout);
         let fits = |joined: &usize| joined + self.chain.frames.len() <= LONGEST;
         self.chain.joined = joined.filter(fits).unwrap_or_default();
@@ -146,7 +158,7 @@ impl<M: ForeignMemory> ChainWalk<'_, M> {
 
     /// Adds the frame at `spot` if it has a function. PHP 7 puts frames without one below functions called in the middle of an
     /// instruction. Returns `false` if the frame changed.
-    fn push(&mut self, spot: SnapshotOffset, address: u64) -> bool {
+    fn push(&mut self, spot: SnapshotOffset, address: u64, kind: FrameKind) -> bool {
         let is_leaf = self.chain.len() == 0;
         let [first, second] = self.snapshot.frames(spot, address, self.layout);
         let steady = first.function == second.function && (is_leaf || first.op == second.op);
@@ -154,7 +166,8 @@ impl<M: ForeignMemory> ChainWalk<'_, M> {
             return steady;
         }
         if self.chain.frames.len() < self.limits.depth {
-            self.chain.frames.push(first);
+            let is_entry = first.is_entry && kind == FrameKind::Running;
+            self.chain.frames.push(RawFrame { is_entry, ..first });
         } else {
             self.chain.omitted += 1;
         }
@@ -188,7 +201,7 @@ impl<M: ForeignMemory> ChainWalk<'_, M> {
             let Some(spot) = self.snapshot.find(self.memory, address, fixed::FRAME_SIZE)? else {
                 return Ok(false);
             };
-            if !self.push(spot, address) {
+            if !self.push(spot, address, FrameKind::Delegating) {
                 return Ok(false);
             }
         }

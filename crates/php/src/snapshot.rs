@@ -50,6 +50,8 @@ pub(crate) struct RawFrame {
     pub(crate) previous: u64,
     /// Whether an instruction of the caller's frame is known to have called it.
     pub(crate) is_nested: bool,
+    /// Whether the engine's main function was called for it.
+    pub(crate) is_entry: bool,
 }
 
 impl RawFrame {
@@ -63,6 +65,7 @@ impl RawFrame {
             op: at(fixed::FRAME_OP),
             previous: at(layout.frame_previous),
             is_nested: layout.frame_top != 0 && call & layout.frame_top == 0,
+            is_entry: call & layout.frame_top != 0,
         }
     }
 }

@@ -29,11 +29,13 @@ pub struct WalkOptions {
     pub depth: Option<u32>,
     /// Whether frames carry the name of the current instruction.
     pub opcodes: bool,
+    /// Whether the calls of the engine's main function are told with each stack, which takes longer. `depth` must be `None`.
+    pub calls: bool,
 }
 
 impl Default for WalkOptions {
     fn default() -> Self {
-        Self { depth: None, opcodes: true }
+        Self { depth: None, opcodes: true, calls: false }
     }
 }
 
@@ -69,6 +71,8 @@ pub struct StackWalker {
     /// The lane of each executor, by the address of its state.
     lanes: HashMap<u64, SampledExecutor>,
     chain: FrameChain,
+    /// See [`StackWalker::calls`]; the root's first.
+    calls: Vec<Option<StackId>>,
 }
 
 #[derive(Debug)]
@@ -105,11 +109,18 @@ impl StackWalker {
         Self {
             php: php.clone(),
             options,
-            limits: ChainLimits { depth, pass_function: php.pass_function },
+            limits: ChainLimits { depth, pass_function: php.pass_function, follows_all: options.calls },
             lookup: Lookup::new(php),
             lanes: HashMap::new(),
             chain: FrameChain::default(),
+            calls: Vec::new(),
         }
+    }
+
+    /// The calls of the engine's main function, `execute_ex`, in the stack sampled last, the leaf's first: the stack below the
+    /// frames that each runs. Empty unless [`WalkOptions::calls`] is set.
+    pub fn calls(&self) -> impl Iterator<Item = Option<StackId>> {
+        self.calls.iter().rev().copied()
     }
 
     /// The current stack of `executor`, with its frames in `tables`. Pass the same tables for all samples of this walker.
@@ -226,6 +237,7 @@ impl StackWalker {
         prefix: &mut Prefix,
         tables: &mut Tables,
     ) -> Result<Option<SampleOutcome>, Error> {
+        self.calls.clear();
         let Some(mut is_missing) = self.check_joined(memory, prefix, tables)? else {
             return Ok(Some(SampleOutcome::Torn));
         };
@@ -234,6 +246,7 @@ impl StackWalker {
         let rows = self.chain.frames.len();
         for row in (0..rows).rev() {
             let (raw, depth) = (self.chain.frames[row], joined + rows - 1 - row);
+            self.note_call(memory, &raw, stack, tables)?;
             let callee = row.checked_sub(1).map(|row| self.chain.frames[row]);
             let known = callee.and_then(|callee| prefix.at(depth, &raw, &callee));
             if let Some(step) = known.filter(|step| step.stays) {
@@ -255,6 +268,25 @@ impl StackWalker {
         }
         let stack = stack.map(|id| SampleOutcome::Stack(SampledStack { id, omitted: self.chain.omitted }));
         Ok(Some(stack.unwrap_or(SampleOutcome::Idle)))
+    }
+
+    /// Notes that the engine's main function was called for a frame of code, with `below` as the stack of its caller. Internal
+    /// functions are called without it.
+    fn note_call(
+        &mut self,
+        memory: &impl ForeignMemory,
+        raw: &RawFrame,
+        below: Option<StackId>,
+        tables: &mut Tables,
+    ) -> Result<(), Error> {
+        if self.options.calls
+            && raw.is_entry
+            && let FunctionLookup::Found(number) = self.lookup.find(memory, raw.function, tables)?
+            && self.lookup.functions.all[number].header.is_user
+        {
+            self.calls.push(below);
+        }
+        Ok(())
     }
 
     /// Adds the frame at `site` to `stack`, and caches it. `known` is the cached step, if only its function may have changed.

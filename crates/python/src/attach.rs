@@ -24,6 +24,7 @@ pub struct Python {
     pub(crate) runtime: u64,
     /// The address of `None`; 0 if it is not known.
     pub(crate) none: u64,
+    engine: Option<(u64, u64)>,
 }
 
 impl Python {
@@ -44,8 +45,15 @@ impl Python {
     }
 
     fn of(runtime: Runtime) -> Self {
-        let Runtime { address, identity, layout, none } = runtime;
-        Self { identity, layout, runtime: address, none }
+        let Runtime { address, identity, layout, none, engine } = runtime;
+        Self { identity, layout, runtime: address, none, engine }
+    }
+
+    /// The first address of the function that runs Python's code, `_PyEval_EvalFrameDefault`, and that behind it; `None` if the
+    /// program was stripped of its symbol.
+    #[must_use]
+    pub fn engine(&self) -> Option<(u64, u64)> {
+        self.engine
     }
 
     /// The identity of this CPython.

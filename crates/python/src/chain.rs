@@ -3,7 +3,7 @@
 use borehole_process::{ForeignMemory, u32_at, u64_at};
 
 use crate::error::Error;
-use crate::layout::{FrameLayout, InstructionPosition, Layout};
+use crate::layout::{CallMark, FrameLayout, InstructionPosition, Layout};
 use crate::snapshot::{FramePlace, Snapshot};
 
 /// The most frames followed: more than any stack has, and a chain that is a circle ends.
@@ -46,6 +46,17 @@ const LAST_OWNER: u8 = 4;
 #[derive(Debug, Default)]
 pub(crate) struct FrameChain {
     pub(crate) frames: Vec<RawFrame>,
+    /// The ends of the calls of the interpreter.
+    pub(crate) calls: Vec<CallEnd>,
+}
+
+/// The end of a call of the interpreter, seen from the leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CallEnd {
+    /// The number of frames up to it.
+    pub(crate) frames: usize,
+    /// The address of a variable of the interpreter, if the frames tell one.
+    pub(crate) place: Option<u64>,
 }
 
 impl FrameChain {
@@ -58,6 +69,7 @@ impl FrameChain {
         current: u64,
     ) -> Result<End, Error> {
         self.frames.clear();
+        self.calls.clear();
         let base = layout.thread.base_frame.and_then(|base| u64_at(snapshot.state(), base));
         let (mut address, mut last) = (current, 0);
         let mut is_leaf = true;
@@ -69,15 +81,20 @@ impl FrameChain {
             if !address.is_multiple_of(8) {
                 return Ok(End::Broken);
             }
-            let Some(place) = snapshot.find(memory, address, layout.frame.size)? else {
+            let Some(copied) = snapshot.find(memory, address, layout.frame.size)? else {
                 return Ok(End::Broken);
             };
-            let Some((frame, previous)) = standing(snapshot, (address, place), &layout.frame, is_leaf) else {
+            let Some((frame, previous)) = standing(snapshot, (address, copied), &layout.frame, is_leaf)
+            else {
                 return Ok(End::Broken);
             };
+            let place = frame.is_none().then_some(address);
             if let Some(frame) = frame {
                 self.frames.push(frame);
                 is_leaf = false;
+            }
+            if place.is_some() || ends_call(snapshot, copied, &layout.frame) {
+                self.calls.push(CallEnd { frames: self.frames.len(), place });
             }
             last = address;
             address = previous;
@@ -126,6 +143,17 @@ fn standing(
         None => 0,
     };
     Some((Some(RawFrame { address, code, position: behind, code_copy }), previous))
+}
+
+/// Whether a frame of the program is the last of a call of the interpreter.
+fn ends_call(snapshot: &Snapshot, place: FramePlace, layout: &FrameLayout) -> bool {
+    match layout.call {
+        CallMark::EachFrame => true,
+        CallMark::Flag(offset) => {
+            snapshot.numbers(place, offset).is_some_and(|[before, _]| before.to_le_bytes()[0] != 0)
+        }
+        CallMark::OwnFrame => false,
+    }
 }
 
 /// The lower four bytes of a number.

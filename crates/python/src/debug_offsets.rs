@@ -7,7 +7,7 @@ use borehole_process::{ForeignMemory, moved, u64_at};
 
 use crate::error::{Error, ErrorKind};
 use crate::layout::{
-    CodeLayout, CurrentFrame, FrameLayout, GilPlace, HandledException, InstructionPosition,
+    CallMark, CodeLayout, CurrentFrame, FrameLayout, GilPlace, HandledException, InstructionPosition,
     InstructionsPlace, InterpreterLayout, Layout, LineFormat, StackTop, ThreadLayout, VariableNames,
 };
 use crate::object_layout::{
@@ -205,6 +205,7 @@ fn frame(
         position: InstructionPosition::Address(instruction),
         owner: Some(owner),
         code_copy,
+        call: CallMark::OwnFrame,
         locals,
         stack_top,
     })

@@ -86,9 +86,21 @@ pub(crate) struct FrameLayout {
     pub(crate) owner: Option<usize>,
     /// The index of the thread's own copy of the code, in free-threaded builds.
     pub(crate) code_copy: Option<usize>,
+    pub(crate) call: CallMark,
     /// Local variables, behind which is the stack of values.
     pub(crate) locals: usize,
     pub(crate) stack_top: StackTop,
+}
+
+/// How a chain of frames shows for which of them C called the interpreter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallMark {
+    /// It was called for each frame.
+    EachFrame,
+    /// The last frame of each call has this flag.
+    Flag(usize),
+    /// A frame of the interpreter's own, among its variables, ends each call.
+    OwnFrame,
 }
 
 /// How a frame that does not run states the end of its stack of values.
@@ -218,6 +230,7 @@ const OLD_FRAME: FrameLayout = FrameLayout {
     position: InstructionPosition::Index { at: 104, unit: 1 },
     owner: None,
     code_copy: None,
+    call: CallMark::EachFrame,
     locals: 360,
     stack_top: StackTop::Address(72),
 };
@@ -271,6 +284,7 @@ const OF_3_11: Layout = Layout {
         position: InstructionPosition::Address(56),
         owner: Some(69),
         code_copy: None,
+        call: CallMark::Flag(68),
         locals: 72,
         stack_top: StackTop::Count(64),
     },
@@ -308,6 +322,7 @@ const OF_3_12: Layout = Layout {
         position: InstructionPosition::Address(56),
         owner: Some(70),
         code_copy: None,
+        call: CallMark::OwnFrame,
         locals: 72,
         stack_top: StackTop::Count(64),
     },

@@ -45,4 +45,6 @@ pub use release::{PythonBuild, PythonIdentity, PythonVersion};
 pub use status::ThreadStatus;
 pub use tasks::TaskNames;
 pub use threads::{PythonThread, ThreadList};
-pub use walker::{PythonSample, SampleOutcome, SampledTasks, StackWalker, Stillness, WalkOptions};
+pub use walker::{
+    PythonCall, PythonSample, SampleOutcome, SampledTasks, StackWalker, Stillness, WalkOptions,
+};

@@ -17,6 +17,8 @@ pub(crate) struct Runtime {
     pub(crate) layout: Layout,
     /// The address of `None`; 0 if it has no symbol.
     pub(crate) none: u64,
+    /// The code of `_PyEval_EvalFrameDefault`; `None` if it has no symbol.
+    pub(crate) engine: Option<(u64, u64)>,
 }
 
 /// The symbol of the runtime's state, and the section that holds it from 3.10 on.
@@ -115,8 +117,10 @@ fn of_file(
     address: u64,
 ) -> Result<Runtime, Error> {
     let none = symbols.find("_Py_NoneStruct").map_or(0, |symbol| symbol.address);
+    let engine = symbols.find("_PyEval_EvalFrameDefault");
+    let engine = engine.map(|symbol| (symbol.address, symbol.address.saturating_add(symbol.size)));
     if let Some((identity, layout)) = debug_offsets::read(target, address)? {
-        return Ok(Runtime { address, identity, layout, none });
+        return Ok(Runtime { address, identity, layout, none, engine });
     }
     let version = match symbols.find("Py_Version") {
         Some(symbol) => {
@@ -132,7 +136,7 @@ fn of_file(
     };
     let layout = Layout::tabled(version).ok_or_else(|| unsupported(version))?;
     let identity = PythonIdentity { version, build: PythonBuild::Gil };
-    Ok(Runtime { address, identity, layout, none })
+    Ok(Runtime { address, identity, layout, none, engine })
 }
 
 fn unsupported(version: PythonVersion) -> Error {
@@ -196,7 +200,9 @@ fn by_cookie(target: &impl ForeignProcess) -> Result<Vec<Result<Runtime, Error>>
         !places.is_empty()
     })?;
     let runtime = |address: u64| match debug_offsets::read(target, address) {
-        Ok(Some((identity, layout))) => Some(Ok(Runtime { address, identity, layout, none: 0 })),
+        Ok(Some((identity, layout))) => {
+            Some(Ok(Runtime { address, identity, layout, none: 0, engine: None }))
+        }
         Ok(None) => None,
         Err(error) => Some(Err(error)),
     };

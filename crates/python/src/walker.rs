@@ -5,7 +5,7 @@ use borehole_process::{ForeignMemory, mapped, moved, u32_at, u64_at};
 use hashbrown::{HashMap, HashSet};
 
 use crate::attach::Python;
-use crate::chain::{End, FrameChain, RawFrame, RawPosition};
+use crate::chain::{CallEnd, End, FrameChain, RawFrame, RawPosition};
 use crate::codes::{CodeId, Codes};
 use crate::error::Error;
 use crate::layout::{CurrentFrame, GilPlace, Layout};
@@ -65,6 +65,16 @@ pub struct PythonSample {
     pub status: ThreadStatus,
 }
 
+/// A call of the interpreter by C, which runs one or more frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PythonCall {
+    /// The stack below the frames that it runs.
+    pub below: Option<StackId>,
+    /// The address of one of its variables on the C stack, from 3.12 on. `None`: each frame of the interpreter's function is one
+    /// call.
+    pub place: Option<u64>,
+}
+
 /// The result of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleOutcome {
@@ -115,6 +125,9 @@ pub struct StackWalker {
     pub(crate) chain: FrameChain,
     resolved: Vec<(CodeId, i64)>,
     pub(crate) tasks: Option<TaskIndex>,
+    /// The ends of the calls of the interpreter among the resolved frames.
+    call_ends: Vec<CallEnd>,
+    calls: Vec<PythonCall>,
 }
 
 impl StackWalker {
@@ -131,7 +144,15 @@ impl StackWalker {
             chain: FrameChain::default(),
             resolved: Vec::new(),
             tasks: None,
+            call_ends: Vec::new(),
+            calls: Vec::new(),
         }
+    }
+
+    /// The calls of the interpreter in the stack sampled last, the leaf's first. Empty if not all of its frames were kept.
+    #[must_use]
+    pub fn calls(&self) -> &[PythonCall] {
+        &self.calls
     }
 
     /// Forgets what is remembered of threads that are not among these.
@@ -234,7 +255,12 @@ impl StackWalker {
     /// Finds the code of each frame of the chain; `false` if one has none.
     fn resolve(&mut self, memory: &impl ForeignMemory, tables: &mut Tables) -> Result<bool, Error> {
         self.resolved.clear();
-        for frame in &self.chain.frames {
+        self.call_ends.clear();
+        let mut ends = self.chain.calls.iter().peekable();
+        for (index, frame) in self.chain.frames.iter().enumerate() {
+            while let Some(end) = ends.next_if(|end| end.frames <= index) {
+                self.call_ends.push(CallEnd { frames: self.resolved.len(), ..*end });
+            }
             let Some((code, offset)) = resolve(memory, &self.python.layout, &mut self.codes, frame, tables)?
             else {
                 return Ok(false);
@@ -243,7 +269,17 @@ impl StackWalker {
                 self.resolved.push((code, offset));
             }
         }
+        self.call_ends.extend(ends.map(|end| CallEnd { frames: self.resolved.len(), ..*end }));
         self.codes.check(memory, &self.python.layout)
+    }
+
+    /// Tells which part of the stack of `lane` each call of the interpreter runs.
+    fn note_calls(&mut self, lane: &Lane) {
+        for end in &self.call_ends {
+            let below = self.resolved.len() - end.frames;
+            let below = below.checked_sub(1).and_then(|last| lane.known.get(last)).map(|known| known.stack);
+            self.calls.push(PythonCall { below: below.or(lane.base), place: end.place });
+        }
     }
 
     /// The stack of the resolved frames on `base`. The part that it shares with the stack before is not looked up again.
@@ -270,6 +306,10 @@ impl StackWalker {
             let parent = lane.known.last().map(|known| known.stack).or(base);
             let stack = tables.intern_stack(parent, frame)?;
             lane.known.push(KnownFrame { code, offset, stack });
+        }
+        self.calls.clear();
+        if omitted == 0 {
+            self.note_calls(lane);
         }
         let leaf = lane.known.last().map(|known| known.stack).or(base);
         let omitted = omitted as u64;

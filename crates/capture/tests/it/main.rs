@@ -5,6 +5,7 @@
 mod fake;
 mod finding;
 mod heap;
+mod native;
 mod output;
 mod python;
 mod session;

@@ -137,7 +137,7 @@ fn sample(process: i32, options: SampleOptions, threads: SampledThreads) -> (Sam
 }
 
 /// The interpreters of this machine; at least one, unless all are left out.
-fn pythons() -> Vec<(&'static str, peers::Peer)> {
+pub(crate) fn pythons() -> Vec<(&'static str, peers::Peer)> {
     let names =
         ["python3.8", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14"];
     names.into_iter().filter_map(|name| Some((name, peers::optional(name)?))).collect()

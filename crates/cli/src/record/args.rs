@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use borehole::Format;
 use borehole::capture::{
-    Grouping, Idle, PhpOptions, PythonOptions, RbtOptions, RequestLabels, Runtimes, SampleOptions,
-    SampledTasks, SampledThreads, StopMode, SubjectOptions,
+    Grouping, Idle, NativeFrames, PhpOptions, ProgramOptions, PythonOptions, RbtOptions, RequestLabels,
+    Runtimes, SampleOptions, SampledTasks, SampledThreads, StopMode, SubjectOptions,
 };
 use borehole::formats::rbt::SegmentCompression;
 use borehole_analysis::Pattern;
@@ -94,7 +94,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     rotate: Option<Duration>,
 
-    /// Python: the threads to sample
+    /// Python, and native programs: the threads to sample
     #[arg(long, value_name = "MODE", value_enum, default_value = "wall")]
     mode: ModeArg,
 
@@ -137,7 +137,42 @@ pub(crate) struct RecordArgs {
     php: PhpArgs,
 
     #[command(flatten)]
+    native: NativeArgs,
+
+    #[command(flatten)]
     pub(super) lake: LakeArgs,
+}
+
+/// Options for native frames.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct NativeArgs {
+    /// Add the frames of C code between those of PHP and Python, and sample programs in any other language. Stops each thread
+    /// for a moment per sample
+    #[arg(long, visible_alias = "with-native-trace")]
+    pub(crate) native: bool,
+
+    /// Like --native, also while PHP or Python executes no code
+    #[arg(long)]
+    pub(crate) native_trace_anytime: bool,
+}
+
+impl NativeArgs {
+    pub(crate) const fn frames(self) -> NativeFrames {
+        match (self.native, self.native_trace_anytime) {
+            (_, true) => NativeFrames::Anytime,
+            (true, false) => NativeFrames::WithScript,
+            (false, false) => NativeFrames::None,
+        }
+    }
+
+    /// Sets these options for processes of all kinds, from whose stacks `depth` frames are kept.
+    pub(crate) fn apply(self, depth: Option<u32>, subjects: &mut SubjectOptions) {
+        let frames = self.frames();
+        subjects.php.native = frames;
+        subjects.python.native = frames;
+        let program = ProgramOptions { depth, threads: subjects.python.threads };
+        subjects.program = frames.is_any().then_some(program);
+    }
 }
 
 /// Options for finding PHP in a process.
@@ -163,7 +198,7 @@ impl PhpArgs {
         // These options name a PHP.
         let is_php = self.php_path.is_some() || self.php_regex.is_some() || self.php_version.is_some();
         let runtimes = if is_php { Runtimes::Php } else { Runtimes::Any };
-        SubjectOptions { php: self.options(depth), python, runtimes }
+        SubjectOptions { php: self.options(depth), python, runtimes, program: None }
     }
 
     /// The options in the form of the capture.
@@ -312,6 +347,7 @@ impl RecordArgs {
         subjects.php.environment.clone_from(&self.label_env);
         subjects.python.environment.clone_from(&self.label_env);
         subjects.python.threads = self.mode.threads();
+        self.native.apply(self.depth, &mut subjects);
         subjects.python.tasks = self.tasks.map_or(SampledTasks::None, TasksArg::sampled);
         Sampling { options, subjects }
     }

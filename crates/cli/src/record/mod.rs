@@ -18,7 +18,7 @@ use std::thread;
 use anyhow::{Context as _, anyhow, ensure};
 use borehole::capture::{Coordinator, Ending, SampleStatistics, SamplingSession, SegmentMetadata};
 
-pub(crate) use args::{Detected, PhpArgs, RecordArgs, Sampling, parse_release};
+pub(crate) use args::{Detected, NativeArgs, PhpArgs, RecordArgs, Sampling, parse_release};
 pub(crate) use output::{
     Earlier, Encoding, Files, JournalKind, RecordingOutput, RecordingPlace, Single, Workers,
 };
@@ -118,6 +118,7 @@ pub(crate) fn header() -> SegmentMetadata {
 
 fn conclude(statistics: &SampleStatistics, watcher: &Watcher) -> anyhow::Result<Exit> {
     messages::say(&progress::summary(statistics, watcher.period()));
+    progress::native(statistics).iter().for_each(|native| messages::say(native));
     progress::truth(statistics).iter().for_each(|truth| messages::say(truth));
     let is_in_vain = progress::is_in_vain(statistics);
     let nothing = || format!("nothing was sampled: {}", watcher.why_nothing(statistics));

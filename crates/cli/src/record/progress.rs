@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use borehole::capture::{MeasuredTruth, News, SampleStatistics, SessionProgress};
+use borehole::capture::{MeasuredTruth, NativeCounts, News, SampleStatistics, SessionProgress};
 use borehole_php::PhpRelease;
 use borehole_text::{counted, grouped};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -184,6 +184,28 @@ pub(crate) fn truth(statistics: &SampleStatistics) -> Option<String> {
         grouped(statistics.reference),
         percent(noise)
     ))
+}
+
+/// How native stacks ended, and how many calls of interpreters were joined to them; `None` if there were none.
+pub(crate) fn native(statistics: &SampleStatistics) -> Option<String> {
+    let NativeCounts { stacks, whole, cut, bare, corrupted, joined, unjoined, .. } = statistics.native;
+    if stacks == 0 {
+        return None;
+    }
+    let mut text = format!("Native stacks: {} of {} reach the root", grouped(whole), grouped(stacks));
+    let losses = [
+        (bare, "end at code without unwind information"),
+        (corrupted, "at memory that is no stack"),
+        (cut, "are too long"),
+    ];
+    for (count, what) in losses.into_iter().filter(|(count, _)| *count > 0) {
+        text += &format!(", {} {what}", grouped(count));
+    }
+    if joined + unjoined > 0 {
+        let calls = grouped(joined + unjoined);
+        text += &format!("; {} of {calls} interpreter calls joined", grouped(joined));
+    }
+    Some(text)
 }
 
 #[cfg(test)]

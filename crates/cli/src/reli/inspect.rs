@@ -21,8 +21,8 @@ use crate::messages::say;
 use crate::outputs::file;
 use crate::record::targets::Targets;
 use crate::record::{
-    self, Detected, Earlier, Encoding, Files, JournalKind, PhpArgs, RecordingOutput, RecordingPlace,
-    RecordingPlan, Sampling, Single, Workers, parse_release,
+    self, Detected, Earlier, Encoding, Files, JournalKind, NativeArgs, PhpArgs, RecordingOutput,
+    RecordingPlace, RecordingPlan, Sampling, Single, Workers, parse_release,
 };
 use crate::top::{self, TopArgs};
 use crate::utc;
@@ -111,6 +111,9 @@ pub(super) struct TargetArgs {
     /// The program file of PHP
     #[arg(long)]
     php_path: Option<String>,
+
+    #[command(flatten)]
+    native: NativeArgs,
 
     // The following options are accepted, but without effect: reli needs them to find what is found here without them.
     #[arg(long, hide = true)]
@@ -233,7 +236,9 @@ impl CommonArgs {
             grouping,
             ..SampleOptions::default()
         };
-        Ok(Sampling { options, subjects: php_only(self.target.php()?.options(self.depth)) })
+        let mut php = self.target.php()?.options(self.depth);
+        php.native = self.target.native.frames();
+        Ok(Sampling { options, subjects: php_only(php) })
     }
 
     fn rbt(&self) -> RbtOptions {
@@ -326,6 +331,7 @@ pub(super) fn top(args: &ReliTopArgs) -> anyhow::Result<Exit> {
         json: false,
         depth: args.depth,
         php: args.target.php()?,
+        native: args.target.native,
     };
     top::watch(&native, Duration::from_nanos(args.sleep_ns.max(SHORTEST_SLEEP_NS)))
 }

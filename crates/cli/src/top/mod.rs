@@ -23,7 +23,7 @@ use crate::exit::Exit;
 use crate::interrupt;
 use crate::messages::{NO_THREAD, say};
 use crate::record::targets::Targets;
-use crate::record::{PhpArgs, header};
+use crate::record::{NativeArgs, PhpArgs, header};
 use crate::refusal;
 use crate::stdout::{put, stdout_error, stdout_of_command};
 use crate::suspend;
@@ -69,6 +69,9 @@ pub(crate) struct TopArgs {
 
     #[command(flatten)]
     pub(crate) php: PhpArgs,
+
+    #[command(flatten)]
+    pub(crate) native: NativeArgs,
 }
 
 /// The minimum time that a last table must cover to be printed.
@@ -97,7 +100,9 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
         idle: Idle::Skip,
         ..SampleOptions::default()
     };
-    let (finder, command) = targets.finder(args.php.subjects(args.depth), stdout_of_command(true))?;
+    let mut subjects = args.php.subjects(args.depth);
+    args.native.apply(args.depth, &mut subjects);
+    let (finder, command) = targets.finder(subjects, stdout_of_command(true))?;
     let mut coordinator = Coordinator::new(finder, command);
     let (shared, arrivals) = coordinator.seat();
     let board = Arc::new(Mutex::new(Board::default()));

@@ -164,10 +164,18 @@ fn stack_prints_local_variables_and_tasks() {
     let shown = String::from_utf8(run(&["stack", "--locals", "-p", &id]).done()).unwrap();
     let json: Value =
         serde_json::from_slice(&run(&["stack", "--locals", "--json", "-p", &id]).done()).unwrap();
+    let native = ["stack", "--locals", "--native", "--json", "-p", &id];
+    let joined: Value = serde_json::from_slice(&run(&native).done()).unwrap();
     drop(program.stdin.take());
     program.wait().unwrap();
     assert!(shown.contains("\n       keyword = 7\n"), "{shown}");
     assert_eq!(json["stacks"][0]["frames"][1]["locals"]["number"], "1.5", "{json}");
+    // Native frames shift no variables to other frames.
+    let frames = |of: &Value| of["stacks"][0]["frames"].as_array().unwrap().clone();
+    let (natives, script): (Vec<_>, Vec<_>) =
+        frames(&joined).into_iter().partition(|frame| frame.get("native").is_some());
+    assert!(!natives.is_empty() && natives.iter().all(|frame| frame.get("locals").is_none()), "{joined}");
+    assert_eq!(script, frames(&json));
 
     let mut command = python.command();
     command.arg(corpus("python/tasks/hundred.py")).stdin(Stdio::piped()).stdout(Stdio::piped());

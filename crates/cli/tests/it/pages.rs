@@ -211,7 +211,7 @@ fn the_picture_in_the_readme_is_what_the_command_draws() {
 fn formats_are_listed_with_their_directions() {
     let table = String::from_utf8(run(&["formats"]).quietly()).unwrap();
     assert!(table.contains("rbt            yes   yes    .rbt "), "{table}");
-    assert!(table.contains("callgrind      -     yes "), "{table}");
+    assert!(table.contains("flamegraph     -     yes "), "{table}");
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn a_stack_of_a_hundred_thousand_frames_is_truncated_and_marked() {
     let tables = &mut Tables::default();
     let executor = php.executors(&process).unwrap()[0];
     for (depth, kept, omitted) in [(None, 65_536, 1), (Some(10), 10, 65_527)] {
-        let mut walker = StackWalker::new(&php, WalkOptions { depth, opcodes: true });
+        let mut walker = StackWalker::new(&php, WalkOptions { depth, ..WalkOptions::default() });
         let outcome = walker.sample(&process, &executor, tables).unwrap();
         let SampleOutcome::Stack(stack) = outcome else { panic!("{outcome:?}") };
         assert_eq!((tables.depth(stack.id), stack.omitted), (kept, omitted));
