@@ -82,14 +82,16 @@ pub(crate) struct NativeSettings {
 
 impl NativeSampler {
     /// A sampler; `None` if no native frames are wanted.
-    pub(crate) fn new(settings: NativeSettings) -> Option<Self> {
+    pub(crate) fn if_wanted(settings: NativeSettings) -> Option<Self> {
+        settings.frames.is_any().then(|| Self::new(settings))
+    }
+
+    /// A sampler of native frames.
+    pub(crate) fn new(settings: NativeSettings) -> Self {
         let NativeSettings { frames, depth, engine, hosts_made_code } = settings;
-        if !frames.is_any() {
-            return None;
-        }
         let entry = engine.map(|(start, end)| EntryFunction { start, end });
         let host = entry.filter(|_| hosts_made_code);
-        Some(Self {
+        Self {
             frames,
             depth: depth.map_or(usize::MAX, |depth| usize::try_from(depth).unwrap_or(usize::MAX)),
             entry,
@@ -103,7 +105,7 @@ impl NativeSampler {
             pause: 0,
             script: Vec::new(),
             all: Vec::new(),
-        })
+        }
     }
 
     /// Follows the stack of a thread that is stopped with these registers.

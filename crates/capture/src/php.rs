@@ -159,7 +159,7 @@ fn native_of(php: &Php, options: &PhpOptions) -> Result<Option<NativeSampler>, E
         engine: php.engine(),
         hosts_made_code: true,
     };
-    Ok(NativeSampler::new(settings))
+    Ok(NativeSampler::if_wanted(settings))
 }
 
 impl Subject for PhpProcess {

@@ -67,7 +67,7 @@ impl ProgramProcess {
             depth: options.depth,
             ..NativeSettings::default()
         };
-        let native = NativeSampler::new(settings).expect("native frames are wanted");
+        let native = NativeSampler::new(settings);
         let mut attached = Self {
             process,
             options: *options,

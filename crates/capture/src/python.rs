@@ -160,7 +160,7 @@ impl PythonProcess {
             engine: python.engine(),
             hosts_made_code: false,
         };
-        let native = NativeSampler::new(settings);
+        let native = NativeSampler::if_wanted(settings);
         let walker = StackWalker::new(&python, options.walk());
         let mut attached = Self {
             environment: EnvironmentLabels::of(id, &options.environment),
