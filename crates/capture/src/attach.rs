@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::php::{PhpOptions, PhpProcess};
 use crate::program::{ProgramOptions, ProgramProcess};
 use crate::python::{PythonOptions, PythonProcess};
-use crate::ready::when_ready;
+use crate::ready::{LIMIT, PROGRAM_LIMIT, when_ready_within};
 use crate::subject::Subject;
 
 /// The options for attaching to a process, whatever it runs.
@@ -37,7 +37,16 @@ pub enum Runtimes {
 /// # Errors
 /// If the process does not exist, may not be read, or runs nothing that is supported. The error says which.
 pub fn attach(id: i32, options: &SubjectOptions) -> Result<Box<dyn Subject>, Error> {
-    match (attach_interpreter(id, options), &options.program) {
+    or_program(attach_interpreter(id, options), id, options)
+}
+
+/// The process as one that runs any program, if it runs no interpreter and that is wanted.
+fn or_program(
+    attached: Result<Box<dyn Subject>, Error>,
+    id: i32,
+    options: &SubjectOptions,
+) -> Result<Box<dyn Subject>, Error> {
+    match (attached, &options.program) {
         (Err(error), Some(program)) if error.is_other_program() && !is_being_started(id) => {
             ProgramProcess::attach(id, program).map(boxed)
         }
@@ -97,12 +106,15 @@ fn neither(no_php: &Error) -> Error {
     ))
 }
 
-/// Like [`attach`], for a process that may have just been started: retries for half a second.
+/// Like [`attach`], for a process that may have just been started: retries for half a second, or for a fifth of one if any program
+/// is wanted.
 ///
 /// # Errors
 /// As [`attach`].
 pub fn attach_when_ready(id: i32, options: &SubjectOptions) -> Result<Box<dyn Subject>, Error> {
-    when_ready(|| attach(id, options))
+    // A program that stays what it is for so long is not about to become an interpreter, as `env` and shells are.
+    let limit = if options.program.is_some() { PROGRAM_LIMIT } else { LIMIT };
+    or_program(when_ready_within(limit, || attach_interpreter(id, options)), id, options)
 }
 
 /// Whether the program or a library of the process is called like Python. `false` if the process cannot be read.
