@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::cell::sized_line;
 use crate::exit::Exit;
 use crate::messages::say;
-use crate::record::{NativeArgs, PhpArgs};
+use crate::record::{NativeArgs, PhpArgs, TasksArgs};
 use crate::refusal;
 use crate::stdout::put;
 
@@ -35,9 +35,8 @@ pub(crate) struct StackArgs {
     #[arg(long)]
     locals: bool,
 
-    /// Python: join the stacks of asyncio's tasks to those of the tasks that await them, and print those that wait
-    #[arg(long = "async")]
-    tasks: bool,
+    #[command(flatten)]
+    tasks: TasksArgs,
 
     #[command(flatten)]
     php: PhpArgs,
@@ -49,9 +48,8 @@ pub(crate) struct StackArgs {
 impl StackArgs {
     fn subjects(&self) -> SubjectOptions {
         let mut subjects = self.php.subjects(self.depth);
-        if self.tasks {
-            (subjects.python.tasks, subjects.python.task_names) = (SampledTasks::All, TaskNames::All);
-        }
+        subjects.python.tasks = self.tasks.sampled();
+        subjects.python.task_names = TaskNames::All;
         self.native.apply(self.depth, &mut subjects);
         subjects
     }
@@ -68,7 +66,7 @@ pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
     let names: BTreeMap<u64, Vec<u8>> = process.new_thread_names().into_iter().collect();
     let mut tables = Tables::default();
     let mut stacks = Vec::new();
-    if args.tasks && !knows_all_tasks(&mut *process, &mut tables)? {
+    if args.tasks.sampled() != SampledTasks::None && !knows_all_tasks(&mut *process, &mut tables)? {
         say("warning: some tasks are left out: too many change all the time");
     }
     for lane in 0..process.lanes() {

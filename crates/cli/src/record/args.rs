@@ -98,10 +98,8 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "MODE", value_enum, default_value = "wall")]
     mode: ModeArg,
 
-    /// Python: show the tasks of asyncio. Stacks of running tasks are joined to those of the tasks that await them
-    #[arg(long = "async", value_name = "TASKS", value_enum, num_args = 0..=1, require_equals = true,
-          default_missing_value = "running")]
-    tasks: Option<TasksArg>,
+    #[command(flatten)]
+    tasks: TasksArgs,
 
     /// Python: share of the samples for which their thread is stopped. The report says how far the others are from these;
     /// 0 stops none
@@ -253,12 +251,28 @@ impl ModeArg {
     }
 }
 
+/// The option for the tasks of asyncio.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct TasksArgs {
+    /// Python: show the tasks of asyncio. Stacks of running tasks are joined to those of the tasks that await them
+    #[arg(long = "async", value_name = "TASKS", value_enum, num_args = 0..=1, require_equals = true,
+          default_missing_value = "running")]
+    tasks: Option<TasksArg>,
+}
+
+impl TasksArgs {
+    /// The tasks to show.
+    pub(crate) fn sampled(self) -> SampledTasks {
+        self.tasks.map_or(SampledTasks::None, TasksArg::sampled)
+    }
+}
+
 /// The tasks of asyncio that are shown.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum TasksArg {
     /// Those that run
     Running,
-    /// Those that wait too: a sample for each of them
+    /// Those that wait too, each with its own stack
     All,
 }
 
@@ -348,7 +362,7 @@ impl RecordArgs {
         subjects.python.environment.clone_from(&self.label_env);
         subjects.python.threads = self.mode.threads();
         self.native.apply(self.depth, &mut subjects);
-        subjects.python.tasks = self.tasks.map_or(SampledTasks::None, TasksArg::sampled);
+        subjects.python.tasks = self.tasks.sampled();
         Sampling { options, subjects }
     }
 

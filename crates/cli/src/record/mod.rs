@@ -18,7 +18,7 @@ use std::thread;
 use anyhow::{Context as _, anyhow, ensure};
 use borehole::capture::{Coordinator, Ending, SampleStatistics, SamplingSession, SegmentMetadata};
 
-pub(crate) use args::{Detected, NativeArgs, PhpArgs, RecordArgs, Sampling, parse_release};
+pub(crate) use args::{Detected, NativeArgs, PhpArgs, RecordArgs, Sampling, TasksArgs, parse_release};
 pub(crate) use output::{
     Earlier, Encoding, Files, JournalKind, RecordingOutput, RecordingPlace, Single, Workers,
 };

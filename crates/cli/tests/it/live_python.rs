@@ -182,7 +182,7 @@ fn stack_prints_local_variables_and_tasks() {
     let mut program = command.spawn().unwrap();
     BufReader::new(program.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let id = program.id().to_string();
-    let shown = String::from_utf8(run(&["stack", "--async", "-p", &id]).done()).unwrap();
+    let shown = String::from_utf8(run(&["stack", "--async=all", "-p", &id]).done()).unwrap();
     drop(program.kill());
     program.wait().unwrap();
     assert_eq!(shown.matches("<task waiter>").count(), 100, "{shown}");
