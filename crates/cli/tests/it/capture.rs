@@ -24,7 +24,8 @@ impl Busy {
     /// `None` if PHP is skipped. Its last argument appears in no other command line.
     pub(crate) fn start(name: &str) -> Option<Self> {
         let mut command = peers::peer("php")?.command();
-        command.arg(corpus("php/trace/busy.php")).args(["60", "8", name]);
+        // It is killed when it is dropped, on a slow machine after minutes.
+        command.arg(corpus("php/trace/busy.php")).args(["600", "8", name]);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let busy = Self(child);
         // Until it runs its program, it looks like other processes.

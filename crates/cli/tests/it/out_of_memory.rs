@@ -55,6 +55,11 @@ fn ends_well(name: &str, arguments: &[&str], most_kib: f64, looks_on: impl Fn())
     for kib in limits(most_kib) {
         fs::write(&path, &old).unwrap();
         let Limited { code, said } = run_within(&whole, kib);
+        if is_end_of_a_thread_that_begins(&said) {
+            assert!(fs::read(&path).unwrap() == old || is_live(&path), "{whole:?} within {kib} KiB: {said}");
+            fs::remove_dir_all(scratch.folder()).and_then(|()| fs::create_dir(scratch.folder())).unwrap();
+            continue;
+        }
         assert!(matches!(code, Some(0 | 2 | 3)), "{whole:?} within {kib} KiB: {code:?}, {said}");
         assert_eq!(listing(scratch.folder()), [name], "{whole:?} within {kib} KiB: {said}");
         let found = fs::read(&path).unwrap();
@@ -73,6 +78,11 @@ fn ends_well(name: &str, arguments: &[&str], most_kib: f64, looks_on: impl Fn())
         looks_on();
     }
     assert!(failed > 0 && done > 0, "{whole:?}: {failed} failed, {done} succeeded");
+}
+
+/// Whether the C library ended the program, as it does if it gets no memory for a thread that begins: `SECURITY.md` says so.
+fn is_end_of_a_thread_that_begins(said: &str) -> bool {
+    said.contains("Fatal glibc error: failed to register TLS destructor")
 }
 
 /// Whether recordings write the file in place.

@@ -111,20 +111,24 @@ fn addresses_get_the_functions_and_lines_that_pprof_finds_itself() {
     let ended = run(&["symbolize", &raw, "-o", text(&filled)]);
     let count = built.addresses.len();
     assert_eq!(ended.stderr, format!("Found the functions of {count} of {count} addresses (100.0%)\n"));
-    let table = |file: &str, symbolize: &str| {
+    // Its own way of looking into programs may not know of inlined functions, but the lines are the same.
+    let lines = |file: &str, symbolize: &str| {
         let table = pprof.stdout(&["-top", "-lines", "-nodecount=1000", "-nodefraction=0", symbolize, file]);
         let rows = table.lines().skip_while(|line| !line.contains("flat%")).skip(1);
-        let mut rows: Vec<_> =
-            rows.map(|row| row.split_ascii_whitespace().collect::<Vec<_>>().join(" ")).collect();
-        rows.sort();
-        rows
+        let line = |row: &str| {
+            let row = row.trim_end_matches(" (inline)");
+            let flat = row.split_ascii_whitespace().next().unwrap().to_owned();
+            (row.rsplit(' ').next().unwrap().to_owned(), flat)
+        };
+        rows.map(line).collect::<BTreeMap<_, _>>()
     };
-    let ours = table(text(&filled), "-symbolize=none");
-    assert!(
-        ours.iter().any(|row| row.contains("mix ")) && ours.iter().any(|row| row.contains("work ")),
-        "{ours:#?}"
-    );
-    assert_eq!(ours, table(&raw, "-symbolize=local"));
+    let ours = lines(text(&filled), "-symbolize=none");
+    assert_eq!(ours.len(), 5, "{ours:?}");
+    assert_eq!(ours, lines(&raw, "-symbolize=local"));
+    let found = stacks(&filled);
+    let inlined: Vec<_> = found.keys().filter(|stack| stack.len() == 2).collect();
+    let name = |function: &str, line| (function.to_owned(), Some(line));
+    assert_eq!(inlined, [&vec![name("mix", 4), name("work", 10)]], "{found:?}");
 }
 
 #[test]
@@ -203,7 +207,8 @@ fn profiles_of_opentelemetry_get_the_same_functions() {
         let raw = built.scratch.write(name, &document);
         let ended = run(&["symbolize", text(&raw), "--force", "-o", text(&out)]);
         assert_eq!(ended.code, 0, "{}", ended.stderr);
-        assert_eq!(stacks(&out), stacks(&pprof), "{name}");
+        // Each address is one sample here, and as many as its place in the other document.
+        assert!(stacks(&out).keys().eq(stacks(&pprof).keys()), "{name}: {:?}", stacks(&out));
     }
 }
 

@@ -48,10 +48,9 @@ pub(crate) fn corpus(name: &str) -> PathBuf {
     borehole_testkit::project_file("corpus/native").join(name)
 }
 
-/// The releases of Python of this machine. The one with a file system of its own is left out: gdb finds no files of it.
+/// The releases of Python of this machine. Those with a file system of their own are left out: gdb finds no files of them.
 pub(crate) fn pythons() -> Vec<Peer> {
-    let names =
-        ["python3.8", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14"];
+    let names = ["python3.8", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13"];
     names.into_iter().filter_map(peers::optional).collect()
 }
 
