@@ -1,6 +1,6 @@
 //! The values of variables as text, as `repr` would write them, without running any code of the program.
 //!
-//! What the type of an object is decides how it is read. Objects of unknown types are named by their type and address.
+//! Numbers, texts and containers of the interpreter are read; an object of any other type is shown as its type and address.
 
 use borehole_process::{Error, ForeignMemory, MemoryPiece, mapped, moved, u64_at};
 
