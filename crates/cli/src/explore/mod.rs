@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use borehole::model::{Tables, Tee};
-use borehole::{Error, ProfileSink as _, Recovery};
+use borehole::{Error, ProfileSink, Recovery};
 use borehole_analysis::diff::{DiffQuery, DiffSink, DiffView};
 use borehole_analysis::tokio::{TokioPage, TokioPageSink};
 use borehole_analysis::{HeatMap, Profile, ReshapeSink};
@@ -93,23 +93,32 @@ impl ExploreArgs {
 
     fn read(&self) -> anyhow::Result<Explored> {
         let mut tables = Tables::default();
-        let mut sink = Tee::new(self.value.profile(), TokioPageSink::default());
-        let inputs = self.inputs(self.paths.clone());
-        let recovery = inputs.read_onto(&mut tables, &self.samples.alone(), &mut sink, "")?;
-        sink.finish(&tables)?;
-        let (profile, tokio) = sink.into_parts();
+        let mut profile = self.value.profile();
+        let mut programs = Vec::new();
+        let recovery = if self.wants_samples() {
+            self.read_into(&mut tables, &mut profile)?
+        } else {
+            let mut sink = Tee::new(profile, TokioPageSink::default());
+            let recovery = self.read_into(&mut tables, &mut sink)?;
+            let (samples, tokio) = sink.into_parts();
+            (profile, programs) = (samples, tokio.into_pages());
+            recovery
+        };
         let (builder, heat) = profile.into_parts();
-        let mut programs = tokio.into_pages();
-        // Who chooses among the samples wants to see those.
-        if self.wants_samples() {
-            programs.clear();
-        }
         if programs.is_empty() {
             check_value(builder.weigher())?;
         }
         Ok(Explored { profile: builder.into_profile(tables), heat: heat.into_view(), programs, recovery })
     }
 
+    fn read_into(&self, tables: &mut Tables, sink: &mut dyn ProfileSink) -> anyhow::Result<Recovery> {
+        let inputs = self.inputs(self.paths.clone());
+        let recovery = inputs.read_onto(tables, &self.samples.alone(), sink, "")?;
+        sink.finish(tables)?;
+        Ok(recovery)
+    }
+
+    /// Whether the user chooses among the samples of a trace, and so wants to see those.
     fn wants_samples(&self) -> bool {
         let is_chosen = self.reading.kind.is_some() || self.value.value.is_some();
         is_chosen || self.shape.is_asked() || self.baseline.is_some()
