@@ -25,7 +25,7 @@ pub(super) enum Convention {
     PySpy,
     /// `P12;T0:34;file:func:line`, with a measured value in place of the count.
     ///
-    /// Source: Austin 3.6.0, `corpus/folded/austin-*.txt`.
+    /// Source: Austin 3.6.0 and 3.7.0, `corpus/folded/austin-*.txt` and `corpus/austin/*.austin`.
     Austin(Measured),
 }
 
@@ -107,8 +107,19 @@ impl Convention {
     }
 }
 
-/// The meaning of the numbers according to Austin's header.
-fn measured<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> Measured {
+/// The meaning of the numbers according to Austin's header. In the mode `full`, some writers leave out all but the time.
+///
+/// Source: austin-python 2.4.0, `austin/format/collapsed_stack.py`, `AustinEventCollapsedStackFormatter`.
+fn measured<'a>(lines: impl Iterator<Item = &'a [u8]> + Clone) -> Measured {
+    let is_stack = |line: &&[u8]| line.starts_with(b"P");
+    let numbers = lines.clone().find(is_stack).and_then(read::split_last_word).map(|(_, numbers)| numbers);
+    if numbers.is_some_and(|numbers| !numbers.contains(&b',')) && mode_of(lines.clone()) == Measured::Full {
+        return Measured::Wall;
+    }
+    mode_of(lines)
+}
+
+fn mode_of<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> Measured {
     match lines.find_map(|line| line.strip_prefix(b"# mode: ")).map(<[u8]>::trim_ascii) {
         Some(b"cpu") => Measured::Cpu,
         Some(b"memory") => Measured::Memory,
@@ -216,8 +227,13 @@ fn number(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// Parses `file:func:line`. The file `~` and the line 0 stand for none.
+/// Parses `file:func:line`. The file `~` and the line 0 stand for none, and Austin leaves out both (`:GC:`).
 fn python_location(frame: &[u8]) -> Option<FrameLocation<'_>> {
+    if let Some(function) = frame.strip_prefix(b":").and_then(|rest| rest.strip_suffix(b":"))
+        && memchr::memchr(b':', function).is_none()
+    {
+        return Some(FrameLocation { function, file: None, line: None });
+    }
     let colon = memchr::memrchr(b':', frame)?;
     let line = decimal(&frame[colon + 1..])?;
     let at = memchr::memrchr(b':', &frame[..colon])?;
@@ -282,6 +298,8 @@ mod tests {
         assert_eq!(of("f (a.py:3);g (b.py:4) 2\nthread (7) 1\n"), Convention::PySpy);
         assert_eq!(of("P1;T0:2;a.py:f:3 20\n"), Convention::Austin(Measured::Wall));
         assert_eq!(of("# austin: 3.6.0\n# mode: full\n\nP1;T2 1,0,-5\n"), Convention::Austin(Measured::Full));
+        let time_only = "# python: 3.11.7\n# austin: 4.0.0\n# mode: full\nP1;T0:2;a.py:f:3 20\n";
+        assert_eq!(of(time_only), Convention::Austin(Measured::Wall));
         for plain in [
             "main /a.php:3;f /b.php:4 2\n",
             "f (a.py:3) 2\nmain 1\n",
@@ -308,6 +326,8 @@ mod tests {
         assert_eq!(python_location(b"C:\\a.py:f:3"), location(b"f", Some(b"C:\\a.py"), Some(3)));
         assert_eq!(python_location(b"~:<GC>:0"), location(b"<GC>", None, None));
         assert_eq!(python_location(b"a:f"), None);
+        assert_eq!(python_location(b":GC:"), location(b"GC", None, None));
+        assert_eq!(python_location(b":a:b:"), None);
     }
 
     #[test]

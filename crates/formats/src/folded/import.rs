@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use borehole_model::{
     Frame, FrameId, Label, LabelValue, LabelsId, Mode, ProfileSink, Recovery, Sample, Segment, StackId,
-    TableFull, Tables, Thread, ValueType,
+    StringId, TableFull, Tables, Thread, ValueType,
 };
 
 use super::NAME;
@@ -25,7 +25,7 @@ use crate::{Error, Position, ReadError, ReadOptions};
 ///
 /// If all of the first lines follow the convention of CPython's profiler, py-spy or Austin, samples get their processes
 /// and threads, and frames get files and lines. The command line of a process becomes a label, `command`. Austin's
-/// numbers become values, because its lines have no counts.
+/// numbers become values, because its lines have no counts, and its first comments metadata.
 ///
 /// A last line without a line feed that cannot be read is a cut-off end: a warning.
 ///
@@ -53,10 +53,27 @@ pub fn import(
 ) -> Result<Recovery, ReadError> {
     let (head, rest) = head_of(input, HEAD_BYTES).map_err(|error| Error::io(NAME, Position::Whole, error))?;
     let convention = Convention::of(&head);
-    let output = LineOutput::begin(segment_of(convention), options, tables, sink)?;
+    let metadata = metadata_of(&head, convention, tables)?;
+    let segment = Segment { metadata, ..segment_of(convention) };
+    let output = LineOutput::begin(segment, options, tables, sink)?;
     let path = FoldedPath { convention, ..FoldedPath::default() };
     let mut importer = Importer { tables, path, values: Vec::new(), oddity: None, reported: [false; 2] };
     output.import(io::Read::chain(io::Cursor::new(head), rest), &mut importer)
+}
+
+/// The comments `# KEY: VALUE` before the first stack, of Austin.
+fn metadata_of(
+    head: &[u8],
+    convention: Convention,
+    tables: &mut Tables,
+) -> Result<Vec<(StringId, StringId)>, TableFull> {
+    let is_austin = matches!(convention, Convention::Austin(_));
+    let comments = head.split(|&byte| byte == b'\n').map_while(|line| line.strip_prefix(b"# "));
+    let entries = comments.take_while(|_| is_austin).filter_map(|comment| {
+        let comment = comment.trim_ascii();
+        memchr::memmem::find(comment, b": ").map(|at| (&comment[..at], &comment[at + 2..]))
+    });
+    entries.map(|(key, value)| Ok((tables.intern_string(key)?, tables.intern_string(value)?))).collect()
 }
 
 fn segment_of(convention: Convention) -> Segment {
