@@ -4,12 +4,12 @@ use std::io::{self, BufRead};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Frame, FrameId, Label, LabelValue, LabelsId, Mode, ProfileSink, Recovery, Sample, Segment, StackId,
+    Frame, FrameId, Label, LabelValue, LabelsId, Mode, NativeFrame, ProfileSink, Recovery, Sample, Segment, StackId,
     StringId, TableFull, Tables, Thread, ValueType,
 };
 
 use super::NAME;
-use super::convention::{Convention, HEAD_BYTES, Measured, StackOrigin};
+use super::convention::{CodeOf, Convention, HEAD_BYTES, Measured, StackOrigin, split_annotation};
 use super::read::{self, CountOddity, CountedStack};
 use crate::frames::location::FrameLocation;
 use crate::frames::memo::FrameMemo;
@@ -17,11 +17,16 @@ use crate::lines::import::{LineFault, LineOutput, LineParser};
 use crate::lines::text::{common_prefix, head_of};
 use crate::{Error, Position, ReadError, ReadOptions};
 
+/// The module of annotated frames of the kernel.
+const KERNEL: &[u8] = b"[kernel]";
+
 /// Reads folded stacks: one sample, a run, for each line.
 ///
 /// A frame of the form `FUNCTION FILE:LINE` keeps its parts, with a line of -1 as unknown; any other frame is a name.
 /// Counts with a fraction are rounded, and of two counts (a differential profile) the second is taken, with one warning
 /// per file. Comments begin with `# `.
+///
+/// Frames with the annotations of async-profiler (`_[j]`, `_[k]`) go by their names, and those of the kernel have a module.
 ///
 /// If all of the first lines follow the convention of CPython's profiler, py-spy or Austin, samples get their processes
 /// and threads, and frames get files and lines. The command line of a process becomes a label, `command`. Austin's
@@ -205,9 +210,15 @@ impl FoldedPath {
 }
 
 fn intern_frame(tables: &mut Tables, text: &[u8], convention: Convention) -> Result<FrameId, TableFull> {
+    let annotated = split_annotation(text).filter(|_| convention == Convention::Annotated);
+    let (text, code) = annotated.unwrap_or((text, CodeOf::Program));
     let whole = FrameLocation { function: text, file: None, line: None };
     let FrameLocation { function, file, line } = convention.location(text).unwrap_or(whole);
     let function = tables.intern_string(function)?;
     let file = file.map(|file| tables.intern_string(file)).transpose()?;
-    tables.intern_frame(&Frame { file, line, ..Frame::named(function) })
+    let native = match code {
+        CodeOf::Kernel => Some(NativeFrame { module: tables.intern_string(KERNEL)?, offset: None }),
+        CodeOf::Program => None,
+    };
+    tables.intern_frame(&Frame { file, line, native, ..Frame::named(function) })
 }
