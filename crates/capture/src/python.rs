@@ -17,7 +17,7 @@ use crate::native_counts::NativeCounts;
 use crate::ready::when_ready;
 use crate::resting::{RestWatch, SleepWatch};
 use crate::schedule::now_ns;
-use crate::subject::{Look, Subject};
+use crate::subject::{Look, Patience, Subject};
 use crate::thread_files::{self, ThreadNumbers, ThreadState};
 
 /// The options for attaching to CPython and walking its stacks.
@@ -443,6 +443,18 @@ impl Subject for PythonProcess {
 
     fn needs_stop(&self) -> bool {
         self.native.is_some()
+    }
+
+    fn named(
+        &mut self,
+        stack: StackId,
+        patience: Patience,
+        tables: &mut Tables,
+    ) -> Result<Option<StackId>, Error> {
+        match &mut self.native {
+            Some(native) => native.named(stack, patience, tables),
+            None => Ok(Some(stack)),
+        }
     }
 
     fn take_native_counts(&mut self) -> NativeCounts {
