@@ -19,7 +19,8 @@ const GOAL_BYTES: f64 = 200e6;
 const MOJO_HEAD_BYTES: usize = 4;
 
 pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
-    let jfr = bench.input("recordings-50mb.jfr", |output| repeated(&bench.corpus("jfr/work.jfr"), 0, output))?;
+    let jfr =
+        bench.input("recordings-50mb.jfr", |output| repeated(&bench.corpus("jfr/work.jfr"), 0, output))?;
     let mojo = bench.input("samples-50mb.mojo", |output| {
         repeated(&bench.corpus("austin/wall.mojo"), MOJO_HEAD_BYTES, output)
     })?;
@@ -34,7 +35,10 @@ pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
         Some(tool) => {
             let print = ["print", "--events", "jdk.ExecutionSample"].map(AsRef::as_ref);
             let print = Work::new(&tool, print.into_iter().chain([jfr.as_os_str()]));
-            read.against("jfr print of the JDK, of one kind of event", print.bytes_per_second(RECORDED_BYTES as f64))
+            read.against(
+                "jfr print of the JDK, of one kind of event",
+                print.bytes_per_second(RECORDED_BYTES as f64),
+            )
         }
         None => read,
     });

@@ -4,8 +4,8 @@ use std::io::{self, BufRead};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Frame, FrameId, Label, LabelValue, LabelsId, Mode, NativeFrame, ProfileSink, Recovery, Sample, Segment, StackId,
-    StringId, TableFull, Tables, Thread, ValueType,
+    Frame, FrameId, Label, LabelValue, LabelsId, Mode, NativeFrame, ProfileSink, Recovery, Sample, Segment,
+    StackId, StringId, TableFull, Tables, Thread, ValueType,
 };
 
 use super::NAME;

@@ -17,7 +17,7 @@ use super::pools::ConstantPools;
 use super::resolve::{ConstantId, Resolved, Unresolved};
 use crate::documents::whole::{DocumentDamage, read_whole};
 use crate::registry::Document;
-use crate::{Error, Position, ReadError, ReadOptions};
+use crate::{Error, Limits, Position, ReadError, ReadOptions};
 
 /// The events between checks of the memory held.
 const CHECKED_EVENTS: u64 = 1024;
@@ -60,7 +60,7 @@ pub fn import_document(
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
     let mut damage = DocumentDamage::new(options);
-    let survey = Survey::of(document.bytes);
+    let survey = Survey::of(document.bytes, &options.limits);
     let (value_types, columns) = survey.columns();
     let segment = Segment {
         format: NAME,
@@ -104,25 +104,25 @@ struct Survey {
 }
 
 impl Survey {
-    fn of(file: &[u8]) -> Self {
+    fn of(file: &[u8], limits: &Limits) -> Self {
         let mut survey = Self::default();
         let mut at = 0;
         while at < file.len()
             && let Ok(chunk) = Chunk::at(file, at)
         {
             survey.start_unix_ns = survey.start_unix_ns.or(Some(chunk.clock.start_unix_ns));
-            survey.add(&chunk);
+            survey.add(&chunk, limits);
             at = chunk.end();
         }
         survey
     }
 
-    fn add(&mut self, chunk: &Chunk<'_>) {
+    fn add(&mut self, chunk: &Chunk<'_>, limits: &Limits) {
         let mut found: HashMap<u64, Option<ChunkEvent<'_>>> = HashMap::new();
         for event in chunk.events().map_while(Result::ok) {
             found.entry(event.event_type).or_insert(Some(event));
         }
-        let Some(types) = metadata(chunk) else { return };
+        let Some(types) = metadata(chunk, limits) else { return };
         for (&id, event) in &found {
             let Some(class) = types.index(id).map(|index| &types.types[index]) else { continue };
             if let Some(kind) = SampleKind::index(&class.name) {
@@ -148,10 +148,10 @@ impl Survey {
 }
 
 /// The types of a chunk; `None` if they are not there or damaged.
-fn metadata<'a>(chunk: &Chunk<'a>) -> Option<TypeTable<'a>> {
+fn metadata<'a>(chunk: &Chunk<'a>, limits: &Limits) -> Option<TypeTable<'a>> {
     let events = chunk.events().map_while(Result::ok);
     let found = events.filter(|found| found.event_type == event::METADATA).last()?;
-    TypeTable::read(found.values).ok()
+    TypeTable::read(found.values, limits).ok()
 }
 
 /// The number in a field of an event.
@@ -330,7 +330,7 @@ impl<'a> Importer<'a, '_> {
             }
             return Ok(None);
         };
-        let types = match TypeTable::read(found.values) {
+        let types = match TypeTable::read(found.values, &self.damage.limits) {
             Ok(types) => types,
             Err(error) => {
                 self.damage.meet(error, (chunk.end() - chunk.offset) as u64)?;
@@ -339,7 +339,7 @@ impl<'a> Importer<'a, '_> {
         };
         let mut pools = ConstantPools::new(self.document.bytes, types);
         for constants in events().filter(|found| found.event_type == event::CONSTANTS) {
-            if let Err(error) = pools.add(constants.values) {
+            if let Err(error) = pools.add(constants.values, &self.damage.limits) {
                 self.damage.meet(error, constants.values.cursor.rest().len() as u64)?;
             }
             self.check(pools.held_bytes(), constants.offset)?;

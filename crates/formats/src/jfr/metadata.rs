@@ -7,7 +7,10 @@ use hashbrown::HashMap;
 use super::NAME;
 use super::layout::DEEPEST_VALUE;
 use super::values::{StoredText, ValueReader};
-use crate::{Error, Position};
+use crate::{Error, Limits, Position};
+
+/// The strings or elements between checks of the memory held.
+const CHECKED_PARTS: usize = 4096;
 
 /// The form of values of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,21 +66,24 @@ impl<'a> TypeTable<'a> {
     /// Reads the event with the metadata, behind its type.
     ///
     /// # Errors
-    /// If it is damaged.
-    pub(super) fn read(mut event: ValueReader<'a>) -> Result<Self, Error> {
+    /// If it is damaged, or takes more memory than allowed.
+    pub(super) fn read(mut event: ValueReader<'a>, limits: &Limits) -> Result<Self, Error> {
         // Time, duration, number.
         for _ in 0..3 {
             event.number()?;
         }
         let mut strings = Vec::new();
-        for _ in 0..event.count()? {
+        for number in 0..event.count()? {
             strings.push(match event.text()? {
                 StoredText::Here(text) => text,
                 _ => Cow::Borrowed(&b""[..]),
             });
+            if number.is_multiple_of(CHECKED_PARTS) {
+                check(limits, strings.capacity() * size_of::<Cow<'_, [u8]>>(), &event)?;
+            }
         }
         let mut table = Self::default();
-        table.elements(&mut event, &strings)?;
+        table.elements(&mut event, &strings, limits)?;
         table.connect(event.cursor.offset())?;
         Ok(table)
     }
@@ -105,7 +111,13 @@ impl<'a> TypeTable<'a> {
     }
 
     /// Reads the tree of elements. Fields refer to types by their ids until they are connected.
-    fn elements(&mut self, event: &mut ValueReader<'a>, strings: &[Cow<'a, [u8]>]) -> Result<(), Error> {
+    fn elements(
+        &mut self,
+        event: &mut ValueReader<'a>,
+        strings: &[Cow<'a, [u8]>],
+        limits: &Limits,
+    ) -> Result<(), Error> {
+        let mut elements = 0_usize;
         // For each open element what it is, and how many children are left.
         let mut open = vec![(ElementKind::Other, 1)];
         while let Some((parent, left)) = open.last_mut() {
@@ -131,6 +143,11 @@ impl<'a> TypeTable<'a> {
                 ElementKind::Other => {}
             }
             open.push((kind, event.count()?));
+            elements += 1;
+            if elements.is_multiple_of(CHECKED_PARTS) {
+                let held = size_of_val(strings) + size_of_val(&*open) + self.held_bytes();
+                check(limits, held, event)?;
+            }
         }
         Ok(())
     }
@@ -268,6 +285,11 @@ impl<'a> ElementAttributes<'a> {
             _ => {}
         }
     }
+}
+
+fn check(limits: &Limits, held: usize, event: &ValueReader<'_>) -> Result<(), Error> {
+    let position = Position::Byte(event.cursor.offset());
+    limits.check(held).map_err(|over| Error::memory(NAME, position, over))
 }
 
 fn index(number: u64) -> usize {

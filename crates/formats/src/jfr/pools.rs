@@ -5,9 +5,12 @@ use hashbrown::HashMap;
 use super::NAME;
 use super::metadata::TypeTable;
 use super::values::{StoredText, ValueReader};
-use crate::{Error, Position};
+use crate::{Error, Limits, Position};
 
-/// The bytes of a constant's entry.
+/// The constants between checks of the memory held.
+const CHECKED_CONSTANTS: usize = 4096;
+
+/// The index of a type, and a key.
 type ConstantKey = (usize, u64);
 
 /// The constants of a chunk.
@@ -37,8 +40,8 @@ impl<'a> ConstantPools<'a> {
     /// Adds the constants of an event, behind its type.
     ///
     /// # Errors
-    /// If it is damaged. Constants before the damage are known.
-    pub(super) fn add(&mut self, mut event: ValueReader<'a>) -> Result<(), Error> {
+    /// If it is damaged, or takes more memory than allowed. Constants before the damage are known.
+    pub(super) fn add(&mut self, mut event: ValueReader<'a>, limits: &Limits) -> Result<(), Error> {
         // Time, duration, distance to the event before, and whether that is a part of it.
         for _ in 0..3 {
             event.number()?;
@@ -56,6 +59,10 @@ impl<'a> ConstantPools<'a> {
                     self.file.len().min(usize::try_from(event.cursor.offset()).unwrap_or(usize::MAX));
                 self.positions.insert((value_type, key), position);
                 self.types.skip(value_type, &mut event)?;
+                if self.positions.len().is_multiple_of(CHECKED_CONSTANTS) {
+                    let at = Position::Byte(event.cursor.offset());
+                    limits.check(self.held_bytes()).map_err(|over| Error::memory(NAME, at, over))?;
+                }
             }
         }
         Ok(())

@@ -66,6 +66,9 @@ pub fn import(
     importer.import(&mut stream)
 }
 
+/// The threads between checks of the memory held.
+const CHECKED_THREADS: usize = 1024;
+
 /// The meaning of the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Measured {
@@ -192,6 +195,9 @@ impl Importer<'_> {
         }
         if let MojoEvent::Stack { process, interpreter, thread } = event {
             let flow = self.deliver()?;
+            if self.latest.len().is_multiple_of(CHECKED_THREADS) {
+                self.check(stream.offset())?;
+            }
             self.begin()?;
             self.begin_sample(*process, *interpreter, stream.text(thread))?;
             return Ok(flow);
@@ -232,10 +238,14 @@ impl Importer<'_> {
             }
             _ => {}
         }
+        self.check(stream.offset())
+    }
+
+    fn check(&self, offset: u64) -> Result<(), ReadError> {
         let held = self.definitions.held_bytes()
             + self.latest.allocation_size()
             + self.tasks.known.allocation_size();
-        let position = Position::Byte(stream.offset());
+        let position = Position::Byte(offset);
         Ok(self.damage.limits.check(held).map_err(|over| Error::memory(NAME, position, over))?)
     }
 

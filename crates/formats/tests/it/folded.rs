@@ -10,6 +10,7 @@ use borehole_testkit::{Scratch, read_corpus};
 use proptest::prelude::*;
 
 use crate::flat::{self, FlatFrame, FlatSample, corpus_names, damaged, play, rbt_samples};
+use crate::play::collected;
 
 fn read_with(text: &[u8], options: &ReadOptions) -> Result<(Vec<FlatSample>, Recovery), ReadError> {
     flat::read(&|input, options, tables, sink| folded::import(input, options, tables, sink), text, options)

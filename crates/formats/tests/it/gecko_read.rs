@@ -217,11 +217,11 @@ fn self_samples(profile: &Collect) -> BTreeMap<String, BTreeMap<String, u64>> {
 
 #[test]
 fn profiles_of_firefox_have_the_sums_of_its_profiler() {
-    let bytes = read_corpus("gecko/firefox.json");
+    let bytes = read_corpus("firefox/shutdown.json");
     assert_eq!(detect(&bytes), Some(Format::Gecko));
     let profile = read(&bytes);
     let theirs: BTreeMap<String, BTreeMap<String, u64>> =
-        serde_json::from_slice(&read_corpus("gecko/firefox.self.json")).unwrap();
+        serde_json::from_slice(&read_corpus("firefox/shutdown.self.json")).unwrap();
     assert_eq!(theirs.len(), 4);
     assert_eq!(self_samples(&profile), theirs);
     let inner = profile.samples().find(|sample| sample.frames_leaf_first[0].function == "inner").unwrap();

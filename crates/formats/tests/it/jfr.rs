@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use borehole_formats::{Error, ReadOptions, jfr};
+use borehole_formats::{Error, Limits, ReadOptions, jfr};
 use borehole_model::Recovery;
 use borehole_testkit::read_corpus;
 use serde_json::Value;
@@ -98,8 +98,11 @@ fn text(text: &str) -> Vec<u8> {
     [&[3][..], &number(text.len() as u64), text.as_bytes()].concat()
 }
 
-/// The types of the chunk: id, name, and fields with their types; `*` before a type is a constant, `[` a list.
-const TYPES: [(u64, &str, &[(&str, &str)]); 14] = [
+/// A type: id, name, and fields with their types; `*` before a type is a constant, `[` a list.
+type TypeRow = (u64, &'static str, &'static [(&'static str, &'static str)]);
+
+/// The types of the chunk.
+const TYPES: [TypeRow; 14] = [
     (1, "boolean", &[]),
     (2, "int", &[]),
     (3, "long", &[]),
@@ -164,7 +167,7 @@ impl ChunkWriter {
         bytes
     }
 
-    fn metadata(&mut self, types: &[(u64, &str, &[(&str, &str)])]) -> Vec<u8> {
+    fn metadata(&mut self, types: &[TypeRow]) -> Vec<u8> {
         let mut classes = Vec::new();
         for (id, name, fields) in types {
             let mut children = Vec::new();
@@ -184,7 +187,7 @@ impl ChunkWriter {
     }
 
     /// A file of one chunk that begins 5 s after 1970, with a clock of 1 MHz.
-    fn finish(mut self, types: &[(u64, &str, &[(&str, &str)])]) -> Vec<u8> {
+    fn finish(mut self, types: &[TypeRow]) -> Vec<u8> {
         let metadata = self.metadata(types);
         let body = [number(0), metadata].concat();
         // Five bytes hold any size, as writers reserve them.
@@ -302,6 +305,13 @@ fn missing_constants_are_counted() {
     let sample = profile.samples().next().unwrap();
     assert_eq!((sample.thread, sample.frames_leaf_first.len(), sample.labels.len()), (None, 0, 1));
     assert_eq!(recovery.notes[0].message, "2 threads, stacks or classes are not in the recording");
+}
+
+#[test]
+fn memory_for_types_and_constants_is_limited() {
+    let limits = Limits { memory_bytes: 1000, ..Limits::default() };
+    let error = read_with(&wall_clock(), &ReadOptions { limits, ..ReadOptions::lenient() }).unwrap_err();
+    assert!(error.is_memory(), "{error}");
 }
 
 #[test]

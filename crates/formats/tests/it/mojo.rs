@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use borehole_formats::{Error, ReadOptions, folded, mojo};
+use borehole_formats::{Error, Limits, ReadOptions, folded, mojo};
 use borehole_model::Recovery;
 use borehole_testkit::read_corpus;
 use serde_json::Value;
@@ -185,6 +185,24 @@ fn what_is_undefined_is_an_error_or_lost() {
         (b"MOJ", "truncated: no version (mojo, at byte 0x3)"),
     ] {
         assert_eq!(read_with(bytes, &ReadOptions::default()).unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn memory_for_definitions_and_threads_is_limited() {
+    let limits = Limits { memory_bytes: 100_000, ..Limits::default() };
+    let strings: Vec<u8> = (0..3000_u32)
+        .flat_map(|key| {
+            [&[0x0b, 0xbf, 0x80 | (key & 0x7f).to_le_bytes()[0]][..], &[(key >> 7).to_le_bytes()[0], b'a', 0]]
+                .concat()
+        })
+        .collect();
+    let threads: Vec<u8> = (0..3000)
+        .flat_map(|thread| [&b"\x02\x07\0"[..], format!("{thread:x}\0\x09\x01").as_bytes()].concat())
+        .collect();
+    for events in [strings, threads] {
+        let error = read_with(&with(&events), &ReadOptions { limits, ..ReadOptions::lenient() }).unwrap_err();
+        assert!(error.is_memory(), "{error}");
     }
 }
 
