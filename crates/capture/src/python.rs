@@ -6,8 +6,8 @@ use borehole_model::{LabelsId, StackId, Status, Tables};
 use borehole_native::CallPlace;
 use borehole_process::{ErrorKind, Process, Registers, Stopper};
 use borehole_python::{
-    LocalVariable, Python, PythonIdentity, PythonSample, PythonThread, SampleOutcome, SampledTasks,
-    StackWalker, Stillness, TaskNames, ThreadList, ThreadNames, ThreadStatus, WalkOptions,
+    LocalVariable, OpcodeNames, Python, PythonIdentity, PythonSample, PythonThread, SampleOutcome,
+    SampledTasks, StackWalker, Stillness, TaskNames, ThreadList, ThreadNames, ThreadStatus, WalkOptions,
 };
 
 use crate::environment::EnvironmentLabels;
@@ -33,6 +33,8 @@ pub struct PythonOptions {
     pub tasks: SampledTasks,
     /// Which names of tasks are shown.
     pub task_names: TaskNames,
+    /// How instructions are named; `None`: frames have none.
+    pub opcodes: Option<OpcodeNames>,
     /// The variables of the environment that become labels of samples.
     pub environment: Vec<String>,
 }
@@ -41,17 +43,28 @@ impl PythonOptions {
     fn walk(&self) -> WalkOptions {
         // Joined stacks are cut when they are complete.
         let depth = self.depth.filter(|_| !self.native.is_any());
-        WalkOptions { depth, tasks: self.tasks, task_names: self.task_names }
+        let Self { tasks, task_names, opcodes, .. } = *self;
+        WalkOptions { depth, tasks, task_names, opcodes }
     }
 
-    /// Refuses native frames in the stacks of tasks: the calls of the interpreter are those of the thread's own stack.
-    fn check(&self) -> Result<(), Error> {
-        if self.native.is_any() && self.tasks != SampledTasks::None {
-            let text = "unsupported options: native frames are not joined to the stacks of asyncio's tasks: \
-                 expected --native or --async, found both";
-            return Err(Error::NoNativeFrames(text.to_owned()));
-        }
-        Ok(())
+    /// Refuses what `python` does not tell, and native frames in the stacks of tasks: the calls of the interpreter are those of
+    /// the thread's own stack.
+    fn check(&self, python: &Python) -> Result<(), Error> {
+        let refusal = if self.native.is_any() && self.tasks != SampledTasks::None {
+            "unsupported options: native frames are not joined to the stacks of asyncio's tasks: \
+             expected --native or --async, found both"
+                .to_owned()
+        } else if self.threads == SampledThreads::HoldingGil && !python.has_gil() {
+            format!("unsupported mode gil: {} has no global lock: expected another mode", python.identity())
+        } else if self.threads == SampledThreads::InException && !python.tells_exceptions() {
+            let identity = python.identity();
+            format!(
+                "unsupported mode exception: {identity} does not tell where exceptions are: expected another mode"
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Error::Unsupported(refusal))
     }
 }
 
@@ -161,7 +174,7 @@ impl PythonProcess {
     pub fn attach(id: i32, options: &PythonOptions) -> Result<Self, Error> {
         let process = Process::open(id)?;
         let python = Python::attach(&process)?;
-        options.check()?;
+        options.check(&python)?;
         let settings = NativeSettings {
             frames: options.native,
             depth: options.depth,
@@ -543,7 +556,7 @@ impl Subject for PythonProcess {
             ("python", identity.to_string()),
             ("python_version", identity.version.to_string()),
             ("mode", self.options.threads.mode().to_owned()),
-            ("features", "all_threads".to_owned()),
+            ("features", format!("all_threads{}", self.options.opcodes.map_or("", |_| ",opcodes"))),
         ];
         facts.map(|(key, value)| (key.to_owned(), value)).into()
     }
