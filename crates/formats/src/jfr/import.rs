@@ -69,8 +69,8 @@ pub fn import_document(
         process: survey.process,
         mode: Mode::Cpu,
         default_measure: (!value_types.is_empty()).then_some(borehole_model::Measure::Value(0)),
+        is_uncounted: !value_types.is_empty(),
         value_types,
-        is_uncounted: true,
         ..Segment::default()
     };
     damage.recovery.segments = 1;
