@@ -7,8 +7,8 @@ use std::os::fd::AsRawFd as _;
 
 use borehole_text::cause;
 use nix::errno::Errno;
-use perf_event::events::Software;
-use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
+use perf_event2::events::Software;
+use perf_event2::{Builder, Clock, Counter, SampleFlag, Sampler};
 
 use crate::error::{Error, ErrorKind};
 use crate::perf_record::{

@@ -24,7 +24,7 @@ const CHAIN_MARKS: u64 = (-4095_i64).cast_unsigned();
 /// Source: Linux 6.1, `enum perf_sample_regs_abi`, `PERF_SAMPLE_REGS_ABI_64`; with 0, none follow.
 const REGISTERS_64: u64 = 2;
 
-/// What the kernel says of a process.
+/// A message of the kernel about a process.
 #[derive(Debug)]
 pub enum PerfRecord<'a> {
     /// A thread was sampled.
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_sample_has_the_frames_of_the_kernel_the_registers_and_the_stack_that_was_copied() {
-        let mark = -128_i64.cast_unsigned();
+        let mark = (-128_i64).cast_unsigned();
         let kernel = 0xffff_ffff_8100_0000;
         let bytes = record([7, 8], &[99, 2, mark, kernel, 2, 30, 20, 10, 16, 1, 2, 8]);
         let sample = parse_sample(&bytes).unwrap();
