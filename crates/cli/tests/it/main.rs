@@ -45,6 +45,7 @@ mod pool;
 mod pprof_top;
 mod program;
 mod python;
+mod python_servers;
 mod recipes;
 mod recover;
 mod reli;
