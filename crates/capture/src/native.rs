@@ -11,7 +11,7 @@ use borehole_process::{Process, Registers};
 use crate::error::Error;
 use crate::native_counts::NativeCounts;
 use crate::native_names::NativeNames;
-use crate::subject::Look;
+use crate::subject::{Look, Patience};
 
 /// Whether samples contain native frames. Each sample then stops its thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -164,7 +164,7 @@ impl NativeSampler {
             match self.joined[index] {
                 Joined::Native(frame) => {
                     let address = self.stack.frames[frame].address;
-                    self.all.extend_from_slice(self.names.frames(process, address, tables)?);
+                    self.all.push(self.names.raw(process, address, tables)?);
                 }
                 Joined::Call(call) => {
                     let below = calls[call].below;
@@ -219,6 +219,16 @@ impl NativeSampler {
             self.names.forget_modules();
         }
         Ok(())
+    }
+
+    /// The stack with the names of native code; `None` if some are still looked up.
+    pub(crate) fn named(
+        &mut self,
+        stack: StackId,
+        patience: Patience,
+        tables: &mut Tables,
+    ) -> Result<Option<StackId>, Error> {
+        self.names.named(stack, self.depth, patience, tables)
     }
 
     /// Drops all ids of tables.

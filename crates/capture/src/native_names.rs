@@ -1,113 +1,250 @@
 //! The names of native code, as frames of a profile.
+//!
+//! While a thread is sampled, its frames are raw: they state an address. [`NativeNames::named`] replaces them once the symbols of
+//! their files are loaded, which takes longer than the time between two samples.
 
-use borehole_model::{Frame, FrameId, NativeFrame, Tables};
+use std::sync::mpsc::{self, Receiver, Sender};
+
+use borehole_model::{Frame, FrameId, NativeFrame, StackId, StringId, Tables};
 use borehole_process::{ForeignProcess as _, MemoryMapping, Process};
+use borehole_symbols::{AddressNames, Module, SymbolFrame};
 use hashbrown::HashMap;
 
 use crate::error::Error;
-
-/// The number of addresses whose frames are remembered.
-const MOST_ADDRESSES: usize = 1 << 18;
+use crate::native_modules::module_of;
+use crate::subject::Patience;
+use crate::symbol_thread::{SymbolAnswer, SymbolRequest};
 
 /// The module of code that is in no file.
 const MADE: &[u8] = b"[made]";
 
+/// The module of raw frames. No file has this name.
+const RAW: &[u8] = b"/raw/";
+
 /// The frames of the code of one process.
-#[derive(Default)]
 pub(crate) struct NativeNames {
-    /// By the path of the file.
-    modules: HashMap<Vec<u8>, ModuleSymbols>,
-    known: HashMap<u64, FrameId>,
-    frame: Vec<FrameId>,
+    /// By the first address of the mapping.
+    modules: HashMap<u64, CodeModule>,
+    /// The raw frames of addresses.
+    raw: HashMap<u64, FrameId>,
+    /// The number of times that mappings have changed: an address may be other code since.
+    changes: i64,
+    /// The names of raw frames.
+    names: HashMap<FrameId, FrameNames>,
+    /// The named frames, end to end.
+    all: Vec<FrameId>,
+    /// The named stacks of raw ones.
+    stacks: HashMap<StackId, StackId>,
+    /// The frames of one stack, the leaf first.
+    frames: Vec<FrameId>,
+    /// The names of compiled code, once some was met.
+    made: Option<AddressNames>,
+    answers: (Sender<SymbolAnswer>, Receiver<SymbolAnswer>),
 }
 
-/// The functions of a module in order of their addresses.
-#[derive(Default)]
-struct ModuleSymbols(Vec<(u64, u64, Vec<u8>)>);
+/// The names of a raw frame.
+#[derive(Clone, Copy)]
+enum FrameNames {
+    /// Being looked up, in a module of this name.
+    Awaited(StringId),
+    /// A stretch of all named frames, the most inlined first.
+    Known(usize, usize),
+}
 
-impl ModuleSymbols {
-    fn of(process: &Process, mapping: &MemoryMapping) -> Self {
-        let Ok(symbols) = process.symbols(mapping) else { return Self::default() };
-        let functions =
-            symbols.iter().filter(|(name, symbol)| !symbol.thread_local && !name.starts_with(b"."));
-        let mut functions: Vec<_> =
-            functions.map(|(name, symbol)| (symbol.address, symbol.size, name.to_vec())).collect();
-        functions.sort_unstable();
-        Self(functions)
-    }
+/// The module of a mapping, and its name.
+#[derive(Clone)]
+struct CodeModule {
+    /// `None` if it is in no file.
+    module: Option<Module>,
+    name: StringId,
+}
 
-    fn find(&self, address: u64) -> Option<(&[u8], u64)> {
-        let behind = self.0.partition_point(|(start, ..)| *start <= address);
-        let (start, size, name) = self.0[..behind].last()?;
-        (address - start < *size).then_some((name, address - start))
+impl Default for NativeNames {
+    fn default() -> Self {
+        Self {
+            modules: HashMap::new(),
+            raw: HashMap::new(),
+            changes: 0,
+            names: HashMap::new(),
+            all: Vec::new(),
+            stacks: HashMap::new(),
+            frames: Vec::new(),
+            made: None,
+            answers: mpsc::channel(),
+        }
     }
 }
 
 impl NativeNames {
     /// Drops all ids of tables.
     pub(crate) fn forget(&mut self) {
-        self.known.clear();
+        let (changes, made) = (self.changes, self.made.take());
+        *self = Self { changes, made, ..Self::default() };
     }
 
-    /// Forgets which modules are where.
+    /// Forgets which modules are where. What is being looked up stays.
     pub(crate) fn forget_modules(&mut self) {
         self.modules.clear();
-        self.forget();
+        self.raw.clear();
+        self.changes += 1;
+        self.made = None;
     }
 
-    /// The frames at an address, the most inlined first.
-    pub(crate) fn frames(
+    /// The raw frame of an address.
+    pub(crate) fn raw(
         &mut self,
         process: &Process,
         address: u64,
         tables: &mut Tables,
-    ) -> Result<&[FrameId], Error> {
-        if self.known.len() >= MOST_ADDRESSES {
-            self.forget();
+    ) -> Result<FrameId, Error> {
+        if let Some(&known) = self.raw.get(&address) {
+            return Ok(known);
         }
-        let frame = match self.known.get(&address) {
-            Some(&known) => known,
-            None => {
-                let frame = self.frame_at(process, address, tables)?;
-                self.known.insert(address, frame);
-                frame
-            }
-        };
-        self.frame.clear();
-        self.frame.push(frame);
-        Ok(&self.frame)
+        let name = tables.intern_string(RAW)?;
+        let native = Some(NativeFrame { module: name, offset: Some(address.cast_signed()) });
+        let raw = tables.intern_frame(&Frame { native, line: Some(self.changes), ..Frame::named(name) })?;
+        self.raw.insert(address, raw);
+        if !self.names.contains_key(&raw) {
+            self.ask(process, address, raw, tables)?;
+        }
+        Ok(raw)
     }
 
-    fn frame_at(&mut self, process: &Process, address: u64, tables: &mut Tables) -> Result<FrameId, Error> {
-        let mapping = process.mappings().at(address);
-        let Some(mapping) = mapping.filter(|mapping| mapping.shows_file() || mapping.path == b"[vdso]")
-        else {
-            return intern(MADE, MADE, None, tables);
+    fn ask(
+        &mut self,
+        process: &Process,
+        address: u64,
+        raw: FrameId,
+        tables: &mut Tables,
+    ) -> Result<(), Error> {
+        if let Some(mapping) = process.mappings().at(address) {
+            let CodeModule { module, name } = self.module(process, mapping, tables)?;
+            if let Some(module) = module {
+                self.names.insert(raw, FrameNames::Awaited(name));
+                let file_offset = address - mapping.start + mapping.file_offset;
+                SymbolRequest::send(raw, module, file_offset, &self.answers.0);
+                return Ok(());
+            }
+        }
+        self.add_made(process, address, raw, tables)
+    }
+
+    fn module(
+        &mut self,
+        process: &Process,
+        mapping: &MemoryMapping,
+        tables: &mut Tables,
+    ) -> Result<CodeModule, Error> {
+        if let Some(known) = self.modules.get(&mapping.start) {
+            return Ok(known.clone());
+        }
+        let name = tables.intern_string(file_name(&mapping.path))?;
+        let module = CodeModule { module: module_of(process, mapping), name };
+        self.modules.insert(mapping.start, module.clone());
+        Ok(module)
+    }
+
+    /// The stack with the names of its raw frames, and at most `depth` frames; `None` if some are still looked up.
+    pub(crate) fn named(
+        &mut self,
+        stack: StackId,
+        depth: usize,
+        patience: Patience,
+        tables: &mut Tables,
+    ) -> Result<Option<StackId>, Error> {
+        if let Some(&known) = self.stacks.get(&stack) {
+            return Ok(Some(known));
+        }
+        self.frames.clear();
+        let mut rest = Some(stack);
+        while let Some(stack) = rest {
+            let frame = tables.leaf(stack);
+            rest = tables.parent(stack);
+            if let Some(FrameNames::Awaited(_)) = self.names.get(&frame) {
+                self.listen_for(frame, patience, tables)?;
+            }
+            match self.names.get(&frame) {
+                None => self.frames.push(frame),
+                Some(&FrameNames::Known(start, end)) => self.frames.extend_from_slice(&self.all[start..end]),
+                Some(FrameNames::Awaited(_)) => return Ok(None),
+            }
+        }
+        self.frames.truncate(depth);
+        let mut named = None;
+        for &frame in self.frames.iter().rev() {
+            named = Some(tables.intern_stack(named, frame)?);
+        }
+        let named = named.unwrap_or(stack);
+        self.stacks.insert(stack, named);
+        Ok(Some(named))
+    }
+
+    /// Takes answers until that for `frame` is there, or, without patience, there are no more.
+    fn listen_for(&mut self, frame: FrameId, patience: Patience, tables: &mut Tables) -> Result<(), Error> {
+        while matches!(self.names.get(&frame), Some(FrameNames::Awaited(_))) {
+            let answer = match patience {
+                Patience::None => self.answers.1.try_recv().ok(),
+                Patience::Wait => self.answers.1.recv().ok(),
+            };
+            let Some(answer) = answer else { return Ok(()) };
+            self.add(&answer, tables)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, answer: &SymbolAnswer, tables: &mut Tables) -> Result<(), Error> {
+        let Some(&FrameNames::Awaited(module)) = self.names.get(&answer.raw) else { return Ok(()) };
+        let start = self.all.len();
+        for found in &answer.frames {
+            self.all.push(found_frame(found, module, tables)?);
+        }
+        if answer.frames.is_empty() {
+            // Without a symbol, code of the same file is one function; the address says where in the file.
+            let name = tables.string(module);
+            let unnamed = if name.starts_with(b"[") { name.to_vec() } else { [b"[", name, b"]"].concat() };
+            self.all.push(plain_frame(&unnamed, module, Some(answer.stated), tables)?);
+        }
+        self.names.insert(answer.raw, FrameNames::Known(start, self.all.len()));
+        Ok(())
+    }
+
+    /// Code that the program made, by the names that it wrote for profilers.
+    fn add_made(
+        &mut self,
+        process: &Process,
+        address: u64,
+        raw: FrameId,
+        tables: &mut Tables,
+    ) -> Result<(), Error> {
+        let module = tables.intern_string(MADE)?;
+        let made = self.made.get_or_insert_with(|| AddressNames::perf_map(process.id()).unwrap_or_default());
+        let frame = match made.find(address) {
+            Some((name, offset)) => plain_frame(name.as_bytes(), module, Some(offset), tables)?,
+            None => plain_frame(MADE, module, None, tables)?,
         };
-        if !self.modules.contains_key(&mapping.path) {
-            self.modules.insert(mapping.path.clone(), ModuleSymbols::of(process, mapping));
-        }
-        let module = file_name(&mapping.path);
-        let found = self.modules.get(&mapping.path).and_then(|symbols| symbols.find(address));
-        if let Some((function, offset)) = found {
-            return intern(function, module, Some(offset), tables);
-        }
-        // Without a symbol, code of the same file is one function; the offset says where in the file.
-        let unnamed = if module.starts_with(b"[") { module.to_vec() } else { [b"[", module, b"]"].concat() };
-        intern(&unnamed, module, Some(address - mapping.start + mapping.file_offset), tables)
+        self.names.insert(raw, FrameNames::Known(self.all.len(), self.all.len() + 1));
+        self.all.push(frame);
+        Ok(())
     }
 }
 
-fn intern(
+fn found_frame(found: &SymbolFrame, module: StringId, tables: &mut Tables) -> Result<FrameId, Error> {
+    let function = tables.intern_string(found.function.as_deref().unwrap_or_default().as_bytes())?;
+    let file = found.file.as_ref().map(|file| tables.intern_string(file.as_bytes())).transpose()?;
+    let offset = found.offset.and_then(|offset| offset.try_into().ok());
+    let native = Some(NativeFrame { module, offset });
+    let line = found.line.map(i64::from);
+    Ok(tables.intern_frame(&Frame { file, line, native, ..Frame::named(function) })?)
+}
+
+fn plain_frame(
     function: &[u8],
-    module: &[u8],
+    module: StringId,
     offset: Option<u64>,
     tables: &mut Tables,
 ) -> Result<FrameId, Error> {
     let function = tables.intern_string(function)?;
-    let module = tables.intern_string(module)?;
-    let offset = offset.and_then(|offset| i64::try_from(offset).ok());
-    let native = Some(NativeFrame { module, offset });
+    let native = Some(NativeFrame { module, offset: offset.and_then(|offset| offset.try_into().ok()) });
     Ok(tables.intern_frame(&Frame { native, ..Frame::named(function) })?)
 }
 

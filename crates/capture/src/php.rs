@@ -1,6 +1,6 @@
 //! A process that runs PHP, as a subject to sample.
 
-use borehole_model::{Label, LabelValue, LabelsId, TableFull, Tables};
+use borehole_model::{Label, LabelValue, LabelsId, StackId, TableFull, Tables};
 use borehole_native::CallPlace;
 use borehole_php::{
     AttachOptions, Executor, Identity, Php, PhpRelease, SampleOutcome, SampledStack, ServedRequest,
@@ -14,7 +14,7 @@ use crate::native::{NativeFrames, NativeSampler, NativeSettings, ScriptCall};
 use crate::native_counts::NativeCounts;
 use crate::ready::when_ready;
 use crate::resting::RestWatch;
-use crate::subject::{Look, Subject};
+use crate::subject::{Look, Patience, Subject};
 
 /// Decides by the path of a mapped file whether it is PHP.
 pub type IsPhpFile = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
@@ -220,6 +220,18 @@ impl Subject for PhpProcess {
             rest.note_look(look);
         }
         Ok(look)
+    }
+
+    fn named(
+        &mut self,
+        stack: StackId,
+        patience: Patience,
+        tables: &mut Tables,
+    ) -> Result<Option<StackId>, Error> {
+        match &mut self.native {
+            Some(native) => native.named(stack, patience, tables),
+            None => Ok(Some(stack)),
+        }
     }
 
     fn take_native_counts(&mut self) -> NativeCounts {

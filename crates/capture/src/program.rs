@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use borehole_model::{Status, Tables};
+use borehole_model::{StackId, Status, Tables};
 use borehole_process::{ErrorKind, ForeignProcess as _, Process, Registers, Stopper};
 
 use crate::error::Error;
@@ -10,7 +10,7 @@ use crate::native::{NativeFrames, NativeSampler, NativeSettings};
 use crate::native_counts::NativeCounts;
 use crate::python::{SampledThreads, plain_status};
 use crate::resting::RestWatch;
-use crate::subject::{Look, Subject};
+use crate::subject::{Look, Patience, Subject};
 use crate::thread_files::{self, ThreadState};
 
 /// The points in time from one list of threads to the next.
@@ -179,6 +179,15 @@ impl Subject for ProgramProcess {
 
     fn status(&self, lane: usize) -> Option<Status> {
         self.lanes.get(lane).map(|lane| plain_status(lane.was_on_cpu, lane.thread == self.process.id()))
+    }
+
+    fn named(
+        &mut self,
+        stack: StackId,
+        patience: Patience,
+        tables: &mut Tables,
+    ) -> Result<Option<StackId>, Error> {
+        self.native.named(stack, patience, tables)
     }
 
     fn take_native_counts(&mut self) -> NativeCounts {

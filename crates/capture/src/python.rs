@@ -15,8 +15,9 @@ use crate::error::Error;
 use crate::native::{NativeFrames, NativeSampler, NativeSettings, ScriptCall};
 use crate::native_counts::NativeCounts;
 use crate::ready::when_ready;
-use crate::resting::RestWatch;
-use crate::subject::{Look, Subject};
+use crate::resting::{RestWatch, SleepWatch};
+use crate::schedule::now_ns;
+use crate::subject::{Look, Patience, Subject};
 use crate::thread_files::{self, ThreadNumbers, ThreadState};
 
 /// The options for attaching to CPython and walking its stacks.
@@ -97,9 +98,15 @@ const GIL_REQUESTED: u8 = 8;
 const HAS_EXCEPTION: u8 = 16;
 const MAIN_THREAD: u8 = 32;
 
-/// How often the list of threads is made again for new threads, in points in time: a program that starts a thousand threads
-/// a second would otherwise be listed all the time.
-const RELIST_PAUSE: u32 = 8;
+/// How long a new thread may go unseen: looking for one takes a read of its own.
+const LOOK_PAUSE_NS: u64 = 2_000_000;
+
+/// How long no new threads are listed after some were: a program that starts a thousand threads a second would otherwise be
+/// listed all the time.
+const LIST_PAUSE_NS: u64 = 8_000_000;
+
+/// The most threads that are not read again while they sleep: each takes one more open file.
+const MOST_WATCHED: usize = 256;
 
 /// The state of a thread of which nothing is known but these.
 pub(crate) const fn plain_status(is_on_cpu: bool, is_main: bool) -> Status {
@@ -118,6 +125,7 @@ struct PythonLane {
     was_on_cpu: Option<bool>,
     /// Only if native frames are wanted.
     rest: Option<RestWatch>,
+    sleep: SleepWatch,
 }
 
 /// A process that runs CPython.
@@ -129,8 +137,8 @@ pub struct PythonProcess {
     numbers: ThreadNumbers,
     list: ThreadList,
     lanes: Vec<PythonLane>,
-    /// The points in time until the list may be made again.
-    pause: u32,
+    /// The time from which the list is compared with the process again.
+    next_look_ns: u64,
     names: HashMap<u64, Vec<u8>>,
     native: Option<NativeSampler>,
     calls: Vec<ScriptCall>,
@@ -171,7 +179,7 @@ impl PythonProcess {
             options: options.clone(),
             list: ThreadList::default(),
             lanes: Vec::new(),
-            pause: 0,
+            next_look_ns: 0,
             names: HashMap::new(),
             native,
             calls: Vec::new(),
@@ -215,13 +223,25 @@ impl PythonProcess {
             let same = thread.system_id.and_then(|id| known.remove(&id)).filter(|lane| lane.thread == thread);
             let lane = same.unwrap_or_else(|| {
                 let mut lane = PythonLane::new(self.process.id(), thread, &self.numbers);
-                let number = lane.number.filter(|_| self.native.is_some());
-                lane.rest = number.map(|number| RestWatch::of(self.process.id(), number));
+                self.watch_sleep(&mut lane);
                 lane
             });
             self.lanes.push(lane);
         }
         Ok(())
+    }
+
+    fn watch_sleep(&self, lane: &mut PythonLane) {
+        let (Some(number), process) = (lane.number, self.process.id()) else { return };
+        if self.native.is_some() {
+            lane.rest = Some(RestWatch::of(process, number));
+            return;
+        }
+        let is_exact = lane.state.as_ref().is_some_and(ThreadState::is_exact);
+        // Other threads may change what a task waits for.
+        if is_exact && self.options.tasks == SampledTasks::None && self.lanes.len() < MOST_WATCHED {
+            lane.sleep = SleepWatch::of(process, number);
+        }
     }
 
     fn find_tasks(&mut self) -> Result<(), Error> {
@@ -238,6 +258,20 @@ impl PythonProcess {
         Ok(())
     }
 
+    /// Looks at a thread that runs on, unless it has slept since the last look.
+    fn sample_running(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error> {
+        let Some(sleep) = self.lanes.get(lane).map(|lane| &lane.sleep) else { return Ok(Look::Idle) };
+        if let Some(look) = sleep.look() {
+            return Ok(look);
+        }
+        let turns = sleep.turns();
+        let look = self.sample(lane, Stillness::Running, tables)?;
+        let lane = &mut self.lanes[lane];
+        let is_off_cpu = lane.status.0 & (ON_CPU | UNKNOWN) == 0;
+        lane.sleep.note(turns, is_off_cpu, look);
+        Ok(look)
+    }
+
     fn sample(&mut self, lane: usize, stillness: Stillness, tables: &mut Tables) -> Result<Look, Error> {
         self.scan_tasks(tables)?;
         let Self { process, walker, options, lanes, .. } = self;
@@ -252,6 +286,7 @@ impl PythonProcess {
         // If the system does not say it, the thread may run.
         let is_running = is_on_cpu.unwrap_or(true);
         if options.threads == SampledThreads::OnCpu && !is_running {
+            lane.status = plain_status(false, lane.number == Some(process.id()));
             return Ok(Look::Idle);
         }
         let PythonSample { outcome, status } = walker.sample(process, &lane.thread, stillness, tables)?;
@@ -263,7 +298,7 @@ impl PythonProcess {
             SampleOutcome::Torn => Look::Torn,
             SampleOutcome::Ended => {
                 lane.has_ended = true;
-                self.pause = 0;
+                self.next_look_ns = 0;
                 Look::Ended
             }
         })
@@ -275,7 +310,16 @@ impl PythonLane {
         let number = thread.system_id.and_then(|id| numbers.ours(id));
         let state = number.and_then(|number| ThreadState::of(process, number));
         let status = Status::default();
-        Self { thread, number, state, status, has_ended: false, was_on_cpu: None, rest: None }
+        Self {
+            thread,
+            number,
+            state,
+            status,
+            has_ended: false,
+            was_on_cpu: None,
+            rest: None,
+            sleep: SleepWatch::default(),
+        }
     }
 
     /// Whether it runs on a CPU; `None` if that is not known. Notes its end.
@@ -309,9 +353,13 @@ impl Subject for PythonProcess {
 
     fn prepare(&mut self) -> Result<(), Error> {
         self.is_scan_due = true;
-        self.pause = self.pause.saturating_sub(1);
-        if self.pause == 0 && self.python.has_other_threads(&self.process, &self.list)? {
-            self.pause = RELIST_PAUSE;
+        let now_ns = now_ns();
+        if now_ns < self.next_look_ns {
+            return Ok(());
+        }
+        self.next_look_ns = now_ns + LOOK_PAUSE_NS;
+        if self.python.has_other_threads(&self.process, &self.list)? {
+            self.next_look_ns = now_ns + LIST_PAUSE_NS;
             // The list may have changed while it was read: it is read again next time.
             match self.list_threads() {
                 Err(error) if !error.is_gone() => {}
@@ -350,7 +398,7 @@ impl Subject for PythonProcess {
         if let Some(look) = rest.and_then(RestWatch::look) {
             return Ok(look);
         }
-        self.sample(lane, Stillness::Running, tables)
+        self.sample_running(lane, tables)
     }
 
     fn will_stop(&mut self, lane: usize) -> bool {
@@ -395,6 +443,18 @@ impl Subject for PythonProcess {
 
     fn needs_stop(&self) -> bool {
         self.native.is_some()
+    }
+
+    fn named(
+        &mut self,
+        stack: StackId,
+        patience: Patience,
+        tables: &mut Tables,
+    ) -> Result<Option<StackId>, Error> {
+        match &mut self.native {
+            Some(native) => native.named(stack, patience, tables),
+            None => Ok(Some(stack)),
+        }
     }
 
     fn take_native_counts(&mut self) -> NativeCounts {
@@ -453,7 +513,10 @@ impl Subject for PythonProcess {
         if let Some(native) = &mut self.native {
             native.forget();
         }
-        self.lanes.iter_mut().filter_map(|lane| lane.rest.as_mut()).for_each(RestWatch::forget);
+        for lane in &mut self.lanes {
+            lane.rest.as_mut().map(RestWatch::forget);
+            lane.sleep.forget();
+        }
         self.environment.forget();
         // It is found again twice a second, if not now.
         self.misses_tasks = self.walker.find_tasks(&self.process).unwrap_or(true);

@@ -1,5 +1,5 @@
-//! Threads that sleep where they were when they were stopped last. Their stack is known without stopping them again, which would
-//! wake them.
+//! Threads that sleep where they were when they were looked at last. Their stack is known without looking again, and without
+//! stopping them again, which would wake them.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -8,6 +8,47 @@ use borehole_native::StackPrint;
 use borehole_process::{Process, Registers};
 
 use crate::subject::Look;
+use crate::thread_files::ThreadTurns;
+
+/// A thread that has not run since it was looked at.
+#[derive(Debug, Default)]
+pub(crate) struct SleepWatch {
+    /// `None` if the system does not count the thread's turns: nothing is known then.
+    turns: Option<ThreadTurns>,
+    /// Whether it was off its CPU at the last look: its turns are worth reading then.
+    has_slept: bool,
+    /// Its turns at the last look, and what that found.
+    asleep: Option<(u64, Look)>,
+}
+
+impl SleepWatch {
+    pub(crate) fn of(process: i32, thread: i32) -> Self {
+        Self { turns: ThreadTurns::of(process, thread), ..Self::default() }
+    }
+
+    /// The result of the last look, if the thread has slept ever since.
+    pub(crate) fn look(&self) -> Option<Look> {
+        let (turns, look) = self.asleep?;
+        (self.turns.as_ref()?.count() == Some(turns)).then_some(look)
+    }
+
+    /// The thread's turns, for [`note`](Self::note). To be read before its state: it may be given its CPU in between.
+    pub(crate) fn turns(&self) -> Option<u64> {
+        self.turns.as_ref().filter(|_| self.has_slept)?.count()
+    }
+
+    /// Notes whether the thread was off its CPU, and then what the look found.
+    pub(crate) fn note(&mut self, turns: Option<u64>, is_off_cpu: bool, look: Look) {
+        let is_known = is_off_cpu && matches!(look, Look::Stack { .. } | Look::Idle);
+        self.has_slept = is_off_cpu;
+        self.asleep = turns.filter(|_| is_known).map(|turns| (turns, look));
+    }
+
+    /// Drops all ids of tables.
+    pub(crate) fn forget(&mut self) {
+        self.asleep = None;
+    }
+}
 
 /// A thread as its last stop has shown it.
 #[derive(Debug)]
@@ -107,7 +148,38 @@ fn parse_place(text: &str) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
+    use crate::thread_files::ThreadState;
+
+    #[test]
+    fn a_look_is_true_until_the_thread_runs() {
+        let (to_thread, orders) = mpsc::channel::<()>();
+        let (to_us, answers) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            to_us.send(nix::unistd::gettid().as_raw()).unwrap();
+            while orders.recv().is_ok() {
+                to_us.send(0).unwrap();
+            }
+        });
+        let (process, number) = (i32::try_from(std::process::id()).unwrap(), answers.recv().unwrap());
+        let state = ThreadState::of(process, number).unwrap();
+        let mut watch = SleepWatch::of(process, number);
+        for _ in 0..3 {
+            while watch.look().is_none() {
+                let turns = watch.turns();
+                watch.note(turns, state.is_on_cpu() == Some(false), Look::Idle);
+            }
+            assert_eq!(watch.look(), Some(Look::Idle));
+            to_thread.send(()).unwrap();
+            answers.recv().unwrap();
+            assert_eq!(watch.look(), None);
+        }
+        drop(to_thread);
+        thread.join().unwrap();
+        assert_eq!(watch.look(), None);
+    }
 
     #[test]
     fn the_place_of_a_thread_is_known_while_it_sleeps() {

@@ -13,10 +13,11 @@ use crate::native_counts::NativeCounts;
 use crate::options::{Grouping, Idle, SampleOptions, StopMode, nanoseconds};
 use crate::oracle::Oracle;
 use crate::output::LiveSink;
+use crate::pending::{PendingSample, PendingSamples};
 use crate::schedule::{self, Schedule, now_ns};
 use crate::segment::SegmentMetadata;
 use crate::statistics::{COUNTS, SampleStatistics};
-use crate::subject::{Look, Subject};
+use crate::subject::{Look, Patience, Subject};
 
 /// The interval of flushing the file and of updating what is known about processes.
 const CARE_NS: u64 = 500_000_000;
@@ -45,6 +46,7 @@ pub struct SamplingSession<'a> {
     tables: Tables,
     current: Option<OpenSegment>,
     targets: Vec<SampledProcess>,
+    pending: PendingSamples,
     idle: Option<StackId>,
     statistics: SampleStatistics,
     oracle: Oracle,
@@ -148,6 +150,7 @@ impl<'a> SamplingSession<'a> {
             tables: Tables::default(),
             current: None,
             targets: Vec::new(),
+            pending: PendingSamples::default(),
             idle: None,
             statistics: SampleStatistics::default(),
             oracle: Oracle::one_in(options.oracle),
@@ -321,6 +324,7 @@ impl<'a> SamplingSession<'a> {
 
     /// Writes the counts of the segment's samples into the segment, and ends it.
     fn end_segment(&mut self) -> Result<(), Error> {
+        self.write_pending(Patience::Wait)?;
         self.statistics.truth = self.oracle.measured();
         let Some(OpenSegment { segment, counted_before, native_before, .. }) = &self.current else {
             return Ok(());
@@ -358,7 +362,7 @@ impl<'a> SamplingSession<'a> {
                 }
             }
         }
-        Ok(())
+        self.write_pending(Patience::None)
     }
 
     /// Looks until the stack does not change during the look; if it always changes, stops the process as the options allow.
@@ -469,7 +473,6 @@ impl<'a> SamplingSession<'a> {
         let labels = subject.labels(lane, &mut self.tables).unwrap_or(None);
         let time_ns = i64::try_from(now_ns() - self.start_ns).unwrap_or(i64::MAX);
         let sample = Sample {
-            stack: Some(stack),
             count: 1,
             time_ns: Some(time_ns),
             process: segment.process.is_none().then(|| i64::from(subject.process())),
@@ -479,8 +482,24 @@ impl<'a> SamplingSession<'a> {
             labels,
             ..Sample::default()
         };
-        let _ = self.output.sample(Context { tables: &self.tables, segment }, &sample)?;
+        self.pending.push(PendingSample { row, stack, sample });
         self.shared.count_written();
+        Ok(())
+    }
+
+    /// Writes the samples whose stacks are named, up to the first that is not. With patience, waits for all names.
+    fn write_pending(&mut self, patience: Patience) -> Result<(), Error> {
+        let Some(OpenSegment { segment, .. }) = &self.current else { return Ok(()) };
+        let patience = if self.pending.is_full() { Patience::Wait } else { patience };
+        while let Some(PendingSample { row, stack, sample }) = self.pending.first() {
+            let stack = self.targets[row].subject.named(stack, patience, &mut self.tables)?;
+            if stack.is_none() {
+                break;
+            }
+            let sample = Sample { stack, ..sample };
+            let _ = self.output.sample(Context { tables: &self.tables, segment }, &sample)?;
+            self.pending.drop_first();
+        }
         Ok(())
     }
 
@@ -511,6 +530,9 @@ impl<'a> SamplingSession<'a> {
         for target in &mut self.targets {
             target.is_gone |= target.subject.refresh().is_err_and(|error| error.is_gone());
             target.cannot_stop = false;
+        }
+        if self.targets.iter().any(|target| target.is_gone) {
+            self.write_pending(Patience::Wait)?;
         }
         let gone = self.targets.extract_if(.., |target| target.is_gone);
         let departed: Vec<i32> = gone.map(|target| target.subject.process()).collect();

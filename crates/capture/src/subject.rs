@@ -91,6 +91,19 @@ pub trait Subject: Send {
         Ok(look)
     }
 
+    /// The stack of a look, with the names of native code, which are looked up meanwhile; `None` until they are known.
+    ///
+    /// # Errors
+    /// If a profile cannot hold more.
+    fn named(
+        &mut self,
+        stack: StackId,
+        _patience: Patience,
+        _tables: &mut Tables,
+    ) -> Result<Option<StackId>, Error> {
+        Ok(Some(stack))
+    }
+
     /// The counts of native stacks since they were last taken.
     fn take_native_counts(&mut self) -> NativeCounts {
         NativeCounts::default()
@@ -152,6 +165,15 @@ pub trait Subject: Send {
 
     /// The facts about the process, for the metadata of a file: keys and values.
     fn facts(&self) -> Vec<(String, String)>;
+}
+
+/// Whether to wait for names of native code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// No: they may be known later.
+    None,
+    /// Yes.
+    Wait,
 }
 
 /// The result of one look.

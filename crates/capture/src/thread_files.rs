@@ -79,6 +79,13 @@ impl ThreadState {
         first.or_else(|| open("stat", StateFormat::Figures))
     }
 
+    /// Whether the kernel says that a thread waits only once it is off its CPU.
+    ///
+    /// Source: Linux, `lib/syscall.c`, `task_current_syscall`: it waits until the thread is inactive.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.format == StateFormat::SystemCall
+    }
+
     /// Whether the thread runs or waits for a CPU only; `None` if the thread has ended.
     pub(crate) fn is_on_cpu(&self) -> Option<bool> {
         let mut text = [0; 64];
@@ -92,6 +99,28 @@ impl ThreadState {
                 text.get(behind_name + 2).map(|&state| state == b'R')
             }
         }
+    }
+}
+
+/// How often a thread was given a CPU. While the number stays the same, a thread that was off its CPU is still.
+#[derive(Debug)]
+pub(crate) struct ThreadTurns(File);
+
+impl ThreadTurns {
+    /// `None` if the system does not say it, or has no more files to open.
+    pub(crate) fn of(process: i32, thread: i32) -> Option<Self> {
+        Some(Self(File::open(format!("/proc/{process}/task/{thread}/schedstat")).ok()?))
+    }
+
+    /// `None` if the thread has ended, or the kernel does not count.
+    ///
+    /// Source: Linux, `Documentation/scheduler/sched-stats.rst`: the time on a CPU, the time of waiting for one, and the number
+    /// of times that the thread was given one; all are zero if the kernel does not count.
+    pub(crate) fn count(&self) -> Option<u64> {
+        let mut text = [0; 64];
+        let length = self.0.read_at(&mut text, 0).ok()?;
+        let last = text[..length].trim_ascii_end().rsplit(|&byte| byte == b' ').next()?;
+        std::str::from_utf8(last).ok()?.parse().ok().filter(|&turns| turns > 0)
     }
 }
 

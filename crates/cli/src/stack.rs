@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
-use borehole::capture::{LocalVariable, Look, SampledTasks, Subject, SubjectOptions, TaskNames};
+use borehole::capture::{LocalVariable, Look, Patience, SampledTasks, Subject, SubjectOptions, TaskNames};
 use borehole::model::{FrameId, StackId, Status, Tables};
 use borehole_text::printable;
 use clap::Args;
@@ -71,6 +71,7 @@ pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
     }
     for lane in 0..process.lanes() {
         let (look, locals) = look(&mut *process, lane, args.locals, &mut tables)?;
+        let look = named(&mut *process, look, &mut tables)?;
         let thread = process.thread(lane);
         let name = thread.and_then(|thread| names.get(&thread).cloned());
         let tasks = process.waiting_tasks(lane, &mut tables)?;
@@ -84,6 +85,13 @@ pub(crate) fn run(args: &StackArgs) -> anyhow::Result<Exit> {
     };
     put(&text, args.json)?;
     Ok(Exit::Done)
+}
+
+/// The look with the names of native code.
+fn named(process: &mut dyn Subject, look: Look, tables: &mut Tables) -> anyhow::Result<Look> {
+    let Look::Stack { stack, omitted } = look else { return Ok(look) };
+    let stack = process.named(stack, Patience::Wait, tables)?.unwrap_or(stack);
+    Ok(Look::Stack { stack, omitted })
 }
 
 /// Looks at the process until all its tasks are known: each look reads a limited number of new ones.

@@ -45,7 +45,14 @@ impl ModuleFiles<'_> {
         let path = Path::new(OsStr::from_bytes(&self.module.path));
         let first = open(self.module.root.as_deref(), path).map_err(|error| Fault::of_io(&error));
         let first = first.and_then(ImageSource::file).and_then(|source| self.checked(source));
-        first.or_else(|fault| self.open_elsewhere(path).ok_or(fault))
+        first.or_else(|fault| self.open_here(path).or_else(|| self.open_elsewhere(path)).ok_or(fault))
+    }
+
+    /// Looks for the module at its path outside the root of its process, which is gone with the process. Only its build ID makes that
+    /// file the module.
+    fn open_here(&self, path: &Path) -> Option<ElfImage> {
+        self.module.root.as_ref().and(self.module.build_id.as_ref())?;
+        self.checked(ImageSource::file(open_regular(path).ok()?).ok()?).ok()
     }
 
     /// Looks for the module in the folders of modules. There a path says nothing, so only its build ID makes a file the module.

@@ -104,7 +104,8 @@ impl LoadedModule {
             frame.offset = Some(symbol.offset);
             let text = names.function(symbol.name);
             let is_better = |known: &Arc<str>| {
-                text.system_name.is_some() && frame.system_name.is_none() && text.function.contains(&**known)
+                let is_whole = text.system_name.is_some() && frame.system_name.is_none();
+                is_whole && text.function.contains(&**known) || is_public_name(&text.function, known)
             };
             if frame.function.as_ref().is_none_or(is_better) {
                 (frame.function, frame.system_name) = (Some(text.function), text.system_name);
@@ -113,6 +114,12 @@ impl LoadedModule {
         }
         if frames.is_empty() { Err(Unresolved::Uncovered) } else { Ok(()) }
     }
+}
+
+/// Whether `name` is how a program calls the function that its library knows as `known`: `read`, which is `__GI___libc_read` in the
+/// debug information of glibc.
+fn is_public_name(name: &str, known: &str) -> bool {
+    known.starts_with("__") && !name.starts_with('_') && known.ends_with(name)
 }
 
 /// The debug information of a module, in itself or in its debug file; `None` if there is none.
@@ -129,4 +136,17 @@ fn debug_info(
     let Some((image, path)) = places.find(|(image, _)| DebugInfo::is_in(image)) else { return Ok(None) };
     let supplement = files.supplement_of(image, path);
     DebugInfo::read(image, supplement.as_ref().map(|file| &file.image), allowance).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_for_the_library_itself_give_way_to_those_for_programs() {
+        assert!(is_public_name("read", "__GI___libc_read"));
+        assert!(!is_public_name("__read", "__GI___libc_read"));
+        assert!(!is_public_name("compare.part.0", "compare"));
+        assert!(!is_public_name("write", "__GI___libc_read"));
+    }
 }

@@ -98,6 +98,12 @@ impl Symbolizer {
         id
     }
 
+    /// The number of modules that are known.
+    #[must_use]
+    pub fn module_count(&self) -> usize {
+        self.modules.len()
+    }
+
     /// The index of the symbols of a module: those of one build are loaded once, whatever their paths.
     fn image_of(&mut self, module: &Module) -> usize {
         let new = self.images.len();

@@ -216,3 +216,40 @@ fn a_program_of_c_has_the_stacks_of_all_its_threads() {
     let refused = attach(program.0.id().try_into().unwrap(), &options(NativeFrames::None)).err().unwrap();
     assert!(refused.is_other_program(), "{refused}");
 }
+
+/// A function of a class that calls one that is inlined into it.
+const INLINED: &str = r#"
+#include <stdio.h>
+#include <unistd.h>
+
+namespace outer {
+struct Waiter {
+    char byte = 0;
+    __attribute__((always_inline)) inline long inlined() { return read(0, &byte, 1) + byte; }
+    __attribute__((noinline)) long waits() { return inlined() * 2; }
+};
+}
+
+int main() {
+    puts("ready");
+    fflush(stdout);
+    return outer::Waiter().waits() > 9;
+}
+"#;
+
+#[test]
+fn a_program_that_was_replaced_keeps_its_names_and_its_inlined_functions() {
+    if peers::peer("gcc").is_none() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (path, source) = (scratch.path("waits"), scratch.write("waits.cpp", INLINED.as_bytes()));
+    let built = Command::new("g++").args(["-O2", "-g", "-o"]).args([&path, &source]).status().unwrap();
+    assert!(built.success());
+    let program = Program::start(&mut Command::new(&path));
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, "another file").unwrap();
+    let (_, stacks) = sampled(program.attach(NativeFrames::WithScript), 1);
+    let names = ["read", "outer::Waiter::inlined()", "outer::Waiter::waits()", "main", "_start"];
+    assert_in_order(&stacks[0], &names);
+}

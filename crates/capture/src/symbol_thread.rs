@@ -1,0 +1,83 @@
+//! The thread that looks up symbols, so that no sample waits for files.
+
+use std::sync::LazyLock;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+
+use borehole_model::FrameId;
+use borehole_symbols::{CodeAddress, Module, SymbolFrame, SymbolSettings, Symbolizer};
+
+/// The number of modules that are remembered. Processes that come and go have the same ones, but each below its own root.
+const MOST_MODULES: usize = 1 << 16;
+
+/// The most bytes of files that are held for their names.
+const SYMBOL_BYTES: u64 = 512 << 20;
+
+/// The thread's symbols are those of all processes that are sampled: files of one build are loaded once.
+static REQUESTS: LazyLock<Sender<SymbolRequest>> = LazyLock::new(|| {
+    let (sender, requests) = mpsc::channel();
+    // Without the thread, requests are dropped, and so answered without names.
+    let _ = thread::Builder::new().name("symbols".to_owned()).spawn(move || answer_all(&requests));
+    sender
+});
+
+/// An address to look up. It is answered when it is dropped, also if nobody has looked it up.
+#[derive(Debug)]
+pub(crate) struct SymbolRequest {
+    module: Module,
+    file_offset: u64,
+    answer: SymbolAnswer,
+    answers: Sender<SymbolAnswer>,
+}
+
+/// The functions at an address.
+#[derive(Debug)]
+pub(crate) struct SymbolAnswer {
+    /// The frame that stands for the address.
+    pub(crate) raw: FrameId,
+    /// The functions, the most inlined first. Empty if none is known.
+    pub(crate) frames: Vec<SymbolFrame>,
+    /// The address that the file states, or the offset in the file if it cannot be read.
+    pub(crate) stated: u64,
+}
+
+impl SymbolRequest {
+    /// Asks for the functions at an offset in the file of a module.
+    pub(crate) fn send(raw: FrameId, module: Module, file_offset: u64, answers: &Sender<SymbolAnswer>) {
+        let answer = SymbolAnswer { raw, frames: Vec::new(), stated: file_offset };
+        let _ = REQUESTS.send(Self { module, file_offset, answer, answers: answers.clone() });
+    }
+
+    fn look_up(&mut self, symbols: &mut Symbolizer) {
+        let id = symbols.module(self.module.clone());
+        let frames = &mut self.answer.frames;
+        if symbols.resolve(id, CodeAddress::FileOffset(self.file_offset), frames).is_err() {
+            frames.clear();
+        }
+        frames.retain(|frame| frame.function.is_some());
+        self.answer.stated = symbols.stated_address(id, self.file_offset).unwrap_or(self.file_offset);
+    }
+}
+
+impl Drop for SymbolRequest {
+    fn drop(&mut self) {
+        let frames = std::mem::take(&mut self.answer.frames);
+        let _ = self.answers.send(SymbolAnswer { frames, ..self.answer });
+    }
+}
+
+fn answer_all(requests: &Receiver<SymbolRequest>) {
+    let mut symbols = symbolizer();
+    for mut request in requests {
+        if symbols.module_count() >= MOST_MODULES {
+            symbols = symbolizer();
+        }
+        request.look_up(&mut symbols);
+    }
+}
+
+fn symbolizer() -> Symbolizer {
+    let mut settings = SymbolSettings::default();
+    settings.loaded_bytes = SYMBOL_BYTES;
+    Symbolizer::new(settings)
+}
