@@ -125,6 +125,18 @@ static TABLE: &[Foreign] = &[
             trim_start(bytes).starts_with(b"<?xml") && contains(bytes, b"<trace-query-result")
         }),
     ),
+    // Source: rbspy 0.55.0, `src/storage/mod.rs`.
+    row(
+        "a raw recording of rbspy",
+        "convert it with rbspy report --input FILE --format speedscope --output FILE.speedscope.json",
+        Sign::Looks(|bytes| bytes.starts_with(b"rbspy0") && bytes.get(7) == Some(&b'\n')),
+    ),
+    // Source: stackprof 0.2.21, a hash of Ruby's Marshal 4.8 whose first key is the symbol `version`.
+    row(
+        "a stackprof dump",
+        "convert it with stackprof --json FILE > FILE.stackprof.json",
+        Sign::Looks(|bytes| bytes.starts_with(b"\x04\x08{") && bytes.get(4..13) == Some(b":\x0cversion")),
+    ),
     row(
         "a Python pickle",
         "load it in Python; a file of line_profiler has only sums per line",
@@ -222,6 +234,8 @@ mod tests {
             (b"\x04\x22\x4d\x18\x64", "an lz4 file"),
             (b"7z\xbc\xaf\x27\x1c\0\x04", "a 7z archive"),
             (b"Rar!\x1a\x07\x01\0", "a rar archive"),
+            (b"\x04\x08{\x10:\x0cversionf\x081.2:\x09mode", "a stackprof dump"),
+            (b"rbspy02\n{\"sample_rate\":100}\n", "a raw recording of rbspy"),
             (b"%PDF-1.7\n", "a PDF"),
             (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG picture"),
             (b"\n<!DOCTYPE html>\n<html><svg></svg>", "an HTML page"),
