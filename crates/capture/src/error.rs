@@ -17,8 +17,8 @@ pub enum Error {
     Python(borehole_python::Error),
     /// The process runs nothing that can be sampled. The text says what it runs.
     OtherProgram(String),
-    /// Native frames of the process cannot be joined. The text says why.
-    NoNativeFrames(String),
+    /// The process cannot be sampled as the options ask. The text says why.
+    Unsupported(String),
     /// The output cannot be written.
     Output(io::Error),
     /// There are more distinct names, frames or stacks than a profile can hold.
@@ -33,7 +33,7 @@ impl Error {
             Self::Process(error) => Some(error),
             Self::Php(error) => error.process(),
             Self::Python(error) => error.process(),
-            Self::OtherProgram(_) | Self::NoNativeFrames(_) | Self::Output(_) | Self::Full(_) => None,
+            Self::OtherProgram(_) | Self::Unsupported(_) | Self::Output(_) | Self::Full(_) => None,
         };
         process.is_some_and(|error| error.kind() == borehole_process::ErrorKind::Gone)
     }
@@ -45,7 +45,7 @@ impl Error {
             Self::Php(error) => error.kind() == borehole_php::ErrorKind::NotPhp,
             Self::Python(error) => error.kind() == borehole_python::ErrorKind::NotPython,
             Self::OtherProgram(_) => true,
-            Self::Process(_) | Self::NoNativeFrames(_) | Self::Output(_) | Self::Full(_) => false,
+            Self::Process(_) | Self::Unsupported(_) | Self::Output(_) | Self::Full(_) => false,
         }
     }
 
@@ -81,7 +81,7 @@ impl fmt::Display for Error {
             Self::Process(error) => error.fmt(f),
             Self::Php(error) => error.fmt(f),
             Self::Python(error) => error.fmt(f),
-            Self::OtherProgram(text) | Self::NoNativeFrames(text) => f.write_str(text),
+            Self::OtherProgram(text) | Self::Unsupported(text) => f.write_str(text),
             Self::Output(error) => error.fmt(f),
             Self::Full(full) => full.fmt(f),
         }

@@ -148,7 +148,7 @@ impl PhpProcess {
 /// The sampler of native frames, if they are wanted.
 fn native_of(php: &Php, options: &PhpOptions) -> Result<Option<NativeSampler>, Error> {
     if options.native.is_any() && php.engine().is_none() {
-        return Err(Error::NoNativeFrames(format!(
+        return Err(Error::Unsupported(format!(
             "unsupported native frames: expected PHP 7.4 or newer with the symbol execute_ex, found {}",
             php.identity()
         )));

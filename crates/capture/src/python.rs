@@ -44,14 +44,24 @@ impl PythonOptions {
         WalkOptions { depth, tasks: self.tasks, task_names: self.task_names }
     }
 
-    /// Refuses native frames in the stacks of tasks: the calls of the interpreter are those of the thread's own stack.
-    fn check(&self) -> Result<(), Error> {
-        if self.native.is_any() && self.tasks != SampledTasks::None {
-            let text = "unsupported options: native frames are not joined to the stacks of asyncio's tasks: \
-                 expected --native or --async, found both";
-            return Err(Error::NoNativeFrames(text.to_owned()));
-        }
-        Ok(())
+    /// Refuses what `python` does not tell, and native frames in the stacks of tasks: the calls of the interpreter are those of
+    /// the thread's own stack.
+    fn check(&self, python: &Python) -> Result<(), Error> {
+        let refusal = if self.native.is_any() && self.tasks != SampledTasks::None {
+            "unsupported options: native frames are not joined to the stacks of asyncio's tasks: \
+             expected --native or --async, found both"
+                .to_owned()
+        } else if self.threads == SampledThreads::HoldingGil && !python.has_gil() {
+            format!("unsupported mode gil: {} has no global lock: expected another mode", python.identity())
+        } else if self.threads == SampledThreads::InException && !python.tells_exceptions() {
+            let identity = python.identity();
+            format!(
+                "unsupported mode exception: {identity} does not tell where exceptions are: expected another mode"
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Error::Unsupported(refusal))
     }
 }
 
@@ -161,7 +171,7 @@ impl PythonProcess {
     pub fn attach(id: i32, options: &PythonOptions) -> Result<Self, Error> {
         let process = Process::open(id)?;
         let python = Python::attach(&process)?;
-        options.check()?;
+        options.check(&python)?;
         let settings = NativeSettings {
             frames: options.native,
             depth: options.depth,

@@ -41,7 +41,7 @@ fn names_process(error: &Error) -> bool {
     match error {
         Error::Php(php) => php.process().is_some(),
         Error::Python(python) => python.process().is_some(),
-        Error::OtherProgram(_) | Error::NoNativeFrames(_) => false,
+        Error::OtherProgram(_) | Error::Unsupported(_) => false,
         _ => true,
     }
 }

@@ -5,7 +5,7 @@ use borehole_process::ForeignProcess;
 
 use crate::error::{Error, ErrorKind};
 use crate::layout::Layout;
-use crate::release::PythonIdentity;
+use crate::release::{PythonBuild, PythonIdentity};
 use crate::runtime::{self, Runtime};
 use crate::walker::{SampleOutcome, StackWalker, Stillness, WalkOptions};
 
@@ -60,6 +60,18 @@ impl Python {
     #[must_use]
     pub fn identity(&self) -> PythonIdentity {
         self.identity
+    }
+
+    /// Whether its interpreters have a global lock, of which the holder is known.
+    #[must_use]
+    pub fn has_gil(&self) -> bool {
+        self.identity.build == PythonBuild::Gil
+    }
+
+    /// Whether it is known where a thread keeps its exceptions.
+    #[must_use]
+    pub fn tells_exceptions(&self) -> bool {
+        self.layout.thread.exception.is_some()
     }
 
     /// Checks that threads have stacks of code, from a current frame to an outermost one.

@@ -159,9 +159,9 @@ fn thread(
         [_, _, next, interpreter, current, thread_id, native_id, ..] = group;
         (base_frame, rest) = (0, None);
     }
-    // 3.13 does not state these two, and its builds with a global lock have them here.
+    // 3.13 does not state these two, and all its builds have them here.
     // Source: CPython 3.13.0, `Include/cpython/pystate.h`, `current_exception` and `exc_state`.
-    let is_3_13 = identity.version.minor == 13 && identity.build == PythonBuild::Gil;
+    let is_3_13 = identity.version.minor == 13;
     let raised = rest.map(|[.., raised, handled]| (raised, handled)).or(is_3_13.then_some((112, 256)));
     let gil_flags = rest.map(|[holds, requests, ..]| [holds, requests]);
     let places = [next, interpreter, current, base_frame, thread_id, native_id];
@@ -249,11 +249,11 @@ fn object(
     reader.skip(3 + 2 + 3);
     let [_, length, bytes] = reader.group(3)?;
     let [_, text_state, text_length, ascii] = reader.group(4)?;
-    let (text_kind_bit, garbage_words) = match identity.build {
-        PythonBuild::Gil => (2, 2),
-        // `interned` is a byte of its own there, and objects have no words of the garbage collector before them.
-        PythonBuild::FreeThreaded => (8, 0),
-    };
+    let is_free_threaded = identity.build == PythonBuild::FreeThreaded;
+    // `interned` takes two bits, and a byte of its own in free-threaded builds from 3.14 on.
+    let text_kind_bit = if is_free_threaded && identity.version.minor > 13 { 8 } else { 2 };
+    // Objects of free-threaded builds have no words of the garbage collector before them.
+    let garbage_words = if is_free_threaded { 0 } else { 2 };
     Ok(ObjectLayout {
         kind,
         header,

@@ -1,7 +1,7 @@
 //! Programs that come as Debian packages.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Once;
 
@@ -56,6 +56,41 @@ pub(crate) fn unpack(package: &str, into: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Downloads the archive of a source package of `suite` into a folder, whatever suite the machine has. Returns its path.
+///
+/// # Errors
+/// When it cannot be had.
+pub(crate) fn source(package: &str, suite: &str, into: &Path) -> Result<PathBuf> {
+    let lists = into.join("lists");
+    fs::create_dir_all(lists.join("partial"))?;
+    fs::create_dir_all(into.join("archives/partial"))?;
+    let list = into.join("sources.list");
+    let keys = "/usr/share/keyrings/debian-archive-keyring.gpg";
+    fs::write(&list, format!("deb-src [signed-by={keys}] {} {suite} main\n", archive()?))?;
+    let options = [
+        format!("Dir::Etc::sourcelist={}", list.display()),
+        "Dir::Etc::sourceparts=/dev/null".to_owned(),
+        format!("Dir::State::lists={}", lists.display()),
+        format!("Dir::Cache={}", into.display()),
+        "APT::Sandbox::User=root".to_owned(),
+    ];
+    let options: Vec<&str> = options.iter().flat_map(|option| ["-o", option.as_str()]).collect();
+    command::run(apt_get().args(&options).arg("update"))?;
+    command::run(apt_get().args(&options).args(["source", "--tar-only", package]).current_dir(into))?;
+    fs::remove_dir_all(lists)?;
+    let names = fs::read_dir(into)?.flatten().map(|entry| entry.path());
+    let is_source = |path: &PathBuf| path.to_string_lossy().contains(".orig.tar.");
+    names.into_iter().find(is_source).with_context(|| format!("{package} brings no source"))
+}
+
+/// The archive that this machine's packages come from, without that of security updates.
+fn archive() -> Result<String> {
+    let wanted = ["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"];
+    let archives = command::output(apt_get().args(wanted))?;
+    let archive = archives.lines().find(|archive| !archive.contains("security"));
+    Ok(archive.context("apt-get knows no archive of packages")?.to_owned())
 }
 
 /// Brings the lists of packages up to date, once.

@@ -193,6 +193,18 @@ const PEERS: &[KnownPeer] = &[
         prepare: python::prepare,
     },
     KnownPeer {
+        name: "python3.13t",
+        judges: "live sampling of CPython without a global lock",
+        install: "the Debian packages gcc and make, and a source of Debian packages",
+        prepare: python::free_threaded,
+    },
+    KnownPeer {
+        name: "python-servers",
+        judges: "live sampling of gunicorn, uvicorn, Celery, Flask and NumPy",
+        install: "the Python packages of those names, which need python3 and pip",
+        prepare: samplers::servers,
+    },
+    KnownPeer {
         name: "py-spy",
         judges: "the folded stacks and speedscope files that py-spy writes",
         install: "the Python package py-spy, which needs python3 and pip",

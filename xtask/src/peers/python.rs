@@ -2,7 +2,8 @@
 //!
 //! Debian's released suites have older ones only, and a Python that is put together otherwise would not be what
 //! users run. So a small system is unpacked beside the host's, and entered with `chroot`: that takes root. Releases that the
-//! machine lacks come from the same system, as far as Debian still has them.
+//! machine lacks come from the same system, as far as Debian still has them. Builds without a global lock are made of Debian's
+//! sources.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -66,6 +67,43 @@ fn pyenv_versions() -> Vec<PathBuf> {
     let mut folders: Vec<_> = entries.map(|entry| entry.path()).collect();
     folders.sort();
     folders
+}
+
+/// The newest release whose source a released suite of Debian has, and that suite.
+const FREE_THREADED: (&str, &str) = ("3.13", "trixie");
+
+/// A build without a global lock, made from Debian's source package: nobody packages it.
+///
+/// # Errors
+/// When the source cannot be had or built.
+pub(crate) fn free_threaded(folder: &Path) -> Result<Ready> {
+    let (version, suite) = FREE_THREADED;
+    let home = once(folder, &format!("python{version}t"), |into| build_free_threaded(into, version, suite))?;
+    let program = home.join("build/python").display().to_string();
+    let question = "import platform, sys; print(platform.python_version(), sys._is_gil_enabled())";
+    let answer = command::output(Command::new(&program).args(["-c", question]))?;
+    let words: Vec<_> = answer.split_whitespace().collect();
+    ensure!(words.get(1) == Some(&"False"), "{program} says {answer}");
+    Ok(Ready { command: vec![program], version: words[0].to_owned() })
+}
+
+fn build_free_threaded(into: &Path, version: &str, suite: &str) -> Result<()> {
+    debian::ensure_installed("gcc", "gcc")?;
+    debian::ensure_installed("make", "make")?;
+    let source = debian::source(&format!("python{version}"), suite, into)?;
+    let build = into.join("build");
+    fs::create_dir(&build)?;
+    let mut unpacking = Command::new("tar");
+    unpacking.arg("xf").arg(&source).args(["--strip-components=1", "-C"]).arg(&build);
+    command::run(&mut unpacking)?;
+    command::run(Command::new("./configure").args(["--quiet", "--disable-gil"]).current_dir(&build))?;
+    // Programs need the modules of the standard library too: the interpreter finds them beside itself.
+    command::run(Command::new("make").args(["--silent", "-j2"]).current_dir(&build))?;
+    // What the interpreter was made of takes half a gigabyte.
+    let made_of = ["-name", "*.[acho]", "-delete"];
+    command::run(Command::new("find").arg(&build).args(made_of))?;
+    fs::remove_file(source)?;
+    Ok(())
 }
 
 /// The suite that has it.

@@ -140,7 +140,9 @@ fn sample(process: i32, options: SampleOptions, threads: SampledThreads) -> (Sam
 pub(crate) fn pythons() -> Vec<(&'static str, peers::Peer)> {
     let names =
         ["python3.8", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14"];
-    names.into_iter().filter_map(|name| Some((name, peers::optional(name)?))).collect()
+    let of_machine = names.into_iter().filter_map(|name| Some((name, peers::optional(name)?)));
+    let free_threaded = peers::peer("python3.13t").map(|peer| ("python3.13t", peer));
+    of_machine.chain(free_threaded).collect()
 }
 
 const FAST: SampleOptions = SampleOptions {
@@ -219,8 +221,20 @@ fn threads_have_numbers_names_and_states() {
         assert_eq!(all.names[&main], "MainThread", "{name}");
         assert!(all.names.values().any(|name| name.starts_with("Thread-1")), "{name}: {:?}", all.names);
         let count = |state| all.states.get(state).copied().unwrap_or_default();
+        // Without a global lock, nobody has it.
+        let has_lock = !name.ends_with('t');
         let halves = [count("main_thread"), count("on_cpu"), count("has_gil")];
+        let halves = &halves[..if has_lock { 3 } else { 2 }];
         assert!(halves.iter().all(|count| (150..=250).contains(count)), "{name}: {:?}", all.states);
+        if !has_lock {
+            assert_eq!(count("has_gil"), 0, "{name}");
+            let options = PythonOptions { threads: SampledThreads::HoldingGil, ..PythonOptions::default() };
+            let refused =
+                attach(program.id(), &SubjectOptions { python: options, ..SubjectOptions::default() });
+            let refused = refused.err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(refused.contains("has no global lock"), "{name}: {refused}");
+            continue;
+        }
         let (_, holders) = sample(program.id(), options, SampledThreads::HoldingGil);
         assert_eq!(Vec::from_iter(holders.threads.keys().copied()), [main], "{name}");
         assert_eq!(holders.states["has_gil"], 400, "{name}");

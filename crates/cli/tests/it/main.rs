@@ -46,6 +46,7 @@ mod pool;
 mod pprof_top;
 mod program;
 mod python;
+mod python_servers;
 mod recipes;
 mod recover;
 mod reli;

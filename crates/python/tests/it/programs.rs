@@ -17,6 +17,9 @@ pub(crate) fn corpus(path: &str) -> PathBuf {
 const PYTHONS: [&str; 7] =
     ["python3.8", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14"];
 
+/// The peers that are always set up: the newest release, and one without a global lock.
+const PEERS: [(&str, &str); 2] = [("python3.15", "python"), ("python3.13t", "python3.13t")];
+
 /// An interpreter, with a copy of the programs.
 pub(crate) struct Interpreter {
     pub(crate) name: &'static str,
@@ -74,8 +77,8 @@ fn copy(from: &Path, to: &Path) {
 /// The interpreters that are there. At least the newest one is, unless it is left out. `use_of` names who asks.
 pub(crate) fn pythons(use_of: &str) -> Vec<Interpreter> {
     let of_machine = |name| Some(Interpreter::new(name, peers::optional(name)?, use_of));
-    let newest = peers::peer("python").map(|peer| Interpreter::new("python3.15", peer, use_of));
-    PYTHONS.into_iter().filter_map(of_machine).chain(newest).collect()
+    let of_peers = |(name, peer)| Some(Interpreter::new(name, peers::peer(peer)?, use_of));
+    PYTHONS.into_iter().filter_map(of_machine).chain(PEERS.into_iter().filter_map(of_peers)).collect()
 }
 
 /// A running program whose standard input and output belong to the test.
