@@ -39,7 +39,7 @@ mod thread_files;
 
 pub use attach::{Runtimes, SubjectOptions, attach, attach_when_ready, is_python};
 pub use borehole_process::Ending;
-pub use borehole_python::{LocalVariable, SampledTasks, TaskNames};
+pub use borehole_python::{LocalVariable, OpcodeNames, PythonVersion, SampledTasks, TaskNames};
 pub use control::{SessionControl, SessionProgress};
 pub use coordinator::{Coordinator, News};
 pub use error::Error;

@@ -6,8 +6,8 @@ use borehole_model::{LabelsId, StackId, Status, Tables};
 use borehole_native::CallPlace;
 use borehole_process::{ErrorKind, Process, Registers, Stopper};
 use borehole_python::{
-    LocalVariable, Python, PythonIdentity, PythonSample, PythonThread, SampleOutcome, SampledTasks,
-    StackWalker, Stillness, TaskNames, ThreadList, ThreadNames, ThreadStatus, WalkOptions,
+    LocalVariable, OpcodeNames, Python, PythonIdentity, PythonSample, PythonThread, SampleOutcome,
+    SampledTasks, StackWalker, Stillness, TaskNames, ThreadList, ThreadNames, ThreadStatus, WalkOptions,
 };
 
 use crate::environment::EnvironmentLabels;
@@ -33,6 +33,8 @@ pub struct PythonOptions {
     pub tasks: SampledTasks,
     /// Which names of tasks are shown.
     pub task_names: TaskNames,
+    /// How instructions are named; `None`: frames have none.
+    pub opcodes: Option<OpcodeNames>,
     /// The variables of the environment that become labels of samples.
     pub environment: Vec<String>,
 }
@@ -41,7 +43,8 @@ impl PythonOptions {
     fn walk(&self) -> WalkOptions {
         // Joined stacks are cut when they are complete.
         let depth = self.depth.filter(|_| !self.native.is_any());
-        WalkOptions { depth, tasks: self.tasks, task_names: self.task_names }
+        let Self { tasks, task_names, opcodes, .. } = *self;
+        WalkOptions { depth, tasks, task_names, opcodes }
     }
 
     /// Refuses what `python` does not tell, and native frames in the stacks of tasks: the calls of the interpreter are those of
@@ -553,7 +556,7 @@ impl Subject for PythonProcess {
             ("python", identity.to_string()),
             ("python_version", identity.version.to_string()),
             ("mode", self.options.threads.mode().to_owned()),
-            ("features", "all_threads".to_owned()),
+            ("features", format!("all_threads{}", self.options.opcodes.map_or("", |_| ",opcodes"))),
         ];
         facts.map(|(key, value)| (key.to_owned(), value)).into()
     }

@@ -4,10 +4,12 @@ use borehole_model::{Frame, FrameId, StringId, Tables};
 use borehole_process::{ForeignMemory, MemoryPiece, mapped, moved, u32_at, u64_at};
 use hashbrown::HashMap;
 
+use crate::attach::Python;
 use crate::error::Error;
-use crate::layout::{CodeLayout, InstructionsPlace, Layout, LineFormat};
+use crate::layout::{CodeLayout, InstructionsPlace, Layout};
 use crate::line_table;
 use crate::objects;
+use crate::walker::{Instruction, OpcodeNames};
 
 /// The largest table of lines that is read; instructions of larger ones have no line.
 const LARGEST_TABLE: usize = 4 << 20;
@@ -46,8 +48,8 @@ struct KnownCode {
     lines: Option<Vec<u8>>,
     /// The length of its instructions in bytes.
     instruction_bytes: u64,
-    /// The frame of each instruction seen, by its offset in bytes.
-    frames: HashMap<i64, FrameId>,
+    /// The frame of each instruction seen.
+    frames: HashMap<Instruction, FrameId>,
     /// The sample at which it was first seen, and that at which it is to be checked again.
     born: u64,
     due: u64,
@@ -108,10 +110,10 @@ impl Codes {
     }
 
     /// The address of the first instruction, unless a thread has its own copy.
-    pub(crate) fn instructions(&self, id: CodeId, layout: &CodeLayout) -> u64 {
-        match layout.instructions {
+    pub(crate) fn instructions(&self, id: CodeId, layout: &Layout) -> u64 {
+        match layout.code.instructions {
             InstructionsPlace::Within(offset) => moved(self.of(id).address, offset),
-            InstructionsPlace::Apart(_) => 0,
+            InstructionsPlace::Apart(_) => moved(self.of(id).key.instructions, layout.object.bytes),
         }
     }
 
@@ -166,25 +168,27 @@ impl Codes {
         Ok(is_same)
     }
 
-    /// The frame of the instruction at `offset` in bytes.
+    /// The frame of an instruction, which is named if there are names.
     pub(crate) fn frame(
         &mut self,
-        id: CodeId,
-        offset: i64,
-        format: LineFormat,
+        (id, at): (CodeId, Instruction),
+        python: &Python,
+        names: Option<OpcodeNames>,
         tables: &mut Tables,
     ) -> Result<FrameId, Error> {
         let code = &mut self.known[id.0 as usize];
-        if let Some(&frame) = code.frames.get(&offset) {
+        if let Some(&frame) = code.frames.get(&at) {
             return Ok(frame);
         }
-        let location = code
-            .lines
-            .as_deref()
-            .map(|lines| line_table::locate(format, lines, i64::from(code.key.first_line), offset))
-            .unwrap_or_default();
+        let (format, first_line) = (python.layout.code.line_format, i64::from(code.key.first_line));
+        let location = code.lines.as_deref();
+        let location = location.map(|lines| line_table::locate(format, lines, first_line, at.offset));
+        let location = location.unwrap_or_default();
+        let name = names.zip(at.opcode).map(|(name, opcode)| name(python.identity.version, opcode));
+        let opcode = name.map(|name| tables.intern_string(name.as_bytes())).transpose()?;
         let frame = Frame {
             file: Some(code.file),
+            opcode,
             line: location.line,
             end_line: location.end_line,
             column: location.column,
@@ -192,7 +196,7 @@ impl Codes {
             ..Frame::named(code.function)
         };
         let frame = tables.intern_frame(&frame)?;
-        code.frames.insert(offset, frame);
+        code.frames.insert(at, frame);
         Ok(frame)
     }
 

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::task_layout::TaskLayout;
 use crate::tasks::TaskIndex;
 use crate::threads::PythonThread;
-use crate::walker::{SampledTasks, StackWalker, resolve};
+use crate::walker::{Instruction, SampledTasks, StackWalker, resolve};
 
 /// The tasks in one stack, each awaited by the next.
 const MOST_AWAITERS: usize = 1 << 8;
@@ -128,7 +128,8 @@ impl StackWalker {
         for frame in task.frames.iter().rev() {
             let Some((code, offset)) = resolve(memory, &python.layout, codes, frame, tables)? else { break };
             if !codes.is_shim(code) {
-                let frame = codes.frame(code, offset, python.layout.code.line_format, tables)?;
+                let at = Instruction { offset, opcode: None };
+                let frame = codes.frame((code, at), python, None, tables)?;
                 stack = tables.intern_stack(Some(stack), frame)?;
             }
         }

@@ -46,5 +46,5 @@ pub use status::ThreadStatus;
 pub use tasks::TaskNames;
 pub use threads::{PythonThread, ThreadList};
 pub use walker::{
-    PythonCall, PythonSample, SampleOutcome, SampledTasks, StackWalker, Stillness, WalkOptions,
+    OpcodeNames, PythonCall, PythonSample, SampleOutcome, SampledTasks, StackWalker, Stillness, WalkOptions,
 };

@@ -1,7 +1,9 @@
 //! Samples the stacks of one process.
 
+use std::borrow::Cow;
+
 use borehole_model::{FrameId, StackId, Tables};
-use borehole_process::{ForeignMemory, mapped, moved, u32_at, u64_at};
+use borehole_process::{ForeignMemory, MemoryPiece, mapped, moved, u32_at, u64_at};
 use hashbrown::{HashMap, HashSet};
 
 use crate::attach::Python;
@@ -10,7 +12,8 @@ use crate::codes::{CodeId, Codes};
 use crate::error::Error;
 use crate::layout::{CurrentFrame, GilPlace, Layout};
 use crate::locals::{self, LocalVariable};
-use crate::snapshot::{Extra, Snapshot, Taken};
+use crate::release::PythonVersion;
+use crate::snapshot::{Extra, Snapshot, Taken, read_all};
 use crate::status::ThreadStatus;
 use crate::tasks::{TaskIndex, TaskNames};
 use crate::threads::PythonThread;
@@ -33,6 +36,20 @@ pub struct WalkOptions {
     pub tasks: SampledTasks,
     /// Which names of tasks are shown.
     pub task_names: TaskNames,
+    /// How instructions are named; `None`: frames have none. Those of 3.11 and 3.12 never have, nor have tasks that wait.
+    pub opcodes: Option<OpcodeNames>,
+}
+
+/// Names the instruction that has a number in a release.
+pub type OpcodeNames = fn(PythonVersion, u8) -> Cow<'static, str>;
+
+/// Where a frame is in its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Instruction {
+    /// In bytes.
+    pub(crate) offset: i64,
+    /// Its number; `None` if it is not asked for, or cannot be read.
+    pub(crate) opcode: Option<u8>,
 }
 
 /// The tasks of asyncio that are shown.
@@ -97,7 +114,7 @@ pub enum SampleOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct KnownFrame {
     code: CodeId,
-    offset: i64,
+    at: Instruction,
     stack: StackId,
 }
 
@@ -123,7 +140,7 @@ pub struct StackWalker {
     /// By the address of the thread's state.
     lanes: HashMap<u64, Lane>,
     pub(crate) chain: FrameChain,
-    resolved: Vec<(CodeId, i64)>,
+    resolved: Vec<(CodeId, Instruction)>,
     pub(crate) tasks: Option<TaskIndex>,
     /// The ends of the calls of the interpreter among the resolved frames.
     call_ends: Vec<CallEnd>,
@@ -266,11 +283,36 @@ impl StackWalker {
                 return Ok(false);
             };
             if !self.codes.is_shim(code) {
-                self.resolved.push((code, offset));
+                self.resolved.push((code, Instruction { offset, opcode: None }));
             }
         }
         self.call_ends.extend(ends.map(|end| CallEnd { frames: self.resolved.len(), ..*end }));
+        // Frames of 3.11 and 3.12 may point to the numbers that an instruction keeps behind itself.
+        let has_instruction = !matches!(self.python.identity.version.minor, 11 | 12);
+        if self.options.opcodes.is_some() && has_instruction {
+            self.read_opcodes(memory)?;
+        }
         self.codes.check(memory, &self.python.layout)
+    }
+
+    /// Reads the numbers of the resolved instructions in one call. Those of a frame that is in its thread's own copy of the code
+    /// are the numbers there.
+    fn read_opcodes(&mut self, memory: &impl ForeignMemory) -> Result<(), Error> {
+        let layout = &self.python.layout;
+        let codes = &self.codes;
+        let shown = self.chain.frames.iter().filter(|frame| !codes.is_shim_at(frame.code));
+        let places = shown.zip(&self.resolved).map(|(frame, &(code, at))| match frame.position {
+            RawPosition::Address(address) => address,
+            RawPosition::Offset(_) => codes.instructions(code, layout).wrapping_add_signed(at.offset),
+        });
+        let mut found = vec![0; self.resolved.len()];
+        let pieces =
+            places.zip(found.chunks_exact_mut(1)).map(|(address, into)| MemoryPiece { address, into });
+        let (filled, _) = read_all(memory, pieces)?;
+        for ((_, at), &number) in self.resolved.iter_mut().zip(&found[..filled]) {
+            at.opcode = (at.offset >= 0).then_some(number);
+        }
+        Ok(())
     }
 
     /// Tells which part of the stack of `lane` each call of the interpreter runs.
@@ -298,14 +340,15 @@ impl StackWalker {
             (lane.base, lane.generation) = (base, self.codes.generation);
         }
         let frames = self.resolved[..kept].iter().rev();
-        let is_same = |(known, frame): &(&KnownFrame, &(CodeId, i64))| (known.code, known.offset) == **frame;
+        let is_same =
+            |(known, frame): &(&KnownFrame, &(CodeId, Instruction))| (known.code, known.at) == **frame;
         let shared = lane.known.iter().zip(frames.clone()).take_while(is_same).count();
         lane.known.truncate(shared);
-        for &(code, offset) in frames.skip(shared) {
-            let frame = self.codes.frame(code, offset, self.python.layout.code.line_format, tables)?;
+        for &(code, at) in frames.skip(shared) {
+            let frame = self.codes.frame((code, at), &self.python, self.options.opcodes, tables)?;
             let parent = lane.known.last().map(|known| known.stack).or(base);
             let stack = tables.intern_stack(parent, frame)?;
-            lane.known.push(KnownFrame { code, offset, stack });
+            lane.known.push(KnownFrame { code, at, stack });
         }
         self.calls.clear();
         if omitted == 0 {
@@ -417,7 +460,7 @@ fn offset(
             let entry = moved(array, 8 + 8 * frame.code_copy as usize);
             mapped(memory.read_u64(entry))?.unwrap_or_default()
         }
-        None => codes.instructions(code, &layout.code),
+        None => codes.instructions(code, layout),
     };
     let offset = address.wrapping_sub(start).cast_signed();
     Ok((offset % 2 == 0).then_some(offset))

@@ -1,5 +1,6 @@
 //! The options of `borehole record`.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,10 +8,11 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use borehole::Format;
 use borehole::capture::{
-    Grouping, Idle, NativeFrames, PhpOptions, ProgramOptions, PythonOptions, RbtOptions, RequestLabels,
-    Runtimes, SampleOptions, SampledTasks, SampledThreads, StopMode, SubjectOptions,
+    Grouping, Idle, NativeFrames, PhpOptions, ProgramOptions, PythonOptions, PythonVersion, RbtOptions,
+    RequestLabels, Runtimes, SampleOptions, SampledTasks, SampledThreads, StopMode, SubjectOptions,
 };
 use borehole::formats::rbt::SegmentCompression;
+use borehole::formats::tachyon::Opcodes;
 use borehole_analysis::Pattern;
 use borehole_php::PhpRelease;
 use clap::{Args, ValueEnum};
@@ -100,6 +102,10 @@ pub(crate) struct RecordArgs {
 
     #[command(flatten)]
     tasks: TasksArgs,
+
+    /// Python, but for 3.11 and 3.12: record the instruction of each frame, for formats that have it
+    #[arg(long)]
+    opcodes: bool,
 
     /// Python: share of the samples for which their thread is stopped. The report says how far the others are from these;
     /// 0 stops none
@@ -251,6 +257,11 @@ impl ModeArg {
     }
 }
 
+/// The name of an instruction of Python.
+fn opcode_name(version: PythonVersion, number: u8) -> Cow<'static, str> {
+    Opcodes::of(version.major, version.minor).name(number)
+}
+
 /// The option for the tasks of asyncio.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct TasksArgs {
@@ -363,6 +374,7 @@ impl RecordArgs {
         subjects.python.threads = self.mode.threads();
         self.native.apply(self.depth, &mut subjects);
         subjects.python.tasks = self.tasks.sampled();
+        subjects.python.opcodes = self.opcodes.then_some(opcode_name);
         Sampling { options, subjects }
     }
 

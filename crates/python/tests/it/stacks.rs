@@ -1,11 +1,14 @@
 //! Stacks of real programs, against those that the programs print themselves.
 
+use std::borrow::Cow;
 use std::thread;
 use std::time::Duration;
 
 use borehole_model::Tables;
 use borehole_process::Process;
-use borehole_python::{Python, PythonThread, SampleOutcome, StackWalker, Stillness, WalkOptions};
+use borehole_python::{
+    Python, PythonThread, PythonVersion, SampleOutcome, StackWalker, Stillness, WalkOptions,
+};
 
 use crate::programs::{self, Program};
 
@@ -72,6 +75,40 @@ fn compare(
 fn each_construct_has_the_stack_that_the_program_prints() {
     let counts = compare("stacks/constructs.py", "constructs", |_| true);
     assert!(counts.iter().all(|&(_, count)| count >= CONSTRUCTS), "{counts:?}");
+}
+
+/// Names an instruction by its number.
+fn number(_: PythonVersion, opcode: u8) -> Cow<'static, str> {
+    opcode.to_string().into()
+}
+
+#[test]
+fn frames_have_the_instructions_that_the_program_prints() {
+    for interpreter in programs::pythons("instructions") {
+        let mut program = Program::start(&mut interpreter.command("stacks/instructions.py"));
+        let (mut tables, mut stops) = (Tables::default(), 0);
+        let options = WalkOptions { opcodes: Some(number), ..WalkOptions::default() };
+        let mut walker = None;
+        while let Some((_, expected)) = program.expected() {
+            let process = Process::open(program.id()).unwrap();
+            let python = Python::attach(&process).unwrap();
+            let walker = walker.get_or_insert_with(|| StackWalker::new(&python, options));
+            let thread = python.threads(&process).unwrap().threads[0];
+            let sample = walker.sample(&process, &thread, Stillness::Running, &mut tables).unwrap();
+            let SampleOutcome::Stack { id, .. } = sample.outcome else { panic!("{sample:?}") };
+            let text = |id| String::from_utf8_lossy(tables.string(id)).into_owned();
+            let frames = tables.frames_leaf_first(Some(id)).skip(1);
+            let found: Vec<_> =
+                frames.map(|id| tables.frame(id).opcode.map_or_else(String::new, text)).collect();
+            // Their frames do not point to instructions.
+            let is_told = !matches!(python.identity().version.minor, 11 | 12);
+            let expected = if is_told { expected } else { vec![String::new(); expected.len()] };
+            assert_eq!(found, expected, "{}", interpreter.name);
+            stops += 1;
+            program.go_on();
+        }
+        assert_eq!(stops, 20, "{}", interpreter.name);
+    }
 }
 
 #[test]

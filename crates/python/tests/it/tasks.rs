@@ -19,7 +19,8 @@ const PATIENCE: usize = 5000;
 /// The constructs of the program, and one more in releases with groups of tasks.
 const CONSTRUCTS: usize = 5;
 
-const ALL: WalkOptions = WalkOptions { depth: None, tasks: SampledTasks::All, task_names: TaskNames::Given };
+const ALL: WalkOptions =
+    WalkOptions { depth: None, tasks: SampledTasks::All, task_names: TaskNames::Given, opcodes: None };
 
 /// The stacks of all running tasks, and those of all waiting ones, in order.
 fn stacks(
