@@ -171,9 +171,12 @@ fn shown(format: Format) -> BTreeSet<&'static str> {
 }
 
 /// Files of the formats that are only read.
-const EXAMPLES: [(Format, &str); 4] = [
+const EXAMPLES: [(Format, &str); 7] = [
     (Format::PerfData, "perf/threads.data"),
     (Format::Heapprofile, "v8/heap.heapprofile"),
+    (Format::Dhat, "dhat/alloc.json"),
+    (Format::Stackprof, "stackprof/wall.json"),
+    (Format::XdebugTrace, "xdebug/calls.1.xt"),
     (Format::PprofText, "pprof-text/go-heap.txt"),
     (Format::Gperftools, "pprof-text/alloc.cpu"),
 ];
