@@ -5,7 +5,7 @@ use std::{error, fmt, io};
 use borehole_formats::ReadError;
 use borehole_formats::detect::{Foreign, Format};
 use borehole_memory::OverBudget;
-use borehole_text::{cause, shell_word};
+use borehole_text::{cause, counted, shell_word};
 
 /// The name of the standard input, as an input.
 pub(crate) const STDIN: &str = "standard input";
@@ -41,6 +41,15 @@ pub enum Error {
         name: String,
         /// The kind of file.
         foreign: &'static Foreign,
+    },
+    /// An archive has no profiles.
+    NoProfiles {
+        /// The input, as the user named it.
+        name: String,
+        /// The number of members.
+        members: usize,
+        /// The reason why the first member is none; `None` if there are none but empty ones.
+        skipped: Option<String>,
     },
     /// A format cannot be read, or not by this build.
     NotReadable {
@@ -171,7 +180,7 @@ fn recover(name: &str) -> String {
 }
 
 /// The suggestion for an input of no known format.
-#[cfg_attr(not(feature = "heap"), allow(unused_variables, reason = "only heaps are told here"))]
+#[cfg_attr(not(feature = "heap"), allow(unused_variables, reason = "only heaps are detected here"))]
 fn unrecognised(name: &str, begins: &[u8]) -> String {
     #[cfg(feature = "heap")]
     if let Some(format) = crate::heap_format::heap_format(begins) {
@@ -182,6 +191,11 @@ fn unrecognised(name: &str, begins: &[u8]) -> String {
         } else {
             format!("the file holds a heap as {}, which only other programs can read", format.name())
         };
+    }
+    // Brotli has no signature.
+    if name.ends_with(".br") {
+        return "unpack it first if it is compressed with Brotli; only gzip and zstd are unpacked automatically"
+            .to_owned();
     }
     "name the format with --from; borehole formats lists them".to_owned()
 }
@@ -201,6 +215,12 @@ impl fmt::Display for Error {
             }
             Self::Foreign { name, foreign } => {
                 write!(f, "{name}: unsupported input: expected a profile, found {}", foreign.name)
+            }
+            Self::NoProfiles { name, members, skipped } => {
+                write!(f, "{name}: unsupported input: expected an archive with a profile, found {}", {
+                    counted(*members as u64, "other member")
+                })?;
+                skipped.as_ref().map_or(Ok(()), |skipped| write!(f, " ({skipped})"))
             }
             Self::NotReadable { name, format } => {
                 write!(f, "{name}: unsupported input: {} can be written but not read", format.name())

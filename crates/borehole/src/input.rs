@@ -189,7 +189,7 @@ impl Input {
 }
 
 /// The first bytes of an input: as many as detection needs.
-fn beginning(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
+pub(crate) fn beginning(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
     let mut prefix = Vec::new();
     reader.take(DETECT_BYTES as u64).read_to_end(&mut prefix)?;
     // A frame yields nothing before its first block is complete.
@@ -211,14 +211,14 @@ enum InputKind {
 }
 
 /// The first bytes of an input, decompressed.
-struct Beginning {
+pub(crate) struct Beginning {
     bytes: Vec<u8>,
     /// Whether the input ends there and is empty.
     is_empty: bool,
 }
 
 impl Beginning {
-    fn of(prefix: &[u8]) -> Self {
+    pub(crate) fn of(prefix: &[u8]) -> Self {
         let mut bytes = Vec::new();
         // A damaged or truncated member still yields its first bytes.
         let unpacked = Envelope::new(prefix).take(DETECT_BYTES as u64).read_to_end(&mut bytes);
@@ -232,6 +232,12 @@ impl Beginning {
             bytes = text;
         }
         Self { bytes, is_empty }
+    }
+
+    /// The first bytes, decompressed.
+    #[cfg(feature = "archives")]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// Detects the kind, by content and then by name.

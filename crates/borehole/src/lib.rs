@@ -129,6 +129,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(feature = "archives")]
+mod archive;
 mod budgeted;
 mod convert;
 mod destination;
@@ -153,6 +155,8 @@ mod spool;
 mod target;
 mod unfinished;
 
+#[cfg(feature = "archives")]
+pub use archive::{Archive, ArchiveMember, Unpacked};
 /// Sampling of running processes.
 #[cfg(feature = "capture")]
 pub use borehole_capture as capture;

@@ -58,6 +58,13 @@ impl Mappable {
         Some(Self { file, start })
     }
 
+    /// The whole file, at its beginning; `None` if the input begins further on.
+    #[cfg(feature = "archives")]
+    pub(crate) fn whole(mut self) -> Option<File> {
+        self.file.rewind().ok().filter(|()| self.start == 0)?;
+        Some(self.file)
+    }
+
     /// Maps the file for sequential reading; `None` if that fails and the file has to be read instead.
     pub(crate) fn map(&self) -> Option<Mapped> {
         let mapped = self.map_for_lookup()?;

@@ -80,6 +80,17 @@ impl Source {
         Self { name: name.into(), size_bytes: None, reader: Box::new(reader), mappable: None }
     }
 
+    /// A source of which the beginning was looked at, or that is a part of a file.
+    #[cfg(feature = "archives")]
+    pub(crate) fn resumed(
+        name: String,
+        size_bytes: Option<u64>,
+        reader: Box<dyn Read>,
+        mappable: Option<Mappable>,
+    ) -> Self {
+        Self { name, size_bytes, reader, mappable }
+    }
+
     /// The name for messages.
     #[must_use]
     pub fn name(&self) -> &str {

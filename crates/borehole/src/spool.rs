@@ -57,8 +57,14 @@ impl Seek for TempSpool {
     }
 }
 
+/// Creates an empty file without a name.
+#[cfg(feature = "archives")]
+pub(crate) fn temporary_file() -> io::Result<std::fs::File> {
+    tempfile::tempfile().map_err(in_its_folder)
+}
+
 #[cold]
-fn in_its_folder(error: io::Error) -> io::Error {
+pub(crate) fn in_its_folder(error: io::Error) -> io::Error {
     match error.kind() {
         // Callers retry interrupted calls, so nobody sees this error.
         io::ErrorKind::Interrupted => error,

@@ -1,10 +1,10 @@
 //! `borehole check`.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use borehole::model::{Count, Tables};
-use borehole::{Error, Format, Recovery, Warning};
+use borehole::{Error, Format, Input, Recovery, Warning};
 use borehole_text::{counted, printable};
 use clap::Args;
 use serde_json::json;
@@ -13,6 +13,7 @@ use crate::exit::Exit;
 use crate::inputs::{self, ReadArgs};
 use crate::interrupt::Interruptible;
 use crate::messages;
+use crate::opening::InputPlace;
 use crate::stdout::{data, stdout_error};
 
 /// The arguments of `borehole check`.
@@ -49,31 +50,45 @@ struct CheckResult {
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let mut out = data();
     let mut worst = Exit::Done;
+    let strictly = ReadArgs { lenient: false, ..args.reading.clone() };
     for path in inputs::names(&args.paths) {
-        let exit = match check(path, &args.reading) {
-            Ok(verdict) => {
-                let printed = if args.json { object(&verdict, &mut out) } else { text(&verdict, &mut out) };
-                printed.map_err(stdout_error)?;
-                if verdict.is_sound() { Exit::Done } else { Exit::Damaged }
+        let places = match strictly.find(path) {
+            Ok(found) => {
+                found.report();
+                found.places
             }
-            Err(error) => messages::failure(&error),
+            Err(error) => {
+                worst = worst.and(messages::failure(&error));
+                continue;
+            }
         };
-        worst = worst.and(exit);
+        for place in places {
+            let exit = match check(place, &strictly) {
+                Ok(verdict) => {
+                    let printed =
+                        if args.json { object(&verdict, &mut out) } else { text(&verdict, &mut out) };
+                    printed.map_err(stdout_error)?;
+                    if verdict.is_sound() { Exit::Done } else { Exit::Damaged }
+                }
+                Err(error) => messages::failure(&error),
+            };
+            worst = worst.and(exit);
+        }
     }
     Ok(worst)
 }
 
 /// Reads strictly to find inconsistencies, and after damage leniently to find the rest. A pipe is only read strictly,
 /// because it cannot be read twice.
-fn check(path: &Path, reading: &ReadArgs) -> anyhow::Result<CheckResult> {
-    let strictly = ReadArgs { lenient: false, ..reading.clone() };
-    let input = match strictly.open(path) {
+fn check(place: InputPlace, strictly: &ReadArgs) -> anyhow::Result<CheckResult> {
+    let again = place.again();
+    let input = match strictly.open_at(place) {
         Ok(input) => input,
         Err(error) => return empty(error.downcast()?),
     };
     let (name, format) = (input.name().to_owned(), input.format());
     // Readers accept an empty file as a recording without samples, but a full disk leaves such a file too.
-    let nothing = (input.is_empty() && reading.from.is_none()).then(|| nothing_of(format));
+    let nothing = (input.is_empty() && strictly.from.is_none()).then(|| nothing_of(format));
     let mut count = Count::default();
     let error = match input.read_into(&mut Tables::default(), &mut Interruptible(&mut count)) {
         Ok(recovery) => return Ok(CheckResult::of(name, format, recovery, nothing)),
@@ -83,8 +98,8 @@ fn check(path: &Path, reading: &ReadArgs) -> anyhow::Result<CheckResult> {
     };
     let first = Warning::new(error.message()).at(error.offset());
     let mut recovery = Recovery { samples: count.samples, events: count.events, ..Recovery::default() };
-    if inputs::is_file(path) {
-        let input = ReadArgs { lenient: true, ..reading.clone() }.open(path)?;
+    if let Some(source) = again {
+        let input = Input::open(source, &ReadArgs { lenient: true, ..strictly.clone() }.options())?;
         recovery = input.read_into(&mut Tables::default(), &mut Interruptible(&mut Count::default()))?;
     }
     Ok(CheckResult::of(name, format, recovery, Some(first)))

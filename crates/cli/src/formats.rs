@@ -42,7 +42,7 @@ fn table(out: &mut impl Write) -> io::Result<()> {
     write!(out, "{table}")?;
     writeln!(
         out,
-        "\nInputs may be compressed with gzip or zstd, whatever their name. Outputs whose name ends in .gz are compressed."
+        "\nInputs may be compressed with gzip or zstd, and in zip or tar archives, whatever their name. Outputs whose name ends in .gz are compressed."
     )?;
     writeln!(out, "borehole formats --json lists all extensions and names.")
 }

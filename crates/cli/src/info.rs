@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::fmt::Display;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use borehole::model::Mode;
 use borehole::{Format, RecordCounts, Recovery, Source, Warning, count_records, import_all};
@@ -17,6 +17,7 @@ use crate::exit::Exit;
 use crate::inputs::{self, ReadArgs};
 use crate::interrupt::Interruptible;
 use crate::messages;
+use crate::opening::InputPlace;
 use crate::stdout::{data, stdout_error};
 
 /// The arguments of `borehole info`.
@@ -50,16 +51,30 @@ struct FileInfo {
 pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Exit> {
     let mut out = data();
     let mut worst = Exit::Done;
-    for (index, path) in inputs::names(&args.paths).enumerate() {
-        let exit = match inspect(path, &args.reading) {
-            Ok(info) => {
-                print(&info, args.json, index, &mut out).map_err(stdout_error)?;
-                messages::warnings(&info.name, &info.recovery);
-                Exit::after(&info.recovery)
+    // Damage is a fact about a file too.
+    let reading = ReadArgs { lenient: true, ..args.reading.clone() };
+    let mut index = 0;
+    for path in inputs::names(&args.paths) {
+        let found = match reading.find(path) {
+            Ok(found) => found,
+            Err(error) => {
+                worst = worst.and(messages::failure(&error));
+                continue;
             }
-            Err(error) => messages::failure(&error),
         };
-        worst = worst.and(exit);
+        worst = worst.and(Exit::after(&found.report()));
+        for place in found.places {
+            let exit = match inspect(place, &reading) {
+                Ok(info) => {
+                    print(&info, args.json, index, &mut out).map_err(stdout_error)?;
+                    index += 1;
+                    messages::warnings(&info.name, &info.recovery);
+                    Exit::after(&info.recovery)
+                }
+                Err(error) => messages::failure(&error),
+            };
+            worst = worst.and(exit);
+        }
     }
     Ok(worst)
 }
@@ -74,13 +89,12 @@ fn print(info: &FileInfo, json: bool, index: usize, out: &mut impl Write) -> io:
     write!(out, "{}", text(info))
 }
 
-/// Reads on after damage, because damage is a fact about a file too.
-fn inspect(path: &Path, reading: &ReadArgs) -> anyhow::Result<FileInfo> {
-    let input = ReadArgs { lenient: true, ..reading.clone() }.open(path)?;
+fn inspect(place: InputPlace, reading: &ReadArgs) -> anyhow::Result<FileInfo> {
+    let again = place.again();
+    let input = reading.open_at(place)?;
     let (name, format) = (input.name().to_owned(), input.format());
     let mut inventory = Inventory::default();
     let recovery = import_all([input], &mut Interruptible(&mut inventory))?;
-    let again = if inputs::is_file(path) { Source::path(path).ok() } else { None };
     let size_bytes = again.as_ref().and_then(Source::size_bytes);
     let records = match again {
         Some(source) => count_records(format, source),

@@ -1,28 +1,28 @@
 //! Which inputs to read, and how.
 
-use std::fs::{self, File};
-use std::io::{self, IsTerminal as _};
-use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use anyhow::bail;
 use borehole::model::Tables;
 use borehole::{
     Error, Format, Input, InputOptions, OnDamage, ProfileSink, ReadOptions, Recovery, SampleKind, Source,
-    finish_before, open_input,
+    finish_before,
 };
 use clap::Args;
 
 use crate::filter::FilterArgs;
-use crate::interrupt::{Interruptible, InterruptibleRead};
+use crate::interrupt::Interruptible;
 use crate::labelled::{self, Labelled};
+use crate::messages;
+pub(crate) use crate::opening::is_stdin;
+use crate::opening::{InputPlace, is_file};
 use crate::recording::{self, Program};
-use crate::{messages, progress};
 
 /// The options for one or several inputs.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Inputs {
-    /// Files, folders or patterns such as 'traces/*.bin' to read; `-`, or none, is standard input. Several are merged; segments of event traces are read in
+    /// Files, folders, archives (zip, tar) or patterns such as 'traces/*.bin' to read; `-`, or none, is standard input. Several are merged; segments of event traces are read in
     /// order of time, and those of different hosts or processes are kept apart
     #[arg(value_name = "INPUT")]
     pub(crate) paths: Vec<PathBuf>,
@@ -60,42 +60,12 @@ impl ReadArgs {
         read.limits.memory_bytes = borehole_memory::budget();
         InputOptions { format: self.from, read }
     }
-
-    /// Opens a file to look at its beginning; `None` if it cannot be opened.
-    fn peek(&self, path: &Path) -> Option<Input> {
-        Input::open(Source::path(path).ok()?, &self.options()).ok()
-    }
-
-    /// Opens one input; `-` is standard input.
-    pub(crate) fn open(&self, path: impl AsRef<Path>) -> anyhow::Result<Input> {
-        let path = path.as_ref();
-        if is_stdin(path) && io::stdin().is_terminal() {
-            bail!("missing input: expected a path or data on standard input, found a terminal");
-        }
-        Ok(Input::open(progress::shown(source(path)?), &self.options())?)
-    }
 }
 
 fn sample_kind(name: &str) -> Result<SampleKind, String> {
     let known = SampleKind::ALL.map(SampleKind::name);
     let found = SampleKind::ALL.into_iter().find(|kind| kind.name() == name);
     found.ok_or_else(|| format!("unknown kind of sample: expected one of {}", known.join(", ")))
-}
-
-/// The bytes at `path`. ReadArgs a pipe ends when the user asks to stop.
-fn source(path: &Path) -> Result<Source, Error> {
-    let (name, opened) = if is_stdin(path) {
-        ("standard input".to_owned(), io::stdin().as_fd().try_clone_to_owned().map(File::from))
-    } else {
-        (path.display().to_string(), open_input(path))
-    };
-    let opened = opened.and_then(|file| Ok((file.try_clone()?, file)));
-    let (pipe, file) = opened.map_err(|source| Error::Open { name: name.clone(), source })?;
-    let source = Source::file(name, file)?;
-    Ok(match source.size_bytes() {
-        Some(_) => source,
-        None => source.map(|reader| Box::new(InterruptibleRead { reader, pipe })),
-    })
 }
 
 impl Inputs {
@@ -150,15 +120,15 @@ impl Inputs {
     ) -> anyhow::Result<Recovery> {
         let paths = self.files()?;
         missing(&paths)?;
-        let programs = self.programs(paths);
+        let (places, mut recovery) = self.places(&paths)?;
+        let programs = self.programs(places);
         let mut chosen = filter.in_front_of(sink)?;
-        let mut recovery = Recovery::default();
-        for (path, program) in in_order(programs) {
+        for (place, program) in in_order(programs) {
             if let Some(name) = program {
                 let begun = chosen.sink().source(&name);
                 begun.map_err(|source| Error::Write { name: output.to_owned(), source })?;
             }
-            let input = self.reading.open(path)?;
+            let input = self.reading.open_at(place)?;
             let name = input.name().to_owned();
             let read = self.read_one(input, tables, &mut Interruptible(chosen.sink()), output)?;
             messages::warnings(&name, &read);
@@ -196,8 +166,21 @@ impl Inputs {
     /// The formats of those inputs that are files. Files that cannot be opened are left out; reading them reports why.
     pub(crate) fn formats(&self) -> Vec<Format> {
         let files = self.files().unwrap_or_default();
-        let opened = files.iter().filter(|path| is_file(path)).filter_map(|path| self.reading.peek(path));
+        let found = files.iter().filter(|path| is_file(path)).filter_map(|path| self.reading.find(path).ok());
+        let places = found.flat_map(|found| found.places);
+        let opened = places.filter_map(|place| self.reading.peek(&place));
         opened.map(|input| input.format()).chain(self.reading.from).collect()
+    }
+
+    /// The inputs at all paths, and the notes about archives, which are printed.
+    fn places(&self, paths: &[PathBuf]) -> anyhow::Result<(Vec<InputPlace>, Recovery)> {
+        let (mut places, mut recovery) = (Vec::new(), Recovery::default());
+        for path in paths {
+            let found = self.reading.find(path)?;
+            recovery.merge(found.report());
+            places.extend(found.places);
+        }
+        Ok((places, recovery))
     }
 
     /// The files to read: those that the user named, and the files of folders.
@@ -225,7 +208,7 @@ impl Inputs {
         }
         files.sort();
         let (files, others): (Vec<_>, Vec<_>) =
-            files.into_iter().partition(|path| self.reading.peek(path).is_some());
+            files.into_iter().partition(|path| self.reading.accepts(path));
         for path in others {
             messages::say(&format!("note: {}: skipped, unknown format", path.display()));
         }
@@ -233,11 +216,11 @@ impl Inputs {
     }
 
     /// The inputs by program, those of each in order of time. Prints a note if there are several programs.
-    fn programs(&self, paths: Vec<PathBuf>) -> Vec<Program> {
+    fn programs(&self, inputs: Vec<InputPlace>) -> Vec<Program<InputPlace>> {
         if self.label_inputs {
-            return vec![Program { paths, name: None }];
+            return vec![Program { inputs, name: None }];
         }
-        let programs = recording::programs(paths, |path| self.reading.peek(path), |path| is_file(path));
+        let programs = recording::programs(inputs, |place| self.reading.peek(place), InputPlace::is_file);
         if programs.len() > 1 {
             let names = programs.iter().filter_map(|program| program.name.as_deref());
             let names: Vec<_> = names.map(|name| if name.is_empty() { "unknown" } else { name }).collect();
@@ -264,10 +247,10 @@ fn matching(path: &Path) -> Vec<PathBuf> {
 }
 
 /// The inputs in order; the first of each program comes with the program's name, if there are several programs.
-fn in_order(programs: Vec<Program>) -> impl Iterator<Item = (PathBuf, Option<String>)> {
+fn in_order<T>(programs: Vec<Program<T>>) -> impl Iterator<Item = (T, Option<String>)> {
     programs
         .into_iter()
-        .flat_map(|Program { paths, mut name }| paths.into_iter().map(move |path| (path, name.take())))
+        .flat_map(|Program { inputs, mut name }| inputs.into_iter().map(move |input| (input, name.take())))
 }
 
 /// Fails early if an input is missing or cannot be read, rather than after the others have been read. Pipes are not opened,
@@ -290,22 +273,12 @@ pub(crate) fn names(paths: &[PathBuf]) -> impl Iterator<Item = &Path> {
     paths.iter().map(PathBuf::as_path).chain(stdin)
 }
 
-/// Whether a path stands for standard input or output.
-pub(crate) fn is_stdin(path: &Path) -> bool {
-    path == Path::new("-")
-}
-
 /// Fails if standard input is named twice, because it can be read only once.
 pub(crate) fn refuse_stdin_twice<'p>(paths: impl Iterator<Item = &'p Path>) -> anyhow::Result<()> {
     if paths.filter(|path| is_stdin(path)).count() > 1 {
         bail!("too many inputs: expected standard input once, found it twice");
     }
     Ok(())
-}
-
-/// Whether an input is a file, which can be read a second time.
-pub(crate) fn is_file(path: &Path) -> bool {
-    !is_stdin(path) && fs::metadata(path).is_ok_and(|found| found.is_file())
 }
 
 /// Parses the name of a format.

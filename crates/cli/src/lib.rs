@@ -29,6 +29,7 @@ mod labelled;
 mod lake;
 mod memory;
 mod messages;
+mod opening;
 mod outputs;
 mod page;
 mod pages;

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 
 use borehole::model::dial9::{self, metadata};
 use borehole::model::{Context, Event, Sample, Tables, Value};
@@ -30,8 +29,8 @@ struct InputHead {
 
 /// The inputs of one program, in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Program {
-    pub(crate) paths: Vec<PathBuf>,
+pub(crate) struct Program<T> {
+    pub(crate) inputs: Vec<T>,
     /// The name of the program; `None` if there is only one.
     pub(crate) name: Option<String>,
 }
@@ -87,22 +86,22 @@ impl InputHead {
 
 /// Groups inputs by program, in the order of first inputs, and sorts those of each program by time. Only event traces are sorted,
 /// and nothing is if an input cannot be read twice.
-pub(crate) fn programs(
-    paths: Vec<PathBuf>,
-    open: impl Fn(&PathBuf) -> Option<Input>,
-    is_file: impl Fn(&PathBuf) -> bool,
-) -> Vec<Program> {
-    if paths.len() < 2 || !paths.iter().all(is_file) {
-        return vec![Program { paths, name: None }];
+pub(crate) fn programs<T>(
+    inputs: Vec<T>,
+    open: impl Fn(&T) -> Option<Input>,
+    is_file: impl Fn(&T) -> bool,
+) -> Vec<Program<T>> {
+    if inputs.len() < 2 || !inputs.iter().all(is_file) {
+        return vec![Program { inputs, name: None }];
     }
-    let heads = paths.iter().map(|path| {
-        open(path).filter(|input| input.format() == Format::Trc).map(InputHead::of).unwrap_or_default()
+    let heads = inputs.iter().map(|input| {
+        open(input).filter(|input| input.format() == Format::Trc).map(InputHead::of).unwrap_or_default()
     });
     let heads: Vec<_> = heads.collect();
-    sorted(paths, &heads)
+    sorted(inputs, &heads)
 }
 
-fn sorted(paths: Vec<PathBuf>, heads: &[InputHead]) -> Vec<Program> {
+fn sorted<T>(inputs: Vec<T>, heads: &[InputHead]) -> Vec<Program<T>> {
     let mut rows: BTreeMap<&[Option<String>], usize> = BTreeMap::new();
     for head in heads.iter().filter(|head| head.from.iter().any(Option::is_some)) {
         let next = rows.len();
@@ -110,25 +109,27 @@ fn sorted(paths: Vec<PathBuf>, heads: &[InputHead]) -> Vec<Program> {
     }
     // Inputs without metadata belong to the only program, or together form one of their own.
     let unknown = if rows.len() < 2 { 0 } else { rows.len() };
-    let mut found = vec![(Vec::new(), None); unknown + 1];
-    for (path, head) in paths.into_iter().zip(heads) {
+    let mut found: Vec<_> = (0..=unknown).map(|_| (Vec::new(), None)).collect();
+    for (input, head) in inputs.into_iter().zip(heads) {
         let row = rows.get(&head.from[..]).copied().unwrap_or(unknown);
-        found[row].0.push((head.first_ns, path));
+        found[row].0.push((head.first_ns, input));
         found[row].1 = Some(head);
     }
     let is_one = rows.len() < 2;
-    let programs = found.into_iter().filter(|(paths, _)| !paths.is_empty()).map(|(mut paths, head)| {
-        if paths.iter().all(|(first_ns, _)| first_ns.is_some()) {
-            paths.sort_by_key(|&(first_ns, _)| first_ns);
+    let programs = found.into_iter().filter(|(inputs, _)| !inputs.is_empty()).map(|(mut inputs, head)| {
+        if inputs.iter().all(|(first_ns, _)| first_ns.is_some()) {
+            inputs.sort_by_key(|&(first_ns, _)| first_ns);
         }
         let name = head.filter(|_| !is_one).map(InputHead::name);
-        Program { paths: paths.into_iter().map(|(_, path)| path).collect(), name }
+        Program { inputs: inputs.into_iter().map(|(_, input)| input).collect(), name }
     });
     programs.collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     fn head(host: &str, first_ns: u64) -> InputHead {
@@ -137,10 +138,10 @@ mod tests {
     }
 
     fn order(heads: &[InputHead]) -> Vec<(Option<String>, Vec<String>)> {
-        let paths = (0..heads.len()).map(|row| PathBuf::from(row.to_string())).collect();
+        let paths: Vec<_> = (0..heads.len()).map(|row| PathBuf::from(row.to_string())).collect();
         let text = |path: &PathBuf| path.display().to_string();
         let programs = sorted(paths, heads).into_iter();
-        programs.map(|program| (program.name, program.paths.iter().map(text).collect())).collect()
+        programs.map(|program| (program.name, program.inputs.iter().map(text).collect())).collect()
     }
 
     #[test]

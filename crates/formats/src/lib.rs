@@ -34,6 +34,9 @@ registry::formats! {
     "speedscope" speedscope "speedscope/facts.rs" { Speedscope: FACTS, CODEC; }
     "cpuprofile" cpuprofile "cpuprofile/facts.rs" { Cpuprofile: FACTS, CODEC; }
     "heapprofile" heapprofile "heapprofile/facts.rs" { Heapprofile: FACTS, CODEC; }
+    "dhat" dhat "dhat/facts.rs" { Dhat: FACTS, CODEC; }
+    "stackprof" stackprof "stackprof/facts.rs" { Stackprof: FACTS, CODEC; }
+    "xdebug-trace" xdebug_trace "xdebug_trace/facts.rs" { XdebugTrace: FACTS, CODEC; }
     "callgrind" callgrind "callgrind/facts.rs" { Callgrind: FACTS, CODEC; }
     "jsonl" jsonl "jsonl/facts.rs" { Jsonl: FACTS, CODEC; }
     "flamegraph" flamegraph "flamegraph/facts.rs" { FlameGraph: FACTS, CODEC; }

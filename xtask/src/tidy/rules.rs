@@ -38,7 +38,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "borehole-process",
         level: 1,
-        outside: &["flate2", "libc", "nix", "object", "zstd"],
+        outside: &["flate2", "libc", "nix", "object", "perf-event2", "zstd"],
         freedom: Freedom::System,
     },
     Crate {
@@ -101,7 +101,12 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate { name: "borehole-query", level: 3, outside: QUERY_OUTSIDE, freedom: Freedom::System },
     Crate { name: "borehole-tokio", level: 4, outside: TOKIO_OUTSIDE, freedom: Freedom::System },
     Crate { name: "borehole-capture", level: 4, outside: &["hashbrown", "nix"], freedom: Freedom::System },
-    Crate { name: "borehole", level: 5, outside: &["memmap2", "tempfile"], freedom: Freedom::System },
+    Crate {
+        name: "borehole",
+        level: 5,
+        outside: &["memmap2", "tar", "tempfile", "zip"],
+        freedom: Freedom::System,
+    },
     Crate { name: "borehole-cli", level: 6, outside: CLI_OUTSIDE, freedom: Freedom::Program },
     Crate { name: "borehole-testkit", level: 7, outside: TESTKIT_OUTSIDE, freedom: Freedom::Tests },
     Crate { name: "borehole-bench", level: 8, outside: BENCH_OUTSIDE, freedom: Freedom::Program },

@@ -151,7 +151,7 @@ pub(crate) struct RecordArgs {
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct NativeArgs {
     /// Add the frames of C code between those of PHP and Python, and sample programs in any other language. Stops each thread
-    /// for a moment per sample
+    /// for a moment per sample; with --mode cpu, not that of other programs, where perf events are allowed
     #[arg(long, visible_alias = "with-native-trace")]
     pub(crate) native: bool,
 
@@ -174,7 +174,7 @@ impl NativeArgs {
         let frames = self.frames();
         subjects.php.native = frames;
         subjects.python.native = frames;
-        let program = ProgramOptions { depth, threads: subjects.python.threads };
+        let program = ProgramOptions { depth, threads: subjects.python.threads, ..ProgramOptions::default() };
         subjects.program = frames.is_any().then_some(program);
     }
 }
@@ -373,6 +373,9 @@ impl RecordArgs {
         subjects.python.environment.clone_from(&self.label_env);
         subjects.python.threads = self.mode.threads();
         self.native.apply(self.depth, &mut subjects);
+        if let Some(program) = &mut subjects.program {
+            program.events = self.rate.0;
+        }
         subjects.python.tasks = self.tasks.sampled();
         subjects.python.opcodes = self.opcodes.then_some(opcode_name);
         Sampling { options, subjects }

@@ -187,3 +187,29 @@ fn stack_prints_local_variables_and_tasks() {
     program.wait().unwrap();
     assert_eq!(shown.matches("<task waiter>").count(), 100, "{shown}");
 }
+
+#[test]
+fn one_recording_holds_processes_of_php_and_of_python() {
+    let (Some(python), Some(php)) = (interpreter(), peers::peer("php")) else { return };
+    let script = "def of_python():\n  while True: pass\nof_python()";
+    let python = Busy(python.command().args(["-c", script, "mixed-pool"]).spawn().unwrap());
+    let script = "function of_php() { while (true) { crc32('x'); } } of_php();";
+    let php = Busy(php.command().args(["-r", script, "mixed-pool"]).spawn().unwrap());
+    let scratch = Scratch::new();
+    let path = scratch.path("trace.rbt");
+    let ids = [python.id(), php.id()];
+    // Nobody is sampled before both run.
+    for id in &ids {
+        wait_for(|| (run(&["doctor", "-p", id]).code == 0).then_some(()));
+    }
+    let said = run(&["record", "-P", " mixed-pool$", "--rate", "200", "-d", "2s", "-o", text(&path)]);
+    drop((python, php));
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    assert!(said.stderr.contains("Sampled 2 processes"), "{}", said.stderr);
+    let stacks = String::from_utf8(run(&["convert", text(&path), "--to", "folded"]).done()).unwrap();
+    for function in ["of_python", "of_php"] {
+        let of = stacks.lines().filter(|line| line.contains(function));
+        let samples: u64 = of.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
+        assert!(samples >= 20, "{samples} of {function} in {stacks}");
+    }
+}

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
+mod archives;
 mod browser;
 mod capture;
 mod check;

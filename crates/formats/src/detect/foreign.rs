@@ -9,6 +9,8 @@ pub struct Foreign {
     pub name: &'static str,
     /// The advice for users.
     pub advice: &'static str,
+    /// Whether it holds files.
+    pub is_archive: bool,
     sign: Sign,
 }
 
@@ -31,7 +33,11 @@ impl Sign {
 }
 
 const fn row(name: &'static str, advice: &'static str, sign: Sign) -> Foreign {
-    Foreign { name, advice, sign }
+    Foreign { name, advice, is_archive: false, sign }
+}
+
+const fn archive(name: &'static str, sign: Sign) -> Foreign {
+    Foreign { is_archive: true, ..row(name, ARCHIVE_ADVICE, sign) }
 }
 
 /// The advice for the older formats of pprof.
@@ -42,6 +48,9 @@ const ARCHIVE_ADVICE: &str = "unpack it and open the profile inside";
 
 /// The advice for files compressed by other programs than gzip or zstd.
 const UNPACK_ADVICE: &str = "unpack it first; only gzip and zstd are unpacked automatically";
+
+/// The advice for archives that are not opened.
+const REPACK_ADVICE: &str = "unpack it first; only zip and tar archives are opened automatically";
 
 /// The advice for documents of browsers.
 const BROWSER_ADVICE: &str = "open it at speedscope.app and export it as a speedscope file";
@@ -82,8 +91,8 @@ static TABLE: &[Foreign] = &[
         "pass a profile; this database has neither a profile nor a heap that borehole heap reads",
         Sign::Magic(&[b"SQLite format 3\0"]),
     ),
-    row("a zip archive", ARCHIVE_ADVICE, Sign::Magic(&[b"PK\x03\x04", b"PK\x05\x06"])),
-    row("a tar archive", ARCHIVE_ADVICE, Sign::Looks(|bytes| bytes.get(257..262) == Some(b"ustar"))),
+    archive("a zip archive", Sign::Magic(&[b"PK\x03\x04", b"PK\x05\x06"])),
+    archive("a tar archive", Sign::Looks(|bytes| bytes.get(257..262) == Some(b"ustar"))),
     row("an xz file", UNPACK_ADVICE, Sign::Magic(&[b"\xfd7zXZ\0"])),
     row("a bzip2 file", UNPACK_ADVICE, Sign::Looks(is_bzip2)),
     // memray compresses with lz4 by default.
@@ -92,7 +101,8 @@ static TABLE: &[Foreign] = &[
         "run memray flamegraph FILE if memray wrote it; otherwise unpack it first",
         Sign::Magic(&[b"\x04\x22\x4d\x18"]),
     ),
-    row("a 7z archive", UNPACK_ADVICE, Sign::Magic(&[b"7z\xbc\xaf\x27\x1c"])),
+    row("a 7z archive", REPACK_ADVICE, Sign::Magic(&[b"7z\xbc\xaf\x27\x1c"])),
+    row("a rar archive", REPACK_ADVICE, Sign::Magic(&[b"Rar!\x1a\x07"])),
     row("a PDF", DOCUMENT_ADVICE, Sign::Magic(&[b"%PDF-"])),
     row("a PNG picture", DOCUMENT_ADVICE, Sign::Magic(&[b"\x89PNG\r\n\x1a\n"])),
     row("an HTML page", DOCUMENT_ADVICE, Sign::Looks(is_html)),
@@ -102,6 +112,18 @@ static TABLE: &[Foreign] = &[
         Sign::Looks(|bytes| {
             trim_start(bytes).starts_with(b"<?xml") && contains(bytes, b"<trace-query-result")
         }),
+    ),
+    // Source: rbspy 0.55.0, `src/storage/mod.rs`.
+    row(
+        "a raw recording of rbspy",
+        "convert it with rbspy report --input FILE --format speedscope --output FILE.speedscope.json",
+        Sign::Looks(|bytes| bytes.starts_with(b"rbspy0") && bytes.get(7) == Some(&b'\n')),
+    ),
+    // Source: stackprof 0.2.21, a hash of Ruby's Marshal 4.8 whose first key is the symbol `version`.
+    row(
+        "a stackprof dump",
+        "convert it with stackprof --json FILE > FILE.stackprof.json",
+        Sign::Looks(|bytes| bytes.starts_with(b"\x04\x08{") && bytes.get(4..13) == Some(b":\x0cversion")),
     ),
     row(
         "a Python pickle",
@@ -197,6 +219,9 @@ mod tests {
             (b"BZh91AY&SY", "a bzip2 file"),
             (b"\x04\x22\x4d\x18\x64", "an lz4 file"),
             (b"7z\xbc\xaf\x27\x1c\0\x04", "a 7z archive"),
+            (b"Rar!\x1a\x07\x01\0", "a rar archive"),
+            (b"\x04\x08{\x10:\x0cversionf\x081.2:\x09mode", "a stackprof dump"),
+            (b"rbspy02\n{\"sample_rate\":100}\n", "a raw recording of rbspy"),
             (b"%PDF-1.7\n", "a PDF"),
             (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG picture"),
             (b"\n<!DOCTYPE html>\n<html><svg></svg>", "an HTML page"),

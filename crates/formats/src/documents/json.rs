@@ -17,12 +17,14 @@ pub(crate) struct JsonMemory {
     over: Cell<Option<OverBudget>>,
     /// The bytes that a value takes, if they are counted by the commas between values.
     value_bytes: usize,
+    /// Whether most of the document is texts that are kept.
+    keeps_texts: bool,
 }
 
 impl JsonMemory {
     /// Of a parser that states what it holds.
     pub(crate) const fn new(limits: Limits) -> Self {
-        Self { limits, held: Cell::new(0), over: Cell::new(None), value_bytes: 0 }
+        Self { limits, held: Cell::new(0), over: Cell::new(None), value_bytes: 0, keeps_texts: false }
     }
 
     /// Of a parser that keeps nearly all values, each in about `value_bytes`, and so need not state anything.
@@ -30,8 +32,16 @@ impl JsonMemory {
         Self { value_bytes, ..Self::new(limits) }
     }
 
+    /// Of a parser that keeps nearly all values, each in about `value_bytes`, and all texts besides.
+    pub(crate) const fn of_texts(limits: Limits, value_bytes: usize) -> Self {
+        Self { keeps_texts: true, ..Self::of_values(limits, value_bytes) }
+    }
+
     /// Counts the values that end in `text`. Texts, which may hold commas, are short.
     fn count(&self, text: &[u8]) {
+        if self.keeps_texts {
+            self.add(text.len());
+        }
         if self.value_bytes > 0 {
             self.add(text.iter().filter(|&&byte| byte == b',').count() * self.value_bytes);
         }

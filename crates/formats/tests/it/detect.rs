@@ -151,9 +151,9 @@ fn a_stack_longer_than_the_detected_prefix_is_folded() {
 #[test]
 fn each_format_goes_by_one_name() {
     use borehole_formats::{
-        callgrind, chrome_trace, collapsed, cpuprofile, flamegraph, folded, gecko, heapprofile, jfr, jsonl,
+        callgrind, chrome_trace, collapsed, cpuprofile, dhat, flamegraph, folded, gecko, heapprofile, jfr, jsonl,
         legacy_pprof, mojo, otlp, perf_data, perf_script, perfetto, phpspy, pprof, pstats, rbt, speedscope,
-        tachyon, tachyon_jsonl, trc,
+        stackprof, tachyon, tachyon_jsonl, trc, xdebug_trace,
     };
     let names = [
         (Format::Rbt, rbt::NAME),
@@ -177,6 +177,9 @@ fn each_format_goes_by_one_name() {
         (Format::Speedscope, speedscope::NAME),
         (Format::Cpuprofile, cpuprofile::NAME),
         (Format::Heapprofile, heapprofile::NAME),
+        (Format::Dhat, dhat::NAME),
+        (Format::Stackprof, stackprof::NAME),
+        (Format::XdebugTrace, xdebug_trace::NAME),
         (Format::Callgrind, callgrind::NAME),
         (Format::Jsonl, jsonl::NAME),
         (Format::FlameGraph, flamegraph::NAME),
